@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+# Compile options shared by every target of ours: C++20, hidden symbols, warnings, sanitizers.
+add_library(tracker_options INTERFACE)
+target_compile_features(tracker_options INTERFACE cxx_std_20)
+target_compile_options(tracker_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>
+  $<$<BOOL:${TRACKER_WERROR}>:-Werror>
+  -fvisibility=hidden $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
+endif()
+if(TRACKER_SANITIZE STREQUAL "address")
+  target_compile_options(tracker_options INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer
+    -fno-sanitize-recover=undefined)
+  target_link_options(tracker_options INTERFACE -fsanitize=address,undefined)
+elseif(TRACKER_SANITIZE STREQUAL "thread")
+  target_compile_options(tracker_options INTERFACE -fsanitize=thread -fno-omit-frame-pointer)
+  target_link_options(tracker_options INTERFACE -fsanitize=thread)
+endif()
+find_program(TRACKER_CCACHE ccache)
+if(TRACKER_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${TRACKER_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TRACKER_CCACHE})
+endif()

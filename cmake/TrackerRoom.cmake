@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+# A room is one folder of src/: one static library with explicit links and an include root of its own.
+#
+# The include root of room `x` is <build>/rooms/x, which holds one link, x -> src/x. So `#include "x/y.h"`
+# compiles only in targets that link x, and an include that goes up the layers does not build.
+function(tracker_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  set(root "${PROJECT_BINARY_DIR}/rooms/${name}")
+  file(MAKE_DIRECTORY "${root}")
+  file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${root}/${name}" SYMBOLIC)
+  add_library(tracker_${name} STATIC ${ROOM_SOURCES})
+  target_include_directories(tracker_${name} PUBLIC "$<BUILD_INTERFACE:${root}>")
+  target_link_libraries(tracker_${name} PUBLIC ${ROOM_DEPENDS} PRIVATE tracker_options ${ROOM_PRIVATE_DEPENDS})
+  set_target_properties(tracker_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+endfunction()

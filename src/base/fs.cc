@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+#include "base/fs.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+
+#include "base/ids.h"
+
+namespace tracker::internal {
+
+void Fd::reset() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+Result<Fd> open_file(const std::string& path, int flags, uint32_t mode) {
+  int fd;
+  do fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+  while (fd < 0 && errno == EINTR);
+  if (fd < 0) return Status::from_errno(errno, "cannot open", path);
+  return Fd(fd);
+}
+
+Result<std::string> read_file(const std::string& path, size_t limit_bytes) {
+  auto fd = open_file(path, O_RDONLY);
+  if (!fd.ok()) return fd.status();
+  std::string out;
+  char buffer[65536];
+  for (;;) {
+    const ssize_t n = ::read(fd->get(), buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Status::from_errno(errno, "cannot read", path);
+    if (n == 0) return out;
+    out.append(buffer, static_cast<size_t>(n));
+    if (out.size() > limit_bytes)
+      return Status(Code::kLimit, fmt::format("{} is larger than {} bytes", path, limit_bytes));
+  }
+}
+
+Status write_all(int fd, std::string_view data) {
+  while (!data.empty()) {
+    const ssize_t n = ::write(fd, data.data(), data.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Status::from_errno(errno, "write failed");
+    data.remove_prefix(static_cast<size_t>(n));
+  }
+  return {};
+}
+
+namespace {
+
+void sync_folder(const std::string& path) {
+  auto fd = open_file(path, O_RDONLY | O_DIRECTORY);
+  if (fd.ok()) ::fsync(fd->get());
+}
+
+Result<std::string> write_temporary(const std::string& path, std::string_view data, uint32_t mode) {
+  std::string temporary = fmt::format("{}.tmp-{:016x}", path, random_u64());
+  auto fd = open_file(temporary, O_WRONLY | O_CREAT | O_EXCL, mode);
+  if (!fd.ok()) return fd.status();
+  Status status = write_all(fd->get(), data);
+  if (status.ok() && ::fsync(fd->get()) != 0) status = Status::from_errno(errno, "fsync failed", path);
+  if (status.ok()) return temporary;
+  remove_file(temporary);
+  return status;
+}
+
+}  // namespace
+
+Status write_file_atomic(const std::string& path, std::string_view data, uint32_t mode) {
+  auto temporary = write_temporary(path, data, mode);
+  if (!temporary.ok()) return temporary.status();
+  if (::rename(temporary->c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    remove_file(*temporary);
+    return Status::from_errno(error, "cannot replace", path);
+  }
+  sync_folder(parent_path(path));
+  return {};
+}
+
+Status create_file_exclusive(const std::string& path, std::string_view data, uint32_t mode) {
+  auto temporary = write_temporary(path, data, mode);
+  if (!temporary.ok()) return temporary.status();
+  // link(2) is atomic and fails if the name exists; where links are not supported, renameat2 has the same property.
+  int result = ::link(temporary->c_str(), path.c_str());
+  if (result != 0 && (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS))
+    result = ::renameat2(AT_FDCWD, temporary->c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE);
+  const int error = errno;
+  remove_file(*temporary);
+  if (result != 0) return Status::from_errno(error, "cannot create", path);
+  sync_folder(parent_path(path));
+  return {};
+}
+
+Status make_dirs(const std::string& path, uint32_t mode) {
+  if (path.empty() || is_directory(path)) return {};
+  if (::mkdir(path.c_str(), mode) == 0) return {};
+  if (errno == ENOENT) {
+    TRACKER_RETURN_IF_ERROR(make_dirs(parent_path(path), mode));
+    if (::mkdir(path.c_str(), mode) == 0) return {};
+  }
+  if (errno == EEXIST && is_directory(path)) return {};
+  return Status::from_errno(errno, "cannot create the folder", path);
+}
+
+Result<std::vector<std::string>> list_dir(const std::string& path) {
+  DIR* dir = ::opendir(path.c_str());
+  if (dir == nullptr) return Status::from_errno(errno, "cannot list", path);
+  std::vector<std::string> names;
+  while (const dirent* entry = ::readdir(dir)) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  ::closedir(dir);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+bool path_exists(const std::string& path) {
+  struct stat st;
+  return ::lstat(path.c_str(), &st) == 0;
+}
+
+bool is_directory(const std::string& path) {
+  struct stat st;
+  return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+std::string absolute_path(const std::string& path) {
+  if (!path.empty() && path.front() == '/') return path;
+  char* cwd = ::getcwd(nullptr, 0);
+  std::string out = cwd != nullptr ? cwd : "/";
+  std::free(cwd);
+  return path.empty() ? out : join_path(out, path);
+}
+
+std::string parent_path(const std::string& path) {
+  const size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string join_path(std::string_view a, std::string_view b) {
+  std::string out(a);
+  if (!out.empty() && out.back() != '/') out += '/';
+  out += b;
+  return out;
+}
+
+void remove_file(const std::string& path) { ::unlink(path.c_str()); }
+
+FsKind fs_kind(const std::string& path) {
+  std::string at = absolute_path(path);
+  struct statfs st;
+  while (::statfs(at.c_str(), &st) != 0) {
+    if (at == "/" || errno != ENOENT) return FsKind::kUnknown;
+    at = parent_path(at);
+  }
+  switch (static_cast<uint32_t>(st.f_type)) {
+    case 0x01021994: return FsKind::kTmpfs;
+    case 0x65735546: return FsKind::kFuse;
+    case 0x6969:      // NFS
+    case 0x517b:      // SMB
+    case 0xff534d42:  // CIFS
+    case 0xfe534d42:  // SMB2
+    case 0x0bd00bd0:  // Lustre
+    case 0x47504653:  // GPFS
+    case 0x00c36400:  // Ceph
+    case 0x01021997:  // 9p
+    case 0x5346414f:  // AFS
+    case 0x73757245:  // Coda
+    case 0x19830326:  // BeeGFS (fhgfs)
+      return FsKind::kNetwork;
+    default: return FsKind::kLocal;
+  }
+}
+
+uint64_t free_bytes(const std::string& path) {
+  struct statfs st;
+  if (::statfs(path.c_str(), &st) != 0) return 0;
+  return static_cast<uint64_t>(st.f_bavail) * static_cast<uint64_t>(st.f_bsize);
+}
+
+uint64_t cgroup_memory_limit() {
+  auto own = read_file("/proc/self/cgroup", 1 << 16);
+  uint64_t limit = UINT64_MAX;
+  const auto consider = [&limit](const std::string& path) {
+    auto text = read_file(path, 64);
+    if (!text.ok() || text->empty() || (*text)[0] < '0' || (*text)[0] > '9') return;
+    const uint64_t value = std::strtoull(text->c_str(), nullptr, 10);
+    if (value > 0) limit = std::min(limit, value);
+  };
+  consider("/sys/fs/cgroup/memory.max");
+  consider("/sys/fs/cgroup/memory/memory.limit_in_bytes");
+  if (!own.ok()) return limit;
+  size_t start = 0;
+  while (start < own->size()) {
+    const size_t end = std::min(own->find('\n', start), own->size());
+    const std::string line = own->substr(start, end - start);
+    start = end + 1;
+    const size_t second = line.find(':', line.find(':') + 1);
+    if (second == std::string::npos) continue;
+    // A limit of any ancestor holds too: walk up from the own group.
+    for (std::string group = line.substr(second + 1); group.size() > 1; group = parent_path(group)) {
+      if (line.rfind("0::", 0) == 0) consider("/sys/fs/cgroup" + group + "/memory.max");
+      else if (line.find(":memory:") != std::string::npos)
+        consider("/sys/fs/cgroup/memory" + group + "/memory.limit_in_bytes");
+    }
+  }
+  return limit;
+}
+
+}  // namespace tracker::internal

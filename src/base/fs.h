@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Files and folders: owned descriptors, whole-file reads and atomic replacements, and what kind of file system a path is on.
+// Threads: any. Cost: system calls; never used on the hot path.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+
+namespace tracker::internal {
+
+// An owned file descriptor.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Fd& operator=(Fd&& other) noexcept {
+    if (this != &other) {
+      reset();
+      fd_ = std::exchange(other.fd_, -1);
+    }
+    return *this;
+  }
+  ~Fd() { reset(); }
+  void reset();
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+// open(2) with O_CLOEXEC and EINTR handled.
+Result<Fd> open_file(const std::string& path, int flags, uint32_t mode = 0600);
+// The whole file, refused with kLimit above `limit_bytes`.
+Result<std::string> read_file(const std::string& path, size_t limit_bytes);
+Status write_all(int fd, std::string_view data);
+// Temp file in the same folder, fsync, rename, fsync of the folder: readers see the old or the new file.
+Status write_file_atomic(const std::string& path, std::string_view data, uint32_t mode = 0600);
+// As above but fails with kExists when `path` is there already, also against a process that does the same now.
+Status create_file_exclusive(const std::string& path, std::string_view data, uint32_t mode = 0600);
+// mkdir -p. Folders that are made get `mode`.
+Status make_dirs(const std::string& path, uint32_t mode = 0777);
+Result<std::vector<std::string>> list_dir(const std::string& path);  // names, sorted, without "." and ".."
+bool path_exists(const std::string& path);
+bool is_directory(const std::string& path);
+std::string absolute_path(const std::string& path);  // lexical, against the working directory of now
+std::string parent_path(const std::string& path);
+std::string join_path(std::string_view a, std::string_view b);
+void remove_file(const std::string& path);  // best effort
+
+enum class FsKind { kLocal, kTmpfs, kNetwork, kFuse, kUnknown };
+// statfs(2) of the nearest existing ancestor. NFS, SMB, Lustre, GPFS, CephFS, 9p, AFS are kNetwork.
+FsKind fs_kind(const std::string& path);
+// Bytes free to this user, or 0 when unknown.
+uint64_t free_bytes(const std::string& path);
+// The memory limit of this process's cgroup (v2 or v1) in bytes; UINT64_MAX when there is none.
+uint64_t cgroup_memory_limit();
+
+}  // namespace tracker::internal
