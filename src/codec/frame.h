@@ -3,7 +3,7 @@
 // are stored, spilled and uploaded. Format: docs/formats/frame.md. Pure functions on spans; threads: values, no sharing.
 //
 // Encoded columns carry an encoding byte, so that later versions add encodings without a new frame version:
-//   0 plain little-endian, 1 constant, 2 arithmetic sequence (first, stride), 3 delta of zigzag varints.
+//   0 plain little-endian, 1 constant, 2 arithmetic sequence (first, stride), 3 delta of zigzag varints (codec/columns.h).
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,7 @@ struct SeriesDef {
 // Rows of the same shape: the same series logged together by single calls, in the order of the calls.
 struct Block {
   std::vector<uint32_t> series;
+  std::vector<ValueType> types;                // [series]; stands in the frame, so that each block decodes by itself
   bool has_steps = true;
   std::vector<int64_t> steps;                  // one a row, empty without steps
   std::vector<int64_t> times_us;               // one a row, since 1970, UTC
@@ -69,13 +70,15 @@ struct Frame {
   bool operator==(const Frame&) const = default;
 };
 
-// Never fails for a well-formed Frame (columns of equal length). Ends with a CRC-32C of all before it.
+// Never fails for a well-formed Frame: columns of equal length, a type a series (where `types` is empty all are stored as 8 bytes),
+// under the limits below. Ends with a CRC-32C of all before it.
 std::string encode_frame(const Frame& frame);
 
 // Everything decoded. kCorrupt with the offset for any bytes that are not a whole, sound frame; kVersion for a newer one.
-// Allocates at most a small multiple of bytes.size() plus 16 bytes a row that constant and arithmetic columns expand to;
-// a frame whose blocks claim more than kFrameRowsMax rows is refused.
+// Allocates at most a small multiple of bytes.size() plus 8 bytes a cell that constant and arithmetic columns expand to;
+// a frame whose blocks claim more than kFrameRowsMax rows or kFrameCellsMax cells (rows x (series + 2)) is refused.
 constexpr uint64_t kFrameRowsMax = 8u << 20;
+constexpr uint64_t kFrameCellsMax = 32u << 20;
 Result<Frame> decode_frame(std::string_view bytes);
 
 // A frame opened for reading single columns: parse() checks the CRC and the directory, columns are decoded on demand.
@@ -84,6 +87,7 @@ class FrameView {
  public:
   struct BlockView {
     std::vector<uint32_t> series;
+    std::vector<ValueType> types;
     uint64_t rows = 0;
     bool has_steps = true;
     std::string_view steps, times;            // encoded columns
@@ -96,12 +100,15 @@ class FrameView {
   const std::vector<BlockView>& blocks() const { return blocks_; }
   const std::vector<Event>& events() const { return events_; }
   const std::vector<Loss>& losses() const { return losses_; }
+  uint64_t points() const;                    // values in all blocks
 
-  // Appends the column to `out` (int64 columns: steps and times; values: raw bits by the type's width).
+  // Append the column to `out` (int64 columns: steps and times; values: raw bits by the type's width). `rows` and `type` are
+  // those of the block. kCorrupt, kVersion; what stands behind the former end of `out` after a failure is unspecified.
   static Status read_ints(std::string_view column, uint64_t rows, std::vector<int64_t>* out);
   static Status read_values(std::string_view column, uint64_t rows, ValueType type, std::vector<uint64_t>* out);
 
  private:
+  friend class FrameParser;
   Id128 writer_;
   uint64_t seq_ = 0;
   std::vector<SeriesDef> defs_;

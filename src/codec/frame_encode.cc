@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "codec/columns.h"
+#include "codec/frame.h"
+#include "codec/frame_layout.h"
+
+namespace tracker::internal {
+namespace {
+
+// Writes kind and length around what `body` appends.
+template <typename Body>
+void put_section(ByteWriter& out, SectionKind kind, Body&& body) {
+  out.u8(static_cast<uint8_t>(kind));
+  const size_t length_at = out.size();
+  out.u32(0);
+  body();
+  out.patch_u32(length_at, static_cast<uint32_t>(out.size() - length_at - 4));
+}
+
+void put_defs(ByteWriter& out, const std::vector<SeriesDef>& defs) {
+  out.varint(defs.size());
+  for (const SeriesDef& def : defs) {
+    out.varint(def.id);
+    out.u8(static_cast<uint8_t>(def.type));
+    out.sized(def.name);
+  }
+}
+
+// The directory (ids, types, lengths) stands before the columns, so that a reader finds one without decoding another.
+void put_block(ByteWriter& out, const Block& block, std::string* columns) {
+  columns->clear();
+  std::vector<size_t> lengths;
+  lengths.reserve(block.series.size() + 2);
+  size_t before = 0;
+  const auto column_done = [&] {
+    lengths.push_back(columns->size() - before);
+    before = columns->size();
+  };
+  if (block.has_steps) {
+    encode_int_column(block.steps, columns);
+    column_done();
+  }
+  encode_int_column(block.times_us, columns);
+  column_done();
+  const auto type_of = [&block](size_t i) { return block.types.empty() ? ValueType::kFloat64 : block.types[i]; };
+  for (size_t i = 0; i < block.series.size(); ++i) {
+    encode_value_column(block.values[i], type_of(i), columns);
+    column_done();
+  }
+  out.varint(block.rows());
+  out.u8(block.has_steps ? kBlockHasSteps : 0);
+  out.varint(block.series.size());
+  for (size_t i = 0; i < block.series.size(); ++i) {
+    out.varint(block.series[i]);
+    out.u8(static_cast<uint8_t>(type_of(i)));
+  }
+  for (const size_t length : lengths) out.varint(length);
+  out.bytes(*columns);
+}
+
+void put_events(ByteWriter& out, const std::vector<Event>& events) {
+  out.varint(events.size());
+  for (const Event& event : events) {
+    out.u8(static_cast<uint8_t>(event.type));
+    out.u8(event.has_step ? kEventHasStep : 0);
+    if (event.has_step) out.zigzag(event.step);
+    out.zigzag(event.time_us);
+    out.sized(event.payload);
+  }
+}
+
+void put_losses(ByteWriter& out, const std::vector<Loss>& losses) {
+  out.varint(losses.size());
+  for (const Loss& loss : losses) {
+    out.varint(loss.series);
+    out.u8(static_cast<uint8_t>(loss.reason));
+    out.varint(loss.count);
+  }
+}
+
+}  // namespace
+
+uint64_t Frame::points() const {
+  uint64_t points = 0;
+  for (const Block& block : blocks) points += block.rows() * block.series.size();
+  return points;
+}
+
+std::string encode_frame(const Frame& frame) {
+  ByteWriter out;
+  out.bytes(kFrameMagic);
+  out.u16(kFrameVersion);
+  out.u16(0);
+  out.u32(0);  // the size, known at the end
+  out.bytes(frame.writer.view());
+  out.u64(frame.seq);
+  if (!frame.defs.empty()) put_section(out, SectionKind::kDefs, [&] { put_defs(out, frame.defs); });
+  std::string columns;
+  for (const Block& block : frame.blocks)
+    put_section(out, SectionKind::kBlock, [&] { put_block(out, block, &columns); });
+  if (!frame.events.empty()) put_section(out, SectionKind::kEvents, [&] { put_events(out, frame.events); });
+  if (!frame.losses.empty()) put_section(out, SectionKind::kLosses, [&] { put_losses(out, frame.losses); });
+  out.patch_u32(kFrameSizeAt, static_cast<uint32_t>(out.size() + kFrameCrcBytes));
+  out.u32(crc32c(out.buffer()));
+  return out.take();
+}
+
+}  // namespace tracker::internal
