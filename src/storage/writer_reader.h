@@ -31,7 +31,9 @@ struct SeriesStats {
   int64_t last_step = 0;
 };
 
-// A config, summary or attribute entry as last set by this writer.
+// A config, summary or attribute entry as last set by this writer; keys are paths ("optimizer/lr"): a map merged without a key stands
+// here leaf by leaf, and setting a key removes what stood below it. A summary value of null removes the entry. Of kText the key is a
+// metric under which texts were logged and the value their number.
 struct Attribute {
   EventType type = EventType::kConfig;
   std::string key;
@@ -57,6 +59,7 @@ struct WriterSnapshot {
   std::optional<Value> recovered;         // the "recovered" note, when a recoverer finished this writer's log
   int64_t heartbeat_us = 0;
   uint64_t points = 0, dropped = 0, frames = 0, frame_bytes = 0;
+  std::vector<std::string> damage;        // frames behind the stored statistics that could not be read: series lack their rows
 };
 
 class WriterReader {

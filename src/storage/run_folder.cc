@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "storage/run_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/fs.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr size_t kDocumentBytesMax = 64 * 1024;
+constexpr int kRunVersion = 1;
+
+Result<Value> read_document(const std::string& path, std::string_view format, int version_max) {
+  auto text = read_file(path, kDocumentBytesMax);
+  if (!text.ok()) return text.status();
+  auto value = from_json(*text);
+  if (!value.ok()) return Status(Code::kCorrupt, fmt::format("{}: {}", path, value.status().message()));
+  if (value->text_or("format", "") != format)
+    return Status(Code::kCorrupt, fmt::format("{}: not a document of the format \"{}\"", path, format));
+  const int64_t version = value->int_or("version", 0);
+  if (version > version_max)
+    return Status(Code::kVersion, fmt::format("{} has version {}, this program knows up to {}", path, version, version_max),
+                  "update tracker; nothing was changed");
+  if (version < 1) return Status(Code::kCorrupt, fmt::format("{}: no valid version", path));
+  return value;
+}
+
+bool is_database_name(const std::string& name) {
+  constexpr size_t kHexDigits = 32;
+  return name.size() == kHexDigits + 3 && name.compare(kHexDigits, 3, ".db") == 0 &&
+         Id128::from_hex(std::string_view(name).substr(0, kHexDigits)).has_value();
+}
+
+}  // namespace
+
+std::string store_document(const Id128& id) {
+  return to_json(Value::Map{{"format", "tracker-store"}, {"version", kStoreVersion}, {"id", id.hex()}}, 2) + "\n";
+}
+
+Result<Id128> read_store_document(const std::string& path) {
+  auto value = read_document(path, "tracker-store", kStoreVersion);
+  if (!value.ok()) return value.status();
+  const auto id = Id128::from_hex(value->text_or("id", ""));
+  if (!id || id->is_zero()) return Status(Code::kCorrupt, fmt::format("{}: no valid id", path));
+  return *id;
+}
+
+std::string run_document(const RunIdentity& run) {
+  Value::Map map{{"format", "tracker-run"}, {"version", kRunVersion}};
+  const Value identity = run.to_value();
+  for (const auto& item : *identity.as_map()) map.push_back(item);
+  return to_json(map, 2) + "\n";
+}
+
+Result<RunIdentity> read_run_document(const std::string& path) {
+  auto value = read_document(path, "tracker-run", kRunVersion);
+  if (!value.ok()) return value.status();
+  auto run = RunIdentity::from_value(*value);
+  if (!run.ok()) return Status(Code::kCorrupt, fmt::format("{}: {}", path, run.status().message()));
+  return run;
+}
+
+std::vector<std::string> RunFolder::writer_dbs() const {
+  std::vector<std::string> out;
+  auto names = list_dir(path);
+  if (!names.ok()) return out;
+  for (const std::string& name : *names)
+    if (is_database_name(name)) out.push_back(join_path(path, name));
+  return out;
+}
+
+}  // namespace tracker::internal

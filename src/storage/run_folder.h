@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// The small JSON documents of a store: store.json and run.json (docs/formats/store.md). Threads: pure functions and file reads.
+#pragma once
+
+#include <string>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "storage/store.h"
+
+namespace tracker::internal {
+
+constexpr const char* kStoreFile = "store.json";
+constexpr const char* kRunFile = "run.json";
+constexpr const char* kRunsFolder = "runs";
+
+std::string store_document(const Id128& id);
+// kNotFound, kCorrupt, kVersion; all name the file.
+Result<Id128> read_store_document(const std::string& path);
+
+std::string run_document(const RunIdentity& run);
+Result<RunIdentity> read_run_document(const std::string& path);
+
+}  // namespace tracker::internal

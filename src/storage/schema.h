@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// The tables of a writer's database and their rows, for the writer and the reader (docs/formats/database.md).
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "storage/series_stats.h"
+#include "storage/sqlite.h"
+#include "storage/writer_db.h"
+#include "storage/writer_reader.h"
+
+namespace tracker::internal {
+
+constexpr int64_t kApplicationId = 0x54524b31;  // "TRK1"
+constexpr int kDatabaseVersion = 1;
+
+// Keys of `meta`. On disk: do not change.
+namespace meta_key {
+constexpr std::string_view kIdentity = "identity";      // CBOR of WriterIdentity
+constexpr std::string_view kLastSeq = "last_seq";       // of the newest frame ever committed
+constexpr std::string_view kPoints = "points";
+constexpr std::string_view kFrames = "frames";
+constexpr std::string_view kFrameBytes = "frame_bytes";
+constexpr std::string_view kStatsSeq = "stats_seq";     // `series` covers the frames up to here
+constexpr std::string_view kHeartbeat = "heartbeat_us";
+constexpr std::string_view kEnd = "end";                // CBOR: the payload of the last end event, and time_us
+constexpr std::string_view kRecovered = "recovered";    // CBOR: the payload of the note
+}  // namespace meta_key
+
+struct DatabaseMeta {
+  WriterIdentity identity;
+  uint64_t last_seq = 0, points = 0, frames = 0, frame_bytes = 0, stats_seq = 0;
+  int64_t heartbeat_us = 0;
+  std::optional<WriterEnd> end;
+  std::optional<Value> recovered;
+};
+
+// A new database's file, whole: tables, identity, WAL mode. Appears at `path` at once or not at all, so that nobody ever reads a
+// database without an identity. kExists.
+Status create_database_file(const std::string& path, const WriterIdentity& identity);
+
+// kCorrupt when the file is not a writer's database, kVersion when it is of a newer version.
+Status check_database(Sqlite& db, const std::string& path);
+Result<DatabaseMeta> read_meta(Sqlite& db, const std::string& path);
+Result<SeriesMap> read_series(Sqlite& db);
+Result<std::vector<Attribute>> read_attributes(Sqlite& db);
+Result<std::vector<Loss>> read_losses(Sqlite& db);
+Result<std::vector<RingPosition>> read_positions(Sqlite& db);
+
+// The statement that write_series() binds.
+constexpr std::string_view kWriteSeries =
+    "INSERT OR REPLACE INTO series VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+Status write_series(Statement& statement, const SeriesStats& stats);
+
+// The payload of an end event and back.
+std::optional<WriterEnd> end_from_value(const Value& value, int64_t time_us);
+
+}  // namespace tracker::internal

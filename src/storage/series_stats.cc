@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+#include "storage/series_stats.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <span>
+
+namespace tracker::internal {
+namespace {
+
+// What all series of a block share.
+struct BlockRows {
+  uint64_t rows = 0;
+  bool has_steps = false;
+  int64_t step_min = 0, step_max = 0, last_step = 0;
+  int64_t time_first_us = 0, time_last_us = 0;
+};
+
+template <typename Convert>
+void add_values(std::span<const uint64_t> bits, Convert convert, SeriesStats* out) {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -low;
+  double sum = 0;
+  uint64_t finite = 0;
+  for (const uint64_t raw : bits) {
+    const double v = convert(raw);
+    if (std::isfinite(v)) {
+      ++finite;
+      sum += v;
+      low = std::min(low, v);
+      high = std::max(high, v);
+    } else if (std::isnan(v)) {
+      ++out->nan;
+    } else {
+      ++(v > 0 ? out->pos_inf : out->neg_inf);
+    }
+  }
+  out->finite = finite;
+  if (finite == 0) return;
+  out->min = low;
+  out->max = high;
+  out->sum = sum;
+}
+
+void add_values(ValueType type, std::span<const uint64_t> bits, SeriesStats* out) {
+  switch (type) {
+    case ValueType::kFloat64: return add_values(bits, [](uint64_t b) { return std::bit_cast<double>(b); }, out);
+    case ValueType::kFloat32:
+      return add_values(bits, [](uint64_t b) -> double { return std::bit_cast<float>(static_cast<uint32_t>(b)); }, out);
+    case ValueType::kInt64:
+      return add_values(bits, [](uint64_t b) { return static_cast<double>(static_cast<int64_t>(b)); }, out);
+    default: return add_values(bits, [type](uint64_t b) { return to_double(type, b); }, out);
+  }
+}
+
+void widen(int64_t first, int64_t last, FrameStats* out, bool* any) {
+  out->time_first_us = *any ? std::min(out->time_first_us, first) : first;
+  out->time_last_us = *any ? std::max(out->time_last_us, last) : last;
+  *any = true;
+}
+
+// Rows of the same frame come from several threads: by time, and a later block wins among equal times.
+void add_within_frame(const SeriesStats& rows, SeriesStats* into) {
+  if (into->points > 0 && rows.time_last_us < into->time_last_us) {
+    SeriesStats sum = rows;
+    sum.def = into->def;
+    append_stats(*into, &sum);
+    *into = sum;
+  } else {
+    append_stats(rows, into);
+  }
+}
+
+class BlockStats {
+ public:
+  explicit BlockStats(FrameStats* out) : out_(out) {}
+
+  Status add(const FrameView::BlockView& block) {
+    if (block.rows == 0) return {};
+    BlockRows shared;
+    shared.rows = block.rows;
+    shared.has_steps = block.has_steps;
+    ints_.clear();
+    TRACKER_RETURN_IF_ERROR(FrameView::read_ints(block.times, block.rows, &ints_));
+    auto [first, last] = std::minmax_element(ints_.begin(), ints_.end());
+    shared.time_first_us = *first;
+    shared.time_last_us = *last;
+    if (block.has_steps) {
+      ints_.clear();
+      TRACKER_RETURN_IF_ERROR(FrameView::read_ints(block.steps, block.rows, &ints_));
+      auto [low, high] = std::minmax_element(ints_.begin(), ints_.end());
+      shared.step_min = *low;
+      shared.step_max = *high;
+      shared.last_step = ints_.back();
+    }
+    for (size_t i = 0; i < block.series.size(); ++i) TRACKER_RETURN_IF_ERROR(add_series(block, i, shared));
+    out_->points += block.rows * block.series.size();
+    return {};
+  }
+
+ private:
+  Status add_series(const FrameView::BlockView& block, size_t i, const BlockRows& shared) {
+    bits_.clear();
+    TRACKER_RETURN_IF_ERROR(FrameView::read_values(block.values[i], block.rows, block.types[i], &bits_));
+    SeriesStats rows;
+    rows.def.id = block.series[i];
+    rows.def.type = block.types[i];
+    rows.points = shared.rows;
+    rows.has_steps = shared.has_steps;
+    rows.step_min = shared.step_min;
+    rows.step_max = shared.step_max;
+    rows.last_step = shared.last_step;
+    rows.time_first_us = shared.time_first_us;
+    rows.time_last_us = shared.time_last_us;
+    rows.first_bits = bits_.front();
+    rows.last_bits = bits_.back();
+    add_values(block.types[i], bits_, &rows);
+    const auto [at, is_new] = out_->series.try_emplace(block.series[i]);
+    if (is_new) at->second.def = rows.def;
+    add_within_frame(rows, &at->second);
+    return {};
+  }
+
+  FrameStats* out_;
+  std::vector<int64_t> ints_;
+  std::vector<uint64_t> bits_;
+};
+
+}  // namespace
+
+Result<FrameStats> compute_frame_stats(const FrameView& frame) {
+  FrameStats out;
+  for (const SeriesDef& def : frame.defs()) out.series[def.id].def = def;
+  BlockStats blocks(&out);
+  for (const FrameView::BlockView& block : frame.blocks()) TRACKER_RETURN_IF_ERROR(blocks.add(block));
+  bool any = false;
+  for (const auto& [id, stats] : out.series)
+    if (stats.points > 0) widen(stats.time_first_us, stats.time_last_us, &out, &any);
+  for (const Event& event : frame.events()) widen(event.time_us, event.time_us, &out, &any);
+  return out;
+}
+
+void append_stats(const SeriesStats& later, SeriesStats* into) {
+  if (into->def.name.empty() && !later.def.name.empty()) into->def = later.def;
+  if (later.points == 0) return;
+  if (into->points == 0) {
+    const SeriesDef def = into->def;
+    const uint64_t dropped = into->dropped;
+    *into = later;
+    if (!def.name.empty()) into->def = def;
+    into->dropped = dropped;
+    return;
+  }
+  into->points += later.points;
+  if (later.has_steps) {
+    into->step_min = into->has_steps ? std::min(into->step_min, later.step_min) : later.step_min;
+    into->step_max = into->has_steps ? std::max(into->step_max, later.step_max) : later.step_max;
+    into->last_step = later.last_step;
+    into->has_steps = true;
+  }
+  into->time_first_us = std::min(into->time_first_us, later.time_first_us);
+  into->time_last_us = std::max(into->time_last_us, later.time_last_us);
+  if (later.finite > 0) {
+    into->min = into->finite > 0 ? std::min(into->min, later.min) : later.min;
+    into->max = into->finite > 0 ? std::max(into->max, later.max) : later.max;
+    into->sum += later.sum;
+  }
+  into->finite += later.finite;
+  into->nan += later.nan;
+  into->pos_inf += later.pos_inf;
+  into->neg_inf += later.neg_inf;
+  into->last_bits = later.last_bits;
+}
+
+}  // namespace tracker::internal

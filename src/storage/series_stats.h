@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// What a frame says of each series, in one pass over its columns, and how that adds up over frames. The writer keeps these in the
+// table `series`; readers complete that table from the frames behind it with the same code.
+// Threads: pure functions. Cost: about a nanosecond a value.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "base/status.h"
+#include "codec/frame.h"
+#include "storage/writer_reader.h"
+
+namespace tracker::internal {
+
+using SeriesMap = std::map<uint32_t, SeriesStats>;   // by series id
+
+struct FrameStats {
+  SeriesMap series;                  // those with rows or a definition in the frame
+  uint64_t points = 0;
+  int64_t time_first_us = 0;         // over rows and events; 0 when there are none
+  int64_t time_last_us = 0;
+};
+
+// kCorrupt or kVersion when a column cannot be decoded.
+Result<FrameStats> compute_frame_stats(const FrameView& frame);
+
+// Adds rows that were logged after those of `into`. Counts of dropped points are not touched.
+void append_stats(const SeriesStats& later, SeriesStats* into);
+
+}  // namespace tracker::internal

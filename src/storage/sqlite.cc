@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+#include "storage/sqlite.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+namespace tracker::internal {
+namespace {
+
+Status make_error(sqlite3* db, int code, const std::string& path) {
+  const int primary = code & 0xff;
+  const char* text = db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code);
+  std::string message = fmt::format("{}: SQLite: {} ({})", path, text, code);
+  const int error = db != nullptr ? sqlite3_system_errno(db) : 0;
+  if (error != 0 && (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN))
+    message += fmt::format(", {}", Status::from_errno(error, "errno").message());
+  switch (primary) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return Status(Code::kBusy, std::move(message));
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB: return Status(Code::kCorrupt, std::move(message));
+    case SQLITE_TOOBIG: return Status(Code::kLimit, std::move(message));
+    default: return Status(Code::kIo, std::move(message));
+  }
+}
+
+// As a URI path: only these three have a meaning there.
+std::string uri_path(const std::string& path) {
+  std::string out;
+  for (const char c : path) {
+    if (c == '%' || c == '?' || c == '#') out += fmt::format("%{:02x}", static_cast<uint8_t>(c));
+    else out += c;
+  }
+  return out;
+}
+
+int remember_wal_pages(void* to, sqlite3*, const char*, int pages) {
+  *static_cast<int*>(to) = pages;
+  return SQLITE_OK;
+}
+
+}  // namespace
+
+Statement& Statement::operator=(Statement&& other) noexcept {
+  std::swap(statement_, other.statement_);
+  std::swap(path_, other.path_);
+  std::swap(next_, other.next_);
+  std::swap(bind_error_, other.bind_error_);
+  return *this;
+}
+
+Statement::~Statement() { sqlite3_finalize(statement_); }
+
+Statement& Statement::bind(int64_t value) {
+  const int code = sqlite3_bind_int64(statement_, next_++, value);
+  if (code != SQLITE_OK) bind_error_ = code;
+  return *this;
+}
+
+Statement& Statement::bind(std::string_view text) {
+  const int code = sqlite3_bind_text64(statement_, next_++, text.data() != nullptr ? text.data() : "", text.size(),
+                                       SQLITE_STATIC, SQLITE_UTF8);
+  if (code != SQLITE_OK) bind_error_ = code;
+  return *this;
+}
+
+Statement& Statement::bind_blob(std::string_view bytes) {
+  const int code = sqlite3_bind_blob64(statement_, next_++, bytes.data() != nullptr ? bytes.data() : "", bytes.size(),
+                                       SQLITE_STATIC);
+  if (code != SQLITE_OK) bind_error_ = code;
+  return *this;
+}
+
+Result<bool> Statement::step() {
+  int code = bind_error_;
+  if (code == SQLITE_OK) code = sqlite3_step(statement_);
+  if (code == SQLITE_ROW) return true;
+  Status status;
+  if (code != SQLITE_DONE) status = make_error(sqlite3_db_handle(statement_), code, *path_);
+  reset();
+  if (!status.ok()) return status;
+  return false;
+}
+
+Status Statement::run() {
+  for (;;) {
+    auto row = step();
+    if (!row.ok()) return row.status();
+    if (!*row) return {};
+  }
+}
+
+void Statement::reset() {
+  sqlite3_reset(statement_);
+  next_ = 1;
+  bind_error_ = 0;
+}
+
+int64_t Statement::int_at(int column) const { return sqlite3_column_int64(statement_, column); }
+
+std::string_view Statement::bytes_at(int column) const {
+  const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_, column));
+  const int size = sqlite3_column_bytes(statement_, column);
+  return data != nullptr ? std::string_view(data, static_cast<size_t>(size)) : std::string_view();
+}
+
+bool Statement::is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
+
+Sqlite& Sqlite::operator=(Sqlite&& other) noexcept {
+  std::swap(db_, other.db_);
+  std::swap(path_, other.path_);
+  std::swap(wal_pages_, other.wal_pages_);
+  return *this;
+}
+
+void Sqlite::close() {
+  sqlite3_close_v2(db_);
+  db_ = nullptr;
+  delete path_;
+  path_ = nullptr;
+  delete wal_pages_;
+  wal_pages_ = nullptr;
+}
+
+Result<Sqlite> Sqlite::open(const std::string& path, SqliteOpen mode, int busy_timeout_ms) {
+  int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_URI;
+  const bool write = mode == SqliteOpen::kWrite || mode == SqliteOpen::kCreate;
+  flags |= write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
+  if (mode == SqliteOpen::kCreate) flags |= SQLITE_OPEN_CREATE;
+  const std::string uri = "file://" + uri_path(path) + (mode == SqliteOpen::kReadImmutable ? "?immutable=1" : "");
+  Sqlite out;
+  out.path_ = new std::string(path);
+  out.wal_pages_ = new int(0);
+  const char* vfs = mode == SqliteOpen::kReadPrivateWal ? "unix-none" : nullptr;
+  const int code = sqlite3_open_v2(uri.c_str(), &out.db_, flags, vfs);
+  if (code != SQLITE_OK) {
+    Status status = make_error(out.db_, code, path);
+    out.close();
+    return status;
+  }
+  sqlite3_extended_result_codes(out.db_, 1);
+  out.set_busy_timeout(busy_timeout_ms);
+  // Closing never checkpoints and never deletes a WAL: the writer decides when, and readers change nothing.
+  sqlite3_db_config(out.db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  // The file may come from anywhere: no functions or views of its schema are trusted.
+  sqlite3_db_config(out.db_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(out.db_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  if (write) sqlite3_wal_hook(out.db_, remember_wal_pages, out.wal_pages_);  // in place of automatic checkpoints
+  if (mode == SqliteOpen::kReadPrivateWal) TRACKER_RETURN_IF_ERROR(out.exec("PRAGMA locking_mode=EXCLUSIVE"));
+  return out;
+}
+
+Status Sqlite::error(int code) const { return make_error(db_, code, *path_); }
+
+Status Sqlite::exec(const char* sql) {
+  const int code = sqlite3_exec(db_, sql, nullptr, nullptr, nullptr);
+  return code == SQLITE_OK ? Status() : error(code);
+}
+
+Result<Statement> Sqlite::prepare(std::string_view sql) {
+  Statement out;
+  const int code = sqlite3_prepare_v3(db_, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
+                                      &out.statement_, nullptr);
+  if (code != SQLITE_OK) return error(code);
+  out.path_ = path_;
+  return out;
+}
+
+Result<int64_t> Sqlite::query_int(const char* sql) {
+  auto statement = prepare(sql);
+  if (!statement.ok()) return statement.status();
+  auto row = statement->step();
+  if (!row.ok()) return row.status();
+  if (!*row) return Status(Code::kNotFound, fmt::format("{}: no row for {}", *path_, sql));
+  return statement->int_at(0);
+}
+
+Result<std::string> Sqlite::query_text(const char* sql) {
+  auto statement = prepare(sql);
+  if (!statement.ok()) return statement.status();
+  auto row = statement->step();
+  if (!row.ok()) return row.status();
+  if (!*row) return Status(Code::kNotFound, fmt::format("{}: no row for {}", *path_, sql));
+  return std::string(statement->bytes_at(0));
+}
+
+void Sqlite::set_busy_timeout(int timeout_ms) { sqlite3_busy_timeout(db_, timeout_ms); }
+
+bool Sqlite::in_transaction() const { return sqlite3_get_autocommit(db_) == 0; }
+
+Status Sqlite::checkpoint(Checkpoint kind, int* wal_pages) {
+  int in_wal = 0;
+  int done = 0;
+  const int mode = kind == Checkpoint::kTruncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;
+  const int code = sqlite3_wal_checkpoint_v2(db_, nullptr, mode, &in_wal, &done);
+  if (wal_pages != nullptr) *wal_pages = in_wal;
+  if (code == SQLITE_BUSY && kind == Checkpoint::kPassive) return {};
+  return code == SQLITE_OK ? Status() : error(code);
+}
+
+}  // namespace tracker::internal

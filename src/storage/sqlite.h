@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// SQLite with owned handles and Status instead of codes; sqlite3.h stays in sqlite.cc. Connections are opened without SQLite's
+// own mutexes: threads use one at a time. Cost: every call may block on the disk.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/status.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace tracker::internal {
+
+// A prepared statement, finalized with its owner. Bound texts and blobs must live until the statement was stepped: nothing is
+// copied. The first failure of a bind is reported by the next step().
+class Statement {
+ public:
+  Statement() = default;
+  Statement(Statement&& other) noexcept { *this = std::move(other); }
+  Statement& operator=(Statement&& other) noexcept;
+  ~Statement();
+
+  Statement& bind(int64_t value);               // parameters are bound in order, 1, 2, ...
+  Statement& bind(std::string_view text);
+  Statement& bind_blob(std::string_view bytes);
+  // True: there is a row. After false or a failure the statement is reset and may be bound again.
+  Result<bool> step();
+  // step() of a statement without rows.
+  Status run();
+  void reset();                                 // ends its read transaction
+
+  // The row that step() found. Views live until the next step() or reset().
+  int64_t int_at(int column) const;
+  uint64_t u64_at(int column) const { return static_cast<uint64_t>(int_at(column)); }
+  std::string_view bytes_at(int column) const;
+  bool is_null(int column) const;
+
+ private:
+  friend class Sqlite;
+  sqlite3_stmt* statement_ = nullptr;
+  const std::string* path_ = nullptr;           // of the connection, for messages
+  int next_ = 1;
+  int bind_error_ = 0;
+};
+
+enum class SqliteOpen {
+  kWrite,             // the file is there already
+  kCreate,            // or is made
+  kRead,
+  kReadImmutable,     // no locks, no WAL: for a file that nobody changes
+  kReadPrivateWal,    // no locks, the WAL's index in memory: for a database with a WAL on media that cannot be written
+};
+
+class Sqlite {
+ public:
+  Sqlite() = default;
+  Sqlite(Sqlite&& other) noexcept { *this = std::move(other); }
+  Sqlite& operator=(Sqlite&& other) noexcept;
+  ~Sqlite() { close(); }
+
+  static Result<Sqlite> open(const std::string& path, SqliteOpen mode, int busy_timeout_ms);
+  explicit operator bool() const { return db_ != nullptr; }
+  void close();   // statements must be gone before
+
+  Status exec(const char* sql);
+  Result<Statement> prepare(std::string_view sql);
+  // The first column of the first row; kNotFound without a row.
+  Result<int64_t> query_int(const char* sql);
+  Result<std::string> query_text(const char* sql);
+
+  void set_busy_timeout(int timeout_ms);
+  bool in_transaction() const;
+  enum class Checkpoint { kPassive, kTruncate };
+  // kBusy when readers or a writer kept it from completing (kTruncate only). `wal_pages`: what is left in the WAL.
+  Status checkpoint(Checkpoint kind, int* wal_pages = nullptr);
+  // Pages in the WAL after the last commit of this connection.
+  int wal_pages() const { return *wal_pages_; }
+
+ private:
+  Status error(int code) const;
+  sqlite3* db_ = nullptr;
+  // On the heap: their addresses are known to SQLite and to statements, and a Sqlite moves.
+  std::string* path_ = nullptr;
+  int* wal_pages_ = nullptr;
+};
+
+}  // namespace tracker::internal

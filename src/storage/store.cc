@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+#include "storage/store.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "model/key.h"
+#include "storage/close_names.h"
+#include "storage/run_folder.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr const char* kDefaultFolder = ".tracker";
+constexpr int kLabelTriesMax = 100'000;
+constexpr size_t kUidPrefixMin = 6;
+
+// So that a new folder's name is durable before anything in it is relied on.
+void sync_folder(const std::string& path) {
+  auto fd = open_file(path, O_RDONLY | O_DIRECTORY);
+  if (fd.ok()) ::fsync(fd->get());
+}
+
+Status make_store_folder(const std::string& path) {
+  if (is_directory(path)) return {};
+  const std::string name = path.substr(path.find_last_of('/') + 1);
+  TRACKER_RETURN_IF_ERROR(make_dirs(parent_path(path)));
+  // The default one may stand in a home or project folder that others can read.
+  return make_dirs(path, name == kDefaultFolder ? 0700 : 0777);
+}
+
+std::string run_name(const RunIdentity& run) { return run.project + "/" + run.id; }
+
+std::string without_trailing_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+// Claims the folder for `run`: run.json appears whole and once. kExists when another run has it.
+Status claim_folder(const std::string& project_path, const std::string& path, const RunIdentity& run) {
+  const bool new_project = !is_directory(project_path);
+  TRACKER_RETURN_IF_ERROR(make_dirs(path));
+  TRACKER_RETURN_IF_ERROR(create_file_exclusive(join_path(path, kRunFile), run_document(run), 0666));
+  sync_folder(project_path);
+  if (new_project) sync_folder(parent_path(project_path));
+  return {};
+}
+
+Status not_found(const std::string& store, std::string_view name, const std::vector<RunFolder>& all) {
+  std::vector<std::string> names;
+  const bool with_project = name.find('/') != std::string_view::npos;
+  for (const RunFolder& run : all) names.push_back(with_project ? run_name(run.identity) : run.identity.id);
+  return Status(Code::kNotFound, fmt::format("no run \"{}\" in {}{}", name, store, did_you_mean(name, names)),
+                all.empty() ? "the store has no runs" : "`tracker ls` lists all runs");
+}
+
+Result<RunFolder> the_only_one(std::string_view name, std::vector<RunFolder> found) {
+  if (found.size() == 1) return std::move(found.front());
+  std::string candidates;
+  for (size_t i = 0; i < found.size() && i < 5; ++i)
+    candidates += fmt::format("{}{} (uid {})", i == 0 ? "" : ", ", run_name(found[i].identity), found[i].identity.uid.hex());
+  if (found.size() > 5) candidates += fmt::format(" and {} more", found.size() - 5);
+  return Status(Code::kInvalid, fmt::format("\"{}\" is ambiguous: {}", name, candidates), "give project/id or more of the uid");
+}
+
+}  // namespace
+
+std::string Store::resolve(std::string_view dir) {
+  if (!dir.empty()) return without_trailing_slashes(absolute_path(std::string(dir)));
+  const char* from_environment = std::getenv("TRACKER_DIR");
+  if (from_environment != nullptr && *from_environment != '\0')
+    return without_trailing_slashes(absolute_path(from_environment));
+  const std::string start = absolute_path("");
+  for (std::string at = start;; at = parent_path(at)) {
+    std::string candidate = join_path(at, kDefaultFolder);
+    if (is_directory(candidate)) return candidate;
+    if (at == "/") return join_path(start, kDefaultFolder);
+  }
+}
+
+Result<Store> Store::open(const std::string& path) {
+  Store store;
+  store.path_ = without_trailing_slashes(absolute_path(path));
+  auto id = read_store_document(join_path(store.path_, kStoreFile));
+  if (!id.ok() && id.status().code() == Code::kNotFound)
+    return Status(Code::kNotFound, fmt::format("no store at {}", store.path_));
+  if (!id.ok()) return id.status();
+  store.id_ = *id;
+  return store;
+}
+
+Result<Store> Store::open_or_create(const std::string& path) {
+  auto store = open(path);
+  if (store.ok() || store.status().code() != Code::kNotFound) return store;
+  const std::string absolute = without_trailing_slashes(absolute_path(path));
+  TRACKER_RETURN_IF_ERROR(make_store_folder(absolute));
+  // The store is there when store.json is, so that comes last. Whoever loses a race takes what the winner wrote.
+  for (const auto& [name, text] : {std::pair<const char*, std::string>{".gitignore", "*\n"},
+                                   {kStoreFile, store_document(Id128::random())}}) {
+    Status status = create_file_exclusive(join_path(absolute, name), text, 0666);
+    if (!status.ok() && status.code() != Code::kExists) return status;
+  }
+  sync_folder(parent_path(absolute));
+  return open(absolute);
+}
+
+std::optional<RunFolder> Store::find_run(std::string_view project, std::string_view label) const {
+  const std::string path = join_path(join_path(join_path(path_, kRunsFolder), folder_name(project)), folder_name(label));
+  auto identity = read_run_document(join_path(path, kRunFile));
+  if (!identity.ok() || identity->project != project || identity->id != label) return std::nullopt;
+  return RunFolder{std::move(*identity), path};
+}
+
+Result<RunFolder> Store::create_run(std::string_view project, std::string_view label, Id128 uid) {
+  TRACKER_RETURN_IF_ERROR(check_label("project", project));
+  if (!label.empty()) TRACKER_RETURN_IF_ERROR(check_label("run id", label));
+  const std::string project_path = join_path(join_path(path_, kRunsFolder), folder_name(project));
+  RunIdentity run;
+  run.uid = uid.is_zero() ? Id128::random() : uid;
+  run.project = project;
+  for (int i = 1; i <= kLabelTriesMax; ++i) {
+    run.id = label.empty() ? random_label() : i == 1 ? std::string(label) : fmt::format("{}-{}", label, i);
+    run.created_us = realtime_us();
+    const std::string path = join_path(project_path, folder_name(run.id));
+    if (path_exists(join_path(path, kRunFile))) continue;
+    Status status = claim_folder(project_path, path, run);
+    if (status.ok()) return RunFolder{std::move(run), path};
+    if (status.code() != Code::kExists) return status;
+  }
+  return Status(Code::kLimit, fmt::format("{} runs are called \"{}\" in {}", kLabelTriesMax, label, project_path));
+}
+
+Result<RunFolder> Store::open_or_create_run(std::string_view project, std::string_view label, Id128 uid) {
+  TRACKER_RETURN_IF_ERROR(check_label("project", project));
+  TRACKER_RETURN_IF_ERROR(check_label("run id", label));
+  if (auto found = find_run(project, label)) return std::move(*found);
+  const std::string project_path = join_path(join_path(path_, kRunsFolder), folder_name(project));
+  const std::string path = join_path(project_path, folder_name(label));
+  RunIdentity run;
+  run.uid = uid.is_zero() ? Id128::random() : uid;
+  run.project = project;
+  run.id = label;
+  run.created_us = realtime_us();
+  Status status = claim_folder(project_path, path, run);
+  if (status.ok()) return RunFolder{std::move(run), path};
+  if (status.code() != Code::kExists) return status;
+  auto identity = read_run_document(join_path(path, kRunFile));
+  if (!identity.ok()) return identity.status();
+  if (identity->project != project || identity->id != label)
+    return Status(Code::kExists, fmt::format("{} holds the run {}", path, run_name(*identity)));
+  return RunFolder{std::move(*identity), path};
+}
+
+std::vector<RunFolder> Store::list_runs(std::string_view project, std::vector<std::string>* damaged) const {
+  std::vector<RunFolder> out;
+  const std::string runs = join_path(path_, kRunsFolder);
+  std::vector<std::string> projects;
+  if (!project.empty()) projects.push_back(folder_name(project));
+  else if (auto names = list_dir(runs); names.ok()) projects = std::move(*names);
+  for (const std::string& project_name : projects) {
+    const std::string project_path = join_path(runs, project_name);
+    auto names = list_dir(project_path);
+    if (!names.ok()) continue;
+    for (const std::string& name : *names) {
+      RunFolder folder;
+      folder.path = join_path(project_path, name);
+      auto identity = read_run_document(join_path(folder.path, kRunFile));
+      if (identity.ok()) {
+        folder.identity = std::move(*identity);
+        out.push_back(std::move(folder));
+        continue;
+      }
+      // Without run.json and databases it is being made just now, or no run's folder at all.
+      const bool is_nothing = identity.status().code() == Code::kNotFound && folder.writer_dbs().empty();
+      if (damaged != nullptr && is_directory(folder.path) && !is_nothing) damaged->push_back(identity.status().to_string());
+    }
+  }
+  std::sort(out.begin(), out.end(), [](const RunFolder& a, const RunFolder& b) {
+    if (a.identity.created_us != b.identity.created_us) return a.identity.created_us > b.identity.created_us;
+    return a.path < b.path;
+  });
+  return out;
+}
+
+Result<RunFolder> Store::resolve_run(std::string_view name) const {
+  // A project or an id may hold "/" itself, so every split is tried.
+  for (size_t slash = name.find('/'); slash != std::string_view::npos; slash = name.find('/', slash + 1))
+    if (auto found = find_run(name.substr(0, slash), name.substr(slash + 1))) return std::move(*found);
+  const std::vector<RunFolder> all = list_runs();
+  std::vector<RunFolder> found;
+  const auto is_id = [name](const RunFolder& run) { return run.identity.id == name; };
+  std::copy_if(all.begin(), all.end(), std::back_inserter(found), is_id);
+  if (found.empty() && name.size() >= kUidPrefixMin) {
+    const auto is_uid = [name](const RunFolder& run) { return run.identity.uid.hex().rfind(name, 0) == 0; };
+    std::copy_if(all.begin(), all.end(), std::back_inserter(found), is_uid);
+  }
+  return found.empty() ? not_found(path_, name, all) : the_only_one(name, std::move(found));
+}
+
+}  // namespace tracker::internal

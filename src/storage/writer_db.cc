@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: MIT
+#include "storage/writer_db.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "storage/event_rows.h"
+#include "storage/schema.h"
+#include "storage/sqlite.h"
+#include "storage/writer_locks.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr int kBusyTimeoutMs = 100;           // of an append; nobody else of ours writes this file
+constexpr int kCheckpointPages = 1000;        // after a durable append, which has waited for the disk anyway
+constexpr int kCheckpointPagesAlways = 16384; // 64 MiB: also after others, so that the WAL stays bounded
+constexpr int64_t kStatsIntervalNs = 900'000'000;        // of durable appends
+constexpr int64_t kStatsIntervalAlwaysNs = 5'000'000'000;
+constexpr int kLeaveWalMs = 250;              // for idle readers to go, once everything is in the database
+
+// The frames of one append, checked and summed up before the transaction begins.
+struct Pending {
+  std::vector<const FrameRecord*> records;
+  std::vector<FrameView> views;
+  std::vector<FrameStats> stats;
+  SeriesMap series;               // all of them together
+  uint64_t last_seq = 0, points = 0, bytes = 0;
+  std::vector<RingPosition> positions;
+};
+
+void set_position(const RingPosition& position, std::vector<RingPosition>* all) {
+  const auto same = [&position](const RingPosition& p) { return p.nonce == position.nonce; };
+  const auto at = std::find_if(all->begin(), all->end(), same);
+  if (at == all->end()) all->push_back(position);
+  else *at = position;
+}
+
+void merge_series(const SeriesMap& later, SeriesMap* into) {
+  for (const auto& [id, stats] : later) {
+    const auto [at, is_new] = into->try_emplace(id, stats);
+    if (!is_new) append_stats(stats, &at->second);
+  }
+}
+
+}  // namespace
+
+struct WriterDb::Impl {
+  std::string path;
+  WriterIdentity identity;
+  WriterLocks locks;
+  Sqlite db;
+  Statement insert_frame, set_meta, set_position_row, drop_position, write_series_row;
+  EventRows event_rows;
+  bool full_sync = false;
+  bool closed = false;
+
+  // As committed.
+  uint64_t last_seq = 0, points = 0, frames = 0, frame_bytes = 0;
+  std::vector<RingPosition> positions;
+  SeriesMap series;
+  std::set<uint32_t> unwritten;   // series whose row is older than their frames
+  int64_t stats_written_ns = 0;
+
+  ~Impl() { close(); }
+
+  Status start() {
+    TRACKER_RETURN_IF_ERROR(locks.acquire(path));
+    return open();
+  }
+
+  void close_connection() {
+    insert_frame = {};
+    set_meta = {};
+    set_position_row = {};
+    drop_position = {};
+    write_series_row = {};
+    event_rows.reset();
+    db.close();
+  }
+
+  void close() {
+    close_connection();
+    locks.close();
+    closed = true;
+  }
+
+  // Opens the connection and takes over what is committed, also after an I/O error: whether its transaction is there only the
+  // database knows.
+  Status open() {
+    auto opened = Sqlite::open(path, SqliteOpen::kWrite, kBusyTimeoutMs);
+    if (!opened.ok()) return opened.status();
+    db = std::move(*opened);
+    Status status = load();
+    if (!status.ok()) close_connection();
+    return status;
+  }
+
+  Status load() {
+    TRACKER_RETURN_IF_ERROR(check_database(db, path));
+    auto mode = db.query_text("PRAGMA journal_mode");
+    if (!mode.ok()) return mode.status();
+    if (*mode != "wal") return Status(Code::kBusy, fmt::format("{} is not in WAL mode but \"{}\"", path, *mode));
+    TRACKER_RETURN_IF_ERROR(db.exec("PRAGMA synchronous=NORMAL"));
+    full_sync = false;
+    TRACKER_RETURN_IF_ERROR(db.exec("PRAGMA journal_size_limit=16777216"));
+    auto meta = read_meta(db, path);
+    if (!meta.ok()) return meta.status();
+    if (meta->identity.writer != identity.writer)
+      return Status(Code::kCorrupt, fmt::format("{} belongs to writer {}", path, meta->identity.writer.hex()));
+    auto all_positions = read_positions(db);
+    if (!all_positions.ok()) return all_positions.status();
+    auto rows = read_series(db);
+    if (!rows.ok()) return rows.status();
+    last_seq = meta->last_seq;
+    points = meta->points;
+    frames = meta->frames;
+    frame_bytes = meta->frame_bytes;
+    positions = std::move(*all_positions);
+    series = std::move(*rows);
+    unwritten.clear();
+    stats_written_ns = 0;
+    TRACKER_RETURN_IF_ERROR(load_stats_behind(meta->stats_seq));
+    return prepare();
+  }
+
+  Status load_stats_behind(uint64_t stats_seq) {
+    auto rows = db.prepare("SELECT seq, data FROM frames WHERE seq>? ORDER BY seq");
+    if (!rows.ok()) return rows.status();
+    rows->bind(static_cast<int64_t>(stats_seq));
+    for (;;) {
+      auto row = rows->step();
+      if (!row.ok()) return row.status();
+      if (!*row) return {};
+      // A damaged frame is the readers' to report; its writer goes on.
+      auto view = FrameView::parse(rows->bytes_at(1));
+      if (!view.ok()) continue;
+      auto stats = compute_frame_stats(*view);
+      if (stats.ok()) add_series(stats->series);
+    }
+  }
+
+  Status prepare() {
+    const struct {
+      Statement* statement;
+      std::string_view sql;
+    } all[] = {
+        {&insert_frame, "INSERT INTO frames VALUES(?,?,?,?,?)"},
+        {&set_meta, "INSERT OR REPLACE INTO meta VALUES(?,?)"},
+        {&set_position_row, "INSERT OR REPLACE INTO journal VALUES(?,?)"},
+        {&drop_position, "DELETE FROM journal WHERE nonce=?"},
+        {&write_series_row, kWriteSeries},
+    };
+    for (const auto& [statement, sql] : all) {
+      auto prepared = db.prepare(sql);
+      if (!prepared.ok()) return prepared.status();
+      *statement = std::move(*prepared);
+    }
+    return event_rows.prepare(db);
+  }
+
+  Status ensure_open() {
+    if (closed) return Status(Code::kClosed, fmt::format("{} is closed", path));
+    return db ? Status() : open();
+  }
+
+  void add_series(const SeriesMap& later) {
+    merge_series(later, &series);
+    for (const auto& [id, stats] : later) unwritten.insert(id);
+  }
+
+  Result<Pending> check(const std::vector<FrameRecord>& records) const {
+    Pending out;
+    out.last_seq = last_seq;
+    for (const FrameRecord& record : records) {
+      if (record.seq <= out.last_seq) continue;
+      auto view = FrameView::parse(record.bytes);
+      if (!view.ok()) return view.status();
+      if (view->seq() != record.seq || view->writer() != identity.writer)
+        return Status(Code::kInvalid, fmt::format("{}: frame {} says it is {} of {}", path, record.seq, view->seq(),
+                                                  view->writer().hex()));
+      auto stats = compute_frame_stats(*view);
+      if (!stats.ok()) return stats.status();
+      merge_series(stats->series, &out.series);
+      out.last_seq = record.seq;
+      out.points += stats->points;
+      out.bytes += record.bytes.size();
+      for (const RingPosition& position : record.positions) set_position(position, &out.positions);
+      out.records.push_back(&record);
+      out.views.push_back(std::move(*view));
+      out.stats.push_back(std::move(*stats));
+    }
+    return out;
+  }
+
+  Status put_meta(std::string_view key, uint64_t value) {
+    return set_meta.bind(key).bind(static_cast<int64_t>(value)).run();
+  }
+
+  // Everything of one append, inside its transaction.
+  Status write(const Pending& pending, const std::vector<uint64_t>& retired, bool durable, bool with_stats) {
+    for (size_t i = 0; i < pending.records.size(); ++i) {
+      const FrameStats& stats = pending.stats[i];
+      insert_frame.bind(static_cast<int64_t>(pending.records[i]->seq)).bind(static_cast<int64_t>(stats.points));
+      insert_frame.bind(stats.time_first_us).bind(stats.time_last_us);
+      TRACKER_RETURN_IF_ERROR(insert_frame.bind_blob(pending.records[i]->bytes).run());
+      TRACKER_RETURN_IF_ERROR(event_rows.apply(pending.views[i]));
+    }
+    for (const RingPosition& position : pending.positions)
+      TRACKER_RETURN_IF_ERROR(set_position_row.bind(static_cast<int64_t>(position.nonce))
+                                  .bind(static_cast<int64_t>(position.position))
+                                  .run());
+    for (const uint64_t nonce : retired)
+      TRACKER_RETURN_IF_ERROR(drop_position.bind(static_cast<int64_t>(nonce)).run());
+    if (!pending.records.empty()) {
+      TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kLastSeq, pending.last_seq));
+      TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kPoints, points + pending.points));
+      TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kFrames, frames + pending.records.size()));
+      TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kFrameBytes, frame_bytes + pending.bytes));
+    }
+    // A durable transaction must write something, or nothing is synced.
+    if (durable) TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kHeartbeat, static_cast<uint64_t>(realtime_us())));
+    return with_stats ? write_stats(pending) : Status();
+  }
+
+  Status write_stats(const Pending& pending) {
+    std::set<uint32_t> ids = unwritten;
+    for (const auto& [id, stats] : pending.series) ids.insert(id);
+    for (const uint32_t id : ids) {
+      const auto before = series.find(id);
+      const auto later = pending.series.find(id);
+      SeriesStats stats = before != series.end() ? before->second : later->second;
+      if (before != series.end() && later != pending.series.end()) append_stats(later->second, &stats);
+      TRACKER_RETURN_IF_ERROR(write_series(write_series_row, stats));
+    }
+    return put_meta(meta_key::kStatsSeq, pending.last_seq);
+  }
+
+  template <typename Body>
+  Status transaction(bool durable, Body&& body) {
+    Status status;
+    if (durable != full_sync) {
+      status = db.exec(durable ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
+      full_sync = durable;
+    }
+    if (status.ok()) status = db.exec("BEGIN IMMEDIATE");
+    if (status.ok()) status = body();
+    if (status.ok()) status = db.exec("COMMIT");
+    if (status.ok()) return status;
+    if (status.code() == Code::kBusy && (!db.in_transaction() || db.exec("ROLLBACK").ok())) return status;
+    // After an I/O error only a new connection knows what is in the file. The locks stay, so nobody takes the WAL away meanwhile.
+    close_connection();
+    return status;
+  }
+
+  // Not part of the commit: when it fails everything is in the WAL and the next one tries again.
+  void checkpoint_if_due(bool durable) {
+    if (db.wal_pages() < (durable ? kCheckpointPages : kCheckpointPagesAlways)) return;
+    (void)db.checkpoint(Sqlite::Checkpoint::kPassive).ok();
+  }
+
+  Status append(const std::vector<FrameRecord>& records, bool durable, const std::vector<uint64_t>& retired,
+                bool force_stats) {
+    TRACKER_RETURN_IF_ERROR(ensure_open());
+    if (durable && !locks.in_place())
+      return Status(Code::kIo, fmt::format("{} was removed or replaced while it is written", path));
+    auto pending = check(records);
+    if (!pending.ok()) return pending.status();
+    if (pending->records.empty() && retired.empty() && !durable) return {};
+    const int64_t now = monotonic_ns();
+    const int64_t age = now - stats_written_ns;
+    const bool any_stats = !unwritten.empty() || !pending->series.empty();
+    const bool due = force_stats || (durable && age >= kStatsIntervalNs) || age >= kStatsIntervalAlwaysNs;
+    const bool with_stats = any_stats && due;
+    TRACKER_RETURN_IF_ERROR(transaction(durable, [&] { return write(*pending, retired, durable, with_stats); }));
+    last_seq = pending->last_seq;
+    points += pending->points;
+    frames += pending->records.size();
+    frame_bytes += pending->bytes;
+    for (const RingPosition& position : pending->positions) set_position(position, &positions);
+    const auto is_retired = [&retired](const RingPosition& p) {
+      return std::find(retired.begin(), retired.end(), p.nonce) != retired.end();
+    };
+    positions.erase(std::remove_if(positions.begin(), positions.end(), is_retired), positions.end());
+    add_series(pending->series);
+    if (with_stats) {
+      unwritten.clear();
+      stats_written_ns = now;
+    }
+    checkpoint_if_due(durable);
+    return {};
+  }
+
+  Status finish(int timeout_ms) {
+    const int64_t deadline = monotonic_ns() + int64_t{timeout_ms} * 1'000'000;
+    TRACKER_RETURN_IF_ERROR(append({}, true, {}, true));
+    db.set_busy_timeout(timeout_ms);
+    TRACKER_RETURN_IF_ERROR(db.checkpoint(Sqlite::Checkpoint::kTruncate));
+    // All is in the database now, so a WAL that a second SQLite copy deletes from here on is an empty one.
+    locks.release();
+    return leave_wal(std::min(deadline, monotonic_ns() + int64_t{kLeaveWalMs} * 1'000'000));
+  }
+
+  // Needs the file for itself; SQLite does not wait for that by its busy timeout.
+  Status leave_wal(int64_t deadline_ns) {
+    db.set_busy_timeout(0);
+    for (;;) {
+      auto mode = db.query_text("PRAGMA journal_mode=DELETE");
+      if (mode.ok() && *mode == "delete") return {};
+      if (!mode.ok() && mode.status().code() != Code::kBusy) return mode.status();
+      if (monotonic_ns() >= deadline_ns)
+        return Status(Code::kBusy, fmt::format("{} is open in another program and stays in WAL mode", path),
+                      "all data is in it");
+      ::usleep(5000);
+    }
+  }
+};
+
+WriterDb::WriterDb(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+WriterDb::~WriterDb() = default;
+
+Result<std::unique_ptr<WriterDb>> WriterDb::create(const std::string& run_path, const WriterIdentity& identity) {
+  auto impl = std::make_unique<Impl>();
+  impl->path = join_path(run_path, identity.writer.hex() + ".db");
+  impl->identity = identity;
+  TRACKER_RETURN_IF_ERROR(create_database_file(impl->path, identity));
+  TRACKER_RETURN_IF_ERROR(impl->start());
+  return std::unique_ptr<WriterDb>(new WriterDb(std::move(impl)));
+}
+
+Result<std::unique_ptr<WriterDb>> WriterDb::open_or_create(const std::string& run_path, const WriterIdentity& identity) {
+  const std::string path = join_path(run_path, identity.writer.hex() + ".db");
+  Status created = create_database_file(path, identity);
+  if (!created.ok() && created.code() != Code::kExists) return created;
+  if (!created.ok()) {
+    // Its version is looked at before anything is written. One that was finished goes back to WAL mode; not under our locks, for
+    // that takes the file for itself.
+    auto db = Sqlite::open(path, SqliteOpen::kWrite, 1000);
+    if (!db.ok()) return db.status();
+    TRACKER_RETURN_IF_ERROR(check_database(*db, path));
+    auto mode = db->query_text("PRAGMA journal_mode=WAL");
+    if (!mode.ok()) return mode.status();
+  }
+  auto impl = std::make_unique<Impl>();
+  impl->path = path;
+  impl->identity = identity;
+  TRACKER_RETURN_IF_ERROR(impl->start());
+  return std::unique_ptr<WriterDb>(new WriterDb(std::move(impl)));
+}
+
+const std::string& WriterDb::path() const { return impl_->path; }
+uint64_t WriterDb::last_seq() const { return impl_->last_seq; }
+const std::vector<RingPosition>& WriterDb::positions() const { return impl_->positions; }
+uint64_t WriterDb::points_stored() const { return impl_->points; }
+uint64_t WriterDb::bytes_stored() const { return impl_->frame_bytes; }
+
+Status WriterDb::append(const std::vector<FrameRecord>& frames, bool durable, const std::vector<uint64_t>& retired) {
+  return impl_->append(frames, durable, retired, false);
+}
+
+Status WriterDb::heartbeat(int64_t now_us) {
+  TRACKER_RETURN_IF_ERROR(impl_->ensure_open());
+  return impl_->transaction(false, [&] { return impl_->put_meta(meta_key::kHeartbeat, static_cast<uint64_t>(now_us)); });
+}
+
+Status WriterDb::finish(int timeout_ms) {
+  Status status = impl_->finish(timeout_ms);
+  impl_->close();
+  return status;
+}
+
+}  // namespace tracker::internal

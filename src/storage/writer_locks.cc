@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "storage/writer_locks.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace tracker::internal {
+namespace {
+
+// From SQLite's os_unix.c; they are part of its file format and do not change.
+constexpr off_t kSharedFirst = 0x40000002;
+constexpr off_t kSharedSize = 510;
+constexpr off_t kShmDeadMansSwitch = 128;
+constexpr size_t kShmHeaderBytes = 96;  // two copies of WalIndexHdr
+
+bool g_enabled = true;
+
+bool set_lock(int fd, short type, off_t start, off_t length) {
+  struct flock lock {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = start;
+  lock.l_len = length;
+  return ::fcntl(fd, F_OFD_SETLK, &lock) == 0;
+}
+
+}  // namespace
+
+void set_writer_locks_enabled_for_testing(bool enabled) { g_enabled = enabled; }
+
+Status WriterLocks::acquire(const std::string& db_path) {
+  path_ = db_path;
+  auto db = open_file(db_path, O_RDWR);
+  if (!db.ok()) return db.status();
+  db_ = std::move(*db);
+  struct stat st {};
+  if (::fstat(db_.get(), &st) != 0) return Status::from_errno(errno, "cannot stat", db_path);
+  auto shm = open_file(db_path + "-shm", O_RDWR | O_CREAT | O_NOFOLLOW, st.st_mode & 0777);
+  if (!shm.ok()) return shm.status();
+  shm_ = std::move(*shm);
+  if (!g_enabled) return {};
+  set_lock(db_.get(), F_RDLCK, kSharedFirst, kSharedSize);
+  // SQLite drops the index that a dead process left when nobody holds this lock. With ours held it never would, so it is done here
+  // by the same rule; an index that others use is sound. Its header is cleared rather than the file truncated: that makes SQLite
+  // rebuild it too, and cannot kill a process that still maps it.
+  if (set_lock(shm_.get(), F_WRLCK, kShmDeadMansSwitch, 1)) {
+    const char zeros[kShmHeaderBytes] = {};
+    if (::fstat(shm_.get(), &st) != 0 || (st.st_size > 0 && ::pwrite(shm_.get(), zeros, sizeof zeros, 0) < 0))
+      return Status::from_errno(errno, "cannot clear", db_path + "-shm");
+  }
+  set_lock(shm_.get(), F_RDLCK, kShmDeadMansSwitch, 1);
+  return {};
+}
+
+void WriterLocks::release() {
+  if (db_) set_lock(db_.get(), F_UNLCK, 0, 0);
+  if (shm_) set_lock(shm_.get(), F_UNLCK, 0, 0);
+}
+
+void WriterLocks::close() {
+  shm_.reset();
+  db_.reset();
+}
+
+bool WriterLocks::in_place() const {
+  struct stat open {};
+  struct stat named {};
+  return ::fstat(db_.get(), &open) == 0 && ::stat(path_.c_str(), &named) == 0 && open.st_ino == named.st_ino &&
+         open.st_dev == named.st_dev;
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Keeps the WAL of a live database from being deleted by a second SQLite copy in this process (design 3): POSIX locks do not hold
+// against one's own process, OFD locks on descriptors of our own do. Read locks on the shared range of the .db deny the exclusive
+// lock that deletes the WAL; one on the "dead man's switch" of the -shm denies its truncation.
+// Threads: one at a time. Cost: a few system calls.
+#pragma once
+
+#include <string>
+
+#include "base/fs.h"
+#include "base/status.h"
+
+namespace tracker::internal {
+
+class WriterLocks {
+ public:
+  // Before SQLite opens the database, which is in WAL mode. Where a file system has no OFD locks nothing is locked and no failure
+  // reported: the database is as safe as any other of SQLite's.
+  Status acquire(const std::string& db_path);
+  // The locks go, the descriptors stay: closing any descriptor of a file drops this process's POSIX locks on it, SQLite's included.
+  void release();
+  // Only after SQLite has closed the database.
+  void close();
+  // Whether the file at the path of the .db is still the one that is open here.
+  bool in_place() const;
+  const Fd& db() const { return db_; }
+
+ private:
+  std::string path_;
+  Fd db_;
+  Fd shm_;
+};
+
+// Tests show that data is lost without them.
+void set_writer_locks_enabled_for_testing(bool enabled);
+
+}  // namespace tracker::internal

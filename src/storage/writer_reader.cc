@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+#include "storage/writer_reader.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "storage/schema.h"
+#include "storage/series_stats.h"
+#include "storage/sqlite.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr int kBusyTimeoutMs = 1000;                 // a writer that finishes or recovers holds the file for a moment
+constexpr size_t kBatchBytes = 4 * 1024 * 1024;
+constexpr int64_t kBatchNs = 100'000'000;            // P11 allows 250 ms; a row that is begun is read to its end
+constexpr size_t kDamageLinesMax = 1000;             // also the length of a gap behind which nothing more is looked for
+
+struct StoredFrame {
+  uint64_t seq = 0;
+  std::string bytes;
+};
+
+uint64_t file_size(const std::string& path) {
+  struct stat st {};
+  return ::stat(path.c_str(), &st) == 0 ? static_cast<uint64_t>(st.st_size) : 0;
+}
+
+}  // namespace
+
+// The connection lives for one operation: an open one keeps a writer that finishes from leaving WAL mode, and a console would hold
+// thousands of descriptors. Opening costs about 0.1 ms.
+struct WriterReader::Impl {
+  std::string path;
+  SqliteOpen mode = SqliteOpen::kRead;
+  Id128 writer;
+
+  Result<Sqlite> connect() const { return Sqlite::open(path, mode, kBusyTimeoutMs); }
+
+  Status probe() {
+    auto db = connect();
+    if (!db.ok()) return db.status();
+    TRACKER_RETURN_IF_ERROR(check_database(*db, path));
+    auto meta = read_meta(*db, path);
+    if (!meta.ok()) return meta.status();
+    writer = meta->identity.writer;
+    return {};
+  }
+
+  // One short read: rows behind `cursor` up to `last`, as many as the batch's bounds allow.
+  static Status read_batch(Sqlite& db, uint64_t cursor, uint64_t last, std::vector<StoredFrame>* out) {
+    out->clear();
+    auto rows = db.prepare("SELECT seq, data FROM frames WHERE seq>? AND seq<=? ORDER BY seq");
+    if (!rows.ok()) return rows.status();
+    rows->bind(static_cast<int64_t>(cursor)).bind(static_cast<int64_t>(last));
+    const int64_t begun = monotonic_ns();
+    for (size_t bytes = 0; bytes < kBatchBytes && monotonic_ns() - begun < kBatchNs;) {
+      auto row = rows->step();
+      if (!row.ok()) return row.status();
+      if (!*row) break;
+      out->push_back({rows->u64_at(0), std::string(rows->bytes_at(1))});
+      bytes += out->back().bytes.size();
+    }
+    return {};
+  }
+
+  // Row by row where a scan meets a damaged page; what can be reached is read.
+  static void read_singly(Sqlite& db, uint64_t cursor, uint64_t last, std::vector<StoredFrame>* out) {
+    const int64_t begun = monotonic_ns();
+    size_t missing = 0;
+    size_t bytes = 0;
+    for (uint64_t seq = cursor + 1; seq <= last && missing < kDamageLinesMax && bytes < kBatchBytes; ++seq) {
+      if (monotonic_ns() - begun > kBatchNs && !out->empty()) return;
+      auto rows = db.prepare("SELECT data FROM frames WHERE seq=?");
+      if (!rows.ok()) return;
+      rows->bind(static_cast<int64_t>(seq));
+      auto row = rows->step();
+      if (!row.ok() || !*row) {
+        ++missing;
+        continue;
+      }
+      missing = 0;
+      out->push_back({seq, std::string(rows->bytes_at(0))});
+      bytes += out->back().bytes.size();
+    }
+  }
+
+  Status check_frame(const StoredFrame& frame) const {
+    auto view = FrameView::parse(frame.bytes);
+    if (!view.ok()) return view.status();
+    if (view->seq() != frame.seq) return Status(Code::kCorrupt, fmt::format("frame says it is {}", view->seq()));
+    if (view->writer() != writer) return Status(Code::kCorrupt, "frame of writer " + view->writer().hex());
+    return {};
+  }
+
+  Status frames(Sqlite& db, uint64_t after, uint64_t last, const std::function<bool(uint64_t, std::string_view)>& visit,
+                std::vector<std::string>* damage) const {
+    const auto report = [&](uint64_t seq, const Status& what) {
+      if (damage != nullptr && damage->size() < kDamageLinesMax)
+        damage->push_back(fmt::format("{}: frame {}: {}", path, seq, what.message()));
+    };
+    std::vector<StoredFrame> batch;
+    for (uint64_t cursor = after; cursor < last;) {
+      Status status = read_batch(db, cursor, last, &batch);
+      if (!status.ok() && status.code() != Code::kCorrupt) return status;
+      if (!status.ok() && batch.empty()) {
+        report(cursor + 1, status);
+        read_singly(db, cursor, last, &batch);
+      }
+      if (batch.empty()) return {};
+      for (const StoredFrame& frame : batch) {
+        cursor = frame.seq;
+        status = check_frame(frame);
+        if (!status.ok()) report(frame.seq, status);
+        else if (!visit(frame.seq, frame.bytes)) return {};
+      }
+    }
+    return {};
+  }
+
+  // Rows of `series` cover the frames up to stats_seq; the rest is added here.
+  Status complete_series(Sqlite& db, const DatabaseMeta& meta, SeriesMap* series, std::vector<std::string>* damage) const {
+    const auto add = [&](uint64_t seq, std::string_view bytes) {
+      auto view = FrameView::parse(bytes, false);
+      auto stats = view.ok() ? compute_frame_stats(*view) : Result<FrameStats>(view.status());
+      if (!stats.ok()) {
+        damage->push_back(fmt::format("{}: frame {}: {}", path, seq, stats.status().message()));
+        return true;
+      }
+      for (const auto& [id, later] : stats->series) {
+        const auto [at, is_new] = series->try_emplace(id, later);
+        if (!is_new) append_stats(later, &at->second);
+      }
+      return true;
+    };
+    return frames(db, meta.stats_seq, meta.last_seq, add, damage);
+  }
+};
+
+WriterReader::WriterReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+WriterReader::~WriterReader() = default;
+const std::string& WriterReader::path() const { return impl_->path; }
+
+Result<std::unique_ptr<WriterReader>> WriterReader::open(const std::string& path, std::string* notice) {
+  if (!path_exists(path)) return Status(Code::kNotFound, fmt::format("{} does not exist", path));
+  auto impl = std::make_unique<Impl>();
+  impl->path = absolute_path(path);
+  Status status = impl->probe();
+  if (status.code() == Code::kIo) {
+    // The usual way needs a -shm file, which cannot be made here. Without locks the file must not change meanwhile, and on media
+    // that cannot be written nothing does.
+    const bool has_wal = file_size(path + "-wal") > 0;
+    impl->mode = has_wal ? SqliteOpen::kReadPrivateWal : SqliteOpen::kReadImmutable;
+    const Status again = impl->probe();
+    if (!again.ok()) return again.code() == Code::kIo ? status : again;
+    status = again;
+    if (notice != nullptr)
+      *notice = fmt::format("{} is read without locks ({}): its folder cannot be written", path,
+                            has_wal ? "with its WAL" : "immutable");
+  }
+  if (!status.ok() && status.code() == Code::kCorrupt && status.message().find(path) == std::string::npos)
+    status = Status(Code::kCorrupt, fmt::format("{}: {}", path, status.message()));
+  if (!status.ok()) return status;
+  return std::unique_ptr<WriterReader>(new WriterReader(std::move(impl)));
+}
+
+Result<WriterSnapshot> WriterReader::snapshot() {
+  auto db = impl_->connect();
+  if (!db.ok()) return db.status();
+  // What is small is read at one moment; frames never change, so those up to last_seq may be read after it.
+  TRACKER_RETURN_IF_ERROR(db->exec("BEGIN"));
+  auto meta = read_meta(*db, impl_->path);
+  if (!meta.ok()) return meta.status();
+  auto series = read_series(*db);
+  if (!series.ok()) return series.status();
+  auto attributes = read_attributes(*db);
+  if (!attributes.ok()) return attributes.status();
+  auto losses = read_losses(*db);
+  if (!losses.ok()) return losses.status();
+  TRACKER_RETURN_IF_ERROR(db->exec("COMMIT"));
+  WriterSnapshot out;
+  TRACKER_RETURN_IF_ERROR(impl_->complete_series(*db, *meta, &*series, &out.damage));
+  out.identity = std::move(meta->identity);
+  out.last_seq = meta->last_seq;
+  out.attributes = std::move(*attributes);
+  out.losses = std::move(*losses);
+  out.end = meta->end;
+  out.recovered = std::move(meta->recovered);
+  out.heartbeat_us = meta->heartbeat_us;
+  out.points = meta->points;
+  out.frames = meta->frames;
+  out.frame_bytes = meta->frame_bytes;
+  for (const Loss& loss : out.losses) {
+    out.dropped += loss.count;
+    const auto at = series->find(loss.series);
+    if (at != series->end()) at->second.dropped += loss.count;
+  }
+  for (auto& [id, stats] : *series) out.series.push_back(std::move(stats));
+  return out;
+}
+
+Status WriterReader::frames(uint64_t after, const std::function<bool(uint64_t seq, std::string_view bytes)>& visit,
+                            std::vector<std::string>* damage) {
+  auto db = impl_->connect();
+  if (!db.ok()) return db.status();
+  auto meta = read_meta(*db, impl_->path);
+  if (!meta.ok()) return meta.status();
+  return impl_->frames(*db, after, meta->last_seq, visit, damage);
+}
+
+}  // namespace tracker::internal
