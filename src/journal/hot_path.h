@@ -44,6 +44,7 @@ struct HotRun {
   std::atomic<uint32_t> ring_count;
   std::atomic<Journal*> journal;               // null in a forked child, after close, and when nothing is recorded
   int64_t step_base;                           // the largest step of earlier attempts; INT64_MIN when none
+  uint32_t alive;                              // 1; 0 in a forked child
 };
 static_assert(sizeof(HotRun) <= 4096);
 
@@ -52,6 +53,9 @@ inline size_t hot_slot(uintptr_t thread) {
   return static_cast<size_t>((thread * 0x9e3779b97f4a7c15ull) >> 56);  // 8 bits
 }
 static_assert(kHotTableSize == 256);
+
+// The line about a forked child, on stderr, once a process. Threads: any.
+void say_forked_once();
 
 // The slow path of both functions below: attaches the thread, wraps, grows, waits, splits, drops and counts.
 Code log_pairs_slow(HotRun* run, const ValuePair* pairs, size_t count, int64_t step, bool has_step);

@@ -2,6 +2,7 @@
 // The producers' side of a journal off the fast path: a thread's first call, the end of a lap, a full ring, large calls, events.
 #include <pthread.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -48,6 +49,15 @@ void remember_place(HotRing* hot) {
 
 }  // namespace
 
+// Said once a process: a forked child that logs records nothing (P5, P8).
+void say_forked_once() {
+  static std::atomic<bool> said{false};
+  if (said.exchange(true)) return;
+  static constexpr char kText[] =
+      "tracker: this forked process records nothing, its parent records the run; run.attach() changes that\n";
+  if (::write(STDERR_FILENO, kText, sizeof kText - 1) < 0) return;
+}
+
 JournalUse::JournalUse(HotRun* run) {
   if (run->journal.load(std::memory_order_acquire) == nullptr) return;  // before any lock: in a forked child it may be held for ever
   const ProcessLock lock;
@@ -61,7 +71,9 @@ JournalUse::~JournalUse() {
 
 Code log_pairs_slow(HotRun* run, const ValuePair* pairs, size_t count, int64_t step, bool has_step) {
   const JournalUse use(run);
-  return use.get() == nullptr ? Code::kClosed : use.get()->log_pairs(pairs, count, step, has_step);
+  if (use.get() != nullptr) return use.get()->log_pairs(pairs, count, step, has_step);
+  if (run->alive == 0) say_forked_once();
+  return Code::kClosed;
 }
 
 void Journal::install(Seat* seat, RingFile* file) {

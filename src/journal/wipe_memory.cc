@@ -66,7 +66,10 @@ HotRun* allocate_hot_run() {
   } else if (void* page = map_page()) {
     run = new (page) HotRun();
   }
-  if (run != nullptr) run->step_base = INT64_MIN;
+  if (run != nullptr) {
+    run->step_base = INT64_MIN;
+    run->alive = 1;
+  }
   return run;
 }
 
