@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "run/ranks.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+namespace tracker::internal {
+namespace {
+
+std::optional<int> number(const char* text) {
+  if (text == nullptr || *text == 0) return std::nullopt;
+  char* end = nullptr;
+  errno = 0;
+  const long value = std::strtol(text, &end, 10);
+  if (errno != 0 || *end != 0 || value < 0 || value > 100'000'000) return std::nullopt;
+  return static_cast<int>(value);
+}
+
+struct Launcher {
+  const char* rank;
+  const char* size;
+  bool size_must_exceed_one;  // set for single processes too (SLURM inside a plain allocation, RANK=0 left in an image)
+};
+// In the order of design.md. PMIX_RANK comes without a size.
+constexpr Launcher kLaunchers[] = {
+    {"RANK", "WORLD_SIZE", true},
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true},
+    {"PMI_RANK", "PMI_SIZE", true},
+    {"PMIX_RANK", "PMIX_SIZE", false},
+    {"SLURM_PROCID", "SLURM_NTASKS", true},
+    {"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", true},
+};
+
+RankInfo make(int rank, int size, std::string source) {
+  RankInfo info;
+  info.rank = rank;
+  info.world_size = size;
+  info.is_first = rank == 0;
+  info.source = std::move(source);
+  info.why = size > 1 ? fmt::format("rank {} of {} (from {})", rank, size, info.source)
+                      : fmt::format("rank {} (from {})", rank, info.source);
+  return info;
+}
+
+}  // namespace
+
+std::string RankInfo::gated_line() const {
+  if (is_first) return "";
+  return why + " records nothing; ranks=\"all\" or TRACKER_RANK=0 changes that";
+}
+
+Result<RankInfo> resolve_rank(const RankRequest& request, const GetEnv& env) {
+  if (request.rank >= 0) {
+    const int size = request.world_size > 0 ? request.world_size : number(env("WORLD_SIZE")).value_or(request.rank + 1);
+    if (request.rank >= size)
+      return Status(Code::kInvalid, fmt::format("rank={} is not below world_size={}", request.rank, size));
+    return make(request.rank, size, "argument");
+  }
+  if (const char* text = env("TRACKER_RANK"); text != nullptr && *text != 0) {
+    const std::optional<int> rank = number(text);
+    if (!rank) return Status(Code::kInvalid, fmt::format("TRACKER_RANK is '{}': expected a number from 0", text));
+    return make(*rank, std::max(number(env("WORLD_SIZE")).value_or(1), *rank + 1), "TRACKER_RANK");
+  }
+  if (request.child_of_run) {
+    RankInfo info = make(0, 1, "multiprocessing");
+    info.is_first = false;
+    info.why = "a multiprocessing child of a process that has a run";
+    return info;
+  }
+  if (request.torch_rank >= 0) return make(request.torch_rank, std::max(request.torch_world_size, 1), "torch.distributed");
+  for (const Launcher& launcher : kLaunchers) {
+    const std::optional<int> rank = number(env(launcher.rank));
+    if (!rank) continue;
+    const int size = number(env(launcher.size)).value_or(launcher.size_must_exceed_one ? 1 : *rank + 1);
+    if (launcher.size_must_exceed_one && size <= 1) continue;
+    return make(*rank, size, launcher.rank);
+  }
+  for (const char* name : {"LOCAL_RANK", "NODE_RANK", "GROUP_RANK"}) {
+    const std::optional<int> rank = number(env(name));
+    if (!rank || *rank == 0) continue;
+    // A local or node rank says only that this is not the first process; which one it is stays unknown.
+    RankInfo info = make(*rank, 0, name);
+    info.why = fmt::format("not rank 0 ({}={})", name, *rank);
+    return info;
+  }
+  return RankInfo{};
+}
+
+std::optional<std::string> launch_key(const GetEnv& env, const std::string& launcher) {
+  const auto text = [&env](const char* name) {
+    const char* value = env(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  const std::string elastic = text("TORCHELASTIC_RUN_ID");
+  if (!elastic.empty() && elastic != "none") return "torchelastic/" + elastic;
+  const std::string job = text("SLURM_JOB_ID");
+  if (!job.empty() && number(env("SLURM_PROCID")) && number(env("SLURM_NTASKS")).value_or(1) > 1)
+    return fmt::format("slurm/{}/{}", job, text("SLURM_STEP_ID"));
+  const std::optional<int> local = number(env("LOCAL_WORLD_SIZE"));
+  const std::optional<int> world = number(env("WORLD_SIZE"));
+  if (local && world && *local == *world && !launcher.empty()) return "launcher/" + launcher;
+  return std::nullopt;
+}
+
+int restart_count(const GetEnv& env) { return number(env("TORCHELASTIC_RESTART_COUNT")).value_or(0); }
+
+}  // namespace tracker::internal

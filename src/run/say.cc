@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#include "run/say.h"
+
+#include <unistd.h>
+
+namespace tracker::internal {
+
+void say(std::string_view text) {
+  std::string line = "tracker: ";
+  for (const char c : text) line += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;  // one line, whatever a name holds
+  line += '\n';
+  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // a closed stderr is the user's choice
+}
+
+void SayOnce::say(std::string_view topic, std::string_view text) {
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (said_.size() > kSaidMax || !said_.emplace(topic).second) return;
+    if (said_.size() == kSaidMax + 1) text = "more warnings of this run are only counted; status() has the counts";
+  }
+  tracker::internal::say(text);
+}
+
+}  // namespace tracker::internal

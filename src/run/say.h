@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// The few lines that a guest in someone's training may write to stderr: one at start, one at the end, and warnings said once (P9).
+// Threads: any. Cost: one write(2); never blocks on a lock of the user's streams.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace tracker::internal {
+
+// Writes "tracker: <text>\n" to file descriptor 2 in one write.
+void say(std::string_view text);
+
+// Says each line once, and no more than kSaidMax different ones (then one line that more are counted only).
+class SayOnce {
+ public:
+  static constexpr size_t kSaidMax = 32;
+  void say(std::string_view topic, std::string_view text);
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string, std::less<>> said_;
+};
+
+}  // namespace tracker::internal

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#include "storage/recovery.h"
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "journal/dead_journal.h"
+#include "journal/place.h"
+#include "model/key.h"
+#include "storage/writer_db.h"
+#include "storage/writer_reader.h"
+
+namespace tracker::internal {
+namespace {
+
+// Frames from the spill file that the database does not have. A gap in the sequence ends them: what follows would be read again
+// from the rings under the same number.
+std::vector<FrameRecord> missing_frames(const DeadJournal& journal, uint64_t last_seq) {
+  std::vector<FrameRecord> out;
+  for (const FrameRecord& frame : journal.spilled()) {
+    if (frame.seq <= last_seq + out.size()) continue;
+    if (frame.seq != last_seq + out.size() + 1) break;
+    out.push_back(frame);
+  }
+  return out;
+}
+
+uint64_t points_in(const FrameRecord& record) {
+  auto frame = decode_frame(record.bytes);
+  return frame.ok() ? frame->points() : 0;
+}
+
+Status append_frame(WriterDb* db, Frame frame, std::vector<RingPosition> positions, const Id128& writer) {
+  frame.writer = writer;
+  frame.seq = db->last_seq() + 1;
+  FrameRecord record{frame.seq, encode_frame(frame), std::move(positions)};
+  return db->append({std::move(record)}, false);
+}
+
+// Replays everything; the journal is removed by the caller only after this returned ok.
+Status replay(DeadJournal* journal, WriterDb* db, bool ended, RecoveredWriter* out) {
+  const Id128& writer = journal->identity().writer;
+  const std::vector<FrameRecord> spilled = missing_frames(*journal, db->last_seq());
+  for (const FrameRecord& record : spilled) {
+    TRACKER_RETURN_IF_ERROR(db->append({record}, false));
+    out->points += points_in(record);
+    ++out->frames;
+  }
+  journal->start(db->positions());
+  for (;;) {
+    FrameBuilder builder;
+    std::vector<RingPosition> positions;
+    if (!journal->next(&builder, &positions)) break;
+    Frame frame = builder.take();
+    const uint64_t points = frame.points();
+    TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(frame), std::move(positions), writer));
+    out->points += points;
+    ++out->frames;
+  }
+  if (!ended) {
+    Frame note;
+    note.events.push_back({EventType::kNote, false, 0, realtime_us(),
+                           encode_cbor(Value::Map{{"kind", "recovered"},
+                                                  {"points", static_cast<int64_t>(out->points)},
+                                                  {"frames", static_cast<int64_t>(out->frames)}})});
+    TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(note), {}, writer));
+  }
+  TRACKER_RETURN_IF_ERROR(db->append({}, true));
+  const Status finished = db->finish();
+  // A reader that holds a transaction keeps the WAL; everything is committed and fsynced all the same.
+  return finished.code() == Code::kBusy || finished.code() == Code::kTimeout ? Status() : finished;
+}
+
+// The run's folder in *this* store (it may have moved since the journal was written); made when the writer could not.
+Result<std::string> run_folder(const Store& store, const RunIdentity& run) {
+  Store mutable_store = store;
+  auto folder = mutable_store.open_or_create_run(run.project, run.id, run.uid);
+  if (!folder.ok()) return folder.status();
+  if (folder->identity.uid == run.uid) return folder->path;
+  // The label was taken by another run meanwhile: this one gets the next free label.
+  for (const RunFolder& other : store.list_runs(run.project))
+    if (other.identity.uid == run.uid) return other.path;
+  auto fresh = mutable_store.create_run(run.project, run.id, run.uid);
+  if (!fresh.ok()) return fresh.status();
+  return fresh->path;
+}
+
+Status recover_one(const Store& store, const std::string& dir, const Id128& run_uid, RecoveryReport* report) {
+  auto definitions = read_definitions(dir);
+  if (!definitions.ok()) return definitions.status().code() == Code::kNotFound ? Status() : definitions.status();
+  const WriterIdentity& identity = definitions->identity;
+  if (identity.store != store.id()) return {};
+  if (!run_uid.is_zero() && identity.run.uid != run_uid) return {};
+  auto journal = DeadJournal::open(dir);
+  if (!journal.ok()) {
+    const Code code = journal.status().code();
+    return code == Code::kBusy || code == Code::kNotFound ? Status() : journal.status();
+  }
+  auto folder = run_folder(store, identity.run);
+  if (!folder.ok()) return folder.status();
+  bool ended = false;
+  const std::string path = join_path(*folder, identity.writer.hex() + ".db");
+  if (path_exists(path)) {
+    if (auto reader = WriterReader::open(path); reader.ok()) {
+      auto snapshot = (*reader)->snapshot();
+      ended = snapshot.ok() && snapshot->end.has_value();
+    }
+  }
+  auto db = WriterDb::open_or_create(*folder, (*journal)->identity());
+  if (!db.ok()) return db.status();
+  RecoveredWriter recovered;
+  recovered.identity = (*journal)->identity();
+  TRACKER_RETURN_IF_ERROR(replay(journal->get(), db->get(), ended, &recovered));
+  for (const std::string& problem : (*journal)->problems()) report->problems.push_back(problem);
+  (*journal)->remove();
+  report->recovered.push_back(std::move(recovered));
+  return {};
+}
+
+}  // namespace
+
+RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid) {
+  RecoveryReport report;
+  for (const std::string& root : journal_roots(store.path())) {
+    if (!is_directory(root) || !check_private_dir(root).ok()) continue;
+    remove_unborn_journals(root);
+    for (const std::string& dir : journal_dirs(root)) {
+      const Status status = recover_one(store, dir, run_uid, &report);
+      if (!status.ok()) report.problems.push_back(fmt::format("{}: {}", dir, status.to_string()));
+    }
+  }
+  return report;
+}
+
+}  // namespace tracker::internal
