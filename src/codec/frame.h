@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// A frame: what one drain of a writer yields, in columns. A run is its log of frames; databases are their index. The same bytes
+// are stored, spilled and uploaded. Format: docs/formats/frame.md. Pure functions on spans; threads: values, no sharing.
+//
+// Encoded columns carry an encoding byte, so that later versions add encodings without a new frame version:
+//   0 plain little-endian, 1 constant, 2 arithmetic sequence (first, stride), 3 delta of zigzag varints.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "model/number.h"
+#include "model/records.h"
+
+namespace tracker::internal {
+
+constexpr uint16_t kFrameVersion = 1;
+constexpr size_t kFrameBytesMax = 64 * 1024 * 1024;  // the decoder refuses more; the writer cuts far below
+
+// A series as its writer knows it: ids start at 1 and are never reused within a writer. One metric logged as two types is two series.
+struct SeriesDef {
+  uint32_t id = 0;
+  ValueType type = ValueType::kFloat64;
+  std::string name;
+  bool operator==(const SeriesDef&) const = default;
+};
+
+// Rows of the same shape: the same series logged together by single calls, in the order of the calls.
+struct Block {
+  std::vector<uint32_t> series;
+  bool has_steps = true;
+  std::vector<int64_t> steps;                  // one a row, empty without steps
+  std::vector<int64_t> times_us;               // one a row, since 1970, UTC
+  std::vector<std::vector<uint64_t>> values;   // [series][row], raw bits (model/number.h)
+  size_t rows() const { return times_us.size(); }
+  bool operator==(const Block&) const = default;
+};
+
+struct Event {
+  EventType type = EventType::kNote;
+  bool has_step = false;
+  int64_t step = 0;
+  int64_t time_us = 0;
+  std::string payload;  // CBOR map, see model/records.h
+  bool operator==(const Event&) const = default;
+};
+
+// Points that were dropped since the last frame.
+struct Loss {
+  uint32_t series = 0;  // 0: not attributable to one series
+  LossReason reason = LossReason::kRingFull;
+  uint64_t count = 0;
+  bool operator==(const Loss&) const = default;
+};
+
+struct Frame {
+  Id128 writer;
+  uint64_t seq = 0;                // 1, 2, 3, ... within the writer
+  std::vector<SeriesDef> defs;     // series used here for the first time
+  std::vector<Block> blocks;
+  std::vector<Event> events;
+  std::vector<Loss> losses;
+  uint64_t points() const;         // values in all blocks
+  bool empty() const { return defs.empty() && blocks.empty() && events.empty() && losses.empty(); }
+  bool operator==(const Frame&) const = default;
+};
+
+// Never fails for a well-formed Frame (columns of equal length). Ends with a CRC-32C of all before it.
+std::string encode_frame(const Frame& frame);
+
+// Everything decoded. kCorrupt with the offset for any bytes that are not a whole, sound frame; kVersion for a newer one.
+// Allocates at most a small multiple of bytes.size() plus 16 bytes a row that constant and arithmetic columns expand to;
+// a frame whose blocks claim more than kFrameRowsMax rows is refused.
+constexpr uint64_t kFrameRowsMax = 8u << 20;
+Result<Frame> decode_frame(std::string_view bytes);
+
+// A frame opened for reading single columns: parse() checks the CRC and the directory, columns are decoded on demand.
+// Views into `bytes`, which must outlive it.
+class FrameView {
+ public:
+  struct BlockView {
+    std::vector<uint32_t> series;
+    uint64_t rows = 0;
+    bool has_steps = true;
+    std::string_view steps, times;            // encoded columns
+    std::vector<std::string_view> values;     // one encoded column a series
+  };
+  static Result<FrameView> parse(std::string_view bytes, bool check_crc = true);
+  const Id128& writer() const { return writer_; }
+  uint64_t seq() const { return seq_; }
+  const std::vector<SeriesDef>& defs() const { return defs_; }
+  const std::vector<BlockView>& blocks() const { return blocks_; }
+  const std::vector<Event>& events() const { return events_; }
+  const std::vector<Loss>& losses() const { return losses_; }
+
+  // Appends the column to `out` (int64 columns: steps and times; values: raw bits by the type's width).
+  static Status read_ints(std::string_view column, uint64_t rows, std::vector<int64_t>* out);
+  static Status read_values(std::string_view column, uint64_t rows, ValueType type, std::vector<uint64_t>* out);
+
+ private:
+  Id128 writer_;
+  uint64_t seq_ = 0;
+  std::vector<SeriesDef> defs_;
+  std::vector<BlockView> blocks_;
+  std::vector<Event> events_;
+  std::vector<Loss> losses_;
+};
+
+}  // namespace tracker::internal

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// The bytes of a ring file, as docs/formats/ring.md says them: a 4096-byte header, then `data_bytes` (a power of two) of records.
+// One thread produces; the drain thread consumes; recovery reads what a dead process left. Everything here is on disk or in
+// tmpfs: changing it means a new kRingVersion.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/clock.h"
+#include "base/crc32c.h"
+
+namespace tracker::internal {
+
+constexpr uint64_t kRingMagic = 0x31474e49524b5254;  // "TRKRING1"
+constexpr uint32_t kRingVersion = 1;
+constexpr size_t kRingHeaderBytes = 4096;
+constexpr size_t kAnchorSlots = 16;
+constexpr size_t kLossSlots = 96;       // the last one collects what finds no slot of its own
+constexpr uint64_t kNonceMask = ~0xffull;  // the low byte of a nonce is 0: loss slot i is named nonce | (i + 1)
+
+// One (series, reason) and how many points were dropped so far. key = series << 8 | reason, 0 = free.
+struct LossSlot {
+  std::atomic<uint64_t> key;
+  std::atomic<uint64_t> count;
+};
+
+struct RingHeader {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t tick_kind;       // TickKind
+  uint64_t nonce;           // random, low byte 0; part of every record's CRC
+  uint64_t data_bytes;
+  uint8_t writer[16];
+  double ticks_per_ns;      // estimate at creation, for records that no second anchor encloses
+  uint64_t reserved[1];
+
+  // Written by the producer.
+  alignas(64) std::atomic<uint64_t> tail;   // bytes published since creation; a record lies at position % data_bytes
+  std::atomic<uint64_t> accepted;           // points in the records before tail
+  std::atomic<int64_t> step_max;            // INT64_MIN before the first record with a step
+  std::atomic<uint64_t> waits;              // calls that waited for space
+
+  // Written by the store thread: a hint. What counts is the position in the database.
+  alignas(64) std::atomic<uint64_t> released;
+
+  // Written by the drain thread; anchor i of the process is in slot i % kAnchorSlots.
+  alignas(64) std::atomic<uint64_t> anchor_count;
+  TimeAnchor anchors[kAnchorSlots];
+
+  alignas(64) LossSlot losses[kLossSlots];
+};
+static_assert(sizeof(RingHeader) <= kRingHeaderBytes);
+static_assert(offsetof(RingHeader, tail) == 64 && offsetof(RingHeader, released) == 128);
+static_assert(offsetof(RingHeader, anchor_count) == 192 && offsetof(RingHeader, losses) == 640);
+static_assert(std::atomic<uint64_t>::is_always_lock_free);
+
+// A record: word 0 = crc | head << 32, word 1 = step, word 2 = tick, then
+//   kValues: `count` pairs of 16 bytes;   kEvent: one word type | payload bytes << 32, then the payload padded to 8;
+//   kPad: nothing (word 0 only): the rest of the lap is unused.
+// head: bits 0-15 count, 16-19 kind, 20 has a step, 21 more records of the same call follow.
+enum class RecordKind : uint32_t { kValues = 1, kEvent = 2, kPad = 3 };
+constexpr uint32_t kHeadHasStep = 1u << 20;
+constexpr uint32_t kHeadContinues = 1u << 21;
+constexpr uint32_t make_head(RecordKind kind, uint32_t count, uint32_t flags) {
+  return count | static_cast<uint32_t>(kind) << 16 | flags;
+}
+constexpr RecordKind head_kind(uint32_t head) { return static_cast<RecordKind>(head >> 16 & 0xf); }
+constexpr uint32_t head_count(uint32_t head) { return head & 0xffff; }
+
+struct ValuePair {
+  uint64_t bits;
+  uint32_t series;
+  uint32_t zero;
+};
+static_assert(sizeof(ValuePair) == 16);
+constexpr size_t kRecordHeadBytes = 24;
+constexpr size_t kRecordPairsMax = 0xffff;
+
+// The CRC of a record begins with the nonce and the position, so that a record of an older lap or ring never verifies.
+inline uint32_t ring_seed(uint64_t nonce) { return crc32c_word(0xffffffffu, nonce); }
+inline uint32_t record_crc_begin(uint32_t seed, uint64_t position, uint32_t head) {
+  return crc32c_word(seed, position ^ static_cast<uint64_t>(head) << 32);
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Names: which metric keys, projects and run ids are accepted, and how names become folder names. Threads: pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace tracker::internal {
+
+constexpr size_t kKeyBytesMax = 1024;      // metric, config and summary keys
+constexpr size_t kLabelBytesMax = 256;     // project, id, name, group, job_type, a tag
+constexpr size_t kFolderNameBytesMax = 200;
+constexpr size_t kInlineTextBytesMax = 64 * 1024;  // texts up to here pass through the ring (P1)
+
+bool is_utf8(std::string_view text);
+// A metric, config or summary key: 1..1024 bytes of UTF-8 without NUL. kInvalid says which rule was broken.
+Status check_key(std::string_view key);
+// A label such as a project or an id: 1..256 bytes of UTF-8 without control characters. `what` names it in the message.
+Status check_label(std::string_view what, std::string_view label);
+
+// A folder name made from a label: [A-Za-z0-9._-] kept, every other byte as %XX, "." and ".." escaped, cut at
+// kFolderNameBytesMax with a hash of the whole behind. Different labels give different names.
+std::string folder_name(std::string_view label);
+
+}  // namespace tracker::internal

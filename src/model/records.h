@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// What is said about a run and its writers: identity, states, events. Documents are CBOR maps (value.h); unknown keys are
+// kept by nobody and harm nobody. docs/formats/ lists every key. Threads: values, no sharing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "model/value.h"
+
+namespace tracker::internal {
+
+// Kinds of event in a frame. On disk: do not change the numbers.
+enum class EventType : uint8_t {
+  kConfig = 1,     // {key: path, value: v}: set one value; key "" merges a map
+  kSummary = 2,    // {key: path, value: v}: an explicit summary value; value null removes it
+  kText = 3,       // {key: metric, text: t}: a text logged under a metric key, with a step
+  kAttribute = 4,  // {key: name|notes|tags|group|job_type, value: v}
+  kNote = 5,       // {kind: "clock_step"|"recovered"|"rings_replaced"|..., ...}: something that happened to the recording
+  kEnd = 6,        // {state: finished|failed|interrupted|preempted, exit_code: n, reason: t}
+};
+constexpr bool is_event_type(uint8_t type) { return type >= 1 && type <= 6; }
+
+// Why points were dropped. On disk: do not change the numbers.
+enum class LossReason : uint8_t {
+  kRingFull = 1,    // the ring was full and the wait had ended
+  kKeyLimit = 2,    // more series than the limit
+  kClosed = 3,      // logged after finish()
+  kTooLarge = 4,    // a call or a text larger than its limit
+  kDisk = 5,        // the bound of memory was reached while the store could not be written
+};
+const char* loss_reason_text(LossReason reason);
+
+enum class RunState : uint8_t { kRunning, kFinished, kFailed, kInterrupted, kPreempted, kCrashed, kLostContact };
+const char* run_state_name(RunState state);  // "running", ..., "lost contact"
+
+// Who a run is: runs/<project>/<id>/run.json, made once by its first writer.
+struct RunIdentity {
+  Id128 uid;
+  std::string project;
+  std::string id;          // the label, unique in its project
+  int64_t created_us = 0;  // since 1970, UTC
+  Value to_value() const;
+  static Result<RunIdentity> from_value(const Value& value);
+};
+
+// Who a writer is: one process attached to one run. Written to the definitions file and to `meta` of its database.
+struct WriterIdentity {
+  Id128 writer;
+  RunIdentity run;
+  Id128 store;              // identity of the store (store.json)
+  std::string store_path;   // absolute, as the writer saw it
+  std::string run_dir;      // folder of the run, relative to the store
+  std::string journal_dir;  // absolute; "" for private memory
+  std::string journal;      // "shm" | "disk" | "memory"
+  std::string host;
+  std::string boot_id;
+  int64_t pid = 0;
+  int64_t pid_start = 0;    // field 22 of /proc/self/stat: tells a reused pid apart
+  uint64_t pid_namespace = 0;
+  int64_t attempt = 1;      // 1 for the first writer of a run, +1 for each resume or elastic restart
+  int64_t rank = 0;
+  int64_t world_size = 1;
+  int64_t started_us = 0;
+  std::string version;      // of the library
+  Value to_value() const;
+  static Result<WriterIdentity> from_value(const Value& value);
+};
+
+// What this process can say about itself and its machine (host, boot id, pid and so on filled; the rest empty).
+WriterIdentity this_process();
+
+}  // namespace tracker::internal

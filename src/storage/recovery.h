@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Recovery: journals whose owner is dead are replayed into the dead writer's own database and removed (design 2). Any number of
+// recoverers may race and any of them may be killed at any point. Threads: any. Cost: blocks on the disk.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "storage/store.h"
+
+namespace tracker::internal {
+
+struct RecoveredWriter {
+  WriterIdentity identity;
+  uint64_t points = 0;     // replayed from spill file and rings
+  uint64_t frames = 0;
+};
+
+struct RecoveryReport {
+  std::vector<RecoveredWriter> recovered;
+  std::vector<std::string> problems;   // one line each: a damaged journal, an unreachable store; the journal is left alone
+};
+
+// Recovers the dead writers of `store`; with `run_uid` not zero only those of that run.
+RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid = {});
+
+}  // namespace tracker::internal

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// The database of one writer, open for reading, live or not. No transaction is held over 250 ms (P11): frames are read in
+// batches and each batch is its own read. Reading never changes the file. Threads: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "codec/frame.h"
+#include "model/records.h"
+
+namespace tracker::internal {
+
+// What is known of a series without decoding its frames. `points` = rows stored; logged = points + dropped for a writer that ended.
+struct SeriesStats {
+  SeriesDef def;
+  uint64_t points = 0;
+  uint64_t dropped = 0;
+  int64_t step_min = 0, step_max = 0;          // valid when points > 0 and has_steps
+  bool has_steps = false;
+  int64_t time_first_us = 0, time_last_us = 0;
+  double min = 0, max = 0, sum = 0;            // over finite values; valid when finite > 0
+  uint64_t finite = 0, nan = 0, pos_inf = 0, neg_inf = 0;
+  uint64_t first_bits = 0, last_bits = 0;      // first and last row in the order logged
+  int64_t last_step = 0;
+};
+
+// A config, summary or attribute entry as last set by this writer.
+struct Attribute {
+  EventType type = EventType::kConfig;
+  std::string key;
+  Value value;
+  int64_t time_us = 0;
+};
+
+struct WriterEnd {
+  RunState state = RunState::kFinished;
+  int64_t exit_code = 0;
+  std::string reason;
+  int64_t time_us = 0;
+};
+
+// One consistent picture of a writer, taken in one short read.
+struct WriterSnapshot {
+  WriterIdentity identity;
+  uint64_t last_seq = 0;
+  std::vector<SeriesStats> series;        // by id
+  std::vector<Attribute> attributes;      // in the order first set
+  std::vector<Loss> losses;               // totals per (series, reason)
+  std::optional<WriterEnd> end;
+  std::optional<Value> recovered;         // the "recovered" note, when a recoverer finished this writer's log
+  int64_t heartbeat_us = 0;
+  uint64_t points = 0, dropped = 0, frames = 0, frame_bytes = 0;
+};
+
+class WriterReader {
+ public:
+  // kNotFound, kCorrupt (not a database of ours; names the file), kVersion. On media where the WAL cannot be used the file is opened
+  // immutable and `notice` says so.
+  static Result<std::unique_ptr<WriterReader>> open(const std::string& path, std::string* notice = nullptr);
+  ~WriterReader();
+  const std::string& path() const;
+
+  Result<WriterSnapshot> snapshot();
+  // Calls `visit` for each frame with seq > `after`, in order, up to what is committed now. The bytes live during the call. A frame
+  // that fails its CRC is reported through `damage` (file, seq, what) and skipped; the rest is still read. `visit` returns false to stop.
+  Status frames(uint64_t after, const std::function<bool(uint64_t seq, std::string_view bytes)>& visit,
+                std::vector<std::string>* damage = nullptr);
+
+ private:
+  struct Impl;
+  explicit WriterReader(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tracker::internal
