@@ -13,3 +13,7 @@ function(tracker_room name)
   target_link_libraries(tracker_${name} PUBLIC ${ROOM_DEPENDS} PRIVATE tracker_options ${ROOM_PRIVATE_DEPENDS})
   set_target_properties(tracker_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endfunction()
+
+# The public headers, for the rooms and tests that include <tracker/...>.
+add_library(tracker_headers INTERFACE)
+target_include_directories(tracker_headers INTERFACE "${PROJECT_SOURCE_DIR}/include")
