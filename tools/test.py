@@ -130,7 +130,9 @@ def with_report(name: str, report: Path, command: Sequence[str], env: dict[str, 
     return tally
 
 
-def ctest(folder: str, name: str, label: str = "", prefix: Sequence[str] = (), env: dict[str, str] | None = None) -> Tally:
+def ctest(
+    folder: str, name: str, label: str = "", prefix: Sequence[str] = (), env: dict[str, str] | None = None
+) -> Tally:
     report = LOGS / f"{name}.xml"
     command = [*prefix, "ctest", "--test-dir", folder, "-j", JOBS, "--output-on-failure", "--no-tests=error"]
     command += ["--output-junit", str(report)]
@@ -152,7 +154,10 @@ def sanitized(preset: str) -> Tally:
         return tally
     # The sanitizers of gcc 12 cannot place their shadow memory where the kernel randomises 32 bits of mmap addresses.
     fixed_layout = ["setarch", "-R"]
-    allowed = shutil.which("setarch") and subprocess.run([*fixed_layout, "true"], capture_output=True, check=False).returncode == 0
+    allowed = (
+        shutil.which("setarch")
+        and subprocess.run([*fixed_layout, "true"], capture_output=True, check=False).returncode == 0
+    )
     env = {
         "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1",
         "UBSAN_OPTIONS": "print_stacktrace=1",

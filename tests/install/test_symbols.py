@@ -41,5 +41,8 @@ def test_library_carries_its_major_version_as_soname(run: Run, root: Path) -> No
 
 def test_thread_local_state_does_not_need_the_initial_thread_image(run: Run, root: Path) -> None:
     # Static TLS is a few hundred bytes a process; a module loaded late that asks for it may fail to load.
-    for library in [root / "build" / "lib" / "libtracker.so", *(root / "build" / "python" / "tracker").glob("_core*.so")]:
+    for library in [
+        root / "build" / "lib" / "libtracker.so",
+        *(root / "build" / "python" / "tracker").glob("_core*.so"),
+    ]:
         assert "STATIC_TLS" not in run(["readelf", "-d", library]), library

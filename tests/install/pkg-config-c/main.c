@@ -5,7 +5,7 @@
 
 int main(void) {
   trk_init_options options = TRK_INIT_OPTIONS_INIT;
-  trk_run *run = NULL;
+  trk_run* run = NULL;
   trk_error error = TRK_ERROR_INIT;
   int64_t step;
 

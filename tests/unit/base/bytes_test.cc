@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Goal: what ByteWriter writes, ByteReader reads back, and no input makes the reader run past its end.
-// Method: round trips at the edges of each type, known bytes for the variable-length forms, every truncation of a record.
+// Method: round trips at the edges of each type, known bytes for the variable-length forms, every truncation of a
+// record.
 #include "base/bytes.h"
 
 #include <gtest/gtest.h>

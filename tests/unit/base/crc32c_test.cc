@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Goal: crc32c() is the CRC-32C that other readers compute, and the instruction and the table never differ.
-// Method: the vectors of RFC 3720 B.4, and seeded random input through both implementations at every length and alignment.
+// Method: the vectors of RFC 3720 B.4, and seeded random input through both implementations at every length and
+// alignment.
 #include "base/crc32c.h"
 
 #include <gtest/gtest.h>
