@@ -38,7 +38,8 @@ install_packages() {
     fi
   fi
   echo "setup: installing $missing"
-  local apt=("${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
+  local apt=("${root[@]}" env DEBIAN_FRONTEND=noninteractive
+    apt-get -qq -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
   "${apt[@]}" update
   # shellcheck disable=SC2086
   "${apt[@]}" install -y --no-install-recommends $missing >/dev/null
