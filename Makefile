@@ -23,7 +23,7 @@ bench: deps                    ; @$(PY) benchmarks/run.py
 soak: build                    ; @tests/fault/soak.sh
 wheel: deps                    ; @$(PY) tools/wheel.py
 format: deps                   ; @$(PY) tools/format.py
-test-torch: deps               ; @tools/test-torch.sh
+test-torch: deps               ; @$(TEST) torch
 test-pythons: deps             ; @tools/test-pythons.sh
 fuzz:                          ; @tools/setup.sh --full && $(TEST) fuzz
 ci-full:                       ; @tools/setup.sh --full && $(TEST) all

@@ -147,6 +147,11 @@ def pytest(name: str, folder: str, jobs: str = "0") -> Tally:
     return with_report(name, report, command, {"PYTHONPATH": str(ROOT / "build" / "python")})
 
 
+def torch() -> Tally:
+    report = LOGS / "torch.xml"
+    return with_report("torch", report, ["tools/test-torch.sh", f"--junitxml={report}"])
+
+
 def sanitized(preset: str) -> Tally:
     """Builds a sanitizer preset and runs its C++ tests."""
     tally = build(preset)
@@ -179,6 +184,7 @@ PARTS: dict[str, Callable[[], Tally]] = {
     "examples": lambda: pytest("examples", "tests/examples"),
     "asan": lambda: sanitized("asan"),
     "tsan": lambda: sanitized("tsan"),
+    "torch": torch,
 }
 DEFAULT_PARTS = ("build", "cpp", "python", "tools", "examples", "install", "asan", "tsan")
 

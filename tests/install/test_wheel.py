@@ -119,9 +119,6 @@ def test_wheel_needs_none_of_the_system_copies(run: Run, environment: Path, tmp_
     mounts = "".join(f"mount --bind /dev/null {path}\n" for path in hidden)
     script = tmp_path / "hidden.sh"
     # Bind mounts live in this shell's own mount namespace and go with it.
-    script.write_text(
-        f"set -e\n{mounts}! {sys.executable} -c \"import ctypes; ctypes.CDLL('{hidden[0]}')\" 2>/dev/null\n"
-    )
-    with script.open("a") as out:
-        out.write('exec "$@"\n')
+    check = f"{sys.executable} -c \"import ctypes; ctypes.CDLL('{hidden[0]}')\" 2>/dev/null"
+    script.write_text(f'set -e\n{mounts}if {check}; then echo "not hidden" >&2; exit 9; fi\nexec "$@"\n')
     assert record(run, ["unshare", "-m", "sh", script, environment], tmp_path)["points"] == 100
