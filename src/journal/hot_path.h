@@ -16,7 +16,6 @@
 namespace tracker::internal {
 
 class Journal;
-struct NameCache;
 
 // A producer's place: which ring file this thread writes, and how far it may go before it has to look around.
 struct alignas(64) HotRing {
@@ -29,26 +28,30 @@ struct alignas(64) HotRing {
   uint64_t mask;
   RingHeader* header;
   uint64_t accepted;
-  int64_t step_max;
-  NameCache* names;                // by-name look-ups of this thread; may be null
-  Journal* journal;
-  uint64_t ring_index;             // of the ring file in the journal
+  std::atomic<int64_t> step_max;   // INT64_MIN before the first record with a step; read by hot_next_step of other threads
+  Journal* journal;                // whose ring this is; null while the place is free
+  uint32_t woken;                  // the drain thread was asked to come since space was last released
 };
 constexpr uintptr_t kSharedOwner = 1;
 
-constexpr size_t kHotTableSize = 512;
+constexpr size_t kHotTableSize = 256;
+constexpr size_t kRingsMax = 128;
 
 // What a handle needs of a run. One page a run; zeroed in a forked child.
 struct HotRun {
-  HotRing* table[kHotTableSize];   // by thread pointer; an entry is valid only if its owner is this thread
-  Journal* journal;                // null in a forked child and after close
+  std::atomic<HotRing*> table[kHotTableSize];  // by thread pointer; an entry is valid only if its owner is this thread
+  std::atomic<HotRing*> rings[kRingsMax];      // every producer's place, for hot_next_step
+  std::atomic<uint32_t> ring_count;
+  std::atomic<Journal*> journal;               // null in a forked child, after close, and when nothing is recorded
+  int64_t step_base;                           // the largest step of earlier attempts; INT64_MIN when none
 };
+static_assert(sizeof(HotRun) <= 4096);
 
 inline uintptr_t thread_pointer() { return reinterpret_cast<uintptr_t>(__builtin_thread_pointer()); }
 inline size_t hot_slot(uintptr_t thread) {
-  return static_cast<size_t>((thread * 0x9e3779b97f4a7c15ull) >> 55);  // 9 bits
+  return static_cast<size_t>((thread * 0x9e3779b97f4a7c15ull) >> 56);  // 8 bits
 }
-static_assert(kHotTableSize == 512);
+static_assert(kHotTableSize == 256);
 
 // The slow path of both functions below: attaches the thread, wraps, grows, waits, splits, drops and counts.
 Code log_pairs_slow(HotRun* run, const ValuePair* pairs, size_t count, int64_t step, bool has_step);
@@ -83,20 +86,37 @@ inline void publish_pairs(HotRing* ring, const ValuePair* pairs, size_t count, i
   ring->accepted += count;
   RingHeader* header = ring->header;
   header->accepted.store(ring->accepted, std::memory_order_relaxed);
-  if (has_step && step > ring->step_max) {
-    ring->step_max = step;
-    header->step_max.store(step, std::memory_order_relaxed);
-  }
+  if (has_step && step > ring->step_max.load(std::memory_order_relaxed))
+    ring->step_max.store(step, std::memory_order_relaxed);
   header->tail.store(ring->position, std::memory_order_release);
+}
+
+// 1 + the largest step that any thread of this run has logged, 0 before the first.
+inline int64_t hot_step(const HotRun* run) {
+  int64_t largest = run->step_base;
+  const uint32_t count = run->ring_count.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < count; ++i) {
+    const HotRing* ring = run->rings[i].load(std::memory_order_relaxed);
+    const int64_t step = ring == nullptr ? INT64_MIN : ring->step_max.load(std::memory_order_relaxed);
+    if (step > largest) largest = step;
+  }
+  return largest;
+}
+inline int64_t hot_next_step(const HotRun* run) {
+  const int64_t largest = hot_step(run);
+  return largest == INT64_MIN ? 0 : largest == INT64_MAX ? largest : largest + 1;
 }
 
 // Logs `count` values under one step and one timestamp. kOk: accepted. kLimit: dropped and counted. kClosed: no run here.
 // `pairs` must not be written by others during the call; ids come from Journal::series_id.
-inline Code log_pairs(HotRun* run, const ValuePair* pairs, size_t count, int64_t step, bool has_step = true) {
+constexpr size_t kFastPairsMax = 1024;  // larger calls (and empty ones) take the slow path, which splits
+// try_log_pairs answers false, and has done nothing, when the call needs the slow path (which may wait up to 10 ms).
+inline bool try_log_pairs(HotRun* run, const ValuePair* pairs, size_t count, int64_t step, bool has_step = true) {
   const uintptr_t thread = thread_pointer();
-  HotRing* ring = run->table[hot_slot(thread)];
-  if (__builtin_expect(ring == nullptr || ring->owner.load(std::memory_order_relaxed) != thread, 0))
-    return log_pairs_slow(run, pairs, count, step, has_step);
+  HotRing* ring = run->table[hot_slot(thread)].load(std::memory_order_relaxed);
+  if (__builtin_expect(
+          ring == nullptr || ring->owner.load(std::memory_order_relaxed) != thread || count - 1 >= kFastPairsMax, 0))
+    return false;
   // Dekker with close(): it clears owner, makes every thread pass a barrier by membarrier(2), and waits for busy to be 0. Here
   // a compiler barrier is enough.
   ring->busy.store(1, std::memory_order_relaxed);
@@ -106,11 +126,16 @@ inline Code log_pairs(HotRun* run, const ValuePair* pairs, size_t count, int64_t
                            end > ring->check_at.load(std::memory_order_relaxed),
                        0)) {
     ring->busy.store(0, std::memory_order_release);
-    return log_pairs_slow(run, pairs, count, step, has_step);
+    return false;
   }
   publish_pairs(ring, pairs, count, step, has_step, ticks());
   ring->busy.store(0, std::memory_order_release);
-  return Code::kOk;
+  return true;
+}
+
+inline Code log_pairs(HotRun* run, const ValuePair* pairs, size_t count, int64_t step, bool has_step = true) {
+  if (__builtin_expect(try_log_pairs(run, pairs, count, step, has_step), 1)) return Code::kOk;
+  return log_pairs_slow(run, pairs, count, step, has_step);
 }
 
 }  // namespace tracker::internal

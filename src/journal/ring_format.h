@@ -39,7 +39,6 @@ struct RingHeader {
   // Written by the producer.
   alignas(64) std::atomic<uint64_t> tail;   // bytes published since creation; a record lies at position % data_bytes
   std::atomic<uint64_t> accepted;           // points in the records before tail
-  std::atomic<int64_t> step_max;            // INT64_MIN before the first record with a step
   std::atomic<uint64_t> waits;              // calls that waited for space
 
   // Written by the store thread: a hint. What counts is the position in the database.

@@ -18,6 +18,8 @@ const char* loss_reason_text(LossReason reason) {
     case LossReason::kClosed: return "logged after finish";
     case LossReason::kTooLarge: return "too large";
     case LossReason::kDisk: return "store not writable";
+    case LossReason::kRejected: return "bad value or key";
+    case LossReason::kDamaged: return "journal damaged";
   }
   return "unknown";
 }
@@ -105,6 +107,13 @@ Result<WriterIdentity> WriterIdentity::from_value(const Value& value) {
   return out;
 }
 
+int64_t pid_start_of(std::string_view stat) {
+  // The name in field 2 may hold spaces; fields count from behind its closing parenthesis.
+  size_t at = stat.rfind(')');
+  for (int field = 2; field < 22 && at != std::string_view::npos; ++field) at = stat.find(' ', at + 1);
+  return at == std::string_view::npos ? 0 : std::strtoll(std::string(stat.substr(at, 24)).c_str(), nullptr, 10);
+}
+
 WriterIdentity this_process() {
   WriterIdentity out;
   char host[256] = {};
@@ -113,12 +122,7 @@ WriterIdentity this_process() {
   if (boot.ok() && boot->size() >= 36) out.boot_id = boot->substr(0, 36);
   out.pid = ::getpid();
   auto stat = read_file("/proc/self/stat", 4096);
-  if (stat.ok()) {
-    // The name in field 2 may hold spaces; fields count from behind its closing parenthesis.
-    size_t at = stat->rfind(')');
-    for (int field = 2; field < 22 && at != std::string::npos; ++field) at = stat->find(' ', at + 1);
-    if (at != std::string::npos) out.pid_start = std::strtoll(stat->c_str() + at, nullptr, 10);
-  }
+  if (stat.ok()) out.pid_start = pid_start_of(*stat);
   struct stat ns;
   if (::stat("/proc/self/ns/pid", &ns) == 0) out.pid_namespace = ns.st_ino;
   return out;

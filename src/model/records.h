@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.h"
@@ -30,6 +31,8 @@ enum class LossReason : uint8_t {
   kClosed = 3,      // logged after finish()
   kTooLarge = 4,    // a call or a text larger than its limit
   kDisk = 5,        // the bound of memory was reached while the store could not be written
+  kRejected = 6,    // a bad value or key: never became a point; counted apart (LossAccount.rejected_values)
+  kDamaged = 7,     // accepted, but the ring's bytes did not verify when they were read
 };
 const char* loss_reason_text(LossReason reason);
 
@@ -71,5 +74,7 @@ struct WriterIdentity {
 
 // What this process can say about itself and its machine (host, boot id, pid and so on filled; the rest empty).
 WriterIdentity this_process();
+// Field 22 (start time in clock ticks since boot) of the text of /proc/<pid>/stat; 0 when it is not that.
+int64_t pid_start_of(std::string_view stat);
 
 }  // namespace tracker::internal

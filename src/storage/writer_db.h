@@ -15,22 +15,10 @@
 
 #include "base/status.h"
 #include "codec/frame.h"
+#include "journal/frame_record.h"
 #include "model/records.h"
 
 namespace tracker::internal {
-
-// Up to where a ring (named by its nonce) is contained in the frames committed so far.
-struct RingPosition {
-  uint64_t nonce = 0;
-  uint64_t position = 0;
-  bool operator==(const RingPosition&) const = default;
-};
-
-struct FrameRecord {
-  uint64_t seq = 0;
-  std::string bytes;                      // encode_frame()
-  std::vector<RingPosition> positions;    // after this frame
-};
 
 class WriterDb {
  public:

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#include "journal/dead_journal.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "journal/place.h"
+#include "journal/spill.h"
+
+namespace tracker::internal {
+
+struct DeadJournal::MappedRing {
+  const RingHeader* header = nullptr;
+  size_t bytes = 0;
+  std::string path;
+  ~MappedRing() {
+    if (header != nullptr) ::munmap(const_cast<RingHeader*>(header), bytes);
+  }
+  const char* data() const { return reinterpret_cast<const char*>(header) + kRingHeaderBytes; }
+};
+
+DeadJournal::DeadJournal(std::string dir) : dir_(std::move(dir)) {}
+DeadJournal::~DeadJournal() = default;
+
+Result<std::unique_ptr<DeadJournal>> DeadJournal::open(const std::string& dir) {
+  std::unique_ptr<DeadJournal> journal(new DeadJournal(dir));
+  // Who wrote it is read before its lock file is opened: another copy of this library in this very process may hold that lock, and
+  // closing our descriptor would drop it (owner_lock.h).
+  auto definitions = read_definitions(dir);
+  if (!definitions.ok()) return definitions.status();
+  const WriterIdentity self = this_process();
+  const WriterIdentity& writer = definitions->identity;
+  if (writer.boot_id == self.boot_id && writer.pid == self.pid && writer.pid_start == self.pid_start &&
+      writer.pid_namespace == self.pid_namespace)
+    return Status(Code::kBusy, dir + " belongs to this process");
+  auto lock = OwnerLock::take(dir);
+  if (!lock.ok()) return lock.status();
+  journal->lock_ = std::make_unique<OwnerLock>(std::move(*lock));
+  definitions = read_definitions(dir);  // again, now that nobody writes it
+  if (!definitions.ok()) return definitions.status();
+  journal->definitions_ = std::move(*definitions);
+  uint64_t nonce = 0;
+  std::memcpy(&nonce, journal->identity().writer.bytes.data(), sizeof nonce);
+  journal->spilled_ = read_spill(dir, nonce);
+  auto names = list_dir(dir);
+  if (!names.ok()) return names.status();
+  for (const std::string& name : *names)
+    if (name.starts_with("ring-")) journal->map_ring(name);
+  return journal;
+}
+
+void DeadJournal::map_ring(const std::string& name) {
+  const std::string path = join_path(dir_, name);
+  auto fd = open_file(path, O_RDONLY | O_NOFOLLOW);
+  struct stat st;
+  if (!fd.ok() || ::fstat(fd->get(), &st) != 0 || !S_ISREG(st.st_mode)) {
+    problems_.push_back(path + ": cannot be read");
+    return;
+  }
+  const auto bytes = static_cast<size_t>(st.st_size);
+  if (bytes <= kRingHeaderBytes) return;  // its process died while it made the file
+  void* base = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd->get(), 0);
+  if (base == MAP_FAILED) {
+    problems_.push_back(path + ": cannot be mapped");
+    return;
+  }
+  auto ring = std::make_unique<MappedRing>();
+  ring->header = static_cast<const RingHeader*>(base);
+  ring->bytes = bytes;
+  ring->path = path;
+  const RingHeader& header = *ring->header;
+  if (header.magic == 0) return;  // likewise
+  const bool size_ok = header.data_bytes >= 4096 && (header.data_bytes & (header.data_bytes - 1)) == 0 &&
+                       header.data_bytes == bytes - kRingHeaderBytes;
+  if (header.magic != kRingMagic || header.version != kRingVersion || !size_ok ||
+      std::memcmp(header.writer, identity().writer.bytes.data(), 16) != 0) {
+    problems_.push_back(fmt::format("{}: {}", path, header.magic == kRingMagic && header.version > kRingVersion
+                                                        ? "written by a newer version"
+                                                        : "not a ring of this journal"));
+    return;
+  }
+  rings_.push_back(std::move(ring));
+}
+
+void DeadJournal::start(const std::vector<RingPosition>& positions) {
+  known_ = positions;
+  std::vector<TimeAnchor> anchors;
+  double rate = 1.0;
+  for (const auto& ring : rings_) {
+    const RingHeader& header = *ring->header;
+    rate = header.ticks_per_ns;
+    const uint64_t count = std::min<uint64_t>(header.anchor_count.load(), kAnchorSlots);
+    anchors.insert(anchors.end(), header.anchors, header.anchors + count);
+    uint64_t from = 0;
+    for (const RingPosition& position : positions)
+      if (position.nonce == header.nonce) from = std::max(from, position.position);
+    const uint64_t tail = header.tail.load();
+    // A position outside the ring's last lap cannot be: then the header is not what it was.
+    if (from > tail || tail - from > header.data_bytes || from % 8 != 0) {
+      problems_.push_back(fmt::format("{}: tail {} does not fit position {}", ring->path, tail, from));
+      continue;
+    }
+    if (from < tail) spans_.push_back({ring->header, ring->data(), header.data_bytes, header.nonce, from, tail, 0, false});
+  }
+  times_ = std::make_unique<TimeLine>(std::move(anchors), rate);
+}
+
+bool DeadJournal::next(FrameBuilder* builder, std::vector<RingPosition>* positions) {
+  if (!started_) {
+    started_ = true;
+    for (const SeriesDef& series : definitions_.series) builder->add_series(series);
+    for (const auto& ring : rings_) {
+      for (size_t i = 0; i < kLossSlots; ++i) {
+        const uint64_t key = ring->header->losses[i].key.load();
+        if (key == 0) break;
+        const uint64_t name = ring->header->nonce | (i + 1);
+        uint64_t reported = 0;
+        for (const RingPosition& position : known_)
+          if (position.nonce == name) reported = std::max(reported, position.position);
+        const uint64_t count = ring->header->losses[i].count.load();
+        if (count <= reported) continue;
+        builder->add_loss(static_cast<uint32_t>(key >> 8), static_cast<LossReason>(key & 0xff), count - reported);
+        positions->push_back({name, count});
+      }
+    }
+  }
+  std::vector<uint64_t> before;
+  for (const RingSpan& span : spans_) before.push_back(span.from);
+  const bool more = read_rings(&spans_, *times_, 65'536, 4u << 20, builder);
+  for (size_t i = 0; i < spans_.size(); ++i) {
+    RingSpan& span = spans_[i];
+    if (span.damaged) {
+      problems_.push_back(fmt::format("ring-{:016x}: {} bytes behind position {} do not verify", span.nonce,
+                                      span.to - span.from, span.from));
+      span.from = span.to;
+      span.damaged = false;
+    }
+    if (span.from != before[i]) positions->push_back({span.nonce, span.from});
+  }
+  return more || !builder->empty() || !positions->empty();
+}
+
+void DeadJournal::remove() {
+  for (const auto& ring : rings_) remove_file(ring->path);
+  auto names = list_dir(dir_);
+  if (names.ok())
+    for (const std::string& name : *names)
+      if (name != "lock" && name != "defs") remove_file(join_path(dir_, name));
+  remove_file(join_path(dir_, "defs"));
+  remove_file(join_path(dir_, "lock"));  // last: without it the next recoverer finds nothing to do
+  ::rmdir(dir_.c_str());
+}
+
+std::vector<std::string> journal_dirs(const std::string& root) {
+  std::vector<std::string> out;
+  auto names = list_dir(root);
+  if (!names.ok()) return out;
+  for (const std::string& name : *names) {
+    if (!Id128::from_hex(name)) continue;
+    std::string dir = join_path(root, name);
+    if (is_directory(dir) && !is_own_journal(dir)) out.push_back(std::move(dir));
+  }
+  return out;
+}
+
+void remove_unborn_journals(const std::string& root) {
+  auto names = list_dir(root);
+  if (!names.ok()) return;
+  for (const std::string& name : *names) {
+    const std::string dir = join_path(root, name);
+    struct stat st;
+    const bool unborn = name.starts_with(".new-") || (Id128::from_hex(name) && !path_exists(join_path(dir, "defs")));
+    if (!unborn || ::lstat(dir.c_str(), &st) != 0 || !S_ISDIR(st.st_mode) || ::time(nullptr) - st.st_mtime < 60) continue;
+    if (is_locked(dir).value_or(false)) continue;
+    auto inside = list_dir(dir);
+    if (inside.ok())
+      for (const std::string& file : *inside) remove_file(join_path(dir, file));
+    ::rmdir(dir.c_str());
+  }
+}
+
+}  // namespace tracker::internal

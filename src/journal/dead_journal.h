@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// The journal that a dead process left: everything needed to finish its log, read by a process that knows nothing else.
+// Threads: one. Cost: reads and maps files; holds the journal's lock for as long as the object lives.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "journal/definitions.h"
+#include "journal/frame_builder.h"
+#include "journal/frame_record.h"
+#include "journal/owner_lock.h"
+#include "journal/ring_reader.h"
+
+namespace tracker::internal {
+
+class DeadJournal {
+ public:
+  // Takes the lock and reads what is there. kBusy: its process lives, or another recoverer is at work. kNotFound: recovered
+  // meanwhile. kCorrupt / kVersion: named; the files are left alone.
+  static Result<std::unique_ptr<DeadJournal>> open(const std::string& dir);
+  ~DeadJournal();
+
+  const WriterIdentity& identity() const { return definitions_.identity; }
+  const std::vector<SeriesDef>& series() const { return definitions_.series; }
+  // Frames in the spill file, in sequence order.
+  const std::vector<FrameRecord>& spilled() const { return spilled_; }
+  // Begins reading the rings behind `positions` (from the database, then from the spill file).
+  void start(const std::vector<RingPosition>& positions);
+  // The next part into `builder`; false when all is read.
+  bool next(FrameBuilder* builder, std::vector<RingPosition>* positions);
+  const std::vector<std::string>& problems() const { return problems_; }
+  // Everything is committed: unlinks the files, the lock file last.
+  void remove();
+
+ private:
+  struct MappedRing;
+  explicit DeadJournal(std::string dir);
+  void map_ring(const std::string& name);
+  std::string dir_;
+  std::unique_ptr<OwnerLock> lock_;
+  Definitions definitions_;
+  std::vector<FrameRecord> spilled_;
+  std::vector<std::unique_ptr<MappedRing>> rings_;
+  std::vector<RingSpan> spans_;
+  std::unique_ptr<TimeLine> times_;
+  std::vector<RingPosition> known_;
+  bool started_ = false;
+  std::vector<std::string> problems_;
+};
+
+// Folders under `root` that may be journals (their names are writer ids), own ones left out.
+std::vector<std::string> journal_dirs(const std::string& root);
+// Removes what a process left that died while it made a journal, when older than a minute.
+void remove_unborn_journals(const std::string& root);
+
+}  // namespace tracker::internal

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "journal/definitions.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+
+namespace tracker::internal {
+namespace {
+
+enum Kind : uint8_t { kIdentity = 1, kSeries = 2 };
+
+// u32 length of the body | u32 crc32c(body) | body: u8 kind, then the rest.
+std::string framed(std::string_view body) {
+  ByteWriter out;
+  out.u32(static_cast<uint32_t>(body.size()));
+  out.u32(crc32c(body));
+  out.bytes(body);
+  return out.take();
+}
+
+}  // namespace
+
+Result<DefinitionsFile> DefinitionsFile::create(const std::string& path, const WriterIdentity& identity) {
+  auto fd = open_file(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW, 0600);
+  if (!fd.ok()) return fd.status();
+  std::string body(1, static_cast<char>(kIdentity));
+  body += encode_cbor(identity.to_value());
+  TRACKER_RETURN_IF_ERROR(write_all(fd->get(), std::string(kDefinitionsMagic) + framed(body)));
+  return DefinitionsFile(std::move(*fd));
+}
+
+Status DefinitionsFile::append(const SeriesDef& series) {
+  ByteWriter body;
+  body.u8(kSeries);
+  body.u32(series.id);
+  body.u8(static_cast<uint8_t>(series.type));
+  body.bytes(series.name);
+  const std::string record = framed(body.buffer());
+  // One write: a process that dies in it leaves a torn tail, and the id was not used yet.
+  const off_t before = ::lseek(fd_.get(), 0, SEEK_END);
+  Status status = write_all(fd_.get(), record);
+  if (!status.ok() && ::ftruncate(fd_.get(), before) != 0) return status;  // full: take the half record back
+  return status;
+}
+
+Result<Definitions> parse_definitions(std::string_view bytes) {
+  if (bytes.size() < kDefinitionsMagic.size() || bytes.substr(0, 7) != kDefinitionsMagic.substr(0, 7))
+    return Status(Code::kCorrupt, "not a definitions file: bad magic at byte 0");
+  if (bytes[7] != kDefinitionsMagic[7])
+    return Status(Code::kVersion, fmt::format("definitions file of version '{}', this library reads 1", bytes[7]));
+  ByteReader in(bytes.substr(kDefinitionsMagic.size()));
+  Definitions out;
+  bool have_identity = false;
+  while (!in.at_end()) {
+    const uint32_t length = in.u32();
+    const uint32_t crc = in.u32();
+    const std::string_view body = in.bytes(length);
+    if (!in.ok() || body.empty() || crc32c(body) != crc) {
+      out.torn_tail = true;
+      break;
+    }
+    ByteReader record(body.substr(1));
+    if (body[0] == kIdentity) {
+      auto value = decode_cbor(body.substr(1));
+      if (!value.ok()) return value.status();
+      auto identity = WriterIdentity::from_value(*value);
+      if (!identity.ok()) return identity.status();
+      out.identity = *identity;
+      have_identity = true;
+    } else if (body[0] == kSeries) {
+      SeriesDef series;
+      series.id = record.u32();
+      const uint8_t type = record.u8();
+      series.name = std::string(record.bytes(record.remaining()));
+      if (!record.ok() || !is_value_type(type) || series.id != out.series.size() + 1)
+        return Status(Code::kCorrupt, fmt::format("definitions file: bad series record before byte {}",
+                                                  in.offset() + kDefinitionsMagic.size()));
+      series.type = static_cast<ValueType>(type);
+      out.series.push_back(std::move(series));
+    }  // other kinds come from later versions and are skipped
+  }
+  if (!have_identity) return Status(Code::kCorrupt, "definitions file without a writer's identity");
+  return out;
+}
+
+Result<Definitions> read_definitions(const std::string& dir) {
+  const std::string path = join_path(dir, "defs");
+  auto bytes = read_file(path, kDefinitionsBytesMax);
+  if (!bytes.ok()) return bytes.status();
+  auto parsed = parse_definitions(*bytes);
+  if (!parsed.ok()) return Status(parsed.status().code(), path + ": " + parsed.status().message());
+  return parsed;
+}
+
+}  // namespace tracker::internal

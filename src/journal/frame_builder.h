@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Gathers records into the columns of a Frame: rows of the same shape (the same series in the same order) go into one block.
+// Threads: one (the drain thread, or a recoverer). Cost: amortised a few ns a value; allocates as columns grow.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <unordered_map>
+
+#include "codec/frame.h"
+#include "journal/ring_format.h"
+
+namespace tracker::internal {
+
+class FrameBuilder {
+ public:
+  void add_values(std::span<const ValuePair> pairs, int64_t step, bool has_step, int64_t time_us);
+  void add_event(EventType type, int64_t step, bool has_step, int64_t time_us, std::string_view payload);
+  void add_loss(uint32_t series, LossReason reason, uint64_t count);
+  void add_series(const SeriesDef& series) { frame_.defs.push_back(series); }
+
+  uint64_t points() const { return points_; }
+  size_t approximate_bytes() const { return bytes_; }
+  bool empty() const { return frame_.empty(); }
+  // The frame so far; the builder is empty afterwards.
+  Frame take();
+
+ private:
+  Block* block_for(std::span<const ValuePair> pairs, bool has_step);
+  Frame frame_;
+  std::unordered_multimap<uint64_t, size_t> shapes_;   // hash of a shape -> index of its block
+  size_t last_ = 0;                                    // the block of the previous row: most rows repeat the shape
+  uint64_t points_ = 0;
+  size_t bytes_ = 0;
+};
+
+}  // namespace tracker::internal

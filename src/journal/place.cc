@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "journal/place.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+
+#include "base/fs.h"
+
+namespace tracker::internal {
+namespace {
+
+std::string user_folder(const std::string& parent) {
+  return join_path(parent, fmt::format("tracker-{}", static_cast<unsigned>(::geteuid())));
+}
+
+std::string shm_parent() {
+  const char* named = std::getenv("TRACKER_SHM_DIR");
+  return named != nullptr && *named != 0 ? named : "/dev/shm";
+}
+
+bool is_local_disk(const std::string& path) {
+  const FsKind kind = fs_kind(path);
+  return kind == FsKind::kLocal || kind == FsKind::kTmpfs;
+}
+
+// min(24 MiB, 1/8 of the free space, 2 % of the container's memory): a 64 MB /dev/shm that DataLoader workers share stays theirs.
+uint64_t shm_budget(const std::string& parent) {
+  uint64_t budget = std::min(kJournalBytesMax, free_bytes(parent) / 8);
+  const uint64_t limit = cgroup_memory_limit();
+  if (limit != UINT64_MAX) budget = std::min(budget, limit / 50);
+  return budget;
+}
+
+bool use_disk(const std::string& store_path, JournalPlace* place) {
+  // In the store when it is on a local disk (nothing is written elsewhere, P9), else the node's own /var/tmp.
+  std::string root = join_path(store_path, "journal");
+  if (!is_local_disk(store_path)) root = user_folder("/var/tmp");
+  if (!is_local_disk(parent_path(root)) || !make_dirs(parent_path(root)).ok()) return false;
+  if (const Status status = check_private_dir(root); !status.ok()) {
+    place->why += "; " + status.message();
+    return false;
+  }
+  const uint64_t free = free_bytes(root);
+  if (free / 8 < kJournalBytesMin) {
+    place->why += fmt::format("; only {} MiB free in {}", free >> 20, root);
+    return false;
+  }
+  place->kind = JournalKind::kDisk;
+  place->root = root;
+  place->budget_bytes = std::min(kJournalBytesMax, free / 8);
+  return true;
+}
+
+}  // namespace
+
+const char* journal_kind_name(JournalKind kind) {
+  return kind == JournalKind::kShm ? "shm" : kind == JournalKind::kDisk ? "disk" : "memory";
+}
+
+Status check_private_dir(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return Status::from_errno(errno, "cannot create", path);
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd) return Status::from_errno(errno, "cannot use", path);
+  struct stat st;
+  if (::fstat(fd.get(), &st) != 0) return Status::from_errno(errno, "cannot look at", path);
+  if (st.st_uid != ::geteuid() || (st.st_mode & 077) != 0)
+    return Status(Code::kInvalid, fmt::format("{} is not a private folder of this user", path));
+  return {};
+}
+
+JournalPlace choose_place(const std::string& wanted, const std::string& store_path) {
+  JournalPlace place;
+  if (wanted == "memory") return place;
+  if (wanted != "disk") {
+    const std::string parent = shm_parent();
+    const std::string root = user_folder(parent);
+    const uint64_t budget = is_directory(parent) ? shm_budget(parent) : 0;
+    if (budget < kJournalBytesMin) {
+      place.why = fmt::format("{} allows {} KiB, below {} KiB", parent, budget >> 10, kJournalBytesMin >> 10);
+    } else if (const Status status = check_private_dir(root); !status.ok()) {
+      place.why = status.message();
+    } else {
+      return {JournalKind::kShm, root, budget, ""};
+    }
+  }
+  if (!use_disk(store_path, &place)) place.kind = JournalKind::kMemory;
+  return place;
+}
+
+std::vector<std::string> journal_roots(const std::string& store_path) {
+  return {user_folder(shm_parent()), join_path(store_path, "journal"), user_folder("/var/tmp")};
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: MIT
+// The producers' side of a journal off the fast path: a thread's first call, the end of a lap, a full ring, large calls, events.
+#include <pthread.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "journal/journal.h"
+#include "journal/wipe_memory.h"
+
+namespace tracker::internal {
+
+// --- which threads hold which places -----------------------------------------------------------------------------
+
+// Called by pthread at the end of a thread: its rings go back to their pools at once.
+void release_places_of_thread(void* list) {
+  auto* places = static_cast<std::vector<HotRing*>*>(list);
+  const uintptr_t thread = thread_pointer();
+  {
+    const ProcessLock lock;
+    for (HotRing* hot : *places) {
+      // Not ours any more when its run has ended (or in a forked child, where it reads 0).
+      if (hot->owner.load(std::memory_order_relaxed) != thread) continue;
+      hot->owner.store(0, std::memory_order_release);
+      Journal* journal = hot->journal;
+      for (const auto& seat : journal->seats_)
+        if (seat->hot == hot) journal->free_seats_.push_back(seat.get());
+    }
+  }
+  delete places;
+}
+
+namespace {
+
+void remember_place(HotRing* hot) {
+  static pthread_key_t key;
+  static const bool ready = ::pthread_key_create(&key, release_places_of_thread) == 0;
+  if (!ready) return;  // no key left: rings of dead threads are not reused, nothing else changes
+  auto* places = static_cast<std::vector<HotRing*>*>(::pthread_getspecific(key));
+  if (places == nullptr) {
+    places = new (std::nothrow) std::vector<HotRing*>;
+    if (places == nullptr) return;
+    ::pthread_setspecific(key, places);
+  }
+  if (std::find(places->begin(), places->end(), hot) == places->end()) places->push_back(hot);
+}
+
+}  // namespace
+
+JournalUse::JournalUse(HotRun* run) {
+  if (run->journal.load(std::memory_order_acquire) == nullptr) return;  // before any lock: in a forked child it may be held for ever
+  const ProcessLock lock;
+  journal_ = run->journal.load(std::memory_order_relaxed);
+  if (journal_ != nullptr) journal_->users_.fetch_add(1, std::memory_order_relaxed);
+}
+
+JournalUse::~JournalUse() {
+  if (journal_ != nullptr) journal_->users_.fetch_sub(1, std::memory_order_release);
+}
+
+Code log_pairs_slow(HotRun* run, const ValuePair* pairs, size_t count, int64_t step, bool has_step) {
+  const JournalUse use(run);
+  return use.get() == nullptr ? Code::kClosed : use.get()->log_pairs(pairs, count, step, has_step);
+}
+
+void Journal::install(Seat* seat, RingFile* file) {
+  HotRing* hot = seat->hot;
+  seat->current = file;
+  hot->header = file->header();
+  hot->data = file->data();
+  hot->mask = file->data_bytes() - 1;
+  hot->seed = ring_seed(file->nonce());
+  hot->position = 0;
+  hot->accepted = 0;
+  hot->woken = 0;
+  hot->check_at.store(0, std::memory_order_relaxed);
+}
+
+// A place with a ring of its own, or nullptr when neither count nor budget allows one.
+Journal::Seat* Journal::new_seat(bool shared) {
+  const uint32_t limit = std::min<uint32_t>(options_.rings_max, kRingsMax);
+  const bool reserve = !shared && shared_seat_ == nullptr;  // one ring is kept for the threads that find none
+  if (seats_.size() + (reserve ? 1 : 0) >= limit) return nullptr;
+  const uint64_t needed = options_.first_ring_bytes * (reserve ? 2 : 1);
+  if (!shared && file_bytes_.load() + spill_.bytes() + needed > place_.budget_bytes) return nullptr;
+  auto seat = std::make_unique<Seat>();
+  seat->hot = allocate_hot_ring_locked();
+  if (seat->hot == nullptr) return nullptr;
+  auto file = add_file(seat.get(), options_.first_ring_bytes, false);
+  if (!file.ok() && (shared || seats_.empty())) file = add_file(seat.get(), options_.first_ring_bytes, true);
+  if (!file.ok()) {
+    free_hot_ring_locked(seat->hot);
+    return nullptr;
+  }
+  seat->hot->journal = this;
+  seat->newest.store(*file, std::memory_order_relaxed);
+  install(seat.get(), *file);
+  hot_->rings[seats_.size()].store(seat->hot, std::memory_order_relaxed);
+  seats_.push_back(std::move(seat));
+  hot_->ring_count.store(static_cast<uint32_t>(seats_.size()), std::memory_order_release);
+  return seats_.back().get();
+}
+
+void Journal::seat_thread(Seat* seat, uintptr_t thread) {
+  seat->hot->check_at.store(0, std::memory_order_relaxed);
+  seat->hot->owner.store(thread, std::memory_order_release);
+  hot_->table[hot_slot(thread)].store(seat->hot, std::memory_order_relaxed);
+  remember_place(seat->hot);
+}
+
+Journal::Seat* Journal::attach_thread() {
+  if (closed_.load(std::memory_order_relaxed)) return nullptr;
+  const uintptr_t thread = thread_pointer();
+  for (const auto& seat : seats_) {
+    if (seat->hot->owner.load(std::memory_order_relaxed) != thread) continue;
+    hot_->table[hot_slot(thread)].store(seat->hot, std::memory_order_relaxed);  // two threads may share an entry: last one has it
+    return seat.get();
+  }
+  Seat* seat = nullptr;
+  if (!free_seats_.empty()) {
+    seat = free_seats_.back();
+    free_seats_.pop_back();
+  } else {
+    seat = new_seat(false);
+  }
+  if (seat != nullptr) {
+    seat_thread(seat, thread);
+    return seat;
+  }
+  if (shared_seat_ == nullptr) {
+    shared_seat_ = new_seat(true);
+    if (shared_seat_ != nullptr) shared_seat_->hot->owner.store(kSharedOwner, std::memory_order_release);
+  }
+  return shared_seat_;
+}
+
+template <typename Body>
+Code Journal::with_ring(const Body& body) {
+  Seat* seat = nullptr;
+  bool shared = false;
+  {
+    const ProcessLock lock;
+    seat = attach_thread();
+    shared = seat != nullptr && seat == shared_seat_;
+  }
+  if (seat == nullptr) return closed_.load() ? Code::kClosed : Code::kLimit;
+  if (!shared) return body(seat, thread_pointer());
+  const std::lock_guard<std::mutex> guard(shared_mutex_);
+  return body(seat, kSharedOwner);
+}
+
+// --- space ---------------------------------------------------------------------------------------------------------
+
+// Takes the next ring if the drain thread has prepared one. The old one is drained and retired by its readers.
+bool Journal::switch_ring(Seat* seat) {
+  RingFile* next = seat->pending.exchange(nullptr, std::memory_order_acq_rel);
+  if (next == nullptr) return false;
+  RingFile* old = seat->current;
+  install(seat, next);
+  const std::lock_guard<std::mutex> guard(files_mutex_);
+  for (const auto& held : files_)
+    if (held->file.get() == old) held->abandoned.store(true, std::memory_order_release);
+  return true;
+}
+
+// Sets where the fast path has to come here again: at the end of the lap, of the free space, or of half the ring (to wake the
+// drain thread, which then also prepares a larger ring).
+void Journal::look_ahead(Seat* seat) {
+  HotRing* hot = seat->hot;
+  const uint64_t size = hot->mask + 1;
+  const uint64_t released = hot->header->released.load(std::memory_order_acquire);
+  const uint64_t lap_end = (hot->position / size + 1) * size;
+  uint64_t check = std::min(lap_end, released + size);
+  const uint64_t half = released + size / 2;
+  if (hot->position <= half) {
+    hot->woken = 0;
+    check = std::min(check, half);
+  } else if (hot->woken == 0) {
+    hot->woken = 1;
+    event_.wake();
+  }
+  hot->check_at.store(check, std::memory_order_relaxed);
+}
+
+// Sleeps a little for space. False when this call or all calls together have waited enough (design 2, full ring).
+bool Journal::wait_for_space(std::chrono::nanoseconds* waited) {
+  constexpr std::chrono::nanoseconds kNap{100'000};
+  event_.wake();
+  if (options_.on_full == OnFull::kDrop || closed_.load(std::memory_order_relaxed)) return false;
+  if (options_.on_full == OnFull::kWait) {
+    if (*waited >= options_.wait_call || wait_left_ns_.load(std::memory_order_relaxed) <= 0) return false;
+  }
+  const timespec nap{0, static_cast<long>(kNap.count())};
+  const int64_t before = monotonic_ns();
+  ::nanosleep(&nap, nullptr);
+  const int64_t slept = monotonic_ns() - before;
+  *waited += std::chrono::nanoseconds(slept);
+  wait_left_ns_.fetch_sub(slept, std::memory_order_relaxed);
+  return true;
+}
+
+// Finds `need` bytes in the seat's ring and lets `write(hot)` publish a record there.
+template <typename Write>
+Code Journal::produce(Seat* seat, uintptr_t owner, uint64_t need, const Write& write) {
+  HotRing* hot = seat->hot;
+  std::chrono::nanoseconds waited{0};
+  for (;;) {
+    hot->busy.store(1, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (hot->owner.load(std::memory_order_relaxed) != owner) {
+      hot->busy.store(0, std::memory_order_release);
+      return Code::kClosed;
+    }
+    const uint64_t size = hot->mask + 1;
+    const uint64_t limit = hot->header->released.load(std::memory_order_acquire) + size;
+    const uint64_t lap_left = size - (hot->position & hot->mask);
+    const bool fits_lap = need <= lap_left;
+    if (hot->position + (fits_lap ? need : lap_left) <= limit) {
+      if (fits_lap) {
+        write(hot);
+      } else {
+        const uint32_t head = make_head(RecordKind::kPad, 0, 0);
+        const uint64_t word =
+            record_crc_begin(hot->seed, hot->position, head) | static_cast<uint64_t>(head) << 32;
+        std::memcpy(hot->data + (hot->position & hot->mask), &word, 8);
+        hot->position += lap_left;
+        hot->header->tail.store(hot->position, std::memory_order_release);
+      }
+      look_ahead(seat);
+      hot->busy.store(0, std::memory_order_release);
+      if (fits_lap) return Code::kOk;
+      continue;
+    }
+    const bool switched = switch_ring(seat);
+    hot->busy.store(0, std::memory_order_release);
+    if (switched) continue;
+    if (waited.count() == 0) hot->header->waits.fetch_add(1, std::memory_order_relaxed);
+    if (!wait_for_space(&waited)) return Code::kLimit;
+  }
+}
+
+Code Journal::log_pairs(const ValuePair* pairs, size_t count, int64_t step, bool has_step) {
+  if (count == 0) return Code::kOk;
+  const uint64_t tick = ticks();
+  return with_ring([&](Seat* seat, uintptr_t owner) {
+    size_t at = 0;
+    while (at < count) {
+      // At most a quarter of the ring at once; parts share step and tick, which is their call number.
+      const uint64_t quarter = (seat->hot->mask + 1) / 4;
+      const size_t part = std::min<size_t>({count - at, (quarter - kRecordHeadBytes) / sizeof(ValuePair), kRecordPairsMax});
+      const uint32_t flags = at + part < count ? kHeadContinues : 0;
+      const Code code = produce(seat, owner, kRecordHeadBytes + part * sizeof(ValuePair), [&](HotRing* hot) {
+        publish_pairs(hot, pairs + at, part, step, has_step, tick, flags);
+      });
+      if (code != Code::kOk) {
+        if (code == Code::kLimit)
+          for (size_t i = at; i < count; ++i)
+            tracker::internal::count_loss(seat->hot->header, pairs[i].series, static_cast<uint8_t>(LossReason::kRingFull), 1);
+        return code;
+      }
+      at += part;
+    }
+    return Code::kOk;
+  });
+}
+
+Code Journal::log_event(EventType type, std::string_view payload, int64_t step, bool has_step) {
+  const uint64_t padded = (payload.size() + 7) / 8 * 8;
+  const uint64_t need = kRecordHeadBytes + 8 + padded;
+  const uint64_t tick = ticks();
+  return with_ring([&](Seat* seat, uintptr_t owner) {
+    // A text of 64 KiB is a little more than a quarter of the first ring; half of it is the most that a full lap can always hold.
+    if (need > (seat->hot->mask + 1) / 2) return Code::kLimit;
+    return produce(seat, owner, need, [&](HotRing* hot) {
+      char* at = hot->data + (hot->position & hot->mask);
+      const uint32_t head = make_head(RecordKind::kEvent, 0, has_step ? kHeadHasStep : 0);
+      uint32_t crc = write_record_words(at, record_crc_begin(hot->seed, hot->position, head), step, tick);
+      const uint64_t word = static_cast<uint64_t>(type) | payload.size() << 32;
+      std::memcpy(at + kRecordHeadBytes, &word, 8);
+      std::memset(at + need - std::min<uint64_t>(8, need), 0, padded == 0 ? 0 : 8);
+      std::memcpy(at + kRecordHeadBytes + 8, payload.data(), payload.size());
+      for (uint64_t i = kRecordHeadBytes; i < need; i += 8) {
+        uint64_t w;
+        std::memcpy(&w, at + i, 8);
+        crc = crc32c_word(crc, w);
+      }
+      const uint64_t word0 = crc | static_cast<uint64_t>(head) << 32;
+      std::memcpy(at, &word0, 8);
+      hot->position += need;
+      if (has_step && type == EventType::kText && step > hot->step_max.load(std::memory_order_relaxed))
+        hot->step_max.store(step, std::memory_order_relaxed);
+      hot->header->tail.store(hot->position, std::memory_order_release);
+    });
+  });
+}
+
+void Journal::count_loss(uint32_t series, LossReason reason, uint64_t count) {
+  const std::lock_guard<std::mutex> guard(files_mutex_);
+  for (const auto& held : files_) {
+    if (held->abandoned.load(std::memory_order_relaxed)) continue;
+    tracker::internal::count_loss(held->file->header(), series, static_cast<uint8_t>(reason), count);
+    return;
+  }
+}
+
+uint32_t Journal::series_id(std::string_view name, ValueType type) {
+  const std::lock_guard<std::mutex> guard(defs_mutex_);
+  std::vector<uint32_t>& ids = ids_.try_emplace(std::string(name)).first->second;
+  const auto index = static_cast<size_t>(type);
+  if (ids.size() <= index) ids.resize(index + 1);
+  if (ids[index] != 0) return ids[index];
+  if (defs_.size() >= kSeriesMax) {
+    if (std::all_of(ids.begin(), ids.end(), [](uint32_t id) { return id == 0; })) ids_.erase(std::string(name));
+    return 0;
+  }
+  SeriesDef def{static_cast<uint32_t>(defs_.size() + 1), type, std::string(name)};
+  // Before the id is used: rings can be recovered with nothing else. A full tmpfs refuses the series, not the run.
+  if (defs_file_ && !defs_file_->append(def).ok()) return 0;
+  ids[index] = def.id;
+  defs_.push_back(std::move(def));
+  return ids[index];
+}
+
+}  // namespace tracker::internal

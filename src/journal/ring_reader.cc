@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "journal/ring_reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tracker::internal {
+
+TimeLine::TimeLine(std::vector<TimeAnchor> anchors, double ticks_per_ns)
+    : anchors_(std::move(anchors)), ticks_per_ns_(ticks_per_ns > 0 ? ticks_per_ns : 1.0) {
+  std::sort(anchors_.begin(), anchors_.end(), [](const TimeAnchor& a, const TimeAnchor& b) { return a.tick < b.tick; });
+  std::erase_if(anchors_, [](const TimeAnchor& a) { return a.tick == 0; });
+}
+
+int64_t TimeLine::wall_us(uint64_t tick) const {
+  if (anchors_.empty()) return 0;
+  const auto after = std::upper_bound(anchors_.begin(), anchors_.end(), tick,
+                                      [](uint64_t t, const TimeAnchor& a) { return t < a.tick; });
+  const TimeAnchor& base = after == anchors_.begin() ? anchors_.front() : *(after - 1);
+  double ns_per_tick = 1.0 / ticks_per_ns_;
+  if (after != anchors_.begin() && after != anchors_.end())
+    ns_per_tick = static_cast<double>(after->monotonic_ns - base.monotonic_ns) / static_cast<double>(after->tick - base.tick);
+  const double since = static_cast<double>(static_cast<int64_t>(tick - base.tick)) * ns_per_tick;
+  return (base.realtime_ns + static_cast<int64_t>(since)) / 1000;
+}
+
+namespace {
+
+uint64_t word_at(const char* at) {
+  uint64_t word;
+  std::memcpy(&word, at, 8);
+  return word;
+}
+
+// A cursor over one span: the current record, verified.
+class Cursor {
+ public:
+  explicit Cursor(RingSpan* span) : span_(span), seed_(ring_seed(span->nonce)) { load(); }
+
+  bool done() const { return done_; }
+  uint64_t tick() const { return tick_; }
+
+  void feed(const TimeLine& times, FrameBuilder* builder) {
+    const char* at = record();
+    const auto step = static_cast<int64_t>(word_at(at + 8));
+    const bool has_step = (head_ & kHeadHasStep) != 0;
+    const int64_t wall = times.wall_us(tick_);
+    if (head_kind(head_) == RecordKind::kValues) {
+      const auto* pairs = reinterpret_cast<const ValuePair*>(at + kRecordHeadBytes);  // 8-aligned: records are multiples of 8
+      builder->add_values({pairs, head_count(head_)}, step, has_step, wall);
+      span_->points += head_count(head_);
+    } else {
+      const uint64_t word = word_at(at + kRecordHeadBytes);
+      builder->add_event(static_cast<EventType>(word & 0xff), step, has_step, wall, {at + kRecordHeadBytes + 8, word >> 32});
+    }
+    span_->from += size_;
+    load();
+  }
+
+ private:
+  const char* record() const { return span_->data + (span_->from & (span_->data_bytes - 1)); }
+
+  // Finds the next record and checks it; skips pads. A record that is not sound ends the span.
+  void load() {
+    while (span_->from < span_->to && !span_->damaged) {
+      const uint64_t left_in_lap = span_->data_bytes - (span_->from & (span_->data_bytes - 1));
+      const uint64_t word0 = word_at(record());
+      head_ = static_cast<uint32_t>(word0 >> 32);
+      const RecordKind kind = head_kind(head_);
+      if (kind == RecordKind::kPad) {
+        if (record_crc_begin(seed_, span_->from, head_) != static_cast<uint32_t>(word0)) break;
+        span_->from += left_in_lap;
+        continue;
+      }
+      if (left_in_lap < kRecordHeadBytes + 8) break;
+      size_ = kind == RecordKind::kValues ? kRecordHeadBytes + head_count(head_) * sizeof(ValuePair)
+              : kind == RecordKind::kEvent
+                  ? kRecordHeadBytes + 8 + ((word_at(record() + kRecordHeadBytes) >> 32) + 7) / 8 * 8
+                  : 0;
+      if (size_ == 0 || size_ > left_in_lap || size_ > span_->to - span_->from || !verify(static_cast<uint32_t>(word0))) break;
+      tick_ = word_at(record() + 16);
+      return;
+    }
+    if (span_->from < span_->to) span_->damaged = true;
+    done_ = true;
+  }
+
+  bool verify(uint32_t expected) const {
+    uint32_t crc = record_crc_begin(seed_, span_->from, head_);
+    const char* at = record();
+    for (uint64_t i = 8; i < size_; i += 8) crc = crc32c_word(crc, word_at(at + i));
+    return crc == expected;
+  }
+
+  RingSpan* span_;
+  uint32_t seed_;
+  uint32_t head_ = 0;
+  uint64_t size_ = 0;
+  uint64_t tick_ = 0;
+  bool done_ = false;
+};
+
+}  // namespace
+
+bool read_rings(std::vector<RingSpan>* spans, const TimeLine& times, size_t rows_max, size_t bytes_max,
+                FrameBuilder* builder) {
+  std::vector<Cursor> cursors;
+  for (RingSpan& span : *spans) {
+    Cursor cursor(&span);
+    if (!cursor.done()) cursors.push_back(cursor);
+  }
+  if (cursors.empty()) return false;
+  for (size_t rows = 0; rows < rows_max && builder->approximate_bytes() < bytes_max && !cursors.empty(); ++rows) {
+    // One ring is by far the commonest case; with more, the oldest record is next (k is at most 128 and mostly small).
+    size_t oldest = 0;
+    for (size_t i = 1; i < cursors.size(); ++i)
+      if (cursors[i].tick() < cursors[oldest].tick()) oldest = i;
+    cursors[oldest].feed(times, builder);
+    if (cursors[oldest].done()) cursors.erase(cursors.begin() + static_cast<ptrdiff_t>(oldest));
+  }
+  return true;
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Reads the records of rings, live or left by a dead process, merges them by time and feeds a FrameBuilder.
+// Threads: one a reader. Cost: one pass over the bytes, each record verified by its CRC.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "journal/frame_builder.h"
+#include "journal/ring_format.h"
+
+namespace tracker::internal {
+
+// Wall time of a tick, by interpolation between anchors (monotonic), plus the offset of the anchor before it.
+class TimeLine {
+ public:
+  // Anchors in any order; `ticks_per_ns` is used outside of them.
+  TimeLine(std::vector<TimeAnchor> anchors, double ticks_per_ns);
+  int64_t wall_us(uint64_t tick) const;
+
+ private:
+  std::vector<TimeAnchor> anchors_;   // by tick
+  double ticks_per_ns_;
+};
+
+// What is to be read of one ring: the bytes [from, to), both positions of whole records.
+struct RingSpan {
+  const RingHeader* header = nullptr;
+  const char* data = nullptr;
+  uint64_t data_bytes = 0;
+  uint64_t nonce = 0;
+  uint64_t from = 0, to = 0;
+  uint64_t points = 0;          // out: values read
+  bool damaged = false;         // out: a record before `to` did not verify; `from` then stands before it
+};
+
+// Reads at most about `rows_max` rows or `bytes_max` bytes from the spans, oldest tick first, into `builder`, and moves `from`.
+// Returns false when nothing was left to read.
+bool read_rings(std::vector<RingSpan>* spans, const TimeLine& times, size_t rows_max, size_t bytes_max,
+                FrameBuilder* builder);
+
+}  // namespace tracker::internal

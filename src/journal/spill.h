@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// The spill file of a journal: encoded frames that the database could not take yet, in tmpfs beside the rings, so that ring space may be
+// released while a commit is stuck (docs/formats/ring.md). Append-only until every frame in it is committed, then emptied.
+// Threads: one at a time, under the writer's lock. Cost: a write(2) to tmpfs a frame.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fs.h"
+#include "journal/frame_record.h"
+
+namespace tracker::internal {
+
+class SpillFile {
+ public:
+  // Opens nothing yet: the file appears with the first frame.
+  SpillFile(std::string dir, uint64_t nonce) : path_(dir.empty() ? "" : join_path(dir, "spill")), nonce_(nonce) {}
+  // A new folder (the old one was unlinked); what was in the file is gone with it.
+  void move_to(const std::string& dir, uint64_t nonce);
+  // False (and nothing written) when that would make the file larger than `limit_bytes`, or on any error.
+  bool append(const FrameRecord& record, uint64_t limit_bytes);
+  // Empties the file: every frame in it is committed.
+  void clear();
+  void unlink_file();
+  uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }  // any thread
+
+ private:
+  std::string path_;
+  uint64_t nonce_;
+  Fd fd_;
+  std::atomic<uint64_t> bytes_{0};
+};
+
+// The whole records of a spill file, in order; stops at the first that is not sound.
+std::vector<FrameRecord> parse_spill(std::string_view bytes, uint64_t nonce);
+// Of a dead journal; empty when there is none. `nonce` is the first 8 bytes of the writer's id.
+std::vector<FrameRecord> read_spill(const std::string& dir, uint64_t nonce);
+
+}  // namespace tracker::internal

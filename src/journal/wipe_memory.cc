@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "journal/wipe_memory.h"
+
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <mutex>
+#include <new>
+#include <vector>
+
+namespace tracker::internal {
+namespace {
+
+constexpr size_t kPage = 4096;
+
+struct State {
+  std::mutex mutex;
+  std::vector<HotRun*> free_runs;
+  std::vector<HotRing*> free_rings;
+};
+State* g_state = nullptr;      // leaked on purpose: nothing of ours runs at static destruction
+uint64_t g_generation = 1;
+
+// In the child the lock may be held by a thread that does not exist there, and the free lists name wiped memory: begin anew.
+void child_after_fork() {
+  g_state = new (std::nothrow) State;
+  ++g_generation;
+}
+
+State* state() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    g_state = new State;
+    ::pthread_atfork(nullptr, nullptr, child_after_fork);
+    ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+  });
+  return g_state;
+}
+
+void* map_page() {
+  void* page = ::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return nullptr;
+  ::madvise(page, kPage, MADV_WIPEONFORK);
+  return page;
+}
+
+}  // namespace
+
+ProcessLock::ProcessLock() { state()->mutex.lock(); }
+ProcessLock::~ProcessLock() { g_state->mutex.unlock(); }
+
+uint64_t process_generation() {
+  state();
+  return g_generation;
+}
+
+HotRun* allocate_hot_run() {
+  const ProcessLock lock;
+  HotRun* run = nullptr;
+  if (!g_state->free_runs.empty()) {
+    run = g_state->free_runs.back();
+    g_state->free_runs.pop_back();
+  } else if (void* page = map_page()) {
+    run = new (page) HotRun();
+  }
+  if (run != nullptr) run->step_base = INT64_MIN;
+  return run;
+}
+
+void free_hot_run(HotRun* run) {
+  const ProcessLock lock;
+  for (auto& entry : run->table) entry.store(nullptr, std::memory_order_relaxed);
+  for (auto& entry : run->rings) entry.store(nullptr, std::memory_order_relaxed);
+  run->ring_count.store(0, std::memory_order_relaxed);
+  run->journal.store(nullptr, std::memory_order_relaxed);
+  g_state->free_runs.push_back(run);
+}
+
+HotRing* allocate_hot_ring_locked() {
+  if (g_state->free_rings.empty()) {
+    void* page = map_page();
+    if (page == nullptr) return nullptr;
+    for (size_t at = 0; at + sizeof(HotRing) <= kPage; at += sizeof(HotRing))
+      g_state->free_rings.push_back(new (static_cast<char*>(page) + at) HotRing());
+  }
+  HotRing* ring = g_state->free_rings.back();
+  g_state->free_rings.pop_back();
+  ring->step_max.store(INT64_MIN, std::memory_order_relaxed);
+  ring->accepted = 0;
+  return ring;
+}
+
+void free_hot_ring_locked(HotRing* ring) {
+  g_state->free_rings.push_back(ring);
+}
+
+bool barrier_all_threads() {
+  state();
+  return ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+}  // namespace tracker::internal
