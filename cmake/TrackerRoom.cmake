@@ -5,6 +5,12 @@
 # compiles only in targets that link x, and an include that goes up the layers does not build.
 function(tracker_room name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  foreach(depend IN LISTS ROOM_DEPENDS ROOM_PRIVATE_DEPENDS)
+    # Without this a name that is no target becomes -lname, and the first error is a missing header far from here.
+    if(NOT TARGET ${depend})
+      message(FATAL_ERROR "room ${name} links ${depend}, which is no target: a room above it, or a misspelling")
+    endif()
+  endforeach()
   set(root "${PROJECT_BINARY_DIR}/rooms/${name}")
   file(MAKE_DIRECTORY "${root}")
   file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${root}/${name}" SYMBOLIC)
