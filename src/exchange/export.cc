@@ -8,7 +8,8 @@
 
 #include "exchange/export_internal.h"
 #include "exchange/row_text.h"
-#include "query/suggest.h"
+#include "query/visit.h"
+#include "storage/close_names.h"
 
 namespace tracker::internal {
 namespace {
@@ -28,7 +29,7 @@ Result<ExportPlan> make_plan(RunView* run, const ExportOptions& options) {
   std::set<std::string> known;
   for (const MetricInfo& metric : run->metrics()) {
     known.insert(metric.name);
-    plan.number_points[metric.name] = metric.points;
+    plan.number_metrics.insert(metric.name);
   }
   for (const auto& [name, rows] : plan.texts) known.insert(name);
   if (options.metrics.empty()) {
@@ -38,8 +39,8 @@ Result<ExportPlan> make_plan(RunView* run, const ExportOptions& options) {
   for (const std::string& name : options.metrics) {
     if (!known.contains(name))
       return Status(Code::kNotFound,
-                    fmt::format("run {}/{} has no metric \"{}\"", run->identity().project, run->identity().id, name),
-                    did_you_mean(name, {known.begin(), known.end()}));
+                    fmt::format("run {}/{} has no metric \"{}\"{}", run->identity().project, run->identity().id, name,
+                                did_you_mean(name, {known.begin(), known.end()})));
     if (std::find(plan.names.begin(), plan.names.end(), name) == plan.names.end()) plan.names.push_back(name);
   }
   return plan;
@@ -51,8 +52,10 @@ Status write_numbers(const std::string& name, const History& history, ExportForm
     const RowSource& source = history.row_source(i);
     const std::string value = format == ExportFormat::kCsv ? number_text(history.row_type(i), history.row_bits(i))
                                                            : json_number(history.row_type(i), history.row_bits(i));
-    append_row(format, {name_text, history.row_has_step(i), history.steps[i], history.times_us[i], source.rank, source.attempt, value},
-               &out->buffer());
+    append_row(
+        format,
+        {name_text, history.row_has_step(i), history.steps[i], history.times_us[i], source.rank, source.attempt, value},
+        &out->buffer());
     TRACKER_RETURN_IF_ERROR(out->row_done());
   }
   return Status();
@@ -68,31 +71,18 @@ Status write_texts(const std::string& name, const std::vector<TextRow>& rows, Ex
   return Status();
 }
 
-// Every reading passes over all frames, so metrics are read together, as many as the bound of memory allows.
 Status export_long(RunView* run, const ExportPlan& plan, const ExportOptions& options, ExportOutput* out) {
   if (options.format == ExportFormat::kCsv) out->buffer().append(kCsvLongHeader);
-  for (size_t next = 0; next < plan.names.size();) {
-    std::vector<std::string> group;
-    size_t end = next;
-    for (uint64_t points = 0; end < plan.names.size(); ++end) {
-      const auto found = plan.number_points.find(plan.names[end]);
-      if (found == plan.number_points.end()) continue;
-      points += found->second;
-      if (!group.empty() && points > options.group_points_max) break;
-      group.push_back(plan.names[end]);
-    }
-    auto histories = run->histories(group, options.all);
-    if (!histories.ok()) return histories.status();
-    size_t read = 0;
-    for (; next < end; ++next) {
-      const std::string& name = plan.names[next];
-      if (read < group.size() && group[read] == name) {
-        TRACKER_RETURN_IF_ERROR(write_numbers(name, (*histories)[read], options.format, out));
-        (*histories)[read++] = History();  // written: its memory is free for what follows
-      }
-      const auto texts = plan.texts.find(name);
-      if (texts != plan.texts.end()) TRACKER_RETURN_IF_ERROR(write_texts(name, texts->second, options.format, out));
-    }
+  std::vector<std::string> numbers;
+  for (const std::string& name : plan.names)
+    if (plan.number_metrics.contains(name)) numbers.push_back(name);
+  TRACKER_RETURN_IF_ERROR(visit_histories(run, numbers, options.all, options.group_points_max,
+                                          [&](const std::string& name, const History& history) {
+                                            return write_numbers(name, history, options.format, out);
+                                          }));
+  for (const std::string& name : plan.names) {
+    const auto texts = plan.texts.find(name);
+    if (texts != plan.texts.end()) TRACKER_RETURN_IF_ERROR(write_texts(name, texts->second, options.format, out));
   }
   return Status();
 }

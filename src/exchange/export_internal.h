@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,8 @@ namespace tracker::internal {
 
 // What an export covers: metrics of numbers and of texts by name. A metric that was logged as both is in both.
 struct ExportPlan {
-  std::vector<std::string> names;                      // in the order to write
-  std::map<std::string, uint64_t> number_points;       // stored points of each metric of numbers
+  std::vector<std::string> names;  // in the order to write
+  std::set<std::string> number_metrics;
   std::map<std::string, std::vector<TextRow>> texts;
 };
 

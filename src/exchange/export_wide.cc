@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The wide form: one row a step, one column a metric, empty where a metric has nothing at that step. Rows without a step
-// follow, each in a row of its own with an empty step, so that nothing is left out.
+// The wide form: one row a step, one column a metric, empty where a metric has nothing at that step. Rows without a
+// step follow, each in a row of its own with an empty step, so that nothing is left out.
 #include <fmt/format.h>
 
 #include <iterator>
@@ -42,13 +42,13 @@ class Column {
 Result<std::vector<Column>> make_columns(RunView* run, const ExportPlan& plan) {
   std::vector<std::string> numbers;
   for (const std::string& name : plan.names)
-    if (plan.number_points.contains(name)) numbers.push_back(name);
+    if (plan.number_metrics.contains(name)) numbers.push_back(name);
   auto histories = run->histories(numbers, false);
   if (!histories.ok()) return histories.status();
   std::vector<Column> columns;
   size_t read = 0;
   for (const std::string& name : plan.names) {
-    if (plan.number_points.contains(name)) columns.emplace_back(name, std::move((*histories)[read++]));
+    if (plan.number_metrics.contains(name)) columns.emplace_back(name, std::move((*histories)[read++]));
     const auto texts = plan.texts.find(name);
     if (texts != plan.texts.end()) columns.emplace_back(name, &texts->second);
   }

@@ -61,7 +61,8 @@ std::string json_number(ValueType type, uint64_t bits) {
 void append_seconds(int64_t time_us, std::string* out) {
   const bool negative = time_us < 0;
   const uint64_t magnitude = negative ? 0 - static_cast<uint64_t>(time_us) : static_cast<uint64_t>(time_us);
-  fmt::format_to(std::back_inserter(*out), "{}{}.{:06}", negative ? "-" : "", magnitude / 1'000'000, magnitude % 1'000'000);
+  fmt::format_to(std::back_inserter(*out), "{}{}.{:06}", negative ? "-" : "", magnitude / 1'000'000,
+                 magnitude % 1'000'000);
 }
 
 void append_row(ExportFormat format, const ExportRow& row, std::string* out) {

@@ -14,7 +14,7 @@ namespace tracker::internal {
 constexpr std::string_view kCsvLongHeader = "metric,step,time,value,rank,attempt\n";
 
 struct ExportRow {
-  std::string_view name_text;   // the metric's name, already quoted for the format
+  std::string_view name_text;  // the metric's name, already quoted for the format
   bool has_step = true;
   int64_t step = 0;
   int64_t time_us = 0;

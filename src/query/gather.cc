@@ -11,13 +11,13 @@
 namespace tracker::internal {
 namespace {
 
-// The one type that holds all of `types`: their own where there is one, int64 where only ints and bools meet, else float64.
+// The one type that holds all of `types`: their own where there is one, int64 where only ints and bools meet, else
+// float64.
 ValueType common_type(const std::vector<ValueType>& types) {
   if (types.empty()) return ValueType::kFloat64;
   if (types.size() == 1) return types[0];
-  const bool integers = std::all_of(types.begin(), types.end(), [](ValueType type) {
-    return type == ValueType::kInt64 || type == ValueType::kBool;
-  });
+  const bool integers = std::all_of(
+      types.begin(), types.end(), [](ValueType type) { return type == ValueType::kInt64 || type == ValueType::kBool; });
   return integers ? ValueType::kInt64 : ValueType::kFloat64;
 }
 
@@ -103,7 +103,10 @@ Status Gatherer::read_frame(std::string_view bytes, const std::unordered_map<uin
     for (size_t i = 0; i < block.series.size(); ++i) {
       const auto column = columns.find(block.series[i]);
       if (column == columns.end()) continue;
-      const Status status = read_column(block, block.values[i], column->second);
+      const Status status =
+          block.types[i] == column->second.type
+              ? read_column(block, block.values[i], column->second)
+              : Status(Code::kCorrupt, fmt::format("series {} has another type than its definition", block.series[i]));
       if (!status.ok()) {
         drop_frame();
         return status;
@@ -120,19 +123,20 @@ Status Gatherer::read_column(const FrameView::BlockView& block, std::string_view
   const size_t before = history.steps.size();
   ++target.blocks_in_frame;
   TRACKER_RETURN_IF_ERROR(FrameView::read_ints(block.times, block.rows, &history.times_us));
-  TRACKER_RETURN_IF_ERROR(
-      FrameView::read_values(values, block.rows, column.type, target.several_types() ? &history.own_bits : &history.bits));
+  TRACKER_RETURN_IF_ERROR(FrameView::read_values(values, block.rows, column.type,
+                                                 target.several_types() ? &history.own_bits : &history.bits));
   if (block.has_steps) TRACKER_RETURN_IF_ERROR(FrameView::read_ints(block.steps, block.rows, &history.steps));
   else history.steps.resize(before + block.rows, 0);
   if (!block.has_steps && history.has_step.empty()) history.has_step.assign(before, 1);
-  if (!block.has_steps || !history.has_step.empty()) history.has_step.resize(before + block.rows, block.has_steps ? 1 : 0);
+  if (!block.has_steps || !history.has_step.empty())
+    history.has_step.resize(before + block.rows, block.has_steps ? 1 : 0);
   if (target.several_types()) history.own_types.resize(before + block.rows, static_cast<uint8_t>(column.type));
   return Status();
 }
 
-// Blocks hold calls of one shape, so a metric logged in two shapes by turns comes as two blocks: their rows are put back into
-// the order of their times. Rows of a single block are in the order of the calls already, and a clock that was set back does
-// not change that.
+// Blocks hold calls of one shape, so a metric logged in two shapes by turns comes as two blocks: their rows are put
+// back into the order of their times. Rows of a single block are in the order of the calls already, and a clock that
+// was set back does not change that.
 void Gatherer::finish_frame(Target* target) {
   History& history = target->history;
   const size_t begin = target->frame_begin;

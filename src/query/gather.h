@@ -16,7 +16,8 @@ class Gatherer {
   // `metrics` as merge_metrics() knows them: their types decide how rows are kept.
   explicit Gatherer(const std::vector<const MetricInfo*>& metrics);
 
-  // Appends the rows that `writer` held when its snapshot was taken. Damaged frames are named in `damage`, the rest is read.
+  // Appends the rows that `writer` held when its snapshot was taken. Damaged frames are named in `damage`, the rest is
+  // read.
   Status read_writer(const WriterSnapshot& writer, WriterReader* reader, std::vector<std::string>* damage);
   // Rows in the order read, promoted to one type where several met.
   std::vector<History> take();

@@ -89,7 +89,8 @@ Value merge_config(const std::vector<WriterSnapshot>& writers) {
 Value merge_summary(const std::vector<WriterSnapshot>& writers, const std::vector<MetricInfo>& metrics) {
   Value summary = Value::map();
   for (const MetricInfo& metric : metrics)
-    if (metric.points > 0) summary.as_map()->emplace_back(metric.name, value_of_bits(metric.last_type, metric.last_bits));
+    if (metric.points > 0)
+      summary.as_map()->emplace_back(metric.name, value_of_bits(metric.last_type, metric.last_bits));
   // Explicit values are gathered by themselves first: a null takes back the explicit value, not the metric's last one.
   Value set = Value::map();
   for (const Attribute* attribute : in_effect_order(writers, EventType::kSummary)) {
@@ -134,10 +135,12 @@ LossAccount merge_losses(const std::vector<WriterSnapshot>& writers) {
   for (const WriterSnapshot& writer : writers) {
     account.stored += writer.points;
     account.dropped += writer.dropped;
-    if (writer.recovered) account.recovered += static_cast<uint64_t>(std::max<int64_t>(0, writer.recovered->int_or("points", 0)));
+    if (writer.recovered)
+      account.recovered += static_cast<uint64_t>(std::max<int64_t>(0, writer.recovered->int_or("points", 0)));
     for (const Loss& loss : writer.losses) by_reason[loss.reason] += loss.count;
     for (const Attribute& attribute : writer.attributes)  // each writer keeps its own count of values it could not take
-      if (attribute.type == EventType::kAttribute && attribute.key == kRejectedValuesKey && attribute.value.as_int() != nullptr)
+      if (attribute.type == EventType::kAttribute && attribute.key == kRejectedValuesKey &&
+          attribute.value.as_int() != nullptr)
         account.rejected_values += static_cast<uint64_t>(std::max<int64_t>(0, *attribute.value.as_int()));
   }
   account.logged = account.stored + account.dropped;

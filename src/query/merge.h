@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the writers of a run said, merged into one: config, summary, attributes, metrics, losses. Pure functions on snapshots,
-// which are in the order of RunView::writers(). Threads: any.
+// What the writers of a run said, merged into one: config, summary, attributes, metrics, losses. Pure functions on
+// snapshots, which are in the order of RunView::writers(). Threads: any.
 #pragma once
 
 #include <string>

@@ -11,8 +11,8 @@ struct StepRow {
   size_t row;
 };
 
-// A stable merge sort over the ascending stretches that are already there: training resumes now and then, so rows come as a few
-// long stretches, and std::stable_sort would not see them.
+// A stable merge sort over the ascending stretches that are already there: training resumes now and then, so rows come
+// as a few long stretches, and std::stable_sort would not see them.
 void sort_by_step(std::vector<StepRow>* rows) {
   std::vector<size_t> starts{0};
   for (size_t i = 1; i < rows->size(); ++i)

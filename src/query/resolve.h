@@ -10,9 +10,9 @@
 
 namespace tracker::internal {
 
-// Indices of the rows that the resolved view shows, in its order: by step, of equal steps the row that came last; then the rows
-// without a step as they came. `has_step` empty: all have one.
-// Cost: linear when the steps increase; else n log(number of ascending stretches), so a resumed run is one merge.
+// Indices of the rows that the resolved view shows, in its order: by step, of equal steps the row that came last; then
+// the rows without a step as they came. `has_step` empty: all have one. Cost: linear when the steps increase; else n
+// log(number of ascending stretches), so a resumed run is one merge.
 std::vector<size_t> resolved_order(const std::vector<int64_t>& steps, const std::vector<uint8_t>& has_step);
 
 // Whether every row has a step larger than the one before it: the rows are their own resolved view.

@@ -9,7 +9,8 @@
 namespace tracker::internal {
 namespace {
 
-// Whether this writer may still write: it said no end, nobody recovered it, and its process is there as far as can be told.
+// Whether this writer may still write: it said no end, nobody recovered it, and its process is there as far as can be
+// told.
 bool may_write(const WriterSnapshot& writer, Liveness liveness, int64_t now_us) {
   if (writer.end || writer.recovered) return false;
   if (liveness == Liveness::kUnknown) return last_seen_us(writer) > now_us - kHeartbeatTrustUs;
@@ -28,8 +29,8 @@ StateVerdict without_end(const WriterSnapshot& leader, Liveness liveness) {
   out.ended_us = last_seen_us(leader);
   if (liveness == Liveness::kUnknown && !leader.recovered) {
     out.state = RunState::kLostContact;
-    out.detail = fmt::format("no sign of life from host {} for over {} s", leader.identity.host,
-                             kHeartbeatTrustUs / 1'000'000);
+    out.detail =
+        fmt::format("no sign of life from host {} for over {} s", leader.identity.host, kHeartbeatTrustUs / 1'000'000);
     return out;
   }
   out.state = RunState::kCrashed;
@@ -51,9 +52,8 @@ const WriterSnapshot* leading_writer(const std::vector<WriterSnapshot>& writers)
   const auto order = [](const WriterSnapshot& w) {
     return std::make_tuple(~w.identity.attempt, w.identity.rank, w.identity.started_us, w.identity.writer);
   };
-  const auto leader = std::min_element(writers.begin(), writers.end(), [&order](const auto& a, const auto& b) {
-    return order(a) < order(b);
-  });
+  const auto leader = std::min_element(writers.begin(), writers.end(),
+                                       [&order](const auto& a, const auto& b) { return order(a) < order(b); });
   return leader == writers.end() ? nullptr : &*leader;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "base/clock.h"
@@ -11,8 +12,8 @@
 #include "query/merge.h"
 #include "query/resolve.h"
 #include "query/run_state.h"
-#include "query/suggest.h"
 #include "query/texts.h"
+#include "storage/close_names.h"
 
 namespace tracker::internal {
 
@@ -34,7 +35,8 @@ struct RunView::Impl {
 
   void note_problem(Code code, std::string text) {
     // A newer version outranks damage: nothing is broken, but this program must not be believed about the rest.
-    if (problem_code == Code::kOk || code == Code::kVersion || (code == Code::kCorrupt && problem_code != Code::kVersion))
+    if (problem_code == Code::kOk || code == Code::kVersion ||
+        (code == Code::kCorrupt && problem_code != Code::kVersion))
       problem_code = code;
     if (std::find(problems.begin(), problems.end(), text) == problems.end()) problems.push_back(std::move(text));
   }
@@ -48,8 +50,8 @@ struct RunView::Impl {
   Result<const MetricInfo*> find_metric(const std::string& name) const;
 };
 
-// The process may end between our look at its database and our look at its lock; then what it wrote last, its end record too,
-// is in a newer snapshot. Hence: look, probe, and look again when it is gone.
+// The process may end between our look at its database and our look at its lock; then what it wrote last, its end
+// record too, is in a newer snapshot. Hence: look, probe, and look again when it is gone.
 Result<RunView::Impl::OpenWriter> RunView::Impl::open_writer(const std::string& path,
                                                              std::unique_ptr<WriterReader> reader) {
   OpenWriter out;
@@ -98,6 +100,7 @@ void RunView::Impl::take_snapshots() {
     snapshots.push_back(std::move(writer.snapshot));
     liveness.push_back(writer.liveness);
   }
+  for (WriterSnapshot& snapshot : snapshots) note_damage(std::move(snapshot.damage));
   metrics = merge_metrics(snapshots);
   verdict = decide_state(snapshots, liveness, folder.identity.created_us, realtime_us());
   if (snapshots.empty() && !problems.empty())
@@ -110,9 +113,8 @@ Result<const MetricInfo*> RunView::Impl::find_metric(const std::string& name) co
   if (found != metrics.end() && found->name == name) return &*found;
   std::vector<std::string> known;
   for (const MetricInfo& metric : metrics) known.push_back(metric.name);
-  return Status(Code::kNotFound,
-                fmt::format("run {}/{} has no metric \"{}\"", folder.identity.project, folder.identity.id, name),
-                did_you_mean(name, known));
+  return Status(Code::kNotFound, fmt::format("run {}/{} has no metric \"{}\"{}", folder.identity.project,
+                                             folder.identity.id, name, did_you_mean(name, known)));
 }
 
 Result<std::unique_ptr<RunView>> RunView::open(const RunFolder& folder) {
@@ -155,6 +157,14 @@ int64_t RunView::last_seen_us() const {
   int64_t newest = created_us();
   for (const WriterSnapshot& writer : impl_->snapshots) newest = std::max(newest, internal::last_seen_us(writer));
   return newest;
+}
+
+std::vector<std::string> RunView::text_metrics() const {
+  std::set<std::string> names;
+  for (const WriterSnapshot& writer : impl_->snapshots)
+    for (const Attribute& attribute : writer.attributes)
+      if (attribute.type == EventType::kText) names.insert(attribute.key);
+  return {names.begin(), names.end()};
 }
 
 uint64_t RunView::points() const {

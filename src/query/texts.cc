@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "query/resolve.h"
 
 namespace tracker::internal {
@@ -14,14 +16,18 @@ void add_text(const Event& event, const WriterIdentity& writer, const std::strin
   if (!payload.ok()) return;  // the frame was sound: a writer of another kind put it there, and it says nothing to us
   const std::string metric = payload->text_or("key", "");
   if (metric.empty() || (!only.empty() && metric != only)) return;
-  (*out)[metric].push_back({event.step, event.has_step, event.time_us, writer.attempt, writer.rank,
-                            payload->text_or("text", "")});
+  (*out)[metric].push_back(
+      {event.step, event.has_step, event.time_us, writer.attempt, writer.rank, payload->text_or("text", "")});
 }
 
 }  // namespace
 
 Status read_texts(const WriterSnapshot& writer, WriterReader* reader, const std::string& only, TextsByMetric* out,
                   std::vector<std::string>* damage) {
+  const bool any = std::any_of(writer.attributes.begin(), writer.attributes.end(), [&only](const Attribute& attribute) {
+    return attribute.type == EventType::kText && (only.empty() || attribute.key == only);
+  });
+  if (!any) return Status();  // most runs hold no text: their frames need no reading
   return reader->frames(
       0,
       [&](uint64_t seq, std::string_view bytes) {
