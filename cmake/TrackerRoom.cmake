@@ -5,6 +5,12 @@
 # compiles only in targets that link x, and an include that goes up the layers does not build.
 function(tracker_room name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  foreach(depend IN LISTS ROOM_DEPENDS ROOM_PRIVATE_DEPENDS)
+    # Without this a name that is no target becomes -lname, and the first error is a missing header far from here.
+    if(NOT TARGET ${depend})
+      message(FATAL_ERROR "room ${name} links ${depend}, which is no target: a room above it, or a misspelling")
+    endif()
+  endforeach()
   set(root "${PROJECT_BINARY_DIR}/rooms/${name}")
   file(MAKE_DIRECTORY "${root}")
   file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${root}/${name}" SYMBOLIC)
@@ -13,3 +19,7 @@ function(tracker_room name)
   target_link_libraries(tracker_${name} PUBLIC ${ROOM_DEPENDS} PRIVATE tracker_options ${ROOM_PRIVATE_DEPENDS})
   set_target_properties(tracker_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
 endfunction()
+
+# The public headers, for the rooms and tests that include <tracker/...>.
+add_library(tracker_headers INTERFACE)
+target_include_directories(tracker_headers INTERFACE "${PROJECT_SOURCE_DIR}/include")

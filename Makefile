@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+# The only list of commands; CI calls it. Each works in a fresh clone on a fresh Debian machine.
+PY := .venv/bin/python
+TEST := $(PY) tools/test.py
+
+.PHONY: demo test deps build unit integration fault python bench tidy format wheel soak test-torch install-test \
+  asan tsan fuzz ci-full test-pythons examples clean
+
+demo: build                    ; @$(PY) examples/demo/demo.py
+test: deps                     ; @$(TEST)
+deps:                          ; @tools/setup.sh
+build: deps                    ; @$(TEST) build
+unit: deps                     ; @$(TEST) build unit
+integration: deps              ; @$(TEST) build integration
+fault: deps                    ; @$(TEST) build fault
+python: deps                   ; @$(TEST) build python
+examples: deps                 ; @$(TEST) build examples
+install-test: deps             ; @$(TEST) build install
+asan: deps                     ; @$(TEST) asan
+tsan: deps                     ; @$(TEST) tsan
+tidy: deps                     ; @$(TEST) tools
+bench: deps                    ; @$(PY) benchmarks/run.py
+soak: build                    ; @tests/fault/soak.sh
+wheel: deps                    ; @$(PY) tools/wheel.py
+format: deps                   ; @$(PY) tools/format.py
+test-torch: deps               ; @$(TEST) torch
+test-pythons: deps             ; @tools/test-pythons.sh
+fuzz:                          ; @tools/setup.sh --full && $(TEST) fuzz
+ci-full:                       ; @tools/setup.sh --full && $(TEST) all
+clean:                         ; @rm -rf build build-* dist

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: MIT
+// The command line of tracker, shared by the native program and the Python entry point: ls, show, export, version.
+// docs/cli.md documents every command and exit code. Writes to the descriptors 1 and 2. Threads: one call at a time.
+#pragma once
+
+namespace tracker::internal {
+
+// Runs one command line, argv[0] being the program; returns its exit code. Never throws, never exits.
+int cli_main(int argc, const char* const* argv);
+
+}  // namespace tracker::internal

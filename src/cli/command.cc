@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "cli/command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/text.h"
+#include "storage/recovery.h"
+
+namespace tracker::internal {
+namespace {
+
+void say_recovered(Console& console, const RecoveryReport& report) {
+  constexpr size_t kNamesMax = 3;
+  uint64_t points = 0;
+  std::vector<std::string> names;
+  for (const RecoveredWriter& writer : report.recovered) {
+    points += writer.points;
+    const std::string name = fmt::format("{}/{}", writer.identity.run.project, writer.identity.run.id);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  if (!names.empty()) {
+    std::string list;
+    for (size_t i = 0; i < names.size() && i < kNamesMax; ++i) list += (i == 0 ? "" : ", ") + names[i];
+    if (names.size() > kNamesMax) list += fmt::format(" and {} more", names.size() - kNamesMax);
+    console.note(
+        fmt::format("recovered {} of {}, whose process had ended without finish()", counted(points, "point"), list));
+  }
+  for (const std::string& problem : report.problems) console.note(problem);
+}
+
+}  // namespace
+
+Result<Store> open_store(Console& console, const GlobalOptions& global) {
+  const std::string path = Store::resolve(global.dir);
+  auto store = Store::open(path);
+  if (!store.ok()) {
+    if (store.status().code() != Code::kNotFound) return store.status();
+    return Status(Code::kNotFound, fmt::format("no store at {}", path),
+                  "--dir or TRACKER_DIR says where it is; the first run makes it");
+  }
+  say_recovered(console, recover_dead_writers(*store));
+  return store;
+}
+
+Result<std::unique_ptr<RunView>> open_run(const Store& store, const std::string& name) {
+  const auto folder = store.resolve_run(name);
+  if (!folder.ok()) return folder.status();
+  return RunView::open(*folder);
+}
+
+int fail(Console& console, const Status& status) {
+  if (console.reader_left()) return kExitOk;
+  console.error(status);
+  switch (status.code()) {
+    case Code::kVersion: return kExitVersion;
+    case Code::kInvalid: return kExitUsage;
+    default: return kExitFailed;
+  }
+}
+
+int finish(Console& console, const std::vector<std::string>& problems, Code worst) {
+  if (!console.out_status.ok() && !console.reader_left()) return fail(console, console.out_status);
+  for (const std::string& problem : problems) console.note(problem);
+  if (worst == Code::kOk) return kExitOk;
+  return worst == Code::kVersion ? kExitVersion : kExitDamaged;
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Where a command writes and what it may assume about that place. A value, so that tests read what a command wrote,
+// with a width and a clock of their own. Threads: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace tracker::internal {
+
+struct Console {
+  std::function<Status(std::string_view)> write_out;
+  std::function<void(std::string_view)> write_err;
+  int width = 0;  // columns of the terminal; 0: no terminal, lines may be of any length
+  bool color = false;
+  int64_t now_us = 0;
+  Status out_status;  // the first failure of write_out; after it nothing more is written
+
+  void print(std::string_view text);
+  // One line on stderr, "tracker: " in front. The text may hold names from runs: it is made visible here.
+  void note(std::string_view text);
+  void error(const Status& status);
+  // The reader of our output went away (`tracker export … | head`): no error.
+  bool reader_left() const;
+
+  std::string paint(std::string_view text,
+                    std::string_view sgr) const;  // sgr as "31" or "1;32"; the text alone without color
+};
+
+// The process's own stdout and stderr. Colour: a terminal, TERM not "dumb", NO_COLOR unset or empty.
+Console process_console();
+
+}  // namespace tracker::internal

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#include "cli/plot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "cli/text.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr size_t kDotsWide = 2, kDotsHigh = 4;  // of one Braille character
+
+struct ValueRange {
+  double low = 0, high = 0;
+};
+
+std::optional<ValueRange> range_of(const std::vector<PlotColumn>& columns) {
+  std::optional<ValueRange> range;
+  for (const PlotColumn& column : columns) {
+    if (column.finite == 0) continue;
+    if (!range) range = {column.min, column.max};
+    range->low = std::min(range->low, column.min);
+    range->high = std::max(range->high, column.max);
+  }
+  return range;
+}
+
+// Dots, [0] the lowest line.
+class Grid {
+ public:
+  Grid(size_t width, size_t height, ValueRange range)
+      : width_(width), height_(height), range_(range), dots_(width * height) {}
+
+  size_t level(double value) const {
+    const size_t top = height_ - 1;
+    if (range_.low == range_.high) return top / 2;
+    // Halves, since the difference of two doubles may be no double.
+    const double part = (value / 2 - range_.low / 2) / (range_.high / 2 - range_.low / 2);
+    return std::min(top, static_cast<size_t>(std::lround(std::clamp(part, 0.0, 1.0) * static_cast<double>(top))));
+  }
+  void fill(size_t x, size_t from, size_t to) {
+    for (size_t y = std::min(from, to); y <= std::max(from, to); ++y) dots_[y * width_ + x] = true;
+  }
+  // The character in cell (x, y), y counted from the top.
+  std::string cell(size_t x, size_t y) const {
+    static constexpr uint32_t kBits[kDotsHigh][kDotsWide] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
+    uint32_t bits = 0;
+    for (size_t row = 0; row < kDotsHigh; ++row)
+      for (size_t column = 0; column < kDotsWide; ++column)
+        if (dots_[(height_ - 1 - (y * kDotsHigh + row)) * width_ + x * kDotsWide + column]) bits |= kBits[row][column];
+    const uint32_t c = 0x2800 + bits;
+    return {static_cast<char>(0xe0 | c >> 12), static_cast<char>(0x80 | (c >> 6 & 0x3f)),
+            static_cast<char>(0x80 | (c & 0x3f))};
+  }
+
+ private:
+  size_t width_, height_;
+  ValueRange range_;
+  std::vector<bool> dots_;
+};
+
+// Each column from its smallest to its largest value, and a line from the last value of one to the first of the next.
+void draw(const std::vector<PlotColumn>& columns, Grid* grid) {
+  std::optional<size_t> previous;
+  for (size_t x = 0; x < columns.size(); ++x) {
+    if (columns[x].finite == 0) continue;
+    grid->fill(x, grid->level(columns[x].min), grid->level(columns[x].max));
+    if (previous) {
+      const auto from = static_cast<double>(grid->level(columns[*previous].last));
+      const auto to = static_cast<double>(grid->level(columns[x].first));
+      const auto steps = static_cast<double>(x - *previous);
+      for (size_t at = *previous; at < x; ++at) {
+        const auto level = [&](size_t column) {
+          return static_cast<size_t>(std::lround(from + (to - from) * static_cast<double>(column - *previous) / steps));
+        };
+        grid->fill(at + 1, level(at), level(at + 1));
+      }
+    }
+    previous = x;
+  }
+}
+
+// The mark for the dots of one cell: NaN before the infinities, since it says the most.
+std::string_view mark_of(const std::vector<PlotColumn>& columns, size_t cell) {
+  uint64_t nan = 0, pos_inf = 0, neg_inf = 0;
+  for (size_t x = cell * kDotsWide; x < (cell + 1) * kDotsWide; ++x) {
+    nan += columns[x].nan;
+    pos_inf += columns[x].pos_inf;
+    neg_inf += columns[x].neg_inf;
+  }
+  return nan > 0 ? kNanMark : pos_inf > 0 ? kPosInfMark : neg_inf > 0 ? kNegInfMark : std::string_view();
+}
+
+void add_value(double value, PlotColumn* column) {
+  if (std::isnan(value)) ++column->nan;
+  else if (std::isinf(value)) ++(value > 0 ? column->pos_inf : column->neg_inf);
+  else {
+    if (column->finite++ == 0)
+      *column = {column->finite, column->nan, column->pos_inf, column->neg_inf, value, value, value, value};
+    column->last = value;
+    column->min = std::min(column->min, value);
+    column->max = std::max(column->max, value);
+  }
+}
+
+bool uses_steps(const History& history) {
+  return std::find(history.has_step.begin(), history.has_step.end(), 0) == history.has_step.end();
+}
+
+}  // namespace
+
+std::vector<PlotColumn> plot_columns(const History& history, size_t count) {
+  std::vector<PlotColumn> columns(count);
+  if (history.size() == 0 || count == 0) return columns;
+  const bool by_step = uses_steps(history);
+  // Unsigned: steps may lie more than 2^63 apart.
+  const auto offset = [&](size_t row) {
+    return by_step ? static_cast<uint64_t>(history.steps[row]) - static_cast<uint64_t>(history.steps.front()) : row;
+  };
+  const auto span = static_cast<double>(offset(history.size() - 1));
+  for (size_t row = 0; row < history.size(); ++row) {
+    const double part = span > 0 ? static_cast<double>(offset(row)) / span : 0;
+    const size_t column = std::min(count - 1, static_cast<size_t>(part * static_cast<double>(count)));
+    add_value(to_double(history.type, history.bits[row]), &columns[column]);
+  }
+  return columns;
+}
+
+std::string sparkline(const History& history, size_t cells) {
+  const auto columns = plot_columns(history, cells * kDotsWide);
+  Grid grid(cells * kDotsWide, kDotsHigh, range_of(columns).value_or(ValueRange{}));
+  draw(columns, &grid);
+  std::string out;
+  for (size_t x = 0; x < cells; ++x) {
+    const std::string_view mark = mark_of(columns, x);
+    out += mark.empty() ? grid.cell(x, 0) : std::string(mark);
+  }
+  return out;
+}
+
+std::vector<std::string> chart(const History& history, size_t width, size_t height) {
+  constexpr size_t kCellsMin = 8;
+  const bool by_step = uses_steps(history);
+  const auto label_of = [](double value) { return short_number(value); };
+  // The labels' width is known only from the range, and the range not from the number of columns: any number will do.
+  const auto range = range_of(plot_columns(history, 1));
+  const std::string high = range ? label_of(range->high) : "", low = range ? label_of(range->low) : "";
+  const size_t margin = std::max(high.size(), low.size());
+  const size_t cells = std::max(kCellsMin, width > margin + 2 ? width - margin - 2 : 0);
+  const auto columns = plot_columns(history, cells * kDotsWide);
+  Grid grid(cells * kDotsWide, height * kDotsHigh, range.value_or(ValueRange{}));
+  draw(columns, &grid);
+  std::vector<std::string> lines;
+  for (size_t y = 0; y < height; ++y) {
+    const std::string& label = y == 0 ? high : y + 1 == height ? low : std::string();
+    std::string line = pad_to(label, margin, true) + (label.empty() ? " │" : " ┤");
+    for (size_t x = 0; x < cells; ++x) line += grid.cell(x, y);
+    lines.push_back(std::move(line));
+  }
+  std::string axis = pad_to("", margin) + " └", marks = pad_to("", margin + 2);
+  bool any_mark = false;
+  for (size_t x = 0; x < cells; ++x) {
+    const std::string_view mark = mark_of(columns, x);
+    any_mark |= !mark.empty();
+    marks += mark.empty() ? std::string(" ") : std::string(mark);
+    axis += "─";
+  }
+  lines.push_back(axis);
+  if (any_mark) lines.push_back(marks);
+  const int64_t first = history.size() == 0 ? 0 : by_step ? history.steps.front() : 0;
+  const int64_t last = history.size() == 0 ? 0
+                       : by_step           ? history.steps.back()
+                                           : static_cast<int64_t>(history.size() - 1);
+  const std::string left = fmt::format("{} {}", by_step ? "step" : "row", first), right = fmt::format("{}", last);
+  const size_t gap = cells > left.size() + right.size() ? cells - left.size() - right.size() : 1;
+  lines.push_back(pad_to("", margin + 2) + left + std::string(gap, ' ') + right);
+  return lines;
+}
+
+}  // namespace tracker::internal

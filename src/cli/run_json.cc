@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include "cli/run_json.h"
+
+#include "query/merge.h"
+
+namespace tracker::internal {
+namespace {
+
+Value count(uint64_t n) { return static_cast<int64_t>(n); }
+
+Value metric_json(const MetricInfo& metric) {
+  Value::List types;
+  for (const ValueType type : metric.types) types.emplace_back(value_type_name(type));
+  Value out = Value::Map{
+      {"name", metric.name}, {"types", types}, {"points", count(metric.points)}, {"dropped", count(metric.dropped)}};
+  if (metric.points == 0) return out;
+  if (metric.has_steps) {
+    out.set("step_min", metric.step_min);
+    out.set("step_max", metric.step_max);
+    out.set("last_step", metric.last_step);
+  }
+  out.set("time_first_us", metric.time_first_us);
+  out.set("time_last_us", metric.time_last_us);
+  out.set("last", value_of_bits(metric.last_type, metric.last_bits));
+  if (metric.finite > 0) {
+    out.set("min", metric.min);
+    out.set("max", metric.max);
+  }
+  out.set("finite", count(metric.finite));
+  out.set("nan", count(metric.nan));
+  out.set("pos_inf", count(metric.pos_inf));
+  out.set("neg_inf", count(metric.neg_inf));
+  return out;
+}
+
+const char* liveness_name(Liveness liveness) {
+  switch (liveness) {
+    case Liveness::kLive: return "live";
+    case Liveness::kDead: return "ended";
+    case Liveness::kUnknown: return "unknown";
+  }
+  return "unknown";
+}
+
+Value writer_json(const WriterSnapshot& writer, Liveness liveness) {
+  const WriterIdentity& identity = writer.identity;
+  Value out = Value::Map{{"writer", identity.writer.hex()},
+                         {"attempt", identity.attempt},
+                         {"rank", identity.rank},
+                         {"world_size", identity.world_size},
+                         {"host", identity.host},
+                         {"pid", identity.pid},
+                         {"version", identity.version},
+                         {"journal", identity.journal},
+                         {"started_us", identity.started_us},
+                         {"heartbeat_us", writer.heartbeat_us},
+                         {"process", liveness_name(liveness)},
+                         {"points", count(writer.points)},
+                         {"dropped", count(writer.dropped)},
+                         {"frames", count(writer.frames)},
+                         {"frame_bytes", count(writer.frame_bytes)}};
+  if (writer.end)
+    out.set("end", Value::Map{{"state", run_state_name(writer.end->state)},
+                              {"exit_code", writer.end->exit_code},
+                              {"reason", writer.end->reason},
+                              {"time_us", writer.end->time_us}});
+  if (writer.recovered) out.set("recovered", *writer.recovered);
+  return out;
+}
+
+Value losses_json(const LossAccount& account) {
+  Value reasons = Value::map();
+  for (const auto& [reason, n] : account.by_reason) reasons.set(reason, count(n));
+  return Value::Map{{"logged", count(account.logged)},       {"stored", count(account.stored)},
+                    {"dropped", count(account.dropped)},     {"dropped_by_reason", reasons},
+                    {"recovered", count(account.recovered)}, {"rejected_values", count(account.rejected_values)}};
+}
+
+Value text_list(const std::vector<std::string>& lines) {
+  Value::List out;
+  for (const std::string& line : lines) out.emplace_back(line);
+  return out;
+}
+
+}  // namespace
+
+int64_t duration_us(const RunView& run, int64_t now_us) {
+  return (run.ended_us() != 0 ? run.ended_us() : now_us) - run.created_us();
+}
+
+Value run_head_json(const RunView& run) {
+  const LossAccount account = run.losses();
+  return Value::Map{{"project", run.identity().project},
+                    {"id", run.identity().id},
+                    {"uid", run.identity().uid.hex()},
+                    {"name", run.name()},
+                    {"state", run_state_name(run.state())},
+                    {"state_detail", run.state_detail()},
+                    {"created_us", run.created_us()},
+                    {"ended_us", run.ended_us() != 0 ? Value(run.ended_us()) : Value()},
+                    {"last_seen_us", run.last_seen_us()},
+                    {"points", count(account.stored)},
+                    {"dropped", count(account.dropped)},
+                    {"summary", run.summary()},
+                    {"dir", run.dir()}};
+}
+
+Value run_json(const RunView& run, const std::map<std::string, std::vector<TextRow>>& texts) {
+  Value out = run_head_json(run);
+  for (const char* key : {"notes", "tags", "group", "job_type"}) out.set(key, run.attribute(key));
+  out.set("config", run.config());
+  Value::List metrics, text_metrics, writers;
+  for (const MetricInfo& metric : run.metrics()) metrics.push_back(metric_json(metric));
+  out.set("metrics", metrics);
+  for (const auto& [name, rows] : texts)
+    text_metrics.push_back(Value::Map{{"name", name}, {"rows", count(rows.size())}, {"last", rows.back().text}});
+  out.set("texts", text_metrics);
+  out.set("losses", losses_json(run.losses()));
+  for (size_t i = 0; i < run.writers().size(); ++i) writers.push_back(writer_json(run.writers()[i], run.liveness()[i]));
+  out.set("writers", writers);
+  out.set("problems", text_list(run.problems()));
+  return out;
+}
+
+}  // namespace tracker::internal

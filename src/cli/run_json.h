@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// Runs as JSON documents for --json (docs/cli.md lists the keys). Pure functions on an opened run. Threads: as RunView.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/value.h"
+#include "query/run_view.h"
+
+namespace tracker::internal {
+
+// What `ls` says of each run and `show` begins with.
+Value run_head_json(const RunView& run);
+// Everything `show` knows.
+Value run_json(const RunView& run, const std::map<std::string, std::vector<TextRow>>& texts);
+
+int64_t duration_us(const RunView& run, int64_t now_us);
+
+}  // namespace tracker::internal

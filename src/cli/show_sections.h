@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// The parts of `tracker show`, each a block of lines. Private to show. Threads: as RunView.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cli/console.h"
+#include "query/run_view.h"
+
+namespace tracker::internal {
+
+using TextsByName = std::map<std::string, std::vector<TextRow>>;
+
+std::string head_section(const Console& console, const RunView& run);
+std::string config_section(const Console& console, const RunView& run);
+// Values that the run set itself; the last value of each metric stands in its table.
+std::string summary_section(const Console& console, const RunView& run);
+// `sparks`: one line of dots for each of run.metrics().
+std::string metrics_section(const Console& console, const RunView& run, const std::vector<std::string>& sparks);
+std::string texts_section(const Console& console, const TextsByName& texts);
+std::string account_section(const Console& console, const LossAccount& account);
+std::string writers_section(const Console& console, const RunView& run);
+
+}  // namespace tracker::internal

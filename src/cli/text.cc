@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#include "cli/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <iterator>
+
+namespace tracker::internal {
+namespace {
+
+constexpr char32_t kReplacement = 0xfffd;
+
+struct Range {
+  char32_t first, last;
+};
+
+template <size_t n>
+bool within(const Range (&ranges)[n], char32_t c) {
+  return std::any_of(std::begin(ranges), std::end(ranges), [c](Range r) { return c >= r.first && c <= r.last; });
+}
+
+// What shows nothing itself and changes how its neighbours are read.
+bool is_hidden(char32_t c) {
+  static constexpr Range kHidden[] = {{0x80, 0x9f},     {0xad, 0xad},      {0x61c, 0x61c},   {0x180e, 0x180e},
+                                      {0x200b, 0x200f}, {0x2028, 0x202e},  {0x2060, 0x206f}, {0xfeff, 0xfeff},
+                                      {0xfff9, 0xfffb}, {0xe0000, 0xe007f}};
+  return within(kHidden, c);
+}
+
+bool is_combining(char32_t c) {
+  static constexpr Range kCombining[] = {{0x300, 0x36f},   {0x483, 0x489},   {0x591, 0x5bd},   {0x610, 0x61a},
+                                         {0x64b, 0x65f},   {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff}, {0x20d0, 0x20ff},
+                                         {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}};
+  return within(kCombining, c);
+}
+
+bool is_wide(char32_t c) {
+  static constexpr Range kWide[] = {{0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0x33ff},  {0x3400, 0x4dbf},
+                                    {0x4e00, 0x9fff},   {0xa000, 0xa4cf},   {0xac00, 0xd7a3},  {0xf900, 0xfaff},
+                                    {0xfe30, 0xfe4f},   {0xff00, 0xff60},   {0xffe0, 0xffe6},  {0x1f300, 0x1f64f},
+                                    {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd}};
+  return within(kWide, c);
+}
+
+size_t width_of(char32_t c) { return is_combining(c) ? 0 : is_wide(c) ? 2 : 1; }
+
+// The character at `at`, which moves behind it; a byte that begins no well-formed character counts as one U+FFFD.
+char32_t next_character(std::string_view text, size_t* at) {
+  const auto byte = [&text](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const uint8_t lead = byte((*at)++);
+  if (lead < 0x80) return lead;
+  const size_t more = lead >= 0xf0 && lead < 0xf5   ? 3
+                      : lead >= 0xe0 && lead < 0xf0 ? 2
+                      : lead >= 0xc2 && lead < 0xe0 ? 1
+                                                    : 0;
+  if (more == 0 || *at + more > text.size()) return kReplacement;
+  char32_t c = lead & (0x3fu >> more);
+  for (size_t i = 0; i < more; ++i) {
+    if ((byte(*at + i) & 0xc0) != 0x80) return kReplacement;
+    c = c << 6 | (byte(*at + i) & 0x3fu);
+  }
+  const bool overlong = (more == 2 && c < 0x800) || (more == 3 && c < 0x10000);
+  if (overlong || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) return kReplacement;
+  *at += more;
+  return c;
+}
+
+void append_utf8(char32_t c, std::string* out) {
+  const auto put = [out](char32_t v) { out->push_back(static_cast<char>(v)); };
+  if (c < 0x80) return put(c);
+  if (c < 0x800) {
+    put(0xc0 | c >> 6);
+  } else {
+    if (c < 0x10000) {
+      put(0xe0 | c >> 12);
+    } else {
+      put(0xf0 | c >> 18);
+      put(0x80 | (c >> 12 & 0x3f));
+    }
+    put(0x80 | (c >> 6 & 0x3f));
+  }
+  put(0x80 | (c & 0x3f));
+}
+
+}  // namespace
+
+std::string visible(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t at = 0; at < text.size();) {
+    const char32_t c = next_character(text, &at);
+    if (c < 0x20) append_utf8(0x2400 + c, &out);
+    else if (c == 0x7f) append_utf8(0x2421, &out);
+    else if (is_hidden(c)) fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<uint32_t>(c));
+    else append_utf8(c, &out);
+  }
+  return out;
+}
+
+size_t display_width(std::string_view text) {
+  size_t width = 0;
+  for (size_t at = 0; at < text.size();) width += width_of(next_character(text, &at));
+  return width;
+}
+
+std::string cut_to(std::string_view text, size_t width) {
+  if (display_width(text) <= width) return std::string(text);
+  if (width == 0) return "";
+  size_t end = 0, used = 0;
+  for (size_t at = 0; at < text.size();) {
+    used += width_of(next_character(text, &at));
+    if (used > width - 1) break;
+    end = at;
+  }
+  return std::string(text.substr(0, end)) + "…";
+}
+
+std::string pad_to(std::string_view text, size_t width, bool right) {
+  const size_t used = display_width(text);
+  const std::string fill(used < width ? width - used : 0, ' ');
+  return right ? fill + std::string(text) : std::string(text) + fill;
+}
+
+std::string count_text(uint64_t count) {
+  const std::string digits = fmt::format("{}", count);
+  std::string out;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) out.push_back(',');
+    out.push_back(digits[i]);
+  }
+  return out;
+}
+
+std::string counted(uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count_text(count), noun, count == 1 ? "" : "s");
+}
+
+std::string short_number(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return fmt::format("{:.5g}", value);
+}
+
+std::string short_number(ValueType type, uint64_t bits) {
+  if (type == ValueType::kInt64 || type == ValueType::kBool) return number_text(type, bits);
+  return short_number(to_double(type, bits));
+}
+
+std::string duration_text(int64_t duration_us) {
+  if (duration_us < 0) duration_us = 0;
+  if (duration_us < 10'000'000) return fmt::format("{:.1f} s", static_cast<double>(duration_us) / 1e6);
+  const int64_t s = duration_us / 1'000'000;
+  if (s < 60) return fmt::format("{} s", s);
+  if (s < 3600) return fmt::format("{} min {} s", s / 60, s % 60);
+  if (s < 86400) return fmt::format("{} h {} min", s / 3600, s % 3600 / 60);
+  return fmt::format("{} d {} h", s / 86400, s % 86400 / 3600);
+}
+
+std::string ago_text(int64_t then_us, int64_t now_us) {
+  const double passed_s = (static_cast<double>(now_us) - static_cast<double>(then_us)) / 1e6;
+  const double s = std::abs(passed_s);
+  if (s < 10) return "just now";
+  const auto in = [passed_s](double amount, const char* unit) {
+    return passed_s > 0 ? fmt::format("{:.0f} {} ago", std::floor(amount), unit)
+                        : fmt::format("in {:.0f} {}", std::floor(amount), unit);
+  };
+  if (s < 60) return in(s, "s");
+  if (s < 3600) return in(s / 60, "min");
+  if (s < 86400) return in(s / 3600, "h");
+  return in(s / 86400, "d");
+}
+
+std::string time_text(int64_t time_us) {
+  const time_t seconds = static_cast<time_t>(time_us / 1'000'000);
+  tm parts{};
+  if (::gmtime_r(&seconds, &parts) == nullptr) return fmt::format("{} µs since 1970", time_us);
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02} UTC", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
+                     parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include "exchange/export.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "exchange/export_internal.h"
+#include "exchange/row_text.h"
+#include "query/visit.h"
+#include "storage/close_names.h"
+
+namespace tracker::internal {
+namespace {
+
+Status check_options(const ExportOptions& options) {
+  if (!options.wide) return Status();
+  if (options.format != ExportFormat::kCsv) return Status(Code::kInvalid, "the wide form is for CSV only");
+  if (options.all) return Status(Code::kInvalid, "the wide form has one row a step: it cannot show all rows");
+  return Status();
+}
+
+Result<ExportPlan> make_plan(RunView* run, const ExportOptions& options) {
+  ExportPlan plan;
+  auto texts = run->texts(options.all);
+  if (!texts.ok()) return texts.status();
+  plan.texts = std::move(*texts);
+  std::set<std::string> known;
+  for (const MetricInfo& metric : run->metrics()) {
+    known.insert(metric.name);
+    plan.number_metrics.insert(metric.name);
+  }
+  for (const auto& [name, rows] : plan.texts) known.insert(name);
+  if (options.metrics.empty()) {
+    plan.names.assign(known.begin(), known.end());
+    return plan;
+  }
+  for (const std::string& name : options.metrics) {
+    if (!known.contains(name))
+      return Status(Code::kNotFound,
+                    fmt::format("run {}/{} has no metric \"{}\"{}", run->identity().project, run->identity().id, name,
+                                did_you_mean(name, {known.begin(), known.end()})));
+    if (std::find(plan.names.begin(), plan.names.end(), name) == plan.names.end()) plan.names.push_back(name);
+  }
+  return plan;
+}
+
+Status write_numbers(const std::string& name, const History& history, ExportFormat format, ExportOutput* out) {
+  const std::string name_text = format == ExportFormat::kCsv ? csv_field(name) : json_text(name);
+  for (size_t i = 0; i < history.size(); ++i) {
+    const RowSource& source = history.row_source(i);
+    const std::string value = format == ExportFormat::kCsv ? number_text(history.row_type(i), history.row_bits(i))
+                                                           : json_number(history.row_type(i), history.row_bits(i));
+    append_row(
+        format,
+        {name_text, history.row_has_step(i), history.steps[i], history.times_us[i], source.rank, source.attempt, value},
+        &out->buffer());
+    TRACKER_RETURN_IF_ERROR(out->row_done());
+  }
+  return Status();
+}
+
+Status write_texts(const std::string& name, const std::vector<TextRow>& rows, ExportFormat format, ExportOutput* out) {
+  const std::string name_text = format == ExportFormat::kCsv ? csv_field(name) : json_text(name);
+  for (const TextRow& row : rows) {
+    const std::string value = format == ExportFormat::kCsv ? csv_field(row.text) : json_text(row.text);
+    append_row(format, {name_text, row.has_step, row.step, row.time_us, row.rank, row.attempt, value}, &out->buffer());
+    TRACKER_RETURN_IF_ERROR(out->row_done());
+  }
+  return Status();
+}
+
+Status export_long(RunView* run, const ExportPlan& plan, const ExportOptions& options, ExportOutput* out) {
+  if (options.format == ExportFormat::kCsv) out->buffer().append(kCsvLongHeader);
+  std::vector<std::string> numbers;
+  for (const std::string& name : plan.names)
+    if (plan.number_metrics.contains(name)) numbers.push_back(name);
+  TRACKER_RETURN_IF_ERROR(visit_histories(run, numbers, options.all, options.group_points_max,
+                                          [&](const std::string& name, const History& history) {
+                                            return write_numbers(name, history, options.format, out);
+                                          }));
+  for (const std::string& name : plan.names) {
+    const auto texts = plan.texts.find(name);
+    if (texts != plan.texts.end()) TRACKER_RETURN_IF_ERROR(write_texts(name, texts->second, options.format, out));
+  }
+  return Status();
+}
+
+}  // namespace
+
+Result<ExportResult> export_run(RunView* run, const ExportOptions& options, const ExportSink& sink) {
+  TRACKER_RETURN_IF_ERROR(check_options(options));
+  auto plan = make_plan(run, options);
+  if (!plan.ok()) return plan.status();
+  ExportOutput out(sink);
+  TRACKER_RETURN_IF_ERROR(options.wide ? export_wide(run, *plan, &out) : export_long(run, *plan, options, &out));
+  TRACKER_RETURN_IF_ERROR(out.flush());
+  return ExportResult{out.rows(), out.bytes(), std::move(plan->names)};
+}
+
+}  // namespace tracker::internal

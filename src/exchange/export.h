@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// A run written out as CSV or JSON lines, complete and exact: numbers in the shortest text that reads back to the same
+// value, whole microseconds, every text. docs/cli.md shows the forms. Threads: one at a time, as RunView. Cost: the
+// long forms hold one group of metrics at a time (group_points_max points, or one larger metric), all texts, and
+// nothing of the output; the wide form holds every row it writes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "query/run_view.h"
+#include "query/visit.h"
+
+namespace tracker::internal {
+
+enum class ExportFormat { kCsv, kJsonl };
+
+struct ExportOptions {
+  ExportFormat format = ExportFormat::kCsv;
+  std::vector<std::string> metrics;  // of numbers or texts, in this order, numbers first; empty: all, by name
+  bool all = false;                  // every row instead of the resolved view
+  bool wide = false;                 // one row a step and a column a metric; CSV and the resolved view only
+  uint64_t group_points_max = kVisitPointsMax;
+};
+
+struct ExportResult {
+  uint64_t rows = 0;
+  uint64_t bytes = 0;
+  std::vector<std::string> metrics;  // in the order written
+};
+
+// Takes a piece of the output; its failure ends the export.
+using ExportSink = std::function<Status(std::string_view)>;
+
+// kNotFound for a metric the run does not have, naming close ones; kInvalid for options that exclude each other; else
+// what the sink or the disk said. Damaged frames are left out and named in run->problems().
+Result<ExportResult> export_run(RunView* run, const ExportOptions& options, const ExportSink& sink);
+
+}  // namespace tracker::internal

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// The wide form: one row a step, one column a metric, empty where a metric has nothing at that step. Rows without a
+// step follow, each in a row of its own with an empty step, so that nothing is left out.
+#include <fmt/format.h>
+
+#include <iterator>
+#include <optional>
+
+#include "exchange/export_internal.h"
+#include "exchange/row_text.h"
+
+namespace tracker::internal {
+namespace {
+
+// A metric's resolved rows, numbers or texts, with the row that is next to be written.
+class Column {
+ public:
+  Column(std::string name, History history) : name_(std::move(name)), history_(std::move(history)) {}
+  Column(std::string name, const std::vector<TextRow>* texts) : name_(std::move(name)), texts_(texts) {}
+
+  const std::string& name() const { return name_; }
+  bool at_end() const { return next_ == (texts_ != nullptr ? texts_->size() : history_.size()); }
+  // The step of the next row; none at the end and once only rows without a step are left.
+  std::optional<int64_t> step() const {
+    if (at_end()) return std::nullopt;
+    if (texts_ != nullptr) return (*texts_)[next_].has_step ? std::optional((*texts_)[next_].step) : std::nullopt;
+    return history_.row_has_step(next_) ? std::optional(history_.steps[next_]) : std::nullopt;
+  }
+  std::string take() {
+    const size_t row = next_++;
+    if (texts_ != nullptr) return csv_field((*texts_)[row].text);
+    return number_text(history_.row_type(row), history_.row_bits(row));
+  }
+
+ private:
+  std::string name_;
+  History history_;
+  const std::vector<TextRow>* texts_ = nullptr;
+  size_t next_ = 0;
+};
+
+Result<std::vector<Column>> make_columns(RunView* run, const ExportPlan& plan) {
+  std::vector<std::string> numbers;
+  for (const std::string& name : plan.names)
+    if (plan.number_metrics.contains(name)) numbers.push_back(name);
+  auto histories = run->histories(numbers, false);
+  if (!histories.ok()) return histories.status();
+  std::vector<Column> columns;
+  size_t read = 0;
+  for (const std::string& name : plan.names) {
+    if (plan.number_metrics.contains(name)) columns.emplace_back(name, std::move((*histories)[read++]));
+    const auto texts = plan.texts.find(name);
+    if (texts != plan.texts.end()) columns.emplace_back(name, &texts->second);
+  }
+  return columns;
+}
+
+std::optional<int64_t> smallest_step(const std::vector<Column>& columns) {
+  std::optional<int64_t> smallest;
+  for (const Column& column : columns) {
+    const auto step = column.step();
+    if (step && (!smallest || *step < *smallest)) smallest = step;
+  }
+  return smallest;
+}
+
+}  // namespace
+
+Status export_wide(RunView* run, const ExportPlan& plan, ExportOutput* out) {
+  auto columns = make_columns(run, plan);
+  if (!columns.ok()) return columns.status();
+  out->buffer().append("step");
+  for (const Column& column : *columns) out->buffer().append("," + csv_field(column.name()));
+  out->buffer().push_back('\n');
+  while (const auto step = smallest_step(*columns)) {
+    fmt::format_to(std::back_inserter(out->buffer()), "{}", *step);
+    for (Column& column : *columns) {
+      out->buffer().push_back(',');
+      if (column.step() == step) out->buffer().append(column.take());
+    }
+    out->buffer().push_back('\n');
+    TRACKER_RETURN_IF_ERROR(out->row_done());
+  }
+  for (size_t i = 0; i < columns->size(); ++i) {
+    while (!(*columns)[i].at_end()) {
+      out->buffer().append(i + 1, ',').append((*columns)[i].take());
+      out->buffer().append(columns->size() - i - 1, ',').push_back('\n');
+      TRACKER_RETURN_IF_ERROR(out->row_done());
+    }
+  }
+  return Status();
+}
+
+}  // namespace tracker::internal

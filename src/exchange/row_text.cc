@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "exchange/row_text.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <iterator>
+
+#include "model/value.h"
+
+namespace tracker::internal {
+namespace {
+
+void append_csv(const ExportRow& row, std::string* out) {
+  out->append(row.name_text);
+  out->push_back(',');
+  if (row.has_step) fmt::format_to(std::back_inserter(*out), "{}", row.step);
+  out->push_back(',');
+  append_seconds(row.time_us, out);
+  out->push_back(',');
+  out->append(row.value_text);
+  fmt::format_to(std::back_inserter(*out), ",{},{}\n", row.rank, row.attempt);
+}
+
+void append_jsonl(const ExportRow& row, std::string* out) {
+  out->append("{\"metric\":");
+  out->append(row.name_text);
+  if (row.has_step) fmt::format_to(std::back_inserter(*out), ",\"step\":{}", row.step);
+  else out->append(",\"step\":null");
+  out->append(",\"time\":");
+  append_seconds(row.time_us, out);
+  out->append(",\"value\":");
+  out->append(row.value_text);
+  fmt::format_to(std::back_inserter(*out), ",\"rank\":{},\"attempt\":{}}}\n", row.rank, row.attempt);
+}
+
+}  // namespace
+
+std::string csv_field(std::string_view text) {
+  const bool plain = text.find_first_of(",\"\r\n") == std::string_view::npos &&
+                     (text.empty() || (text.front() != ' ' && text.back() != ' '));
+  if (plain) return std::string(text);
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"') out.push_back('"');
+    out.push_back(c);
+  }
+  out.push_back('"');
+  return out;
+}
+
+std::string json_text(std::string_view text) { return to_json(Value(text)); }
+
+std::string json_number(ValueType type, uint64_t bits) {
+  const double value = to_double(type, bits);
+  if (std::isnan(value)) return "\"NaN\"";
+  if (std::isinf(value)) return value > 0 ? "\"Infinity\"" : "\"-Infinity\"";
+  return number_text(type, bits);
+}
+
+void append_seconds(int64_t time_us, std::string* out) {
+  const bool negative = time_us < 0;
+  const uint64_t magnitude = negative ? 0 - static_cast<uint64_t>(time_us) : static_cast<uint64_t>(time_us);
+  fmt::format_to(std::back_inserter(*out), "{}{}.{:06}", negative ? "-" : "", magnitude / 1'000'000,
+                 magnitude % 1'000'000);
+}
+
+void append_row(ExportFormat format, const ExportRow& row, std::string* out) {
+  if (format == ExportFormat::kCsv) append_csv(row, out);
+  else append_jsonl(row, out);
+}
+
+}  // namespace tracker::internal

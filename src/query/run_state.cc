@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "query/run_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+namespace tracker::internal {
+namespace {
+
+// Whether this writer may still write: it said no end, nobody recovered it, and its process is there as far as can be
+// told.
+bool may_write(const WriterSnapshot& writer, Liveness liveness, int64_t now_us) {
+  if (writer.end || writer.recovered) return false;
+  if (liveness == Liveness::kUnknown) return last_seen_us(writer) > now_us - kHeartbeatTrustUs;
+  return liveness == Liveness::kLive;
+}
+
+std::string end_detail(const WriterEnd& end) {
+  if (end.state == RunState::kFinished && end.exit_code == 0) return end.reason;
+  if (end.exit_code == 0) return end.reason;
+  const std::string code = fmt::format("exit code {}", end.exit_code);
+  return end.reason.empty() ? code : fmt::format("{}: {}", code, end.reason);
+}
+
+StateVerdict without_end(const WriterSnapshot& leader, Liveness liveness) {
+  StateVerdict out;
+  out.ended_us = last_seen_us(leader);
+  if (liveness == Liveness::kUnknown && !leader.recovered) {
+    out.state = RunState::kLostContact;
+    out.detail =
+        fmt::format("no sign of life from host {} for over {} s", leader.identity.host, kHeartbeatTrustUs / 1'000'000);
+    return out;
+  }
+  out.state = RunState::kCrashed;
+  if (leader.recovered) out.detail = leader.recovered->text_or("hint", "");
+  return out;
+}
+
+}  // namespace
+
+int64_t last_seen_us(const WriterSnapshot& writer) {
+  int64_t newest = std::max(writer.heartbeat_us, writer.identity.started_us);
+  for (const SeriesStats& series : writer.series)
+    if (series.points > 0) newest = std::max(newest, series.time_last_us);
+  if (writer.end) newest = std::max(newest, writer.end->time_us);
+  return newest;
+}
+
+const WriterSnapshot* leading_writer(const std::vector<WriterSnapshot>& writers) {
+  const auto order = [](const WriterSnapshot& w) {
+    return std::make_tuple(~w.identity.attempt, w.identity.rank, w.identity.started_us, w.identity.writer);
+  };
+  const auto leader = std::min_element(writers.begin(), writers.end(),
+                                       [&order](const auto& a, const auto& b) { return order(a) < order(b); });
+  return leader == writers.end() ? nullptr : &*leader;
+}
+
+StateVerdict decide_state(const std::vector<WriterSnapshot>& writers, const std::vector<Liveness>& liveness,
+                          int64_t created_us, int64_t now_us) {
+  const WriterSnapshot* leader = leading_writer(writers);
+  if (leader == nullptr) {
+    if (created_us > now_us - kHeartbeatTrustUs) return {RunState::kRunning, "nothing recorded yet", 0};
+    return {RunState::kCrashed, "no writer recorded anything", created_us};
+  }
+  for (size_t i = 0; i < writers.size(); ++i)
+    if (may_write(writers[i], liveness[i], now_us)) return {RunState::kRunning, "", 0};
+  if (!leader->end) return without_end(*leader, liveness[static_cast<size_t>(leader - writers.data())]);
+  return {leader->end->state, end_detail(*leader->end), leader->end->time_us};
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// The state of a run from its writers' end records and what is known of their processes. Pure functions: no lock is
+// probed and no clock is read here. Threads: any.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "journal/liveness.h"
+#include "storage/writer_reader.h"
+
+namespace tracker::internal {
+
+// A heartbeat is written each 15 s; a reader that cannot see the lock believes in the writer for four of them.
+constexpr int64_t kHeartbeatTrustUs = 60'000'000;
+
+struct StateVerdict {
+  RunState state = RunState::kCrashed;
+  std::string
+      detail;  // exit code and reason, or why the state is not what the end record alone would say; may be empty
+  int64_t ended_us = 0;  // 0 while running
+};
+
+// Newest sign of life of one writer: its heartbeat, its rows, its end.
+int64_t last_seen_us(const WriterSnapshot& writer);
+
+// The writer whose end is the end of the run: of the last attempt the lowest rank, of several the first started
+// (attached processes come later). nullptr for no writers.
+const WriterSnapshot* leading_writer(const std::vector<WriterSnapshot>& writers);
+
+// `liveness` runs parallel to `writers`. `created_us` stands in for a heartbeat while no writer has made its database
+// yet.
+StateVerdict decide_state(const std::vector<WriterSnapshot>& writers, const std::vector<Liveness>& liveness,
+                          int64_t created_us, int64_t now_us);
+
+}  // namespace tracker::internal

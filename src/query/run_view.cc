@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+#include "query/run_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "base/clock.h"
+#include "query/gather.h"
+#include "query/merge.h"
+#include "query/resolve.h"
+#include "query/run_state.h"
+#include "query/texts.h"
+#include "storage/close_names.h"
+
+namespace tracker::internal {
+
+struct RunView::Impl {
+  struct OpenWriter {
+    std::unique_ptr<WriterReader> reader;
+    WriterSnapshot snapshot;
+    Liveness liveness = Liveness::kUnknown;
+  };
+
+  RunFolder folder;
+  std::vector<std::unique_ptr<WriterReader>> readers;  // one a snapshot
+  std::vector<WriterSnapshot> snapshots;
+  std::vector<Liveness> liveness;
+  std::vector<MetricInfo> metrics;
+  std::vector<std::string> problems;
+  Code problem_code = Code::kOk;
+  StateVerdict verdict;
+
+  void note_problem(Code code, std::string text) {
+    // A newer version outranks damage: nothing is broken, but this program must not be believed about the rest.
+    if (problem_code == Code::kOk || code == Code::kVersion ||
+        (code == Code::kCorrupt && problem_code != Code::kVersion))
+      problem_code = code;
+    if (std::find(problems.begin(), problems.end(), text) == problems.end()) problems.push_back(std::move(text));
+  }
+  void note_damage(std::vector<std::string> lines) {
+    for (std::string& line : lines) note_problem(Code::kCorrupt, std::move(line));
+  }
+
+  Result<OpenWriter> open_writer(const std::string& path, std::unique_ptr<WriterReader> reader);
+  void take_snapshots();
+  Status read_all_texts(const std::string& metric, TextsByMetric* out);
+  Result<const MetricInfo*> find_metric(const std::string& name) const;
+};
+
+// The process may end between our look at its database and our look at its lock; then what it wrote last, its end
+// record too, is in a newer snapshot. Hence: look, probe, and look again when it is gone.
+Result<RunView::Impl::OpenWriter> RunView::Impl::open_writer(const std::string& path,
+                                                             std::unique_ptr<WriterReader> reader) {
+  OpenWriter out;
+  if (reader == nullptr) {
+    auto opened = WriterReader::open(path);
+    if (!opened.ok()) return opened.status();
+    reader = std::move(*opened);
+  }
+  auto snapshot = reader->snapshot();
+  if (!snapshot.ok()) return snapshot.status();
+  out.liveness = Liveness::kDead;
+  if (!snapshot->end && !snapshot->recovered) {
+    out.liveness = probe_writer(snapshot->identity);
+    if (out.liveness != Liveness::kLive) snapshot = reader->snapshot();
+    if (!snapshot.ok()) return snapshot.status();
+  }
+  out.snapshot = std::move(*snapshot);
+  out.reader = std::move(reader);
+  return out;
+}
+
+void RunView::Impl::take_snapshots() {
+  problems.clear();
+  problem_code = Code::kOk;
+  std::map<std::string, std::unique_ptr<WriterReader>> open;
+  for (auto& reader : readers) {
+    std::string path = reader->path();
+    open.emplace(std::move(path), std::move(reader));
+  }
+  std::vector<OpenWriter> writers;
+  for (const std::string& path : folder.writer_dbs()) {
+    const auto known = open.find(path);
+    auto writer = open_writer(path, known == open.end() ? nullptr : std::move(known->second));
+    if (writer.ok()) writers.push_back(std::move(*writer));
+    else note_problem(writer.status().code(), writer.status().to_string());
+  }
+  const auto order = [](const OpenWriter& w) {
+    return std::make_tuple(w.snapshot.identity.attempt, w.snapshot.identity.started_us, w.snapshot.identity.writer);
+  };
+  std::sort(writers.begin(), writers.end(), [&order](const auto& a, const auto& b) { return order(a) < order(b); });
+  readers.clear();
+  snapshots.clear();
+  liveness.clear();
+  for (OpenWriter& writer : writers) {
+    readers.push_back(std::move(writer.reader));
+    snapshots.push_back(std::move(writer.snapshot));
+    liveness.push_back(writer.liveness);
+  }
+  for (WriterSnapshot& snapshot : snapshots) note_damage(std::move(snapshot.damage));
+  metrics = merge_metrics(snapshots);
+  verdict = decide_state(snapshots, liveness, folder.identity.created_us, realtime_us());
+  if (snapshots.empty() && !problems.empty())
+    verdict = {RunState::kLostContact, "none of its databases can be read", folder.identity.created_us};
+}
+
+Result<const MetricInfo*> RunView::Impl::find_metric(const std::string& name) const {
+  const auto found = std::lower_bound(metrics.begin(), metrics.end(), name,
+                                      [](const MetricInfo& metric, const std::string& n) { return metric.name < n; });
+  if (found != metrics.end() && found->name == name) return &*found;
+  std::vector<std::string> known;
+  for (const MetricInfo& metric : metrics) known.push_back(metric.name);
+  return Status(Code::kNotFound, fmt::format("run {}/{} has no metric \"{}\"{}", folder.identity.project,
+                                             folder.identity.id, name, did_you_mean(name, known)));
+}
+
+Result<std::unique_ptr<RunView>> RunView::open(const RunFolder& folder) {
+  auto impl = std::make_unique<Impl>();
+  impl->folder = folder;
+  impl->take_snapshots();
+  return std::unique_ptr<RunView>(new RunView(std::move(impl)));
+}
+
+RunView::RunView(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+RunView::~RunView() = default;
+
+Status RunView::refresh() {
+  impl_->take_snapshots();
+  return Status();
+}
+
+const RunIdentity& RunView::identity() const { return impl_->folder.identity; }
+const std::string& RunView::dir() const { return impl_->folder.path; }
+RunState RunView::state() const { return impl_->verdict.state; }
+std::string RunView::state_detail() const { return impl_->verdict.detail; }
+Value RunView::config() const { return merge_config(impl_->snapshots); }
+Value RunView::summary() const { return merge_summary(impl_->snapshots, impl_->metrics); }
+Value RunView::attribute(const std::string& key) const { return merged_attribute(impl_->snapshots, key); }
+int64_t RunView::created_us() const { return impl_->folder.identity.created_us; }
+int64_t RunView::ended_us() const { return impl_->verdict.ended_us; }
+std::vector<MetricInfo> RunView::metrics() const { return impl_->metrics; }
+LossAccount RunView::losses() const { return merge_losses(impl_->snapshots); }
+const std::vector<WriterSnapshot>& RunView::writers() const { return impl_->snapshots; }
+const std::vector<Liveness>& RunView::liveness() const { return impl_->liveness; }
+const std::vector<std::string>& RunView::problems() const { return impl_->problems; }
+Code RunView::problem_code() const { return impl_->problem_code; }
+
+std::string RunView::name() const {
+  const Value name = attribute("name");
+  return name.as_text() != nullptr && !name.as_text()->empty() ? *name.as_text() : identity().id;
+}
+
+int64_t RunView::last_seen_us() const {
+  int64_t newest = created_us();
+  for (const WriterSnapshot& writer : impl_->snapshots) newest = std::max(newest, internal::last_seen_us(writer));
+  return newest;
+}
+
+std::vector<std::string> RunView::text_metrics() const {
+  std::set<std::string> names;
+  for (const WriterSnapshot& writer : impl_->snapshots)
+    for (const Attribute& attribute : writer.attributes)
+      if (attribute.type == EventType::kText) names.insert(attribute.key);
+  return {names.begin(), names.end()};
+}
+
+uint64_t RunView::points() const {
+  uint64_t points = 0;
+  for (const WriterSnapshot& writer : impl_->snapshots) points += writer.points;
+  return points;
+}
+
+Result<History> RunView::history(const std::string& metric, bool all) {
+  auto found = histories({metric}, all);
+  if (!found.ok()) return found.status();
+  return std::move(found->front());
+}
+
+Result<std::vector<History>> RunView::histories(const std::vector<std::string>& names, bool all) {
+  std::map<std::string_view, size_t> places;  // a metric asked for twice is read once
+  std::vector<const MetricInfo*> wanted;
+  for (const std::string& name : names) {
+    auto metric = impl_->find_metric(name);
+    if (!metric.ok()) return metric.status();
+    if (places.emplace(name, wanted.size()).second) wanted.push_back(*metric);
+  }
+  Gatherer gatherer(wanted);
+  std::vector<std::string> damage;
+  Status status;
+  for (size_t i = 0; i < impl_->snapshots.size() && status.ok(); ++i)
+    status = gatherer.read_writer(impl_->snapshots[i], impl_->readers[i].get(), &damage);
+  impl_->note_damage(std::move(damage));
+  TRACKER_RETURN_IF_ERROR(status);
+  std::vector<History> out = gatherer.take();
+  for (History& history : out)
+    if (!all && !is_resolved(history.steps, history.has_step))
+      select_rows(&history, resolved_order(history.steps, history.has_step));
+  if (out.size() == names.size()) return out;
+  std::vector<History> repeated;
+  for (const std::string& name : names) repeated.push_back(out[places[name]]);
+  return repeated;
+}
+
+Status RunView::Impl::read_all_texts(const std::string& metric, TextsByMetric* out) {
+  std::vector<std::string> damage;
+  Status status;
+  for (size_t i = 0; i < snapshots.size() && status.ok(); ++i)
+    status = read_texts(snapshots[i], readers[i].get(), metric, out, &damage);
+  note_damage(std::move(damage));
+  return status;
+}
+
+Result<TextsByMetric> RunView::texts(bool all) {
+  TextsByMetric out;
+  TRACKER_RETURN_IF_ERROR(impl_->read_all_texts("", &out));
+  for (auto& [metric, rows] : out)
+    if (!all) resolve_texts(&rows);
+  return out;
+}
+
+Result<std::vector<TextRow>> RunView::texts(const std::string& metric, bool all) {
+  TextsByMetric out;
+  TRACKER_RETURN_IF_ERROR(impl_->read_all_texts(metric, &out));
+  std::vector<TextRow>& rows = out[metric];
+  if (!all) resolve_texts(&rows);
+  return std::move(rows);
+}
+
+}  // namespace tracker::internal

