@@ -4,6 +4,7 @@
 # A link that exports `symbols` and nothing else. The rooms, and what is linked statically into them, then cannot clash
 # with other copies of the same code in the process that loads us.
 function(tracker_export_only target symbols)
+  string(REGEX REPLACE ";+$" "" symbols "${symbols}")
   set(map "${PROJECT_BINARY_DIR}/${target}.map")
   file(CONFIGURE OUTPUT "${map}" CONTENT "{ global: ${symbols}; local: *; };\n")
   target_link_options(${target} PRIVATE "LINKER:--version-script=${map}")
@@ -28,9 +29,8 @@ if(TARGET tracker_run)
   endif()
 endif()
 
-if(TRACKER_BUILD_CLI AND TARGET tracker_cli)
-  add_executable(tracker_program cli/main.cc)
-  target_link_libraries(tracker_program PRIVATE tracker_options tracker_cli)
+# The program is src/cli's; it is found where the installed one would be beside the library.
+if(TARGET tracker_program)
   set_target_properties(tracker_program PROPERTIES
     OUTPUT_NAME tracker RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 endif()

@@ -198,6 +198,7 @@ Status Writer::open_database() {
     folder = store->create_run(target_.run.project, target_.run.id, target_.run.uid);
     if (!folder.ok()) return folder.status();
   }
+  store->sync(*folder);
   identity_.store = store->id();
   auto db = WriterDb::open_or_create(folder->path, identity_);
   if (!db.ok()) return db.status();
