@@ -4,6 +4,7 @@
 # A link that exports `symbols` and nothing else. The rooms, and what is linked statically into them, then cannot clash
 # with other copies of the same code in the process that loads us.
 function(tracker_export_only target symbols)
+  string(REGEX REPLACE ";+$" "" symbols "${symbols}")
   set(map "${PROJECT_BINARY_DIR}/${target}.map")
   file(CONFIGURE OUTPUT "${map}" CONTENT "{ global: ${symbols}; local: *; };\n")
   target_link_options(${target} PRIVATE "LINKER:--version-script=${map}")

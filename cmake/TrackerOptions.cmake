@@ -5,6 +5,7 @@ target_compile_features(tracker_options INTERFACE cxx_std_20)
 target_compile_options(tracker_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
   $<$<BOOL:${TRACKER_WERROR}>:-Werror>
   -fvisibility=hidden $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>)
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
@@ -12,6 +13,10 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
 endif()
 if(TRACKER_SANITIZE STREQUAL "address")
   target_compile_options(tracker_options INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer
+    -fno-sanitize-recover=undefined)
+  target_link_options(tracker_options INTERFACE -fsanitize=address,undefined)
+elseif(TRACKER_SANITIZE STREQUAL "fuzz")  # clang's libFuzzer; tests/fuzz links its main
+  target_compile_options(tracker_options INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer
     -fno-sanitize-recover=undefined)
   target_link_options(tracker_options INTERFACE -fsanitize=address,undefined)
 elseif(TRACKER_SANITIZE STREQUAL "thread")

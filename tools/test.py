@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Runs the parts of the test suite and prints one tally: `N passed, N failed, N skipped`.
 
-`make test` runs DEFAULT_PARTS; any parts can be named on the command line and run in the order given. A part's
+`make test` runs DEFAULT_PARTS, `make ci-full` ALL_PARTS (`all`); any parts can be named and run in that order. A part's
 output is shown when something in it failed; all of it is in build/logs/. A command that fails without naming a
 failed test counts as one failed test, so the tally can never be cleaner than the exit codes.
 """
@@ -172,6 +172,34 @@ def sanitized(preset: str) -> Tally:
     return tally
 
 
+def fuzz() -> Tally:
+    """Runs each fuzzer for FUZZ_SECONDS from the kept inputs; what crashes is left in build-fuzz/crashes/."""
+    tally = build("fuzz")
+    if tally.failed:
+        return tally
+    seconds = os.environ.get("FUZZ_SECONDS", "60")
+    (ROOT / "build-fuzz" / "crashes").mkdir(exist_ok=True)
+    for kept in sorted((ROOT / "tests" / "fuzz" / "corpus").iterdir()):
+        grown = ROOT / "build-fuzz" / "corpus" / kept.name
+        grown.mkdir(parents=True, exist_ok=True)
+        limits = [f"-max_total_time={seconds}", "-max_len=65536", "-rss_limit_mb=2048", "-timeout=10"]
+        crashes = f"-artifact_prefix={ROOT}/build-fuzz/crashes/{kept.name}-"
+        program = str(ROOT / "build-fuzz" / "fuzz" / f"fuzz_{kept.name}")
+        if run(f"fuzz-{kept.name}", [program, *limits, crashes, str(grown), str(kept)]):
+            tally.passed += 1
+        else:
+            tally.fail(f"fuzz: {kept.name}")
+    return tally
+
+
+def preset_builds(preset: str) -> Tally:
+    """A build whose warnings are the test: clang's thread-safety analysis, clang-tidy."""
+    tally = build(preset)
+    if not tally.failed:
+        tally.passed += 1
+    return tally
+
+
 PARTS: dict[str, Callable[[], Tally]] = {
     "build": lambda: build("dev"),
     "cpp": lambda: ctest("build", "cpp"),
@@ -185,11 +213,17 @@ PARTS: dict[str, Callable[[], Tally]] = {
     "asan": lambda: sanitized("asan"),
     "tsan": lambda: sanitized("tsan"),
     "torch": torch,
+    "clang": lambda: preset_builds("clang"),
+    "clang-tidy": lambda: preset_builds("tidy"),
+    "fuzz": fuzz,
 }
 DEFAULT_PARTS = ("build", "cpp", "python", "tools", "examples", "install", "asan", "tsan")
+ALL_PARTS = (*DEFAULT_PARTS, "clang", "clang-tidy", "fuzz", "torch")
 
 
 def main(names: Sequence[str]) -> int:
+    if list(names) == ["all"]:
+        names = ALL_PARTS
     unknown = [name for name in names if name not in PARTS]
     if unknown:
         print(f"unknown: {' '.join(unknown)}; the parts are {' '.join(PARTS)}", file=sys.stderr)

@@ -89,8 +89,13 @@ def line_length(repo: Repository) -> Iterator[str]:
                 yield f"{path}:{number}: {len(line)} characters; at most {LINE_LENGTH_MAX}"
 
 
+DATA_FOLDERS = ("tests/fuzz/corpus/", "tests/compat/")
+
+
 def whitespace(repo: Repository) -> Iterator[str]:
     for path, text in repo.files.items():
+        if path.startswith(DATA_FOLDERS):
+            continue
         for number, line in enumerate(text.split("\n"), start=1):
             if line != line.rstrip():
                 yield f"{path}:{number}: white space at the end of the line"

@@ -58,17 +58,12 @@ Status write_all(int fd, std::string_view data) {
 
 namespace {
 
-void sync_folder(const std::string& path) {
-  auto fd = open_file(path, O_RDONLY | O_DIRECTORY);
-  if (fd.ok()) ::fsync(fd->get());
-}
-
-Result<std::string> write_temporary(const std::string& path, std::string_view data, uint32_t mode) {
+Result<std::string> write_temporary(const std::string& path, std::string_view data, uint32_t mode, bool durable) {
   std::string temporary = fmt::format("{}.tmp-{:016x}", path, random_u64());
   auto fd = open_file(temporary, O_WRONLY | O_CREAT | O_EXCL, mode);
   if (!fd.ok()) return fd.status();
   Status status = write_all(fd->get(), data);
-  if (status.ok() && ::fsync(fd->get()) != 0) status = Status::from_errno(errno, "fsync failed", path);
+  if (status.ok() && durable && ::fsync(fd->get()) != 0) status = Status::from_errno(errno, "fsync failed", path);
   if (status.ok()) return temporary;
   remove_file(temporary);
   return status;
@@ -76,20 +71,25 @@ Result<std::string> write_temporary(const std::string& path, std::string_view da
 
 }  // namespace
 
+void sync_path(const std::string& path) {
+  auto fd = open_file(path, O_RDONLY);
+  if (fd.ok()) ::fsync(fd->get());
+}
+
 Status write_file_atomic(const std::string& path, std::string_view data, uint32_t mode) {
-  auto temporary = write_temporary(path, data, mode);
+  auto temporary = write_temporary(path, data, mode, true);
   if (!temporary.ok()) return temporary.status();
   if (::rename(temporary->c_str(), path.c_str()) != 0) {
     const int error = errno;
     remove_file(*temporary);
     return Status::from_errno(error, "cannot replace", path);
   }
-  sync_folder(parent_path(path));
+  sync_path(parent_path(path));
   return {};
 }
 
-Status create_file_exclusive(const std::string& path, std::string_view data, uint32_t mode) {
-  auto temporary = write_temporary(path, data, mode);
+Status create_file_exclusive(const std::string& path, std::string_view data, uint32_t mode, bool durable) {
+  auto temporary = write_temporary(path, data, mode, durable);
   if (!temporary.ok()) return temporary.status();
   // link(2) is atomic and fails if the name exists; where links are not supported, renameat2 has the same property.
   int result = ::link(temporary->c_str(), path.c_str());
@@ -98,7 +98,7 @@ Status create_file_exclusive(const std::string& path, std::string_view data, uin
   const int error = errno;
   remove_file(*temporary);
   if (result != 0) return Status::from_errno(error, "cannot create", path);
-  sync_folder(parent_path(path));
+  if (durable) sync_path(parent_path(path));
   return {};
 }
 

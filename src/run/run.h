@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "journal/hot_path.h"
 #include "model/key.h"
+#include "model/number.h"
 #include "model/records.h"
 #include "model/value.h"
 
@@ -88,6 +89,7 @@ class Run {
   Status finish(RunState state, int exit_code = 0, std::string_view reason = "");
   // For the exit handler of the binding: what finish() at process exit should say if nobody calls it before.
   void set_exit_reason(RunState state, int exit_code, std::string_view reason);
+  void finish_at_exit(int exit_code);     // called by the exit handler
   bool finished() const;
   RunStatus status() const;
 
@@ -108,6 +110,9 @@ class Run {
  private:
   struct Impl;
   explicit Run(std::unique_ptr<Impl> impl);
+  Status start();
+  Code log_event(EventType type, const Value& payload, int64_t step, bool has_step);
+  Code set_entry(EventType type, std::string_view key, Value value);
   std::unique_ptr<Impl> impl_;
   HotRun* hot_;
 };

@@ -90,7 +90,9 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
   auto definitions = read_definitions(dir);
   if (!definitions.ok()) return definitions.status().code() == Code::kNotFound ? Status() : definitions.status();
   const WriterIdentity& identity = definitions->identity;
-  if (identity.store != store.id()) return {};
+  // A run that began while the store could not be made knows only where it was to be.
+  const bool ours = identity.store.is_zero() ? identity.store_path == store.path() : identity.store == store.id();
+  if (!ours) return {};
   if (!run_uid.is_zero() && identity.run.uid != run_uid) return {};
   auto journal = DeadJournal::open(dir);
   if (!journal.ok()) {

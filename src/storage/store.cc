@@ -21,12 +21,6 @@ constexpr const char* kDefaultFolder = ".tracker";
 constexpr int kLabelTriesMax = 100'000;
 constexpr size_t kUidPrefixMin = 6;
 
-// So that a new folder's name is durable before anything in it is relied on.
-void sync_folder(const std::string& path) {
-  auto fd = open_file(path, O_RDONLY | O_DIRECTORY);
-  if (fd.ok()) ::fsync(fd->get());
-}
-
 Status make_store_folder(const std::string& path) {
   if (is_directory(path)) return {};
   const std::string name = path.substr(path.find_last_of('/') + 1);
@@ -43,13 +37,9 @@ std::string without_trailing_slashes(std::string path) {
 }
 
 // Claims the folder for `run`: run.json appears whole and once. kExists when another run has it.
-Status claim_folder(const std::string& project_path, const std::string& path, const RunIdentity& run) {
-  const bool new_project = !is_directory(project_path);
+Status claim_folder(const std::string& path, const RunIdentity& run) {
   TRACKER_RETURN_IF_ERROR(make_dirs(path));
-  TRACKER_RETURN_IF_ERROR(create_file_exclusive(join_path(path, kRunFile), run_document(run), 0666));
-  sync_folder(project_path);
-  if (new_project) sync_folder(parent_path(project_path));
-  return {};
+  return create_file_exclusive(join_path(path, kRunFile), run_document(run), 0666, false);
 }
 
 Status not_found(const std::string& store, std::string_view name, const std::vector<RunFolder>& all) {
@@ -103,11 +93,17 @@ Result<Store> Store::open_or_create(const std::string& path) {
   // The store is there when store.json is, so that comes last. Whoever loses a race takes what the winner wrote.
   for (const auto& [name, text] : {std::pair<const char*, std::string>{".gitignore", "*\n"},
                                    {kStoreFile, store_document(Id128::random())}}) {
-    Status status = create_file_exclusive(join_path(absolute, name), text, 0666);
+    Status status = create_file_exclusive(join_path(absolute, name), text, 0666, false);
     if (!status.ok() && status.code() != Code::kExists) return status;
   }
-  sync_folder(parent_path(absolute));
   return open(absolute);
+}
+
+void Store::sync(const RunFolder& run) const {
+  const std::string project = parent_path(run.path);
+  for (const std::string& path : {join_path(path_, kStoreFile), path_, parent_path(path_), join_path(run.path, kRunFile), run.path,
+                                  project, parent_path(project)})
+    sync_path(path);
 }
 
 std::optional<RunFolder> Store::find_run(std::string_view project, std::string_view label) const {
@@ -129,7 +125,7 @@ Result<RunFolder> Store::create_run(std::string_view project, std::string_view l
     run.created_us = realtime_us();
     const std::string path = join_path(project_path, folder_name(run.id));
     if (path_exists(join_path(path, kRunFile))) continue;
-    Status status = claim_folder(project_path, path, run);
+    Status status = claim_folder(path, run);
     if (status.ok()) return RunFolder{std::move(run), path};
     if (status.code() != Code::kExists) return status;
   }
@@ -147,7 +143,7 @@ Result<RunFolder> Store::open_or_create_run(std::string_view project, std::strin
   run.project = project;
   run.id = label;
   run.created_us = realtime_us();
-  Status status = claim_folder(project_path, path, run);
+  Status status = claim_folder(path, run);
   if (status.ok()) return RunFolder{std::move(run), path};
   if (status.code() != Code::kExists) return status;
   auto identity = read_run_document(join_path(path, kRunFile));

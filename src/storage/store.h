@@ -42,6 +42,9 @@ class Store {
   // Makes a run's folder with its run.json. Empty `label`: a random one is made up. When the label is taken, "-2", "-3", … is
   // appended (a second uid with the same label). `uid` zero: random. Atomic: run.json appears whole or not at all.
   Result<RunFolder> create_run(std::string_view project, std::string_view label, Id128 uid = {});
+  // fsyncs store.json, run.json and their folders. Making them leaves that out, because an init must not wait for a disk; whoever
+  // stores the first frame calls this before.
+  void sync(const RunFolder& run) const;
   // The run with exactly this project and label; creates it with `uid` when absent. For processes that share one run: all get the
   // same identity, whoever comes first.
   Result<RunFolder> open_or_create_run(std::string_view project, std::string_view label, Id128 uid = {});

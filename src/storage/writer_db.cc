@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "base/clock.h"
 #include "base/fs.h"
@@ -174,10 +175,11 @@ struct WriterDb::Impl {
     for (const auto& [id, stats] : later) unwritten.insert(id);
   }
 
-  Result<Pending> check(const std::vector<FrameRecord>& records) const {
+  Result<Pending> check(std::span<const FrameRecord* const> records) const {
     Pending out;
     out.last_seq = last_seq;
-    for (const FrameRecord& record : records) {
+    for (const FrameRecord* next : records) {
+      const FrameRecord& record = *next;
       if (record.seq <= out.last_seq) continue;
       auto view = FrameView::parse(record.bytes);
       if (!view.ok()) return view.status();
@@ -264,7 +266,7 @@ struct WriterDb::Impl {
     (void)db.checkpoint(Sqlite::Checkpoint::kPassive).ok();
   }
 
-  Status append(const std::vector<FrameRecord>& records, bool durable, const std::vector<uint64_t>& retired,
+  Status append(std::span<const FrameRecord* const> records, bool durable, const std::vector<uint64_t>& retired,
                 bool force_stats) {
     TRACKER_RETURN_IF_ERROR(ensure_open());
     if (durable && !locks.in_place())
@@ -359,8 +361,14 @@ const std::vector<RingPosition>& WriterDb::positions() const { return impl_->pos
 uint64_t WriterDb::points_stored() const { return impl_->points; }
 uint64_t WriterDb::bytes_stored() const { return impl_->frame_bytes; }
 
-Status WriterDb::append(const std::vector<FrameRecord>& frames, bool durable, const std::vector<uint64_t>& retired) {
+Status WriterDb::append_batch(std::span<const FrameRecord* const> frames, bool durable, const std::vector<uint64_t>& retired) {
   return impl_->append(frames, durable, retired, false);
+}
+
+Status WriterDb::append(const std::vector<FrameRecord>& frames, bool durable, const std::vector<uint64_t>& retired) {
+  std::vector<const FrameRecord*> pointers;
+  for (const FrameRecord& frame : frames) pointers.push_back(&frame);
+  return append_batch(pointers, durable, retired);
 }
 
 Status WriterDb::heartbeat(int64_t now_us) {

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,7 @@ class WriterDb {
   // Appends the frames in one transaction and commits. `durable`: with fsync (synchronous=FULL), which makes all earlier
   // commits durable too. Frames with seq <= last_seq() are skipped. On failure nothing of the call is stored and the same call
   // may be repeated; after an I/O error the connection is reopened by itself. Positions of `retired` nonces are removed.
+  Status append_batch(std::span<const FrameRecord* const> frames, bool durable, const std::vector<uint64_t>& retired = {});
   Status append(const std::vector<FrameRecord>& frames, bool durable, const std::vector<uint64_t>& retired = {});
   // Writes the time of the last sign of life (each 15 s; readers on other hosts go by it).
   Status heartbeat(int64_t now_us);

@@ -44,7 +44,7 @@ def test_white_space_at_line_ends_and_missing_newlines_are_found() -> None:
     assert problems(tidy.whitespace, {"a.md": "one \ntwo\n"}) == ["a.md:1: white space at the end of the line"]
     assert problems(tidy.whitespace, {"a.md": "one"}) == ["a.md:1: a file ends with one newline"]
     assert problems(tidy.whitespace, {"a.md": "one\n\n"})
-    assert problems(tidy.whitespace, {"a.md": "one\n", "empty": ""}) == []
+    assert problems(tidy.whitespace, {"a.md": "one\n", "empty": "", "tests/fuzz/corpus/cbor/a": "x "}) == []
 
 
 def cpp_function(lines: int, head: str = "int f(int x)") -> str:

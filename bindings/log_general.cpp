@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+// log() for everything that may run Python code: NumPy values, tensors, nested dicts, texts, foreign types, bad values.
+//
+// All values are converted before the record is begun, into buffers of this call alone: a __float__ may call log() again,
+// or change the dict that is being read, so keys and values are owned while they are looked at.
+#include <new>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include "errors.h"
+#include "number_from.h"
+#include "run_object.h"
+
+namespace tracker::python {
+namespace {
+
+using internal::Code;
+using internal::ValuePair;
+
+constexpr size_t kDepthMax = 32;   // of nested dicts
+
+struct TextValue {
+  std::string key;
+  Ref text;
+};
+
+// A value on the way: its path when it lies in a nested dict, else its key object alone.
+struct Place {
+  PyObject* key;             // exact str, owned by the caller
+  std::string_view name;     // its UTF-8
+};
+
+class Collector {
+ public:
+  explicit Collector(RunObject* run) : run_(run) {}
+
+  // False: an exception is set that must reach the caller.
+  bool add_mapping(PyObject* mapping, const std::string& prefix);
+  bool add_value(PyObject* key, PyObject* value);
+  // Writes what was collected. False: error set.
+  bool write(const int64_t* step);
+
+ private:
+  bool add_items(PyObject* items, const std::string& prefix);
+  bool add_item(PyObject* key, PyObject* value, const std::string& prefix);
+  bool add_nested(PyObject* mapping, std::string_view path);
+  bool add_at(const Place& place, PyObject* value);
+  bool add_number(const Place& place, const Number& number);
+  bool write_texts(int64_t step);
+  void reject(std::string_view key, std::string_view why, PyObject* type) { reject_value(run_, key, why, type, &problem_); }
+
+  RunObject* run_;
+  std::vector<ValuePair> pairs_;
+  std::vector<TextValue> texts_;
+  std::vector<PyObject*> ancestors_;   // mappings around the current one: a cycle ends here
+  Problem problem_;
+};
+
+// The key of an item as an exact str; null when it is rejected (no error set) or must propagate (error set).
+Ref exact_key(PyObject* key) {
+  if (!PyUnicode_Check(key)) return {};
+  return Ref(PyUnicode_FromObject(key));   // a subclass may have its own __hash__
+}
+
+std::string shown(PyObject* object) {
+  const Ref text(PyObject_Repr(object));
+  std::string_view view;
+  if (text && utf8_of(text.get(), &view)) return std::string(view.substr(0, 100));
+  PyErr_Clear();
+  return std::string("<") + Py_TYPE(object)->tp_name + ">";
+}
+
+bool is_nested(PyObject* value) {
+  if (PyDict_Check(value)) return true;
+  if (!PyMapping_Check(value) || PyUnicode_Check(value) || PySequence_Check(value) != 0) {
+    // Every class with __getitem__ counts as a sequence; what has keys() as well is a mapping, as dict.update() has it.
+    if (!PyMapping_Check(value) || PyUnicode_Check(value) || PyList_Check(value) || PyTuple_Check(value)) return false;
+  }
+  return PyObject_HasAttrString(value, "keys") != 0 && PyObject_HasAttrString(value, "dtype") == 0;
+}
+
+bool Collector::add_mapping(PyObject* mapping, const std::string& prefix) {
+  ancestors_.push_back(mapping);
+  // A list of (key, value) tuples that owns them: the dict may change while we convert.
+  const Ref items(PyMapping_Items(mapping));
+  bool ok = false;
+  if (items) {
+    ok = add_items(items.get(), prefix);
+  } else if (must_propagate() || prefix.empty()) {
+    ok = false;
+  } else {
+    reject(std::string_view(prefix).substr(0, prefix.size() - 1), take_error_text(), PyExc_TypeError);
+    ok = true;
+  }
+  ancestors_.pop_back();
+  return ok;
+}
+
+bool Collector::add_items(PyObject* items, const std::string& prefix) {
+  const Py_ssize_t count = PyList_GET_SIZE(items);
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* item = PyList_GET_ITEM(items, i);
+    if (!PyTuple_Check(item) || PyTuple_GET_SIZE(item) != 2) {
+      reject(prefix, "items() gave no (key, value) pair", PyExc_TypeError);
+      continue;
+    }
+    if (!add_item(PyTuple_GET_ITEM(item, 0), PyTuple_GET_ITEM(item, 1), prefix)) return false;
+  }
+  return true;
+}
+
+bool Collector::add_item(PyObject* key, PyObject* value, const std::string& prefix) {
+  if (value == Py_None) return true;
+  Ref name = exact_key(key);
+  std::string_view text;
+  if (!name || !utf8_of(name.get(), &text)) {
+    if (must_propagate()) return false;
+    PyErr_Clear();
+    const bool is_text = PyUnicode_Check(key) != 0;
+    reject(prefix + shown(key), is_text ? "a key must be valid Unicode" : "a key must be a str",
+           is_text ? PyExc_ValueError : PyExc_TypeError);
+    return !must_propagate();
+  }
+  if (!prefix.empty()) {
+    const std::string path = prefix + std::string(text);
+    if (is_nested(value)) return add_nested(value, path);
+    name = Ref(PyUnicode_FromStringAndSize(path.data(), static_cast<Py_ssize_t>(path.size())));
+    if (!name || !utf8_of(name.get(), &text)) return false;
+    return add_at({name.get(), text}, value);
+  }
+  if (is_nested(value)) return add_nested(value, text);
+  return add_at({name.get(), text}, value);
+}
+
+bool Collector::add_nested(PyObject* mapping, std::string_view path) {
+  if (ancestors_.size() >= kDepthMax) {
+    reject(path, "nested deeper than 32 dicts", PyExc_ValueError);
+    return true;
+  }
+  for (const PyObject* ancestor : ancestors_) {
+    if (ancestor != mapping) continue;
+    reject(path, "a dict that contains itself", PyExc_ValueError);
+    return true;
+  }
+  return add_mapping(mapping, std::string(path) + "/");
+}
+
+bool Collector::add_value(PyObject* key, PyObject* value) {
+  std::string_view name;
+  if (!utf8_of(key, &name)) return false;
+  return add_at({key, name}, value);
+}
+
+bool Collector::add_at(const Place& place, PyObject* value) {
+  if (!run_->keys->knows(place.key)) {
+    if (const internal::Status status = internal::check_key(place.name); !status.ok()) {
+      reject(place.name, status.message(), PyExc_ValueError);
+      return true;
+    }
+  }
+  if (PyUnicode_Check(value)) {
+    texts_.push_back({std::string(place.name), Ref::borrow(value)});
+    return true;
+  }
+  Number number;
+  std::string why;
+  switch (number_from(value, &number, &why)) {
+    case NumberResult::kOk: return add_number(place, number);
+    case NumberResult::kRaised: return false;
+    case NumberResult::kRejected: reject(place.name, why, PyExc_TypeError); return true;
+  }
+  return true;
+}
+
+bool Collector::add_number(const Place& place, const Number& number) {
+  if (number.rounded && run_->values_rounded++ == 0) {
+    ::dprintf(STDERR_FILENO, "tracker: '%.*s': an int beyond int64 is stored as float64 (said once)\n",
+              static_cast<int>(place.name.size()), place.name.data());
+  }
+  const KeyTable::Slot* slot = run_->keys->find(place.key);
+  uint32_t id = slot != nullptr ? run_->keys->cached_id(*slot, number.type) : 0;
+  if (id == 0) {
+    const int64_t resolved = run_->keys->resolve(place.key, number.type, run_->run);
+    if (resolved < 0) return false;
+    id = static_cast<uint32_t>(resolved);
+  }
+  if (id != 0) {
+    pairs_.push_back({number.bits, id, 0});
+  } else if (problem_.type == nullptr && run_->run->recording()) {   // counted by the run
+    problem_ = {error_class(Code::kLimit), "'" + std::string(place.name) + "': the limit of series is reached", 0};
+  }
+  return true;
+}
+
+bool Collector::write_texts(int64_t step) {
+  for (const TextValue& entry : texts_) {
+    std::string_view text;
+    if (!utf8_of(entry.text.get(), &text)) {
+      PyErr_Clear();
+      reject(entry.key, "text must be valid Unicode", PyExc_ValueError);
+      continue;
+    }
+    Code code = Code::kOk;
+    Py_BEGIN_ALLOW_THREADS;   // a full ring waits up to 10 ms
+    code = run_->run->log_text(entry.key, text, step);
+    Py_END_ALLOW_THREADS;
+    if (code == Code::kOk || problem_.type != nullptr || (code == Code::kClosed && !run_->run->finished())) continue;
+    problem_ = {error_class(code), "'" + entry.key + "': the text was dropped and counted (" +
+                                       std::string(internal::code_name(code)) + ")", 0};
+  }
+  return true;
+}
+
+bool Collector::write(const int64_t* step) {
+  if (!pairs_.empty() || !texts_.empty()) {
+    const int64_t at = step != nullptr ? *step : internal::hot_next_step(run_->hot);
+    if (!pairs_.empty() && !record_pairs(run_, pairs_.data(), pairs_.size(), at)) return false;
+    if (!write_texts(at)) return false;
+  }
+  return settle(run_, problem_);
+}
+
+}  // namespace
+
+void reject_value(RunObject* self, std::string_view key, std::string_view why, PyObject* type, Problem* problem) {
+  self->run->count_rejected(key, why);
+  if (problem->type == nullptr) {
+    *problem = {type, "'" + std::string(key.substr(0, 200)) + "': " + std::string(why), 0};
+  } else {
+    ++problem->more;
+  }
+}
+
+bool settle(RunObject* self, const Problem& problem) {
+  if (problem.type == nullptr || !self->strict) return true;
+  std::string text = "log: " + problem.text;
+  if (problem.more > 0) text += " (and " + std::to_string(problem.more) + " more; the other keys were recorded)";
+  PyErr_SetString(problem.type, text.c_str());
+  return false;
+}
+
+bool log_general(RunObject* self, PyObject* data, const int64_t* step) try {
+  Collector collector(self);
+  return collector.add_mapping(data, "") && collector.write(step);
+} catch (const std::bad_alloc&) {
+  PyErr_NoMemory();
+  return false;
+}
+
+bool log_one_general(RunObject* self, PyObject* key, PyObject* value, const int64_t* step) try {
+  Collector collector(self);
+  return collector.add_value(key, value) && collector.write(step);
+} catch (const std::bad_alloc&) {
+  PyErr_NoMemory();
+  return false;
+}
+
+ValuePair* borrow_pairs(RunObject* self, size_t count, size_t* capacity) {
+  if (self->spare != nullptr && self->spare_count >= count) {
+    *capacity = self->spare_count;
+    return std::exchange(self->spare, nullptr);
+  }
+  auto* pairs = static_cast<ValuePair*>(PyMem_RawMalloc(count * sizeof(ValuePair)));
+  *capacity = count;
+  if (pairs == nullptr) PyErr_NoMemory();
+  return pairs;
+}
+
+void return_pairs(RunObject* self, ValuePair* pairs, size_t capacity) {
+  if (self->spare != nullptr && self->spare_count >= capacity) {
+    PyMem_RawFree(pairs);
+    return;
+  }
+  PyMem_RawFree(self->spare);
+  self->spare = pairs;
+  self->spare_count = capacity;
+}
+
+}  // namespace tracker::python

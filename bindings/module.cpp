@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// The module tracker._core: what python/tracker is written on. It keeps the GIL on free-threaded builds and refuses
+// subinterpreters (pybind11's default), because handles and the key table are protected by the one GIL.
+#include <pybind11/pybind11.h>
+
+#include "errors.h"
+#include "register.h"
+#include "run_object.h"
+#include "tracker/version.h"
+
+PYBIND11_MODULE(_core, module) {
+  module.doc() = "The compiled core of tracker. Use the names of the package tracker; these may change.";
+  module.attr("version") = TRK_VERSION_STRING;
+  if (!tracker::python::add_errors(module.ptr()) || !tracker::python::add_run_types(module.ptr()))
+    throw pybind11::error_already_set();
+  tracker::python::register_run(module);
+  tracker::python::register_read(module);
+  tracker::python::register_cli(module);
+}

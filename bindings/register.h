@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// The parts of the module tracker._core, one function a file.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace tracker::python {
+
+void register_run(pybind11::module_& module);    // RunCore: init and the verbs beside log
+void register_read(pybind11::module_& module);   // Store, RunFolder, RunView, Column
+void register_cli(pybind11::module_& module);    // cli_main
+
+}  // namespace tracker::python

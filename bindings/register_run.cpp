@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#include <pybind11/stl.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "handle.h"
+#include "register.h"
+#include "run/run.h"
+#include "value_convert.h"
+
+namespace tracker::python {
+namespace {
+
+using internal::InitOptions;
+using internal::Run;
+using internal::RunState;
+using internal::RunStatus;
+using Seconds = std::chrono::duration<double>;
+
+// Every option by its name in InitOptions; the Python layer has checked names and types.
+void set_option(InitOptions* options, const std::string& name, py::handle value) {
+  const std::pair<const char*, std::string InitOptions::*> texts[] = {
+      {"project", &InitOptions::project}, {"name", &InitOptions::name},       {"id", &InitOptions::id},
+      {"group", &InitOptions::group},     {"job_type", &InitOptions::job_type}, {"notes", &InitOptions::notes},
+      {"dir", &InitOptions::dir},         {"mode", &InitOptions::mode},       {"resume", &InitOptions::resume},
+      {"ranks", &InitOptions::ranks},     {"journal", &InitOptions::journal}, {"on_full", &InitOptions::on_full}};
+  const std::pair<const char*, int InitOptions::*> numbers[] = {{"rank", &InitOptions::rank},
+                                                                {"world_size", &InitOptions::world_size},
+                                                                {"torch_rank", &InitOptions::torch_rank},
+                                                                {"torch_world_size", &InitOptions::torch_world_size}};
+  const std::pair<const char*, bool InitOptions::*> flags[] = {
+      {"strict", &InitOptions::strict}, {"quiet", &InitOptions::quiet}, {"child_of_run", &InitOptions::child_of_run}};
+  for (const auto& [key, member] : texts)
+    if (name == key) return void(options->*member = py::cast<std::string>(value));
+  for (const auto& [key, member] : numbers)
+    if (name == key) return void(options->*member = py::cast<int>(value));
+  for (const auto& [key, member] : flags)
+    if (name == key) return void(options->*member = py::cast<bool>(value));
+  if (name == "tags") {
+    options->tags = py::cast<std::vector<std::string>>(value);
+  } else if (name == "config") {
+    options->config = value_from(value);
+  } else {
+    throw py::type_error("unknown option " + name);
+  }
+}
+
+std::shared_ptr<Run> init_run(const py::dict& given) {
+  InitOptions options;
+  for (const auto& [name, value] : given)
+    if (!value.is_none()) set_option(&options, py::cast<std::string>(name), value);
+  internal::Result<std::shared_ptr<Run>> run = [&] {
+    const py::gil_scoped_release without_gil;
+    return Run::init(options);
+  }();
+  return take(std::move(run));
+}
+
+RunState state_from(const std::string& name) {
+  for (const RunState state : {RunState::kFinished, RunState::kFailed, RunState::kInterrupted, RunState::kPreempted})
+    if (name == internal::run_state_name(state)) return state;
+  throw py::value_error("state must be finished, failed, interrupted or preempted, got " + name);
+}
+
+std::chrono::milliseconds milliseconds(double seconds) {
+  // Beyond a year a wait is as good as endless, and the cast stays defined.
+  return std::chrono::duration_cast<std::chrono::milliseconds>(Seconds(std::min(std::max(seconds, 0.0), 31536000.0)));
+}
+
+py::dict status_of(const Run& run) {
+  const RunStatus status = [&] {
+    const py::gil_scoped_release without_gil;
+    return run.status();
+  }();
+  py::dict out;
+  out["points_logged"] = status.points_logged;
+  out["points_stored"] = status.points_stored;
+  out["points_dropped"] = status.points_dropped;
+  out["points_pending"] = status.points_pending;
+  out["values_rejected"] = status.values_rejected;
+  out["values_redacted"] = status.values_redacted;
+  out["bytes_stored"] = status.bytes_stored;
+  out["journal_bytes"] = status.journal_bytes;
+  out["journal"] = status.journal;
+  py::list survives;
+  if (status.survives_process) survives.append("process");
+  if (status.survives_container) survives.append("container");
+  if (status.survives_power) survives.append("power");
+  out["survives"] = py::tuple(survives);
+  out["degraded"] = status.degraded;
+  out["recording"] = status.recording;
+  out["why_not_recording"] = status.why_not_recording;
+  out["last_error"] = status.last_error;
+  out["recovered_points"] = status.recovered_points;
+  return out;
+}
+
+// Calls a verb that takes a key and a value; a strict run raises what fails.
+template <typename F>
+void set_value(Run& run, const std::string& key, py::handle object, F verb) {
+  internal::Value value = value_from(object);
+  internal::Code code = internal::Code::kOk;
+  {
+    const py::gil_scoped_release without_gil;
+    code = verb(run, key, std::move(value));
+  }
+  if (code == internal::Code::kInvalid) check(internal::check_key(key));
+  if (!run.strict() || code == internal::Code::kOk) return;
+  if (code == internal::Code::kClosed && !run.finished()) return;
+  check(internal::Status(code, "'" + key + "' could not be set: " + std::string(internal::code_name(code))));
+}
+
+void finish(Run& run, const std::string& state, int exit_code, const std::string& reason) {
+  const RunState end = state_from(state);
+  const internal::Status status = [&] {
+    const py::gil_scoped_release without_gil;
+    return run.finish(end, exit_code, reason);
+  }();
+  if (run.strict()) check(status);
+}
+
+}  // namespace
+
+Run* run_of_core(PyObject* core) {
+  if (!py::isinstance<Run>(core)) {
+    PyErr_Format(PyExc_TypeError, "expected a RunCore, got %.200s; a Run is made by tracker.init()", Py_TYPE(core)->tp_name);
+    return nullptr;
+  }
+  return py::handle(core).cast<Run*>();
+}
+
+void register_run(py::module_& module) {
+  py::class_<Run, std::shared_ptr<Run>> run(module, "RunCore", "The verbs of a run beside log() and metric().");
+  run.def("set_config", [](Run& self, const std::string& key, py::handle value) {
+       set_value(self, key, value, [](Run& r, const std::string& k, internal::Value v) { return r.set_config(k, std::move(v)); });
+     }, py::arg("key"), py::arg("value"))
+      .def("set_summary", [](Run& self, const std::string& key, py::handle value) {
+        set_value(self, key, value, [](Run& r, const std::string& k, internal::Value v) { return r.set_summary(k, std::move(v)); });
+      }, py::arg("key"), py::arg("value"))
+      .def("set_attribute", [](Run& self, const std::string& key, py::handle value) {
+        set_value(self, key, value, [](Run& r, const std::string& k, internal::Value v) { return r.set_attribute(k, std::move(v)); });
+      }, py::arg("key"), py::arg("value"))
+      .def("config", [](const Run& self) { return value_to_python(self.config()); })
+      .def("explicit_summary", [](const Run& self) { return value_to_python(self.explicit_summary()); })
+      .def("flush", [](Run& self, double timeout) { return self.flush(milliseconds(timeout)); }, py::arg("timeout"),
+           py::call_guard<py::gil_scoped_release>())
+      .def("finish", &finish, py::arg("state"), py::arg("exit_code"), py::arg("reason"))
+      .def("set_exit_reason", [](Run& self, const std::string& state, int exit_code, const std::string& reason) {
+        self.set_exit_reason(state_from(state), exit_code, reason);
+      }, py::arg("state"), py::arg("exit_code"), py::arg("reason"))
+      .def("status", &status_of)
+      .def_property_readonly("finished", &Run::finished)
+      .def_property_readonly("recording", &Run::recording)
+      .def_property_readonly("step", &Run::step)
+      .def_property_readonly("next_step", &Run::next_step)
+      .def_property_readonly("id", &Run::id)
+      .def_property_readonly("uid", &Run::uid)
+      .def_property_readonly("name", &Run::name)
+      .def_property_readonly("project", &Run::project)
+      .def_property_readonly("dir", &Run::dir)
+      .def_property_readonly("store_path", &Run::store_path)
+      .def_property_readonly("mode", &Run::mode)
+      .def_property_readonly("rank", &Run::rank)
+      .def_property_readonly("world_size", &Run::world_size)
+      .def_property_readonly("attempt", &Run::attempt)
+      .def_property_readonly("strict", &Run::strict);
+  module.def("init_run", &init_run, py::arg("options"), "Opens a run; None means not given.");
+}
+
+}  // namespace tracker::python

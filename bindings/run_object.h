@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// _core.Run, the base class of tracker.Run, and _core.Metric: heap types on the plain C API, because a call through pybind11's
+// dispatcher costs 120 ns and more, one through METH_FASTCALL 15. Threads: with the GIL held.
+#pragma once
+
+#include <Python.h>
+
+#include <string>
+#include <string_view>
+
+#include "journal/hot_path.h"
+#include "key_table.h"
+#include "ref.h"
+#include "run/run.h"
+
+namespace tracker::python {
+
+struct RunObject {
+  PyObject_HEAD
+  internal::HotRun* hot;
+  internal::Run* run;      // owned by `core`
+  bool inert;              // records nothing, ever: disabled or gated by its rank
+  bool strict;
+  uint64_t values_rounded; // ints beyond int64 stored as float64
+  KeyTable* keys;
+  internal::ValuePair* spare;   // a buffer for calls of many keys; null while such a call is under way
+  size_t spare_count;
+  PyObject* core;          // the _core.RunCore
+};
+
+struct MetricObject {
+  PyObject_HEAD
+  RunObject* run;          // owned
+  PyObject* name;          // an exact str
+  MetricIds ids;
+};
+
+// The first bad value or key of a call, for strict runs.
+struct Problem {
+  PyObject* type = nullptr;   // PyExc_TypeError or PyExc_ValueError, or a class of errors.h
+  std::string text;
+  size_t more = 0;
+};
+
+// Creates the types and adds them to `module`. False with a Python error set.
+bool add_run_types(PyObject* module);
+bool add_metric_type(PyObject* module);
+PyTypeObject* add_type(PyObject* module, const char* name, PyType_Spec* spec);
+// A _core.Metric; null with TypeError or ValueError set.
+PyObject* make_metric(PyObject* run, PyObject* name);
+// __reduce_ex__ of both types.
+PyObject* no_pickle(PyObject* self, PyObject* protocol);
+
+// The Run inside a _core.Run; null with TypeError set for anything else.
+RunObject* run_object_of(PyObject* object);
+
+// Writes the pairs as one record, without the GIL where it has to wait. False with a Python error set (strict only).
+bool record_pairs_slow(RunObject* self, const internal::ValuePair* pairs, size_t count, int64_t step);
+inline bool record_pairs(RunObject* self, const internal::ValuePair* pairs, size_t count, int64_t step) {
+  // With a constant count the loop and one check fall away: 1 ns of 20.
+  const bool done = count == 1 ? internal::try_log_pairs(self->hot, pairs, 1, step)
+                               : internal::try_log_pairs(self->hot, pairs, count, step);
+  return __builtin_expect(done, 1) || record_pairs_slow(self, pairs, count, step);
+}
+// The run gave no id: its limit, or it has ended. A strict run raises. False: error set.
+bool no_series(RunObject* self);
+// log() of what is not only builtin numbers under str keys of one dict. `step` null: the next one. False: error set.
+bool log_general(RunObject* self, PyObject* data, const int64_t* step);
+// One value under an exact str key that may be of any kind. False: error set.
+bool log_one_general(RunObject* self, PyObject* key, PyObject* value, const int64_t* step);
+// Counts a value or key that cannot be stored; `problem` keeps the first of a call.
+void reject_value(RunObject* self, std::string_view key, std::string_view why, PyObject* type, Problem* problem);
+// In a strict run raises what `problem` holds. False: error set.
+bool settle(RunObject* self, const Problem& problem);
+
+// A buffer for `count` pairs: the run's spare one or a new one; null with MemoryError set. give_back() keeps the larger.
+internal::ValuePair* borrow_pairs(RunObject* self, size_t count, size_t* capacity);
+void return_pairs(RunObject* self, internal::ValuePair* pairs, size_t capacity);
+
+// Reads a step argument: an int or what has __index__. False with TypeError or ValueError set.
+bool step_from(PyObject* object, int64_t* step);
+
+// A vectorcall function for a PyMethodDef.
+template <typename F>
+PyCFunction method(F function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
+constexpr size_t kStackPairs = 64;
+
+}  // namespace tracker::python

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+// The hot calls. Everything that runs no Python code is here; the rest of log() is in log_general.cpp.
+#include "run_object.h"
+
+#include <memory>
+
+#include "arguments.h"
+#include "errors.h"
+#include "handle.h"
+#include "number_from.h"
+
+namespace tracker::python {
+
+PyObject* g_step = nullptr;
+
+namespace {
+
+using internal::Code;
+using internal::Run;
+using internal::ValuePair;
+using internal::ValueType;
+
+PyTypeObject* g_run_type = nullptr;
+
+// --- log() ---------------------------------------------------------------------------------------------------------
+
+enum class Converted { kAll, kNeedsGeneral, kRaised };
+
+// The pairs of a dict that holds only builtin numbers and None under known or valid str keys. Runs no Python code.
+Converted convert_builtin(RunObject* self, PyObject* dict, ValuePair* pairs, size_t* count, bool* limit) {
+  PyObject *key = nullptr, *value = nullptr;
+  Py_ssize_t position = 0;
+  size_t n = 0;
+  // Counted, so that no call of PyDict_Next only says that there are no more. Nothing here can change the dict.
+  for (Py_ssize_t left = PyDict_GET_SIZE(dict); left > 0 && PyDict_Next(dict, &position, &key, &value); --left) {
+    Number number;
+    const KeyTable::Slot* slot = self->keys->find(key);
+    uint32_t id = 0;
+    if (PyFloat_CheckExact(value)) {
+      number.bits = internal::bits_of(PyFloat_AS_DOUBLE(value));
+      if (slot != nullptr) id = slot->float64;
+    } else if (number_from_builtin(value, &number)) {
+      if (slot != nullptr) id = self->keys->cached_id(*slot, number.type);
+    } else if (number_from_numpy_scalar(value, &number)) {
+      if (slot != nullptr) id = self->keys->cached_id(*slot, number.type);
+    } else if (value == Py_None) {
+      continue;
+    } else {
+      return Converted::kNeedsGeneral;
+    }
+    if (__builtin_expect(id == 0, 0)) {
+      if (slot == nullptr && (!PyUnicode_CheckExact(key) || !self->keys->knows(key))) return Converted::kNeedsGeneral;
+      const int64_t resolved = self->keys->resolve(key, number.type, self->run);
+      if (resolved < 0) return Converted::kRaised;
+      if (resolved == 0) {   // counted by the run
+        *limit = true;
+        continue;
+      }
+      id = static_cast<uint32_t>(resolved);
+    }
+    pairs[n++] = {number.bits, id, 0};
+  }
+  *count = n;
+  return Converted::kAll;
+}
+
+// True: done, or an error is set (*ok false). False: log_general() has to do it.
+bool log_builtin(RunObject* self, PyObject* data, PyObject* step_object, int64_t step, bool* ok) {
+  const auto size = static_cast<size_t>(PyDict_GET_SIZE(data));
+  ValuePair stack[kStackPairs];
+  ValuePair* pairs = stack;
+  size_t capacity = kStackPairs, count = 0;
+  if (size > kStackPairs && (pairs = borrow_pairs(self, size, &capacity)) == nullptr) {
+    *ok = false;
+    return true;
+  }
+  bool limit = false;
+  const Converted converted = convert_builtin(self, data, pairs, &count, &limit);
+  *ok = converted != Converted::kRaised;
+  if (converted == Converted::kAll && count > 0) {
+    if (step_object == nullptr) step = internal::hot_next_step(self->hot);
+    *ok = record_pairs(self, pairs, count, step);
+  }
+  if (pairs != stack) return_pairs(self, pairs, capacity);
+  if (converted == Converted::kAll && *ok) *ok = !limit || no_series(self);
+  return converted != Converted::kNeedsGeneral;
+}
+
+bool is_mapping(PyObject* object) {
+  return PyDict_Check(object) || (PyMapping_Check(object) && PyObject_HasAttrString(object, "keys"));
+}
+
+PyObject* run_log(PyObject* object, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  auto* self = reinterpret_cast<RunObject*>(object);
+  Arguments call;
+  if (!parse("log(data, step=None)", "data", args, count, keywords, &call)) return nullptr;
+  if (call.step == Py_None) call.step = nullptr;
+  int64_t step = 0;
+  if (call.step != nullptr && !read_step(call.step, &step)) return nullptr;
+  bool ok = true;
+  if (PyDict_CheckExact(call.first)) {
+    if (self->inert || log_builtin(self, call.first, call.step, step, &ok)) {
+      if (ok) Py_RETURN_NONE;
+      return nullptr;
+    }
+  } else if (!is_mapping(call.first)) {
+    PyErr_Format(PyExc_TypeError, "log(data, step=None): data must be a dict of names to values, got %.200s",
+                 Py_TYPE(call.first)->tp_name);
+    return nullptr;
+  }
+  if (!self->inert && !log_general(self, call.first, call.step != nullptr ? &step : nullptr)) return nullptr;
+  Py_RETURN_NONE;
+}
+
+// --- life ----------------------------------------------------------------------------------------------------------
+
+PyObject* run_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
+  PyObject* core = nullptr;
+  if ((keywords != nullptr && PyDict_GET_SIZE(keywords) != 0) || !PyArg_ParseTuple(args, "O", &core)) {
+    PyErr_SetString(PyExc_TypeError, "a Run is made by tracker.init()");
+    return nullptr;
+  }
+  Run* run = run_of_core(core);
+  if (run == nullptr) return nullptr;
+  auto* self = reinterpret_cast<RunObject*>(type->tp_alloc(type, 0));
+  if (self == nullptr) return nullptr;
+  self->core = Py_NewRef(core);
+  self->run = run;
+  self->hot = run->hot();
+  self->inert = !run->recording();
+  self->strict = run->strict();
+  self->keys = new (std::nothrow) KeyTable;
+  if (self->keys == nullptr) {
+    Py_DECREF(self);
+    return PyErr_NoMemory();
+  }
+  return reinterpret_cast<PyObject*>(self);
+}
+
+void run_dealloc(PyObject* object) {
+  auto* self = reinterpret_cast<RunObject*>(object);
+  PyTypeObject* type = Py_TYPE(object);
+  delete self->keys;
+  PyMem_RawFree(self->spare);
+  // A run that has not ended is left to the exit handler, which knows the exit code: garbage collection ends no run.
+  if (self->core != nullptr && (self->inert || self->run->finished())) Py_DECREF(self->core);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+PyObject* run_values_rounded(PyObject* object, void*) {
+  return PyLong_FromUnsignedLongLong(reinterpret_cast<RunObject*>(object)->values_rounded);
+}
+
+PyObject* run_core(PyObject* object, void*) { return Py_NewRef(reinterpret_cast<RunObject*>(object)->core); }
+
+PyObject* empty_log(PyObject*, PyObject* const*, Py_ssize_t, PyObject*) { Py_RETURN_NONE; }
+
+PyMethodDef g_run_methods[] = {
+    {"log", method(run_log), METH_FASTCALL | METH_KEYWORDS,
+     "log($self, /, data, step=None)\n--\n\n"
+     "Logs a dict of names to values under one step and one time.\n\n"
+     "Nested dicts flatten with \"/\"; None is no value; step=None is 1 + the run's largest step. bool, int, float, one-element\n"
+     "NumPy values and tensors keep their dtype; str is stored as text; whatever has __float__ or __index__ is converted. A bad\n"
+     "value or key is counted and named once on stderr, the others are kept; with strict=True it is then raised.\n"
+     "Raises TypeError when data is no mapping or step no int, ValueError for a step beyond int64.\n"
+     "Threads: any. Cost: about a call of an empty function; waits at most 10 ms, only while the ring is full."},
+    {"metric", make_metric, METH_O,
+     "metric($self, name, /)\n--\n\n"
+     "A handle whose log(value, step) skips the look-up of the name. Lives as long as it is used; threads may share it.\n"
+     "Raises TypeError when name is no str, ValueError when it is no valid key."},
+    {"__reduce_ex__", no_pickle, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyGetSetDef g_run_getters[] = {{"_core", run_core, nullptr, "The other verbs of the run.", nullptr},
+                               {"_values_rounded", run_values_rounded, nullptr, "Ints beyond int64 logged so far.", nullptr},
+                               {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+PyMethodDef g_empty_methods[] = {{"log", method(empty_log), METH_FASTCALL | METH_KEYWORDS, "Does nothing."},
+                                 {nullptr, nullptr, 0, nullptr}};
+
+PyType_Slot g_run_slots[] = {{Py_tp_doc, const_cast<char*>("What tracker.Run adds its slower verbs to.")},
+                             {Py_tp_new, reinterpret_cast<void*>(run_new)},
+                             {Py_tp_dealloc, reinterpret_cast<void*>(run_dealloc)},
+                             {Py_tp_methods, g_run_methods},
+                             {Py_tp_getset, g_run_getters},
+                             {0, nullptr}};
+PyType_Slot g_empty_slots[] = {
+    {Py_tp_doc, const_cast<char*>("The yardstick of benchmarks/: a log() that does nothing.")},
+    {Py_tp_methods, g_empty_methods},
+    {0, nullptr}};
+
+PyType_Spec g_run_spec = {"tracker._core.Run", sizeof(RunObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, g_run_slots};
+PyType_Spec g_empty_spec = {"tracker._core._Empty", sizeof(PyObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
+                            g_empty_slots};
+
+}  // namespace
+
+PyObject* no_pickle(PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_TypeError,
+                  "a run cannot be pickled or copied: it belongs to its process. In another process call "
+                  "tracker.init(id=..., resume=\"allow\"), or tracker.open_run() to read it");
+  return nullptr;
+}
+
+bool no_series(RunObject* self) {
+  if (!self->strict) return true;
+  if (self->run->finished()) {
+    PyErr_SetString(error_class(Code::kClosed), "log: the run has ended; the value was dropped");
+    return false;
+  }
+  if (!self->run->recording()) return true;
+  PyErr_SetString(error_class(Code::kLimit), "log: the limit of series is reached; the value was dropped and counted");
+  return false;
+}
+
+bool record_pairs_slow(RunObject* self, const ValuePair* pairs, size_t count, int64_t step) {
+  Code code = Code::kOk;
+  // A full ring waits up to 10 ms; a wrapped one does not, and the 25 ns of the GIL are paid once a lap.
+  Py_BEGIN_ALLOW_THREADS;
+  code = internal::log_pairs_slow(self->hot, pairs, count, step, true);
+  Py_END_ALLOW_THREADS;
+  if (code == Code::kOk || !self->strict) return true;
+  if (code == Code::kClosed && !self->run->finished()) return true;   // gated or forked: never an error
+  PyErr_SetString(error_class(code), code == Code::kClosed ? "log: the run has ended; the point was dropped and counted"
+                                                           : "log: the ring is full; the point was dropped and counted");
+  return false;
+}
+
+RunObject* run_object_of(PyObject* object) {
+  if (PyObject_TypeCheck(object, g_run_type)) return reinterpret_cast<RunObject*>(object);
+  PyErr_Format(PyExc_TypeError, "expected a Run, got %.200s", Py_TYPE(object)->tp_name);
+  return nullptr;
+}
+
+PyTypeObject* add_type(PyObject* module, const char* name, PyType_Spec* spec) {
+  PyObject* type = PyType_FromSpec(spec);
+  if (type == nullptr || PyModule_AddObjectRef(module, name, type) < 0) return nullptr;
+  return reinterpret_cast<PyTypeObject*>(type);
+}
+
+bool add_run_types(PyObject* module) {
+  g_step = PyUnicode_InternFromString("step");
+  g_run_type = add_type(module, "Run", &g_run_spec);
+  return g_step != nullptr && g_run_type != nullptr && add_metric_type(module) &&
+         add_type(module, "_Empty", &g_empty_spec) != nullptr;
+}
+
+}  // namespace tracker::python

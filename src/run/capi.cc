@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: MIT
+// The C ABI (include/tracker/tracker.h) over Run. Nothing here throws across the boundary; the hot calls are try_log_pairs and one
+// look-up.
+#include "tracker/tracker.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "run/run.h"
+
+using tracker::internal::Code;
+using tracker::internal::HotRun;
+using tracker::internal::Run;
+using tracker::internal::RunState;
+using tracker::internal::Status;
+using tracker::internal::Value;
+using tracker::internal::ValuePair;
+using tracker::internal::ValueType;
+
+namespace {
+
+constexpr size_t kNameSlots = 1024;   // by-name look-ups remembered a run, direct-mapped
+
+std::string_view view_of(const char* data, size_t size) {
+  if (data == nullptr) return {};
+  return {data, size == TRK_NUL_TERMINATED ? std::strlen(data) : size};
+}
+
+void set_error(trk_error* error, trk_code code, std::string_view message) {
+  if (error == nullptr || error->size < sizeof(trk_error)) return;
+  error->code = code;
+  const size_t n = std::min(message.size(), sizeof error->message - 1);
+  std::memcpy(error->message, message.data(), n);
+  error->message[n] = 0;
+}
+
+trk_code code_of(Code code) { return static_cast<trk_code>(code); }
+
+}  // namespace
+
+struct trk_metric {
+  trk_run* run = nullptr;
+  HotRun* hot = nullptr;
+  std::string name;
+  std::array<std::atomic<uint32_t>, 8> ids{};   // by ValueType; 0 until first logged as that type
+
+  uint32_t id(ValueType type);
+};
+
+struct trk_run {
+  std::shared_ptr<Run> run;
+  HotRun* hot = nullptr;
+  std::string name;
+  std::mutex mutex;                                       // guards metrics
+  std::unordered_map<std::string, std::unique_ptr<trk_metric>> metrics;
+  std::array<std::atomic<trk_metric*>, kNameSlots> by_name{};   // entries are immutable and live as long as the run
+};
+
+uint32_t trk_metric::id(ValueType type) {
+  std::atomic<uint32_t>& known = ids[static_cast<size_t>(type)];
+  uint32_t value = known.load(std::memory_order_relaxed);
+  if (__builtin_expect(value == 0, 0)) {
+    value = run->run->series_id(name, type);
+    known.store(value, std::memory_order_relaxed);
+  }
+  return value;
+}
+
+namespace {
+
+// FNV-1a over the first and last 8 bytes and the length: names of one program rarely differ only in the middle, and the compare
+// decides anyway.
+size_t name_slot(std::string_view name) {
+  uint64_t a = 0, b = 0;
+  if (name.size() >= 8) {
+    std::memcpy(&a, name.data(), 8);
+    std::memcpy(&b, name.data() + name.size() - 8, 8);
+  } else {
+    for (const char c : name) a = a << 8 | static_cast<uint8_t>(c);
+  }
+  const uint64_t h = (a ^ (b * 0x9e3779b97f4a7c15ull) ^ name.size()) * 0xbf58476d1ce4e5b9ull;
+  return static_cast<size_t>(h >> 54);
+}
+static_assert(kNameSlots == 1024);
+
+// A metric by its name: remembered in its slot, else found or made under the lock. nullptr only without memory.
+trk_metric* metric_of(trk_run* run, std::string_view name) noexcept {
+  std::atomic<trk_metric*>& slot = run->by_name[name_slot(name)];
+  trk_metric* known = slot.load(std::memory_order_acquire);
+  if (known != nullptr && known->name.size() == name.size() &&
+      std::memcmp(known->name.data(), name.data(), name.size()) == 0)
+    return known;
+  try {
+    const std::lock_guard<std::mutex> guard(run->mutex);
+    std::unique_ptr<trk_metric>& metric = run->metrics[std::string(name)];
+    if (metric == nullptr) {
+      metric = std::make_unique<trk_metric>();
+      metric->run = run;
+      metric->hot = run->hot;
+      metric->name = name;
+    }
+    slot.store(metric.get(), std::memory_order_release);
+    return metric.get();
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+trk_code log_one(trk_metric* metric, ValueType type, uint64_t bits, int64_t step) noexcept {
+  const uint32_t id = metric->id(type);
+  if (__builtin_expect(id == 0, 0)) return metric->run->run->recording() ? TRK_LIMIT : TRK_CLOSED;
+  const ValuePair pair{bits, id, 0};
+  if (__builtin_expect(step == TRK_STEP_AUTO, 0)) step = tracker::internal::hot_next_step(metric->hot);
+  return code_of(tracker::internal::log_pairs(metric->hot, &pair, 1, step));
+}
+
+bool number_of(const trk_value& value, ValueType* type, uint64_t* bits) {
+  switch (value.type) {
+    case TRK_F64: *type = ValueType::kFloat64, *bits = tracker::internal::bits_of(value.as.f64); return true;
+    case TRK_F32: *type = ValueType::kFloat32, *bits = tracker::internal::bits_of(value.as.f32); return true;
+    case TRK_F16: *type = ValueType::kFloat16, *bits = value.as.u64 & 0xffff; return true;
+    case TRK_BF16: *type = ValueType::kBFloat16, *bits = value.as.u64 & 0xffff; return true;
+    case TRK_I64: *type = ValueType::kInt64, *bits = value.as.u64; return true;
+    case TRK_BOOL: *type = ValueType::kBool, *bits = value.as.u64 != 0; return true;
+    default: return false;
+  }
+}
+
+bool value_of(const trk_value* value, Value* out) {
+  if (value == nullptr) return false;
+  ValueType type;
+  uint64_t bits = 0;
+  if (value->type == TRK_TEXT) {
+    *out = std::string(view_of(value->as.text.data, value->as.text.size));
+    return true;
+  }
+  if (!number_of(*value, &type, &bits)) return false;
+  if (type == ValueType::kInt64) *out = value->as.i64;
+  else if (type == ValueType::kBool) *out = bits != 0;
+  else *out = tracker::internal::to_double(type, bits);
+  return true;
+}
+
+std::string text_of(const char* text) { return text == nullptr ? std::string() : std::string(text); }
+
+tracker::internal::InitOptions options_of(const trk_init_options& in) {
+  tracker::internal::InitOptions out;
+  out.project = text_of(in.project);
+  out.name = text_of(in.name);
+  out.id = text_of(in.id);
+  out.group = text_of(in.group);
+  out.job_type = text_of(in.job_type);
+  out.notes = text_of(in.notes);
+  for (size_t i = 0; in.tags != nullptr && i < in.tag_count; ++i) out.tags.push_back(text_of(in.tags[i]));
+  out.dir = text_of(in.dir);
+  out.mode = text_of(in.mode);
+  out.resume = text_of(in.resume);
+  out.ranks = text_of(in.ranks);
+  out.journal = text_of(in.journal);
+  out.on_full = text_of(in.on_full);
+  out.rank = in.rank;
+  out.strict = in.strict != 0;
+  out.quiet = in.quiet != 0;
+  return out;
+}
+
+}  // namespace
+
+extern "C" {
+
+trk_code trk_init(const trk_init_options* options, trk_run** out, trk_error* error) noexcept {
+  try {
+    if (out == nullptr) {
+      set_error(error, TRK_INVALID, "run is NULL: expected a place for the run");
+      return TRK_INVALID;
+    }
+    *out = nullptr;
+    trk_init_options given = TRK_INIT_OPTIONS_INIT;
+    if (options != nullptr) {
+      // A caller built against an older header has fewer fields; what it does not know keeps its default.
+      if (options->size < offsetof(trk_init_options, project) + sizeof(void*) || options->size > 65536) {
+        set_error(error, TRK_INVALID, "options.size is not set: begin with TRK_INIT_OPTIONS_INIT");
+        return TRK_INVALID;
+      }
+      std::memcpy(&given, options, std::min(options->size, sizeof given));
+    }
+    if (options != nullptr && options->project != nullptr && *options->project == 0) {
+      set_error(error, TRK_INVALID, "project is empty: expected a name");
+      return TRK_INVALID;
+    }
+    auto run = Run::init(options_of(given));
+    if (!run.ok()) {
+      set_error(error, code_of(run.status().code()), run.status().to_string());
+      return code_of(run.status().code());
+    }
+    auto handle = std::make_unique<trk_run>();
+    handle->run = *run;
+    handle->hot = handle->run->hot();
+    handle->name = handle->run->name();
+    *out = handle.release();
+    return TRK_OK;
+  } catch (const std::exception& failure) {
+    set_error(error, TRK_LIMIT, failure.what());
+    return TRK_LIMIT;
+  }
+}
+
+trk_code trk_log(trk_run* run, const trk_point* points, size_t count, int64_t step) noexcept {
+  if (run == nullptr || (points == nullptr && count > 0)) return TRK_INVALID;
+  constexpr size_t kOnStack = 64;
+  ValuePair small[kOnStack];
+  trk_code worst = TRK_OK;
+  try {
+    std::vector<ValuePair> large;
+    if (count > kOnStack) large.resize(count);
+    ValuePair* pairs = count > kOnStack ? large.data() : small;
+    size_t used = 0;
+    if (step == TRK_STEP_AUTO) step = tracker::internal::hot_next_step(run->hot);
+    for (size_t i = 0; i < count; ++i) {
+      const std::string_view name = view_of(points[i].name, points[i].name_size);
+      const trk_value& value = points[i].value;
+      ValueType type;
+      ValuePair& pair = pairs[used];
+      pair.zero = 0;
+      if (value.type == TRK_TEXT) {
+        const Code code = run->run->log_text(name, view_of(value.as.text.data, value.as.text.size), step);
+        if (code != Code::kOk) worst = code_of(code);
+        continue;
+      }
+      if (!number_of(value, &type, &pair.bits)) {
+        run->run->count_rejected(name, "the type of its value is none of trk_type");
+        worst = TRK_INVALID;
+        continue;
+      }
+      trk_metric* metric = metric_of(run, name);
+      pair.series = metric == nullptr ? 0 : metric->id(type);
+      if (pair.series == 0) worst = run->run->recording() ? TRK_INVALID : TRK_CLOSED;
+      else ++used;
+    }
+    if (used == 0) return worst;
+    const Code code = tracker::internal::log_pairs(run->hot, pairs, used, step);
+    return code == Code::kOk ? worst : code_of(code);
+  } catch (const std::bad_alloc&) {
+    return TRK_LIMIT;
+  }
+}
+
+trk_code trk_log_f64(trk_run* run, const char* name, size_t name_size, double value, int64_t step) noexcept {
+  if (run == nullptr) return TRK_INVALID;
+  trk_metric* metric = metric_of(run, view_of(name, name_size));
+  if (metric == nullptr) return TRK_LIMIT;
+  return log_one(metric, ValueType::kFloat64, tracker::internal::bits_of(value), step);
+}
+
+trk_code trk_log_i64(trk_run* run, const char* name, size_t name_size, int64_t value, int64_t step) noexcept {
+  if (run == nullptr) return TRK_INVALID;
+  trk_metric* metric = metric_of(run, view_of(name, name_size));
+  if (metric == nullptr) return TRK_LIMIT;
+  return log_one(metric, ValueType::kInt64, tracker::internal::bits_of(value), step);
+}
+
+trk_code trk_log_text(trk_run* run, const char* name, const char* text, size_t text_size, int64_t step) noexcept {
+  if (run == nullptr) return TRK_INVALID;
+  try {
+    if (step == TRK_STEP_AUTO) step = tracker::internal::hot_next_step(run->hot);
+    return code_of(run->run->log_text(view_of(name, TRK_NUL_TERMINATED), view_of(text, text_size), step));
+  } catch (const std::bad_alloc&) {
+    return TRK_LIMIT;
+  }
+}
+
+trk_metric* trk_metric_open(trk_run* run, const char* name, size_t name_size, trk_error* error) noexcept {
+  const std::string_view key = view_of(name, name_size);
+  const Status status = run == nullptr ? Status(Code::kInvalid, "run is NULL") : tracker::internal::check_key(key);
+  if (!status.ok()) {
+    set_error(error, code_of(status.code()), status.to_string());
+    return nullptr;
+  }
+  trk_metric* metric = metric_of(run, key);
+  if (metric == nullptr) set_error(error, TRK_LIMIT, "out of memory");
+  return metric;
+}
+
+trk_code trk_metric_log_f64(trk_metric* metric, double value, int64_t step) noexcept {
+  if (__builtin_expect(metric == nullptr, 0)) return TRK_INVALID;
+  return log_one(metric, ValueType::kFloat64, tracker::internal::bits_of(value), step);
+}
+trk_code trk_metric_log_f32(trk_metric* metric, float value, int64_t step) noexcept {
+  if (__builtin_expect(metric == nullptr, 0)) return TRK_INVALID;
+  return log_one(metric, ValueType::kFloat32, tracker::internal::bits_of(value), step);
+}
+trk_code trk_metric_log_i64(trk_metric* metric, int64_t value, int64_t step) noexcept {
+  if (__builtin_expect(metric == nullptr, 0)) return TRK_INVALID;
+  return log_one(metric, ValueType::kInt64, tracker::internal::bits_of(value), step);
+}
+trk_code trk_metric_log_bool(trk_metric* metric, int32_t value, int64_t step) noexcept {
+  if (__builtin_expect(metric == nullptr, 0)) return TRK_INVALID;
+  return log_one(metric, ValueType::kBool, value != 0, step);
+}
+
+trk_code trk_config_set(trk_run* run, const char* key, size_t key_size, const trk_value* value) noexcept {
+  try {
+    Value converted;
+    if (run == nullptr || key == nullptr || !value_of(value, &converted)) return TRK_INVALID;
+    const std::string_view name = view_of(key, key_size);
+    if (name.empty()) return TRK_INVALID;
+    return code_of(run->run->set_config(name, std::move(converted)));
+  } catch (const std::bad_alloc&) {
+    return TRK_LIMIT;
+  }
+}
+
+trk_code trk_summary_set(trk_run* run, const char* key, size_t key_size, const trk_value* value) noexcept {
+  try {
+    Value converted;
+    if (run == nullptr || key == nullptr || !value_of(value, &converted)) return TRK_INVALID;
+    return code_of(run->run->set_summary(view_of(key, key_size), std::move(converted)));
+  } catch (const std::bad_alloc&) {
+    return TRK_LIMIT;
+  }
+}
+
+trk_code trk_flush(trk_run* run, int64_t timeout_ms) noexcept {
+  if (run == nullptr) return TRK_INVALID;
+  constexpr int64_t kDayMs = 86'400'000;
+  const std::chrono::milliseconds timeout(std::clamp<int64_t>(timeout_ms, 0, kDayMs));
+  return run->run->flush(timeout) ? TRK_OK : TRK_TIMEOUT;
+}
+
+trk_code trk_finish(trk_run* run, int32_t exit_code, const char* reason) noexcept {
+  if (run == nullptr) return TRK_INVALID;
+  try {
+    const RunState state = exit_code == 0 ? RunState::kFinished : RunState::kFailed;
+    return code_of(run->run->finish(state, exit_code, view_of(reason, TRK_NUL_TERMINATED)).code());
+  } catch (const std::bad_alloc&) {
+    return TRK_LIMIT;
+  }
+}
+
+trk_code trk_get_status(trk_run* run, trk_status* out) noexcept {
+  if (run == nullptr || out == nullptr || out->size < sizeof(size_t)) return TRK_INVALID;
+  try {
+    const tracker::internal::RunStatus now = run->run->status();
+    trk_status status;
+    std::memset(&status, 0, sizeof status);
+    status.size = std::min(out->size, sizeof status);
+    status.points_logged = now.points_logged;
+    status.points_stored = now.points_stored;
+    status.points_dropped = now.points_dropped;
+    status.points_pending = now.points_pending;
+    status.values_rejected = now.values_rejected;
+    status.bytes_stored = now.bytes_stored;
+    status.survives = (now.survives_process ? TRK_SURVIVES_PROCESS : 0u) |
+                      (now.survives_container ? TRK_SURVIVES_CONTAINER : 0u) | (now.survives_power ? TRK_SURVIVES_POWER : 0u);
+    status.degraded = now.degraded;
+    status.recording = now.recording;
+    status.rank = run->run->rank();
+    std::strncpy(status.journal, now.journal.c_str(), sizeof status.journal - 1);
+    const std::string& note = now.last_error.empty() ? now.why_not_recording : now.last_error;
+    std::strncpy(status.last_error, note.c_str(), sizeof status.last_error - 1);
+    std::memcpy(out, &status, status.size);
+    return TRK_OK;
+  } catch (const std::bad_alloc&) {
+    return TRK_LIMIT;
+  }
+}
+
+void trk_free(trk_run* run) noexcept { delete run; }
+
+const char* trk_run_id(const trk_run* run) noexcept { return run == nullptr ? "" : run->run->id().c_str(); }
+const char* trk_run_uid(const trk_run* run) noexcept { return run == nullptr ? "" : run->run->uid().c_str(); }
+const char* trk_run_name(const trk_run* run) noexcept { return run == nullptr ? "" : run->name.c_str(); }
+const char* trk_run_project(const trk_run* run) noexcept { return run == nullptr ? "" : run->run->project().c_str(); }
+const char* trk_run_dir(const trk_run* run) noexcept { return run == nullptr ? "" : run->run->dir().c_str(); }
+int64_t trk_run_step(const trk_run* run) noexcept { return run == nullptr ? INT64_MIN : run->run->step(); }
+
+const char* trk_version(void) noexcept { return TRK_VERSION_STRING; }
+const char* trk_code_name(trk_code code) noexcept { return tracker::internal::code_name(static_cast<Code>(code)).data(); }
+
+}  // extern "C"

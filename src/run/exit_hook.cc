@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "run/exit_hook.h"
+
+#include <stdlib.h>
+
+#include <mutex>
+#include <vector>
+
+#include "journal/wipe_memory.h"
+#include "run/run.h"
+
+namespace tracker::internal {
+namespace {
+
+struct Live {
+  std::mutex mutex;
+  uint64_t generation = 0;
+  std::vector<std::weak_ptr<Run>> runs;
+};
+
+Live* live() {
+  static Live* const instance = new Live;  // leaked on purpose: it is used after static destruction has begun
+  return instance;
+}
+
+void finish_all(int exit_code) {
+  Live* all = live();
+  // A forked child inherits the handler, not the runs; its copy of the lock may be held for ever.
+  if (all->generation != process_generation()) return;
+  std::vector<std::weak_ptr<Run>> runs;
+  {
+    const std::lock_guard<std::mutex> guard(all->mutex);
+    runs.swap(all->runs);
+  }
+  for (const auto& weak : runs)
+    if (const std::shared_ptr<Run> run = weak.lock()) run->finish_at_exit(exit_code);
+}
+
+}  // namespace
+
+void finish_at_exit(const std::shared_ptr<Run>& run) {
+  Live* all = live();
+  const uint64_t generation = process_generation();
+  if (all->generation != 0 && all->generation != generation) {
+    // A forked child with a run of its own: begin anew, the inherited list and lock are the parent's.
+    new (all) Live;
+  }
+  if (all->generation == 0 || all->generation != generation) {
+    all->generation = generation;
+#if defined(__GLIBC__)
+    ::on_exit([](int status, void*) { finish_all(status); }, nullptr);
+#else
+    ::atexit([] { finish_all(0); });
+#endif
+  }
+  const std::lock_guard<std::mutex> guard(all->mutex);
+  std::erase_if(all->runs, [](const std::weak_ptr<Run>& r) { return r.expired() || r.lock()->finished(); });
+  all->runs.push_back(run);
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// From the arguments of init to the decision: does this process record, in which store, as which run and attempt?
+// Threads: one (init). Cost: a few file operations; no network, no prompt.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "journal/journal.h"
+#include "run/ranks.h"
+#include "run/run.h"
+#include "storage/store.h"
+
+namespace tracker::internal {
+
+struct Launch {
+  InitOptions options;          // with the environment applied
+  std::string mode = "local";
+  bool records = true;
+  std::string why_not;          // why nothing is recorded here
+  RankInfo rank;
+  OnFull on_full = OnFull::kWait;
+
+  std::string store_path;
+  Id128 store;                  // zero when the store could not be opened
+  RunIdentity run;
+  std::string run_dir;          // absolute
+  Status store_problem;         // not ok: the run goes on in memory
+
+  // A resumed run's past.
+  bool resumed = false;
+  int64_t attempt = 1;
+  int64_t step_base = INT64_MIN;
+  uint64_t recovered_points = 0;
+  Value config = Value::map();
+  Value summary = Value::map();
+};
+
+// kInvalid: an option; kNotFound: resume="must" and no such run; kIo only with strict.
+Result<Launch> decide_launch(const InitOptions& options);
+
+}  // namespace tracker::internal

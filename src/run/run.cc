@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: MIT
+#include "run/run.h"
+
+#include <fmt/format.h>
+
+#include <mutex>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "journal/wipe_memory.h"
+#include "model/redact.h"
+#include "run/exit_hook.h"
+#include "run/launch.h"
+#include "run/say.h"
+#include "run/writer.h"
+#include "tracker/version.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr std::chrono::milliseconds kFinishLocalMax{2000};
+
+std::string grouped(uint64_t n) {
+  std::string digits = std::to_string(n);
+  for (int i = static_cast<int>(digits.size()) - 3; i > 0; i -= 3) digits.insert(static_cast<size_t>(i), ",");
+  return digits;
+}
+
+const char* state_text(RunState state) { return run_state_name(state); }
+
+}  // namespace
+
+struct Run::Impl {
+  Launch launch;
+  std::shared_ptr<Writer> writer;   // null when nothing is recorded here
+  uint64_t generation = process_generation();
+  std::string uid_text;
+  SayOnce warnings;
+
+  mutable std::mutex mutex;         // guards what follows
+  Value config = Value::map();
+  Value summary = Value::map();
+  std::string name;
+  bool finished = false;
+  Status finish_status;
+  RunState exit_state = RunState::kFinished;
+  int exit_code = 0;
+  bool exit_known = false;
+  std::string exit_reason;
+  uint64_t redacted = 0;
+  mutable bool dir_made = false;
+
+  // In a forked child nothing here may be touched: locks may be held by threads that do not exist there.
+  bool forked() const { return generation != process_generation(); }
+};
+
+Run::Run(std::unique_ptr<Impl> impl) : impl_(std::move(impl)), hot_(allocate_hot_run()) {}
+
+Run::~Run() {
+  if (impl_->forked()) {
+    (void)impl_.release();  // its threads and locks are the parent's
+    return;
+  }
+  if (!finished()) (void)finish(impl_->exit_known ? impl_->exit_state : RunState::kFinished, impl_->exit_code, impl_->exit_reason);
+  if (hot_ != nullptr) free_hot_run(hot_);
+}
+
+Result<std::shared_ptr<Run>> Run::init(const InitOptions& options) {
+  auto launch = decide_launch(options);
+  if (!launch.ok()) return launch.status();
+  auto impl = std::make_unique<Impl>();
+  impl->launch = std::move(*launch);
+  impl->uid_text = impl->launch.run.uid.is_zero() ? "" : impl->launch.run.uid.hex();
+  std::shared_ptr<Run> run(new Run(std::move(impl)));
+  if (run->hot_ == nullptr) return Status(Code::kLimit, "out of memory");
+  Launch& plan = run->impl_->launch;
+  run->impl_->name = plan.options.name.empty() ? plan.run.id : plan.options.name;
+  run->impl_->config = plan.config;
+  run->impl_->summary = plan.summary;
+  if (!plan.records) {
+    if (!plan.rank.is_first && plan.mode != "disabled" && !plan.options.quiet) say(plan.rank.gated_line());
+    return run;
+  }
+  run->hot_->step_base = plan.step_base;
+  TRACKER_RETURN_IF_ERROR(run->start());
+  tracker::internal::finish_at_exit(run);
+  return run;
+}
+
+// Opens the journal and starts the threads, then writes what is known of the run into the journal.
+Status Run::start() {
+  Launch& plan = impl_->launch;
+  WriterIdentity identity = this_process();
+  identity.writer = Id128::random();
+  identity.run = plan.run;
+  identity.store = plan.store;
+  identity.store_path = plan.store_path;
+  identity.run_dir = "runs/" + folder_name(plan.run.project) + "/" + folder_name(plan.run.id);
+  identity.attempt = plan.attempt;
+  identity.rank = plan.rank.rank;
+  identity.world_size = plan.rank.world_size;
+  identity.started_us = realtime_us();
+  identity.version = TRK_VERSION_STRING;
+  JournalOptions journal_options;
+  journal_options.kind = plan.options.journal;
+  journal_options.store_path = plan.store_path;
+  journal_options.on_full = plan.on_full;
+  auto journal = Journal::open(journal_options, &identity, hot_);
+  if (!journal.ok()) return journal.status();
+  impl_->writer = std::make_shared<Writer>(std::move(*journal), identity, StoreTarget{plan.store_path, plan.run});
+  TRACKER_RETURN_IF_ERROR(impl_->writer->start());
+  if (!plan.store_problem.ok())
+    say(fmt::format("the store cannot be written ({}); logging goes on in memory and is stored as soon as it can",
+                    plan.store_problem.to_string()));
+  const InitOptions& o = plan.options;
+  const std::pair<const char*, const std::string*> labels[] = {
+      {"name", &o.name}, {"group", &o.group}, {"job_type", &o.job_type}, {"notes", &o.notes}};
+  for (const auto& [key, label] : labels)
+    if (!label->empty()) (void)set_attribute(key, *label);
+  if (!o.tags.empty()) (void)set_attribute("tags", Value::List(o.tags.begin(), o.tags.end()));
+  if (const Value::Map* config = o.config.as_map(); config != nullptr && !config->empty()) (void)set_config("", o.config);
+  if (plan.mode == "online") say("mode=\"online\" but no server is known; the run is recorded locally");
+  if (!o.quiet) {
+    std::string line = fmt::format("recording {}/{} in {}", plan.run.project, plan.run.id, plan.store_path);
+    if (plan.resumed) line += fmt::format(" (attempt {})", plan.attempt);
+    if (plan.recovered_points > 0) line += fmt::format("; {} points of a dead attempt recovered", grouped(plan.recovered_points));
+    say(line);
+  }
+  return {};
+}
+
+// --- logging --------------------------------------------------------------------------------------------------------
+
+uint32_t Run::series_id(std::string_view name, ValueType type) {
+  const JournalUse use(hot_);
+  if (use.get() == nullptr) {
+    if (hot_->alive == 0) say_forked_once();
+    return 0;
+  }
+  if (const Status status = check_key(name); !status.ok()) {
+    count_rejected(name, status.message());
+    return 0;
+  }
+  const uint32_t id = use.get()->series_id(name, type);
+  if (id == 0) {
+    use.get()->count_loss(0, LossReason::kKeyLimit, 1);
+    impl_->warnings.say("series limit", fmt::format("more than {} metrics; points of further ones are dropped and counted", kSeriesMax));
+  }
+  return id;
+}
+
+int64_t Run::next_step() const { return hot_next_step(hot_); }
+int64_t Run::step() const { return hot_step(hot_); }
+
+void Run::count_rejected(std::string_view key, std::string_view why) {
+  const JournalUse use(hot_);
+  if (use.get() == nullptr) return;
+  use.get()->count_loss(0, LossReason::kRejected, 1);
+  const std::string shown(key.substr(0, 80));
+  impl_->warnings.say("key " + shown, fmt::format("'{}' is not logged: {}; the other keys of the call are kept", shown, why));
+}
+
+// Through the ring when it fits there, else through the bounded queue of large values.
+Code Run::log_event(EventType type, const Value& payload, int64_t step, bool has_step) {
+  const JournalUse use(hot_);
+  if (use.get() == nullptr) {
+    if (hot_->alive == 0) say_forked_once();
+    return Code::kClosed;
+  }
+  std::string bytes = encode_cbor(payload);
+  if (bytes.size() <= kInlineTextBytesMax + kKeyBytesMax + 64) {
+    const Code code = use.get()->log_event(type, bytes, step, has_step);
+    if (code != Code::kLimit) return code;
+  }
+  // Larger, or no space in the ring: it waits in memory for the drain thread, at most 100 ms (P1: "larger values once spooled").
+  const Code code = impl_->writer->push_large(type, std::move(bytes), step, has_step);
+  if (code == Code::kLimit) {
+    use.get()->count_loss(0, LossReason::kTooLarge, 1);
+    impl_->warnings.say("large", fmt::format("more than {} MiB of texts and config wait for the disk; further ones are dropped and counted",
+                                             kLargeBytesMax >> 20));
+  }
+  return code;
+}
+
+Code Run::log_text(std::string_view key, std::string_view text, int64_t step, bool has_step) {
+  if (const Status status = check_key(key); !status.ok()) {
+    count_rejected(key, status.message());
+    return Code::kInvalid;
+  }
+  uint64_t found = 0;
+  std::string clean = redact_text(text, &found);
+  if (found > 0 && !impl_->forked()) {
+    const std::lock_guard<std::mutex> guard(impl_->mutex);
+    impl_->redacted += found;
+  }
+  return log_event(EventType::kText, Value::Map{{"key", std::string(key)}, {"text", std::move(clean)}}, step, has_step);
+}
+
+Code Run::set_entry(EventType type, std::string_view key, Value value) {
+  if (!(type == EventType::kConfig && key.empty()))
+    if (const Status status = check_key(key); !status.ok()) {
+      count_rejected(key, status.message());
+      return Code::kInvalid;
+    }
+  if (impl_->forked()) return Code::kClosed;
+  const size_t slash = key.rfind('/');
+  uint64_t redacted = 0;
+  redact(slash == std::string_view::npos ? key : key.substr(slash + 1), &value, &redacted);
+  {
+    const std::lock_guard<std::mutex> guard(impl_->mutex);
+    impl_->redacted += redacted;
+    if (type == EventType::kSummary) impl_->summary.set(key, value);
+    if (type == EventType::kConfig && !key.empty()) impl_->config.set_path(key, value);
+    if (type == EventType::kConfig && key.empty() && value.as_map() != nullptr)
+      for (const auto& [name, item] : *value.as_map()) impl_->config.set(name, item);
+    if (type == EventType::kAttribute && key == "name" && value.as_text() != nullptr) impl_->name = *value.as_text();
+  }
+  if (!impl_->writer) return Code::kOk;  // a gated rank keeps what was set
+  return log_event(type, Value::Map{{"key", std::string(key)}, {"value", std::move(value)}}, 0, false);
+}
+
+Code Run::set_config(std::string_view key, Value value) { return set_entry(EventType::kConfig, key, std::move(value)); }
+Code Run::set_summary(std::string_view key, Value value) { return set_entry(EventType::kSummary, key, std::move(value)); }
+Code Run::set_attribute(std::string_view key, Value value) { return set_entry(EventType::kAttribute, key, std::move(value)); }
+
+Value Run::config() const {
+  if (impl_->forked()) return impl_->config;  // as it was at the fork; nobody changes it here
+  const std::lock_guard<std::mutex> guard(impl_->mutex);
+  return impl_->config;
+}
+
+Value Run::explicit_summary() const {
+  if (impl_->forked()) return impl_->summary;
+  const std::lock_guard<std::mutex> guard(impl_->mutex);
+  return impl_->summary;
+}
+
+// --- the end --------------------------------------------------------------------------------------------------------
+
+bool Run::flush(std::chrono::milliseconds timeout) {
+  if (!impl_->writer || impl_->forked()) return true;
+  if (finished()) return impl_->finish_status.ok();
+  return impl_->writer->flush(timeout);
+}
+
+Status Run::finish(RunState state, int exit_code, std::string_view reason) {
+  if (impl_->forked()) return Status(Code::kClosed, "the run belongs to the parent process");
+  {
+    const std::lock_guard<std::mutex> guard(impl_->mutex);
+    if (impl_->finished) return impl_->finish_status;
+    impl_->finished = true;
+  }
+  if (!impl_->writer) return {};
+  uint64_t redacted = 0;
+  const std::string end = encode_cbor(Value::Map{{"state", state_text(state)},
+                                                 {"exit_code", static_cast<int64_t>(exit_code)},
+                                                 {"reason", redact_text(reason.substr(0, 4096), &redacted)}});
+  Status status = impl_->writer->finish(end, kFinishLocalMax);
+  if (!impl_->launch.options.quiet) {
+    const RunStatus counts = this->status();
+    const std::string lost = counts.points_dropped == 0 ? "nothing lost" : grouped(counts.points_dropped) + " points lost";
+    say(status.ok() ? fmt::format("{}/{} {}: {} points stored, {}; tracker show {}", project(), id(), state_text(state),
+                                  grouped(counts.points_stored), lost, id())
+                    : fmt::format("{}/{} {}: {} points stored so far: {}", project(), id(), state_text(state),
+                                  grouped(counts.points_stored), status.to_string()));
+  }
+  const std::lock_guard<std::mutex> guard(impl_->mutex);
+  impl_->finish_status = status;
+  return status;
+}
+
+void Run::set_exit_reason(RunState state, int exit_code, std::string_view reason) {
+  if (impl_->forked()) return;
+  const std::lock_guard<std::mutex> guard(impl_->mutex);
+  impl_->exit_known = true;
+  impl_->exit_state = state;
+  impl_->exit_code = exit_code;
+  impl_->exit_reason = reason;
+}
+
+void Run::finish_at_exit(int exit_code) {
+  RunState state = exit_code == 0 ? RunState::kFinished : RunState::kFailed;
+  std::string reason;
+  {
+    const std::lock_guard<std::mutex> guard(impl_->mutex);
+    if (impl_->exit_known && (exit_code != 0 || impl_->exit_state != RunState::kFailed)) {
+      state = impl_->exit_state;
+      reason = impl_->exit_reason;
+    }
+  }
+  (void)finish(state, exit_code, reason);
+}
+
+bool Run::finished() const {
+  if (impl_->forked()) return true;
+  const std::lock_guard<std::mutex> guard(impl_->mutex);
+  return impl_->finished;
+}
+
+RunStatus Run::status() const {
+  RunStatus out;
+  const Launch& plan = impl_->launch;
+  out.journal = "none";
+  out.recovered_points = plan.recovered_points;
+  if (impl_->forked()) {
+    out.why_not_recording = "a forked child; run.attach() records here";
+    return out;
+  }
+  if (!impl_->writer) {
+    out.why_not_recording = plan.why_not;
+    return out;
+  }
+  const WriterStatus writer = impl_->writer->status();
+  out.points_stored = writer.points_stored;
+  out.points_dropped = writer.counts.dropped + writer.counts.damaged;
+  const uint64_t accepted = writer.counts.accepted - writer.counts.damaged;
+  out.points_pending = accepted > writer.points_stored ? accepted - writer.points_stored : 0;
+  out.points_logged = out.points_stored + out.points_dropped + out.points_pending;
+  out.values_rejected = writer.counts.rejected;
+  out.bytes_stored = writer.bytes_stored;
+  out.journal_bytes = writer.counts.bytes;
+  out.journal = impl_->writer->identity().journal;
+  out.survives_process = impl_->writer->journal()->survives_process();
+  out.survives_container = writer.committed_lately;
+  out.survives_power = writer.synced_lately;
+  out.degraded = writer.degraded;
+  out.last_error = writer.last_error;
+  const std::lock_guard<std::mutex> guard(impl_->mutex);
+  out.values_redacted = impl_->redacted;
+  out.recording = !impl_->finished;
+  if (impl_->finished) out.why_not_recording = "finished";
+  return out;
+}
+
+// --- facts ----------------------------------------------------------------------------------------------------------
+
+const std::string& Run::id() const { return impl_->launch.run.id; }
+const std::string& Run::uid() const { return impl_->uid_text; }
+const std::string& Run::project() const { return impl_->launch.run.project; }
+const std::string& Run::store_path() const { return impl_->launch.store_path; }
+const std::string& Run::mode() const { return impl_->launch.mode; }
+int Run::rank() const { return impl_->launch.rank.rank; }
+int Run::world_size() const { return impl_->launch.rank.world_size; }
+int64_t Run::attempt() const { return impl_->launch.attempt; }
+bool Run::strict() const { return impl_->launch.options.strict; }
+bool Run::recording() const { return impl_->writer != nullptr && !finished(); }
+
+std::string Run::name() const {
+  if (impl_->forked()) return impl_->launch.run.id;
+  const std::lock_guard<std::mutex> guard(impl_->mutex);
+  return impl_->name;
+}
+
+const std::string& Run::dir() const {
+  // A gated rank's folder is made when somebody asks for it: code that writes files there must work on every rank.
+  if (!impl_->launch.records && !impl_->forked()) {
+    const std::lock_guard<std::mutex> guard(impl_->mutex);
+    if (!impl_->dir_made) impl_->dir_made = make_dirs(impl_->launch.run_dir).ok();
+  }
+  return impl_->launch.run_dir;
+}
+
+}  // namespace tracker::internal

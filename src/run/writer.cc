@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT
+#include "run/writer.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "base/clock.h"
+#include "base/fs.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr std::chrono::milliseconds kRetryFirst{100}, kRetryMax{5000};
+constexpr std::chrono::seconds kLinkCheckInterval{1};
+
+// A thread that no signal handler of the user ever runs on, and that nobody joins.
+bool start_thread(const char* name, const std::function<void()>& body) {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  bool started = true;
+  try {
+    std::thread thread(body);
+    ::pthread_setname_np(thread.native_handle(), name);
+    thread.detach();
+  } catch (const std::system_error&) {
+    started = false;
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
+}
+
+}  // namespace
+
+Writer::Writer(std::unique_ptr<Journal> journal, WriterIdentity identity, StoreTarget target)
+    : journal_(std::move(journal)),
+      identity_(std::move(identity)),
+      target_(std::move(target)),
+      last_commit_(Clock::now()),
+      last_sync_(Clock::now()) {}
+
+Writer::~Writer() {
+  // A thread that never came back from a log call still holds the journal: leaving it is the only safe thing.
+  if (!quiescent_) (void)const_cast<std::unique_ptr<Journal>&>(journal_).release();
+}
+
+Status Writer::start() {
+  auto self = shared_from_this();
+  if (!start_thread("trk-drain", [self] { self->drain_loop(); }) ||
+      !start_thread("trk-store", [self] { self->store_loop(); }))
+    return Status(Code::kIo, "cannot start a thread");
+  return {};
+}
+
+// --- the drain thread ---------------------------------------------------------------------------------------------
+
+void Writer::drain_loop() {
+  auto next_link_check = Clock::now() + kLinkCheckInterval;
+  for (bool last = false; !last;) {
+    journal_->wait(kDrainInterval);
+    if (auto pause = drain_pause_.load()) pause();
+    uint64_t wanted = 0;
+    {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      last = stopping_;
+      wanted = flush_wanted_;
+    }
+    drain_once(last);
+    {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      flush_drained_ = wanted;
+      drained_all_ = last;
+    }
+    changed_.notify_all();
+    spill_if_stuck();
+    journal_->prepare_rings();
+    if (Clock::now() >= next_link_check) {
+      journal_->check_links();
+      next_link_check = Clock::now() + kLinkCheckInterval;
+    }
+  }
+}
+
+void Writer::drain_once(bool last) {
+  std::deque<Event> large;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    // The queue is full: what is not drained stays in the rings, whose own policy bounds it.
+    if (!last && queue_bytes_ > kQueueBytesMax) return;
+    large.swap(large_);
+    large_bytes_ = 0;
+  }
+  journal_->begin_drain();
+  for (bool more = true; more;) {
+    FrameBuilder builder;
+    std::vector<RingPosition> positions;
+    for (Event& event : large)
+      builder.add_event(event.type, event.step, event.has_step, event.time_us, event.payload);
+    large.clear();
+    more = journal_->next_frame(&builder, &positions);
+    if (last && !more) builder.add_event(EventType::kEnd, 0, false, realtime_us(), end_record_);
+    if (builder.empty() && positions.empty()) break;
+    enqueue(builder.take(), std::move(positions));
+  }
+}
+
+void Writer::enqueue(Frame frame, std::vector<RingPosition> positions) {
+  frame.writer = identity_.writer;
+  frame.seq = next_seq_;  // the drain thread alone counts
+  auto queued = std::make_shared<Queued>();
+  queued->record = {frame.seq, encode_frame(frame), std::move(positions)};
+  queued->since = Clock::now();
+  const std::lock_guard<std::mutex> guard(mutex_);
+  ++next_seq_;
+  queue_bytes_ += queued->record.bytes.size();
+  queue_.push_back(std::move(queued));
+  changed_.notify_all();
+}
+
+// While the database does not take frames, the spill file does, in order; then their ring space is free.
+void Writer::spill_if_stuck() {
+  std::vector<std::shared_ptr<Queued>> waiting;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (queue_.empty()) {
+      if (journal_->spill().bytes() > 0) journal_->spill().clear();
+      return;
+    }
+    if (Clock::now() - queue_.front()->since < kStuckAfter) return;
+    waiting.assign(queue_.begin(), queue_.end());
+  }
+  for (const std::shared_ptr<Queued>& queued : waiting) {
+    if (queued->spilled) continue;
+    if (!journal_->spill().append(queued->record, journal_->spill_room())) return;
+    queued->spilled = true;
+    journal_->release(queued->record.positions);
+  }
+}
+
+// --- the store thread ---------------------------------------------------------------------------------------------
+
+void Writer::store_loop() {
+  std::chrono::milliseconds retry = kRetryFirst;
+  bool unsynced = false;
+  for (;;) {
+    std::vector<std::shared_ptr<Queued>> batch;
+    uint64_t flush = 0;
+    bool last = false, beat = false, durable = false;
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      const auto due = [&] { return !queue_.empty() || flush_done_ < flush_drained_ || drained_all_; };
+      const auto idle = unsynced ? kSyncInterval - std::min<Clock::duration>(Clock::now() - last_sync_, kSyncInterval)
+                                 : Clock::duration(kHeartbeatInterval);
+      changed_.wait_for(lock, idle, due);
+      batch.assign(queue_.begin(), queue_.end());
+      flush = flush_drained_;
+      last = drained_all_;
+      const auto now = Clock::now();
+      durable = last || flush_done_ < flush || (now - last_sync_ >= kSyncInterval && (unsynced || !batch.empty()));
+      beat = now - last_commit_ >= kHeartbeatInterval;
+    }
+    if (auto pause = store_pause_.load()) pause();
+    Status status = open_database();
+    if (status.ok() && (durable || !batch.empty())) status = commit(batch, durable);
+    else if (status.ok() && beat) status = db_->heartbeat(realtime_us());
+    if (!status.ok()) {
+      note_failure(status);
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait_for(lock, retry);
+      retry = std::min(retry * 2, kRetryMax);
+      continue;
+    }
+    retry = kRetryFirst;
+    unsynced = durable ? false : unsynced || !batch.empty();
+    note_success();
+    {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      const auto now = Clock::now();
+      if (durable) last_sync_ = now, flush_done_ = std::max(flush_done_, flush);
+      last_commit_ = now;
+    }
+    changed_.notify_all();
+    if (last && close_database()) return;
+  }
+}
+
+Status Writer::open_database() {
+  if (db_) return {};
+  auto store = Store::open_or_create(target_.store_path);
+  if (!store.ok()) return store.status();
+  auto folder = store->open_or_create_run(target_.run.project, target_.run.id, target_.run.uid);
+  if (!folder.ok()) return folder.status();
+  if (folder->identity.uid != target_.run.uid) {
+    folder = store->create_run(target_.run.project, target_.run.id, target_.run.uid);
+    if (!folder.ok()) return folder.status();
+  }
+  store->sync(*folder);
+  identity_.store = store->id();
+  auto db = WriterDb::open_or_create(folder->path, identity_);
+  if (!db.ok()) return db.status();
+  db_ = std::move(*db);
+  return {};
+}
+
+Status Writer::commit(const std::vector<std::shared_ptr<Queued>>& batch, bool durable) {
+  std::vector<const FrameRecord*> records;
+  for (const auto& queued : batch) records.push_back(&queued->record);
+  TRACKER_RETURN_IF_ERROR(db_->append_batch(records, durable, journal_->take_retired()));
+  for (const auto& queued : batch) journal_->release(queued->record.positions);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  for (const auto& queued : batch) {
+    queue_bytes_ -= queued->record.bytes.size();
+    queue_.pop_front();  // the drain thread only adds at the other end
+  }
+  points_stored_ = db_->points_stored();
+  bytes_stored_ = db_->bytes_stored();
+  return {};
+}
+
+// After the last frame. False when the disk refused: the loop tries again.
+bool Writer::close_database() {
+  Status status = db_->finish();
+  if (status.code() == Code::kBusy || status.code() == Code::kTimeout) status = Status();  // a reader keeps the WAL; all is in it
+  if (!status.ok()) {
+    note_failure(status);
+    return false;
+  }
+  db_.reset();
+  journal_->remove_files();
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    done_ = true;
+  }
+  changed_.notify_all();
+  return true;
+}
+
+void Writer::note_failure(const Status& status) {
+  bool first = false;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    first = !degraded_;
+    degraded_ = true;
+    if (first) degraded_since_ = Clock::now();
+    last_error_ = status.to_string();
+  }
+  if (first)
+    say_once_.say("store", fmt::format("the store cannot be written ({}); logging goes on in memory and is stored as soon as it can",
+                                       status.to_string()));
+}
+
+void Writer::note_success() {
+  bool recovered = false;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    recovered = degraded_;
+    degraded_ = false;
+    last_error_.clear();
+  }
+  if (recovered) say_once_.say("store works", "the store can be written again");
+}
+
+// --- any thread -----------------------------------------------------------------------------------------------------
+
+Code Writer::push_large(EventType type, std::string payload, int64_t step, bool has_step) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (stopping_) return Code::kClosed;
+  if (large_bytes_ + payload.size() > kLargeBytesMax) return Code::kLimit;
+  large_bytes_ += payload.size();
+  large_.push_back({type, has_step, step, realtime_us(), std::move(payload)});
+  return Code::kOk;
+}
+
+bool Writer::flush(std::chrono::milliseconds timeout) {
+  uint64_t mine = 0;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    mine = ++flush_wanted_;
+  }
+  journal_->wake();
+  std::unique_lock<std::mutex> lock(mutex_);
+  return changed_.wait_for(lock, timeout, [&] { return flush_done_ >= mine || done_; });
+}
+
+Status Writer::finish(std::string end, std::chrono::milliseconds timeout) {
+  const bool quiescent = journal_->close();
+  std::unique_lock<std::mutex> lock(mutex_);
+  quiescent_ = quiescent;
+  end_record_ = std::move(end);
+  stopping_ = true;
+  journal_->wake();
+  if (changed_.wait_for(lock, timeout, [&] { return done_; })) return {};
+  return Status(Code::kTimeout, last_error_.empty() ? "the disk is slow" : last_error_,
+                "what was logged is safe in the journal; the next run or command stores it");
+}
+
+WriterStatus Writer::status() const {
+  WriterStatus out;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  // Stored is read before accepted, so that pending never comes out negative.
+  out.points_stored = points_stored_;
+  out.counts = journal_->counts();
+  out.bytes_stored = bytes_stored_;
+  out.degraded = degraded_;
+  out.last_error = last_error_;
+  const auto waiting = queue_.empty() ? Clock::duration::zero() : Clock::now() - queue_.front()->since;
+  out.committed_lately = !degraded_ && waiting < 3 * kDrainInterval;
+  out.synced_lately = !degraded_ && waiting < kSyncInterval * 3;
+  return out;
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// Goal: no bytes make the frame decoder read out of bounds, hang or allocate without bound, and what it accepts is what
+// the encoder writes. Method: the view without its CRC, which a fuzzer cannot guess; then decode, encode, decode again.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+#include "codec/frame.h"
+
+using namespace tracker::internal;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  auto view = FrameView::parse(bytes, false);
+  if (view.ok()) {
+    for (const FrameView::BlockView& block : view->blocks()) {
+      // The expansion of constant columns is bounded by the caller (kFrameRowsMax); small here, to be fast.
+      if (block.rows > 10'000) continue;
+      std::vector<int64_t> ints;
+      (void)FrameView::read_ints(block.steps, block.rows, &ints);
+      ints.clear();
+      (void)FrameView::read_ints(block.times, block.rows, &ints);
+      for (const std::string_view column : block.values) {
+        for (const ValueType type : {ValueType::kFloat64, ValueType::kInt64, ValueType::kBool}) {
+          std::vector<uint64_t> values;
+          (void)FrameView::read_values(column, block.rows, type, &values);
+        }
+      }
+    }
+  }
+  auto frame = decode_frame(bytes);
+  if (!frame.ok()) return 0;
+  auto again = decode_frame(encode_frame(*frame));
+  if (!again.ok() || !(*again == *frame)) std::abort();
+  return 0;
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Writes the first inputs of each fuzzer into the folder named on the command line (tests/fuzz/corpus). Run it again
+// when a format gets a new version; inputs that once crashed stay beside them under names of their own.
+#include <fcntl.h>
+
+#include <cstdio>
+#include <string>
+
+#include "base/fs.h"
+#include "codec/frame.h"
+#include "journal/definitions.h"
+#include "journal/spill.h"
+#include "model/value.h"
+
+using namespace tracker::internal;
+
+namespace {
+
+Frame sample_frame() {
+  Frame frame;
+  frame.writer = Id128::hash_of("corpus");
+  frame.seq = 3;
+  frame.defs = {{1, ValueType::kFloat64, "loss"}, {2, ValueType::kInt64, "epoch"}};
+  Block block;
+  block.series = {1, 2};
+  for (int64_t row = 0; row < 6; ++row) {
+    block.steps.push_back(row * row);
+    block.times_us.push_back(1'700'000'000'000'000 + row * 1000);
+  }
+  block.values = {{1, 2, 3, 0x7ff8000000000001, 5, 1u << 31}, {7, 7, 7, 7, 7, 7}};
+  frame.blocks = {block};
+  Value payload = Value::map();
+  payload.set("key", "lr");
+  payload.set("value", 0.1);
+  frame.events = {{EventType::kConfig, false, 0, 1'700'000'000'000'000, encode_cbor(payload)}};
+  frame.losses = {{1, LossReason::kRingFull, 12}};
+  return frame;
+}
+
+Value sample_value() {
+  Value inner = Value::map();
+  inner.set("beta", Value(Value::List{Value(0.9), Value(int64_t{-5}), Value(true), Value(nullptr)}));
+  Value value = Value::map();
+  value.set("adam", inner);
+  value.set("name", "a \"quoted\" text\n");
+  return value;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 1;
+  const std::string root = argv[1];
+  for (const char* name : {"cbor", "frame", "definitions", "spill"}) {
+    if (!make_dirs(join_path(root, name)).ok()) return 1;
+  }
+  const std::string definitions = join_path(root, "definitions/two-series");
+  const std::string spill = join_path(root, "spill");
+  remove_file(definitions);
+  remove_file(join_path(spill, "spill"));
+  bool ok = write_file_atomic(join_path(root, "cbor/nested"), encode_cbor(sample_value()), 0644).ok() &&
+            write_file_atomic(join_path(root, "cbor/json"), to_json(sample_value()), 0644).ok() &&
+            write_file_atomic(join_path(root, "frame/one-block"), encode_frame(sample_frame()), 0644).ok() &&
+            write_file_atomic(join_path(root, "frame/empty"), encode_frame(Frame{}), 0644).ok();
+
+  WriterIdentity identity;
+  identity.writer = Id128::hash_of("writer");
+  identity.run = {Id128::hash_of("run"), "project", "label", 1'700'000'000'000'000};
+  identity.store_path = "/store";
+  auto file = DefinitionsFile::create(definitions, identity);
+  ok = ok && file.ok();
+  for (const SeriesDef& series : sample_frame().defs) ok = ok && file->append(series).ok();
+
+  const uint64_t nonce = 0x1122334455667788;
+  SpillFile spilled(spill, nonce);
+  ok = ok && spilled.append({3, encode_frame(sample_frame()), {{nonce, 4096}}}, 1 << 20);
+  auto bytes = read_file(join_path(spill, "spill"), 1 << 20);
+  const std::string head(reinterpret_cast<const char*>(&nonce), sizeof nonce);
+  ok = ok && bytes.ok() && write_file_atomic(join_path(spill, "one-frame"), head + *bytes, 0644).ok();
+  remove_file(join_path(spill, "spill"));
+  std::puts(ok ? "written" : "failed");
+  return ok ? 0 : 1;
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// Builders for tests of the storage room: a folder that goes away, identities, frames of known content.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/fs.h"
+#include "codec/frame.h"
+#include "storage/writer_db.h"
+#include "storage/writer_reader.h"
+
+namespace tracker::internal {
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = ::testing::TempDir() + "/tracker-test-XXXXXX";
+    path_ = ::mkdtemp(name.data()) != nullptr ? name : "";
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+inline WriterIdentity test_identity() {
+  WriterIdentity out = this_process();
+  out.writer = Id128::random();
+  out.store = Id128::random();
+  out.run.uid = Id128::random();
+  out.run.project = "p";
+  out.run.id = "r";
+  out.started_us = 1'700'000'000'000'000;
+  return out;
+}
+
+// Frame `seq` of a writer that logs `series` float64 series, `rows` rows a frame: value = step + series id, steps from 0 on.
+inline Frame test_frame(const WriterIdentity& identity, uint64_t seq, size_t series = 2, size_t rows = 3) {
+  Frame frame;
+  frame.writer = identity.writer;
+  frame.seq = seq;
+  Block block;
+  for (uint32_t id = 1; id <= series; ++id) {
+    if (seq == 1) frame.defs.push_back({id, ValueType::kFloat64, "metric/" + std::to_string(id)});
+    block.series.push_back(id);
+    block.types.push_back(ValueType::kFloat64);
+  }
+  block.values.resize(series);
+  for (size_t row = 0; row < rows; ++row) {
+    const auto step = static_cast<int64_t>((seq - 1) * rows + row);
+    block.steps.push_back(step);
+    block.times_us.push_back(identity.started_us + step * 1000);
+    for (size_t s = 0; s < series; ++s) block.values[s].push_back(bits_of(static_cast<double>(step) + static_cast<double>(s + 1)));
+  }
+  frame.blocks.push_back(std::move(block));
+  return frame;
+}
+
+inline FrameRecord record_of(const Frame& frame, std::vector<RingPosition> positions = {}) {
+  return {frame.seq, encode_frame(frame), std::move(positions)};
+}
+
+inline FrameRecord test_record(const WriterIdentity& identity, uint64_t seq) {
+  return record_of(test_frame(identity, seq), {{7, seq * 100}});
+}
+
+inline Frame event_frame(const WriterIdentity& identity, uint64_t seq, EventType type, const Value& payload, int64_t time_us = 1) {
+  Frame frame;
+  frame.writer = identity.writer;
+  frame.seq = seq;
+  frame.events.push_back({type, false, 0, time_us, encode_cbor(payload)});
+  return frame;
+}
+
+inline std::string db_path(const std::string& folder, const WriterIdentity& identity) {
+  return join_path(folder, identity.writer.hex() + ".db");
+}
+
+// The sequence numbers that a reader finds; -1 at the end for a failure.
+inline std::vector<int64_t> stored_frames(const std::string& path, std::vector<std::string>* damage = nullptr) {
+  std::vector<int64_t> out;
+  auto reader = WriterReader::open(path);
+  if (!reader.ok()) return {-1};
+  const Status status = (*reader)->frames(0, [&out](uint64_t seq, std::string_view) {
+    out.push_back(static_cast<int64_t>(seq));
+    return true;
+  }, damage);
+  if (!status.ok()) out.push_back(-1);
+  return out;
+}
+
+inline std::vector<int64_t> one_to(int64_t last) {
+  std::vector<int64_t> out;
+  for (int64_t i = 1; i <= last; ++i) out.push_back(i);
+  return out;
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// A second copy of SQLite in the writing process (Python's sqlite3, pandas) opens, reads and closes the live database; its close
+// must not take the WAL with it. Method: a copy of libsqlite3 under another name is loaded, used between 200 commits, then kill -9.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "storage/writer_locks.h"
+#include "support/storage.h"
+
+namespace tracker::internal {
+namespace {
+
+// Without RTLD_DEEPBIND the second copy calls the functions of the first, and AddressSanitizer refuses it.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;
+constexpr int kLoadFlags = RTLD_NOW | RTLD_LOCAL;
+#else
+constexpr bool kSanitized = false;
+constexpr int kLoadFlags = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
+#endif
+
+struct SecondSqlite {
+  decltype(&sqlite3_open_v2) open = nullptr;
+  decltype(&sqlite3_exec) exec = nullptr;
+  decltype(&sqlite3_close) close = nullptr;
+
+  bool load(const std::string& folder) {
+    Dl_info own {};
+    if (::dladdr(reinterpret_cast<void*>(&sqlite3_open_v2), &own) == 0) return false;
+    const std::string copy = folder + "/another-sqlite.so";
+    std::filesystem::copy_file(std::filesystem::canonical(own.dli_fname), copy);
+    void* library = ::dlopen(copy.c_str(), kLoadFlags);
+    if (library == nullptr) return false;
+    open = reinterpret_cast<decltype(open)>(::dlsym(library, "sqlite3_open_v2"));
+    exec = reinterpret_cast<decltype(exec)>(::dlsym(library, "sqlite3_exec"));
+    close = reinterpret_cast<decltype(close)>(::dlsym(library, "sqlite3_close"));
+    return open != nullptr && exec != nullptr && close != nullptr && open != &sqlite3_open_v2;
+  }
+
+  bool open_read_close(const std::string& path) const {
+    sqlite3* db = nullptr;
+    bool ok = open(path.c_str(), &db, SQLITE_OPEN_READWRITE, nullptr) == SQLITE_OK;
+    ok = exec(db, "SELECT count(*), max(seq) FROM frames", nullptr, nullptr, nullptr) == SQLITE_OK && ok;
+    return close(db) == SQLITE_OK && ok;
+  }
+};
+
+// The child's exit codes; it ends by SIGKILL when all went well.
+enum ChildExit { kNoSecondCopy = 3, kAppendFailed = 4, kReadFailed = 5 };
+
+constexpr uint64_t kCommits = 200;
+
+// Commits 200 frames while the second copy comes and goes, then dies. Returns the child's wait status.
+int commit_beside_second_sqlite(const std::string& folder, const WriterIdentity& identity, bool with_locks) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    set_writer_locks_enabled_for_testing(with_locks);
+    SecondSqlite second;
+    if (!second.load(folder)) ::_exit(kNoSecondCopy);
+    auto db = WriterDb::create(folder, identity);
+    for (uint64_t seq = 1; seq <= kCommits; ++seq) {
+      if (!db.ok() || !(*db)->append({test_record(identity, seq)}, seq % 10 == 0).ok()) ::_exit(kAppendFailed);
+      if (!second.open_read_close((*db)->path())) ::_exit(kReadFailed);
+    }
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return status;
+}
+
+std::string integrity(const std::string& path) {
+  sqlite3* db = nullptr;
+  std::string out = "cannot open";
+  if (sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READWRITE, nullptr) == SQLITE_OK) {
+    const auto take = [](void* to, int, char** values, char**) {
+      *static_cast<std::string*>(to) = values[0];
+      return 0;
+    };
+    sqlite3_exec(db, "PRAGMA integrity_check", take, &out, nullptr);
+  }
+  sqlite3_close(db);
+  return out;
+}
+
+TEST(SecondSqliteTest, ASecondCopyThatClosesTheLiveDatabaseLosesNothing) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer allows no second copy of a library";
+  TemporaryFolder folder;
+  const WriterIdentity identity = test_identity();
+  const int status = commit_beside_second_sqlite(folder.path(), identity, true);
+  ASSERT_TRUE(WIFSIGNALED(status)) << WEXITSTATUS(status);
+  const std::string path = db_path(folder.path(), identity);
+  EXPECT_EQ(stored_frames(path), one_to(kCommits));
+  EXPECT_EQ(integrity(path), "ok");
+}
+
+// Shows that the test above tests something: this is what the locks are for.
+TEST(SecondSqliteTest, WithoutTheLocksCommitsAreLost) {
+  if (kSanitized) GTEST_SKIP() << "a sanitizer allows no second copy of a library";
+  TemporaryFolder folder;
+  const WriterIdentity identity = test_identity();
+  const int status = commit_beside_second_sqlite(folder.path(), identity, false);
+  const size_t kept = stored_frames(db_path(folder.path(), identity)).size();
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kNoSecondCopy) FAIL() << "no second copy of SQLite";
+  std::printf("without locks: %zu of %d commits kept, wait status %x\n", kept, static_cast<int>(kCommits), status);
+  EXPECT_TRUE(!WIFSIGNALED(status) || kept < kCommits);
+}
+
+}  // namespace
+}  // namespace tracker::internal

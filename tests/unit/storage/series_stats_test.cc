@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// Statistics of series: what the database says of a series equals what counting its rows one by one says, however the rows were
+// cut into frames. Method: random rows of every type against a plain count.
+#include "storage/series_stats.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "support/random_frame.h"
+
+namespace tracker::internal {
+namespace {
+
+// Counts row by row.
+void count_row(SeriesStats* s, ValueType type, uint64_t bits, bool has_step, int64_t step, int64_t time_us) {
+  const double v = to_double(type, bits);
+  if (s->points++ == 0) {
+    s->first_bits = bits;
+    s->time_first_us = s->time_last_us = time_us;
+  }
+  s->last_bits = bits;
+  s->time_first_us = std::min(s->time_first_us, time_us);
+  s->time_last_us = std::max(s->time_last_us, time_us);
+  if (has_step) {
+    s->step_min = s->has_steps ? std::min(s->step_min, step) : step;
+    s->step_max = s->has_steps ? std::max(s->step_max, step) : step;
+    s->last_step = step;
+    s->has_steps = true;
+  }
+  if (std::isnan(v)) ++s->nan;
+  else if (std::isinf(v)) ++(v > 0 ? s->pos_inf : s->neg_inf);
+  else {
+    s->min = s->finite > 0 ? std::min(s->min, v) : v;
+    s->max = s->finite > 0 ? std::max(s->max, v) : v;
+    ++s->finite;
+  }
+}
+
+uint64_t random_value(std::mt19937_64& random, ValueType type) {
+  const uint64_t special = random() % 10;
+  if (type == ValueType::kFloat64 && special == 0) return bits_of(std::nan(""));
+  if (type == ValueType::kFloat64 && special == 1) return bits_of(random() % 2 == 0 ? HUGE_VAL : -HUGE_VAL);
+  if (type == ValueType::kFloat64) return bits_of(static_cast<double>(static_cast<int64_t>(random() % 2001) - 1000));
+  if (type == ValueType::kBool) return random() & 1;
+  return random() & width_mask(type);
+}
+
+TEST(SeriesStatsTest, StatisticsOverFramesEqualACountRowByRow) {
+  auto random = seeded_random();
+  for (int round = 0; round < 300; ++round) {
+    const auto type = static_cast<ValueType>(1 + random() % 6);
+    SeriesStats expected;
+    SeriesMap actual;
+    int64_t time = 1000;
+    for (uint64_t seq = 1; seq <= 5; ++seq) {
+      Frame frame;
+      frame.seq = seq;
+      if (seq == 1) frame.defs = {{9, type, "m"}};
+      for (size_t b = random() % 3; b > 0; --b) {
+        Block block;
+        block.has_steps = random() % 2 == 0;
+        block.series = {9};
+        block.types = {type};
+        block.values.resize(1);
+        for (size_t rows = random() % 20; rows > 0; --rows) {
+          const auto step = static_cast<int64_t>(random() % 100) - 50;
+          const uint64_t bits = random_value(random, type);
+          if (block.has_steps) block.steps.push_back(step);
+          block.times_us.push_back(++time);
+          block.values[0].push_back(bits);
+          count_row(&expected, type, bits, block.has_steps, step, time);
+        }
+        frame.blocks.push_back(std::move(block));
+      }
+      const std::string bytes = encode_frame(frame);
+      auto stats = compute_frame_stats(*FrameView::parse(bytes));
+      ASSERT_TRUE(stats.ok());
+      for (const auto& [id, later] : stats->series) append_stats(later, &actual[id]);
+    }
+    const SeriesStats& got = actual[9];
+    EXPECT_EQ(got.def.name, "m");
+    ASSERT_EQ(got.points, expected.points);
+    if (expected.points == 0) continue;
+    EXPECT_EQ(got.first_bits, expected.first_bits);
+    EXPECT_EQ(got.last_bits, expected.last_bits);
+    EXPECT_EQ(got.time_first_us, expected.time_first_us);
+    EXPECT_EQ(got.time_last_us, expected.time_last_us);
+    EXPECT_EQ(got.has_steps, expected.has_steps);
+    if (got.has_steps) {
+      EXPECT_EQ(got.step_min, expected.step_min);
+      EXPECT_EQ(got.step_max, expected.step_max);
+      EXPECT_EQ(got.last_step, expected.last_step);
+    }
+    EXPECT_EQ(got.finite, expected.finite);
+    EXPECT_EQ(got.nan, expected.nan);
+    EXPECT_EQ(got.pos_inf, expected.pos_inf);
+    EXPECT_EQ(got.neg_inf, expected.neg_inf);
+    if (got.finite > 0) {
+      EXPECT_EQ(got.min, expected.min);
+      EXPECT_EQ(got.max, expected.max);
+    }
+  }
+}
+
+TEST(SeriesStatsTest, WithinAFrameTheLaterRowIsTheLastWhateverTheOrderOfBlocks) {
+  Frame frame;
+  const auto block = [](int64_t time, double value) {
+    Block b;
+    b.series = {1};
+    b.types = {ValueType::kFloat64};
+    b.steps = {time};
+    b.times_us = {time};
+    b.values = {{bits_of(value)}};
+    return b;
+  };
+  frame.blocks = {block(200, 2.0), block(100, 1.0)};
+  const std::string bytes = encode_frame(frame);
+  const auto stats = compute_frame_stats(*FrameView::parse(bytes));
+  const SeriesStats& s = stats->series.at(1);
+  EXPECT_EQ(s.first_bits, bits_of(1.0));
+  EXPECT_EQ(s.last_bits, bits_of(2.0));
+  EXPECT_EQ(s.last_step, 200);
+  EXPECT_EQ(s.points, 2u);
+}
+
+TEST(SeriesStatsTest, ADefinedSeriesWithoutRowsIsListed) {
+  Frame frame;
+  frame.defs = {{4, ValueType::kInt64, "later"}};
+  const std::string bytes = encode_frame(frame);
+  const auto stats = compute_frame_stats(*FrameView::parse(bytes));
+  EXPECT_EQ(stats->series.at(4).def.name, "later");
+  EXPECT_EQ(stats->series.at(4).points, 0u);
+}
+
+}  // namespace
+}  // namespace tracker::internal

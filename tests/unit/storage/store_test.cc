@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+// Stores and run folders: found by the documented rules, made once whatever the number of processes, runs resolved by name.
+// Method: real folders; 64 processes that begin at the same moment.
+#include "storage/store.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <set>
+
+#include "support/storage.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr int kProcesses = 64;
+
+class StoreTest : public ::testing::Test {
+ protected:
+  Store store() {
+    auto made = Store::open_or_create(path());
+    EXPECT_TRUE(made.ok()) << made.status().to_string();
+    return *made;
+  }
+  std::string path() const { return folder_.path() + "/.tracker"; }
+  TemporaryFolder folder_;
+};
+
+// What `body` answers in each of 64 processes that begin together; "" for one that failed.
+template <typename Body>
+std::vector<std::string> race(Body&& body) {
+  int start[2];
+  int answers[2];
+  EXPECT_EQ(::pipe(start), 0);
+  EXPECT_EQ(::pipe(answers), 0);
+  for (int i = 0; i < kProcesses; ++i) {
+    if (::fork() != 0) continue;
+    char byte;
+    ::close(start[1]);
+    (void)!::read(start[0], &byte, 1);   // until all are there and the parent closes its end
+    std::string answer = body(i);
+    answer.resize(64, ' ');
+    ::_exit(::write(answers[1], answer.data(), answer.size()) == 64 ? 0 : 1);
+  }
+  ::close(start[0]);
+  ::close(start[1]);
+  ::close(answers[1]);
+  std::vector<std::string> out;
+  char buffer[64];
+  while (::read(answers[0], buffer, sizeof buffer) == 64) {
+    std::string answer(buffer, sizeof buffer);
+    out.push_back(answer.substr(0, answer.find(' ')));
+  }
+  while (::wait(nullptr) > 0) {
+  }
+  ::close(answers[0]);
+  return out;
+}
+
+TEST_F(StoreTest, SixtyFourProcessesMakeOneStore) {
+  const auto ids = race([this](int) {
+    auto store = Store::open_or_create(path());
+    return store.ok() ? store->id().hex() : std::string();
+  });
+  ASSERT_EQ(ids.size(), size_t{kProcesses});
+  EXPECT_EQ(std::set<std::string>(ids.begin(), ids.end()).size(), 1u);
+  EXPECT_EQ(ids[0], store().id().hex());
+  EXPECT_EQ(*list_dir(path()), (std::vector<std::string>{".gitignore", "store.json"}));
+  EXPECT_EQ(*read_file(path() + "/.gitignore", 10), "*\n");
+}
+
+TEST_F(StoreTest, SixtyFourProcessesShareOneRun) {
+  const Store shared = store();
+  const auto uids = race([&](int) {
+    auto run = Store(shared).open_or_create_run("p", "shared");
+    return run.ok() ? run->identity.uid.hex() : std::string();
+  });
+  ASSERT_EQ(uids.size(), size_t{kProcesses});
+  EXPECT_EQ(std::set<std::string>(uids.begin(), uids.end()).size(), 1u);
+  EXPECT_EQ(uids[0].size(), 32u);
+}
+
+TEST_F(StoreTest, SixtyFourProcessesThatWantTheSameLabelGetSixtyFourRuns) {
+  const Store shared = store();
+  const auto labels = race([&](int) {
+    auto run = Store(shared).create_run("p", "baseline");
+    return run.ok() ? run->identity.id : std::string();
+  });
+  const std::set<std::string> distinct(labels.begin(), labels.end());
+  EXPECT_EQ(distinct.size(), size_t{kProcesses});
+  EXPECT_TRUE(distinct.count("baseline") == 1 && distinct.count("baseline-2") == 1 && distinct.count("baseline-64") == 1);
+  EXPECT_EQ(shared.list_runs().size(), size_t{kProcesses});
+}
+
+TEST_F(StoreTest, TheDefaultFolderIsPrivate) {
+  (void)store();
+  struct stat st {};
+  ASSERT_EQ(::stat(path().c_str(), &st), 0);
+  EXPECT_EQ(st.st_mode & 0777, 0700u);
+}
+
+TEST_F(StoreTest, OpenDoesNotCreate) {
+  EXPECT_EQ(Store::open(path()).status().code(), Code::kNotFound);
+  EXPECT_FALSE(path_exists(path()));
+}
+
+TEST_F(StoreTest, NewerAndDamagedStoresAreNamedAndLeftAlone) {
+  (void)store();
+  const std::string file = path() + "/store.json";
+  std::ofstream(file) << R"({"format":"tracker-store","version":2,"id":"00000000000000000000000000000001"})";
+  auto newer = Store::open_or_create(path());
+  EXPECT_EQ(newer.status().code(), Code::kVersion);
+  EXPECT_NE(newer.status().message().find(file), std::string::npos);
+  for (const char* text : {"", "{", "[]", "{\"format\":\"tracker-store\",\"version\":1}", "{\"version\":1}"}) {
+    std::ofstream(file) << text;
+    EXPECT_EQ(Store::open_or_create(path()).status().code(), Code::kCorrupt) << text;
+    EXPECT_EQ(*read_file(file, 1000), text);
+  }
+}
+
+TEST_F(StoreTest, ResolveTakesTheArgumentThenTheVariableThenTheNearestFolderUpward) {
+  ::unsetenv("TRACKER_DIR");
+  const std::string deep = std::filesystem::canonical(folder_.path()).string() + "/a/b";
+  std::filesystem::create_directories(deep);
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(deep);
+  EXPECT_EQ(Store::resolve(""), deep + "/.tracker");
+  (void)store();
+  EXPECT_EQ(Store::resolve(""), std::filesystem::canonical(path()).string());
+  ::setenv("TRACKER_DIR", "elsewhere/", 1);
+  EXPECT_EQ(Store::resolve(""), deep + "/elsewhere");
+  EXPECT_EQ(Store::resolve("/x/y/"), "/x/y");
+  ::unsetenv("TRACKER_DIR");
+  std::filesystem::current_path(before);
+}
+
+TEST_F(StoreTest, ARunIsFoundAgainWithItsIdentity) {
+  Store s = store();
+  const Id128 uid = Id128::random();
+  auto made = s.create_run("a project/with ünicode", "..", uid);
+  ASSERT_TRUE(made.ok()) << made.status().to_string();
+  auto found = s.find_run("a project/with ünicode", "..");
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->identity.uid, uid);
+  EXPECT_EQ(found->path, made->path);
+  EXPECT_EQ(found->path.rfind(path() + "/runs/", 0), 0u);
+  EXPECT_FALSE(s.find_run("a project", "..").has_value());
+}
+
+TEST_F(StoreTest, WithoutALabelARandomOneIsMadeUp) {
+  Store s = store();
+  auto a = s.create_run("p", "");
+  auto b = s.create_run("p", "");
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_NE(a->identity.id, b->identity.id);
+}
+
+TEST_F(StoreTest, BadLabelsAreRefused) {
+  Store s = store();
+  EXPECT_EQ(s.create_run("", "x").status().code(), Code::kInvalid);
+  EXPECT_EQ(s.create_run("p", "a\nb").status().code(), Code::kInvalid);
+  EXPECT_EQ(s.open_or_create_run("p", "").status().code(), Code::kInvalid);
+}
+
+TEST_F(StoreTest, RunsAreResolvedByProjectAndIdByIdAndByUid) {
+  Store s = store();
+  const Id128 uid = *Id128::from_hex("abcdef00000000000000000000000001");
+  const Id128 other = *Id128::from_hex("abcdef00000000000000000000000002");
+  ASSERT_TRUE(s.create_run("mnist", "otter", uid).ok());
+  ASSERT_TRUE(s.create_run("cifar/10", "otter", other).ok());
+  ASSERT_TRUE(s.create_run("mnist", "heron").ok());
+  EXPECT_EQ(s.resolve_run("mnist/otter")->identity.uid, uid);
+  EXPECT_EQ(s.resolve_run("cifar/10/otter")->identity.uid, other);
+  EXPECT_EQ(s.resolve_run("heron")->identity.project, "mnist");
+  EXPECT_EQ(s.resolve_run(uid.hex())->identity.uid, uid);
+  auto two = s.resolve_run("otter");
+  EXPECT_EQ(two.status().code(), Code::kInvalid);
+  EXPECT_NE(two.status().message().find("mnist/otter"), std::string::npos);
+  EXPECT_NE(two.status().message().find("cifar/10/otter"), std::string::npos);
+  EXPECT_EQ(s.resolve_run("abcdef").status().code(), Code::kInvalid);
+  auto none = s.resolve_run("mnist/oter");
+  EXPECT_EQ(none.status().code(), Code::kNotFound);
+  EXPECT_NE(none.status().message().find("did you mean mnist/otter"), std::string::npos) << none.status().message();
+  EXPECT_EQ(s.resolve_run("").status().code(), Code::kNotFound);
+}
+
+TEST_F(StoreTest, RunsAreListedNewestFirstAndDamagedFoldersAreNamed) {
+  Store s = store();
+  for (const char* id : {"a", "b", "c"}) ASSERT_TRUE(s.create_run("p", id).ok());
+  ASSERT_TRUE(s.create_run("q", "d").ok());
+  auto broken = s.create_run("p", "broken");
+  std::ofstream(broken->path + "/run.json") << "{";
+  std::filesystem::create_directory(path() + "/runs/p/being-made");
+  std::ofstream(path() + "/runs/stray") << "x";
+  std::vector<std::string> damaged;
+  std::vector<std::string> ids;
+  for (const RunFolder& run : s.list_runs("", &damaged)) ids.push_back(run.identity.id);
+  EXPECT_EQ(ids, (std::vector<std::string>{"d", "c", "b", "a"}));
+  ASSERT_EQ(damaged.size(), 1u);
+  EXPECT_NE(damaged[0].find("broken/run.json"), std::string::npos);
+  EXPECT_EQ(s.list_runs("q").size(), 1u);
+  EXPECT_TRUE(s.list_runs("none").empty());
+}
+
+TEST_F(StoreTest, OnlyDatabasesOfWritersAreListed) {
+  auto run = store().create_run("p", "r");
+  const WriterIdentity identity = test_identity();
+  auto db = WriterDb::create(run->path, identity);
+  for (const char* name : {"notes.db", "x.db-wal", "0123.db"}) std::ofstream(join_path(run->path, name)) << "x";
+  EXPECT_EQ(run->writer_dbs(), std::vector<std::string>{db_path(run->path, identity)});
+}
+
+}  // namespace
+}  // namespace tracker::internal

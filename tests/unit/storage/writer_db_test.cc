@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+// The writing side: what append() acknowledged is there after any end of the process, nothing is stored twice, and finish() leaves
+// a plain file. Method: a real database in a temporary folder, child processes that die.
+#include "storage/writer_db.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "storage/sqlite.h"
+#include "support/storage.h"
+
+namespace tracker::internal {
+namespace {
+
+class WriterDbTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<WriterDb> create() {
+    auto db = WriterDb::create(folder_.path(), identity_);
+    EXPECT_TRUE(db.ok()) << db.status().to_string();
+    return db.ok() ? std::move(*db) : nullptr;
+  }
+  std::unique_ptr<WriterDb> reopen() {
+    auto db = WriterDb::open_or_create(folder_.path(), identity_);
+    EXPECT_TRUE(db.ok()) << db.status().to_string();
+    return db.ok() ? std::move(*db) : nullptr;
+  }
+  WriterSnapshot snapshot() {
+    auto reader = WriterReader::open(path());
+    EXPECT_TRUE(reader.ok()) << reader.status().to_string();
+    if (!reader.ok()) return {};
+    auto snapshot = (*reader)->snapshot();
+    EXPECT_TRUE(snapshot.ok()) << snapshot.status().to_string();
+    return snapshot.ok() ? *snapshot : WriterSnapshot();
+  }
+  std::string path() const { return db_path(folder_.path(), identity_); }
+
+  TemporaryFolder folder_;
+  WriterIdentity identity_ = test_identity();
+};
+
+TEST_F(WriterDbTest, FramesAreThereAfterFinishAndTheFolderHoldsOneFile) {
+  auto db = create();
+  for (uint64_t seq = 1; seq <= 20; ++seq) ASSERT_TRUE(db->append({test_record(identity_, seq)}, seq % 10 == 0).ok());
+  EXPECT_EQ(db->last_seq(), 20u);
+  EXPECT_EQ(db->points_stored(), 120u);
+  ASSERT_TRUE(db->finish().ok());
+  EXPECT_EQ(*list_dir(folder_.path()), std::vector<std::string>{identity_.writer.hex() + ".db"});
+  EXPECT_EQ(stored_frames(path()), one_to(20));
+}
+
+TEST_F(WriterDbTest, ASecondCreateIsRefused) {
+  auto db = create();
+  EXPECT_EQ(WriterDb::create(folder_.path(), identity_).status().code(), Code::kExists);
+}
+
+TEST_F(WriterDbTest, TheIdentityIsReadBeforeTheFirstCommit) {
+  auto db = create();
+  const WriterSnapshot found = snapshot();
+  EXPECT_EQ(found.identity.writer, identity_.writer);
+  EXPECT_EQ(found.identity.run.uid, identity_.run.uid);
+  EXPECT_EQ(found.last_seq, 0u);
+}
+
+TEST_F(WriterDbTest, ARepeatedAppendStoresNothingTwice) {
+  auto db = create();
+  const std::vector<FrameRecord> records = {test_record(identity_, 1), test_record(identity_, 2)};
+  ASSERT_TRUE(db->append(records, false).ok());
+  ASSERT_TRUE(db->append(records, true).ok());
+  EXPECT_EQ(db->points_stored(), 12u);
+  const WriterSnapshot found = snapshot();
+  EXPECT_EQ(found.points, 12u);
+  ASSERT_EQ(found.series.size(), 2u);
+  EXPECT_EQ(found.series[0].points, 6u);
+}
+
+TEST_F(WriterDbTest, PositionsAreCommittedWithTheirFramesAndRetiredOnesGo) {
+  auto db = create();
+  ASSERT_TRUE(db->append({record_of(test_frame(identity_, 1), {{1, 10}, {~0ull, ~0ull - 1}})}, false).ok());
+  ASSERT_TRUE(db->append({record_of(test_frame(identity_, 2), {{1, 20}})}, false).ok());
+  const std::vector<RingPosition> expected = {{1, 20}, {~0ull, ~0ull - 1}};
+  EXPECT_EQ(db->positions(), expected);
+  ASSERT_TRUE(db->append({}, false, {~0ull}).ok());
+  EXPECT_EQ(db->positions(), (std::vector<RingPosition>{{1, 20}}));
+  db.reset();
+  EXPECT_EQ(reopen()->positions(), (std::vector<RingPosition>{{1, 20}}));
+}
+
+TEST_F(WriterDbTest, AForeignOrDamagedFrameIsRefusedAndNothingOfTheCallIsStored) {
+  auto db = create();
+  WriterIdentity other = test_identity();
+  EXPECT_EQ(db->append({test_record(identity_, 1), test_record(other, 2)}, false).code(), Code::kInvalid);
+  FrameRecord damaged = test_record(identity_, 2);
+  damaged.bytes[50] = static_cast<char>(damaged.bytes[50] ^ 1);
+  EXPECT_EQ(db->append({test_record(identity_, 1), damaged}, false).code(), Code::kCorrupt);
+  EXPECT_EQ(db->last_seq(), 0u);
+  EXPECT_EQ(stored_frames(path()), one_to(0));
+  EXPECT_TRUE(db->append({test_record(identity_, 1)}, false).ok());
+}
+
+TEST_F(WriterDbTest, CommittedFramesSurviveKillMinusNine) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto db = WriterDb::create(folder_.path(), identity_);
+    for (uint64_t seq = 1; seq <= 50 && db.ok(); ++seq)
+      if (!(*db)->append({test_record(identity_, seq)}, seq == 25).ok()) ::_exit(1);
+    ::raise(SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(stored_frames(path()), one_to(50));
+  auto db = reopen();
+  EXPECT_EQ(db->last_seq(), 50u);
+  EXPECT_EQ(db->points_stored(), 300u);
+  EXPECT_EQ(db->positions(), (std::vector<RingPosition>{{7, 5000}}));
+  ASSERT_TRUE(db->append({test_record(identity_, 51)}, false).ok());
+  ASSERT_TRUE(db->finish().ok());
+  const WriterSnapshot found = snapshot();
+  EXPECT_EQ(found.series[0].points, 153u);
+  EXPECT_EQ(found.series[0].step_max, 152);
+  EXPECT_EQ(found.series[0].last_bits, bits_of(153.0));
+}
+
+TEST_F(WriterDbTest, AFinishedDatabaseCanBeOpenedAgainForRecovery) {
+  auto db = create();
+  ASSERT_TRUE(db->append({test_record(identity_, 1)}, false).ok());
+  ASSERT_TRUE(db->finish().ok());
+  db = reopen();
+  EXPECT_EQ(db->last_seq(), 1u);
+  ASSERT_TRUE(db->append({test_record(identity_, 2)}, true).ok());
+  ASSERT_TRUE(db->finish().ok());
+  EXPECT_EQ(stored_frames(path()), one_to(2));
+  EXPECT_EQ(list_dir(folder_.path())->size(), 1u);
+}
+
+TEST_F(WriterDbTest, AppendAfterFinishSaysClosed) {
+  auto db = create();
+  ASSERT_TRUE(db->finish().ok());
+  EXPECT_EQ(db->append({test_record(identity_, 1)}, false).code(), Code::kClosed);
+  EXPECT_EQ(db->heartbeat(1).code(), Code::kClosed);
+}
+
+TEST_F(WriterDbTest, AReaderInATransactionMakesFinishBusyAndTheDataIsSafe) {
+  auto db = create();
+  ASSERT_TRUE(db->append({test_record(identity_, 1)}, true).ok());
+  auto reader = Sqlite::open(path(), SqliteOpen::kRead, 0);
+  ASSERT_TRUE(reader.ok() && reader->exec("BEGIN; SELECT count(*) FROM frames").ok());
+  ASSERT_TRUE(db->append({test_record(identity_, 2)}, false).ok());
+  const Status status = db->finish(50);
+  EXPECT_EQ(status.code(), Code::kBusy) << status.to_string();
+  reader->close();
+  EXPECT_EQ(stored_frames(path()), one_to(2));
+  ASSERT_TRUE(reopen()->finish().ok());
+  EXPECT_EQ(stored_frames(path()), one_to(2));
+}
+
+TEST_F(WriterDbTest, AnIdleForeignReaderLeavesWalModeButNoData) {
+  auto db = create();
+  ASSERT_TRUE(db->append({test_record(identity_, 1)}, true).ok());
+  auto reader = Sqlite::open(path(), SqliteOpen::kRead, 0);
+  ASSERT_TRUE(reader.ok() && reader->exec("SELECT count(*) FROM frames").ok());
+  EXPECT_EQ(db->finish(50).code(), Code::kBusy);
+  EXPECT_EQ(std::filesystem::file_size(path() + "-wal"), 0u);   // all of it is in the .db
+  EXPECT_EQ(stored_frames(path()), one_to(1));
+}
+
+TEST_F(WriterDbTest, OurOwnOpenReaderDoesNotKeepFinishFromItsWork) {
+  auto db = create();
+  ASSERT_TRUE(db->append({test_record(identity_, 1)}, true).ok());
+  auto reader = WriterReader::open(path());
+  ASSERT_TRUE(reader.ok() && (*reader)->snapshot().ok());
+  EXPECT_TRUE(db->finish().ok());
+  EXPECT_EQ((*reader)->snapshot()->points, 6u);
+}
+
+TEST_F(WriterDbTest, ADatabaseThatWasRemovedIsNoticedByTheNextDurableAppend) {
+  auto db = create();
+  ASSERT_TRUE(db->append({test_record(identity_, 1)}, true).ok());
+  remove_file(path());
+  EXPECT_EQ(db->append({test_record(identity_, 2)}, true).code(), Code::kIo);
+}
+
+TEST_F(WriterDbTest, ConfigIsKeptByPathAndALaterMapReplacesWhatStoodBelow) {
+  auto db = create();
+  const auto config = [&](uint64_t seq, const char* key, Value value) {
+    return record_of(event_frame(identity_, seq, EventType::kConfig, Value::Map{{"key", key}, {"value", std::move(value)}},
+                                 static_cast<int64_t>(seq)));
+  };
+  ASSERT_TRUE(db->append({config(1, "", Value::Map{{"lr", 0.1}, {"opt", Value::Map{{"name", "adam"}, {"beta", 0.9}}}})}, false).ok());
+  ASSERT_TRUE(db->append({config(2, "", Value::Map{{"opt", Value::Map{{"beta", 0.5}}}})}, false).ok());
+  ASSERT_TRUE(db->append({config(3, "lr", 0.2)}, false).ok());
+  std::vector<std::string> keys;
+  for (const Attribute& a : snapshot().attributes) keys.push_back(a.key + "=" + to_json(a.value));
+  EXPECT_EQ(keys, (std::vector<std::string>{"lr=0.2", "opt/name=\"adam\"", "opt/beta=0.5"}));
+  ASSERT_TRUE(db->append({config(4, "opt", "sgd")}, false).ok());
+  keys.clear();
+  for (const Attribute& a : snapshot().attributes) keys.push_back(a.key + "=" + to_json(a.value));
+  EXPECT_EQ(keys, (std::vector<std::string>{"lr=0.2", "opt=\"sgd\""}));
+}
+
+TEST_F(WriterDbTest, EndRecoveredNoteTextsAndLossesAreInTheSnapshot) {
+  auto db = create();
+  Frame loss;
+  loss.writer = identity_.writer;
+  loss.seq = 6;
+  loss.losses = {{1, LossReason::kRingFull, 3}, {1, LossReason::kRingFull, 4}, {0, LossReason::kTooLarge, 1}};
+  ASSERT_TRUE(db->append({test_record(identity_, 1),
+                          record_of(event_frame(identity_, 2, EventType::kText, Value::Map{{"key", "say"}, {"text", "a"}})),
+                          record_of(event_frame(identity_, 3, EventType::kText, Value::Map{{"key", "say"}, {"text", "b"}})),
+                          record_of(event_frame(identity_, 4, EventType::kNote, Value::Map{{"kind", "recovered"}, {"points", 5}})),
+                          record_of(event_frame(identity_, 5, EventType::kEnd,
+                                                Value::Map{{"state", "failed"}, {"exit_code", 3}, {"reason", "x"}}, 99)),
+                          record_of(loss)},
+                         false).ok());
+  ASSERT_TRUE(db->heartbeat(1234).ok());
+  const WriterSnapshot found = snapshot();
+  ASSERT_EQ(found.attributes.size(), 1u);
+  EXPECT_EQ(found.attributes[0].type, EventType::kText);
+  EXPECT_EQ(found.attributes[0].value, Value(2));
+  ASSERT_TRUE(found.end.has_value());
+  EXPECT_EQ(found.end->state, RunState::kFailed);
+  EXPECT_EQ(found.end->exit_code, 3);
+  EXPECT_EQ(found.end->time_us, 99);
+  ASSERT_TRUE(found.recovered.has_value());
+  EXPECT_EQ(found.recovered->int_or("points", 0), 5);
+  EXPECT_EQ(found.dropped, 8u);
+  EXPECT_EQ(found.series[0].dropped, 7u);
+  EXPECT_EQ(found.heartbeat_us, 1234);
+}
+
+TEST_F(WriterDbTest, ALongRunKeepsItsWalBounded) {
+  auto db = create();
+  const Frame big = test_frame(identity_, 1, 4, 4000);
+  for (uint64_t seq = 1; seq <= 800; ++seq) {
+    Frame frame = big;
+    frame.seq = seq;
+    if (seq > 1) frame.defs.clear();
+    ASSERT_TRUE(db->append({record_of(frame)}, false).ok());
+  }
+  const auto wal = std::filesystem::file_size(path() + "-wal");
+  EXPECT_LT(wal, 80u << 20);
+  ASSERT_TRUE(db->finish().ok());
+  EXPECT_EQ(stored_frames(path()), one_to(800));
+}
+
+}  // namespace
+}  // namespace tracker::internal

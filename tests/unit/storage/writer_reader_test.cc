@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+// The reading side: live, crashed, copied and read-only databases give all that was committed; what cannot be read is named and
+// the rest is read. Method: real files; another process; folders and mounts without write permission.
+#include "storage/writer_reader.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sqlite3.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "storage/sqlite.h"
+#include "support/storage.h"
+
+namespace tracker::internal {
+namespace {
+
+class WriterReaderTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<WriterDb> writer_with(uint64_t frames, bool durable = false) {
+    auto db = WriterDb::create(folder_.path(), identity_);
+    EXPECT_TRUE(db.ok()) << db.status().to_string();
+    for (uint64_t seq = 1; seq <= frames; ++seq) EXPECT_TRUE((*db)->append({test_record(identity_, seq)}, durable).ok());
+    return std::move(*db);
+  }
+  std::string path() const { return db_path(folder_.path(), identity_); }
+
+  TemporaryFolder folder_;
+  WriterIdentity identity_ = test_identity();
+};
+
+TEST_F(WriterReaderTest, ALiveDatabaseIsReadInItsWritersProcess) {
+  auto db = writer_with(10);
+  EXPECT_EQ(stored_frames(path()), one_to(10));
+  ASSERT_TRUE(db->append({test_record(identity_, 11)}, false).ok());
+  EXPECT_EQ(stored_frames(path()), one_to(11));
+}
+
+TEST_F(WriterReaderTest, ALiveDatabaseIsReadFromAnotherProcess) {
+  // The child writes and waits; the parent, which never had the file open, reads.
+  int ready[2];
+  int done[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  ASSERT_EQ(::pipe(done), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(done[1]);
+    auto db = writer_with(10);
+    char byte = 'r';
+    if (::write(ready[1], &byte, 1) != 1) ::_exit(1);
+    (void)!::read(done[0], &byte, 1);
+    ::_exit(db->finish().ok() ? 0 : 1);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_EQ(stored_frames(path()), one_to(10));
+  ::close(done[1]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(stored_frames(path()), one_to(10));
+}
+
+TEST_F(WriterReaderTest, SeriesAreCompletedFromFramesBehindTheStoredStatistics) {
+  auto db = writer_with(1, true);
+  for (uint64_t seq = 2; seq <= 5; ++seq) ASSERT_TRUE(db->append({test_record(identity_, seq)}, false).ok());
+  auto reader = WriterReader::open(path());
+  ASSERT_TRUE(reader.ok());
+  auto live = (*reader)->snapshot();
+  ASSERT_TRUE(live.ok());
+  ASSERT_EQ(live->series.size(), 2u);
+  const SeriesStats& s = live->series[1];
+  EXPECT_EQ(s.def.name, "metric/2");
+  EXPECT_EQ(s.points, 15u);
+  EXPECT_EQ(s.step_max, 14);
+  EXPECT_EQ(s.min, 2.0);
+  EXPECT_EQ(s.max, 16.0);
+  EXPECT_EQ(s.sum, 15 * 9.0);
+  ASSERT_TRUE(db->finish().ok());
+  auto done = (*reader)->snapshot();
+  ASSERT_TRUE(done.ok());
+  EXPECT_EQ(done->series[1].points, 15u);
+  EXPECT_EQ(done->series[1].sum, s.sum);
+  EXPECT_EQ(done->series[1].last_bits, s.last_bits);
+}
+
+TEST_F(WriterReaderTest, FramesBeginBehindTheGivenOneAndStopWhenTheVisitorSaysSo) {
+  auto db = writer_with(10);
+  auto reader = WriterReader::open(path());
+  std::vector<uint64_t> seen;
+  ASSERT_TRUE((*reader)->frames(3, [&](uint64_t seq, std::string_view) {
+    seen.push_back(seq);
+    return seq < 6;
+  }).ok());
+  EXPECT_EQ(seen, (std::vector<uint64_t>{4, 5, 6}));
+}
+
+TEST_F(WriterReaderTest, MoreThanABatchIsReadInOrder) {
+  auto db = WriterDb::create(folder_.path(), identity_);
+  ASSERT_TRUE(db.ok());
+  for (uint64_t seq = 1; seq <= 30; ++seq) {
+    Frame frame = test_frame(identity_, seq, 10, 10'000);
+    ASSERT_TRUE((*db)->append({record_of(frame)}, false).ok());
+  }
+  EXPECT_EQ(stored_frames(path()), one_to(30));
+}
+
+TEST_F(WriterReaderTest, ADamagedFrameIsReportedAndTheRestIsRead) {
+  ASSERT_TRUE(writer_with(5)->finish().ok());
+  {
+    auto db = Sqlite::open(path(), SqliteOpen::kWrite, 0);
+    ASSERT_TRUE(db->exec("UPDATE frames SET data=CAST(substr(data,1,40)||x'ff'||substr(data,42) AS BLOB) WHERE seq=3").ok());
+  }
+  std::vector<std::string> damage;
+  EXPECT_EQ(stored_frames(path(), &damage), (std::vector<int64_t>{1, 2, 4, 5}));
+  ASSERT_EQ(damage.size(), 1u);
+  EXPECT_NE(damage[0].find(path()), std::string::npos);
+  EXPECT_NE(damage[0].find("frame 3"), std::string::npos);
+}
+
+TEST_F(WriterReaderTest, ACopiedFolderOfALiveRunIsRead) {
+  auto db = writer_with(10);
+  TemporaryFolder copy;
+  std::filesystem::copy(folder_.path(), copy.path(), std::filesystem::copy_options::recursive);
+  EXPECT_EQ(stored_frames(db_path(copy.path(), identity_)), one_to(10));
+}
+
+TEST_F(WriterReaderTest, AMissingFileIsNotFoundAndNotMade) {
+  EXPECT_EQ(WriterReader::open(path()).status().code(), Code::kNotFound);
+  EXPECT_FALSE(path_exists(path()));
+}
+
+TEST_F(WriterReaderTest, AForeignFileIsCorruptAndNamed) {
+  std::ofstream(path()) << "this is a text file, not a database at all";
+  auto reader = WriterReader::open(path());
+  EXPECT_EQ(reader.status().code(), Code::kCorrupt);
+  EXPECT_NE(reader.status().message().find(path()), std::string::npos);
+}
+
+TEST_F(WriterReaderTest, AnotherProgramsDatabaseIsCorruptAndNotChanged) {
+  {
+    auto db = Sqlite::open(path(), SqliteOpen::kCreate, 0);
+    ASSERT_TRUE(db->exec("CREATE TABLE meta(x)").ok());
+  }
+  const auto before = read_file(path(), 1 << 20);
+  EXPECT_EQ(WriterReader::open(path()).status().code(), Code::kCorrupt);
+  EXPECT_EQ(WriterDb::open_or_create(folder_.path(), identity_).status().code(), Code::kCorrupt);
+  EXPECT_EQ(*read_file(path(), 1 << 20), *before);
+}
+
+TEST_F(WriterReaderTest, ANewerVersionIsNamedAndNeverWritten) {
+  ASSERT_TRUE(writer_with(2)->finish().ok());
+  {
+    auto db = Sqlite::open(path(), SqliteOpen::kWrite, 0);
+    ASSERT_TRUE(db->exec("PRAGMA user_version=2").ok());
+  }
+  const auto before = read_file(path(), 1 << 20);
+  auto reader = WriterReader::open(path());
+  EXPECT_EQ(reader.status().code(), Code::kVersion);
+  EXPECT_NE(reader.status().message().find(path()), std::string::npos);
+  EXPECT_EQ(WriterDb::open_or_create(folder_.path(), identity_).status().code(), Code::kVersion);
+  EXPECT_EQ(*read_file(path(), 1 << 20), *before);
+}
+
+// Runs `body` in a child that sees folder `path` mounted read-only; -1 where mounts are not allowed.
+template <typename Body>
+int on_read_only_mount(const std::string& path, Body&& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount(path.c_str(), path.c_str(), nullptr, MS_BIND, nullptr) != 0 ||
+        ::mount(nullptr, path.c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) != 0)
+      ::_exit(77);
+    ::_exit(body());
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? (WEXITSTATUS(status) == 77 ? -1 : WEXITSTATUS(status)) : 100;
+}
+
+TEST_F(WriterReaderTest, AFinishedRunOnReadOnlyMediaIsRead) {
+  ASSERT_TRUE(writer_with(10)->finish().ok());
+  const int result = on_read_only_mount(folder_.path(), [this] { return stored_frames(path()) == one_to(10) ? 0 : 1; });
+  if (result == -1) GTEST_SKIP() << "no mounts allowed here";
+  EXPECT_EQ(result, 0);
+}
+
+TEST_F(WriterReaderTest, ACrashedRunOnReadOnlyMediaIsReadWithItsWal) {
+  { auto db = writer_with(10); }
+  remove_file(path() + "-shm");
+  ASSERT_GT(std::filesystem::file_size(path() + "-wal"), 0u);
+  const int result = on_read_only_mount(folder_.path(), [this] {
+    std::string notice;
+    auto reader = WriterReader::open(path(), &notice);
+    if (!reader.ok() || notice.empty()) return 2;
+    return stored_frames(path()) == one_to(10) ? 0 : 3;
+  });
+  if (result == -1) GTEST_SKIP() << "no mounts allowed here";
+  EXPECT_EQ(result, 0);
+  EXPECT_FALSE(path_exists(path() + "-shm"));
+}
+
+TEST_F(WriterReaderTest, AWalDatabaseWithoutAWalOnReadOnlyMediaIsReadImmutable) {
+  auto db = writer_with(10);
+  auto idle = Sqlite::open(path(), SqliteOpen::kRead, 0);
+  ASSERT_TRUE(idle->exec("SELECT count(*) FROM frames").ok());
+  EXPECT_EQ(db->finish(50).code(), Code::kBusy);
+  idle->close();
+  remove_file(path() + "-shm");
+  remove_file(path() + "-wal");
+  const int result = on_read_only_mount(folder_.path(), [this] {
+    std::string notice;
+    if (!WriterReader::open(path(), &notice).ok()) return 2;
+    if (notice.find("immutable") == std::string::npos) return 3;
+    return stored_frames(path()) == one_to(10) ? 0 : 4;
+  });
+  if (result == -1) GTEST_SKIP() << "no mounts allowed here";
+  EXPECT_EQ(result, 0);
+}
+
+TEST_F(WriterReaderTest, ReadingAFinishedRunLeavesTheFolderAsItWas) {
+  ASSERT_TRUE(writer_with(3)->finish().ok());
+  const auto before = read_file(path(), 1 << 20);
+  EXPECT_EQ(stored_frames(path()), one_to(3));
+  EXPECT_EQ(list_dir(folder_.path())->size(), 1u);
+  EXPECT_EQ(*read_file(path(), 1 << 20), *before);
+}
+
+}  // namespace
+}  // namespace tracker::internal
