@@ -15,8 +15,8 @@
 namespace tracker::internal {
 namespace {
 
-// Frames from the spill file that the database does not have. A gap in the sequence ends them: what follows would be read again
-// from the rings under the same number.
+// Frames from the spill file that the database does not have. A gap in the sequence ends them: what follows would be
+// read again from the rings under the same number.
 std::vector<FrameRecord> missing_frames(const DeadJournal& journal, uint64_t last_seq) {
   std::vector<FrameRecord> out;
   for (const FrameRecord& frame : journal.spilled()) {
@@ -32,7 +32,8 @@ uint64_t points_in(const FrameRecord& record) {
   return frame.ok() ? frame->points() : 0;
 }
 
-Status append_frame(WriterDb* db, SeriesTypes* types, Frame frame, std::vector<RingPosition> positions, const Id128& writer) {
+Status append_frame(WriterDb* db, SeriesTypes* types, Frame frame, std::vector<RingPosition> positions,
+                    const Id128& writer) {
   types->complete(&frame);
   frame.writer = writer;
   frame.seq = db->last_seq() + 1;

@@ -97,7 +97,8 @@ TEST(FrameTest, TypesAreLearntFromTheDefinitionsOfEarlierFrames) {
   second.blocks[0].series = {3, 2, 9};
   types.complete(&second);
   EXPECT_EQ(first.blocks[0].types, (std::vector<ValueType>{ValueType::kFloat64}));
-  EXPECT_EQ(second.blocks[0].types, (std::vector<ValueType>{ValueType::kInt64, ValueType::kFloat32, ValueType::kFloat64}));
+  EXPECT_EQ(second.blocks[0].types,
+            (std::vector<ValueType>{ValueType::kInt64, ValueType::kFloat32, ValueType::kFloat64}));
 }
 
 TEST(FrameTest, PointsCountValuesOfAllBlocks) {
