@@ -103,8 +103,8 @@ Result<Store> Store::open_or_create(const std::string& path) {
 
 void Store::sync(const RunFolder& run) const {
   const std::string project = parent_path(run.path);
-  for (const std::string& path : {join_path(path_, kStoreFile), path_, parent_path(path_), join_path(run.path, kRunFile),
-                                  run.path, project, parent_path(project)})
+  for (const std::string& path : {join_path(path_, kStoreFile), path_, parent_path(path_),
+                                  join_path(run.path, kRunFile), run.path, project, parent_path(project)})
     sync_path(path);
 }
 
