@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""The runs that this process has open, the module-level verbs on the newest of them, and how a process ends.
+
+The exit code is never changed: sys.excepthook is chained, an uncaught exception gives its last line to the run, and the core's
+exit handler ends what nobody has finished. threading.excepthook is left alone: a dead thread is not the end of the run.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+    from typing import Any
+
+    from tracker._run import Run
+
+# Set while this process has a run, for its multiprocessing children: they are gated (tracker._init).
+PARENT_VARIABLE = "TRACKER_PARENT_RUN"
+EXIT_CODE_SIGINT = 130
+
+_live: list[Run] = []
+_hooked = False
+_seen_last: BaseException | None = None  # sys.last_value before our first run
+_end: tuple[str, int, str] | None = None
+
+
+def newest() -> Run | None:
+    """The newest run that has not ended, or None. In a forked child: the inherited one, which is inert."""
+    return _live[-1] if _live else None
+
+
+def require(what: str) -> Run:
+    run = newest()
+    if run is None:
+        raise RuntimeError(f"{what}: there is no run; call tracker.init() first")
+    return run
+
+
+def live_runs() -> tuple[Run, ...]:
+    return tuple(_live)
+
+
+def log(data: Mapping[str, Any], step: int | None = None) -> None:
+    """Run.log() of the newest run. Raises RuntimeError when there is none."""
+    require("tracker.log").log(data, step)
+
+
+def flush(timeout: float = 10.0) -> bool:
+    """Run.flush() of the newest run. Raises RuntimeError when there is none."""
+    return require("tracker.flush").flush(timeout)
+
+
+def finish(exit_code: int | None = None, timeout: float = 10.0) -> None:
+    """Run.finish() of the newest run; does nothing when there is none."""
+    run = newest()
+    if run is not None:
+        run.finish(exit_code, timeout)
+
+
+def add(run: Run) -> None:
+    _install_hooks()
+    _live.append(run)
+    if run._recorded:
+        os.environ[PARENT_VARIABLE] = str(os.getpid())
+
+
+def remove(run: Run) -> None:
+    pid = os.getpid()
+    if run in _live:
+        _live.remove(run)
+    if not any(other._pid == pid and other._recorded for other in _live):
+        if os.environ.get(PARENT_VARIABLE) == str(pid):
+            del os.environ[PARENT_VARIABLE]
+
+
+def last_line(error: BaseException) -> str:
+    """The last line of the traceback, "ValueError: text"."""
+    import traceback
+
+    try:
+        lines = "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()
+    except Exception:  # a foreign __str__ may raise anything
+        return type(error).__name__
+    if error.__class__.__module__ != "builtins" and len(lines) == 1:
+        return lines[0]
+    return next((line for line in lines if line.startswith(type(error).__name__)), lines[-1] if lines else "")
+
+
+def end_of(error: BaseException) -> tuple[str, int, str]:
+    """State, exit code and reason of a run that `error` ended."""
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted", EXIT_CODE_SIGINT, "KeyboardInterrupt"
+    if isinstance(error, SystemExit):
+        if error.code is None or isinstance(error.code, int):
+            code = int(error.code or 0) & 0xFF
+            return ("failed" if code else "finished"), code, f"sys.exit({code})" if code else ""
+        return "failed", 1, str(error.code).splitlines()[0] if str(error.code) else "sys.exit"
+    return "failed", 1, last_line(error)
+
+
+def _interactive() -> bool:
+    """At a prompt an exception ends a statement, not the process."""
+    return hasattr(sys, "ps1") or bool(sys.flags.interactive)
+
+
+def _note(error: BaseException) -> None:
+    global _end
+    _end = end_of(error)
+    for run in _live:
+        if run._pid == os.getpid():
+            run._core.set_exit_reason(*_end)
+
+
+def _install_hooks() -> None:
+    global _hooked, _seen_last
+    if _hooked:
+        return
+    _hooked = True
+    _seen_last = getattr(sys, "last_value", None)
+    previous = sys.excepthook
+
+    def excepthook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        try:
+            if not _interactive():
+                _note(error)
+        finally:
+            previous(kind, error, trace)
+
+    sys.excepthook = excepthook
+    atexit.register(_at_exit)
+
+
+def _at_exit() -> None:
+    """Ends the runs where an exception ends the process. Otherwise the core does, which is told the exit code."""
+    pid = os.getpid()
+    # A hook that replaced ours without calling it: the interpreter has kept the exception.
+    last = getattr(sys, "last_value", None)
+    if _end is None and last is not None and last is not _seen_last and not _interactive():
+        _note(last)
+    if _end is None:
+        return
+    for run in live_runs():
+        if run._pid == pid:
+            run._finish(*_end)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT
+"""tracker.init(): checks the arguments, adds what only Python knows, and opens the run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from tracker import _core, _current, _options
+from tracker._plain import plain_config
+from tracker._run import Run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, Literal, Never
+
+
+def _torch_rank() -> dict[str, int]:
+    """Rank and world size where torch.distributed is initialised. It is looked up, never imported."""
+    distributed: Any = sys.modules.get("torch.distributed")
+    try:
+        if distributed is not None and distributed.is_available() and distributed.is_initialized():
+            return {"torch_rank": distributed.get_rank(), "torch_world_size": distributed.get_world_size()}
+    except Exception:  # a half-imported or replaced module decides nothing
+        pass
+    return {}
+
+
+def _child_of_run() -> bool:
+    """True in a multiprocessing child whose parent process has a run."""
+    process: Any = sys.modules.get("multiprocessing.process")
+    parent = process.parent_process() if process is not None else None
+    if parent is None:
+        return False
+    if os.environ.get(_current.PARENT_VARIABLE) == str(parent.pid):
+        return True
+    return any(run._pid == parent.pid and run._recorded for run in _current.live_runs())
+
+
+def _store_before_hydra() -> str | None:
+    """Hydra changes the working directory per job: the store is looked for from where the program was started."""
+    hydra: Any = sys.modules.get("hydra.core.hydra_config")
+    if hydra is None or os.environ.get("TRACKER_DIR"):
+        return None
+    try:
+        if not hydra.HydraConfig.initialized():
+            return None
+        start = folder = os.path.abspath(hydra.HydraConfig.get().runtime.cwd)
+    except Exception:
+        return None
+    while not os.path.isdir(os.path.join(folder, ".tracker")):
+        folder, below = os.path.dirname(folder), folder
+        if folder == below:
+            return os.path.join(start, ".tracker")
+    return os.path.join(folder, ".tracker")
+
+
+def init(
+    project: str | None = None,
+    name: str | None = None,
+    config: Any = None,
+    tags: Iterable[str] | None = None,
+    group: str | None = None,
+    job_type: str | None = None,
+    notes: str | None = None,
+    id: str | None = None,
+    resume: Literal["never", "allow", "must"] | None = None,
+    mode: Literal["local", "online", "offline", "disabled"] | None = None,
+    dir: str | os.PathLike[str] | None = None,
+    ranks: Literal["first", "observe", "all"] | None = None,
+    strict: bool = False,
+    *,
+    journal: Literal["shm", "disk", "memory"] | None = None,
+    on_full: Literal["wait", "drop", "block"] | None = None,
+    quiet: bool = False,
+    rank: int | None = None,
+    world_size: int | None = None,
+    on_sigterm: None = None,
+    on_exit: None = None,
+    resume_from: None = None,
+    duplicate_policy: None = None,
+    max_disk: None = None,
+    console: None = None,
+    capture: None = None,
+    tensorboard: None = None,
+    **unknown: Never,
+) -> Run:
+    """Opens a run, which becomes the current one (tracker.run, tracker.log).
+
+    An argument beats a variable of the environment (TRACKER_PROJECT, TRACKER_DIR, TRACKER_MODE, ...), which beats the
+    default: project "default", mode "local", ranks "first", the nearest .tracker folder upward, else ./.tracker.
+    config: a dict, a namespace, a dataclass. id: a label, unique in its project; with resume="allow" or "must" the run
+    goes on where it exists. strict=True raises what is otherwise counted. rank and world_size beat all that is read from
+    the environment. Two live runs in one process are legal; the newest is current.
+
+    A store that cannot be written is no error (unless strict): status() says so and the run recovers with the disk.
+    Raises TypeError for an unknown or ill-typed argument, ValueError for a value that is not one of those expected,
+    NotFoundError for resume="must" without the run, NotImplementedError for what is not in this version yet.
+    Cost: at most about 10 ms on a local disk; never waits for a network.
+    """
+    if unknown:
+        _options.refuse_unknown(unknown)
+    arguments = locals()
+    for option in _options.NOT_YET:
+        if arguments[option] is not None:
+            _options.refuse_not_yet(option)
+    options: dict[str, Any] = {
+        "project": _options.label("project", project),
+        "name": _options.label("name", name),
+        "config": plain_config(config),
+        "tags": _options.tag_list(tags),
+        "group": _options.text("group", group),
+        "job_type": _options.text("job_type", job_type),
+        "notes": _options.text("notes", notes),
+        "id": _options.label("id", id),
+        "resume": _options.label("resume", resume),
+        "mode": _options.label("mode", mode),
+        "dir": _options.folder("dir", dir) or _store_before_hydra(),
+        "ranks": _options.label("ranks", ranks),
+        "strict": _options.flag("strict", strict),
+        "journal": _options.label("journal", journal),
+        "on_full": _options.label("on_full", on_full),
+        "quiet": _options.flag("quiet", quiet),
+        "rank": _options.number("rank", rank),
+        "world_size": _options.number("world_size", world_size),
+        "child_of_run": _child_of_run(),
+        **_torch_rank(),
+    }
+    return _open(options)
+
+
+def _open(options: dict[str, Any]) -> Run:
+    run = Run(_core.init_run(options))
+    for key in ("notes", "group", "job_type"):
+        if options.get(key):
+            run._labels[key] = options[key]
+    run._labels["tags"] = tuple(options.get("tags", ()))
+    _current.add(run)
+    return run
+
+
+def attach_to(run: Run) -> Run:
+    """Opens the inherited `run` in this forked child."""
+    return _open(
+        {
+            "project": run.project,
+            "id": run.id,
+            "dir": run._core.store_path,
+            "resume": "allow",
+            "strict": run._core.strict,
+            "rank": 0,
+            "quiet": True,
+        }
+    )

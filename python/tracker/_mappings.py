@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""run.config and run.summary: mutable mappings whose changes are recorded at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from tracker import _core
+from tracker._plain import plain, plain_config
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def _find(tree: dict[str, Any], path: str) -> Any:
+    """The value under a key, or under a path with "/" through nested dicts. KeyError when there is none."""
+    if path in tree:
+        return tree[path]
+    head, slash, rest = path.partition("/")
+    if slash and isinstance(tree.get(head), dict):
+        return _find(tree[head], rest)
+    raise KeyError(path)
+
+
+class Config(MutableMapping[str, "Any"]):
+    """The config of a run, nested; a dict in it is a Config too, so run.config["model"]["depth"] = 3 is recorded.
+
+    A key with "/" is a path. Values are stored as plain types (_plain.py); secrets as "[redacted]". An entry cannot be
+    deleted, only set to None. Threads: any. Cost: a change is one record in the ring; reading copies the config.
+    """
+
+    __slots__ = ("_core", "_prefix")
+
+    def __init__(self, core: _core.RunCore, prefix: str = "") -> None:
+        self._core = core
+        self._prefix = prefix
+
+    def _tree(self) -> dict[str, Any]:
+        tree = self._core.config()
+        found = _find(tree, self._prefix[:-1]) if self._prefix else tree
+        return found if isinstance(found, dict) else {}
+
+    def __getitem__(self, key: str) -> Any:
+        value = _find(self._tree(), key)
+        return Config(self._core, f"{self._prefix}{key}/") if isinstance(value, dict) else value
+
+    def __setitem__(self, key: str, value: object) -> None:
+        if not isinstance(key, str):
+            raise TypeError(f"a config key must be a str, got {type(key).__name__}")
+        self._core.set_config(self._prefix + key, plain(value))
+
+    def __delitem__(self, key: str) -> None:
+        raise TypeError("a config entry cannot be deleted; set it to None")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tree())
+
+    def __len__(self) -> int:
+        return len(self._tree())
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Config):
+            return self._tree() == other._tree()
+        return self._tree() == other if isinstance(other, Mapping) else NotImplemented
+
+    def __repr__(self) -> str:
+        return repr(self._tree())
+
+    def update(self, *others: Any, **named: Any) -> None:
+        """Sets several values in one record; takes a mapping, an object with attributes, or keywords."""
+        values: dict[str, Any] = {}
+        for other in others:
+            values.update(plain_config(dict(other) if isinstance(other, (list, tuple)) else other))
+        values.update(plain_config(named))
+        if not self._prefix and not any("/" in key for key in values):
+            self._core.set_config("", values)
+            return
+        for key, value in values.items():
+            self[key] = value
+
+    def as_dict(self) -> dict[str, Any]:
+        """A copy as nested builtin dicts."""
+        return self._tree()
+
+
+class Summary(MutableMapping[str, "Any"]):
+    """One value a metric: the last one logged by itself; a value set here wins and stays until it is deleted.
+
+    Reading in a live run flushes and reads the store, so it costs a commit; do not read it in a hot loop.
+    """
+
+    __slots__ = ("_run",)
+
+    def __init__(self, run: Any) -> None:
+        self._run = run
+
+    def _tree(self) -> dict[str, Any]:
+        core: _core.RunCore = self._run._core
+        tree: dict[str, Any] = {}
+        if core.uid and self._run._recorded:
+            from tracker._read import summary_of
+
+            tree = summary_of(self._run)
+        for key, value in core.explicit_summary().items():
+            if value is not None:
+                tree[key] = value
+        return tree
+
+    def __getitem__(self, key: str) -> Any:
+        explicit = self._run._core.explicit_summary().get(key)
+        return explicit if explicit is not None else _find(self._tree(), key)
+
+    def __setitem__(self, key: str, value: object) -> None:
+        if not isinstance(key, str):
+            raise TypeError(f"a summary key must be a str, got {type(key).__name__}")
+        self._run._core.set_summary(key, plain(value))
+
+    def __delitem__(self, key: str) -> None:
+        if self._run._core.explicit_summary().get(key) is None:
+            raise KeyError(key)
+        self._run._core.set_summary(key, None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tree())
+
+    def __len__(self) -> int:
+        return len(self._tree())
+
+    def __repr__(self) -> str:
+        return repr(self._tree())

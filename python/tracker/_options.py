@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""What init() accepts, and the errors that say what was expected."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+# Named in the design, not built yet: a value other than None is refused, so that nobody relies on what does nothing.
+NOT_YET = ("on_sigterm", "on_exit", "resume_from", "duplicate_policy", "max_disk", "console", "capture", "tensorboard")
+NAMES = (
+    *("project", "name", "config", "tags", "group", "job_type", "notes", "id", "resume", "mode", "dir", "ranks", "strict"),
+    *("journal", "on_full", "quiet", "rank", "world_size"),
+    *NOT_YET,
+)
+
+
+def refuse_unknown(names: Iterable[str]) -> NoReturn:
+    """TypeError that names the nearest option."""
+    import difflib
+
+    name = next(iter(names))
+    close = difflib.get_close_matches(name, NAMES, n=1, cutoff=0.5)
+    hint = f"; did you mean {close[0]!r}?" if close else f"; the options are {', '.join(NAMES)}"
+    raise TypeError(f"init() got an unexpected keyword argument {name!r}{hint}")
+
+
+def refuse_not_yet(name: str) -> NoReturn:
+    raise NotImplementedError(f"init({name}=...) is not in this version yet")
+
+
+def text(name: str, value: object) -> str | None:
+    """A str argument that may be None."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a str, got {type(value).__name__}")
+    return str.__str__(value)
+
+
+def label(name: str, value: object) -> str | None:
+    """A str that must not be empty: the core takes "" for "not given"."""
+    checked = text(name, value)
+    if checked == "":
+        raise ValueError(f"{name} must not be empty; leave it out for the default")
+    return checked
+
+
+def folder(name: str, value: object) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"{name} must be a path, got {type(value).__name__}")
+    path = os.fspath(value)
+    if not isinstance(path, str):
+        raise TypeError(f"{name} must be a path of text, got {type(path).__name__}")
+    return label(name, path)
+
+
+def flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {type(value).__name__}")
+    return value
+
+
+def number(name: str, value: object) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be an int, got {type(value).__name__}")
+    if not 0 <= value < 2**31:
+        raise ValueError(f"{name} must be 0 or more, got {value}")
+    return int(value)
+
+
+def tag_list(value: object) -> list[str]:
+    if value is None:
+        return []
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise TypeError(f"tags must be a list of str, got {type(value).__name__}")
+    tags = list(value)
+    for tag in tags:
+        if not isinstance(tag, str):
+            raise TypeError(f"tags must be a list of str, got one with {type(tag).__name__}")
+    return tags

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""Makes what users put into config and summary plain: None, bool, int, float, str, lists and dicts with str keys.
+
+Nothing is imported for it: NumPy values and tensors are known by their methods, dataclasses by their fields.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from os import PathLike, fspath
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    Plain: TypeAlias = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
+
+DEPTH_MAX = 32
+REPR_CHARS_MAX = 1000
+ARRAY_ITEMS_MAX = 1000
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= REPR_CHARS_MAX else text[: REPR_CHARS_MAX - 1] + "…"
+
+
+def _shown(value: object) -> str:
+    try:
+        return _cut(repr(value))
+    except Exception as error:  # a foreign __repr__ may raise anything
+        return f"<{type(value).__name__}: its repr raised {type(error).__name__}>"
+
+
+def _clean(text: str) -> str:
+    """Lone surrogates cannot be stored; they become "?"."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+def _key(key: object) -> str:
+    return _clean(str.__str__(key) if isinstance(key, str) else _shown(key))
+
+
+def fields_of(value: object) -> dict[str, Any] | None:
+    """The public data of a dataclass, argparse.Namespace or other object with attributes; None when it has none."""
+    names = getattr(type(value), "__dataclass_fields__", None)
+    if names is not None and not isinstance(value, type):
+        return {name: getattr(value, name) for name in names if hasattr(value, name)}
+    data = getattr(value, "__dict__", None)
+    if not isinstance(data, dict) or isinstance(value, type) or callable(value):
+        return None
+    return {str(k): v for k, v in data.items() if not str(k).startswith("_") and not callable(v)}
+
+
+def _array(value: Any) -> Any:
+    """A NumPy value or a tensor as builtin numbers, or what it looks like where it is large."""
+    try:
+        size = value.numel() if hasattr(value, "numel") else value.size
+        if isinstance(size, int) and size <= ARRAY_ITEMS_MAX:
+            return value.tolist()
+    except Exception:
+        pass
+    return _shown(value)
+
+
+def plain(value: object, depth: int = 0) -> Plain:
+    """`value` in plain types; what has no plain form becomes its repr, cut at 1,000 characters. Never raises."""
+    if value is None or isinstance(value, bool):
+        return value
+    if "enum" in sys.modules and isinstance(value, sys.modules["enum"].Enum):
+        return plain(value.value, depth + 1) if isinstance(value.value, (bool, int, float, str)) else _shown(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, str):
+        return _clean(str.__str__(value))
+    if depth >= DEPTH_MAX:
+        return _shown(value)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        items = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
+        return [plain(item, depth + 1) for item in items]
+    try:
+        return _plain_object(value, depth)
+    except Exception:
+        return _shown(value)
+
+
+def _plain_object(value: object, depth: int) -> Plain:
+    if isinstance(value, Mapping):
+        return {_key(key): plain(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, PathLike):
+        path = fspath(value)
+        return _clean(path) if isinstance(path, str) else _shown(path)
+    if hasattr(value, "dtype") and hasattr(value, "tolist"):
+        array = _array(value)
+        return array if isinstance(array, (bool, int, float, str)) else plain(array, depth + 1)
+    if hasattr(type(value), "__dataclass_fields__") or type(value).__name__ in ("Namespace", "SimpleNamespace"):
+        fields = fields_of(value)
+        if fields is not None:
+            return {_key(key): plain(item, depth + 1) for key, item in fields.items()}
+    if hasattr(type(value), "__index__"):
+        return int(value)  # type: ignore[call-overload, no-any-return]
+    if hasattr(type(value), "__float__"):
+        return float(value)  # type: ignore[arg-type]
+    return _shown(value)
+
+
+def plain_config(config: object) -> dict[str, Plain]:
+    """The argument `config` of init(): a mapping, a namespace, a dataclass or another object with attributes."""
+    if config is None:
+        return {}
+    if not isinstance(config, Mapping) and hasattr(config, "keys") and hasattr(config, "__getitem__"):
+        config = {key: config[key] for key in config.keys()}
+    if not isinstance(config, Mapping):
+        fields = None if isinstance(config, (str, bytes, int, float, list, tuple, set)) else fields_of(config)
+        if fields is None:
+            raise TypeError(f"config must be a dict or an object with attributes, got {type(config).__name__}")
+        config = fields
+    return {_key(key): plain(item, 1) for key, item in config.items()}
