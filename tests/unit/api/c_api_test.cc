@@ -99,7 +99,7 @@ TEST_F(CApiTest, ABadValueIsCountedAndTheOthersAreKept) {
 TEST_F(CApiTest, EveryCodeHasAName) {
   for (int code = TRK_OK; code <= TRK_UNSUPPORTED; ++code)
     EXPECT_GT(std::strlen(trk_code_name(static_cast<trk_code>(code))), 1u) << code;
-  EXPECT_NE(trk_code_name(static_cast<trk_code>(12345)), nullptr);
+  EXPECT_NE(trk_code_name(static_cast<trk_code>(15)), nullptr);
 }
 
 }  // namespace

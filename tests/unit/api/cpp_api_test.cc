@@ -17,16 +17,17 @@ namespace {
 
 using tracker::Code;
 using tracker::Metric;
-using tracker::Run;
+
 using tracker::internal::History;
 using tracker::internal::RunState;
 using tracker::internal::RunView;
 using tracker::internal::Store;
+using tracker::internal::to_json;
 using tracker::internal::ValueType;
 
-static_assert(!std::is_copy_constructible_v<Run> && std::is_nothrow_move_constructible_v<Run>);
+static_assert(!std::is_copy_constructible_v<tracker::Run> && std::is_nothrow_move_constructible_v<tracker::Run>);
 static_assert(noexcept(std::declval<const Metric&>().log(0.5, 1)));
-static_assert(noexcept(std::declval<const Run&>().log(std::string_view(), 0.5, 1)));
+static_assert(noexcept(std::declval<const tracker::Run&>().log(std::string_view(), 0.5, 1)));
 
 class CppApiTest : public testing::Test {
  protected:
@@ -71,11 +72,11 @@ TEST_F(CppApiTest, TheSampleOfTheDocumentationRecordsWhatItSays) {
   EXPECT_EQ(doubles(*seen->history("train/loss")), (Doubles{0.5, 0.25}));
   EXPECT_EQ(seen->history("train/loss")->steps, (Steps{1, 2}));
   EXPECT_EQ(doubles(*seen->history("train/acc")), (Doubles{0.9}));
-  EXPECT_EQ(seen->config().to_json(), R"({"lr":0.1,"net":{"name":"mlp"}})");
+  EXPECT_EQ(to_json(seen->config()), R"({"lr":0.1,"net":{"name":"mlp"}})");
 }
 
 TEST_F(CppApiTest, EachTypeKeepsItsKindAndItsBits) {
-  Run run = tracker::init(options());
+  tracker::Run run = tracker::init(options());
   const std::string id(run.id());
   run.log({{"f64", 0.1}, {"f32", 0.1f}, {"i64", INT64_MIN}, {"flag", true}, {"note", "héllo"}}, -3);
   run.metric("handle/f32").log(std::numeric_limits<float>::denorm_min(), 0);
@@ -105,7 +106,7 @@ TEST_F(CppApiTest, EachTypeKeepsItsKindAndItsBits) {
 }
 
 TEST_F(CppApiTest, WithoutAStepTheNextOneOfTheRunIsTaken) {
-  Run run = tracker::init(options());
+  tracker::Run run = tracker::init(options());
   const std::string id(run.id());
   EXPECT_EQ(run.step(), tracker::kAutoStep);
   const Metric loss = run.metric("loss");
@@ -122,7 +123,7 @@ TEST_F(CppApiTest, WithoutAStepTheNextOneOfTheRunIsTaken) {
 TEST_F(CppApiTest, ADestructorFinishesTheRun) {
   std::string id;
   {
-    Run run = tracker::init(options());
+    tracker::Run run = tracker::init(options());
     id = run.id();
     run.log("loss", 1.0, 0);
   }
@@ -132,7 +133,7 @@ TEST_F(CppApiTest, ADestructorFinishesTheRun) {
 TEST_F(CppApiTest, AnExceptionThatEndsTheScopeFailsTheRun) {
   std::string id;
   try {
-    Run run = tracker::init(options());
+    tracker::Run run = tracker::init(options());
     id = run.id();
     run.log("loss", 1.0, 0);
     throw std::runtime_error("out of data");
@@ -148,7 +149,7 @@ TEST_F(CppApiTest, ARunMadeWhileAnotherExceptionUnwindsIsFinished) {
     tracker::InitOptions options;
     std::string* id;
     ~RecordsOnExit() {
-      Run run = tracker::init(options);
+      tracker::Run run = tracker::init(options);
       *id = run.id();
     }
   };
@@ -162,10 +163,10 @@ TEST_F(CppApiTest, ARunMadeWhileAnotherExceptionUnwindsIsFinished) {
 }
 
 TEST_F(CppApiTest, AMovedRunGoesOnAndTheOldOneTakesEveryCall) {
-  Run first = tracker::init(options());
+  tracker::Run first = tracker::init(options());
   const std::string id(first.id());
   const Metric loss = first.metric("loss");
-  Run second = std::move(first);
+  tracker::Run second = std::move(first);
   EXPECT_FALSE(first.ok());  // NOLINT(bugprone-use-after-move): what it does then is documented
   EXPECT_EQ(first.log("loss", 9.0, 0), Code::kInvalid);
   EXPECT_EQ(first.status().journal, "none");
@@ -176,7 +177,7 @@ TEST_F(CppApiTest, AMovedRunGoesOnAndTheOldOneTakesEveryCall) {
 }
 
 TEST_F(CppApiTest, StatusAccountsForEveryPoint) {
-  Run run = tracker::init(options());
+  tracker::Run run = tracker::init(options());
   for (int step = 0; step < 100; ++step) run.log({{"a", step}, {"b", 0.5}}, step);
   ASSERT_TRUE(run.flush());
   const tracker::Status status = run.status();
@@ -192,7 +193,7 @@ TEST_F(CppApiTest, StatusAccountsForEveryPoint) {
 }
 
 TEST_F(CppApiTest, ThreadsShareOneHandle) {
-  Run run = tracker::init(options());
+  tracker::Run run = tracker::init(options());
   const std::string id(run.id());
   const Metric loss = run.metric("loss");
   std::vector<std::thread> threads;
@@ -206,7 +207,7 @@ TEST_F(CppApiTest, ThreadsShareOneHandle) {
 }
 
 TEST_F(CppApiTest, ABadNameIsRefusedAndTheOtherKeysAreKept) {
-  Run run = tracker::init(options());
+  tracker::Run run = tracker::init(options());
   const std::string id(run.id());
   EXPECT_FALSE(run.metric("").ok());
   EXPECT_EQ(run.metric("").log(1.0, 0), Code::kInvalid);
@@ -217,7 +218,7 @@ TEST_F(CppApiTest, ABadNameIsRefusedAndTheOtherKeysAreKept) {
 }
 
 TEST_F(CppApiTest, AnExplicitSummaryWinsOverTheLastValue) {
-  Run run = tracker::init(options());
+  tracker::Run run = tracker::init(options());
   const std::string id(run.id());
   run.log("acc", 0.9, 0);
   run.set_summary("acc", 0.95);
@@ -226,8 +227,8 @@ TEST_F(CppApiTest, AnExplicitSummaryWinsOverTheLastValue) {
   run.log("acc", 0.1, 1);
   run.finish();
   const auto seen = view(id);
-  EXPECT_EQ(seen->summary().to_json(), R"({"acc":0.95,"verdict":"good"})");
-  EXPECT_EQ(seen->config().to_json(), R"({"late":{"a":1,"b":true}})");
+  EXPECT_EQ(to_json(seen->summary()), R"({"acc":0.95,"verdict":"good"})");
+  EXPECT_EQ(to_json(seen->config()), R"({"late":{"a":1,"b":true}})");
 }
 
 TEST_F(CppApiTest, ResumeAddsAnAttemptToTheSameRun) {
@@ -236,11 +237,11 @@ TEST_F(CppApiTest, ResumeAddsAnAttemptToTheSameRun) {
   same.resume = "allow";
   std::string uid;
   {
-    Run run = tracker::init(same);
+    tracker::Run run = tracker::init(same);
     uid = run.uid();
     run.log("loss", 1.0, 5);
   }
-  Run run = tracker::init(same);
+  tracker::Run run = tracker::init(same);
   EXPECT_EQ(run.uid(), uid);
   EXPECT_EQ(run.step(), 5);
   run.log("loss", 2.0);
@@ -249,7 +250,7 @@ TEST_F(CppApiTest, ResumeAddsAnAttemptToTheSameRun) {
 }
 
 TEST_F(CppApiTest, ADisabledRunTakesEveryCallAndStoresNothing) {
-  Run run = tracker::init({.project = "mnist", .mode = "disabled", .dir = dir()});
+  tracker::Run run = tracker::init({.project = "mnist", .mode = "disabled", .dir = dir()});
   ASSERT_TRUE(run.ok());
   EXPECT_EQ(run.metric("loss").log(1.0, 0), Code::kClosed);
   EXPECT_EQ(run.log({{"loss", 1.0}}, 0), Code::kClosed);
@@ -263,7 +264,7 @@ TEST_F(CppApiTest, MissingRunToResumeIsAnErrorByName) {
   missing.id = "nobody";
   missing.resume = "must";
   try {
-    const Run run = tracker::init(missing);
+    const tracker::Run run = tracker::init(missing);
     FAIL() << "init() took a run that does not exist";
   } catch (const tracker::Error& error) {
     EXPECT_EQ(error.code(), Code::kNotFound);
