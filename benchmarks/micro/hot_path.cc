@@ -81,7 +81,7 @@ void one_thread(bench::Report* report, const bench::TemporaryStore& store) {
   const auto by_name = [&] { run.log("train/loss", 0.25, g_step++), ++g_points; };
   std::vector<std::string> names;
   for (int i = 0; i < 20; ++i) names.push_back("layer/" + std::to_string(i) + "/norm");
-  std::vector<tracker::Point> points(names.begin(), names.begin());
+  std::vector<tracker::Point> points;
   for (const std::string& name : names) points.emplace_back(name, 0.5);
   const auto twenty = [&] { run.log(points, g_step++), g_points += 20; };
 
@@ -157,20 +157,20 @@ void idle(bench::Report* report, const bench::TemporaryStore& store) {
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   std::vector<double> idle, busy;
   for (int second = 0; second < 5; ++second) {
-    const uint64_t cpu0 = bench::library_cpu_ns();
+    const bench::LibraryCpu cpu;
     std::this_thread::sleep_for(std::chrono::seconds(1));
-    idle.push_back(static_cast<double>(bench::library_cpu_ns() - cpu0) / 1e7);
+    idle.push_back(cpu.ns() / 1e7);
   }
   std::vector<tracker::Metric> metrics;
   for (int i = 0; i < 100; ++i) metrics.push_back(run.metric("m/" + std::to_string(i)));
   for (int second = 0; second < 10; ++second) {
-    const uint64_t cpu0 = bench::library_cpu_ns(), wall0 = bench::wall_ns();
+    const bench::LibraryCpu cpu;
+    const uint64_t wall0 = bench::wall_ns();
     for (int tenth = 0; tenth < 10; ++tenth) {
       for (const tracker::Metric& metric : metrics) metric.log(0.5, second * 10 + tenth);
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
-    const double wall = static_cast<double>(bench::wall_ns() - wall0);
-    busy.push_back(static_cast<double>(bench::library_cpu_ns() - cpu0) / wall * 100);
+    busy.push_back(cpu.ns() / static_cast<double>(bench::wall_ns() - wall0) * 100);
   }
   report->add({"our threads, idle", "% core", idle, 0});
   report->add({"our threads, 100 metrics at 10 Hz", "% core", busy, 0.5});
