@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "harness.h"
 
+#include <unistd.h>
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <unistd.h>
 
 namespace bench {
 namespace {
@@ -92,11 +92,11 @@ int Report::write() {
     char target[32] = "";
     if (row.target > 0) std::snprintf(target, sizeof target, "%.4g", row.target);
     std::printf("%-46s %10.4g %10.4g %10.4g %10.4g %7s %10s\n", row.name.c_str(), median(row.samples),
-                percentile(row.samples, 99), percentile(row.samples, 99.9), percentile(row.samples, 0), row.unit.c_str(),
-                target);
+                percentile(row.samples, 99), percentile(row.samples, 99.9), percentile(row.samples, 0),
+                row.unit.c_str(), target);
     json += json.empty() ? "" : ",\n";
-    json += "  {\"name\": \"" + row.name + "\", \"unit\": \"" + row.unit + "\", \"target\": " +
-            (row.target > 0 ? target : "null") + ", \"samples\": [";
+    json += "  {\"name\": \"" + row.name + "\", \"unit\": \"" + row.unit +
+            "\", \"target\": " + (row.target > 0 ? target : "null") + ", \"samples\": [";
     for (size_t i = 0; i < row.samples.size(); ++i) {
       char text[32];
       std::snprintf(text, sizeof text, "%s%.5g", i == 0 ? "" : ", ", row.samples[i]);

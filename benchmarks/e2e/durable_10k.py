@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Question: how long until 10,000 floats, logged by 10,000 calls, are committed and fsynced?
 
-Workload: 10,000 calls of run.log({"loss": x}, step=i), then flush(), which returns when they are. Mode: a fresh run each
-time. The row below it is the bar: 10,000 write(2) calls of 16 bytes into a file and one fsync. Informational: the disk's
-fsync is in both.
+Workload: 10,000 calls of run.log({"loss": x}, step=i), then flush(), which returns when they are. Mode: a fresh run
+each time. The row below it is the bar: 10,000 write(2) calls of 16 bytes into a file and one fsync. Informational:
+the disk's fsync is in both.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ def log_and_flush(store: str) -> tuple[float, float]:
 
 
 def write_and_sync(store: str) -> float:
-    path = os.path.join(store, "bar")
+    path = Path(store) / "bar"
     start = time.perf_counter_ns()
-    with open(path, "wb", buffering=0) as out:
+    with path.open("wb", buffering=0) as out:
         for i in range(CALLS):
             out.write(struct.pack("<qd", i, i * 0.1))
         os.fsync(out.fileno())
     took = (time.perf_counter_ns() - start) / 1e6
-    os.unlink(path)
+    path.unlink()
     return took
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Question: how fast do points go from the rings to committed SQLite, and what does that take? Informational.
-// Workload: 20 values a call. "one core": points over the CPU seconds of the library's threads, while one thread logs as fast
-// as on_full="block" lets it. "1 M points/s": the same, paced.
+// Workload: 20 values a call. "one core": points over the CPU seconds of the library's threads, while one thread logs
+// as fast as on_full="block" lets it. "1 M points/s": the same, paced.
 #include <chrono>
 #include <cmath>
 #include <string>
@@ -39,8 +39,8 @@ void sustained(bench::Report* report, const bench::TemporaryStore& store) {
   std::vector<double> a_core, wall, bytes;
   for (int round = 0; round < kRounds; ++round) {
     Load load;
-    tracker::Run run = tracker::init({.project = "bench", .dir = store.path() + "/" + std::to_string(round), .on_full = "block",
-                                      .quiet = true});
+    tracker::Run run = tracker::init(
+        {.project = "bench", .dir = store.path() + "/" + std::to_string(round), .on_full = "block", .quiet = true});
     const bench::LibraryCpu cpu;
     const uint64_t wall0 = bench::wall_ns();
     for (int64_t step = 0; step < kCallsARound; ++step) {
@@ -64,7 +64,8 @@ void sustained(bench::Report* report, const bench::TemporaryStore& store) {
 
 void paced(bench::Report* report, const bench::TemporaryStore& store) {
   Load load;
-  tracker::Run run = tracker::init({.project = "bench", .dir = store.path() + "/paced", .on_full = "block", .quiet = true});
+  tracker::Run run =
+      tracker::init({.project = "bench", .dir = store.path() + "/paced", .on_full = "block", .quiet = true});
   std::vector<double> share;
   int64_t step = 0;
   for (int second = 0; second < 5; ++second) {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Question: what do import, init with the first point, and finish cost?
 
-Workload: one process after another that imports tracker, opens a run in an existing store, logs one point and finishes; each
-clocks itself. Mode: bytecode is cached, as after the first use of an installed package. Informational.
+Workload: one process after another that imports tracker, opens a run in an existing store, logs one point and
+finishes; each clocks itself. Mode: bytecode is cached, as after the first use of an installed package. Informational.
 """
 
 from __future__ import annotations

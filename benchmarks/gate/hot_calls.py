@@ -4,8 +4,9 @@
     .venv/bin/python benchmarks/gate/hot_calls.py            counts and compares; exit code 1 when a call got 5 % worse
     .venv/bin/python benchmarks/gate/hot_calls.py --update   writes the baseline
 
-What is counted is the code of this library alone, by the object file it lies in: what CPython executes for us depends on how
-that interpreter was built. Times are no gate: a shared machine doubles them, an instruction count does not change.
+What is counted is the code of this library alone, by the object file it lies in: what CPython executes for us depends
+on how that interpreter was built. Times are no gate: a shared machine doubles them, an instruction count does not
+change.
 """
 
 from __future__ import annotations
@@ -29,7 +30,11 @@ NATIVE = ROOT / "build" / "benchmarks" / "bin" / "gate_calls"
 CASES: dict[str, tuple[str, str, list[str]]] = {
     "cpp_handle": ("measured_handle*", "begin*", [str(NATIVE), "handle"]),
     "cpp_by_name": ("measured_name*", "begin*", [str(NATIVE), "name"]),
-    "python_one_key": ("*run_log*", "*make_metric*", [sys.executable, str(Path(__file__).with_name("python_calls.py"))]),
+    "python_one_key": (
+        "*run_log*",
+        "*make_metric*",
+        [sys.executable, str(Path(__file__).with_name("python_calls.py"))],
+    ),
 }
 OURS = ("libtracker.so", "gate_calls", "_core.")
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Question: what does a log call cost the training thread? Informational in ns (the gate is benchmarks/gate/).
-// Workloads: disabled run; one value by handle, by name, 20 values by trk_log; two threads; idle. Mode: bursts of at most 3/4
-// of the smallest ring, each followed by flush(), so that no call waits; and batches of 20 calls with a pause of 2 ms, as
-// published tables of loggers have them. Burst rows are CPU time of the calling thread: a neighbour that takes the core
-// away is not our cost, and the wall-clock rows beside them show it.
+// Workloads: disabled run; one value by handle, by name, 20 values by trk_log; two threads; idle. Mode: bursts of at
+// most 3/4 of the smallest ring, each followed by flush(), so that no call waits; and batches of 20 calls with a pause
+// of 2 ms, as published tables of loggers have them. Burst rows are CPU time of the calling thread: a neighbour that
+// takes the core away is not our cost, and the wall-clock rows beside them show it.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -18,8 +18,8 @@
 namespace {
 
 constexpr size_t kRingBytes = 256 << 10;
-constexpr size_t kBurst = kRingBytes * 3 / 4 / 40;       // records of one value
-constexpr size_t kBurst20 = kRingBytes * 3 / 4 / 344;    // of twenty
+constexpr size_t kBurst = kRingBytes * 3 / 4 / 40;     // records of one value
+constexpr size_t kBurst20 = kRingBytes * 3 / 4 / 344;  // of twenty
 constexpr int kBursts = 300;
 constexpr int kBatches = 1000;
 constexpr int kBatchCalls = 20;
@@ -33,7 +33,8 @@ tracker::Run open(const bench::TemporaryStore& store, const char* mode = "") {
 
 // CPU ns a call over bursts, each followed by a flush; wall ns a call beside it.
 template <typename Call, typename Flush>
-void bursts(bench::Report* report, const std::string& name, double target, size_t calls, const Call& call, const Flush& flush) {
+void bursts(bench::Report* report, const std::string& name, double target, size_t calls, const Call& call,
+            const Flush& flush) {
   std::vector<double> cpu, wall;
   for (int i = 0; i < kBursts; ++i) {
     const uint64_t wall0 = bench::wall_ns(), cpu0 = bench::thread_cpu_ns();
@@ -91,7 +92,8 @@ void one_thread(bench::Report* report, const bench::TemporaryStore& store) {
   batches(report, "C++ handle, 20 calls each 2 ms", by_handle);
   batches(report, "C++ by name, 20 calls each 2 ms", by_name);
   flush();
-  bench::Report::require(run.status().points_stored == g_points && run.status().points_dropped == 0, "every point arrived");
+  bench::Report::require(run.status().points_stored == g_points && run.status().points_dropped == 0,
+                         "every point arrived");
 }
 
 // The same record written with the caller's time, which no interface offers yet.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A real training that is killed with SIGKILL in the middle, recovered, resumed, and compared with what it says it logged.
+"""A real training that is killed with SIGKILL in the middle, recovered, resumed, and compared with what it says it
+logged.
 
     make demo                                   or: python examples/demo/demo.py
 
@@ -30,7 +31,9 @@ Row = tuple[int, int, float]  # attempt, step, value
 
 
 def start(run_id: str, work: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, str(HERE / "train.py"), "--id", run_id, "--work", str(work), "--steps", str(STEPS)])
+    return subprocess.Popen(
+        [sys.executable, str(HERE / "train.py"), "--id", run_id, "--work", str(work), "--steps", str(STEPS)]
+    )
 
 
 def kill_in_the_middle(training: subprocess.Popen[bytes], work: Path) -> int:
@@ -59,7 +62,8 @@ def acknowledged(work: Path) -> dict[str, list[Row]]:
     return rows
 
 
-def stored(run: tracker.StoredRun) -> dict[str, list[Row]]:
+def stored(name_of_run: str) -> dict[str, list[Row]]:
+    run = tracker.open_run(name_of_run)
     rows: dict[str, list[Row]] = {}
     for name in METRICS:
         history = run.history(name, all=True)
@@ -88,16 +92,17 @@ def commands() -> tuple[str, str]:
     return program, f"PYTHONPATH={package} {os.path.relpath(sys.executable, here)}"
 
 
-def account(run: tracker.StoredRun, work: Path) -> bool:
+def account(name_of_run: str, work: Path) -> bool:
     """Prints where every point is; True when none is lost and none is there twice."""
     noted = acknowledged(work)
-    lost, doubled, unreturned = compare(noted, stored(run))
+    lost, doubled, unreturned = compare(noted, stored(name_of_run))
     logged = sum(len(rows) for rows in noted.values())
+    recovered = tracker.open_run(name_of_run).losses["recovered"]
     print(
         f"""
 == the account, counted by the training itself and compared point by point
    logged     {logged:6,}  points of {", ".join(METRICS)}, noted after log() had returned
-   recovered  {run.losses["recovered"]:6,}  of them and of val/acc, from the memory of the dead process
+   recovered  {recovered:6,}  of them and of val/acc, from the memory of the dead process
    lost       {lost:6,}
    doubled    {doubled:6,}
    unreturned {unreturned:6,}  stored although the process died before log() returned
@@ -117,7 +122,7 @@ def main() -> int:
         print("== it starts again: what the dead process had logged is recovered, the training resumes", flush=True)
         if start(run_id, work).wait() != 0:
             return 1
-        complete = account(tracker.open_run(f"digits/{run_id}"), work)
+        complete = account(f"digits/{run_id}", work)
 
     program, python = commands()
     subprocess.run([program, "show", f"digits/{run_id}"], check=True)
