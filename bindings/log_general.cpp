@@ -188,6 +188,8 @@ bool Collector::add_number(const Place& place, const Number& number) {
   }
   if (id != 0) {
     pairs_.push_back({number.bits, id, 0});
+  } else if (problem_.type == nullptr && ended_here(run_)) {
+    problem_ = {error_class(Code::kClosed), "'" + std::string(place.name) + "': the run has ended", 0};
   } else if (problem_.type == nullptr && run_->run->recording()) {   // counted by the run
     problem_ = {error_class(Code::kLimit), "'" + std::string(place.name) + "': the limit of series is reached", 0};
   }
@@ -206,7 +208,8 @@ bool Collector::write_texts(int64_t step) {
     Py_BEGIN_ALLOW_THREADS;   // a full ring waits up to 10 ms
     code = run_->run->log_text(entry.key, text, step);
     Py_END_ALLOW_THREADS;
-    if (code == Code::kOk || problem_.type != nullptr || (code == Code::kClosed && !run_->run->finished())) continue;
+    if (code == Code::kOk || problem_.type != nullptr || (code == Code::kClosed && !ended_here(run_)))
+      continue;
     problem_ = {error_class(code), "'" + entry.key + "': the text was dropped and counted (" +
                                        std::string(internal::code_name(code)) + ")", 0};
   }

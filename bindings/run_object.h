@@ -62,6 +62,8 @@ inline bool record_pairs(RunObject* self, const internal::ValuePair* pairs, size
                                : internal::try_log_pairs(self->hot, pairs, count, step);
   return __builtin_expect(done, 1) || record_pairs_slow(self, pairs, count, step);
 }
+// The run has ended in this process. A forked child's copy has not: it is inert, which is no error, strict or not.
+inline bool ended_here(const RunObject* self) { return self->hot->alive != 0 && self->run->finished(); }
 // The run gave no id: its limit, or it has ended. A strict run raises. False: error set.
 bool no_series(RunObject* self);
 // log() of what is not only builtin numbers under str keys of one dict. `step` null: the next one. False: error set.

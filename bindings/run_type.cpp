@@ -205,7 +205,7 @@ PyObject* no_pickle(PyObject*, PyObject*) {
 
 bool no_series(RunObject* self) {
   if (!self->strict) return true;
-  if (self->run->finished()) {
+  if (ended_here(self)) {
     PyErr_SetString(error_class(Code::kClosed), "log: the run has ended; the value was dropped");
     return false;
   }
@@ -221,7 +221,7 @@ bool record_pairs_slow(RunObject* self, const ValuePair* pairs, size_t count, in
   code = internal::log_pairs_slow(self->hot, pairs, count, step, true);
   Py_END_ALLOW_THREADS;
   if (code == Code::kOk || !self->strict) return true;
-  if (code == Code::kClosed && !self->run->finished()) return true;   // gated or forked: never an error
+  if (code == Code::kClosed && !ended_here(self)) return true;   // gated or forked: never an error
   PyErr_SetString(error_class(code), code == Code::kClosed ? "log: the run has ended; the point was dropped and counted"
                                                            : "log: the ring is full; the point was dropped and counted");
   return false;

@@ -6,10 +6,13 @@ Method: F4, a matrix of scripts in processes of their own, compared with the sam
 from __future__ import annotations
 
 import signal
+import subprocess
+from collections.abc import Callable
 
 import pytest
 import tracker
-from conftest import Script
+
+Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
 POINTS = 1000
 
