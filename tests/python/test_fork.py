@@ -154,7 +154,8 @@ def test_a_program_started_by_a_run_records_its_own(script: Script) -> None:
         """
 import subprocess, sys, tracker
 run = tracker.init(project="fork", id="parent", quiet=True)
-subprocess.run([sys.executable, "-c", "import tracker; tracker.init(project='fork', id='own', quiet=True).log({'x': 1.0})"], check=True)
+own = "import tracker; tracker.init(project='fork', id='own', quiet=True).log({'x': 1.0})"
+subprocess.run([sys.executable, "-c", own], check=True)
 """
     )
     assert done.returncode == 0, done.stderr

@@ -16,8 +16,8 @@ import tracker
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
-HEAVY = ("numpy", "pandas", "torch", "typing", "dataclasses", "inspect", "asyncio", "socket", "ssl", "ctypes", "sqlite3",
-         "multiprocessing", "threading", "traceback", "logging", "json", "pathlib", "subprocess")  # fmt: skip
+HEAVY = ("numpy", "pandas", "torch", "typing", "dataclasses", "inspect", "asyncio", "socket", "ssl", "ctypes", "json",
+         "sqlite3", "multiprocessing", "threading", "traceback", "logging", "pathlib", "subprocess")  # fmt: skip
 
 
 def test_importing_and_a_whole_run_import_nothing_heavy(script: Script) -> None:
@@ -117,9 +117,14 @@ def test_the_command_line_runs_from_python(script: Script) -> None:
     with tracker.init(project="p", id="shown", quiet=True) as run:
         run.log({"x": 1.0}, step=0)
     env = {**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent)}
-    listed = subprocess.run([sys.executable, "-m", "tracker", "ls"], capture_output=True, text=True, env=env, check=False)
+
+    def command(*words: str) -> subprocess.CompletedProcess[str]:
+        line = [sys.executable, "-m", "tracker", *words]
+        return subprocess.run(line, capture_output=True, text=True, env=env, check=False)
+
+    listed = command("ls")
     assert listed.returncode == 0, listed.stderr
     assert "shown" in listed.stdout
-    bad = subprocess.run([sys.executable, "-m", "tracker", "frobnicate"], capture_output=True, text=True, env=env, check=False)
+    bad = command("frobnicate")
     assert bad.returncode != 0
     assert "frobnicate" in bad.stderr
