@@ -29,8 +29,9 @@ if(TARGET tracker_run)
   endif()
 endif()
 
-# The program is src/cli's; it is found where the installed one would be beside the library.
-if(TARGET tracker_program)
+if(TRACKER_BUILD_CLI AND TARGET tracker_cli)
+  add_executable(tracker_program cli/main.cc)
+  target_link_libraries(tracker_program PRIVATE tracker_options tracker_cli)
   set_target_properties(tracker_program PROPERTIES
     OUTPUT_NAME tracker RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 endif()

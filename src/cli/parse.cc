@@ -53,8 +53,7 @@ void add_export(CLI::App& app, ExportCommandOptions& options) {
   command->add_option("--output,-o", options.output, "File to write; without it, stdout")->type_name("FILE");
   command->add_option("--metric", options.form.metrics, "Only this metric; may be given again")
       ->type_name("METRIC")
-      ->expected(1)
-      ->take_all();
+      ->allow_extra_args(false);
   command->add_flag("--wide", options.form.wide, "CSV with one row a step and a column a metric");
   command->add_flag("--all", options.form.all, "Every row, also those that later ones replace");
   command->add_flag("--json", options.json, "With --output: print what was written as a JSON document");

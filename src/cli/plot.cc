@@ -52,6 +52,7 @@ class Grid {
     for (size_t row = 0; row < kDotsHigh; ++row)
       for (size_t column = 0; column < kDotsWide; ++column)
         if (dots_[(height_ - 1 - (y * kDotsHigh + row)) * width_ + x * kDotsWide + column]) bits |= kBits[row][column];
+    if (bits == 0) return " ";  // some fonts draw an empty Braille cell as circles
     const uint32_t c = 0x2800 + bits;
     return {static_cast<char>(0xe0 | c >> 12), static_cast<char>(0x80 | (c >> 6 & 0x3f)),
             static_cast<char>(0x80 | (c & 0x3f))};
@@ -77,7 +78,8 @@ void draw(const std::vector<PlotColumn>& columns, Grid* grid) {
         const auto level = [&](size_t column) {
           return static_cast<size_t>(std::lround(from + (to - from) * static_cast<double>(column - *previous) / steps));
         };
-        grid->fill(at + 1, level(at), level(at + 1));
+        const size_t left = level(at), right = level(at + 1);
+        grid->fill(at + 1, left < right ? left + 1 : left > right ? left - 1 : left, right);
       }
     }
     previous = x;
@@ -105,6 +107,11 @@ void add_value(double value, PlotColumn* column) {
     column->min = std::min(column->min, value);
     column->max = std::max(column->max, value);
   }
+}
+
+std::string trimmed(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
 }
 
 bool uses_steps(const History& history) {
@@ -155,11 +162,15 @@ std::vector<std::string> chart(const History& history, size_t width, size_t heig
   Grid grid(cells * kDotsWide, height * kDotsHigh, range.value_or(ValueRange{}));
   draw(columns, &grid);
   std::vector<std::string> lines;
+  const auto label_at = [&](size_t y) {
+    if (high == low) return y == height / 2 ? high : std::string();  // a constant is drawn in the middle
+    return y == 0 ? high : y + 1 == height ? low : std::string();
+  };
   for (size_t y = 0; y < height; ++y) {
-    const std::string& label = y == 0 ? high : y + 1 == height ? low : std::string();
+    const std::string label = label_at(y);
     std::string line = pad_to(label, margin, true) + (label.empty() ? " │" : " ┤");
     for (size_t x = 0; x < cells; ++x) line += grid.cell(x, y);
-    lines.push_back(std::move(line));
+    lines.push_back(trimmed(std::move(line)));
   }
   std::string axis = pad_to("", margin) + " └", marks = pad_to("", margin + 2);
   bool any_mark = false;
@@ -170,7 +181,7 @@ std::vector<std::string> chart(const History& history, size_t width, size_t heig
     axis += "─";
   }
   lines.push_back(axis);
-  if (any_mark) lines.push_back(marks);
+  if (any_mark) lines.push_back(trimmed(std::move(marks)));
   const int64_t first = history.size() == 0 ? 0 : by_step ? history.steps.front() : 0;
   const int64_t last = history.size() == 0 ? 0
                        : by_step           ? history.steps.back()

@@ -58,7 +58,7 @@ int run_show(Console& console, const GlobalOptions& global, const ShowOptions& o
   const auto opened = open_run(*store, options.run);
   if (!opened.ok()) return fail(console, opened.status());
   RunView& run = **opened;
-  const auto texts = run.texts();
+  const auto texts = run.texts_by_metric();
   if (!texts.ok()) return fail(console, texts.status());
   if (options.json) {
     console.print(to_json(run_json(run, *texts), 2) + "\n");

@@ -40,11 +40,11 @@ void append_tree(const Console& console, const Value::Map& map, size_t indent, s
   }
 }
 
-// What a point that log() took survives, by the kind of journal.
+// What is lost of what log() took, by the kind of journal (P1).
 std::string guarantees_of(const std::string& journal) {
-  if (journal == "shm") return "a logged point survives its process; container gone: last 100 ms; power cut: last 1 s";
-  if (journal == "disk") return "a logged point survives its process and its container; power cut: last 1 s";
-  if (journal == "memory") return "process killed: last 100 ms; power cut: last 1 s";
+  if (journal == "shm") return "survives the process; container lost: ≤ 100 ms, power: ≤ 1 s";
+  if (journal == "disk") return "survives process and container; power lost: ≤ 1 s";
+  if (journal == "memory") return "process killed: ≤ 100 ms lost, power: ≤ 1 s";
   return "unknown to this version";
 }
 
@@ -170,12 +170,11 @@ std::string writers_section(const Console& console, const RunView& run) {
   for (size_t i = 0; i < run.writers().size(); ++i) {
     const WriterSnapshot& writer = run.writers()[i];
     const WriterIdentity& identity = writer.identity;
-    out += fitted(console, fmt::format("  attempt {}, rank {} of {}: {}, {} from {} pid {}, tracker {}",
-                                       identity.attempt, identity.rank, identity.world_size,
-                                       writer_state(writer, run.liveness()[i]), counted(writer.points, "point"),
-                                       visible(identity.host), identity.pid, visible(identity.version)));
+    out += fitted(console, fmt::format("  attempt {}, rank {} of {}: {}, {}, {} pid {}", identity.attempt,
+                                       identity.rank, identity.world_size, writer_state(writer, run.liveness()[i]),
+                                       counted(writer.points, "point"), visible(identity.host), identity.pid));
     out +=
-        fitted(console, fmt::format("    journal {}: {}", visible(identity.journal), guarantees_of(identity.journal)));
+        fitted(console, fmt::format("    {} journal: {}", visible(identity.journal), guarantees_of(identity.journal)));
   }
   return out;
 }

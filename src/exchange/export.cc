@@ -23,7 +23,7 @@ Status check_options(const ExportOptions& options) {
 
 Result<ExportPlan> make_plan(RunView* run, const ExportOptions& options) {
   ExportPlan plan;
-  auto texts = run->texts(options.all);
+  auto texts = run->texts_by_metric(options.all);
   if (!texts.ok()) return texts.status();
   plan.texts = std::move(*texts);
   std::set<std::string> known;

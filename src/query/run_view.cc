@@ -213,7 +213,7 @@ Status RunView::Impl::read_all_texts(const std::string& metric, TextsByMetric* o
   return status;
 }
 
-Result<TextsByMetric> RunView::texts(bool all) {
+Result<TextsByMetric> RunView::texts_by_metric(bool all) {
   TextsByMetric out;
   TRACKER_RETURN_IF_ERROR(impl_->read_all_texts("", &out));
   for (auto& [metric, rows] : out)

@@ -119,7 +119,7 @@ class RunView {
   // Several metrics for one reading of the frames; the result is in the order asked.
   Result<std::vector<History>> histories(const std::vector<std::string>& metrics, bool all = false);
   // Text logged under metric keys, by key; resolved or all as above. Cost: reads every frame.
-  Result<std::map<std::string, std::vector<TextRow>>> texts(bool all = false);
+  Result<std::map<std::string, std::vector<TextRow>>> texts_by_metric(bool all = false);
   Result<std::vector<TextRow>> texts(const std::string& metric, bool all = false);
 
  private:

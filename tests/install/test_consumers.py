@@ -7,8 +7,8 @@ TRACKER_DIR at an empty folder, and their run is found in the store afterwards.
 
 from __future__ import annotations
 
+import json
 import shutil
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,15 +19,16 @@ HERE = Path(__file__).resolve().parent
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
 
 
-def assert_records_a_run(run: Run, program: Path, tmp_path: Path, **env: str) -> None:
+def assert_records_a_run(run: Run, prefix: Path, program: Path, tmp_path: Path) -> None:
     store = tmp_path / "store"
-    run_id = run([program], cwd=tmp_path, TRACKER_DIR=str(store), **env).strip()
-    databases = list((store / "runs" / "install-test" / run_id).glob("*.db"))
-    assert len(databases) == 1
-    with sqlite3.connect(f"file:{databases[0]}?mode=ro", uri=True) as connection:
-        assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
-    # A finished run is plain files.
-    assert [path.name for path in databases[0].parent.iterdir() if path.is_file()] == [databases[0].name]
+    environment = {"TRACKER_DIR": str(store), "LD_LIBRARY_PATH": str(prefix / "lib")}
+    run_id = run([program], cwd=tmp_path, **environment).strip()
+    folder = store / "runs" / "install-test" / run_id
+    # One writer, and plain files: no -wal or -shm is left of a run that was finished.
+    assert sorted(path.suffix for path in folder.iterdir() if path.is_file()) == [".db", ".json"]
+    rows = run([prefix / "bin" / "tracker", "export", f"install-test/{run_id}", "--format", "jsonl"], **environment)
+    points = [json.loads(row) for row in rows.splitlines()]
+    assert [(point["step"], point["value"]) for point in points] == [(step, 1 / (1 + step)) for step in range(100)]
 
 
 def pkg_config(run: Run, prefix: Path, *arguments: str) -> list[str]:
@@ -38,7 +39,7 @@ def test_cpp_project_by_find_package(run: Run, prefix: Path, tmp_path: Path) -> 
     build = tmp_path / "build"
     run(["cmake", "-G", "Ninja", "-S", HERE / "find-package", "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}"])
     run(["cmake", "--build", build])
-    assert_records_a_run(run, build / "consumer", tmp_path)
+    assert_records_a_run(run, prefix, build / "consumer", tmp_path)
 
 
 def test_find_package_refuses_another_major_version(run: Run, prefix: Path, tmp_path: Path) -> None:
@@ -58,7 +59,7 @@ def test_c99_program_by_pkg_config(run: Run, prefix: Path, tmp_path: Path) -> No
     flags = pkg_config(run, prefix, "--cflags", "--libs")
     program = tmp_path / "consumer"
     run(["gcc", "-std=c99", *WARNINGS, HERE / "pkg-config-c" / "main.c", "-o", program, *flags])
-    assert_records_a_run(run, program, tmp_path, LD_LIBRARY_PATH=str(prefix / "lib"))
+    assert_records_a_run(run, prefix, program, tmp_path)
 
 
 def test_pkg_config_knows_the_version_of_the_header(run: Run, prefix: Path) -> None:
@@ -66,14 +67,14 @@ def test_pkg_config_knows_the_version_of_the_header(run: Run, prefix: Path) -> N
     assert f'TRK_VERSION_STRING "{pkg_config(run, prefix, "--modversion")[0]}"' in header
 
 
-def test_cpp_project_by_add_subdirectory(run: Run, root: Path, tmp_path: Path) -> None:
+def test_cpp_project_by_add_subdirectory(run: Run, root: Path, prefix: Path, tmp_path: Path) -> None:
     # In a folder that stays, so that a second run of the tests does not compile the library again.
     build = root / "build" / "add-subdirectory"
     launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
     command = ["cmake", "-G", "Ninja", "-S", HERE / "add-subdirectory", "-B", build, f"-DTRACKER_SOURCE_DIR={root}"]
     run([*command, "-DCMAKE_BUILD_TYPE=Debug", *launcher])
     run(["cmake", "--build", build, "-j2"])
-    assert_records_a_run(run, build / "consumer", tmp_path)
+    assert_records_a_run(run, prefix, build / "consumer", tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_cpp_program_with_other_compiler_flags(run: Run, prefix: Path, tmp_path:
     libraries = pkg_config(run, prefix, "--cflags", "--libs")
     source = HERE / "find-package" / "main.cc"
     run(["g++", "-std=c++20", *WARNINGS, *flags, source, "-o", program, *libraries])
-    assert_records_a_run(run, program, tmp_path, LD_LIBRARY_PATH=str(prefix / "lib"))
+    assert_records_a_run(run, prefix, program, tmp_path)
 
 
 @pytest.mark.parametrize("compiler", [["gcc", "-std=c99"], ["gcc", "-std=c17"], ["g++", "-std=c++11"]], ids=" ".join)
@@ -105,4 +106,4 @@ def test_only_the_public_headers_are_installed(root: Path, prefix: Path) -> None
 
 def test_the_installed_program_starts(run: Run, prefix: Path) -> None:
     version = (prefix / "include" / "tracker" / "version.h").read_text().split('TRK_VERSION_STRING "')[1].split('"')[0]
-    assert version in run([prefix / "bin" / "tracker", "--version"])
+    assert version in run([prefix / "bin" / "tracker", "version"])

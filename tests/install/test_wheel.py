@@ -98,7 +98,7 @@ def test_wheel_records_a_run_in_a_clean_environment(run: Run, environment: Path,
 
 
 def test_wheel_installs_the_command(run: Run, environment: Path, root: Path) -> None:
-    output = run([environment.parent / "tracker", "--version"])
+    output = run([environment.parent / "tracker", "version"])
     version = (root / "include" / "tracker" / "version.h").read_text()
     assert f'"{output.split()[-1]}"' in version
 

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// Goal: a wrong command line, a missing store and a newer store are each one clear line and a documented exit code.
+// Method: command lines as a person would mistype them.
+#include "base/fs.h"
+#include "model/value.h"
+#include "unit/cli/cli_fixture.h"
+
+namespace tracker::internal {
+namespace {
+
+using CommandLineTest = CliTest;
+
+TEST_F(CommandLineTest, AnUnknownCommandNamesTheCommands) {
+  EXPECT_EQ(run({"shwo"}), kExitUsage);
+  EXPECT_EQ(err_, "tracker: unknown command \"shwo\"; did you mean show? (commands: ls, show, export, version)\n");
+  EXPECT_EQ(run({"tail", "mnist/otter"}), kExitUsage);
+  EXPECT_EQ(err_, "tracker: unknown command \"tail\" (commands: ls, show, export, version)\n");
+}
+
+TEST_F(CommandLineTest, AnUnknownOptionNamesTheNearest) {
+  EXPECT_EQ(run({"export", "otter", "--fromat", "csv"}), kExitUsage);
+  EXPECT_EQ(err_,
+            "tracker: unknown option --fromat; did you mean --format? (tracker export --help shows the options)\n");
+}
+
+TEST_F(CommandLineTest, AMissingOrWrongArgumentIsSaid) {
+  EXPECT_EQ(run({"show"}), kExitUsage);
+  EXPECT_EQ(err_, "tracker: RUN is required (tracker show --help shows the options)\n");
+  EXPECT_EQ(run({"ls", "--limit", "many"}), kExitUsage);
+  EXPECT_NE(err_.find("--limit"), std::string::npos) << err_;
+  EXPECT_EQ(run({"ls", "extra"}), kExitUsage);
+  EXPECT_EQ(err_, "tracker: \"extra\" was not expected (tracker ls --help shows what is)\n");
+}
+
+TEST_F(CommandLineTest, HelpHasExamplesForEveryCommand) {
+  for (const char* command : {"ls", "show", "export"}) {
+    EXPECT_EQ(run({command, "--help"}), kExitOk);
+    EXPECT_NE(out_.find(std::string("Examples:\n  tracker ") + command), std::string::npos) << out_;
+  }
+  EXPECT_EQ(run({"--help"}), kExitOk);
+  EXPECT_NE(out_.find("Examples:"), std::string::npos);
+}
+
+TEST_F(CommandLineTest, NoCommandShowsTheHelpAsAUsageError) {
+  EXPECT_EQ(run({}), kExitUsage);
+  EXPECT_NE(err_.find("tracker COMMAND --help"), std::string::npos);
+}
+
+TEST_F(CommandLineTest, TheVersionIsPrintedEitherWay) {
+  EXPECT_EQ(run({"version"}), kExitOk);
+  const std::string version = out_;
+  EXPECT_EQ(run({"--version"}), kExitOk);
+  EXPECT_EQ(out_, version);
+  EXPECT_EQ(run({"version", "--json"}), kExitOk);
+  EXPECT_TRUE(from_json(out_).ok());
+}
+
+TEST_F(CommandLineTest, AFolderWithoutAStoreIsAnErrorWithAHint) {
+  TempFolder empty;
+  EXPECT_EQ(run({"--version"}), kExitOk);  // needs no store; sets up the console
+  EXPECT_EQ(run_command_line(console_, {"ls", "--dir", empty.path()}), kExitFailed);
+  EXPECT_EQ(err_, "tracker: no store at " + empty.path() +
+                      " (--dir or TRACKER_DIR says where it is; the first run makes it)\n");
+}
+
+TEST_F(CommandLineTest, AStoreOfANewerVersionHasAnExitCodeOfItsOwn) {
+  const std::string file = builder_.path() + "/store.json";
+  std::string text = *read_file(file, 1 << 16);
+  const std::string version = "\"version\": " + std::to_string(kStoreVersion);
+  ASSERT_NE(text.find(version), std::string::npos) << text;
+  text.replace(text.find(version), version.size(), "\"version\": 999");
+  ASSERT_TRUE(write_file_atomic(file, text).ok());
+  EXPECT_EQ(run({"ls"}), kExitVersion);
+  EXPECT_EQ(std::count(err_.begin(), err_.end(), '\n'), 1) << err_;
+}
+
+TEST_F(CommandLineTest, AnAmbiguousIdNamesTheCandidates) {
+  builder_.run("mnist", "otter");
+  builder_.run("speech", "otter");
+  EXPECT_EQ(run({"show", "otter"}), kExitUsage);
+  EXPECT_NE(err_.find("mnist/otter"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("speech/otter"), std::string::npos) << err_;
+}
+
+}  // namespace
+}  // namespace tracker::internal

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// Goal: `tracker export` writes whole files or leaves what was there, and its options do what they say.
+// Method: exports to stdout and to files in a temporary folder.
+#include <sys/stat.h>
+
+#include "base/fs.h"
+#include "model/value.h"
+#include "unit/cli/cli_fixture.h"
+
+namespace tracker::internal {
+namespace {
+
+class ExportCommandTest : public CliTest {
+ protected:
+  void write_run(int rows = 2) {
+    auto writer = builder_.writer(builder_.run("mnist", "otter"));
+    for (int i = 0; i < rows; ++i) writer.log("loss", i, 0.5, 1'000'000);
+    writer.log("acc", 0, 0.1, 1'000'000).end(RunState::kFinished).finish();
+  }
+  std::string file(const std::string& name) const { return folder_.path() + "/" + name; }
+  std::string content(const std::string& name) const { return read_file(file(name), 1 << 20).value_or("(none)"); }
+
+  TempFolder folder_;
+};
+
+TEST_F(ExportCommandTest, CsvGoesToStdoutByDefault) {
+  write_run();
+  EXPECT_EQ(run({"export", "otter"}), kExitOk);
+  EXPECT_EQ(out_,
+            "metric,step,time,value,rank,attempt\nacc,0,1.000000,0.1,0,1\n"
+            "loss,0,1.000000,0.5,0,1\nloss,1,1.000000,0.5,0,1\n");
+  EXPECT_EQ(err_, "");
+}
+
+TEST_F(ExportCommandTest, MetricsAndFormatAreChosen) {
+  write_run();
+  EXPECT_EQ(run({"export", "otter", "--metric", "loss", "--metric", "acc", "--wide"}), kExitOk);
+  EXPECT_EQ(out_, "step,loss,acc\n0,0.5,0.1\n1,0.5,\n");
+  EXPECT_EQ(run({"export", "--metric", "acc", "otter", "--format", "jsonl", "--all"}), kExitOk);
+  EXPECT_EQ(out_, "{\"metric\":\"acc\",\"step\":0,\"time\":1.000000,\"value\":0.1,\"rank\":0,\"attempt\":1}\n");
+}
+
+TEST_F(ExportCommandTest, AFileAppearsWholeAndItsJsonDescribesIt) {
+  write_run();
+  EXPECT_EQ(run({"export", "otter", "-o", file("run.csv"), "--json"}), kExitOk);
+  const auto document = from_json(out_);
+  ASSERT_TRUE(document.ok()) << out_;
+  EXPECT_EQ(document->int_or("rows", 0), 3);
+  EXPECT_EQ(document->int_or("bytes", 0), static_cast<int64_t>(content("run.csv").size()));
+  EXPECT_EQ(document->text_or("output", ""), file("run.csv"));
+  EXPECT_EQ(list_dir(folder_.path())->size(), 1u);
+}
+
+TEST_F(ExportCommandTest, AFailedExportLeavesTheOldFile) {
+  write_run();
+  ASSERT_TRUE(write_file_atomic(file("run.csv"), "old").ok());
+  EXPECT_EQ(run({"export", "otter", "-o", file("run.csv"), "--metric", "nothing"}), kExitFailed);
+  EXPECT_EQ(content("run.csv"), "old");
+  EXPECT_EQ(list_dir(folder_.path())->size(), 1u);
+}
+
+TEST_F(ExportCommandTest, AFolderThatIsNotThereIsOneClearLine) {
+  write_run();
+  EXPECT_EQ(run({"export", "otter", "-o", file("no/run.csv")}), kExitFailed);
+  EXPECT_NE(err_.find("No such file or directory"), std::string::npos) << err_;
+  EXPECT_EQ(std::count(err_.begin(), err_.end(), '\n'), 1) << err_;
+}
+
+TEST_F(ExportCommandTest, OptionsThatExcludeEachOtherAreUsageErrors) {
+  write_run();
+  EXPECT_EQ(run({"export", "otter", "--wide", "--all"}), kExitUsage);
+  EXPECT_EQ(run({"export", "otter", "--wide", "--format", "jsonl"}), kExitUsage);
+  EXPECT_EQ(run({"export", "otter", "--json"}), kExitUsage);
+  EXPECT_EQ(run({"export", "otter", "--format", "parquet"}), kExitUsage);
+}
+
+TEST_F(ExportCommandTest, AReaderThatLeavesEndsTheExportQuietly) {
+  write_run(100'000);
+  out_limit_ = 1;
+  EXPECT_EQ(run({"export", "otter"}), kExitOk);
+  EXPECT_EQ(err_, "");
+  EXPECT_LT(out_.size(), size_t{1} << 20);
+}
+
+}  // namespace
+}  // namespace tracker::internal

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Goal: nothing that a run holds reaches a terminal as anything but visible text.
+// Method: a run whose every text carries escapes, bidi controls and bytes that are no UTF-8, through every command.
+#include <cmath>
+
+#include "cli/text.h"
+#include "model/value.h"
+#include "unit/cli/cli_fixture.h"
+
+namespace tracker::internal {
+namespace {
+
+const std::string kHostile = "\x1b]0;owned\x07\x1b[2J\u202egnp.exe\u2066\r\n\xff\x9b 31m,\"=1+1\"";
+
+class HostileRunTest : public CliTest {
+ protected:
+  HostileRunTest() {
+    // Labels are checked where runs are made; bidi controls are no control characters and pass.
+    const RunFolder folder = builder_.run("mnist", "ot\u202eter");
+    auto writer = builder_.writer(folder, {.host = kHostile, .journal = kHostile});
+    writer.set(EventType::kConfig, kHostile, kHostile).set(EventType::kSummary, kHostile, kHostile);
+    writer.set(EventType::kConfig, "deep", Value::Map{{kHostile, Value::List{kHostile}}});
+    for (const char* key : {"name", "notes", "group", "job_type"}) writer.set(EventType::kAttribute, key, kHostile);
+    writer.set(EventType::kAttribute, "tags", Value::List{kHostile, nullptr, 1});
+    writer.log(kHostile, INT64_MIN, NAN)
+        .log(kHostile, INT64_MAX, -INFINITY)
+        .log(kHostile, std::nullopt, 1e308, INT64_MIN + 1);
+    writer.text(kHostile, 0, kHostile).lose(kHostile, LossReason::kTooLarge, INT64_MAX);
+    writer.end(RunState::kFailed, INT64_MIN, kHostile, INT64_MAX).finish();
+  }
+
+  static void expect_harmless(const std::string& text) {
+    std::string lines = text;
+    std::erase(lines, '\n');
+    EXPECT_EQ(visible(lines), lines);  // what is visible already stays as it is
+  }
+};
+
+TEST_F(HostileRunTest, EveryCommandShowsVisibleTextOnly) {
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"ls"},
+                                             {"show", "mnist/ot\u202eter"},
+                                             {"show", "mnist/ot\u202eter", "--plot", "9"},
+                                             {"show", kHostile},
+                                             {kHostile},
+                                             {"ls", "--" + kHostile},
+                                             {"export", "mnist/ot\u202eter", "--metric", kHostile + "x"},
+                                             {"ls", "--project", kHostile}}) {
+    for (const int width : {0, 1, 20, 80}) {
+      console_.width = width;
+      run(command);
+      expect_harmless(out_);
+      expect_harmless(err_);
+    }
+  }
+}
+
+TEST_F(HostileRunTest, JsonEscapesWhatItCarries) {
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"ls", "--json"}, {"show", "mnist/ot\u202eter", "--json"}}) {
+    EXPECT_EQ(run(command), kExitOk) << err_;
+    EXPECT_TRUE(from_json(out_).ok());
+    EXPECT_EQ(out_.find('\x1b'), std::string::npos);
+  }
+}
+
+TEST_F(HostileRunTest, AnExportCarriesTheTextAsItIs) {
+  EXPECT_EQ(run({"export", "mnist/ot\u202eter"}), kExitOk) << err_;
+  EXPECT_NE(out_.find("\x1b]0;owned"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tracker::internal

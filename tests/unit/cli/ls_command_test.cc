@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// Goal: `tracker ls` shows every run that can be read on one line, and names what cannot be.
+// Method: whole outputs compared, on stores with fixed times.
+#include "base/fs.h"
+#include "model/value.h"
+#include "unit/cli/cli_fixture.h"
+
+namespace tracker::internal {
+namespace {
+
+class LsCommandTest : public CliTest {
+ protected:
+  void write_three_runs() {
+    auto otter = builder_.writer(builder_.run("mnist", "otter"));
+    otter.log("train/loss", 0, 2.5)
+        .log("train/loss", 1, 0.25)
+        .log("acc", 1, 0.91)
+        .lose("acc", LossReason::kRingFull, 1234);
+    otter.end(RunState::kFinished, 0, "", kBuilderStartUs + 192 * kSecondUs).finish();
+    auto heron = builder_.writer(builder_.run("mnist", "heron", kBuilderStartUs + 3600 * kSecondUs));
+    heron.set(EventType::kAttribute, "name", "wide net").log("loss", 0, 1e-9);
+    heron.end(RunState::kFailed, 1, "", kBuilderStartUs + 3645 * kSecondUs).finish();
+    builder_.writer(builder_.run("speech", "lynx", kBuilderStartUs + 7000 * kSecondUs))
+        .end(RunState::kInterrupted, 130, "", kBuilderStartUs + 7001 * kSecondUs)
+        .finish();
+  }
+};
+
+TEST_F(LsCommandTest, RunsStandNewestFirstInATableOf80Columns) {
+  write_three_runs();
+  EXPECT_EQ(run({"ls"}), kExitOk);
+  EXPECT_EQ(out_,
+            "RUN          NAME      STATE        CREATED    DURATION    POINTS   LOST  SUMMARY\n"
+            "speech/lynx            interrupted  3 min ago  1.0 s            0\n"
+            "mnist/heron  wide net  failed       1 h ago    45 s             1         loss 1…\n"
+            "mnist/otter            finished     2 h ago    3 min 12 s       3  1,234  train/…\n");
+  EXPECT_EQ(err_, "");
+}
+
+TEST_F(LsCommandTest, WithoutATerminalNothingIsCut) {
+  write_three_runs();
+  console_.width = 0;
+  EXPECT_EQ(run({"ls", "--project", "mnist", "--limit", "1"}), kExitOk);
+  EXPECT_EQ(out_,
+            "RUN          NAME      STATE   CREATED  DURATION  POINTS  SUMMARY\n"
+            "mnist/heron  wide net  failed  1 h ago  45 s           1  loss 1e-09\n"
+            "1 more; --limit 0 shows all\n");
+}
+
+TEST_F(LsCommandTest, JsonHoldsTheSameRuns) {
+  write_three_runs();
+  EXPECT_EQ(run({"ls", "--json"}), kExitOk);
+  const auto document = from_json(out_);
+  ASSERT_TRUE(document.ok()) << out_;
+  const Value::List& runs = *document->find("runs")->as_list();
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_EQ(runs[2].text_or("id", ""), "otter");
+  EXPECT_EQ(runs[2].text_or("state", ""), "finished");
+  EXPECT_EQ(runs[2].int_or("points", 0), 3);
+  EXPECT_EQ(runs[2].int_or("dropped", 0), 1234);
+  EXPECT_EQ(runs[2].int_or("ended_us", 0), kBuilderStartUs + 192 * kSecondUs);
+}
+
+TEST_F(LsCommandTest, AStoreWithoutRunsSaysSo) {
+  EXPECT_EQ(run({"ls"}), kExitOk);
+  EXPECT_EQ(masked(out_), "No runs in STORE\n");
+  EXPECT_EQ(run({"ls", "--project", "x"}), kExitOk);
+  EXPECT_EQ(masked(out_), "No runs of project x in STORE\n");
+}
+
+TEST_F(LsCommandTest, ADamagedDatabaseIsNamedBesideTheSoundRuns) {
+  write_three_runs();
+  auto broken = builder_.writer(builder_.run("mnist", "wreck"));
+  broken.log("loss", 0, 1).finish();
+  overwrite_start(broken.path(), "rubbish rubbish rubbish rubbish");
+  EXPECT_EQ(run({"ls"}), kExitDamaged);
+  EXPECT_NE(out_.find("mnist/otter"), std::string::npos);
+  EXPECT_NE(out_.find("mnist/wreck"), std::string::npos);
+  EXPECT_NE(err_.find(broken.path()), std::string::npos) << err_;
+  EXPECT_EQ(std::count(err_.begin(), err_.end(), '\n'), 1) << err_;
+}
+
+TEST_F(LsCommandTest, ADamagedRunFolderIsNamedBesideTheSoundRuns) {
+  write_three_runs();
+  const RunFolder wreck = builder_.run("mnist", "wreck");
+  overwrite_start(wreck.path + "/run.json", "{{{{");
+  EXPECT_EQ(run({"ls", "--json"}), kExitDamaged);
+  const auto document = from_json(out_);
+  ASSERT_TRUE(document.ok());
+  EXPECT_EQ(document->find("runs")->as_list()->size(), 3u);
+  EXPECT_EQ(document->find("problems")->as_list()->size(), 1u);
+}
+
+TEST_F(LsCommandTest, ColoursAppearOnlyWhereTheConsoleHasThem) {
+  write_three_runs();
+  EXPECT_EQ(run({"ls"}), kExitOk);
+  EXPECT_EQ(out_.find('\x1b'), std::string::npos);
+  console_.color = true;
+  EXPECT_EQ(run({"ls"}), kExitOk);
+  EXPECT_NE(out_.find("\x1b[32mfinished"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tracker::internal

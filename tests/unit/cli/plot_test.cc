@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Goal: no value can hide in a plot, whatever the number of points, and odd values are marked.
+// Method: histories made by hand; single spikes at random places.
+#include "cli/plot.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "cli/text.h"
+
+namespace tracker::internal {
+namespace {
+
+History history_of(const std::vector<double>& values) {
+  History out;
+  for (size_t i = 0; i < values.size(); ++i) {
+    out.steps.push_back(static_cast<int64_t>(i));
+    out.times_us.push_back(0);
+    out.bits.push_back(bits_of(values[i]));
+  }
+  out.sources.push_back({});
+  return out;
+}
+
+TEST(PlotTest, ARampRisesFromTheLowestToTheHighestDot) {
+  EXPECT_EQ(sparkline(history_of({0, 1, 2, 3, 4, 5, 6, 7}), 4), "⣀⠤⠒⠉");
+}
+
+TEST(PlotTest, AConstantIsALineInTheMiddle) { EXPECT_EQ(sparkline(history_of({5, 5, 5, 5}), 2), "⠤⠤"); }
+
+TEST(PlotTest, NothingIsBlank) { EXPECT_EQ(sparkline(history_of({}), 3), "   "); }
+
+TEST(PlotTest, ASpikeOfOnePointInAMillionReachesTheTopWhereverItIs) {
+  std::vector<double> values(1'000'000, 0.0);
+  std::mt19937 random(7);
+  for (int round = 0; round < 5; ++round) {
+    const size_t at = random() % values.size();
+    values[at] = 1.0;
+    const auto columns = plot_columns(history_of(values), 40);
+    const size_t column = at * 40 / (values.size() - 1);
+    EXPECT_EQ(columns[std::min<size_t>(column, 39)].max, 1.0) << at;
+    EXPECT_NE(sparkline(history_of(values), 20), sparkline(history_of(std::vector<double>(10, 0.0)), 20));
+    values[at] = 0;
+  }
+}
+
+TEST(PlotTest, NanAndInfinitiesAreMarks) {
+  EXPECT_EQ(sparkline(history_of({0, 0, NAN, 0, 0, INFINITY, 0, -INFINITY}), 4), "⠤×↑↓");
+}
+
+TEST(PlotTest, OnlyNanIsOnlyMarks) { EXPECT_EQ(sparkline(history_of({NAN, NAN}), 1), "×"); }
+
+TEST(PlotTest, ValuesAndStepsAtTheEdgesOfTheirTypesDoNotOverflow) {
+  History history = history_of({-1.7976931348623157e308, 1.7976931348623157e308});
+  history.steps = {INT64_MIN, INT64_MAX};
+  EXPECT_EQ(sparkline(history, 1), "⡸");
+  EXPECT_EQ(chart(history, 40, 3).size(), 5u);
+}
+
+TEST(PlotTest, RowsWithoutStepsAreDrawnByTheirNumber) {
+  History history = history_of({0, 1, 2, 3, 4, 5, 6, 7});
+  history.steps.assign(8, 0);
+  history.has_step.assign(8, 0);
+  EXPECT_EQ(sparkline(history, 4), "⣀⠤⠒⠉");
+  EXPECT_NE(chart(history, 40, 2).back().find("row 0"), std::string::npos);
+}
+
+TEST(PlotTest, AChartHasLabelledAxesAndFitsItsWidth) {
+  const auto lines = chart(history_of({0, 10, NAN, 5}), 24, 3);
+  ASSERT_EQ(lines.size(), 6u);
+  for (const std::string& line : lines) EXPECT_LE(display_width(line), 24u) << line;
+  EXPECT_TRUE(lines[0].starts_with("10 ┤")) << lines[0];
+  EXPECT_TRUE(lines[2].starts_with(" 0 ┤")) << lines[2];
+  EXPECT_NE(lines[4].find("×"), std::string::npos);
+  EXPECT_EQ(lines[5], "    step 0             3");
+}
+
+}  // namespace
+}  // namespace tracker::internal

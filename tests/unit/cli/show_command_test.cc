@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+// Goal: `tracker show` is a whole and true page about one run.
+// Method: whole outputs compared, on stores with fixed times.
+#include <cmath>
+
+#include "model/value.h"
+#include "unit/cli/cli_fixture.h"
+
+namespace tracker::internal {
+namespace {
+
+class ShowCommandTest : public CliTest {
+ protected:
+  void write_run() {
+    const RunFolder folder = builder_.run("mnist", "otter");
+    auto first = builder_.writer(folder, {.attempt = 1});
+    first.set(
+        EventType::kConfig, "",
+        Value::Map{
+            {"lr", 0.1}, {"optimizer", Value::Map{{"name", "adam"}, {"betas", Value::List{0.9, 0.999}}}}, {"seed", 7}});
+    first.set(EventType::kAttribute, "tags", Value::List{"baseline"});
+    for (int step = 0; step < 100; ++step) first.log("train/loss", step, 2.5 * std::exp(-step / 25.0));
+    first.note(Value::Map{{"kind", "recovered"}, {"points", 34}}).finish();
+    auto second = builder_.writer(folder, {.attempt = 2, .started_us = kBuilderStartUs + 200 * kSecondUs});
+    for (int step = 80; step < 160; ++step)
+      second.log("train/loss", step, step == 120 ? NAN : 2.5 * std::exp(-step / 25.0));
+    second.log_bits("epoch", ValueType::kInt64, 100, bits_of(int64_t{3})).text("sample", 5, "hello");
+    second.set(EventType::kSummary, "best_acc", 0.98).lose("train/loss", LossReason::kRingFull, 214);
+    second.end(RunState::kFinished, 0, "", kBuilderStartUs + 300 * kSecondUs).finish();
+  }
+};
+
+TEST_F(ShowCommandTest, APageShowsEverythingAboutARun) {
+  write_run();
+  EXPECT_EQ(run({"show", "mnist/otter"}), kExitOk);
+  EXPECT_EQ(masked(out_), R"(mnist/otter  finished
+  created   2023-11-14 22:13:20 UTC (2 h ago)
+  ended     2023-11-14 22:18:20 UTC
+  duration  5 min 0 s
+  tags      ["baseline"]
+  uid       f109db1fce8fbd69d6675ea54fe1b3ad
+  folder    STORE/runs/mnist/otter
+
+Config
+  lr    0.1
+  optimizer
+    name   adam
+    betas  [0.9,0.999]
+  seed  7
+
+Summary
+  best_acc  0.98
+
+Metrics
+  METRIC      COUNT       LAST        MIN  MAX  NAN  LOST
+  epoch           1          3          3    3             ⠄
+  train/loss    180  0.0043234  0.0043234  2.5    1   214  ⠑⠲⠤⠤⢄⣀⣀⣀⣀⣀⣀⣀×⣀⣀⣀
+
+Texts
+  TEXT    ROWS  LAST
+  sample     1  hello
+
+Account
+  214 points lost: ring full. 181 stored of 395 logged.
+  34 points recovered after a crash.
+
+Writers
+  attempt 1, rank 0 of 1: crashed, 100 points, testhost pid 4242
+    shm journal: survives the process; container lost: ≤ 100 ms, power: ≤ 1 s
+  attempt 2, rank 0 of 1: finished, 81 points, testhost pid 4242
+    shm journal: survives the process; container lost: ≤ 100 ms, power: ≤ 1 s
+)");
+  EXPECT_EQ(err_, "");
+}
+
+TEST_F(ShowCommandTest, ChartsAreDrawnForTheFirstMetrics) {
+  write_run();
+  EXPECT_EQ(run({"show", "otter", "--plot", "2"}), kExitOk);
+  EXPECT_NE(out_.find("\nepoch  1 point\n"), std::string::npos) << out_;
+  const size_t begin = out_.find("\ntrain/loss  180 points");
+  ASSERT_NE(begin, std::string::npos) << out_;
+  EXPECT_EQ(out_.substr(begin, out_.find("\nAccount") - begin), R"(
+train/loss  180 points, 1 × NaN
+      2.5 ┤⢇
+          │ ⠱⡀
+          │  ⠈⡆
+          │   ⠈⠢⡀
+          │     ⠈⠢⡀
+          │       ⠈⠢⢄
+          │          ⠑⠢⢄⡀
+          │             ⠉⠒⠢⣄⣀
+          │                  ⠉⠑⠒⠤⠤⣄⣀⣀
+0.0043234 ┤                          ⠉⠉⠉⠙⠒⠒⠒⠒⠒⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤⠤⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀⣀
+          └─────────────────────────────────────────────────────────────────────
+                                                               ×
+           step 0                                                            159
+)");
+  EXPECT_EQ(run({"show", "otter", "--plot", "1"}), kExitOk);
+  EXPECT_EQ(out_.find("\ntrain/loss  180 points"), std::string::npos);
+}
+
+TEST_F(ShowCommandTest, AnUnknownRunIsAnErrorThatNamesCloseOnes) {
+  write_run();
+  EXPECT_EQ(run({"show", "mnist/oter"}), kExitFailed);
+  EXPECT_EQ(out_, "");
+  EXPECT_EQ(masked(err_),
+            "tracker: no run \"mnist/oter\" in STORE; did you mean mnist/otter? (`tracker ls` lists all runs)\n");
+}
+
+TEST_F(ShowCommandTest, JsonHoldsEverythingThePageShows) {
+  write_run();
+  EXPECT_EQ(run({"show", "otter", "--json"}), kExitOk);
+  const auto document = from_json(out_);
+  ASSERT_TRUE(document.ok()) << out_;
+  EXPECT_EQ(document->text_or("state", ""), "finished");
+  EXPECT_EQ(to_json(*document->find("config")),
+            R"({"lr":0.1,"optimizer":{"name":"adam","betas":[0.9,0.999]},"seed":7})");
+  EXPECT_EQ(document->find("losses")->int_or("dropped", 0), 214);
+  EXPECT_EQ(document->find("losses")->int_or("recovered", 0), 34);
+  EXPECT_EQ(document->find("writers")->as_list()->size(), 2u);
+  const Value::List& metrics = *document->find("metrics")->as_list();
+  ASSERT_EQ(metrics.size(), 2u);
+  EXPECT_EQ(metrics[1].int_or("points", 0), 180);
+  EXPECT_EQ(metrics[1].int_or("nan", 0), 1);
+  EXPECT_EQ(metrics[1].int_or("step_max", 0), 159);
+}
+
+TEST_F(ShowCommandTest, ARunFromThePastBootHasCrashedAndSaysNothingWasLost) {
+  auto writer = builder_.writer(builder_.run("mnist", "otter"), {.host = this_process().host});
+  writer.log("loss", 0, 1).commit();
+  EXPECT_EQ(run({"show", "otter"}), kExitOk);
+  EXPECT_EQ(out_.substr(0, out_.find('\n')), "mnist/otter  crashed");
+  EXPECT_NE(out_.find("Nothing lost: 1 point stored."), std::string::npos);
+}
+
+TEST_F(ShowCommandTest, ADamagedDatabaseIsNamedAndTheRestIsShown) {
+  write_run();
+  auto broken = builder_.writer(*builder_.store().find_run("mnist", "otter"), {.attempt = 3});
+  broken.log("loss", 0, 1).finish();
+  overwrite_start(broken.path(), "rubbish rubbish rubbish rubbish");
+  EXPECT_EQ(run({"show", "otter"}), kExitDamaged);
+  EXPECT_NE(out_.find("train/loss"), std::string::npos);
+  EXPECT_NE(err_.find(broken.path()), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tracker::internal

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// Goal: foreign text is harmless and every text fits its columns.
+// Method: single functions on texts at the edges.
+#include "cli/text.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cli/table.h"
+
+namespace tracker::internal {
+namespace {
+
+TEST(TextTest, ControlCharactersBecomePictures) {
+  EXPECT_EQ(visible("a\x1b[31mb\n\r\t\x7f"), "a␛[31mb␊␍␉␡");
+  EXPECT_EQ(visible(std::string_view("a\0b", 3)), "a␀b");
+}
+
+TEST(TextTest, CharactersThatTurnOrHideTextBecomeNumbers) {
+  EXPECT_EQ(visible("abc\u202edcba"), "abc\\u202edcba");
+  EXPECT_EQ(visible("a\u200bb\u2066c\ufeff"), "a\\u200bb\\u2066c\\ufeff");
+  EXPECT_EQ(visible("\u0085\u009b"), "\\u0085\\u009b");
+}
+
+TEST(TextTest, BytesThatAreNoUtf8BecomeReplacementCharacters) {
+  EXPECT_EQ(visible("a\xff"), "a\ufffd");
+  EXPECT_EQ(visible("\xc0\x9b"), "\ufffd\ufffd");            // overlong ESC
+  EXPECT_EQ(visible("\xed\xa0\x80"), "\ufffd\ufffd\ufffd");  // a surrogate
+  EXPECT_EQ(visible("\xe2\x82"), "\ufffd\ufffd");            // cut
+}
+
+TEST(TextTest, OrdinaryTextOfAnyScriptStaysAsItIs) { EXPECT_EQ(visible("Größe 損失 🦦"), "Größe 損失 🦦"); }
+
+TEST(TextTest, WidthsCountColumnsAndCutsFitThem) {
+  EXPECT_EQ(display_width("Größe"), 5u);
+  EXPECT_EQ(display_width("損失"), 4u);
+  EXPECT_EQ(display_width("e\u0301"), 1u);
+  EXPECT_EQ(cut_to("損失損失", 5), "損失…");
+  EXPECT_EQ(cut_to("損失損失", 4), "損…");
+  EXPECT_EQ(cut_to("abc", 3), "abc");
+  EXPECT_EQ(cut_to("abcd", 3), "ab…");
+  EXPECT_EQ(cut_to("abcd", 0), "");
+  EXPECT_EQ(pad_to("損", 4), "損  ");
+  EXPECT_EQ(pad_to("7", 3, true), "  7");
+}
+
+TEST(TextTest, CountsDurationsAndTimesReadAsWords) {
+  EXPECT_EQ(count_text(0), "0");
+  EXPECT_EQ(count_text(999), "999");
+  EXPECT_EQ(count_text(12'345'678), "12,345,678");
+  EXPECT_EQ(counted(1, "point"), "1 point");
+  EXPECT_EQ(counted(1000, "point"), "1,000 points");
+  EXPECT_EQ(duration_text(840'000), "0.8 s");
+  EXPECT_EQ(duration_text(45 * 1'000'000), "45 s");
+  EXPECT_EQ(duration_text(192 * 1'000'000), "3 min 12 s");
+  EXPECT_EQ(duration_text(7500LL * 1'000'000), "2 h 5 min");
+  EXPECT_EQ(duration_text(273600LL * 1'000'000), "3 d 4 h");
+  EXPECT_EQ(duration_text(-5), "0.0 s");
+  EXPECT_EQ(ago_text(0, 5'000'000), "just now");
+  EXPECT_EQ(ago_text(0, 300'000'000), "5 min ago");
+  EXPECT_EQ(ago_text(300'000'000, 0), "in 5 min");
+  EXPECT_EQ(ago_text(INT64_MIN, INT64_MAX), "213503982 d ago");
+  EXPECT_EQ(time_text(1'700'000'000'000'000), "2023-11-14 22:13:20 UTC");
+  EXPECT_EQ(short_number(0.1), "0.1");
+  EXPECT_EQ(short_number(123456789.0), "1.2346e+08");
+  EXPECT_EQ(short_number(-NAN), "nan");
+  EXPECT_EQ(short_number(ValueType::kInt64, bits_of(int64_t{123456789})), "123456789");
+}
+
+TEST(TextTest, ATableGivesUpWidthOfItsLongestColumnFirst) {
+  Table table({{"NAME", false, 6}, {"COUNT", true}});
+  table.add({"a very long name indeed", "12"});
+  table.add({"short", "3,456"});
+  Console console;
+  EXPECT_EQ(table.render(console),
+            "NAME                     COUNT\na very long name indeed     12\nshort                    3,456\n");
+  console.width = 20;
+  EXPECT_EQ(table.render(console), "NAME           COUNT\na very long …     12\nshort          3,456\n");
+  console.width = 3;  // narrower than what may be cut: nothing more is taken away
+  EXPECT_EQ(table.render(console), "NAME    COUNT\na ver…     12\nshort   3,456\n");
+}
+
+}  // namespace
+}  // namespace tracker::internal

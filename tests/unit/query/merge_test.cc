@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// Goal: what several writers said is merged by time, then writer id; explicit summary values win over last values.
+// Method: snapshots made by hand.
+#include "query/merge.h"
+
+#include <gtest/gtest.h>
+
+namespace tracker::internal {
+namespace {
+
+WriterSnapshot writer(int64_t attempt, uint8_t id) {
+  WriterSnapshot out;
+  out.identity.attempt = attempt;
+  out.identity.writer.bytes[0] = id;
+  return out;
+}
+
+SeriesStats series(uint32_t id, const std::string& name, double last, int64_t time_us, uint64_t points = 1) {
+  SeriesStats out;
+  out.def = {id, ValueType::kFloat64, name};
+  out.points = out.finite = points;
+  out.min = out.max = last;
+  out.last_bits = bits_of(last);
+  out.time_first_us = out.time_last_us = time_us;
+  return out;
+}
+
+TEST(MergeTest, ConfigIsAppliedByTimeThenWriterId) {
+  WriterSnapshot first = writer(1, 1), second = writer(2, 2);
+  second.attributes = {{EventType::kConfig, "lr", 0.1, 10}, {EventType::kConfig, "optimizer/name", "adam", 20}};
+  first.attributes = {{EventType::kConfig, "lr", 0.5, 30}, {EventType::kConfig, "optimizer/name", "sgd", 20}};
+  EXPECT_EQ(to_json(merge_config({first, second})), R"({"lr":0.5,"optimizer":{"name":"adam"}})");
+}
+
+TEST(MergeTest, SummaryHoldsLastValuesAndExplicitOnesWin) {
+  WriterSnapshot one = writer(1, 1);
+  one.series = {series(1, "train/loss", 0.25, 5), series(2, "acc", 0.9, 5)};
+  one.attributes = {{EventType::kSummary, "acc", 0.98, 1}, {EventType::kSummary, "best", 3, 1}};
+  EXPECT_EQ(to_json(merge_summary({one}, merge_metrics({one}))), R"({"acc":0.98,"train/loss":0.25,"best":3})");
+}
+
+TEST(MergeTest, ANullTakesBackTheExplicitValueAndTheLastOneShowsAgain) {
+  WriterSnapshot one = writer(1, 1), two = writer(2, 2);
+  one.series = {series(1, "acc", 0.9, 5)};
+  one.attributes = {{EventType::kSummary, "acc", 0.98, 1}, {EventType::kSummary, "gone", 1, 1}};
+  two.attributes = {{EventType::kSummary, "acc", nullptr, 2}, {EventType::kSummary, "gone", nullptr, 2}};
+  EXPECT_EQ(to_json(merge_summary({one, two}, merge_metrics({one, two}))), R"({"acc":0.9})");
+}
+
+TEST(MergeTest, TheLastValueIsTheLaterAttemptsEvenWhenItsClockIsBehind) {
+  WriterSnapshot one = writer(1, 1), two = writer(2, 2);
+  one.series = {series(1, "loss", 1.0, 100)};
+  two.series = {series(1, "loss", 2.0, 50)};
+  const auto metrics = merge_metrics({one, two});
+  ASSERT_EQ(metrics.size(), 1u);
+  EXPECT_EQ(metrics[0].last_bits, bits_of(2.0));
+  EXPECT_EQ(metrics[0].points, 2u);
+  EXPECT_EQ(metrics[0].min, 1.0);
+  EXPECT_EQ(metrics[0].max, 2.0);
+  EXPECT_EQ(metrics[0].time_first_us, 50);
+  EXPECT_EQ(metrics[0].time_last_us, 100);
+}
+
+TEST(MergeTest, ASeriesOfWhichEveryPointWasDroppedIsStillAMetric) {
+  WriterSnapshot one = writer(1, 1);
+  one.series = {series(1, "loss", 0, 0, 0)};
+  one.series[0].dropped = 9;
+  const auto metrics = merge_metrics({one});
+  ASSERT_EQ(metrics.size(), 1u);
+  EXPECT_EQ(metrics[0].points, 0u);
+  EXPECT_EQ(metrics[0].dropped, 9u);
+  EXPECT_EQ(to_json(merge_summary({one}, metrics)), "{}");
+}
+
+TEST(MergeTest, LossesAddUpOverWritersByReason) {
+  WriterSnapshot one = writer(1, 1), two = writer(1, 2);
+  one.points = 10;
+  one.dropped = 3;
+  one.losses = {{1, LossReason::kRingFull, 2}, {2, LossReason::kDisk, 1}};
+  two.points = 5;
+  two.dropped = 4;
+  two.losses = {{1, LossReason::kRingFull, 4}};
+  two.recovered = Value(Value::Map{{"points", 5}});
+  two.attributes = {{EventType::kAttribute, std::string(kRejectedValuesKey), 6, 0}};
+  const LossAccount account = merge_losses({one, two});
+  EXPECT_EQ(account.logged, 22u);
+  EXPECT_EQ(account.stored, 15u);
+  EXPECT_EQ(account.dropped, 7u);
+  EXPECT_EQ(account.recovered, 5u);
+  EXPECT_EQ(account.rejected_values, 6u);
+  EXPECT_EQ(account.by_reason,
+            (std::vector<std::pair<std::string, uint64_t>>{{"ring full", 6}, {"store not writable", 1}}));
+}
+
+}  // namespace
+}  // namespace tracker::internal
