@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// _core.Run, the base class of tracker.Run, and _core.Metric: heap types on the plain C API, because a call through pybind11's
-// dispatcher costs 120 ns and more, one through METH_FASTCALL 15. Threads: with the GIL held.
+// _core.Run, the base class of tracker.Run, and _core.Metric: heap types on the plain C API, because a call through
+// pybind11's dispatcher costs 120 ns and more, one through METH_FASTCALL 15. Threads: with the GIL held.
 #pragma once
 
 #include <Python.h>
@@ -16,28 +16,26 @@
 namespace tracker::python {
 
 struct RunObject {
-  PyObject_HEAD
-  internal::HotRun* hot;
-  internal::Run* run;      // owned by `core`
-  bool inert;              // records nothing, ever: disabled or gated by its rank
+  PyObject_HEAD internal::HotRun* hot;
+  internal::Run* run;  // owned by `core`
+  bool inert;          // records nothing, ever: disabled or gated by its rank
   bool strict;
-  uint64_t values_rounded; // ints beyond int64 stored as float64
+  uint64_t values_rounded;  // ints beyond int64 stored as float64
   KeyTable* keys;
-  internal::ValuePair* spare;   // a buffer for calls of many keys; null while such a call is under way
+  internal::ValuePair* spare;  // a buffer for calls of many keys; null while such a call is under way
   size_t spare_count;
-  PyObject* core;          // the _core.RunCore
+  PyObject* core;  // the _core.RunCore
 };
 
 struct MetricObject {
-  PyObject_HEAD
-  RunObject* run;          // owned
-  PyObject* name;          // an exact str
+  PyObject_HEAD RunObject* run;  // owned
+  PyObject* name;                // an exact str
   MetricIds ids;
 };
 
 // The first bad value or key of a call, for strict runs.
 struct Problem {
-  PyObject* type = nullptr;   // PyExc_TypeError or PyExc_ValueError, or a class of errors.h
+  PyObject* type = nullptr;  // PyExc_TypeError or PyExc_ValueError, or a class of errors.h
   std::string text;
   size_t more = 0;
 };
@@ -75,7 +73,8 @@ void reject_value(RunObject* self, std::string_view key, std::string_view why, P
 // In a strict run raises what `problem` holds. False: error set.
 bool settle(RunObject* self, const Problem& problem);
 
-// A buffer for `count` pairs: the run's spare one or a new one; null with MemoryError set. give_back() keeps the larger.
+// A buffer for `count` pairs: the run's spare one or a new one; null with MemoryError set. give_back() keeps the
+// larger.
 internal::ValuePair* borrow_pairs(RunObject* self, size_t count, size_t* capacity);
 void return_pairs(RunObject* self, internal::ValuePair* pairs, size_t capacity);
 
