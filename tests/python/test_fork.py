@@ -166,7 +166,7 @@ def test_forked_children_of_a_logging_parent_never_hang(script: Script) -> None:
     done = script(
         """
 import gc, os, threading, tracker
-run = tracker.init(project="fork", id="busy", quiet=True)
+run = tracker.init(project="fork", id="busy", quiet=True, on_full="block")
 stop = threading.Event()
 def work(n):
     i = 0
