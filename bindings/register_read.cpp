@@ -211,7 +211,7 @@ py::list texts_of(View& self, const std::string& metric, bool all) {
 }
 
 std::vector<std::string> text_names(View& self) {
-  const auto texts = take(self.with([](RunView& view) { return view.texts(false); }));
+  const auto texts = take(self.with([](RunView& view) { return view.texts_by_metric(false); }));
   std::vector<std::string> names;
   for (const auto& [name, rows] : texts) names.push_back(name);
   return names;

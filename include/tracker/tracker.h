@@ -140,7 +140,7 @@ typedef struct trk_status {
   char journal[16];        /* "shm", "disk", "memory" or "none" */
   char last_error[240];
 } trk_status;
-#define TRK_STATUS_INIT {sizeof(trk_status)}
+#define TRK_STATUS_INIT {sizeof(trk_status), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}}
 
 /*
  * Opens a run and makes it ready for logging; at most about 10 ms on a local disk, never waits for a network.

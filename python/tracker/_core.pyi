@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The compiled core. Use the names of the package tracker; these may change."""
 
-from collections.abc import Buffer, Mapping
+from collections.abc import Mapping
 from typing import Any, final
 
 version: str
@@ -72,7 +72,8 @@ class RunCore:
     @property
     def strict(self) -> bool: ...
 
-class Column(Buffer):
+class Column:
+    def __buffer__(self, flags: int, /) -> memoryview: ...
     def __len__(self) -> int: ...
 
 class RunFolder:

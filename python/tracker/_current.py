@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The runs that this process has open, the module-level verbs on the newest of them, and how a process ends.
 
-The exit code is never changed: sys.excepthook is chained, an uncaught exception gives its last line to the run, and the core's
-exit handler ends what nobody has finished. threading.excepthook is left alone: a dead thread is not the end of the run.
+The exit code is never changed: sys.excepthook is chained, an uncaught exception gives its last line to the run, and
+the core's exit handler ends what nobody has finished. threading.excepthook is left alone: a dead thread ends no run.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,9 +73,9 @@ def remove(run: Run) -> None:
     pid = os.getpid()
     if run in _live:
         _live.remove(run)
-    if not any(other._pid == pid and other._recorded for other in _live):
-        if os.environ.get(PARENT_VARIABLE) == str(pid):
-            del os.environ[PARENT_VARIABLE]
+    others = any(other._pid == pid and other._recorded for other in _live)
+    if not others and os.environ.get(PARENT_VARIABLE) == str(pid):
+        del os.environ[PARENT_VARIABLE]
 
 
 def last_line(error: BaseException) -> str:

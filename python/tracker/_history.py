@@ -70,7 +70,7 @@ class History:
         self.steps: Ints = np.asarray(columns["steps"])
         """int64; 0 where a row has no step (see has_step)."""
         self.values: npt.NDArray[Any] = _values(columns["values"], self.dtype_logged)
-        """The dtype logged: float64, float32, float16, bfloat16, int64 or bool; float64 or int64 where types were mixed."""
+        """The dtype logged: float64, float32, float16, bfloat16, int64, bool; where mixed float64 or int64."""
         self.times: Floats = np.asarray(columns["times"])
         """Seconds since 1970, UTC."""
         self._columns = columns

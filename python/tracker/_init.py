@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+
 from tracker import _core, _current, _options
 from tracker._plain import plain_config
 from tracker._run import Run
@@ -45,14 +46,15 @@ def _store_before_hydra() -> str | None:
     try:
         if not hydra.HydraConfig.initialized():
             return None
-        start = folder = os.path.abspath(hydra.HydraConfig.get().runtime.cwd)
+        from pathlib import Path
+
+        start = Path(hydra.HydraConfig.get().runtime.cwd)
     except Exception:
         return None
-    while not os.path.isdir(os.path.join(folder, ".tracker")):
-        folder, below = os.path.dirname(folder), folder
-        if folder == below:
-            return os.path.join(start, ".tracker")
-    return os.path.join(folder, ".tracker")
+    for folder in (start, *start.parents):
+        if (folder / ".tracker").is_dir():
+            return str(folder / ".tracker")
+    return str(start / ".tracker")
 
 
 def init(
@@ -90,8 +92,8 @@ def init(
     An argument beats a variable of the environment (TRACKER_PROJECT, TRACKER_DIR, TRACKER_MODE, ...), which beats the
     default: project "default", mode "local", ranks "first", the nearest .tracker folder upward, else ./.tracker.
     config: a dict, a namespace, a dataclass. id: a label, unique in its project; with resume="allow" or "must" the run
-    goes on where it exists. strict=True raises what is otherwise counted. rank and world_size beat all that is read from
-    the environment. Two live runs in one process are legal; the newest is current.
+    goes on where it exists. strict=True raises what is otherwise counted. rank and world_size beat what the environment
+    says. Two live runs in one process are legal; the newest is current.
 
     A store that cannot be written is no error (unless strict): status() says so and the run recovers with the disk.
     Raises TypeError for an unknown or ill-typed argument, ValueError for a value that is not one of those expected,

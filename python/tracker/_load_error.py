@@ -13,9 +13,9 @@ def _likely_cause(text: str, modules: list[str]) -> str:
     if "subinterpreter" in text:
         return "tracker does not work in subinterpreters; import it in the main interpreter"
     if "GLIBC_" in text or "GLIBCXX_" in text:
-        return "the package was built for a newer system; install it from source here: pip install --no-binary tracker-run tracker-run"
+        return "it was built for a newer system; build it here: pip install --no-binary tracker-run tracker-run"
     if not modules:
-        return "the package is not built here; pip install tracker-run, or in its source tree: make build, PYTHONPATH=build/python"
+        return "it is not built here: pip install tracker-run, or in its sources make build and PYTHONPATH=build/python"
     if not any(name.endswith(suffix) for name in modules for suffix in importlib.machinery.EXTENSION_SUFFIXES):
         return f"it was built for another interpreter ({', '.join(modules)}); install it with this interpreter's pip"
     return "the package is damaged or a library it needs is missing; install it again"

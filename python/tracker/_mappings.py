@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
+
 from tracker import _core
 from tracker._plain import plain, plain_config
 

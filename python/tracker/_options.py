@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 # Named in the design, not built yet: a value other than None is refused, so that nobody relies on what does nothing.
 NOT_YET = ("on_sigterm", "on_exit", "resume_from", "duplicate_policy", "max_disk", "console", "capture", "tensorboard")
 NAMES = (
-    *("project", "name", "config", "tags", "group", "job_type", "notes", "id", "resume", "mode", "dir", "ranks", "strict"),
-    *("journal", "on_full", "quiet", "rank", "world_size"),
+    *("project", "name", "config", "tags", "group", "job_type", "notes", "id", "resume", "mode", "dir", "ranks"),
+    *("strict", "journal", "on_full", "quiet", "rank", "world_size"),
     *NOT_YET,
 )
 

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
-    Plain: TypeAlias = None | bool | int | float | str | list["Plain"] | dict[str, "Plain"]
+    Plain: TypeAlias = bool | int | float | str | list["Plain"] | dict[str, "Plain"] | None
 
 DEPTH_MAX = 32
 REPR_CHARS_MAX = 1000
@@ -115,7 +115,7 @@ def plain_config(config: object) -> dict[str, Plain]:
     if config is None:
         return {}
     if not isinstance(config, Mapping) and hasattr(config, "keys") and hasattr(config, "__getitem__"):
-        config = {key: config[key] for key in config.keys()}
+        config = dict(config)
     if not isinstance(config, Mapping):
         fields = None if isinstance(config, (str, bytes, int, float, list, tuple, set)) else fields_of(config)
         if fields is None:

@@ -91,7 +91,7 @@ class StoredRun:
 
     @property
     def state(self) -> str:
-        """running, finished, failed, interrupted, preempted, crashed or lost contact; never running for a dead process."""
+        """running, finished, failed, interrupted, preempted, crashed, lost contact; a dead process is never running."""
         return self._view().state()
 
     @property
@@ -159,17 +159,17 @@ class StoredRun:
     @overload
     def history(self, name: str, *, all: bool = False) -> History: ...
     @overload
-    def history(self, name: Sequence[str], *, all: bool = False) -> Table: ...
-    def history(self, name: str | Sequence[str], *, all: bool = False) -> History | Table:
+    def history(self, name: list[str] | tuple[str, ...], *, all: bool = False) -> Table: ...
+    def history(self, name: str | list[str] | tuple[str, ...], *, all: bool = False) -> History | Table:
         """The complete rows of one metric, or of several aligned by step.
 
         all=True (one metric only): every row in the order logged, repeated steps and earlier attempts included.
-        Raises NotFoundError with close names. ImportError without NumPy. Cost: reads the frames of the run; 24 bytes a row.
+        Raises NotFoundError with close names, ImportError without NumPy. Cost: reads the run's frames; 24 bytes a row.
         """
         if isinstance(name, str):
             return History(name, self._view().histories([name], bool(all))[0])
         names = list(name)
-        if not names or not all_str(names):
+        if not names or not _all_str(names):
             raise TypeError("history() takes a name or a list of names")
         if all:
             raise ValueError("all=True is for one metric: rows with repeated steps cannot be aligned")
@@ -188,7 +188,7 @@ class StoredRun:
         return f"<tracker.StoredRun {self.project}/{self.id}>"
 
 
-def all_str(names: Sequence[object]) -> bool:
+def _all_str(names: list[str]) -> bool:
     return all(isinstance(name, str) for name in names)
 
 

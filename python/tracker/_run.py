@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+
 from tracker import _core, _current
 from tracker._mappings import Config, Summary
 

@@ -119,7 +119,8 @@ Status decode_narrow(ColumnEncoding encoding, std::string_view body, uint64_t ro
     return {};
   }
   if (encoding != ColumnEncoding::kPlain) return corrupt("an encoding this type does not have", 0);
-  if (body.size() % sizeof(Word) != 0 || body.size() / sizeof(Word) != rows) return corrupt("wrong length", body.size());
+  if (body.size() % sizeof(Word) != 0 || body.size() / sizeof(Word) != rows)
+    return corrupt("wrong length", body.size());
   uint64_t* to = grow(out, rows);
   for (size_t i = 0; i < rows; ++i) {
     Word word;

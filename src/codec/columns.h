@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One column of a frame to bytes and back (docs/formats/frame.md, "Columns"). The encoder takes the smallest of the cheap
-// encodings; the decoder trusts nothing: every length is checked against the bytes that are there before memory is taken.
+// One column of a frame to bytes and back (docs/formats/frame.md, "Columns"). The encoder takes the smallest of the
+// cheap encodings; the decoder trusts nothing: every length is checked against the bytes that are there before memory
+// is taken.
 // Threads: pure functions. Cost: plain columns run at memory speed, deltas at some hundred million values a second.
 #pragma once
 
@@ -26,8 +27,8 @@ enum class ColumnEncoding : uint8_t {
 void encode_int_column(std::span<const int64_t> values, std::string* out);
 void encode_value_column(std::span<const uint64_t> bits, ValueType type, std::string* out);
 
-// Append `rows` values to `out`. kCorrupt names the offset within the column, kVersion an encoding of a newer version; what
-// `out` holds behind its former end after a failure is unspecified.
+// Append `rows` values to `out`. kCorrupt names the offset within the column, kVersion an encoding of a newer
+// version; what `out` holds behind its former end after a failure is unspecified.
 Status decode_int_column(std::string_view column, uint64_t rows, std::vector<int64_t>* out);
 Status decode_value_column(std::string_view column, uint64_t rows, ValueType type, std::vector<uint64_t>* out);
 

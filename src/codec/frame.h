@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// A frame: what one drain of a writer yields, in columns. A run is its log of frames; databases are their index. The same bytes
-// are stored, spilled and uploaded. Format: docs/formats/frame.md. Pure functions on spans; threads: values, no sharing.
+// A frame: what one drain of a writer yields, in columns. A run is its log of frames; databases are their index. The
+// same bytes are stored, spilled and uploaded. Format: docs/formats/frame.md. Pure functions on spans; threads:
+// values, no sharing.
 //
 // Encoded columns carry an encoding byte, so that later versions add encodings without a new frame version:
-//   0 plain little-endian, 1 constant, 2 arithmetic sequence (first, stride), 3 delta of zigzag varints (codec/columns.h).
+//   0 plain little-endian, 1 constant, 2 arithmetic sequence (first, stride), 3 delta of zigzag varints
+// (codec/columns.h).
 #pragma once
 
 #include <cstdint>
@@ -21,7 +23,8 @@ namespace tracker::internal {
 constexpr uint16_t kFrameVersion = 1;
 constexpr size_t kFrameBytesMax = 64 * 1024 * 1024;  // the decoder refuses more; the writer cuts far below
 
-// A series as its writer knows it: ids start at 1 and are never reused within a writer. One metric logged as two types is two series.
+// A series as its writer knows it: ids start at 1 and are never reused within a writer. One metric logged as two
+// types is two series.
 struct SeriesDef {
   uint32_t id = 0;
   ValueType type = ValueType::kFloat64;
@@ -70,13 +73,14 @@ struct Frame {
   bool operator==(const Frame&) const = default;
 };
 
-// Never fails for a well-formed Frame: columns of equal length, a type a series (where `types` is empty all are stored as 8 bytes),
-// under the limits below. Ends with a CRC-32C of all before it.
+// Never fails for a well-formed Frame: columns of equal length, a type a series (where `types` is empty all are
+// stored as 8 bytes), under the limits below. Ends with a CRC-32C of all before it.
 std::string encode_frame(const Frame& frame);
 
-// Everything decoded. kCorrupt with the offset for any bytes that are not a whole, sound frame; kVersion for a newer one.
-// Allocates at most a small multiple of bytes.size() plus 8 bytes a cell that constant and arithmetic columns expand to;
-// a frame whose blocks claim more than kFrameRowsMax rows or kFrameCellsMax cells (rows x (series + 2)) is refused.
+// Everything decoded. kCorrupt with the offset for any bytes that are not a whole, sound frame; kVersion for a newer
+// one. Allocates at most a small multiple of bytes.size() plus 8 bytes a cell that constant and arithmetic columns
+// expand to; a frame whose blocks claim more than kFrameRowsMax rows or kFrameCellsMax cells (rows x (series + 2)) is
+// refused.
 constexpr uint64_t kFrameRowsMax = 8u << 20;
 constexpr uint64_t kFrameCellsMax = 32u << 20;
 Result<Frame> decode_frame(std::string_view bytes);
@@ -102,8 +106,9 @@ class FrameView {
   const std::vector<Loss>& losses() const { return losses_; }
   uint64_t points() const;                    // values in all blocks
 
-  // Append the column to `out` (int64 columns: steps and times; values: raw bits by the type's width). `rows` and `type` are
-  // those of the block. kCorrupt, kVersion; what stands behind the former end of `out` after a failure is unspecified.
+  // Append the column to `out` (int64 columns: steps and times; values: raw bits by the type's width). `rows` and
+  // `type` are those of the block. kCorrupt, kVersion; what stands behind the former end of `out` after a failure is
+  // unspecified.
   static Status read_ints(std::string_view column, uint64_t rows, std::vector<int64_t>* out);
   static Status read_values(std::string_view column, uint64_t rows, ValueType type, std::vector<uint64_t>* out);
 

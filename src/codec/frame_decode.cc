@@ -119,7 +119,10 @@ class FrameParser {
     }
     if (!in_.ok()) return {};
     size_t next = 0;
-    const auto column = [&] { return lengths[next] > left() ? (in_.fail(), std::string_view()) : in_.bytes(lengths[next]); };
+    const auto column = [&] {
+      if (lengths[next] > left()) in_.fail();
+      return in_.bytes(in_.ok() ? lengths[next] : 0);
+    };
     if (block.has_steps) {
       block.steps = column();
       ++next;
@@ -229,7 +232,8 @@ Result<Frame> decode_frame(std::string_view bytes) {
     to.series = from.series;
     to.types = from.types;
     to.has_steps = from.has_steps;
-    if (from.has_steps) TRACKER_RETURN_IF_ERROR(located(decode_int_column(from.steps, from.rows, &to.steps), from.steps));
+    if (from.has_steps)
+      TRACKER_RETURN_IF_ERROR(located(decode_int_column(from.steps, from.rows, &to.steps), from.steps));
     TRACKER_RETURN_IF_ERROR(located(decode_int_column(from.times, from.rows, &to.times_us), from.times));
     to.values.resize(from.values.size());
     for (size_t i = 0; i < from.values.size(); ++i)

@@ -113,9 +113,15 @@ void DeadJournal::start(const std::vector<RingPosition>& positions) {
 }
 
 bool DeadJournal::next(FrameBuilder* builder, std::vector<RingPosition>* positions) {
+  builder->use_types(&types_);
   if (!started_) {
     started_ = true;
-    for (const SeriesDef& series : definitions_.series) builder->add_series(series);
+    for (const SeriesDef& series : definitions_.series) {
+      builder->add_series(series);
+      if (series.id > definitions_.series.size()) continue;   // ids are 1, 2, ...: no id of ours
+      if (types_.size() <= series.id) types_.resize(series.id + 1, ValueType::kFloat64);
+      types_[series.id] = series.type;
+    }
     for (const auto& ring : rings_) {
       for (size_t i = 0; i < kLossSlots; ++i) {
         const uint64_t key = ring->header->losses[i].key.load();

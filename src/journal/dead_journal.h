@@ -47,6 +47,7 @@ class DeadJournal {
   std::unique_ptr<TimeLine> times_;
   std::vector<RingPosition> known_;
   bool started_ = false;
+  std::vector<ValueType> types_;   // by series id
   std::vector<std::string> problems_;
 };
 

@@ -70,6 +70,9 @@ void FrameBuilder::add_loss(uint32_t series, LossReason reason, uint64_t count) 
 }
 
 Frame FrameBuilder::take() {
+  for (Block& block : frame_.blocks)
+    for (const uint32_t series : block.series)
+      block.types.push_back(types_ != nullptr && series < types_->size() ? (*types_)[series] : ValueType::kFloat64);
   Frame out = std::move(frame_);
   frame_ = Frame();
   shapes_.clear();

@@ -148,8 +148,14 @@ void Journal::begin_drain() {
 bool Journal::next_frame(FrameBuilder* builder, std::vector<RingPosition>* positions) {
   {
     const std::lock_guard<std::mutex> guard(defs_mutex_);
-    for (; defs_drained_ < defs_.size(); ++defs_drained_) builder->add_series(defs_[defs_drained_]);
+    for (; defs_drained_ < defs_.size(); ++defs_drained_) {
+      const SeriesDef& series = defs_[defs_drained_];
+      builder->add_series(series);
+      if (types_drained_.size() <= series.id) types_drained_.resize(series.id + 1, ValueType::kFloat64);
+      types_drained_[series.id] = series.type;
+    }
   }
+  builder->use_types(&types_drained_);
   for (const Value& note : notes_)
     builder->add_event(EventType::kNote, 0, false, last_anchor_.realtime_ns / 1000, encode_cbor(note));
   notes_.clear();
@@ -276,10 +282,11 @@ void Journal::retire_files() {
     RingFile* file = held->file.get();
     RingHeader* header = file->header();
     const uint64_t tail = header->tail.load(std::memory_order_acquire);
-    bool losses_reported = true;
+    // The counts too must be committed or spilled, not only on their way in a frame: else a kill takes them with it.
+    bool losses_kept = true;
     for (size_t k = 0; k < kLossSlots && header->losses[k].key.load() != 0; ++k)
-      losses_reported &= header->losses[k].count.load() == file->losses_drained[k];
-    if (!held->abandoned.load(std::memory_order_acquire) || file->drained != tail || !losses_reported ||
+      losses_kept &= header->losses[k].count.load() == file->losses_released[k];
+    if (!held->abandoned.load(std::memory_order_acquire) || file->drained != tail || !losses_kept ||
         header->released.load(std::memory_order_acquire) < tail) {
       ++i;
       continue;
@@ -290,6 +297,7 @@ void Journal::retire_files() {
     retired_accepted_ += header->accepted.load();
     for (size_t k = 0; k < kLossSlots; ++k) add_dropped(header->losses[k], &retired_dropped_, &retired_rejected_);
     retired_.push_back(file->nonce());
+    for (size_t k = 0; k < kLossSlots && header->losses[k].key.load() != 0; ++k) retired_.push_back(file->nonce() | (k + 1));
     files_.erase(files_.begin() + static_cast<ptrdiff_t>(i));
   }
 }
@@ -301,7 +309,11 @@ void Journal::release(const std::vector<RingPosition>& positions) {
   const std::lock_guard<std::mutex> guard(files_mutex_);
   for (const RingPosition& position : positions) {
     for (const auto& held : files_) {
-      if (held->file->nonce() != position.nonce) continue;
+      if (held->file->nonce() != (position.nonce & kNonceMask)) continue;
+      if (const uint64_t slot = position.nonce & ~kNonceMask; slot != 0) {
+        if (slot <= kLossSlots) held->file->losses_released[slot - 1] = position.position;
+        break;
+      }
       std::atomic<uint64_t>& released = held->file->header()->released;
       if (released.load(std::memory_order_relaxed) < position.position) {
         released.store(position.position, std::memory_order_release);

@@ -31,6 +31,7 @@ class RingFile {
 
   uint64_t drained = 0;    // up to here the drain thread has read; written by it alone
   uint64_t losses_drained[kLossSlots] = {};   // counts already reported in frames
+  uint64_t losses_released[kLossSlots] = {};  // of these, in frames that are committed or spilled; under the journal's files_mutex_
   uint64_t points_read = 0;
 
  private:

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "codec/series_types.h"
 #include "journal/journal.h"
 #include "run/say.h"
 #include "storage/store.h"
@@ -98,6 +99,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   size_t queue_bytes_ = 0;
   std::deque<Event> large_;
   size_t large_bytes_ = 0;
+  SeriesTypes types_;                    // of the drain thread alone
   uint64_t next_seq_ = 1;
   uint64_t flush_wanted_ = 0, flush_drained_ = 0, flush_done_ = 0;
   bool stopping_ = false, drained_all_ = false, done_ = false;

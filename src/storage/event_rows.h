@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the events and losses of a frame change in a writer's database: the tables attributes and losses, the end and recovered
-// records of meta. Within the transaction that appends the frame. Threads: as WriterDb.
+// What the events and losses of a frame change in a writer's database: the tables attributes and losses, the end and
+// recovered records of meta. Within the transaction that appends the frame. Threads: as WriterDb.
 #pragma once
 
 #include "base/status.h"

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "codec/series_types.h"
 #include "journal/dead_journal.h"
 #include "journal/place.h"
 #include "model/key.h"
@@ -14,8 +15,8 @@
 namespace tracker::internal {
 namespace {
 
-// Frames from the spill file that the database does not have. A gap in the sequence ends them: what follows would be read again
-// from the rings under the same number.
+// Frames from the spill file that the database does not have. A gap in the sequence ends them: what follows would be
+// read again from the rings under the same number.
 std::vector<FrameRecord> missing_frames(const DeadJournal& journal, uint64_t last_seq) {
   std::vector<FrameRecord> out;
   for (const FrameRecord& frame : journal.spilled()) {
@@ -31,7 +32,9 @@ uint64_t points_in(const FrameRecord& record) {
   return frame.ok() ? frame->points() : 0;
 }
 
-Status append_frame(WriterDb* db, Frame frame, std::vector<RingPosition> positions, const Id128& writer) {
+Status append_frame(WriterDb* db, SeriesTypes* types, Frame frame, std::vector<RingPosition> positions,
+                    const Id128& writer) {
+  types->complete(&frame);
   frame.writer = writer;
   frame.seq = db->last_seq() + 1;
   FrameRecord record{frame.seq, encode_frame(frame), std::move(positions)};
@@ -48,13 +51,14 @@ Status replay(DeadJournal* journal, WriterDb* db, bool ended, RecoveredWriter* o
     ++out->frames;
   }
   journal->start(db->positions());
+  SeriesTypes types;  // the journal's first frame holds all definitions
   for (;;) {
     FrameBuilder builder;
     std::vector<RingPosition> positions;
     if (!journal->next(&builder, &positions)) break;
     Frame frame = builder.take();
     const uint64_t points = frame.points();
-    TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(frame), std::move(positions), writer));
+    TRACKER_RETURN_IF_ERROR(append_frame(db, &types, std::move(frame), std::move(positions), writer));
     out->points += points;
     ++out->frames;
   }
@@ -64,7 +68,7 @@ Status replay(DeadJournal* journal, WriterDb* db, bool ended, RecoveredWriter* o
                            encode_cbor(Value::Map{{"kind", "recovered"},
                                                   {"points", static_cast<int64_t>(out->points)},
                                                   {"frames", static_cast<int64_t>(out->frames)}})});
-    TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(note), {}, writer));
+    TRACKER_RETURN_IF_ERROR(append_frame(db, &types, std::move(note), {}, writer));
   }
   TRACKER_RETURN_IF_ERROR(db->append({}, true));
   const Status finished = db->finish();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Recovery: journals whose owner is dead are replayed into the dead writer's own database and removed (design 2). Any number of
-// recoverers may race and any of them may be killed at any point. Threads: any. Cost: blocks on the disk.
+// Recovery: journals whose owner is dead are replayed into the dead writer's own database and removed (design 2). Any
+// number of recoverers may race and any of them may be killed at any point. Threads: any. Cost: blocks on the disk.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ struct RecoveredWriter {
 
 struct RecoveryReport {
   std::vector<RecoveredWriter> recovered;
-  std::vector<std::string> problems;   // one line each: a damaged journal, an unreachable store; the journal is left alone
+  // One line each: a damaged journal, an unreachable store; the journal is left alone.
+  std::vector<std::string> problems;
 };
 
 // Recovers the dead writers of `store`; with `run_uid` not zero only those of that run.

@@ -22,7 +22,8 @@ Result<Value> read_document(const std::string& path, std::string_view format, in
     return Status(Code::kCorrupt, fmt::format("{}: not a document of the format \"{}\"", path, format));
   const int64_t version = value->int_or("version", 0);
   if (version > version_max)
-    return Status(Code::kVersion, fmt::format("{} has version {}, this program knows up to {}", path, version, version_max),
+    return Status(Code::kVersion,
+                  fmt::format("{} has version {}, this program knows up to {}", path, version, version_max),
                   "update tracker; nothing was changed");
   if (version < 1) return Status(Code::kCorrupt, fmt::format("{}: no valid version", path));
   return value;

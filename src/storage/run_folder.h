@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The small JSON documents of a store: store.json and run.json (docs/formats/store.md). Threads: pure functions and file reads.
+// The small JSON documents of a store: store.json and run.json (docs/formats/store.md). Threads: pure functions and
+// file reads.
 #pragma once
 
 #include <string>

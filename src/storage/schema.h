@@ -41,8 +41,8 @@ struct DatabaseMeta {
   std::optional<Value> recovered;
 };
 
-// A new database's file, whole: tables, identity, WAL mode. Appears at `path` at once or not at all, so that nobody ever reads a
-// database without an identity. kExists.
+// A new database's file, whole: tables, identity, WAL mode. Appears at `path` at once or not at all, so that nobody
+// ever reads a database without an identity. kExists.
 Status create_database_file(const std::string& path, const WriterIdentity& identity);
 
 // kCorrupt when the file is not a writer's database, kVersion when it is of a newer version.

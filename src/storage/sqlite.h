@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// SQLite with owned handles and Status instead of codes; sqlite3.h stays in sqlite.cc. Connections are opened without SQLite's
-// own mutexes: threads use one at a time. Cost: every call may block on the disk.
+// SQLite with owned handles and Status instead of codes; sqlite3.h stays in sqlite.cc. Connections are opened without
+// SQLite's own mutexes: threads use one at a time. Cost: every call may block on the disk.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct sqlite3_stmt;
 
 namespace tracker::internal {
 
-// A prepared statement, finalized with its owner. Bound texts and blobs must live until the statement was stepped: nothing is
-// copied. The first failure of a bind is reported by the next step().
+// A prepared statement, finalized with its owner. Bound texts and blobs must live until the statement was stepped:
+// nothing is copied. The first failure of a bind is reported by the next step().
 class Statement {
  public:
   Statement() = default;

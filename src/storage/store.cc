@@ -54,9 +54,11 @@ Result<RunFolder> the_only_one(std::string_view name, std::vector<RunFolder> fou
   if (found.size() == 1) return std::move(found.front());
   std::string candidates;
   for (size_t i = 0; i < found.size() && i < 5; ++i)
-    candidates += fmt::format("{}{} (uid {})", i == 0 ? "" : ", ", run_name(found[i].identity), found[i].identity.uid.hex());
+    candidates += fmt::format("{}{} (uid {})", i == 0 ? "" : ", ",
+                              run_name(found[i].identity), found[i].identity.uid.hex());
   if (found.size() > 5) candidates += fmt::format(" and {} more", found.size() - 5);
-  return Status(Code::kInvalid, fmt::format("\"{}\" is ambiguous: {}", name, candidates), "give project/id or more of the uid");
+  return Status(Code::kInvalid, fmt::format("\"{}\" is ambiguous: {}", name, candidates),
+                "give project/id or more of the uid");
 }
 
 }  // namespace
@@ -101,13 +103,14 @@ Result<Store> Store::open_or_create(const std::string& path) {
 
 void Store::sync(const RunFolder& run) const {
   const std::string project = parent_path(run.path);
-  for (const std::string& path : {join_path(path_, kStoreFile), path_, parent_path(path_), join_path(run.path, kRunFile), run.path,
-                                  project, parent_path(project)})
+  for (const std::string& path : {join_path(path_, kStoreFile), path_, parent_path(path_),
+                                  join_path(run.path, kRunFile), run.path, project, parent_path(project)})
     sync_path(path);
 }
 
 std::optional<RunFolder> Store::find_run(std::string_view project, std::string_view label) const {
-  const std::string path = join_path(join_path(join_path(path_, kRunsFolder), folder_name(project)), folder_name(label));
+  const std::string project_path = join_path(join_path(path_, kRunsFolder), folder_name(project));
+  const std::string path = join_path(project_path, folder_name(label));
   auto identity = read_run_document(join_path(path, kRunFile));
   if (!identity.ok() || identity->project != project || identity->id != label) return std::nullopt;
   return RunFolder{std::move(*identity), path};
@@ -174,7 +177,8 @@ std::vector<RunFolder> Store::list_runs(std::string_view project, std::vector<st
       }
       // Without run.json and databases it is being made just now, or no run's folder at all.
       const bool is_nothing = identity.status().code() == Code::kNotFound && folder.writer_dbs().empty();
-      if (damaged != nullptr && is_directory(folder.path) && !is_nothing) damaged->push_back(identity.status().to_string());
+      if (damaged != nullptr && is_directory(folder.path) && !is_nothing)
+        damaged->push_back(identity.status().to_string());
     }
   }
   std::sort(out.begin(), out.end(), [](const RunFolder& a, const RunFolder& b) {

@@ -25,13 +25,14 @@ struct RunFolder {
 
 class Store {
  public:
-  // Where the store is: `dir` if given, else TRACKER_DIR, else the nearest existing .tracker upward from the working directory
-  // (from PWD of process start when Hydra changed it: HYDRA's original cwd is not known here; the caller passes it), else ./.tracker.
-  // Absolute; nothing is created.
+  // Where the store is: `dir` if given, else TRACKER_DIR, else the nearest existing .tracker upward from the working
+  // directory (from PWD of process start when Hydra changed it: HYDRA's original cwd is not known here; the caller
+  // passes it), else ./.tracker. Absolute; nothing is created.
   static std::string resolve(std::string_view dir);
 
-  // Opens the store at `path`, or makes it: folder (0700 for the default .tracker, else umask), store.json, .gitignore of "*".
-  // Safe against any number of processes doing the same. kVersion when written by a newer version; kCorrupt names store.json.
+  // Opens the store at `path`, or makes it: folder (0700 for the default .tracker, else umask), store.json,
+  // .gitignore of "*". Safe against any number of processes doing the same. kVersion when written by a newer version;
+  // kCorrupt names store.json.
   static Result<Store> open_or_create(const std::string& path);
   // kNotFound when there is no store at `path`.
   static Result<Store> open(const std::string& path);
@@ -39,18 +40,19 @@ class Store {
   const std::string& path() const { return path_; }
   const Id128& id() const { return id_; }
 
-  // Makes a run's folder with its run.json. Empty `label`: a random one is made up. When the label is taken, "-2", "-3", … is
-  // appended (a second uid with the same label). `uid` zero: random. Atomic: run.json appears whole or not at all.
+  // Makes a run's folder with its run.json. Empty `label`: a random one is made up. When the label is taken, "-2",
+  // "-3", … is appended (a second uid with the same label). `uid` zero: random. Atomic: run.json appears whole or not
+  // at all.
   Result<RunFolder> create_run(std::string_view project, std::string_view label, Id128 uid = {});
-  // fsyncs store.json, run.json and their folders. Making them leaves that out, because an init must not wait for a disk; whoever
-  // stores the first frame calls this before.
+  // fsyncs store.json, run.json and their folders. Making them leaves that out, because an init must not wait for a
+  // disk; whoever stores the first frame calls this before.
   void sync(const RunFolder& run) const;
-  // The run with exactly this project and label; creates it with `uid` when absent. For processes that share one run: all get the
-  // same identity, whoever comes first.
+  // The run with exactly this project and label; creates it with `uid` when absent. For processes that share one run:
+  // all get the same identity, whoever comes first.
   Result<RunFolder> open_or_create_run(std::string_view project, std::string_view label, Id128 uid = {});
   std::optional<RunFolder> find_run(std::string_view project, std::string_view label) const;
-  // By "project/id", by an id alone where it is unique in the store, or by uid (32 hex digits or an unambiguous prefix of >= 6).
-  // kNotFound names close ids; kInvalid for an ambiguous one names the candidates.
+  // By "project/id", by an id alone where it is unique in the store, or by uid (32 hex digits or an unambiguous
+  // prefix of >= 6). kNotFound names close ids; kInvalid for an ambiguous one names the candidates.
   Result<RunFolder> resolve_run(std::string_view name) const;
   // All runs, newest first; damaged run folders are reported through `damaged` (one line each) and left out.
   std::vector<RunFolder> list_runs(std::string_view project = "", std::vector<std::string>* damaged = nullptr) const;

@@ -91,8 +91,8 @@ struct WriterDb::Impl {
     closed = true;
   }
 
-  // Opens the connection and takes over what is committed, also after an I/O error: whether its transaction is there only the
-  // database knows.
+  // Opens the connection and takes over what is committed, also after an I/O error: whether its transaction is there
+  // only the database knows.
   Status open() {
     auto opened = Sqlite::open(path, SqliteOpen::kWrite, kBusyTimeoutMs);
     if (!opened.ok()) return opened.status();
@@ -255,7 +255,8 @@ struct WriterDb::Impl {
     if (status.ok()) status = db.exec("COMMIT");
     if (status.ok()) return status;
     if (status.code() == Code::kBusy && (!db.in_transaction() || db.exec("ROLLBACK").ok())) return status;
-    // After an I/O error only a new connection knows what is in the file. The locks stay, so nobody takes the WAL away meanwhile.
+    // After an I/O error only a new connection knows what is in the file. The locks stay, so nobody takes the WAL
+    // away meanwhile.
     close_connection();
     return status;
   }
@@ -335,13 +336,14 @@ Result<std::unique_ptr<WriterDb>> WriterDb::create(const std::string& run_path, 
   return std::unique_ptr<WriterDb>(new WriterDb(std::move(impl)));
 }
 
-Result<std::unique_ptr<WriterDb>> WriterDb::open_or_create(const std::string& run_path, const WriterIdentity& identity) {
+Result<std::unique_ptr<WriterDb>> WriterDb::open_or_create(const std::string& run_path,
+                                                           const WriterIdentity& identity) {
   const std::string path = join_path(run_path, identity.writer.hex() + ".db");
   Status created = create_database_file(path, identity);
   if (!created.ok() && created.code() != Code::kExists) return created;
   if (!created.ok()) {
-    // Its version is looked at before anything is written. One that was finished goes back to WAL mode; not under our locks, for
-    // that takes the file for itself.
+    // Its version is looked at before anything is written. One that was finished goes back to WAL mode; not under our
+    // locks, for that takes the file for itself.
     auto db = Sqlite::open(path, SqliteOpen::kWrite, 1000);
     if (!db.ok()) return db.status();
     TRACKER_RETURN_IF_ERROR(check_database(*db, path));
@@ -361,7 +363,8 @@ const std::vector<RingPosition>& WriterDb::positions() const { return impl_->pos
 uint64_t WriterDb::points_stored() const { return impl_->points; }
 uint64_t WriterDb::bytes_stored() const { return impl_->frame_bytes; }
 
-Status WriterDb::append_batch(std::span<const FrameRecord* const> frames, bool durable, const std::vector<uint64_t>& retired) {
+Status WriterDb::append_batch(std::span<const FrameRecord* const> frames, bool durable,
+                              const std::vector<uint64_t>& retired) {
   return impl_->append(frames, durable, retired, false);
 }
 
@@ -373,7 +376,8 @@ Status WriterDb::append(const std::vector<FrameRecord>& frames, bool durable, co
 
 Status WriterDb::heartbeat(int64_t now_us) {
   TRACKER_RETURN_IF_ERROR(impl_->ensure_open());
-  return impl_->transaction(false, [&] { return impl_->put_meta(meta_key::kHeartbeat, static_cast<uint64_t>(now_us)); });
+  const auto now = static_cast<uint64_t>(now_us);
+  return impl_->transaction(false, [&] { return impl_->put_meta(meta_key::kHeartbeat, now); });
 }
 
 Status WriterDb::finish(int timeout_ms) {

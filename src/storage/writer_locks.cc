@@ -41,9 +41,9 @@ Status WriterLocks::acquire(const std::string& db_path) {
   shm_ = std::move(*shm);
   if (!g_enabled) return {};
   set_lock(db_.get(), F_RDLCK, kSharedFirst, kSharedSize);
-  // SQLite drops the index that a dead process left when nobody holds this lock. With ours held it never would, so it is done here
-  // by the same rule; an index that others use is sound. Its header is cleared rather than the file truncated: that makes SQLite
-  // rebuild it too, and cannot kill a process that still maps it.
+  // SQLite drops the index that a dead process left when nobody holds this lock. With ours held it never would, so it
+  // is done here by the same rule; an index that others use is sound. Its header is cleared rather than the file
+  // truncated: that makes SQLite rebuild it too, and cannot kill a process that still maps it.
   if (set_lock(shm_.get(), F_WRLCK, kShmDeadMansSwitch, 1)) {
     const char zeros[kShmHeaderBytes] = {};
     if (::fstat(shm_.get(), &st) != 0 || (st.st_size > 0 && ::pwrite(shm_.get(), zeros, sizeof zeros, 0) < 0))

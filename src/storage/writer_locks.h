@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Keeps the WAL of a live database from being deleted by a second SQLite copy in this process (design 3): POSIX locks do not hold
-// against one's own process, OFD locks on descriptors of our own do. Read locks on the shared range of the .db deny the exclusive
-// lock that deletes the WAL; one on the "dead man's switch" of the -shm denies its truncation.
+// Keeps the WAL of a live database from being deleted by a second SQLite copy in this process (design 3): POSIX locks
+// do not hold against one's own process, OFD locks on descriptors of our own do. Read locks on the shared range of
+// the .db deny the exclusive lock that deletes the WAL; one on the "dead man's switch" of the -shm denies its
+// truncation.
 // Threads: one at a time. Cost: a few system calls.
 #pragma once
 
@@ -14,10 +15,11 @@ namespace tracker::internal {
 
 class WriterLocks {
  public:
-  // Before SQLite opens the database, which is in WAL mode. Where a file system has no OFD locks nothing is locked and no failure
-  // reported: the database is as safe as any other of SQLite's.
+  // Before SQLite opens the database, which is in WAL mode. Where a file system has no OFD locks nothing is locked
+  // and no failure reported: the database is as safe as any other of SQLite's.
   Status acquire(const std::string& db_path);
-  // The locks go, the descriptors stay: closing any descriptor of a file drops this process's POSIX locks on it, SQLite's included.
+  // The locks go, the descriptors stay: closing any descriptor of a file drops this process's POSIX locks on it,
+  // SQLite's included.
   void release();
   // Only after SQLite has closed the database.
   void close();

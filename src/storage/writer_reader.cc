@@ -32,8 +32,8 @@ uint64_t file_size(const std::string& path) {
 
 }  // namespace
 
-// The connection lives for one operation: an open one keeps a writer that finishes from leaving WAL mode, and a console would hold
-// thousands of descriptors. Opening costs about 0.1 ms.
+// The connection lives for one operation: an open one keeps a writer that finishes from leaving WAL mode, and a
+// console would hold thousands of descriptors. Opening costs about 0.1 ms.
 struct WriterReader::Impl {
   std::string path;
   SqliteOpen mode = SqliteOpen::kRead;
@@ -123,7 +123,8 @@ struct WriterReader::Impl {
   }
 
   // Rows of `series` cover the frames up to stats_seq; the rest is added here.
-  Status complete_series(Sqlite& db, const DatabaseMeta& meta, SeriesMap* series, std::vector<std::string>* damage) const {
+  Status complete_series(Sqlite& db, const DatabaseMeta& meta, SeriesMap* series,
+                         std::vector<std::string>* damage) const {
     const auto add = [&](uint64_t seq, std::string_view bytes) {
       auto view = FrameView::parse(bytes, false);
       auto stats = view.ok() ? compute_frame_stats(*view) : Result<FrameStats>(view.status());
@@ -151,8 +152,8 @@ Result<std::unique_ptr<WriterReader>> WriterReader::open(const std::string& path
   impl->path = absolute_path(path);
   Status status = impl->probe();
   if (status.code() == Code::kIo) {
-    // The usual way needs a -shm file, which cannot be made here. Without locks the file must not change meanwhile, and on media
-    // that cannot be written nothing does.
+    // The usual way needs a -shm file, which cannot be made here. Without locks the file must not change meanwhile,
+    // and on media that cannot be written nothing does.
     const bool has_wal = file_size(path + "-wal") > 0;
     impl->mode = has_wal ? SqliteOpen::kReadPrivateWal : SqliteOpen::kReadImmutable;
     const Status again = impl->probe();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The database of one writer, open for reading, live or not. No transaction is held over 250 ms (P11): frames are read in
-// batches and each batch is its own read. Reading never changes the file. Threads: one at a time.
+// The database of one writer, open for reading, live or not. No transaction is held over 250 ms (P11): frames are
+// read in batches and each batch is its own read. Reading never changes the file. Threads: one at a time.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@
 
 namespace tracker::internal {
 
-// What is known of a series without decoding its frames. `points` = rows stored; logged = points + dropped for a writer that ended.
+// What is known of a series without decoding its frames. `points` = rows stored; logged = points + dropped for a
+// writer that ended.
 struct SeriesStats {
   SeriesDef def;
   uint64_t points = 0;
@@ -31,9 +32,9 @@ struct SeriesStats {
   int64_t last_step = 0;
 };
 
-// A config, summary or attribute entry as last set by this writer; keys are paths ("optimizer/lr"): a map merged without a key stands
-// here leaf by leaf, and setting a key removes what stood below it. A summary value of null removes the entry. Of kText the key is a
-// metric under which texts were logged and the value their number.
+// A config, summary or attribute entry as last set by this writer; keys are paths ("optimizer/lr"): a map merged
+// without a key stands here leaf by leaf, and setting a key removes what stood below it. A summary value of null
+// removes the entry. Of kText the key is a metric under which texts were logged and the value their number.
 struct Attribute {
   EventType type = EventType::kConfig;
   std::string key;
@@ -59,20 +60,22 @@ struct WriterSnapshot {
   std::optional<Value> recovered;         // the "recovered" note, when a recoverer finished this writer's log
   int64_t heartbeat_us = 0;
   uint64_t points = 0, dropped = 0, frames = 0, frame_bytes = 0;
-  std::vector<std::string> damage;        // frames behind the stored statistics that could not be read: series lack their rows
+  // Frames behind the stored statistics that could not be read: series lack their rows.
+  std::vector<std::string> damage;
 };
 
 class WriterReader {
  public:
-  // kNotFound, kCorrupt (not a database of ours; names the file), kVersion. On media where the WAL cannot be used the file is opened
-  // immutable and `notice` says so.
+  // kNotFound, kCorrupt (not a database of ours; names the file), kVersion. On media where the WAL cannot be used the
+  // file is opened immutable and `notice` says so.
   static Result<std::unique_ptr<WriterReader>> open(const std::string& path, std::string* notice = nullptr);
   ~WriterReader();
   const std::string& path() const;
 
   Result<WriterSnapshot> snapshot();
-  // Calls `visit` for each frame with seq > `after`, in order, up to what is committed now. The bytes live during the call. A frame
-  // that fails its CRC is reported through `damage` (file, seq, what) and skipped; the rest is still read. `visit` returns false to stop.
+  // Calls `visit` for each frame with seq > `after`, in order, up to what is committed now. The bytes live during the
+  // call. A frame that fails its CRC is reported through `damage` (file, seq, what) and skipped; the rest is still
+  // read. `visit` returns false to stop.
   Status frames(uint64_t after, const std::function<bool(uint64_t seq, std::string_view bytes)>& visit,
                 std::vector<std::string>* damage = nullptr);
 

@@ -50,7 +50,9 @@ inline Frame random_frame(std::mt19937_64& random, size_t rows_max = 200) {
     Block block;
     const size_t rows = random() % (rows_max + 1);
     block.has_steps = random() % 3 != 0;
-    const auto to_ints = [](const std::vector<uint64_t>& from) { return std::vector<int64_t>(from.begin(), from.end()); };
+    const auto to_ints = [](const std::vector<uint64_t>& from) {
+      return std::vector<int64_t>(from.begin(), from.end());
+    };
     if (block.has_steps) block.steps = to_ints(random_column(random, rows));
     block.times_us = to_ints(random_column(random, rows));
     for (size_t s = random() % 6; s > 0; --s) {

@@ -46,7 +46,8 @@ inline WriterIdentity test_identity() {
   return out;
 }
 
-// Frame `seq` of a writer that logs `series` float64 series, `rows` rows a frame: value = step + series id, steps from 0 on.
+// Frame `seq` of a writer that logs `series` float64 series, `rows` rows a frame: value = step + series id, steps
+// from 0 on.
 inline Frame test_frame(const WriterIdentity& identity, uint64_t seq, size_t series = 2, size_t rows = 3) {
   Frame frame;
   frame.writer = identity.writer;
@@ -62,7 +63,8 @@ inline Frame test_frame(const WriterIdentity& identity, uint64_t seq, size_t ser
     const auto step = static_cast<int64_t>((seq - 1) * rows + row);
     block.steps.push_back(step);
     block.times_us.push_back(identity.started_us + step * 1000);
-    for (size_t s = 0; s < series; ++s) block.values[s].push_back(bits_of(static_cast<double>(step) + static_cast<double>(s + 1)));
+    for (size_t s = 0; s < series; ++s)
+      block.values[s].push_back(bits_of(static_cast<double>(step) + static_cast<double>(s + 1)));
   }
   frame.blocks.push_back(std::move(block));
   return frame;
@@ -76,7 +78,8 @@ inline FrameRecord test_record(const WriterIdentity& identity, uint64_t seq) {
   return record_of(test_frame(identity, seq), {{7, seq * 100}});
 }
 
-inline Frame event_frame(const WriterIdentity& identity, uint64_t seq, EventType type, const Value& payload, int64_t time_us = 1) {
+inline Frame event_frame(const WriterIdentity& identity, uint64_t seq, EventType type, const Value& payload,
+                         int64_t time_us = 1) {
   Frame frame;
   frame.writer = identity.writer;
   frame.seq = seq;

@@ -30,7 +30,8 @@ std::vector<int64_t> decode_ints(const std::string& column, size_t rows) {
 
 TEST(ColumnsTest, IntegersAtTheirLimitsComeBack) {
   for (const std::vector<int64_t>& values :
-       {std::vector<int64_t>{}, {0}, {-1}, {kIntMin}, {kIntMax}, {kIntMin, kIntMax, kIntMin}, {kIntMax, kIntMax, kIntMax},
+       {std::vector<int64_t>{}, {0}, {-1},
+        {kIntMin}, {kIntMax}, {kIntMin, kIntMax, kIntMin}, {kIntMax, kIntMax, kIntMax},
         {kIntMin, 0, kIntMax}, {5, 3, 1, -1}, {kIntMax - 1, kIntMax, kIntMin}, {7, 7, 8}})
     EXPECT_EQ(decode_ints(encode_ints(values), values.size()), values);
 }
@@ -117,7 +118,8 @@ TEST(ColumnsTest, WrongLengthsAreCorrupt) {
   EXPECT_EQ(decode_int_column("\x03\x01\x01", 1, &ints).code(), Code::kCorrupt);             // a delta too many
   EXPECT_EQ(decode_int_column("\x03\x01", 1u << 30, &ints).code(), Code::kCorrupt);          // before memory is taken
   EXPECT_EQ(decode_value_column("\x01zz", 4, ValueType::kFloat32, &bits).code(), Code::kCorrupt);
-  EXPECT_EQ(decode_value_column("\x03\x01", 1, ValueType::kFloat64, &bits).code(), Code::kCorrupt);  // no deltas of floats
+  // There are no deltas of floats.
+  EXPECT_EQ(decode_value_column("\x03\x01", 1, ValueType::kFloat64, &bits).code(), Code::kCorrupt);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The frame decoder is given arbitrary bytes: it answers with an error that names an offset, never crashes and never takes memory
-// that the bytes do not justify. Method: every truncation, random bit flips with and without a repaired CRC, hostile counts.
+// The frame decoder is given arbitrary bytes: it answers with an error that names an offset, never crashes and never
+// takes memory that the bytes do not justify. Method: every truncation, random bit flips with and without a repaired
+// CRC, hostile counts.
 #include <gtest/gtest.h>
 
 #include <algorithm>

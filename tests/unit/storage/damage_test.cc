@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Databases with arbitrary damage: reading answers or says what is wrong, never crashes or hangs, and never writes the file.
+// Databases with arbitrary damage: reading answers or says what is wrong, never crashes or hangs, and never writes
+// the file.
 // Method: truncations and random flipped bytes of a sound database and of a WAL; the seed is printed.
 #include <gtest/gtest.h>
 
@@ -98,7 +99,8 @@ TEST_F(DamageTest, FlippedBytesInTheWalNeverCrash) {
   auto random = seeded_random();
   for (int round = 0; round < 200; ++round) {
     std::string bytes = wal_;
-    for (size_t flips = 1 + random() % 5; flips > 0; --flips) bytes[random() % bytes.size()] = static_cast<char>(random());
+    for (size_t flips = 1 + random() % 5; flips > 0; --flips)
+      bytes[random() % bytes.size()] = static_cast<char>(random());
     write(base_, bytes);
     read_everything();
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A full disk: append says so, nothing of that call is stored, and when there is room the same call works without a restart.
+// A full disk: append says so, nothing of that call is stored, and when there is room the same call works without a
+// restart.
 // Method: a tmpfs of 2 MiB in a mount namespace of a child process, filled by a file that is removed later.
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -51,7 +52,8 @@ int fill_and_go_on(const std::string& folder, bool durable) {
     if (status.ok()) ++stored;
   }
   CHILD_CHECK(status.code() == Code::kIo);
-  for (int again = 0; again < 3; ++again) CHILD_CHECK(!(*db)->append({large_record(identity, stored + 1)}, durable).ok());
+  for (int again = 0; again < 3; ++again)
+    CHILD_CHECK(!(*db)->append({large_record(identity, stored + 1)}, durable).ok());
   CHILD_CHECK((*db)->last_seq() == stored);
   CHILD_CHECK((*db)->points_stored() == stored * 2000);
   CHILD_CHECK(stored_frames((*db)->path()) == one_to(static_cast<int64_t>(stored)));

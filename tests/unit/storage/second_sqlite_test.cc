@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A second copy of SQLite in the writing process (Python's sqlite3, pandas) opens, reads and closes the live database; its close
-// must not take the WAL with it. Method: a copy of libsqlite3 under another name is loaded, used between 200 commits, then kill -9.
+// A second copy of SQLite in the writing process (Python's sqlite3, pandas) opens, reads and closes the live
+// database; its close must not take the WAL with it. Method: a copy of libsqlite3 under another name is loaded, used
+// between 200 commits, then kill -9.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Stores and run folders: found by the documented rules, made once whatever the number of processes, runs resolved by name.
+// Stores and run folders: found by the documented rules, made once whatever the number of processes, runs resolved by
+// name.
 // Method: real folders; 64 processes that begin at the same moment.
 #include "storage/store.h"
 
@@ -91,7 +92,8 @@ TEST_F(StoreTest, SixtyFourProcessesThatWantTheSameLabelGetSixtyFourRuns) {
   });
   const std::set<std::string> distinct(labels.begin(), labels.end());
   EXPECT_EQ(distinct.size(), size_t{kProcesses});
-  EXPECT_TRUE(distinct.count("baseline") == 1 && distinct.count("baseline-2") == 1 && distinct.count("baseline-64") == 1);
+  EXPECT_TRUE(distinct.count("baseline") == 1 && distinct.count("baseline-2") == 1);
+  EXPECT_TRUE(distinct.count("baseline-64") == 1);
   EXPECT_EQ(shared.list_runs().size(), size_t{kProcesses});
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The writing side: what append() acknowledged is there after any end of the process, nothing is stored twice, and finish() leaves
-// a plain file. Method: a real database in a temporary folder, child processes that die.
+// The writing side: what append() acknowledged is there after any end of the process, nothing is stored twice, and
+// finish() leaves a plain file. Method: a real database in a temporary folder, child processes that die.
 #include "storage/writer_db.h"
 
 #include <gtest/gtest.h>
@@ -185,10 +185,11 @@ TEST_F(WriterDbTest, ADatabaseThatWasRemovedIsNoticedByTheNextDurableAppend) {
 TEST_F(WriterDbTest, ConfigIsKeptByPathAndALaterMapReplacesWhatStoodBelow) {
   auto db = create();
   const auto config = [&](uint64_t seq, const char* key, Value value) {
-    return record_of(event_frame(identity_, seq, EventType::kConfig, Value::Map{{"key", key}, {"value", std::move(value)}},
-                                 static_cast<int64_t>(seq)));
+    const Value payload = Value::Map{{"key", key}, {"value", std::move(value)}};
+    return record_of(event_frame(identity_, seq, EventType::kConfig, payload, static_cast<int64_t>(seq)));
   };
-  ASSERT_TRUE(db->append({config(1, "", Value::Map{{"lr", 0.1}, {"opt", Value::Map{{"name", "adam"}, {"beta", 0.9}}}})}, false).ok());
+  const Value both = Value::Map{{"lr", 0.1}, {"opt", Value::Map{{"name", "adam"}, {"beta", 0.9}}}};
+  ASSERT_TRUE(db->append({config(1, "", both)}, false).ok());
   ASSERT_TRUE(db->append({config(2, "", Value::Map{{"opt", Value::Map{{"beta", 0.5}}}})}, false).ok());
   ASSERT_TRUE(db->append({config(3, "lr", 0.2)}, false).ok());
   std::vector<std::string> keys;
@@ -206,14 +207,17 @@ TEST_F(WriterDbTest, EndRecoveredNoteTextsAndLossesAreInTheSnapshot) {
   loss.writer = identity_.writer;
   loss.seq = 6;
   loss.losses = {{1, LossReason::kRingFull, 3}, {1, LossReason::kRingFull, 4}, {0, LossReason::kTooLarge, 1}};
+  const auto event = [&](uint64_t seq, EventType type, const Value& payload) {
+    return record_of(event_frame(identity_, seq, type, payload, 99));
+  };
+  const Value end = Value::Map{{"state", "failed"}, {"exit_code", 3}, {"reason", "x"}};
   ASSERT_TRUE(db->append({test_record(identity_, 1),
-                          record_of(event_frame(identity_, 2, EventType::kText, Value::Map{{"key", "say"}, {"text", "a"}})),
-                          record_of(event_frame(identity_, 3, EventType::kText, Value::Map{{"key", "say"}, {"text", "b"}})),
-                          record_of(event_frame(identity_, 4, EventType::kNote, Value::Map{{"kind", "recovered"}, {"points", 5}})),
-                          record_of(event_frame(identity_, 5, EventType::kEnd,
-                                                Value::Map{{"state", "failed"}, {"exit_code", 3}, {"reason", "x"}}, 99)),
-                          record_of(loss)},
-                         false).ok());
+                          event(2, EventType::kText, Value::Map{{"key", "say"}, {"text", "a"}}),
+                          event(3, EventType::kText, Value::Map{{"key", "say"}, {"text", "b"}}),
+                          event(4, EventType::kNote, Value::Map{{"kind", "recovered"}, {"points", 5}}),
+                          event(5, EventType::kEnd, end), record_of(loss)},
+                         false)
+                  .ok());
   ASSERT_TRUE(db->heartbeat(1234).ok());
   const WriterSnapshot found = snapshot();
   ASSERT_EQ(found.attributes.size(), 1u);

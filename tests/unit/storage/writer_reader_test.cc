@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The reading side: live, crashed, copied and read-only databases give all that was committed; what cannot be read is named and
-// the rest is read. Method: real files; another process; folders and mounts without write permission.
+// The reading side: live, crashed, copied and read-only databases give all that was committed; what cannot be read is
+// named and the rest is read. Method: real files; another process; folders and mounts without write permission.
 #include "storage/writer_reader.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,8 @@ class WriterReaderTest : public ::testing::Test {
   std::unique_ptr<WriterDb> writer_with(uint64_t frames, bool durable = false) {
     auto db = WriterDb::create(folder_.path(), identity_);
     EXPECT_TRUE(db.ok()) << db.status().to_string();
-    for (uint64_t seq = 1; seq <= frames; ++seq) EXPECT_TRUE((*db)->append({test_record(identity_, seq)}, durable).ok());
+    for (uint64_t seq = 1; seq <= frames; ++seq)
+      EXPECT_TRUE((*db)->append({test_record(identity_, seq)}, durable).ok());
     return std::move(*db);
   }
   std::string path() const { return db_path(folder_.path(), identity_); }
@@ -112,7 +113,8 @@ TEST_F(WriterReaderTest, ADamagedFrameIsReportedAndTheRestIsRead) {
   ASSERT_TRUE(writer_with(5)->finish().ok());
   {
     auto db = Sqlite::open(path(), SqliteOpen::kWrite, 0);
-    ASSERT_TRUE(db->exec("UPDATE frames SET data=CAST(substr(data,1,40)||x'ff'||substr(data,42) AS BLOB) WHERE seq=3").ok());
+    const char* sql = "UPDATE frames SET data=CAST(substr(data,1,40)||x'ff'||substr(data,42) AS BLOB) WHERE seq=3";
+    ASSERT_TRUE(db->exec(sql).ok());
   }
   std::vector<std::string> damage;
   EXPECT_EQ(stored_frames(path(), &damage), (std::vector<int64_t>{1, 2, 4, 5}));

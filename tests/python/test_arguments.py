@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: MIT
+"""Goal: misuse of a signature is an ordinary error that says what was expected; strict raises what is else counted.
+Method: call with wrong arguments and look at type and text of the error."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import tracker
+
+
+@pytest.mark.parametrize("data", [None, 1.0, "loss", [("loss", 1.0)], {"loss"}, object()])
+def test_log_wants_a_mapping(run: tracker.Run, data: Any) -> None:
+    with pytest.raises(TypeError, match=r"data must be a dict of names to values, got "):
+        run.log(data, step=0)
+
+
+@pytest.mark.parametrize("step", [1.0, "1", [1], np.float64(2), 1j])
+def test_a_step_must_be_an_int(run: tracker.Run, step: Any) -> None:
+    with pytest.raises(TypeError, match="step must be an int or None, got"):
+        run.log({"loss": 1.0}, step=step)
+    with pytest.raises(TypeError, match="step must be an int or None, got"):
+        run.metric("loss").log(1.0, step)
+
+
+@pytest.mark.parametrize("step", [2**63, -(2**63), 10**30])
+def test_a_step_beyond_int64_is_refused_with_the_range(run: tracker.Run, step: int) -> None:
+    with pytest.raises(ValueError, match="9223372036854775807"):
+        run.log({"loss": 1.0}, step=step)
+
+
+@pytest.mark.parametrize("step", [0, -5, 2**63 - 1, -(2**63) + 1, True, np.int32(7), np.uint8(7), np.array(9)])
+def test_any_int_is_a_step(run: tracker.Run, step: Any) -> None:
+    run.log({"loss": 1.0}, step=step)
+    run.metric("loss").log(2.0, step=step)
+    h = tracker.open_run(run.uid).history("loss", all=True)
+    assert h.steps.tolist() == [int(step)] * 2
+
+
+def test_without_a_step_it_is_one_more_than_the_largest(run: tracker.Run) -> None:
+    assert run.step == -1
+    run.log({"loss": 1.0})
+    assert run.step == 0
+    run.log({"loss": 2.0}, step=10)
+    run.log({"loss": 3.0}, step=5)
+    run.log({"loss": 4.0}, step=None)
+    run.metric("loss").log(5.0)
+    assert run.step == 12
+    assert tracker.open_run(run.uid).history("loss").steps.tolist() == [0, 5, 10, 11, 12]
+
+
+def test_wrong_arguments_of_log_say_what_was_expected(run: tracker.Run) -> None:
+    log: Any = run.log
+    with pytest.raises(TypeError, match=r"log\(data, step=None\) is missing its argument 'data'"):
+        log()
+    with pytest.raises(TypeError, match="takes at most 2 arguments, got 3"):
+        log({}, 1, 2)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'stp'"):
+        log({}, stp=1)
+    with pytest.raises(TypeError, match="multiple values for argument 'step'"):
+        log({}, 1, step=2)
+    log(data={"loss": 1.0}, step=1)
+    log(step=2, data={"loss": 1.0})
+    handle: Any = run.metric("loss")
+    with pytest.raises(TypeError, match="'value'"):
+        handle.log()
+    handle.log(value=1.0, step=3)
+    assert run.status().points_logged == 3
+
+
+def test_init_suggests_the_nearest_option() -> None:
+    init: Any = tracker.init
+    with pytest.raises(TypeError, match="unexpected keyword argument 'projet'; did you mean 'project'"):
+        init(projet="x")
+    with pytest.raises(TypeError, match="the options are project"):
+        init(zzzzzzzz=1)
+    assert tracker.run is None
+
+
+@pytest.mark.parametrize(
+    "options, error, text",
+    [
+        ({"project": ""}, ValueError, "project must not be empty"),
+        ({"project": 3}, TypeError, "project must be a str, got int"),
+        ({"project": "a\0b"}, ValueError, "project"),
+        ({"id": ""}, ValueError, "id must not be empty"),
+        ({"id": b"x"}, TypeError, "id must be a str"),
+        ({"tags": "one"}, TypeError, "tags must be a list of str"),
+        ({"tags": [1]}, TypeError, "tags must be a list of str"),
+        ({"config": 3}, TypeError, "config must be a dict"),
+        ({"config": [1]}, TypeError, "config must be a dict"),
+        ({"strict": 1}, TypeError, "strict must be True or False"),
+        ({"dir": 3}, TypeError, "dir must be a path"),
+        ({"mode": "cloud"}, ValueError, "local"),
+        ({"resume": "maybe"}, ValueError, "never"),
+        ({"journal": "tape"}, ValueError, "shm"),
+        ({"on_full": "explode"}, ValueError, "drop"),
+        ({"rank": "0"}, TypeError, "rank must be an int"),
+        ({"rank": -1}, ValueError, "rank must be 0 or more"),
+    ],
+)
+def test_init_says_what_it_expected(options: dict[str, Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        tracker.init(**options)
+    assert tracker.run is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["on_sigterm", "on_exit", "resume_from", "duplicate_policy", "max_disk", "console", "capture", "tensorboard"],
+)
+def test_what_is_not_built_yet_is_refused(name: str) -> None:
+    options: Any = {name: "x"}
+    with pytest.raises(NotImplementedError, match=f"{name}=.*not in this version yet"):
+        tracker.init(**options)
+
+
+def test_resume_must_needs_the_run() -> None:
+    with pytest.raises(tracker.NotFoundError):
+        tracker.init(project="p", id="nobody", resume="must", quiet=True)
+
+
+@pytest.mark.parametrize("bad", [None, "x", True, [1]])
+def test_timeouts_are_seconds(run: tracker.Run, bad: Any) -> None:
+    with pytest.raises(TypeError, match="timeout must be a number of seconds"):
+        run.flush(timeout=bad)
+    with pytest.raises(ValueError, match="0 or more"):
+        run.flush(timeout=-1)
+    with pytest.raises(TypeError, match="exit_code"):
+        run.finish(exit_code="1")  # type: ignore[arg-type]
+
+
+def test_module_verbs_need_a_run() -> None:
+    assert tracker.run is None
+    with pytest.raises(RuntimeError, match=r"tracker\.init\(\) first"):
+        tracker.log({"loss": 1.0})
+    with pytest.raises(RuntimeError, match=r"tracker\.init\(\) first"):
+        tracker.config["lr"] = 1
+    tracker.finish()
+    with pytest.raises(AttributeError, match="not in this version yet"):
+        tracker.Artifact  # type: ignore[attr-defined]  # noqa: B018
+    assert not hasattr(tracker, "no_such_name")
+
+
+def test_strict_raises_after_the_good_ones_are_recorded(strict_run: tracker.Run) -> None:
+    data: Any = {"a": 1.0, "bad": object(), 3: 1.0, "b": 2.0}
+    with pytest.raises(TypeError, match=r"'bad': expected a number, str or None, got object.*1 more"):
+        strict_run.log(data, step=0)
+    with pytest.raises(ValueError, match="key"):
+        strict_run.log({"": 1.0}, step=1)
+    with pytest.raises(TypeError, match="'x'"):
+        strict_run.metric("x").log([1], 2)  # a list is no value
+    assert tracker.open_run(strict_run.uid).series() == ["a", "b"]
+    assert strict_run.status().values_rejected == 4
+
+
+def test_strict_raises_after_the_end_and_lax_counts(strict_run: tracker.Run) -> None:
+    strict_run.log({"a": 1.0}, step=0)
+    strict_run.finish()
+    with pytest.raises(tracker.ClosedError):
+        strict_run.log({"a": 1.0}, step=1)
+    with pytest.raises(tracker.ClosedError):
+        strict_run.log({"new": 1.0}, step=1)
+    lax = tracker.init(project="test", quiet=True)
+    lax.finish()
+    lax.log({"a": 1.0}, step=1)
+    lax.log({"new": "text"}, step=1)
+    lax.metric("m").log(1.0, 1)
+
+
+def test_a_run_and_its_handles_cannot_be_pickled_or_copied(run: tracker.Run) -> None:
+    for thing in (run, run.metric("loss")):
+        for act in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match="cannot be pickled"):
+                act(thing)
+
+
+def test_a_run_is_made_by_init_alone() -> None:
+    make: Any = tracker.Run
+    with pytest.raises(TypeError):
+        make()
+    with pytest.raises(TypeError, match=r"tracker\.init\(\)"):
+        make(object())
+    with pytest.raises(TypeError):
+        tracker.Metric()

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""Goal: config and summary behave as mappings, write through at once, and take what users put into them.
+Method: set, read in the live run, read back from the store."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import enum
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tracker
+
+
+@dataclasses.dataclass
+class Optimizer:
+    lr: float = 0.1
+    betas: tuple[float, float] = (0.9, 0.999)
+
+
+class Color(enum.Enum):
+    RED = "red"
+
+
+class Settings:
+    def __init__(self) -> None:
+        self.depth = 3
+        self._hidden = 1
+
+    def method(self) -> None: ...
+
+
+def test_config_takes_a_dict_a_namespace_a_dataclass_or_an_object() -> None:
+    for config in ({"lr": 0.1, "n": 3}, argparse.Namespace(lr=0.1, n=3), Optimizer(), Settings()):
+        run = tracker.init(config=config, quiet=True)
+        expected: dict[str, Any] = {"lr": 0.1, "n": 3}
+        if isinstance(config, Optimizer):
+            expected = {"lr": 0.1, "betas": [0.9, 0.999]}
+        if isinstance(config, Settings):
+            expected = {"depth": 3}
+        assert run.config == expected
+        assert tracker.open_run(run.uid).config == expected
+        run.finish()
+
+
+def test_every_kind_of_value_has_a_plain_form() -> None:
+    cyclic: list[Any] = []
+    cyclic.append(cyclic)
+    given: dict[Any, Any] = {
+        "path": Path("/data/x"),
+        "np": np.float32(0.5),
+        "array": np.arange(3),
+        "large": np.zeros(5000),
+        "set": {3, 1, 2},
+        "nested": {"a": {"b": (1, None)}},
+        "opt": Optimizer(),
+        "enum": Color.RED,
+        "huge": 2**80,
+        "inf": math.inf,
+        5: "int key",
+        "object": object(),
+        "cyclic": cyclic,
+        "bad text": "\ud800",
+        "long": "x" * 5000,
+    }
+    run = tracker.init(config=given, quiet=True)
+    config = tracker.open_run(run.uid).config
+    assert config["path"] == "/data/x"
+    assert config["np"] == 0.5
+    assert config["array"] == [0, 1, 2]
+    assert isinstance(config["large"], str)
+    assert config["set"] == [1, 2, 3]
+    assert config["nested"] == {"a": {"b": [1, None]}}
+    assert config["opt"] == {"lr": 0.1, "betas": [0.9, 0.999]}
+    assert config["enum"] == "red"
+    assert config["huge"] == 2.0**80
+    assert config["inf"] == math.inf
+    assert config["5"] == "int key"
+    assert config["object"].startswith("<object object")
+    assert config["bad text"] == "?"
+    assert config["long"] == "x" * 5000
+
+
+def test_config_is_a_mapping_that_writes_through(run: tracker.Run) -> None:
+    run.config["lr"] = 0.1
+    run.config["model"] = {"depth": 3}
+    run.config["model"]["width"] = 8
+    run.config["model/heads"] = 4
+    run.config.update({"a": 1}, b=2)
+    assert run.config["model"]["depth"] == 3
+    assert run.config["model/width"] == 8
+    assert run.config.get("missing", 5) == 5
+    assert "lr" in run.config
+    assert set(run.config) == {"lr", "model", "a", "b"}
+    expected = {"lr": 0.1, "model": {"depth": 3, "width": 8, "heads": 4}, "a": 1, "b": 2}
+    assert run.config.as_dict() == expected
+    assert tracker.open_run(run.uid).config == expected
+    with pytest.raises(KeyError):
+        run.config["missing"]
+    with pytest.raises(TypeError, match="cannot be deleted"):
+        del run.config["lr"]
+    with pytest.raises(TypeError, match="must be a str"):
+        run.config[3] = 1  # type: ignore[index]
+
+
+def test_the_summary_is_the_last_value_and_an_explicit_one_stays(run: tracker.Run) -> None:
+    run.log({"loss": 1.0, "acc": 0.5}, step=0)
+    run.log({"loss": 0.5, "acc": 0.7}, step=1)
+    assert run.summary["loss"] == 0.5
+    run.summary["acc"] = 0.99
+    run.summary["best/epoch"] = 3
+    run.log({"loss": 0.25, "acc": 0.1}, step=2)
+    assert dict(run.summary) == {"loss": 0.25, "acc": 0.99, "best/epoch": 3}
+    assert tracker.open_run(run.uid).summary == {"loss": 0.25, "acc": 0.99, "best/epoch": 3}
+    del run.summary["acc"]
+    assert run.summary["acc"] == 0.1
+    with pytest.raises(KeyError):
+        del run.summary["acc"]
+    run.finish()
+    assert run.summary["loss"] == 0.25

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+"""Goal: which keys are accepted, how nested dicts flatten, and that a call never trips over its own data.
+Method: log them and read the names of the series back."""
+
+from __future__ import annotations
+
+import collections
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+import tracker
+
+GOOD_KEYS = ["loss", "val/acc", "a b", "ünï/çode", "x" * 1024, "a//b", "/a", "a/", "..", "%", "日本", "tab\there", "🙂"]
+BAD_KEYS: dict[str, Any] = {
+    "empty": "",
+    "too long": "x" * 1025,
+    "too long in bytes": "ü" * 513,
+    "with NUL": "a\0b",
+    "lone surrogate": "a\ud800",
+    "int": 3,
+    "None": None,
+    "tuple": ("a", "b"),
+    "bytes": b"loss",
+}
+
+
+class Text(str):
+    """A str subclass whose hash and equality must not be asked."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        raise AssertionError
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError
+
+
+@pytest.mark.parametrize("key", GOOD_KEYS)
+def test_any_text_without_nul_of_up_to_1024_bytes_is_a_key(run: tracker.Run, key: str) -> None:
+    run.log({key: 1.0}, step=0)
+    run.metric(key).log(2.0, 1)
+    r = tracker.open_run(run.uid)
+    assert r.series() == [key]
+    assert r.history(key).values.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("name", BAD_KEYS)
+def test_a_bad_key_is_counted_and_the_others_are_kept(run: tracker.Run, name: str) -> None:
+    for step in range(3):
+        run.log({"before": 1.0, BAD_KEYS[name]: 5.0, "after": 2.0}, step=step)
+    assert run.status().values_rejected == 3
+    assert tracker.open_run(run.uid).series() == ["after", "before"]
+
+
+@pytest.mark.parametrize("key", ["", "x" * 1025, "a\0b"])
+def test_metric_refuses_a_bad_key_at_once(run: tracker.Run, key: str) -> None:
+    with pytest.raises(ValueError, match="key"):
+        run.metric(key)
+
+
+def test_equal_keys_that_are_other_objects_are_one_series(run: tracker.Run) -> None:
+    for step in range(100):
+        run.log({"".join(["lo", "ss"]): float(step)}, step=step)
+    r = tracker.open_run(run.uid)
+    assert r.series() == ["loss"]
+    assert len(r.history("loss")) == 100
+
+
+def test_a_subclass_of_str_is_a_key_by_its_text(run: tracker.Run) -> None:
+    run.log(types.MappingProxyType({"other": 1.0}), step=0)
+
+    class Odd(Mapping[str, float]):
+        def keys(self) -> Any:
+            return [Text("loss")]
+
+        def items(self) -> Any:
+            return [(Text("loss"), 2.0)]
+
+        def __getitem__(self, key: str) -> float:
+            return 2.0
+
+        def __iter__(self) -> Iterator[str]:
+            return iter(self.keys())
+
+        def __len__(self) -> int:
+            return 1
+
+    run.log(Odd(), step=0)
+    assert tracker.open_run(run.uid).series() == ["loss", "other"]
+
+
+def test_nested_dicts_flatten_with_slashes(run: tracker.Run) -> None:
+    run.log({"train": {"loss": 0.5, "acc": {"top1": 1, "top5": True}}, "lr": 0.1, "empty": {}}, step=0)
+    assert tracker.open_run(run.uid).series() == ["lr", "train/acc/top1", "train/acc/top5", "train/loss"]
+
+
+@pytest.mark.parametrize("kind", [collections.OrderedDict, collections.defaultdict, types.MappingProxyType])
+def test_any_mapping_may_be_logged(run: tracker.Run, kind: Any) -> None:
+    data = {"a": 1.0, "b": {"c": 2.0}}
+    run.log(kind(float, data) if kind is collections.defaultdict else kind(data), step=0)
+    assert tracker.open_run(run.uid).series() == ["a", "b/c"]
+
+
+def test_a_dict_that_contains_itself_ends_at_itself(run: tracker.Run) -> None:
+    data: dict[str, Any] = {"x": 1.0}
+    data["self"] = data
+    data["again"] = {"up": data, "y": 2.0}
+    run.log(data, step=0)
+    assert tracker.open_run(run.uid).series() == ["again/y", "x"]
+    assert run.status().values_rejected == 2
+
+
+def test_too_deep_a_nest_is_rejected_and_the_rest_kept(run: tracker.Run) -> None:
+    data: dict[str, Any] = {"x": 1.0}
+    for _ in range(100):
+        data = {"d": data, "y": 2.0}
+    run.log(data, step=0)
+    assert run.status().values_rejected == 1
+    assert len(tracker.open_run(run.uid).series()) == 32
+
+
+def test_one_call_may_hold_very_many_keys(run: tracker.Run) -> None:
+    many = {f"m/{i}": float(i) for i in range(5000)}
+    for step in range(3):
+        run.log(many, step=step)
+    r = tracker.open_run(run.uid)
+    assert len(r.series()) == 5000
+    assert r.history("m/4999").values.tolist() == [4999.0] * 3
+    assert run.status().points_dropped == 0
+
+
+def test_a_float_method_that_logs_is_safe(run: tracker.Run) -> None:
+    class Nosy:
+        def __float__(self) -> float:
+            run.log({f"inner/{i}": float(i) for i in range(100)}, step=1)
+            return 0.5
+
+    run.log({"a": 1.0, "nosy": Nosy(), "b": 2.0} | {f"k{i}": 1.0 for i in range(200)}, step=0)
+    r = tracker.open_run(run.uid)
+    assert r.history("nosy").values.tolist() == [0.5]
+    assert r.history("inner/99").values.tolist() == [99.0]
+    assert r.history("k199").steps.tolist() == [0]
+
+
+def test_a_float_method_that_empties_the_dict_is_safe(run: tracker.Run) -> None:
+    data: dict[str, Any] = {}
+
+    class Vandal:
+        def __float__(self) -> float:
+            data.clear()
+            return 0.5
+
+    data.update({"a" * 5: 1.0, "vandal": Vandal()} | {f"k{i}": float(i) for i in range(1000)})
+    run.log(data, step=0)
+    assert len(tracker.open_run(run.uid).series()) == 1002
+
+
+def test_a_float_method_that_raises_is_a_bad_value_but_ctrl_c_is_not(run: tracker.Run) -> None:
+    class Raises:
+        def __init__(self, error: BaseException) -> None:
+            self.error = error
+
+        def __float__(self) -> float:
+            raise self.error
+
+    run.log({"a": 1.0, "bad": Raises(RuntimeError("boom"))}, step=0)
+    assert run.status().values_rejected == 1
+    with pytest.raises(KeyboardInterrupt):
+        run.log({"a": 1.0, "bad": Raises(KeyboardInterrupt())}, step=1)

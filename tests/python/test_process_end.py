@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""Goal: however a process ends without finish(), all acknowledged records are there, the run's state says how it ended, and
+the exit code is the one the program would have had.
+Method: F4, a matrix of scripts in processes of their own, compared with the same script without a tracker."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+import tracker
+from conftest import Script
+
+POINTS = 1000
+
+# How it ends -> (last lines of the script, exit code, state, part of the state's detail).
+ENDS: dict[str, tuple[str, int, str, str]] = {
+    "return": ("pass", 0, "finished", ""),
+    "exception": ("raise ValueError('boom on purpose')", 1, "failed", "ValueError: boom on purpose"),
+    "chained exception": ("try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise RuntimeError('outer') from e",
+                          1, "failed", "RuntimeError: outer"),
+    "own exception": ("class Mine(Exception): pass\nraise Mine('mine\\nsecond line')", 1, "failed", "Mine: mine"),
+    "sys.exit(0)": ("sys.exit(0)", 0, "finished", ""),
+    "sys.exit(3)": ("sys.exit(3)", 3, "failed", "3"),
+    "sys.exit(text)": ("sys.exit('out of data')", 1, "failed", "1"),
+    "SystemExit in a function": ("def f():\n    raise SystemExit(7)\nf()", 7, "failed", "7"),
+    "KeyboardInterrupt": ("raise KeyboardInterrupt", -signal.SIGINT, "interrupted", ""),
+    "SIGINT": ("os.kill(os.getpid(), signal.SIGINT); time.sleep(10)", -signal.SIGINT, "interrupted", ""),
+    "exception in a thread": ("t = threading.Thread(target=lambda: 1 / 0)\nt.start(); t.join()", 0, "finished", ""),
+    "os._exit(5)": ("os._exit(5)", 5, "crashed", ""),
+    "abort": ("os.abort()", -signal.SIGABRT, "crashed", ""),
+    "segfault": ("import ctypes\nctypes.string_at(0)", -signal.SIGSEGV, "crashed", ""),
+    "SIGTERM": ("os.kill(os.getpid(), signal.SIGTERM); time.sleep(10)", -signal.SIGTERM, "crashed", ""),
+    "SIGKILL": ("os.kill(os.getpid(), signal.SIGKILL); time.sleep(10)", -signal.SIGKILL, "crashed", ""),
+    "C exit": ("import ctypes\nctypes.CDLL(None).exit(4)", 4, "failed", "4"),
+    "exec": ("os.execv(sys.executable, [sys.executable, '-c', 'raise SystemExit(9)'])", 9, "crashed", ""),
+}  # fmt: skip
+
+TRAINING = """
+import os, signal, sys, threading, time
+import resource
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+if sys.argv[1] == "tracked":
+    import tracker
+    run = tracker.init(project="ends", id="ends")
+    for i in range({points}):
+        run.log({{"loss": i / 3, "n": i}}, step=i)
+"""
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_nothing_acknowledged_is_lost_and_the_exit_code_is_unchanged(script: Script, how: str) -> None:
+    last_lines, code, state, detail = ENDS[how]
+    source = TRAINING.format(points=POINTS) + last_lines + "\n"
+    plain = script(source, "plain")
+    tracked = script(source, "tracked")
+    assert plain.returncode == code
+    assert tracked.returncode == code, tracked.stderr
+    assert tracked.stdout == plain.stdout
+    r = tracker.open_run("ends/ends")
+    assert r.state == state, tracked.stderr
+    assert detail in r.state_detail
+    assert r.history("loss").values.tolist() == [i / 3 for i in range(POINTS)]
+    assert r.history("n").values.tolist() == list(range(POINTS))
+    assert r.problems == ()
+
+
+def test_the_traceback_is_still_printed_and_other_hooks_still_run(script: Script) -> None:
+    done = script(
+        """
+        import sys, threading, tracker
+        def mine(kind, error, trace):
+            print("my hook", kind.__name__)
+        sys.excepthook = mine
+        thread_hook = threading.excepthook
+        run = tracker.init(project="ends", id="hooks")
+        assert threading.excepthook is thread_hook
+        raise ValueError("seen")
+        """
+    )
+    assert done.returncode == 1
+    assert done.stdout == "my hook ValueError\n"
+    assert "ValueError: seen" in tracker.open_run("ends/hooks").state_detail
+
+
+def test_a_hook_installed_later_that_does_not_chain_hides_nothing(script: Script) -> None:
+    done = script(
+        """
+        import sys, tracker
+        run = tracker.init(project="ends", id="later")
+        sys.excepthook = lambda *_: print("mine")
+        raise ValueError("hidden")
+        """
+    )
+    assert done.returncode == 1
+    assert done.stdout == "mine\n"
+    r = tracker.open_run("ends/later")
+    assert r.state == "failed"
+    assert "ValueError: hidden" in r.state_detail
+
+
+def test_a_run_that_is_out_of_scope_still_ends_with_the_process(script: Script) -> None:
+    done = script(
+        """
+        import gc, tracker
+        def train():
+            run = tracker.init(project="ends", id="scope")
+            run.log({"loss": 1.0}, step=0)
+        train()
+        gc.collect()
+        tracker.log({"loss": 2.0}, step=1)
+        raise SystemExit(6)
+        """
+    )
+    assert done.returncode == 6
+    r = tracker.open_run("ends/scope")
+    assert r.state == "failed"
+    assert r.history("loss").values.tolist() == [1.0, 2.0]
+
+
+def test_logging_from_an_exit_handler_is_recorded(script: Script) -> None:
+    done = script(
+        """
+        import atexit, tracker
+        run = tracker.init(project="ends", id="late")
+        atexit.register(lambda: run.log({"late": 1.0}, step=0))
+        """
+    )
+    assert done.returncode == 0, done.stderr
+    assert tracker.open_run("ends/late").series() == ["late"]
+
+
+def test_stderr_has_one_line_at_the_start_and_one_at_the_end(script: Script) -> None:
+    source = """
+        import sys, tracker
+        run = tracker.init(project="ends", id=sys.argv[1], quiet=sys.argv[1] == "quiet")
+        run.log({"loss": 1.0}, step=0)
+        """
+    loud = script(source, "loud")
+    assert loud.stdout == ""
+    lines = loud.stderr.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith("tracker: ") for line in lines)
+    quiet = script(source, "quiet")
+    assert (quiet.stdout, quiet.stderr) == ("", "")

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// A store and a tmpfs folder of its own for one test, with every variable that init reads cleared: tests run side by side
+// and must not recover each other's journals. Also the short ways to open a run and to read one back.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fs.h"
+#include "journal/dead_journal.h"
+#include "journal/place.h"
+#include "query/run_view.h"
+#include "storage/recovery.h"
+#include "storage/store.h"
+#include "tracker/tracker.h"
+
+namespace tracker::internal {
+
+inline std::string make_folder(const std::string& parent) {
+  std::string name = parent + "/tracker-test-XXXXXX";
+  return ::mkdtemp(name.data()) != nullptr ? name : "";
+}
+
+class Sandbox {
+ public:
+  Sandbox() : folder_(make_folder(::testing::TempDir())), shm_(make_folder("/dev/shm")) {
+    for (const char* name : {"TRACKER_PROJECT", "TRACKER_MODE", "TRACKER_RUN_ID", "TRACKER_RANK", "TRACKER_RANKS", "RANK",
+                             "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK", "SLURM_PROCID",
+                             "SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_STEP_ID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
+                             "JSM_NAMESPACE_RANK", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"})
+      ::unsetenv(name);
+    ::setenv("TRACKER_DIR", store().c_str(), 1);
+    ::setenv("TRACKER_SHM_DIR", shm_.c_str(), 1);
+  }
+  ~Sandbox() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+    std::filesystem::remove_all(shm_, ignored);
+  }
+  Sandbox(const Sandbox&) = delete;
+  Sandbox& operator=(const Sandbox&) = delete;
+
+  const std::string& folder() const { return folder_; }
+  std::string store() const { return folder_ + "/store"; }
+  const std::string& shm() const { return shm_; }
+  // Where the journals lie: one folder a writer.
+  std::string journals() const { return shm_ + "/tracker-" + std::to_string(::geteuid()); }
+  std::vector<std::string> journal_folders() const {
+    std::vector<std::string> out;
+    auto names = list_dir(journals());
+    if (names.ok())
+      for (const std::string& name : *names) out.push_back(join_path(journals(), name));
+    return out;
+  }
+
+ private:
+  std::string folder_, shm_;
+};
+
+// Opens a quiet run; nullptr and a failure when it cannot.
+inline trk_run* open_run(const char* id = nullptr, const char* on_full = nullptr, const char* journal = nullptr,
+                         const char* resume = nullptr) {
+  trk_init_options options = TRK_INIT_OPTIONS_INIT;
+  options.project = "p";
+  options.id = id;
+  options.on_full = on_full;
+  options.journal = journal;
+  options.resume = resume;
+  options.quiet = 1;
+  trk_run* run = nullptr;
+  trk_error error = TRK_ERROR_INIT;
+  if (trk_init(&options, &run, &error) != TRK_OK) std::fprintf(stderr, "trk_init: %s\n", error.message);
+  return run;
+}
+
+inline trk_status status_of(trk_run* run) {
+  trk_status status = TRK_STATUS_INIT;
+  (void)trk_get_status(run, &status);
+  return status;
+}
+
+// What a dead run left, after recovery. `problems` holds what recovery and reading said.
+struct ReadRun {
+  std::unique_ptr<RunView> view;
+  std::vector<std::string> problems;
+  size_t runs = 0;
+};
+
+inline ReadRun recover_and_read(const std::string& store_path, const std::string& id = "") {
+  ReadRun out;
+  auto store = Store::open(store_path);
+  if (!store.ok()) {
+    out.problems.push_back(store.status().to_string());
+    return out;
+  }
+  out.problems = recover_dead_writers(*store).problems;
+  for (const RunFolder& folder : store->list_runs()) {
+    ++out.runs;
+    if (out.view != nullptr || (!id.empty() && folder.identity.id != id)) continue;
+    auto view = RunView::open(folder);
+    if (!view.ok()) {
+      out.problems.push_back(view.status().to_string());
+      continue;
+    }
+    out.view = std::move(*view);
+    for (const std::string& problem : out.view->problems()) out.problems.push_back(problem);
+  }
+  return out;
+}
+
+inline History rows_of(ReadRun& run, const std::string& metric) {
+  if (run.view == nullptr) return {};
+  auto history = run.view->history(metric, true);
+  if (history.ok()) return std::move(*history);
+  if (history.status().code() != Code::kNotFound) run.problems.push_back(history.status().to_string());
+  return {};
+}
+
+}  // namespace tracker::internal

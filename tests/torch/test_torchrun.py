@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""Goal: under a real torchrun exactly one run exists and rank 0 writes it, with no `if rank == 0` in the script (P7, F11).
+
+Method: scripts under torch.distributed.run on this machine, gloo, stdin closed; the store is read back afterwards.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import tracker
+
+# Every rank calls the whole API, as a script without any rank logic does.
+TRAIN = """
+import torch, torch.distributed as dist, tracker
+dist.init_process_group("gloo")
+run = tracker.init(project="ddp", config={"lr": 0.1}, tags=["t"])
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+torch.manual_seed(dist.get_rank())
+for step in range(50):
+    loss = model(torch.randn(8, 4)).pow(2).mean()
+    optimizer.zero_grad(); loss.backward(); optimizer.step()
+    run.log({"loss": loss, "rank": dist.get_rank()}, step=step)
+run.summary["done"] = True
+run.config["late"] = 1
+assert run.flush() and run.id and run.dir and run.status() is not None
+run.finish()
+dist.destroy_process_group()
+"""
+
+
+def test_two_ranks_make_one_run_that_rank_0_wrote(store: Path, launch) -> None:
+    done = launch(TRAIN, torchrun=["--standalone", "--nproc-per-node=2"])
+    assert done.returncode == 0, done.stderr
+    runs = list(tracker.runs(dir=str(store)))
+    assert [r.state for r in runs] == ["finished"]
+    history = runs[0].history("rank")
+    assert history.steps.tolist() == list(range(50))
+    assert set(history.values.tolist()) == {0}
+    assert runs[0].history("loss").values.dtype == "float32"
+    assert runs[0].summary["done"] is True
+
+
+def test_a_gated_rank_says_so_once(store: Path, launch) -> None:
+    done = launch(TRAIN, torchrun=["--standalone", "--nproc-per-node=2"])
+    lines = [line for line in done.stderr.splitlines() if "records nothing" in line]
+    assert len(lines) == 1, done.stderr
+    assert "rank 1 of 2" in lines[0]
+
+
+def test_two_plain_torchruns_in_a_row_make_two_runs(store: Path, launch) -> None:
+    for _ in range(2):
+        done = launch(TRAIN, torchrun=["--nproc-per-node=2", "--master-port=29531"])
+        assert done.returncode == 0, done.stderr
+    runs = list(tracker.runs(dir=str(store)))
+    assert len({r.uid for r in runs}) == 2
+    assert all(r.history("loss").steps.size == 50 for r in runs)
+
+
+RESTARTED = """
+import os, torch.distributed as dist, tracker
+dist.init_process_group("gloo")
+attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+run = tracker.init(project="elastic")
+for step in range(attempt * 10, attempt * 10 + 20):
+    run.log({"loss": float(attempt)}, step=step)
+dist.barrier()
+if attempt == 0:
+    os._exit(1)
+run.finish()
+dist.destroy_process_group()
+"""
+
+
+def test_an_elastic_restart_is_a_new_attempt_of_the_same_run(store: Path, launch) -> None:
+    done = launch(RESTARTED, torchrun=["--standalone", "--nproc-per-node=2", "--max-restarts=1"])
+    assert done.returncode == 0, done.stderr
+    runs = list(tracker.runs(dir=str(store)))
+    assert len(runs) == 1, done.stderr
+    resolved = runs[0].history("loss")
+    assert resolved.steps.tolist() == list(range(30))
+    assert resolved.values.tolist() == [0.0] * 10 + [1.0] * 20
+    assert runs[0].history("loss", all=True).steps.size == 40
+    assert runs[0].state == "finished"
+
+
+def test_a_script_that_opens_two_runs_gets_two_under_torchrun(store: Path, launch) -> None:
+    text = """
+import tracker
+for i in range(2):
+    run = tracker.init(project="two")
+    run.log({"i": i}, step=0)
+    run.finish()
+"""
+    done = launch(text, torchrun=["--standalone", "--nproc-per-node=2"])
+    assert done.returncode == 0, done.stderr
+    runs = list(tracker.runs(dir=str(store)))
+    assert sorted(r.history("i").values[0] for r in runs) == [0, 1]
