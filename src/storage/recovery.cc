@@ -38,8 +38,9 @@ Status append_frame(WriterDb* db, Frame frame, std::vector<RingPosition> positio
   return db->append({std::move(record)}, false);
 }
 
-// Replays everything; the journal is removed by the caller only after this returned ok.
-Status replay(DeadJournal* journal, WriterDb* db, bool ended, RecoveredWriter* out) {
+// Replays everything; the journal is removed by the caller only after this returned ok. `noted`: the log has its end or the note of
+// an earlier recoverer, which one that finds nothing left must not take the place of.
+Status replay(DeadJournal* journal, WriterDb* db, bool ended, bool noted, RecoveredWriter* out) {
   const Id128& writer = journal->identity().writer;
   const std::vector<FrameRecord> spilled = missing_frames(*journal, db->last_seq());
   for (const FrameRecord& record : spilled) {
@@ -58,7 +59,7 @@ Status replay(DeadJournal* journal, WriterDb* db, bool ended, RecoveredWriter* o
     out->points += points;
     ++out->frames;
   }
-  if (!ended) {
+  if (!ended && (!noted || out->frames > 0)) {
     Frame note;
     note.events.push_back({EventType::kNote, false, 0, realtime_us(),
                            encode_cbor(Value::Map{{"kind", "recovered"},
@@ -70,20 +71,6 @@ Status replay(DeadJournal* journal, WriterDb* db, bool ended, RecoveredWriter* o
   const Status finished = db->finish();
   // A reader that holds a transaction keeps the WAL; everything is committed and fsynced all the same.
   return finished.code() == Code::kBusy || finished.code() == Code::kTimeout ? Status() : finished;
-}
-
-// The run's folder in *this* store (it may have moved since the journal was written); made when the writer could not.
-Result<std::string> run_folder(const Store& store, const RunIdentity& run) {
-  Store mutable_store = store;
-  auto folder = mutable_store.open_or_create_run(run.project, run.id, run.uid);
-  if (!folder.ok()) return folder.status();
-  if (folder->identity.uid == run.uid) return folder->path;
-  // The label was taken by another run meanwhile: this one gets the next free label.
-  for (const RunFolder& other : store.list_runs(run.project))
-    if (other.identity.uid == run.uid) return other.path;
-  auto fresh = mutable_store.create_run(run.project, run.id, run.uid);
-  if (!fresh.ok()) return fresh.status();
-  return fresh->path;
 }
 
 Status recover_one(const Store& store, const std::string& dir, const Id128& run_uid, RecoveryReport* report) {
@@ -99,21 +86,22 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
     const Code code = journal.status().code();
     return code == Code::kBusy || code == Code::kNotFound ? Status() : journal.status();
   }
-  auto folder = run_folder(store, identity.run);
+  auto folder = folder_of_run(store, identity.run);
   if (!folder.ok()) return folder.status();
-  bool ended = false;
-  const std::string path = join_path(*folder, identity.writer.hex() + ".db");
+  bool ended = false, noted = false;
+  const std::string path = join_path(folder->path, identity.writer.hex() + ".db");
   if (path_exists(path)) {
     if (auto reader = WriterReader::open(path); reader.ok()) {
       auto snapshot = (*reader)->snapshot();
       ended = snapshot.ok() && snapshot->end.has_value();
+      noted = snapshot.ok() && snapshot->recovered.has_value();
     }
   }
-  auto db = WriterDb::open_or_create(*folder, (*journal)->identity());
+  auto db = WriterDb::open_or_create(folder->path, (*journal)->identity());
   if (!db.ok()) return db.status();
   RecoveredWriter recovered;
   recovered.identity = (*journal)->identity();
-  TRACKER_RETURN_IF_ERROR(replay(journal->get(), db->get(), ended, &recovered));
+  TRACKER_RETURN_IF_ERROR(replay(journal->get(), db->get(), ended, noted, &recovered));
   for (const std::string& problem : (*journal)->problems()) report->problems.push_back(problem);
   (*journal)->remove();
   report->recovered.push_back(std::move(recovered));
@@ -121,6 +109,15 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
 }
 
 }  // namespace
+
+Result<RunFolder> folder_of_run(const Store& store, const RunIdentity& run) {
+  Store mutable_store = store;
+  auto folder = mutable_store.open_or_create_run(run.project, run.id, run.uid);
+  if (!folder.ok() || folder->identity.uid == run.uid) return folder;
+  for (const RunFolder& other : store.list_runs(run.project))
+    if (other.identity.uid == run.uid) return other;
+  return mutable_store.create_run(run.project, run.id, run.uid);
+}
 
 RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid) {
   RecoveryReport report;
