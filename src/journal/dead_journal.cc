@@ -96,8 +96,10 @@ void DeadJournal::start(const std::vector<RingPosition>& positions) {
   for (const auto& ring : rings_) {
     const RingHeader& header = *ring->header;
     rate = header.ticks_per_ns;
-    const uint64_t count = std::min<uint64_t>(header.anchor_count.load(), kAnchorSlots);
-    anchors.insert(anchors.end(), header.anchors, header.anchors + count);
+    // The slot that comes next may be half written; it holds an anchor only when the slots are in their second lap.
+    const uint64_t written = header.anchor_count.load();
+    for (uint64_t i = 0; i < std::min<uint64_t>(written, kAnchorSlots); ++i)
+      if (written < kAnchorSlots || i != written % kAnchorSlots) anchors.push_back(header.anchors[i]);
     uint64_t from = 0;
     for (const RingPosition& position : positions)
       if (position.nonce == header.nonce) from = std::max(from, position.position);

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -45,6 +46,11 @@ Status DefinitionsFile::append(const SeriesDef& series) {
   Status status = write_all(fd_.get(), record);
   if (!status.ok() && ::ftruncate(fd_.get(), before) != 0) return status;  // full: take the half record back
   return status;
+}
+
+bool DefinitionsFile::still_linked() const {
+  struct stat st;
+  return ::fstat(fd_.get(), &st) == 0 && st.st_nlink > 0;
 }
 
 Result<Definitions> parse_definitions(std::string_view bytes) {

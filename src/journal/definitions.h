@@ -21,6 +21,7 @@ class DefinitionsFile {
  public:
   static Result<DefinitionsFile> create(const std::string& path, const WriterIdentity& identity);
   Status append(const SeriesDef& series);
+  bool still_linked() const;   // false when somebody unlinked it under us
 
  private:
   explicit DefinitionsFile(Fd fd) : fd_(std::move(fd)) {}

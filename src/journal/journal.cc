@@ -69,17 +69,26 @@ Status Journal::make_files(const WriterIdentity& identity) {
     if (::mkdir(made_in.c_str(), 0700) != 0 && errno != EEXIST) return Status::from_errno(errno, "cannot create", made_in);
     auto lock = OwnerLock::create(made_in, dir_);
     if (!lock.ok()) return lock.status();
-    lock_ = std::make_unique<OwnerLock>(std::move(*lock));
-    remove_file(join_path(made_in, "defs"));
-    auto defs = DefinitionsFile::create(join_path(made_in, "defs"), identity);
-    if (!defs.ok()) return defs.status();
-    for (const SeriesDef& series : defs_) TRACKER_RETURN_IF_ERROR(defs->append(series));
+    std::unique_ptr<DefinitionsFile> defs;
+    TRACKER_RETURN_IF_ERROR(make_defs(made_in, &defs));
     if (::rename(made_in.c_str(), dir_.c_str()) != 0) return Status::from_errno(errno, "cannot create", dir_);
-    defs_file_ = std::make_unique<DefinitionsFile>(std::move(*defs));
+    defs_file_ = std::move(defs);
+    lock_ = std::make_unique<OwnerLock>(std::move(*lock));
   }
   uint64_t nonce = 0;
   std::copy_n(identity.writer.bytes.data(), sizeof nonce, reinterpret_cast<uint8_t*>(&nonce));
   spill_.move_to(dir_, nonce);
+  return {};
+}
+
+// A definitions file in `made_in` with everything that is known so far.
+Status Journal::make_defs(const std::string& made_in, std::unique_ptr<DefinitionsFile>* out) {
+  const std::string path = join_path(made_in, "defs");
+  remove_file(path);
+  auto defs = DefinitionsFile::create(path, identity_);
+  if (!defs.ok()) return defs.status();
+  for (const SeriesDef& series : defs_) TRACKER_RETURN_IF_ERROR(defs->append(series));
+  *out = std::make_unique<DefinitionsFile>(std::move(*defs));
   return {};
 }
 
@@ -235,16 +244,38 @@ void Journal::prepare_rings() {
   }
 }
 
-void Journal::check_links() {
-  if (dir_.empty()) return;
-  if (!path_exists(join_path(dir_, "defs")) || !path_exists(join_path(dir_, "lock"))) {
-    const std::lock_guard<std::mutex> guard(defs_mutex_);
-    std::unique_ptr<OwnerLock> old = std::move(lock_);
-    remove_file(join_path(dir_, "defs"));
-    remove_file(join_path(dir_, "lock"));
-    ::rmdir(dir_.c_str());  // empty, or half of it is left: then the rename below fails and the next second tries again
-    old.reset();
-    if (const Status parent = check_private_dir(place_.root); !parent.ok() || !make_files(identity_).ok()) return;
+// Lock and definitions: the folder anew when it is gone, else each file by a rename into it, so that the rings which are
+// still there stay recoverable. What fails is tried again in a second.
+Status Journal::replace_lost_files() {
+  const std::lock_guard<std::mutex> guard(defs_mutex_);
+  TRACKER_RETURN_IF_ERROR(check_private_dir(place_.root));
+  if (!is_directory(dir_)) return make_files(identity_);
+  const std::string made_in = join_path(place_.root, ".new-" + identity_.writer.hex());
+  if (::mkdir(made_in.c_str(), 0700) != 0 && errno != EEXIST) return Status::from_errno(errno, "cannot create", made_in);
+  if (!lock_->still_linked()) {
+    auto lock = OwnerLock::create(made_in, dir_);
+    if (!lock.ok()) return lock.status();
+    if (::rename(join_path(made_in, "lock").c_str(), join_path(dir_, "lock").c_str()) != 0)
+      return Status::from_errno(errno, "cannot replace the lock in", dir_);
+    lock_ = std::make_unique<OwnerLock>(std::move(*lock));
+  }
+  if (!defs_file_->still_linked()) {
+    std::unique_ptr<DefinitionsFile> defs;
+    TRACKER_RETURN_IF_ERROR(make_defs(made_in, &defs));
+    if (::rename(join_path(made_in, "defs").c_str(), join_path(dir_, "defs").c_str()) != 0)
+      return Status::from_errno(errno, "cannot replace the definitions in", dir_);
+    defs_file_ = std::move(defs);
+  }
+  ::rmdir(made_in.c_str());
+  return {};
+}
+
+bool Journal::check_links() {
+  if (dir_.empty()) return false;
+  const bool spill_lost = !spill_.still_linked() || (spill_.bytes() > 0 && !is_directory(dir_));
+  if (spill_lost) spill_.unlink_file();
+  if (!is_directory(dir_) || !lock_->still_linked() || !defs_file_->still_linked()) {
+    if (!replace_lost_files().ok()) return spill_lost;
     notes_.push_back(Value::Map{{"kind", "journal_replaced"}});
   }
   std::vector<std::pair<Seat*, uint64_t>> gone;
@@ -267,6 +298,7 @@ void Journal::check_links() {
   const ProcessLock lock;
   for (const auto& seat : seats_)
     if (seat->pending.load(std::memory_order_relaxed) != nullptr) seat->hot->check_at.store(0, std::memory_order_relaxed);
+  return spill_lost;
 }
 
 void Journal::abandon(RingFile* file) {

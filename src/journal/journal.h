@@ -67,6 +67,7 @@ class Journal {
   // kLimit when the payload is over a quarter of the largest ring or there was no space: then nothing is recorded.
   Code log_event(EventType type, std::string_view payload, int64_t step, bool has_step);
   void count_loss(uint32_t series, LossReason reason, uint64_t count);
+  void raise_step(int64_t step);   // of something logged that is in no ring: the next automatic step is behind it
 
   // --- the drain thread ------------------------------------------------------------------------------------------
   void wake() { event_.wake(); }
@@ -76,7 +77,8 @@ class Journal {
   // The next part of it into `builder` (definitions first) with the positions reached. False when all is read.
   bool next_frame(FrameBuilder* builder, std::vector<RingPosition>* positions);
   void prepare_rings();     // next ring for producers past half fill
-  void check_links();       // each second: replaces what a logout unlinked
+  // Each second: replaces what a logout unlinked. True when the spill file was among it: what it held must be spilled again.
+  bool check_links();
 
   // --- the store thread (and the drain thread for the spill file) ------------------------------------------------
   void release(const std::vector<RingPosition>& positions);
@@ -113,6 +115,8 @@ class Journal {
 
   Journal(const JournalOptions& options, JournalPlace place, HotRun* hot);
   Status make_files(const WriterIdentity& identity);
+  Status make_defs(const std::string& made_in, std::unique_ptr<DefinitionsFile>* out);
+  Status replace_lost_files();
   Status make_first_ring();
   Result<RingFile*> add_file(Seat* seat, uint64_t bytes, bool private_memory);
   Seat* attach_thread();                          // under ProcessLock

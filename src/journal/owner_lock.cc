@@ -16,10 +16,10 @@ namespace {
 // Our own journals, leaked on purpose. A forked child owns none of them: POSIX locks are not inherited.
 struct Registry {
   uint64_t generation = 0;
-  std::set<std::string> dirs;
+  std::multiset<std::string> dirs;  // twice while a lock file that was unlinked is replaced
 };
 
-std::set<std::string>& own_dirs() {  // under ProcessLock
+std::multiset<std::string>& own_dirs() {  // under ProcessLock
   static Registry* registry = new Registry;
   if (registry->generation != process_generation()) {
     registry->generation = process_generation();
@@ -50,7 +50,15 @@ OwnerLock& OwnerLock::operator=(OwnerLock&& other) noexcept {
 OwnerLock::~OwnerLock() {
   if (!own_) return;
   const ProcessLock lock;
-  own_dirs().erase(dir_);
+  // Closed before it is forgotten: else another thread may take the lock between the two, and this close would drop it.
+  fd_.reset();
+  const auto at = own_dirs().find(dir_);
+  if (at != own_dirs().end()) own_dirs().erase(at);
+}
+
+bool OwnerLock::still_linked() const {
+  struct stat st;
+  return ::fstat(fd_.get(), &st) == 0 && st.st_nlink > 0;
 }
 
 bool is_own_journal(const std::string& dir) {
@@ -66,7 +74,8 @@ Result<OwnerLock> OwnerLock::create(const std::string& made_in, const std::strin
     own_dirs().insert(dir);
   }
   OwnerLock owner(Fd(), dir, true);
-  auto fd = open_file(join_path(made_in, "lock"), O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
+  remove_file(join_path(made_in, "lock"));  // of an earlier attempt: never two descriptors of one lock file
+  auto fd = open_file(join_path(made_in, "lock"), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (!fd.ok()) return fd.status();
   owner.fd_ = std::move(*fd);
   struct flock lock = whole_file(F_WRLCK);
@@ -78,7 +87,8 @@ Result<OwnerLock> OwnerLock::take(const std::string& dir) {
   process_generation();
   {
     const ProcessLock lock;
-    if (!own_dirs().insert(dir).second) return Status(Code::kBusy, dir + " belongs to this process");
+    if (own_dirs().count(dir) != 0) return Status(Code::kBusy, dir + " belongs to this process");
+    own_dirs().insert(dir);
   }
   OwnerLock owner(Fd(), dir, true);
   auto fd = open_file(join_path(dir, "lock"), O_RDWR | O_NOFOLLOW);
@@ -93,7 +103,10 @@ Result<OwnerLock> OwnerLock::take(const std::string& dir) {
 }
 
 std::optional<bool> is_locked(const std::string& dir) {
-  if (is_own_journal(dir)) return true;
+  process_generation();
+  // Under the lock, so that no other thread takes this journal between the question and the close, which would drop its lock.
+  const ProcessLock guard;
+  if (own_dirs().count(dir) != 0) return true;
   auto fd = open_file(join_path(dir, "lock"), O_RDWR | O_NOFOLLOW);
   if (!fd.ok()) return std::nullopt;
   struct flock lock = whole_file(F_WRLCK);

@@ -24,6 +24,7 @@ class OwnerLock {
   OwnerLock(OwnerLock&& other) noexcept;
   OwnerLock& operator=(OwnerLock&& other) noexcept;
   ~OwnerLock();   // drops the lock
+  bool still_linked() const;   // false when somebody unlinked the lock file under us
 
  private:
   OwnerLock(Fd fd, std::string dir, bool own) : fd_(std::move(fd)), dir_(std::move(dir)), own_(own) {}

@@ -224,6 +224,11 @@ Code Journal::produce(Seat* seat, uintptr_t owner, uint64_t need, const Write& w
       hot->busy.store(0, std::memory_order_release);
       return Code::kClosed;
     }
+    // A prepared ring is taken at once, full or not: this one may have been unlinked, and then nobody would find it.
+    if (seat->pending.load(std::memory_order_relaxed) != nullptr && switch_ring(seat)) {
+      hot->busy.store(0, std::memory_order_release);
+      continue;
+    }
     const uint64_t size = hot->mask + 1;
     const uint64_t limit = hot->header->released.load(std::memory_order_acquire) + size;
     const uint64_t lap_left = size - (hot->position & hot->mask);
@@ -244,9 +249,7 @@ Code Journal::produce(Seat* seat, uintptr_t owner, uint64_t need, const Write& w
       if (fits_lap) return Code::kOk;
       continue;
     }
-    const bool switched = switch_ring(seat);
     hot->busy.store(0, std::memory_order_release);
-    if (switched) continue;
     if (waited.count() == 0) hot->header->waits.fetch_add(1, std::memory_order_relaxed);
     if (!wait_for_space(&waited)) return Code::kLimit;
   }
@@ -304,6 +307,13 @@ Code Journal::log_event(EventType type, std::string_view payload, int64_t step, 
         hot->step_max.store(step, std::memory_order_relaxed);
       hot->header->tail.store(hot->position, std::memory_order_release);
     });
+  });
+}
+
+void Journal::raise_step(int64_t step) {
+  (void)with_ring([&](Seat* seat, uintptr_t) {
+    if (step > seat->hot->step_max.load(std::memory_order_relaxed)) seat->hot->step_max.store(step, std::memory_order_relaxed);
+    return Code::kOk;
   });
 }
 

@@ -2,6 +2,7 @@
 #include "journal/spill.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
@@ -60,6 +61,11 @@ bool SpillFile::append(const FrameRecord& record, uint64_t limit_bytes) {
 
 void SpillFile::clear() {
   if (fd_ && ::ftruncate(fd_.get(), 0) == 0) bytes_ = 0;
+}
+
+bool SpillFile::still_linked() const {
+  struct stat st;
+  return !fd_ || (::fstat(fd_.get(), &st) == 0 && st.st_nlink > 0);
 }
 
 void SpillFile::unlink_file() {

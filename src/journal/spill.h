@@ -25,6 +25,7 @@ class SpillFile {
   // Empties the file: every frame in it is committed.
   void clear();
   void unlink_file();
+  bool still_linked() const;   // false when somebody unlinked it under us
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }  // any thread
 
  private:

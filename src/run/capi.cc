@@ -92,13 +92,18 @@ size_t name_slot(std::string_view name) {
 }
 static_assert(kNameSlots == 1024);
 
-// A metric by its name: remembered in its slot, else found or made under the lock. nullptr only without memory.
+// A metric by its name: remembered in its slot, else found or made under the lock. nullptr for a bad name (counted), in a forked
+// child, where the lock may be held for ever, and without memory.
 trk_metric* metric_of(trk_run* run, std::string_view name) noexcept {
   std::atomic<trk_metric*>& slot = run->by_name[name_slot(name)];
   trk_metric* known = slot.load(std::memory_order_acquire);
   if (known != nullptr && known->name.size() == name.size() &&
       std::memcmp(known->name.data(), name.data(), name.size()) == 0)
     return known;
+  if (run->hot->alive == 0 || !tracker::internal::check_key(name).ok()) {
+    (void)run->run->series_id(name, ValueType::kFloat64);  // says and counts what is wrong; nothing is remembered
+    return nullptr;
+  }
   try {
     const std::lock_guard<std::mutex> guard(run->mutex);
     std::unique_ptr<trk_metric>& metric = run->metrics[std::string(name)];
@@ -114,6 +119,22 @@ trk_metric* metric_of(trk_run* run, std::string_view name) noexcept {
     return nullptr;
   }
 }
+
+// For a forked child: refused by every call, kept by nobody, so that no lock of the parent's is needed.
+trk_metric* inert_metric(trk_run* run, std::string_view name) noexcept {
+  auto* metric = new (std::nothrow) trk_metric;
+  if (metric == nullptr) return nullptr;
+  metric->run = run;
+  metric->hot = run->hot;
+  try {
+    metric->name = name;
+  } catch (const std::bad_alloc&) {
+  }
+  return metric;
+}
+
+// Why metric_of found nothing.
+trk_code no_metric(const trk_run* run) { return run->run->recording() ? TRK_INVALID : TRK_CLOSED; }
 
 trk_code log_one(trk_metric* metric, ValueType type, uint64_t bits, int64_t step) noexcept {
   const uint32_t id = metric->id(type);
@@ -243,7 +264,8 @@ trk_code trk_log(trk_run* run, const trk_point* points, size_t count, int64_t st
       }
       trk_metric* metric = metric_of(run, name);
       pair.series = metric == nullptr ? 0 : metric->id(type);
-      if (pair.series == 0) worst = run->run->recording() ? TRK_INVALID : TRK_CLOSED;
+      if (metric == nullptr) worst = no_metric(run);
+      else if (pair.series == 0) worst = run->run->recording() ? TRK_LIMIT : TRK_CLOSED;
       else ++used;
     }
     if (used == 0) return worst;
@@ -257,14 +279,14 @@ trk_code trk_log(trk_run* run, const trk_point* points, size_t count, int64_t st
 trk_code trk_log_f64(trk_run* run, const char* name, size_t name_size, double value, int64_t step) noexcept {
   if (run == nullptr) return TRK_INVALID;
   trk_metric* metric = metric_of(run, view_of(name, name_size));
-  if (metric == nullptr) return TRK_LIMIT;
+  if (metric == nullptr) return no_metric(run);
   return log_one(metric, ValueType::kFloat64, tracker::internal::bits_of(value), step);
 }
 
 trk_code trk_log_i64(trk_run* run, const char* name, size_t name_size, int64_t value, int64_t step) noexcept {
   if (run == nullptr) return TRK_INVALID;
   trk_metric* metric = metric_of(run, view_of(name, name_size));
-  if (metric == nullptr) return TRK_LIMIT;
+  if (metric == nullptr) return no_metric(run);
   return log_one(metric, ValueType::kInt64, tracker::internal::bits_of(value), step);
 }
 
@@ -285,7 +307,7 @@ trk_metric* trk_metric_open(trk_run* run, const char* name, size_t name_size, tr
     set_error(error, code_of(status.code()), status.to_string());
     return nullptr;
   }
-  trk_metric* metric = metric_of(run, key);
+  trk_metric* metric = run->hot->alive != 0 ? metric_of(run, key) : inert_metric(run, key);
   if (metric == nullptr) set_error(error, TRK_LIMIT, "out of memory");
   return metric;
 }

@@ -12,6 +12,7 @@
 #include "base/fs.h"
 #include "model/key.h"
 #include "query/run_view.h"
+#include "run/background.h"
 #include "run/say.h"
 #include "storage/recovery.h"
 
@@ -129,7 +130,8 @@ Status choose_run(Store* store, Launch* launch) {
     if (o.resume == "must")
       return Status(Code::kNotFound, fmt::format("resume=\"must\", but there is no run {}/{} in {}", o.project, o.id, store->path()),
                     "resume=\"allow\" makes it");
-  } else if (launch->rank.world_size > 1) {
+  } else if (launch->rank.world_size > 1 || env("TORCHELASTIC_RESTART_COUNT") != nullptr) {
+    // Also torchrun with one process: its restart is a new attempt too.
     if (const auto key = launch_key(get, launcher_of_this_process())) return choose_launch_run(store, launch, *key, restarts);
   }
   auto folder = store->create_run(o.project, o.id);
@@ -204,8 +206,9 @@ Result<Launch> decide_launch(const InitOptions& options) {
     // What the caller got wrong is theirs to know at once; what the disk refuses is not.
     if (status.code() == Code::kInvalid || (status.code() == Code::kNotFound && o.resume == "must") || o.strict) return status;
     run_in_memory(&launch, status);
-  } else if (launch.resumed) {
-    read_past(*store, &launch);
+  } else {
+    if (launch.resumed) read_past(*store, &launch);
+    recover_in_background(*store);
   }
   return launch;
 }

@@ -52,6 +52,7 @@ std::string RankInfo::gated_line() const {
 }
 
 Result<RankInfo> resolve_rank(const RankRequest& request, const GetEnv& env) {
+  if (request.rank < -1) return Status(Code::kInvalid, fmt::format("rank={}: expected a number from 0", request.rank));
   if (request.rank >= 0) {
     const int size = request.world_size > 0 ? request.world_size : number(env("WORLD_SIZE")).value_or(request.rank + 1);
     if (request.rank >= size)
@@ -61,7 +62,10 @@ Result<RankInfo> resolve_rank(const RankRequest& request, const GetEnv& env) {
   if (const char* text = env("TRACKER_RANK"); text != nullptr && *text != 0) {
     const std::optional<int> rank = number(text);
     if (!rank) return Status(Code::kInvalid, fmt::format("TRACKER_RANK is '{}': expected a number from 0", text));
-    return make(*rank, std::max(number(env("WORLD_SIZE")).value_or(1), *rank + 1), "TRACKER_RANK");
+    const int size = number(env("WORLD_SIZE")).value_or(*rank + 1);
+    if (*rank >= size)
+      return Status(Code::kInvalid, fmt::format("TRACKER_RANK is {}: expected a number below WORLD_SIZE={}", *rank, size));
+    return make(*rank, size, "TRACKER_RANK");
   }
   if (request.child_of_run) {
     RankInfo info = make(0, 1, "multiprocessing");

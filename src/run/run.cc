@@ -107,11 +107,8 @@ Status Run::start() {
   journal_options.on_full = plan.on_full;
   auto journal = Journal::open(journal_options, &identity, hot_);
   if (!journal.ok()) return journal.status();
-  impl_->writer = std::make_shared<Writer>(std::move(*journal), identity, StoreTarget{plan.store_path, plan.run});
+  impl_->writer = std::make_shared<Writer>(std::move(*journal), identity, StoreTarget{plan.store_path, plan.run, plan.store_problem});
   TRACKER_RETURN_IF_ERROR(impl_->writer->start());
-  if (!plan.store_problem.ok())
-    say(fmt::format("the store cannot be written ({}); logging goes on in memory and is stored as soon as it can",
-                    plan.store_problem.to_string()));
   const InitOptions& o = plan.options;
   const std::pair<const char*, const std::string*> labels[] = {
       {"name", &o.name}, {"group", &o.group}, {"job_type", &o.job_type}, {"notes", &o.notes}};
@@ -144,7 +141,8 @@ uint32_t Run::series_id(std::string_view name, ValueType type) {
   const uint32_t id = use.get()->series_id(name, type);
   if (id == 0) {
     use.get()->count_loss(0, LossReason::kKeyLimit, 1);
-    impl_->warnings.say("series limit", fmt::format("more than {} metrics; points of further ones are dropped and counted", kSeriesMax));
+    impl_->warnings.say("series limit", fmt::format("no more metrics can be defined ({} at most, and while the journal has room); points "
+                                                    "of further ones are dropped and counted", kSeriesMax));
   }
   return id;
 }
@@ -168,12 +166,15 @@ Code Run::log_event(EventType type, const Value& payload, int64_t step, bool has
     return Code::kClosed;
   }
   std::string bytes = encode_cbor(payload);
-  if (bytes.size() <= kInlineTextBytesMax + kKeyBytesMax + 64) {
+  // Of values that replace each other the last one must come last: behind one that waits there, all wait there.
+  const bool keeps_order = type == EventType::kText || !impl_->writer->has_large();
+  if (keeps_order && bytes.size() <= kInlineTextBytesMax + kKeyBytesMax + 64) {
     const Code code = use.get()->log_event(type, bytes, step, has_step);
     if (code != Code::kLimit) return code;
   }
   // Larger, or no space in the ring: it waits in memory for the drain thread, at most 100 ms (P1: "larger values once spooled").
   const Code code = impl_->writer->push_large(type, std::move(bytes), step, has_step);
+  if (code == Code::kOk && has_step && type == EventType::kText) use.get()->raise_step(step);
   if (code == Code::kLimit) {
     use.get()->count_loss(0, LossReason::kTooLarge, 1);
     impl_->warnings.say("large", fmt::format("more than {} MiB of texts and config wait for the disk; further ones are dropped and counted",
@@ -343,6 +344,10 @@ int Run::rank() const { return impl_->launch.rank.rank; }
 int Run::world_size() const { return impl_->launch.rank.world_size; }
 int64_t Run::attempt() const { return impl_->launch.attempt; }
 bool Run::strict() const { return impl_->launch.options.strict; }
+void Run::set_pause_for_testing(void (*drain)(), void (*store)()) {
+  if (impl_->writer) impl_->writer->set_pause_for_testing(drain, store);
+}
+
 bool Run::recording() const { return impl_->writer != nullptr && !finished(); }
 
 std::string Run::name() const {

@@ -94,6 +94,8 @@ class Run {
   RunStatus status() const;
 
   // --- facts ------------------------------------------------------------------------------------------------------
+  // Called by the drain and the store thread before each round (Writer::set_pause_for_testing).
+  void set_pause_for_testing(void (*drain)(), void (*store)());
   const std::string& id() const;
   const std::string& uid() const;         // 32 hex digits
   std::string name() const;

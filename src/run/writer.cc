@@ -2,37 +2,19 @@
 #include "run/writer.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "run/background.h"
+#include "storage/recovery.h"
 
 namespace tracker::internal {
 namespace {
 
 constexpr std::chrono::milliseconds kRetryFirst{100}, kRetryMax{5000};
 constexpr std::chrono::seconds kLinkCheckInterval{1};
-
-// A thread that no signal handler of the user ever runs on, and that nobody joins.
-bool start_thread(const char* name, const std::function<void()>& body) {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  bool started = true;
-  try {
-    std::thread thread(body);
-    ::pthread_setname_np(thread.native_handle(), name);
-    thread.detach();
-  } catch (const std::system_error&) {
-    started = false;
-  }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
-}
 
 }  // namespace
 
@@ -50,8 +32,9 @@ Writer::~Writer() {
 
 Status Writer::start() {
   auto self = shared_from_this();
-  if (!start_thread("trk-drain", [self] { self->drain_loop(); }) ||
-      !start_thread("trk-store", [self] { self->store_loop(); }))
+  if (!target_.problem.ok()) note_failure(target_.problem);
+  if (!start_background_thread("trk-drain", [self] { self->drain_loop(); }) ||
+      !start_background_thread("trk-store", [self] { self->store_loop(); }))
     return Status(Code::kIo, "cannot start a thread");
   return {};
 }
@@ -60,56 +43,79 @@ Status Writer::start() {
 
 void Writer::drain_loop() {
   auto next_link_check = Clock::now() + kLinkCheckInterval;
-  for (bool last = false; !last;) {
+  for (;;) {
     journal_->wait(kDrainInterval);
     if (auto pause = drain_pause_.load()) pause();
     uint64_t wanted = 0;
+    bool last = false;
     {
       const std::lock_guard<std::mutex> guard(mutex_);
       last = stopping_;
       wanted = flush_wanted_;
     }
-    drain_once(last);
+    const bool drained = drain_once(last);
     {
       const std::lock_guard<std::mutex> guard(mutex_);
-      flush_drained_ = wanted;
+      if (drained) flush_drained_ = wanted;
       drained_all_ = last;
     }
     changed_.notify_all();
+    if (last) break;
     spill_if_stuck();
     journal_->prepare_rings();
     if (Clock::now() >= next_link_check) {
-      journal_->check_links();
+      if (journal_->check_links()) {
+        // What the lost spill file held is in no ring any more: it goes into the new one.
+        const std::lock_guard<std::mutex> guard(mutex_);
+        for (const auto& queued : queue_) queued->spilled = false;
+      }
       next_link_check = Clock::now() + kLinkCheckInterval;
     }
   }
+  spill_until_done();
 }
 
-void Writer::drain_once(bool last) {
+// All is drained, but a stuck disk may not have taken it when the process ends: then the spill file has it, the end record too.
+void Writer::spill_until_done() {
+  for (;;) {
+    {
+      const std::lock_guard<std::mutex> files(files_mutex_);
+      if (files_removed_) return;
+      spill_if_stuck();
+    }
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (changed_.wait_for(lock, kDrainInterval, [&] { return done_; })) return;
+  }
+}
+
+// False when nothing was looked at, because too much waits for the disk.
+bool Writer::drain_once(bool last) {
   std::deque<Event> large;
   {
+    // One look at both: what was logged into a ring before a large value is in this drain, what came after it in the next one.
     const std::lock_guard<std::mutex> guard(mutex_);
     // The queue is full: what is not drained stays in the rings, whose own policy bounds it.
-    if (!last && queue_bytes_ > kQueueBytesMax) return;
+    if (!last && queue_bytes_ > kQueueBytesMax) return false;
     large.swap(large_);
     large_bytes_ = 0;
+    journal_->begin_drain();
   }
-  journal_->begin_drain();
   for (bool more = true; more;) {
     FrameBuilder builder;
     std::vector<RingPosition> positions;
-    for (Event& event : large)
-      builder.add_event(event.type, event.step, event.has_step, event.time_us, event.payload);
-    large.clear();
     more = journal_->next_frame(&builder, &positions);
-    if (last && !more) builder.add_event(EventType::kEnd, 0, false, realtime_us(), end_record_);
+    if (!more) {
+      for (Event& event : large)
+        builder.add_event(event.type, event.step, event.has_step, event.time_us, event.payload);
+      if (last) builder.add_event(EventType::kEnd, 0, false, realtime_us(), end_record_);
+    }
     if (builder.empty() && positions.empty()) break;
     enqueue(builder.take(), std::move(positions));
   }
+  return true;
 }
 
 void Writer::enqueue(Frame frame, std::vector<RingPosition> positions) {
-  types_.complete(&frame);
   frame.writer = identity_.writer;
   frame.seq = next_seq_;  // the drain thread alone counts
   auto queued = std::make_shared<Queued>();
@@ -127,17 +133,16 @@ void Writer::spill_if_stuck() {
   std::vector<std::shared_ptr<Queued>> waiting;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    if (queue_.empty()) {
-      if (journal_->spill().bytes() > 0) journal_->spill().clear();
-      return;
-    }
-    if (Clock::now() - queue_.front()->since < kStuckAfter) return;
+    // Not only when nothing waits: a process that logs without a pause always has a fresh frame in the queue.
+    if (journal_->spill().bytes() > 0 && spilled_seq_ <= committed_seq_) journal_->spill().clear();
+    if (queue_.empty() || Clock::now() - queue_.front()->since < kStuckAfter) return;
     waiting.assign(queue_.begin(), queue_.end());
   }
   for (const std::shared_ptr<Queued>& queued : waiting) {
     if (queued->spilled) continue;
     if (!journal_->spill().append(queued->record, journal_->spill_room())) return;
     queued->spilled = true;
+    spilled_seq_ = queued->record.seq;
     journal_->release(queued->record.positions);
   }
 }
@@ -193,12 +198,8 @@ Status Writer::open_database() {
   if (db_) return {};
   auto store = Store::open_or_create(target_.store_path);
   if (!store.ok()) return store.status();
-  auto folder = store->open_or_create_run(target_.run.project, target_.run.id, target_.run.uid);
+  auto folder = folder_of_run(*store, target_.run);
   if (!folder.ok()) return folder.status();
-  if (folder->identity.uid != target_.run.uid) {
-    folder = store->create_run(target_.run.project, target_.run.id, target_.run.uid);
-    if (!folder.ok()) return folder.status();
-  }
   store->sync(*folder);
   identity_.store = store->id();
   auto db = WriterDb::open_or_create(folder->path, identity_);
@@ -217,6 +218,7 @@ Status Writer::commit(const std::vector<std::shared_ptr<Queued>>& batch, bool du
     queue_bytes_ -= queued->record.bytes.size();
     queue_.pop_front();  // the drain thread only adds at the other end
   }
+  committed_seq_ = db_->last_seq();
   points_stored_ = db_->points_stored();
   bytes_stored_ = db_->bytes_stored();
   return {};
@@ -231,7 +233,11 @@ bool Writer::close_database() {
     return false;
   }
   db_.reset();
-  journal_->remove_files();
+  {
+    const std::lock_guard<std::mutex> files(files_mutex_);
+    files_removed_ = true;
+    journal_->remove_files();
+  }
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     done_ = true;
@@ -274,6 +280,11 @@ Code Writer::push_large(EventType type, std::string payload, int64_t step, bool 
   large_bytes_ += payload.size();
   large_.push_back({type, has_step, step, realtime_us(), std::move(payload)});
   return Code::kOk;
+}
+
+bool Writer::has_large() const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return !large_.empty();
 }
 
 bool Writer::flush(std::chrono::milliseconds timeout) {

@@ -16,7 +16,6 @@
 #include <string>
 #include <vector>
 
-#include "codec/series_types.h"
 #include "journal/journal.h"
 #include "run/say.h"
 #include "storage/store.h"
@@ -35,6 +34,7 @@ constexpr std::chrono::milliseconds kStuckAfter{200};        // a commit that ta
 struct StoreTarget {
   std::string store_path;
   RunIdentity run;
+  Status problem;   // why init could not open it; ok when it could
 };
 
 struct WriterStatus {
@@ -59,6 +59,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
 
   // A value too large for a ring: queued in memory, committed within the next intervals. kLimit: over the bound, counted.
   Code push_large(EventType type, std::string payload, int64_t step, bool has_step);
+  bool has_large() const;   // some of those still wait for the drain thread
   bool flush(std::chrono::milliseconds timeout);
   // Ends the log with `end` (CBOR of an end record), commits, turns the database into plain files. kTimeout: the threads go on by
   // themselves and the journal stays, so nothing is lost.
@@ -78,7 +79,8 @@ class Writer : public std::enable_shared_from_this<Writer> {
 
   void drain_loop();
   void store_loop();
-  void drain_once(bool last);
+  bool drain_once(bool last);
+  void spill_until_done();
   void enqueue(Frame frame, std::vector<RingPosition> positions);
   void spill_if_stuck();
   Status commit(const std::vector<std::shared_ptr<Queued>>& batch, bool durable);
@@ -99,8 +101,8 @@ class Writer : public std::enable_shared_from_this<Writer> {
   size_t queue_bytes_ = 0;
   std::deque<Event> large_;
   size_t large_bytes_ = 0;
-  SeriesTypes types_;                    // of the drain thread alone
   uint64_t next_seq_ = 1;
+  uint64_t committed_seq_ = 0;
   uint64_t flush_wanted_ = 0, flush_drained_ = 0, flush_done_ = 0;
   bool stopping_ = false, drained_all_ = false, done_ = false;
   std::string end_record_;
@@ -112,7 +114,10 @@ class Writer : public std::enable_shared_from_this<Writer> {
   Clock::time_point last_commit_, last_sync_;
   SayOnce say_once_;
 
+  uint64_t spilled_seq_ = 0;               // the drain thread's own: of the newest frame in the spill file
   std::unique_ptr<WriterDb> db_;           // the store thread's own
+  std::mutex files_mutex_;                 // of the journal's files at the end; taken before mutex_
+  bool files_removed_ = false;             // guarded by files_mutex_
 };
 
 }  // namespace tracker::internal

@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "codec/series_types.h"
 #include "journal/dead_journal.h"
 #include "journal/place.h"
 #include "model/key.h"
@@ -32,17 +31,16 @@ uint64_t points_in(const FrameRecord& record) {
   return frame.ok() ? frame->points() : 0;
 }
 
-Status append_frame(WriterDb* db, SeriesTypes* types, Frame frame, std::vector<RingPosition> positions,
-                    const Id128& writer) {
-  types->complete(&frame);
+Status append_frame(WriterDb* db, Frame frame, std::vector<RingPosition> positions, const Id128& writer) {
   frame.writer = writer;
   frame.seq = db->last_seq() + 1;
   FrameRecord record{frame.seq, encode_frame(frame), std::move(positions)};
   return db->append({std::move(record)}, false);
 }
 
-// Replays everything; the journal is removed by the caller only after this returned ok.
-Status replay(DeadJournal* journal, WriterDb* db, bool ended, RecoveredWriter* out) {
+// Replays everything; the journal is removed by the caller only after this returned ok. `noted`: the log has its end or the note of
+// an earlier recoverer, which one that finds nothing left must not take the place of.
+Status replay(DeadJournal* journal, WriterDb* db, bool ended, bool noted, RecoveredWriter* out) {
   const Id128& writer = journal->identity().writer;
   const std::vector<FrameRecord> spilled = missing_frames(*journal, db->last_seq());
   for (const FrameRecord& record : spilled) {
@@ -51,43 +49,28 @@ Status replay(DeadJournal* journal, WriterDb* db, bool ended, RecoveredWriter* o
     ++out->frames;
   }
   journal->start(db->positions());
-  SeriesTypes types;  // the journal's first frame holds all definitions
   for (;;) {
     FrameBuilder builder;
     std::vector<RingPosition> positions;
     if (!journal->next(&builder, &positions)) break;
     Frame frame = builder.take();
     const uint64_t points = frame.points();
-    TRACKER_RETURN_IF_ERROR(append_frame(db, &types, std::move(frame), std::move(positions), writer));
+    TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(frame), std::move(positions), writer));
     out->points += points;
     ++out->frames;
   }
-  if (!ended) {
+  if (!ended && (!noted || out->frames > 0)) {
     Frame note;
     note.events.push_back({EventType::kNote, false, 0, realtime_us(),
                            encode_cbor(Value::Map{{"kind", "recovered"},
                                                   {"points", static_cast<int64_t>(out->points)},
                                                   {"frames", static_cast<int64_t>(out->frames)}})});
-    TRACKER_RETURN_IF_ERROR(append_frame(db, &types, std::move(note), {}, writer));
+    TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(note), {}, writer));
   }
   TRACKER_RETURN_IF_ERROR(db->append({}, true));
   const Status finished = db->finish();
   // A reader that holds a transaction keeps the WAL; everything is committed and fsynced all the same.
   return finished.code() == Code::kBusy || finished.code() == Code::kTimeout ? Status() : finished;
-}
-
-// The run's folder in *this* store (it may have moved since the journal was written); made when the writer could not.
-Result<std::string> run_folder(const Store& store, const RunIdentity& run) {
-  Store mutable_store = store;
-  auto folder = mutable_store.open_or_create_run(run.project, run.id, run.uid);
-  if (!folder.ok()) return folder.status();
-  if (folder->identity.uid == run.uid) return folder->path;
-  // The label was taken by another run meanwhile: this one gets the next free label.
-  for (const RunFolder& other : store.list_runs(run.project))
-    if (other.identity.uid == run.uid) return other.path;
-  auto fresh = mutable_store.create_run(run.project, run.id, run.uid);
-  if (!fresh.ok()) return fresh.status();
-  return fresh->path;
 }
 
 Status recover_one(const Store& store, const std::string& dir, const Id128& run_uid, RecoveryReport* report) {
@@ -103,21 +86,22 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
     const Code code = journal.status().code();
     return code == Code::kBusy || code == Code::kNotFound ? Status() : journal.status();
   }
-  auto folder = run_folder(store, identity.run);
+  auto folder = folder_of_run(store, identity.run);
   if (!folder.ok()) return folder.status();
-  bool ended = false;
-  const std::string path = join_path(*folder, identity.writer.hex() + ".db");
+  bool ended = false, noted = false;
+  const std::string path = join_path(folder->path, identity.writer.hex() + ".db");
   if (path_exists(path)) {
     if (auto reader = WriterReader::open(path); reader.ok()) {
       auto snapshot = (*reader)->snapshot();
       ended = snapshot.ok() && snapshot->end.has_value();
+      noted = snapshot.ok() && snapshot->recovered.has_value();
     }
   }
-  auto db = WriterDb::open_or_create(*folder, (*journal)->identity());
+  auto db = WriterDb::open_or_create(folder->path, (*journal)->identity());
   if (!db.ok()) return db.status();
   RecoveredWriter recovered;
   recovered.identity = (*journal)->identity();
-  TRACKER_RETURN_IF_ERROR(replay(journal->get(), db->get(), ended, &recovered));
+  TRACKER_RETURN_IF_ERROR(replay(journal->get(), db->get(), ended, noted, &recovered));
   for (const std::string& problem : (*journal)->problems()) report->problems.push_back(problem);
   (*journal)->remove();
   report->recovered.push_back(std::move(recovered));
@@ -125,6 +109,15 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
 }
 
 }  // namespace
+
+Result<RunFolder> folder_of_run(const Store& store, const RunIdentity& run) {
+  Store mutable_store = store;
+  auto folder = mutable_store.open_or_create_run(run.project, run.id, run.uid);
+  if (!folder.ok() || folder->identity.uid == run.uid) return folder;
+  for (const RunFolder& other : store.list_runs(run.project))
+    if (other.identity.uid == run.uid) return other;
+  return mutable_store.create_run(run.project, run.id, run.uid);
+}
 
 RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid) {
   RecoveryReport report;

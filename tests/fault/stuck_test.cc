@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+// A background thread that sleeps or a commit that is stuck costs the training nothing and loses nothing. Method: the drain or the
+// store thread is held by a hook in a child process that logs; then the disk comes back, or the process is killed and recovered.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "run/run.h"
+#include "support/child.h"
+#include "support/sandbox.h"
+
+namespace tracker::internal {
+namespace {
+
+std::atomic<bool> g_hold{false};
+void hold_while_asked() {
+  while (g_hold.load()) ::usleep(1000);
+}
+
+struct Ledger {
+  std::atomic<uint64_t> logged, dropped;
+  std::atomic<int64_t> longest_ns, finish_ns;
+  std::atomic<int> ready;
+};
+
+std::shared_ptr<Run> init(const char* on_full = "wait") {
+  InitOptions options;
+  options.project = "p";
+  options.id = "r";
+  options.on_full = on_full;
+  options.quiet = true;
+  auto run = Run::init(options);
+  CHILD_CHECK(run.ok());
+  return *run;
+}
+
+// Logs step after step until `points` or `deadline`; a nap of 100 us after each `burst`.
+void log_steps(Run* run, Ledger* ledger, uint64_t points, int64_t deadline_ns, uint64_t burst) {
+  const uint32_t id = run->series_id("x", ValueType::kInt64);
+  CHILD_CHECK(id != 0);
+  for (uint64_t i = 0; i < points && now_ns() < deadline_ns; ++i) {
+    const uint64_t step = ledger->logged.load() + ledger->dropped.load();
+    const ValuePair pair{step, id, 0};
+    const int64_t before = now_ns();
+    const Code code = log_pairs(run->hot(), &pair, 1, static_cast<int64_t>(step));
+    ledger->longest_ns = std::max(ledger->longest_ns.load(), now_ns() - before);
+    CHILD_CHECK(code == Code::kOk || code == Code::kLimit);
+    (code == Code::kOk ? ledger->logged : ledger->dropped).fetch_add(1);
+    if (i % burst == burst - 1) ::usleep(100);
+  }
+}
+
+int64_t in_ms(int64_t ms) { return now_ns() + ms * 1'000'000; }
+
+void expect_all(const Sandbox& sandbox, Ledger& ledger, RunState state) {
+  ReadRun run = recover_and_read(sandbox.store());
+  ASSERT_NE(run.view, nullptr);
+  EXPECT_THAT(run.problems, ::testing::IsEmpty());
+  const History rows = rows_of(run, "x");
+  EXPECT_EQ(rows.size(), ledger.logged.load());
+  EXPECT_TRUE(std::is_sorted(rows.steps.begin(), rows.steps.end()));
+  EXPECT_EQ(std::adjacent_find(rows.steps.begin(), rows.steps.end()), rows.steps.end()) << "no row twice";
+  EXPECT_EQ(run.view->losses().dropped, ledger.dropped.load());
+  EXPECT_EQ(run.view->state(), state) << run_state_name(run.view->state());
+}
+
+TEST(StuckTest, LogKeepsItsBoundWhileTheDrainThreadSleepsAndFinishReturns) {
+  Sandbox sandbox;
+  Shared<Ledger> ledger;
+  const int status = run_child([&] {
+    auto run = init();
+    g_hold = true;
+    run->set_pause_for_testing(hold_while_asked, nullptr);
+    log_steps(run.get(), &*ledger, 40'000, in_ms(20'000), 1'000'000);
+    const RunStatus now = run->status();
+    CHILD_CHECK(now.points_pending == ledger->logged && now.points_dropped == ledger->dropped && now.points_dropped > 0);
+    const int64_t before = now_ns();
+    CHILD_CHECK(run->finish(RunState::kFinished).code() == Code::kTimeout);
+    ledger->finish_ns = now_ns() - before;
+    return 0;
+  });
+  EXPECT_EQ(exit_code_of(status), 0);
+  EXPECT_LT(ledger->longest_ns.load(), 60'000'000) << "10 ms a call, and what the machine adds";
+  EXPECT_LT(ledger->finish_ns.load(), 2'500'000'000);
+  expect_all(sandbox, *ledger, RunState::kCrashed);
+}
+
+TEST(StuckTest, WhatAStuckCommitDoesNotTakeIsSpilledAndSurvivesAKill) {
+  Sandbox sandbox;
+  Shared<Ledger> ledger;
+  const pid_t child = start_child([&] {
+    auto run = init();
+    log_steps(run.get(), &*ledger, 1000, in_ms(20'000), 100);
+    CHILD_CHECK(run->flush(std::chrono::seconds(10)));
+    g_hold = true;
+    run->set_pause_for_testing(nullptr, hold_while_asked);
+    ledger->ready = 1;
+    log_steps(run.get(), &*ledger, UINT64_MAX, in_ms(60'000), 200);
+    return 1;
+  });
+  while (ledger->ready.load() == 0) ::usleep(1000);
+  sleep_ms(1500);
+  uint64_t spilled = 0;
+  for (const std::string& folder : sandbox.journal_folders()) {
+    struct stat st {};
+    if (::stat(join_path(folder, "spill").c_str(), &st) == 0) spilled += static_cast<uint64_t>(st.st_size);
+  }
+  EXPECT_GT(spilled, 100'000u);
+  ::kill(child, SIGKILL);
+  wait_child(child);
+  ReadRun run = recover_and_read(sandbox.store());
+  const History rows = rows_of(run, "x");
+  EXPECT_EQ(ledger->dropped.load(), 0u) << "ring space is released by the spill file";
+  EXPECT_GE(rows.size(), ledger->logged.load());
+  EXPECT_LE(rows.size(), ledger->logged.load() + 1);
+  for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows.steps[i], static_cast<int64_t>(i));
+  EXPECT_THAT(run.problems, ::testing::IsEmpty());
+}
+
+TEST(StuckTest, TheSpillFileIsEmptiedUnderALoggerThatNeverPauses) {
+  Sandbox sandbox;
+  Shared<Ledger> ledger;
+  const int status = run_child([&] {
+    auto run = init();
+    g_hold = true;
+    run->set_pause_for_testing(nullptr, hold_while_asked);
+    log_steps(run.get(), &*ledger, UINT64_MAX, in_ms(1000), 200);
+    const std::string spill = join_path(sandbox.journal_folders().at(0), "spill");
+    struct stat st {};
+    CHILD_CHECK(::stat(spill.c_str(), &st) == 0 && st.st_size > 0);
+    g_hold = false;
+    log_steps(run.get(), &*ledger, UINT64_MAX, in_ms(1000), 200);
+    CHILD_CHECK(::stat(spill.c_str(), &st) == 0 && st.st_size == 0);
+    CHILD_CHECK(run->finish(RunState::kFinished).ok());
+    return 0;
+  });
+  EXPECT_EQ(exit_code_of(status), 0);
+  expect_all(sandbox, *ledger, RunState::kFinished);
+}
+
+TEST(StuckTest, FinishOnAStuckDiskReturnsInTimeAndItsEndIsRecovered) {
+  Sandbox sandbox;
+  Shared<Ledger> ledger;
+  const int status = run_child([&] {
+    auto run = init();
+    log_steps(run.get(), &*ledger, 1000, in_ms(20'000), 100);
+    CHILD_CHECK(run->flush(std::chrono::seconds(10)));
+    g_hold = true;
+    run->set_pause_for_testing(nullptr, hold_while_asked);
+    log_steps(run.get(), &*ledger, 5000, in_ms(20'000), 100);
+    const int64_t before = now_ns();
+    CHILD_CHECK(run->finish(RunState::kFailed, 3, "ValueError: bad").code() == Code::kTimeout);
+    ledger->finish_ns = now_ns() - before;
+    return 0;
+  });
+  EXPECT_EQ(exit_code_of(status), 0);
+  EXPECT_LT(ledger->finish_ns.load(), 2'500'000'000);
+  expect_all(sandbox, *ledger, RunState::kFailed);
+}
+
+// A flush that arrived while the queue for the disk was full said "durable" for points that were still in the rings.
+TEST(StuckTest, FlushMeansEverythingAlsoWhenTheQueueForTheDiskWasFull) {
+  Sandbox sandbox;
+  const int status = run_child([] {
+    auto run = init("drop");
+    g_hold = true;
+    run->set_pause_for_testing(nullptr, hold_while_asked);
+    const uint32_t id = run->series_id("noise", ValueType::kFloat64);
+    std::mt19937_64 random(7);
+    uint64_t accepted = 0;
+    // Bits without any pattern, so that 16 MiB of frames are reached soon; then the rings fill.
+    for (int64_t step = 0, refused = 0; refused < 2'000'000 && accepted < 8'000'000; ++step) {
+      const ValuePair pair{random(), id, 0};
+      const bool ok = log_pairs(run->hot(), &pair, 1, step) == Code::kOk;
+      accepted += ok;
+      refused = ok ? 0 : refused + 1;
+    }
+    std::thread release([] {
+      sleep_ms(300);
+      g_hold = false;
+    });
+    CHILD_CHECK(run->flush(std::chrono::seconds(60)));
+    const uint64_t stored = run->status().points_stored;
+    release.join();
+    if (stored != accepted) std::fprintf(stderr, "%lu of %lu stored\n", stored, accepted);
+    CHILD_CHECK(stored == accepted);
+    return 0;
+  });
+  EXPECT_EQ(exit_code_of(status), 0);
+}
+
+// Values too large for a ring took another way to the drain thread and could overtake, or be overtaken by, small ones.
+TEST(StuckTest, OfConfigValuesLargeAndSmallTheLastOneWins) {
+  Sandbox sandbox;
+  const std::string large(300'000, 'x');
+  const int status = run_child([&] {
+    auto run = init();
+    for (int i = 0; i < 50; ++i) {
+      const std::string n = std::to_string(i);
+      CHILD_CHECK(run->set_config("small/" + n, 1) == Code::kOk && run->set_config("large/" + n, large) == Code::kOk);
+      CHILD_CHECK(run->set_config("large/" + n, 1) == Code::kOk && run->set_config("small/" + n, large) == Code::kOk);
+      ::usleep(7000);
+    }
+    CHILD_CHECK(run->finish(RunState::kFinished).ok());
+    return 0;
+  });
+  EXPECT_EQ(exit_code_of(status), 0);
+  ReadRun run = recover_and_read(sandbox.store());
+  ASSERT_NE(run.view, nullptr);
+  const Value config = run.view->config();
+  const Value* smalls = config.find("small");
+  const Value* larges = config.find("large");
+  ASSERT_TRUE(smalls != nullptr && larges != nullptr);
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(smalls->text_or(std::to_string(i), "").size(), large.size()) << i;
+    EXPECT_EQ(larges->int_or(std::to_string(i), 0), 1) << i;
+  }
+}
+
+}  // namespace
+}  // namespace tracker::internal

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// A logout or a job's epilogue that unlinks parts of the journal of a live run costs nothing but a second. Method: another process
+// removes files while a child logs; two seconds later it is killed, and every acknowledged point must be there.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+
+#include "support/child.h"
+#include "support/sandbox.h"
+
+namespace tracker::internal {
+namespace {
+
+struct Ledger {
+  std::atomic<int64_t> returned;
+  std::atomic<int64_t> refused;
+};
+
+int log_slowly(Ledger* ledger, int nap_us) {
+  trk_run* run = open_run("r");
+  CHILD_CHECK(run != nullptr);
+  trk_metric* metric = trk_metric_open(run, "x", TRK_NUL_TERMINATED, nullptr);
+  for (int64_t step = 0;; ++step) {
+    if (trk_metric_log_i64(metric, step * 3, step) != TRK_OK) ledger->refused.fetch_add(1);
+    ledger->returned.store(step + 1);
+    if (step % 1000 == 0) (void)trk_log_i64(run, ("late/" + std::to_string(step)).c_str(), TRK_NUL_TERMINATED, 1, step);
+    if (nap_us > 0) ::usleep(static_cast<useconds_t>(nap_us));
+  }
+}
+
+void remove_from(const Sandbox& sandbox, const std::string& what) {
+  if (what == "root") {
+    std::filesystem::remove_all(sandbox.journals());
+    return;
+  }
+  for (const std::string& folder : sandbox.journal_folders()) {
+    if (what == "folder") std::filesystem::remove_all(folder);
+    auto names = list_dir(folder);
+    for (const std::string& name : names.ok() ? *names : std::vector<std::string>())
+      if (name.starts_with(what) || what == "files") remove_file(join_path(folder, name));
+  }
+}
+
+class UnlinkedTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(UnlinkedTest, WhatIsUnlinkedIsReplacedAndAKillAfterwardsLosesNothing) {
+  Sandbox sandbox;
+  Shared<Ledger> ledger;
+  const pid_t child = start_child([&] { return log_slowly(&*ledger, 100); });
+  while (ledger->returned.load() < 2000) ::usleep(1000);
+  for (int times = 0; times < 2; ++times) {
+    remove_from(sandbox, GetParam());
+    sleep_ms(2300);
+    // A recoverer that looks meanwhile finds a live process.
+    const ReadRun live = recover_and_read(sandbox.store());
+    ASSERT_NE(live.view, nullptr);
+    EXPECT_EQ(live.view->state(), RunState::kRunning);
+  }
+  ::kill(child, SIGKILL);
+  wait_child(child);
+  EXPECT_EQ(ledger->refused.load(), 0);
+  const int64_t returned = ledger->returned.load();
+  ReadRun run = recover_and_read(sandbox.store());
+  const History rows = rows_of(run, "x");
+  EXPECT_THAT(run.problems, ::testing::IsEmpty());
+  EXPECT_GE(static_cast<int64_t>(rows.size()), returned);
+  EXPECT_LE(static_cast<int64_t>(rows.size()), returned + 1);
+  for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows.steps[i], static_cast<int64_t>(i));
+  EXPECT_EQ(rows_of(run, "late/" + std::to_string((returned - 1) / 1000 * 1000)).size(), 1u) << "definitions are complete";
+  EXPECT_THAT(sandbox.journal_folders(), ::testing::IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, UnlinkedTest, ::testing::Values("ring", "lock", "defs", "files", "folder", "root"),
+                         [](const auto& test) { return std::string(test.param); });
+
+}  // namespace
+}  // namespace tracker::internal
