@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The arguments of the hot calls, f(first, step=None), read from a vectorcall: the usual two forms by a comparison of pointers.
+// The arguments of the hot calls, f(first, step=None), read from a vectorcall: the usual two forms by a comparison of
+// pointers.
 #pragma once
 
 #include <Python.h>
@@ -8,14 +9,15 @@
 
 namespace tracker::python {
 
-extern PyObject* g_step;   // the interned "step"
+extern PyObject* g_step;  // the interned "step"
 
 struct Arguments {
   PyObject* first;
-  PyObject* step;   // null or None: the next one
+  PyObject* step;  // null or None: the next one
 };
 
-// Any other form, and the TypeError that says what was expected. `form` is how messages call it: "log(data, step=None)".
+// Any other form, and the TypeError that says what was expected. `form` is how messages call it: "log(data,
+// step=None)".
 bool parse_slow(const char* form, const char* first_name, PyObject* const* args, Py_ssize_t count, PyObject* keywords,
                 Arguments* out);
 

@@ -37,7 +37,8 @@ bool add_class(PyObject* module, const char* name, const char* doc, PyObject* se
 bool add_errors(PyObject* module) {
   return add_class(module, "TrackerError", "What tracker raises, beside TypeError and ValueError for misuse.", nullptr,
                    &g_tracker_error) &&
-         add_class(module, "NotFoundError", "There is no such run, store or metric.", PyExc_LookupError, &g_not_found) &&
+         add_class(module, "NotFoundError", "There is no such run, store or metric.", PyExc_LookupError,
+                   &g_not_found) &&
          add_class(module, "StoreError", "The disk or the database answered with an error.", PyExc_OSError, &g_store) &&
          add_class(module, "CorruptError", "Bytes are not what their format says, or of a newer version.", nullptr,
                    &g_corrupt) &&
@@ -64,7 +65,9 @@ PyObject* error_class(Code code) {
   return g_tracker_error;
 }
 
-void set_error(const internal::Status& status) { PyErr_SetString(error_class(status.code()), status.to_string().c_str()); }
+void set_error(const internal::Status& status) {
+  PyErr_SetString(error_class(status.code()), status.to_string().c_str());
+}
 
 std::string take_error_text() {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // From a metric's str object to its series ids without hashing its text: a table indexed by the object's address.
 //
-// Each slot owns a reference to its key, so an address in the table always means that very str (4 ns a look-up, measured; hashing
-// the bytes 8, std::unordered_map 200). Behind it a dict finds equal keys that are other objects, such as f-strings.
-// Memory: 16 bytes a slot and about 130 bytes a metric; only keys that have a series are kept in the dict.
-// Threads: with the GIL held. No function runs Python code: every key is an exact str.
+// Each slot owns a reference to its key, so an address in the table always means that very str (4 ns a look-up,
+// measured; hashing the bytes 8, std::unordered_map 200). Behind it a dict finds equal keys that are other objects,
+// such as f-strings. Memory: 16 bytes a slot and about 130 bytes a metric; only keys that have a series are kept in the
+// dict. Threads: with the GIL held. No function runs Python code: every key is an exact str.
 #pragma once
 
 #include <Python.h>
@@ -28,8 +28,8 @@ struct MetricIds {
 class KeyTable {
  public:
   struct Slot {
-    PyObject* key;      // owned; null when free
-    uint32_t float64;   // id as float64, the usual type; 0 = see entry
+    PyObject* key;     // owned; null when free
+    uint32_t float64;  // id as float64, the usual type; 0 = see entry
     uint32_t entry;
   };
 
@@ -55,7 +55,7 @@ class KeyTable {
   bool knows(PyObject* key) const;
 
  private:
-  static constexpr size_t kWays = 4;            // one cache line
+  static constexpr size_t kWays = 4;  // one cache line
   static constexpr size_t kSlotsFirst = 64;
   static constexpr size_t kSlotsMax = size_t{1} << 19;
 
@@ -65,13 +65,13 @@ class KeyTable {
   }
   bool grow();
   void place(PyObject* key, uint32_t entry);
-  int64_t entry_of(PyObject* key) const;        // -1: none
+  int64_t entry_of(PyObject* key) const;  // -1: none
 
   std::vector<Slot> slots_ = std::vector<Slot>(kSlotsFirst);
-  int shift_ = 64 - 4;                          // log2(kSlotsFirst / kWays) = 4
+  int shift_ = 64 - 4;  // log2(kSlotsFirst / kWays) = 4
   uint32_t victim_ = 0;
   std::vector<MetricIds> entries_;
-  PyObject* names_ = nullptr;                   // str -> index into entries_
+  PyObject* names_ = nullptr;  // str -> index into entries_
 };
 
 }  // namespace tracker::python

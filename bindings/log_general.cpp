@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // log() for everything that may run Python code: NumPy values, tensors, nested dicts, texts, foreign types, bad values.
 //
-// All values are converted before the record is begun, into buffers of this call alone: a __float__ may call log() again,
-// or change the dict that is being read, so keys and values are owned while they are looked at.
+// All values are converted before the record is begun, into buffers of this call alone: a __float__ may call log()
+// again, or change the dict that is being read, so keys and values are owned while they are looked at.
 #include <new>
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@ namespace {
 using internal::Code;
 using internal::ValuePair;
 
-constexpr size_t kDepthMax = 32;   // of nested dicts
+constexpr size_t kDepthMax = 32;  // of nested dicts
 
 struct TextValue {
   std::string key;
@@ -28,8 +28,8 @@ struct TextValue {
 
 // A value on the way: its path when it lies in a nested dict, else its key object alone.
 struct Place {
-  PyObject* key;             // exact str, owned by the caller
-  std::string_view name;     // its UTF-8
+  PyObject* key;          // exact str, owned by the caller
+  std::string_view name;  // its UTF-8
 };
 
 class Collector {
@@ -49,19 +49,21 @@ class Collector {
   bool add_at(const Place& place, PyObject* value);
   bool add_number(const Place& place, const Number& number);
   bool write_texts(int64_t step);
-  void reject(std::string_view key, std::string_view why, PyObject* type) { reject_value(run_, key, why, type, &problem_); }
+  void reject(std::string_view key, std::string_view why, PyObject* type) {
+    reject_value(run_, key, why, type, &problem_);
+  }
 
   RunObject* run_;
   std::vector<ValuePair> pairs_;
   std::vector<TextValue> texts_;
-  std::vector<PyObject*> ancestors_;   // mappings around the current one: a cycle ends here
+  std::vector<PyObject*> ancestors_;  // mappings around the current one: a cycle ends here
   Problem problem_;
 };
 
 // The key of an item as an exact str; null when it is rejected (no error set) or must propagate (error set).
 Ref exact_key(PyObject* key) {
   if (!PyUnicode_Check(key)) return {};
-  return Ref(PyUnicode_FromObject(key));   // a subclass may have its own __hash__
+  return Ref(PyUnicode_FromObject(key));  // a subclass may have its own __hash__
 }
 
 std::string shown(PyObject* object) {
@@ -188,7 +190,9 @@ bool Collector::add_number(const Place& place, const Number& number) {
   }
   if (id != 0) {
     pairs_.push_back({number.bits, id, 0});
-  } else if (problem_.type == nullptr && run_->run->recording()) {   // counted by the run
+  } else if (problem_.type == nullptr && ended_here(run_)) {
+    problem_ = {error_class(Code::kClosed), "'" + std::string(place.name) + "': the run has ended", 0};
+  } else if (problem_.type == nullptr && run_->run->recording()) {  // counted by the run
     problem_ = {error_class(Code::kLimit), "'" + std::string(place.name) + "': the limit of series is reached", 0};
   }
   return true;
@@ -203,12 +207,13 @@ bool Collector::write_texts(int64_t step) {
       continue;
     }
     Code code = Code::kOk;
-    Py_BEGIN_ALLOW_THREADS;   // a full ring waits up to 10 ms
+    Py_BEGIN_ALLOW_THREADS;  // a full ring waits up to 10 ms
     code = run_->run->log_text(entry.key, text, step);
     Py_END_ALLOW_THREADS;
-    if (code == Code::kOk || problem_.type != nullptr || (code == Code::kClosed && !run_->run->finished())) continue;
-    problem_ = {error_class(code), "'" + entry.key + "': the text was dropped and counted (" +
-                                       std::string(internal::code_name(code)) + ")", 0};
+    if (code == Code::kOk || problem_.type != nullptr || (code == Code::kClosed && !ended_here(run_))) continue;
+    problem_ = {
+        error_class(code),
+        "'" + entry.key + "': the text was dropped and counted (" + std::string(internal::code_name(code)) + ")", 0};
   }
   return true;
 }

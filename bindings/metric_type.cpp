@@ -57,12 +57,12 @@ PyObject* metric_repr(PyObject* object) {
 
 PyObject* metric_name(PyObject* object, void*) { return Py_NewRef(reinterpret_cast<MetricObject*>(object)->name); }
 
-PyMethodDef g_metric_methods[] = {
-    {"log", method(metric_log), METH_FASTCALL | METH_KEYWORDS,
-     "log($self, /, value, step=None)\n--\n\n"
-     "Logs one value; the rules are those of Run.log. Threads: any. Cost: less than Run.log by the look-up of the name."},
-    {"__reduce_ex__", no_pickle, METH_O, nullptr},
-    {nullptr, nullptr, 0, nullptr}};
+PyMethodDef g_metric_methods[] = {{"log", method(metric_log), METH_FASTCALL | METH_KEYWORDS,
+                                   "log($self, /, value, step=None)\n--\n\n"
+                                   "Logs one value; the rules are those of Run.log. Threads: any. Cost: less than "
+                                   "Run.log by the look-up of the name."},
+                                  {"__reduce_ex__", no_pickle, METH_O, nullptr},
+                                  {nullptr, nullptr, 0, nullptr}};
 
 PyGetSetDef g_metric_getters[] = {{"name", metric_name, nullptr, "The name of the metric.", nullptr},
                                   {nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -74,7 +74,8 @@ PyType_Slot g_metric_slots[] = {{Py_tp_doc, const_cast<char*>("A metric resolved
                                 {Py_tp_getset, g_metric_getters},
                                 {0, nullptr}};
 PyType_Spec g_metric_spec = {"tracker._core.Metric", sizeof(MetricObject), 0,
-                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE, g_metric_slots};
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+                             g_metric_slots};
 }  // namespace
 
 PyObject* make_metric(PyObject* run, PyObject* name) {

@@ -109,7 +109,7 @@ std::optional<NumberResult> from_buffer(PyObject* value, Number* out, std::strin
   Py_buffer view;
   if (PyObject_GetBuffer(value, &view, PyBUF_FULL_RO) < 0) {
     if (must_propagate()) return NumberResult::kRaised;
-    PyErr_Clear();   // NumPy exports no buffer of bfloat16 or datetime64
+    PyErr_Clear();  // NumPy exports no buffer of bfloat16 or datetime64
     return std::nullopt;
   }
   std::optional<NumberResult> result;
@@ -194,7 +194,7 @@ NumberResult from_dtype(PyObject* value, PyObject* dtype, Number* out, std::stri
   if (PyErr_Occurred() != nullptr) return NumberResult::kRaised;
   if (item) plain = Ref(PyObject_CallNoArgs(item.get()));
   if (!plain) return reject_pending(why);
-  if (PyLong_Check(plain.get())) return from_int(plain.get(), out, why);   // bool too
+  if (PyLong_Check(plain.get())) return from_int(plain.get(), out, why);  // bool too
   if (PyNumber_Check(plain.get()) && !PyComplex_Check(plain.get())) return from_float(plain.get(), type, out, why);
   return reject(why, std::string("expected a number, got ") + Py_TYPE(value)->tp_name);
 }

@@ -14,16 +14,17 @@ namespace tracker::python {
 struct Number {
   internal::ValueType type = internal::ValueType::kFloat64;
   uint64_t bits = 0;
-  bool rounded = false;   // an int beyond int64 became a float64
+  bool rounded = false;  // an int beyond int64 became a float64
 };
 
 enum class NumberResult {
   kOk,
-  kRejected,   // `why` says what was expected; no Python error is set
-  kRaised,     // an exception that is no Exception (KeyboardInterrupt) is set
+  kRejected,  // `why` says what was expected; no Python error is set
+  kRaised,    // an exception that is no Exception (KeyboardInterrupt) is set
 };
 
-// Accepts bool, int, float, one-element values with a dtype (NumPy, torch, jax, ml_dtypes), and whatever has __index__ or
+// Accepts bool, int, float, one-element values with a dtype (NumPy, torch, jax, ml_dtypes), and whatever has __index__
+// or
 // __float__. May run Python code, which may log.
 NumberResult number_from(PyObject* value, Number* out, std::string* why);
 

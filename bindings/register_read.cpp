@@ -26,7 +26,7 @@ using internal::ValueType;
 
 // One column of a history as a buffer: NumPy and memoryview take it without a copy.
 struct Column {
-  std::vector<uint64_t> words;   // `size` items of `width` bytes, packed from the front
+  std::vector<uint64_t> words;  // `size` items of `width` bytes, packed from the front
   size_t size = 0;
   Py_ssize_t width = 8;
   std::string format = "q";
@@ -36,7 +36,8 @@ template <typename T>
 void pack(Column* column) {
   auto* out = reinterpret_cast<unsigned char*>(column->words.data());
   for (size_t i = 0; i < column->size; ++i) {
-    const auto narrow = static_cast<T>(column->words[i]);   // read before the place is overwritten: i * sizeof(T) <= i * 8
+    const auto narrow =
+        static_cast<T>(column->words[i]);  // read before the place is overwritten: i * sizeof(T) <= i * 8
     std::memcpy(out + i * sizeof(T), &narrow, sizeof(T));
   }
   column->width = static_cast<Py_ssize_t>(sizeof(T));
@@ -48,10 +49,22 @@ Column value_column(std::vector<uint64_t> bits, ValueType type) {
   switch (type) {
     case ValueType::kFloat64: column.format = "d"; break;
     case ValueType::kInt64: break;
-    case ValueType::kFloat32: column.format = "f"; pack<uint32_t>(&column); break;
-    case ValueType::kFloat16: column.format = "e"; pack<uint16_t>(&column); break;
-    case ValueType::kBFloat16: column.format = "H"; pack<uint16_t>(&column); break;
-    case ValueType::kBool: column.format = "?"; pack<uint8_t>(&column); break;
+    case ValueType::kFloat32:
+      column.format = "f";
+      pack<uint32_t>(&column);
+      break;
+    case ValueType::kFloat16:
+      column.format = "e";
+      pack<uint16_t>(&column);
+      break;
+    case ValueType::kBFloat16:
+      column.format = "H";
+      pack<uint16_t>(&column);
+      break;
+    case ValueType::kBool:
+      column.format = "?";
+      pack<uint8_t>(&column);
+      break;
   }
   return column;
 }
@@ -67,8 +80,7 @@ Column int_column(const std::vector<int64_t>& values) {
 Column seconds_column(const std::vector<int64_t>& times_us) {
   Column column = int_column(times_us);
   column.format = "d";
-  for (size_t i = 0; i < column.size; ++i)
-    column.words[i] = internal::bits_of(static_cast<double>(times_us[i]) / 1e6);
+  for (size_t i = 0; i < column.size; ++i) column.words[i] = internal::bits_of(static_cast<double>(times_us[i]) / 1e6);
   return column;
 }
 
@@ -126,7 +138,8 @@ py::dict metric_to_python(const MetricInfo& metric) {
 
 py::list metrics_of(View& self) {
   py::list out;
-  for (const MetricInfo& metric : self.with([](RunView& view) { return view.metrics(); })) out.append(metric_to_python(metric));
+  for (const MetricInfo& metric : self.with([](RunView& view) { return view.metrics(); }))
+    out.append(metric_to_python(metric));
   return out;
 }
 
@@ -147,7 +160,7 @@ py::dict losses_of(View& self) {
 // What history() hands to Python, packed while the GIL is free.
 struct Columns {
   Column steps, values, times;
-  std::optional<Column> source, has_step;   // none: the same for all rows
+  std::optional<Column> source, has_step;  // none: the same for all rows
   std::vector<internal::RowSource> sources;
   std::string type;
 };
@@ -246,26 +259,38 @@ void register_store(py::module_& module) {
       .def_property_readonly("id", [](const RunFolder& self) { return self.identity.id; })
       .def_property_readonly("project", [](const RunFolder& self) { return self.identity.project; })
       .def_property_readonly("uid", [](const RunFolder& self) { return self.identity.uid.hex(); })
-      .def_property_readonly("created", [](const RunFolder& self) { return static_cast<double>(self.identity.created_us) / 1e6; })
+      .def_property_readonly("created",
+                             [](const RunFolder& self) { return static_cast<double>(self.identity.created_us) / 1e6; })
       .def_readonly("path", &RunFolder::path);
   py::class_<Store>(module, "Store", "A folder that holds runs.")
-      .def_static("open", [](const std::string& path) { return take(Store::open(path)); }, py::arg("path"))
-      .def_static("resolve", [](const std::string& dir) { return Store::resolve(dir); }, py::arg("dir"))
+      .def_static(
+          "open", [](const std::string& path) { return take(Store::open(path)); }, py::arg("path"))
+      .def_static(
+          "resolve", [](const std::string& dir) { return Store::resolve(dir); }, py::arg("dir"))
       .def_property_readonly("path", &Store::path)
-      .def("find", [](const Store& self, const std::string& name) { return take(self.resolve_run(name)); }, py::arg("name"))
-      .def("runs", [](const Store& self, const std::string& project) {
-        std::vector<std::string> damaged;
-        std::vector<RunFolder> folders;
-        {
-          const py::gil_scoped_release without_gil;
-          folders = self.list_runs(project, &damaged);
-        }
-        return py::make_tuple(folders, damaged);
-      }, py::arg("project"))
-      .def("recover", [](const Store& self, const std::string& uid) {
-        const py::gil_scoped_release without_gil;
-        return recover_dead_writers(self, internal::Id128::from_hex(uid).value_or(internal::Id128{})).problems;
-      }, py::arg("uid"), "Replays what dead processes left behind; uid \"\" means every run. Returns what stood in the way.");
+      .def(
+          "find", [](const Store& self, const std::string& name) { return take(self.resolve_run(name)); },
+          py::arg("name"))
+      .def(
+          "runs",
+          [](const Store& self, const std::string& project) {
+            std::vector<std::string> damaged;
+            std::vector<RunFolder> folders;
+            {
+              const py::gil_scoped_release without_gil;
+              folders = self.list_runs(project, &damaged);
+            }
+            return py::make_tuple(folders, damaged);
+          },
+          py::arg("project"))
+      .def(
+          "recover",
+          [](const Store& self, const std::string& uid) {
+            const py::gil_scoped_release without_gil;
+            return recover_dead_writers(self, internal::Id128::from_hex(uid).value_or(internal::Id128{})).problems;
+          },
+          py::arg("uid"),
+          "Replays what dead processes left behind; uid \"\" means every run. Returns what stood in the way.");
 }
 
 }  // namespace
@@ -280,14 +305,19 @@ void register_read(py::module_& module) {
   register_store(module);
   py::class_<View>(module, "RunView", "A run as its readers see it. Threads: any; one reads at a time.")
       .def("refresh", [](View& self) { check(self.with([](RunView& view) { return view.refresh(); })); })
-      .def("state", [](View& self) { return std::string(run_state_name(self.with([](RunView& v) { return v.state(); }))); })
+      .def("state",
+           [](View& self) { return std::string(run_state_name(self.with([](RunView& v) { return v.state(); }))); })
       .def("state_detail", getter([](RunView& view) { return view.state_detail(); }))
       .def("name", getter([](RunView& view) { return view.name(); }))
       .def("config", [](View& self) { return value_to_python(self.with([](RunView& view) { return view.config(); })); })
-      .def("summary", [](View& self) { return value_to_python(self.with([](RunView& view) { return view.summary(); })); })
-      .def("attribute", [](View& self, const std::string& key) {
-        return value_to_python(self.with([&](RunView& view) { return view.attribute(key); }));
-      }, py::arg("key"))
+      .def("summary",
+           [](View& self) { return value_to_python(self.with([](RunView& view) { return view.summary(); })); })
+      .def(
+          "attribute",
+          [](View& self, const std::string& key) {
+            return value_to_python(self.with([&](RunView& view) { return view.attribute(key); }));
+          },
+          py::arg("key"))
       .def("created_us", getter([](RunView& view) { return view.created_us(); }))
       .def("ended_us", getter([](RunView& view) { return view.ended_us(); }))
       .def("last_seen_us", getter([](RunView& view) { return view.last_seen_us(); }))

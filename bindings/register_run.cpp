@@ -22,10 +22,10 @@ using Seconds = std::chrono::duration<double>;
 // Every option by its name in InitOptions; the Python layer has checked names and types.
 void set_option(InitOptions* options, const std::string& name, py::handle value) {
   const std::pair<const char*, std::string InitOptions::*> texts[] = {
-      {"project", &InitOptions::project}, {"name", &InitOptions::name},       {"id", &InitOptions::id},
+      {"project", &InitOptions::project}, {"name", &InitOptions::name},         {"id", &InitOptions::id},
       {"group", &InitOptions::group},     {"job_type", &InitOptions::job_type}, {"notes", &InitOptions::notes},
-      {"dir", &InitOptions::dir},         {"mode", &InitOptions::mode},       {"resume", &InitOptions::resume},
-      {"ranks", &InitOptions::ranks},     {"journal", &InitOptions::journal}, {"on_full", &InitOptions::on_full}};
+      {"dir", &InitOptions::dir},         {"mode", &InitOptions::mode},         {"resume", &InitOptions::resume},
+      {"ranks", &InitOptions::ranks},     {"journal", &InitOptions::journal},   {"on_full", &InitOptions::on_full}};
   const std::pair<const char*, int InitOptions::*> numbers[] = {{"rank", &InitOptions::rank},
                                                                 {"world_size", &InitOptions::world_size},
                                                                 {"torch_rank", &InitOptions::torch_rank},
@@ -108,7 +108,7 @@ void set_value(Run& run, const std::string& key, py::handle object, F verb) {
   }
   if (code == internal::Code::kInvalid) check(internal::check_key(key));
   if (!run.strict() || code == internal::Code::kOk) return;
-  if (code == internal::Code::kClosed && !run.finished()) return;
+  if (code == internal::Code::kClosed && (!run.finished() || run.hot()->alive == 0)) return;
   check(internal::Status(code, "'" + key + "' could not be set: " + std::string(internal::code_name(code))));
 }
 
@@ -125,7 +125,8 @@ void finish(Run& run, const std::string& state, int exit_code, const std::string
 
 Run* run_of_core(PyObject* core) {
   if (!py::isinstance<Run>(core)) {
-    PyErr_Format(PyExc_TypeError, "expected a RunCore, got %.200s; a Run is made by tracker.init()", Py_TYPE(core)->tp_name);
+    PyErr_Format(PyExc_TypeError, "expected a RunCore, got %.200s; a Run is made by tracker.init()",
+                 Py_TYPE(core)->tp_name);
     return nullptr;
   }
   return py::handle(core).cast<Run*>();
@@ -133,23 +134,39 @@ Run* run_of_core(PyObject* core) {
 
 void register_run(py::module_& module) {
   py::class_<Run, std::shared_ptr<Run>> run(module, "RunCore", "The verbs of a run beside log() and metric().");
-  run.def("set_config", [](Run& self, const std::string& key, py::handle value) {
-       set_value(self, key, value, [](Run& r, const std::string& k, internal::Value v) { return r.set_config(k, std::move(v)); });
-     }, py::arg("key"), py::arg("value"))
-      .def("set_summary", [](Run& self, const std::string& key, py::handle value) {
-        set_value(self, key, value, [](Run& r, const std::string& k, internal::Value v) { return r.set_summary(k, std::move(v)); });
-      }, py::arg("key"), py::arg("value"))
-      .def("set_attribute", [](Run& self, const std::string& key, py::handle value) {
-        set_value(self, key, value, [](Run& r, const std::string& k, internal::Value v) { return r.set_attribute(k, std::move(v)); });
-      }, py::arg("key"), py::arg("value"))
+  run.def(
+         "set_config",
+         [](Run& self, const std::string& key, py::handle value) {
+           set_value(self, key, value,
+                     [](Run& r, const std::string& k, internal::Value v) { return r.set_config(k, std::move(v)); });
+         },
+         py::arg("key"), py::arg("value"))
+      .def(
+          "set_summary",
+          [](Run& self, const std::string& key, py::handle value) {
+            set_value(self, key, value,
+                      [](Run& r, const std::string& k, internal::Value v) { return r.set_summary(k, std::move(v)); });
+          },
+          py::arg("key"), py::arg("value"))
+      .def(
+          "set_attribute",
+          [](Run& self, const std::string& key, py::handle value) {
+            set_value(self, key, value,
+                      [](Run& r, const std::string& k, internal::Value v) { return r.set_attribute(k, std::move(v)); });
+          },
+          py::arg("key"), py::arg("value"))
       .def("config", [](const Run& self) { return value_to_python(self.config()); })
       .def("explicit_summary", [](const Run& self) { return value_to_python(self.explicit_summary()); })
-      .def("flush", [](Run& self, double timeout) { return self.flush(milliseconds(timeout)); }, py::arg("timeout"),
-           py::call_guard<py::gil_scoped_release>())
+      .def(
+          "flush", [](Run& self, double timeout) { return self.flush(milliseconds(timeout)); }, py::arg("timeout"),
+          py::call_guard<py::gil_scoped_release>())
       .def("finish", &finish, py::arg("state"), py::arg("exit_code"), py::arg("reason"))
-      .def("set_exit_reason", [](Run& self, const std::string& state, int exit_code, const std::string& reason) {
-        self.set_exit_reason(state_from(state), exit_code, reason);
-      }, py::arg("state"), py::arg("exit_code"), py::arg("reason"))
+      .def(
+          "set_exit_reason",
+          [](Run& self, const std::string& state, int exit_code, const std::string& reason) {
+            self.set_exit_reason(state_from(state), exit_code, reason);
+          },
+          py::arg("state"), py::arg("exit_code"), py::arg("reason"))
       .def("status", &status_of)
       .def_property_readonly("finished", &Run::finished)
       .def_property_readonly("recording", &Run::recording)

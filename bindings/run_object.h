@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// _core.Run, the base class of tracker.Run, and _core.Metric: heap types on the plain C API, because a call through pybind11's
-// dispatcher costs 120 ns and more, one through METH_FASTCALL 15. Threads: with the GIL held.
+// _core.Run, the base class of tracker.Run, and _core.Metric: heap types on the plain C API, because a call through
+// pybind11's dispatcher costs 120 ns and more, one through METH_FASTCALL 15. Threads: with the GIL held.
 #pragma once
 
 #include <Python.h>
@@ -16,28 +16,26 @@
 namespace tracker::python {
 
 struct RunObject {
-  PyObject_HEAD
-  internal::HotRun* hot;
-  internal::Run* run;      // owned by `core`
-  bool inert;              // records nothing, ever: disabled or gated by its rank
+  PyObject_HEAD internal::HotRun* hot;
+  internal::Run* run;  // owned by `core`
+  bool inert;          // records nothing, ever: disabled or gated by its rank
   bool strict;
-  uint64_t values_rounded; // ints beyond int64 stored as float64
+  uint64_t values_rounded;  // ints beyond int64 stored as float64
   KeyTable* keys;
-  internal::ValuePair* spare;   // a buffer for calls of many keys; null while such a call is under way
+  internal::ValuePair* spare;  // a buffer for calls of many keys; null while such a call is under way
   size_t spare_count;
-  PyObject* core;          // the _core.RunCore
+  PyObject* core;  // the _core.RunCore
 };
 
 struct MetricObject {
-  PyObject_HEAD
-  RunObject* run;          // owned
-  PyObject* name;          // an exact str
+  PyObject_HEAD RunObject* run;  // owned
+  PyObject* name;                // an exact str
   MetricIds ids;
 };
 
 // The first bad value or key of a call, for strict runs.
 struct Problem {
-  PyObject* type = nullptr;   // PyExc_TypeError or PyExc_ValueError, or a class of errors.h
+  PyObject* type = nullptr;  // PyExc_TypeError or PyExc_ValueError, or a class of errors.h
   std::string text;
   size_t more = 0;
 };
@@ -62,6 +60,8 @@ inline bool record_pairs(RunObject* self, const internal::ValuePair* pairs, size
                                : internal::try_log_pairs(self->hot, pairs, count, step);
   return __builtin_expect(done, 1) || record_pairs_slow(self, pairs, count, step);
 }
+// The run has ended in this process. A forked child's copy has not: it is inert, which is no error, strict or not.
+inline bool ended_here(const RunObject* self) { return self->hot->alive != 0 && self->run->finished(); }
 // The run gave no id: its limit, or it has ended. A strict run raises. False: error set.
 bool no_series(RunObject* self);
 // log() of what is not only builtin numbers under str keys of one dict. `step` null: the next one. False: error set.
@@ -73,7 +73,8 @@ void reject_value(RunObject* self, std::string_view key, std::string_view why, P
 // In a strict run raises what `problem` holds. False: error set.
 bool settle(RunObject* self, const Problem& problem);
 
-// A buffer for `count` pairs: the run's spare one or a new one; null with MemoryError set. give_back() keeps the larger.
+// A buffer for `count` pairs: the run's spare one or a new one; null with MemoryError set. give_back() keeps the
+// larger.
 internal::ValuePair* borrow_pairs(RunObject* self, size_t count, size_t* capacity);
 void return_pairs(RunObject* self, internal::ValuePair* pairs, size_t capacity);
 

@@ -52,7 +52,7 @@ Converted convert_builtin(RunObject* self, PyObject* dict, ValuePair* pairs, siz
       if (slot == nullptr && (!PyUnicode_CheckExact(key) || !self->keys->knows(key))) return Converted::kNeedsGeneral;
       const int64_t resolved = self->keys->resolve(key, number.type, self->run);
       if (resolved < 0) return Converted::kRaised;
-      if (resolved == 0) {   // counted by the run
+      if (resolved == 0) {  // counted by the run
         *limit = true;
         continue;
       }
@@ -160,21 +160,25 @@ PyMethodDef g_run_methods[] = {
     {"log", method(run_log), METH_FASTCALL | METH_KEYWORDS,
      "log($self, /, data, step=None)\n--\n\n"
      "Logs a dict of names to values under one step and one time.\n\n"
-     "Nested dicts flatten with \"/\"; None is no value; step=None is 1 + the run's largest step. bool, int, float, one-element\n"
-     "NumPy values and tensors keep their dtype; str is stored as text; whatever has __float__ or __index__ is converted. A bad\n"
+     "Nested dicts flatten with \"/\"; None is no value; step=None is 1 + the run's largest step. bool, int, float, "
+     "one-element\n"
+     "NumPy values and tensors keep their dtype; str is stored as text; whatever has __float__ or __index__ is "
+     "converted. A bad\n"
      "value or key is counted and named once on stderr, the others are kept; with strict=True it is then raised.\n"
      "Raises TypeError when data is no mapping or step no int, ValueError for a step beyond int64.\n"
      "Threads: any. Cost: about a call of an empty function; waits at most 10 ms, only while the ring is full."},
     {"metric", make_metric, METH_O,
      "metric($self, name, /)\n--\n\n"
-     "A handle whose log(value, step) skips the look-up of the name. Lives as long as it is used; threads may share it.\n"
+     "A handle whose log(value, step) skips the look-up of the name. Lives as long as it is used; threads may share "
+     "it.\n"
      "Raises TypeError when name is no str, ValueError when it is no valid key."},
     {"__reduce_ex__", no_pickle, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
-PyGetSetDef g_run_getters[] = {{"_core", run_core, nullptr, "The other verbs of the run.", nullptr},
-                               {"_values_rounded", run_values_rounded, nullptr, "Ints beyond int64 logged so far.", nullptr},
-                               {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef g_run_getters[] = {
+    {"_core", run_core, nullptr, "The other verbs of the run.", nullptr},
+    {"_values_rounded", run_values_rounded, nullptr, "Ints beyond int64 logged so far.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyMethodDef g_empty_methods[] = {{"log", method(empty_log), METH_FASTCALL | METH_KEYWORDS, "Does nothing."},
                                  {nullptr, nullptr, 0, nullptr}};
@@ -190,7 +194,8 @@ PyType_Slot g_empty_slots[] = {
     {Py_tp_methods, g_empty_methods},
     {0, nullptr}};
 
-PyType_Spec g_run_spec = {"tracker._core.Run", sizeof(RunObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, g_run_slots};
+PyType_Spec g_run_spec = {"tracker._core.Run", sizeof(RunObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                          g_run_slots};
 PyType_Spec g_empty_spec = {"tracker._core._Empty", sizeof(PyObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
                             g_empty_slots};
 
@@ -205,7 +210,7 @@ PyObject* no_pickle(PyObject*, PyObject*) {
 
 bool no_series(RunObject* self) {
   if (!self->strict) return true;
-  if (self->run->finished()) {
+  if (ended_here(self)) {
     PyErr_SetString(error_class(Code::kClosed), "log: the run has ended; the value was dropped");
     return false;
   }
@@ -221,9 +226,10 @@ bool record_pairs_slow(RunObject* self, const ValuePair* pairs, size_t count, in
   code = internal::log_pairs_slow(self->hot, pairs, count, step, true);
   Py_END_ALLOW_THREADS;
   if (code == Code::kOk || !self->strict) return true;
-  if (code == Code::kClosed && !self->run->finished()) return true;   // gated or forked: never an error
-  PyErr_SetString(error_class(code), code == Code::kClosed ? "log: the run has ended; the point was dropped and counted"
-                                                           : "log: the ring is full; the point was dropped and counted");
+  if (code == Code::kClosed && !ended_here(self)) return true;  // gated or forked: never an error
+  PyErr_SetString(error_class(code), code == Code::kClosed
+                                         ? "log: the run has ended; the point was dropped and counted"
+                                         : "log: the ring is full; the point was dropped and counted");
   return false;
 }
 

@@ -11,8 +11,8 @@ namespace tracker::python {
 
 namespace py = pybind11;
 
-// None, bool, int (beyond int64: float), float, str, list, tuple and dict with str keys. Throws TypeError for anything else and
-// ValueError beyond kValueDepthMax levels.
+// None, bool, int (beyond int64: float), float, str, list, tuple and dict with str keys. Throws TypeError for anything
+// else and ValueError beyond kValueDepthMax levels.
 internal::Value value_from(py::handle object, int depth = 0);
 py::object value_to_python(const internal::Value& value);
 

@@ -11,25 +11,23 @@ function(tracker_export_only target symbols)
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${map}")
 endfunction()
 
-if(TARGET tracker_run)
-  # The C ABI is src/run/capi.cc, in the static room; nothing else refers to its objects, so they are asked for whole.
-  add_library(tracker_shared SHARED "${PROJECT_SOURCE_DIR}/include/tracker/tracker.h")
-  add_library(tracker::tracker ALIAS tracker_shared)
-  target_link_libraries(tracker_shared PRIVATE tracker_options "$<LINK_LIBRARY:WHOLE_ARCHIVE,tracker_run>")
-  target_include_directories(tracker_shared INTERFACE
-    "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
-  target_compile_features(tracker_shared INTERFACE cxx_std_20)
-  set_target_properties(tracker_shared PROPERTIES
-    OUTPUT_NAME tracker EXPORT_NAME tracker LINKER_LANGUAGE CXX
-    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
-    LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
-  tracker_export_only(tracker_shared "trk_*")
-  if(NOT TRACKER_SANITIZE)  # the sanitizers' own symbols are found only when the program starts
-    target_link_options(tracker_shared PRIVATE "LINKER:--no-undefined")
-  endif()
+# The C ABI is src/run/capi.cc, in the static room; nothing else refers to its objects, so they are asked for whole.
+add_library(tracker_shared SHARED "${PROJECT_SOURCE_DIR}/include/tracker/tracker.h")
+add_library(tracker::tracker ALIAS tracker_shared)
+target_link_libraries(tracker_shared PRIVATE tracker_options "$<LINK_LIBRARY:WHOLE_ARCHIVE,tracker_run>")
+target_include_directories(tracker_shared INTERFACE
+  "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+target_compile_features(tracker_shared INTERFACE cxx_std_20)
+set_target_properties(tracker_shared PROPERTIES
+  OUTPUT_NAME tracker EXPORT_NAME tracker LINKER_LANGUAGE CXX
+  VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+  LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
+tracker_export_only(tracker_shared "trk_*")
+if(NOT TRACKER_SANITIZE)  # the sanitizers' own symbols are found only when the program starts
+  target_link_options(tracker_shared PRIVATE "LINKER:--no-undefined")
 endif()
 
-if(TRACKER_BUILD_CLI AND TARGET tracker_cli)
+if(TRACKER_BUILD_CLI)
   add_executable(tracker_program cli/main.cc)
   target_link_libraries(tracker_program PRIVATE tracker_options tracker_cli)
   set_target_properties(tracker_program PROPERTIES

@@ -217,7 +217,7 @@ PARTS: dict[str, Callable[[], Tally]] = {
     "clang-tidy": lambda: preset_builds("tidy"),
     "fuzz": fuzz,
 }
-DEFAULT_PARTS = ("build", "cpp", "python", "tools", "examples", "install", "asan", "tsan")
+DEFAULT_PARTS = ("build", "cpp", "python", "tools", "install", "asan", "tsan")
 ALL_PARTS = (*DEFAULT_PARTS, "clang", "clang-tidy", "fuzz", "torch")
 
 

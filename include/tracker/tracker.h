@@ -90,6 +90,36 @@ typedef struct trk_value {
   } as;
 } trk_value;
 
+/* Values for trk_log, trk_config_set and trk_summary_set: trk_config_set(run, "lr", TRK_NUL_TERMINATED, &lr). */
+static inline trk_value trk_f64(double number) {
+  trk_value value;
+  value.type = TRK_F64;
+  value.reserved = 0;
+  value.as.text.size = 0;
+  value.as.f64 = number;
+  return value;
+}
+static inline trk_value trk_i64(int64_t number) {
+  trk_value value = trk_f64(0);
+  value.type = TRK_I64;
+  value.as.i64 = number;
+  return value;
+}
+static inline trk_value trk_bool(int32_t truth) {
+  trk_value value = trk_f64(0);
+  value.type = TRK_BOOL;
+  value.as.u64 = truth != 0;
+  return value;
+}
+/* `text` is not copied and must live as long as the value; it ends with a NUL. */
+static inline trk_value trk_text(const char* text) {
+  trk_value value = trk_f64(0);
+  value.type = TRK_TEXT;
+  value.as.text.data = text;
+  value.as.text.size = TRK_NUL_TERMINATED;
+  return value;
+}
+
 typedef struct trk_point {
   const char* name;
   size_t name_size; /* or TRK_NUL_TERMINATED */
@@ -114,7 +144,7 @@ typedef struct trk_init_options {
   const char* journal;  /* "shm" | "disk" | "memory"; default: the best that the machine offers */
   const char* on_full;  /* "wait" (default: wait <= 10 ms, then drop and count) | "drop" | "block" */
   int32_t rank;         /* -1: read from the environment (ARCHITECTURE.md, ranks) */
-  int32_t strict;       /* 1: faults that are otherwise counted are returned (C) or raised (C++, Python) */
+  int32_t strict;       /* 1: a store that cannot be written is an error of trk_init; log calls return codes either way */
   int32_t quiet;        /* 1: no line at start and end on stderr */
   int32_t reserved;
 } trk_init_options;

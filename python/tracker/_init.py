@@ -100,35 +100,33 @@ def init(
     NotFoundError for resume="must" without the run, NotImplementedError for what is not in this version yet.
     Cost: at most about 10 ms on a local disk; never waits for a network.
     """
+    arguments: dict[str, Any] = dict(locals())
     if unknown:
         _options.refuse_unknown(unknown)
-    arguments = locals()
+    return _open(_checked(arguments))
+
+
+def _checked(given: dict[str, Any]) -> dict[str, Any]:
+    """The options of the core from the arguments of init(); raises what init() promises."""
     for option in _options.NOT_YET:
-        if arguments[option] is not None:
+        if given[option] is not None:
             _options.refuse_not_yet(option)
     options: dict[str, Any] = {
-        "project": _options.label("project", project),
-        "name": _options.label("name", name),
-        "config": plain_config(config),
-        "tags": _options.tag_list(tags),
-        "group": _options.text("group", group),
-        "job_type": _options.text("job_type", job_type),
-        "notes": _options.text("notes", notes),
-        "id": _options.label("id", id),
-        "resume": _options.label("resume", resume),
-        "mode": _options.label("mode", mode),
-        "dir": _options.folder("dir", dir) or _store_before_hydra(),
-        "ranks": _options.label("ranks", ranks),
-        "strict": _options.flag("strict", strict),
-        "journal": _options.label("journal", journal),
-        "on_full": _options.label("on_full", on_full),
-        "quiet": _options.flag("quiet", quiet),
-        "rank": _options.number("rank", rank),
-        "world_size": _options.number("world_size", world_size),
+        "config": plain_config(given["config"]),
+        "tags": _options.tag_list(given["tags"]),
+        "dir": _options.folder("dir", given["dir"]) or _store_before_hydra(),
         "child_of_run": _child_of_run(),
         **_torch_rank(),
     }
-    return _open(options)
+    for option in ("project", "name", "id", "resume", "mode", "ranks", "journal", "on_full"):
+        options[option] = _options.label(option, given[option])
+    for option in ("group", "job_type", "notes"):
+        options[option] = _options.text(option, given[option])
+    for option in ("strict", "quiet"):
+        options[option] = _options.flag(option, given[option])
+    for option in ("rank", "world_size"):
+        options[option] = _options.number(option, given[option])
+    return options
 
 
 def _open(options: dict[str, Any]) -> Run:

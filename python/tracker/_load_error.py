@@ -16,7 +16,8 @@ def _likely_cause(text: str, modules: list[str]) -> str:
         return "it was built for a newer system; build it here: pip install --no-binary tracker-run tracker-run"
     if not modules:
         return "it is not built here: pip install tracker-run, or in its sources make build and PYTHONPATH=build/python"
-    if not any(name.endswith(suffix) for name in modules for suffix in importlib.machinery.EXTENSION_SUFFIXES):
+    tagged = [suffix for suffix in importlib.machinery.EXTENSION_SUFFIXES if suffix.count(".") > 1]
+    if not any(name.endswith(suffix) for name in modules for suffix in tagged):
         return f"it was built for another interpreter ({', '.join(modules)}); install it with this interpreter's pip"
     return "the package is damaged or a library it needs is missing; install it again"
 

@@ -178,7 +178,12 @@ class StoredRun:
 
     def texts(self, name: str, *, all: bool = False) -> list[TextRow]:
         """The texts logged under a name; by step as history() has it, or every one with all=True. NotFoundError."""
-        return [TextRow(*row) for row in self._view().texts(name, bool(all))]
+        view = self._view()
+        rows = view.texts(name, bool(all))
+        if not rows:
+            known = ", ".join(map(repr, view.text_names()[:10])) or "none"
+            raise _core.NotFoundError(f"{self!r} has no text {name!r}; the names with texts: {known}")
+        return [TextRow(*row) for row in rows]
 
     def text_names(self) -> list[str]:
         """The names that hold texts, sorted."""

@@ -6,12 +6,10 @@
 #include <algorithm>
 
 #include "cli/text.h"
-#include "storage/recovery.h"
 
 namespace tracker::internal {
-namespace {
 
-void say_recovered(Console& console, const RecoveryReport& report) {
+std::string recovery_text(const RecoveryReport& report) {
   constexpr size_t kNamesMax = 3;
   uint64_t points = 0;
   std::vector<std::string> names;
@@ -20,17 +18,12 @@ void say_recovered(Console& console, const RecoveryReport& report) {
     const std::string name = fmt::format("{}/{}", writer.identity.run.project, writer.identity.run.id);
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
-  if (!names.empty()) {
-    std::string list;
-    for (size_t i = 0; i < names.size() && i < kNamesMax; ++i) list += (i == 0 ? "" : ", ") + names[i];
-    if (names.size() > kNamesMax) list += fmt::format(" and {} more", names.size() - kNamesMax);
-    console.note(
-        fmt::format("recovered {} of {}, whose process had ended without finish()", counted(points, "point"), list));
-  }
-  for (const std::string& problem : report.problems) console.note(problem);
+  if (names.empty()) return "";
+  std::string list;
+  for (size_t i = 0; i < names.size() && i < kNamesMax; ++i) list += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > kNamesMax) list += fmt::format(" and {} more", names.size() - kNamesMax);
+  return fmt::format("recovered {} of {}, whose process had ended without finish()", counted(points, "point"), list);
 }
-
-}  // namespace
 
 Result<Store> open_store(Console& console, const GlobalOptions& global) {
   const std::string path = Store::resolve(global.dir);
@@ -40,7 +33,9 @@ Result<Store> open_store(Console& console, const GlobalOptions& global) {
     return Status(Code::kNotFound, fmt::format("no store at {}", path),
                   "--dir or TRACKER_DIR says where it is; the first run makes it");
   }
-  say_recovered(console, recover_dead_writers(*store));
+  const RecoveryReport report = recover_dead_writers(*store);
+  if (const std::string text = recovery_text(report); !text.empty()) console.note(text);
+  for (const std::string& problem : report.problems) console.note(problem);
   return store;
 }
 

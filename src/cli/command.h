@@ -11,6 +11,7 @@
 #include "cli/console.h"
 #include "exchange/export.h"
 #include "query/run_view.h"
+#include "storage/recovery.h"
 #include "storage/store.h"
 
 namespace tracker::internal {
@@ -57,6 +58,8 @@ int run_command_line(Console& console, const std::vector<std::string>& arguments
 
 // Opens the store and recovers its dead writers, saying on stderr in one line what was recovered.
 Result<Store> open_store(Console& console, const GlobalOptions& global);
+// That line, without "tracker: "; empty when nothing was recovered.
+std::string recovery_text(const RecoveryReport& report);
 Result<std::unique_ptr<RunView>> open_run(const Store& store, const std::string& name);
 
 // Says what went wrong on stderr and returns the exit code for it.

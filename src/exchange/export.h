@@ -22,8 +22,8 @@ enum class ExportFormat { kCsv, kJsonl };
 struct ExportOptions {
   ExportFormat format = ExportFormat::kCsv;
   std::vector<std::string> metrics = {};  // of numbers or texts, in this order, numbers first; empty: all, by name
-  bool all = false;                  // every row instead of the resolved view
-  bool wide = false;                 // one row a step and a column a metric; CSV and the resolved view only
+  bool all = false;                       // every row instead of the resolved view
+  bool wide = false;                      // one row a step and a column a metric; CSV and the resolved view only
   uint64_t group_points_max = kVisitPointsMax;
 };
 

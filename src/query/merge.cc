@@ -137,7 +137,10 @@ LossAccount merge_losses(const std::vector<WriterSnapshot>& writers) {
     account.dropped += writer.dropped;
     if (writer.recovered)
       account.recovered += static_cast<uint64_t>(std::max<int64_t>(0, writer.recovered->int_or("points", 0)));
-    for (const Loss& loss : writer.losses) by_reason[loss.reason] += loss.count;
+    for (const Loss& loss : writer.losses) {  // a bad value never became a point: it is no dropped one
+      if (loss.reason == LossReason::kRejected) account.rejected_values += loss.count;
+      else by_reason[loss.reason] += loss.count;
+    }
     for (const Attribute& attribute : writer.attributes)  // each writer keeps its own count of values it could not take
       if (attribute.type == EventType::kAttribute && attribute.key == kRejectedValuesKey &&
           attribute.value.as_int() != nullptr)

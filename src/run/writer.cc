@@ -116,7 +116,6 @@ bool Writer::drain_once(bool last) {
 }
 
 void Writer::enqueue(Frame frame, std::vector<RingPosition> positions) {
-  types_.complete(&frame);
   frame.writer = identity_.writer;
   frame.seq = next_seq_;  // the drain thread alone counts
   auto queued = std::make_shared<Queued>();

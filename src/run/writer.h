@@ -16,7 +16,6 @@
 #include <string>
 #include <vector>
 
-#include "codec/series_types.h"
 #include "journal/journal.h"
 #include "run/say.h"
 #include "storage/store.h"
@@ -102,7 +101,6 @@ class Writer : public std::enable_shared_from_this<Writer> {
   size_t queue_bytes_ = 0;
   std::deque<Event> large_;
   size_t large_bytes_ = 0;
-  SeriesTypes types_;                    // of the drain thread alone
   uint64_t next_seq_ = 1;
   uint64_t committed_seq_ = 0;
   uint64_t flush_wanted_ = 0, flush_drained_ = 0, flush_done_ = 0;

@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "codec/series_types.h"
 #include "journal/dead_journal.h"
 #include "journal/place.h"
 #include "model/key.h"
@@ -32,9 +31,7 @@ uint64_t points_in(const FrameRecord& record) {
   return frame.ok() ? frame->points() : 0;
 }
 
-Status append_frame(WriterDb* db, SeriesTypes* types, Frame frame, std::vector<RingPosition> positions,
-                    const Id128& writer) {
-  types->complete(&frame);
+Status append_frame(WriterDb* db, Frame frame, std::vector<RingPosition> positions, const Id128& writer) {
   frame.writer = writer;
   frame.seq = db->last_seq() + 1;
   FrameRecord record{frame.seq, encode_frame(frame), std::move(positions)};
@@ -52,14 +49,13 @@ Status replay(DeadJournal* journal, WriterDb* db, bool ended, bool noted, Recove
     ++out->frames;
   }
   journal->start(db->positions());
-  SeriesTypes types;  // the journal's first frame holds all definitions
   for (;;) {
     FrameBuilder builder;
     std::vector<RingPosition> positions;
     if (!journal->next(&builder, &positions)) break;
     Frame frame = builder.take();
     const uint64_t points = frame.points();
-    TRACKER_RETURN_IF_ERROR(append_frame(db, &types, std::move(frame), std::move(positions), writer));
+    TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(frame), std::move(positions), writer));
     out->points += points;
     ++out->frames;
   }
@@ -69,7 +65,7 @@ Status replay(DeadJournal* journal, WriterDb* db, bool ended, bool noted, Recove
                            encode_cbor(Value::Map{{"kind", "recovered"},
                                                   {"points", static_cast<int64_t>(out->points)},
                                                   {"frames", static_cast<int64_t>(out->frames)}})});
-    TRACKER_RETURN_IF_ERROR(append_frame(db, &types, std::move(note), {}, writer));
+    TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(note), {}, writer));
   }
   TRACKER_RETURN_IF_ERROR(db->append({}, true));
   const Status finished = db->finish();

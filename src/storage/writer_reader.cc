@@ -196,7 +196,7 @@ Result<WriterSnapshot> WriterReader::snapshot() {
   out.frames = meta->frames;
   out.frame_bytes = meta->frame_bytes;
   for (const Loss& loss : out.losses) {
-    out.dropped += loss.count;
+    if (loss.reason != LossReason::kRejected) out.dropped += loss.count;  // a bad value never became a point
     const auto at = series->find(loss.series);
     if (at != series->end()) at->second.dropped += loss.count;
   }

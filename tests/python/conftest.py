@@ -42,6 +42,12 @@ def run() -> tracker.Run:
 
 
 @pytest.fixture
+def patient_run() -> tracker.Run:
+    """A run for more than a ring holds: where a loaded machine drains it late, a call waits as long as it takes."""
+    return tracker.init(project="test", quiet=True, on_full="block")
+
+
+@pytest.fixture
 def strict_run() -> tracker.Run:
     return tracker.init(project="test", quiet=True, strict=True)
 

@@ -156,7 +156,8 @@ def test_collecting_garbage_ends_no_run() -> None:
     assert tracker.open_run(uid).state == "running"
 
 
-def test_a_handle_is_shared_by_threads(run: tracker.Run) -> None:
+def test_a_handle_is_shared_by_threads(patient_run: tracker.Run) -> None:
+    run = patient_run
     handle = run.metric("x")
     threads, calls = 8, 2000
 

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Goal: however a process ends without finish(), all acknowledged records are there, the run's state says how it ended, and
-the exit code is the one the program would have had.
+"""Goal: however a process ends without finish(), all acknowledged records are there, the run's state says how it
+ended, and the exit code is the one the program would have had.
 Method: F4, a matrix of scripts in processes of their own, compared with the same script without a tracker."""
 
 from __future__ import annotations
 
 import signal
+import subprocess
+from collections.abc import Callable
 
 import pytest
 import tracker
-from conftest import Script
+
+Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
 POINTS = 1000
 

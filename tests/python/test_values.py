@@ -193,7 +193,8 @@ class FakeTensor:
 
 
 @pytest.mark.parametrize(
-    "dtype, value", [("float32", 1.25), ("float16", -0.5), ("bfloat16", 2.0), ("float64", 0.1), ("int64", 3), ("bool", True)]
+    "dtype, value",
+    [("float32", 1.25), ("float16", -0.5), ("bfloat16", 2.0), ("float64", 0.1), ("int64", 3), ("bool", True)],
 )
 def test_a_tensor_keeps_its_dtype(run: tracker.Run, dtype: str, value: float) -> None:
     run.log({"x": FakeTensor(value, dtype)}, step=0)

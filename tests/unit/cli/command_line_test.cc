@@ -74,6 +74,23 @@ TEST_F(CommandLineTest, AStoreOfANewerVersionHasAnExitCodeOfItsOwn) {
   EXPECT_EQ(std::count(err_.begin(), err_.end(), '\n'), 1) << err_;
 }
 
+TEST_F(CommandLineTest, WhatWasRecoveredIsSaidInOneLineWhateverTheNumberOfWriters) {
+  RecoveryReport report;
+  EXPECT_EQ(recovery_text(report), "");
+  for (const char* id : {"a", "a", "b", "c", "d", "e"}) {
+    RecoveredWriter writer;
+    writer.identity.run.project = "mnist";
+    writer.identity.run.id = id;
+    writer.points = 1000;
+    report.recovered.push_back(writer);
+    if (report.recovered.size() == 1) {
+      EXPECT_EQ(recovery_text(report), "recovered 1,000 points of mnist/a, whose process had ended without finish()");
+    }
+  }
+  EXPECT_EQ(recovery_text(report),
+            "recovered 6,000 points of mnist/a, mnist/b, mnist/c and 2 more, whose process had ended without finish()");
+}
+
 TEST_F(CommandLineTest, AnAmbiguousIdNamesTheCandidates) {
   builder_.run("mnist", "otter");
   builder_.run("speech", "otter");

@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include "codec/series_types.h"
 #include "support/random_frame.h"
 
 namespace tracker::internal {
@@ -85,20 +84,6 @@ TEST(FrameTest, ASingleColumnIsReadWithoutTheOthers) {
   std::vector<int64_t> steps;
   ASSERT_TRUE(FrameView::read_ints(block.steps, block.rows, &steps).ok());
   EXPECT_EQ(steps, (std::vector<int64_t>{0, 1, 2}));
-}
-
-TEST(FrameTest, TypesAreLearntFromTheDefinitionsOfEarlierFrames) {
-  SeriesTypes types;
-  Frame first = example_frame();
-  first.defs = {{1, ValueType::kFloat64, "loss"}, {3, ValueType::kInt64, "epoch"}};
-  types.complete(&first);
-  Frame second = example_frame();
-  second.defs = {{2, ValueType::kFloat32, "lr"}};
-  second.blocks[0].series = {3, 2, 9};
-  types.complete(&second);
-  EXPECT_EQ(first.blocks[0].types, (std::vector<ValueType>{ValueType::kFloat64}));
-  EXPECT_EQ(second.blocks[0].types,
-            (std::vector<ValueType>{ValueType::kInt64, ValueType::kFloat32, ValueType::kFloat64}));
 }
 
 TEST(FrameTest, PointsCountValuesOfAllBlocks) {

@@ -85,6 +85,22 @@ TEST(RunViewTest, AProcessThatEndedWithoutAWordHasCrashed) {
   EXPECT_EQ(open(run)->state(), RunState::kCrashed);
 }
 
+TEST(RunViewTest, AWriterWhoseJournalIsHeldIsRunning) {
+  StoreBuilder builder;
+  const RunFolder run = builder.run("mnist", "otter");
+  TempFolder journal;
+  ASSERT_TRUE(write_file_atomic(journal.path() + "/lock", "").ok());
+  WriterIdentity identity = this_process();
+  identity.writer = Id128::random();
+  identity.run = run.identity;
+  identity.journal_dir = journal.path();
+  identity.started_us = kBuilderStartUs;  // long ago: the lock counts, not the heartbeat
+  WriterBuilder writer(run, identity);
+  writer.log("loss", 0, 1).commit();
+  EXPECT_EQ(open(run)->state(), RunState::kRunning);
+  EXPECT_EQ(open(run)->liveness()[0], Liveness::kLive);
+}
+
 TEST(RunViewTest, AWriterElsewhereIsRunningWhileItsHeartbeatIsFresh) {
   StoreBuilder builder;
   const RunFolder run = builder.run("mnist", "otter");

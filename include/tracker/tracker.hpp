@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+// The C++ API: header-only over the C ABI, so that it works with any compiler, both libstdc++ ABIs, C++17 and later, and with
+// -fno-exceptions -fno-rtti. Link tracker::tracker (or pkg-config tracker).
+//
+//   auto run = tracker::init({.project = "mnist", .config = {{"lr", 0.1}}});
+//   auto loss = run.metric("train/loss");
+//   loss.log(0.25, step);
+//   run.log({{"train/loss", 0.25}, {"train/acc", 0.9}}, step);
+//
+// Threads: any thread may call anything of a Run or a Metric, except that finish(), the destructor, a move and the use of a
+// moved-from Run need the others to have stopped. After fork() both are inert in the child: calls return Code::kClosed.
+// Cost: log() takes no lock, makes no system call and allocates nothing in steady state, and is noexcept: what cannot be kept
+// is dropped and counted in Status, and the returned code, which may be ignored, says so. Texts allocate.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "error.hpp"
+#include "tracker.h"
+#include "value.hpp"
+
+namespace tracker {
+inline namespace TRACKER_INLINE_NAMESPACE {
+
+/// "1 + the run's largest step": what log() without a step means. Every other int64 is a step like any other.
+inline constexpr int64_t kAutoStep = TRK_STEP_AUTO;
+
+/// Options of init(), to be written with designated initialisers, in this order. Empty means the default that is named.
+struct InitOptions {
+  std::string project = {};            ///< TRACKER_PROJECT, else "default"
+  std::string name = {};               ///< shown to people; the id
+  Config config = {};                  ///< {{"lr", 0.1}, {"optimizer/name", "adam"}}
+  std::vector<std::string> tags = {};
+  std::string group = {};
+  std::string job_type = {};
+  std::string notes = {};
+  std::string id = {};                 ///< unique in its project; TRACKER_RUN_ID, else made up ("brisk-otter-417")
+  std::string resume = {};             ///< "never", the default | "allow" | "must"
+  std::string mode = {};               ///< "local" | "online" | "offline" | "disabled"; TRACKER_MODE, else "local"
+  std::string dir = {};                ///< the store; TRACKER_DIR, the nearest .tracker upward, else ./.tracker
+  std::string ranks = {};              ///< "first", the default: one run, written by rank 0
+  bool strict = false;                 ///< a store that cannot be written is an error of init(), not a degraded run
+  std::string journal = {};            ///< "shm" | "disk" | "memory"; the best that the machine offers
+  std::string on_full = {};            ///< "wait", the default: at most 10 ms a call, then drop and count | "drop" | "block"
+  bool quiet = false;                  ///< no line at start and end on stderr
+  int rank = -1;                       ///< -1: from the launcher's environment
+};
+
+/// Where the points of this process are: logged = stored + dropped + pending. A copy; it does not change.
+struct Status {
+  uint64_t points_logged = 0;
+  uint64_t points_stored = 0;    ///< committed to the database
+  uint64_t points_dropped = 0;   ///< counted, never stored
+  uint64_t points_pending = 0;   ///< accepted, not yet committed
+  uint64_t values_rejected = 0;  ///< bad values and keys; they never became points
+  uint64_t bytes_stored = 0;
+  bool survives_process = false;    ///< what an accepted point survives right now: kill -9, abort, out of memory
+  bool survives_container = false;  ///< the container with its tmpfs, but for 100 ms
+  bool survives_power = false;      ///< power loss, but for 1 s and one fsync
+  bool degraded = false;            ///< the store cannot be written now; see last_error
+  bool recording = false;           ///< false: disabled, gated, finished or a forked child; see last_error
+  int rank = 0;
+  std::string journal;              ///< "shm", "disk", "memory" or "none"
+  std::string last_error;
+};
+
+/// A metric resolved once: the shortest way to the ring. Trivially copyable; lives as long as its run; threads may share it.
+/// A default-constructed one, and one with a bad name, log nothing and answer Code::kInvalid.
+class Metric {
+ public:
+  Metric() noexcept = default;
+  explicit Metric(trk_metric* metric) noexcept : metric_(metric) {}
+
+  /// Appends one number; its type is kept. Equal, missing, rewound and negative steps are all kept.
+  template <typename T, std::enable_if_t<std::is_arithmetic_v<T>, int> = 0>
+  Code log(T value, int64_t step = kAutoStep) const noexcept {
+    trk_code code = TRK_OK;
+    if constexpr (std::is_same_v<T, bool>) {
+      code = trk_metric_log_bool(metric_, value ? 1 : 0, step);
+    } else if constexpr (std::is_same_v<T, float>) {
+      code = trk_metric_log_f32(metric_, value, step);
+    } else if constexpr (std::is_floating_point_v<T>) {
+      code = trk_metric_log_f64(metric_, static_cast<double>(value), step);
+    } else {
+      const trk_value number = Value(value).c_value();
+      code = number.type == TRK_I64 ? trk_metric_log_i64(metric_, number.as.i64, step)
+                                    : trk_metric_log_f64(metric_, number.as.f64, step);
+    }
+    return static_cast<Code>(code);
+  }
+  /// False for a bad name: empty, too long, not UTF-8.
+  bool ok() const noexcept { return metric_ != nullptr; }
+
+ private:
+  trk_metric* metric_ = nullptr;
+};
+static_assert(std::is_trivially_copyable_v<Metric>);
+
+/// A run that this process records, made by init(). Move-only. A run that nobody has finished is ended by its destructor:
+/// finished, or failed when an exception is what ends its scope.
+class Run {
+ public:
+  /// Records nothing; ok() is false.
+  Run() noexcept = default;
+  Run(Run&& other) noexcept { swap(other); }
+  Run& operator=(Run&& other) noexcept {
+    if (this != &other) {
+      release();
+      swap(other);
+    }
+    return *this;
+  }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+  ~Run() { release(); }
+
+  /// False where init() failed without exceptions, and for a default-constructed or moved-from run; every verb then does
+  /// nothing. A run whose store cannot be written is ok(): see status().
+  bool ok() const noexcept { return run_ != nullptr; }
+  Code code() const noexcept { return code_; }
+  /// What was expected; empty when ok().
+  const std::string& error() const noexcept { return error_; }
+
+  // --- logging ------------------------------------------------------------------------------------------------------
+
+  /// A handle for one metric. Cost: a lock and a look-up; keep it. A bad name gives a handle whose ok() is false.
+  Metric metric(std::string_view name) const noexcept {
+    return Metric(trk_metric_open(run_, name.data(), name.size(), nullptr));
+  }
+  /// Several values under one step and one time. A bad one is counted and named once on stderr, the others are kept.
+  Code log(std::initializer_list<Point> points, int64_t step = kAutoStep) const noexcept {
+    return log(points.begin(), points.size(), step);
+  }
+  Code log(const std::vector<Point>& points, int64_t step = kAutoStep) const noexcept {
+    return log(points.data(), points.size(), step);
+  }
+  Code log(const Point* points, size_t count, int64_t step) const noexcept {
+    return static_cast<Code>(trk_log(run_, points, count, step));
+  }
+  /// One value by name: about 10 ns more than through a handle.
+  Code log(std::string_view name, const Value& value, int64_t step = kAutoStep) const noexcept {
+    const trk_value& given = value.c_value();
+    if (given.type == TRK_F64)
+      return static_cast<Code>(trk_log_f64(run_, name.data(), name.size(), given.as.f64, step));
+    const Point point(name, value);
+    return static_cast<Code>(trk_log(run_, &point, 1, step));
+  }
+
+  // --- config and summary -------------------------------------------------------------------------------------------
+
+  /// Sets one value of the config; `key` nests by "/". Cost: a lock and allocations. kInvalid for a bad key.
+  Code set_config(std::string_view key, const Value& value) const noexcept {
+    return static_cast<Code>(trk_config_set(run_, key.data(), key.size(), &value.c_value()));
+  }
+  /// Sets several; the answer is that of the first that was refused.
+  Code set_config(const Config& config) const noexcept {
+    Code worst = Code::kOk;
+    for (const Entry& entry : config) {
+      const trk_value value = entry.c_value();
+      const Code code = static_cast<Code>(trk_config_set(run_, entry.key().data(), entry.key().size(), &value));
+      if (worst == Code::kOk) worst = code;
+    }
+    return worst;
+  }
+  /// An explicit value of the summary wins over the last one logged and stays. Cost and errors: as set_config().
+  Code set_summary(std::string_view key, const Value& value) const noexcept {
+    return static_cast<Code>(trk_summary_set(run_, key.data(), key.size(), &value.c_value()));
+  }
+
+  // --- ends ---------------------------------------------------------------------------------------------------------
+
+  /// Waits until all that this process logged before is committed and fsynced. False when that took longer; nothing is lost
+  /// by it.
+  bool flush(std::chrono::milliseconds timeout = std::chrono::seconds(10)) const noexcept {
+    return trk_flush(run_, static_cast<int64_t>(timeout.count())) == TRK_OK;
+  }
+  /// Ends the run: finished, or failed when exit_code is not 0, for `reason`. Commits, fsyncs, leaves plain files; waits at
+  /// most 2 s for the disk. The second call does nothing. kIo, kTimeout: what was not stored is kept for recovery.
+  Code finish(int exit_code = 0, const char* reason = nullptr) const noexcept {
+    return static_cast<Code>(trk_finish(run_, exit_code, reason));
+  }
+  Status status() const {
+    trk_status now = TRK_STATUS_INIT;
+    Status out;
+    if (trk_get_status(run_, &now) != TRK_OK) {
+      out.journal = "none";
+      out.last_error = error_;
+      return out;
+    }
+    out.points_logged = now.points_logged;
+    out.points_stored = now.points_stored;
+    out.points_dropped = now.points_dropped;
+    out.points_pending = now.points_pending;
+    out.values_rejected = now.values_rejected;
+    out.bytes_stored = now.bytes_stored;
+    out.survives_process = (now.survives & TRK_SURVIVES_PROCESS) != 0;
+    out.survives_container = (now.survives & TRK_SURVIVES_CONTAINER) != 0;
+    out.survives_power = (now.survives & TRK_SURVIVES_POWER) != 0;
+    out.degraded = now.degraded != 0;
+    out.recording = now.recording != 0;
+    out.rank = now.rank;
+    out.journal = now.journal;
+    out.last_error = now.last_error;
+    return out;
+  }
+
+  // --- facts; the text lives as long as the run ---------------------------------------------------------------------
+
+  std::string_view id() const noexcept { return trk_run_id(run_); }
+  std::string_view uid() const noexcept { return trk_run_uid(run_); }
+  std::string_view name() const noexcept { return trk_run_name(run_); }
+  std::string_view project() const noexcept { return trk_run_project(run_); }
+  std::string_view dir() const noexcept { return trk_run_dir(run_); }
+  /// The largest step that this run has seen; kAutoStep (INT64_MIN) before the first.
+  int64_t step() const noexcept { return trk_run_step(run_); }
+  /// For what only the C ABI has.
+  trk_run* c_run() const noexcept { return run_; }
+
+ private:
+  friend Run try_init(const InitOptions& options);
+
+  void swap(Run& other) noexcept {
+    std::swap(run_, other.run_);
+    std::swap(code_, other.code_);
+    std::swap(exceptions_, other.exceptions_);
+    error_.swap(other.error_);
+  }
+  void release() noexcept {
+    if (run_ == nullptr) return;
+    // Only an exception that was not in flight when the run was made is what ends its scope.
+    if (std::uncaught_exceptions() > exceptions_) finish(1, "an exception left the scope of the run");
+    trk_free(run_);
+    run_ = nullptr;
+  }
+
+  trk_run* run_ = nullptr;
+  Code code_ = Code::kInvalid;
+  int exceptions_ = 0;
+  std::string error_;
+};
+
+/// As init(), but an error is a run whose ok() is false, with exceptions too.
+inline Run try_init(const InitOptions& options = {}) {
+  const auto text = [](const std::string& given) { return given.empty() ? nullptr : given.c_str(); };
+  std::vector<const char*> tags;
+  tags.reserve(options.tags.size());
+  for (const std::string& tag : options.tags) tags.push_back(tag.c_str());
+
+  trk_init_options given = TRK_INIT_OPTIONS_INIT;
+  given.project = text(options.project);
+  given.name = text(options.name);
+  given.id = text(options.id);
+  given.group = text(options.group);
+  given.job_type = text(options.job_type);
+  given.notes = text(options.notes);
+  given.tags = tags.data();
+  given.tag_count = tags.size();
+  given.dir = text(options.dir);
+  given.mode = text(options.mode);
+  given.resume = text(options.resume);
+  given.ranks = text(options.ranks);
+  given.journal = text(options.journal);
+  given.on_full = text(options.on_full);
+  given.rank = options.rank;
+  given.strict = options.strict ? 1 : 0;
+  given.quiet = options.quiet ? 1 : 0;
+
+  Run run;
+  trk_error error = TRK_ERROR_INIT;
+  run.code_ = static_cast<Code>(trk_init(&given, &run.run_, &error));
+  run.exceptions_ = std::uncaught_exceptions();
+  if (run.code_ == Code::kOk) run.set_config(options.config);
+  else run.error_ = error.message[0] != 0 ? error.message : to_string(run.code_);
+  return run;
+}
+
+/// Opens a run and makes it ready for logging; at most about 10 ms on a local disk, never waits for a network. A store that
+/// cannot be written is no error unless strict: the run goes on in memory, says so once, and recovers with the disk.
+/// Errors: kInvalid (an option; the message says what was expected), kNotFound (resume="must" and no such run), kIo (strict).
+/// Thrown as Error; without exceptions the run's ok() is false and error() has the message.
+inline Run init(const InitOptions& options = {}) {
+  Run run = try_init(options);
+#if TRACKER_EXCEPTIONS
+  if (!run.ok()) throw Error(run.code(), run.error());
+#endif
+  return run;
+}
+
+}  // namespace TRACKER_INLINE_NAMESPACE
+}  // namespace tracker

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: MIT
+"""Goal: an inherited run is inert in a child: nothing hangs, nothing is written twice, and the child says so once.
+Method: fork, and multiprocessing by all three start methods, with children that call everything."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+
+import pytest
+import tracker
+
+Script = Callable[..., "subprocess.CompletedProcess[str]"]
+
+CHILD = """
+def use_everything(run):
+    import gc
+    run.log({"x": -1.0, "new": 1.0, "text": "t", "bad": object()}, step=99)
+    run.metric("x").log(-1.0, 99)
+    run.config["child"] = 1
+    run.summary["child"] = 1
+    assert run.flush(timeout=1) is True
+    assert run.status().recording is False
+    run.finish(exit_code=1)
+    gc.collect()
+"""
+
+
+def test_a_forked_child_is_inert_and_says_so_once(script: Script) -> None:
+    done = script(
+        CHILD
+        + """
+import os, sys, tracker
+run = tracker.init(project="fork", id="f", quiet=True, strict=len(sys.argv) > 1)
+handle = run.metric("x")
+run.log({"x": 0.0}, step=0)
+for child in range(20):
+    pid = os.fork()
+    if pid == 0:
+        use_everything(run) if len(sys.argv) == 1 else handle.log(5.0, 50)
+        sys.exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+    run.log({"x": float(child)}, step=child + 1)
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    lines = done.stderr.splitlines()
+    assert len(lines) == 20, done.stderr
+    assert set(lines) == {lines[0]}
+    assert "records nothing" in lines[0]
+    r = tracker.open_run("fork/f")
+    assert r.state == "finished"
+    assert r.history("x", all=True).steps.tolist() == list(range(21))
+    assert r.series() == ["x"]
+    assert "child" not in r.config
+
+
+def test_a_strict_run_raises_nothing_in_a_forked_child(script: Script) -> None:
+    done = script(
+        """
+import os, sys, tracker
+run = tracker.init(project="fork", id="f", quiet=True, strict=True)
+handle = run.metric("x")
+run.log({"x": 0.0}, step=0)
+pid = os.fork()
+if pid == 0:
+    handle.log(5.0, 50)
+    run.log({"x": 1.0, "new": 1.0, "t": "text"})
+    run.config["a"] = 1
+    run.finish()
+    os._exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(tracker.open_run("fork/f").history("x")) == 1
+
+
+def test_attach_records_in_a_forked_child(script: Script) -> None:
+    done = script(
+        """
+import os, tracker
+run = tracker.init(project="fork", id="f", quiet=True)
+run.log({"x": 0.0}, step=0)
+pid = os.fork()
+if pid == 0:
+    mine = run.attach()
+    assert tracker.run is mine and mine.uid == run.uid
+    mine.log({"x": 1.0, "child": 2.0}, step=1)
+    mine.finish()
+    os._exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+run.log({"x": 2.0}, step=2)
+try:
+    run.attach()
+except RuntimeError as error:
+    print(error)
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert "forked child" in done.stdout
+    r = tracker.open_run("fork/f")
+    assert r.history("x").steps.tolist() == [0, 1, 2]
+    assert r.history("child").values.tolist() == [2.0]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_multiprocessing_child_of_a_process_with_a_run_is_gated(script: Script, method: str) -> None:
+    done = script(
+        """
+import multiprocessing, sys, tracker
+def work(n):
+    run = tracker.init(project="fork", id=f"child{n}", quiet=False)
+    run.log({"x": 1.0}, step=0)
+    run.finish()
+    return run.status().recording
+if __name__ == "__main__":
+    run = tracker.init(project="fork", id="parent", quiet=True)
+    run.log({"x": 0.0}, step=0)
+    with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
+        print(pool.map(work, range(4), chunksize=2))
+""",
+        method,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[False, False, False, False]\n"
+    assert "records nothing" in done.stderr
+    assert [r.id for r in tracker.runs()] == ["parent"]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_child_of_a_process_without_a_run_records(script: Script, method: str) -> None:
+    done = script(
+        """
+import multiprocessing, sys, tracker
+def work(n):
+    with tracker.init(project="fork", id=f"child{n}", quiet=True) as run:
+        run.log({"x": 1.0}, step=0)
+if __name__ == "__main__":
+    with tracker.init(project="fork", id="earlier", quiet=True):
+        pass
+    with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
+        pool.map(work, range(2))
+""",
+        method,
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(r.id for r in tracker.runs()) == ["child0", "child1", "earlier"]
+
+
+def test_a_program_started_by_a_run_records_its_own(script: Script) -> None:
+    done = script(
+        """
+import subprocess, sys, tracker
+run = tracker.init(project="fork", id="parent", quiet=True)
+own = "import tracker; tracker.init(project='fork', id='own', quiet=True).log({'x': 1.0})"
+subprocess.run([sys.executable, "-c", own], check=True)
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(r.id for r in tracker.runs()) == ["own", "parent"]
+
+
+def test_forked_children_of_a_logging_parent_never_hang(script: Script) -> None:
+    done = script(
+        """
+import gc, os, threading, tracker
+run = tracker.init(project="fork", id="busy", quiet=True, on_full="block")
+stop = threading.Event()
+def work(n):
+    i = 0
+    while not stop.is_set():
+        run.log({f"x{n}": float(i)}, step=i)
+        i += 1
+threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+for t in threads: t.start()
+for _ in range(100):
+    pid = os.fork()
+    if pid == 0:
+        gc.collect()
+        run.log({"x0": -1.0}, step=1)
+        del run
+        gc.collect()
+        os._exit(0)
+    os.waitpid(pid, 0)
+stop.set()
+for t in threads: t.join()
+assert run.flush(timeout=30)
+print(run.status().points_pending)
+""",
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "0\n"
+    r = tracker.open_run("fork/busy")
+    assert r.state == "finished"
+    for name in r.series():
+        h = r.history(name, all=True)
+        assert (h.values >= 0).all()
+        assert (h.steps[1:] > h.steps[:-1]).all()

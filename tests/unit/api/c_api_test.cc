@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// Goal: the C ABI keeps its promises to callers that misuse it or were built against an older header.
+// Method: calls through the shared library, the way a foreign language makes them.
+#include <gtest/gtest.h>
+#include <tracker/tracker.h>
+
+#include <cstring>
+#include <string>
+
+#include "support/store_builder.h"
+
+namespace {
+
+class CApiTest : public testing::Test {
+ protected:
+  trk_run* open() {
+    trk_init_options options = TRK_INIT_OPTIONS_INIT;
+    options.project = "c";
+    options.dir = dir_.c_str();
+    options.quiet = 1;
+    trk_run* run = nullptr;
+    EXPECT_EQ(trk_init(&options, &run, nullptr), TRK_OK);
+    return run;
+  }
+  tracker::internal::TempFolder folder_;
+  std::string dir_ = folder_.path() + "/store";
+};
+
+TEST_F(CApiTest, NullIsNeverFollowed) {
+  const trk_value value = trk_f64(1);
+  EXPECT_EQ(trk_init(nullptr, nullptr, nullptr), TRK_INVALID);
+  EXPECT_EQ(trk_log(nullptr, nullptr, 0, 0), TRK_INVALID);
+  EXPECT_EQ(trk_log_f64(nullptr, "a", 1, 1, 0), TRK_INVALID);
+  EXPECT_EQ(trk_metric_open(nullptr, "a", 1, nullptr), nullptr);
+  EXPECT_EQ(trk_metric_log_f64(nullptr, 1, 0), TRK_INVALID);
+  EXPECT_EQ(trk_config_set(nullptr, "a", 1, &value), TRK_INVALID);
+  EXPECT_EQ(trk_flush(nullptr, 10), TRK_INVALID);
+  EXPECT_EQ(trk_finish(nullptr, 0, nullptr), TRK_INVALID);
+  EXPECT_EQ(trk_get_status(nullptr, nullptr), TRK_INVALID);
+  EXPECT_STREQ(trk_run_id(nullptr), "");
+  trk_free(nullptr);
+  trk_run* run = open();
+  EXPECT_EQ(trk_log(run, nullptr, 3, 0), TRK_INVALID);
+  EXPECT_EQ(trk_log_f64(run, nullptr, 0, 1, 0), TRK_LIMIT);
+  EXPECT_EQ(trk_config_set(run, "a", 1, nullptr), TRK_INVALID);
+  EXPECT_EQ(trk_get_status(run, nullptr), TRK_INVALID);
+  trk_free(run);
+}
+
+TEST_F(CApiTest, OptionsWithoutTheirSizeAreRefusedWithAMessage) {
+  trk_init_options options;
+  std::memset(&options, 0, sizeof options);
+  trk_run* run = nullptr;
+  trk_error error = TRK_ERROR_INIT;
+  EXPECT_EQ(trk_init(&options, &run, &error), TRK_INVALID);
+  EXPECT_NE(std::string(error.message).find("TRK_INIT_OPTIONS_INIT"), std::string::npos);
+  EXPECT_EQ(run, nullptr);
+}
+
+TEST_F(CApiTest, AnEmptyProjectIsAnErrorThatSaysWhatWasExpected) {
+  trk_init_options options = TRK_INIT_OPTIONS_INIT;
+  options.project = "";
+  trk_run* run = nullptr;
+  trk_error error = TRK_ERROR_INIT;
+  EXPECT_EQ(trk_init(&options, &run, &error), TRK_INVALID);
+  EXPECT_NE(std::string(error.message).find("project"), std::string::npos);
+}
+
+// A caller built against a header whose structs ended earlier: what it does not know keeps its default and is not written.
+TEST_F(CApiTest, OlderStructsAreReadAndWrittenOnlyAsFarAsTheyReach) {
+  trk_init_options options = TRK_INIT_OPTIONS_INIT;
+  options.size = offsetof(trk_init_options, mode);
+  options.dir = dir_.c_str();
+  options.mode = "nonsense beyond the end";
+  trk_run* run = nullptr;
+  ASSERT_EQ(trk_init(&options, &run, nullptr), TRK_OK);
+  trk_status status;
+  std::memset(&status, 0x5a, sizeof status);
+  status.size = offsetof(trk_status, points_dropped);
+  EXPECT_EQ(trk_get_status(run, &status), TRK_OK);
+  EXPECT_EQ(status.points_stored, 0u);
+  EXPECT_EQ(status.points_dropped, 0x5a5a5a5a5a5a5a5au);
+  trk_free(run);
+}
+
+TEST_F(CApiTest, ABadValueIsCountedAndTheOthersAreKept) {
+  trk_run* run = open();
+  trk_point points[3] = {{"a", TRK_NUL_TERMINATED, trk_f64(1)}, {"bad", 3, trk_f64(2)}, {"c", 1, trk_i64(3)}};
+  points[1].value.type = 99;
+  EXPECT_EQ(trk_log(run, points, 3, 0), TRK_INVALID);
+  ASSERT_EQ(trk_flush(run, 10000), TRK_OK);
+  trk_status status = TRK_STATUS_INIT;
+  ASSERT_EQ(trk_get_status(run, &status), TRK_OK);
+  EXPECT_EQ(status.points_stored, 2u);
+  EXPECT_EQ(status.values_rejected, 1u);
+  trk_free(run);
+}
+
+TEST_F(CApiTest, EveryCodeHasAName) {
+  for (int code = TRK_OK; code <= TRK_UNSUPPORTED; ++code)
+    EXPECT_GT(std::strlen(trk_code_name(static_cast<trk_code>(code))), 1u) << code;
+  EXPECT_NE(trk_code_name(static_cast<trk_code>(15)), nullptr);
+}
+
+}  // namespace

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT
+// Goal: tracker.hpp does what its comments say. Method: runs made through the shared library in a folder of their own, read
+// back by the readers' code of this tree.
+#include <gtest/gtest.h>
+#include <tracker/tracker.hpp>
+
+#include <cmath>
+#include <limits>
+#include <thread>
+#include <type_traits>
+
+#include "query/run_view.h"
+#include "support/store_builder.h"
+#include "unit/api/plain_user.h"
+
+namespace {
+
+using tracker::Code;
+using tracker::Metric;
+
+using tracker::internal::History;
+using tracker::internal::RunState;
+using tracker::internal::RunView;
+using tracker::internal::Store;
+using tracker::internal::to_json;
+using tracker::internal::ValueType;
+
+static_assert(!std::is_copy_constructible_v<tracker::Run> && std::is_nothrow_move_constructible_v<tracker::Run>);
+static_assert(noexcept(std::declval<const Metric&>().log(0.5, 1)));
+static_assert(noexcept(std::declval<const tracker::Run&>().log(std::string_view(), 0.5, 1)));
+
+class CppApiTest : public testing::Test {
+ protected:
+  std::string dir() const { return folder_.path() + "/store"; }
+  tracker::InitOptions options() const { return {.project = "mnist", .dir = dir(), .quiet = true}; }
+
+  std::unique_ptr<RunView> view(const std::string& id) const {
+    auto store = Store::open(dir());
+    EXPECT_TRUE(store.ok()) << store.status().to_string();
+    auto folder = store->resolve_run("mnist/" + id);
+    EXPECT_TRUE(folder.ok()) << folder.status().to_string();
+    auto opened = RunView::open(*folder);
+    EXPECT_TRUE(opened.ok()) << opened.status().to_string();
+    return std::move(*opened);
+  }
+  static std::vector<double> doubles(const History& history) {
+    std::vector<double> out;
+    for (size_t row = 0; row < history.size(); ++row)
+      out.push_back(tracker::internal::to_double(history.row_type(row), history.row_bits(row)));
+    return out;
+  }
+
+ private:
+  tracker::internal::TempFolder folder_;
+};
+
+using Steps = std::vector<int64_t>;
+using Doubles = std::vector<double>;
+
+TEST_F(CppApiTest, TheSampleOfTheDocumentationRecordsWhatItSays) {
+  std::string id;
+  {
+    auto run = tracker::init({.project = "mnist", .config = {{"lr", 0.1}, {"net/name", "mlp"}}, .dir = dir(), .quiet = true});
+    id = run.id();
+    auto loss = run.metric("train/loss");
+    EXPECT_EQ(loss.log(0.5, 1), Code::kOk);
+    EXPECT_EQ(run.log({{"train/loss", 0.25}, {"train/acc", 0.9}}, 2), Code::kOk);
+    EXPECT_EQ(run.finish(), Code::kOk);
+  }
+  const auto seen = view(id);
+  EXPECT_EQ(seen->state(), RunState::kFinished);
+  EXPECT_EQ(doubles(*seen->history("train/loss")), (Doubles{0.5, 0.25}));
+  EXPECT_EQ(seen->history("train/loss")->steps, (Steps{1, 2}));
+  EXPECT_EQ(doubles(*seen->history("train/acc")), (Doubles{0.9}));
+  EXPECT_EQ(to_json(seen->config()), R"({"lr":0.1,"net":{"name":"mlp"}})");
+}
+
+TEST_F(CppApiTest, EachTypeKeepsItsKindAndItsBits) {
+  tracker::Run run = tracker::init(options());
+  const std::string id(run.id());
+  run.log({{"f64", 0.1}, {"f32", 0.1f}, {"i64", INT64_MIN}, {"flag", true}, {"note", "héllo"}}, -3);
+  run.metric("handle/f32").log(std::numeric_limits<float>::denorm_min(), 0);
+  run.metric("handle/bool").log(false, 0);
+  run.metric("handle/u64").log(std::numeric_limits<uint64_t>::max(), 0);
+  run.metric("handle/char").log(uint8_t{7}, 0);
+  run.log("name/i64", 42, 0);
+  run.log("name/text", std::string("words"), 0);
+  run.metric("nan").log(std::nan(""), 0);
+  run.finish();
+  const auto seen = view(id);
+  EXPECT_EQ(seen->history("f64")->type, ValueType::kFloat64);
+  EXPECT_EQ(seen->history("f32")->type, ValueType::kFloat32);
+  EXPECT_EQ(seen->history("f32")->bits[0], tracker::internal::bits_of(0.1f));
+  EXPECT_EQ(seen->history("i64")->type, ValueType::kInt64);
+  EXPECT_EQ(static_cast<int64_t>(seen->history("i64")->bits[0]), INT64_MIN);
+  EXPECT_EQ(seen->history("flag")->type, ValueType::kBool);
+  EXPECT_EQ(seen->history("f64")->steps, (Steps{-3}));
+  EXPECT_EQ(seen->texts("note")->at(0).text, "héllo");
+  EXPECT_EQ(seen->texts("name/text")->at(0).text, "words");
+  EXPECT_EQ(seen->history("handle/f32")->bits[0], 1u);
+  EXPECT_EQ(seen->history("handle/bool")->type, ValueType::kBool);
+  EXPECT_EQ(seen->history("handle/u64")->type, ValueType::kFloat64);
+  EXPECT_EQ(seen->history("handle/char")->type, ValueType::kInt64);
+  EXPECT_EQ(seen->history("name/i64")->type, ValueType::kInt64);
+  EXPECT_TRUE(std::isnan(doubles(*seen->history("nan"))[0]));
+}
+
+TEST_F(CppApiTest, WithoutAStepTheNextOneOfTheRunIsTaken) {
+  tracker::Run run = tracker::init(options());
+  const std::string id(run.id());
+  EXPECT_EQ(run.step(), tracker::kAutoStep);
+  const Metric loss = run.metric("loss");
+  loss.log(0.0);
+  loss.log(1.0, 10);
+  loss.log(2.0);
+  run.log({{"loss", 3.0}});
+  run.log("loss", 4.0);
+  EXPECT_EQ(run.step(), 13);
+  run.finish();
+  EXPECT_EQ(view(id)->history("loss")->steps, (Steps{0, 10, 11, 12, 13}));
+}
+
+TEST_F(CppApiTest, ADestructorFinishesTheRun) {
+  std::string id;
+  {
+    tracker::Run run = tracker::init(options());
+    id = run.id();
+    run.log("loss", 1.0, 0);
+  }
+  EXPECT_EQ(view(id)->state(), RunState::kFinished);
+}
+
+TEST_F(CppApiTest, AnExceptionThatEndsTheScopeFailsTheRun) {
+  std::string id;
+  try {
+    tracker::Run run = tracker::init(options());
+    id = run.id();
+    run.log("loss", 1.0, 0);
+    throw std::runtime_error("out of data");
+  } catch (const std::runtime_error&) {
+  }
+  EXPECT_EQ(view(id)->state(), RunState::kFailed);
+  EXPECT_EQ(doubles(*view(id)->history("loss")), (Doubles{1.0}));
+}
+
+// A destructor that runs while another exception unwinds records its own run as finished.
+TEST_F(CppApiTest, ARunMadeWhileAnotherExceptionUnwindsIsFinished) {
+  struct RecordsOnExit {
+    tracker::InitOptions options;
+    std::string* id;
+    ~RecordsOnExit() {
+      tracker::Run run = tracker::init(options);
+      *id = run.id();
+    }
+  };
+  std::string id;
+  try {
+    const RecordsOnExit guard{options(), &id};
+    throw std::runtime_error("elsewhere");
+  } catch (const std::runtime_error&) {
+  }
+  EXPECT_EQ(view(id)->state(), RunState::kFinished);
+}
+
+TEST_F(CppApiTest, AMovedRunGoesOnAndTheOldOneTakesEveryCall) {
+  tracker::Run first = tracker::init(options());
+  const std::string id(first.id());
+  const Metric loss = first.metric("loss");
+  tracker::Run second = std::move(first);
+  EXPECT_FALSE(first.ok());  // NOLINT(bugprone-use-after-move): what it does then is documented
+  EXPECT_EQ(first.log("loss", 9.0, 0), Code::kInvalid);
+  EXPECT_EQ(first.status().journal, "none");
+  EXPECT_EQ(loss.log(1.0, 0), Code::kOk);
+  second = tracker::init(options());  // ends the run that it held
+  EXPECT_EQ(view(id)->state(), RunState::kFinished);
+  EXPECT_EQ(doubles(*view(id)->history("loss")), (Doubles{1.0}));
+}
+
+TEST_F(CppApiTest, StatusAccountsForEveryPoint) {
+  tracker::Run run = tracker::init(options());
+  for (int step = 0; step < 100; ++step) run.log({{"a", step}, {"b", 0.5}}, step);
+  ASSERT_TRUE(run.flush());
+  const tracker::Status status = run.status();
+  EXPECT_EQ(status.points_logged, 200u);
+  EXPECT_EQ(status.points_stored, 200u);
+  EXPECT_EQ(status.points_dropped + status.points_pending, 0u);
+  EXPECT_TRUE(status.recording);
+  EXPECT_FALSE(status.degraded);
+  EXPECT_GT(status.bytes_stored, 0u);
+  run.finish();
+  EXPECT_FALSE(run.status().recording);
+  EXPECT_EQ(run.log("a", 1, 100), Code::kClosed);
+}
+
+TEST_F(CppApiTest, ThreadsShareOneHandle) {
+  tracker::Run run = tracker::init(options());
+  const std::string id(run.id());
+  const Metric loss = run.metric("loss");
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 4; ++thread)
+    threads.emplace_back([loss, thread] {
+      for (int i = 0; i < 1000; ++i) loss.log(0.5, thread * 1000 + i);
+    });
+  for (std::thread& thread : threads) thread.join();
+  run.finish();
+  EXPECT_EQ(view(id)->history("loss", true)->size(), 4000u);
+}
+
+TEST_F(CppApiTest, ABadNameIsRefusedAndTheOtherKeysAreKept) {
+  tracker::Run run = tracker::init(options());
+  const std::string id(run.id());
+  EXPECT_FALSE(run.metric("").ok());
+  EXPECT_EQ(run.metric("").log(1.0, 0), Code::kInvalid);
+  EXPECT_EQ(run.log({{"", 1.0}, {"loss", 2.0}}, 0), Code::kInvalid);
+  EXPECT_EQ(run.set_config("", 1), Code::kInvalid);
+  run.finish();
+  EXPECT_EQ(doubles(*view(id)->history("loss")), (Doubles{2.0}));
+}
+
+TEST_F(CppApiTest, AnExplicitSummaryWinsOverTheLastValue) {
+  tracker::Run run = tracker::init(options());
+  const std::string id(run.id());
+  run.log("acc", 0.9, 0);
+  run.set_summary("acc", 0.95);
+  run.set_summary("verdict", "good");
+  run.set_config({{"late/a", 1}, {"late/b", true}});
+  run.log("acc", 0.1, 1);
+  run.finish();
+  const auto seen = view(id);
+  EXPECT_EQ(to_json(seen->summary()), R"({"acc":0.95,"verdict":"good"})");
+  EXPECT_EQ(to_json(seen->config()), R"({"late":{"a":1,"b":true}})");
+}
+
+TEST_F(CppApiTest, ResumeAddsAnAttemptToTheSameRun) {
+  tracker::InitOptions same = options();
+  same.id = "one";
+  same.resume = "allow";
+  std::string uid;
+  {
+    tracker::Run run = tracker::init(same);
+    uid = run.uid();
+    run.log("loss", 1.0, 5);
+  }
+  tracker::Run run = tracker::init(same);
+  EXPECT_EQ(run.uid(), uid);
+  EXPECT_EQ(run.step(), 5);
+  run.log("loss", 2.0);
+  run.finish();
+  EXPECT_EQ(view("one")->history("loss")->steps, (Steps{5, 6}));
+}
+
+TEST_F(CppApiTest, ADisabledRunTakesEveryCallAndStoresNothing) {
+  tracker::Run run = tracker::init({.project = "mnist", .mode = "disabled", .dir = dir()});
+  ASSERT_TRUE(run.ok());
+  EXPECT_EQ(run.metric("loss").log(1.0, 0), Code::kClosed);
+  EXPECT_EQ(run.log({{"loss", 1.0}}, 0), Code::kClosed);
+  EXPECT_TRUE(run.flush());
+  EXPECT_EQ(run.finish(), Code::kOk);
+  EXPECT_FALSE(Store::open(dir()).ok());
+}
+
+TEST_F(CppApiTest, MissingRunToResumeIsAnErrorByName) {
+  tracker::InitOptions missing = options();
+  missing.id = "nobody";
+  missing.resume = "must";
+  try {
+    const tracker::Run run = tracker::init(missing);
+    FAIL() << "init() took a run that does not exist";
+  } catch (const tracker::Error& error) {
+    EXPECT_EQ(error.code(), Code::kNotFound);
+    EXPECT_NE(std::string(error.what()).find("nobody"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(tracker::try_init(missing).code(), Code::kNotFound);
+}
+
+TEST_F(CppApiTest, CodeWithAndWithoutExceptionsLivesInOneProgram) {
+  const UserResult with = use_with_exceptions(dir());
+  EXPECT_TRUE(with.threw);
+  EXPECT_EQ(with.code, TRK_INVALID);
+  EXPECT_NE(with.message.find("sometimes"), std::string::npos) << with.message;
+  EXPECT_EQ(with.logged, 3);
+  const UserResult without = use_without_exceptions(dir());
+  EXPECT_FALSE(without.ok);
+  EXPECT_EQ(without.code, TRK_INVALID);
+  EXPECT_EQ(without.message, with.message);
+  EXPECT_EQ(without.logged, 3);
+}
+
+}  // namespace
