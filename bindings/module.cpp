@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The module tracker._core: what python/tracker is written on. It keeps the GIL on free-threaded builds and refuses
-// subinterpreters (pybind11's default), because handles and the key table are protected by the one GIL.
+// subinterpreters, because handles and the key table are protected by the one GIL.
 #include <pybind11/pybind11.h>
 
 #include "errors.h"
@@ -8,7 +8,7 @@
 #include "run_object.h"
 #include "tracker/version.h"
 
-PYBIND11_MODULE(_core, module) {
+PYBIND11_MODULE(_core_in_main, module) {
   module.doc() = "The compiled core of tracker. Use the names of the package tracker; these may change.";
   module.attr("version") = TRK_VERSION_STRING;
   if (!tracker::python::add_errors(module.ptr()) || !tracker::python::add_run_types(module.ptr()))
@@ -16,4 +16,12 @@ PYBIND11_MODULE(_core, module) {
   tracker::python::register_run(module);
   tracker::python::register_read(module);
   tracker::python::register_cli(module);
+}
+
+// Before pybind11 is asked: on CPython 3.11 its own start waits for ever in a subinterpreter.
+extern "C" PYBIND11_EXPORT PyObject* PyInit__core();
+extern "C" PYBIND11_EXPORT PyObject* PyInit__core() {
+  if (PyInterpreterState_Get() == PyInterpreterState_Main()) return PyInit__core_in_main();
+  PyErr_SetString(PyExc_ImportError, "tracker._core does not support loading in subinterpreters");
+  return nullptr;
 }

@@ -128,3 +128,22 @@ def test_the_command_line_runs_from_python(script: Script) -> None:
     bad = command("frobnicate")
     assert bad.returncode != 0
     assert "frobnicate" in bad.stderr
+
+
+def test_a_subinterpreter_is_refused_cleanly_and_the_main_one_goes_on(script: Script) -> None:
+    pytest.importorskip("_xxsubinterpreters", reason="CPython 3.11 and 3.12 name the module so")
+    done = script(
+        """
+        import tracker
+        import _xxsubinterpreters as interpreters
+        run = tracker.init(project="p", id="main", quiet=True)
+        try:
+            interpreters.run_string(interpreters.create(), "import tracker")
+        except Exception as error:
+            print("does not support loading in subinterpreters" in str(error))
+        run.log({"x": 1.0}, step=0)
+        run.finish()
+        """
+    )
+    assert done.stdout == "True\n", done.stderr
+    assert tracker.open_run("p/main").series() == ["x"]

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// An inherited run is inert in a forked child, and forks cost the parent nothing. Method: a process that logs with 8 threads forks
+// hundreds of children that use every verb and end in every way; none may live for a second, and the parent's run is whole.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <thread>
+
+#include "support/child.h"
+#include "support/sandbox.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr int kThreads = 8;
+std::atomic<bool> g_stop{false};
+
+// Handles and ever new names: these take the run's locks, which a fork may catch while they are held.
+void log_until_stopped(trk_run* run, int thread, std::atomic<int64_t>* returned) {
+  const std::string name = "thread/" + std::to_string(thread);
+  trk_metric* metric = trk_metric_open(run, name.c_str(), TRK_NUL_TERMINATED, nullptr);
+  for (int64_t step = 0; !g_stop.load(std::memory_order_relaxed); ++step) {
+    if (trk_metric_log_i64(metric, step, step) != TRK_OK) std::abort();
+    returned->store(step + 1, std::memory_order_relaxed);
+    if (step % 50 == 0) (void)trk_log_i64(run, ("new/" + std::to_string(thread) + "/" + std::to_string(step / 50 % 400)).c_str(),
+                                          TRK_NUL_TERMINATED, 1, step);
+    if (step % 200 == 0) {
+      const trk_value value{TRK_I64, 0, {.i64 = step}};
+      (void)trk_config_set(run, name.c_str(), TRK_NUL_TERMINATED, &value);
+      ::usleep(200);
+    }
+  }
+}
+
+// What a DataLoader worker might do. Every call must come back, whatever lock a thread of the parent held.
+int use_inherited_run(trk_run* run, trk_metric* metric, int number) {
+  const trk_value value{TRK_I64, 0, {.i64 = 1}};
+  trk_status status = TRK_STATUS_INIT;
+  CHILD_CHECK(trk_metric_log_f64(metric, 1e9, 1'000'000'000) == TRK_CLOSED);
+  CHILD_CHECK(trk_log_i64(run, ("child/" + std::to_string(number)).c_str(), TRK_NUL_TERMINATED, 1, 1) == TRK_CLOSED);
+  trk_metric* own = trk_metric_open(run, "opened in a child", TRK_NUL_TERMINATED, nullptr);
+  CHILD_CHECK(own != nullptr && trk_metric_log_i64(own, 1, 1) == TRK_CLOSED);
+  CHILD_CHECK(trk_log_text(run, "text", "from a child", TRK_NUL_TERMINATED, 1) == TRK_CLOSED);
+  CHILD_CHECK(trk_config_set(run, "key", TRK_NUL_TERMINATED, &value) == TRK_CLOSED);
+  CHILD_CHECK(trk_summary_set(run, "key", TRK_NUL_TERMINATED, &value) == TRK_CLOSED);
+  CHILD_CHECK(trk_get_status(run, &status) == TRK_OK && status.recording == 0);
+  (void)trk_flush(run, 1000);
+  switch (number % 6) {
+    case 0: ::_exit(0);
+    case 1: std::exit(0);
+    case 2: std::abort();
+    case 3: CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_CLOSED); std::exit(0);
+    case 4: trk_free(run); std::exit(0);
+    default: ::raise(SIGKILL);
+  }
+  return 0;
+}
+
+// In a process of its own: threads and forks together.
+int fork_while_threads_log(int forks, Shared<std::atomic<int64_t>[kThreads]>* returned) {
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  ::signal(SIGABRT, SIG_DFL);
+  trk_run* run = open_run("r", "block");
+  CHILD_CHECK(run != nullptr);
+  trk_metric* metric = trk_metric_open(run, "thread/0", TRK_NUL_TERMINATED, nullptr);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) threads.emplace_back(log_until_stopped, run, t, &(**returned)[t]);
+  for (int i = 0; i < forks; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(use_inherited_run(run, metric, i));
+    int status = 0;
+    CHILD_CHECK(wait_child_at_most(child, 1000 * kSlowDown, &status));
+    const int code = exit_code_of(status);
+    if (code == 99) std::fprintf(stderr, "child %d failed\n", i);
+    CHILD_CHECK(code != 99);
+  }
+  g_stop = true;
+  for (std::thread& thread : threads) thread.join();
+  CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+  return 0;
+}
+
+TEST(ForkTest, ChildrenOfALoggingProcessAreInertAndTheParentIsWhole) {
+  Sandbox sandbox;
+  Shared<std::atomic<int64_t>[kThreads]> returned;
+  const int forks = test_count(500);
+  const pid_t parent = start_child([&] { return fork_while_threads_log(forks, &returned); });
+  int status = 0;
+  ASSERT_TRUE(wait_child_at_most(parent, 120'000, &status));
+  EXPECT_EQ(exit_code_of(status), 0);
+  ReadRun run = recover_and_read(sandbox.store());
+  EXPECT_EQ(run.runs, 1u);
+  EXPECT_THAT(run.problems, ::testing::IsEmpty());
+  ASSERT_NE(run.view, nullptr);
+  EXPECT_EQ(run.view->state(), RunState::kFinished);
+  for (int t = 0; t < kThreads; ++t) {
+    const History rows = rows_of(run, "thread/" + std::to_string(t));
+    ASSERT_EQ(static_cast<int64_t>(rows.size()), (*returned)[t].load());
+    for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows.steps[i], static_cast<int64_t>(i));
+  }
+  EXPECT_TRUE(run.view->text_metrics().empty());
+}
+
+TEST(ForkTest, AChildThatOutlivesItsParentHoldsNoLock) {
+  Sandbox sandbox;
+  Shared<std::atomic<int>> child_of_child;
+  const int status = run_child([&] {
+    trk_run* run = open_run("r");
+    CHILD_CHECK(run != nullptr && trk_log_i64(run, "x", TRK_NUL_TERMINATED, 1, 1) == TRK_OK);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      sleep_ms(30'000);
+      ::_exit(0);
+    }
+    child_of_child->store(child);
+    ::raise(SIGKILL);
+    return 0;
+  });
+  EXPECT_EQ(exit_code_of(status), -1 - SIGKILL);
+  ReadRun run = recover_and_read(sandbox.store());
+  EXPECT_EQ(rows_of(run, "x").size(), 1u);
+  ASSERT_NE(run.view, nullptr);
+  EXPECT_EQ(run.view->state(), RunState::kCrashed);
+  ::kill(child_of_child->load(), SIGKILL);
+}
+
+TEST(ForkTest, AChildMayHaveARunOfItsOwn) {
+  Sandbox sandbox;
+  const int status = run_child([&] {
+    trk_run* run = open_run("parent");
+    CHILD_CHECK(run != nullptr && trk_log_i64(run, "x", TRK_NUL_TERMINATED, 1, 1) == TRK_OK);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      trk_run* own = open_run("child");
+      CHILD_CHECK(own != nullptr && trk_log_i64(own, "x", TRK_NUL_TERMINATED, 2, 1) == TRK_OK);
+      std::exit(0);
+    }
+    CHILD_CHECK(exit_code_of(wait_child(child)) == 0);
+    CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, 1, 2) == TRK_OK && trk_finish(run, 0, nullptr) == TRK_OK);
+    return 0;
+  });
+  EXPECT_EQ(exit_code_of(status), 0);
+  for (const auto& [id, points] : {std::pair<const char*, size_t>{"parent", 2}, {"child", 1}}) {
+    ReadRun run = recover_and_read(sandbox.store(), id);
+    ASSERT_NE(run.view, nullptr) << id;
+    EXPECT_EQ(rows_of(run, "x").size(), points) << id;
+    EXPECT_EQ(run.view->state(), RunState::kFinished) << id;
+  }
+}
+
+}  // namespace
+}  // namespace tracker::internal

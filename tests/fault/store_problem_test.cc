@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// A store that cannot be made or written costs one line on stderr; the run goes on, status() says so, and all is stored when the disk
+// is back. Method: a file in the way of the store, or a small tmpfs that is filled, both removed while the run goes on.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "support/child.h"
+#include "support/mounts.h"
+#include "support/sandbox.h"
+
+namespace tracker::internal {
+namespace {
+
+// stderr of this child into a file.
+void redirect_stderr(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  CHILD_CHECK(fd >= 0 && ::dup2(fd, STDERR_FILENO) >= 0);
+}
+
+std::vector<std::string> lines_of(const std::string& path) {
+  std::ifstream in(path);
+  std::vector<std::string> out;
+  for (std::string line; std::getline(in, line);) out.push_back(line);
+  return out;
+}
+
+bool wait_until(trk_run* run, int32_t degraded) {
+  const int64_t deadline = now_ns() + 20'000'000'000;
+  while (status_of(run).degraded != degraded && now_ns() < deadline) sleep_ms(5);
+  return status_of(run).degraded == degraded;
+}
+
+int log_and_free_the_way(const Sandbox& sandbox, const std::string& in_the_way) {
+  redirect_stderr(sandbox.folder() + "/stderr");
+  trk_run* run = open_run("r");
+  CHILD_CHECK(run != nullptr);
+  const trk_status at_once = status_of(run);
+  CHILD_CHECK(at_once.degraded == 1 && at_once.recording == 1 && at_once.last_error[0] != 0);
+  CHILD_CHECK((at_once.survives & TRK_SURVIVES_PROCESS) != 0 && (at_once.survives & TRK_SURVIVES_POWER) == 0);
+  for (int64_t step = 0; step < 5000; ++step) CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step, step) == TRK_OK);
+  CHILD_CHECK(trk_flush(run, 300) == TRK_TIMEOUT);
+  const trk_status later = status_of(run);
+  CHILD_CHECK(later.degraded == 1 && later.points_pending == 5000 && later.points_stored == 0);
+  remove_file(in_the_way);
+  CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
+  const trk_status good = status_of(run);
+  CHILD_CHECK(good.degraded == 0 && good.points_stored == 5000 && good.points_pending == 0 && good.last_error[0] == 0);
+  CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+  return 0;
+}
+
+TEST(StoreProblemTest, AStoreThatCannotBeMadeIsSaidOnceAndMadeWhenItCan) {
+  Sandbox sandbox;
+  const std::string in_the_way = sandbox.store();
+  std::ofstream(in_the_way) << "not a folder";
+  EXPECT_EQ(exit_code_of(run_child([&] { return log_and_free_the_way(sandbox, in_the_way); })), 0);
+  const std::vector<std::string> lines = lines_of(sandbox.folder() + "/stderr");
+  ASSERT_EQ(lines.size(), 2u) << ::testing::PrintToString(lines);
+  EXPECT_THAT(lines[0], ::testing::HasSubstr("the store cannot be written"));
+  EXPECT_THAT(lines[0], ::testing::HasSubstr(sandbox.store()));
+  EXPECT_THAT(lines[1], ::testing::HasSubstr("can be written again"));
+  ReadRun run = recover_and_read(sandbox.store());
+  EXPECT_EQ(rows_of(run, "x").size(), 5000u);
+  EXPECT_EQ(run.view->state(), RunState::kFinished);
+}
+
+TEST(StoreProblemTest, AKillBeforeTheStoreCouldBeMadeLosesNothing) {
+  Sandbox sandbox;
+  std::ofstream(sandbox.store()) << "not a folder";
+  EXPECT_EQ(exit_code_of(run_child([&] {
+              redirect_stderr("/dev/null");
+              trk_run* run = open_run("r");
+              for (int64_t step = 0; step < 5000; ++step)
+                CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step, step) == TRK_OK);
+              sleep_ms(400);  // into the spill file
+              ::raise(SIGKILL);
+              return 0;
+            })),
+            -1 - SIGKILL);
+  remove_file(sandbox.store());
+  ASSERT_TRUE(Store::open_or_create(sandbox.store()).ok());
+  ReadRun run = recover_and_read(sandbox.store());
+  EXPECT_EQ(rows_of(run, "x").size(), 5000u);
+  EXPECT_THAT(run.problems, ::testing::IsEmpty());
+}
+
+TEST(StoreProblemTest, ALabelThatIsTakenMeanwhileGivesOneOtherFolder) {
+  Sandbox sandbox;
+  std::ofstream(sandbox.store()) << "not a folder";
+  EXPECT_EQ(exit_code_of(run_child([&] {
+              redirect_stderr("/dev/null");
+              trk_run* run = open_run("same");
+              CHILD_CHECK(run != nullptr && trk_log_i64(run, "x", TRK_NUL_TERMINATED, 1, 1) == TRK_OK);
+              // The store appears with the label taken and, for a while, no databases possible: a folder where they would lie.
+              const std::string ready = sandbox.folder() + "/ready";
+              auto store = Store::open_or_create(ready);
+              CHILD_CHECK(store.ok() && store->create_run("p", "same").ok());
+              remove_file(sandbox.store());
+              CHILD_CHECK(::rename(ready.c_str(), sandbox.store().c_str()) == 0);
+              CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK && trk_finish(run, 0, nullptr) == TRK_OK);
+              return 0;
+            })),
+            0);
+  ReadRun run = recover_and_read(sandbox.store(), "same-2");
+  EXPECT_EQ(run.runs, 2u);
+  EXPECT_EQ(rows_of(run, "x").size(), 1u);
+}
+
+int log_onto_a_full_disk(const Sandbox& sandbox, const char* on_full) {
+  if (!mount_tmpfs(sandbox.folder(), "6m")) return kNoMounts;
+  redirect_stderr(sandbox.shm() + "/stderr");
+  trk_run* run = open_run("r", on_full);
+  CHILD_CHECK(run != nullptr && trk_log_i64(run, "x", TRK_NUL_TERMINATED, 0, 0) == TRK_OK && trk_flush(run, 20'000) == TRK_OK);
+  const std::string filler = fill_up(sandbox.folder());
+  uint64_t accepted = 1, dropped = 0;
+  std::mt19937_64 random(1);
+  const int64_t deadline = now_ns() + 1'500'000'000;
+  for (int64_t step = 1; now_ns() < deadline; ++step) {
+    const trk_code code = trk_log_i64(run, "x", TRK_NUL_TERMINATED, static_cast<int64_t>(random()), step);
+    CHILD_CHECK(code == TRK_OK || code == TRK_LIMIT);
+    (code == TRK_OK ? accepted : dropped) += 1;
+    if (step % 20 == 0) ::usleep(200);
+  }
+  CHILD_CHECK(wait_until(run, 1));
+  const trk_status full = status_of(run);
+  CHILD_CHECK(full.points_dropped == dropped && full.points_stored + full.points_pending == accepted);
+  CHILD_CHECK((full.survives & TRK_SURVIVES_PROCESS) != 0 && (full.survives & TRK_SURVIVES_CONTAINER) == 0);
+  remove_file(filler);
+  CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK && wait_until(run, 0));
+  CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+  CHILD_CHECK(status_of(run).points_stored == accepted && status_of(run).points_dropped == dropped);
+  ReadRun back = recover_and_read(sandbox.store());
+  CHILD_CHECK(rows_of(back, "x").size() == accepted && back.view->losses().dropped == dropped && back.problems.empty());
+  const std::vector<std::string> lines = lines_of(sandbox.shm() + "/stderr");
+  CHILD_CHECK(lines.size() == 2 && lines[0].find("cannot be written") != std::string::npos);
+  return 0;
+}
+
+class FullDiskTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(FullDiskTest, WhatIsLoggedOntoAFullDiskIsStoredWhenThereIsRoomAgain) {
+  Sandbox sandbox;
+  const int code = exit_code_of(run_child([&] { return log_onto_a_full_disk(sandbox, GetParam()); }));
+  if (code == kNoMounts) GTEST_SKIP() << "no mounts allowed here";
+  EXPECT_EQ(code, 0) << ::testing::PrintToString(lines_of(sandbox.shm() + "/stderr"));
+}
+
+INSTANTIATE_TEST_SUITE_P(OnFull, FullDiskTest, ::testing::Values("wait", "drop"),
+                         [](const auto& test) { return std::string(test.param); });
+
+}  // namespace
+}  // namespace tracker::internal

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// A ring a thread, at most 128, reused when a thread ends; beyond that one is shared. Method: threads that come and go, log and are
+// counted, on journals whose budget is small.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <barrier>
+#include <thread>
+
+#include "support/child.h"
+#include "support/live_journal.h"
+
+namespace tracker::internal {
+namespace {
+
+JournalOptions tiny(OnFull on_full = OnFull::kBlock) {
+  JournalOptions options;
+  options.first_ring_bytes = 4096;
+  options.ring_bytes_max = 4096;
+  options.budget_bytes = 4u << 20;
+  options.on_full = on_full;
+  return options;
+}
+
+TEST(PoolTest, AHundredThousandShortThreadsReuseAFewRings) {
+  Sandbox sandbox;
+  JournalOptions options = tiny();
+  options.first_ring_bytes = options.ring_bytes_max = 256 * 1024;
+  LiveJournal journal(sandbox, options);
+  const uint32_t id = journal->series_id("x", ValueType::kInt64);
+  const int threads = 100'000 / (kSlowDown * kSlowDown);
+  std::vector<bool> seen(static_cast<size_t>(threads));
+  size_t drained = 0;
+  for (int i = 0; i < threads; ++i) {
+    std::thread([&, i] { ASSERT_EQ(journal.log(id, 0, i), Code::kOk); }).join();
+    if (i % 1000 != 999) continue;
+    for (const Cell& cell : cells_of(journal.drain())) seen[static_cast<size_t>(cell.step)] = true, ++drained;
+  }
+  for (const Cell& cell : cells_of(journal.drain())) seen[static_cast<size_t>(cell.step)] = true, ++drained;
+  EXPECT_EQ(drained, static_cast<size_t>(threads));
+  EXPECT_EQ(std::count(seen.begin(), seen.end(), true), threads);
+  EXPECT_EQ(journal.hot()->ring_count.load(), 1u);
+}
+
+TEST(PoolTest, ADeadThreadsRingIsTakenByTheNextThreadAtOnce) {
+  Sandbox sandbox;
+  LiveJournal journal(sandbox, tiny());
+  const uint32_t id = journal->series_id("x", ValueType::kInt64);
+  ASSERT_EQ(journal.log(id, 0, 0), Code::kOk);
+  for (int i = 1; i <= 20; ++i) {
+    std::thread([&] { ASSERT_EQ(journal.log(id, 0, i), Code::kOk); }).join();
+    EXPECT_EQ(journal.hot()->ring_count.load(), 2u) << "one of this thread, one of all the others";
+  }
+  EXPECT_EQ(cells_of(journal.drain()).size(), 21u);
+}
+
+TEST(PoolTest, ThreadsBeyondTheLimitOfRingsShareOneAndLoseNothing) {
+  Sandbox sandbox;
+  LiveJournal journal(sandbox, tiny());
+  const uint32_t id = journal->series_id("x", ValueType::kInt64);
+  constexpr int kThreads = 200, kCalls = 20;
+  std::barrier all(kThreads + 1);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([&, t] {
+      all.arrive_and_wait();
+      for (int i = 0; i < kCalls; ++i) ASSERT_EQ(journal.log(id, 0, t * kCalls + i), Code::kOk);
+      all.arrive_and_wait();
+    });
+  all.arrive_and_wait();
+  std::set<int64_t> steps;
+  size_t drained = 0;
+  const int64_t deadline = now_ns() + 60'000'000'000;
+  while (drained < kThreads * kCalls && now_ns() < deadline)
+    for (const Cell& cell : cells_of(journal.drain())) steps.insert(cell.step), ++drained;
+  all.arrive_and_wait();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(drained, static_cast<size_t>(kThreads * kCalls));
+  EXPECT_EQ(steps.size(), drained);
+  EXPECT_LE(journal.hot()->ring_count.load(), 128u);
+}
+
+TEST(PoolTest, ABudgetForTwoRingsStillServesEveryThread) {
+  Sandbox sandbox;
+  JournalOptions options = tiny();
+  options.budget_bytes = 2 * (4096 + 4096);
+  LiveJournal journal(sandbox, options);
+  const uint32_t id = journal->series_id("x", ValueType::kInt64);
+  std::vector<std::thread> threads;
+  std::barrier all(10);
+  for (int t = 0; t < 10; ++t)
+    threads.emplace_back([&, t] {
+      ASSERT_EQ(journal.log(id, 0, t), Code::kOk);
+      all.arrive_and_wait();
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(cells_of(journal.drain()).size(), 10u);
+  EXPECT_LE(journal->counts().bytes, 3u * 8192);
+}
+
+// Each thread must find its own ring although the handle, and the run, are the same.
+TEST(PoolTest, AHandleSharedByThreadsKeepsEachThreadsOrder) {
+  Sandbox sandbox;
+  JournalOptions options = tiny();
+  options.first_ring_bytes = options.ring_bytes_max = 256 * 1024;
+  LiveJournal journal(sandbox, options);
+  const uint32_t id = journal->series_id("x", ValueType::kInt64);
+  std::vector<std::thread> threads;
+  std::atomic<int> running{4};
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int64_t i = 0; i < 20'000; ++i) ASSERT_EQ(journal.log(id, static_cast<uint64_t>(t), t * 1'000'000 + i), Code::kOk);
+      --running;
+    });
+  std::vector<int64_t> next(4, 0);
+  size_t points = 0;
+  for (bool last = false; !last;) {
+    last = running.load() == 0;
+    for (const Cell& cell : cells_of(journal.drain())) {
+      const auto thread = static_cast<size_t>(cell.bits);
+      ASSERT_EQ(cell.step, static_cast<int64_t>(thread) * 1'000'000 + next[thread]++);
+      ++points;
+    }
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(points, 80'000u);
+}
+
+TEST(PoolTest, TwoRunsInOneThreadDoNotMix) {
+  Sandbox sandbox;
+  LiveJournal one(sandbox, tiny()), two(sandbox, tiny());
+  const uint32_t a = one->series_id("a", ValueType::kInt64), b = two->series_id("b", ValueType::kInt64);
+  for (int64_t step = 0; step < 50; ++step) {
+    ASSERT_EQ(one.log(a, 1, step), Code::kOk);
+    ASSERT_EQ(two.log(b, 2, step), Code::kOk);
+  }
+  EXPECT_TRUE(one.close());
+  EXPECT_EQ(one.log(a, 1, 50), Code::kClosed);
+  EXPECT_EQ(two.log(b, 2, 50), Code::kOk);
+  EXPECT_EQ(cells_of(one.drain()).size(), 50u);
+  EXPECT_EQ(cells_of(two.drain()).size(), 51u);
+}
+
+TEST(PoolTest, TheNextStepIsOneBehindTheLargestOfAnyThread) {
+  Sandbox sandbox;
+  LiveJournal journal(sandbox, tiny());
+  const uint32_t id = journal->series_id("x", ValueType::kInt64);
+  EXPECT_EQ(hot_next_step(journal.hot()), 0);
+  ASSERT_EQ(journal.log(id, 0, -5), Code::kOk);
+  EXPECT_EQ(hot_next_step(journal.hot()), -4);
+  std::thread([&] { ASSERT_EQ(journal.log(id, 0, 41), Code::kOk); }).join();
+  EXPECT_EQ(hot_next_step(journal.hot()), 42);
+  ASSERT_EQ(journal.log(id, 0, INT64_MAX), Code::kOk);
+  EXPECT_EQ(hot_next_step(journal.hot()), INT64_MAX);
+}
+
+}  // namespace
+}  // namespace tracker::internal
