@@ -6,7 +6,7 @@ TEST := $(PY) tools/test.py
 .PHONY: demo test deps build unit integration fault python bench tidy format wheel soak test-torch install-test \
   asan tsan fuzz ci-full test-pythons examples clean
 
-demo: build                    ; @$(PY) examples/demo/demo.py
+demo: build                    ; @PYTHONPATH=build/python $(PY) examples/demo/demo.py
 test: deps                     ; @$(TEST)
 deps:                          ; @tools/setup.sh
 build: deps                    ; @$(TEST) build

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "harness.h"
 
+#include <unistd.h>
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <unistd.h>
 
 namespace bench {
 namespace {
@@ -18,21 +18,32 @@ uint64_t clock_ns(clockid_t clock) {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(now.tv_nsec);
 }
 
+std::map<std::string, uint64_t> library_threads() {
+  std::map<std::string, uint64_t> out;
+  std::error_code gone;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", gone)) {
+    std::string name;
+    std::ifstream comm(task.path() / "comm");
+    uint64_t on_cpu = 0;
+    std::ifstream schedstat(task.path() / "schedstat");
+    if (std::getline(comm, name) && name.rfind("trk-", 0) == 0 && schedstat >> on_cpu) out[task.path()] = on_cpu;
+  }
+  return out;
+}
+
 }  // namespace
 
 uint64_t wall_ns() { return clock_ns(CLOCK_MONOTONIC); }
 uint64_t thread_cpu_ns() { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
-uint64_t library_cpu_ns() {
+LibraryCpu::LibraryCpu() : start_(library_threads()) {}
+double LibraryCpu::ns() const {
   uint64_t sum = 0;
-  std::error_code gone;  // threads may end while we look
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", gone)) {
-    std::string name;
-    std::getline(std::ifstream(task.path() / "comm"), name);
-    uint64_t on_cpu = 0;
-    if (name.rfind("trk-", 0) == 0 && std::ifstream(task.path() / "schedstat") >> on_cpu) sum += on_cpu;
+  for (const auto& [thread, now] : library_threads()) {
+    const auto before = start_.find(thread);
+    sum += now - (before == start_.end() ? 0 : before->second);
   }
-  return sum;
+  return static_cast<double>(sum);
 }
 
 TemporaryStore::TemporaryStore() {
@@ -81,11 +92,11 @@ int Report::write() {
     char target[32] = "";
     if (row.target > 0) std::snprintf(target, sizeof target, "%.4g", row.target);
     std::printf("%-46s %10.4g %10.4g %10.4g %10.4g %7s %10s\n", row.name.c_str(), median(row.samples),
-                percentile(row.samples, 99), percentile(row.samples, 99.9), percentile(row.samples, 0), row.unit.c_str(),
-                target);
+                percentile(row.samples, 99), percentile(row.samples, 99.9), percentile(row.samples, 0),
+                row.unit.c_str(), target);
     json += json.empty() ? "" : ",\n";
-    json += "  {\"name\": \"" + row.name + "\", \"unit\": \"" + row.unit + "\", \"target\": " +
-            (row.target > 0 ? target : "null") + ", \"samples\": [";
+    json += "  {\"name\": \"" + row.name + "\", \"unit\": \"" + row.unit +
+            "\", \"target\": " + (row.target > 0 ? target : "null") + ", \"samples\": [";
     for (size_t i = 0; i < row.samples.size(); ++i) {
       char text[32];
       std::snprintf(text, sizeof text, "%s%.5g", i == 0 ? "" : ", ", row.samples[i]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the native benchmarks share: clocks, percentiles, the CPU of the library's threads, a temporary store, and the report
-// (a table on stdout, and JSON with the raw samples where --json says).
+// What the native benchmarks share: clocks, percentiles, the CPU of the library's threads, a temporary store, and the
+// report (a table on stdout, and JSON with the raw samples where --json says).
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,19 @@
 
 namespace bench {
 
-uint64_t wall_ns();         // CLOCK_MONOTONIC
-uint64_t thread_cpu_ns();   // of the calling thread
-uint64_t library_cpu_ns();  // of the threads that the library has started (named trk-*), by /proc/self/task
+uint64_t wall_ns();        // CLOCK_MONOTONIC
+uint64_t thread_cpu_ns();  // of the calling thread
+
+// CPU of the threads that the library has started (named trk-*) since this was made, by /proc/self/task. Kept by
+// thread: those of a run that has ended leave at a moment of their own.
+class LibraryCpu {
+ public:
+  LibraryCpu();
+  double ns() const;
+
+ private:
+  std::map<std::string, uint64_t> start_;
+};
 
 // Keeps the compiler from removing what made `value`.
 template <typename T>

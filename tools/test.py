@@ -210,6 +210,7 @@ PARTS: dict[str, Callable[[], Tally]] = {
     "tools": lambda: pytest("tools", "tests/tools"),
     "install": lambda: pytest("install", "tests/install"),
     "examples": lambda: pytest("examples", "tests/examples"),
+    "gates": lambda: pytest("gates", "tests/gates", JOBS),
     "asan": lambda: sanitized("asan"),
     "tsan": lambda: sanitized("tsan"),
     "torch": torch,
@@ -217,7 +218,7 @@ PARTS: dict[str, Callable[[], Tally]] = {
     "clang-tidy": lambda: preset_builds("tidy"),
     "fuzz": fuzz,
 }
-DEFAULT_PARTS = ("build", "cpp", "python", "tools", "install", "asan", "tsan")
+DEFAULT_PARTS = ("build", "cpp", "python", "tools", "examples", "gates", "install", "asan", "tsan")
 ALL_PARTS = (*DEFAULT_PARTS, "clang", "clang-tidy", "fuzz", "torch")
 
 

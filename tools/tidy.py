@@ -29,7 +29,14 @@ BLOB_BYTES_MAX = 1 << 20
 CPP_SUFFIXES = (".c", ".cc", ".cpp", ".h", ".hpp")
 CODE_SUFFIXES = (*CPP_SUFFIXES, ".py", ".pyi", ".sh", ".cmake")
 CODE_NAMES = ("CMakeLists.txt", "Makefile", ".ci/run")
-PYTHON_TEST_FOLDERS = ("tests/python/", "tests/tools/", "tests/install/", "tests/examples/", "tests/torch/")
+PYTHON_TEST_FOLDERS = (
+    "tests/python/",
+    "tests/tools/",
+    "tests/install/",
+    "tests/examples/",
+    "tests/gates/",
+    "tests/torch/",
+)
 
 ENGINE = ("base", "model", "codec", "journal", "storage", "query")
 BESIDE = ("artifact", "sync", "monitor", "exchange")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Question: how fast do points go from the rings to committed SQLite, and what does that take? Informational.
-// Workload: 20 values a call. "one core": points over the CPU seconds of the library's threads, while one thread logs as fast
-// as on_full="block" lets it. "1 M points/s": the same, paced.
+// Workload: 20 values a call. "one core": points over the CPU seconds of the library's threads, while one thread logs
+// as fast as on_full="block" lets it. "1 M points/s": the same, paced.
 #include <chrono>
 #include <cmath>
 #include <string>
@@ -39,16 +39,17 @@ void sustained(bench::Report* report, const bench::TemporaryStore& store) {
   std::vector<double> a_core, wall, bytes;
   for (int round = 0; round < kRounds; ++round) {
     Load load;
-    tracker::Run run = tracker::init({.project = "bench", .dir = store.path() + "/" + std::to_string(round), .on_full = "block",
-                                      .quiet = true});
-    const uint64_t cpu0 = bench::library_cpu_ns(), wall0 = bench::wall_ns();
+    tracker::Run run = tracker::init(
+        {.project = "bench", .dir = store.path() + "/" + std::to_string(round), .on_full = "block", .quiet = true});
+    const bench::LibraryCpu cpu;
+    const uint64_t wall0 = bench::wall_ns();
     for (int64_t step = 0; step < kCallsARound; ++step) {
       load.next();
       run.log(load.points, step);
     }
     bench::Report::require(run.flush(std::chrono::seconds(60)), "flush() returns true");
     const double points = static_cast<double>(kCallsARound) * kKeys;
-    a_core.push_back(points / static_cast<double>(bench::library_cpu_ns() - cpu0) * 1e3);
+    a_core.push_back(points / cpu.ns() * 1e3);
     wall.push_back(points / static_cast<double>(bench::wall_ns() - wall0) * 1e3);
     const tracker::Status status = run.status();
     bench::Report::require(status.points_stored == static_cast<uint64_t>(points) && status.points_dropped == 0,
@@ -63,11 +64,13 @@ void sustained(bench::Report* report, const bench::TemporaryStore& store) {
 
 void paced(bench::Report* report, const bench::TemporaryStore& store) {
   Load load;
-  tracker::Run run = tracker::init({.project = "bench", .dir = store.path() + "/paced", .on_full = "block", .quiet = true});
+  tracker::Run run =
+      tracker::init({.project = "bench", .dir = store.path() + "/paced", .on_full = "block", .quiet = true});
   std::vector<double> share;
   int64_t step = 0;
   for (int second = 0; second < 5; ++second) {
-    const uint64_t cpu0 = bench::library_cpu_ns(), wall0 = bench::wall_ns();
+    const bench::LibraryCpu cpu;
+    const uint64_t wall0 = bench::wall_ns();
     for (int slice = 0; slice < 100; ++slice) {
       for (int call = 0; call < 500; ++call) {
         load.next();
@@ -77,8 +80,7 @@ void paced(bench::Report* report, const bench::TemporaryStore& store) {
       const uint64_t now = bench::wall_ns();
       if (now < due) std::this_thread::sleep_for(std::chrono::nanoseconds(due - now));
     }
-    const double wall = static_cast<double>(bench::wall_ns() - wall0);
-    share.push_back(static_cast<double>(bench::library_cpu_ns() - cpu0) / wall * 100);
+    share.push_back(cpu.ns() / static_cast<double>(bench::wall_ns() - wall0) * 100);
   }
   bench::Report::require(run.flush(std::chrono::seconds(60)), "flush() returns true");
   bench::Report::require(run.status().points_stored == static_cast<uint64_t>(step) * kKeys, "every point arrived");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The program that hot_calls.py runs under callgrind: `gate_calls handle|name`. Collection is on within measured_*() alone and
-// its counters are zeroed by begin(), so neither the other threads nor the first call of a thread are counted.
+// The program that hot_calls.py runs under callgrind: `gate_calls handle|name`. Collection is on within measured_*()
+// alone and its counters are zeroed by begin(), so neither the other threads nor the first call of a thread are
+// counted.
 #include <cstdio>
 #include <cstring>
 #include <tracker/tracker.hpp>
@@ -26,7 +27,8 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 50; ++i) metric.log(0.5, i), run.log("train/loss", 0.5, i);
   if (std::strcmp(argv[1], "handle") == 0) measured_handle(metric, calls);
   else measured_name(run, calls);
-  const bool arrived = run.flush(std::chrono::minutes(2)) && run.status().points_stored == static_cast<uint64_t>(calls) + 100;
+  const bool arrived =
+      run.flush(std::chrono::minutes(2)) && run.status().points_stored == static_cast<uint64_t>(calls) + 100;
   std::printf("%d\n", arrived ? calls : 0);
   return arrived ? 0 : 1;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Question: what does a log call cost the training thread? Informational in ns (the gate is benchmarks/gate/).
-// Workloads: disabled run; one value by handle, by name, 20 values by trk_log; two threads; idle. Mode: bursts of at most 3/4
-// of the smallest ring, each followed by flush(), so that no call waits; and batches of 20 calls with a pause of 2 ms, as
-// published tables of loggers have them. Burst rows are CPU time of the calling thread: a neighbour that takes the core
-// away is not our cost, and the wall-clock rows beside them show it.
+// Workloads: disabled run; one value by handle, by name, 20 values by trk_log; two threads; idle. Mode: bursts of at
+// most 3/4 of the smallest ring, each followed by flush(), so that no call waits; and batches of 20 calls with a pause
+// of 2 ms, as published tables of loggers have them. Burst rows are CPU time of the calling thread: a neighbour that
+// takes the core away is not our cost, and the wall-clock rows beside them show it.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -18,8 +18,8 @@
 namespace {
 
 constexpr size_t kRingBytes = 256 << 10;
-constexpr size_t kBurst = kRingBytes * 3 / 4 / 40;       // records of one value
-constexpr size_t kBurst20 = kRingBytes * 3 / 4 / 344;    // of twenty
+constexpr size_t kBurst = kRingBytes * 3 / 4 / 40;     // records of one value
+constexpr size_t kBurst20 = kRingBytes * 3 / 4 / 344;  // of twenty
 constexpr int kBursts = 300;
 constexpr int kBatches = 1000;
 constexpr int kBatchCalls = 20;
@@ -33,7 +33,8 @@ tracker::Run open(const bench::TemporaryStore& store, const char* mode = "") {
 
 // CPU ns a call over bursts, each followed by a flush; wall ns a call beside it.
 template <typename Call, typename Flush>
-void bursts(bench::Report* report, const std::string& name, double target, size_t calls, const Call& call, const Flush& flush) {
+void bursts(bench::Report* report, const std::string& name, double target, size_t calls, const Call& call,
+            const Flush& flush) {
   std::vector<double> cpu, wall;
   for (int i = 0; i < kBursts; ++i) {
     const uint64_t wall0 = bench::wall_ns(), cpu0 = bench::thread_cpu_ns();
@@ -81,7 +82,7 @@ void one_thread(bench::Report* report, const bench::TemporaryStore& store) {
   const auto by_name = [&] { run.log("train/loss", 0.25, g_step++), ++g_points; };
   std::vector<std::string> names;
   for (int i = 0; i < 20; ++i) names.push_back("layer/" + std::to_string(i) + "/norm");
-  std::vector<tracker::Point> points(names.begin(), names.begin());
+  std::vector<tracker::Point> points;
   for (const std::string& name : names) points.emplace_back(name, 0.5);
   const auto twenty = [&] { run.log(points, g_step++), g_points += 20; };
 
@@ -91,7 +92,8 @@ void one_thread(bench::Report* report, const bench::TemporaryStore& store) {
   batches(report, "C++ handle, 20 calls each 2 ms", by_handle);
   batches(report, "C++ by name, 20 calls each 2 ms", by_name);
   flush();
-  bench::Report::require(run.status().points_stored == g_points && run.status().points_dropped == 0, "every point arrived");
+  bench::Report::require(run.status().points_stored == g_points && run.status().points_dropped == 0,
+                         "every point arrived");
 }
 
 // The same record written with the caller's time, which no interface offers yet.
@@ -157,20 +159,20 @@ void idle(bench::Report* report, const bench::TemporaryStore& store) {
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   std::vector<double> idle, busy;
   for (int second = 0; second < 5; ++second) {
-    const uint64_t cpu0 = bench::library_cpu_ns();
+    const bench::LibraryCpu cpu;
     std::this_thread::sleep_for(std::chrono::seconds(1));
-    idle.push_back(static_cast<double>(bench::library_cpu_ns() - cpu0) / 1e7);
+    idle.push_back(cpu.ns() / 1e7);
   }
   std::vector<tracker::Metric> metrics;
   for (int i = 0; i < 100; ++i) metrics.push_back(run.metric("m/" + std::to_string(i)));
   for (int second = 0; second < 10; ++second) {
-    const uint64_t cpu0 = bench::library_cpu_ns(), wall0 = bench::wall_ns();
+    const bench::LibraryCpu cpu;
+    const uint64_t wall0 = bench::wall_ns();
     for (int tenth = 0; tenth < 10; ++tenth) {
       for (const tracker::Metric& metric : metrics) metric.log(0.5, second * 10 + tenth);
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
-    const double wall = static_cast<double>(bench::wall_ns() - wall0);
-    busy.push_back(static_cast<double>(bench::library_cpu_ns() - cpu0) / wall * 100);
+    busy.push_back(cpu.ns() / static_cast<double>(bench::wall_ns() - wall0) * 100);
   }
   report->add({"our threads, idle", "% core", idle, 0});
   report->add({"our threads, 100 metrics at 10 Hz", "% core", busy, 0.5});

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Newton's method for the square root of 2, recorded from C99: config, handles, several values a call, summary, status. */
+/* Newton's method for the square root of 2, recorded from C99: config, handles, several values a call, summary, status.
+ */
 #include <stdio.h>
 #include <tracker/tracker.h>
 
@@ -38,7 +39,8 @@ int main(void) {
   failed = record(run);
   trk_finish(run, failed, NULL);
   trk_get_status(run, &status);
-  printf("%s/%s: %llu points stored\n", trk_run_project(run), trk_run_id(run), (unsigned long long)status.points_stored);
+  printf("%s/%s: %llu points stored\n", trk_run_project(run), trk_run_id(run),
+         (unsigned long long)status.points_stored);
   trk_free(run);
   return status.points_stored == 36 ? 0 : 1;
 }

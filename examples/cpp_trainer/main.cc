@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Data-parallel training in plain C++: each thread learns from its shard and logs its own loss, the step's sums are added up
-// behind a barrier. A handle may be shared by threads; each thread writes into a ring of its own and waits for no other.
+// Data-parallel training in plain C++: each thread learns from its shard and logs its own loss, the step's sums are
+// added up behind a barrier. A handle may be shared by threads; each thread writes into a ring of its own and waits for
+// no other.
 #include <barrier>
 #include <cstdio>
 #include <string>
@@ -82,7 +83,8 @@ int main() {
   run.finish();
   const tracker::Status status = run.status();
   std::printf("accuracy %.3f; %llu points logged, %llu stored\n", score.accuracy,
-              static_cast<unsigned long long>(status.points_logged), static_cast<unsigned long long>(status.points_stored));
+              static_cast<unsigned long long>(status.points_logged),
+              static_cast<unsigned long long>(status.points_stored));
   // So that it can serve as a test: it has learnt, and nothing is missing.
   constexpr unsigned long long kPoints = kThreads * kSteps + 2 * (kSteps / 50);
   return score.accuracy > 0.9 && status.points_stored == kPoints ? 0 : 1;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A real training that is killed with SIGKILL in the middle, recovered, resumed, and compared with what it says it logged.
+"""A real training that is killed with SIGKILL in the middle, recovered, resumed, and compared with what it says it
+logged.
 
     make demo                                   or: python examples/demo/demo.py
 
@@ -21,16 +22,18 @@ from collections import Counter
 from pathlib import Path
 
 import tracker
-from train import ROW
 
-METRICS = ("train/loss", "train/acc", "lr")  # in the order of ROW, after the step
+ROW = struct.Struct("<qddd")  # what train.py notes: a step and the values of
+METRICS = ("train/loss", "train/acc", "lr")
 STEPS = 6000
 HERE = Path(__file__).resolve().parent
 Row = tuple[int, int, float]  # attempt, step, value
 
 
 def start(run_id: str, work: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, str(HERE / "train.py"), "--id", run_id, "--work", str(work), "--steps", str(STEPS)])
+    return subprocess.Popen(
+        [sys.executable, str(HERE / "train.py"), "--id", run_id, "--work", str(work), "--steps", str(STEPS)]
+    )
 
 
 def kill_in_the_middle(training: subprocess.Popen[bytes], work: Path) -> int:
@@ -59,7 +62,8 @@ def acknowledged(work: Path) -> dict[str, list[Row]]:
     return rows
 
 
-def stored(run: tracker.StoredRun) -> dict[str, list[Row]]:
+def stored(name_of_run: str) -> dict[str, list[Row]]:
+    run = tracker.open_run(name_of_run)
     rows: dict[str, list[Row]] = {}
     for name in METRICS:
         history = run.history(name, all=True)
@@ -78,11 +82,34 @@ def compare(noted: dict[str, list[Row]], found: dict[str, list[Row]]) -> tuple[i
     return lost, doubled, unreturned
 
 
-def tracker_command() -> list[str]:
-    beside = Path(sys.executable).with_name("tracker")
-    if beside.exists():
-        return [str(beside)]
-    return ["tracker"] if shutil.which("tracker") else [sys.executable, "-m", "tracker"]
+def commands() -> tuple[str, str]:
+    """How this shell says `tracker` and `python`: as installed, else as built in this repository."""
+    built = HERE.parents[1] / "build"
+    if shutil.which("tracker") or not (built / "bin" / "tracker").exists():
+        return "tracker", "python"
+    here = Path.cwd()
+    program, package = (os.path.relpath(path, here) for path in (built / "bin" / "tracker", built / "python"))
+    return program, f"PYTHONPATH={package} {os.path.relpath(sys.executable, here)}"
+
+
+def account(name_of_run: str, work: Path) -> bool:
+    """Prints where every point is; True when none is lost and none is there twice."""
+    noted = acknowledged(work)
+    lost, doubled, unreturned = compare(noted, stored(name_of_run))
+    logged = sum(len(rows) for rows in noted.values())
+    recovered = tracker.open_run(name_of_run).losses["recovered"]
+    print(
+        f"""
+== the account, counted by the training itself and compared point by point
+   logged     {logged:6,}  points of {", ".join(METRICS)}, noted after log() had returned
+   recovered  {recovered:6,}  of them and of val/acc, from the memory of the dead process
+   lost       {lost:6,}
+   doubled    {doubled:6,}
+   unreturned {unreturned:6,}  stored although the process died before log() returned
+""",
+        flush=True,
+    )
+    return lost == 0 and doubled == 0 and unreturned <= len(METRICS)
 
 
 def main() -> int:
@@ -95,29 +122,16 @@ def main() -> int:
         print("== it starts again: what the dead process had logged is recovered, the training resumes", flush=True)
         if start(run_id, work).wait() != 0:
             return 1
-        noted = acknowledged(work)
+        complete = account(f"digits/{run_id}", work)
 
-    run = tracker.open_run(f"digits/{run_id}")
-    found = stored(run)
-    lost, doubled, unreturned = compare(noted, found)
-    logged = sum(len(rows) for rows in noted.values())
-    print(f"""
-== the account, counted by the training itself and compared point by point
-   logged     {logged:6,}  points of {", ".join(METRICS)}, noted after log() had returned
-   recovered  {run.losses["recovered"]:6,}  of them and of val/acc, from the memory of the dead process
-   lost       {lost:6,}
-   doubled    {doubled:6,}
-   unreturned {unreturned:6,}  stored although the process died before log() returned
-""", flush=True)
-    command = tracker_command()
-    subprocess.run([*command, "show", f"digits/{run_id}"], check=True)
-    shown = " ".join("tracker" if part == command[0] and len(command) == 1 else part for part in command)
+    program, python = commands()
+    subprocess.run([program, "show", f"digits/{run_id}"], check=True)
     print(f"""
 == look further
-   {shown} ls
-   {shown} export digits/{run_id} --format csv
-   python -c 'import tracker; print(tracker.open_run("digits/{run_id}").history("train/loss").values)'""")
-    return 0 if lost == 0 and doubled == 0 and unreturned <= len(METRICS) else 1
+   {program} ls
+   {program} export digits/{run_id} --format csv
+   {python} -c 'import tracker; print(tracker.open_run("digits/{run_id}").history("train/loss").values)'""")
+    return 0 if complete else 1
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Trains a small network on the 1,797 handwritten digits, recording every step, and can be killed at any moment.
 
-Started again with the same arguments it goes on from its checkpoint, in the same run. What it has logged it also notes in a
-file of its own, `acknowledged-<attempt>.bin`: demo.py compares that with what tracker gives back.
+Started again with the same arguments it goes on from its checkpoint, in the same run. What it has logged it also
+notes in a file of its own, `acknowledged-<attempt>.bin`: demo.py compares that with what tracker gives back.
 """
 
 from __future__ import annotations
@@ -71,7 +71,9 @@ class Network:
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--id", required=True, help="the run to record, or to go on with")
-    arguments.add_argument("--work", type=Path, required=True, help="folder of the checkpoint and the acknowledged points")
+    arguments.add_argument(
+        "--work", type=Path, required=True, help="folder of the checkpoint and the acknowledged points"
+    )
     arguments.add_argument("--steps", type=int, default=6000)
     options = arguments.parse_args()
 
@@ -85,7 +87,9 @@ def main() -> None:
     network, checkpoint = Network(seed=1), options.work / "checkpoint.npz"
     first = network.load(checkpoint) if checkpoint.exists() else 0
     # One write(2) a step that is not buffered: the kernel keeps it when this process is killed.
-    acknowledged = os.open(options.work / f"acknowledged-{run.attempt}.bin", os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644)
+    acknowledged = os.open(
+        options.work / f"acknowledged-{run.attempt}.bin", os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o644
+    )
 
     for step in range(first, options.steps):
         batch = np.random.default_rng(step).choice(train, 64, replace=False)
@@ -94,7 +98,9 @@ def main() -> None:
         run.log({"train/loss": loss, "train/acc": accuracy, "lr": rate}, step=step)
         os.write(acknowledged, ROW.pack(step, loss, accuracy, rate))
         if step % VALIDATE_EVERY == 0:
-            run.log({"val/acc": float((network.forward(x[held_out])[1].argmax(axis=1) == y[held_out]).mean())}, step=step)
+            run.log(
+                {"val/acc": float((network.forward(x[held_out])[1].argmax(axis=1) == y[held_out]).mean())}, step=step
+            )
         if step % CHECKPOINT_EVERY == CHECKPOINT_EVERY - 1:
             network.save(checkpoint, step)
 

@@ -8,8 +8,8 @@
 
 #include "tracker.h"
 
-// 1 where this translation unit may throw. Units compiled with and without exceptions can be linked together: the inline
-// namespace keeps their functions apart.
+// 1 where this translation unit may throw. Units compiled with and without exceptions can be linked together: the
+// inline namespace keeps their functions apart.
 #if defined(__cpp_exceptions) || defined(__EXCEPTIONS)
 #define TRACKER_EXCEPTIONS 1
 #define TRACKER_INLINE_NAMESPACE throwing
@@ -24,16 +24,16 @@ inline namespace TRACKER_INLINE_NAMESPACE {
 /// The numbers are those of trk_code.
 enum class Code {
   kOk = TRK_OK,
-  kInvalid = TRK_INVALID,          ///< an argument is wrong
-  kNotFound = TRK_NOT_FOUND,       ///< no such run or store
+  kInvalid = TRK_INVALID,     ///< an argument is wrong
+  kNotFound = TRK_NOT_FOUND,  ///< no such run or store
   kExists = TRK_EXISTS,
-  kIo = TRK_IO,                    ///< the disk answered with an error
+  kIo = TRK_IO,  ///< the disk answered with an error
   kCorrupt = TRK_CORRUPT,
-  kVersion = TRK_VERSION,          ///< written by a newer version
+  kVersion = TRK_VERSION,  ///< written by a newer version
   kBusy = TRK_BUSY,
-  kTimeout = TRK_TIMEOUT,          ///< a bounded wait ended; nothing is lost by that
-  kLimit = TRK_LIMIT,              ///< a documented limit: the point was dropped and counted
-  kClosed = TRK_CLOSED,            ///< finished, disabled, gated by its rank, or a forked child
+  kTimeout = TRK_TIMEOUT,  ///< a bounded wait ended; nothing is lost by that
+  kLimit = TRK_LIMIT,      ///< a documented limit: the point was dropped and counted
+  kClosed = TRK_CLOSED,    ///< finished, disabled, gated by its rank, or a forked child
   kUnsupported = TRK_UNSUPPORTED,
 };
 

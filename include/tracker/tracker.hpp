@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The C++ API: header-only over the C ABI, so that it works with any compiler, both libstdc++ ABIs, C++17 and later, and with
-// -fno-exceptions -fno-rtti. Link tracker::tracker (or pkg-config tracker).
+// The C++ API: header-only over the C ABI, so that it works with any compiler, both libstdc++ ABIs, C++17 and later,
+// and with -fno-exceptions -fno-rtti. Link tracker::tracker (or pkg-config tracker).
 //
 //   auto run = tracker::init({.project = "mnist", .config = {{"lr", 0.1}}});
 //   auto loss = run.metric("train/loss");
 //   loss.log(0.25, step);
 //   run.log({{"train/loss", 0.25}, {"train/acc", 0.9}}, step);
 //
-// Threads: any thread may call anything of a Run or a Metric, except that finish(), the destructor, a move and the use of a
-// moved-from Run need the others to have stopped. After fork() both are inert in the child: calls return Code::kClosed.
-// Cost: log() takes no lock, makes no system call and allocates nothing in steady state, and is noexcept: what cannot be kept
-// is dropped and counted in Status, and the returned code, which may be ignored, says so. Texts allocate.
+// Threads: any thread may call anything of a Run or a Metric, except that finish(), the destructor, a move and the use
+// of a moved-from Run need the others to have stopped. After fork() both are inert in the child: calls return
+// Code::kClosed. Cost: log() takes no lock, makes no system call and allocates nothing in steady state, and is
+// noexcept: what cannot be kept is dropped and counted in Status, and the returned code, which may be ignored, says so.
+// Texts allocate.
 #pragma once
 
 #include <chrono>
@@ -34,23 +35,23 @@ inline constexpr int64_t kAutoStep = TRK_STEP_AUTO;
 
 /// Options of init(), to be written with designated initialisers, in this order. Empty means the default that is named.
 struct InitOptions {
-  std::string project = {};            ///< TRACKER_PROJECT, else "default"
-  std::string name = {};               ///< shown to people; the id
-  Config config = {};                  ///< {{"lr", 0.1}, {"optimizer/name", "adam"}}
+  std::string project = {};  ///< TRACKER_PROJECT, else "default"
+  std::string name = {};     ///< shown to people; the id
+  Config config = {};        ///< {{"lr", 0.1}, {"optimizer/name", "adam"}}
   std::vector<std::string> tags = {};
   std::string group = {};
   std::string job_type = {};
   std::string notes = {};
-  std::string id = {};                 ///< unique in its project; TRACKER_RUN_ID, else made up ("brisk-otter-417")
-  std::string resume = {};             ///< "never", the default | "allow" | "must"
-  std::string mode = {};               ///< "local" | "online" | "offline" | "disabled"; TRACKER_MODE, else "local"
-  std::string dir = {};                ///< the store; TRACKER_DIR, the nearest .tracker upward, else ./.tracker
-  std::string ranks = {};              ///< "first", the default: one run, written by rank 0
-  bool strict = false;                 ///< a store that cannot be written is an error of init(), not a degraded run
-  std::string journal = {};            ///< "shm" | "disk" | "memory"; the best that the machine offers
-  std::string on_full = {};            ///< "wait", the default: at most 10 ms a call, then drop and count | "drop" | "block"
-  bool quiet = false;                  ///< no line at start and end on stderr
-  int rank = -1;                       ///< -1: from the launcher's environment
+  std::string id = {};       ///< unique in its project; TRACKER_RUN_ID, else made up ("brisk-otter-417")
+  std::string resume = {};   ///< "never", the default | "allow" | "must"
+  std::string mode = {};     ///< "local" | "online" | "offline" | "disabled"; TRACKER_MODE, else "local"
+  std::string dir = {};      ///< the store; TRACKER_DIR, the nearest .tracker upward, else ./.tracker
+  std::string ranks = {};    ///< "first", the default: one run, written by rank 0
+  bool strict = false;       ///< a store that cannot be written is an error of init(), not a degraded run
+  std::string journal = {};  ///< "shm" | "disk" | "memory"; the best that the machine offers
+  std::string on_full = {};  ///< "wait", the default: at most 10 ms a call, then drop and count | "drop" | "block"
+  bool quiet = false;        ///< no line at start and end on stderr
+  int rank = -1;             ///< -1: from the launcher's environment
 };
 
 /// Where the points of this process are: logged = stored + dropped + pending. A copy; it does not change.
@@ -67,12 +68,12 @@ struct Status {
   bool degraded = false;            ///< the store cannot be written now; see last_error
   bool recording = false;           ///< false: disabled, gated, finished or a forked child; see last_error
   int rank = 0;
-  std::string journal;              ///< "shm", "disk", "memory" or "none"
+  std::string journal;  ///< "shm", "disk", "memory" or "none"
   std::string last_error;
 };
 
-/// A metric resolved once: the shortest way to the ring. Trivially copyable; lives as long as its run; threads may share it.
-/// A default-constructed one, and one with a bad name, log nothing and answer Code::kInvalid.
+/// A metric resolved once: the shortest way to the ring. Trivially copyable; lives as long as its run; threads may
+/// share it. A default-constructed one, and one with a bad name, log nothing and answer Code::kInvalid.
 class Metric {
  public:
   Metric() noexcept = default;
@@ -103,8 +104,8 @@ class Metric {
 };
 static_assert(std::is_trivially_copyable_v<Metric>);
 
-/// A run that this process records, made by init(). Move-only. A run that nobody has finished is ended by its destructor:
-/// finished, or failed when an exception is what ends its scope.
+/// A run that this process records, made by init(). Move-only. A run that nobody has finished is ended by its
+/// destructor: finished, or failed when an exception is what ends its scope.
 class Run {
  public:
   /// Records nothing; ok() is false.
@@ -121,8 +122,8 @@ class Run {
   Run& operator=(const Run&) = delete;
   ~Run() { release(); }
 
-  /// False where init() failed without exceptions, and for a default-constructed or moved-from run; every verb then does
-  /// nothing. A run whose store cannot be written is ok(): see status().
+  /// False where init() failed without exceptions, and for a default-constructed or moved-from run; every verb then
+  /// does nothing. A run whose store cannot be written is ok(): see status().
   bool ok() const noexcept { return run_ != nullptr; }
   Code code() const noexcept { return code_; }
   /// What was expected; empty when ok().
@@ -176,13 +177,14 @@ class Run {
 
   // --- ends ---------------------------------------------------------------------------------------------------------
 
-  /// Waits until all that this process logged before is committed and fsynced. False when that took longer; nothing is lost
-  /// by it.
+  /// Waits until all that this process logged before is committed and fsynced. False when that took longer; nothing is
+  /// lost by it.
   bool flush(std::chrono::milliseconds timeout = std::chrono::seconds(10)) const noexcept {
     return trk_flush(run_, static_cast<int64_t>(timeout.count())) == TRK_OK;
   }
-  /// Ends the run: finished, or failed when exit_code is not 0, for `reason`. Commits, fsyncs, leaves plain files; waits at
-  /// most 2 s for the disk. The second call does nothing. kIo, kTimeout: what was not stored is kept for recovery.
+  /// Ends the run: finished, or failed when exit_code is not 0, for `reason`. Commits, fsyncs, leaves plain files;
+  /// waits at most 2 s for the disk. The second call does nothing. kIo, kTimeout: what was not stored is kept for
+  /// recovery.
   Code finish(int exit_code = 0, const char* reason = nullptr) const noexcept {
     return static_cast<Code>(trk_finish(run_, exit_code, reason));
   }
@@ -281,10 +283,10 @@ inline Run try_init(const InitOptions& options = {}) {
   return run;
 }
 
-/// Opens a run and makes it ready for logging; at most about 10 ms on a local disk, never waits for a network. A store that
-/// cannot be written is no error unless strict: the run goes on in memory, says so once, and recovers with the disk.
-/// Errors: kInvalid (an option; the message says what was expected), kNotFound (resume="must" and no such run), kIo (strict).
-/// Thrown as Error; without exceptions the run's ok() is false and error() has the message.
+/// Opens a run and makes it ready for logging; at most about 10 ms on a local disk, never waits for a network. A store
+/// that cannot be written is no error unless strict: the run goes on in memory, says so once, and recovers with the
+/// disk. Errors: kInvalid (an option; the message says what was expected), kNotFound (resume="must" and no such run),
+/// kIo (strict). Thrown as Error; without exceptions the run's ok() is false and error() has the message.
 inline Run init(const InitOptions& options = {}) {
   Run run = try_init(options);
 #if TRACKER_EXCEPTIONS

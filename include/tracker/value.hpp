@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Values as log(), config and summary take them. A Value and a Point look at text without owning it and are meant to live
-// for one call; an Entry owns what it holds. Included by tracker.hpp. Threads: as any value type. Cost: no allocation in
-// Value and Point.
+// Values as log(), config and summary take them. A Value and a Point look at text without owning it and are meant to
+// live for one call; an Entry owns what it holds. Included by tracker.hpp. Threads: as any value type. Cost: no
+// allocation in Value and Point.
 #pragma once
 
 #include <cstdint>
@@ -34,9 +34,11 @@ class Value {
       set(TRK_I64).i64 = static_cast<int64_t>(number);
     }
   }
-  Value(std::string_view text) noexcept { set_text(text); }           // NOLINT(google-explicit-constructor)
-  Value(const std::string& text) noexcept { set_text(text); }         // NOLINT(google-explicit-constructor)
-  Value(const char* text) noexcept { set_text(text == nullptr ? std::string_view() : std::string_view(text)); }  // NOLINT
+  Value(std::string_view text) noexcept { set_text(text); }    // NOLINT(google-explicit-constructor)
+  Value(const std::string& text) noexcept { set_text(text); }  // NOLINT(google-explicit-constructor)
+  Value(const char* text) noexcept {
+    set_text(text == nullptr ? std::string_view() : std::string_view(text));
+  }  // NOLINT
   Value(std::nullptr_t) = delete;
 
   const trk_value& c_value() const noexcept { return value_; }

@@ -46,3 +46,10 @@ def prefix(tmp_path_factory: pytest.TempPathFactory, run: Run) -> Path:
     installed = tmp_path_factory.mktemp("install") / "first"
     run(["cmake", "--install", ROOT / "build", "--prefix", installed])
     return installed.rename(installed.with_name("moved"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """These tests compile the library: the limit of other tests would stop them on a busy machine."""
+    for item in items:
+        if item.path.is_relative_to(ROOT / "tests" / "install"):
+            item.add_marker(pytest.mark.timeout(1200))

@@ -66,7 +66,8 @@ TEST_F(CApiTest, AnEmptyProjectIsAnErrorThatSaysWhatWasExpected) {
   EXPECT_NE(std::string(error.message).find("project"), std::string::npos);
 }
 
-// A caller built against a header whose structs ended earlier: what it does not know keeps its default and is not written.
+// A caller built against a header whose structs ended earlier: what it does not know keeps its default and is not
+// written.
 TEST_F(CApiTest, OlderStructsAreReadAndWrittenOnlyAsFarAsTheyReach) {
   trk_init_options options = TRK_INIT_OPTIONS_INIT;
   options.size = offsetof(trk_init_options, mode);

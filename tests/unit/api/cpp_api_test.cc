@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: tracker.hpp does what its comments say. Method: runs made through the shared library in a folder of their own, read
-// back by the readers' code of this tree.
+// Goal: tracker.hpp does what its comments say. Method: runs made through the shared library in a folder of their own,
+// read back by the readers' code of this tree.
 #include <gtest/gtest.h>
 #include <tracker/tracker.hpp>
 
@@ -60,7 +60,8 @@ using Doubles = std::vector<double>;
 TEST_F(CppApiTest, TheSampleOfTheDocumentationRecordsWhatItSays) {
   std::string id;
   {
-    auto run = tracker::init({.project = "mnist", .config = {{"lr", 0.1}, {"net/name", "mlp"}}, .dir = dir(), .quiet = true});
+    auto run =
+        tracker::init({.project = "mnist", .config = {{"lr", 0.1}, {"net/name", "mlp"}}, .dir = dir(), .quiet = true});
     id = run.id();
     auto loss = run.metric("train/loss");
     EXPECT_EQ(loss.log(0.5, 1), Code::kOk);
@@ -137,8 +138,7 @@ TEST_F(CppApiTest, AnExceptionThatEndsTheScopeFailsTheRun) {
     id = run.id();
     run.log("loss", 1.0, 0);
     throw std::runtime_error("out of data");
-  } catch (const std::runtime_error&) {
-  }
+  } catch (const std::runtime_error&) {}
   EXPECT_EQ(view(id)->state(), RunState::kFailed);
   EXPECT_EQ(doubles(*view(id)->history("loss")), (Doubles{1.0}));
 }
@@ -157,8 +157,7 @@ TEST_F(CppApiTest, ARunMadeWhileAnotherExceptionUnwindsIsFinished) {
   try {
     const RecordsOnExit guard{options(), &id};
     throw std::runtime_error("elsewhere");
-  } catch (const std::runtime_error&) {
-  }
+  } catch (const std::runtime_error&) {}
   EXPECT_EQ(view(id)->state(), RunState::kFinished);
 }
 

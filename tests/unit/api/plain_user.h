@@ -5,11 +5,11 @@
 #include <string>
 
 struct UserResult {
-  bool ok = false;         // the bad init gave a run that is not ok()
+  bool ok = false;  // the bad init gave a run that is not ok()
   int code = 0;
   std::string message;
   bool threw = false;
-  int logged = 0;          // calls that were accepted by the good run
+  int logged = 0;  // calls that were accepted by the good run
 };
 
 // Opens a run with resume="sometimes" in `dir`, which is refused, then a good one and logs three points of "loss".

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""make bench: builds, runs the benchmarks one after another, prints their tables, and keeps machine, date and every
+sample.
+
+    .venv/bin/python benchmarks/run.py                  all of them
+    .venv/bin/python benchmarks/run.py python_log       those named
+
+What a benchmark measured goes to benchmarks/results/<name>.json; the latest is committed. Nothing here is a test: the
+gate is benchmarks/gate/hot_calls.py, which counts instructions, and runs at the end.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build"
+RESULTS = ROOT / "benchmarks" / "results"
+PROGRAMS: dict[str, list[str]] = {
+    "hot_path": [str(BUILD / "benchmarks" / "bin" / "bench_hot_path")],
+    "ring_to_sqlite": [str(BUILD / "benchmarks" / "bin" / "bench_ring_to_sqlite")],
+    "python_log": [sys.executable, str(ROOT / "benchmarks" / "micro" / "python_log.py")],
+    "durable_10k": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "durable_10k.py")],
+    "startup": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "startup.py")],
+}
+
+
+def first_line(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    return done.stdout.splitlines()[0] if done.stdout else "unknown"
+
+
+def machine() -> dict[str, object]:
+    cpu = "unknown"
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            cpu = line.split(":", 1)[1].strip()
+            break
+    return {
+        "cpu": cpu,
+        "cores": os.cpu_count(),
+        "load_average": round(os.getloadavg()[0], 1),  # other work disturbs what is measured in wall time
+        "kernel": platform.release(),
+        "compiler": first_line("c++", "--version"),
+        "build_type": build_type(),
+        "python": platform.python_version(),
+        "commit": first_line("git", "rev-parse", "--short", "HEAD"),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+
+
+def build_type() -> str:
+    for line in (BUILD / "CMakeCache.txt").read_text().splitlines():
+        if line.startswith("CMAKE_BUILD_TYPE:"):
+            return line.split("=", 1)[1]
+    return "unknown"
+
+
+def measure(name: str, env: dict[str, str]) -> bool:
+    before = machine()
+    with tempfile.NamedTemporaryFile(suffix=".json") as samples:
+        code = subprocess.run([*PROGRAMS[name], "--json", samples.name], env=env, cwd=ROOT, check=False).returncode
+        if code != 0:
+            print(f"{name}: returned {code}", file=sys.stderr)
+            return False
+        rows = json.loads(Path(samples.name).read_text())
+    RESULTS.mkdir(exist_ok=True)
+    lines = ",\n".join("  " + json.dumps(row) for row in rows)
+    text = f'{{"benchmark": "{name}", "machine": {json.dumps(before)}, "rows": [\n{lines}\n]}}\n'
+    (RESULTS / f"{name}.json").write_text(text)
+    print(flush=True)
+    return True
+
+
+def main(names: list[str]) -> int:
+    unknown = [name for name in names if name not in PROGRAMS]
+    if unknown:
+        print(f"unknown: {' '.join(unknown)}; the benchmarks are {' '.join(PROGRAMS)}", file=sys.stderr)
+        return 2
+    if subprocess.run([sys.executable, str(ROOT / "tools" / "test.py"), "build"], check=False).returncode != 0:
+        return 1
+    env = {**os.environ, "PYTHONPATH": str(BUILD / "python"), "BENCH_DIR": str(BUILD)}
+    done = [measure(name, env) for name in names or PROGRAMS]
+    if not names:
+        done.append(
+            subprocess.run([sys.executable, str(ROOT / "benchmarks" / "gate" / "hot_calls.py")], check=False).returncode
+            == 0
+        )
+    return 0 if all(done) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

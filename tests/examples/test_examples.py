@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""Every example in Python runs as its README says, and records what it claims. (Those in C and C++ are ctests.)
+
+Method: each in an empty folder with a store of its own; the store is read back.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import tracker
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run_example(path: str, folder: Path, *arguments: str) -> str:
+    """Runs it in `folder`, returns stdout; the package is imported from where this test imports it."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / path), *arguments],
+        cwd=folder,
+        env={**os.environ, "TRACKER_DIR": str(folder / "store")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, f"{path} returned {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def test_quickstart_prints_the_last_loss_it_logged(tmp_path: Path) -> None:
+    assert run_example("quickstart/quickstart.py", tmp_path).split() == ["0.001"]
+    (run,) = tracker.runs(dir=str(tmp_path / "store"))
+    assert run.state == "finished"
+    assert run.config == {"lr": 0.1}
+    assert run.points == 2000
+
+
+def test_demo_loses_and_doubles_nothing_through_a_kill(tmp_path: Path) -> None:
+    output = run_example("demo/demo.py", tmp_path)
+    words = [line.split() for line in output.splitlines()]
+    account = {line[0]: line[1] for line in words if len(line) > 1}
+    assert (account["lost"], account["doubled"]) == ("0", "0")
+    for section in ("Metrics", "Account", "Writers", "look further"):
+        assert section in output
+    (run,) = tracker.runs(project="digits", dir=str(tmp_path / "store"))
+    assert run.state == "finished"
+    assert len(run.writers) == 2
+    assert run.history("train/loss").steps.tolist() == list(range(6000))
+    assert run.summary["val/acc"] > 0.95
