@@ -22,6 +22,7 @@ struct Ending {
   int status;   // exit code, or -1 - signal
   RunState state;
 };
+void PrintTo(const Ending& ending, std::ostream* out) { *out << ending.name; }
 
 void throw_uncaught() { throw std::runtime_error("nobody catches this"); }
 

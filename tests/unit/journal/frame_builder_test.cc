@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Rows of one shape go into one block and come out in order; times of ticks are interpolated between anchors. Pure functions.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "journal/frame_builder.h"
+#include "journal/ring_reader.h"
+
+namespace tracker::internal {
+namespace {
+
+using Pairs = std::vector<ValuePair>;
+
+TEST(FrameBuilderTest, EachShapeIsOneBlockWhateverTheOrderOfTheCalls) {
+  FrameBuilder builder;
+  for (int64_t step = 0; step < 100; ++step) {
+    builder.add_values(Pairs{{1, 1, 0}, {2, 2, 0}}, step, true, step);
+    builder.add_values(Pairs{{3, 2, 0}, {4, 1, 0}}, step, true, step);
+    builder.add_values(Pairs{{5, 1, 0}}, step, true, step);
+    builder.add_values(Pairs{{6, 1, 0}}, step, false, step);
+  }
+  EXPECT_EQ(builder.points(), 600u);
+  const Frame frame = builder.take();
+  ASSERT_EQ(frame.blocks.size(), 4u);
+  EXPECT_TRUE(builder.empty());
+  EXPECT_EQ(builder.points(), 0u);
+  EXPECT_EQ(frame.blocks[1].series, (std::vector<uint32_t>{2, 1}));
+  EXPECT_EQ(frame.blocks[1].values[0], std::vector<uint64_t>(100, 3));
+  EXPECT_FALSE(frame.blocks[3].has_steps);
+  EXPECT_TRUE(frame.blocks[3].steps.empty());
+  EXPECT_TRUE(decode_frame(encode_frame(frame)).ok());
+}
+
+TEST(FrameBuilderTest, ACallThatNamesASeriesTwiceGivesTwoRowsInOrder) {
+  FrameBuilder builder;
+  builder.add_values(Pairs{{10, 1, 0}, {20, 2, 0}, {11, 1, 0}}, 5, true, 1);
+  const Frame frame = builder.take();
+  std::vector<uint64_t> of_one;
+  for (const Block& block : frame.blocks)
+    for (size_t i = 0; i < block.series.size(); ++i)
+      if (block.series[i] == 1) of_one.insert(of_one.end(), block.values[i].begin(), block.values[i].end());
+  EXPECT_EQ(of_one, (std::vector<uint64_t>{10, 11}));
+  EXPECT_EQ(frame.points(), 3u);
+}
+
+TEST(TimeLineTest, BetweenTwoAnchorsTimeIsInterpolatedByTheMonotonicClock) {
+  // 2 ticks a ns; realtime begins at 1 s.
+  const TimeLine times({{1000, 0, 1'000'000'000}, {3'001'000, 1'500'000, 1'001'500'000}}, 99.0);
+  EXPECT_EQ(times.wall_us(1000), 1'000'000);
+  EXPECT_EQ(times.wall_us(1'501'000), 1'000'750);
+  EXPECT_EQ(times.wall_us(3'001'000), 1'001'500);
+}
+
+TEST(TimeLineTest, OutsideOfTheAnchorsTheEstimatedRateIsUsed) {
+  const TimeLine times({{2'000'000, 0, 1'000'000'000}}, 2.0);
+  EXPECT_EQ(times.wall_us(4'000'000), 1'001'000);
+  EXPECT_EQ(times.wall_us(0), 999'000);
+}
+
+TEST(TimeLineTest, AfterAStepOfTheClockRowsBeforeItKeepTheOldTime) {
+  // Realtime jumps by an hour between the two anchors; the monotonic clock does not.
+  const int64_t hour = 3'600'000'000'000;
+  const TimeLine times({{1000, 1000, 1'000'000'000}, {2'001'000, 2'001'000, 1'002'000'000 + hour}}, 1.0);
+  EXPECT_EQ(times.wall_us(1'001'000), 1'001'000);
+  EXPECT_EQ(times.wall_us(2'001'000), (1'002'000'000 + hour) / 1000);
+  EXPECT_LT(times.wall_us(2'000'999), 1'002'001);
+}
+
+TEST(TimeLineTest, WithoutAnyAnchorNothingBreaks) {
+  EXPECT_EQ(TimeLine({}, 0).wall_us(5), 0);
+  EXPECT_EQ(TimeLine({{0, 0, 0}}, -1).wall_us(5), 0);
+}
+
+}  // namespace
+}  // namespace tracker::internal

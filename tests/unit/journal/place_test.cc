@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// The journal's folder is private, ours and no link, or it is not used; its lock answers who is alive. Method: squatted folders of
+// every kind, and locks held by this process and by children.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "journal/liveness.h"
+#include "support/child.h"
+#include "support/live_journal.h"
+
+namespace tracker::internal {
+namespace {
+
+JournalPlace place_for(const Sandbox& sandbox, const char* wanted = "") { return choose_place(wanted, sandbox.store()); }
+
+TEST(PlaceTest, TmpfsIsTakenAndMadePrivate) {
+  Sandbox sandbox;
+  const JournalPlace place = place_for(sandbox);
+  EXPECT_EQ(place.kind, JournalKind::kShm);
+  EXPECT_EQ(place.root, sandbox.journals());
+  EXPECT_LE(place.budget_bytes, kJournalBytesMax);
+  struct stat st {};
+  ASSERT_EQ(::stat(place.root.c_str(), &st), 0);
+  EXPECT_EQ(st.st_mode & 0777, 0700u);
+}
+
+TEST(PlaceTest, WhatIsAskedForIsTaken) {
+  Sandbox sandbox;
+  EXPECT_EQ(place_for(sandbox, "disk").kind, JournalKind::kDisk);
+  EXPECT_EQ(place_for(sandbox, "memory").kind, JournalKind::kMemory);
+}
+
+TEST(PlaceTest, AFolderThatOthersMayReadIsNotUsed) {
+  for (const uint32_t mode : {0755u, 0770u, 0701u, 0777u}) {
+    Sandbox sandbox;
+    ASSERT_EQ(::mkdir(sandbox.journals().c_str(), 0700), 0);
+    ASSERT_EQ(::chmod(sandbox.journals().c_str(), mode), 0);
+    const JournalPlace place = place_for(sandbox);
+    EXPECT_EQ(place.kind, JournalKind::kDisk) << mode;
+    EXPECT_THAT(place.why, ::testing::HasSubstr("not a private folder of this user"));
+  }
+}
+
+TEST(PlaceTest, ALinkIsNotFollowed) {
+  Sandbox sandbox;
+  ASSERT_EQ(::mkdir((sandbox.folder() + "/elsewhere").c_str(), 0700), 0);
+  ASSERT_EQ(::symlink((sandbox.folder() + "/elsewhere").c_str(), sandbox.journals().c_str()), 0);
+  EXPECT_EQ(place_for(sandbox).kind, JournalKind::kDisk);
+  EXPECT_TRUE(list_dir(sandbox.folder() + "/elsewhere")->empty());
+}
+
+TEST(PlaceTest, AFolderOfAnotherUserOrAFileIsNotUsed) {
+  Sandbox sandbox;
+  { const Fd file = std::move(*open_file(sandbox.journals(), O_CREAT | O_WRONLY, 0600)); }
+  EXPECT_EQ(place_for(sandbox).kind, JournalKind::kDisk);
+  remove_file(sandbox.journals());
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder away";
+  ASSERT_EQ(::mkdir(sandbox.journals().c_str(), 0700), 0);
+  ASSERT_EQ(::chown(sandbox.journals().c_str(), 12345, 12345), 0);
+  EXPECT_EQ(place_for(sandbox).kind, JournalKind::kDisk);
+}
+
+TEST(PlaceTest, AParentThatIsNotThereIsNotUsed) {
+  Sandbox sandbox;
+  ::setenv("TRACKER_SHM_DIR", "/nowhere/at/all", 1);
+  EXPECT_EQ(place_for(sandbox).kind, JournalKind::kDisk);
+}
+
+TEST(OwnerLockTest, AProcessNeverTakesItsOwnJournalAndOthersFindItLive) {
+  Sandbox sandbox;
+  LiveJournal journal(sandbox, {});
+  const std::string dir = journal.identity().journal_dir;
+  EXPECT_TRUE(is_own_journal(dir));
+  EXPECT_THAT(journal_dirs(sandbox.journals()), ::testing::IsEmpty());
+  EXPECT_EQ(OwnerLock::take(dir).status().code(), Code::kBusy);
+  EXPECT_EQ(DeadJournal::open(dir).status().code(), Code::kBusy);
+  EXPECT_EQ(is_locked(dir), std::optional<bool>(true));
+  EXPECT_EQ(probe_writer(journal.identity()), Liveness::kLive);
+  // After all these questions the lock still holds.
+  EXPECT_EQ(exit_code_of(run_child([&] {
+              CHILD_CHECK(!is_own_journal(dir) && is_locked(dir) == std::optional<bool>(true));
+              CHILD_CHECK(OwnerLock::take(dir).status().code() == Code::kBusy);
+              CHILD_CHECK(probe_writer(journal.identity()) == Liveness::kLive);
+              return 0;
+            })),
+            0);
+}
+
+TEST(OwnerLockTest, OneOfTwoTakersHasADeadJournalAndAfterRemovalNobody) {
+  Sandbox sandbox;
+  Shared<std::atomic<int>> taken;
+  ASSERT_EQ(exit_code_of(run_child([&] {
+              LiveJournal journal(sandbox, {});
+              ::raise(SIGKILL);
+              return 0;
+            })),
+            -1 - SIGKILL);
+  const std::string dir = sandbox.journal_folders().at(0);
+  auto mine = OwnerLock::take(dir);
+  ASSERT_TRUE(mine.ok());
+  EXPECT_EQ(OwnerLock::take(dir).status().code(), Code::kBusy) << "a second taker in this process";
+  EXPECT_EQ(is_locked(dir), std::optional<bool>(true));
+  const auto other = [&] { return OwnerLock::take(dir).status().code(); };
+  EXPECT_EQ(exit_code_of(run_child([&] { return static_cast<int>(other()); })), static_cast<int>(Code::kBusy));
+  remove_file(join_path(dir, "lock"));
+  EXPECT_EQ(exit_code_of(run_child([&] { return static_cast<int>(other()); })), static_cast<int>(Code::kNotFound));
+}
+
+TEST(OwnerLockTest, ACloseInOneThreadNeverDropsTheLockThatAnotherHasTaken) {
+  Sandbox sandbox;
+  ASSERT_EQ(exit_code_of(run_child([&] {
+              LiveJournal journal(sandbox, {});
+              ::raise(SIGKILL);
+              return 0;
+            })),
+            -1 - SIGKILL);
+  const std::string dir = sandbox.journal_folders().at(0);
+  EXPECT_EQ(exit_code_of(run_child([&] {
+              std::atomic<bool> stop{false};
+              std::thread prober([&] {
+                while (!stop) (void)is_locked(dir);
+              });
+              for (int i = 0; i < 50; ++i) {
+                auto lock = OwnerLock::take(dir);
+                CHILD_CHECK(lock.ok());
+                ::usleep(200);
+                struct flock held {};
+                held.l_type = F_WRLCK;
+                // A process does not see its own lock by F_GETLK; a child does.
+                const pid_t child = ::fork();
+                if (child == 0) {
+                  const int fd = ::open(join_path(dir, "lock").c_str(), O_RDWR);
+                  ::_exit(::fcntl(fd, F_GETLK, &held) == 0 && held.l_type == F_WRLCK ? 0 : 1);
+                }
+                CHILD_CHECK(exit_code_of(wait_child(child)) == 0);
+              }
+              stop = true;
+              prober.join();
+              return 0;
+            })),
+            0);
+}
+
+}  // namespace
+}  // namespace tracker::internal
