@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Goal: whatever launched eight processes, one run exists, rank 0 wrote it, and the others neither raise, block nor write
-(F11). Method: real processes at the same time with the environment of each launcher, stdin closed."""
+"""Goal: whatever launched eight processes, one run exists, rank 0 wrote it, and the others neither raise, block nor
+write (F11). Method: real processes at the same time with the environment of each launcher, stdin closed."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -72,7 +73,9 @@ def pytorch_job(rank: int) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("launcher", [torchrun_2x4, srun, mpirun, mpich, jsrun, pytorch_job])
-def test_eight_processes_of_a_launcher_make_one_run_that_rank_0_wrote(launcher, store: Path) -> None:  # type: ignore[no-untyped-def]
+def test_eight_processes_of_a_launcher_make_one_run_that_rank_0_wrote(
+    launcher: Callable[[int], dict[str, str]], store: Path
+) -> None:
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", PROGRAM],
