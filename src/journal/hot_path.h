@@ -133,7 +133,8 @@ constexpr size_t kFastPairsMax = 1024;  // larger calls (and empty ones) take th
 __attribute__((always_inline)) inline bool try_log_pairs(HotRun* run, const ValuePair* pairs, size_t count,
                                                          int64_t step, bool has_step = true) {
   const uintptr_t thread = thread_pointer();
-  HotRing* ring = run->table[hot_slot(thread)].load(std::memory_order_relaxed);
+  // Acquire: the entry may be that of another thread, which made the place just now.
+  HotRing* ring = run->table[hot_slot(thread)].load(std::memory_order_acquire);
   if (__builtin_expect(
           ring == nullptr || ring->owner.load(std::memory_order_relaxed) != thread || count - 1 >= kFastPairsMax, 0))
     return false;

@@ -117,7 +117,7 @@ Journal::Seat* Journal::new_seat(bool shared) {
 void Journal::seat_thread(Seat* seat, uintptr_t thread) {
   seat->hot->check_at.store(0, std::memory_order_relaxed);
   seat->hot->owner.store(thread, std::memory_order_release);
-  hot_->table[hot_slot(thread)].store(seat->hot, std::memory_order_relaxed);
+  hot_->table[hot_slot(thread)].store(seat->hot, std::memory_order_release);
   remember_place(seat->hot);
 }
 
@@ -126,7 +126,7 @@ Journal::Seat* Journal::attach_thread() {
   const uintptr_t thread = thread_pointer();
   for (const auto& seat : seats_) {
     if (seat->hot->owner.load(std::memory_order_relaxed) != thread) continue;
-    hot_->table[hot_slot(thread)].store(seat->hot, std::memory_order_relaxed);  // two threads may share an entry: last one has it
+    hot_->table[hot_slot(thread)].store(seat->hot, std::memory_order_release);  // two threads may share an entry: last one has it
     return seat.get();
   }
   Seat* seat = nullptr;
