@@ -17,7 +17,7 @@ add_library(tracker::tracker ALIAS tracker_shared)
 target_link_libraries(tracker_shared PRIVATE tracker_options "$<LINK_LIBRARY:WHOLE_ARCHIVE,tracker_run>")
 target_include_directories(tracker_shared INTERFACE
   "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
-target_compile_features(tracker_shared INTERFACE cxx_std_20)
+target_compile_features(tracker_shared INTERFACE cxx_std_17)
 set_target_properties(tracker_shared PROPERTIES
   OUTPUT_NAME tracker EXPORT_NAME tracker LINKER_LANGUAGE CXX
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}

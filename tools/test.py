@@ -58,7 +58,9 @@ def read_junit(path: Path) -> Tally:
     except (OSError, ElementTree.ParseError):
         return tally
     for case in cases:
-        name = f"{case.get('classname', '')}::{case.get('name', '')}"
+        group, name = case.get("classname", ""), case.get("name", "")
+        if group and group != name:  # ctest gives the name twice
+            name = f"{group}::{name}"
         skip = case.find("skipped")
         if case.find("failure") is not None or case.find("error") is not None:
             tally.fail(name)

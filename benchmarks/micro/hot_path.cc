@@ -21,7 +21,7 @@ constexpr size_t kRingBytes = 256 << 10;
 constexpr size_t kBurst = kRingBytes * 3 / 4 / 40;     // records of one value
 constexpr size_t kBurst20 = kRingBytes * 3 / 4 / 344;  // of twenty
 constexpr int kBursts = 300;
-constexpr int kBatches = 1000;
+constexpr int kBatches = 300;
 constexpr int kBatchCalls = 20;
 
 int64_t g_step = 0;

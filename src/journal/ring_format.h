@@ -79,8 +79,9 @@ constexpr size_t kRecordPairsMax = 0xffff;
 
 // The CRC of a record begins with the nonce and the position, so that a record of an older lap or ring never verifies.
 inline uint32_t ring_seed(uint64_t nonce) { return crc32c_word(0xffffffffu, nonce); }
+inline uint64_t record_crc_word(uint64_t position, uint32_t head) { return position ^ static_cast<uint64_t>(head) << 32; }
 inline uint32_t record_crc_begin(uint32_t seed, uint64_t position, uint32_t head) {
-  return crc32c_word(seed, position ^ static_cast<uint64_t>(head) << 32);
+  return crc32c_word(seed, record_crc_word(position, head));
 }
 
 }  // namespace tracker::internal

@@ -53,7 +53,11 @@ struct trk_metric {
   std::string name;
   std::array<std::atomic<uint32_t>, 8> ids{};   // by ValueType; 0 until first logged as that type
 
-  uint32_t id(ValueType type);
+  uint32_t id(ValueType type) {
+    const uint32_t known = ids[static_cast<size_t>(type)].load(std::memory_order_relaxed);
+    return __builtin_expect(known != 0, 1) ? known : resolve(type);
+  }
+  uint32_t resolve(ValueType type);
 };
 
 struct trk_run {
@@ -65,40 +69,59 @@ struct trk_run {
   std::array<std::atomic<trk_metric*>, kNameSlots> by_name{};   // entries are immutable and live as long as the run
 };
 
-uint32_t trk_metric::id(ValueType type) {
-  std::atomic<uint32_t>& known = ids[static_cast<size_t>(type)];
-  uint32_t value = known.load(std::memory_order_relaxed);
-  if (__builtin_expect(value == 0, 0)) {
-    value = run->run->series_id(name, type);
-    known.store(value, std::memory_order_relaxed);
-  }
-  return value;
+uint32_t trk_metric::resolve(ValueType type) {
+  const uint32_t id = run->run->series_id(name, type);
+  ids[static_cast<size_t>(type)].store(id, std::memory_order_relaxed);
+  return id;
 }
 
 namespace {
 
-// FNV-1a over the first and last 8 bytes and the length: names of one program rarely differ only in the middle, and the compare
-// decides anyway.
-size_t name_slot(std::string_view name) {
+template <typename Word>
+uint64_t word_at(const char* at) {
+  Word word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+// Mixes the first and last 8 bytes and the length: names of one program rarely differ only in the middle, and the compare decides
+// anyway. Words may overlap; shorter names take shorter words, never a loop over bytes.
+inline size_t name_slot(std::string_view name) {
+  const char* const data = name.data();
+  const size_t size = name.size();
   uint64_t a = 0, b = 0;
-  if (name.size() >= 8) {
-    std::memcpy(&a, name.data(), 8);
-    std::memcpy(&b, name.data() + name.size() - 8, 8);
-  } else {
-    for (const char c : name) a = a << 8 | static_cast<uint8_t>(c);
+  if (size >= 8) {
+    a = word_at<uint64_t>(data), b = word_at<uint64_t>(data + size - 8);
+  } else if (size >= 4) {
+    a = word_at<uint32_t>(data), b = word_at<uint32_t>(data + size - 4);
+  } else if (size > 0) {
+    a = word_at<uint8_t>(data) | word_at<uint8_t>(data + size / 2) << 8 | word_at<uint8_t>(data + size - 1) << 16;
   }
-  const uint64_t h = (a ^ (b * 0x9e3779b97f4a7c15ull) ^ name.size()) * 0xbf58476d1ce4e5b9ull;
+  const uint64_t h = (a ^ (b * 0x9e3779b97f4a7c15ull) ^ size) * 0xbf58476d1ce4e5b9ull;
   return static_cast<size_t>(h >> 54);
+}
+
+// memcmp() of equally long names without the call, which costs as much as the rest of the look-up.
+inline bool same_bytes(const char* x, const char* y, size_t size) {
+  if (size < 8) {
+    if (size >= 4)
+      return word_at<uint32_t>(x) == word_at<uint32_t>(y) && word_at<uint32_t>(x + size - 4) == word_at<uint32_t>(y + size - 4);
+    for (size_t i = 0; i < size; ++i)
+      if (x[i] != y[i]) return false;
+    return true;
+  }
+  for (size_t i = 0; i + 8 < size; i += 8)
+    if (word_at<uint64_t>(x + i) != word_at<uint64_t>(y + i)) return false;
+  return word_at<uint64_t>(x + size - 8) == word_at<uint64_t>(y + size - 8);
 }
 static_assert(kNameSlots == 1024);
 
 // A metric by its name: remembered in its slot, else found or made under the lock. nullptr for a bad name (counted), in a forked
 // child, where the lock may be held for ever, and without memory.
-trk_metric* metric_of(trk_run* run, std::string_view name) noexcept {
+inline trk_metric* metric_of(trk_run* run, std::string_view name) noexcept {
   std::atomic<trk_metric*>& slot = run->by_name[name_slot(name)];
   trk_metric* known = slot.load(std::memory_order_acquire);
-  if (known != nullptr && known->name.size() == name.size() &&
-      std::memcmp(known->name.data(), name.data(), name.size()) == 0)
+  if (known != nullptr && known->name.size() == name.size() && same_bytes(known->name.data(), name.data(), name.size()))
     return known;
   if (run->hot->alive == 0 || !tracker::internal::check_key(name).ok()) {
     (void)run->run->series_id(name, ValueType::kFloat64);  // says and counts what is wrong; nothing is remembered
@@ -136,7 +159,8 @@ trk_metric* inert_metric(trk_run* run, std::string_view name) noexcept {
 // Why metric_of found nothing.
 trk_code no_metric(const trk_run* run) { return run->run->recording() ? TRK_INVALID : TRK_CLOSED; }
 
-trk_code log_one(trk_metric* metric, ValueType type, uint64_t bits, int64_t step) noexcept {
+// Inlined into each caller, where type and count are constants.
+__attribute__((always_inline)) inline trk_code log_one(trk_metric* metric, ValueType type, uint64_t bits, int64_t step) noexcept {
   const uint32_t id = metric->id(type);
   if (__builtin_expect(id == 0, 0)) return metric->run->run->recording() ? TRK_LIMIT : TRK_CLOSED;
   const ValuePair pair{bits, id, 0};

@@ -39,6 +39,18 @@ def test_quickstart_prints_the_last_loss_it_logged(tmp_path: Path) -> None:
     assert run.points == 2000
 
 
+def test_quickstart_is_read_back_as_the_readme_says(tmp_path: Path) -> None:
+    run_example("quickstart/quickstart.py", tmp_path)
+    assert run_example("quickstart/read_back.py", tmp_path).splitlines()[-1] == "1000 loss acc"
+
+
+def test_resume_goes_on_after_the_last_step(tmp_path: Path) -> None:
+    assert run_example("quickstart/resume.py", tmp_path).split() == ["0", "1"]
+    assert run_example("quickstart/resume.py", tmp_path).split() == ["100", "2"]
+    run = tracker.open_run("mnist/baseline", dir=str(tmp_path / "store"))
+    assert run.history("loss").steps.tolist() == list(range(200))
+
+
 def test_demo_loses_and_doubles_nothing_through_a_kill(tmp_path: Path) -> None:
     output = run_example("demo/demo.py", tmp_path)
     words = [line.split() for line in output.splitlines()]

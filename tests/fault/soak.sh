@@ -9,7 +9,12 @@ status=0
 for program in fault_kill fault_recovery; do
   test -x "$build/tests/$program" || continue
   begin=$(date +%s)
-  if TRACKER_TEST_KILLS=$kills "$build/tests/$program" > "$build/soak-$program.log" 2>&1; then result=passed; else result=FAILED; status=1; fi
+  if TRACKER_TEST_KILLS=$kills "$build/tests/$program" >"$build/soak-$program.log" 2>&1; then
+    result=passed
+  else
+    result=FAILED
+    status=1
+  fi
   printf '%s %s: %s kills a test, %s, %s s, log in %s\n' "$(date -u +%Y-%m-%d)" "$program" "$kills" "$result" \
     "$(($(date +%s) - begin))" "$build/soak-$program.log"
 done

@@ -90,6 +90,23 @@ def test_cpp_program_with_other_compiler_flags(run: Run, prefix: Path, tmp_path:
     assert_records_a_run(run, prefix, program, tmp_path)
 
 
+FLAGS = [
+    ["-std=c++17", "-O2"],
+    ["-std=c++20", "-O2", "-D_GLIBCXX_USE_CXX11_ABI=0"],
+    ["-std=c++20", "-fno-exceptions", "-fno-rtti"],
+    ["-std=c++17", "-fno-exceptions", "-fno-rtti", "-D_GLIBCXX_USE_CXX11_ABI=0"],
+    ["-std=c++23", "-Wconversion", "-Wshadow"],
+]
+
+
+@pytest.mark.parametrize("flags", FLAGS, ids=" ".join)
+def test_cpp_header_with_other_compiler_flags(run: Run, prefix: Path, tmp_path: Path, flags: list[str]) -> None:
+    program = tmp_path / "consumer"
+    libraries = pkg_config(run, prefix, "--cflags", "--libs")
+    run(["g++", *WARNINGS, *flags, HERE / "cpp-header" / "main.cc", "-o", program, *libraries])
+    assert_records_a_run(run, prefix, program, tmp_path)
+
+
 @pytest.mark.parametrize("compiler", [["gcc", "-std=c99"], ["gcc", "-std=c17"], ["g++", "-std=c++11"]], ids=" ".join)
 def test_c_header_stands_alone(run: Run, prefix: Path, tmp_path: Path, compiler: list[str]) -> None:
     source = tmp_path / ("one.c" if compiler[0] == "gcc" else "one.cc")

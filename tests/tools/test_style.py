@@ -26,7 +26,9 @@ def test_ruff_has_nothing_to_say() -> None:
     check(str(TOOLS / "ruff"), "check", ".")
 
 
-@pytest.mark.parametrize("folder", ["tools", "python/tracker", "examples", "benchmarks", "tests/install", "tests/tools"])
+@pytest.mark.parametrize(
+    "folder", ["tools", "python/tracker", "examples", "benchmarks", "tests/install", "tests/tools"]
+)
 def test_types_are_strict(folder: str) -> None:
     if not any((tidy.ROOT / folder).rglob("*.py")):
         pytest.skip(f"no Python in {folder}")

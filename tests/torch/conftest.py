@@ -34,7 +34,11 @@ def launch(tmp_path: Path, store: Path) -> Script:
     """Runs a script's text, alone or under torchrun: launch(text, torchrun=["--nproc-per-node=2"], env={...})."""
 
     def run(
-        text: str, *args: str, torchrun: list[str] | None = None, env: dict[str, str] | None = None, name: str = "train.py"
+        text: str,
+        *args: str,
+        torchrun: list[str] | None = None,
+        env: dict[str, str] | None = None,
+        name: str = "train.py",
     ) -> subprocess.CompletedProcess[str]:
         script = tmp_path / name
         script.write_text(text)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 import tracker
 
 LOADER = """
@@ -26,7 +25,7 @@ class Data(torch.utils.data.Dataset):
         return torch.tensor(i)
 
 def main(method, workers):
-    run = tracker.init(project="loader", id="r")
+    run = tracker.init(project="loader", id="r", on_full="block")   # the machine may be busy: then wait, lose nothing
     if method == "fork":
         Data.run = run
     stop = threading.Event()
@@ -36,8 +35,8 @@ def main(method, workers):
         while not stop.is_set():
             handle.log(counts[k], counts[k])
             counts[k] += 1
-            if counts[k] % 500 == 0:
-                stop.wait(0.001)
+            if counts[k] % 100 == 0:
+                stop.wait(0.005)
     threads = [threading.Thread(target=log, args=(k,)) for k in range(4)]
     for t in threads: t.start()
     seen = 0

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import torch
-
 import tracker
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Goal: under a real torchrun exactly one run exists and rank 0 writes it, with no `if rank == 0` in the script (P7, F11).
+"""Goal: under a real torchrun exactly one run exists and rank 0 writes it, with no `if rank == 0` in user code
+(P7, F11).
 
 Method: scripts under torch.distributed.run on this machine, gloo, stdin closed; the store is read back afterwards.
 """

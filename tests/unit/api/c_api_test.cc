@@ -41,7 +41,7 @@ TEST_F(CApiTest, NullIsNeverFollowed) {
   trk_free(nullptr);
   trk_run* run = open();
   EXPECT_EQ(trk_log(run, nullptr, 3, 0), TRK_INVALID);
-  EXPECT_EQ(trk_log_f64(run, nullptr, 0, 1, 0), TRK_LIMIT);
+  EXPECT_EQ(trk_log_f64(run, nullptr, 0, 1, 0), TRK_INVALID);
   EXPECT_EQ(trk_config_set(run, "a", 1, nullptr), TRK_INVALID);
   EXPECT_EQ(trk_get_status(run, nullptr), TRK_INVALID);
   trk_free(run);
