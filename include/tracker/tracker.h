@@ -2,9 +2,9 @@
 /*
  * The C ABI of tracker: all that the shared library exports, usable from C, C++, Rust, Go, Julia and Fortran.
  *
- * A run is opened with trk_init, written with trk_log* and trk_metric_log*, ended with trk_finish, released with trk_free.
- * Structs that cross the ABI begin with their size, so that a caller built against an older header keeps working:
- * fill them with the TRK_*_INIT macros. Text is UTF-8; a length of TRK_NUL_TERMINATED means strlen().
+ * A run is opened with trk_init, written with trk_log* and trk_metric_log*, ended with trk_finish, released with
+ * trk_free. Structs that cross the ABI begin with their size, so that a caller built against an older header keeps
+ * working: fill them with the TRK_*_INIT macros. Text is UTF-8; a length of TRK_NUL_TERMINATED means strlen().
  *
  * Threads: every function may be called from any thread, a handle may be shared by threads; only trk_free must be the
  * last call on its run. After fork() a run and its handles are inert in the child: calls return TRK_CLOSED.
@@ -36,16 +36,16 @@ extern "C" {
 /* Results. The numbers are part of the ABI. */
 typedef enum trk_code {
   TRK_OK = 0,
-  TRK_INVALID = 1,      /* an argument is wrong; the message says what was expected */
-  TRK_NOT_FOUND = 2,    /* no such run or store */
+  TRK_INVALID = 1,   /* an argument is wrong; the message says what was expected */
+  TRK_NOT_FOUND = 2, /* no such run or store */
   TRK_EXISTS = 3,
-  TRK_IO = 4,           /* the disk answered with an error */
+  TRK_IO = 4, /* the disk answered with an error */
   TRK_CORRUPT = 5,
-  TRK_VERSION = 6,      /* written by a newer version */
+  TRK_VERSION = 6, /* written by a newer version */
   TRK_BUSY = 7,
-  TRK_TIMEOUT = 8,      /* a bounded wait ended; nothing is lost by that */
-  TRK_LIMIT = 9,        /* a documented limit (docs/limits.md): the point was dropped and counted */
-  TRK_CLOSED = 10,      /* the run is finished, disabled, gated by its rank, or belongs to the parent process */
+  TRK_TIMEOUT = 8, /* a bounded wait ended; nothing is lost by that */
+  TRK_LIMIT = 9,   /* a documented limit (docs/limits.md): the point was dropped and counted */
+  TRK_CLOSED = 10, /* the run is finished, disabled, gated by its rank, or belongs to the parent process */
   TRK_UNSUPPORTED = 11
 } trk_code;
 
@@ -68,8 +68,8 @@ typedef struct trk_error {
 typedef enum trk_type {
   TRK_F64 = 1,
   TRK_F32 = 2,
-  TRK_F16 = 3,   /* IEEE binary16, bits in u64 */
-  TRK_BF16 = 4,  /* bfloat16, bits in u64 */
+  TRK_F16 = 3,  /* IEEE binary16, bits in u64 */
+  TRK_BF16 = 4, /* bfloat16, bits in u64 */
   TRK_I64 = 5,
   TRK_BOOL = 6,
   TRK_TEXT = 7
@@ -129,23 +129,23 @@ typedef struct trk_point {
 /* Options of trk_init. Every pointer may be NULL, which means the default; text is copied. */
 typedef struct trk_init_options {
   size_t size;
-  const char* project;  /* default: TRACKER_PROJECT, else "default"; never empty */
-  const char* name;     /* display name; default: the id */
-  const char* id;       /* label, unique in its project; default: TRACKER_RUN_ID, else made up ("brisk-otter-417") */
+  const char* project; /* default: TRACKER_PROJECT, else "default"; never empty */
+  const char* name;    /* display name; default: the id */
+  const char* id;      /* label, unique in its project; default: TRACKER_RUN_ID, else made up ("brisk-otter-417") */
   const char* group;
   const char* job_type;
   const char* notes;
   const char* const* tags;
   size_t tag_count;
-  const char* dir;      /* the store; default: TRACKER_DIR, the nearest .tracker upward, else ./.tracker */
-  const char* mode;     /* "local" (default) | "online" | "offline" | "disabled"; default: TRACKER_MODE */
-  const char* resume;   /* "never" (default) | "allow" | "must" */
-  const char* ranks;    /* "first" (default); TRACKER_RANKS */
-  const char* journal;  /* "shm" | "disk" | "memory"; default: the best that the machine offers */
-  const char* on_full;  /* "wait" (default: wait <= 10 ms, then drop and count) | "drop" | "block" */
-  int32_t rank;         /* -1: read from the environment (ARCHITECTURE.md, ranks) */
-  int32_t strict;       /* 1: a store that cannot be written is an error of trk_init; log calls return codes either way */
-  int32_t quiet;        /* 1: no line at start and end on stderr */
+  const char* dir;     /* the store; default: TRACKER_DIR, the nearest .tracker upward, else ./.tracker */
+  const char* mode;    /* "local" (default) | "online" | "offline" | "disabled"; default: TRACKER_MODE */
+  const char* resume;  /* "never" (default) | "allow" | "must" */
+  const char* ranks;   /* "first" (default); TRACKER_RANKS */
+  const char* journal; /* "shm" | "disk" | "memory"; default: the best that the machine offers */
+  const char* on_full; /* "wait" (default: wait <= 10 ms, then drop and count) | "drop" | "block" */
+  int32_t rank;        /* -1: read from the environment (ARCHITECTURE.md, ranks) */
+  int32_t strict; /* 1: a store that cannot be written is an error of trk_init; log calls return codes either way */
+  int32_t quiet;  /* 1: no line at start and end on stderr */
   int32_t reserved;
 } trk_init_options;
 #define TRK_INIT_OPTIONS_INIT {sizeof(trk_init_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0}
@@ -157,17 +157,17 @@ typedef struct trk_init_options {
 
 typedef struct trk_status {
   size_t size;
-  uint64_t points_logged;  /* = stored + dropped + pending */
-  uint64_t points_stored;  /* committed to the database */
-  uint64_t points_dropped; /* counted, never stored */
-  uint64_t points_pending; /* accepted, not yet committed */
+  uint64_t points_logged;   /* = stored + dropped + pending */
+  uint64_t points_stored;   /* committed to the database */
+  uint64_t points_dropped;  /* counted, never stored */
+  uint64_t points_pending;  /* accepted, not yet committed */
   uint64_t values_rejected; /* bad values and keys: never became points */
   uint64_t bytes_stored;
-  uint32_t survives;       /* TRK_SURVIVES_* */
-  int32_t degraded;        /* 1: the store cannot be written now; see last_error */
-  int32_t recording;       /* 0: disabled, gated, finished or a forked child */
+  uint32_t survives; /* TRK_SURVIVES_* */
+  int32_t degraded;  /* 1: the store cannot be written now; see last_error */
+  int32_t recording; /* 0: disabled, gated, finished or a forked child */
   int32_t rank;
-  char journal[16];        /* "shm", "disk", "memory" or "none" */
+  char journal[16]; /* "shm", "disk", "memory" or "none" */
   char last_error[240];
 } trk_status;
 #define TRK_STATUS_INIT {sizeof(trk_status), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}}
@@ -180,36 +180,44 @@ typedef struct trk_status {
  */
 TRK_API trk_code trk_init(const trk_init_options* options, trk_run** run, trk_error* error) TRK_NOEXCEPT;
 
-/* Logs `count` points under one step and one timestamp. A bad one is counted and named once on stderr, the others are kept. */
+/* Logs `count` points under one step and one timestamp. A bad one is counted and named once on stderr, the others are
+ * kept. */
 TRK_API trk_code trk_log(trk_run* run, const trk_point* points, size_t count, int64_t step) TRK_NOEXCEPT;
 /* One number by name; about 10 ns more than through a handle. */
 TRK_API trk_code trk_log_f64(trk_run* run, const char* name, size_t name_size, double value, int64_t step) TRK_NOEXCEPT;
-TRK_API trk_code trk_log_i64(trk_run* run, const char* name, size_t name_size, int64_t value, int64_t step) TRK_NOEXCEPT;
-TRK_API trk_code trk_log_text(trk_run* run, const char* name, const char* text, size_t text_size, int64_t step) TRK_NOEXCEPT;
+TRK_API trk_code trk_log_i64(trk_run* run, const char* name, size_t name_size, int64_t value,
+                             int64_t step) TRK_NOEXCEPT;
+TRK_API trk_code trk_log_text(trk_run* run, const char* name, const char* text, size_t text_size,
+                              int64_t step) TRK_NOEXCEPT;
 
-/* Resolves a metric once. NULL only for a bad name (TRK_INVALID) or out of memory. The handle lives as long as its run. */
+/* Resolves a metric once. NULL only for a bad name (TRK_INVALID) or out of memory. The handle lives as long as its run.
+ */
 TRK_API trk_metric* trk_metric_open(trk_run* run, const char* name, size_t name_size, trk_error* error) TRK_NOEXCEPT;
 TRK_API trk_code trk_metric_log_f64(trk_metric* metric, double value, int64_t step) TRK_NOEXCEPT;
 TRK_API trk_code trk_metric_log_f32(trk_metric* metric, float value, int64_t step) TRK_NOEXCEPT;
 TRK_API trk_code trk_metric_log_i64(trk_metric* metric, int64_t value, int64_t step) TRK_NOEXCEPT;
 TRK_API trk_code trk_metric_log_bool(trk_metric* metric, int32_t value, int64_t step) TRK_NOEXCEPT;
 
-/* Sets one value of the config or the summary; `key` nests by "/". A summary value set here wins over the last logged one and stays. */
+/* Sets one value of the config or the summary; `key` nests by "/". A summary value set here wins over the last logged
+ * one and stays. */
 TRK_API trk_code trk_config_set(trk_run* run, const char* key, size_t key_size, const trk_value* value) TRK_NOEXCEPT;
 TRK_API trk_code trk_summary_set(trk_run* run, const char* key, size_t key_size, const trk_value* value) TRK_NOEXCEPT;
 
-/* Waits until all that this process logged before is committed and fsynced. TRK_TIMEOUT after timeout_ms; nothing is lost by that. */
+/* Waits until all that this process logged before is committed and fsynced. TRK_TIMEOUT after timeout_ms; nothing is
+ * lost by that. */
 TRK_API trk_code trk_flush(trk_run* run, int64_t timeout_ms) TRK_NOEXCEPT;
 /*
- * Ends the run: commits, fsyncs, turns the store into plain files. `exit_code` 0 means finished, else failed; `reason` may
- * be NULL (else one line, such as the last line of a traceback). A second call does nothing. Waits at most 2 s for the disk.
+ * Ends the run: commits, fsyncs, turns the store into plain files. `exit_code` 0 means finished, else failed; `reason`
+ * may be NULL (else one line, such as the last line of a traceback). A second call does nothing. Waits at most 2 s for
+ * the disk.
  */
 TRK_API trk_code trk_finish(trk_run* run, int32_t exit_code, const char* reason) TRK_NOEXCEPT;
 TRK_API trk_code trk_get_status(trk_run* run, trk_status* status) TRK_NOEXCEPT;
 /* Finishes if needed and releases the run with its handles. NULL is allowed. */
 TRK_API void trk_free(trk_run* run) TRK_NOEXCEPT;
 
-/* Facts about a run; the text lives as long as the run. trk_run_step: the largest step logged by this process, INT64_MIN before the first. */
+/* Facts about a run; the text lives as long as the run. trk_run_step: the largest step logged by this process,
+ * INT64_MIN before the first. */
 TRK_API const char* trk_run_id(const trk_run* run) TRK_NOEXCEPT;
 TRK_API const char* trk_run_uid(const trk_run* run) TRK_NOEXCEPT;
 TRK_API const char* trk_run_name(const trk_run* run) TRK_NOEXCEPT;

@@ -27,10 +27,13 @@ class ByteWriter {
   void u32(uint32_t v) { fixed(v); }
   void u64(uint64_t v) { fixed(v); }
   void i64(int64_t v) { fixed(v); }
-  void varint(uint64_t v);      // LEB128
+  void varint(uint64_t v);  // LEB128
   void zigzag(int64_t v) { varint((static_cast<uint64_t>(v) << 1) ^ static_cast<uint64_t>(v >> 63)); }
   void bytes(std::string_view v) { out_.append(v); }
-  void sized(std::string_view v) { varint(v.size()); out_.append(v); }  // varint length, then the bytes
+  void sized(std::string_view v) {
+    varint(v.size());
+    out_.append(v);
+  }  // varint length, then the bytes
   size_t size() const { return out_.size(); }
   void patch_u32(size_t at, uint32_t v) { std::memcpy(out_.data() + at, &v, sizeof v); }
   std::string& buffer() { return out_; }
@@ -46,7 +49,10 @@ class ByteReader {
   template <typename T>
   T fixed() {
     T value{};
-    if (in_.size() - at_ < sizeof value) { fail(); return value; }
+    if (in_.size() - at_ < sizeof value) {
+      fail();
+      return value;
+    }
     std::memcpy(&value, in_.data() + at_, sizeof value);
     at_ += sizeof value;
     return value;
@@ -57,7 +63,10 @@ class ByteReader {
   uint64_t u64() { return fixed<uint64_t>(); }
   int64_t i64() { return fixed<int64_t>(); }
   uint64_t varint();
-  int64_t zigzag() { const uint64_t v = varint(); return static_cast<int64_t>(v >> 1) ^ -static_cast<int64_t>(v & 1); }
+  int64_t zigzag() {
+    const uint64_t v = varint();
+    return static_cast<int64_t>(v >> 1) ^ -static_cast<int64_t>(v & 1);
+  }
   std::string_view bytes(size_t n);
   std::string_view sized() { return bytes(varint()); }
 
@@ -65,7 +74,13 @@ class ByteReader {
   bool at_end() const { return at_ == in_.size(); }
   size_t offset() const { return at_; }
   size_t remaining() const { return in_.size() - at_; }
-  void fail() { if (ok_) { ok_ = false; failed_at_ = at_; } at_ = in_.size(); }
+  void fail() {
+    if (ok_) {
+      ok_ = false;
+      failed_at_ = at_;
+    }
+    at_ = in_.size();
+  }
   size_t failed_at() const { return ok_ ? at_ : failed_at_; }
 
  private:

@@ -45,7 +45,8 @@ const TimeAnchor kLoadAnchor = read_anchor();  // after kTickKind: same file, in
 
 TimeAnchor read_anchor() {
   TimeAnchor anchor;
-  // The clocks are read one after the other; a reading that was interrupted (> 5 us apart) is taken again, thrice at most.
+  // The clocks are read one after the other; a reading that was interrupted (> 5 us apart) is taken again, thrice at
+  // most.
   for (int attempt = 0; attempt < 3; ++attempt) {
     const int64_t before = monotonic_ns();
     anchor.tick = ticks();

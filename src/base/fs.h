@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Files and folders: owned descriptors, whole-file reads and atomic replacements, and what kind of file system a path is on.
-// Threads: any. Cost: system calls; never used on the hot path.
+// Files and folders: owned descriptors, whole-file reads and atomic replacements, and what kind of file system a path
+// is on. Threads: any. Cost: system calls; never used on the hot path.
 #pragma once
 
 #include <cstdint>
@@ -43,8 +43,8 @@ Result<std::string> read_file(const std::string& path, size_t limit_bytes);
 Status write_all(int fd, std::string_view data);
 // Temp file in the same folder, fsync, rename, fsync of the folder: readers see the old or the new file.
 Status write_file_atomic(const std::string& path, std::string_view data, uint32_t mode = 0600);
-// As above but fails with kExists when `path` is there already, also against a process that does the same now. durable=false
-// leaves out both fsyncs (10 ms of an init): sync_path later makes up for it.
+// As above but fails with kExists when `path` is there already, also against a process that does the same now.
+// durable=false leaves out both fsyncs (10 ms of an init): sync_path later makes up for it.
 Status create_file_exclusive(const std::string& path, std::string_view data, uint32_t mode = 0600, bool durable = true);
 // fsync of a file or a folder; best effort.
 void sync_path(const std::string& path);

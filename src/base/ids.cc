@@ -24,15 +24,15 @@ void fill_random(void* out, size_t n) {
 }
 
 constexpr const char* kAdjectives[] = {
-    "amber", "bold",  "brisk", "calm",  "clear", "crisp", "deep",  "eager", "early", "fair",  "fleet",
-    "fresh", "grand", "happy", "keen",  "kind",  "light", "lively", "loyal", "lucky", "mellow", "merry",
-    "neat",  "noble", "proud", "quick", "quiet", "rapid", "ready", "sharp", "silver", "smart", "solid",
-    "still", "sunny", "swift", "tidy",  "true",  "vivid", "warm",  "wise",  "young"};
+    "amber", "bold",  "brisk", "calm",  "clear", "crisp", "deep",   "eager", "early",  "fair",   "fleet",
+    "fresh", "grand", "happy", "keen",  "kind",  "light", "lively", "loyal", "lucky",  "mellow", "merry",
+    "neat",  "noble", "proud", "quick", "quiet", "rapid", "ready",  "sharp", "silver", "smart",  "solid",
+    "still", "sunny", "swift", "tidy",  "true",  "vivid", "warm",   "wise",  "young"};
 constexpr const char* kAnimals[] = {
-    "adder", "badger", "beaver", "bison", "crane", "curlew", "deer",  "dove",  "eagle",  "egret", "falcon",
-    "ferret", "finch", "fox",    "gecko", "hare",  "hawk",   "heron", "ibis",  "jay",    "koala", "lark",
-    "lemur", "lynx",  "marten", "mole",  "newt",  "orca",   "osprey", "otter", "owl",    "panda", "puffin",
-    "raven", "robin", "salmon", "seal",  "stork", "swan",   "tapir", "tern",  "vole",   "wren",  "zebra"};
+    "adder",  "badger", "beaver", "bison", "crane", "curlew", "deer",   "dove",  "eagle", "egret", "falcon",
+    "ferret", "finch",  "fox",    "gecko", "hare",  "hawk",   "heron",  "ibis",  "jay",   "koala", "lark",
+    "lemur",  "lynx",   "marten", "mole",  "newt",  "orca",   "osprey", "otter", "owl",   "panda", "puffin",
+    "raven",  "robin",  "salmon", "seal",  "stork", "swan",   "tapir",  "tern",  "vole",  "wren",  "zebra"};
 
 }  // namespace
 
@@ -85,8 +85,8 @@ std::string Id128::hex() const {
 
 std::string random_label() {
   const uint64_t r = random_u64();
-  return fmt::format("{}-{}-{:03}", kAdjectives[r % std::size(kAdjectives)],
-                     kAnimals[(r >> 16) % std::size(kAnimals)], (r >> 32) % 1000);
+  return fmt::format("{}-{}-{:03}", kAdjectives[r % std::size(kAdjectives)], kAnimals[(r >> 16) % std::size(kAnimals)],
+                     (r >> 32) % 1000);
 }
 
 }  // namespace tracker::internal

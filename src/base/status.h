@@ -14,17 +14,17 @@ namespace tracker::internal {
 // The closed set of failures. The numbers are those of trk_status in tracker.h: do not change them.
 enum class Code : int {
   kOk = 0,
-  kInvalid = 1,      // an argument or a value is wrong; the message says what was expected
-  kNotFound = 2,     // no such run, store, series or file
-  kExists = 3,       // the thing to create is there already
-  kIo = 4,           // the disk or the database answered with an error (ENOSPC, EIO, EROFS, ...)
-  kCorrupt = 5,      // bytes that are not what their format says; the message names file and offset
-  kVersion = 6,      // written by a newer version than this one
-  kBusy = 7,         // somebody else holds the lock; try again
-  kTimeout = 8,      // a bounded wait ended
-  kLimit = 9,        // a documented limit was reached
-  kClosed = 10,      // the run is finished, disabled or belongs to a parent process
-  kUnsupported = 11, // not on this platform or file system
+  kInvalid = 1,       // an argument or a value is wrong; the message says what was expected
+  kNotFound = 2,      // no such run, store, series or file
+  kExists = 3,        // the thing to create is there already
+  kIo = 4,            // the disk or the database answered with an error (ENOSPC, EIO, EROFS, ...)
+  kCorrupt = 5,       // bytes that are not what their format says; the message names file and offset
+  kVersion = 6,       // written by a newer version than this one
+  kBusy = 7,          // somebody else holds the lock; try again
+  kTimeout = 8,       // a bounded wait ended
+  kLimit = 9,         // a documented limit was reached
+  kClosed = 10,       // the run is finished, disabled or belongs to a parent process
+  kUnsupported = 11,  // not on this platform or file system
 };
 
 std::string_view code_name(Code code);
@@ -58,7 +58,7 @@ class [[nodiscard]] Status {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}          // NOLINT(google-explicit-constructor)
   Result(Status status) : status_(std::move(status)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return value_.has_value(); }
@@ -74,10 +74,10 @@ class [[nodiscard]] Result {
   Status status_;
 };
 
-#define TRACKER_RETURN_IF_ERROR(expression)                             \
-  do {                                                                  \
-    ::tracker::internal::Status tracker_status_ = (expression);         \
-    if (!tracker_status_.ok()) return tracker_status_;                  \
+#define TRACKER_RETURN_IF_ERROR(expression)                     \
+  do {                                                          \
+    ::tracker::internal::Status tracker_status_ = (expression); \
+    if (!tracker_status_.ok()) return tracker_status_;          \
   } while (false)
 
 }  // namespace tracker::internal

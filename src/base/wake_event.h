@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // WakeEvent: one thread sleeps with a time-out, any thread wakes it; a wake while nobody sleeps is remembered once.
-// A futex rather than a condition variable: waking takes no lock, so a thread that logs can never wait for the one it wakes.
-// Threads: wait() by one, the rest by any. Cost: wake() is one atomic and at most one system call.
+// A futex rather than a condition variable: waking takes no lock, so a thread that logs can never wait for the one it
+// wakes. Threads: wait() by one, the rest by any. Cost: wake() is one atomic and at most one system call.
 #pragma once
 
 #include <linux/futex.h>

@@ -35,11 +35,11 @@ struct SeriesDef {
 // Rows of the same shape: the same series logged together by single calls, in the order of the calls.
 struct Block {
   std::vector<uint32_t> series;
-  std::vector<ValueType> types;                // [series]; stands in the frame, so that each block decodes by itself
+  std::vector<ValueType> types;  // [series]; stands in the frame, so that each block decodes by itself
   bool has_steps = true;
-  std::vector<int64_t> steps;                  // one a row, empty without steps
-  std::vector<int64_t> times_us;               // one a row, since 1970, UTC
-  std::vector<std::vector<uint64_t>> values;   // [series][row], raw bits (model/number.h)
+  std::vector<int64_t> steps;                 // one a row, empty without steps
+  std::vector<int64_t> times_us;              // one a row, since 1970, UTC
+  std::vector<std::vector<uint64_t>> values;  // [series][row], raw bits (model/number.h)
   size_t rows() const { return times_us.size(); }
   bool operator==(const Block&) const = default;
 };
@@ -63,12 +63,12 @@ struct Loss {
 
 struct Frame {
   Id128 writer;
-  uint64_t seq = 0;                // 1, 2, 3, ... within the writer
-  std::vector<SeriesDef> defs;     // series used here for the first time
+  uint64_t seq = 0;             // 1, 2, 3, ... within the writer
+  std::vector<SeriesDef> defs;  // series used here for the first time
   std::vector<Block> blocks;
   std::vector<Event> events;
   std::vector<Loss> losses;
-  uint64_t points() const;         // values in all blocks
+  uint64_t points() const;  // values in all blocks
   bool empty() const { return defs.empty() && blocks.empty() && events.empty() && losses.empty(); }
   bool operator==(const Frame&) const = default;
 };
@@ -94,8 +94,8 @@ class FrameView {
     std::vector<ValueType> types;
     uint64_t rows = 0;
     bool has_steps = true;
-    std::string_view steps, times;            // encoded columns
-    std::vector<std::string_view> values;     // one encoded column a series
+    std::string_view steps, times;         // encoded columns
+    std::vector<std::string_view> values;  // one encoded column a series
   };
   static Result<FrameView> parse(std::string_view bytes, bool check_crc = true);
   const Id128& writer() const { return writer_; }
@@ -104,7 +104,7 @@ class FrameView {
   const std::vector<BlockView>& blocks() const { return blocks_; }
   const std::vector<Event>& events() const { return events_; }
   const std::vector<Loss>& losses() const { return losses_; }
-  uint64_t points() const;                    // values in all blocks
+  uint64_t points() const;  // values in all blocks
 
   // Append the column to `out` (int64 columns: steps and times; values: raw bits by the type's width). `rows` and
   // `type` are those of the block. kCorrupt, kVersion; what stands behind the former end of `out` after a failure is

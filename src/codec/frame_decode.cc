@@ -167,8 +167,8 @@ class FrameParser {
 
   ByteReader in_;
   FrameView* view_;
-  size_t end_ = 0;      // of the section
-  uint64_t rows_ = 0;   // of all blocks so far
+  size_t end_ = 0;     // of the section
+  uint64_t rows_ = 0;  // of all blocks so far
   uint64_t cells_ = 0;
 };
 

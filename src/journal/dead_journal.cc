@@ -31,8 +31,8 @@ DeadJournal::~DeadJournal() = default;
 
 Result<std::unique_ptr<DeadJournal>> DeadJournal::open(const std::string& dir) {
   std::unique_ptr<DeadJournal> journal(new DeadJournal(dir));
-  // Who wrote it is read before its lock file is opened: another copy of this library in this very process may hold that lock, and
-  // closing our descriptor would drop it (owner_lock.h).
+  // Who wrote it is read before its lock file is opened: another copy of this library in this very process may hold
+  // that lock, and closing our descriptor would drop it (owner_lock.h).
   auto definitions = read_definitions(dir);
   if (!definitions.ok()) return definitions.status();
   const WriterIdentity self = this_process();
@@ -81,9 +81,10 @@ void DeadJournal::map_ring(const std::string& name) {
                        header.data_bytes == bytes - kRingHeaderBytes;
   if (header.magic != kRingMagic || header.version != kRingVersion || !size_ok ||
       std::memcmp(header.writer, identity().writer.bytes.data(), 16) != 0) {
-    problems_.push_back(fmt::format("{}: {}", path, header.magic == kRingMagic && header.version > kRingVersion
-                                                        ? "written by a newer version"
-                                                        : "not a ring of this journal"));
+    problems_.push_back(fmt::format("{}: {}", path,
+                                    header.magic == kRingMagic && header.version > kRingVersion
+                                        ? "written by a newer version"
+                                        : "not a ring of this journal"));
     return;
   }
   rings_.push_back(std::move(ring));
@@ -109,7 +110,8 @@ void DeadJournal::start(const std::vector<RingPosition>& positions) {
       problems_.push_back(fmt::format("{}: tail {} does not fit position {}", ring->path, tail, from));
       continue;
     }
-    if (from < tail) spans_.push_back({ring->header, ring->data(), header.data_bytes, header.nonce, from, tail, 0, false});
+    if (from < tail)
+      spans_.push_back({ring->header, ring->data(), header.data_bytes, header.nonce, from, tail, 0, false});
   }
   times_ = std::make_unique<TimeLine>(std::move(anchors), rate);
 }
@@ -120,7 +122,7 @@ bool DeadJournal::next(FrameBuilder* builder, std::vector<RingPosition>* positio
     started_ = true;
     for (const SeriesDef& series : definitions_.series) {
       builder->add_series(series);
-      if (series.id > definitions_.series.size()) continue;   // ids are 1, 2, ...: no id of ours
+      if (series.id > definitions_.series.size()) continue;  // ids are 1, 2, ...: no id of ours
       if (types_.size() <= series.id) types_.resize(series.id + 1, ValueType::kFloat64);
       types_[series.id] = series.type;
     }
@@ -185,7 +187,8 @@ void remove_unborn_journals(const std::string& root) {
     const std::string dir = join_path(root, name);
     struct stat st;
     const bool unborn = name.starts_with(".new-") || (Id128::from_hex(name) && !path_exists(join_path(dir, "defs")));
-    if (!unborn || ::lstat(dir.c_str(), &st) != 0 || !S_ISDIR(st.st_mode) || ::time(nullptr) - st.st_mtime < 60) continue;
+    if (!unborn || ::lstat(dir.c_str(), &st) != 0 || !S_ISDIR(st.st_mode) || ::time(nullptr) - st.st_mtime < 60)
+      continue;
     if (is_locked(dir).value_or(false)) continue;
     auto inside = list_dir(dir);
     if (inside.ok())

@@ -17,8 +17,8 @@ namespace tracker::internal {
 
 class DeadJournal {
  public:
-  // Takes the lock and reads what is there. kBusy: its process lives, or another recoverer is at work. kNotFound: recovered
-  // meanwhile. kCorrupt / kVersion: named; the files are left alone.
+  // Takes the lock and reads what is there. kBusy: its process lives, or another recoverer is at work. kNotFound:
+  // recovered meanwhile. kCorrupt / kVersion: named; the files are left alone.
   static Result<std::unique_ptr<DeadJournal>> open(const std::string& dir);
   ~DeadJournal();
 
@@ -47,7 +47,7 @@ class DeadJournal {
   std::unique_ptr<TimeLine> times_;
   std::vector<RingPosition> known_;
   bool started_ = false;
-  std::vector<ValueType> types_;   // by series id
+  std::vector<ValueType> types_;  // by series id
   std::vector<std::string> problems_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Gathers records into the columns of a Frame: rows of the same shape (the same series in the same order) go into one block.
-// Threads: one (the drain thread, or a recoverer). Cost: amortised a few ns a value; allocates as columns grow.
+// Gathers records into the columns of a Frame: rows of the same shape (the same series in the same order) go into one
+// block. Threads: one (the drain thread, or a recoverer). Cost: amortised a few ns a value; allocates as columns grow.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ class FrameBuilder {
   void add_event(EventType type, int64_t step, bool has_step, int64_t time_us, std::string_view payload);
   void add_loss(uint32_t series, LossReason reason, uint64_t count);
   void add_series(const SeriesDef& series) { frame_.defs.push_back(series); }
-  // The type of every series by id, asked at take(): a block says its types itself, and a series was defined frames ago.
+  // The type of every series by id, asked at take(): a block says its types itself, and a series was defined frames
+  // ago.
   void use_types(const std::vector<ValueType>* types) { types_ = types; }
 
   uint64_t points() const { return points_; }
@@ -32,8 +33,8 @@ class FrameBuilder {
  private:
   Block* block_for(std::span<const ValuePair> pairs, bool has_step);
   Frame frame_;
-  std::unordered_multimap<uint64_t, size_t> shapes_;   // hash of a shape -> index of its block
-  size_t last_ = 0;                                    // the block of the previous row: most rows repeat the shape
+  std::unordered_multimap<uint64_t, size_t> shapes_;  // hash of a shape -> index of its block
+  size_t last_ = 0;                                   // the block of the previous row: most rows repeat the shape
   const std::vector<ValueType>* types_ = nullptr;
   uint64_t points_ = 0;
   size_t bytes_ = 0;

@@ -60,13 +60,15 @@ Result<std::unique_ptr<Journal>> Journal::open(const JournalOptions& options, Wr
   }
 }
 
-// The folder appears under its name only when lock and definitions are in it, so a recoverer never meets half a journal.
+// The folder appears under its name only when lock and definitions are in it, so a recoverer never meets half a
+// journal.
 Status Journal::make_files(const WriterIdentity& identity) {
   identity_ = identity;
   dir_ = identity.journal_dir;
   if (!dir_.empty()) {
     const std::string made_in = join_path(place_.root, ".new-" + identity.writer.hex());
-    if (::mkdir(made_in.c_str(), 0700) != 0 && errno != EEXIST) return Status::from_errno(errno, "cannot create", made_in);
+    if (::mkdir(made_in.c_str(), 0700) != 0 && errno != EEXIST)
+      return Status::from_errno(errno, "cannot create", made_in);
     auto lock = OwnerLock::create(made_in, dir_);
     if (!lock.ok()) return lock.status();
     std::unique_ptr<DefinitionsFile> defs;
@@ -96,7 +98,8 @@ Status Journal::make_first_ring() {
   const ProcessLock guard;
   Seat* first = new_seat(false);
   if (first == nullptr || (!dir_.empty() && first->current->path().empty()))
-    return Status(Code::kIo, fmt::format("no room for a ring of {} KiB in {}", options_.first_ring_bytes >> 10, place_.root));
+    return Status(Code::kIo,
+                  fmt::format("no room for a ring of {} KiB in {}", options_.first_ring_bytes >> 10, place_.root));
   free_seats_.push_back(first);
   return {};
 }
@@ -196,14 +199,15 @@ void Journal::drain_losses(RingFile* file, FrameBuilder* builder, std::vector<Ri
     if (key == 0) break;
     const uint64_t count = header->losses[i].count.load(std::memory_order_acquire);
     if (count == file->losses_drained[i]) continue;
-    builder->add_loss(static_cast<uint32_t>(key >> 8), static_cast<LossReason>(key & 0xff), count - file->losses_drained[i]);
+    builder->add_loss(static_cast<uint32_t>(key >> 8), static_cast<LossReason>(key & 0xff),
+                      count - file->losses_drained[i]);
     file->losses_drained[i] = count;
     positions->push_back({file->nonce() | (i + 1), count});
   }
 }
 
-// Bytes that do not verify in a live ring mean that something in this process wrote where it should not. What follows up to the
-// tail cannot be trusted; it is skipped, counted and said.
+// Bytes that do not verify in a live ring mean that something in this process wrote where it should not. What follows
+// up to the tail cannot be trusted; it is skipped, counted and said.
 void Journal::skip_damage(RingSpan* span, RingFile* file, FrameBuilder* builder) {
   const uint64_t skipped = span->to - span->from;
   span->from = span->to;
@@ -214,10 +218,10 @@ void Journal::skip_damage(RingSpan* span, RingFile* file, FrameBuilder* builder)
   builder->add_loss(0, LossReason::kDamaged, lost);
   file->points_read += lost;
   damaged_points_.fetch_add(lost);
-  builder->add_event(EventType::kNote, 0, false, last_anchor_.realtime_ns / 1000,
-                     encode_cbor(Value::Map{{"kind", "ring_damaged"},
-                                            {"bytes", static_cast<int64_t>(skipped)},
-                                            {"points", static_cast<int64_t>(lost)}}));
+  builder->add_event(
+      EventType::kNote, 0, false, last_anchor_.realtime_ns / 1000,
+      encode_cbor(Value::Map{
+          {"kind", "ring_damaged"}, {"bytes", static_cast<int64_t>(skipped)}, {"points", static_cast<int64_t>(lost)}}));
 }
 
 void Journal::prepare_rings() {
@@ -226,7 +230,8 @@ void Journal::prepare_rings() {
     const std::lock_guard<std::mutex> guard(files_mutex_);
     for (const auto& held : files_) {
       RingFile* file = held->file.get();
-      if (held->abandoned.load(std::memory_order_acquire) || held->seat->pending.load(std::memory_order_acquire) != nullptr)
+      if (held->abandoned.load(std::memory_order_acquire) ||
+          held->seat->pending.load(std::memory_order_acquire) != nullptr)
         continue;
       if (held->seat->newest.load(std::memory_order_relaxed) != file) continue;
       const uint64_t fill = file->header()->tail.load(std::memory_order_acquire) - file->header()->released.load();
@@ -244,14 +249,15 @@ void Journal::prepare_rings() {
   }
 }
 
-// Lock and definitions: the folder anew when it is gone, else each file by a rename into it, so that the rings which are
-// still there stay recoverable. What fails is tried again in a second.
+// Lock and definitions: the folder anew when it is gone, else each file by a rename into it, so that the rings which
+// are still there stay recoverable. What fails is tried again in a second.
 Status Journal::replace_lost_files() {
   const std::lock_guard<std::mutex> guard(defs_mutex_);
   TRACKER_RETURN_IF_ERROR(check_private_dir(place_.root));
   if (!is_directory(dir_)) return make_files(identity_);
   const std::string made_in = join_path(place_.root, ".new-" + identity_.writer.hex());
-  if (::mkdir(made_in.c_str(), 0700) != 0 && errno != EEXIST) return Status::from_errno(errno, "cannot create", made_in);
+  if (::mkdir(made_in.c_str(), 0700) != 0 && errno != EEXIST)
+    return Status::from_errno(errno, "cannot create", made_in);
   if (!lock_->still_linked()) {
     auto lock = OwnerLock::create(made_in, dir_);
     if (!lock.ok()) return lock.status();
@@ -294,10 +300,12 @@ bool Journal::check_links() {
     if (unused != nullptr) abandon(unused);
     ++rings_replaced_;
   }
-  // Make producers look: a fast path that has room would go on in the unlinked ring. Repeated each second until they have switched.
+  // Make producers look: a fast path that has room would go on in the unlinked ring. Repeated each second until they
+  // have switched.
   const ProcessLock lock;
   for (const auto& seat : seats_)
-    if (seat->pending.load(std::memory_order_relaxed) != nullptr) seat->hot->check_at.store(0, std::memory_order_relaxed);
+    if (seat->pending.load(std::memory_order_relaxed) != nullptr)
+      seat->hot->check_at.store(0, std::memory_order_relaxed);
   return spill_lost;
 }
 
@@ -329,7 +337,8 @@ void Journal::retire_files() {
     retired_accepted_ += header->accepted.load();
     for (size_t k = 0; k < kLossSlots; ++k) add_dropped(header->losses[k], &retired_dropped_, &retired_rejected_);
     retired_.push_back(file->nonce());
-    for (size_t k = 0; k < kLossSlots && header->losses[k].key.load() != 0; ++k) retired_.push_back(file->nonce() | (k + 1));
+    for (size_t k = 0; k < kLossSlots && header->losses[k].key.load() != 0; ++k)
+      retired_.push_back(file->nonce() | (k + 1));
     files_.erase(files_.begin() + static_cast<ptrdiff_t>(i));
   }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A live journal: the rings of one writer with their definitions file, lock and spill file (docs/formats/ring.md).
 //
-// Three sides use it. Producers (any thread) come through hot_path.h and, off the fast path, through the functions of the first
-// group. The drain thread reads, grows and replaces rings. The store thread releases what a COMMIT contains.
-// Lock order: ProcessLock, then files_mutex_; defs_mutex_ and shared_mutex_ are taken alone or before those two, never after.
+// Three sides use it. Producers (any thread) come through hot_path.h and, off the fast path, through the functions of
+// the first group. The drain thread reads, grows and replaces rings. The store thread releases what a COMMIT contains.
+// Lock order: ProcessLock, then files_mutex_; defs_mutex_ and shared_mutex_ are taken alone or before those two, never
+// after.
 #pragma once
 
 #include <atomic>
@@ -30,44 +31,45 @@
 
 namespace tracker::internal {
 
-constexpr uint32_t kSeriesMax = 262'144;   // series a writer; beyond, points are dropped and counted (kKeyLimit)
+constexpr uint32_t kSeriesMax = 262'144;  // series a writer; beyond, points are dropped and counted (kKeyLimit)
 
 enum class OnFull { kWait, kDrop, kBlock };
 
 struct JournalOptions {
-  std::string kind;                 // "" | "shm" | "disk" | "memory"
+  std::string kind;  // "" | "shm" | "disk" | "memory"
   std::string store_path;
   OnFull on_full = OnFull::kWait;
   std::chrono::nanoseconds wait_call{10'000'000};    // a call waits at most this long for space
   std::chrono::nanoseconds wait_total{100'000'000};  // all calls together, until space is released again
   uint64_t first_ring_bytes = kFirstRingBytes;
   uint64_t ring_bytes_max = kRingBytesMax;
-  uint64_t budget_bytes = 0;        // 0: what the place allows
+  uint64_t budget_bytes = 0;  // 0: what the place allows
   uint32_t rings_max = kRingsMax;
 };
 
 struct JournalCounts {
-  uint64_t accepted = 0;    // points published since open
-  uint64_t dropped = 0;     // points counted as lost before they were published, kRejected not among them
+  uint64_t accepted = 0;  // points published since open
+  uint64_t dropped = 0;   // points counted as lost before they were published, kRejected not among them
   uint64_t rejected = 0;
-  uint64_t bytes = 0;       // rings and spill file
-  uint64_t damaged = 0;     // of accepted: points whose record did not verify
+  uint64_t bytes = 0;    // rings and spill file
+  uint64_t damaged = 0;  // of accepted: points whose record did not verify
 };
 
 class Journal {
  public:
-  // Opens a journal for `identity` (whose journal_dir and journal fields it fills) and connects it to `hot`. Falls back from shm
-  // to disk to private memory; fails only when not even that can be had.
+  // Opens a journal for `identity` (whose journal_dir and journal fields it fills) and connects it to `hot`. Falls back
+  // from shm to disk to private memory; fails only when not even that can be had.
   static Result<std::unique_ptr<Journal>> open(const JournalOptions& options, WriterIdentity* identity, HotRun* hot);
   ~Journal();
 
   // --- producers: any thread, between begin_use and end_use (JournalUse) -----------------------------------------
-  uint32_t series_id(std::string_view name, ValueType type);   // 0 above kSeriesMax or when the definition cannot be written
+  uint32_t series_id(std::string_view name,
+                     ValueType type);  // 0 above kSeriesMax or when the definition cannot be written
   Code log_pairs(const ValuePair* pairs, size_t count, int64_t step, bool has_step);
   // kLimit when the payload is over a quarter of the largest ring or there was no space: then nothing is recorded.
   Code log_event(EventType type, std::string_view payload, int64_t step, bool has_step);
   void count_loss(uint32_t series, LossReason reason, uint64_t count);
-  void raise_step(int64_t step);   // of something logged that is in no ring: the next automatic step is behind it
+  void raise_step(int64_t step);  // of something logged that is in no ring: the next automatic step is behind it
 
   // --- the drain thread ------------------------------------------------------------------------------------------
   void wake() { event_.wake(); }
@@ -76,21 +78,22 @@ class Journal {
   void begin_drain();
   // The next part of it into `builder` (definitions first) with the positions reached. False when all is read.
   bool next_frame(FrameBuilder* builder, std::vector<RingPosition>* positions);
-  void prepare_rings();     // next ring for producers past half fill
-  // Each second: replaces what a logout unlinked. True when the spill file was among it: what it held must be spilled again.
+  void prepare_rings();  // next ring for producers past half fill
+  // Each second: replaces what a logout unlinked. True when the spill file was among it: what it held must be spilled
+  // again.
   bool check_links();
 
   // --- the store thread (and the drain thread for the spill file) ------------------------------------------------
   void release(const std::vector<RingPosition>& positions);
-  std::vector<uint64_t> take_retired();   // nonces of rings that are gone: their positions may be forgotten
+  std::vector<uint64_t> take_retired();  // nonces of rings that are gone: their positions may be forgotten
   SpillFile& spill() { return spill_; }
-  uint64_t spill_room() const;            // bytes that the spill file may have in all right now
+  uint64_t spill_room() const;  // bytes that the spill file may have in all right now
 
   // --- the end -----------------------------------------------------------------------------------------------------
-  // From now on every producer is refused. True when none is inside any more (bounded wait): then all that was published stays
-  // as it is. False: a thread is stopped inside a call; the journal must then never be destroyed.
+  // From now on every producer is refused. True when none is inside any more (bounded wait): then all that was
+  // published stays as it is. False: a thread is stopped inside a call; the journal must then never be destroyed.
   bool close();
-  void remove_files();      // everything is committed
+  void remove_files();  // everything is committed
 
   JournalCounts counts() const;
   bool survives_process() const { return place_.kind != JournalKind::kMemory && memory_rings_ == 0; }
@@ -103,14 +106,14 @@ class Journal {
   // A producer's place and its ring files.
   struct Seat {
     HotRing* hot = nullptr;
-    RingFile* current = nullptr;                  // written by the producer side at a switch
-    std::atomic<RingFile*> pending{nullptr};      // prepared by the drain thread, not yet taken
-    std::atomic<RingFile*> newest{nullptr};       // current, or the pending one
+    RingFile* current = nullptr;              // written by the producer side at a switch
+    std::atomic<RingFile*> pending{nullptr};  // prepared by the drain thread, not yet taken
+    std::atomic<RingFile*> newest{nullptr};   // current, or the pending one
   };
   struct HeldFile {
     std::unique_ptr<RingFile> file;
     Seat* seat = nullptr;
-    std::atomic<bool> abandoned{false};           // its producer has moved on: retire it when drained and released
+    std::atomic<bool> abandoned{false};  // its producer has moved on: retire it when drained and released
   };
 
   Journal(const JournalOptions& options, JournalPlace place, HotRun* hot);
@@ -119,8 +122,8 @@ class Journal {
   Status replace_lost_files();
   Status make_first_ring();
   Result<RingFile*> add_file(Seat* seat, uint64_t bytes, bool private_memory);
-  Seat* attach_thread();                          // under ProcessLock
-  Seat* new_seat(bool shared);                    // under ProcessLock
+  Seat* attach_thread();        // under ProcessLock
+  Seat* new_seat(bool shared);  // under ProcessLock
   void seat_thread(Seat* seat, uintptr_t thread);
   template <typename Write>
   Code produce(Seat* seat, uintptr_t owner, uint64_t need, const Write& write);
@@ -146,20 +149,20 @@ class Journal {
   std::atomic<uint32_t> memory_rings_{0};
   std::atomic<int64_t> wait_left_ns_;
   WakeEvent event_;
-  std::vector<std::unique_ptr<Seat>> seats_;      // guarded by ProcessLock
-  std::vector<Seat*> free_seats_;                 // guarded by ProcessLock
-  Seat* shared_seat_ = nullptr;                   // guarded by ProcessLock; its ring by shared_mutex_
+  std::vector<std::unique_ptr<Seat>> seats_;  // guarded by ProcessLock
+  std::vector<Seat*> free_seats_;             // guarded by ProcessLock
+  Seat* shared_seat_ = nullptr;               // guarded by ProcessLock; its ring by shared_mutex_
   std::mutex shared_mutex_;
 
   mutable std::mutex files_mutex_;
   std::vector<std::unique_ptr<HeldFile>> files_;
   std::atomic<uint64_t> file_bytes_{0};
-  uint64_t retired_accepted_ = 0, retired_dropped_ = 0, retired_rejected_ = 0;   // guarded by files_mutex_
-  std::vector<uint64_t> retired_;                 // guarded by files_mutex_
+  uint64_t retired_accepted_ = 0, retired_dropped_ = 0, retired_rejected_ = 0;  // guarded by files_mutex_
+  std::vector<uint64_t> retired_;                                               // guarded by files_mutex_
   SpillFile spill_;
 
   std::mutex defs_mutex_;
-  std::unordered_map<std::string, std::vector<uint32_t>> ids_;   // name -> id by ValueType
+  std::unordered_map<std::string, std::vector<uint32_t>> ids_;  // name -> id by ValueType
   std::vector<SeriesDef> defs_;
   std::unique_ptr<DefinitionsFile> defs_file_;
   std::unique_ptr<OwnerLock> lock_;
@@ -170,15 +173,15 @@ class Journal {
   std::unique_ptr<TimeLine> times_;
   TimeAnchor last_anchor_;
   size_t defs_drained_ = 0;
-  std::vector<ValueType> types_drained_;   // by series id; the drain thread alone
+  std::vector<ValueType> types_drained_;  // by series id; the drain thread alone
   bool losses_pending_ = false;
-  std::vector<Value> notes_;       // things that happened to the recording, for the next frame
+  std::vector<Value> notes_;  // things that happened to the recording, for the next frame
   uint64_t rings_replaced_ = 0;
   std::atomic<uint64_t> damaged_points_{0};
 };
 
-// Keeps the journal of `run` alive during one call off the fast path. `get()` is null in a forked child, after close, and on runs
-// that record nothing; then no lock was taken.
+// Keeps the journal of `run` alive during one call off the fast path. `get()` is null in a forked child, after close,
+// and on runs that record nothing; then no lock was taken.
 class JournalUse {
  public:
   explicit JournalUse(HotRun* run);

@@ -10,8 +10,10 @@ namespace tracker::internal {
 Liveness probe_writer(const WriterIdentity& writer) {
   const WriterIdentity self = this_process();
   const bool same_boot = !writer.boot_id.empty() && writer.boot_id == self.boot_id;
-  // A writer of this very process that another copy of the library made: its lock file must not be opened here (owner_lock.h).
-  if (same_boot && writer.pid == self.pid && writer.pid_start == self.pid_start && writer.pid_namespace == self.pid_namespace)
+  // A writer of this very process that another copy of the library made: its lock file must not be opened here
+  // (owner_lock.h).
+  if (same_boot && writer.pid == self.pid && writer.pid_start == self.pid_start &&
+      writer.pid_namespace == self.pid_namespace)
     return is_own_journal(writer.journal_dir) || path_exists(join_path(writer.journal_dir, "lock")) ? Liveness::kLive
                                                                                                     : Liveness::kDead;
   if (!writer.journal_dir.empty()) {
@@ -19,11 +21,12 @@ Liveness probe_writer(const WriterIdentity& writer) {
     if (locked.has_value()) return *locked ? Liveness::kLive : Liveness::kDead;
   }
   if (!same_boot) {
-    // The same host after a reboot: whatever ran before is gone. Containers share a boot id, so the host name alone decides nothing.
+    // The same host after a reboot: whatever ran before is gone. Containers share a boot id, so the host name alone
+    // decides nothing.
     return !writer.host.empty() && writer.host == self.host ? Liveness::kDead : Liveness::kUnknown;
   }
-  // Same boot, no lock file to be seen: recovered and removed, or another container's /dev/shm. In the same pid namespace the
-  // process table answers.
+  // Same boot, no lock file to be seen: recovered and removed, or another container's /dev/shm. In the same pid
+  // namespace the process table answers.
   if (writer.pid_namespace == self.pid_namespace && writer.pid > 0) {
     if (!path_exists("/proc/" + std::to_string(writer.pid))) return Liveness::kDead;
     auto stat = read_file("/proc/" + std::to_string(writer.pid) + "/stat", 4096);

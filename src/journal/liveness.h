@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Is the process that writes a journal still there? Answered by the fcntl lock on the journal's lock file alone; pids are for
-// messages (they lie across namespaces). Threads: any. Cost: a few system calls.
+// Is the process that writes a journal still there? Answered by the fcntl lock on the journal's lock file alone; pids
+// are for messages (they lie across namespaces). Threads: any. Cost: a few system calls.
 #pragma once
 
 #include "model/records.h"
@@ -8,9 +8,9 @@
 namespace tracker::internal {
 
 enum class Liveness {
-  kLive,      // the lock is held (or the writer is in this very process)
-  kDead,      // the lock is free, or the journal is gone on the machine and boot that made it
-  kUnknown,   // made on another host or in a container whose /dev/shm is not ours: go by the heartbeat
+  kLive,     // the lock is held (or the writer is in this very process)
+  kDead,     // the lock is free, or the journal is gone on the machine and boot that made it
+  kUnknown,  // made on another host or in a container whose /dev/shm is not ours: go by the heartbeat
 };
 
 Liveness probe_writer(const WriterIdentity& writer);

@@ -104,7 +104,8 @@ Result<OwnerLock> OwnerLock::take(const std::string& dir) {
 
 std::optional<bool> is_locked(const std::string& dir) {
   process_generation();
-  // Under the lock, so that no other thread takes this journal between the question and the close, which would drop its lock.
+  // Under the lock, so that no other thread takes this journal between the question and the close, which would drop its
+  // lock.
   const ProcessLock guard;
   if (own_dirs().count(dir) != 0) return true;
   auto fd = open_file(join_path(dir, "lock"), O_RDWR | O_NOFOLLOW);

@@ -29,7 +29,8 @@ bool is_local_disk(const std::string& path) {
   return kind == FsKind::kLocal || kind == FsKind::kTmpfs;
 }
 
-// min(24 MiB, 1/8 of the free space, 2 % of the container's memory): a 64 MB /dev/shm that DataLoader workers share stays theirs.
+// min(24 MiB, 1/8 of the free space, 2 % of the container's memory): a 64 MB /dev/shm that DataLoader workers share
+// stays theirs.
 uint64_t shm_budget(const std::string& parent) {
   uint64_t budget = std::min(kJournalBytesMax, free_bytes(parent) / 8);
   const uint64_t limit = cgroup_memory_limit();

@@ -16,25 +16,27 @@ const char* journal_kind_name(JournalKind kind);
 
 constexpr uint64_t kFirstRingBytes = 256 * 1024;
 constexpr uint64_t kRingBytesMax = 8 * 1024 * 1024;
-constexpr uint64_t kJournalBytesMax = 24 * 1024 * 1024;   // rings and spill file together
-constexpr uint64_t kJournalBytesMin = 2 * 1024 * 1024;    // a /dev/shm that allows less is left alone
+constexpr uint64_t kJournalBytesMax = 24 * 1024 * 1024;  // rings and spill file together
+constexpr uint64_t kJournalBytesMin = 2 * 1024 * 1024;   // a /dev/shm that allows less is left alone
 constexpr uint64_t kSpillBytesMax = 16 * 1024 * 1024;
 
 struct JournalPlace {
   JournalKind kind = JournalKind::kMemory;
-  std::string root;          // folder that holds one folder a writer; empty for kMemory
+  std::string root;  // folder that holds one folder a writer; empty for kMemory
   uint64_t budget_bytes = kJournalBytesMax;
-  std::string why;           // one line for `doctor` and status: why not something better
+  std::string why;  // one line for `doctor` and status: why not something better
 };
 
-// Chooses for a store at `store_path`. `wanted`: "" | "shm" | "disk" | "memory"; a wanted kind that is not possible is replaced
-// by the next best and `why` says so. The shm root is TRACKER_SHM_DIR or /dev/shm, made 0700 and used only when it is ours.
+// Chooses for a store at `store_path`. `wanted`: "" | "shm" | "disk" | "memory"; a wanted kind that is not possible is
+// replaced by the next best and `why` says so. The shm root is TRACKER_SHM_DIR or /dev/shm, made 0700 and used only
+// when it is ours.
 JournalPlace choose_place(const std::string& wanted, const std::string& store_path);
 
 // Every root where journals of this user may lie, for recovery of the store at `store_path`.
 std::vector<std::string> journal_roots(const std::string& store_path);
 
-// Makes `path` (0700) or checks that it is a folder of this user with no access for others and no link. kInvalid otherwise.
+// Makes `path` (0700) or checks that it is a folder of this user with no access for others and no link. kInvalid
+// otherwise.
 Status check_private_dir(const std::string& path);
 
 }  // namespace tracker::internal

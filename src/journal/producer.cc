@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The producers' side of a journal off the fast path: a thread's first call, the end of a lap, a full ring, large calls, events.
+// The producers' side of a journal off the fast path: a thread's first call, the end of a lap, a full ring, large
+// calls, events.
 #include <pthread.h>
 #include <time.h>
 #include <unistd.h>
@@ -59,7 +60,8 @@ void say_forked_once() {
 }
 
 JournalUse::JournalUse(HotRun* run) {
-  if (run->journal.load(std::memory_order_acquire) == nullptr) return;  // before any lock: in a forked child it may be held for ever
+  if (run->journal.load(std::memory_order_acquire) == nullptr)
+    return;  // before any lock: in a forked child it may be held for ever
   const ProcessLock lock;
   journal_ = run->journal.load(std::memory_order_relaxed);
   if (journal_ != nullptr) journal_->users_.fetch_add(1, std::memory_order_relaxed);
@@ -126,7 +128,8 @@ Journal::Seat* Journal::attach_thread() {
   const uintptr_t thread = thread_pointer();
   for (const auto& seat : seats_) {
     if (seat->hot->owner.load(std::memory_order_relaxed) != thread) continue;
-    hot_->table[hot_slot(thread)].store(seat->hot, std::memory_order_release);  // two threads may share an entry: last one has it
+    hot_->table[hot_slot(thread)].store(seat->hot,
+                                        std::memory_order_release);  // two threads may share an entry: last one has it
     return seat.get();
   }
   Seat* seat = nullptr;
@@ -176,8 +179,8 @@ bool Journal::switch_ring(Seat* seat) {
   return true;
 }
 
-// Sets where the fast path has to come here again: at the end of the lap, of the free space, or of half the ring (to wake the
-// drain thread, which then also prepares a larger ring).
+// Sets where the fast path has to come here again: at the end of the lap, of the free space, or of half the ring (to
+// wake the drain thread, which then also prepares a larger ring).
 void Journal::look_ahead(Seat* seat) {
   HotRing* hot = seat->hot;
   const uint64_t size = hot->mask + 1;
@@ -238,8 +241,7 @@ Code Journal::produce(Seat* seat, uintptr_t owner, uint64_t need, const Write& w
         write(hot);
       } else {
         const uint32_t head = make_head(RecordKind::kPad, 0, 0);
-        const uint64_t word =
-            record_crc_begin(hot->seed, hot->position, head) | static_cast<uint64_t>(head) << 32;
+        const uint64_t word = record_crc_begin(hot->seed, hot->position, head) | static_cast<uint64_t>(head) << 32;
         std::memcpy(hot->data + (hot->position & hot->mask), &word, 8);
         hot->position += lap_left;
         hot->header->tail.store(hot->position, std::memory_order_release);
@@ -263,7 +265,8 @@ Code Journal::log_pairs(const ValuePair* pairs, size_t count, int64_t step, bool
     while (at < count) {
       // At most a quarter of the ring at once; parts share step and tick, which is their call number.
       const uint64_t quarter = (seat->hot->mask + 1) / 4;
-      const size_t part = std::min<size_t>({count - at, (quarter - kRecordHeadBytes) / sizeof(ValuePair), kRecordPairsMax});
+      const size_t part =
+          std::min<size_t>({count - at, (quarter - kRecordHeadBytes) / sizeof(ValuePair), kRecordPairsMax});
       const uint32_t flags = at + part < count ? kHeadContinues : 0;
       const Code code = produce(seat, owner, kRecordHeadBytes + part * sizeof(ValuePair), [&](HotRing* hot) {
         publish_pairs(hot, pairs + at, part, step, has_step, tick, flags);
@@ -271,7 +274,8 @@ Code Journal::log_pairs(const ValuePair* pairs, size_t count, int64_t step, bool
       if (code != Code::kOk) {
         if (code == Code::kLimit)
           for (size_t i = at; i < count; ++i)
-            tracker::internal::count_loss(seat->hot->header, pairs[i].series, static_cast<uint8_t>(LossReason::kRingFull), 1);
+            tracker::internal::count_loss(seat->hot->header, pairs[i].series,
+                                          static_cast<uint8_t>(LossReason::kRingFull), 1);
         return code;
       }
       at += part;
@@ -285,7 +289,8 @@ Code Journal::log_event(EventType type, std::string_view payload, int64_t step, 
   const uint64_t need = kRecordHeadBytes + 8 + padded;
   const uint64_t tick = ticks();
   return with_ring([&](Seat* seat, uintptr_t owner) {
-    // A text of 64 KiB is a little more than a quarter of the first ring; half of it is the most that a full lap can always hold.
+    // A text of 64 KiB is a little more than a quarter of the first ring; half of it is the most that a full lap can
+    // always hold.
     if (need > (seat->hot->mask + 1) / 2) return Code::kLimit;
     return produce(seat, owner, need, [&](HotRing* hot) {
       char* at = hot->data + (hot->position & hot->mask);
@@ -312,7 +317,8 @@ Code Journal::log_event(EventType type, std::string_view payload, int64_t step, 
 
 void Journal::raise_step(int64_t step) {
   (void)with_ring([&](Seat* seat, uintptr_t) {
-    if (step > seat->hot->step_max.load(std::memory_order_relaxed)) seat->hot->step_max.store(step, std::memory_order_relaxed);
+    if (step > seat->hot->step_max.load(std::memory_order_relaxed))
+      seat->hot->step_max.store(step, std::memory_order_relaxed);
     return Code::kOk;
   });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One ring file mapped into this process: a header page and the data, allocated in full so that a full tmpfs is an error here and
-// never a SIGBUS later. Threads: construction and destruction by one; the fields' writers are named in ring_format.h.
+// One ring file mapped into this process: a header page and the data, allocated in full so that a full tmpfs is an
+// error here and never a SIGBUS later. Threads: construction and destruction by one; the fields' writers are named in
+// ring_format.h.
 #pragma once
 
 #include <memory>
@@ -16,7 +17,7 @@ class RingFile {
  public:
   // Creates <dir>/ring-<nonce> with `data_bytes` (a power of two >= 4096); empty `dir`: private anonymous memory.
   static Result<std::unique_ptr<RingFile>> create(const std::string& dir, const Id128& writer, uint64_t data_bytes);
-  ~RingFile();   // unmaps; the file stays until unlink_file()
+  ~RingFile();  // unmaps; the file stays until unlink_file()
   RingFile(const RingFile&) = delete;
   RingFile& operator=(const RingFile&) = delete;
 
@@ -29,9 +30,10 @@ class RingFile {
   // False when the file was unlinked or replaced under us (a logout or a job's epilogue cleans /dev/shm).
   bool still_linked() const;
 
-  uint64_t drained = 0;    // up to here the drain thread has read; written by it alone
-  uint64_t losses_drained[kLossSlots] = {};   // counts already reported in frames
-  uint64_t losses_released[kLossSlots] = {};  // of these, in frames that are committed or spilled; under the journal's files_mutex_
+  uint64_t drained = 0;                      // up to here the drain thread has read; written by it alone
+  uint64_t losses_drained[kLossSlots] = {};  // counts already reported in frames
+  uint64_t losses_released[kLossSlots] =
+      {};  // of these, in frames that are committed or spilled; under the journal's files_mutex_
   uint64_t points_read = 0;
 
  private:

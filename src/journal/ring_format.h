@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The bytes of a ring file, as docs/formats/ring.md says them: a 4096-byte header, then `data_bytes` (a power of two) of records.
-// One thread produces; the drain thread consumes; recovery reads what a dead process left. Everything here is on disk or in
-// tmpfs: changing it means a new kRingVersion.
+// The bytes of a ring file, as docs/formats/ring.md says them: a 4096-byte header, then `data_bytes` (a power of two)
+// of records. One thread produces; the drain thread consumes; recovery reads what a dead process left. Everything here
+// is on disk or in tmpfs: changing it means a new kRingVersion.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ constexpr uint64_t kRingMagic = 0x31474e49524b5254;  // "TRKRING1"
 constexpr uint32_t kRingVersion = 1;
 constexpr size_t kRingHeaderBytes = 4096;
 constexpr size_t kAnchorSlots = 16;
-constexpr size_t kLossSlots = 96;       // the last one collects what finds no slot of its own
+constexpr size_t kLossSlots = 96;          // the last one collects what finds no slot of its own
 constexpr uint64_t kNonceMask = ~0xffull;  // the low byte of a nonce is 0: loss slot i is named nonce | (i + 1)
 
 // One (series, reason) and how many points were dropped so far. key = series << 8 | reason, 0 = free.
@@ -29,17 +29,17 @@ struct LossSlot {
 struct RingHeader {
   uint64_t magic;
   uint32_t version;
-  uint32_t tick_kind;       // TickKind
-  uint64_t nonce;           // random, low byte 0; part of every record's CRC
+  uint32_t tick_kind;  // TickKind
+  uint64_t nonce;      // random, low byte 0; part of every record's CRC
   uint64_t data_bytes;
   uint8_t writer[16];
-  double ticks_per_ns;      // estimate at creation, for records that no second anchor encloses
+  double ticks_per_ns;  // estimate at creation, for records that no second anchor encloses
   uint64_t reserved[1];
 
   // Written by the producer.
-  alignas(64) std::atomic<uint64_t> tail;   // bytes published since creation; a record lies at position % data_bytes
-  std::atomic<uint64_t> accepted;           // points in the records before tail
-  std::atomic<uint64_t> waits;              // calls that waited for space
+  alignas(64) std::atomic<uint64_t> tail;  // bytes published since creation; a record lies at position % data_bytes
+  std::atomic<uint64_t> accepted;          // points in the records before tail
+  std::atomic<uint64_t> waits;             // calls that waited for space
 
   // Written by the store thread: a hint. What counts is the position in the database.
   alignas(64) std::atomic<uint64_t> released;
@@ -79,7 +79,9 @@ constexpr size_t kRecordPairsMax = 0xffff;
 
 // The CRC of a record begins with the nonce and the position, so that a record of an older lap or ring never verifies.
 inline uint32_t ring_seed(uint64_t nonce) { return crc32c_word(0xffffffffu, nonce); }
-inline uint64_t record_crc_word(uint64_t position, uint32_t head) { return position ^ static_cast<uint64_t>(head) << 32; }
+inline uint64_t record_crc_word(uint64_t position, uint32_t head) {
+  return position ^ static_cast<uint64_t>(head) << 32;
+}
 inline uint32_t record_crc_begin(uint32_t seed, uint64_t position, uint32_t head) {
   return crc32c_word(seed, record_crc_word(position, head));
 }

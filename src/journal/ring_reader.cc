@@ -19,7 +19,8 @@ int64_t TimeLine::wall_us(uint64_t tick) const {
   const TimeAnchor& base = after == anchors_.begin() ? anchors_.front() : *(after - 1);
   double ns_per_tick = 1.0 / ticks_per_ns_;
   if (after != anchors_.begin() && after != anchors_.end())
-    ns_per_tick = static_cast<double>(after->monotonic_ns - base.monotonic_ns) / static_cast<double>(after->tick - base.tick);
+    ns_per_tick =
+        static_cast<double>(after->monotonic_ns - base.monotonic_ns) / static_cast<double>(after->tick - base.tick);
   const double since = static_cast<double>(static_cast<int64_t>(tick - base.tick)) * ns_per_tick;
   return (base.realtime_ns + static_cast<int64_t>(since)) / 1000;
 }
@@ -46,12 +47,14 @@ class Cursor {
     const bool has_step = (head_ & kHeadHasStep) != 0;
     const int64_t wall = times.wall_us(tick_);
     if (head_kind(head_) == RecordKind::kValues) {
-      const auto* pairs = reinterpret_cast<const ValuePair*>(at + kRecordHeadBytes);  // 8-aligned: records are multiples of 8
+      const auto* pairs =
+          reinterpret_cast<const ValuePair*>(at + kRecordHeadBytes);  // 8-aligned: records are multiples of 8
       builder->add_values({pairs, head_count(head_)}, step, has_step, wall);
       span_->points += head_count(head_);
     } else {
       const uint64_t word = word_at(at + kRecordHeadBytes);
-      builder->add_event(static_cast<EventType>(word & 0xff), step, has_step, wall, {at + kRecordHeadBytes + 8, word >> 32});
+      builder->add_event(static_cast<EventType>(word & 0xff), step, has_step, wall,
+                         {at + kRecordHeadBytes + 8, word >> 32});
     }
     span_->from += size_;
     load();
@@ -77,7 +80,8 @@ class Cursor {
               : kind == RecordKind::kEvent
                   ? kRecordHeadBytes + 8 + ((word_at(record() + kRecordHeadBytes) >> 32) + 7) / 8 * 8
                   : 0;
-      if (size_ == 0 || size_ > left_in_lap || size_ > span_->to - span_->from || !verify(static_cast<uint32_t>(word0))) break;
+      if (size_ == 0 || size_ > left_in_lap || size_ > span_->to - span_->from || !verify(static_cast<uint32_t>(word0)))
+        break;
       tick_ = word_at(record() + 16);
       return;
     }

@@ -20,7 +20,7 @@ class TimeLine {
   int64_t wall_us(uint64_t tick) const;
 
  private:
-  std::vector<TimeAnchor> anchors_;   // by tick
+  std::vector<TimeAnchor> anchors_;  // by tick
   double ticks_per_ns_;
 };
 
@@ -31,12 +31,12 @@ struct RingSpan {
   uint64_t data_bytes = 0;
   uint64_t nonce = 0;
   uint64_t from = 0, to = 0;
-  uint64_t points = 0;          // out: values read
-  bool damaged = false;         // out: a record before `to` did not verify; `from` then stands before it
+  uint64_t points = 0;   // out: values read
+  bool damaged = false;  // out: a record before `to` did not verify; `from` then stands before it
 };
 
-// Reads at most about `rows_max` rows or `bytes_max` bytes from the spans, oldest tick first, into `builder`, and moves `from`.
-// Returns false when nothing was left to read.
+// Reads at most about `rows_max` rows or `bytes_max` bytes from the spans, oldest tick first, into `builder`, and moves
+// `from`. Returns false when nothing was left to read.
 bool read_rings(std::vector<RingSpan>* spans, const TimeLine& times, size_t rows_max, size_t bytes_max,
                 FrameBuilder* builder);
 

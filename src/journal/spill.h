@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The spill file of a journal: encoded frames that the database could not take yet, in tmpfs beside the rings, so that ring space may be
-// released while a commit is stuck (docs/formats/ring.md). Append-only until every frame in it is committed, then emptied.
-// Threads: one at a time, under the writer's lock. Cost: a write(2) to tmpfs a frame.
+// The spill file of a journal: encoded frames that the database could not take yet, in tmpfs beside the rings, so that
+// ring space may be released while a commit is stuck (docs/formats/ring.md). Append-only until every frame in it is
+// committed, then emptied. Threads: one at a time, under the writer's lock. Cost: a write(2) to tmpfs a frame.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ class SpillFile {
   // Empties the file: every frame in it is committed.
   void clear();
   void unlink_file();
-  bool still_linked() const;   // false when somebody unlinked it under us
+  bool still_linked() const;                                                 // false when somebody unlinked it under us
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }  // any thread
 
  private:

@@ -21,10 +21,11 @@ struct State {
   std::vector<HotRun*> free_runs;
   std::vector<HotRing*> free_rings;
 };
-State* g_state = nullptr;      // leaked on purpose: nothing of ours runs at static destruction
+State* g_state = nullptr;  // leaked on purpose: nothing of ours runs at static destruction
 uint64_t g_generation = 1;
 
-// In the child the lock may be held by a thread that does not exist there, and the free lists name wiped memory: begin anew.
+// In the child the lock may be held by a thread that does not exist there, and the free lists name wiped memory: begin
+// anew.
 void child_after_fork() {
   g_state = new (std::nothrow) State;
   ++g_generation;
@@ -96,9 +97,7 @@ HotRing* allocate_hot_ring_locked() {
   return ring;
 }
 
-void free_hot_ring_locked(HotRing* ring) {
-  g_state->free_rings.push_back(ring);
-}
+void free_hot_ring_locked(HotRing* ring) { g_state->free_rings.push_back(ring); }
 
 bool barrier_all_threads() {
   state();

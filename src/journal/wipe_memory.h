@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Memory that the kernel zeroes in a forked child (MADV_WIPEONFORK): the places that hot_path.h looks at. Blocks are reused and never
-// unmapped, so a stale pointer reads a free place, not a fault. Threads: any (a lock). Cost: allocation only at attach and init.
+// Memory that the kernel zeroes in a forked child (MADV_WIPEONFORK): the places that hot_path.h looks at. Blocks are
+// reused and never unmapped, so a stale pointer reads a free place, not a fault. Threads: any (a lock). Cost:
+// allocation only at attach and init.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +10,10 @@
 
 namespace tracker::internal {
 
-HotRun* allocate_hot_run();        // zeroed but for step_base = INT64_MIN; nullptr when memory is out
-void free_hot_run(HotRun* run);    // the caller knows that nobody uses it any more
-void free_hot_ring_locked(HotRing* ring);   // under ProcessLock
-HotRing* allocate_hot_ring_locked();        // under ProcessLock
+HotRun* allocate_hot_run();                // zeroed but for step_base = INT64_MIN; nullptr when memory is out
+void free_hot_run(HotRun* run);            // the caller knows that nobody uses it any more
+void free_hot_ring_locked(HotRing* ring);  // under ProcessLock
+HotRing* allocate_hot_ring_locked();       // under ProcessLock
 
 // The process-wide state that a forked child gets anew. One lock guards who owns which HotRing.
 struct ProcessLock {
@@ -23,7 +24,8 @@ struct ProcessLock {
 // A number that differs in a forked child.
 uint64_t process_generation();
 
-// Makes every thread of this process pass a full memory barrier. False where the kernel cannot (then callers wait instead).
+// Makes every thread of this process pass a full memory barrier. False where the kernel cannot (then callers wait
+// instead).
 bool barrier_all_threads();
 
 }  // namespace tracker::internal

@@ -104,7 +104,8 @@ class Decoder {
     }
   }
 
-  // Every element takes at least one byte (two in a map), so a count beyond what is left is a lie: nothing is reserved for it.
+  // Every element takes at least one byte (two in a map), so a count beyond what is left is a lie: nothing is reserved
+  // for it.
   Value list(uint64_t count, int depth) {
     Value::List out;
     if (count > in_.remaining()) in_.fail();

@@ -45,7 +45,8 @@ Status check_key(std::string_view key) {
 Status check_label(std::string_view what, std::string_view label) {
   if (label.empty()) return Status(Code::kInvalid, fmt::format("{} is empty: expected a name", what));
   if (label.size() > kLabelBytesMax)
-    return Status(Code::kInvalid, fmt::format("{} has {} bytes, at most {} are allowed", what, label.size(), kLabelBytesMax));
+    return Status(Code::kInvalid,
+                  fmt::format("{} has {} bytes, at most {} are allowed", what, label.size(), kLabelBytesMax));
   if (!is_utf8(label)) return Status(Code::kInvalid, fmt::format("{} is not UTF-8", what));
   for (const char c : label)
     if (static_cast<uint8_t>(c) < 0x20 || c == 0x7f)
@@ -56,7 +57,8 @@ Status check_label(std::string_view what, std::string_view label) {
 std::string folder_name(std::string_view label) {
   std::string out;
   for (const char c : label) {
-    const bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+    const bool plain =
+        (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
     if (plain) out += c;
     else out += fmt::format("%{:02X}", static_cast<uint8_t>(c));
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Names: which metric keys, projects and run ids are accepted, and how names become folder names. Threads: pure functions.
+// Names: which metric keys, projects and run ids are accepted, and how names become folder names. Threads: pure
+// functions.
 #pragma once
 
 #include <string>
@@ -9,8 +10,8 @@
 
 namespace tracker::internal {
 
-constexpr size_t kKeyBytesMax = 1024;      // metric, config and summary keys
-constexpr size_t kLabelBytesMax = 256;     // project, id, name, group, job_type, a tag
+constexpr size_t kKeyBytesMax = 1024;   // metric, config and summary keys
+constexpr size_t kLabelBytesMax = 256;  // project, id, name, group, job_type, a tag
 constexpr size_t kFolderNameBytesMax = 200;
 constexpr size_t kInlineTextBytesMax = 64 * 1024;  // texts up to here pass through the ring (P1)
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The numbers a series can hold. A value travels as its raw bits in the low bytes of a uint64, so that NaN payloads, -0 and
-// denormals keep every bit (P6). Threads: pure functions.
+// The numbers a series can hold. A value travels as its raw bits in the low bytes of a uint64, so that NaN payloads, -0
+// and denormals keep every bit (P6). Threads: pure functions.
 #pragma once
 
 #include <bit>

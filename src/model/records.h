@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is said about a run and its writers: identity, states, events. Documents are CBOR maps (value.h); unknown keys are
-// kept by nobody and harm nobody. docs/formats/ lists every key. Threads: values, no sharing.
+// What is said about a run and its writers: identity, states, events. Documents are CBOR maps (value.h); unknown keys
+// are kept by nobody and harm nobody. docs/formats/ lists every key. Threads: values, no sharing.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,20 @@ enum class EventType : uint8_t {
   kSummary = 2,    // {key: path, value: v}: an explicit summary value; value null removes it
   kText = 3,       // {key: metric, text: t}: a text logged under a metric key, with a step
   kAttribute = 4,  // {key: name|notes|tags|group|job_type, value: v}
-  kNote = 5,       // {kind: "clock_step"|"recovered"|"rings_replaced"|..., ...}: something that happened to the recording
-  kEnd = 6,        // {state: finished|failed|interrupted|preempted, exit_code: n, reason: t}
+  kNote = 5,  // {kind: "clock_step"|"recovered"|"rings_replaced"|..., ...}: something that happened to the recording
+  kEnd = 6,   // {state: finished|failed|interrupted|preempted, exit_code: n, reason: t}
 };
 constexpr bool is_event_type(uint8_t type) { return type >= 1 && type <= 6; }
 
 // Why points were dropped. On disk: do not change the numbers.
 enum class LossReason : uint8_t {
-  kRingFull = 1,    // the ring was full and the wait had ended
-  kKeyLimit = 2,    // more series than the limit
-  kClosed = 3,      // logged after finish()
-  kTooLarge = 4,    // a call or a text larger than its limit
-  kDisk = 5,        // the bound of memory was reached while the store could not be written
-  kRejected = 6,    // a bad value or key: never became a point; counted apart (LossAccount.rejected_values)
-  kDamaged = 7,     // accepted, but the ring's bytes did not verify when they were read
+  kRingFull = 1,  // the ring was full and the wait had ended
+  kKeyLimit = 2,  // more series than the limit
+  kClosed = 3,    // logged after finish()
+  kTooLarge = 4,  // a call or a text larger than its limit
+  kDisk = 5,      // the bound of memory was reached while the store could not be written
+  kRejected = 6,  // a bad value or key: never became a point; counted apart (LossAccount.rejected_values)
+  kDamaged = 7,   // accepted, but the ring's bytes did not verify when they were read
 };
 const char* loss_reason_text(LossReason reason);
 
@@ -61,13 +61,13 @@ struct WriterIdentity {
   std::string host;
   std::string boot_id;
   int64_t pid = 0;
-  int64_t pid_start = 0;    // field 22 of /proc/self/stat: tells a reused pid apart
+  int64_t pid_start = 0;  // field 22 of /proc/self/stat: tells a reused pid apart
   uint64_t pid_namespace = 0;
-  int64_t attempt = 1;      // 1 for the first writer of a run, +1 for each resume or elastic restart
+  int64_t attempt = 1;  // 1 for the first writer of a run, +1 for each resume or elastic restart
   int64_t rank = 0;
   int64_t world_size = 1;
   int64_t started_us = 0;
-  std::string version;      // of the library
+  std::string version;  // of the library
   Value to_value() const;
   static Result<WriterIdentity> from_value(const Value& value);
 };

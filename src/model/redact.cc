@@ -17,7 +17,8 @@ std::vector<std::string> words_of(std::string_view key) {
   bool in_word = false;
   char previous = 0;
   for (const char c : key) {
-    const bool camel = std::islower(static_cast<unsigned char>(previous)) && std::isupper(static_cast<unsigned char>(c));
+    const bool camel =
+        std::islower(static_cast<unsigned char>(previous)) && std::isupper(static_cast<unsigned char>(c));
     if (!is_word(c)) in_word = false;
     else if (!in_word || camel) words.emplace_back();
     if (is_word(c)) {
@@ -40,8 +41,8 @@ struct TokenForm {
   size_t tail_min;  // characters behind the prefix that make it a token and not a word
 };
 constexpr TokenForm kForms[] = {
-    {"AKIA", 16},        {"ASIA", 16},  {"ghp_", 20},  {"gho_", 20},     {"ghs_", 20},    {"ghu_", 20},
-    {"github_pat_", 20}, {"hf_", 20},   {"sk-", 20},   {"xoxb-", 20},    {"xoxp-", 20},   {"glpat-", 16},
+    {"AKIA", 16},        {"ASIA", 16}, {"ghp_", 20}, {"gho_", 20},  {"ghs_", 20},  {"ghu_", 20},
+    {"github_pat_", 20}, {"hf_", 20},  {"sk-", 20},  {"xoxb-", 20}, {"xoxp-", 20}, {"glpat-", 16},
 };
 
 // Length of the secret that begins at `at`, or 0.
@@ -92,7 +93,8 @@ bool is_secret_key(std::string_view key) {
   const std::vector<std::string> words = words_of(key);
   if (words.empty()) return false;
   const std::string& last = words.back();
-  if (last == "secret" || last == "password" || last == "passwd" || last == "token" || last == "apikey" || last == "privatekey")
+  if (last == "secret" || last == "password" || last == "passwd" || last == "token" || last == "apikey" ||
+      last == "privatekey")
     return true;
   if (last != "key" || words.size() < 2) return false;
   const std::string& before = words[words.size() - 2];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Value: one typed value of config, summary or an event: null, bool, int64, float64, text, list or map (keys in the order given).
-// Encoded as CBOR (RFC 8949) with doubles always as 8 bytes, so that NaN payloads survive; shown as JSON.
+// Value: one typed value of config, summary or an event: null, bool, int64, float64, text, list or map (keys in the
+// order given). Encoded as CBOR (RFC 8949) with doubles always as 8 bytes, so that NaN payloads survive; shown as JSON.
 // Limits: kValueDepthMax levels, checked by decoder and by the bindings. Threads: values, no sharing.
 #pragma once
 
@@ -23,16 +23,16 @@ class Value {
   using Map = std::vector<std::pair<std::string, Value>>;
 
   Value() = default;
-  Value(std::nullptr_t) {}                                        // NOLINT(google-explicit-constructor)
-  Value(bool v) : data_(v) {}                                     // NOLINT(google-explicit-constructor)
-  Value(int v) : data_(static_cast<int64_t>(v)) {}                // NOLINT(google-explicit-constructor)
-  Value(int64_t v) : data_(v) {}                                  // NOLINT(google-explicit-constructor)
-  Value(double v) : data_(v) {}                                   // NOLINT(google-explicit-constructor)
-  Value(const char* v) : data_(std::string(v)) {}                 // NOLINT(google-explicit-constructor)
-  Value(std::string_view v) : data_(std::string(v)) {}            // NOLINT(google-explicit-constructor)
-  Value(std::string v) : data_(std::move(v)) {}                   // NOLINT(google-explicit-constructor)
-  Value(List v) : data_(std::move(v)) {}                          // NOLINT(google-explicit-constructor)
-  Value(Map v) : data_(std::move(v)) {}                           // NOLINT(google-explicit-constructor)
+  Value(std::nullptr_t) {}                              // NOLINT(google-explicit-constructor)
+  Value(bool v) : data_(v) {}                           // NOLINT(google-explicit-constructor)
+  Value(int v) : data_(static_cast<int64_t>(v)) {}      // NOLINT(google-explicit-constructor)
+  Value(int64_t v) : data_(v) {}                        // NOLINT(google-explicit-constructor)
+  Value(double v) : data_(v) {}                         // NOLINT(google-explicit-constructor)
+  Value(const char* v) : data_(std::string(v)) {}       // NOLINT(google-explicit-constructor)
+  Value(std::string_view v) : data_(std::string(v)) {}  // NOLINT(google-explicit-constructor)
+  Value(std::string v) : data_(std::move(v)) {}         // NOLINT(google-explicit-constructor)
+  Value(List v) : data_(std::move(v)) {}                // NOLINT(google-explicit-constructor)
+  Value(Map v) : data_(std::move(v)) {}                 // NOLINT(google-explicit-constructor)
   static Value map() { return Value(Map{}); }
   static Value list() { return Value(List{}); }
 
@@ -66,16 +66,18 @@ class Value {
   std::variant<std::monostate, bool, int64_t, double, std::string, List, Map> data_;
 };
 
-// CBOR. decode refuses with kCorrupt (and the offset) what is cut, deeper than kValueDepthMax, indefinite, or of another kind.
+// CBOR. decode refuses with kCorrupt (and the offset) what is cut, deeper than kValueDepthMax, indefinite, or of
+// another kind.
 std::string encode_cbor(const Value& value);
 Result<Value> decode_cbor(std::string_view bytes);
 
-// JSON text. Non-finite floats become the strings "NaN", "Infinity", "-Infinity" (JSON has none); text that is not UTF-8
-// is shown with U+FFFD. indent < 0: one line.
+// JSON text. Non-finite floats become the strings "NaN", "Infinity", "-Infinity" (JSON has none); text that is not
+// UTF-8 is shown with U+FFFD. indent < 0: one line.
 std::string to_json(const Value& value, int indent = -1);
 // JSON text to a Value; kInvalid with the position. Integers beyond int64 become doubles.
 Result<Value> from_json(std::string_view text);
-// One short human form for tables: numbers as written, text unquoted, lists and maps as JSON, cut at `width` characters.
+// One short human form for tables: numbers as written, text unquoted, lists and maps as JSON, cut at `width`
+// characters.
 std::string to_display(const Value& value, size_t width = 80);
 
 }  // namespace tracker::internal

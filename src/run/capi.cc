@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The C ABI (include/tracker/tracker.h) over Run. Nothing here throws across the boundary; the hot calls are try_log_pairs and one
-// look-up.
+// The C ABI (include/tracker/tracker.h) over Run. Nothing here throws across the boundary; the hot calls are
+// try_log_pairs and one look-up.
 #include "tracker/tracker.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ using tracker::internal::ValueType;
 
 namespace {
 
-constexpr size_t kNameSlots = 1024;   // by-name look-ups remembered a run, direct-mapped
+constexpr size_t kNameSlots = 1024;  // by-name look-ups remembered a run, direct-mapped
 
 std::string_view view_of(const char* data, size_t size) {
   if (data == nullptr) return {};
@@ -51,7 +51,7 @@ struct trk_metric {
   trk_run* run = nullptr;
   HotRun* hot = nullptr;
   std::string name;
-  std::array<std::atomic<uint32_t>, 8> ids{};   // by ValueType; 0 until first logged as that type
+  std::array<std::atomic<uint32_t>, 8> ids{};  // by ValueType; 0 until first logged as that type
 
   uint32_t id(ValueType type) {
     const uint32_t known = ids[static_cast<size_t>(type)].load(std::memory_order_relaxed);
@@ -64,9 +64,9 @@ struct trk_run {
   std::shared_ptr<Run> run;
   HotRun* hot = nullptr;
   std::string name;
-  std::mutex mutex;                                       // guards metrics
+  std::mutex mutex;  // guards metrics
   std::unordered_map<std::string, std::unique_ptr<trk_metric>> metrics;
-  std::array<std::atomic<trk_metric*>, kNameSlots> by_name{};   // entries are immutable and live as long as the run
+  std::array<std::atomic<trk_metric*>, kNameSlots> by_name{};  // entries are immutable and live as long as the run
 };
 
 uint32_t trk_metric::resolve(ValueType type) {
@@ -84,8 +84,8 @@ uint64_t word_at(const char* at) {
   return word;
 }
 
-// Mixes the first and last 8 bytes and the length: names of one program rarely differ only in the middle, and the compare decides
-// anyway. Words may overlap; shorter names take shorter words, never a loop over bytes.
+// Mixes the first and last 8 bytes and the length: names of one program rarely differ only in the middle, and the
+// compare decides anyway. Words may overlap; shorter names take shorter words, never a loop over bytes.
 inline size_t name_slot(std::string_view name) {
   const char* const data = name.data();
   const size_t size = name.size();
@@ -105,7 +105,8 @@ inline size_t name_slot(std::string_view name) {
 inline bool same_bytes(const char* x, const char* y, size_t size) {
   if (size < 8) {
     if (size >= 4)
-      return word_at<uint32_t>(x) == word_at<uint32_t>(y) && word_at<uint32_t>(x + size - 4) == word_at<uint32_t>(y + size - 4);
+      return word_at<uint32_t>(x) == word_at<uint32_t>(y) &&
+             word_at<uint32_t>(x + size - 4) == word_at<uint32_t>(y + size - 4);
     for (size_t i = 0; i < size; ++i)
       if (x[i] != y[i]) return false;
     return true;
@@ -116,8 +117,8 @@ inline bool same_bytes(const char* x, const char* y, size_t size) {
 }
 static_assert(kNameSlots == 1024);
 
-// A metric by its name: remembered in its slot, else found or made under the lock. nullptr for a bad name (counted), in a forked
-// child, where the lock may be held for ever, and without memory.
+// A metric by its name: remembered in its slot, else found or made under the lock. nullptr for a bad name (counted), in
+// a forked child, where the lock may be held for ever, and without memory.
 inline trk_metric* metric_of(trk_run* run, std::string_view name) noexcept {
   std::atomic<trk_metric*>& slot = run->by_name[name_slot(name)];
   trk_metric* known = slot.load(std::memory_order_acquire);
@@ -151,8 +152,7 @@ trk_metric* inert_metric(trk_run* run, std::string_view name) noexcept {
   metric->hot = run->hot;
   try {
     metric->name = name;
-  } catch (const std::bad_alloc&) {
-  }
+  } catch (const std::bad_alloc&) {}
   return metric;
 }
 
@@ -160,7 +160,8 @@ trk_metric* inert_metric(trk_run* run, std::string_view name) noexcept {
 trk_code no_metric(const trk_run* run) { return run->run->recording() ? TRK_INVALID : TRK_CLOSED; }
 
 // Inlined into each caller, where type and count are constants.
-__attribute__((always_inline)) inline trk_code log_one(trk_metric* metric, ValueType type, uint64_t bits, int64_t step) noexcept {
+__attribute__((always_inline)) inline trk_code log_one(trk_metric* metric, ValueType type, uint64_t bits,
+                                                       int64_t step) noexcept {
   const uint32_t id = metric->id(type);
   if (__builtin_expect(id == 0, 0)) return metric->run->run->recording() ? TRK_LIMIT : TRK_CLOSED;
   const ValuePair pair{bits, id, 0};
@@ -406,7 +407,8 @@ trk_code trk_get_status(trk_run* run, trk_status* out) noexcept {
     status.values_rejected = now.values_rejected;
     status.bytes_stored = now.bytes_stored;
     status.survives = (now.survives_process ? TRK_SURVIVES_PROCESS : 0u) |
-                      (now.survives_container ? TRK_SURVIVES_CONTAINER : 0u) | (now.survives_power ? TRK_SURVIVES_POWER : 0u);
+                      (now.survives_container ? TRK_SURVIVES_CONTAINER : 0u) |
+                      (now.survives_power ? TRK_SURVIVES_POWER : 0u);
     status.degraded = now.degraded;
     status.recording = now.recording;
     status.rank = run->run->rank();
@@ -430,6 +432,8 @@ const char* trk_run_dir(const trk_run* run) noexcept { return run == nullptr ? "
 int64_t trk_run_step(const trk_run* run) noexcept { return run == nullptr ? INT64_MIN : run->run->step(); }
 
 const char* trk_version(void) noexcept { return TRK_VERSION_STRING; }
-const char* trk_code_name(trk_code code) noexcept { return tracker::internal::code_name(static_cast<Code>(code)).data(); }
+const char* trk_code_name(trk_code code) noexcept {
+  return tracker::internal::code_name(static_cast<Code>(code)).data();
+}
 
 }  // extern "C"

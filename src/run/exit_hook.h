@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Runs that nobody finished are finished when the process exits by exit() or by returning from main: glibc's on_exit tells the exit
-// code, which never changes. Killed processes come nowhere near here; recovery serves them. Threads: any.
+// Runs that nobody finished are finished when the process exits by exit() or by returning from main: glibc's on_exit
+// tells the exit code, which never changes. Killed processes come nowhere near here; recovery serves them. Threads:
+// any.
 #pragma once
 
 #include <memory>

@@ -80,13 +80,15 @@ std::string launcher_of_this_process() {
 
 std::string label_of(const Id128& uid) { return "run-" + uid.hex().substr(0, 12); }
 
-// Which number this init has in its process: the second run of a script is the second one again after an elastic restart.
+// Which number this init has in its process: the second run of a script is the second one again after an elastic
+// restart.
 int next_ordinal() {
   static std::atomic<int> count{0};
   return ++count;
 }
 
-// The run of this launch. After an elastic restart it exists; otherwise the first free uid of the launch's key is taken.
+// The run of this launch. After an elastic restart it exists; otherwise the first free uid of the launch's key is
+// taken.
 Status choose_launch_run(Store* store, Launch* launch, const std::string& key, int restarts) {
   const std::string text = fmt::format("{}/{}/{}/{}", store->id().hex(), launch->options.project, key, next_ordinal());
   std::optional<RunFolder> newest;
@@ -128,11 +130,13 @@ Status choose_run(Store* store, Launch* launch) {
       return {};
     }
     if (o.resume == "must")
-      return Status(Code::kNotFound, fmt::format("resume=\"must\", but there is no run {}/{} in {}", o.project, o.id, store->path()),
+      return Status(Code::kNotFound,
+                    fmt::format("resume=\"must\", but there is no run {}/{} in {}", o.project, o.id, store->path()),
                     "resume=\"allow\" makes it");
   } else if (launch->rank.world_size > 1 || env("TORCHELASTIC_RESTART_COUNT") != nullptr) {
     // Also torchrun with one process: its restart is a new attempt too.
-    if (const auto key = launch_key(get, launcher_of_this_process())) return choose_launch_run(store, launch, *key, restarts);
+    if (const auto key = launch_key(get, launcher_of_this_process()))
+      return choose_launch_run(store, launch, *key, restarts);
   }
   auto folder = store->create_run(o.project, o.id);
   if (!folder.ok()) return folder.status();
@@ -169,7 +173,8 @@ void run_in_memory(Launch* launch, const Status& problem) {
   launch->run.project = launch->options.project;
   launch->run.id = launch->options.id.empty() ? random_label() : launch->options.id;
   launch->run.created_us = realtime_us();
-  launch->run_dir = join_path(launch->store_path, "runs/" + folder_name(launch->run.project) + "/" + folder_name(launch->run.id));
+  launch->run_dir =
+      join_path(launch->store_path, "runs/" + folder_name(launch->run.project) + "/" + folder_name(launch->run.id));
 }
 
 }  // namespace
@@ -204,7 +209,8 @@ Result<Launch> decide_launch(const InitOptions& options) {
   }
   if (!status.ok()) {
     // What the caller got wrong is theirs to know at once; what the disk refuses is not.
-    if (status.code() == Code::kInvalid || (status.code() == Code::kNotFound && o.resume == "must") || o.strict) return status;
+    if (status.code() == Code::kInvalid || (status.code() == Code::kNotFound && o.resume == "must") || o.strict)
+      return status;
     run_in_memory(&launch, status);
   } else {
     if (launch.resumed) read_past(*store, &launch);

@@ -14,18 +14,18 @@
 namespace tracker::internal {
 
 struct Launch {
-  InitOptions options;          // with the environment applied
+  InitOptions options;  // with the environment applied
   std::string mode = "local";
   bool records = true;
-  std::string why_not;          // why nothing is recorded here
+  std::string why_not;  // why nothing is recorded here
   RankInfo rank;
   OnFull on_full = OnFull::kWait;
 
   std::string store_path;
-  Id128 store;                  // zero when the store could not be opened
+  Id128 store;  // zero when the store could not be opened
   RunIdentity run;
-  std::string run_dir;          // absolute
-  Status store_problem;         // not ok: the run goes on in memory
+  std::string run_dir;   // absolute
+  Status store_problem;  // not ok: the run goes on in memory
 
   // A resumed run's past.
   bool resumed = false;

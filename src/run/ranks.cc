@@ -25,12 +25,9 @@ struct Launcher {
 };
 // In the order of design.md. PMIX_RANK comes without a size.
 constexpr Launcher kLaunchers[] = {
-    {"RANK", "WORLD_SIZE", true},
-    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true},
-    {"PMI_RANK", "PMI_SIZE", true},
-    {"PMIX_RANK", "PMIX_SIZE", false},
-    {"SLURM_PROCID", "SLURM_NTASKS", true},
-    {"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", true},
+    {"RANK", "WORLD_SIZE", true},           {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true},
+    {"PMI_RANK", "PMI_SIZE", true},         {"PMIX_RANK", "PMIX_SIZE", false},
+    {"SLURM_PROCID", "SLURM_NTASKS", true}, {"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", true},
 };
 
 RankInfo make(int rank, int size, std::string source) {
@@ -64,7 +61,8 @@ Result<RankInfo> resolve_rank(const RankRequest& request, const GetEnv& env) {
     if (!rank) return Status(Code::kInvalid, fmt::format("TRACKER_RANK is '{}': expected a number from 0", text));
     const int size = number(env("WORLD_SIZE")).value_or(*rank + 1);
     if (*rank >= size)
-      return Status(Code::kInvalid, fmt::format("TRACKER_RANK is {}: expected a number below WORLD_SIZE={}", *rank, size));
+      return Status(Code::kInvalid,
+                    fmt::format("TRACKER_RANK is {}: expected a number below WORLD_SIZE={}", *rank, size));
     return make(*rank, size, "TRACKER_RANK");
   }
   if (request.child_of_run) {
@@ -73,7 +71,8 @@ Result<RankInfo> resolve_rank(const RankRequest& request, const GetEnv& env) {
     info.why = "a multiprocessing child of a process that has a run";
     return info;
   }
-  if (request.torch_rank >= 0) return make(request.torch_rank, std::max(request.torch_world_size, 1), "torch.distributed");
+  if (request.torch_rank >= 0)
+    return make(request.torch_rank, std::max(request.torch_world_size, 1), "torch.distributed");
   for (const Launcher& launcher : kLaunchers) {
     const std::optional<int> rank = number(env(launcher.rank));
     if (!rank) continue;

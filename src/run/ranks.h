@@ -22,19 +22,19 @@ struct RankRequest {
 struct RankInfo {
   int rank = 0;
   int world_size = 1;
-  std::string source;         // "RANK", "SLURM_PROCID", ...; empty when nothing says that this is a job of several
-  bool is_first = true;       // this process records in ranks="first"
+  std::string source;    // "RANK", "SLURM_PROCID", ...; empty when nothing says that this is a job of several
+  bool is_first = true;  // this process records in ranks="first"
   // The line for a gated process: `rank 3 of 8 (from SLURM_PROCID) records nothing; ...`. Empty when is_first.
   std::string gated_line() const;
-  std::string why;            // "rank 3 of 8 (from SLURM_PROCID)"
+  std::string why;  // "rank 3 of 8 (from SLURM_PROCID)"
 };
 
 // kInvalid when an explicit rank or TRACKER_RANK is no number or not below its world size.
 Result<RankInfo> resolve_rank(const RankRequest& request, const GetEnv& env);
 
-// What all processes of one launch share and no other launch does, or nullopt: TORCHELASTIC_RUN_ID unless it is torchrun's default
-// "none", Slurm job and step, or, where all ranks are on one node, the launcher's boot id, pid and start time.
-// `launcher` describes the parent process ("<boot id>/<pid>/<start>").
+// What all processes of one launch share and no other launch does, or nullopt: TORCHELASTIC_RUN_ID unless it is
+// torchrun's default "none", Slurm job and step, or, where all ranks are on one node, the launcher's boot id, pid and
+// start time. `launcher` describes the parent process ("<boot id>/<pid>/<start>").
 std::optional<std::string> launch_key(const GetEnv& env, const std::string& launcher);
 // TORCHELASTIC_RESTART_COUNT: > 0 is a new attempt of the same run.
 int restart_count(const GetEnv& env);

@@ -32,12 +32,12 @@ const char* state_text(RunState state) { return run_state_name(state); }
 
 struct Run::Impl {
   Launch launch;
-  std::shared_ptr<Writer> writer;   // null when nothing is recorded here
+  std::shared_ptr<Writer> writer;  // null when nothing is recorded here
   uint64_t generation = process_generation();
   std::string uid_text;
   SayOnce warnings;
 
-  mutable std::mutex mutex;         // guards what follows
+  mutable std::mutex mutex;  // guards what follows
   Value config = Value::map();
   Value summary = Value::map();
   std::string name;
@@ -61,7 +61,8 @@ Run::~Run() {
     (void)impl_.release();  // its threads and locks are the parent's
     return;
   }
-  if (!finished()) (void)finish(impl_->exit_known ? impl_->exit_state : RunState::kFinished, impl_->exit_code, impl_->exit_reason);
+  if (!finished())
+    (void)finish(impl_->exit_known ? impl_->exit_state : RunState::kFinished, impl_->exit_code, impl_->exit_reason);
   if (hot_ != nullptr) free_hot_run(hot_);
 }
 
@@ -107,7 +108,8 @@ Status Run::start() {
   journal_options.on_full = plan.on_full;
   auto journal = Journal::open(journal_options, &identity, hot_);
   if (!journal.ok()) return journal.status();
-  impl_->writer = std::make_shared<Writer>(std::move(*journal), identity, StoreTarget{plan.store_path, plan.run, plan.store_problem});
+  impl_->writer = std::make_shared<Writer>(std::move(*journal), identity,
+                                           StoreTarget{plan.store_path, plan.run, plan.store_problem});
   TRACKER_RETURN_IF_ERROR(impl_->writer->start());
   const InitOptions& o = plan.options;
   const std::pair<const char*, const std::string*> labels[] = {
@@ -115,12 +117,14 @@ Status Run::start() {
   for (const auto& [key, label] : labels)
     if (!label->empty()) (void)set_attribute(key, *label);
   if (!o.tags.empty()) (void)set_attribute("tags", Value::List(o.tags.begin(), o.tags.end()));
-  if (const Value::Map* config = o.config.as_map(); config != nullptr && !config->empty()) (void)set_config("", o.config);
+  if (const Value::Map* config = o.config.as_map(); config != nullptr && !config->empty())
+    (void)set_config("", o.config);
   if (plan.mode == "online") say("mode=\"online\" but no server is known; the run is recorded locally");
   if (!o.quiet) {
     std::string line = fmt::format("recording {}/{} in {}", plan.run.project, plan.run.id, plan.store_path);
     if (plan.resumed) line += fmt::format(" (attempt {})", plan.attempt);
-    if (plan.recovered_points > 0) line += fmt::format("; {} points of a dead attempt recovered", grouped(plan.recovered_points));
+    if (plan.recovered_points > 0)
+      line += fmt::format("; {} points of a dead attempt recovered", grouped(plan.recovered_points));
     say(line);
   }
   return {};
@@ -141,8 +145,11 @@ uint32_t Run::series_id(std::string_view name, ValueType type) {
   const uint32_t id = use.get()->series_id(name, type);
   if (id == 0) {
     use.get()->count_loss(0, LossReason::kKeyLimit, 1);
-    impl_->warnings.say("series limit", fmt::format("no more metrics can be defined ({} at most, and while the journal has room); points "
-                                                    "of further ones are dropped and counted", kSeriesMax));
+    impl_->warnings.say(
+        "series limit",
+        fmt::format("no more metrics can be defined ({} at most, and while the journal has room); points "
+                    "of further ones are dropped and counted",
+                    kSeriesMax));
   }
   return id;
 }
@@ -155,7 +162,8 @@ void Run::count_rejected(std::string_view key, std::string_view why) {
   if (use.get() == nullptr) return;
   use.get()->count_loss(0, LossReason::kRejected, 1);
   const std::string shown(key.substr(0, 80));
-  impl_->warnings.say("key " + shown, fmt::format("'{}' is not logged: {}; the other keys of the call are kept", shown, why));
+  impl_->warnings.say("key " + shown,
+                      fmt::format("'{}' is not logged: {}; the other keys of the call are kept", shown, why));
 }
 
 // Through the ring when it fits there, else through the bounded queue of large values.
@@ -172,13 +180,16 @@ Code Run::log_event(EventType type, const Value& payload, int64_t step, bool has
     const Code code = use.get()->log_event(type, bytes, step, has_step);
     if (code != Code::kLimit) return code;
   }
-  // Larger, or no space in the ring: it waits in memory for the drain thread, at most 100 ms (P1: "larger values once spooled").
+  // Larger, or no space in the ring: it waits in memory for the drain thread, at most 100 ms (P1: "larger values once
+  // spooled").
   const Code code = impl_->writer->push_large(type, std::move(bytes), step, has_step);
   if (code == Code::kOk && has_step && type == EventType::kText) use.get()->raise_step(step);
   if (code == Code::kLimit) {
     use.get()->count_loss(0, LossReason::kTooLarge, 1);
-    impl_->warnings.say("large", fmt::format("more than {} MiB of texts and config wait for the disk; further ones are dropped and counted",
-                                             kLargeBytesMax >> 20));
+    impl_->warnings.say(
+        "large",
+        fmt::format("more than {} MiB of texts and config wait for the disk; further ones are dropped and counted",
+                    kLargeBytesMax >> 20));
   }
   return code;
 }
@@ -221,8 +232,12 @@ Code Run::set_entry(EventType type, std::string_view key, Value value) {
 }
 
 Code Run::set_config(std::string_view key, Value value) { return set_entry(EventType::kConfig, key, std::move(value)); }
-Code Run::set_summary(std::string_view key, Value value) { return set_entry(EventType::kSummary, key, std::move(value)); }
-Code Run::set_attribute(std::string_view key, Value value) { return set_entry(EventType::kAttribute, key, std::move(value)); }
+Code Run::set_summary(std::string_view key, Value value) {
+  return set_entry(EventType::kSummary, key, std::move(value));
+}
+Code Run::set_attribute(std::string_view key, Value value) {
+  return set_entry(EventType::kAttribute, key, std::move(value));
+}
 
 Value Run::config() const {
   if (impl_->forked()) return impl_->config;  // as it was at the fork; nobody changes it here
@@ -259,7 +274,8 @@ Status Run::finish(RunState state, int exit_code, std::string_view reason) {
   Status status = impl_->writer->finish(end, kFinishLocalMax);
   if (!impl_->launch.options.quiet) {
     const RunStatus counts = this->status();
-    const std::string lost = counts.points_dropped == 0 ? "nothing lost" : grouped(counts.points_dropped) + " points lost";
+    const std::string lost =
+        counts.points_dropped == 0 ? "nothing lost" : grouped(counts.points_dropped) + " points lost";
     say(status.ok() ? fmt::format("{}/{} {}: {} points stored, {}; tracker show {}", project(), id(), state_text(state),
                                   grouped(counts.points_stored), lost, id())
                     : fmt::format("{}/{} {}: {} points stored so far: {}", project(), id(), state_text(state),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The few lines that a guest in someone's training may write to stderr: one at start, one at the end, and warnings said once (P9).
-// Threads: any. Cost: one write(2); never blocks on a lock of the user's streams.
+// The few lines that a guest in someone's training may write to stderr: one at start, one at the end, and warnings said
+// once (P9). Threads: any. Cost: one write(2); never blocks on a lock of the user's streams.
 #pragma once
 
 #include <atomic>

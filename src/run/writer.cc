@@ -75,7 +75,8 @@ void Writer::drain_loop() {
   spill_until_done();
 }
 
-// All is drained, but a stuck disk may not have taken it when the process ends: then the spill file has it, the end record too.
+// All is drained, but a stuck disk may not have taken it when the process ends: then the spill file has it, the end
+// record too.
 void Writer::spill_until_done() {
   for (;;) {
     {
@@ -92,7 +93,8 @@ void Writer::spill_until_done() {
 bool Writer::drain_once(bool last) {
   std::deque<Event> large;
   {
-    // One look at both: what was logged into a ring before a large value is in this drain, what came after it in the next one.
+    // One look at both: what was logged into a ring before a large value is in this drain, what came after it in the
+    // next one.
     const std::lock_guard<std::mutex> guard(mutex_);
     // The queue is full: what is not drained stays in the rings, whose own policy bounds it.
     if (!last && queue_bytes_ > kQueueBytesMax) return false;
@@ -227,7 +229,8 @@ Status Writer::commit(const std::vector<std::shared_ptr<Queued>>& batch, bool du
 // After the last frame. False when the disk refused: the loop tries again.
 bool Writer::close_database() {
   Status status = db_->finish();
-  if (status.code() == Code::kBusy || status.code() == Code::kTimeout) status = Status();  // a reader keeps the WAL; all is in it
+  if (status.code() == Code::kBusy || status.code() == Code::kTimeout)
+    status = Status();  // a reader keeps the WAL; all is in it
   if (!status.ok()) {
     note_failure(status);
     return false;
@@ -256,8 +259,10 @@ void Writer::note_failure(const Status& status) {
     last_error_ = status.to_string();
   }
   if (first)
-    say_once_.say("store", fmt::format("the store cannot be written ({}); logging goes on in memory and is stored as soon as it can",
-                                       status.to_string()));
+    say_once_.say(
+        "store",
+        fmt::format("the store cannot be written ({}); logging goes on in memory and is stored as soon as it can",
+                    status.to_string()));
 }
 
 void Writer::note_success() {

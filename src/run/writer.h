@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The background half of a run: a drain thread (rings -> frames) and a store thread (frames -> SQLite), and what they share.
+// The background half of a run: a drain thread (rings -> frames) and a store thread (frames -> SQLite), and what they
+// share.
 //
-// They are two threads so that a commit that is stuck on the disk never stops the draining: then frames go to the spill file and ring
-// space is released all the same (design 2). Neither is ever joined: finish() waits a bounded time for them to be done, and both
-// keep the Writer alive by themselves. All signals are blocked in them.
-// Threads: public functions from any thread. Lock: mutex_ guards the queue; nothing is called that blocks while it is held.
+// They are two threads so that a commit that is stuck on the disk never stops the draining: then frames go to the spill
+// file and ring space is released all the same (design 2). Neither is ever joined: finish() waits a bounded time for
+// them to be done, and both keep the Writer alive by themselves. All signals are blocked in them. Threads: public
+// functions from any thread. Lock: mutex_ guards the queue; nothing is called that blocks while it is held.
 #pragma once
 
 #include <atomic>
@@ -23,18 +24,18 @@
 
 namespace tracker::internal {
 
-constexpr std::chrono::milliseconds kDrainInterval{100};     // P1: what a container's death may cost
-constexpr std::chrono::milliseconds kSyncInterval{1000};     // P1: what power loss may cost, plus one fsync
+constexpr std::chrono::milliseconds kDrainInterval{100};  // P1: what a container's death may cost
+constexpr std::chrono::milliseconds kSyncInterval{1000};  // P1: what power loss may cost, plus one fsync
 constexpr std::chrono::seconds kHeartbeatInterval{15};
-constexpr size_t kQueueBytesMax = 16 * 1024 * 1024;          // encoded frames that wait for the disk
-constexpr size_t kLargeBytesMax = 16 * 1024 * 1024;          // texts and config values too large for a ring, not yet in a frame
-constexpr std::chrono::milliseconds kStuckAfter{200};        // a commit that takes longer lets the spill file step in
+constexpr size_t kQueueBytesMax = 16 * 1024 * 1024;  // encoded frames that wait for the disk
+constexpr size_t kLargeBytesMax = 16 * 1024 * 1024;  // texts and config values too large for a ring, not yet in a frame
+constexpr std::chrono::milliseconds kStuckAfter{200};  // a commit that takes longer lets the spill file step in
 
 // Where the run is to be stored. The store may not exist yet, or not be writable: it is tried again until it is.
 struct StoreTarget {
   std::string store_path;
   RunIdentity run;
-  Status problem;   // why init could not open it; ok when it could
+  Status problem;  // why init could not open it; ok when it could
 };
 
 struct WriterStatus {
@@ -43,7 +44,7 @@ struct WriterStatus {
   uint64_t bytes_stored = 0;
   bool degraded = false;
   std::string last_error;
-  bool committed_lately = false;    // within the last drain intervals: the container promise holds
+  bool committed_lately = false;  // within the last drain intervals: the container promise holds
   bool synced_lately = false;
 };
 
@@ -57,12 +58,13 @@ class Writer : public std::enable_shared_from_this<Writer> {
   Journal* journal() { return journal_.get(); }
   const WriterIdentity& identity() const { return identity_; }
 
-  // A value too large for a ring: queued in memory, committed within the next intervals. kLimit: over the bound, counted.
+  // A value too large for a ring: queued in memory, committed within the next intervals. kLimit: over the bound,
+  // counted.
   Code push_large(EventType type, std::string payload, int64_t step, bool has_step);
-  bool has_large() const;   // some of those still wait for the drain thread
+  bool has_large() const;  // some of those still wait for the drain thread
   bool flush(std::chrono::milliseconds timeout);
-  // Ends the log with `end` (CBOR of an end record), commits, turns the database into plain files. kTimeout: the threads go on by
-  // themselves and the journal stays, so nothing is lost.
+  // Ends the log with `end` (CBOR of an end record), commits, turns the database into plain files. kTimeout: the
+  // threads go on by themselves and the journal stays, so nothing is lost.
   Status finish(std::string end, std::chrono::milliseconds timeout);
   WriterStatus status() const;
 
@@ -92,12 +94,12 @@ class Writer : public std::enable_shared_from_this<Writer> {
   const std::unique_ptr<Journal> journal_;
   WriterIdentity identity_;
   const StoreTarget target_;
-  bool quiescent_ = false;                 // no producer is inside the journal any more
+  bool quiescent_ = false;  // no producer is inside the journal any more
   std::atomic<void (*)()> drain_pause_{nullptr}, store_pause_{nullptr};
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::shared_ptr<Queued>> queue_;   // drained, not yet committed; in sequence order
+  std::deque<std::shared_ptr<Queued>> queue_;  // drained, not yet committed; in sequence order
   size_t queue_bytes_ = 0;
   std::deque<Event> large_;
   size_t large_bytes_ = 0;
@@ -114,10 +116,10 @@ class Writer : public std::enable_shared_from_this<Writer> {
   Clock::time_point last_commit_, last_sync_;
   SayOnce say_once_;
 
-  uint64_t spilled_seq_ = 0;               // the drain thread's own: of the newest frame in the spill file
-  std::unique_ptr<WriterDb> db_;           // the store thread's own
-  std::mutex files_mutex_;                 // of the journal's files at the end; taken before mutex_
-  bool files_removed_ = false;             // guarded by files_mutex_
+  uint64_t spilled_seq_ = 0;      // the drain thread's own: of the newest frame in the spill file
+  std::unique_ptr<WriterDb> db_;  // the store thread's own
+  std::mutex files_mutex_;        // of the journal's files at the end; taken before mutex_
+  bool files_removed_ = false;    // guarded by files_mutex_
 };
 
 }  // namespace tracker::internal

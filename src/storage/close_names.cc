@@ -7,7 +7,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr size_t kComparedBytesMax = 128;   // longer names are compared by their beginning
+constexpr size_t kComparedBytesMax = 128;  // longer names are compared by their beginning
 
 size_t edits(std::string_view a, std::string_view b) {
   a = a.substr(0, kComparedBytesMax);

@@ -10,12 +10,14 @@ Status EventRows::prepare(Sqlite& db) {
     Statement* statement;
     const char* sql;
   } all[] = {
-      {&set_, "INSERT INTO attributes(kind,key,value,time_us,count) VALUES(?1,?2,?3,?4,1) ON CONFLICT(kind,key) "
-              "DO UPDATE SET value=?3, time_us=?4, count=count+1"},
+      {&set_,
+       "INSERT INTO attributes(kind,key,value,time_us,count) VALUES(?1,?2,?3,?4,1) ON CONFLICT(kind,key) "
+       "DO UPDATE SET value=?3, time_us=?4, count=count+1"},
       // '0' follows '/': all keys that begin with key + "/".
       {&drop_below_, "DELETE FROM attributes WHERE kind=?1 AND key>(?2||'/') AND key<(?2||'0')"},
-      {&count_text_, "INSERT INTO attributes(kind,key,value,time_us,count) VALUES(?1,?2,x'f6',?3,1) "
-                     "ON CONFLICT(kind,key) DO UPDATE SET time_us=?3, count=count+1"},
+      {&count_text_,
+       "INSERT INTO attributes(kind,key,value,time_us,count) VALUES(?1,?2,x'f6',?3,1) "
+       "ON CONFLICT(kind,key) DO UPDATE SET time_us=?3, count=count+1"},
       {&meta_, "INSERT OR REPLACE INTO meta VALUES(?,?)"},
       {&loss_, "INSERT INTO losses VALUES(?1,?2,?3) ON CONFLICT(series,reason) DO UPDATE SET count=count+?3"},
   };

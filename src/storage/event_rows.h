@@ -12,7 +12,7 @@ namespace tracker::internal {
 class EventRows {
  public:
   Status prepare(Sqlite& db);
-  void reset() { *this = EventRows(); }   // before the connection closes
+  void reset() { *this = EventRows(); }  // before the connection closes
   // Events with a payload this version does not understand change nothing; they are in the frame.
   Status apply(const FrameView& frame);
 

@@ -38,8 +38,8 @@ Status append_frame(WriterDb* db, Frame frame, std::vector<RingPosition> positio
   return db->append({std::move(record)}, false);
 }
 
-// Replays everything; the journal is removed by the caller only after this returned ok. `noted`: the log has its end or the note of
-// an earlier recoverer, which one that finds nothing left must not take the place of.
+// Replays everything; the journal is removed by the caller only after this returned ok. `noted`: the log has its end or
+// the note of an earlier recoverer, which one that finds nothing left must not take the place of.
 Status replay(DeadJournal* journal, WriterDb* db, bool ended, bool noted, RecoveredWriter* out) {
   const Id128& writer = journal->identity().writer;
   const std::vector<FrameRecord> spilled = missing_frames(*journal, db->last_seq());

@@ -11,13 +11,13 @@
 
 namespace tracker::internal {
 
-// The folder of `run` in this store (it may have moved since, or been made while no disk could be written); made when it is not
-// there. Another run may have taken the label meanwhile: then this one gets the next free label, once.
+// The folder of `run` in this store (it may have moved since, or been made while no disk could be written); made when
+// it is not there. Another run may have taken the label meanwhile: then this one gets the next free label, once.
 Result<RunFolder> folder_of_run(const Store& store, const RunIdentity& run);
 
 struct RecoveredWriter {
   WriterIdentity identity;
-  uint64_t points = 0;     // replayed from spill file and rings
+  uint64_t points = 0;  // replayed from spill file and rings
   uint64_t frames = 0;
 };
 

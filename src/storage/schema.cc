@@ -43,8 +43,8 @@ Status fill_database(Sqlite& db, const WriterIdentity& identity) {
     if (!insert.ok()) return insert.status();
     const std::string bytes = encode_cbor(identity.to_value());
     TRACKER_RETURN_IF_ERROR(insert->bind(meta_key::kIdentity).bind_blob(bytes).run());
-    for (const auto key : {meta_key::kLastSeq, meta_key::kPoints, meta_key::kFrames, meta_key::kFrameBytes,
-                           meta_key::kStatsSeq})
+    for (const auto key :
+         {meta_key::kLastSeq, meta_key::kPoints, meta_key::kFrames, meta_key::kFrameBytes, meta_key::kStatsSeq})
       TRACKER_RETURN_IF_ERROR(insert->bind(key).bind(int64_t{0}).run());
     TRACKER_RETURN_IF_ERROR(insert->bind(meta_key::kHeartbeat).bind(identity.started_us).run());
   }
@@ -57,8 +57,7 @@ Status not_ours(const std::string& path, std::string_view why) {
 
 Result<Value> decode_in(const std::string& path, std::string_view what, std::string_view bytes) {
   auto value = decode_cbor(bytes);
-  if (!value.ok())
-    return Status(Code::kCorrupt, fmt::format("{}: {}: {}", path, what, value.status().message()));
+  if (!value.ok()) return Status(Code::kCorrupt, fmt::format("{}: {}: {}", path, what, value.status().message()));
   return value;
 }
 
@@ -86,8 +85,9 @@ Status check_database(Sqlite& db, const std::string& path) {
   auto version = db.query_int("PRAGMA user_version");
   if (!version.ok()) return version.status();
   if (*version > kDatabaseVersion)
-    return Status(Code::kVersion, fmt::format("{} has version {}, this program reads up to {}", path, *version,
-                                              kDatabaseVersion), "update tracker; the file was not touched");
+    return Status(Code::kVersion,
+                  fmt::format("{} has version {}, this program reads up to {}", path, *version, kDatabaseVersion),
+                  "update tracker; the file was not touched");
   if (*version < 1) return not_ours(path, fmt::format("version {}", *version));
   return {};
 }
@@ -98,8 +98,8 @@ std::optional<WriterEnd> end_from_value(const Value& value, int64_t time_us) {
   end.exit_code = value.int_or("exit_code", 0);
   end.reason = value.text_or("reason", "");
   const std::string state = value.text_or("state", "");
-  for (const RunState known : {RunState::kFinished, RunState::kFailed, RunState::kInterrupted, RunState::kPreempted,
-                               RunState::kCrashed}) {
+  for (const RunState known :
+       {RunState::kFinished, RunState::kFailed, RunState::kInterrupted, RunState::kPreempted, RunState::kCrashed}) {
     if (state != run_state_name(known)) continue;
     end.state = known;
     return end;

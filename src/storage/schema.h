@@ -22,15 +22,15 @@ constexpr int kDatabaseVersion = 1;
 
 // Keys of `meta`. On disk: do not change.
 namespace meta_key {
-constexpr std::string_view kIdentity = "identity";      // CBOR of WriterIdentity
-constexpr std::string_view kLastSeq = "last_seq";       // of the newest frame ever committed
+constexpr std::string_view kIdentity = "identity";  // CBOR of WriterIdentity
+constexpr std::string_view kLastSeq = "last_seq";   // of the newest frame ever committed
 constexpr std::string_view kPoints = "points";
 constexpr std::string_view kFrames = "frames";
 constexpr std::string_view kFrameBytes = "frame_bytes";
-constexpr std::string_view kStatsSeq = "stats_seq";     // `series` covers the frames up to here
+constexpr std::string_view kStatsSeq = "stats_seq";  // `series` covers the frames up to here
 constexpr std::string_view kHeartbeat = "heartbeat_us";
-constexpr std::string_view kEnd = "end";                // CBOR: the payload of the last end event, and time_us
-constexpr std::string_view kRecovered = "recovered";    // CBOR: the payload of the note
+constexpr std::string_view kEnd = "end";              // CBOR: the payload of the last end event, and time_us
+constexpr std::string_view kRecovered = "recovered";  // CBOR: the payload of the note
 }  // namespace meta_key
 
 struct DatabaseMeta {
@@ -54,8 +54,7 @@ Result<std::vector<Loss>> read_losses(Sqlite& db);
 Result<std::vector<RingPosition>> read_positions(Sqlite& db);
 
 // The statement that write_series() binds.
-constexpr std::string_view kWriteSeries =
-    "INSERT OR REPLACE INTO series VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+constexpr std::string_view kWriteSeries = "INSERT OR REPLACE INTO series VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
 Status write_series(Statement& statement, const SeriesStats& stats);
 
 // The payload of an end event and back.

@@ -13,12 +13,12 @@
 
 namespace tracker::internal {
 
-using SeriesMap = std::map<uint32_t, SeriesStats>;   // by series id
+using SeriesMap = std::map<uint32_t, SeriesStats>;  // by series id
 
 struct FrameStats {
-  SeriesMap series;                  // those with rows or a definition in the frame
+  SeriesMap series;  // those with rows or a definition in the frame
   uint64_t points = 0;
-  int64_t time_first_us = 0;         // over rows and events; 0 when there are none
+  int64_t time_first_us = 0;  // over rows and events; 0 when there are none
   int64_t time_last_us = 0;
 };
 

@@ -24,14 +24,14 @@ class Statement {
   Statement& operator=(Statement&& other) noexcept;
   ~Statement();
 
-  Statement& bind(int64_t value);               // parameters are bound in order, 1, 2, ...
+  Statement& bind(int64_t value);  // parameters are bound in order, 1, 2, ...
   Statement& bind(std::string_view text);
   Statement& bind_blob(std::string_view bytes);
   // True: there is a row. After false or a failure the statement is reset and may be bound again.
   Result<bool> step();
   // step() of a statement without rows.
   Status run();
-  void reset();                                 // ends its read transaction
+  void reset();  // ends its read transaction
 
   // The row that step() found. Views live until the next step() or reset().
   int64_t int_at(int column) const;
@@ -42,17 +42,17 @@ class Statement {
  private:
   friend class Sqlite;
   sqlite3_stmt* statement_ = nullptr;
-  const std::string* path_ = nullptr;           // of the connection, for messages
+  const std::string* path_ = nullptr;  // of the connection, for messages
   int next_ = 1;
   int bind_error_ = 0;
 };
 
 enum class SqliteOpen {
-  kWrite,             // the file is there already
-  kCreate,            // or is made
+  kWrite,   // the file is there already
+  kCreate,  // or is made
   kRead,
-  kReadImmutable,     // no locks, no WAL: for a file that nobody changes
-  kReadPrivateWal,    // no locks, the WAL's index in memory: for a database with a WAL on media that cannot be written
+  kReadImmutable,   // no locks, no WAL: for a file that nobody changes
+  kReadPrivateWal,  // no locks, the WAL's index in memory: for a database with a WAL on media that cannot be written
 };
 
 class Sqlite {
@@ -64,7 +64,7 @@ class Sqlite {
 
   static Result<Sqlite> open(const std::string& path, SqliteOpen mode, int busy_timeout_ms);
   explicit operator bool() const { return db_ != nullptr; }
-  void close();   // statements must be gone before
+  void close();  // statements must be gone before
 
   Status exec(const char* sql);
   Result<Statement> prepare(std::string_view sql);

@@ -54,8 +54,8 @@ Result<RunFolder> the_only_one(std::string_view name, std::vector<RunFolder> fou
   if (found.size() == 1) return std::move(found.front());
   std::string candidates;
   for (size_t i = 0; i < found.size() && i < 5; ++i)
-    candidates += fmt::format("{}{} (uid {})", i == 0 ? "" : ", ",
-                              run_name(found[i].identity), found[i].identity.uid.hex());
+    candidates +=
+        fmt::format("{}{} (uid {})", i == 0 ? "" : ", ", run_name(found[i].identity), found[i].identity.uid.hex());
   if (found.size() > 5) candidates += fmt::format(" and {} more", found.size() - 5);
   return Status(Code::kInvalid, fmt::format("\"{}\" is ambiguous: {}", name, candidates),
                 "give project/id or more of the uid");
@@ -93,8 +93,8 @@ Result<Store> Store::open_or_create(const std::string& path) {
   const std::string absolute = without_trailing_slashes(absolute_path(path));
   TRACKER_RETURN_IF_ERROR(make_store_folder(absolute));
   // The store is there when store.json is, so that comes last. Whoever loses a race takes what the winner wrote.
-  for (const auto& [name, text] : {std::pair<const char*, std::string>{".gitignore", "*\n"},
-                                   {kStoreFile, store_document(Id128::random())}}) {
+  for (const auto& [name, text] :
+       {std::pair<const char*, std::string>{".gitignore", "*\n"}, {kStoreFile, store_document(Id128::random())}}) {
     Status status = create_file_exclusive(join_path(absolute, name), text, 0666, false);
     if (!status.ok() && status.code() != Code::kExists) return status;
   }

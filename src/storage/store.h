@@ -20,7 +20,7 @@ constexpr int kStoreVersion = 1;
 struct RunFolder {
   RunIdentity identity;
   std::string path;
-  std::vector<std::string> writer_dbs() const;     // absolute paths of <writer>.db, sorted
+  std::vector<std::string> writer_dbs() const;  // absolute paths of <writer>.db, sorted
 };
 
 class Store {

@@ -18,19 +18,19 @@
 namespace tracker::internal {
 namespace {
 
-constexpr int kBusyTimeoutMs = 100;           // of an append; nobody else of ours writes this file
-constexpr int kCheckpointPages = 1000;        // after a durable append, which has waited for the disk anyway
-constexpr int kCheckpointPagesAlways = 16384; // 64 MiB: also after others, so that the WAL stays bounded
-constexpr int64_t kStatsIntervalNs = 900'000'000;        // of durable appends
+constexpr int kBusyTimeoutMs = 100;                // of an append; nobody else of ours writes this file
+constexpr int kCheckpointPages = 1000;             // after a durable append, which has waited for the disk anyway
+constexpr int kCheckpointPagesAlways = 16384;      // 64 MiB: also after others, so that the WAL stays bounded
+constexpr int64_t kStatsIntervalNs = 900'000'000;  // of durable appends
 constexpr int64_t kStatsIntervalAlwaysNs = 5'000'000'000;
-constexpr int kLeaveWalMs = 250;              // for idle readers to go, once everything is in the database
+constexpr int kLeaveWalMs = 250;  // for idle readers to go, once everything is in the database
 
 // The frames of one append, checked and summed up before the transaction begins.
 struct Pending {
   std::vector<const FrameRecord*> records;
   std::vector<FrameView> views;
   std::vector<FrameStats> stats;
-  SeriesMap series;               // all of them together
+  SeriesMap series;  // all of them together
   uint64_t last_seq = 0, points = 0, bytes = 0;
   std::vector<RingPosition> positions;
 };
@@ -65,7 +65,7 @@ struct WriterDb::Impl {
   uint64_t last_seq = 0, points = 0, frames = 0, frame_bytes = 0;
   std::vector<RingPosition> positions;
   SeriesMap series;
-  std::set<uint32_t> unwritten;   // series whose row is older than their frames
+  std::set<uint32_t> unwritten;  // series whose row is older than their frames
   int64_t stats_written_ns = 0;
 
   ~Impl() { close(); }
@@ -217,8 +217,7 @@ struct WriterDb::Impl {
       TRACKER_RETURN_IF_ERROR(set_position_row.bind(static_cast<int64_t>(position.nonce))
                                   .bind(static_cast<int64_t>(position.position))
                                   .run());
-    for (const uint64_t nonce : retired)
-      TRACKER_RETURN_IF_ERROR(drop_position.bind(static_cast<int64_t>(nonce)).run());
+    for (const uint64_t nonce : retired) TRACKER_RETURN_IF_ERROR(drop_position.bind(static_cast<int64_t>(nonce)).run());
     if (!pending.records.empty()) {
       TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kLastSeq, pending.last_seq));
       TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kPoints, points + pending.points));

@@ -34,10 +34,10 @@ class WriterDb {
   WriterDb& operator=(const WriterDb&) = delete;
 
   const std::string& path() const;
-  uint64_t last_seq() const;                             // of the newest committed frame, 0 before the first
-  const std::vector<RingPosition>& positions() const;    // committed
+  uint64_t last_seq() const;                           // of the newest committed frame, 0 before the first
+  const std::vector<RingPosition>& positions() const;  // committed
   uint64_t points_stored() const;
-  uint64_t bytes_stored() const;                         // of frames
+  uint64_t bytes_stored() const;  // of frames
 
   // Appends the frames in one transaction and commits. `durable`: with fsync (synchronous=FULL), which makes all
   // earlier commits durable too. Frames with seq <= last_seq() are skipped. On failure nothing of the call is stored

@@ -17,7 +17,7 @@ constexpr size_t kShmHeaderBytes = 96;  // two copies of WalIndexHdr
 bool g_enabled = true;
 
 bool set_lock(int fd, short type, off_t start, off_t length) {
-  struct flock lock {};
+  struct flock lock{};
   lock.l_type = type;
   lock.l_whence = SEEK_SET;
   lock.l_start = start;
@@ -34,7 +34,7 @@ Status WriterLocks::acquire(const std::string& db_path) {
   auto db = open_file(db_path, O_RDWR);
   if (!db.ok()) return db.status();
   db_ = std::move(*db);
-  struct stat st {};
+  struct stat st{};
   if (::fstat(db_.get(), &st) != 0) return Status::from_errno(errno, "cannot stat", db_path);
   auto shm = open_file(db_path + "-shm", O_RDWR | O_CREAT | O_NOFOLLOW, st.st_mode & 0777);
   if (!shm.ok()) return shm.status();
@@ -64,8 +64,8 @@ void WriterLocks::close() {
 }
 
 bool WriterLocks::in_place() const {
-  struct stat open {};
-  struct stat named {};
+  struct stat open{};
+  struct stat named{};
   return ::fstat(db_.get(), &open) == 0 && ::stat(path_.c_str(), &named) == 0 && open.st_ino == named.st_ino &&
          open.st_dev == named.st_dev;
 }

@@ -15,10 +15,10 @@
 namespace tracker::internal {
 namespace {
 
-constexpr int kBusyTimeoutMs = 1000;                 // a writer that finishes or recovers holds the file for a moment
+constexpr int kBusyTimeoutMs = 1000;  // a writer that finishes or recovers holds the file for a moment
 constexpr size_t kBatchBytes = 4 * 1024 * 1024;
-constexpr int64_t kBatchNs = 100'000'000;            // P11 allows 250 ms; a row that is begun is read to its end
-constexpr size_t kDamageLinesMax = 1000;             // also the length of a gap behind which nothing more is looked for
+constexpr int64_t kBatchNs = 100'000'000;  // P11 allows 250 ms; a row that is begun is read to its end
+constexpr size_t kDamageLinesMax = 1000;   // also the length of a gap behind which nothing more is looked for
 
 struct StoredFrame {
   uint64_t seq = 0;
@@ -26,7 +26,7 @@ struct StoredFrame {
 };
 
 uint64_t file_size(const std::string& path) {
-  struct stat st {};
+  struct stat st{};
   return ::stat(path.c_str(), &st) == 0 ? static_cast<uint64_t>(st.st_size) : 0;
 }
 

@@ -23,12 +23,12 @@ struct SeriesStats {
   SeriesDef def;
   uint64_t points = 0;
   uint64_t dropped = 0;
-  int64_t step_min = 0, step_max = 0;          // valid when points > 0 and has_steps
+  int64_t step_min = 0, step_max = 0;  // valid when points > 0 and has_steps
   bool has_steps = false;
   int64_t time_first_us = 0, time_last_us = 0;
-  double min = 0, max = 0, sum = 0;            // over finite values; valid when finite > 0
+  double min = 0, max = 0, sum = 0;  // over finite values; valid when finite > 0
   uint64_t finite = 0, nan = 0, pos_inf = 0, neg_inf = 0;
-  uint64_t first_bits = 0, last_bits = 0;      // first and last row in the order logged
+  uint64_t first_bits = 0, last_bits = 0;  // first and last row in the order logged
   int64_t last_step = 0;
 };
 
@@ -53,11 +53,11 @@ struct WriterEnd {
 struct WriterSnapshot {
   WriterIdentity identity;
   uint64_t last_seq = 0;
-  std::vector<SeriesStats> series;        // by id
-  std::vector<Attribute> attributes;      // in the order first set
-  std::vector<Loss> losses;               // totals per (series, reason)
+  std::vector<SeriesStats> series;    // by id
+  std::vector<Attribute> attributes;  // in the order first set
+  std::vector<Loss> losses;           // totals per (series, reason)
   std::optional<WriterEnd> end;
-  std::optional<Value> recovered;         // the "recovered" note, when a recoverer finished this writer's log
+  std::optional<Value> recovered;  // the "recovered" note, when a recoverer finished this writer's log
   int64_t heartbeat_us = 0;
   uint64_t points = 0, dropped = 0, frames = 0, frame_bytes = 0;
   // Frames behind the stored statistics that could not be read: series lack their rows.

@@ -33,7 +33,9 @@ run.finish()
 with open("/proc/self/maps") as maps:
     loaded = sorted({line.split()[-1] for line in maps if ".so" in line})
 command = [os.path.join(sys.prefix, "bin", "tracker"), "export", "wheel-test/" + run.id, "--format", "csv"]
-lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+done = subprocess.run(command, check=False, capture_output=True, text=True)
+assert done.returncode == 0, done.stderr
+lines = done.stdout.splitlines()
 print(json.dumps({"points": len(lines) - 1, "loaded": loaded}))
 """
 

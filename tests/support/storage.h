@@ -96,10 +96,13 @@ inline std::vector<int64_t> stored_frames(const std::string& path, std::vector<s
   std::vector<int64_t> out;
   auto reader = WriterReader::open(path);
   if (!reader.ok()) return {-1};
-  const Status status = (*reader)->frames(0, [&out](uint64_t seq, std::string_view) {
-    out.push_back(static_cast<int64_t>(seq));
-    return true;
-  }, damage);
+  const Status status = (*reader)->frames(
+      0,
+      [&out](uint64_t seq, std::string_view) {
+        out.push_back(static_cast<int64_t>(seq));
+        return true;
+      },
+      damage);
   if (!status.ok()) out.push_back(-1);
   return out;
 }

@@ -29,10 +29,17 @@ std::vector<int64_t> decode_ints(const std::string& column, size_t rows) {
 }
 
 TEST(ColumnsTest, IntegersAtTheirLimitsComeBack) {
-  for (const std::vector<int64_t>& values :
-       {std::vector<int64_t>{}, {0}, {-1},
-        {kIntMin}, {kIntMax}, {kIntMin, kIntMax, kIntMin}, {kIntMax, kIntMax, kIntMax},
-        {kIntMin, 0, kIntMax}, {5, 3, 1, -1}, {kIntMax - 1, kIntMax, kIntMin}, {7, 7, 8}})
+  for (const std::vector<int64_t>& values : {std::vector<int64_t>{},
+                                             {0},
+                                             {-1},
+                                             {kIntMin},
+                                             {kIntMax},
+                                             {kIntMin, kIntMax, kIntMin},
+                                             {kIntMax, kIntMax, kIntMax},
+                                             {kIntMin, 0, kIntMax},
+                                             {5, 3, 1, -1},
+                                             {kIntMax - 1, kIntMax, kIntMin},
+                                             {7, 7, 8}})
     EXPECT_EQ(decode_ints(encode_ints(values), values.size()), values);
 }
 
@@ -65,8 +72,8 @@ TEST(ColumnsTest, OneNumberTakesFewBytes) {
 }
 
 TEST(ColumnsTest, AConstantTakesItsWidthAndAByte) {
-  for (const ValueType type : {ValueType::kFloat64, ValueType::kFloat32, ValueType::kFloat16, ValueType::kBFloat16,
-                               ValueType::kBool}) {
+  for (const ValueType type :
+       {ValueType::kFloat64, ValueType::kFloat32, ValueType::kFloat16, ValueType::kBFloat16, ValueType::kBool}) {
     std::string out;
     encode_value_column(std::vector<uint64_t>(50, 1), type, &out);
     EXPECT_EQ(out.size(), 1 + value_width(type)) << value_type_name(type);
@@ -75,7 +82,8 @@ TEST(ColumnsTest, AConstantTakesItsWidthAndAByte) {
 
 TEST(ColumnsTest, NanPayloadsInfinitiesAndMinusZeroKeepEveryBit) {
   const std::vector<uint64_t> bits = {bits_of(std::nan("")), 0x7ff0000000000001, 0xfff8dead0000beef, bits_of(-0.0),
-                                      bits_of(0.0), bits_of(HUGE_VAL), bits_of(-HUGE_VAL), 1, 0x8000000000000001};
+                                      bits_of(0.0),          bits_of(HUGE_VAL),  bits_of(-HUGE_VAL), 1,
+                                      0x8000000000000001};
   std::string out;
   encode_value_column(bits, ValueType::kFloat64, &out);
   std::vector<uint64_t> back;
@@ -112,11 +120,11 @@ TEST(ColumnsTest, WrongLengthsAreCorrupt) {
   std::vector<int64_t> ints;
   std::vector<uint64_t> bits;
   EXPECT_EQ(decode_int_column("", 0, &ints).code(), Code::kCorrupt);
-  EXPECT_EQ(decode_int_column(std::string(8, '\0'), 1, &ints).code(), Code::kCorrupt);       // plain, 7 bytes
-  EXPECT_EQ(decode_int_column(std::string(9, '\0'), 2, &ints).code(), Code::kCorrupt);       // one value for two rows
-  EXPECT_EQ(decode_int_column("\x03\x80", 1, &ints).code(), Code::kCorrupt);                 // a cut varint
-  EXPECT_EQ(decode_int_column("\x03\x01\x01", 1, &ints).code(), Code::kCorrupt);             // a delta too many
-  EXPECT_EQ(decode_int_column("\x03\x01", 1u << 30, &ints).code(), Code::kCorrupt);          // before memory is taken
+  EXPECT_EQ(decode_int_column(std::string(8, '\0'), 1, &ints).code(), Code::kCorrupt);  // plain, 7 bytes
+  EXPECT_EQ(decode_int_column(std::string(9, '\0'), 2, &ints).code(), Code::kCorrupt);  // one value for two rows
+  EXPECT_EQ(decode_int_column("\x03\x80", 1, &ints).code(), Code::kCorrupt);            // a cut varint
+  EXPECT_EQ(decode_int_column("\x03\x01\x01", 1, &ints).code(), Code::kCorrupt);        // a delta too many
+  EXPECT_EQ(decode_int_column("\x03\x01", 1u << 30, &ints).code(), Code::kCorrupt);     // before memory is taken
   EXPECT_EQ(decode_value_column("\x01zz", 4, ValueType::kFloat32, &bits).code(), Code::kCorrupt);
   // There are no deltas of floats.
   EXPECT_EQ(decode_value_column("\x03\x01", 1, ValueType::kFloat64, &bits).code(), Code::kCorrupt);

@@ -18,8 +18,11 @@ class DamageTest : public ::testing::Test {
     auto db = WriterDb::create(folder_.path(), identity_);
     ASSERT_TRUE(db.ok());
     for (uint64_t seq = 1; seq <= 12; ++seq) ASSERT_TRUE((*db)->append({test_record(identity_, seq)}, seq == 6).ok());
-    ASSERT_TRUE((*db)->append({record_of(event_frame(identity_, 13, EventType::kConfig,
-                                                     Value::Map{{"key", "lr"}, {"value", 0.1}}))}, false).ok());
+    ASSERT_TRUE((*db)
+                    ->append({record_of(event_frame(identity_, 13, EventType::kConfig,
+                                                    Value::Map{{"key", "lr"}, {"value", 0.1}}))},
+                             false)
+                    .ok());
     wal_ = *read_file(path() + "-wal", 10 << 20);
     base_ = *read_file(path(), 10 << 20);
     ASSERT_TRUE((*db)->finish().ok());
@@ -46,12 +49,17 @@ class DamageTest : public ::testing::Test {
     (void)(*reader)->snapshot();
     std::vector<std::string> damage;
     uint64_t last = 0;
-    (void)(*reader)->frames(0, [&](uint64_t seq, std::string_view bytes) {
-      EXPECT_GT(seq, last);
-      last = seq;
-      EXPECT_TRUE(decode_frame(bytes).ok());
-      return true;
-    }, &damage).ok();
+    (void)(*reader)
+        ->frames(
+            0,
+            [&](uint64_t seq, std::string_view bytes) {
+              EXPECT_GT(seq, last);
+              last = seq;
+              EXPECT_TRUE(decode_frame(bytes).ok());
+              return true;
+            },
+            &damage)
+        .ok();
   }
 
   TemporaryFolder folder_;

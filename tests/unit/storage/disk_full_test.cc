@@ -18,12 +18,12 @@ namespace {
 constexpr int kNoMounts = 77;
 
 // EXPECT in a child would go unseen: a line on stderr and a number instead.
-#define CHILD_CHECK(condition)                                        \
-  do {                                                                \
-    if (!(condition)) {                                               \
-      std::fprintf(stderr, "line %d: %s\n", __LINE__, #condition);    \
-      return 1;                                                       \
-    }                                                                 \
+#define CHILD_CHECK(condition)                                     \
+  do {                                                             \
+    if (!(condition)) {                                            \
+      std::fprintf(stderr, "line %d: %s\n", __LINE__, #condition); \
+      return 1;                                                    \
+    }                                                              \
   } while (false)
 
 bool mount_small_tmpfs(const std::string& path) {

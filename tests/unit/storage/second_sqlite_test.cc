@@ -30,7 +30,7 @@ struct SecondSqlite {
   decltype(&sqlite3_close) close = nullptr;
 
   bool load(const std::string& folder) {
-    Dl_info own {};
+    Dl_info own{};
     if (::dladdr(reinterpret_cast<void*>(&sqlite3_open_v2), &own) == 0) return false;
     const std::string copy = folder + "/another-sqlite.so";
     std::filesystem::copy_file(std::filesystem::canonical(own.dli_fname), copy);

@@ -41,7 +41,7 @@ std::vector<std::string> race(Body&& body) {
     if (::fork() != 0) continue;
     char byte;
     ::close(start[1]);
-    (void)!::read(start[0], &byte, 1);   // until all are there and the parent closes its end
+    (void)!::read(start[0], &byte, 1);  // until all are there and the parent closes its end
     std::string answer = body(i);
     answer.resize(64, ' ');
     ::_exit(::write(answers[1], answer.data(), answer.size()) == 64 ? 0 : 1);
@@ -55,8 +55,7 @@ std::vector<std::string> race(Body&& body) {
     std::string answer(buffer, sizeof buffer);
     out.push_back(answer.substr(0, answer.find(' ')));
   }
-  while (::wait(nullptr) > 0) {
-  }
+  while (::wait(nullptr) > 0) {}
   ::close(answers[0]);
   return out;
 }
@@ -99,7 +98,7 @@ TEST_F(StoreTest, SixtyFourProcessesThatWantTheSameLabelGetSixtyFourRuns) {
 
 TEST_F(StoreTest, TheDefaultFolderIsPrivate) {
   (void)store();
-  struct stat st {};
+  struct stat st{};
   ASSERT_EQ(::stat(path().c_str(), &st), 0);
   EXPECT_EQ(st.st_mode & 0777, 0700u);
 }

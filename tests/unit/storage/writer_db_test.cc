@@ -162,7 +162,7 @@ TEST_F(WriterDbTest, AnIdleForeignReaderLeavesWalModeButNoData) {
   auto reader = Sqlite::open(path(), SqliteOpen::kRead, 0);
   ASSERT_TRUE(reader.ok() && reader->exec("SELECT count(*) FROM frames").ok());
   EXPECT_EQ(db->finish(50).code(), Code::kBusy);
-  EXPECT_EQ(std::filesystem::file_size(path() + "-wal"), 0u);   // all of it is in the .db
+  EXPECT_EQ(std::filesystem::file_size(path() + "-wal"), 0u);  // all of it is in the .db
   EXPECT_EQ(stored_frames(path()), one_to(1));
 }
 
@@ -211,13 +211,13 @@ TEST_F(WriterDbTest, EndRecoveredNoteTextsAndLossesAreInTheSnapshot) {
     return record_of(event_frame(identity_, seq, type, payload, 99));
   };
   const Value end = Value::Map{{"state", "failed"}, {"exit_code", 3}, {"reason", "x"}};
-  ASSERT_TRUE(db->append({test_record(identity_, 1),
-                          event(2, EventType::kText, Value::Map{{"key", "say"}, {"text", "a"}}),
-                          event(3, EventType::kText, Value::Map{{"key", "say"}, {"text", "b"}}),
-                          event(4, EventType::kNote, Value::Map{{"kind", "recovered"}, {"points", 5}}),
-                          event(5, EventType::kEnd, end), record_of(loss)},
-                         false)
-                  .ok());
+  ASSERT_TRUE(
+      db->append({test_record(identity_, 1), event(2, EventType::kText, Value::Map{{"key", "say"}, {"text", "a"}}),
+                  event(3, EventType::kText, Value::Map{{"key", "say"}, {"text", "b"}}),
+                  event(4, EventType::kNote, Value::Map{{"kind", "recovered"}, {"points", 5}}),
+                  event(5, EventType::kEnd, end), record_of(loss)},
+                 false)
+          .ok());
   ASSERT_TRUE(db->heartbeat(1234).ok());
   const WriterSnapshot found = snapshot();
   ASSERT_EQ(found.attributes.size(), 1u);
