@@ -32,8 +32,8 @@ bool start_background_thread(const char* name, const std::function<void()>& body
 
 void recover_in_background(const Store& store) {
   const std::vector<std::string> roots = journal_roots(store.path());
-  // Whether they are dead is asked by the thread: it also knows how to leave those alone that another copy of this library in this
-  // process writes (dead_journal.cc).
+  // Whether they are dead is asked by the thread: it also knows how to leave those alone that another copy of this
+  // library in this process writes (dead_journal.cc).
   const auto has_others = [](const std::string& root) { return !journal_dirs(root).empty(); };
   if (std::none_of(roots.begin(), roots.end(), has_others)) return;
   (void)start_background_thread("trk-recover", [store] { (void)recover_dead_writers(store); });

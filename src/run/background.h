@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Threads of a run that nobody joins and on which no signal handler of the user ever runs. Threads: any. Cost: one clone(2).
+// Threads of a run that nobody joins and on which no signal handler of the user ever runs. Threads: any. Cost: one
+// clone(2).
 #pragma once
 
 #include <functional>
@@ -11,8 +12,8 @@ namespace tracker::internal {
 // False when the system gives no thread.
 bool start_background_thread(const char* name, const std::function<void()>& body);
 
-// Replays what dead writers of `store` left in this user's journals (design 2: the next init does), without making init wait for
-// it. Starts no thread when there is nothing to look at. The thread may be killed at any point.
+// Replays what dead writers of `store` left in this user's journals (design 2: the next init does), without making init
+// wait for it. Starts no thread when there is nothing to look at. The thread may be killed at any point.
 void recover_in_background(const Store& store);
 
 }  // namespace tracker::internal

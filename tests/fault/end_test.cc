@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A process that never calls finish() loses nothing and keeps its exit code. Method: a child logs and ends in each way there is; its
-// wait status, the recovered points and the run's state are compared.
+// A process that never calls finish() loses nothing and keeps its exit code. Method: a child logs and ends in each way
+// there is; its wait status, the recovered points and the run's state are compared.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -19,7 +19,7 @@ constexpr int64_t kPoints = 3000;
 struct Ending {
   const char* name;
   void (*end)();
-  int status;   // exit code, or -1 - signal
+  int status;  // exit code, or -1 - signal
   RunState state;
 };
 void PrintTo(const Ending& ending, std::ostream* out) { *out << ending.name; }

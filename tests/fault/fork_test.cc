@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// An inherited run is inert in a forked child, and forks cost the parent nothing. Method: a process that logs with 8 threads forks
-// hundreds of children that use every verb and end in every way; none may live for a second, and the parent's run is whole.
+// An inherited run is inert in a forked child, and forks cost the parent nothing. Method: a process that logs with 8
+// threads forks hundreds of children that use every verb and end in every way; none may live for a second, and the
+// parent's run is whole.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -18,7 +19,7 @@ bool g_in_child = false;
 #if defined(__SANITIZE_ADDRESS__)
 // What a child inherits from a run is left as it is on purpose (its locks and threads are the parent's): no leak.
 extern "C" __attribute__((visibility("default"))) int __lsan_is_turned_off();  // NOLINT(bugprone-reserved-identifier)
-int __lsan_is_turned_off() { return g_in_child ? 1 : 0; }  // NOLINT(bugprone-reserved-identifier)
+int __lsan_is_turned_off() { return g_in_child ? 1 : 0; }                      // NOLINT(bugprone-reserved-identifier)
 #endif
 
 namespace tracker::internal {
@@ -34,8 +35,9 @@ void log_until_stopped(trk_run* run, int thread, std::atomic<int64_t>* returned)
   for (int64_t step = 0; !g_stop.load(std::memory_order_relaxed); ++step) {
     if (trk_metric_log_i64(metric, step, step) != TRK_OK) std::abort();
     returned->store(step + 1, std::memory_order_relaxed);
-    if (step % 50 == 0) (void)trk_log_i64(run, ("new/" + std::to_string(thread) + "/" + std::to_string(step / 50 % 400)).c_str(),
-                                          TRK_NUL_TERMINATED, 1, step);
+    if (step % 50 == 0)
+      (void)trk_log_i64(run, ("new/" + std::to_string(thread) + "/" + std::to_string(step / 50 % 400)).c_str(),
+                        TRK_NUL_TERMINATED, 1, step);
     if (step % 200 == 0) {
       const trk_value value{TRK_I64, 0, {.i64 = step}};
       (void)trk_config_set(run, name.c_str(), TRK_NUL_TERMINATED, &value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The hot call makes no system call and no allocation. Method: malloc of this program counts by thread; a seccomp filter on the
-// logging thread of a child kills it at its first system call.
+// The hot call makes no system call and no allocation. Method: malloc of this program counts by thread; a seccomp
+// filter on the logging thread of a child kills it at its first system call.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -37,7 +37,8 @@ namespace {
 bool forbid_system_calls() {
   sock_filter program[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)};
   const sock_fprog filter{1, program};
-  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) == 0;
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter) == 0;
 }
 
 struct Outcome {
@@ -105,8 +106,8 @@ TEST(HotPathTest, EveryVerbOfTheCAbiThatLogsNumbersMakesNoneEither) {
                                          {"epoch", TRK_NUL_TERMINATED, {TRK_I64, 0, {.i64 = 3}}}};
       return trk_metric_log_f64(metric, 0.5, step) == TRK_OK && trk_metric_log_f32(metric, 0.5f, step) == TRK_OK &&
              trk_metric_log_i64(metric, 5, step) == TRK_OK && trk_metric_log_bool(metric, 1, TRK_STEP_AUTO) == TRK_OK &&
-             trk_log_f64(run, "by/name", 7, 0.25, step) == TRK_OK && trk_log_i64(run, "by/name/int", 11, 4, step) == TRK_OK &&
-             trk_log(run, points, 2, step) == TRK_OK;
+             trk_log_f64(run, "by/name", 7, 0.25, step) == TRK_OK &&
+             trk_log_i64(run, "by/name/int", 11, 4, step) == TRK_OK && trk_log(run, points, 2, step) == TRK_OK;
     };
     if (!log_all(0)) return {};
     return [log_all] {

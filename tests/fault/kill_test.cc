@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// No acknowledged point is lost or doubled by kill -9. Method: 8 threads log at full speed and publish what was acknowledged in
-// shared memory, SIGKILL comes at a random instant, another process recovers, and a plain model is compared row by row.
+// No acknowledged point is lost or doubled by kill -9. Method: 8 threads log at full speed and publish what was
+// acknowledged in shared memory, SIGKILL comes at a random instant, another process recovers, and a plain model is
+// compared row by row.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +22,7 @@ constexpr uint64_t kStepsMax = 1u << 26;
 struct ThreadLedger {
   std::atomic<uint64_t> returned;
   std::atomic<uint64_t> dropped;
-  std::atomic<uint64_t> other;                          // results that are neither accepted nor dropped
+  std::atomic<uint64_t> other;  // results that are neither accepted nor dropped
   std::atomic<uint8_t> was_dropped[kStepsMax / 8];
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Any number of recoverers, killed at any step, do no harm. Method: a killed run is recovered by several processes at once, by
-// processes killed at random instants, and by one that is killed before each single system call; then the model is compared.
+// Any number of recoverers, killed at any step, do no harm. Method: a killed run is recovered by several processes at
+// once, by processes killed at random instants, and by one that is killed before each single system call; then the
+// model is compared.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/ptrace.h>
@@ -59,8 +60,7 @@ TEST(RecoveryTest, RecoverersThatRaceMakeOneWholeRun) {
     std::vector<pid_t> children;
     for (int i = 0; i < 6; ++i)
       children.push_back(start_child([&] {
-        while (go->load() == 0) {
-        }
+        while (go->load() == 0) {}
         return recover_once(sandbox.store());
       }));
     go->store(1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A /dev/shm of 64 MB that others fill never kills anyone: no SIGBUS, and every point is stored or counted. Method: a tmpfs in a mount
-// namespace, a full-speed logger, and a process beside it that fills and frees the rest again and again.
+// A /dev/shm of 64 MB that others fill never kills anyone: no SIGBUS, and every point is stored or counted. Method: a
+// tmpfs in a mount namespace, a full-speed logger, and a process beside it that fills and frees the rest again and
+// again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// 64 processes that init at the same moment in an empty directory make one store and 64 runs, and none sees an error. Method: they
-// wait at a barrier in shared memory and are let go together.
+// 64 processes that init at the same moment in an empty directory make one store and 64 runs, and none sees an error.
+// Method: they wait at a barrier in shared memory and are let go together.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,8 @@ TEST(StartTest, ProcessesThatInitTogetherMakeOneStoreAndARunEach) {
       // Half of them want the same label.
       trk_run* run = open_run(i % 2 == 0 ? "same" : nullptr);
       CHILD_CHECK(run != nullptr && status_of(run).degraded == 0);
-      for (int64_t step = 0; step < 10; ++step) CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, i, step) == TRK_OK);
+      for (int64_t step = 0; step < 10; ++step)
+        CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, i, step) == TRK_OK);
       CHILD_CHECK(trk_flush(run, 60'000) == TRK_OK && status_of(run).degraded == 0);
       (void)trk_finish(run, 0, nullptr);
       trk_free(run);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A store that cannot be made or written costs one line on stderr; the run goes on, status() says so, and all is stored when the disk
-// is back. Method: a file in the way of the store, or a small tmpfs that is filled, both removed while the run goes on.
+// A store that cannot be made or written costs one line on stderr; the run goes on, status() says so, and all is stored
+// when the disk is back. Method: a file in the way of the store, or a small tmpfs that is filled, both removed while
+// the run goes on.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +40,8 @@ int log_and_free_the_way(const Sandbox& sandbox, const std::string& in_the_way) 
   const trk_status at_once = status_of(run);
   CHILD_CHECK(at_once.degraded == 1 && at_once.recording == 1 && at_once.last_error[0] != 0);
   CHILD_CHECK((at_once.survives & TRK_SURVIVES_PROCESS) != 0 && (at_once.survives & TRK_SURVIVES_POWER) == 0);
-  for (int64_t step = 0; step < 5000; ++step) CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step, step) == TRK_OK);
+  for (int64_t step = 0; step < 5000; ++step)
+    CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step, step) == TRK_OK);
   CHILD_CHECK(trk_flush(run, 300) == TRK_TIMEOUT);
   const trk_status later = status_of(run);
   CHILD_CHECK(later.degraded == 1 && later.points_pending == 5000 && later.points_stored == 0);
@@ -93,7 +95,8 @@ TEST(StoreProblemTest, ALabelThatIsTakenMeanwhileGivesOneOtherFolder) {
               redirect_stderr("/dev/null");
               trk_run* run = open_run("same");
               CHILD_CHECK(run != nullptr && trk_log_i64(run, "x", TRK_NUL_TERMINATED, 1, 1) == TRK_OK);
-              // The store appears with the label taken and, for a while, no databases possible: a folder where they would lie.
+              // The store appears with the label taken and, for a while, no databases possible: a folder where they
+              // would lie.
               const std::string ready = sandbox.folder() + "/ready";
               auto store = Store::open_or_create(ready);
               CHILD_CHECK(store.ok() && store->create_run("p", "same").ok());
@@ -112,7 +115,8 @@ int log_onto_a_full_disk(const Sandbox& sandbox, const char* on_full) {
   if (!mount_tmpfs(sandbox.folder(), "6m")) return kNoMounts;
   redirect_stderr(sandbox.shm() + "/stderr");
   trk_run* run = open_run("r", on_full);
-  CHILD_CHECK(run != nullptr && trk_log_i64(run, "x", TRK_NUL_TERMINATED, 0, 0) == TRK_OK && trk_flush(run, 20'000) == TRK_OK);
+  CHILD_CHECK(run != nullptr && trk_log_i64(run, "x", TRK_NUL_TERMINATED, 0, 0) == TRK_OK &&
+              trk_flush(run, 20'000) == TRK_OK);
   const std::string filler = fill_up(sandbox.folder());
   uint64_t accepted = 1, dropped = 0;
   std::mt19937_64 random(1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A background thread that sleeps or a commit that is stuck costs the training nothing and loses nothing. Method: the drain or the
-// store thread is held by a hook in a child process that logs; then the disk comes back, or the process is killed and recovered.
+// A background thread that sleeps or a commit that is stuck costs the training nothing and loses nothing. Method: the
+// drain or the store thread is held by a hook in a child process that logs; then the disk comes back, or the process is
+// killed and recovered.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -75,7 +76,8 @@ TEST(StuckTest, LogKeepsItsBoundWhileTheDrainThreadSleepsAndFinishReturns) {
     run->set_pause_for_testing(hold_while_asked, nullptr);
     log_steps(run.get(), &*ledger, 40'000, in_ms(20'000), 1'000'000);
     const RunStatus now = run->status();
-    CHILD_CHECK(now.points_pending == ledger->logged && now.points_dropped == ledger->dropped && now.points_dropped > 0);
+    CHILD_CHECK(now.points_pending == ledger->logged && now.points_dropped == ledger->dropped &&
+                now.points_dropped > 0);
     const int64_t before = now_ns();
     CHILD_CHECK(run->finish(RunState::kFinished).code() == Code::kTimeout);
     ledger->finish_ns = now_ns() - before;
@@ -104,7 +106,7 @@ TEST(StuckTest, WhatAStuckCommitDoesNotTakeIsSpilledAndSurvivesAKill) {
   sleep_ms(1500);
   uint64_t spilled = 0;
   for (const std::string& folder : sandbox.journal_folders()) {
-    struct stat st {};
+    struct stat st{};
     if (::stat(join_path(folder, "spill").c_str(), &st) == 0) spilled += static_cast<uint64_t>(st.st_size);
   }
   EXPECT_GT(spilled, 100'000u);
@@ -128,7 +130,7 @@ TEST(StuckTest, TheSpillFileIsEmptiedUnderALoggerThatNeverPauses) {
     run->set_pause_for_testing(nullptr, hold_while_asked);
     log_steps(run.get(), &*ledger, UINT64_MAX, in_ms(1000), 200);
     const std::string spill = join_path(sandbox.journal_folders().at(0), "spill");
-    struct stat st {};
+    struct stat st{};
     CHILD_CHECK(::stat(spill.c_str(), &st) == 0 && st.st_size > 0);
     g_hold = false;
     log_steps(run.get(), &*ledger, UINT64_MAX, in_ms(1000), 200);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A logout or a job's epilogue that unlinks parts of the journal of a live run costs nothing but a second. Method: another process
-// removes files while a child logs; two seconds later it is killed, and every acknowledged point must be there.
+// A logout or a job's epilogue that unlinks parts of the journal of a live run costs nothing but a second. Method:
+// another process removes files while a child logs; two seconds later it is killed, and every acknowledged point must
+// be there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -68,7 +69,8 @@ TEST_P(UnlinkedTest, WhatIsUnlinkedIsReplacedAndAKillAfterwardsLosesNothing) {
   EXPECT_GE(static_cast<int64_t>(rows.size()), returned);
   EXPECT_LE(static_cast<int64_t>(rows.size()), returned + 1);
   for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows.steps[i], static_cast<int64_t>(i));
-  EXPECT_EQ(rows_of(run, "late/" + std::to_string((returned - 1) / 1000 * 1000)).size(), 1u) << "definitions are complete";
+  EXPECT_EQ(rows_of(run, "late/" + std::to_string((returned - 1) / 1000 * 1000)).size(), 1u)
+      << "definitions are complete";
   EXPECT_THAT(sandbox.journal_folders(), ::testing::IsEmpty());
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Processes for tests that kill: a child made by fork from a process without threads, memory shared with it, random instants.
-// EXPECT in a child would go unseen: CHILD_CHECK writes a line and ends the child with a number.
+// Processes for tests that kill: a child made by fork from a process without threads, memory shared with it, random
+// instants. EXPECT in a child would go unseen: CHILD_CHECK writes a line and ends the child with a number.
 #pragma once
 
 #include <signal.h>
@@ -19,25 +19,24 @@
 namespace tracker::internal {
 
 #if defined(__SANITIZE_THREAD__)
-constexpr int kSlowDown = 10;   // times longer under ThreadSanitizer
+constexpr int kSlowDown = 10;  // times longer under ThreadSanitizer
 #elif defined(__SANITIZE_ADDRESS__)
 constexpr int kSlowDown = 3;
 #else
 constexpr int kSlowDown = 1;
 #endif
 
-#define CHILD_CHECK(condition)                                                     \
-  do {                                                                             \
-    if (!(condition)) {                                                            \
-      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);         \
-      ::_exit(99);                                                                 \
-    }                                                                              \
+#define CHILD_CHECK(condition)                                             \
+  do {                                                                     \
+    if (!(condition)) {                                                    \
+      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+      ::_exit(99);                                                         \
+    }                                                                      \
   } while (false)
 
 inline void sleep_ms(int ms) {
   timespec nap{ms / 1000, ms % 1000 * 1'000'000L};
-  while (::nanosleep(&nap, &nap) != 0) {
-  }
+  while (::nanosleep(&nap, &nap) != 0) {}
 }
 
 inline int64_t now_ns() {
@@ -74,8 +73,7 @@ inline pid_t start_child(const std::function<int()>& body) {
 
 inline int wait_child(pid_t child) {
   int status = -1;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
   return status;
 }
 

@@ -44,7 +44,8 @@ class LiveJournal {
   }
   Code log_many(uint32_t series, size_t count, int64_t step) {
     std::vector<ValuePair> pairs(count);
-    for (size_t i = 0; i < count; ++i) pairs[i] = {static_cast<uint64_t>(step) * 1000 + i, series + static_cast<uint32_t>(i), 0};
+    for (size_t i = 0; i < count; ++i)
+      pairs[i] = {static_cast<uint64_t>(step) * 1000 + i, series + static_cast<uint32_t>(i), 0};
     return log_pairs(hot_, pairs.data(), pairs.size(), step);
   }
 

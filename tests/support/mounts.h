@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A small tmpfs in a mount namespace of a child process, for full disks. Where that is not allowed a test skips by name.
+// A small tmpfs in a mount namespace of a child process, for full disks. Where that is not allowed a test skips by
+// name.
 #pragma once
 
 #include <sched.h>
@@ -10,7 +11,7 @@
 
 namespace tracker::internal {
 
-constexpr int kNoMounts = 77;   // exit code of a child that may not mount
+constexpr int kNoMounts = 77;  // exit code of a child that may not mount
 
 inline bool mount_tmpfs(const std::string& path, const char* size) {
   return ::unshare(CLONE_NEWNS) == 0 && ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
@@ -22,8 +23,7 @@ inline std::string fill_up(const std::string& folder) {
   const std::string path = folder + "/filler";
   std::ofstream out(path, std::ios::app);
   const std::string block(4096, 'x');
-  while (out.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
-  }
+  while (out.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {}
   return path;
 }
 

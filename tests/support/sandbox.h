@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A store and a tmpfs folder of its own for one test, with every variable that init reads cleared: tests run side by side
-// and must not recover each other's journals. Also the short ways to open a run and to read one back.
+// A store and a tmpfs folder of its own for one test, with every variable that init reads cleared: tests run side by
+// side and must not recover each other's journals. Also the short ways to open a run and to read one back.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,10 +32,27 @@ inline std::string make_folder(const std::string& parent) {
 class Sandbox {
  public:
   Sandbox() : folder_(make_folder(::testing::TempDir())), shm_(make_folder("/dev/shm")) {
-    for (const char* name : {"TRACKER_PROJECT", "TRACKER_MODE", "TRACKER_RUN_ID", "TRACKER_RANK", "TRACKER_RANKS", "RANK",
-                             "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK", "SLURM_PROCID",
-                             "SLURM_NTASKS", "SLURM_JOB_ID", "SLURM_STEP_ID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK",
-                             "JSM_NAMESPACE_RANK", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"})
+    for (const char* name : {"TRACKER_PROJECT",
+                             "TRACKER_MODE",
+                             "TRACKER_RUN_ID",
+                             "TRACKER_RANK",
+                             "TRACKER_RANKS",
+                             "RANK",
+                             "WORLD_SIZE",
+                             "LOCAL_RANK",
+                             "LOCAL_WORLD_SIZE",
+                             "NODE_RANK",
+                             "GROUP_RANK",
+                             "SLURM_PROCID",
+                             "SLURM_NTASKS",
+                             "SLURM_JOB_ID",
+                             "SLURM_STEP_ID",
+                             "OMPI_COMM_WORLD_RANK",
+                             "PMI_RANK",
+                             "PMIX_RANK",
+                             "JSM_NAMESPACE_RANK",
+                             "TORCHELASTIC_RUN_ID",
+                             "TORCHELASTIC_RESTART_COUNT"})
       ::unsetenv(name);
     ::setenv("TRACKER_DIR", store().c_str(), 1);
     ::setenv("TRACKER_SHM_DIR", shm_.c_str(), 1);

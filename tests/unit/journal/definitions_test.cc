@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The definitions file holds what was defined before the id was used, whatever is cut from its end. Method: a file with several series
-// is cut at each byte and changed at each byte; a journal on a full disk.
+// The definitions file holds what was defined before the id was used, whatever is cut from its end. Method: a file with
+// several series is cut at each byte and changed at each byte; a journal on a full disk.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -67,7 +67,8 @@ TEST(DefinitionsTest, AFileOfANewerVersionIsNamedAsSuch) {
 TEST(DefinitionsTest, ANameHasOneIdAType) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, {});
-  const uint32_t as_float = journal->series_id("x", ValueType::kFloat64), as_int = journal->series_id("x", ValueType::kInt64);
+  const uint32_t as_float = journal->series_id("x", ValueType::kFloat64),
+                 as_int = journal->series_id("x", ValueType::kInt64);
   EXPECT_NE(as_float, as_int);
   EXPECT_EQ(journal->series_id("x", ValueType::kFloat64), as_float);
   EXPECT_EQ(journal->series_id("x", ValueType::kInt64), as_int);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rows of one shape go into one block and come out in order; times of ticks are interpolated between anchors. Pure functions.
+// Rows of one shape go into one block and come out in order; times of ticks are interpolated between anchors. Pure
+// functions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A full ring grows, then waits, then drops and counts, and every call is in exactly one of the accounts. Method: journals without
-// threads, of small sizes, that are drained by hand or by a second thread.
+// A full ring grows, then waits, then drops and counts, and every call is in exactly one of the accounts. Method:
+// journals without threads, of small sizes, that are drained by hand or by a second thread.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,8 +55,7 @@ TEST(FullRingTest, WaitIsBoundedByCallAndInAll) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, options_of(OnFull::kWait));
   const uint32_t id = journal->series_id("x", ValueType::kFloat64);
-  while (journal.log(id, 1, 0) == Code::kOk) {
-  }
+  while (journal.log(id, 1, 0) == Code::kOk) {}
   int64_t longest = 0;
   const int64_t begin = now_ns();
   for (int i = 0; i < 1000; ++i) {
@@ -68,8 +67,7 @@ TEST(FullRingTest, WaitIsBoundedByCallAndInAll) {
   EXPECT_GT(now_ns() - begin, 60'000'000) << "about 90 ms are left of 100";
   EXPECT_LT(now_ns() - begin, 400'000'000 * int64_t{kSlowDown});
   (void)journal.drain();
-  while (journal.log(id, 1, 0) == Code::kOk) {
-  }
+  while (journal.log(id, 1, 0) == Code::kOk) {}
   const int64_t again = now_ns();
   ASSERT_EQ(journal.log(id, 1, 0), Code::kLimit);
   EXPECT_GT(now_ns() - again, 8'000'000) << "released space gives the budget back";

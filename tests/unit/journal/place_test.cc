@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The journal's folder is private, ours and no link, or it is not used; its lock answers who is alive. Method: squatted folders of
-// every kind, and locks held by this process and by children.
+// The journal's folder is private, ours and no link, or it is not used; its lock answers who is alive. Method: squatted
+// folders of every kind, and locks held by this process and by children.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,9 @@
 namespace tracker::internal {
 namespace {
 
-JournalPlace place_for(const Sandbox& sandbox, const char* wanted = "") { return choose_place(wanted, sandbox.store()); }
+JournalPlace place_for(const Sandbox& sandbox, const char* wanted = "") {
+  return choose_place(wanted, sandbox.store());
+}
 
 TEST(PlaceTest, TmpfsIsTakenAndMadePrivate) {
   Sandbox sandbox;
@@ -23,7 +25,7 @@ TEST(PlaceTest, TmpfsIsTakenAndMadePrivate) {
   EXPECT_EQ(place.kind, JournalKind::kShm);
   EXPECT_EQ(place.root, sandbox.journals());
   EXPECT_LE(place.budget_bytes, kJournalBytesMax);
-  struct stat st {};
+  struct stat st{};
   ASSERT_EQ(::stat(place.root.c_str(), &st), 0);
   EXPECT_EQ(st.st_mode & 0777, 0700u);
 }
@@ -128,7 +130,7 @@ TEST(OwnerLockTest, ACloseInOneThreadNeverDropsTheLockThatAnotherHasTaken) {
                 auto lock = OwnerLock::take(dir);
                 CHILD_CHECK(lock.ok());
                 ::usleep(200);
-                struct flock held {};
+                struct flock held{};
                 held.l_type = F_WRLCK;
                 // A process does not see its own lock by F_GETLK; a child does.
                 const pid_t child = ::fork();

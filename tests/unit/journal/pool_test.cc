@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A ring a thread, at most 128, reused when a thread ends; beyond that one is shared. Method: threads that come and go, log and are
-// counted, on journals whose budget is small.
+// A ring a thread, at most 128, reused when a thread ends; beyond that one is shared. Method: threads that come and go,
+// log and are counted, on journals whose budget is small.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -110,7 +110,8 @@ TEST(PoolTest, AHandleSharedByThreadsKeepsEachThreadsOrder) {
   std::atomic<int> running{4};
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {
-      for (int64_t i = 0; i < 20'000; ++i) ASSERT_EQ(journal.log(id, static_cast<uint64_t>(t), t * 1'000'000 + i), Code::kOk);
+      for (int64_t i = 0; i < 20'000; ++i)
+        ASSERT_EQ(journal.log(id, static_cast<uint64_t>(t), t * 1'000'000 + i), Code::kOk);
       --running;
     });
   std::vector<int64_t> next(4, 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The spill file gives back whole records in order and never a changed one. Method: cut and changed at each byte; its limit.
+// The spill file gives back whole records in order and never a changed one. Method: cut and changed at each byte; its
+// limit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +13,10 @@ namespace {
 constexpr uint64_t kNonce = 77;
 
 std::vector<FrameRecord> records() {
-  return {{1, "one", {{256, 40}}}, {2, std::string(500, 'x'), {{256, 80}, {512, 8}, {513, 3}}}, {3, "", {}}, {4, "four", {{512, 16}}}};
+  return {{1, "one", {{256, 40}}},
+          {2, std::string(500, 'x'), {{256, 80}, {512, 8}, {513, 3}}},
+          {3, "", {}},
+          {4, "four", {{512, 16}}}};
 }
 
 struct Spill {
@@ -21,7 +25,9 @@ struct Spill {
   std::string bytes() const { return *read_file(join_path(sandbox.folder(), "spill"), 1 << 20); }
 };
 
-bool same(const FrameRecord& a, const FrameRecord& b) { return a.seq == b.seq && a.bytes == b.bytes && a.positions == b.positions; }
+bool same(const FrameRecord& a, const FrameRecord& b) {
+  return a.seq == b.seq && a.bytes == b.bytes && a.positions == b.positions;
+}
 
 TEST(SpillTest, ACutFileGivesTheWholeRecordsBeforeTheCut) {
   Spill spill;

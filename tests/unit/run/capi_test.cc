@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Misuse of the C ABI is answered, never crashes, and is counted where a point was meant. Method: each function with NULL, bad names,
-// bad sizes and after finish; options of every older size; values of every type read back bit for bit.
+// Misuse of the C ABI is answered, never crashes, and is counted where a point was meant. Method: each function with
+// NULL, bad names, bad sizes and after finish; options of every older size; values of every type read back bit for bit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -57,8 +57,9 @@ TEST(CApiTest, NullEverywhereIsRefused) {
 
 TEST(CApiTest, OptionsOfEveryOlderHeaderAreTaken) {
   Sandbox sandbox;
-  const size_t sizes[] = {offsetof(trk_init_options, name),    offsetof(trk_init_options, tags), offsetof(trk_init_options, mode),
-                          offsetof(trk_init_options, on_full), offsetof(trk_init_options, rank), sizeof(trk_init_options)};
+  const size_t sizes[] = {offsetof(trk_init_options, name), offsetof(trk_init_options, tags),
+                          offsetof(trk_init_options, mode), offsetof(trk_init_options, on_full),
+                          offsetof(trk_init_options, rank), sizeof(trk_init_options)};
   for (const size_t size : sizes) {
     trk_init_options options = TRK_INIT_OPTIONS_INIT;
     options.size = size;
@@ -67,7 +68,8 @@ TEST(CApiTest, OptionsOfEveryOlderHeaderAreTaken) {
     options.mode = "disabled";
     // What lies behind the end that the caller gave must not be looked at.
     if (size <= offsetof(trk_init_options, on_full)) options.on_full = reinterpret_cast<const char*>(1);
-    if (size <= offsetof(trk_init_options, mode)) options.mode = reinterpret_cast<const char*>(1), ::setenv("TRACKER_MODE", "disabled", 1);
+    if (size <= offsetof(trk_init_options, mode))
+      options.mode = reinterpret_cast<const char*>(1), ::setenv("TRACKER_MODE", "disabled", 1);
     trk_run* run = nullptr;
     EXPECT_EQ(trk_init(&options, &run, nullptr), TRK_OK) << size;
     EXPECT_STREQ(trk_run_project(run), "p");
@@ -98,9 +100,12 @@ class CApiRunTest : public ::testing::Test {
 };
 
 TEST_F(CApiRunTest, BadNamesAreRefusedAndCountedAndTheOtherKeysAreKept) {
-  const std::string huge(1 << 20, 'n'), edge(1024, 'n'), nul("a\0b", 3), latin("gr\xf6\xdf" "e");
-  const std::pair<const char*, size_t> bad[] = {{nullptr, 0},         {nullptr, kNul},       {"", 0},
-                                                {nul.data(), 3},      {latin.data(), kNul},  {huge.data(), huge.size()},
+  const std::string huge(1 << 20, 'n'), edge(1024, 'n'), nul("a\0b", 3),
+      latin(
+          "gr\xf6\xdf"
+          "e");
+  const std::pair<const char*, size_t> bad[] = {{nullptr, 0},       {nullptr, kNul},      {"", 0},
+                                                {nul.data(), 3},    {latin.data(), kNul}, {huge.data(), huge.size()},
                                                 {edge.data(), 1025}};
   uint64_t rejected = 0;
   for (const auto& [name, size] : bad) {
@@ -182,7 +187,8 @@ TEST_F(CApiRunTest, AutomaticStepsAreOneBehindTheLargest) {
 
 TEST_F(CApiRunTest, TextsUpToTheirLimitAreKeptAndLargerOnesCounted) {
   const size_t sizes[] = {0, 65'536, 65'537, 1 << 20, 5 << 20};
-  for (const size_t size : sizes) EXPECT_EQ(trk_log_text(run, "t", std::string(size, 't').data(), size, static_cast<int64_t>(size)), TRK_OK);
+  for (const size_t size : sizes)
+    EXPECT_EQ(trk_log_text(run, "t", std::string(size, 't').data(), size, static_cast<int64_t>(size)), TRK_OK);
   ASSERT_EQ(trk_flush(run, 30'000), TRK_OK);
   EXPECT_EQ(trk_log_text(run, "t", std::string(17u << 20, 't').data(), 17u << 20, 1), TRK_LIMIT);
   EXPECT_EQ(status_of(run).points_dropped, 1u);
@@ -195,14 +201,20 @@ TEST_F(CApiRunTest, TextsUpToTheirLimitAreKeptAndLargerOnesCounted) {
 }
 
 TEST_F(CApiRunTest, NumbersOfEveryTypeComeBackBitForBit) {
-  const double doubles[] = {0.0, -0.0, 1e-310, std::numeric_limits<double>::max(), std::numeric_limits<double>::infinity(),
-                            -std::numeric_limits<double>::infinity(), std::bit_cast<double>(0x7ff8dead00beef01ull)};
+  const double doubles[] = {0.0,
+                            -0.0,
+                            1e-310,
+                            std::numeric_limits<double>::max(),
+                            std::numeric_limits<double>::infinity(),
+                            -std::numeric_limits<double>::infinity(),
+                            std::bit_cast<double>(0x7ff8dead00beef01ull)};
   const int64_t ints[] = {0, -1, INT64_MAX, INT64_MIN};
   int64_t step = INT64_MAX - 20;
   const auto at = [&] { return step++; };
   for (const double value : doubles) {
     EXPECT_EQ(trk_log_f64(run, "f64", kNul, value, at()), TRK_OK);
-    EXPECT_EQ(trk_metric_log_f32(trk_metric_open(run, "f32", kNul, nullptr), static_cast<float>(value), step - 1), TRK_OK);
+    EXPECT_EQ(trk_metric_log_f32(trk_metric_open(run, "f32", kNul, nullptr), static_cast<float>(value), step - 1),
+              TRK_OK);
   }
   for (const int64_t value : ints) EXPECT_EQ(trk_log_i64(run, "i64", kNul, value, at()), TRK_OK);
   for (const uint64_t bits : {0x3c01ull, 0xfc00ull, 0x7e01ull}) {

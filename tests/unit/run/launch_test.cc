@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Which run a process writes: plain, by id, resumed, launched by torchrun or Slurm, restarted; and what init says of wrong options.
-// Method: processes that play launcher and workers, and one init after the other in an empty store.
+// Which run a process writes: plain, by id, resumed, launched by torchrun or Slurm, restarted; and what init says of
+// wrong options. Method: processes that play launcher and workers, and one init after the other in an empty store.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,8 @@ InitOptions quiet() {
   return options;
 }
 
-// Every rank of a torchrun of `size` processes: children of one parent, each logs a point; rank 0's run is the only one.
+// Every rank of a torchrun of `size` processes: children of one parent, each logs a point; rank 0's run is the only
+// one.
 int launch(int size, const char* restart_count) {
   std::vector<pid_t> ranks;
   for (int rank = 0; rank < size; ++rank)
@@ -108,7 +109,8 @@ TEST(LaunchTest, ResumeGoesOnBehindTheLargestStep) {
   options.resume = "must";
   EXPECT_EQ(init_once(options), "base 3 43");
   options.id = "other";
-  EXPECT_THAT(init_once(options), ::testing::AllOf(::testing::HasSubstr("no run p/other"), ::testing::HasSubstr("allow")));
+  EXPECT_THAT(init_once(options),
+              ::testing::AllOf(::testing::HasSubstr("no run p/other"), ::testing::HasSubstr("allow")));
   options.resume = "allow";
   EXPECT_EQ(init_once(options), "other 1 0");
 }
@@ -174,10 +176,12 @@ TEST(LaunchTest, ADisabledRunTakesEveryCallAndMakesNothing) {
 
 TEST(LaunchTest, SecretsReachNoFile) {
   Sandbox sandbox;
-  const std::string secrets[] = {"hunter2-the-password", "AKIAIOSFODNN7EXAMPLE", "ghp_0123456789abcdefghijklmnopqrstuvwxyz"};
+  const std::string secrets[] = {"hunter2-the-password", "AKIAIOSFODNN7EXAMPLE",
+                                 "ghp_0123456789abcdefghijklmnopqrstuvwxyz"};
   EXPECT_EQ(exit_code_of(run_child([&] {
               InitOptions options = quiet();
-              options.config = Value::Map{{"db_password", secrets[0]}, {"lr", 0.1}, {"nested", Value::Map{{"key", secrets[1]}}}};
+              options.config =
+                  Value::Map{{"db_password", secrets[0]}, {"lr", 0.1}, {"nested", Value::Map{{"key", secrets[1]}}}};
               auto run = Run::init(options);
               CHILD_CHECK(run.ok() && (*run)->set_config("api/token", secrets[0]) == Code::kOk);
               CHILD_CHECK((*run)->set_summary("note", "use " + secrets[2]) == Code::kOk);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Who a process of a distributed job is, from every launcher's variables in the order of design.md. Method: tables of environments;
-// pure functions.
+// Who a process of a distributed job is, from every launcher's variables in the order of design.md. Method: tables of
+// environments; pure functions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,8 +43,11 @@ TEST(RanksTest, EachLauncherIsUnderstood) {
       {{{"JSM_NAMESPACE_RANK", "5"}, {"JSM_NAMESPACE_SIZE", "6"}}, 5, 6, "JSM_NAMESPACE_RANK", false},
       // One before the other.
       {{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "2"}}, 0, 2, "RANK", true},
-      {{{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}}, 1, 2,
-       "OMPI_COMM_WORLD_RANK", false},
+      {{{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}},
+       1,
+       2,
+       "OMPI_COMM_WORLD_RANK",
+       false},
       // Left over in an image or an interactive allocation: says nothing about a job of several.
       {{{"RANK", "0"}}, 0, 1, "", true},
       {{{"RANK", "0"}, {"WORLD_SIZE", "1"}}, 0, 1, "", true},
@@ -103,7 +106,8 @@ TEST(RanksTest, WhatIsNoRankIsAnErrorThatSaysWhatWasExpected) {
   RankRequest request;
   EXPECT_THAT(message(request, {{"TRACKER_RANK", "one"}}), ::testing::HasSubstr("expected a number from 0"));
   EXPECT_THAT(message(request, {{"TRACKER_RANK", "-2"}}), ::testing::HasSubstr("expected a number from 0"));
-  EXPECT_THAT(message(request, {{"TRACKER_RANK", "8"}, {"WORLD_SIZE", "8"}}), ::testing::HasSubstr("below WORLD_SIZE=8"));
+  EXPECT_THAT(message(request, {{"TRACKER_RANK", "8"}, {"WORLD_SIZE", "8"}}),
+              ::testing::HasSubstr("below WORLD_SIZE=8"));
   request.rank = 4;
   request.world_size = 4;
   EXPECT_THAT(message(request, {}), ::testing::HasSubstr("not below world_size=4"));
@@ -122,9 +126,13 @@ TEST(LaunchKeyTest, WhatAllProcessesOfALaunchShareAndNoOtherHas) {
   EXPECT_NE(key(torchrun, "boot/9/2"), key(torchrun)) << "the next launch";
   EXPECT_EQ(key(torchrun, ""), "none");
   // Over several nodes a parent process says nothing, and MASTER_ADDR is the same for every launch.
-  EXPECT_EQ(key({{"TORCHELASTIC_RUN_ID", "none"}, {"LOCAL_WORLD_SIZE", "4"}, {"WORLD_SIZE", "8"}, {"MASTER_ADDR", "a"}}), "none");
-  EXPECT_EQ(key({{"SLURM_JOB_ID", "5"}, {"SLURM_STEP_ID", "1"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}}), "slurm/5/1");
-  EXPECT_EQ(key({{"SLURM_JOB_ID", "5"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}), "none") << "an interactive allocation";
+  EXPECT_EQ(
+      key({{"TORCHELASTIC_RUN_ID", "none"}, {"LOCAL_WORLD_SIZE", "4"}, {"WORLD_SIZE", "8"}, {"MASTER_ADDR", "a"}}),
+      "none");
+  EXPECT_EQ(key({{"SLURM_JOB_ID", "5"}, {"SLURM_STEP_ID", "1"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}}),
+            "slurm/5/1");
+  EXPECT_EQ(key({{"SLURM_JOB_ID", "5"}, {"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}), "none")
+      << "an interactive allocation";
 }
 
 }  // namespace
