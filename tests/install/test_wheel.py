@@ -33,7 +33,8 @@ run.finish()
 with open("/proc/self/maps") as maps:
     loaded = sorted({line.split()[-1] for line in maps if ".so" in line})
 command = [os.path.join(sys.prefix, "bin", "tracker"), "export", "wheel-test/" + run.id, "--format", "csv"]
-done = subprocess.run(command, check=False, capture_output=True, text=True)
+own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # the wheel, not the build tree
+done = subprocess.run(command, check=False, capture_output=True, text=True, env=own)
 assert done.returncode == 0, done.stderr
 lines = done.stdout.splitlines()
 print(json.dumps({"points": len(lines) - 1, "loaded": loaded}))
