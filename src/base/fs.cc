@@ -31,8 +31,12 @@ Result<Fd> open_file(const std::string& path, int flags, uint32_t mode) {
 }
 
 Result<std::string> read_file(const std::string& path, size_t limit_bytes) {
-  auto fd = open_file(path, O_RDONLY);
+  // A pipe or a device in the place of a file must not make the reader wait, or read for ever.
+  auto fd = open_file(path, O_RDONLY | O_NONBLOCK);
   if (!fd.ok()) return fd.status();
+  struct stat st;
+  if (::fstat(fd->get(), &st) != 0 || !S_ISREG(st.st_mode))
+    return Status(Code::kCorrupt, fmt::format("{} is no regular file", path));
   std::string out;
   char buffer[65536];
   for (;;) {
@@ -134,6 +138,11 @@ bool path_exists(const std::string& path) {
 bool is_directory(const std::string& path) {
   struct stat st;
   return ::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+bool is_regular_file(const std::string& path) {
+  struct stat st;
+  return ::stat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode);
 }
 
 std::string absolute_path(const std::string& path) {

@@ -53,6 +53,7 @@ Status make_dirs(const std::string& path, uint32_t mode = 0777);
 Result<std::vector<std::string>> list_dir(const std::string& path);  // names, sorted, without "." and ".."
 bool path_exists(const std::string& path);
 bool is_directory(const std::string& path);
+bool is_regular_file(const std::string& path);
 std::string absolute_path(const std::string& path);  // lexical, against the working directory of now
 std::string parent_path(const std::string& path);
 std::string join_path(std::string_view a, std::string_view b);

@@ -36,6 +36,7 @@ Result<Store> open_store(Console& console, const GlobalOptions& global) {
   const RecoveryReport report = recover_dead_writers(*store);
   if (const std::string text = recovery_text(report); !text.empty()) console.note(text);
   for (const std::string& problem : report.problems) console.note(problem);
+  console.damage_met = !report.problems.empty();
   return store;
 }
 
@@ -58,7 +59,7 @@ int fail(Console& console, const Status& status) {
 int finish(Console& console, const std::vector<std::string>& problems, Code worst) {
   if (!console.out_status.ok() && !console.reader_left()) return fail(console, console.out_status);
   for (const std::string& problem : problems) console.note(problem);
-  if (worst == Code::kOk) return kExitOk;
+  if (worst == Code::kOk) return console.damage_met ? kExitDamaged : kExitOk;
   return worst == Code::kVersion ? kExitVersion : kExitDamaged;
 }
 

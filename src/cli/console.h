@@ -18,7 +18,8 @@ struct Console {
   int width = 0;  // columns of the terminal; 0: no terminal, lines may be of any length
   bool color = false;
   int64_t now_us = 0;
-  Status out_status;  // the first failure of write_out; after it nothing more is written
+  bool damage_met = false;  // recovery named something damaged: the exit code says so
+  Status out_status;        // the first failure of write_out; after it nothing more is written
 
   void print(std::string_view text);
   // One line on stderr, "tracker: " in front. The text may hold names from runs: it is made visible here.

@@ -26,6 +26,20 @@ struct DeadJournal::MappedRing {
   const char* data() const { return reinterpret_cast<const char*>(header) + kRingHeaderBytes; }
 };
 
+namespace {
+
+// Only what a journal holds by name: somebody else's file in the folder stays.
+void remove_journal_files(const std::string& dir, bool keep_identity) {
+  auto names = list_dir(dir);
+  if (!names.ok()) return;
+  for (const std::string& name : *names) {
+    const bool identity = name == "lock" || name == "defs";
+    if (identity ? !keep_identity : name == "spill" || name.starts_with("ring-")) remove_file(join_path(dir, name));
+  }
+}
+
+}  // namespace
+
 DeadJournal::DeadJournal(std::string dir) : dir_(std::move(dir)) {}
 DeadJournal::~DeadJournal() = default;
 
@@ -58,14 +72,18 @@ Result<std::unique_ptr<DeadJournal>> DeadJournal::open(const std::string& dir) {
 
 void DeadJournal::map_ring(const std::string& name) {
   const std::string path = join_path(dir_, name);
-  auto fd = open_file(path, O_RDONLY | O_NOFOLLOW);
+  auto fd = open_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   struct stat st;
   if (!fd.ok() || ::fstat(fd->get(), &st) != 0 || !S_ISREG(st.st_mode)) {
     problems_.push_back(path + ": cannot be read");
     return;
   }
   const auto bytes = static_cast<size_t>(st.st_size);
-  if (bytes <= kRingHeaderBytes) return;  // its process died while it made the file
+  if (bytes == 0) return;  // its process died while it made the file
+  if (bytes <= kRingHeaderBytes) {
+    problems_.push_back(path + ": is cut");
+    return;
+  }
   void* base = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd->get(), 0);
   if (base == MAP_FAILED) {
     problems_.push_back(path + ": cannot be mapped");
@@ -144,12 +162,17 @@ bool DeadJournal::next(FrameBuilder* builder, std::vector<RingPosition>* positio
   std::vector<uint64_t> before;
   for (const RingSpan& span : spans_) before.push_back(span.from);
   const bool more = read_rings(&spans_, *times_, 65'536, 4u << 20, builder);
+  name_unknown_series(builder);
   for (size_t i = 0; i < spans_.size(); ++i) {
     RingSpan& span = spans_[i];
     if (span.damaged) {
-      problems_.push_back(fmt::format("ring-{:016x}: {} bytes behind position {} do not verify", span.nonce,
-                                      span.to - span.from, span.from));
-      span.from = span.to;
+      const uint64_t sound = next_sound_record(span);
+      const uint64_t lost = points_in_damage(sound - span.from);
+      builder->add_loss(0, LossReason::kDamaged, lost);
+      problems_.push_back(
+          fmt::format("{}: ring-{:016x}: {} bytes at position {} do not verify, about {} points are lost", dir_,
+                      span.nonce, sound - span.from, span.from, lost));
+      span.from = sound;
       span.damaged = false;
     }
     if (span.from != before[i]) positions->push_back({span.nonce, span.from});
@@ -157,12 +180,28 @@ bool DeadJournal::next(FrameBuilder* builder, std::vector<RingPosition>* positio
   return more || !builder->empty() || !positions->empty();
 }
 
+// Ids that a damaged definitions file no longer explains: their points are kept, each id under a name of its own.
+void DeadJournal::name_unknown_series(FrameBuilder* builder) {
+  for (const uint32_t id : builder->series_in_use()) {
+    if (id <= definitions_.series.size() || !unknown_.insert(id).second) continue;
+    if (unknown_.size() == 1)
+      problems_.push_back(dir_ + "/defs is damaged: metrics whose name is lost are called damaged/series-<id>");
+    builder->add_series({id, ValueType::kFloat64, fmt::format("damaged/series-{}", id)});
+  }
+}
+
+Result<std::string> DeadJournal::set_aside() {
+  const std::string kept = parent_path(dir_) + "/damaged-" + identity().writer.hex();
+  for (int i = 1; i <= 100; ++i) {
+    const std::string target = i == 1 ? kept : fmt::format("{}-{}", kept, i);
+    if (::rename(dir_.c_str(), target.c_str()) == 0) return target;
+  }
+  return Status::from_errno(errno, "cannot rename", dir_);
+}
+
 void DeadJournal::remove() {
   for (const auto& ring : rings_) remove_file(ring->path);
-  auto names = list_dir(dir_);
-  if (names.ok())
-    for (const std::string& name : *names)
-      if (name != "lock" && name != "defs") remove_file(join_path(dir_, name));
+  remove_journal_files(dir_, true);
   remove_file(join_path(dir_, "defs"));
   remove_file(join_path(dir_, "lock"));  // last: without it the next recoverer finds nothing to do
   ::rmdir(dir_.c_str());
@@ -190,9 +229,7 @@ void remove_unborn_journals(const std::string& root) {
     if (!unborn || ::lstat(dir.c_str(), &st) != 0 || !S_ISDIR(st.st_mode) || ::time(nullptr) - st.st_mtime < 60)
       continue;
     if (is_locked(dir).value_or(false)) continue;
-    auto inside = list_dir(dir);
-    if (inside.ok())
-      for (const std::string& file : *inside) remove_file(join_path(dir, file));
+    remove_journal_files(dir, false);
     ::rmdir(dir.c_str());
   }
 }

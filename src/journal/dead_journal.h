@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ class DeadJournal {
   // The next part into `builder`; false when all is read.
   bool next(FrameBuilder* builder, std::vector<RingPosition>* positions);
   const std::vector<std::string>& problems() const { return problems_; }
+  // Something could not be read: keeps the folder beside the others as damaged-<writer>, where no recoverer looks, and
+  // says where. It goes when a person deletes it.
+  Result<std::string> set_aside();
   // Everything is committed: unlinks the files, the lock file last.
   void remove();
 
@@ -38,6 +42,7 @@ class DeadJournal {
   struct MappedRing;
   explicit DeadJournal(std::string dir);
   void map_ring(const std::string& name);
+  void name_unknown_series(FrameBuilder* builder);
   std::string dir_;
   std::unique_ptr<OwnerLock> lock_;
   Definitions definitions_;
@@ -49,6 +54,7 @@ class DeadJournal {
   bool started_ = false;
   std::vector<ValueType> types_;  // by series id
   std::vector<std::string> problems_;
+  std::set<uint32_t> unknown_;  // ids in records that no definition explains
 };
 
 // Folders under `root` that may be journals (their names are writer ids), own ones left out.

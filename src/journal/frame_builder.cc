@@ -69,6 +69,12 @@ void FrameBuilder::add_loss(uint32_t series, LossReason reason, uint64_t count) 
   if (count > 0) frame_.losses.push_back({series, reason, count});
 }
 
+std::vector<uint32_t> FrameBuilder::series_in_use() const {
+  std::vector<uint32_t> out;
+  for (const Block& block : frame_.blocks) out.insert(out.end(), block.series.begin(), block.series.end());
+  return out;
+}
+
 Frame FrameBuilder::take() {
   for (Block& block : frame_.blocks)
     for (const uint32_t series : block.series)

@@ -25,6 +25,8 @@ class FrameBuilder {
   void use_types(const std::vector<ValueType>* types) { types_ = types; }
 
   uint64_t points() const { return points_; }
+  // Every series of the blocks so far, each once a block.
+  std::vector<uint32_t> series_in_use() const;
   size_t approximate_bytes() const { return bytes_; }
   bool empty() const { return frame_.empty(); }
   // The frame so far; the builder is empty afterwards.

@@ -46,6 +46,7 @@ struct HotRun {
   std::atomic<Journal*> journal;  // null in a forked child, after close, and when nothing is recorded
   int64_t step_base;              // the largest step of earlier attempts; INT64_MIN when none
   uint32_t alive;                 // 1; 0 in a forked child
+  std::atomic<uint64_t> late;     // points logged after close: dropped
 };
 static_assert(sizeof(HotRun) <= 4096);
 

@@ -75,6 +75,7 @@ Code log_pairs_slow(HotRun* run, const ValuePair* pairs, size_t count, int64_t s
   const JournalUse use(run);
   if (use.get() != nullptr) return use.get()->log_pairs(pairs, count, step, has_step);
   if (run->alive == 0) say_forked_once();
+  else run->late.fetch_add(count, std::memory_order_relaxed);
   return Code::kClosed;
 }
 

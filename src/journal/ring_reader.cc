@@ -2,6 +2,7 @@
 #include "journal/ring_reader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace tracker::internal {
@@ -22,7 +23,10 @@ int64_t TimeLine::wall_us(uint64_t tick) const {
     ns_per_tick =
         static_cast<double>(after->monotonic_ns - base.monotonic_ns) / static_cast<double>(after->tick - base.tick);
   const double since = static_cast<double>(static_cast<int64_t>(tick - base.tick)) * ns_per_tick;
-  return (base.realtime_ns + static_cast<int64_t>(since)) / 1000;
+  // Anchors of a damaged ring can say anything: a century either way is the most that is believed.
+  constexpr double kCenturyNs = 3.2e18;
+  const auto bounded = static_cast<int64_t>(std::isfinite(since) ? std::clamp(since, -kCenturyNs, kCenturyNs) : 0.0);
+  return base.realtime_ns / 1000 + bounded / 1000;
 }
 
 namespace {
@@ -40,6 +44,7 @@ class Cursor {
 
   bool done() const { return done_; }
   uint64_t tick() const { return tick_; }
+  uint64_t size() const { return size_; }
 
   void feed(const TimeLine& times, FrameBuilder* builder) {
     const char* at = record();
@@ -105,6 +110,23 @@ class Cursor {
 };
 
 }  // namespace
+
+uint64_t next_sound_record(const RingSpan& span) {
+  uint64_t checked = 0;
+  for (uint64_t at = span.from + 8; at < span.to && checked < kResyncBytesMax; at += 8) {
+    RingSpan probe = span;
+    probe.from = at;
+    probe.damaged = false;
+    const Cursor cursor(&probe);
+    if (!cursor.done()) return probe.from;
+    checked += 8 + cursor.size();
+  }
+  return span.to;
+}
+
+uint64_t points_in_damage(uint64_t bytes) {
+  return bytes > kRecordHeadBytes + sizeof(ValuePair) ? (bytes - kRecordHeadBytes) / sizeof(ValuePair) : 1;
+}
 
 bool read_rings(std::vector<RingSpan>* spans, const TimeLine& times, size_t rows_max, size_t bytes_max,
                 FrameBuilder* builder) {

@@ -35,6 +35,13 @@ struct RingSpan {
   bool damaged = false;  // out: a record before `to` did not verify; `from` then stands before it
 };
 
+// Where reading can go on behind damage at span.from: the position of the next record that verifies, or span.to. Tries
+// every multiple of 8; gives up (span.to) after kResyncBytesMax of checking.
+constexpr uint64_t kResyncBytesMax = 256u << 20;
+uint64_t next_sound_record(const RingSpan& span);
+// About how many values `bytes` of damaged records held: those of one record, and never less than one.
+uint64_t points_in_damage(uint64_t bytes);
+
 // Reads at most about `rows_max` rows or `bytes_max` bytes from the spans, oldest tick first, into `builder`, and moves
 // `from`. Returns false when nothing was left to read.
 bool read_rings(std::vector<RingSpan>* spans, const TimeLine& times, size_t rows_max, size_t bytes_max,

@@ -70,6 +70,7 @@ HotRun* allocate_hot_run() {
   if (run != nullptr) {
     run->step_base = INT64_MIN;
     run->alive = 1;
+    run->late.store(0, std::memory_order_relaxed);
   }
   return run;
 }

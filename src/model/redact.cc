@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "model/redact.h"
 
+#include <algorithm>
 #include <cctype>
 #include <vector>
 
@@ -77,14 +78,20 @@ size_t token_at(std::string_view text, size_t at) {
 // The credentials of "scheme://user:pass@host" when the "://" begins at `at`: {start, length}, length 0 for none.
 std::pair<size_t, size_t> url_credentials(std::string_view text, size_t at) {
   const size_t start = at + 3;
-  size_t colon = std::string_view::npos;
-  for (size_t i = start; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '@') return colon == std::string_view::npos ? std::pair{start, size_t{0}} : std::pair{start, i - start};
-    if (c == ':' && colon == std::string_view::npos) colon = i;
-    if (c == '/' || c == '?' || c == '#' || std::isspace(static_cast<unsigned char>(c)) || c == '"') break;
-  }
-  return {start, 0};
+  size_t end = start;  // of the URL
+  while (end < text.size() && !std::isspace(static_cast<unsigned char>(text[end])) && text[end] != '"' &&
+         text[end] != '\'')
+    ++end;
+  const std::string_view url = text.substr(start, end - start);
+  const size_t colon = url.find(':');
+  size_t host_end = std::min(url.find_first_of("/?#"), url.size());
+  if (colon == std::string_view::npos || colon > host_end) return {start, 0};
+  // What follows the colon is a port, or a password; one with "/", "?", "#" or "@" in it reaches to the last "@".
+  const bool port = url.find_first_not_of("0123456789", colon + 1) >= host_end;
+  if (!port && url.substr(0, host_end).find('@') == std::string_view::npos) host_end = url.size();
+  const size_t last_at = url.substr(0, host_end).rfind('@');
+  if (last_at == std::string_view::npos || last_at < colon) return {start, 0};
+  return {start, last_at};
 }
 
 }  // namespace
@@ -98,7 +105,7 @@ bool is_secret_key(std::string_view key) {
     return true;
   if (last != "key" || words.size() < 2) return false;
   const std::string& before = words[words.size() - 2];
-  return before == "api" || before == "private";
+  return before == "api" || before == "private" || before == "access" || before == "secret";
 }
 
 std::string redact_text(std::string_view text, uint64_t* count) {
@@ -125,7 +132,8 @@ std::string redact_text(std::string_view text, uint64_t* count) {
 
 void redact(std::string_view key, Value* value, uint64_t* count) {
   if (Value::Map* map = value->as_map()) {
-    for (auto& [name, item] : *map) redact(name, &item, count);
+    // What stands below a secret key is as secret: {"auth_token": {"value": ...}}.
+    for (auto& [name, item] : *map) redact(is_secret_key(key) ? key : std::string_view(name), &item, count);
   } else if (Value::List* list = value->as_list()) {
     for (Value& item : *list) redact(key, &item, count);
   } else if (const std::string* text = value->as_text()) {

@@ -296,7 +296,7 @@ trk_code trk_log(trk_run* run, const trk_point* points, size_t count, int64_t st
     if (used == 0) return worst;
     const Code code = tracker::internal::log_pairs(run->hot, pairs, used, step);
     return code == Code::kOk ? worst : code_of(code);
-  } catch (const std::bad_alloc&) {
+  } catch (const std::exception&) {
     return TRK_LIMIT;
   }
 }

@@ -45,7 +45,8 @@ void finish_at_exit(const std::shared_ptr<Run>& run) {
     // A forked child with a run of its own: begin anew, the inherited list and lock are the parent's.
     new (all) Live;
   }
-  if (all->generation == 0 || all->generation != generation) {
+  const std::lock_guard<std::mutex> guard(all->mutex);
+  if (all->generation != generation) {
     all->generation = generation;
 #if defined(__GLIBC__)
     ::on_exit([](int status, void*) { finish_all(status); }, nullptr);
@@ -53,8 +54,8 @@ void finish_at_exit(const std::shared_ptr<Run>& run) {
     ::atexit([] { finish_all(0); });
 #endif
   }
-  const std::lock_guard<std::mutex> guard(all->mutex);
-  std::erase_if(all->runs, [](const std::weak_ptr<Run>& r) { return r.expired() || r.lock()->finished(); });
+  // Expired ones only: asking a run whether it is finished could make this thread its last owner, under the lock.
+  std::erase_if(all->runs, [](const std::weak_ptr<Run>& r) { return r.expired(); });
   all->runs.push_back(run);
 }
 

@@ -129,6 +129,12 @@ Status choose_run(Store* store, Launch* launch) {
       launch->resumed = true;
       return {};
     }
+    const std::string folder = join_path(store->path(), "runs/" + folder_name(o.project) + "/" + folder_name(o.id));
+    if (!found && may_resume && path_exists(join_path(folder, "run.json"))) {
+      const std::string text = join_path(folder, "run.json") + " is damaged, so the run cannot be resumed";
+      if (o.resume == "must") return Status(Code::kCorrupt, text, "its databases are untouched");
+      say(text + "; another run is made");
+    }
     if (o.resume == "must")
       return Status(Code::kNotFound,
                     fmt::format("resume=\"must\", but there is no run {}/{} in {}", o.project, o.id, store->path()),
@@ -209,7 +215,7 @@ Result<Launch> decide_launch(const InitOptions& options) {
   }
   if (!status.ok()) {
     // What the caller got wrong is theirs to know at once; what the disk refuses is not.
-    if (status.code() == Code::kInvalid || (status.code() == Code::kNotFound && o.resume == "must") || o.strict)
+    if (status.code() == Code::kInvalid || (o.resume == "must" && status.code() != Code::kIo) || o.strict)
       return status;
     run_in_memory(&launch, status);
   } else {

@@ -332,6 +332,7 @@ RunStatus Run::status() const {
   out.points_dropped = writer.counts.dropped + writer.counts.damaged;
   const uint64_t accepted = writer.counts.accepted - writer.counts.damaged;
   out.points_pending = accepted > writer.points_stored ? accepted - writer.points_stored : 0;
+  out.points_dropped += hot_->late.load(std::memory_order_relaxed);
   out.points_logged = out.points_stored + out.points_dropped + out.points_pending;
   out.values_rejected = writer.counts.rejected;
   out.bytes_stored = writer.bytes_stored;

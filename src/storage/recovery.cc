@@ -103,7 +103,13 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
   recovered.identity = (*journal)->identity();
   TRACKER_RETURN_IF_ERROR(replay(journal->get(), db->get(), ended, noted, &recovered));
   for (const std::string& problem : (*journal)->problems()) report->problems.push_back(problem);
-  (*journal)->remove();
+  if ((*journal)->problems().empty()) {
+    (*journal)->remove();
+  } else if (auto kept = (*journal)->set_aside(); kept.ok()) {
+    report->problems.push_back("what could be read is recovered; the damaged journal is kept in " + *kept);
+  } else {
+    report->problems.push_back(kept.status().to_string());
+  }
   report->recovered.push_back(std::move(recovered));
   return {};
 }

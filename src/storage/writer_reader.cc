@@ -148,6 +148,8 @@ const std::string& WriterReader::path() const { return impl_->path; }
 
 Result<std::unique_ptr<WriterReader>> WriterReader::open(const std::string& path, std::string* notice) {
   if (!path_exists(path)) return Status(Code::kNotFound, fmt::format("{} does not exist", path));
+  // SQLite would wait for a pipe's other end.
+  if (!is_regular_file(path)) return Status(Code::kCorrupt, fmt::format("{} is no regular file", path));
   auto impl = std::make_unique<Impl>();
   impl->path = absolute_path(path);
   Status status = impl->probe();

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""Goal: what is damaged is named and counted, what is sound is read, and nothing damaged is thrown away.
+Method: a process dies without a word, its journal or the store is damaged, and a command reads what is left."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tracker
+
+POINTS = 300
+DIES = """
+import os, tracker
+run = tracker.init(project="p", id="r", quiet=True)
+run.log({"loss": 0.0, "acc": 0.0}, step=0)
+run.flush()
+for step in range(1, 300):
+    run.log({"loss": step * 0.5, "acc": float(step)}, step=step)
+os._exit(0)
+"""
+
+
+@pytest.fixture
+def shm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "shm"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setenv("TRACKER_SHM_DIR", str(folder))
+    return folder
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tracker", *arguments],
+        env={**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent)},
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+
+
+def journal_of_a_dead_process(shm: Path) -> Path:
+    environment = {**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent)}
+    subprocess.run([sys.executable, "-c", DIES], env=environment, check=True, timeout=20)
+    (journal,) = (shm / f"tracker-{os.geteuid()}").iterdir()
+    return journal
+
+
+def flip(path: Path, offset: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[offset] ^= 0xFF
+    path.write_bytes(data)
+
+
+def test_a_flipped_record_costs_that_record_is_counted_and_the_journal_is_kept(shm: Path) -> None:
+    journal = journal_of_a_dead_process(shm)
+    (ring,) = journal.glob("ring-*")
+    flip(ring, 4096 + 56 * 150 + 30)  # a value of the 151st record
+    listed = command("ls")
+    assert listed.returncode == 3, listed.stderr
+    assert "do not verify" in listed.stderr
+    assert list(journal.parent.glob("damaged-*"))
+    run = tracker.open_run("p/r")
+    assert run.history("loss").steps.tolist() == [s for s in range(POINTS) if s != 150]
+    shown = command("show", "p/r")
+    assert "2 points lost" in shown.stdout, shown.stdout
+
+
+def test_a_ring_of_another_version_is_named_and_kept(shm: Path) -> None:
+    journal = journal_of_a_dead_process(shm)
+    (ring,) = journal.glob("ring-*")
+    flip(ring, 8)
+    listed = command("ls")
+    assert listed.returncode == 3
+    assert ring.name in listed.stderr
+    (kept,) = journal.parent.glob("damaged-*")
+    assert (kept / ring.name).exists()
+    assert tracker.open_run("p/r").history("loss").steps.tolist() == [0]
+
+
+def test_a_torn_definition_keeps_metrics_apart_under_names_of_their_own(shm: Path) -> None:
+    journal = journal_of_a_dead_process(shm)
+    defs = journal / "defs"
+    flip(defs, defs.stat().st_size - 1)
+    listed = command("ls")
+    assert listed.returncode == 3
+    assert "defs is damaged" in listed.stderr
+    series = tracker.open_run("p/r").series()
+    assert "loss" in series
+    assert len(series) == 2
+
+
+def test_a_foreign_file_in_a_journal_is_not_deleted(shm: Path) -> None:
+    journal = journal_of_a_dead_process(shm)
+    (journal / "precious.txt").write_text("mine")
+    assert command("ls").returncode == 0
+    assert (journal / "precious.txt").read_text() == "mine"
+    assert tracker.open_run("p/r").history("loss").steps.size == POINTS
+
+
+@pytest.mark.parametrize("name", ["defs", "spill", "ring-0000000000000100"])
+def test_a_pipe_in_a_journal_makes_nobody_wait(shm: Path, name: str) -> None:
+    journal = journal_of_a_dead_process(shm)
+    (journal / name).unlink(missing_ok=True)
+    os.mkfifo(journal / name)
+    assert command("ls").returncode in (0, 3)
+
+
+@pytest.mark.parametrize("name", ["run.json", "0123456789abcdef0123456789abcdef.db"])
+def test_a_pipe_in_a_run_makes_nobody_wait(store: Path, name: str) -> None:
+    with tracker.init(project="p", id="sound", quiet=True) as run:
+        run.log({"x": 1.0}, step=0)
+    folder = store / "runs" / "p" / "piped"
+    folder.mkdir()
+    (folder / "run.json").write_text(
+        (store / "runs" / "p" / "sound" / "run.json").read_text().replace("sound", "piped")
+    )
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    listed = command("ls")
+    assert "p/sound" in listed.stdout
+
+
+def test_a_run_whose_document_is_damaged_is_not_resumed_in_silence(
+    store: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with tracker.init(project="p", id="r", quiet=True) as run:
+        run.log({"x": 1.0}, step=0)
+    (store / "runs" / "p" / "r" / "run.json").write_text("{")
+    with pytest.raises(tracker.TrackerError, match="damaged"):
+        tracker.init(project="p", id="r", resume="must", quiet=True)
+    with tracker.init(project="p", id="r", resume="allow", quiet=True) as other:
+        assert other.id != "r"
+    assert "is damaged, so the run cannot be resumed" in capfd.readouterr().err
+
+
+def test_what_is_logged_after_finish_is_counted_as_dropped() -> None:
+    run = tracker.init(project="p", quiet=True)
+    run.log({"x": 1.0}, step=0)
+    run.finish()
+    run.log({"x": 2.0}, step=1)
+    status = run.status()
+    assert (status.points_logged, status.points_stored, status.points_dropped) == (2, 1, 1)
