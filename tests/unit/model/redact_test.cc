@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Goal: no secret of a known form is kept, and what only looks like one is.
+// Method: texts and keys as people write them.
+#include "model/redact.h"
+
+#include <gtest/gtest.h>
+
+namespace tracker::internal {
+namespace {
+
+std::string clean(std::string_view text) {
+  uint64_t count = 0;
+  return redact_text(text, &count);
+}
+
+TEST(RedactTest, CredentialsInUrlsGoWhateverThePasswordHolds) {
+  EXPECT_EQ(clean("https://u:pass@host/x"), "https://[redacted]@host/x");
+  EXPECT_EQ(clean("https://u:p@ss@host/x"), "https://[redacted]@host/x");
+  EXPECT_EQ(clean("postgres://u:pa/ss@h"), "postgres://[redacted]@h");
+  EXPECT_EQ(clean("see https://u:pa?s#s@h and more"), "see https://[redacted]@h and more");
+}
+
+TEST(RedactTest, UrlsWithoutCredentialsStayAsTheyAre) {
+  for (const char* url : {"https://host:8080/user@2x.png", "ssh://git@host/repo", "http://host/a:b@c", "a://"})
+    EXPECT_EQ(clean(url), url);
+}
+
+TEST(RedactTest, KnownTokensGoAndWordsLikeThemStay) {
+  EXPECT_EQ(clean("AKIAIOSFODNN7EXAMPLE"), "[redacted]");
+  EXPECT_EQ(clean("use ghp_abcdefghijklmnopqrstuvwxyz now"), "use [redacted] now");
+  EXPECT_EQ(clean("eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl"), "[redacted]");
+  for (const char* text : {"risk-averse-strategies-for-training", "hf_small", "sk-learn", "AKIA"})
+    EXPECT_EQ(clean(text), text);
+}
+
+TEST(RedactTest, TheLastWordOfAKeyDecides) {
+  for (const char* key : {"api_key", "OPENAI_API_KEY", "openaiApiKey", "db.password", "auth-token", "privateKey",
+                          "AWS_SECRET_ACCESS_KEY", "secret"})
+    EXPECT_TRUE(is_secret_key(key)) << key;
+  for (const char* key : {"key", "tokenizer", "max_tokens", "password_length", "monkey", "token_count", ""})
+    EXPECT_FALSE(is_secret_key(key)) << key;
+}
+
+TEST(RedactTest, WhatStandsBelowASecretKeyIsAsSecret) {
+  Value value = Value::Map{{"auth_token", Value::Map{{"value", "x"}, {"n", 3}}}, {"lr", 0.1}};
+  uint64_t count = 0;
+  redact("", &value, &count);
+  EXPECT_EQ(*value.find_path("auth_token/value"), Value(kRedacted));
+  EXPECT_EQ(*value.find_path("auth_token/n"), Value(3));
+  EXPECT_EQ(count, 1u);
+}
+
+}  // namespace
+}  // namespace tracker::internal
