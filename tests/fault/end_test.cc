@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A process that never calls finish() loses nothing and keeps its exit code. Method: a child logs and ends in each way
-// there is; its wait status, the recovered points and the run's state are compared.
+// F4. A process that never calls finish() loses nothing and keeps its exit code. Method: a child logs and ends in each
+// way there is; its wait status, the recovered points and the run's state are compared.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An inherited run is inert in a forked child, and forks cost the parent nothing. Method: a process that logs with 8
-// threads forks hundreds of children that use every verb and end in every way; none may live for a second, and the
+// F9. An inherited run is inert in a forked child, and forks cost the parent nothing. Method: a process that logs with
+// 8 threads forks hundreds of children that use every verb and end in every way; none may live for a second, and the
 // parent's run is whole.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

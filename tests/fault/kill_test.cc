@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// No acknowledged point is lost or doubled by kill -9. Method: 8 threads log at full speed and publish what was
+// F1. No acknowledged point is lost or doubled by kill -9. Method: 8 threads log at full speed and publish what was
 // acknowledged in shared memory, SIGKILL comes at a random instant, another process recovers, and a plain model is
 // compared row by row.
 #include <gmock/gmock.h>

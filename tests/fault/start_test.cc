@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// 64 processes that init at the same moment in an empty directory make one store and 64 runs, and none sees an error.
-// Method: they wait at a barrier in shared memory and are let go together.
+// F12. 64 processes that init at the same moment in an empty directory make one store and 64 runs, and none sees an
+// error. Method: they wait at a barrier in shared memory and are let go together.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A background thread that sleeps or a commit that is stuck costs the training nothing and loses nothing. Method: the
-// drain or the store thread is held by a hook in a child process that logs; then the disk comes back, or the process is
-// killed and recovered.
+// F8. A background thread that sleeps or a commit that is stuck costs the training nothing and loses nothing. Method:
+// the drain or the store thread is held by a hook in a child process that logs; then the disk comes back, or the
+// process is killed and recovered.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

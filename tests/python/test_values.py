@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Goal: every kind of value comes back bit for bit, or by the conversion that is documented.
+"""Goal: F25. Every kind of value comes back bit for bit, or by the conversion that is documented.
 Method: log each through run.log and through a handle, read the run back, compare raw bytes."""
 
 from __future__ import annotations
