@@ -143,6 +143,8 @@ TEST(ForkTest, AChildThatOutlivesItsParentHoldsNoLock) {
 TEST(ForkTest, AChildMayHaveARunOfItsOwn) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "ThreadSanitizer starts no threads in a child of a process that has some";
+#elif defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "AddressSanitizer's allocator may be locked by another thread at the fork, for ever in the child";
 #endif
   Sandbox sandbox;
   const int status = run_child([&] {
