@@ -135,14 +135,13 @@ void DeadJournal::start(const std::vector<RingPosition>& positions) {
 }
 
 bool DeadJournal::next(FrameBuilder* builder, std::vector<RingPosition>* positions) {
-  builder->use_types(&types_);
+  builder->use_series(&series_);
   if (!started_) {
     started_ = true;
     for (const SeriesDef& series : definitions_.series) {
       builder->add_series(series);
       if (series.id > definitions_.series.size()) continue;  // ids are 1, 2, ...: no id of ours
-      if (types_.size() <= series.id) types_.resize(series.id + 1, ValueType::kFloat64);
-      types_[series.id] = series.type;
+      series_.add(series);
     }
     for (const auto& ring : rings_) {
       for (size_t i = 0; i < kLossSlots; ++i) {

@@ -52,7 +52,7 @@ class DeadJournal {
   std::unique_ptr<TimeLine> times_;
   std::vector<RingPosition> known_;
   bool started_ = false;
-  std::vector<ValueType> types_;  // by series id
+  SeriesTable series_;
   std::vector<std::string> problems_;
   std::set<uint32_t> unknown_;  // ids in records that no definition explains
 };

@@ -163,11 +163,10 @@ bool Journal::next_frame(FrameBuilder* builder, std::vector<RingPosition>* posit
     for (; defs_drained_ < defs_.size(); ++defs_drained_) {
       const SeriesDef& series = defs_[defs_drained_];
       builder->add_series(series);
-      if (types_drained_.size() <= series.id) types_drained_.resize(series.id + 1, ValueType::kFloat64);
-      types_drained_[series.id] = series.type;
+      series_drained_.add(series);
     }
   }
-  builder->use_types(&types_drained_);
+  builder->use_series(&series_drained_);
   for (const Value& note : notes_)
     builder->add_event(EventType::kNote, 0, false, last_anchor_.realtime_ns / 1000, encode_cbor(note));
   notes_.clear();

@@ -173,7 +173,7 @@ class Journal {
   std::unique_ptr<TimeLine> times_;
   TimeAnchor last_anchor_;
   size_t defs_drained_ = 0;
-  std::vector<ValueType> types_drained_;  // by series id; the drain thread alone
+  SeriesTable series_drained_;  // by series id; the drain thread alone
   bool losses_pending_ = false;
   std::vector<Value> notes_;  // things that happened to the recording, for the next frame
   uint64_t rings_replaced_ = 0;

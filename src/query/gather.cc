@@ -47,7 +47,8 @@ Gatherer::Gatherer(const std::vector<const MetricInfo*>& metrics) {
   // The counts come from a file: a wrong one must not make us ask for the whole memory at once.
   constexpr uint64_t kReserveRowsMax = 32u << 20;
   for (const MetricInfo* metric : metrics) {
-    Target target{metric, {}};
+    Target target;
+    target.metric = metric;
     target.history.type = common_type(metric->types);
     const size_t rows = std::min(metric->points, kReserveRowsMax);
     target.history.steps.reserve(rows);
@@ -125,6 +126,7 @@ Status Gatherer::read_column(const FrameView::BlockView& block, std::string_view
   TRACKER_RETURN_IF_ERROR(FrameView::read_ints(block.times, block.rows, &history.times_us));
   TRACKER_RETURN_IF_ERROR(FrameView::read_values(values, block.rows, column.type,
                                                  target.several_types() ? &history.own_bits : &history.bits));
+  if (block.has_order) TRACKER_RETURN_IF_ERROR(FrameView::read_ints(block.order, block.rows, &target.order));
   if (block.has_steps) TRACKER_RETURN_IF_ERROR(FrameView::read_ints(block.steps, block.rows, &history.steps));
   else history.steps.resize(before + block.rows, 0);
   if (!block.has_steps && history.has_step.empty()) history.has_step.assign(before, 1);
@@ -135,19 +137,19 @@ Status Gatherer::read_column(const FrameView::BlockView& block, std::string_view
 }
 
 // Blocks hold calls of one shape, so a metric logged in two shapes by turns comes as two blocks: their rows are put
-// back into the order of their times. Rows of a single block are in the order of the calls already, and a clock that
-// was set back does not change that.
+// back into the order of the calls.
 void Gatherer::finish_frame(Target* target) {
   History& history = target->history;
   const size_t begin = target->frame_begin;
   const int blocks = std::exchange(target->blocks_in_frame, 0);
   target->frame_begin = history.steps.size();
-  const auto first = history.times_us.begin() + static_cast<std::ptrdiff_t>(begin);
-  if (blocks < 2 || std::is_sorted(first, history.times_us.end())) return;
-  std::vector<size_t> order(history.steps.size() - begin);
+  const std::vector<int64_t> ordinals = std::exchange(target->order, {});
+  if (blocks < 2 || ordinals.size() != history.steps.size() - begin) return;
+  if (std::is_sorted(ordinals.begin(), ordinals.end())) return;
+  std::vector<size_t> order(ordinals.size());
   std::iota(order.begin(), order.end(), begin);
   std::stable_sort(order.begin(), order.end(),
-                   [&history](size_t a, size_t b) { return history.times_us[a] < history.times_us[b]; });
+                   [&](size_t a, size_t b) { return ordinals[a - begin] < ordinals[b - begin]; });
   const auto sort_tail = [&order, begin](auto* column) {
     if (column->empty()) return;
     std::remove_reference_t<decltype(*column)> tail;
@@ -168,6 +170,7 @@ void Gatherer::drop_frame() {
   for (Target& target : targets_) {
     cut_rows(&target.history, target.frame_begin);
     target.blocks_in_frame = 0;
+    target.order.clear();
   }
 }
 

@@ -24,10 +24,11 @@ class Gatherer {
 
  private:
   struct Target {
-    const MetricInfo* metric;
+    const MetricInfo* metric = nullptr;
     History history;
-    size_t writer_begin = 0;  // rows there were before the writer that is being read
-    size_t frame_begin = 0;   // and before its frame
+    size_t writer_begin = 0;     // rows there were before the writer that is being read
+    size_t frame_begin = 0;      // and before its frame
+    std::vector<int64_t> order;  // ordinals of the frame's rows; needed where they come from several blocks
     int blocks_in_frame = 0;
     bool several_types() const { return metric->types.size() > 1; }
   };

@@ -99,6 +99,7 @@ WriterBuilder& WriterBuilder::log_bits(const std::string& metric, ValueType type
   if (step) block->steps.push_back(*step);
   block->times_us.push_back(tick(time_us));
   block->values[0].push_back(bits);
+  block->order.push_back(row_++);
   return *this;
 }
 

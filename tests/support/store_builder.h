@@ -78,6 +78,7 @@ class WriterBuilder {
   std::string path_;
   std::unique_ptr<WriterDb> db_;
   Frame frame_;
+  int64_t row_ = 0;  // over all frames: ordinals may have gaps
   std::vector<SeriesDef> series_;
   std::string last_frame_;
   int64_t now_us_;
