@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <mutex>
 
 #include "base/clock.h"
@@ -27,6 +28,14 @@ std::string grouped(uint64_t n) {
 }
 
 const char* state_text(RunState state) { return run_state_name(state); }
+
+// Once a process, however many runs it opens: a worker of a pool may call init for each task. No lock, as it is called
+// in forked children.
+void say_gated(const std::string& line) {
+  static std::atomic<uint64_t> said_in{0};  // generation + 1
+  const uint64_t now = process_generation() + 1;
+  if (said_in.exchange(now) != now) say(line);
+}
 
 }  // namespace
 
@@ -79,7 +88,7 @@ Result<std::shared_ptr<Run>> Run::init(const InitOptions& options) {
   run->impl_->config = plan.config;
   run->impl_->summary = plan.summary;
   if (!plan.records) {
-    if (!plan.rank.is_first && plan.mode != "disabled" && !plan.options.quiet) say(plan.rank.gated_line());
+    if (!plan.rank.is_first && plan.mode != "disabled" && !plan.options.quiet) say_gated(plan.rank.gated_line());
     return run;
   }
   run->hot_->step_base = plan.step_base;
