@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The program that hot_calls.py runs under callgrind: `gate_calls handle|name|disabled`. Collection is on within measured_*()
-// alone and its counters are zeroed by begin(), so neither the other threads nor the first call of a thread are
-// counted.
+// The program that hot_calls.py runs under callgrind: `gate_calls handle|name|disabled`. Collection is on within
+// measured_*() alone and its counters are zeroed by begin(), so neither the other threads nor the first call of a
+// thread are counted.
 #include <cstdio>
 #include <cstring>
 #include <tracker/tracker.hpp>

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 
 #include "base/clock.h"
@@ -29,12 +30,12 @@ std::string grouped(uint64_t n) {
 
 const char* state_text(RunState state) { return run_state_name(state); }
 
-// Once a process, however many runs it opens: a worker of a pool may call init for each task. No lock, as it is called
-// in forked children.
+// Once a process, however many runs it opens: a worker of a pool may call init for each task. Another line, for another
+// reason, is said too. No lock, as it is called in forked children.
 void say_gated(const std::string& line) {
-  static std::atomic<uint64_t> said_in{0};  // generation + 1
-  const uint64_t now = process_generation() + 1;
-  if (said_in.exchange(now) != now) say(line);
+  static std::atomic<uint64_t> said{0};  // the line last said, and in which process
+  const uint64_t now = std::hash<std::string>{}(line) ^ (process_generation() + 1) * 0x9e3779b97f4a7c15ull;
+  if (said.exchange(now) != now) say(line);
 }
 
 }  // namespace
