@@ -26,7 +26,7 @@ Result<ExportResult> export_to_file(RunView* run, const ExportCommandOptions& op
   const bool direct = is_special_file(options.output);
   const std::string path = direct ? options.output : fmt::format("{}.part-{}", options.output, ::getpid());
   auto file = open_file(path, direct ? O_WRONLY : O_WRONLY | O_CREAT | O_TRUNC, 0666);
-  if (!file.ok()) return file.status();
+  if (!file.ok()) return Status::from_errno(file.status().system_errno(), "cannot write", options.output);
   auto result = export_run(run, options.form, [&file, &path](std::string_view piece) {
     const Status status = write_all(file->get(), piece);
     return status.ok() ? status : Status::from_errno(status.system_errno(), "cannot write", path);
