@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "model/visible.h"
 #include "query/run_view.h"
 #include "register.h"
 #include "storage/recovery.h"
@@ -23,6 +24,12 @@ using internal::RunFolder;
 using internal::RunView;
 using internal::Store;
 using internal::ValueType;
+
+// Lines for people, which may hold names from files of any origin.
+std::vector<std::string> all_visible(std::vector<std::string> lines) {
+  for (std::string& line : lines) line = internal::visible(line);
+  return lines;
+}
 
 // One column of a history as a buffer: NumPy and memoryview take it without a copy.
 struct Column {
@@ -280,14 +287,15 @@ void register_store(py::module_& module) {
               const py::gil_scoped_release without_gil;
               folders = self.list_runs(project, &damaged);
             }
-            return py::make_tuple(folders, damaged);
+            return py::make_tuple(folders, all_visible(std::move(damaged)));
           },
           py::arg("project"))
       .def(
           "recover",
           [](const Store& self, const std::string& uid) {
             const py::gil_scoped_release without_gil;
-            return recover_dead_writers(self, internal::Id128::from_hex(uid).value_or(internal::Id128{})).problems;
+            return all_visible(
+                recover_dead_writers(self, internal::Id128::from_hex(uid).value_or(internal::Id128{})).problems);
           },
           py::arg("uid"),
           "Replays what dead processes left behind; uid \"\" means every run. Returns what stood in the way.");
@@ -321,7 +329,7 @@ void register_read(py::module_& module) {
       .def("created_us", getter([](RunView& view) { return view.created_us(); }))
       .def("ended_us", getter([](RunView& view) { return view.ended_us(); }))
       .def("last_seen_us", getter([](RunView& view) { return view.last_seen_us(); }))
-      .def("problems", getter([](RunView& view) { return view.problems(); }))
+      .def("problems", getter([](RunView& view) { return all_visible(view.problems()); }))
       .def("metrics", &metrics_of)
       .def("losses", &losses_of)
       .def("writers", &writers_of)

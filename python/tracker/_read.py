@@ -167,10 +167,13 @@ class StoredRun:
         Raises NotFoundError with close names, ImportError without NumPy. Cost: reads the run's frames; 24 bytes a row.
         """
         if isinstance(name, str):
+            _options.utf8("the name of a metric", name)
             return History(name, self._view().histories([name], bool(all))[0])
         names = list(name)
         if not names or not _all_str(names):
             raise TypeError("history() takes a name or a list of names")
+        for own in names:
+            _options.utf8("the name of a metric", own)
         if all:
             raise ValueError("all=True is for one metric: rows with repeated steps cannot be aligned")
         columns = self._view().histories(names, False)
@@ -179,6 +182,7 @@ class StoredRun:
     def texts(self, name: str, *, all: bool = False) -> list[TextRow]:
         """The texts logged under a name; by step as history() has it, or every one with all=True. NotFoundError."""
         view = self._view()
+        _options.utf8("the name of a text", name)
         rows = view.texts(name, bool(all))
         if not rows:
             known = ", ".join(map(repr, view.text_names()[:10])) or "none"
@@ -248,7 +252,12 @@ def _store(dir: object) -> tuple[str, bool]:
     from tracker._init import _store_before_hydra
 
     named = _options.folder("dir", dir)
-    path = _core.Store.resolve(named or _store_before_hydra() or "")
+    try:
+        path = _core.Store.resolve(named or _store_before_hydra() or "")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"the path of the store is not UTF-8: {error.object!r}; dir= or TRACKER_DIR names another"
+        ) from None
     return path, named is not None or bool(os.environ.get("TRACKER_DIR"))
 
 
@@ -275,7 +284,7 @@ def open_run(name: str, dir: object) -> StoredRun:
         raise TypeError(f"open_run(name): name must be a str such as 'project/id', got {type(name).__name__}")
     path, _ = _store(dir)
     store = _core.Store.open(path)
-    folder = store.find(name)
+    folder = store.find(_options.utf8("name", name))
     store.recover(folder.uid)
     run = StoredRun(folder)
     for problem in run.problems:

@@ -68,9 +68,6 @@ struct TextRow {
   std::string text;
 };
 
-// Attribute under which a writer keeps how many values of its log calls it could not take (wrong type, bad key).
-constexpr std::string_view kRejectedValuesKey = "rejected_values";
-
 // Where points are (P5): logged = stored + dropped (+ pending, which a reader cannot see: it is 0 once the writer
 // ended).
 struct LossAccount {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+#include <functional>
 #include <mutex>
 
 #include "base/clock.h"
@@ -27,6 +29,14 @@ std::string grouped(uint64_t n) {
 }
 
 const char* state_text(RunState state) { return run_state_name(state); }
+
+// Once a process, however many runs it opens: a worker of a pool may call init for each task. Another line, for another
+// reason, is said too. No lock, as it is called in forked children.
+void say_gated(const std::string& line) {
+  static std::atomic<uint64_t> said{0};  // the line last said, and in which process
+  const uint64_t now = std::hash<std::string>{}(line) ^ (process_generation() + 1) * 0x9e3779b97f4a7c15ull;
+  if (said.exchange(now) != now) say(line);
+}
 
 }  // namespace
 
@@ -79,7 +89,7 @@ Result<std::shared_ptr<Run>> Run::init(const InitOptions& options) {
   run->impl_->config = plan.config;
   run->impl_->summary = plan.summary;
   if (!plan.records) {
-    if (!plan.rank.is_first && plan.mode != "disabled" && !plan.options.quiet) say(plan.rank.gated_line());
+    if (!plan.rank.is_first && plan.mode != "disabled" && !plan.options.quiet) say_gated(plan.rank.gated_line());
     return run;
   }
   run->hot_->step_base = plan.step_base;

@@ -138,6 +138,21 @@ def test_a_run_whose_document_is_damaged_is_not_resumed_in_silence(
     assert "is damaged, so the run cannot be resumed" in capfd.readouterr().err
 
 
+def test_what_python_says_of_foreign_names_is_visible_text(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    hostile = "a\x1b]0;owned\x07\u009b31m\u202eb"
+    with tracker.init(project="p", id="r", quiet=True) as run:
+        run.log({hostile: 2**70, "\x1b[2J\u202e": object()}, step=0)
+    said = capfd.readouterr().err
+    assert "is stored as float64" in said
+    assert "is not logged" in said
+    with pytest.raises(tracker.NotFoundError) as missing:
+        tracker.open_run("p/r").history(hostile + "x")
+    with pytest.raises(tracker.NotFoundError, match=r"no store|nowhere") as named:
+        tracker.open_run("p/r", dir="/nowhere/\x1b[2J\u202e")
+    for text in (said, str(missing.value), str(named.value)):
+        assert not set(text) & set("\x1b\x07\u009b\u202e"), text
+
+
 def test_what_is_logged_after_finish_is_counted_as_dropped() -> None:
     run = tracker.init(project="p", quiet=True)
     run.log({"x": 1.0}, step=0)

@@ -46,17 +46,6 @@ WriterIdentity make_identity(const Store& store, const RunFolder& run, const Bui
 
 }  // namespace
 
-TempFolder::TempFolder() {
-  std::string pattern = testing::TempDir() + "tracker-XXXXXX";
-  if (::mkdtemp(pattern.data()) == nullptr) must(Status::from_errno(errno, "mkdtemp", pattern));
-  path_ = pattern;
-}
-
-TempFolder::~TempFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 WriterBuilder::WriterBuilder(const Store& store, const RunFolder& run, const BuilderOptions& options)
     : WriterBuilder(run, make_identity(store, run, options)) {}
 

@@ -90,7 +90,7 @@ std::string integrity(const std::string& path) {
 
 TEST(SecondSqliteTest, ASecondCopyThatClosesTheLiveDatabaseLosesNothing) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer allows no second copy of a library";
-  TemporaryFolder folder;
+  TempFolder folder;
   const WriterIdentity identity = test_identity();
   const int status = commit_beside_second_sqlite(folder.path(), identity, true);
   ASSERT_TRUE(WIFSIGNALED(status)) << WEXITSTATUS(status);
@@ -102,7 +102,7 @@ TEST(SecondSqliteTest, ASecondCopyThatClosesTheLiveDatabaseLosesNothing) {
 // Shows that the test above tests something: this is what the locks are for.
 TEST(SecondSqliteTest, WithoutTheLocksCommitsAreLost) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer allows no second copy of a library";
-  TemporaryFolder folder;
+  TempFolder folder;
   const WriterIdentity identity = test_identity();
   const int status = commit_beside_second_sqlite(folder.path(), identity, false);
   const size_t kept = stored_frames(db_path(folder.path(), identity)).size();
