@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "journal/place.h"
@@ -16,17 +17,30 @@
 
 namespace tracker::internal {
 
-struct DeadJournal::MappedRing {
+struct DeadJournal::RingCopy {
   const RingHeader* header = nullptr;
   size_t bytes = 0;
   std::string path;
-  ~MappedRing() {
+  ~RingCopy() {
     if (header != nullptr) ::munmap(const_cast<RingHeader*>(header), bytes);
   }
   const char* data() const { return reinterpret_cast<const char*>(header) + kRingHeaderBytes; }
 };
 
 namespace {
+
+Status read_exactly(int fd, void* to, size_t bytes) {
+  auto* at = static_cast<char*>(to);
+  while (bytes > 0) {
+    const ssize_t n = ::read(fd, at, bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Status::from_errno(errno, "cannot read");
+    if (n == 0) return Status(Code::kCorrupt, "was cut while it was read");
+    at += n;
+    bytes -= static_cast<size_t>(n);
+  }
+  return {};
+}
 
 // Only what a journal holds by name: somebody else's file in the folder stays.
 void remove_journal_files(const std::string& dir, bool keep_identity) {
@@ -66,11 +80,12 @@ Result<std::unique_ptr<DeadJournal>> DeadJournal::open(const std::string& dir) {
   auto names = list_dir(dir);
   if (!names.ok()) return names.status();
   for (const std::string& name : *names)
-    if (name.starts_with("ring-")) journal->map_ring(name);
+    if (name.starts_with("ring-")) journal->read_ring(name);
   return journal;
 }
 
-void DeadJournal::map_ring(const std::string& name) {
+// Into memory of our own: a mapping of the file would be a SIGBUS where somebody cuts it, or where its disk fails.
+void DeadJournal::read_ring(const std::string& name) {
   const std::string path = join_path(dir_, name);
   auto fd = open_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   struct stat st;
@@ -80,19 +95,23 @@ void DeadJournal::map_ring(const std::string& name) {
   }
   const auto bytes = static_cast<size_t>(st.st_size);
   if (bytes == 0) return;  // its process died while it made the file
-  if (bytes <= kRingHeaderBytes) {
-    problems_.push_back(path + ": is cut");
+  if (bytes <= kRingHeaderBytes || bytes > kRingFileBytesMax) {
+    problems_.push_back(fmt::format("{}: {} bytes are no ring's size", path, bytes));
     return;
   }
-  void* base = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd->get(), 0);
+  auto ring = std::make_unique<RingCopy>();
+  void* base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) {
-    problems_.push_back(path + ": cannot be mapped");
+    problems_.push_back(path + ": no memory to read it");
     return;
   }
-  auto ring = std::make_unique<MappedRing>();
   ring->header = static_cast<const RingHeader*>(base);
   ring->bytes = bytes;
   ring->path = path;
+  if (const Status status = read_exactly(fd->get(), base, bytes); !status.ok()) {
+    problems_.push_back(fmt::format("{}: {}", path, status.message()));
+    return;
+  }
   const RingHeader& header = *ring->header;
   if (header.magic == 0) return;  // likewise
   const bool size_ok = header.data_bytes >= 4096 && (header.data_bytes & (header.data_bytes - 1)) == 0 &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The journal that a dead process left: everything needed to finish its log, read by a process that knows nothing else.
-// Threads: one. Cost: reads and maps files; holds the journal's lock for as long as the object lives.
+// Threads: one. Cost: reads all files into memory; holds the journal's lock for as long as the object lives.
 #pragma once
 
 #include <memory>
@@ -15,6 +15,8 @@
 #include "journal/ring_reader.h"
 
 namespace tracker::internal {
+
+constexpr size_t kRingFileBytesMax = 64u << 20;  // what recovery takes for a ring; ours are 8 MiB at most
 
 class DeadJournal {
  public:
@@ -39,15 +41,15 @@ class DeadJournal {
   void remove();
 
  private:
-  struct MappedRing;
+  struct RingCopy;
   explicit DeadJournal(std::string dir);
-  void map_ring(const std::string& name);
+  void read_ring(const std::string& name);
   void name_unknown_series(FrameBuilder* builder);
   std::string dir_;
   std::unique_ptr<OwnerLock> lock_;
   Definitions definitions_;
   std::vector<FrameRecord> spilled_;
-  std::vector<std::unique_ptr<MappedRing>> rings_;
+  std::vector<std::unique_ptr<RingCopy>> rings_;
   std::vector<RingSpan> spans_;
   std::unique_ptr<TimeLine> times_;
   std::vector<RingPosition> known_;

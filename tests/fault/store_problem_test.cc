@@ -9,23 +9,11 @@
 
 #include "support/child.h"
 #include "support/mounts.h"
+#include "support/said.h"
 #include "support/sandbox.h"
 
 namespace tracker::internal {
 namespace {
-
-// stderr of this child into a file.
-void redirect_stderr(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  CHILD_CHECK(fd >= 0 && ::dup2(fd, STDERR_FILENO) >= 0);
-}
-
-std::vector<std::string> lines_of(const std::string& path) {
-  std::ifstream in(path);
-  std::vector<std::string> out;
-  for (std::string line; std::getline(in, line);) out.push_back(line);
-  return out;
-}
 
 bool wait_until(trk_run* run, int32_t degraded) {
   const int64_t deadline = now_ns() + 20'000'000'000;
