@@ -118,6 +118,12 @@ Status Run::start() {
   journal_options.on_full = plan.on_full;
   auto journal = Journal::open(journal_options, &identity, hot_);
   if (!journal.ok()) return journal.status();
+  if (const std::string& why = (*journal)->why(); !why.empty())
+    impl_->warnings.say("journal place", fmt::format("{}: {}",
+                                                     (*journal)->kind() == JournalKind::kMemory
+                                                         ? "the journal is in private memory and dies with the process"
+                                                         : "the journal is in " + parent_path(identity.journal_dir),
+                                                     why));
   impl_->writer = std::make_shared<Writer>(std::move(*journal), identity,
                                            StoreTarget{plan.store_path, plan.run, plan.store_problem});
   TRACKER_RETURN_IF_ERROR(impl_->writer->start());

@@ -121,6 +121,39 @@ TEST(StuckTest, WhatAStuckCommitDoesNotTakeIsSpilledAndSurvivesAKill) {
   EXPECT_THAT(run.problems, ::testing::IsEmpty());
 }
 
+// What the spill file holds is in no ring any more: the frames that still wait are spilled again, into a new one.
+TEST(StuckTest, ASpillFileThatIsUnlinkedAloneIsReplacedWithinASecondOrTwo) {
+  Sandbox sandbox;
+  Shared<Ledger> ledger;
+  const pid_t child = start_child([&] {
+    auto run = init();
+    log_steps(run.get(), &*ledger, 1000, in_ms(20'000), 100);
+    CHILD_CHECK(run->flush(std::chrono::seconds(10)));
+    g_hold = true;
+    run->set_pause_for_testing(nullptr, hold_while_asked);
+    ledger->ready = 1;
+    log_steps(run.get(), &*ledger, UINT64_MAX, in_ms(60'000), 50);
+    return 1;
+  });
+  while (ledger->ready.load() == 0) ::usleep(1000);
+  const std::string spill = join_path(sandbox.journal_folders().at(0), "spill");
+  for (int times = 0; times < 2; ++times) {
+    sleep_ms(700);
+    ASSERT_TRUE(path_exists(spill));
+    remove_file(spill);
+    sleep_ms(2300);
+  }
+  ::kill(child, SIGKILL);
+  wait_child(child);
+  ReadRun run = recover_and_read(sandbox.store());
+  EXPECT_THAT(run.problems, ::testing::IsEmpty());
+  EXPECT_EQ(ledger->dropped.load(), 0u);
+  const History rows = rows_of(run, "x");
+  EXPECT_GE(rows.size(), ledger->logged.load());
+  EXPECT_LE(rows.size(), ledger->logged.load() + 1);
+  for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows.steps[i], static_cast<int64_t>(i));
+}
+
 TEST(StuckTest, TheSpillFileIsEmptiedUnderALoggerThatNeverPauses) {
   Sandbox sandbox;
   Shared<Ledger> ledger;

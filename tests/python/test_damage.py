@@ -80,6 +80,49 @@ def test_a_ring_of_another_version_is_named_and_kept(shm: Path) -> None:
     (kept,) = journal.parent.glob("damaged-*")
     assert (kept / ring.name).exists()
     assert tracker.open_run("p/r").history("loss").steps.tolist() == [0]
+    assert "598 points lost" in command("show", "p/r").stdout
+
+
+def test_a_ring_with_a_damaged_header_is_counted_by_its_length(shm: Path) -> None:
+    journal = journal_of_a_dead_process(shm)
+    (ring,) = journal.glob("ring-*")
+    for offset in (0, 70, 78):  # magic, tail, accepted
+        flip(ring, offset)
+    listed = command("ls")
+    assert listed.returncode == 3
+    points = (256 * 1024 - 24) // 16
+    assert f"about {points} points are lost" in listed.stderr
+    assert f"{points:,} points lost" in command("show", "p/r").stdout
+
+
+def test_of_a_cut_ring_what_is_there_is_read_and_the_rest_is_counted(shm: Path) -> None:
+    journal = journal_of_a_dead_process(shm)
+    (ring,) = journal.glob("ring-*")
+    os.truncate(ring, 4096 + 56 * 150 + 30)
+    listed = command("ls")
+    assert listed.returncode == 3
+    assert "is cut by" in listed.stderr
+    assert tracker.open_run("p/r").history("loss").steps.tolist() == list(range(150))
+    assert list(journal.parent.glob("damaged-*"))
+
+
+def test_a_ring_cut_within_its_header_is_counted(shm: Path) -> None:
+    journal = journal_of_a_dead_process(shm)
+    (ring,) = journal.glob("ring-*")
+    os.truncate(ring, 1000)
+    listed = command("ls")
+    assert listed.returncode == 3
+    assert "points are lost" in listed.stderr
+    assert tracker.open_run("p/r").history("loss").steps.tolist() == [0]
+
+
+def test_a_journal_without_its_lock_file_is_recovered_when_its_process_is_dead(shm: Path) -> None:
+    journal = journal_of_a_dead_process(shm)
+    (journal / "lock").unlink()
+    listed = command("ls")
+    assert listed.returncode == 0, listed.stderr
+    assert tracker.open_run("p/r").history("loss").steps.size == POINTS
+    assert not list(journal.parent.iterdir())
 
 
 def test_a_torn_definition_keeps_metrics_apart_under_names_of_their_own(shm: Path) -> None:

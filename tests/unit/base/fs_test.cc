@@ -162,6 +162,20 @@ TEST(PathTest, KnowsTmpfsAndTheFileSystemOfPathsThatDoNotExistYet) {
   EXPECT_GT(cgroup_memory_limit(), 0u);
 }
 
+TEST(PathTest, FileSystemsOfANetworkAreKnownByName) {
+  const std::pair<uint32_t, const char*> named[] = {
+      {0x6969, "NFS"},      {0xff534d42, "CIFS"},   {0x0bd00bd0, "Lustre"},
+      {0x47504653, "GPFS"}, {0x19830326, "BeeGFS"}, {0x00c36400, "CephFS"},
+      {0x01021997, "9p"},   {0x5346414f, "AFS"},    {0xfe534d42, "SMB2"}};
+  for (const auto& [magic, name] : named) {
+    EXPECT_EQ(fs_type_of_magic(magic).kind, FsKind::kNetwork) << name;
+    EXPECT_STREQ(fs_type_of_magic(magic).name, name);
+  }
+  EXPECT_EQ(fs_type_of_magic(0x65735546).kind, FsKind::kFuse);
+  for (const uint32_t local : {0xef53u, 0x58465342u, 0x9123683eu, 0x794c7630u})  // ext4, xfs, btrfs, overlay
+    EXPECT_EQ(fs_type_of_magic(local).kind, FsKind::kLocal) << local;
+}
+
 TEST(WriteTest, AFullDeviceIsReportedByName) {
   auto full = open_file("/dev/full", O_WRONLY);
   if (!full.ok()) GTEST_SKIP() << "no /dev/full here";
