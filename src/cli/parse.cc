@@ -24,10 +24,19 @@ struct CommandLine {
 void add_ls(CLI::App& app, LsOptions& options) {
   CLI::App* ls = app.add_subcommand("ls", "List runs, newest first");
   ls->add_option("--project", options.project, "Only runs of this project");
+  ls->add_option("--where", options.where, "Only runs that match, such as 'config.lr < 0.1 and state = failed'")
+      ->type_name("FILTER");
+  ls->add_option("--sort", options.sort, "Order, such as 'created' or 'metrics.loss.min'; --sort=-FIELD: largest first")
+      ->type_name("FIELDS");
+  ls->add_option("--columns", options.columns, "What to show of each run, such as 'state,config.lr'")
+      ->type_name("FIELDS");
   ls->add_option("--limit", options.limit, "At most so many runs, 0 for all")->capture_default_str();
+  ls->add_option("--offset", options.offset, "Leave out so many runs first")->capture_default_str();
   ls->add_flag("--json", options.json, "Print a JSON document");
   ls->footer(
       "Examples:\n  tracker ls\n  tracker ls --project mnist --limit 5\n"
+      "  tracker ls --where 'metrics.val/acc.max >= 0.9 and created > now-7d' --sort=-metrics.val/acc.max\n"
+      "  tracker ls --where 'state = failed' --columns created,config.lr,notes\n"
       "  tracker ls --json | jq -r '.runs[] | select(.state == \"crashed\").id'");
 }
 
