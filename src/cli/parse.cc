@@ -21,7 +21,7 @@ struct CommandLine {
   ExportCommandOptions exported;
   bool version = false, version_json = false;
   // As given; read by read_values(), whose errors say what was expected.
-  std::string limit = "50", plots = "0", format = "csv";
+  std::string limit = "50", offset = "0", plots = "0", format = "csv";
 };
 
 Result<uint64_t> read_count(const char* option, const std::string& text) {
@@ -35,9 +35,12 @@ Result<uint64_t> read_count(const char* option, const std::string& text) {
 Status read_values(CommandLine* line) {
   const auto limit = read_count("--limit", line->limit);
   if (!limit.ok()) return limit.status();
+  const auto offset = read_count("--offset", line->offset);
+  if (!offset.ok()) return offset.status();
   const auto plots = read_count("--plot", line->plots);
   if (!plots.ok()) return plots.status();
   line->ls.limit = *limit;
+  line->ls.offset = *offset;
   line->show.plots = *plots;
   if (line->format == "csv") line->exported.form.format = ExportFormat::kCsv;
   else if (line->format == "jsonl") line->exported.form.format = ExportFormat::kJsonl;
@@ -48,13 +51,22 @@ Status read_values(CommandLine* line) {
   return Status();
 }
 
-void add_ls(CLI::App& app, LsOptions& options, std::string& limit) {
+void add_ls(CLI::App& app, LsOptions& options, std::string& limit, std::string& offset) {
   CLI::App* ls = app.add_subcommand("ls", "List runs, newest first");
   ls->add_option("--project", options.project, "Only runs of this project");
+  ls->add_option("--where", options.where, "Only runs that match, such as 'config.lr < 0.1 and state = failed'")
+      ->type_name("FILTER");
+  ls->add_option("--sort", options.sort, "Order, such as 'created' or 'metrics.loss.min'; --sort=-FIELD: largest first")
+      ->type_name("FIELDS");
+  ls->add_option("--columns", options.columns, "What to show of each run, such as 'state,config.lr'")
+      ->type_name("FIELDS");
   ls->add_option("--limit", limit, "At most so many runs, 0 for all")->type_name("N")->capture_default_str();
+  ls->add_option("--offset", offset, "Leave out so many runs first")->type_name("N")->capture_default_str();
   ls->add_flag("--json", options.json, "Print a JSON document");
   ls->footer(
       "Examples:\n  tracker ls\n  tracker ls --project mnist --limit 5\n"
+      "  tracker ls --where 'metrics.val/acc.max >= 0.9 and created > now-7d' --sort=-metrics.val/acc.max\n"
+      "  tracker ls --where 'state = failed' --columns created,config.lr,notes\n"
       "  tracker ls --json | jq -r '.runs[] | select(.state == \"crashed\").id'");
 }
 
@@ -154,7 +166,7 @@ int parse_and_run(Console& console, const std::vector<std::string>& arguments) {
   app.add_flag("--version", line.version, "Print the version");
   app.fallthrough();
   app.require_subcommand(0, 1);
-  add_ls(app, line.ls, line.limit);
+  add_ls(app, line.ls, line.limit, line.offset);
   add_show(app, line.show, line.plots);
   add_export(app, line.exported, line.format);
   add_version(app, line.version_json);

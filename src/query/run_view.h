@@ -26,10 +26,12 @@ struct MetricInfo {
   int64_t step_min = 0, step_max = 0;  // valid with has_steps
   int64_t last_step = 0;
   int64_t time_first_us = 0, time_last_us = 0;
-  double min = 0, max = 0;  // over finite values
+  double min = 0, max = 0, sum = 0;  // over finite values
   uint64_t finite = 0, nan = 0, pos_inf = 0, neg_inf = 0;
   ValueType last_type = ValueType::kFloat64;
   uint64_t last_bits = 0;  // value of the last row by (attempt, time)
+  ValueType first_type = ValueType::kFloat64;
+  uint64_t first_bits = 0;  // and of the first
 };
 
 // Where rows come from: one writer of the run.
