@@ -19,31 +19,19 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "codec/frame.h"
+#include "codec/packed.h"
+#include "codec/value_summary.h"
 #include "model/number.h"
 
 namespace tracker::internal {
 
 constexpr uint16_t kSegmentVersion = 1;
-constexpr uint32_t kMiniRows = 512;                         // rows of a mini-block; the last one of a block has fewer
 constexpr size_t kSegmentHeaderBytes = 52;                  // enough to know how long the directory is
 constexpr size_t kSegmentBytesMax = 64 * 1024 * 1024;       // the decoder refuses more; the store cuts far below
 constexpr uint64_t kSegmentRowsMax = 8u << 20;              // of all blocks
-constexpr uint64_t kSegmentCellsMax = 32u << 20;            // rows x (series + 3), of all blocks
+constexpr uint64_t kSegmentCellsMax = 40u << 20;            // rows x (series + 3), of all blocks; any frame fits
 constexpr size_t kSegmentBuildBytesMax = 16 * 1024 * 1024;  // what a builder holds by default
 constexpr size_t kSegmentLogBytesMax = kSegmentBytesMax;    // definitions, events and losses, uncompressed
-
-// Of the rows of one series in one block, or in one mini-block of it. Minimum, maximum and sum are over finite values;
-// -0 < +0. The sum is a float64: in a mini-block its values, converted to float64, are added in row order to 0.0; in a
-// block the sums of its mini-blocks are added in order to 0.0. So it is the same on every machine.
-struct ValueSummary {
-  uint64_t rows = 0;
-  uint64_t nan = 0, pos_inf = 0, neg_inf = 0;
-  uint64_t min_bits = 0, max_bits = 0;     // of the series' type; valid when finite() > 0
-  uint64_t first_bits = 0, last_bits = 0;  // in the order of the block's rows; of a block only
-  double sum = 0;
-  uint64_t finite() const { return rows - nan - pos_inf - neg_inf; }
-  bool operator==(const ValueSummary&) const = default;
-};
 
 // Steps of a mini-block. Where the block's steps are sorted, first is the least and last the greatest.
 struct StepSummary {
@@ -57,19 +45,13 @@ struct SegmentBlock {
   bool has_steps = false;
   bool steps_sorted = false;    // no step is less than the one before
   bool steps_increase = false;  // each step is greater than the one before: no two rows of one step in this block
-  bool has_order = false;       // rows are not in raw order, or a series of this block is in another block too
+  bool has_order = false;       // the segment has other blocks, or the rows were sorted
   StepSummary steps;            // valid with has_steps and rows > 0
   int64_t time_min_us = 0, time_max_us = 0;  // valid when rows > 0
   std::vector<uint32_t> series;              // each id once
   std::vector<ValueType> types;
   std::vector<ValueSummary> summaries;
   uint64_t mini_blocks() const { return (rows + kMiniRows - 1) / kMiniRows; }
-};
-
-// Half-open; cut at the block's rows.
-struct RowRange {
-  uint64_t begin = 0;
-  uint64_t end = UINT64_MAX;
 };
 
 // What is no row. Losses are added up by series and reason, and stand in their order.
@@ -92,7 +74,7 @@ class SegmentView {
   static Result<SegmentView> parse(std::string_view bytes);
   // Part by part: head_bytes() says from the first kSegmentHeaderBytes how many bytes `head` must have; `size` is that
   // of the segment as stored. `head` is needed only during the call.
-  static Result<uint64_t> head_bytes(std::string_view first);
+  static Result<uint64_t> head_bytes(std::string_view first, uint64_t size);
   static Result<SegmentView> open(std::string_view head, uint64_t size, Source source);
   SegmentView(SegmentView&&) noexcept;
   SegmentView& operator=(SegmentView&&) noexcept;
@@ -106,7 +88,7 @@ class SegmentView {
   // Over rows and events, as of a frame; both 0 when there are none.
   int64_t time_first_us() const;
   int64_t time_last_us() const;
-  // Blocks of which one series is part are in no particular order: read their orders.
+  // In no particular order. A series may be in several of them.
   const std::vector<SegmentBlock>& blocks() const;
 
   // Columns of a block, row by row into the caller's memory (as many elements as the range has after it was cut).
@@ -114,8 +96,8 @@ class SegmentView {
   // those before. Columns under zstd and varint deltas are decoded from their start each time: ask for the whole.
   Status steps(size_t block, RowRange rows, int64_t* out);
   Status times(size_t block, RowRange rows, int64_t* out);
-  // Ordinals in the raw order of the segment; sorting the rows of a series by (ordinal, block) gives it back. Without
-  // has_order: row numbers, for the rows are in raw order and no other block holds their series.
+  // Ordinals in the raw order of the segment: sorting the rows of a series by them gives it back. Without has_order:
+  // row numbers, for the rows are in raw order and no other block holds their series.
   Status order(size_t block, RowRange rows, uint64_t* out);
   // `series` is a position in SegmentBlock::series. values(): in the type's own width (float, double, int64_t, ...);
   // value_bits(): raw bits in 8 bytes each.
