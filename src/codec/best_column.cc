@@ -2,6 +2,7 @@
 #include "codec/best_column.h"
 
 #include <algorithm>
+#include <bitset>
 #include <vector>
 
 #include "codec/packed.h"
@@ -12,6 +13,7 @@ namespace {
 
 constexpr size_t kSampleMinis = 4;
 constexpr size_t kShortRows = 8;
+constexpr unsigned kHashBits = 12;
 // Mini-blocks of a packed column decode alone; zstd must be worth giving that up.
 constexpr size_t kShuffledGainMin = 8;  // by an eighth
 
@@ -25,6 +27,15 @@ std::vector<uint64_t> sample_of(std::span<const uint64_t> bits) {
     sample.insert(sample.end(), from, from + kMiniRows);
   }
   return sample;
+}
+
+// Whether a quarter of the values at least are there more than once; else zstd, which takes longest to try, finds
+// nothing. By a hash of one bit, which takes a few values for repeats that are none.
+bool has_repeats(std::span<const uint64_t> sample) {
+  std::bitset<size_t{1} << kHashBits> seen;
+  const auto some = sample.first(std::min<size_t>(sample.size(), kMiniRows));
+  for (const uint64_t v : some) seen.set((v * 0x9e3779b97f4a7c15u) >> (64 - kHashBits));
+  return seen.count() <= some.size() * 3 / 4;
 }
 
 }  // namespace
@@ -44,6 +55,7 @@ void encode_best_column(std::span<const uint64_t> bits, ValueType type, std::str
   const auto sample = sample_of(bits);
   std::string best, candidate;
   for (const auto encoding : {ColumnEncoding::kPacked, ColumnEncoding::kPackedDeltas, ColumnEncoding::kShuffled}) {
+    if (encoding == ColumnEncoding::kShuffled && !has_repeats(sample)) break;
     candidate.clear();
     encode_column_as(encoding, sample, type, &candidate);
     const size_t handicap = encoding == ColumnEncoding::kShuffled ? best.size() / kShuffledGainMin : 0;

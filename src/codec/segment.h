@@ -70,12 +70,12 @@ class SegmentView {
   // Bytes [offset, offset + size) of the segment; they must live as long as the view. For reads of parts of a segment.
   using Source = std::function<Result<std::string_view>(uint64_t offset, uint64_t size)>;
 
-  // The whole segment in memory; the bytes must outlive the view.
-  static Result<SegmentView> parse(std::string_view bytes);
+  // The whole segment in memory; the bytes must outlive the view. Without check_crc no CRC is looked at: for tests.
+  static Result<SegmentView> parse(std::string_view bytes, bool check_crc = true);
   // Part by part: head_bytes() says from the first kSegmentHeaderBytes how many bytes `head` must have; `size` is that
   // of the segment as stored. `head` is needed only during the call.
   static Result<uint64_t> head_bytes(std::string_view first, uint64_t size);
-  static Result<SegmentView> open(std::string_view head, uint64_t size, Source source);
+  static Result<SegmentView> open(std::string_view head, uint64_t size, Source source, bool check_crc = true);
   SegmentView(SegmentView&&) noexcept;
   SegmentView& operator=(SegmentView&&) noexcept;
   ~SegmentView();

@@ -193,7 +193,7 @@ Result<uint64_t> segment_head_bytes(std::string_view first, uint64_t size) {
   return kSegmentHeaderBytes + directory;
 }
 
-Result<SegmentDirectory> parse_segment(std::string_view head, uint64_t size) {
+Result<SegmentDirectory> parse_segment(std::string_view head, uint64_t size, bool check_crc) {
   auto bytes = segment_head_bytes(head, size);
   if (!bytes.ok()) return bytes.status();
   if (head.size() < *bytes) return corrupt_at(head.size(), "a directory that is cut");
@@ -201,7 +201,8 @@ Result<SegmentDirectory> parse_segment(std::string_view head, uint64_t size) {
   std::memcpy(&stored, head.data() + kSegmentCrcAt, sizeof stored);
   const uint32_t actual =
       crc32c(head.substr(kSegmentHeaderBytes, *bytes - kSegmentHeaderBytes), crc32c(head.substr(0, kSegmentCrcAt)));
-  if (stored != actual) return corrupt_at(kSegmentCrcAt, fmt::format("CRC {:08x} instead of {:08x}", actual, stored));
+  if (check_crc && stored != actual)
+    return corrupt_at(kSegmentCrcAt, fmt::format("CRC {:08x} instead of {:08x}", actual, stored));
   SegmentDirectory out;
   ByteReader in(head.substr(kSegmentSizeAt + 4));
   std::memcpy(out.writer.bytes.data(), in.bytes(out.writer.bytes.size()).data(), out.writer.bytes.size());

@@ -40,6 +40,6 @@ struct SegmentDirectory {
 // Bytes of header and directory, from the first kSegmentHeaderBytes of a segment of `size` bytes. kCorrupt, kVersion.
 Result<uint64_t> segment_head_bytes(std::string_view first, uint64_t size);
 // `head`: at least so many bytes. Checks the CRC; no count is believed before it was held against the bytes.
-Result<SegmentDirectory> parse_segment(std::string_view head, uint64_t size);
+Result<SegmentDirectory> parse_segment(std::string_view head, uint64_t size, bool check_crc = true);
 
 }  // namespace tracker::internal

@@ -24,6 +24,7 @@ struct SegmentView::Impl {
   };
   SegmentDirectory directory;
   Source source;
+  bool check_crc = true;
   std::vector<Loaded> loaded;  // by offset
 
   Result<std::string_view> bytes_of(const SegmentPart& part) {
@@ -34,7 +35,7 @@ struct SegmentView::Impl {
     if (!bytes.ok()) return bytes.status();
     if (bytes->size() != part.size)
       return Status(Code::kCorrupt, fmt::format("segment: cut at byte {}", part.offset + bytes->size()));
-    const uint32_t actual = crc32c(*bytes);
+    const uint32_t actual = check_crc ? crc32c(*bytes) : part.crc;
     if (actual != part.crc)
       return Status(Code::kCorrupt, fmt::format("segment: CRC {:08x} instead of {:08x} of the {} bytes at byte {}",
                                                 actual, part.crc, part.size, part.offset));
@@ -78,22 +79,24 @@ SegmentView::SegmentView(SegmentView&&) noexcept = default;
 SegmentView& SegmentView::operator=(SegmentView&&) noexcept = default;
 SegmentView::~SegmentView() = default;
 
-Result<SegmentView> SegmentView::parse(std::string_view bytes) {
-  return open(bytes, bytes.size(), [bytes](uint64_t offset, uint64_t size) -> Result<std::string_view> {
+Result<SegmentView> SegmentView::parse(std::string_view bytes, bool check_crc) {
+  const auto source = [bytes](uint64_t offset, uint64_t size) -> Result<std::string_view> {
     return bytes.substr(offset, size);
-  });
+  };
+  return open(bytes, bytes.size(), source, check_crc);
 }
 
 Result<uint64_t> SegmentView::head_bytes(std::string_view first, uint64_t size) {
   return segment_head_bytes(first, size);
 }
 
-Result<SegmentView> SegmentView::open(std::string_view head, uint64_t size, Source source) {
-  auto directory = parse_segment(head, size);
+Result<SegmentView> SegmentView::open(std::string_view head, uint64_t size, Source source, bool check_crc) {
+  auto directory = parse_segment(head, size, check_crc);
   if (!directory.ok()) return directory.status();
   auto impl = std::make_unique<Impl>();
   impl->directory = std::move(*directory);
   impl->source = std::move(source);
+  impl->check_crc = check_crc;
   return SegmentView(std::move(impl));
 }
 
@@ -189,7 +192,7 @@ Status SegmentView::log(SegmentLog* out) {
   } else if ((*bytes)[0] != kLogPlain) {
     return Status(Code::kVersion, fmt::format("segment: log encoding {} is of a newer version", (*bytes)[0]));
   }
-  auto frame = FrameView::parse(frame_bytes);
+  auto frame = FrameView::parse(frame_bytes, impl_->check_crc);
   if (!frame.ok()) return Impl::located(frame.status(), part);
   out->defs.insert(out->defs.end(), frame->defs().begin(), frame->defs().end());
   out->events.insert(out->events.end(), frame->events().begin(), frame->events().end());
