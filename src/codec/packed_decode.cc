@@ -200,12 +200,15 @@ class PackedDecoder {
     return 0;
   }
 
-  // An exception is kept less the lowest of the column.
+  // Of an exception only the bits above the width are apart.
   void patch(const Entry& entry, size_t positions, Word* to) {
     const size_t bytes = reader_.head().exception_bytes;
-    const char* value = reader_.body().data() + positions + entry.exceptions * kExceptionPositionBytes;
-    for (size_t i = 0; i < entry.exceptions; ++i, value += bytes)
-      to[reader_.position(positions, i)] = static_cast<Word>(get(value, bytes) - entry.base);
+    const char* at = reader_.body().data() + positions + entry.exceptions * kExceptionPositionBytes;
+    for (size_t i = 0; i < entry.exceptions; ++i, at += bytes) {
+      const uint64_t code = get(at, bytes);
+      const uint64_t above = (code >> 1) ^ (0 - (code & 1));
+      if (entry.width < 64) to[reader_.position(positions, i)] += static_cast<Word>(above << entry.width);
+    }
   }
 
   const PackedReader& reader_;

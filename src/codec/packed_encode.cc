@@ -36,7 +36,7 @@ class Planner {
     const auto [low, high] = std::minmax_element(values.begin(), values.end());
     const uint64_t range = *high - *low;
     best = {*low, bits_for(range), 0, packed_bytes(values.size(), bits_for(range))};
-    exception_bytes_ = kExceptionPositionBytes + bytes_for(range);
+    range_bits_ = best.width;
     while (narrow(values, best.base, best.width, &best)) {}
     if (best.exceptions > 0) settle(values, &best);
     return best;
@@ -59,12 +59,15 @@ class Planner {
       size_t at = 0;
       const size_t exceptions = values.size() - most_within(size_t{1} << (narrower - shift), &at);
       if (exceptions > kMiniExceptionsMax) return false;
-      const size_t bytes = packed_bytes(values.size(), narrower) + exceptions * exception_bytes_;
+      const size_t bytes = packed_bytes(values.size(), narrower) + exceptions * exception_bytes(narrower);
       last_was_best = bytes < best->bytes;
       if (last_was_best) *best = {base + (uint64_t{at} << shift), narrower, exceptions, bytes};
     }
     return last_was_best;
   }
+
+  // What lies above the width, with a sign.
+  size_t exception_bytes(unsigned width) const { return kExceptionPositionBytes + (range_bits_ - width + 8) / 8; }
 
   // below_[b]: how many values lie in the buckets before b.
   void count(std::span<const uint64_t> values, uint64_t base, unsigned shift) {
@@ -102,7 +105,7 @@ class Planner {
   }
 
   std::array<uint16_t, kBuckets + 1> below_{};
-  size_t exception_bytes_ = 0;
+  unsigned range_bits_ = 0;
 };
 
 class Packer {
@@ -149,9 +152,7 @@ class Packer {
       plans_.push_back(planner_.plan(values));
       Plan& plan = plans_.back();
       if (values.empty()) plan.base = mini > 0 ? plans_[mini - 1].base : kSignBit;  // one row has no difference
-      uint64_t low = plan.base;
-      for (const uint64_t v : values) low = plan.exceptions > 0 ? std::min(low, v) : low;
-      low_ = mini == 0 ? low : std::min(low_, low);
+      low_ = mini == 0 ? plan.base : std::min(low_, plan.base);
       base_high = std::max(base_high, plan.base);
       if (deltas_) {
         firsts_.push_back(values_[0]);
@@ -164,11 +165,20 @@ class Packer {
     head_.base_bytes = static_cast<uint8_t>(bytes_for(base_high - low_));
     for (size_t mini = 0; mini < minis; ++mini) {
       if (plans_[mini].exceptions == 0) continue;
-      const auto values = values_of(mini);
-      const uint64_t high = *std::max_element(values.begin(), values.end());
-      head_.exception_bytes = std::max(head_.exception_bytes, static_cast<uint8_t>(bytes_for(high - low_)));
       head_.exceptions = true;
+      for (const uint64_t v : values_of(mini)) {
+        const auto bytes = static_cast<uint8_t>(bytes_for(excess(v, plans_[mini])));
+        head_.exception_bytes = std::max(head_.exception_bytes, bytes);
+      }
     }
+  }
+
+  // What of a value does not stand in its `width` bits: 0 within the window, small on both sides of it.
+  static uint64_t excess(uint64_t v, const Plan& plan) {
+    const auto less = static_cast<int64_t>(v - plan.base);
+    if (plan.width == 64) return 0;
+    const auto above = static_cast<uint64_t>(less >> plan.width);
+    return (above << 1) ^ (0 - (above >> 63));
   }
 
   static void put(uint64_t v, size_t bytes, std::string* out) { out->append(reinterpret_cast<const char*>(&v), bytes); }
@@ -194,18 +204,16 @@ class Packer {
   void write_body(size_t mini, std::string* out) {
     const Plan& plan = plans_[mini];
     const auto values = values_of(mini);
-    const uint64_t span = plan.width == 0 ? 0 : ~uint64_t{0} >> (64 - plan.width);
+    const uint64_t mask = plan.width == 0 ? 0 : ~uint64_t{0} >> (64 - plan.width);
+    MiniValues low_bits;
+    for (size_t i = 0; i < values.size(); ++i) low_bits[i] = (values[i] - plan.base) & mask;
+    pack_bits({low_bits.data(), values.size()}, plan.width, out);
+    if (plan.exceptions == 0) return;
     positions_.clear();
-    MiniValues less;
-    for (size_t i = 0; i < values.size(); ++i) {
-      less[i] = values[i] - plan.base;
-      if (less[i] <= span) continue;
-      less[i] = 0;
-      positions_.push_back(static_cast<uint16_t>(i));
-    }
-    pack_bits({less.data(), values.size()}, plan.width, out);
+    for (size_t i = 0; i < values.size(); ++i)
+      if (excess(values[i], plan) != 0) positions_.push_back(static_cast<uint16_t>(i));
     for (const uint16_t position : positions_) put(position, kExceptionPositionBytes, out);
-    for (const uint16_t position : positions_) put(values[position] - low_, head_.exception_bytes, out);
+    for (const uint16_t position : positions_) put(excess(values[position], plan), head_.exception_bytes, out);
   }
 
   std::span<const uint64_t> bits_;

@@ -17,7 +17,7 @@ struct PackedHead {
   bool exceptions = false;
   uint8_t first_bytes = 0;      // of an entry's first key, with deltas
   uint8_t base_bytes = 0;       // of an entry's base
-  uint8_t exception_bytes = 0;  // of the value of an exception
+  uint8_t exception_bytes = 0;  // of what an exception has above the width
 };
 
 }  // namespace tracker::internal

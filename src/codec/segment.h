@@ -31,6 +31,7 @@ constexpr size_t kSegmentBytesMax = 64 * 1024 * 1024;       // the decoder refus
 constexpr uint64_t kSegmentRowsMax = 8u << 20;              // of all blocks
 constexpr uint64_t kSegmentCellsMax = 40u << 20;            // rows x (series + 3), of all blocks; any frame fits
 constexpr size_t kSegmentBuildBytesMax = 16 * 1024 * 1024;  // what a builder holds by default
+constexpr size_t kSegmentFirstBytesMax = 64 * 1024 * 1024;  // for a single frame or segment it may be more
 constexpr size_t kSegmentLogBytesMax = kSegmentBytesMax;    // definitions, events and losses, uncompressed
 
 // Steps of a mini-block. Where the block's steps are sorted, first is the least and last the greatest.
@@ -121,7 +122,7 @@ class SegmentView {
 };
 
 // Gathers frames, or older segments, in sequence and writes them as one segment. Threads: one at a time. Memory: the
-// rows at their own width, at most `bytes_max`, and about as much again while finish() runs.
+// rows at their own width, at most `bytes_max` but for what is added first; and the segment while finish() runs.
 class SegmentBuilder {
  public:
   explicit SegmentBuilder(const Id128& writer, size_t bytes_max = kSegmentBuildBytesMax);
@@ -130,8 +131,8 @@ class SegmentBuilder {
   SegmentBuilder& operator=(const SegmentBuilder&) = delete;
 
   // kInvalid: of another writer, or not behind what was added before. kLimit: would not fit; finish() and add it to the
-  // next one. kVersion: holds what this version cannot keep; it stays a frame. kCorrupt as decode_frame. After a
-  // failure the builder is as before.
+  // next one; where it does not fit into an empty one either, it stays what it is. kVersion: holds what this version
+  // cannot keep; it stays a frame. kCorrupt as decode_frame. After a failure the builder is as before.
   Status add(const FrameView& frame);
   Status add(SegmentView* segment);
 

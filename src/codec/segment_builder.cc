@@ -46,9 +46,9 @@ struct SegmentBuilder::Impl {
     if (!(of == writer)) return Status(Code::kInvalid, "segment: of another writer");
     if (!empty() && first_seq <= parts.last_seq)
       return Status(Code::kInvalid, fmt::format("segment: frame {} behind frame {}", first_seq, parts.last_seq));
-    if (empty()) return {};  // one frame always fits: its own limits are lower
     const SegmentRows& rows = parts.rows;
-    if (rows.bytes() + log_held + load.bytes + log > bytes_max || rows.rows() + load.rows > kSegmentRowsMax ||
+    const size_t held_max = empty() ? std::max(bytes_max, kSegmentFirstBytesMax) : bytes_max;
+    if (rows.bytes() + log_held + load.bytes + log > held_max || rows.rows() + load.rows > kSegmentRowsMax ||
         rows.cells() + load.cells > kSegmentCellsMax)
       return Status(Code::kLimit, "segment: full");
     return {};

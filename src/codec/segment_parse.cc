@@ -143,7 +143,7 @@ class DirectoryParser {
     if (type == ValueType::kInt64) return static_cast<uint64_t>(in_.zigzag());
     uint64_t bits = 0;
     const std::string_view raw = in_.bytes(value_width(type));
-    std::memcpy(&bits, raw.data(), raw.size());
+    if (!raw.empty()) std::memcpy(&bits, raw.data(), raw.size());
     return bits;
   }
   ValueSummary summary(uint8_t flags, ValueType type, uint64_t rows) {

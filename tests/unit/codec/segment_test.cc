@@ -225,6 +225,16 @@ TEST(SegmentTest, AFullBuilderSaysSoAndTakesTheFrameAfterwards) {
   EXPECT_EQ(builder.first_seq(), 2u);
 }
 
+TEST(SegmentTest, AFrameThatWouldExpandBeyondTheLimitStaysAFrame) {
+  const size_t rows = kSegmentFirstBytesMax / 28 + 1;  // step, time, ordinal and a float32
+  const std::string bytes = encode_frame(frame_of(1, std::vector<int64_t>(rows, 7)));
+  auto view = FrameView::parse(bytes);
+  ASSERT_TRUE(view.ok());
+  SegmentBuilder builder(Id128::hash_of("writer"));
+  EXPECT_EQ(builder.add(*view).code(), Code::kLimit);
+  EXPECT_TRUE(builder.empty());
+}
+
 TEST(SegmentTest, AFrameWithSectionsOfANewerVersionStaysAFrame) {
   std::string bytes = encode_frame(frame_of(1, {1}));
   bytes.insert(bytes.size() - 4, std::string("\xc8\x01\x00\x00\x00?", 6));  // section 200, one byte
@@ -264,6 +274,40 @@ TEST(SegmentTest, FramesWithoutRowsMakeASegmentToo) {
   ASSERT_TRUE(view.log(&log).ok());
   EXPECT_EQ(log.events.size(), 2u);
   EXPECT_EQ(log.losses, (std::vector<Loss>{{1, LossReason::kRingFull, 6}}));
+}
+
+TEST(SegmentTest, TheWorkedExampleOfTheDocumentIsWhatIsWritten) {
+  std::vector<Frame> frames(2);
+  for (uint64_t seq = 1; seq <= 2; ++seq) {
+    Frame& frame = frames[seq - 1];
+    for (uint8_t i = 0; i < 16; ++i) frame.writer.bytes[i] = i;
+    frame.seq = seq;
+    if (seq == 1) frame.defs = {{1, ValueType::kFloat32, "loss"}};
+    Block block;
+    block.series = {1};
+    block.types = {ValueType::kFloat32};
+    block.values.resize(1);
+    for (int64_t step = 8 * (static_cast<int64_t>(seq) - 1); step < 8 * static_cast<int64_t>(seq); ++step) {
+      block.steps.push_back(step);
+      block.times_us.push_back(1'700'000'000'000'000 + 1000 * step);
+      block.values[0].push_back(step == 5 ? 0x7fc00000 : bits_of(0.5f + static_cast<float>(step * 7 % 16) / 1024));
+    }
+    frame.blocks.push_back(block);
+  }
+  std::string hex;
+  for (const char byte : segment_of(frames)) {
+    char text[3];
+    std::snprintf(text, sizeof text, "%02x", static_cast<uint8_t>(byte));
+    hex += text;
+  }
+  EXPECT_EQ(hex,
+            "54524b5301000000ea000000000102030405060708090a0b0c0d0e0f0100000000000000020000000000000047000000d8ce57b5"
+            "028080f28183898506987536bfb0ee14011007009875000f117066182c112ecb3b6f010102010100000000003f0040023f000000"
+            "3f00c0033f0000000000751e400017519420800054524b460100000035000000000102030405060708090a0b0c0d0e0f02000000"
+            "00000000010800000001010204"
+            "6c6f7373929bee3d0200000000000000000100000000000000020040"
+            "1e18240a0600e803"
+            "000000000000040e010000fc0200020401705e0c1af8d6b49205006020");
 }
 
 }  // namespace
