@@ -108,7 +108,8 @@ class FrameView {
   const std::vector<BlockView>& blocks() const { return blocks_; }
   const std::vector<Event>& events() const { return events_; }
   const std::vector<Loss>& losses() const { return losses_; }
-  uint64_t points() const;  // values in all blocks
+  uint64_t points() const;                                             // values in all blocks
+  bool has_unknown_sections() const { return has_unknown_sections_; }  // of a newer version, which were skipped
 
   // Append the column to `out` (int64 columns: steps and times; values: raw bits by the type's width). `rows` and
   // `type` are those of the block. kCorrupt, kVersion; what stands behind the former end of `out` after a failure is
@@ -124,6 +125,7 @@ class FrameView {
   std::vector<BlockView> blocks_;
   std::vector<Event> events_;
   std::vector<Loss> losses_;
+  bool has_unknown_sections_ = false;
 };
 
 }  // namespace tracker::internal

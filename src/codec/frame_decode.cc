@@ -52,6 +52,7 @@ class FrameParser {
     if (kind == 0) return corrupt("section kind 0");
     if (kind < static_cast<uint8_t>(SectionKind::kSkippable)) return newer("section kind", kind);
     in_.bytes(length);
+    view_->has_unknown_sections_ = true;
     return {};
   }
 
