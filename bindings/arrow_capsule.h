@@ -13,8 +13,8 @@
 
 namespace tracker::python {
 
-pybind11::object schema_capsule(const internal::ArrowTable& table);                             // "arrow_schema"
-pybind11::object array_capsule(const std::shared_ptr<const internal::ArrowTable>& table);       // "arrow_array"
-pybind11::object stream_capsule(const std::shared_ptr<const internal::ArrowTable>& table);      // "arrow_array_stream"
+pybind11::object schema_capsule(const internal::ArrowTable& table);                         // "arrow_schema"
+pybind11::object array_capsule(const std::shared_ptr<const internal::ArrowTable>& table);   // "arrow_array"
+pybind11::object stream_capsule(const std::shared_ptr<const internal::ArrowTable>& table);  // "arrow_array_stream"
 
 }  // namespace tracker::python

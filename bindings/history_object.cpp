@@ -4,6 +4,8 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,24 +58,38 @@ std::vector<double> from_first(const PackedColumn& ints) {
   return out;
 }
 
+// Rows stand by step; over time they are taken by time and put back.
+internal::Result<PackedColumn> smoothed_over_time(const PackedHistory& history, const internal::Smoothing& smoothing,
+                                                  const PackedColumn& values) {
+  const auto* times = history.times_us.as<int64_t>();
+  std::vector<size_t> order(history.times_us.rows);
+  std::iota(order.begin(), order.end(), 0);
+  if (!std::is_sorted(times, times + order.size()))
+    std::stable_sort(order.begin(), order.end(), [times](size_t a, size_t b) { return times[a] < times[b]; });
+  std::vector<double> x(order.size()), v(order.size()), out(order.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    x[i] = static_cast<double>(times[order[i]] - times[order[0]]) / 1e6;
+    v[i] = values.as<double>()[order[i]];
+  }
+  const auto y = internal::smooth(smoothing, {x, v, {}});
+  if (!y.ok()) return y.status();
+  for (size_t i = 0; i < order.size(); ++i) out[order[i]] = (*y)[i];
+  return internal::pack_doubles(std::move(out));
+}
+
 internal::Result<PackedColumn> smoothed(const PackedHistory& history, const internal::Smoothing& smoothing,
                                         bool over_time) {
-  std::vector<double> own;
-  PackedColumn x = internal::pack_doubles({});
-  if (over_time) own = from_first(history.times_us);
-  else if (history.x) x = internal::as_doubles(history.x);
-  else own = from_first(history.steps);
-  if (!own.empty() && over_time)
-    for (double& one : own) one /= 1e6;
-  if (!history.x || over_time) x = internal::pack_doubles(std::move(own));
+  const PackedColumn values = internal::as_doubles(history.values);
+  if (over_time) return smoothed_over_time(history, smoothing, values);
+  const PackedColumn x =
+      history.x ? internal::as_doubles(history.x) : internal::pack_doubles(from_first(history.steps));
   const std::span<const double> xs(x.as<double>(), x.rows);
-  const bool has_positions = over_time || history.x || !history.has_step;
+  const bool has_positions = history.x || !history.has_step;
   if (smoothing.kind != Smoother::kTensorBoard && (!has_positions || !std::is_sorted(xs.begin(), xs.end())))
     return internal::Status(internal::Code::kInvalid,
                             has_positions ? "the rows are not in the order of x, so distances mean nothing"
                                           : "some rows have no step, so they have no distance",
                             "smooth over=\"time\", or with \"tensorboard\", which counts rows");
-  const PackedColumn values = internal::as_doubles(history.values);
   auto y = internal::smooth(smoothing, {xs, {values.as<double>(), values.rows}, {}});
   if (!y.ok()) return y.status();
   return internal::pack_doubles(std::move(*y));

@@ -122,18 +122,15 @@ py::dict chart_of(View& self, const std::string& metric, const std::string& axis
                   const std::optional<int64_t>& lo_int, const std::optional<int64_t>& hi_int,
                   const std::optional<double>& lo, const std::optional<double>& hi, uint32_t pixels,
                   const Numbers& attempts, const Numbers& ranks, const std::string& smoother, double window) {
-  const ChartAxis kind = axis == "time"     ? ChartAxis::kTime
-                         : axis == "metric" ? ChartAxis::kMetric
-                                            : ChartAxis::kStep;
-  const ChartQuery query{metric, kind,   x,        lo_int, hi_int, lo,
-                         hi,     pixels, attempts, ranks,  {smoother_from(smoother), window}};
+  const ChartAxis kind = axis == "time" ? ChartAxis::kTime : axis == "metric" ? ChartAxis::kMetric : ChartAxis::kStep;
+  const ChartQuery query{
+      metric, kind, x, lo_int, hi_int, lo, hi, pixels, attempts, ranks, {smoother_from(smoother), window}};
   internal::ChartResult result = take(self.with([&](RunView& view) { return internal::query_chart(&view, query); }));
   py::dict out;
   std::visit([&](const auto& chart) { put_cells(chart, kind, &out); }, result.chart);
   out["rows"] = result.rows;
   out["left_out"] = result.left_out;
-  out["smoothed"] =
-      smoother.empty() ? py::none() : py::cast(internal::pack_doubles(std::move(result.smoothed)));
+  out["smoothed"] = smoother.empty() ? py::none() : py::cast(internal::pack_doubles(std::move(result.smoothed)));
   return out;
 }
 
@@ -187,8 +184,8 @@ void register_query(py::module_& module, py::class_<View>& type) {
       .def("table", &table_of, py::arg("metrics"), py::arg("steps"), py::arg("times_us"), py::arg("attempts"),
            py::arg("ranks"), py::arg("x"))
       .def("chart", &chart_of, py::arg("metric"), py::arg("axis"), py::arg("x"), py::arg("lo_int"), py::arg("hi_int"),
-           py::arg("lo"), py::arg("hi"), py::arg("pixels"), py::arg("attempts"), py::arg("ranks"),
-           py::arg("smoother"), py::arg("window"))
+           py::arg("lo"), py::arg("hi"), py::arg("pixels"), py::arg("attempts"), py::arg("ranks"), py::arg("smoother"),
+           py::arg("window"))
       .def("tail_start", &tail_start, py::arg("metrics"), py::arg("at_end"))
       .def("tail_check", &tail_check, py::arg("metrics"), py::arg("cursor"))
       .def("tail", &tail_rows, py::arg("metrics"), py::arg("cursor"), py::arg("rows_max"));

@@ -110,8 +110,12 @@ def query(
     if axis == "step":
         ends.update(lo_int=_step("lo", lo, "up"), hi_int=_step("hi", hi, "down"))
     elif axis == "time":
-        ends.update({f"{end}_int": None if v is None else _selection.microseconds(end, v) for end, v in
-                     (("lo", lo), ("hi", hi))})
+        ends.update(
+            {
+                f"{end}_int": None if v is None else _selection.microseconds(end, v)
+                for end, v in (("lo", lo), ("hi", hi))
+            }
+        )
         if smoother not in ("", "tensorboard"):
             window *= 1e6
     else:

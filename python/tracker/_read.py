@@ -207,7 +207,7 @@ class StoredRun:
         Raises NotFoundError with close names, or for an attempt or a rank that is not there; ValueError for a range
         that holds nothing; ImportError without NumPy. Cost: reads the run's frames; 24 bytes a row.
         """
-        chosen = {
+        chosen: dict[str, Any] = {
             "steps": _selection.steps(steps),
             "times_us": _selection.times(times),
             "attempts": _selection.numbers("attempts", attempts),

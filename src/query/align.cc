@@ -86,8 +86,9 @@ AlignedTable align(std::vector<std::string> names, std::vector<History> historie
 
 JoinedX join_x(const std::vector<int64_t>& steps, const std::vector<uint8_t>& has_step, const History& x) {
   const auto stepped = static_cast<size_t>(
-      x.has_step.empty() ? x.steps.size()
-                         : static_cast<size_t>(std::find(x.has_step.begin(), x.has_step.end(), 0) - x.has_step.begin()));
+      x.has_step.empty()
+          ? x.steps.size()
+          : static_cast<size_t>(std::find(x.has_step.begin(), x.has_step.end(), 0) - x.has_step.begin()));
   const auto end = x.steps.begin() + static_cast<std::ptrdiff_t>(stepped);
   struct Match {
     size_t row;

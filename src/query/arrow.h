@@ -22,9 +22,9 @@ constexpr size_t kArrowChunkRows = 65'536;  // of one array of a stream; a multi
 struct ArrowColumn {
   std::string name;
   PackedColumn values;
-  PackedColumn present;       // bool a row; none: no nulls
-  bool is_time = false;       // int64 µs since 1970, UTC: a timestamp
-  bool is_constant = false;   // int64; `values` has one row, which stands for all
+  PackedColumn present;      // bool a row; none: no nulls
+  bool is_time = false;      // int64 µs since 1970, UTC: a timestamp
+  bool is_constant = false;  // int64; `values` has one row, which stands for all
 };
 
 class ArrowTable {

@@ -116,8 +116,7 @@ size_t cell_end(const CellGrid<X>& grid, std::span<const X> x, size_t begin) {
 }
 
 template <typename X>
-void put(const CellGrid<X>& grid, bool points, const ChartCell<X>& cell, bool* open,
-         std::vector<ChartCell<X>>* out) {
+void put(const CellGrid<X>& grid, bool points, const ChartCell<X>& cell, bool* open, std::vector<ChartCell<X>>* out) {
   if (*open && !points && grid.same_cell(out->back().x0, cell.x0)) append_cell(cell, &out->back());
   else out->push_back(cell);
   *open = true;

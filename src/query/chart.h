@@ -19,11 +19,11 @@ constexpr uint32_t kChartPixelsMax = 65'536;
 // Of the rows in x order that lie in one cell of the grid. X is int64_t (steps, µs) or double (a metric).
 template <typename X>
 struct ChartCell {
-  X x0{}, x1{};                  // of the first and the last row: cells end at points
-  double first = 0, last = 0;    // values of these rows, finite or not
-  double min = 0, max = 0;       // over finite values, -0 < +0; NaN without any
-  double sum = 0;                // of the finite values; its last bits depend on how the rows were grouped
-  uint64_t count = 0;            // finite values
+  X x0{}, x1{};                // of the first and the last row: cells end at points
+  double first = 0, last = 0;  // values of these rows, finite or not
+  double min = 0, max = 0;     // over finite values, -0 < +0; NaN without any
+  double sum = 0;              // of the finite values; its last bits depend on how the rows were grouped
+  uint64_t count = 0;          // finite values
   uint64_t nan = 0, pos_inf = 0, neg_inf = 0;
   uint64_t rows() const { return count + nan + pos_inf + neg_inf; }
 };

@@ -50,7 +50,9 @@ class DecodedRows : public ChartSource<X> {
 };
 
 // The distance from a to b; exact up to 2^53, and without overflow where int64 would.
-double distance(int64_t a, int64_t b) { return static_cast<double>(static_cast<uint64_t>(b) - static_cast<uint64_t>(a)); }
+double distance(int64_t a, int64_t b) {
+  return static_cast<double>(static_cast<uint64_t>(b) - static_cast<uint64_t>(a));
+}
 double distance(double a, double b) { return b - a; }
 
 template <typename X>
@@ -165,8 +167,8 @@ Rows<int64_t> rows_by_step(History history) {
   Rows<int64_t> out;
   size_t stepped = history.size();
   if (!history.has_step.empty())
-    stepped = static_cast<size_t>(std::find(history.has_step.begin(), history.has_step.end(), 0) -
-                                  history.has_step.begin());
+    stepped =
+        static_cast<size_t>(std::find(history.has_step.begin(), history.has_step.end(), 0) - history.has_step.begin());
   out.left_out = history.size() - stepped;
   out.x = std::move(history.steps);
   out.x.resize(stepped);

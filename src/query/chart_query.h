@@ -19,13 +19,13 @@ enum class ChartAxis : uint8_t { kStep, kTime, kMetric };
 struct ChartQuery {
   std::string metric;
   ChartAxis axis = ChartAxis::kStep;
-  std::string x_metric;  // of kMetric: joined on the step, last value
+  std::string x_metric = {};  // of kMetric: joined on the step, last value
   // The window, both ends in it; none: where the rows begin or end. Steps and µs are int64, a metric's x double.
-  std::optional<int64_t> lo_int, hi_int;
-  std::optional<double> lo, hi;
+  std::optional<int64_t> lo_int = {}, hi_int = {};
+  std::optional<double> lo = {}, hi = {};
   uint32_t pixels = 2000;
-  std::optional<std::vector<int64_t>> attempts, ranks;
-  Smoothing smoothing;  // its window in units of x (µs on kTime)
+  std::optional<std::vector<int64_t>> attempts = {}, ranks = {};
+  Smoothing smoothing = {};  // its window in units of x (µs on kTime)
 };
 
 struct ChartResult {

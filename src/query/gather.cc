@@ -41,14 +41,22 @@ void keep_rows(const std::vector<uint32_t>& keep, size_t begin, std::vector<T>* 
   column->resize(begin + keep.size());
 }
 
+// Of those that frames fill and that are in use.
+template <typename F>
+void for_each_column(History* history, F&& visit) {
+  const auto visit_used = [&visit](auto* column) {
+    if (!column->empty()) visit(column);
+  };
+  visit_used(&history->steps);
+  visit_used(&history->bits);
+  visit_used(&history->times_us);
+  visit_used(&history->own_types);
+  visit_used(&history->own_bits);
+  visit_used(&history->has_step);
+}
+
 void cut_rows(History* history, size_t rows) {
-  cut(&history->steps, rows);
-  cut(&history->bits, rows);
-  cut(&history->times_us, rows);
-  cut(&history->source, rows);
-  cut(&history->own_types, rows);
-  cut(&history->own_bits, rows);
-  cut(&history->has_step, rows);
+  for_each_column(history, [rows](auto* column) { cut(column, rows); });
 }
 
 }  // namespace
@@ -163,47 +171,48 @@ Status Gatherer::read_block(const FrameView::BlockView& block, const std::unorde
       TRACKER_RETURN_IF_ERROR(read_rows(block, column.target, &*rows));
     }
     if (rows->count == 0) return Status();
-    TRACKER_RETURN_IF_ERROR(read_values(block, i, column, *rows));
+    TRACKER_RETURN_IF_ERROR(read_values(block, i, column));
   }
   return Status();
 }
 
-// Steps and times of the rows that are wanted, into the target that comes first.
+// Steps and times into the target that comes first. Where no row of the block is wanted none is kept and its values
+// need no decoding; else the rows are chosen once their order in the frame is known.
 Status Gatherer::read_rows(const FrameView::BlockView& block, size_t target, BlockRows* rows) {
   History& history = targets_[target].history;
   const size_t begin = history.steps.size();
-  *rows = {target, begin, block.rows, false};
+  *rows = {target, begin, block.rows};
   if (block.has_steps) TRACKER_RETURN_IF_ERROR(FrameView::read_ints(block.steps, block.rows, &history.steps));
   else history.steps.resize(begin + block.rows, 0);
   TRACKER_RETURN_IF_ERROR(FrameView::read_ints(block.times, block.rows, &history.times_us));
-  if (steps_ || times_us_) choose_rows(block, history, rows);
-  if (rows->filtered) {
-    keep_rows(keep_, begin, &history.steps);
-    keep_rows(keep_, begin, &history.times_us);
+  if (has_ranges() && count_wanted(history, begin, block.has_steps) == 0) {
+    history.steps.resize(begin);
+    history.times_us.resize(begin);
+    rows->count = 0;
+    return Status();
   }
-  if (rows->count == 0) return Status();
   targets_[target].block_begins.push_back(begin);
   if (!block.has_steps && history.has_step.empty()) history.has_step.assign(begin, 1);
   if (!block.has_steps || !history.has_step.empty())
-    history.has_step.resize(begin + rows->count, block.has_steps ? 1 : 0);
+    history.has_step.resize(begin + block.rows, block.has_steps ? 1 : 0);
   return Status();
 }
 
-void Gatherer::choose_rows(const FrameView::BlockView& block, const History& history, BlockRows* rows) {
+// How many rows from `begin` on lie in the ranges; `keep_` tells which.
+size_t Gatherer::count_wanted(const History& history, size_t begin, bool has_steps) {
   constexpr Int64Range kAll;
   const Int64Range steps = steps_.value_or(kAll), times = times_us_.value_or(kAll);
-  keep_.resize(block.rows);
+  const size_t rows = history.steps.size() - begin;
+  keep_.resize(rows);
   size_t count = 0;
-  for (size_t i = 0; i < block.rows; ++i) {  // no branch a row
-    const int64_t step = history.steps[rows->begin + i], time = history.times_us[rows->begin + i];
+  for (size_t i = 0; i < rows; ++i) {  // no branch a row
+    const int64_t step = history.steps[begin + i], time = history.times_us[begin + i];
     keep_[count] = static_cast<uint32_t>(i);
     count += static_cast<size_t>(step >= steps.min) & static_cast<size_t>(step <= steps.max) &
              static_cast<size_t>(time >= times.min) & static_cast<size_t>(time <= times.max);
   }
-  if (steps_ && !block.has_steps) count = 0;
-  rows->filtered = count < block.rows;
-  rows->count = count;
-  keep_.resize(count);
+  keep_.resize(steps_ && !has_steps ? 0 : count);
+  return keep_.size();
 }
 
 void Gatherer::copy_rows(const BlockRows& rows, size_t target) {
@@ -222,49 +231,51 @@ void Gatherer::copy_rows(const BlockRows& rows, size_t target) {
   if (!has_steps || !to.has_step.empty()) to.has_step.resize(begin + rows.count, has_steps ? 1 : 0);
 }
 
-Status Gatherer::read_values(const FrameView::BlockView& block, size_t column, const Column& to,
-                             const BlockRows& rows) {
+Status Gatherer::read_values(const FrameView::BlockView& block, size_t column, const Column& to) {
   Target& target = targets_[to.target];
   std::vector<uint64_t>& bits = target.several_types() ? target.history.own_bits : target.history.bits;
-  const size_t begin = bits.size();
   TRACKER_RETURN_IF_ERROR(FrameView::read_values(block.values[column], block.rows, to.type, &bits));
-  if (rows.filtered) keep_rows(keep_, begin, &bits);
-  if (target.several_types()) target.history.own_types.resize(begin + rows.count, static_cast<uint8_t>(to.type));
+  if (target.several_types()) target.history.own_types.resize(bits.size(), static_cast<uint8_t>(to.type));
   return Status();
+}
+
+void Gatherer::finish_frame(Target* target) {
+  History& history = target->history;
+  const size_t begin = target->frame_begin;
+  if (target->block_begins.size() > 1) sort_frame(target->block_begins, begin, &history);
+  target->block_begins.clear();
+  if (has_ranges() && history.steps.size() > begin) keep_wanted(begin, &history);
+  target->frame_begin = history.steps.size();
 }
 
 // Blocks hold calls of one shape, so a metric logged in two shapes by turns comes as two blocks: their rows are put
 // back into the order of their times. Rows of a single block are in the order of the calls already, and a clock that
 // was set back does not change that: such a row counts as of the time of the one before it.
-void Gatherer::finish_frame(Target* target) {
-  History& history = target->history;
-  const size_t begin = target->frame_begin;
-  std::vector<size_t> blocks;
-  blocks.swap(target->block_begins);
-  target->frame_begin = history.steps.size();
-  const auto first = history.times_us.begin() + static_cast<std::ptrdiff_t>(begin);
-  if (blocks.size() < 2 || std::is_sorted(first, history.times_us.end())) return;
-  std::vector<int64_t> times(first, history.times_us.end());
-  blocks.push_back(history.steps.size());
+void Gatherer::sort_frame(std::vector<size_t> blocks, size_t begin, History* history) {
+  const auto first = history->times_us.begin() + static_cast<std::ptrdiff_t>(begin);
+  if (std::is_sorted(first, history->times_us.end())) return;
+  std::vector<int64_t> times(first, history->times_us.end());
+  blocks.push_back(history->steps.size());
   for (size_t block = 0; block + 1 < blocks.size(); ++block)
     for (size_t row = blocks[block] + 1; row < blocks[block + 1]; ++row)
       times[row - begin] = std::max(times[row - begin], times[row - begin - 1]);
   std::vector<size_t> order(times.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&times](size_t a, size_t b) { return times[a] < times[b]; });
-  const auto sort_tail = [&order, begin](auto* column) {
-    if (column->empty()) return;
+  for_each_column(history, [&order, begin](auto* column) {
     std::remove_reference_t<decltype(*column)> tail;
     tail.reserve(order.size());
     for (const size_t row : order) tail.push_back((*column)[begin + row]);
     std::copy(tail.begin(), tail.end(), column->begin() + static_cast<std::ptrdiff_t>(begin));
-  };
-  sort_tail(&history.steps);
-  sort_tail(&history.bits);
-  sort_tail(&history.times_us);
-  sort_tail(&history.own_types);
-  sort_tail(&history.own_bits);
-  sort_tail(&history.has_step);
+  });
+}
+
+void Gatherer::keep_wanted(size_t begin, History* history) {
+  const bool may_lack_steps = !history->has_step.empty() && steps_.has_value();
+  if (count_wanted(*history, begin, true) == history->steps.size() - begin && !may_lack_steps) return;
+  if (may_lack_steps)
+    std::erase_if(keep_, [history, begin](uint32_t row) { return history->has_step[begin + row] == 0; });
+  for_each_column(history, [this, begin](auto* column) { keep_rows(keep_, begin, column); });
 }
 
 // A frame counts as a whole or not at all: half of its columns would pair values with the wrong steps.

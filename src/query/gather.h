@@ -40,8 +40,8 @@ class Gatherer {
   struct Target {
     const MetricInfo* metric = nullptr;
     History history;
-    size_t writer_begin = 0;  // rows there were before the writer that is being read
-    size_t frame_begin = 0;   // and before its frame
+    size_t writer_begin = 0;           // rows there were before the writer that is being read
+    size_t frame_begin = 0;            // and before its frame
     std::vector<size_t> block_begins;  // of the frame that is being read
     bool several_types() const { return metric->types.size() > 1; }
   };
@@ -49,22 +49,24 @@ class Gatherer {
     size_t target;
     ValueType type;
   };
-  // The rows of the block being read that are wanted, and where their steps and times stand already.
+  // Where the steps and times of the block being read stand already.
   struct BlockRows {
     size_t target = 0, begin = 0;
-    size_t count = 0;
-    bool filtered = false;  // `keep_` holds the indices of the `count` rows
+    size_t count = 0;  // 0: none of them is wanted
   };
 
   std::unordered_map<uint32_t, Column> columns_of(const WriterSnapshot& writer) const;
   Status read_frame(std::string_view bytes, const std::unordered_map<uint32_t, Column>& columns);
   Status read_block(const FrameView::BlockView& block, const std::unordered_map<uint32_t, Column>& columns);
   Status read_rows(const FrameView::BlockView& block, size_t target, BlockRows* rows);
-  void choose_rows(const FrameView::BlockView& block, const History& history, BlockRows* rows);
+  size_t count_wanted(const History& history, size_t begin, bool has_steps);
   void copy_rows(const BlockRows& rows, size_t target);
-  Status read_values(const FrameView::BlockView& block, size_t column, const Column& to, const BlockRows& rows);
+  Status read_values(const FrameView::BlockView& block, size_t column, const Column& to);
   static void note_source(Target* target, const WriterIdentity& writer);
-  static void finish_frame(Target* target);
+  void finish_frame(Target* target);
+  static void sort_frame(std::vector<size_t> blocks, size_t begin, History* history);
+  void keep_wanted(size_t begin, History* history);
+  bool has_ranges() const { return steps_.has_value() || times_us_.has_value(); }
   void drop_frame();
 
   std::vector<Target> targets_;

@@ -120,8 +120,8 @@ class RunView {
   Result<History> history(const std::string& metric, bool all = false);
   // Several metrics for one reading of the frames; the result is in the order asked.
   Result<std::vector<History>> histories(const std::vector<std::string>& metrics, bool all = false);
-  // Of several metrics the rows that `selection` chooses, resolved unless it asks for all. Beside kNotFound for a metric
-  // the errors of check_selection(). Cost: as above; rows outside a range of steps or times take no memory.
+  // Of several metrics the rows that `selection` chooses, resolved unless it asks for all. Beside kNotFound for a
+  // metric the errors of check_selection(). Cost: as above; rows outside a range of steps or times take no memory.
   Result<std::vector<History>> read(const Selection& selection);
   // Text logged under metric keys, by key; resolved or all as above. Cost: reads every frame.
   Result<std::map<std::string, std::vector<TextRow>>> texts_by_metric(bool all = false);

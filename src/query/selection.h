@@ -22,11 +22,11 @@ struct Int64Range {
 };
 
 struct Selection {
-  std::vector<std::string> metrics;   // the result is in this order; one named twice comes twice
-  std::optional<Int64Range> steps;    // leaves out rows without a step
+  std::vector<std::string> metrics;  // the result is in this order; one named twice comes twice
+  std::optional<Int64Range> steps;   // leaves out rows without a step
   std::optional<Int64Range> times_us;
   std::optional<std::vector<int64_t>> attempts, ranks;  // none: those of all writers
-  bool all = false;                   // every row in the order logged instead of the last one of each step
+  bool all = false;  // every row in the order logged instead of the last one of each step
   bool has_row_ranges() const { return steps.has_value() || times_us.has_value(); }
 };
 

@@ -72,39 +72,35 @@ std::vector<double> tensorboard(const Weighted& in, double a) {
 
 // The rows within `reach` of each row, a window that only moves to the right.
 template <typename F>
-Status for_each_window(const Weighted& in, double reach, F&& visit) {
+void for_each_window(const Weighted& in, double reach, F&& visit) {
   size_t begin = 0, end = 0;
   for (size_t i = 0; i < in.size(); ++i) {
     while (end < in.size() && in.x(end) - in.x(i) <= reach) ++end;
     while (in.x(i) - in.x(begin) > reach) ++begin;
-    TRACKER_RETURN_IF_ERROR(visit(i, begin, end));
+    visit(i, begin, end);
   }
-  return {};
 }
 
 Result<std::vector<double>> gaussian(const Weighted& in, double sigma) {
   std::vector<double> out(in.size());
-  const double scale = -0.5 / (sigma * sigma);
+  const double scale = -0.5 / (sigma * sigma), reach = kGaussianReach * sigma;
   uint64_t pairs = 0;
-  const Status status =
-      for_each_window(in, kGaussianReach * sigma, [&](size_t i, size_t begin, size_t end) -> Status {
-        out[i] = in.passed(i);
-        if (!in.counts(i)) return {};
-        if ((pairs += end - begin) > kGaussianPairsMax)
-          return Status(Code::kLimit,
-                        fmt::format("a Gaussian of width {} over {} points is too much work", sigma, in.size()),
-                        "smooth a chart, which works on cells");
-        double s = 0, w = 0;
-        for (size_t j = begin; j < end; ++j) {
-          const double distance = in.x(j) - in.x(i);
-          const double g = std::exp(distance * distance * scale);
-          s += g * in.sum(j);
-          w += g * in.count(j);
-        }
-        out[i] = s / w;
-        return {};
-      });
-  if (!status.ok()) return status;
+  for_each_window(in, reach, [&](size_t i, size_t begin, size_t end) { pairs += in.counts(i) ? end - begin : 0; });
+  if (pairs > kGaussianPairsMax)
+    return Status(Code::kLimit, fmt::format("a Gaussian of width {} over {} points is too much work", sigma, in.size()),
+                  "smooth a chart, which works on cells");
+  for_each_window(in, reach, [&](size_t i, size_t begin, size_t end) {
+    out[i] = in.passed(i);
+    if (!in.counts(i)) return;
+    double s = 0, w = 0;
+    for (size_t j = begin; j < end; ++j) {
+      const double distance = in.x(j) - in.x(i);
+      const double g = std::exp(distance * distance * scale);
+      s += g * in.sum(j);
+      w += g * in.count(j);
+    }
+    out[i] = s / w;
+  });
   return out;
 }
 
@@ -151,10 +147,9 @@ class MovingSum {
 std::vector<double> running_mean(const Weighted& in, double width) {
   std::vector<double> out(in.size());
   MovingSum window(in);
-  (void)for_each_window(in, width / 2, [&](size_t i, size_t begin, size_t end) -> Status {
+  for_each_window(in, width / 2, [&](size_t i, size_t begin, size_t end) {
     window.move_to(begin, end);
     out[i] = in.counts(i) ? window.mean() : in.passed(i);
-    return {};
   });
   return out;
 }
@@ -173,7 +168,9 @@ Status check_smoothing(const Smoothing& smoothing) {
     case Smoother::kMean: break;
   }
   if (std::isfinite(window) && window > 0) return {};
-  const char* what = smoothing.kind == Smoother::kEma ? "half_life" : smoothing.kind == Smoother::kMean ? "width" : "sigma";
+  const char* what = smoothing.kind == Smoother::kEma    ? "half_life"
+                     : smoothing.kind == Smoother::kMean ? "width"
+                                                         : "sigma";
   return Status(Code::kInvalid, fmt::format("{}: {} is not a positive number", what, window));
 }
 

@@ -34,9 +34,9 @@ struct Smoothing {
   double window = 0;  // half-life, weight (0 <= a < 1), standard deviation or width
 };
 
-constexpr double kEmaReach = 10;      // half-lives left of a window that its curve depends on: 2^-10 remains
-constexpr double kGaussianReach = 5;  // standard deviations
-constexpr double kSmoothCellsMin = 4; // a half-life of fewer cells is taken on points
+constexpr double kEmaReach = 10;       // half-lives left of a window that its curve depends on: 2^-10 remains
+constexpr double kGaussianReach = 5;   // standard deviations
+constexpr double kSmoothCellsMin = 4;  // a half-life of fewer cells is taken on points
 // Pairs of points that a Gaussian may weigh in one call, some ten seconds; beyond: kLimit, take cells.
 constexpr uint64_t kGaussianPairsMax = uint64_t{1} << 32;
 
