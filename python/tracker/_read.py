@@ -8,6 +8,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from tracker import _chart, _core, _current, _options, _selection
@@ -273,10 +274,8 @@ class StoredRun:
 
     def _recover(self) -> None:
         """What a process that died during a tail has left in its rings joins the run."""
-        path = self._folder.path
-        for _ in range(3):  # <store>/runs/<project>/<id>
-            path = os.path.dirname(path)
-        _core.Store.open(path).recover(self._folder.uid)
+        store = Path(self._folder.path).parents[2]  # <store>/runs/<project>/<id>
+        _core.Store.open(str(store)).recover(self._folder.uid)
 
     def texts(self, name: str, *, all: bool = False) -> list[TextRow]:
         """The texts logged under a name; by step as history() has it, or every one with all=True. NotFoundError."""
