@@ -29,6 +29,8 @@ PROGRAMS: dict[str, list[str]] = {
     "codec": [str(BUILD / "benchmarks" / "bin" / "bench_codec")],
     "python_log": [sys.executable, str(ROOT / "benchmarks" / "micro" / "python_log.py")],
     "durable_10k": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "durable_10k.py")],
+    "read_numpy": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "read_numpy.py")],
+    "query_kernels": [str(BUILD / "benchmarks" / "bin" / "bench_query_kernels")],
     "startup": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "startup.py")],
 }
 

@@ -15,10 +15,10 @@ bool same_shape(const Block& block, std::span<const ValuePair> pairs, bool has_s
   return true;
 }
 
-// A block holds a series once; a call that names one twice is two rows.
-bool has_repeats(std::span<const ValuePair> pairs) {
+// A block holds a metric once; a call that names one twice is two rows.
+bool has_repeats(std::span<const ValuePair> pairs, const SeriesTable* table) {
   std::vector<uint32_t> ids;
-  for (const ValuePair& pair : pairs) ids.push_back(pair.series);
+  for (const ValuePair& pair : pairs) ids.push_back(table != nullptr ? table->metric(pair.series) : pair.series);
   std::sort(ids.begin(), ids.end());
   return std::adjacent_find(ids.begin(), ids.end()) != ids.end();
 }
@@ -48,7 +48,7 @@ Block* FrameBuilder::block_for(std::span<const ValuePair> pairs, bool has_step) 
     last_ = it->second;
     return &frame_.blocks[last_];
   }
-  if (pairs.size() > 1 && has_repeats(pairs)) return nullptr;
+  if (pairs.size() > 1 && has_repeats(pairs, series_)) return nullptr;
   return add_block(pairs, has_step, hash);
 }
 
