@@ -28,6 +28,7 @@ PROGRAMS: dict[str, list[str]] = {
     "ring_to_sqlite": [str(BUILD / "benchmarks" / "bin" / "bench_ring_to_sqlite")],
     "python_log": [sys.executable, str(ROOT / "benchmarks" / "micro" / "python_log.py")],
     "durable_10k": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "durable_10k.py")],
+    "many_runs": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "many_runs.py")],
     "startup": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "startup.py")],
 }
 

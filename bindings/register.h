@@ -8,6 +8,7 @@ namespace tracker::python {
 
 void register_run(pybind11::module_& module);   // RunCore: init and the verbs beside log
 void register_read(pybind11::module_& module);  // Store, RunFolder, RunView, Column
+void register_runs(pybind11::module_& module);  // query_runs
 void register_cli(pybind11::module_& module);   // cli_main
 
 }  // namespace tracker::python
