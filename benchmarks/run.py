@@ -31,6 +31,7 @@ PROGRAMS: dict[str, list[str]] = {
     "durable_10k": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "durable_10k.py")],
     "read_numpy": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "read_numpy.py")],
     "query_kernels": [str(BUILD / "benchmarks" / "bin" / "bench_query_kernels")],
+    "many_runs": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "many_runs.py")],
     "startup": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "startup.py")],
 }
 

@@ -147,18 +147,6 @@ void register_store(py::module_& module) {
           "find", [](const Store& self, const std::string& name) { return take(self.resolve_run(name)); },
           py::arg("name"))
       .def(
-          "runs",
-          [](const Store& self, const std::string& project) {
-            std::vector<std::string> damaged;
-            std::vector<RunFolder> folders;
-            {
-              const py::gil_scoped_release without_gil;
-              folders = self.list_runs(project, &damaged);
-            }
-            return py::make_tuple(folders, all_visible(std::move(damaged)));
-          },
-          py::arg("project"))
-      .def(
           "recover",
           [](const Store& self, const std::string& uid) {
             const py::gil_scoped_release without_gil;

@@ -75,16 +75,28 @@ _READ_TYPES = {"History": "_history", "RunList": "_read", "StoredRun": "_read", 
 _NOT_YET = frozenset({"Artifact", "login", "sync", "upload", "define_metric", "log_artifact", "use_artifact"})
 
 
-def runs(project: str | None = None, *, where: str | None = None, dir: str | None = None) -> RunList:
+def runs(
+    project: str | None = None,
+    *,
+    where: str | None = None,
+    sort: str | None = None,
+    limit: int | None = None,
+    offset: int = 0,
+    dir: str | None = None,
+) -> RunList:
     """The runs of a store, newest first: a sequence whose items are what open_run() returns.
 
-    project: only its runs. dir: the store; default: where init() would record. Without a store the list is empty,
-    unless dir or TRACKER_DIR names one: then NotFoundError. Runs whose process died are recovered first.
-    Threads: any. Cost: reads one small file a run; the runs themselves are opened when they are looked at.
+    project: only its runs. where: only those that match, such as 'config.lr < 0.1 and state = finished'. sort: another
+    order, such as '-metrics.val/acc.max,created'. docs/filter.md describes both. limit, offset: one page of them.
+    dir: the store; default: where init() would record. Without a store the list is empty, unless dir or TRACKER_DIR
+    names one: then NotFoundError. Raises ValueError with the column of a mistake in where or sort, LimitError beyond
+    their bounds; damaged runs are named by a RuntimeWarning. Runs whose process died are recovered first.
+    Threads: any. Cost: a stat a run and a read of every run that changed since the last listing (docs/formats/catalog.md);
+    the runs themselves are opened when they are looked at.
     """
     from tracker._read import list_runs
 
-    return list_runs(project, where, dir)
+    return list_runs(project, where, sort, limit, offset, dir)
 
 
 def open_run(name: str, *, dir: str | None = None) -> StoredRun:

@@ -45,6 +45,11 @@ def live_runs() -> tuple[Run, ...]:
     return tuple(_live)
 
 
+def records() -> bool:
+    """Whether this process has had a run, or is the child of one that has: then the store's catalog is left alone."""
+    return _hooked or PARENT_VARIABLE in os.environ
+
+
 def log(data: Mapping[str, Any], step: int | None = None) -> None:
     """Run.log() of the newest run. Raises RuntimeError when there is none."""
     require("tracker.log").log(data, step)

@@ -6,8 +6,9 @@ from __future__ import annotations
 import fnmatch
 import os
 import sys
+import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
@@ -311,10 +312,23 @@ def _all_str(names: list[str]) -> bool:
 
 
 class RunList(Sequence[StoredRun]):
-    """The runs of a store, newest first. It does not change; call tracker.runs() again for new ones."""
+    """The runs of a store, in the order asked for. It does not change; call tracker.runs() again for new ones.
 
-    def __init__(self, runs: Sequence[StoredRun]) -> None:
+    matched: how many runs there are without limit and offset. notes: values that the filter could not compare, such as
+    "config.lr is text in 12 runs".
+    """
+
+    def __init__(
+        self,
+        runs: Sequence[StoredRun],
+        rows: Callable[[], dict[str, dict[str, Any]]] = dict,
+        matched: int | None = None,
+        notes: Sequence[str] = (),
+    ) -> None:
         self._runs = tuple(runs)
+        self._rows = rows
+        self.matched = len(self._runs) if matched is None else matched
+        self.notes = tuple(notes)
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -324,7 +338,9 @@ class RunList(Sequence[StoredRun]):
     @overload
     def __getitem__(self, index: slice) -> RunList: ...
     def __getitem__(self, index: int | slice) -> StoredRun | RunList:
-        return RunList(self._runs[index]) if isinstance(index, slice) else self._runs[index]
+        if isinstance(index, slice):
+            return RunList(self._runs[index], self._rows, self.matched, self.notes)
+        return self._runs[index]
 
     def __iter__(self) -> Iterator[StoredRun]:
         return iter(self._runs)
@@ -334,16 +350,27 @@ class RunList(Sequence[StoredRun]):
         return f"<tracker.RunList of {len(self)}: {shown}{', ...' if len(self) > 5 else ''}>"
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row a run: project, id, name, state, created, points, config.* and summary.*. Opens every run."""
-        rows = []
-        for run in self._runs:
-            row = {"project": run.project, "id": run.id, "name": run.name, "state": run.state, "created": run.created}
-            row["points"] = run.points
-            row.update({f"config.{key}": value for key, value in _flat(run.config).items()})
-            row.update({f"summary.{key}": value for key, value in run.summary.items()})
-            rows.append(row)
-        frame: pd.DataFrame = _pandas().DataFrame(rows)
+        """A row a run: project, id, uid, name, state, state_detail, created, finished and duration (seconds), host,
+        points, lost, group, job_type, notes, tags, config.KEY and summary.KEY. ImportError without pandas.
+
+        Times are seconds since 1970, UTC; finished is NaN and duration the time until now while a run has no end. Keys
+        of nested maps are joined by "/". Cost: reads the store's catalog again; runs that are gone by now are left out.
+        """
+        rows = self._rows()
+        found = [(run, rows[run.uid]) for run in self._runs if run.uid in rows]
+        frame: pd.DataFrame = _pandas().DataFrame([_frame_row(run, row) for run, row in found])
         return frame
+
+
+def _frame_row(run: StoredRun, row: dict[str, Any]) -> dict[str, Any]:
+    finished = row["finished"]
+    out = {"project": run.project, "id": run.id, "uid": run.uid, "name": row["name"], "state": row["state"]}
+    out |= {"state_detail": row["state_detail"], "created": run.created, "finished": finished}
+    out |= {"duration": (time.time() if finished is None else finished) - run.created, "host": row["host"]}
+    out |= {"points": row["points"], "lost": row["lost"]}
+    out |= {key: row["attributes"].get(key) for key in ("group", "job_type", "notes", "tags")}
+    out |= {f"config.{key}": value for key, value in _flat(row["config"]).items()}
+    return out | {f"summary.{key}": value for key, value in row["summary"].items()}
 
 
 def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -370,10 +397,29 @@ def _store(dir: object) -> tuple[str, bool]:
     return path, named is not None or bool(os.environ.get("TRACKER_DIR"))
 
 
-def list_runs(project: str | None, where: str | None, dir: object) -> RunList:
+def _count(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"runs({name}=...) must be an int, got {type(value).__name__}")
+    if value < 0:
+        raise ValueError(f"runs({name}=...) must not be negative")
+    return min(value, 2**63 - 1)
+
+
+def _text(name: str, value: object) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise TypeError(f"runs({name}=...) must be a str, got {type(value).__name__}")
+    return value
+
+
+def list_runs(
+    project: str | None, where: str | None, sort: str | None, limit: int | None, offset: int, dir: object
+) -> RunList:
     _options.label("project", project)
-    if where is not None:
-        raise NotImplementedError("runs(where=...) is not in this version yet")
+    filter_text, order = _text("where", where), _text("sort", sort)
+    rows_max = None if limit is None else _count("limit", limit)
+    first = _count("offset", offset)
     path, named = _store(dir)
     try:
         store = _core.Store.open(path)
@@ -382,10 +428,22 @@ def list_runs(project: str | None, where: str | None, dir: object) -> RunList:
             raise
         return RunList(())
     store.recover("")
-    folders, damaged = store.runs(project or "")
-    for line in damaged:
+    for run in _current.live_runs():
+        if run._pid == os.getpid() and run._core.store_path == path:
+            run.flush(FLUSH_S_MAX)
+
+    def query(documents: bool) -> dict[str, Any]:
+        page = 0 if rows_max is None else max(rows_max, 1)  # 0 means all to the core
+        may_write = not _current.records()
+        return _core.query_runs(store, project or "", filter_text, order, page, first, documents, may_write)
+
+    def rows() -> dict[str, dict[str, Any]]:
+        return {row["uid"]: row for row in query(True)["rows"]}
+
+    found = query(False)
+    for line in found["problems"]:
         warnings.warn(f"tracker: {line}", RuntimeWarning, stacklevel=3)
-    return RunList([StoredRun(folder) for folder in folders])
+    return RunList([StoredRun(folder) for folder in found["folders"][:rows_max]], rows, found["matched"], found["notes"])
 
 
 def open_run(name: str, dir: object) -> StoredRun:

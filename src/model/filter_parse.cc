@@ -192,7 +192,8 @@ class Parser {
 
   bool value(Node* out) {
     const FilterToken token = take();
-    if ((token.kind != Kind::kWord && token.kind != Kind::kQuoted) || token.key)
+    const bool keyword = is_keyword(token, "and") || is_keyword(token, "or") || is_keyword(token, "not");
+    if ((token.kind != Kind::kWord && token.kind != Kind::kQuoted) || token.key || keyword)
       return fail(token, fmt::format("{} where a value is needed", token_name(token)),
                   "a number, \"text\", true, false, null, 90m, 2026-09-01, now-7d or a word");
     FilterLiteral literal;

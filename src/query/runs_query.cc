@@ -52,7 +52,7 @@ Result<Plan> make_plan(const RunsQuery& query, FilterError* error) {
 
 std::string select(const Plan& plan, bool documents) {
   std::string out = fmt::format("SELECT {}{}{} FROM runs{}", kCatalogColumns, documents ? ", " : "",
-                                documents ? kCatalogDocuments : "", documents ? " JOIN documents USING(id)" : "");
+                                documents ? kCatalogDocuments : "", documents ? " LEFT JOIN documents USING(id)" : "");
   if (!plan.where.condition.empty()) out += " WHERE " + plan.where.condition;
   return out;
 }
@@ -128,6 +128,7 @@ class Listing {
       auto row = rows->step();
       if (!row.ok()) return row.status();
       if (!*row) break;
+      if (plan_.documents) TRACKER_RETURN_IF_ERROR(check_documents(*rows));
       if (!plan_.filter.matches(view, &notes)) continue;
       Found& run = found.emplace_back();
       run.row = rows->int_at(kColumnRow);
@@ -163,6 +164,7 @@ class Listing {
   }
 
   Status add(const Statement& row, RunsList* out) {
+    if (wants_documents()) TRACKER_RETURN_IF_ERROR(check_documents(row));
     auto record = read_catalog_record(row, query_.documents);
     if (!record.ok()) return record.status();
     RunRow& run = out->rows.emplace_back();
@@ -185,8 +187,8 @@ Status list(const Store& store, const RunsQuery& query, const Plan& plan, Catalo
   if (!catalog.ok()) return catalog.status();
   out->in_memory = catalog->in_memory();
   CatalogReport report;
-  // The clock of the folders' times, whatever "now" means to the filter.
-  const CatalogRefresh refresh{query.project, realtime_us(), query.progress};
+  const CatalogRefresh refresh{query.project, query.files_now_us != 0 ? query.files_now_us : realtime_us(),
+                               query.progress};
   const Status status = catalog->refresh(refresh, read_run_record, &report);
   out->problems = std::move(report.problems);
   out->worst = report.worst;

@@ -25,6 +25,7 @@ struct RunsQuery {
   CatalogDocuments documents = CatalogDocuments::kNone;  // what of them comes with each run
   bool may_write = true;      // the catalog; false in a process that records a run
   int64_t now_us = 0;         // what "now" means, and the end of what still runs; 0: the clock
+  int64_t files_now_us = 0;   // the clock that the folders' times are compared with; 0: the machine's
   std::function<void(uint64_t done, uint64_t total)> progress;  // of runs that have to be read
 };
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "base/crc32c.h"
+
 namespace tracker::internal {
 namespace {
 
@@ -19,7 +21,7 @@ CREATE TABLE IF NOT EXISTS runs(id INTEGER PRIMARY KEY, folder TEXT NOT NULL, pr
   dropped INTEGER NOT NULL, host TEXT, run_group TEXT, job_type TEXT, archived INTEGER NOT NULL,
   attributes BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS documents(id INTEGER PRIMARY KEY, config BLOB NOT NULL, summary BLOB NOT NULL,
-  metrics BLOB NOT NULL);
+  metrics BLOB NOT NULL, crc INTEGER NOT NULL);
 CREATE INDEX IF NOT EXISTS runs_created ON runs(created_us DESC, folder);
 CREATE INDEX IF NOT EXISTS runs_project ON runs(project, created_us DESC, folder);
 )";
@@ -32,6 +34,10 @@ const std::string* text_of(const Value& attributes, std::string_view key) {
 void bind_text_or_null(Statement& statement, const std::string* text) {
   if (text != nullptr) statement.bind(*text);
   else statement.bind_null();
+}
+
+uint32_t crc_of(std::string_view config, std::string_view summary, std::string_view metrics) {
+  return crc32c(metrics, crc32c(summary, crc32c(config)));
 }
 
 Result<Value> document(const Statement& row, int column, const std::string& folder) {
@@ -51,6 +57,12 @@ Status create_catalog_tables(Sqlite& db) {
   if (status.ok()) return db.exec("COMMIT");
   (void)db.exec("ROLLBACK");
   return status;
+}
+
+Status check_documents(const Statement& row) {
+  const uint32_t crc = crc_of(row.bytes_at(kColumnConfig), row.bytes_at(kColumnSummary), row.bytes_at(kColumnMetrics));
+  if (!row.is_null(kColumnCrc) && row.int_at(kColumnCrc) == crc) return {};
+  return Status(Code::kCorrupt, fmt::format("catalog.db: {}: the documents are damaged", row.bytes_at(kColumnFolder)));
 }
 
 Result<CatalogRecord> read_catalog_record(const Statement& row, CatalogDocuments documents) {
@@ -90,7 +102,7 @@ Status CatalogWriter::prepare(Sqlite& db) {
   const std::pair<Statement*, std::string_view> statements[] = {
       {&find_, "SELECT id FROM signs WHERE folder=?"},
       {&insert_run_, "INSERT OR REPLACE INTO runs VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"},
-      {&insert_documents_, "INSERT OR REPLACE INTO documents VALUES(?,?,?,?)"},
+      {&insert_documents_, "INSERT OR REPLACE INTO documents VALUES(?,?,?,?,?)"},
       {&insert_sign_, "INSERT OR REPLACE INTO signs VALUES(?,?,?,?,?,?,?,?)"},
       {&erase_run_, "DELETE FROM runs WHERE id=?"},
       {&erase_documents_, "DELETE FROM documents WHERE id=?"},
@@ -141,7 +153,8 @@ Status CatalogWriter::put_documents(int64_t row, const CatalogRecord& record) {
   const std::string config = encode_cbor(record.config);
   const std::string summary = encode_cbor(record.summary);
   const std::string metrics = encode_cbor(record.metrics);
-  return insert_documents_.bind(row).bind_blob(config).bind_blob(summary).bind_blob(metrics).run();
+  insert_documents_.bind(row).bind_blob(config).bind_blob(summary).bind_blob(metrics);
+  return insert_documents_.bind(int64_t{crc_of(config, summary, metrics)}).run();
 }
 
 Status CatalogWriter::erase(std::string_view folder) {

@@ -60,12 +60,14 @@ Status create_catalog_tables(Sqlite& db);
 constexpr std::string_view kCatalogColumns =
     "runs.id, runs.folder, project, run_id, uid, name, state, detail, created_us, ended_us, last_seen_us, points, "
     "dropped, host, attributes";
-constexpr std::string_view kCatalogDocuments = "config, summary, metrics";
+constexpr std::string_view kCatalogDocuments = "config, summary, metrics, crc";
 enum CatalogColumn : int {
   kColumnRow, kColumnFolder, kColumnProject, kColumnId, kColumnUid, kColumnName, kColumnState, kColumnDetail,
   kColumnCreated, kColumnEnded, kColumnLastSeen, kColumnPoints, kColumnDropped, kColumnHost, kColumnAttributes,
-  kColumnConfig, kColumnSummary, kColumnMetrics,
+  kColumnConfig, kColumnSummary, kColumnMetrics, kColumnCrc,
 };
+// kCorrupt when the documents of the row are not what was written: SQLite's own checks do not cover a blob's bytes.
+Status check_documents(const Statement& row);
 enum class CatalogDocuments : uint8_t { kNone, kSummary, kAll };
 // kCorrupt when a document cannot be decoded.
 Result<CatalogRecord> read_catalog_record(const Statement& row, CatalogDocuments documents);

@@ -49,9 +49,10 @@ CatalogFiles look_at_files(const std::string& folder) {
     if (!database && !wal && !frames) continue;
     struct stat st{};
     if (::stat(join_path(folder, name).c_str(), &st) != 0) continue;
+    // Not the time of the inode's change: a SQLite that opens a WAL as root sets its owner, and so changes that.
     const CatalogSign sign = sign_of(st);
-    all += fmt::format("{} {} {} {} {}\n", name, sign.inode, st.st_size, sign.ctime_ns, sign.mtime_ns);
-    out.newest_ns = std::max({out.newest_ns, sign.ctime_ns, sign.mtime_ns});
+    all += fmt::format("{} {} {} {}\n", name, sign.inode, st.st_size, sign.mtime_ns);
+    out.newest_ns = std::max(out.newest_ns, sign.mtime_ns);
   }
   const Id128 hash = Id128::hash_of(all);
   for (size_t i = 0; i < 7; ++i) out.hash = out.hash << 8 | hash.bytes[i];
