@@ -2,9 +2,9 @@
 """Question: how fast is a stored series read into NumPy, end to end, and what does a chart of it take?
 
 Workload: one series of 10,000,000 float64 values that no encoder foresees, logged by 10,000,000 calls of a handle, one
-finished run; history("loss") with its steps and values. CPU time of the whole process beside wall time: a busy machine
-takes cores away. "table": 4 series of 1,000,000 rows logged together. "fill": writing 240 MB of fresh memory, the floor of
-any answer of 24 bytes a row. Informational: the page cache is warm.
+finished run; history("loss") with its steps and values. CPU time of the whole process stands beside wall time: a busy
+machine takes cores away. Table: 4 series of 1,000,000 rows logged together. Filling 240 MB of fresh memory is the
+floor of any answer of 24 bytes a row. Informational: the page cache is warm.
 """
 
 from __future__ import annotations
