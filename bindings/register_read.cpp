@@ -10,6 +10,7 @@
 
 #include "query/run_view.h"
 #include "register.h"
+#include "storage/database_build.h"
 #include "storage/recovery.h"
 #include "storage/store.h"
 #include "value_convert.h"
@@ -104,6 +105,7 @@ class View {
 std::unique_ptr<View> open_view(const RunFolder& folder) {
   auto opened = [&] {
     const py::gil_scoped_release without_gil;
+    internal::build_ended_frames(folder);
     return RunView::open(folder);
   }();
   check(opened.status());

@@ -66,7 +66,8 @@ Value WriterIdentity::to_value() const {
                     {"pid_start", pid_start},   {"pid_namespace", static_cast<int64_t>(pid_namespace)},
                     {"attempt", attempt},       {"rank", rank},
                     {"world_size", world_size}, {"started_us", started_us},
-                    {"version", version}};
+                    {"version", version},       {"files", files},
+                    {"file_system", file_system}};
 }
 
 Result<WriterIdentity> WriterIdentity::from_value(const Value& value) {
@@ -96,6 +97,8 @@ Result<WriterIdentity> WriterIdentity::from_value(const Value& value) {
   out.world_size = value.int_or("world_size", 1);
   out.started_us = value.int_or("started_us", 0);
   out.version = value.text_or("version", "");
+  out.files = value.text_or("files", "");
+  out.file_system = value.text_or("file_system", "");
   return out;
 }
 

@@ -124,14 +124,15 @@ void Sqlite::close() {
 
 Result<Sqlite> Sqlite::open(const std::string& path, SqliteOpen mode, int busy_timeout_ms) {
   int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_URI;
-  const bool write = mode == SqliteOpen::kWrite || mode == SqliteOpen::kCreate;
+  const bool detached = mode == SqliteOpen::kDetached || mode == SqliteOpen::kDetachedRead;
+  const bool write = mode == SqliteOpen::kWrite || mode == SqliteOpen::kCreate || mode == SqliteOpen::kDetached;
   flags |= write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
-  if (mode == SqliteOpen::kCreate) flags |= SQLITE_OPEN_CREATE;
+  if (mode == SqliteOpen::kCreate || mode == SqliteOpen::kDetached) flags |= SQLITE_OPEN_CREATE;
   const std::string uri = "file://" + uri_path(path) + (mode == SqliteOpen::kReadImmutable ? "?immutable=1" : "");
   Sqlite out;
   out.path_ = new std::string(path);
   out.wal_pages_ = new int(0);
-  const char* vfs = mode == SqliteOpen::kReadPrivateWal ? "unix-none" : nullptr;
+  const char* vfs = detached || mode == SqliteOpen::kReadPrivateWal ? "unix-none" : nullptr;
   const int code = sqlite3_open_v2(uri.c_str(), &out.db_, flags, vfs);
   if (code != SQLITE_OK) {
     Status status = make_error(out.db_, code, path);

@@ -53,6 +53,8 @@ enum class SqliteOpen {
   kRead,
   kReadImmutable,   // no locks, no WAL: for a file that nobody changes
   kReadPrivateWal,  // no locks, the WAL's index in memory: for a database with a WAL on media that cannot be written
+  kDetached,        // to write, without locks: a file that nobody else knows yet
+  kDetachedRead,    // to read one that is not in WAL mode, without locks
 };
 
 class Sqlite {
