@@ -115,8 +115,9 @@ Status Run::start() {
                                                          ? "the journal is in private memory and dies with the process"
                                                          : "the journal is in " + parent_path(identity.journal_dir),
                                                      why));
-  impl_->writer = std::make_shared<Writer>(std::move(*journal), identity,
-                                           StoreTarget{plan.store_path, plan.run, plan.store_problem, plan.options.store_files});
+  impl_->writer =
+      std::make_shared<Writer>(std::move(*journal), identity,
+                               StoreTarget{plan.store_path, plan.run, plan.store_problem, plan.options.store_files});
   TRACKER_RETURN_IF_ERROR(impl_->writer->start());
   const InitOptions& o = plan.options;
   const std::pair<const char*, const std::string*> labels[] = {
@@ -129,7 +130,8 @@ Status Run::start() {
   if (plan.mode == "online") say("mode=\"online\" but no server is known; the run is recorded locally");
   if (!o.quiet) {
     std::string line = fmt::format("recording {}/{} in {}", plan.run.project, plan.run.id, plan.store_path);
-    if (const StoreFilesChoice files = choose_store_files(plan.store_path, plan.options.store_files); !files.why.empty())
+    if (const StoreFilesChoice files = choose_store_files(plan.store_path, plan.options.store_files);
+        !files.why.empty())
       line += fmt::format(" as .frames files until it ends ({})", files.why);
     if (plan.resumed) line += fmt::format(" (attempt {})", plan.attempt);
     if (plan.recovered_points > 0)

@@ -25,14 +25,14 @@ struct InitOptions {
   std::string project, name, id, group, job_type, notes;
   std::vector<std::string> tags;
   Value config = Value::map();
-  std::string dir;      // store folder
-  std::string mode;     // local | online | offline | disabled
-  std::string resume;   // never | allow | must
-  std::string ranks;    // first
-  std::string journal;  // shm | disk | memory
-  std::string on_full;  // wait | drop | block
+  std::string dir;          // store folder
+  std::string mode;         // local | online | offline | disabled
+  std::string resume;       // never | allow | must
+  std::string ranks;        // first
+  std::string journal;      // shm | disk | memory
+  std::string on_full;      // wait | drop | block
   std::string store_files;  // of the environment alone: auto | sqlite | frames
-  int rank = -1;        // explicit rank; -1: from the environment
+  int rank = -1;            // explicit rank; -1: from the environment
   int world_size = -1;
   // What torch.distributed says when the Python layer found it initialised in sys.modules; -1 otherwise.
   int torch_rank = -1, torch_world_size = -1;

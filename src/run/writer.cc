@@ -225,9 +225,10 @@ Status Writer::commit(const std::vector<std::shared_ptr<Queued>>& batch, bool du
   for (const auto& queued : batch) journal_->release(queued->record.positions);
   const int parts = db_->parts();
   if (parts > 1)
-    say_once_.say("parts", fmt::format("a reader stays in a transaction and lets the WAL of {}.db grow; the run goes on "
-                                       "in another file beside it",
-                                       identity_.writer.hex()));
+    say_once_.say("parts",
+                  fmt::format("a reader stays in a transaction and lets the WAL of {}.db grow; the run goes on "
+                              "in another file beside it",
+                              identity_.writer.hex()));
   const std::lock_guard<std::mutex> guard(mutex_);
   parts_ = parts;
   for (const auto& queued : batch) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The background half of a run: a drain thread (rings -> frames) and a store thread (frames -> SQLite or a .frames file), and what they
-// share.
+// The background half of a run: a drain thread (rings -> frames) and a store thread (frames -> SQLite or a .frames
+// file), and what they share.
 //
 // They are two threads so that a commit that is stuck on the disk never stops the draining: then frames go to the spill
 // file and ring space is released all the same (design 2). Neither is ever joined: finish() waits a bounded time for
@@ -35,7 +35,7 @@ constexpr std::chrono::milliseconds kStuckAfter{200};  // a commit that takes lo
 struct StoreTarget {
   std::string store_path;
   RunIdentity run;
-  Status problem;  // why init could not open it; ok when it could
+  Status problem;              // why init could not open it; ok when it could
   std::string files = "auto";  // TRACKER_STORE_FILES
 };
 
@@ -122,10 +122,10 @@ class Writer : public std::enable_shared_from_this<Writer> {
   Clock::time_point last_commit_, last_sync_;
   SayOnce say_once_;
 
-  uint64_t spilled_seq_ = 0;      // the drain thread's own: of the newest frame in the spill file
+  uint64_t spilled_seq_ = 0;         // the drain thread's own: of the newest frame in the spill file
   std::unique_ptr<WriterStore> db_;  // the store thread's own
   std::mutex files_mutex_;           // of the journal's files at the end; taken before mutex_
-  bool files_removed_ = false;    // guarded by files_mutex_
+  bool files_removed_ = false;       // guarded by files_mutex_
 };
 
 }  // namespace tracker::internal

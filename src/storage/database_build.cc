@@ -79,8 +79,8 @@ class Mover {
   Status take(const FramesEntry& entry) {
     auto view = add_entry(writer_, entry, &totals_);
     if (!view.ok())
-      return Status(view.status().code(), fmt::format("{}: record at {}: {}", path_, entry.offset,
-                                                      view.status().message()));
+      return Status(view.status().code(),
+                    fmt::format("{}: record at {}: {}", path_, entry.offset, view.status().message()));
     if (entry.kind == FramesKind::kRetired) {
       auto nonces = read_retired_body(entry.body);
       if (!nonces.ok()) return nonces.status();

@@ -41,8 +41,9 @@ class DatabaseBuild : public WriterStore {
   std::unique_ptr<WriterDb> db_;
 };
 
-// Makes <writer>.db of <writer>.frames and removes the latter. For files whose writer has ended or is dead. ok also when
-// somebody else has done it meanwhile. kCorrupt: the file is damaged and stays as it is, so that its readers are told.
+// Makes <writer>.db of <writer>.frames and removes the latter. For files whose writer has ended or is dead. ok also
+// when somebody else has done it meanwhile. kCorrupt: the file is damaged and stays as it is, so that its readers are
+// told.
 Status build_database(const std::string& frames_path);
 
 // Whether the database holds every frame that the frames file holds.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The bytes of a <writer>.frames file (docs/formats/frames-file.md): a header, then records that each carry two CRCs,
 // one over their head and their place, one over their body. A reader needs no lock: what does not verify at the end is
-// not written yet, what does not verify before a sound record is damage. Pure functions but for FileBytes; threads: one.
+// not written yet, what does not verify before a sound record is damage. Pure functions but for FileBytes; threads:
+// one.
 #pragma once
 
 #include <cstdint>

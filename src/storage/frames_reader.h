@@ -13,7 +13,7 @@
 
 namespace tracker::internal {
 
-constexpr size_t kIndexEntriesMax = 4096;        // then every second one goes and the stride doubles
+constexpr size_t kIndexEntriesMax = 4096;       // then every second one goes and the stride doubles
 constexpr uint64_t kIndexStrideMin = 4u << 10;  // bytes
 
 class FramesReader {

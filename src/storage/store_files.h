@@ -14,8 +14,8 @@ namespace tracker::internal {
 
 struct StoreFilesChoice {
   StoreFiles kind = StoreFiles::kSqlite;
-  std::string file_system;      // "NFS", "FUSE", "local", …
-  std::string why;              // of frames: one line; empty for a database
+  std::string file_system;         // "NFS", "FUSE", "local", …
+  std::string why;                 // of frames: one line; empty for a database
   bool write_is_in_kernel = true;  // false: what is written may still lie in another process (FUSE) until its fsync
 };
 const char* store_files_name(StoreFiles kind);  // "sqlite", "frames"

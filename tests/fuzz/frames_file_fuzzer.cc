@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: no bytes in a .frames file make a reader crash, run for ever, or take memory that is not there. Method: the whole
-// file is the input; what its header does not name is read as if it did.
+// Goal: no bytes in a .frames file make a reader crash, run for ever, or take memory that is not there. Method: the
+// whole file is the input; what its header does not name is read as if it did.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -19,9 +19,9 @@ namespace {
 
 std::string text_of(const SeriesStats& s) {
   std::string out = s.def.name;
-  for (const uint64_t n : {uint64_t{s.def.id}, static_cast<uint64_t>(s.def.type), s.points, s.dropped, s.finite, s.nan,
-                           s.pos_inf, s.neg_inf, s.first_bits, s.last_bits, bits_of(s.min), bits_of(s.max),
-                           bits_of(s.sum), uint64_t{s.has_steps}})
+  for (const uint64_t n :
+       {uint64_t{s.def.id}, static_cast<uint64_t>(s.def.type), s.points, s.dropped, s.finite, s.nan, s.pos_inf,
+        s.neg_inf, s.first_bits, s.last_bits, bits_of(s.min), bits_of(s.max), bits_of(s.sum), uint64_t{s.has_steps}})
     out += " " + std::to_string(n);
   for (const int64_t n : {s.step_min, s.step_max, s.last_step, s.time_first_us, s.time_last_us})
     out += " " + std::to_string(n);
@@ -74,7 +74,8 @@ void add_random_events(std::mt19937_64& random, Frame* frame) {
                              random() % 20 == 0 ? std::string("no cbor \xff") : encode_cbor(payload)});
   }
   if (random() % 3 == 0)
-    frame->losses.push_back({static_cast<uint32_t>(random() % 3), static_cast<LossReason>(1 + random() % 7), random() % 9});
+    frame->losses.push_back(
+        {static_cast<uint32_t>(random() % 3), static_cast<LossReason>(1 + random() % 7), random() % 9});
 }
 
 class FramesFileTest : public ::testing::Test {
@@ -191,7 +192,8 @@ TEST_F(FramesFileTest, FlippedBytesNeverCrashAndNeverChangeAFrame) {
   const std::string whole = *read_file(path(), 1 << 20);
   for (int round = 0; round < 300; ++round) {
     std::string bytes = whole;
-    for (size_t flips = 1 + random() % 8; flips > 0; --flips) bytes[random() % bytes.size()] = static_cast<char>(random());
+    for (size_t flips = 1 + random() % 8; flips > 0; --flips)
+      bytes[random() % bytes.size()] = static_cast<char>(random());
     if (random() % 3 == 0) bytes.resize(random() % bytes.size());
     std::ofstream(path(), std::ios::trunc) << bytes;
     auto reader = WriterReader::open(path());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The bytes of a .frames file: as documented, a prefix of it is a prefix of its records, and damage costs what it hits.
-// Method: the worked example of docs/formats/frames-file.md; every truncation; random flipped bytes, the seed is printed.
+// Method: the worked example of docs/formats/frames-file.md; every truncation; random flipped bytes, the seed is
+// printed.
 #include "storage/frames_format.h"
 
 #include <gtest/gtest.h>
@@ -133,7 +134,8 @@ TEST(FramesFormatTest, RandomBytesBetweenRecordsHideNoneOfThem) {
     std::map<uint64_t, std::string> put;
     for (uint64_t seq = 1; seq <= 8; ++seq) {
       if (random() % 2 == 0)
-        for (size_t n = random() % 200; n > 0; --n) file.push_back(random() % 4 == 0 ? 'T' : static_cast<char>(random()));
+        for (size_t n = random() % 200; n > 0; --n)
+          file.push_back(random() % 4 == 0 ? 'T' : static_cast<char>(random()));
       const std::string body = frame_body(test_record(identity, seq));
       put[file.size()] = body;
       put_frames_record(identity.writer, file.size(), FramesKind::kFrame, body, &file);
