@@ -8,6 +8,7 @@
 #include "model/visible.h"
 #include "query/run_view.h"
 #include "register.h"
+#include "storage/database_build.h"
 #include "storage/recovery.h"
 #include "storage/store.h"
 #include "value_convert.h"
@@ -31,6 +32,7 @@ std::vector<std::string> all_visible(std::vector<std::string> lines) {
 std::unique_ptr<View> open_view(const RunFolder& folder) {
   auto opened = [&] {
     const py::gil_scoped_release without_gil;
+    internal::build_ended_frames(folder);
     return RunView::open(folder);
   }();
   check(opened.status());

@@ -99,6 +99,11 @@ Status create_file_exclusive(const std::string& path, std::string_view data, uin
   int result = ::link(temporary->c_str(), path.c_str());
   if (result != 0 && (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS))
     result = ::renameat2(AT_FDCWD, temporary->c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE);
+  // Some FUSE and SMB mounts have neither. Two processes in the same instant may then both believe to be the first.
+  if (result != 0 && (errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS)) {
+    if (path_exists(path)) errno = EEXIST;
+    else result = ::rename(temporary->c_str(), path.c_str());
+  }
   const int error = errno;
   remove_file(*temporary);
   if (result != 0) return Status::from_errno(error, "cannot create", path);

@@ -67,7 +67,9 @@ struct WriterIdentity {
   int64_t rank = 0;
   int64_t world_size = 1;
   int64_t started_us = 0;
-  std::string version;  // of the library
+  std::string version;      // of the library
+  std::string files;        // what it wrote live: "sqlite" | "frames"; "" where it never came to that, or before 0.2
+  std::string file_system;  // where: "local", "NFS", "FUSE", ...
   Value to_value() const;
   static Result<WriterIdentity> from_value(const Value& value);
 };

@@ -424,6 +424,8 @@ trk_code trk_get_status(trk_run* run, trk_status* out) noexcept {
     std::strncpy(status.journal, now.journal.c_str(), sizeof status.journal - 1);
     const std::string& note = now.last_error.empty() ? now.why_not_recording : now.last_error;
     std::strncpy(status.last_error, note.c_str(), sizeof status.last_error - 1);
+    std::strncpy(status.store_files, now.store_files.c_str(), sizeof status.store_files - 1);
+    status.store_parts = now.store_parts;
     std::memcpy(out, &status, status.size);
     return TRK_OK;
   } catch (const std::bad_alloc&) {

@@ -15,6 +15,7 @@
 #include "run/launch.h"
 #include "run/say.h"
 #include "run/writer.h"
+#include "storage/store_files.h"
 #include "tracker/version.h"
 
 namespace tracker::internal {
@@ -124,8 +125,9 @@ Status Run::start() {
                                                          ? "the journal is in private memory and dies with the process"
                                                          : "the journal is in " + parent_path(identity.journal_dir),
                                                      why));
-  impl_->writer = std::make_shared<Writer>(std::move(*journal), identity,
-                                           StoreTarget{plan.store_path, plan.run, plan.store_problem});
+  impl_->writer =
+      std::make_shared<Writer>(std::move(*journal), identity,
+                               StoreTarget{plan.store_path, plan.run, plan.store_problem, plan.options.store_files});
   TRACKER_RETURN_IF_ERROR(impl_->writer->start());
   const InitOptions& o = plan.options;
   const std::pair<const char*, const std::string*> labels[] = {
@@ -138,6 +140,9 @@ Status Run::start() {
   if (plan.mode == "online") say("mode=\"online\" but no server is known; the run is recorded locally");
   if (!o.quiet) {
     std::string line = fmt::format("recording {}/{} in {}", plan.run.project, plan.run.id, plan.store_path);
+    if (const StoreFilesChoice files = choose_store_files(plan.store_path, plan.options.store_files);
+        !files.why.empty())
+      line += fmt::format(" as .frames files until it ends ({})", files.why);
     if (plan.resumed) line += fmt::format(" (attempt {})", plan.attempt);
     if (plan.recovered_points > 0)
       line += fmt::format("; {} points of a dead attempt recovered", grouped(plan.recovered_points));
@@ -334,6 +339,7 @@ RunStatus Run::status() const {
   RunStatus out;
   const Launch& plan = impl_->launch;
   out.journal = "none";
+  out.store_files = "none";
   out.recovered_points = plan.recovered_points;
   if (impl_->forked()) {
     out.why_not_recording = "a forked child; run.attach() records here";
@@ -354,6 +360,9 @@ RunStatus Run::status() const {
   out.bytes_stored = writer.bytes_stored;
   out.journal_bytes = writer.counts.bytes;
   out.journal = impl_->writer->identity().journal;
+  if (writer.parts > 0) out.store_files = writer.files;
+  out.file_system = writer.file_system;
+  out.store_parts = writer.parts;
   out.survives_process = impl_->writer->journal()->survives_process();
   out.survives_container = writer.committed_lately;
   out.survives_power = writer.synced_lately;

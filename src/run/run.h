@@ -25,13 +25,14 @@ struct InitOptions {
   std::string project, name, id, group, job_type, notes;
   std::vector<std::string> tags;
   Value config = Value::map();
-  std::string dir;      // store folder
-  std::string mode;     // local | online | offline | disabled
-  std::string resume;   // never | allow | must
-  std::string ranks;    // first
-  std::string journal;  // shm | disk | memory
-  std::string on_full;  // wait | drop | block
-  int rank = -1;        // explicit rank; -1: from the environment
+  std::string dir;          // store folder
+  std::string mode;         // local | online | offline | disabled
+  std::string resume;       // never | allow | must
+  std::string ranks;        // first
+  std::string journal;      // shm | disk | memory
+  std::string on_full;      // wait | drop | block
+  std::string store_files;  // of the environment alone: auto | sqlite | frames
+  int rank = -1;            // explicit rank; -1: from the environment
   int world_size = -1;
   // What torch.distributed says when the Python layer found it initialised in sys.modules; -1 otherwise.
   int torch_rank = -1, torch_world_size = -1;
@@ -50,6 +51,9 @@ struct RunStatus {
   uint64_t bytes_stored = 0;
   uint64_t journal_bytes = 0;  // memory of rings and spill file
   std::string journal;         // shm | disk | memory | none
+  std::string store_files;     // sqlite | frames | none: not opened yet, or nothing is recorded
+  std::string file_system;     // what they lie on: "local", "NFS", ...
+  int store_parts = 0;         // files the database stands in; more than 1: a reader has kept a WAL from being emptied
   bool survives_process = false, survives_container = false, survives_power = false;
   bool degraded = false;  // the store cannot be written now
   bool recording = false;

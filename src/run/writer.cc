@@ -284,9 +284,17 @@ Status Writer::open_database() {
   if (!folder.ok()) return folder.status();
   store->sync(*folder);
   identity_.store = store->id();
-  auto db = WriterDb::open_or_create(folder->path, identity_);
+  // Decided where the folder lies now, and once: a writer has one kind of files.
+  StoreFilesChoice files = files_;
+  if (parts_ == 0) files = choose_store_files(folder->path, target_.files);
+  identity_.files = store_files_name(files.kind);
+  identity_.file_system = files.file_system;
+  auto db = open_writer_store(folder->path, identity_, files.kind);
   if (!db.ok()) return db.status();
   db_ = std::move(*db);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  files_ = files;
+  parts_ = db_->parts();
   return {};
 }
 
@@ -295,7 +303,14 @@ Status Writer::commit(const std::vector<std::shared_ptr<Queued>>& batch, bool du
   for (const auto& queued : batch) records.push_back(&queued->record);
   TRACKER_RETURN_IF_ERROR(db_->append_batch(records, durable, journal_->take_retired()));
   for (const auto& queued : batch) journal_->release(queued->record.positions);
+  const int parts = db_->parts();
+  if (parts > 1)
+    say_once_.say("parts",
+                  fmt::format("a reader stays in a transaction and lets the WAL of {}.db grow; the run goes on "
+                              "in another file beside it",
+                              identity_.writer.hex()));
   const std::lock_guard<std::mutex> guard(mutex_);
+  parts_ = parts;
   for (const auto& queued : batch) {
     queue_bytes_ -= queued->record.bytes.size();
     queue_.pop_front();  // the drain thread only adds at the other end
@@ -413,6 +428,12 @@ WriterStatus Writer::status() const {
   const auto waiting = queue_.empty() ? Clock::duration::zero() : Clock::now() - queue_.front()->since;
   out.committed_lately = !out.degraded && waiting < 3 * kDrainInterval;
   out.synced_lately = !out.degraded && waiting < kSyncInterval * 3;
+  out.parts = parts_;
+  if (parts_ == 0) return out;
+  out.files = store_files_name(files_.kind);
+  out.file_system = files_.file_system;
+  // What a FUSE process has taken may go with its container; only an fsync says that it has passed it on.
+  if (!files_.write_is_in_kernel) out.committed_lately = false;
   return out;
 }
 

@@ -8,7 +8,7 @@
 #include "journal/dead_journal.h"
 #include "journal/place.h"
 #include "model/key.h"
-#include "storage/writer_db.h"
+#include "storage/store_files.h"
 #include "storage/writer_reader.h"
 
 namespace tracker::internal {
@@ -31,7 +31,7 @@ uint64_t points_in(const FrameRecord& record) {
   return frame.ok() ? frame->points() : 0;
 }
 
-Status append_frame(WriterDb* db, Frame frame, std::vector<RingPosition> positions, const Id128& writer) {
+Status append_frame(WriterStore* db, Frame frame, std::vector<RingPosition> positions, const Id128& writer) {
   frame.writer = writer;
   frame.seq = db->last_seq() + 1;
   FrameRecord record{frame.seq, encode_frame(frame), std::move(positions)};
@@ -40,7 +40,7 @@ Status append_frame(WriterDb* db, Frame frame, std::vector<RingPosition> positio
 
 // Replays everything; the journal is removed by the caller only after this returned ok. `noted`: the log has its end or
 // the note of an earlier recoverer, which one that finds nothing left must not take the place of.
-Status replay(DeadJournal* journal, WriterDb* db, bool ended, bool noted, RecoveredWriter* out) {
+Status replay(DeadJournal* journal, WriterStore* db, bool ended, bool noted, RecoveredWriter* out) {
   const Id128& writer = journal->identity().writer;
   const std::vector<FrameRecord> spilled = missing_frames(*journal, db->last_seq());
   for (const FrameRecord& record : spilled) {
@@ -89,15 +89,18 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
   auto folder = folder_of_run(store, identity.run);
   if (!folder.ok()) return folder.status();
   bool ended = false, noted = false;
-  const std::string path = join_path(folder->path, identity.writer.hex() + ".db");
-  if (path_exists(path)) {
+  for (const std::string& path : folder->writer_dbs()) {
+    if (path.find(identity.writer.hex()) == std::string::npos) continue;
     if (auto reader = WriterReader::open(path); reader.ok()) {
       auto snapshot = (*reader)->snapshot();
       ended = snapshot.ok() && snapshot->end.has_value();
       noted = snapshot.ok() && snapshot->recovered.has_value();
+      if (snapshot.ok() && snapshot->frames_file)
+        report->problems.insert(report->problems.end(), snapshot->damage.begin(), snapshot->damage.end());
     }
   }
-  auto db = WriterDb::open_or_create(folder->path, (*journal)->identity());
+  const StoreFilesChoice files = choose_store_files(folder->path, store_files_option());
+  auto db = open_writer_store(folder->path, (*journal)->identity(), files.kind);
   if (!db.ok()) return db.status();
   RecoveredWriter recovered;
   recovered.identity = (*journal)->identity();

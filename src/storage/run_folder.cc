@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/fs.h"
+#include "storage/store_files.h"
 
 namespace tracker::internal {
 namespace {
@@ -29,9 +30,9 @@ Result<Value> read_document(const std::string& path, std::string_view format, in
   return value;
 }
 
-bool is_database_name(const std::string& name) {
+bool is_writer_file(const std::string& name, std::string_view suffix) {
   constexpr size_t kHexDigits = 32;
-  return name.size() == kHexDigits + 3 && name.compare(kHexDigits, 3, ".db") == 0 &&
+  return name.size() == kHexDigits + suffix.size() && name.ends_with(suffix) &&
          Id128::from_hex(std::string_view(name).substr(0, kHexDigits)).has_value();
 }
 
@@ -68,8 +69,16 @@ std::vector<std::string> RunFolder::writer_dbs() const {
   std::vector<std::string> out;
   auto names = list_dir(path);
   if (!names.ok()) return out;
-  for (const std::string& name : *names)
-    if (is_database_name(name)) out.push_back(join_path(path, name));
+  for (const std::string& name : *names) {
+    const std::string file = join_path(path, name);
+    if (is_writer_file(name, ".db")) {
+      if (path_exists(frames_path_of(file)) && !is_whole_database(file)) continue;
+      out.push_back(file);
+    } else if (is_writer_file(name, ".frames")) {
+      if (const std::string db = db_path_of(file); path_exists(db) && is_whole_database(db)) continue;
+      out.push_back(file);
+    }
+  }
   return out;
 }
 

@@ -99,7 +99,8 @@ TEST(StoreProblemTest, ALabelThatIsTakenMeanwhileGivesOneOtherFolder) {
   EXPECT_EQ(rows_of(run, "x").size(), 1u);
 }
 
-int log_onto_a_full_disk(const Sandbox& sandbox, const char* on_full) {
+int log_onto_a_full_disk(const Sandbox& sandbox, const char* on_full, const char* files) {
+  ::setenv("TRACKER_STORE_FILES", files, 1);
   if (!mount_tmpfs(sandbox.folder(), "6m")) return kNoMounts;
   redirect_stderr(sandbox.shm() + "/stderr");
   trk_run* run = open_run("r", on_full);
@@ -183,17 +184,24 @@ TEST(FinishOnAFullDiskTest, AProcessThatLivesOnStoresItAsSoonAsThereIsRoom) {
   EXPECT_EQ(code, 0) << ::testing::PrintToString(lines_of(sandbox.shm() + "/stderr"));
 }
 
-class FullDiskTest : public ::testing::TestWithParam<const char*> {};
+class FullDiskTest : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
 TEST_P(FullDiskTest, WhatIsLoggedOntoAFullDiskIsStoredWhenThereIsRoomAgain) {
   Sandbox sandbox;
-  const int code = exit_code_of(run_child([&] { return log_onto_a_full_disk(sandbox, GetParam()); }));
+  const int code = exit_code_of(run_child([&] {
+    return std::apply(
+        [&](const char* on_full, const char* files) { return log_onto_a_full_disk(sandbox, on_full, files); },
+        GetParam());
+  }));
   if (code == kNoMounts) GTEST_SKIP() << "no mounts allowed here";
   EXPECT_EQ(code, 0) << ::testing::PrintToString(lines_of(sandbox.shm() + "/stderr"));
 }
 
-INSTANTIATE_TEST_SUITE_P(OnFull, FullDiskTest, ::testing::Values("wait", "drop"),
-                         [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(OnFull, FullDiskTest,
+                         ::testing::Combine(::testing::Values("wait", "drop"), ::testing::Values("sqlite", "frames")),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param)) + "_" + std::get<1>(test.param);
+                         });
 
 }  // namespace
 }  // namespace tracker::internal

@@ -14,6 +14,7 @@
 #include "journal/definitions.h"
 #include "journal/spill.h"
 #include "model/value.h"
+#include "storage/frames_format.h"
 
 using namespace tracker::internal;
 
@@ -104,12 +105,28 @@ bool write_segments_and_columns(const std::string& root) {
   return ok;
 }
 
+std::string sample_frames_file(const WriterIdentity& identity) {
+  std::string out = frames_header(identity.writer);
+  const auto put = [&](FramesKind kind, const std::string& body) {
+    put_frames_record(identity.writer, out.size(), kind, body, &out);
+  };
+  Frame frame = sample_frame();
+  frame.writer = identity.writer;
+  put(FramesKind::kIdentity, encode_cbor(identity.to_value()));
+  put(FramesKind::kFrame, frame_body({frame.seq, encode_frame(frame), {{1, 4096}, {2, 8}}}));
+  put(FramesKind::kRetired, retired_body({1}));
+  put(FramesKind::kHeartbeat, "12345678");
+  put(FramesKind::kSkippable, "of a newer version");
+  return out;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 2) return 1;
   const std::string root = argv[1];
-  for (const char* name : {"cbor", "frame", "definitions", "spill", "segment", "column", "column_values"}) {
+  for (const char* name :
+       {"cbor", "frame", "definitions", "spill", "segment", "column", "column_values", "frames_file"}) {
     if (!make_dirs(join_path(root, name)).ok()) return 1;
   }
   const std::string definitions = join_path(root, "definitions/two-series");
@@ -137,6 +154,7 @@ int main(int argc, char** argv) {
   const std::string head(reinterpret_cast<const char*>(&nonce), sizeof nonce);
   ok = ok && bytes.ok() && write_file_atomic(join_path(spill, "one-frame"), head + *bytes, 0644).ok();
   remove_file(join_path(spill, "spill"));
+  ok = ok && write_file_atomic(join_path(root, "frames_file/each-kind"), sample_frames_file(identity), 0644).ok();
   std::puts(ok ? "written" : "failed");
   return ok ? 0 : 1;
 }

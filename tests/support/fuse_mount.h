@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -96,7 +97,9 @@ class FuseServer {
 };
 
 // False where it is not allowed. The server ends with the process that called, or with the mount.
-inline bool mount_fuse(const std::string& path) {
+inline bool mount_fuse(
+    const std::string& path,
+    const std::function<void(int device)>& serve = [](int device) { FuseServer(device).serve(); }) {
   const int device = ::open("/dev/fuse", O_RDWR | O_CLOEXEC);
   if (device < 0) return false;
   const std::string options = "fd=" + std::to_string(device) + ",rootmode=40000,user_id=0,group_id=0";
@@ -108,7 +111,7 @@ inline bool mount_fuse(const std::string& path) {
   const pid_t parent = ::getpid();
   if (::fork() == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() == parent) FuseServer(device).serve();
+    if (::getppid() == parent) serve(device);
     ::_exit(0);
   }
   ::close(device);
