@@ -92,7 +92,7 @@ template <typename X>
 Status build_cells(ChartSource<X>* source, const CellGrid<X>& grid, bool points, std::vector<ChartCell<X>>* out);
 
 // The chart of one window: all rows when there are fewer than 2 x pixels, else cells. Errors: those of check_window and
-// of the source. Cost: about 1 ns a point, 20 ns a summary; memory: the cells.
+// of the source. Cost: 1.4 ns a point, 7 ns a summary; memory: the cells.
 template <typename X>
 Result<Chart<X>> build_chart(ChartSource<X>* source, X lo, X hi, uint32_t pixels);
 

@@ -30,6 +30,16 @@ std::vector<const MetricInfo*> wanted_metrics(const std::vector<MetricInfo>& met
   return out;
 }
 
+// A cursor that could not be read again is none. Its exact size is worked out only where it may be too large.
+Status check_size(const TailCursor& cursor) {
+  constexpr size_t kEntryBytesMax = 20;  // of a series, as digits
+  constexpr size_t kWriterBytesMax = 64;
+  size_t most = kWriterBytesMax;
+  for (const auto& [id, writer] : cursor.writers) most += kWriterBytesMax + writer.rows.size() * kEntryBytesMax;
+  if (most <= kTailCursorBytesMax || cursor.token().size() <= kTailCursorBytesMax) return {};
+  return Status(Code::kLimit, "too many series over too many writers for one cursor", "name the series you want");
+}
+
 }  // namespace
 
 Status check_tail(const RunView& run, const TailQuery& query, const TailCursor& cursor) {
@@ -89,6 +99,7 @@ Result<TailBatch> read_tail(RunView* run, const TailQuery& query, TailCursor* cu
   std::vector<History> rows = gatherer.take();
   for (size_t i = 0; i < wanted.size(); ++i)
     if (rows[i].size() > 0) out.metrics.push_back({wanted[i]->name, std::move(rows[i])});
+  TRACKER_RETURN_IF_ERROR(check_size(next));
   *cursor = std::move(next);
   return out;
 }

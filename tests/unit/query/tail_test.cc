@@ -157,6 +157,20 @@ TEST_F(TailTest, ACursorOfSomethingElseIsRefused) {
   EXPECT_TRUE(read_tail(view.get(), {{"loss", "loss"}}, &own).ok());
 }
 
+TEST_F(TailTest, ACursorThatWouldBeTooLongToReadAgainIsRefused) {
+  auto writer = builder_.writer(run_);
+  writer.log("loss", 0, 1).finish();
+  auto view = open();
+  TailCursor cursor = tail_begin(*view, {});
+  const Id128 other = Id128::random();
+  for (uint32_t id = 1; id <= 300'000; ++id) cursor.writers[other].rows[id] = id;
+  EXPECT_TRUE(read_tail(view.get(), {}, &cursor).ok());  // many, but few digits each
+  for (auto& [id, rows] : cursor.writers[other].rows) rows = UINT64_MAX - id;
+  cursor.writers.erase(writer.identity().writer);
+  EXPECT_EQ(read_tail(view.get(), {}, &cursor).status().code(), Code::kLimit);
+  EXPECT_FALSE(cursor.writers.contains(writer.identity().writer));
+}
+
 TEST_F(TailTest, ATokenThatWasChangedIsRefused) {
   builder_.writer(run_).log("loss", 0, 1).finish();
   const std::string token = tail_end(*open(), {}).token();
