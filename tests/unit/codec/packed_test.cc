@@ -131,6 +131,21 @@ TEST(PackedTest, CountersConstantsAndFlagsTakeNextToNothing) {
   EXPECT_LE(best(flag, ValueType::kBool).size(), 14'000u);
 }
 
+TEST(PackedTest, APatternOfValuesFarApartIsCompressed) {
+  auto random = seeded_random();
+  uint64_t few[10];
+  for (uint64_t& v : few) v = random();
+  std::vector<uint64_t> bits;
+  for (int i = 0; i < 5'000; ++i) bits.push_back(few[i % 10]);
+  EXPECT_LE(best(bits, ValueType::kFloat64).size(), bits.size() / 10);
+}
+
+TEST(PackedTest, NoiseIsNotCompressedForLessThanAnEighth) {
+  auto random = seeded_random();
+  const std::string column = best(noise(random, 5'000), ValueType::kFloat32);
+  EXPECT_EQ(column[0], static_cast<char>(ColumnEncoding::kPacked));
+}
+
 TEST(PackedTest, EveryTruncationIsRefused) {
   auto random = seeded_random();
   for (const ValueType type : kTypes) {

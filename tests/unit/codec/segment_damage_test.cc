@@ -162,6 +162,14 @@ std::string constant_block(uint64_t rows, uint64_t series) {
   return segment_with(directory.take(), parts);
 }
 
+TEST(SegmentDamageTest, BytesThatNoPartNamesAreRefused) {
+  std::string bytes = constant_block(10, 1) + "x";
+  const auto size = static_cast<uint32_t>(bytes.size());
+  std::memcpy(bytes.data() + kSegmentSizeAt, &size, 4);
+  repair_directory(&bytes);
+  EXPECT_EQ(read_all(bytes, nullptr).code(), Code::kCorrupt);
+}
+
 TEST(SegmentDamageTest, TooManyRowsOrCellsAreRefused) {
   EXPECT_TRUE(read_all(constant_block(5'000, 3), nullptr).ok());
   EXPECT_NE(read_all(constant_block(kSegmentRowsMax + 1, 1), nullptr).message().find("too many rows"),

@@ -155,6 +155,30 @@ TEST(SegmentTest, RisingStepsNeedNoOrder) {
   EXPECT_EQ(block.steps, (StepSummary{1, 9, 1, 9}));
 }
 
+TEST(SegmentTest, CallsWithTheirKeysInAnotherOrderMakeOneBlockInRawOrder) {
+  for (const bool has_steps : {false, true}) {
+    Frame frame = frame_of(1, {7, 7, 7});
+    Block& first = frame.blocks[0];
+    first.has_steps = has_steps;
+    if (!has_steps) first.steps.clear();
+    first.series = {1, 2};
+    first.types.assign(2, ValueType::kFloat32);
+    first.values.push_back(first.values[0]);
+    first.times_us = {10, 30, 50};
+    Block second = first;
+    std::swap(second.series[0], second.series[1]);
+    second.times_us = {20, 40, 60};
+    frame.blocks.push_back(second);
+    const std::string bytes = segment_of({frame});
+    SegmentView view = parsed(bytes);
+    ASSERT_EQ(view.blocks().size(), 1u);
+    EXPECT_FALSE(view.blocks()[0].has_order);
+    std::vector<int64_t> times(6);
+    ASSERT_TRUE(view.times(0, {}, times.data()).ok());
+    EXPECT_EQ(times, (std::vector<int64_t>{10, 20, 30, 40, 50, 60}));
+  }
+}
+
 TEST(SegmentTest, ASummaryCountsWhatIsNotFiniteAndKeepsTheRest) {
   Frame frame = frame_of(1, {0, 1, 2, 3, 4, 5});
   frame.blocks[0].values[0] = {bits_of(2.0f),       0x7fc00001,     bits_of(HUGE_VALF),
