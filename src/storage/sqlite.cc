@@ -134,9 +134,9 @@ Result<Sqlite> Sqlite::open(const std::string& path, SqliteOpen mode, int busy_t
   flags |= write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
   if (mode == SqliteOpen::kCreate) flags |= SQLITE_OPEN_CREATE;
   if (mode == SqliteOpen::kMemory) flags |= SQLITE_OPEN_MEMORY;
-  const std::string uri = mode == SqliteOpen::kMemory ? std::string(":memory:")
-                                                      : "file://" + uri_path(path) +
-                                                            (mode == SqliteOpen::kReadImmutable ? "?immutable=1" : "");
+  const std::string uri = mode == SqliteOpen::kMemory
+                              ? std::string(":memory:")
+                              : "file://" + uri_path(path) + (mode == SqliteOpen::kReadImmutable ? "?immutable=1" : "");
   Sqlite out;
   out.path_ = new std::string(path);
   out.wal_pages_ = new int(0);
