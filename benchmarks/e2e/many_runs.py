@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Question: what does a listing of 10,000 and of 100,000 runs cost, the first time and when little has changed?
 
-Workload: TEMPLATES runs recorded by the library itself (10 config values, 8 metrics, 20 points each), copied into as many
-run folders with identities of their own. Then the native program: cold (no catalog.db), warm, with a filter and an
+Workload: TEMPLATES runs recorded by the library itself (10 config values, 8 metrics, 20 points each), copied into as
+many folders with identities of their own. Then the native program: cold (no catalog.db), warm, with a filter and an
 order that look into every run's config and metrics, and with one run more. Mode: whole processes, files in the page
 cache. Each listing ends with a check of what it shows. BENCH_RUNS="10000" measures fewer.
 

@@ -91,8 +91,8 @@ def runs(
     dir: the store; default: where init() would record. Without a store the list is empty, unless dir or TRACKER_DIR
     names one: then NotFoundError. Raises ValueError with the column of a mistake in where or sort, LimitError beyond
     their bounds; damaged runs are named by a RuntimeWarning. Runs whose process died are recovered first.
-    Threads: any. Cost: a stat a run and a read of every run that changed since the last listing (docs/formats/catalog.md);
-    the runs themselves are opened when they are looked at.
+    Threads: any. Cost: a stat a run and a read of every run that changed since the last listing; the runs themselves
+    are opened when they are looked at.
     """
     from tracker._read import list_runs
 

@@ -443,7 +443,9 @@ def list_runs(
     found = query(False)
     for line in found["problems"]:
         warnings.warn(f"tracker: {line}", RuntimeWarning, stacklevel=3)
-    return RunList([StoredRun(folder) for folder in found["folders"][:rows_max]], rows, found["matched"], found["notes"])
+    return RunList(
+        [StoredRun(folder) for folder in found["folders"][:rows_max]], rows, found["matched"], found["notes"]
+    )
 
 
 def open_run(name: str, dir: object) -> StoredRun:

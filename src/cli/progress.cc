@@ -9,18 +9,16 @@
 namespace tracker::internal {
 namespace {
 
-constexpr int64_t kQuietNs = 1'000'000'000;
-constexpr int64_t kRedrawNs = 100'000'000;
 constexpr uint64_t kCells = 30;
 
 }  // namespace
 
-ProgressBar::ProgressBar(Console& console, std::string what)
-    : console_(console), what_(std::move(what)), begun_ns_(monotonic_ns()) {}
+ProgressBar::ProgressBar(Console& console, std::string what, int64_t quiet_ns)
+    : console_(console), what_(std::move(what)), begun_ns_(monotonic_ns()), quiet_ns_(quiet_ns) {}
 
 void ProgressBar::show(uint64_t done, uint64_t total) {
   const int64_t now = monotonic_ns();
-  if (!console_.progress || total == 0 || now - begun_ns_ < kQuietNs || now - drawn_ns_ < kRedrawNs) return;
+  if (!console_.progress || total == 0 || now - begun_ns_ < quiet_ns_ || now - drawn_ns_ < kProgressRedrawNs) return;
   drawn_ns_ = now;
   const uint64_t filled = done * kCells / total;
   const double left_s = static_cast<double>(now - begun_ns_) / 1e9 * static_cast<double>(total - done) /

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The filter over runs: one language for the console, tracker.runs(where=...) and `tracker ls --where`. docs/filter.md is
-// its reference: grammar, fields, values and what a test says of a missing value. This file is the tree and its
+// The filter over runs: one language for the console, tracker.runs(where=...) and `tracker ls --where`. docs/filter.md
+// is its reference: grammar, fields, values and what a test says of a missing value. This file is the tree and its
 // evaluation; the parser is behind Filter::parse(). Threads: values; const calls by any. Cost: no I/O.
 #pragma once
 
@@ -26,8 +26,28 @@ constexpr size_t kSortFieldsMax = 8;           // of one sort order
 constexpr size_t kColumnFieldsMax = 100;       // of one list of columns
 
 enum class FilterFieldId : uint8_t {
-  kProject, kId, kUid, kName, kState, kTags, kGroup, kJobType, kNotes, kHost, kCreated, kFinished, kDuration, kPoints,
-  kLost, kArchived, kAlerts, kInputs, kOutputs, kConfig, kSummary, kMetrics,
+  kProject,
+  kId,
+  kUid,
+  kName,
+  kState,
+  kTags,
+  kGroup,
+  kJobType,
+  kNotes,
+  kHost,
+  kCreated,
+  kFinished,
+  kDuration,
+  kPoints,
+  kLost,
+  kArchived,
+  kAlerts,
+  kInputs,
+  kOutputs,
+  kConfig,
+  kSummary,
+  kMetrics,
 };
 
 // What the values of a field are. kAny: whatever was logged (config, summary).
@@ -57,7 +77,17 @@ struct FilterLiteral {
 };
 
 enum class FilterOp : uint8_t {
-  kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kMatches, kContains, kIn, kMissing, kIsNan,
+  kEqual,
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+  kMatches,
+  kContains,
+  kIn,
+  kMissing,
+  kIsNan,
 };
 const char* filter_op_text(FilterOp op);
 

@@ -19,17 +19,28 @@ struct FieldName {
   FieldKind kind;
 };
 constexpr std::array kFields{
-    FieldName{"project", Id::kProject, FieldKind::kText},     FieldName{"id", Id::kId, FieldKind::kText},
-    FieldName{"uid", Id::kUid, FieldKind::kText},             FieldName{"name", Id::kName, FieldKind::kText},
-    FieldName{"state", Id::kState, FieldKind::kText},         FieldName{"tags", Id::kTags, FieldKind::kTexts},
-    FieldName{"group", Id::kGroup, FieldKind::kText},         FieldName{"job_type", Id::kJobType, FieldKind::kText},
-    FieldName{"notes", Id::kNotes, FieldKind::kText},         FieldName{"host", Id::kHost, FieldKind::kText},
-    FieldName{"created", Id::kCreated, FieldKind::kTime},     FieldName{"finished", Id::kFinished, FieldKind::kTime},
-    FieldName{"duration", Id::kDuration, FieldKind::kDuration}, FieldName{"points", Id::kPoints, FieldKind::kNumber},
-    FieldName{"lost", Id::kLost, FieldKind::kNumber},         FieldName{"archived", Id::kArchived, FieldKind::kBool},
-    FieldName{"alerts", Id::kAlerts, FieldKind::kNumber},     FieldName{"inputs", Id::kInputs, FieldKind::kNumber},
-    FieldName{"outputs", Id::kOutputs, FieldKind::kNumber},   FieldName{"config", Id::kConfig, FieldKind::kAny},
-    FieldName{"summary", Id::kSummary, FieldKind::kAny},      FieldName{"metrics", Id::kMetrics, FieldKind::kMetric},
+    FieldName{"project", Id::kProject, FieldKind::kText},
+    FieldName{"id", Id::kId, FieldKind::kText},
+    FieldName{"uid", Id::kUid, FieldKind::kText},
+    FieldName{"name", Id::kName, FieldKind::kText},
+    FieldName{"state", Id::kState, FieldKind::kText},
+    FieldName{"tags", Id::kTags, FieldKind::kTexts},
+    FieldName{"group", Id::kGroup, FieldKind::kText},
+    FieldName{"job_type", Id::kJobType, FieldKind::kText},
+    FieldName{"notes", Id::kNotes, FieldKind::kText},
+    FieldName{"host", Id::kHost, FieldKind::kText},
+    FieldName{"created", Id::kCreated, FieldKind::kTime},
+    FieldName{"finished", Id::kFinished, FieldKind::kTime},
+    FieldName{"duration", Id::kDuration, FieldKind::kDuration},
+    FieldName{"points", Id::kPoints, FieldKind::kNumber},
+    FieldName{"lost", Id::kLost, FieldKind::kNumber},
+    FieldName{"archived", Id::kArchived, FieldKind::kBool},
+    FieldName{"alerts", Id::kAlerts, FieldKind::kNumber},
+    FieldName{"inputs", Id::kInputs, FieldKind::kNumber},
+    FieldName{"outputs", Id::kOutputs, FieldKind::kNumber},
+    FieldName{"config", Id::kConfig, FieldKind::kAny},
+    FieldName{"summary", Id::kSummary, FieldKind::kAny},
+    FieldName{"metrics", Id::kMetrics, FieldKind::kMetric},
 };
 
 constexpr std::array<const char*, kMetricStats> kStats{"last", "first", "min", "max", "mean", "count", "nan"};
@@ -133,8 +144,8 @@ std::optional<FilterField> field_of_token(const FilterToken& token, std::string*
   const std::string_view text = token.text;
   const size_t dot = text.find('.');
   const std::string_view name = text.substr(0, dot);
-  const auto found = std::find_if(kFields.begin(), kFields.end(),
-                                  [name](const FieldName& field) { return field.name == name; });
+  const auto found =
+      std::find_if(kFields.begin(), kFields.end(), [name](const FieldName& field) { return field.name == name; });
   if (token.kind != FilterToken::Kind::kWord || found == kFields.end() ||
       (dot != std::string_view::npos && !has_key(found->id))) {
     *problem = fmt::format("{} is no field", token_name(token));

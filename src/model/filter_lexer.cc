@@ -12,9 +12,7 @@ namespace {
 
 using Kind = FilterToken::Kind;
 
-bool is_letter_or_digit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
+bool is_letter_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
 
 // Bytes of words: those of keys, of dates with a time (":", "+"), and every character beyond ASCII.
 bool is_word_byte(char c) {

@@ -80,7 +80,7 @@ Verdict verdict(bool is_true) { return is_true ? Verdict::kTrue : Verdict::kFals
 
 // A date is all of its day: created = 2026-09-01 holds from the first to the last µs, > begins behind it.
 Verdict test_time(FilterOp op, int64_t time, const FilterLiteral& literal) {
-  const auto order = time < literal.integer  ? std::partial_ordering::less
+  const auto order = time < literal.integer   ? std::partial_ordering::less
                      : time >= literal.end_us ? std::partial_ordering::greater
                                               : std::partial_ordering::equivalent;
   return verdict(holds(op, order));
@@ -140,9 +140,8 @@ Verdict test_value(const FilterNode& node, const Value& value, const FilterLiter
   if (const std::string* text = value.as_text()) return test_text(node, *text, literal);
   if (value.is_number() && !node.regex && node.op != FilterOp::kContains)
     return test_number(kind, node.op, value, literal);
-  return value.is_number() && node.op == FilterOp::kContains && literal.kind != Literal::kText
-             ? Verdict::kFalse
-             : Verdict::kOtherKind;
+  return value.is_number() && node.op == FilterOp::kContains && literal.kind != Literal::kText ? Verdict::kFalse
+                                                                                               : Verdict::kOtherKind;
 }
 
 bool test(const FilterNode& node, const FilterRow& row, FilterNotes* notes) {

@@ -14,9 +14,8 @@ namespace {
 using Kind = FilterToken::Kind;
 using Node = FilterNode;
 
-constexpr FilterOp kSymbolOps[] = {FilterOp::kEqual,        FilterOp::kNotEqual, FilterOp::kLess,
-                                   FilterOp::kLessEqual,    FilterOp::kGreater,  FilterOp::kGreaterEqual,
-                                   FilterOp::kMatches};
+constexpr FilterOp kSymbolOps[] = {FilterOp::kEqual,   FilterOp::kNotEqual,     FilterOp::kLess,   FilterOp::kLessEqual,
+                                   FilterOp::kGreater, FilterOp::kGreaterEqual, FilterOp::kMatches};
 constexpr const char* kOperators = "= != < <= > >= ~ contains in";
 
 // Every function returns false after fail(); the first failure stands.
@@ -28,9 +27,7 @@ class Parser {
   bool at_end() const { return peek().kind == Kind::kEnd; }
   bool over_limit() const { return over_limit_; }
 
-  bool expression(Node* out) {
-    return sequence("or", Node::Kind::kOr, &Parser::conjunction, out);
-  }
+  bool expression(Node* out) { return sequence("or", Node::Kind::kOr, &Parser::conjunction, out); }
   bool end_of_filter() {
     if (at_end()) return true;
     return fail(peek(), fmt::format("{} was not expected", token_name(peek())), "\"and\", \"or\" or the end");
@@ -222,10 +219,8 @@ class Parser {
         if (kind == Literal::kNull) return fail(token, name + " is text, never null", "missing(" + name + ")");
         literal->kind = Literal::kText;  // "id = 42" means the run called 42
         return node.field.id != FilterFieldId::kState || state_name(token, node, *literal);
-      case FieldKind::kNumber:
-        return number || fail(token, name + " is a number", "a number such as 0 or 1e-3");
-      case FieldKind::kBool:
-        return kind == Literal::kBool || fail(token, name + " is true or false", "true or false");
+      case FieldKind::kNumber: return number || fail(token, name + " is a number", "a number such as 0 or 1e-3");
+      case FieldKind::kBool: return kind == Literal::kBool || fail(token, name + " is true or false", "true or false");
       case FieldKind::kTime:
         if (kind == Literal::kText)
           if (auto time = time_literal(literal->text, now_us_)) *literal = *time;
@@ -325,7 +320,8 @@ Result<std::vector<FilterField>> parse_columns(std::string_view text, FilterErro
   std::vector<FilterField> out;
   if (!parser.lex()) return as_status("columns", text, false, error);
   do {
-    if (out.size() == kColumnFieldsMax) parser.limit(parser.peek(), fmt::format("more than {} fields", kColumnFieldsMax));
+    if (out.size() == kColumnFieldsMax)
+      parser.limit(parser.peek(), fmt::format("more than {} fields", kColumnFieldsMax));
     if (out.size() == kColumnFieldsMax || !parser.field(&out.emplace_back()))
       return as_status("columns", text, parser.over_limit(), error);
   } while (parser.comma());

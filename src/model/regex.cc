@@ -8,8 +8,8 @@ namespace tracker::internal {
 
 Result<Regex> Regex::compile(std::string_view pattern) {
   if (pattern.size() > kRegexBytesMax)
-    return Status(Code::kInvalid, fmt::format("a regular expression of {} bytes; at most {}", pattern.size(),
-                                              kRegexBytesMax));
+    return Status(Code::kInvalid,
+                  fmt::format("a regular expression of {} bytes; at most {}", pattern.size(), kRegexBytesMax));
   re2::RE2::Options options;
   options.set_log_errors(false);
   options.set_max_mem(kRegexMemoryBytesMax);

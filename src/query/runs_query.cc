@@ -17,7 +17,7 @@ namespace {
 struct Plan {
   Filter filter;
   std::vector<SortField> sort;
-  FilterSql where;      // with the project
+  FilterSql where;         // with the project
   bool documents = false;  // the filter or the order looks into them
   int64_t now_us = 0;
 };
@@ -88,7 +88,8 @@ class Listing {
                                                                                    : static_cast<int64_t>(query_.limit);
   }
   bool wants_documents() const {
-    return query_.documents != CatalogDocuments::kNone || std::any_of(query_.columns.begin(), query_.columns.end(), is_in_documents);
+    return query_.documents != CatalogDocuments::kNone ||
+           std::any_of(query_.columns.begin(), query_.columns.end(), is_in_documents);
   }
 
   Status page_by_sql(const std::string& order, RunsList* out) {
@@ -153,7 +154,8 @@ class Listing {
     auto row = db_.prepare(select(by_row, wants_documents()));
     if (!row.ok()) return row.status();
     const size_t begin = std::min<uint64_t>(query_.offset, found.size());
-    const size_t end = query_.limit == 0 ? found.size() : begin + std::min<uint64_t>(query_.limit, found.size() - begin);
+    const size_t end =
+        query_.limit == 0 ? found.size() : begin + std::min<uint64_t>(query_.limit, found.size() - begin);
     for (size_t i = begin; i < end; ++i) {
       auto there = row->bind(found[i].row).step();
       if (!there.ok()) return there.status();

@@ -16,16 +16,16 @@
 namespace tracker::internal {
 
 struct RunsQuery {
-  std::string project;              // empty: all
-  std::string where;                // docs/filter.md; empty: every run
-  std::string sort;                 // "-metrics.val/acc.max,created"; empty: newest first
+  std::string project;               // empty: all
+  std::string where;                 // docs/filter.md; empty: every run
+  std::string sort;                  // "-metrics.val/acc.max,created"; empty: newest first
   std::vector<FilterField> columns;  // values to return with each run
-  uint64_t limit = 0;               // 0: all
+  uint64_t limit = 0;                // 0: all
   uint64_t offset = 0;
   CatalogDocuments documents = CatalogDocuments::kNone;  // what of them comes with each run
-  bool may_write = true;      // the catalog; false in a process that records a run
-  int64_t now_us = 0;         // what "now" means, and the end of what still runs; 0: the clock
-  int64_t files_now_us = 0;   // the clock that the folders' times are compared with; 0: the machine's
+  bool may_write = true;                                 // the catalog; false in a process that records a run
+  int64_t now_us = 0;        // what "now" means, and the end of what still runs; 0: the clock
+  int64_t files_now_us = 0;  // the clock that the folders' times are compared with; 0: the machine's
   std::function<void(uint64_t done, uint64_t total)> progress;  // of runs that have to be read
 };
 
@@ -38,7 +38,7 @@ struct RunRow {
 
 struct RunsList {
   std::vector<RunRow> rows;
-  uint64_t matched = 0;  // before limit and offset
+  uint64_t matched = 0;               // before limit and offset
   std::vector<std::string> notes;     // "config.lr is text in 12 runs"
   std::vector<std::string> problems;  // damaged runs, one line each
   Code worst = Code::kOk;             // of the problems

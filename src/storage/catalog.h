@@ -22,7 +22,7 @@ namespace tracker::internal {
 
 constexpr const char* kCatalogFile = "catalog.db";
 constexpr const char* kCatalogLockFile = "catalog.lock";
-constexpr int kCatalogBusyMs = 5000;           // how long a listing waits for another one's transaction
+constexpr int kCatalogBusyMs = 5000;              // how long a listing waits for another one's transaction
 constexpr int64_t kCatalogBatchNs = 100'000'000;  // a transaction of a refresh ends behind the first run after so long
 constexpr size_t kCatalogBatchRuns = 256;         // or behind so many runs
 
@@ -30,13 +30,13 @@ constexpr size_t kCatalogBatchRuns = 256;         // or behind so many runs
 using ReadRun = std::function<Result<CatalogRecord>(const RunFolder& folder)>;
 
 struct CatalogRefresh {
-  std::string project;  // empty: all
-  int64_t now_us = 0;   // the clock of the folders' times
+  std::string project;                                          // empty: all
+  int64_t now_us = 0;                                           // the clock of the folders' times
   std::function<void(uint64_t done, uint64_t total)> progress;  // runs read, of those that have to be
 };
 
 struct CatalogReport {
-  uint64_t read = 0;  // runs read afresh
+  uint64_t read = 0;                  // runs read afresh
   std::vector<std::string> problems;  // damaged runs, one line each
   Code worst = Code::kOk;
 };

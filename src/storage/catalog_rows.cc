@@ -88,8 +88,8 @@ Result<CatalogRecord> read_catalog_record(const Statement& row, CatalogDocuments
   if (!attributes.ok()) return attributes.status();
   out.attributes = std::move(*attributes);
   if (documents == CatalogDocuments::kNone) return out;
-  for (const auto& [column, to] : {std::pair{kColumnConfig, &out.config}, {kColumnSummary, &out.summary},
-                                   {kColumnMetrics, &out.metrics}}) {
+  for (const auto& [column, to] :
+       {std::pair{kColumnConfig, &out.config}, {kColumnSummary, &out.summary}, {kColumnMetrics, &out.metrics}}) {
     if (documents == CatalogDocuments::kSummary && column != kColumnSummary) continue;
     auto value = document(row, column, out.folder);
     if (!value.ok()) return value.status();

@@ -62,9 +62,25 @@ constexpr std::string_view kCatalogColumns =
     "dropped, host, attributes";
 constexpr std::string_view kCatalogDocuments = "config, summary, metrics, crc";
 enum CatalogColumn : int {
-  kColumnRow, kColumnFolder, kColumnProject, kColumnId, kColumnUid, kColumnName, kColumnState, kColumnDetail,
-  kColumnCreated, kColumnEnded, kColumnLastSeen, kColumnPoints, kColumnDropped, kColumnHost, kColumnAttributes,
-  kColumnConfig, kColumnSummary, kColumnMetrics, kColumnCrc,
+  kColumnRow,
+  kColumnFolder,
+  kColumnProject,
+  kColumnId,
+  kColumnUid,
+  kColumnName,
+  kColumnState,
+  kColumnDetail,
+  kColumnCreated,
+  kColumnEnded,
+  kColumnLastSeen,
+  kColumnPoints,
+  kColumnDropped,
+  kColumnHost,
+  kColumnAttributes,
+  kColumnConfig,
+  kColumnSummary,
+  kColumnMetrics,
+  kColumnCrc,
 };
 // kCorrupt when the documents of the row are not what was written: SQLite's own checks do not cover a blob's bytes.
 Status check_documents(const Statement& row);

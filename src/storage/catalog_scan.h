@@ -27,8 +27,8 @@ std::optional<CatalogSign> folder_sign(const std::string& path);
 std::optional<CatalogSign> folder_sign_at(int parent, const std::string& name);
 
 struct CatalogFiles {
-  int64_t hash = 0;       // never 0
-  int64_t newest_ns = 0;  // newest time of a change
+  int64_t hash = 0;        // never 0
+  int64_t newest_ns = 0;   // newest time of a change
   bool leftovers = false;  // a WAL or journal stands beside a database: not at rest, whatever the databases say
 };
 CatalogFiles look_at_files(const std::string& folder);

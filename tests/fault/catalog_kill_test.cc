@@ -37,7 +37,8 @@ RunsQuery whole_store() {
     if (discards && turn % 3 == 0) (void)Catalog::discard(store);
     const auto found = query_runs(store, whole_store());
     if (found.ok() && found->matched == kRuns) continue;
-    std::fprintf(stderr, "%s\n", found.ok() ? std::to_string(found->matched).c_str() : found.status().message().c_str());
+    std::fprintf(stderr, "%s\n",
+                 found.ok() ? std::to_string(found->matched).c_str() : found.status().message().c_str());
     ::_exit(1);
   }
 }

@@ -12,7 +12,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 import tracker
 
 
@@ -53,7 +52,9 @@ def test_to_pandas_has_the_documented_columns() -> None:
     assert frame["summary.loss"].tolist() == [0.0, 1.0, 2.0]
     assert frame["tags"].tolist() == [None, ["paper"], None] or frame["tags"].tolist() == [[], ["paper"], []]
     assert (frame["finished"] - frame["created"] == frame["duration"]).all()
-    fixed = "project id uid name state state_detail created finished duration host points lost group job_type notes tags"
+    fixed = (
+        "project id uid name state state_detail created finished duration host points lost group job_type notes tags"
+    )
     assert list(frame.columns)[: len(fixed.split())] == fixed.split()
     assert tracker.runs(where="nobody").to_pandas().empty
 

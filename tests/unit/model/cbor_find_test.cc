@@ -10,16 +10,17 @@
 namespace tracker::internal {
 namespace {
 
-const Value kDocument = Value::Map{{"lr", 0.1},
-                                   {"opt", Value::Map{{"name", "adam"}, {"betas", Value::List{0.9, 0.999, 3, nullptr}}}},
-                                   {"a/b", 1},
-                                   {"a", Value::Map{{"b", 2}, {"c", -7'000'000'000}}},
-                                   {"flag", true}};
+const Value kDocument =
+    Value::Map{{"lr", 0.1},
+               {"opt", Value::Map{{"name", "adam"}, {"betas", Value::List{0.9, 0.999, 3, nullptr}}}},
+               {"a/b", 1},
+               {"a", Value::Map{{"b", 2}, {"c", -7'000'000'000}}},
+               {"flag", true}};
 
 TEST(CborFindTest, PathsGiveWhatDecodingGives) {
   const std::string bytes = encode_cbor(kDocument);
-  for (const char* path : {"lr", "opt", "opt/name", "opt/betas", "a/b", "a", "a/c", "flag", "nothing", "opt/nothing", "",
-                           "lr/x", "/", "a/"}) {
+  for (const char* path : {"lr", "opt", "opt/name", "opt/betas", "a/b", "a", "a/c", "flag", "nothing", "opt/nothing",
+                           "", "lr/x", "/", "a/"}) {
     const auto found = cbor_path(bytes, path);
     const Value* expected = kDocument.find_path(path);
     ASSERT_EQ(found.has_value(), expected != nullptr) << path;

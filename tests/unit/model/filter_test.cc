@@ -178,8 +178,9 @@ TEST(FilterTest, WordsStandForTheValuesTheyLookLike) {
 }
 
 TEST(FilterTest, AFieldIsWrittenAsItIsRead) {
-  for (const char* text : {"name", "config.lr", "config.a.b", "metrics.val/acc.max", "metrics.loss", "metrics.\"gpu.max\"",
-                           "metrics.\"a b\".nan", "config.\"a \\\"quoted\\\" key\"", "summary.größe"}) {
+  for (const char* text :
+       {"name", "config.lr", "config.a.b", "metrics.val/acc.max", "metrics.loss", "metrics.\"gpu.max\"",
+        "metrics.\"a b\".nan", "config.\"a \\\"quoted\\\" key\"", "summary.größe"}) {
     const auto columns = parse_columns(text);
     ASSERT_TRUE(columns.ok()) << text << ": " << columns.status().to_string();
     EXPECT_EQ(columns->front().text(), text);
@@ -198,6 +199,10 @@ TEST(FilterTest, OrdersAndColumnsHaveErrorsWithColumnsToo) {
   EXPECT_FALSE(parse_sort("created name", &error).ok());
   EXPECT_EQ(error.column, 9u);
   EXPECT_FALSE(parse_columns("", &error).ok());
+  std::string columns = "id";
+  for (size_t i = 1; i < kColumnFieldsMax; ++i) columns += ",id";
+  EXPECT_EQ(parse_columns(columns).status().code(), Code::kOk);
+  EXPECT_EQ(parse_columns(columns + ",id").status().code(), Code::kLimit);
   EXPECT_EQ(parse_sort("id,id,id,id,id,id,id,id").status().code(), Code::kOk);
   EXPECT_EQ(parse_sort("id,id,id,id,id,id,id,id,id").status().code(), Code::kLimit);
 }

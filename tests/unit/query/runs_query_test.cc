@@ -95,8 +95,9 @@ TEST_F(RunsQueryTest, OrdersGoByFixedFieldsAndByWhatWasLogged) {
 TEST_F(RunsQueryTest, MetricsHaveTheirStatistics) {
   auto writer = builder_.writer(builder_.run("p", "r"));
   writer.log("loss", 0, 4.0).log("loss", 1, std::nan("")).log("loss", 2, 1.0).log("loss", 3, 4.0).finish();
-  const auto columns = parse_columns("metrics.loss,metrics.loss.first,metrics.loss.min,metrics.loss.max,"
-                                     "metrics.loss.mean,metrics.loss.count,metrics.loss.nan,metrics.none");
+  const auto columns = parse_columns(
+      "metrics.loss,metrics.loss.first,metrics.loss.min,metrics.loss.max,"
+      "metrics.loss.mean,metrics.loss.count,metrics.loss.nan,metrics.none");
   ASSERT_TRUE(columns.ok());
   RunsQuery asked = query();
   asked.columns = *columns;
@@ -225,7 +226,7 @@ TEST_F(RunsQueryTest, AStoreThatIsNotToBeWrittenIsListedFromMemory) {
   finished_run("b", "four", 4);
   const RunsList found = list(asked);
   EXPECT_EQ(ids(found), "four three two");
-  EXPECT_EQ(found.read, 1u);  // the file's rows were taken over
+  EXPECT_EQ(found.read, 1u);   // the file's rows were taken over
   EXPECT_EQ(list().read, 1u);  // and the file was left alone
 }
 
@@ -275,6 +276,19 @@ TEST_F(RunsQueryTest, ManyListingsAtOnceAreAllTrue) {
   EXPECT_EQ(list().read, 0u);
 }
 
+TEST_F(RunsQueryTest, ADocumentBeyondItsBoundIsLeftOutAndNamed) {
+  auto writer = builder_.writer(builder_.run("p", "large"));
+  writer.set(EventType::kConfig, "text", std::string(kCatalogDocumentBytesMax, 'x')).log("loss", 0, 1.0).finish();
+  builder_.writer(builder_.run("p", "fits"))
+      .set(EventType::kConfig, "text", std::string(kCatalogDocumentBytesMax - 100, 'x'))
+      .finish();
+  const RunsList found = list("metrics.loss = 1 or not missing(config.text)");
+  EXPECT_EQ(found.matched, 2u);
+  ASSERT_EQ(found.problems.size(), 1u);
+  EXPECT_NE(found.problems[0].find("p/large: config of"), std::string::npos) << found.problems[0];
+  EXPECT_EQ(ids(list("missing(config.text)")), "large");
+}
+
 TEST_F(RunsQueryTest, MistakesInFilterAndOrderAreErrors) {
   FilterError error;
   EXPECT_EQ(query_runs(builder_.store(), query("state = "), &error).status().code(), Code::kInvalid);
@@ -295,8 +309,9 @@ class RandomFilterTest : public RunsQueryTest {
       case 0: return "state " + one_of<std::string>({"=", "!="}) + " " + one_of<std::string>({"finished", "failed"});
       case 1: return "created " + op + " " + one_of<std::string>({"2023-11-14", "2023-11-14T22:13:25", "now-1d"});
       case 2: return "duration " + op + " " + one_of<std::string>({"100s", "1.5", "97", "0.5m"});
-      case 3: return one_of<std::string>({"name ", "id ", "project ", "group "}) + op + " " +
-                     one_of<std::string>({"run3", "\"Net\"", "p0", "g1"});
+      case 3:
+        return one_of<std::string>({"name ", "id ", "project ", "group "}) + op + " " +
+               one_of<std::string>({"run3", "\"Net\"", "p0", "g1"});
       case 4: return "missing(" + one_of<std::string>({"group", "finished", "config.lr", "name"}) + ")";
       case 5: return "config.lr " + op + " " + one_of<std::string>({"0.3", "1", "text"});
       case 6: return one_of<std::string>({"points ", "lost "}) + op + " " + one_of<std::string>({"0", "2", "1.5"});
@@ -325,7 +340,8 @@ TEST_F(RandomFilterTest, TheCatalogAnswersAsTheFilterDoes) {
     if (i % 2 == 0) writer.set(EventType::kAttribute, "group", "g" + std::to_string(i % 3));
     if (i % 5 == 0) writer.set(EventType::kAttribute, "name", "Net" + std::to_string(i));
     for (int row = 0; row < i % 4; ++row) writer.log("loss", row, row);
-    if (i % 6 != 5) writer.end(i % 4 == 1 ? RunState::kFailed : RunState::kFinished, 0, "", kBuilderStartUs + 100 * kSecondUs);
+    if (i % 6 != 5)
+      writer.end(i % 4 == 1 ? RunState::kFailed : RunState::kFinished, 0, "", kBuilderStartUs + 100 * kSecondUs);
     writer.finish();
   }
   list();
