@@ -52,7 +52,7 @@ std::string guarantees_of(const WriterIdentity& identity) {
 }
 
 std::string files_of(const WriterSnapshot& writer) {
-  if (writer.frames_file) return "a .frames file, to become a database when its writer has ended";
+  if (writer.frames_file) return "a .frames file, a database when it has ended";
   if (writer.identity.files == "frames") return "a database, written as a .frames file while it ran";
   return writer.parts == 1 ? "a database" : fmt::format("a database in {} files", writer.parts);
 }

@@ -140,7 +140,7 @@ Status Run::start() {
   if (plan.mode == "online") say("mode=\"online\" but no server is known; the run is recorded locally");
   if (!o.quiet) {
     std::string line = fmt::format("recording {}/{} in {}", plan.run.project, plan.run.id, plan.store_path);
-    if (const StoreFilesChoice files = choose_store_files(plan.store_path, plan.options.store_files);
+    if (const StoreFilesChoice files = choose_store_files(plan.store_path, plan.options.store_files, false);
         !files.why.empty())
       line += fmt::format(" as .frames files until it ends ({})", files.why);
     if (plan.resumed) line += fmt::format(" (attempt {})", plan.attempt);

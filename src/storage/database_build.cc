@@ -141,7 +141,8 @@ bool is_over(const std::string& path) {
   if (!totals.ok() || ended) return totals.ok();
   if (!totals->identity || probe_writer(*totals->identity) != Liveness::kDead) return false;
   // With its journal there, recovery builds it: the rings may hold more.
-  return !path_exists(join_path(totals->identity->journal_dir, "lock"));
+  const std::string& journal = totals->identity->journal_dir;
+  return journal.empty() || !path_exists(join_path(journal, "lock"));
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ void drop_positions(const std::vector<uint64_t>& nonces, std::vector<RingPositio
 }
 
 Result<FramesInput> open_frames(const std::string& path, int flags) {
-  auto fd = open_file(path, flags | O_NOFOLLOW | O_NONBLOCK);  // a pipe's other end would be waited for
+  auto fd = open_file(path, flags | O_NONBLOCK);  // a pipe's other end would be waited for
   if (!fd.ok()) return fd.status();
   struct stat st{};
   if (::fstat(fd->get(), &st) != 0) return Status::from_errno(errno, "cannot stat", path);

@@ -67,7 +67,7 @@ std::string store_files_option() {
   return value != nullptr && *value != 0 ? value : "auto";
 }
 
-StoreFilesChoice choose_store_files(const std::string& folder, std::string_view option) {
+StoreFilesChoice choose_store_files(const std::string& folder, std::string_view option, bool probe) {
   StoreFilesChoice out;
   const FsType type = fs_type(folder);
   out.file_system = type.name;
@@ -79,7 +79,7 @@ StoreFilesChoice choose_store_files(const std::string& folder, std::string_view 
     out.why = fmt::format("{} lies on a {} file system", folder, type.name);
   } else if (type.kind == FsKind::kUnknown) {
     out.why = fmt::format("the file system of {} cannot be told", folder);
-  } else if (const std::string missing = missing_for_sqlite(folder); !missing.empty()) {
+  } else if (const std::string missing = probe ? missing_for_sqlite(folder) : ""; !missing.empty()) {
     out.why = fmt::format("the file system of {} {}", folder, missing);
   }
   if (!out.why.empty()) out.kind = StoreFiles::kFrames;

@@ -22,7 +22,8 @@ const char* store_files_name(StoreFiles kind);  // "sqlite", "frames"
 
 // `option`: "auto" (or empty), "sqlite" or "frames". auto: frames where statfs says network, FUSE or nothing, and where
 // a shared mapping or a lock of a file in the folder fails.
-StoreFilesChoice choose_store_files(const std::string& folder, std::string_view option);
+// `probe` false: by statfs alone, without that.
+StoreFilesChoice choose_store_files(const std::string& folder, std::string_view option, bool probe = true);
 // The value of TRACKER_STORE_FILES; "auto" when it is not set.
 std::string store_files_option();
 

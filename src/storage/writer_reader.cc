@@ -179,6 +179,10 @@ Result<std::unique_ptr<WriterReader>> WriterReader::open(const std::string& path
     impl->log = std::move(*log);
     return std::unique_ptr<WriterReader>(new WriterReader(std::move(impl)));
   }
+  // Over a network locks may hang. What was finished there is never changed in its place, so none is needed.
+  const FsKind disk = fs_kind(impl->path);
+  if ((disk == FsKind::kNetwork || disk == FsKind::kFuse) && !path_exists(path + "-wal") && !path_exists(path + "-shm"))
+    impl->mode = SqliteOpen::kReadImmutable;
   Status status = impl->probe();
   if (status.code() == Code::kIo) {
     // The usual way needs a -shm file, which cannot be made here. Without locks the file must not change meanwhile,

@@ -159,5 +159,15 @@ TEST_F(WriterPartsTest, APartThatWasBegunAndNeverUsedChangesNothing) {
   expect_whole();
 }
 
+TEST_F(WriterPartsTest, ALaterPartWithoutTheFirstOneIsNamed) {
+  auto db = WriterDb::create(folder_.path(), identity_);
+  append(db->get(), 30);
+  ASSERT_TRUE((*db)->finish().ok());
+  ASSERT_EQ(::rename(path().c_str(), part_path(path(), 2).c_str()), 0);
+  const RunFolder run{identity_.run, folder_.path()};
+  ASSERT_EQ(run.writer_dbs(), std::vector<std::string>{path()});
+  EXPECT_EQ(WriterReader::open(path()).status().code(), Code::kNotFound);
+}
+
 }  // namespace
 }  // namespace tracker::internal

@@ -234,5 +234,15 @@ TEST_F(WriterReaderTest, ReadingAFinishedRunLeavesTheFolderAsItWas) {
   EXPECT_EQ(*read_file(path(), 1 << 20), *before);
 }
 
+TEST_F(WriterReaderTest, AFinishedRunOnANetworkFileSystemIsReadWithoutLocks) {
+  ASSERT_TRUE(writer_with(10)->finish().ok());
+  auto locked = Sqlite::open(path(), SqliteOpen::kWrite, 0);  // as a lock server that never answers
+  ASSERT_TRUE(locked.ok() && locked->exec("BEGIN EXCLUSIVE").ok());
+  EXPECT_EQ(WriterReader::open(path()).status().code(), Code::kBusy);
+  set_fs_type_for_testing(folder_.path(), 0x6969);  // NFS
+  EXPECT_EQ(stored_frames(path()), one_to(10));
+  set_fs_type_for_testing("", 0);
+}
+
 }  // namespace
 }  // namespace tracker::internal
