@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "query/across_ranks.h"
+#include "query/attempts.h"
+#include "query/rank_status.h"
 #include "query/run_view.h"
 #include "register.h"
 #include "storage/recovery.h"
@@ -130,6 +133,11 @@ py::dict metric_to_python(const MetricInfo& metric) {
   limit("last_step", metric.has_steps, metric.last_step);
   limit("min", metric.finite > 0, metric.min);
   limit("max", metric.finite > 0, metric.max);
+  out["step_metric"] = metric.definition.step_metric;
+  py::list kinds;
+  for (const internal::SummaryKind kind : metric.definition.summary) kinds.append(summary_kind_name(kind));
+  out["summary"] = py::tuple(kinds);
+  out["goal"] = goal_name(metric.definition.goal);
   out["nan"] = metric.nan;
   out["pos_inf"] = metric.pos_inf;
   out["neg_inf"] = metric.neg_inf;
@@ -206,6 +214,67 @@ py::list histories_of(View& self, const std::vector<std::string>& metrics, bool 
   check(result.status());
   py::list out;
   for (Columns& columns : *result) out.append(columns_to_python(std::move(columns)));
+  return out;
+}
+
+// The min and max columns with the metric's own dtype.
+struct AcrossColumns {
+  std::string type;
+  Column steps, min, max, mean, min_rank, max_rank, count, nan;
+  std::vector<int64_t> ranks;
+};
+
+py::dict across_ranks_of(View& self, const std::string& metric) {
+  auto result = self.with([&](RunView& view) -> internal::Result<AcrossColumns> {
+    auto across = view.across_ranks(metric);
+    if (!across.ok()) return across.status();
+    AcrossColumns out;
+    out.type = internal::value_type_name(across->type);
+    out.steps = int_column(across->steps);
+    out.min = value_column(std::move(across->min_bits), across->type);
+    out.max = value_column(std::move(across->max_bits), across->type);
+    std::vector<uint64_t> mean;
+    for (const double v : across->mean) mean.push_back(internal::bits_of(v));
+    out.mean = value_column(std::move(mean), ValueType::kFloat64);
+    out.min_rank = int_column(across->min_rank);
+    out.max_rank = int_column(across->max_rank);
+    out.count = int_column(across->count);
+    out.nan = int_column(across->nan);
+    out.ranks = std::move(across->ranks);
+    return out;
+  });
+  check(result.status());
+  py::dict out;
+  out["type"] = result->type;
+  out["ranks"] = result->ranks;
+  out["steps"] = std::move(result->steps);
+  out["min"] = std::move(result->min);
+  out["max"] = std::move(result->max);
+  out["mean"] = std::move(result->mean);
+  out["min_rank"] = std::move(result->min_rank);
+  out["max_rank"] = std::move(result->max_rank);
+  out["count"] = std::move(result->count);
+  out["nan"] = std::move(result->nan);
+  return out;
+}
+
+py::list attempts_of(View& self) {
+  py::list out;
+  for (const internal::AttemptInfo& info : self.with([](RunView& view) { return view.attempts(); }))
+    out.append(py::make_tuple(info.attempt, info.continues, info.resume_step, info.shown_up_to,
+                              static_cast<double>(info.started_us) / 1e6, info.writers, info.points));
+  return out;
+}
+
+py::list ranks_of(View& self) {
+  const auto seconds = [](int64_t time_us) {
+    return time_us == 0 ? std::optional<double>() : static_cast<double>(time_us) / 1e6;
+  };
+  py::list out;
+  for (const internal::RankStatus& rank : self.with([](RunView& view) { return view.ranks(); }))
+    out.append(py::make_tuple(rank.rank, rank.attempt, rank.state, rank.last_step, seconds(rank.last_logged_us),
+                              seconds(rank.last_seen_us), rank.points, rank.dropped, rank.observed, rank.host,
+                              rank.pid));
   return out;
 }
 
@@ -325,6 +394,9 @@ void register_read(py::module_& module) {
       .def("metrics", &metrics_of)
       .def("losses", &losses_of)
       .def("writers", &writers_of)
+      .def("attempts", &attempts_of)
+      .def("ranks", &ranks_of)
+      .def("across_ranks", &across_ranks_of, py::arg("metric"))
       .def("points", getter([](RunView& view) { return view.points(); }))
       .def("histories", &histories_of, py::arg("metrics"), py::arg("all"))
       .def("texts", &texts_of, py::arg("metric"), py::arg("all"))

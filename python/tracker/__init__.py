@@ -27,7 +27,7 @@ from tracker._core import (
     StoreError,
     TrackerError,
 )
-from tracker._current import finish, flush, log
+from tracker._current import define_metric, finish, flush, log
 from tracker._init import init
 from tracker._run import Run
 
@@ -60,6 +60,7 @@ __all__ = [
     "TrackerError",
     "__version__",
     "config",
+    "define_metric",
     "finish",
     "flush",
     "init",
@@ -72,7 +73,7 @@ __all__ = [
 
 # Types of what is read, for annotations and isinstance; imported when they are asked for, as most runs never read.
 _READ_TYPES = {"History": "_history", "RunList": "_read", "StoredRun": "_read", "Table": "_history"}
-_NOT_YET = frozenset({"Artifact", "login", "sync", "upload", "define_metric", "log_artifact", "use_artifact"})
+_NOT_YET = frozenset({"Artifact", "login", "sync", "upload", "log_artifact", "use_artifact"})
 
 
 def runs(project: str | None = None, *, where: str | None = None, dir: str | None = None) -> RunList:

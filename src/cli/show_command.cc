@@ -73,6 +73,8 @@ int run_show(Console& console, const GlobalOptions& global, const ShowOptions& o
   console.print(texts_section(console, *texts));
   console.print(plots->charts);
   console.print(account_section(console, run.losses()));
+  console.print(attempts_section(console, run));
+  console.print(ranks_section(console, run));
   console.print(writers_section(console, run));
   return finish(console, run.problems(), run.problem_code());
 }

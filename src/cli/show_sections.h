@@ -21,6 +21,10 @@ std::string summary_section(const Console& console, const RunView& run);
 std::string metrics_section(const Console& console, const RunView& run, const std::vector<std::string>& sparks);
 std::string texts_section(const Console& console, const TextsByName& texts);
 std::string account_section(const Console& console, const LossAccount& account);
+// Attempts that begin at a step or are shadowed by a later one; empty where there are none.
+std::string attempts_section(const Console& console, const RunView& run);
+// Of a run of several ranks: where each was last seen, and the one that fell behind.
+std::string ranks_section(const Console& console, const RunView& run);
 std::string writers_section(const Console& console, const RunView& run);
 
 }  // namespace tracker::internal

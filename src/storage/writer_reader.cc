@@ -37,7 +37,7 @@ uint64_t file_size(const std::string& path) {
 struct WriterReader::Impl {
   std::string path;
   SqliteOpen mode = SqliteOpen::kRead;
-  Id128 writer;
+  WriterIdentity identity;
 
   Result<Sqlite> connect() const { return Sqlite::open(path, mode, kBusyTimeoutMs); }
 
@@ -47,7 +47,7 @@ struct WriterReader::Impl {
     TRACKER_RETURN_IF_ERROR(check_database(*db, path));
     auto meta = read_meta(*db, path);
     if (!meta.ok()) return meta.status();
-    writer = meta->identity.writer;
+    identity = std::move(meta->identity);
     return {};
   }
 
@@ -93,7 +93,7 @@ struct WriterReader::Impl {
     auto view = FrameView::parse(frame.bytes);
     if (!view.ok()) return view.status();
     if (view->seq() != frame.seq) return Status(Code::kCorrupt, fmt::format("frame says it is {}", view->seq()));
-    if (view->writer() != writer) return Status(Code::kCorrupt, "frame of writer " + view->writer().hex());
+    if (view->writer() != identity.writer) return Status(Code::kCorrupt, "frame of writer " + view->writer().hex());
     return {};
   }
 
@@ -145,6 +145,7 @@ struct WriterReader::Impl {
 WriterReader::WriterReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 WriterReader::~WriterReader() = default;
 const std::string& WriterReader::path() const { return impl_->path; }
+const WriterIdentity& WriterReader::identity() const { return impl_->identity; }
 
 Result<std::unique_ptr<WriterReader>> WriterReader::open(const std::string& path, std::string* notice) {
   if (!path_exists(path)) return Status(Code::kNotFound, fmt::format("{} does not exist", path));
