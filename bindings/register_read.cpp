@@ -162,6 +162,17 @@ py::dict losses_of(View& self) {
   py::dict reasons;
   for (const auto& [reason, count] : account.by_reason) reasons[py::str(reason)] = count;
   out["by_reason"] = reasons;
+  py::dict metrics;
+  for (const internal::MetricAccount& each : self.with([](RunView& view) { return view.losses_by_metric(); })) {
+    py::dict entry, why;
+    for (const auto& [reason, count] : each.by_reason) why[py::str(reason)] = count;
+    entry["logged"] = each.logged();
+    entry["stored"] = each.stored;
+    entry["dropped"] = each.dropped;
+    entry["by_reason"] = why;
+    metrics[py::str(each.metric)] = entry;
+  }
+  out["by_metric"] = metrics;
   return out;
 }
 

@@ -80,10 +80,11 @@ def number(name: str, value: object) -> int | None:
 def summary_kinds(value: object) -> list[str]:
     if value is None:
         return []
-    kinds = [value] if isinstance(value, str) else list(value) if isinstance(value, Iterable) else [value]
-    for kind in kinds:
+    kinds: list[str] = []
+    for kind in [value] if isinstance(value, str) or not isinstance(value, Iterable) else value:
         if not isinstance(kind, str):
             raise TypeError(f"summary must be a str or a list of str, got {type(kind).__name__}")
+        kinds.append(kind)
     return kinds
 
 

@@ -141,7 +141,11 @@ class StoredRun:
 
     @property
     def losses(self) -> dict[str, Any]:
-        """The account: logged = stored + dropped, rejected_values, recovered, and dropped by_reason."""
+        """The account: logged = stored + dropped, rejected_values, recovered, dropped by_reason, and all by_metric.
+
+        Points lost for no metric in particular stand under "". In the process that records the run what was logged
+        before is stored first, so nothing is pending.
+        """
         return self._view().losses()
 
     @property

@@ -107,6 +107,21 @@ Value losses_json(const LossAccount& account) {
                     {"recovered", count(account.recovered)}, {"rejected_values", count(account.rejected_values)}};
 }
 
+Value metric_losses_json(const RunView& run) {
+  Value::List out;
+  for (const MetricAccount& account : run.losses_by_metric()) {
+    if (account.dropped == 0) continue;
+    Value reasons = Value::map();
+    for (const auto& [reason, n] : account.by_reason) reasons.set(reason, count(n));
+    out.push_back(Value::Map{{"metric", account.metric.empty() ? Value() : Value(account.metric)},
+                             {"logged", count(account.logged())},
+                             {"stored", count(account.stored)},
+                             {"dropped", count(account.dropped)},
+                             {"dropped_by_reason", reasons}});
+  }
+  return out;
+}
+
 Value text_list(const std::vector<std::string>& lines) {
   Value::List out;
   for (const std::string& line : lines) out.emplace_back(line);
@@ -146,7 +161,9 @@ Value run_json(const RunView& run, const std::map<std::string, std::vector<TextR
   for (const auto& [name, rows] : texts)
     text_metrics.push_back(Value::Map{{"name", name}, {"rows", count(rows.size())}, {"last", rows.back().text}});
   out.set("texts", text_metrics);
-  out.set("losses", losses_json(run.losses()));
+  Value losses = losses_json(run.losses());
+  losses.set("by_metric", metric_losses_json(run));
+  out.set("losses", losses);
   for (size_t i = 0; i < run.writers().size(); ++i) writers.push_back(writer_json(run.writers()[i], run.liveness()[i]));
   out.set("writers", writers);
   Value::List attempts, ranks;

@@ -135,6 +135,20 @@ std::string texts_section(const Console& console, const TextsByName& texts) {
   return title(console, "Texts") + table.render(console, 2);
 }
 
+std::string losses_section(const Console& console, const std::vector<MetricAccount>& accounts) {
+  Table table({{"METRIC", false, 10}, {"LOGGED", true}, {"STORED", true}, {"LOST", true}, {"WHY", false, 10}});
+  for (const MetricAccount& account : accounts) {
+    std::string why;
+    for (const auto& [reason, count] : account.by_reason)
+      why += (why.empty() ? "" : ", ") +
+             (account.by_reason.size() == 1 ? reason : fmt::format("{} {}", count_text(count), reason));
+    Table::Cell lost(account.dropped > 0 ? count_text(account.dropped) : "", "31");
+    table.add({account.metric.empty() ? "(no metric)" : account.metric, count_text(account.logged()),
+               count_text(account.stored), std::move(lost), why});
+  }
+  return title(console, "Losses") + table.render(console, 2);
+}
+
 std::string account_section(const Console& console, const LossAccount& account) {
   std::string out = title(console, "Account");
   if (account.dropped == 0) {

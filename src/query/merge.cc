@@ -257,6 +257,35 @@ void complete_from_rows(const History& rows, MetricInfo* metric) {
   metric->shown = shown;
 }
 
+std::vector<MetricAccount> merge_losses_by_metric(const std::vector<WriterSnapshot>& writers) {
+  struct Account {
+    uint64_t stored = 0, dropped = 0;
+    std::map<LossReason, uint64_t> by_reason;
+  };
+  std::map<std::string, Account> by_name;
+  for (const WriterSnapshot& writer : writers) {
+    std::map<uint32_t, std::string> names;
+    for (const SeriesStats& series : writer.series) {
+      names[series.def.id] = series.def.name;
+      by_name[series.def.name].stored += series.points;
+    }
+    for (const Loss& loss : writer.losses) {
+      if (loss.reason == LossReason::kRejected) continue;  // never became a point
+      const auto name = names.find(loss.series);
+      Account& account = by_name[name == names.end() ? "" : name->second];
+      account.dropped += loss.count;
+      account.by_reason[loss.reason] += loss.count;
+    }
+  }
+  std::vector<MetricAccount> out;
+  for (const auto& [name, account] : by_name) {
+    out.push_back({name, account.stored, account.dropped, {}});
+    for (const auto& [reason, count] : account.by_reason)
+      out.back().by_reason.emplace_back(loss_reason_text(reason), count);
+  }
+  return out;
+}
+
 LossAccount merge_losses(const std::vector<WriterSnapshot>& writers) {
   LossAccount account;
   std::map<LossReason, uint64_t> by_reason;

@@ -20,6 +20,7 @@ std::vector<MetricInfo> merge_metrics(const std::vector<WriterSnapshot>& writers
 bool needs_rows(const MetricInfo& metric);
 // Fills in what needs_rows() misses from all rows of the metric, the shadowed ones left out.
 void complete_from_rows(const History& rows, MetricInfo* metric);
+std::vector<MetricAccount> merge_losses_by_metric(const std::vector<WriterSnapshot>& writers);
 LossAccount merge_losses(const std::vector<WriterSnapshot>& writers);
 
 // A number as a Value of its own kind: int64, bool, or double (exact for every float type).

@@ -196,6 +196,7 @@ std::vector<MetricInfo> RunView::metrics() const {
   return impl_->metrics;
 }
 LossAccount RunView::losses() const { return merge_losses(impl_->snapshots); }
+std::vector<MetricAccount> RunView::losses_by_metric() const { return merge_losses_by_metric(impl_->snapshots); }
 const std::vector<WriterSnapshot>& RunView::writers() const { return impl_->snapshots; }
 const std::vector<Liveness>& RunView::liveness() const { return impl_->liveness; }
 const std::vector<std::string>& RunView::problems() const { return impl_->problems; }

@@ -96,6 +96,15 @@ struct LossAccount {
   std::vector<std::pair<std::string, uint64_t>> by_reason;
 };
 
+// The same for one metric. Points lost for no metric in particular (more metrics than the limit, a damaged journal,
+// logged after finish) stand under the empty name.
+struct MetricAccount {
+  std::string metric;
+  uint64_t stored = 0, dropped = 0;
+  std::vector<std::pair<std::string, uint64_t>> by_reason;
+  uint64_t logged() const { return stored + dropped; }
+};
+
 class RunView {
  public:
   // Takes a snapshot of every writer. A damaged database is named in problems() and the others are still read.
@@ -121,9 +130,10 @@ class RunView {
   std::vector<MetricInfo> metrics() const;        // by name
   std::vector<std::string> text_metrics() const;  // names under which texts were logged, by name
   LossAccount losses() const;
-  const std::vector<WriterSnapshot>& writers() const;  // by (attempt, started, id)
-  const std::vector<Liveness>& liveness() const;       // one a writer, as of the last snapshot
-  const std::vector<std::string>& problems() const;    // one line each; reads add to it
+  std::vector<MetricAccount> losses_by_metric() const;  // by name; of every metric, also those that lost nothing
+  const std::vector<WriterSnapshot>& writers() const;   // by (attempt, started, id)
+  const std::vector<Liveness>& liveness() const;        // one a writer, as of the last snapshot
+  const std::vector<std::string>& problems() const;     // one line each; reads add to it
   // kOk, or the worst among the problems: kVersion (a part was written by a newer version), else kCorrupt, else
   // another.
   Code problem_code() const;
