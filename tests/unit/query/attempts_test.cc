@@ -92,7 +92,7 @@ TEST_F(AttemptsTest, ARunRestartedBeforeItsFirstStepShowsOnlyTheNewAttempt) {
 
 TEST_F(AttemptsTest, RowsWithoutAStepAreNeverShadowed) {
   builder_.writer(run_).log("gpu", std::nullopt, 1).log("gpu", std::nullopt, 2).finish();
-  builder_.writer(run_, {.attempt = 2, .resume_step = 0}).log("gpu", std::nullopt, 3).finish();
+  builder_.writer(run_, {.attempt = 2, .resume_step = -5}).log("gpu", std::nullopt, 3).finish();
   EXPECT_EQ(doubles(read("gpu")), (Doubles{1, 2, 3}));
 }
 
@@ -131,7 +131,7 @@ TEST_F(AttemptsTest, TheFirstRowOfAStepCountsWhereTheRunSaysSo) {
 
 TEST_F(AttemptsTest, OfTheRanksOfAnAttemptTheLowestIsShown) {
   for (const int64_t rank : {2, 0, 1})
-    builder_.writer(run_, {.rank = rank, .world_size = 3, .started_us = kBuilderStartUs - rank})
+    builder_.writer(run_, {.rank = rank, .world_size = 3, .started_us = kBuilderStartUs + rank})
         .log("loss", 0, static_cast<double>(rank))
         .log("only/" + std::to_string(rank), 0, 1)
         .finish();
