@@ -2,10 +2,15 @@
 #include <pybind11/stl.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "model/visible.h"
+#include "query/across_ranks.h"
+#include "query/attempts.h"
+#include "query/packed.h"
+#include "query/rank_status.h"
 #include "query/run_view.h"
 #include "register.h"
 #include "storage/database_build.h"
@@ -18,6 +23,7 @@ namespace tracker::python {
 namespace {
 
 using internal::MetricInfo;
+using internal::PackedColumn;
 using internal::RunFolder;
 using internal::RunView;
 using internal::Store;
@@ -59,6 +65,11 @@ py::dict metric_to_python(const MetricInfo& metric) {
   limit("last_step", metric.has_steps, metric.last_step);
   limit("min", metric.finite > 0, metric.min);
   limit("max", metric.finite > 0, metric.max);
+  out["step_metric"] = metric.definition.step_metric;
+  py::list kinds;
+  for (const internal::SummaryKind kind : metric.definition.summary) kinds.append(summary_kind_name(kind));
+  out["summary"] = py::tuple(kinds);
+  out["goal"] = goal_name(metric.definition.goal);
   out["nan"] = metric.nan;
   out["pos_inf"] = metric.pos_inf;
   out["neg_inf"] = metric.neg_inf;
@@ -83,6 +94,76 @@ py::dict losses_of(View& self) {
   py::dict reasons;
   for (const auto& [reason, count] : account.by_reason) reasons[py::str(reason)] = count;
   out["by_reason"] = reasons;
+  py::dict metrics;
+  for (const internal::MetricAccount& each : self.with([](RunView& view) { return view.losses_by_metric(); })) {
+    py::dict entry, why;
+    for (const auto& [reason, count] : each.by_reason) why[py::str(reason)] = count;
+    entry["logged"] = each.logged();
+    entry["stored"] = each.stored;
+    entry["dropped"] = each.dropped;
+    entry["by_reason"] = why;
+    metrics[py::str(each.metric)] = entry;
+  }
+  out["by_metric"] = metrics;
+  return out;
+}
+
+// The min and max columns with the metric's own dtype.
+struct AcrossColumns {
+  std::string type;
+  PackedColumn steps, min, max, mean, min_rank, max_rank, count, nan;
+  std::vector<int64_t> ranks;
+};
+
+py::dict across_ranks_of(View& self, const std::string& metric) {
+  auto result = self.with([&](RunView& view) -> internal::Result<AcrossColumns> {
+    auto across = view.across_ranks(metric);
+    if (!across.ok()) return across.status();
+    AcrossColumns out;
+    out.type = internal::value_type_name(across->type);
+    out.steps = pack_ints(std::move(across->steps));
+    out.min = pack_values(std::move(across->min_bits), across->type);
+    out.max = pack_values(std::move(across->max_bits), across->type);
+    out.mean = pack_doubles(std::move(across->mean));
+    out.min_rank = pack_ints(std::move(across->min_rank));
+    out.max_rank = pack_ints(std::move(across->max_rank));
+    out.count = pack_ints(std::move(across->count));
+    out.nan = pack_ints(std::move(across->nan));
+    out.ranks = std::move(across->ranks);
+    return out;
+  });
+  check(result.status());
+  py::dict out;
+  out["type"] = result->type;
+  out["ranks"] = result->ranks;
+  out["steps"] = std::move(result->steps);
+  out["min"] = std::move(result->min);
+  out["max"] = std::move(result->max);
+  out["mean"] = std::move(result->mean);
+  out["min_rank"] = std::move(result->min_rank);
+  out["max_rank"] = std::move(result->max_rank);
+  out["count"] = std::move(result->count);
+  out["nan"] = std::move(result->nan);
+  return out;
+}
+
+py::list attempts_of(View& self) {
+  py::list out;
+  for (const internal::AttemptInfo& info : self.with([](RunView& view) { return view.attempts(); }))
+    out.append(py::make_tuple(info.attempt, info.continues, info.resume_step, info.shown_up_to,
+                              static_cast<double>(info.started_us) / 1e6, info.writers, info.points));
+  return out;
+}
+
+py::list ranks_of(View& self) {
+  const auto seconds = [](int64_t time_us) {
+    return time_us == 0 ? std::optional<double>() : static_cast<double>(time_us) / 1e6;
+  };
+  py::list out;
+  for (const internal::RankStatus& rank : self.with([](RunView& view) { return view.ranks(); }))
+    out.append(py::make_tuple(rank.rank, rank.attempt, rank.state, rank.last_step, seconds(rank.last_logged_us),
+                              seconds(rank.last_seen_us), rank.points, rank.dropped, rank.observed, rank.host,
+                              rank.pid));
   return out;
 }
 
@@ -185,6 +266,9 @@ void register_read(py::module_& module) {
       .def("metrics", &metrics_of)
       .def("losses", &losses_of)
       .def("writers", &writers_of)
+      .def("attempts", &attempts_of)
+      .def("ranks", &ranks_of)
+      .def("across_ranks", &across_ranks_of, py::arg("metric"))
       .def("points", getter([](RunView& view) { return view.points(); }))
       .def("texts", &texts_of, py::arg("metric"), py::arg("all"))
       .def("text_names", &text_names);

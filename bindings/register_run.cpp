@@ -22,10 +22,20 @@ using Seconds = std::chrono::duration<double>;
 // Every option by its name in InitOptions; the Python layer has checked names and types.
 void set_option(InitOptions* options, const std::string& name, py::handle value) {
   const std::pair<const char*, std::string InitOptions::*> texts[] = {
-      {"project", &InitOptions::project}, {"name", &InitOptions::name},         {"id", &InitOptions::id},
-      {"group", &InitOptions::group},     {"job_type", &InitOptions::job_type}, {"notes", &InitOptions::notes},
-      {"dir", &InitOptions::dir},         {"mode", &InitOptions::mode},         {"resume", &InitOptions::resume},
-      {"ranks", &InitOptions::ranks},     {"journal", &InitOptions::journal},   {"on_full", &InitOptions::on_full}};
+      {"project", &InitOptions::project},
+      {"name", &InitOptions::name},
+      {"id", &InitOptions::id},
+      {"group", &InitOptions::group},
+      {"job_type", &InitOptions::job_type},
+      {"notes", &InitOptions::notes},
+      {"dir", &InitOptions::dir},
+      {"mode", &InitOptions::mode},
+      {"resume", &InitOptions::resume},
+      {"resume_from", &InitOptions::resume_from},
+      {"duplicate_policy", &InitOptions::duplicate_policy},
+      {"ranks", &InitOptions::ranks},
+      {"journal", &InitOptions::journal},
+      {"on_full", &InitOptions::on_full}};
   const std::pair<const char*, int InitOptions::*> numbers[] = {{"rank", &InitOptions::rank},
                                                                 {"world_size", &InitOptions::world_size},
                                                                 {"torch_rank", &InitOptions::torch_rank},
@@ -38,7 +48,9 @@ void set_option(InitOptions* options, const std::string& name, py::handle value)
     if (name == key) return void(options->*member = py::cast<int>(value));
   for (const auto& [key, member] : flags)
     if (name == key) return void(options->*member = py::cast<bool>(value));
-  if (name == "tags") {
+  if (name == "attach_attempt") {
+    options->attach_attempt = py::cast<int64_t>(value);
+  } else if (name == "tags") {
     options->tags = py::cast<std::vector<std::string>>(value);
   } else if (name == "config") {
     options->config = value_from(value);
@@ -158,6 +170,17 @@ void register_run(py::module_& module) {
                       [](Run& r, const std::string& k, internal::Value v) { return r.set_attribute(k, std::move(v)); });
           },
           py::arg("key"), py::arg("value"))
+      .def(
+          "define_metric",
+          [](Run& self, const std::string& name, const std::string& step_metric,
+             const std::vector<std::string>& summary, const std::string& goal) {
+            const internal::Status status = [&] {
+              const py::gil_scoped_release without_gil;
+              return self.define_metric(name, step_metric, summary, goal);
+            }();
+            if (status.code() == internal::Code::kInvalid || self.strict()) check(status);
+          },
+          py::arg("name"), py::arg("step_metric"), py::arg("summary"), py::arg("goal"))
       .def("config", [](const Run& self) { return value_to_python(self.config()); })
       .def("explicit_summary", [](const Run& self) { return value_to_python(self.explicit_summary()); })
       .def(

@@ -140,15 +140,18 @@ typedef struct trk_init_options {
   const char* dir;     /* the store; default: TRACKER_DIR, the nearest .tracker upward, else ./.tracker */
   const char* mode;    /* "local" (default) | "online" | "offline" | "disabled"; default: TRACKER_MODE */
   const char* resume;  /* "never" (default) | "allow" | "must" */
-  const char* ranks;   /* "first" (default); TRACKER_RANKS */
+  const char* ranks;   /* "first" (default) | "observe" | "all"; TRACKER_RANKS */
   const char* journal; /* "shm" | "disk" | "memory"; default: the best that the machine offers */
   const char* on_full; /* "wait" (default: wait <= 10 ms, then drop and count) | "drop" | "block" */
   int32_t rank;        /* -1: read from the environment (ARCHITECTURE.md, ranks) */
-  int32_t strict; /* 1: a store that cannot be written is an error of trk_init; log calls return codes either way */
-  int32_t quiet;  /* 1: no line at start and end on stderr */
-  int32_t reserved;
+  int32_t strict;     /* 1: a store that cannot be written is an error of trk_init; log calls return codes either way */
+  int32_t quiet;      /* 1: no line at start and end on stderr */
+  int32_t world_size; /* 0: as rank */
+  const char* resume_from;      /* "run@step": goes on with that run; what it logged behind the step is shadowed, never
+                                   lost; "run" alone hides nothing. Default of resume is then "must" */
+  const char* duplicate_policy; /* what readers see of a step logged twice: "last" (default) | "first" */
 } trk_init_options;
-#define TRK_INIT_OPTIONS_INIT {sizeof(trk_init_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0}
+#define TRK_INIT_OPTIONS_INIT {sizeof(trk_init_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0, 0}
 
 /* What a point that was accepted survives right now (bits of trk_status.survives). */
 #define TRK_SURVIVES_PROCESS 1u   /* any signal, _exit, abort, OOM kill */
@@ -204,6 +207,14 @@ TRK_API trk_code trk_metric_log_bool(trk_metric* metric, int32_t value, int64_t 
  * one and stays. */
 TRK_API trk_code trk_config_set(trk_run* run, const char* key, size_t key_size, const trk_value* value) TRK_NOEXCEPT;
 TRK_API trk_code trk_summary_set(trk_run* run, const char* key, size_t key_size, const trk_value* value) TRK_NOEXCEPT;
+
+/* Says what a metric means, or all whose names match a pattern ("*": any bytes, "?": one; a metric's own definition
+ * beats patterns, of which the last counts). Every pointer but `name` may be NULL. step_metric: the default x of
+ * readers. summary: what stands for the metric in the summary, one or several of "last", "min", "max", "mean", "best",
+ * separated by commas; the first under the metric's name, of several each under "name.min" too. goal: "minimize" or
+ * "maximize", which "best" needs. TRK_INVALID: `error` says what was expected. */
+TRK_API trk_code trk_define_metric(trk_run* run, const char* name, const char* step_metric, const char* summary,
+                                   const char* goal, trk_error* error) TRK_NOEXCEPT;
 
 /* Waits until all that this process logged before is committed and fsynced. TRK_TIMEOUT after timeout_ms; nothing is
  * lost by that. */

@@ -42,16 +42,27 @@ struct InitOptions {
   std::string group = {};
   std::string job_type = {};
   std::string notes = {};
-  std::string id = {};       ///< unique in its project; TRACKER_RUN_ID, else made up ("brisk-otter-417")
-  std::string resume = {};   ///< "never", the default | "allow" | "must"
-  std::string mode = {};     ///< "local" | "online" | "offline" | "disabled"; TRACKER_MODE, else "local"
-  std::string dir = {};      ///< the store; TRACKER_DIR, the nearest .tracker upward, else ./.tracker
-  std::string ranks = {};    ///< "first", the default: one run, written by rank 0
-  bool strict = false;       ///< a store that cannot be written is an error of init(), not a degraded run
-  std::string journal = {};  ///< "shm" | "disk" | "memory"; the best that the machine offers
-  std::string on_full = {};  ///< "wait", the default: at most 10 ms a call, then drop and count | "drop" | "block"
-  bool quiet = false;        ///< no line at start and end on stderr
-  int rank = -1;             ///< -1: from the launcher's environment
+  std::string id = {};           ///< unique in its project; TRACKER_RUN_ID, else made up ("brisk-otter-417")
+  std::string resume = {};       ///< "never", the default | "allow" | "must"
+  std::string mode = {};         ///< "local" | "online" | "offline" | "disabled"; TRACKER_MODE, else "local"
+  std::string dir = {};          ///< the store; TRACKER_DIR, the nearest .tracker upward, else ./.tracker
+  std::string ranks = {};        ///< "first", the default: one run, written by rank 0 | "observe" | "all"
+  bool strict = false;           ///< a store that cannot be written is an error of init(), not a degraded run
+  std::string journal = {};      ///< "shm" | "disk" | "memory"; the best that the machine offers
+  std::string on_full = {};      ///< "wait", the default: at most 10 ms a call, then drop and count | "drop" | "block"
+  bool quiet = false;            ///< no line at start and end on stderr
+  int rank = -1;                 ///< -1: from the launcher's environment
+  int world_size = 0;            ///< 0: as rank
+  std::string resume_from = {};  ///< "run@step": what that run logged behind the step is shadowed; "run": nothing is
+  std::string duplicate_policy = {};  ///< what readers see of a step logged twice: "last", the default | "first"
+};
+
+/// What define_metric() says; empty means "not said".
+struct MetricOptions {
+  std::string step_metric = {};  ///< the default x of readers
+  std::vector<std::string> summary =
+      {};                 ///< of "last", "min", "max", "mean", "best"; the first under the metric's name
+  std::string goal = {};  ///< "minimize" | "maximize"; "best" needs it
 };
 
 /// Where the points of this process are: logged = stored + dropped + pending. A copy; it does not change.
@@ -175,6 +186,18 @@ class Run {
     return static_cast<Code>(trk_summary_set(run_, key.data(), key.size(), &value.c_value()));
   }
 
+  /// Says what a metric means, or all whose names match a pattern: "*" any bytes, "?" one. A metric's own definition
+  /// beats patterns, of which the last counts. kInvalid: `error` says what was expected.
+  Code define_metric(const std::string& name, const MetricOptions& options, std::string* error = nullptr) const {
+    std::string kinds;
+    for (const std::string& kind : options.summary) kinds += (kinds.empty() ? "" : ",") + kind;
+    trk_error what = TRK_ERROR_INIT;
+    const trk_code code =
+        trk_define_metric(run_, name.c_str(), options.step_metric.c_str(), kinds.c_str(), options.goal.c_str(), &what);
+    if (error != nullptr) *error = what.message;
+    return static_cast<Code>(code);
+  }
+
   // --- ends ---------------------------------------------------------------------------------------------------------
 
   /// Waits until all that this process logged before is committed and fsynced. False when that took longer; nothing is
@@ -270,7 +293,10 @@ inline Run try_init(const InitOptions& options = {}) {
   given.ranks = text(options.ranks);
   given.journal = text(options.journal);
   given.on_full = text(options.on_full);
+  given.resume_from = text(options.resume_from);
+  given.duplicate_policy = text(options.duplicate_policy);
   given.rank = options.rank;
+  given.world_size = options.world_size;
   given.strict = options.strict ? 1 : 0;
   given.quiet = options.quiet ? 1 : 0;
 

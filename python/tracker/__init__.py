@@ -27,7 +27,7 @@ from tracker._core import (
     StoreError,
     TrackerError,
 )
-from tracker._current import finish, flush, log
+from tracker._current import define_metric, finish, flush, log
 from tracker._init import init
 from tracker._run import Run
 
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from tracker._history import History as History
     from tracker._history import Table as Table
     from tracker._mappings import Config, Summary
+    from tracker._ranks import AcrossRanks as AcrossRanks
+    from tracker._ranks import Attempt as Attempt
+    from tracker._ranks import Rank as Rank
     from tracker._read import RunList as RunList
     from tracker._read import StoredRun as StoredRun
 
@@ -46,12 +49,15 @@ if TYPE_CHECKING:
 __version__: str = _core.version
 
 __all__ = [
+    "AcrossRanks",
+    "Attempt",
     "ClosedError",
     "CorruptError",
     "History",
     "LimitError",
     "Metric",
     "NotFoundError",
+    "Rank",
     "Run",
     "RunList",
     "StoreError",
@@ -60,6 +66,7 @@ __all__ = [
     "TrackerError",
     "__version__",
     "config",
+    "define_metric",
     "finish",
     "flush",
     "init",
@@ -71,8 +78,12 @@ __all__ = [
 ]
 
 # Types of what is read, for annotations and isinstance; imported when they are asked for, as most runs never read.
-_READ_TYPES = {"History": "_history", "RunList": "_read", "StoredRun": "_read", "Table": "_history"}
-_NOT_YET = frozenset({"Artifact", "login", "sync", "upload", "define_metric", "log_artifact", "use_artifact"})
+_READ_TYPES = {
+    **dict.fromkeys(("History", "Table"), "_history"),
+    **dict.fromkeys(("RunList", "StoredRun"), "_read"),
+    **dict.fromkeys(("AcrossRanks", "Attempt", "Rank"), "_ranks"),
+}
+_NOT_YET = frozenset({"Artifact", "login", "sync", "upload", "log_artifact", "use_artifact"})
 
 
 def runs(

@@ -15,7 +15,7 @@ from tracker import _parent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from types import TracebackType
     from typing import Any
 
@@ -53,6 +53,18 @@ def records() -> bool:
 def log(data: Mapping[str, Any], step: int | None = None) -> None:
     """Run.log() of the newest run. Raises RuntimeError when there is none."""
     require("tracker.log").log(data, step)
+
+
+def define_metric(
+    name: str,
+    *,
+    step_metric: str | None = None,
+    summary: str | Iterable[str] | None = None,
+    goal: str | None = None,
+) -> None:
+    """Run.define_metric() of the newest run. Raises RuntimeError when there is none."""
+    run = require("tracker.define_metric")
+    run.define_metric(name, step_metric=step_metric, summary=summary, goal=goal)
 
 
 def flush(timeout: float = 10.0) -> bool:

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from typing import Any, Literal, Never
 
 
+_LABELS = (
+    *("project", "name", "id", "resume", "resume_from", "duplicate_policy", "mode", "ranks", "journal", "on_full"),
+)
+
+
 def _torch_rank() -> dict[str, int]:
     """Rank and world size where torch.distributed is initialised. It is looked up, never imported."""
     distributed: Any = sys.modules.get("torch.distributed")
@@ -78,8 +83,8 @@ def init(
     world_size: int | None = None,
     on_sigterm: None = None,
     on_exit: None = None,
-    resume_from: None = None,
-    duplicate_policy: None = None,
+    resume_from: str | None = None,
+    duplicate_policy: Literal["last", "first"] | None = None,
     max_disk: None = None,
     console: None = None,
     capture: None = None,
@@ -91,8 +96,11 @@ def init(
     An argument beats a variable of the environment (TRACKER_PROJECT, TRACKER_DIR, TRACKER_MODE, ...), which beats the
     default: project "default", mode "local", ranks "first", the nearest .tracker folder upward, else ./.tracker.
     config: a dict, a namespace, a dataclass. id: a label, unique in its project; with resume="allow" or "must" the run
-    goes on where it exists. strict=True raises what is otherwise counted. rank and world_size beat what the environment
-    says. Two live runs in one process are legal; the newest is current.
+    goes on where it exists. resume_from="run@step" goes on with that run: what its earlier attempts logged behind the
+    step is shadowed, readable with all=True; "run" alone hides nothing. duplicate_policy: what readers see of a step
+    logged twice. ranks="all": every rank of a distributed job records into the same run; "observe": rank 0 does, the
+    others leave a sign of life. strict=True raises what is otherwise counted. rank and world_size beat what the
+    environment says. Two live runs in one process are legal; the newest is current.
 
     A store that cannot be written is no error (unless strict): status() says so and the run recovers with the disk.
     Raises TypeError for an unknown or ill-typed argument, ValueError for a value that is not one of those expected,
@@ -117,7 +125,7 @@ def _checked(given: dict[str, Any]) -> dict[str, Any]:
         "child_of_run": _child_of_run(),
         **_torch_rank(),
     }
-    for option in ("project", "name", "id", "resume", "mode", "ranks", "journal", "on_full"):
+    for option in _LABELS:
         options[option] = _options.label(option, given[option])
     for option in ("group", "job_type", "notes"):
         options[option] = _options.text(option, given[option])
@@ -139,7 +147,7 @@ def _open(options: dict[str, Any]) -> Run:
 
 
 def attach_to(run: Run) -> Run:
-    """Opens the inherited `run` in this forked child."""
+    """Opens the inherited `run` in this forked child: a further writer of the same attempt and rank."""
     return _open(
         {
             "project": run.project,
@@ -147,7 +155,9 @@ def attach_to(run: Run) -> Run:
             "dir": run._core.store_path,
             "resume": "allow",
             "strict": run._core.strict,
-            "rank": 0,
+            "rank": run.rank,
+            "world_size": max(run.world_size, run.rank + 1),
+            "attach_attempt": run.attempt,
             "quiet": True,
         }
     )

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 # Named in the design, not built yet: a value other than None is refused, so that nobody relies on what does nothing.
-NOT_YET = ("on_sigterm", "on_exit", "resume_from", "duplicate_policy", "max_disk", "console", "capture", "tensorboard")
+NOT_YET = ("on_sigterm", "on_exit", "max_disk", "console", "capture", "tensorboard")
 NAMES = (
     *("project", "name", "config", "tags", "group", "job_type", "notes", "id", "resume", "mode", "dir", "ranks"),
-    *("strict", "journal", "on_full", "quiet", "rank", "world_size"),
+    *("strict", "journal", "on_full", "quiet", "rank", "world_size", "resume_from", "duplicate_policy"),
     *NOT_YET,
 )
 
@@ -86,6 +86,17 @@ def number(name: str, value: object) -> int | None:
     if not 0 <= value < 2**31:
         raise ValueError(f"{name} must be 0 or more, got {value}")
     return int(value)
+
+
+def summary_kinds(value: object) -> list[str]:
+    if value is None:
+        return []
+    kinds: list[str] = []
+    for kind in [value] if isinstance(value, str) or not isinstance(value, Iterable) else value:
+        if not isinstance(kind, str):
+            raise TypeError(f"summary must be a str or a list of str, got {type(kind).__name__}")
+        kinds.append(kind)
+    return kinds
 
 
 def tag_list(value: object) -> list[str]:

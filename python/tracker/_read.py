@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from tracker import _smooth
+    from tracker._ranks import AcrossRanks, Attempt, Rank
     from tracker._run import Run
 
 FLUSH_S_MAX = 10.0
@@ -147,13 +148,40 @@ class StoredRun:
 
     @property
     def losses(self) -> dict[str, Any]:
-        """The account: logged = stored + dropped, rejected_values, recovered, and dropped by_reason."""
+        """The account: logged = stored + dropped, rejected_values, recovered, dropped by_reason, and all by_metric.
+
+        Points lost for no metric in particular stand under "". In the process that records the run what was logged
+        before is stored first, so nothing is pending.
+        """
         return self._view().losses()
 
     @property
     def writers(self) -> list[dict[str, Any]]:
         """The processes that recorded the run, by attempt."""
         return self._view().writers()
+
+    def attempts(self) -> list[Attempt]:
+        """The attempts by number: which continues which, from which step, and up to where each is shown."""
+        from tracker._ranks import Attempt
+
+        return [Attempt(*attempt) for attempt in self._view().attempts()]
+
+    def ranks(self) -> list[Rank]:
+        """The ranks that record, by number: when each was last seen, and the last step it logged."""
+        from tracker._ranks import Rank
+
+        return [Rank(*rank) for rank in self._view().ranks()]
+
+    def across_ranks(self, name: str) -> AcrossRanks:
+        """min, mean and max of a metric over the ranks by step, and the ranks that hold the extremes.
+
+        Raises NotFoundError with close names, ImportError without NumPy. Cost: as history(name, all=True).
+        """
+        from tracker._ranks import AcrossRanks
+
+        if not isinstance(name, str):
+            raise TypeError(f"name must be a str, got {type(name).__name__}")
+        return AcrossRanks(name, self._view().across_ranks(name))
 
     def series(self, pattern: str = "*") -> list[str]:
         """The names of the metrics that hold numbers, sorted; those that match a pattern such as "val/*"."""

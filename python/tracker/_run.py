@@ -100,7 +100,7 @@ class Run(_core.Run):
 
     @property
     def attempt(self) -> int:
-        """1 for the first process of a run, one more for each resume."""
+        """1 for the first process of a run, one more for each resume or elastic restart; ranks of a launch share it."""
         return self._core.attempt
 
     @property
@@ -146,6 +146,28 @@ class Run(_core.Run):
 
     # --- verbs ------------------------------------------------------------------------------------------------
 
+    def define_metric(
+        self,
+        name: str,
+        *,
+        step_metric: str | None = None,
+        summary: str | Iterable[str] | None = None,
+        goal: str | None = None,
+    ) -> None:
+        """Says what a metric means, or all whose names match a pattern: "*" any characters, "?" one byte.
+
+        step_metric: the default x of readers. summary: which value stands for it, "last", "min", "max", "mean" or
+        "best" (the min or max, as goal says); of a list the first one under the metric's name, and each as "name.min".
+        min, max and mean are over finite values. goal: "minimize" or "maximize". A metric's own definition beats
+        patterns, of which the last counts; a summary that was set beats both. ValueError says what was expected.
+        """
+        from tracker._options import summary_kinds, text
+
+        step_metric, goal = text("step_metric", step_metric), text("goal", goal)
+        if not isinstance(name, str):
+            raise TypeError(f"name must be a str, got {type(name).__name__}")
+        self._core.define_metric(str.__str__(name), step_metric or "", summary_kinds(summary), goal or "")
+
     def flush(self, timeout: float = 10.0) -> bool:
         """Waits until all that this process logged before is committed and fsynced ("durable").
 
@@ -181,10 +203,12 @@ class Run(_core.Run):
     def attach(self) -> Run:
         """In a forked child: opens this run once more, as a writer of its own, and returns it as the current run.
 
-        Raises RuntimeError in the process that opened the run.
+        Raises RuntimeError in the process that opened the run, and for a run that recorded nothing there.
         """
         if self._pid == os.getpid():
             raise RuntimeError("attach() is for a forked child; this process records the run already")
+        if not self._recorded:
+            raise RuntimeError("attach(): the parent process does not record this run")
         from tracker._init import attach_to
 
         return attach_to(self)

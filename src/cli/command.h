@@ -39,7 +39,8 @@ struct LsOptions {
 
 struct ShowOptions {
   std::string run;
-  uint64_t plots = 0;  // charts of real height for the first so many metrics
+  uint64_t plots = 0;   // charts of real height for the first so many metrics
+  bool losses = false;  // only the account, a line a metric
   bool json = false;
 };
 

@@ -73,6 +73,7 @@ void add_ls(CLI::App& app, LsOptions& options, std::string& limit, std::string& 
 void add_show(CLI::App& app, ShowOptions& options, std::string& plots) {
   CLI::App* show = app.add_subcommand("show", "Show one run: state, config, metrics with plots, account of losses");
   show->add_option("RUN", options.run, "project/id, an id that is unique, or a uid")->required();
+  show->add_flag("--losses", options.losses, "Only the account, metric by metric: logged = stored + lost");
   show->add_option("--plot", plots, "Draw charts of the first N metrics")->type_name("N");
   show->add_flag("--json", options.json, "Print a JSON document");
   show->footer(

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "cli/run_json.h"
 
+#include "query/attempts.h"
 #include "query/merge.h"
+#include "query/rank_status.h"
 
 namespace tracker::internal {
 namespace {
@@ -13,6 +15,9 @@ Value metric_json(const MetricInfo& metric) {
   for (const ValueType type : metric.types) types.emplace_back(value_type_name(type));
   Value out = Value::Map{
       {"name", metric.name}, {"types", types}, {"points", count(metric.points)}, {"dropped", count(metric.dropped)}};
+  out.set("logged", count(metric.points + metric.dropped));
+  if (const Value definition = metric.definition.to_value(); !definition.as_map()->empty())
+    out.set("definition", definition);
   if (metric.points == 0) return out;
   if (metric.has_steps) {
     out.set("step_min", metric.step_min);
@@ -72,12 +77,53 @@ Value writer_json(const WriterSnapshot& writer, Liveness liveness) {
   return out;
 }
 
+Value attempt_json(const AttemptInfo& info) {
+  const auto step = [](const std::optional<int64_t>& s) { return s ? Value(*s) : Value(); };
+  return Value::Map{{"attempt", info.attempt},
+                    {"continues", info.continues},
+                    {"resume_step", step(info.resume_step)},
+                    {"shown_up_to", step(info.shown_up_to)},
+                    {"started_us", info.started_us},
+                    {"writers", count(info.writers)},
+                    {"points", count(info.points)}};
+}
+
+Value rank_json(const RankStatus& rank) {
+  return Value::Map{{"rank", rank.rank},
+                    {"attempt", rank.attempt},
+                    {"world_size", rank.world_size},
+                    {"state", rank.state},
+                    {"last_step", rank.last_step ? Value(*rank.last_step) : Value()},
+                    {"last_logged_us", rank.last_logged_us != 0 ? Value(rank.last_logged_us) : Value()},
+                    {"last_seen_us", rank.last_seen_us},
+                    {"points", count(rank.points)},
+                    {"dropped", count(rank.dropped)},
+                    {"observed", rank.observed},
+                    {"host", rank.host},
+                    {"pid", rank.pid}};
+}
+
 Value losses_json(const LossAccount& account) {
   Value reasons = Value::map();
   for (const auto& [reason, n] : account.by_reason) reasons.set(reason, count(n));
   return Value::Map{{"logged", count(account.logged)},       {"stored", count(account.stored)},
                     {"dropped", count(account.dropped)},     {"dropped_by_reason", reasons},
                     {"recovered", count(account.recovered)}, {"rejected_values", count(account.rejected_values)}};
+}
+
+Value metric_losses_json(const RunView& run) {
+  Value::List out;
+  for (const MetricAccount& account : run.losses_by_metric()) {
+    if (account.dropped == 0) continue;
+    Value reasons = Value::map();
+    for (const auto& [reason, n] : account.by_reason) reasons.set(reason, count(n));
+    out.push_back(Value::Map{{"metric", account.metric.empty() ? Value() : Value(account.metric)},
+                             {"logged", count(account.logged())},
+                             {"stored", count(account.stored)},
+                             {"dropped", count(account.dropped)},
+                             {"dropped_by_reason", reasons}});
+  }
+  return out;
 }
 
 Value text_list(const std::vector<std::string>& lines) {
@@ -136,9 +182,16 @@ Value run_json(const RunView& run, const std::map<std::string, std::vector<TextR
   for (const auto& [name, rows] : texts)
     text_metrics.push_back(Value::Map{{"name", name}, {"rows", count(rows.size())}, {"last", rows.back().text}});
   out.set("texts", text_metrics);
-  out.set("losses", losses_json(run.losses()));
+  Value losses = losses_json(run.losses());
+  losses.set("by_metric", metric_losses_json(run));
+  out.set("losses", losses);
   for (size_t i = 0; i < run.writers().size(); ++i) writers.push_back(writer_json(run.writers()[i], run.liveness()[i]));
   out.set("writers", writers);
+  Value::List attempts, ranks;
+  for (const AttemptInfo& info : run.attempts()) attempts.push_back(attempt_json(info));
+  for (const RankStatus& rank : run.ranks()) ranks.push_back(rank_json(rank));
+  out.set("attempts", attempts);
+  out.set("ranks", ranks);
   out.set("problems", text_list(run.problems()));
   return out;
 }

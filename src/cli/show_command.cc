@@ -58,6 +58,12 @@ int run_show(Console& console, const GlobalOptions& global, const ShowOptions& o
   const auto opened = open_run(*store, options.run);
   if (!opened.ok()) return fail(console, opened.status());
   RunView& run = **opened;
+  if (options.losses && !options.json) {
+    console.print(head_section(console, run));
+    console.print(losses_section(console, run.losses_by_metric()));
+    console.print(account_section(console, run.losses()));
+    return finish(console, run.problems(), run.problem_code());
+  }
   const auto texts = run.texts_by_metric();
   if (!texts.ok()) return fail(console, texts.status());
   if (options.json) {
@@ -73,6 +79,8 @@ int run_show(Console& console, const GlobalOptions& global, const ShowOptions& o
   console.print(texts_section(console, *texts));
   console.print(plots->charts);
   console.print(account_section(console, run.losses()));
+  console.print(attempts_section(console, run));
+  console.print(ranks_section(console, run));
   console.print(writers_section(console, run));
   return finish(console, run.problems(), run.problem_code());
 }

@@ -9,7 +9,9 @@
 #include "cli/style.h"
 #include "cli/table.h"
 #include "cli/text.h"
+#include "query/attempts.h"
 #include "query/merge.h"
+#include "query/rank_status.h"
 
 namespace tracker::internal {
 namespace {
@@ -55,17 +57,6 @@ std::string files_of(const WriterSnapshot& writer) {
   if (writer.frames_file) return "a .frames file, a database when it has ended";
   if (writer.identity.files == "frames") return "a database, written as a .frames file while it ran";
   return writer.parts == 1 ? "a database" : fmt::format("a database in {} files", writer.parts);
-}
-
-std::string writer_state(const WriterSnapshot& writer, Liveness liveness) {
-  if (writer.end) return run_state_name(writer.end->state);
-  if (writer.recovered) return "crashed";
-  switch (liveness) {
-    case Liveness::kLive: return "running";
-    case Liveness::kDead: return "crashed";
-    case Liveness::kUnknown: return "not visible from this machine";
-  }
-  return "unknown";
 }
 
 }  // namespace
@@ -131,7 +122,7 @@ std::string metrics_section(const Console& console, const RunView& run, const st
   for (size_t i = 0; i < metrics.size(); ++i) {
     const MetricInfo& m = metrics[i];
     std::vector<Table::Cell> row{m.name, count_text(m.points),
-                                 m.points > 0 ? short_number(m.last_type, m.last_bits) : "",
+                                 m.shown.points > 0 ? short_number(m.last_type, m.last_bits) : "",
                                  m.finite > 0 ? short_number(m.min) : "", m.finite > 0 ? short_number(m.max) : ""};
     const auto add_count = [&](auto count) {
       if (any(count)) row.emplace_back(count(m) > 0 ? count_text(count(m)) : "", "31");
@@ -151,6 +142,20 @@ std::string texts_section(const Console& console, const TextsByName& texts) {
   for (const auto& [name, rows] : texts)
     table.add({name, count_text(rows.size()), cut_to(visible(rows.back().text), 200)});
   return title(console, "Texts") + table.render(console, 2);
+}
+
+std::string losses_section(const Console& console, const std::vector<MetricAccount>& accounts) {
+  Table table({{"METRIC", false, 10}, {"LOGGED", true}, {"STORED", true}, {"LOST", true}, {"WHY", false, 10}});
+  for (const MetricAccount& account : accounts) {
+    std::string why;
+    for (const auto& [reason, count] : account.by_reason)
+      why += (why.empty() ? "" : ", ") +
+             (account.by_reason.size() == 1 ? reason : fmt::format("{} {}", count_text(count), reason));
+    Table::Cell lost(account.dropped > 0 ? count_text(account.dropped) : "", "31");
+    table.add({account.metric.empty() ? "(no metric)" : account.metric, count_text(account.logged()),
+               count_text(account.stored), std::move(lost), why});
+  }
+  return title(console, "Losses") + table.render(console, 2);
 }
 
 std::string account_section(const Console& console, const LossAccount& account) {
@@ -173,14 +178,47 @@ std::string account_section(const Console& console, const LossAccount& account) 
   return out;
 }
 
+std::string attempts_section(const Console& console, const RunView& run) {
+  const std::vector<AttemptInfo> attempts = run.attempts();
+  std::string out;
+  for (const AttemptInfo& info : attempts) {
+    if (!info.resume_step && !info.shown_up_to) continue;
+    std::string line = fmt::format("  attempt {}", info.attempt);
+    if (info.resume_step) line += fmt::format(" continues attempt {} at step {}", info.continues, *info.resume_step);
+    if (info.shown_up_to) line += fmt::format("{} shown up to step {}", info.resume_step ? ";" : "", *info.shown_up_to);
+    out += fitted(console, line);
+  }
+  return out.empty() ? "" : title(console, "Attempts") + out;
+}
+
+std::string ranks_section(const Console& console, const RunView& run) {
+  constexpr size_t kRanksShown = 64;
+  const std::vector<RankStatus> ranks = run.ranks();
+  if (ranks.size() < 2) return "";
+  Table table({{"RANK", true}, {"STATE"}, {"LAST STEP", true}, {"LOGGED", false}, {"POINTS", true}, {"HOST"}});
+  for (size_t i = 0; i < std::min(kRanksShown, ranks.size()); ++i) {
+    const RankStatus& rank = ranks[i];
+    table.add({std::to_string(rank.rank), rank.state, rank.last_step ? std::to_string(*rank.last_step) : "",
+               rank.last_logged_us != 0 ? ago_text(rank.last_logged_us, console.now_us)
+                                        : std::string(rank.observed ? "observed" : "nothing"),
+               count_text(rank.points), rank.host});
+  }
+  std::string out = title(console, "Ranks") + table.render(console, 2);
+  if (ranks.size() > kRanksShown) out += fmt::format("  and {} more; --json has all\n", ranks.size() - kRanksShown);
+  if (const std::string behind = behind_text(ranks); !behind.empty()) out += fitted(console, "  " + behind);
+  return out;
+}
+
 std::string writers_section(const Console& console, const RunView& run) {
+  constexpr size_t kWritersShown = 16;
   if (run.writers().empty()) return "";
+  if (run.ranks().size() > kWritersShown) return "";  // the ranks say it, and --json all of it
   std::string out = title(console, "Writers");
   for (size_t i = 0; i < run.writers().size(); ++i) {
     const WriterSnapshot& writer = run.writers()[i];
     const WriterIdentity& identity = writer.identity;
     out += fitted(console, fmt::format("  attempt {}, rank {} of {}: {}, {}, {} pid {}", identity.attempt,
-                                       identity.rank, identity.world_size, writer_state(writer, run.liveness()[i]),
+                                       identity.rank, identity.world_size, writer_state_text(writer, run.liveness()[i]),
                                        counted(writer.points, "point"), visible(identity.host), identity.pid));
     out += fitted(console, fmt::format("    {} journal: {}", visible(identity.journal), guarantees_of(identity)));
     const std::string on = identity.file_system.empty() ? "" : ", on " + visible(identity.file_system);

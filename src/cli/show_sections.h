@@ -20,7 +20,13 @@ std::string summary_section(const Console& console, const RunView& run);
 // `sparks`: one line of dots for each of run.metrics().
 std::string metrics_section(const Console& console, const RunView& run, const std::vector<std::string>& sparks);
 std::string texts_section(const Console& console, const TextsByName& texts);
+// A line a metric: where its points are.
+std::string losses_section(const Console& console, const std::vector<MetricAccount>& accounts);
 std::string account_section(const Console& console, const LossAccount& account);
+// Attempts that begin at a step or are shadowed by a later one; empty where there are none.
+std::string attempts_section(const Console& console, const RunView& run);
+// Of a run of several ranks: where each was last seen, and the one that fell behind.
+std::string ranks_section(const Console& console, const RunView& run);
 std::string writers_section(const Console& console, const RunView& run);
 
 }  // namespace tracker::internal

@@ -58,16 +58,21 @@ Result<RunIdentity> RunIdentity::from_value(const Value& value) {
 }
 
 Value WriterIdentity::to_value() const {
-  return Value::Map{{"writer", writer.hex()},    {"run", run.to_value()},
-                    {"store", store.hex()},      {"store_path", store_path},
-                    {"run_dir", run_dir},        {"journal_dir", journal_dir},
-                    {"journal", journal},        {"host", host},
-                    {"boot_id", boot_id},        {"pid", pid},
-                    {"pid_start", pid_start},    {"pid_namespace", static_cast<int64_t>(pid_namespace)},
-                    {"attempt", attempt},        {"rank", rank},
-                    {"world_size", world_size},  {"started_us", started_us},
-                    {"version", version},        {"files", files},
-                    {"file_system", file_system}};
+  Value out = Value::Map{{"writer", writer.hex()},   {"run", run.to_value()},
+                         {"store", store.hex()},     {"store_path", store_path},
+                         {"run_dir", run_dir},       {"journal_dir", journal_dir},
+                         {"journal", journal},       {"host", host},
+                         {"boot_id", boot_id},       {"pid", pid},
+                         {"pid_start", pid_start},   {"pid_namespace", static_cast<int64_t>(pid_namespace)},
+                         {"attempt", attempt},       {"rank", rank},
+                         {"world_size", world_size}, {"started_us", started_us},
+                         {"version", version},       {"files", files},
+                         {"file_system", file_system}};
+  if (continues != 0) out.set("continues", continues);
+  if (resume_step) out.set("resume_step", *resume_step);
+  if (!launch.empty()) out.set("launch", launch);
+  if (observed) out.set("observed", true);
+  return out;
 }
 
 Result<WriterIdentity> WriterIdentity::from_value(const Value& value) {
@@ -99,6 +104,12 @@ Result<WriterIdentity> WriterIdentity::from_value(const Value& value) {
   out.version = value.text_or("version", "");
   out.files = value.text_or("files", "");
   out.file_system = value.text_or("file_system", "");
+  out.continues = value.int_or("continues", 0);
+  if (const Value* step = value.find("resume_step"); step != nullptr && step->as_int() != nullptr)
+    out.resume_step = *step->as_int();
+  out.launch = value.text_or("launch", "");
+  const Value* observed = value.find("observed");
+  out.observed = observed != nullptr && observed->as_bool() != nullptr && *observed->as_bool();
   return out;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,10 +20,11 @@ enum class EventType : uint8_t {
   kSummary = 2,    // {key: path, value: v}: an explicit summary value; value null removes it
   kText = 3,       // {key: metric, text: t}: a text logged under a metric key, with a step
   kAttribute = 4,  // {key: name|notes|tags|group|job_type, value: v}
-  kNote = 5,  // {kind: "clock_step"|"recovered"|"rings_replaced"|..., ...}: something that happened to the recording
-  kEnd = 6,   // {state: finished|failed|interrupted|preempted, exit_code: n, reason: t}
+  kNote = 5,    // {kind: "clock_step"|"recovered"|"rings_replaced"|..., ...}: something that happened to the recording
+  kEnd = 6,     // {state: finished|failed|interrupted|preempted, exit_code: n, reason: t}
+  kMetric = 7,  // {key: name or pattern, value: {step_metric, summary, goal}}: define_metric()
 };
-constexpr bool is_event_type(uint8_t type) { return type >= 1 && type <= 6; }
+constexpr bool is_event_type(uint8_t type) { return type >= 1 && type <= 7; }
 
 // Why points were dropped. On disk: do not change the numbers.
 enum class LossReason : uint8_t {
@@ -64,8 +66,14 @@ struct WriterIdentity {
   int64_t pid_start = 0;  // field 22 of /proc/self/stat: tells a reused pid apart
   uint64_t pid_namespace = 0;
   int64_t attempt = 1;  // 1 for the first writer of a run, +1 for each resume or elastic restart
+  // The attempt whose curve this one goes on from: 0 for the first. With a step (resume_from="run@step") rows of
+  // earlier attempts behind it are shadowed; without one nothing is hidden.
+  int64_t continues = 0;
+  std::optional<int64_t> resume_step;
   int64_t rank = 0;
   int64_t world_size = 1;
+  std::string launch;     // the same for the ranks of one launch and for no other; empty where that is not known
+  bool observed = false;  // a rank of ranks="observe": it records no metrics
   int64_t started_us = 0;
   std::string version;      // of the library
   std::string files;        // what it wrote live: "sqlite" | "frames"; "" where it never came to that, or before 0.2

@@ -2,7 +2,12 @@
 #include "query/merge.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <optional>
+#include <tuple>
+
+#include "query/attempts.h"
 
 namespace tracker::internal {
 namespace {
@@ -32,13 +37,45 @@ void erase_key(Value* map, std::string_view key) {
   std::erase_if(*entries, [key](const auto& entry) { return entry.first == key; });
 }
 
-// Which attempts a metric's first and last values are of.
-struct ValueAttempts {
-  int64_t first = 0, last = 0;
-};
+// The order of what is last: the attempt, there the lower rank, there the time.
+std::tuple<int64_t, int64_t, int64_t> last_key(const ShownStats& shown) {
+  return {shown.last_attempt, -shown.last_rank, shown.last_time_us};
+}
+
+void add_range(const SeriesStats& series, ShownStats* shown) {
+  shown->points += series.points;
+  if (series.finite == 0) return;
+  shown->min = shown->finite > 0 ? std::min(shown->min, series.min) : series.min;
+  shown->max = shown->finite > 0 ? std::max(shown->max, series.max) : series.max;
+  shown->sum += series.sum;
+  shown->finite += series.finite;
+}
+
+// The part of a series that no resume shadows. Where it is cut in the middle its statistics tell nothing.
+void add_shown(MetricInfo* metric, const SeriesStats& series, const WriterIdentity& writer, int64_t shown_up_to,
+               ShownStats* newest_cut) {
+  ShownStats here;
+  here.last_attempt = writer.attempt;
+  here.last_rank = writer.rank;
+  here.last_time_us = series.time_last_us;
+  if (series.has_steps && series.step_max > shown_up_to) {
+    metric->shown.range_known = false;
+    if (newest_cut->last_attempt == 0 || last_key(here) > last_key(*newest_cut)) *newest_cut = here;
+    return;
+  }
+  const bool is_last = metric->shown.points == 0 || last_key(here) >= last_key(metric->shown);
+  add_range(series, &metric->shown);
+  if (!is_last) return;
+  metric->shown.last_attempt = here.last_attempt;
+  metric->shown.last_rank = here.last_rank;
+  metric->shown.last_time_us = here.last_time_us;
+  metric->last_type = series.def.type;
+  metric->last_bits = series.last_bits;
+  metric->last_step = series.last_step;
+}
 
 // Adds what one writer knows of a series to the metric it belongs to.
-void add_series(MetricInfo* metric, const SeriesStats& series, int64_t attempt, ValueAttempts* of) {
+void add_series(MetricInfo* metric, const SeriesStats& series, int64_t attempt, int64_t* first_attempt) {
   metric->dropped += series.dropped;
   if (std::find(metric->types.begin(), metric->types.end(), series.def.type) == metric->types.end())
     metric->types.push_back(series.def.type);
@@ -54,16 +91,11 @@ void add_series(MetricInfo* metric, const SeriesStats& series, int64_t attempt, 
   }
   metric->sum += series.sum;
   const bool first = metric->points == 0;
-  if (first || attempt < of->first || (attempt == of->first && series.time_first_us < metric->time_first_us)) {
-    of->first = attempt;
+  if (first || attempt < *first_attempt ||
+      (attempt == *first_attempt && series.time_first_us < metric->time_first_us)) {
+    *first_attempt = attempt;
     metric->first_type = series.def.type;
     metric->first_bits = series.first_bits;
-  }
-  if (first || attempt > of->last || (attempt == of->last && series.time_last_us >= metric->time_last_us)) {
-    of->last = attempt;
-    metric->last_type = series.def.type;
-    metric->last_bits = series.last_bits;
-    metric->last_step = series.last_step;
   }
   metric->time_first_us = first ? series.time_first_us : std::min(metric->time_first_us, series.time_first_us);
   metric->time_last_us = first ? series.time_last_us : std::max(metric->time_last_us, series.time_last_us);
@@ -72,6 +104,50 @@ void add_series(MetricInfo* metric, const SeriesStats& series, int64_t attempt, 
   metric->nan += series.nan;
   metric->pos_inf += series.pos_inf;
   metric->neg_inf += series.neg_inf;
+}
+
+// What users said of names and patterns, the last word of each, in the order said.
+class Definitions {
+ public:
+  explicit Definitions(const std::vector<WriterSnapshot>& writers) {
+    for (const Attribute* attribute : in_effect_order(writers, EventType::kMetric)) {
+      const auto definition = MetricDefinition::from_value(attribute->value);
+      if (is_pattern(attribute->key)) patterns_.emplace_back(attribute->key, definition);
+      else by_name_[attribute->key] = definition;
+    }
+  }
+  MetricDefinition of(const std::string& name) const {
+    if (const auto own = by_name_.find(name); own != by_name_.end()) return own->second;
+    const auto last = std::find_if(patterns_.rbegin(), patterns_.rend(),
+                                   [&name](const auto& pattern) { return matches(pattern.first, name); });
+    return last == patterns_.rend() ? MetricDefinition() : last->second;
+  }
+
+ private:
+  std::map<std::string, MetricDefinition> by_name_;
+  std::vector<std::pair<std::string, MetricDefinition>> patterns_;
+};
+
+// A float64 of the statistics as a value of the metric's own kind: ints stay ints where the double is exact.
+Value value_of_range(const MetricInfo& metric, double v) {
+  constexpr double kExactIntMax = 9007199254740992.0;
+  const bool integers = std::all_of(metric.types.begin(), metric.types.end(), [](ValueType type) {
+    return type == ValueType::kInt64 || type == ValueType::kBool;
+  });
+  if (integers && std::abs(v) <= kExactIntMax) return static_cast<int64_t>(v);
+  return v;
+}
+
+// nullopt: no finite value, so there is none.
+std::optional<Value> summary_value(const MetricInfo& metric, SummaryKind kind) {
+  const ShownStats& shown = metric.shown;
+  const bool low =
+      kind == SummaryKind::kMin || (kind == SummaryKind::kBest && metric.definition.goal == Goal::kMinimize);
+  if (kind == SummaryKind::kLast)
+    return shown.points > 0 ? std::optional<Value>(value_of_bits(metric.last_type, metric.last_bits)) : std::nullopt;
+  if (shown.finite == 0) return std::nullopt;
+  if (kind == SummaryKind::kMean) return Value(shown.sum / static_cast<double>(shown.finite));
+  return value_of_range(metric, low ? shown.min : shown.max);
 }
 
 }  // namespace
@@ -99,9 +175,17 @@ Value merge_config(const std::vector<WriterSnapshot>& writers) {
 
 Value merge_summary(const std::vector<WriterSnapshot>& writers, const std::vector<MetricInfo>& metrics) {
   Value summary = Value::map();
-  for (const MetricInfo& metric : metrics)
-    if (metric.points > 0)
-      summary.as_map()->emplace_back(metric.name, value_of_bits(metric.last_type, metric.last_bits));
+  Value::Map further;  // "loss.min" of a metric with several kinds; a metric of that name is itself
+  for (const MetricInfo& metric : metrics) {
+    const std::vector<SummaryKind>& kinds = metric.definition.summary;
+    if (const auto value = summary_value(metric, kinds.empty() ? SummaryKind::kLast : kinds[0]))
+      summary.as_map()->emplace_back(metric.name, *value);
+    for (size_t i = 0; kinds.size() > 1 && i < kinds.size(); ++i)
+      if (const auto value = summary_value(metric, kinds[i]))
+        further.emplace_back(metric.name + "." + summary_kind_name(kinds[i]), *value);
+  }
+  for (auto& [key, value] : further)
+    if (summary.find(key) == nullptr) summary.as_map()->emplace_back(key, value);
   // Explicit values are gathered by themselves first: a null takes back the explicit value, not the metric's last one.
   Value set = Value::map();
   for (const Attribute* attribute : in_effect_order(writers, EventType::kSummary)) {
@@ -122,20 +206,90 @@ Value merged_attribute(const std::vector<WriterSnapshot>& writers, std::string_v
 std::vector<MetricInfo> merge_metrics(const std::vector<WriterSnapshot>& writers) {
   struct Merged {
     MetricInfo info;
-    ValueAttempts attempts;
+    ShownStats newest_cut;
+    int64_t first_attempt = 0;
   };
+  const Shadow shadow(writers);
+  const Definitions definitions(writers);
   std::map<std::string, Merged> by_name;
   for (const WriterSnapshot& writer : writers) {
+    const int64_t shown_up_to = shadow.shown_up_to(writer.identity.attempt);
     for (const SeriesStats& series : writer.series) {
       Merged& merged = by_name[series.def.name];
-      add_series(&merged.info, series, writer.identity.attempt, &merged.attempts);
+      add_series(&merged.info, series, writer.identity.attempt, &merged.first_attempt);
+      if (series.points > 0) add_shown(&merged.info, series, writer.identity, shown_up_to, &merged.newest_cut);
     }
   }
   std::vector<MetricInfo> out;
   out.reserve(by_name.size());
   for (auto& [name, merged] : by_name) {
     merged.info.name = name;
+    merged.info.definition = definitions.of(name);
+    ShownStats& shown = merged.info.shown;
+    shown.last_known = shown.range_known || (shown.points > 0 && last_key(shown) > last_key(merged.newest_cut));
     out.push_back(std::move(merged.info));
+  }
+  return out;
+}
+
+bool needs_rows(const MetricInfo& metric) {
+  const std::vector<SummaryKind>& kinds = metric.definition.summary;
+  const bool wants_range =
+      std::any_of(kinds.begin(), kinds.end(), [](SummaryKind kind) { return kind != SummaryKind::kLast; });
+  return !metric.shown.last_known || (wants_range && !metric.shown.range_known);
+}
+
+void complete_from_rows(const History& rows, MetricInfo* metric) {
+  ShownStats shown;
+  for (size_t row = 0; row < rows.size(); ++row) {
+    const RowSource& source = rows.row_source(row);
+    ShownStats here;
+    here.last_attempt = source.attempt;
+    here.last_rank = source.rank;
+    here.last_time_us = rows.times_us[row];
+    if (shown.points++ == 0 || last_key(here) >= last_key(shown)) {
+      shown.last_attempt = here.last_attempt;
+      shown.last_rank = here.last_rank;
+      shown.last_time_us = here.last_time_us;
+      metric->last_type = rows.row_type(row);
+      metric->last_bits = rows.row_bits(row);
+      metric->last_step = rows.steps[row];
+    }
+    const double v = to_double(rows.row_type(row), rows.row_bits(row));
+    if (!std::isfinite(v)) continue;
+    shown.min = shown.finite > 0 ? std::min(shown.min, v) : v;
+    shown.max = shown.finite > 0 ? std::max(shown.max, v) : v;
+    shown.sum += v;
+    ++shown.finite;
+  }
+  metric->shown = shown;
+}
+
+std::vector<MetricAccount> merge_losses_by_metric(const std::vector<WriterSnapshot>& writers) {
+  struct Account {
+    uint64_t stored = 0, dropped = 0;
+    std::map<LossReason, uint64_t> by_reason;
+  };
+  std::map<std::string, Account> by_name;
+  for (const WriterSnapshot& writer : writers) {
+    std::map<uint32_t, std::string> names;
+    for (const SeriesStats& series : writer.series) {
+      names[series.def.id] = series.def.name;
+      by_name[series.def.name].stored += series.points;
+    }
+    for (const Loss& loss : writer.losses) {
+      if (loss.reason == LossReason::kRejected) continue;  // never became a point
+      const auto name = names.find(loss.series);
+      Account& account = by_name[name == names.end() ? "" : name->second];
+      account.dropped += loss.count;
+      account.by_reason[loss.reason] += loss.count;
+    }
+  }
+  std::vector<MetricAccount> out;
+  for (const auto& [name, account] : by_name) {
+    out.push_back({name, account.stored, account.dropped, {}});
+    for (const auto& [reason, count] : account.by_reason)
+      out.back().by_reason.emplace_back(loss_reason_text(reason), count);
   }
   return out;
 }

@@ -17,7 +17,7 @@ using Id = FilterFieldId;
 Value metric_row(const MetricInfo& metric) {
   const bool any = metric.finite > 0;
   const auto count = [](uint64_t n) { return Value(static_cast<int64_t>(n)); };
-  return Value::List{value_of_bits(metric.last_type, metric.last_bits),
+  return Value::List{metric.shown.points > 0 ? value_of_bits(metric.last_type, metric.last_bits) : Value(),
                      value_of_bits(metric.first_type, metric.first_bits),
                      any ? Value(metric.min) : Value(),
                      any ? Value(metric.max) : Value(),
@@ -120,7 +120,7 @@ std::optional<Value> CatalogRow::keyed(const FilterField& field) const {
   }
   if (!found || field.id != Id::kMetrics) return decoded(found);
   auto value = decoded(cbor_element(*found, static_cast<size_t>(field.stat)));
-  return value && value->is_null() ? std::nullopt : std::move(value);  // min, max, mean without a finite value
+  return value && value->is_null() ? std::nullopt : std::move(value);  // nothing that is not shadowed or finite
 }
 
 std::optional<Value> CatalogRow::attribute(const FilterField& field) const {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 namespace tracker::internal {
@@ -38,6 +39,18 @@ StateVerdict without_end(const WriterSnapshot& leader, Liveness liveness) {
   return out;
 }
 
+// The ranks that ended without an end beside a leader that has one: "rank 3 crashed", "2 ranks crashed, the first is
+// 3".
+std::string dead_ranks(const std::vector<WriterSnapshot>& writers, const WriterIdentity& leader) {
+  std::set<int64_t> dead;
+  for (const WriterSnapshot& writer : writers)
+    if (writer.identity.attempt == leader.attempt && writer.identity.rank != leader.rank && !writer.end)
+      dead.insert(writer.identity.rank);
+  if (dead.empty()) return "";
+  if (dead.size() == 1) return fmt::format("rank {} crashed", *dead.begin());
+  return fmt::format("{} ranks crashed, the first is {}", dead.size(), *dead.begin());
+}
+
 }  // namespace
 
 int64_t last_seen_us(const WriterSnapshot& writer) {
@@ -67,7 +80,10 @@ StateVerdict decide_state(const std::vector<WriterSnapshot>& writers, const std:
   for (size_t i = 0; i < writers.size(); ++i)
     if (may_write(writers[i], liveness[i], now_us)) return {RunState::kRunning, "", 0};
   if (!leader->end) return without_end(*leader, liveness[static_cast<size_t>(leader - writers.data())]);
-  return {leader->end->state, end_detail(*leader->end), leader->end->time_us};
+  std::string detail = end_detail(*leader->end);
+  if (const std::string dead = dead_ranks(writers, leader->identity); !dead.empty())
+    detail += (detail.empty() ? "" : "; ") + dead;
+  return {leader->end->state, detail, leader->end->time_us};
 }
 
 }  // namespace tracker::internal

@@ -8,12 +8,15 @@
 #include <tuple>
 
 #include "base/clock.h"
+#include "query/across_ranks.h"
+#include "query/attempts.h"
 #include "query/gather.h"
 #include "query/merge.h"
-#include "query/resolve.h"
+#include "query/rank_status.h"
 #include "query/run_state.h"
 #include "query/selection.h"
 #include "query/texts.h"
+#include "query/visit.h"
 #include "storage/close_names.h"
 
 namespace tracker::internal {
@@ -45,6 +48,14 @@ struct RunView::Impl {
     for (std::string& line : lines) note_problem(Code::kCorrupt, std::move(line));
   }
 
+  DuplicatePolicy policy() const {
+    const Value name = merged_attribute(snapshots, kDuplicatePolicyKey);
+    return duplicate_policy_of(name.as_text() != nullptr ? *name.as_text() : "");
+  }
+  // What of the metrics only rows tell. A frame that cannot be read is named in problems and its rows are missing.
+  void complete_metrics();
+  Result<std::vector<History>> gather(const std::vector<const MetricInfo*>& wanted, const Selection& selection = {});
+  Shadow shadow_of(const Selection& selection) const;
   Result<OpenWriter> open_writer(const std::string& path, std::unique_ptr<WriterReader> reader);
   void take_snapshots();
   Status read_all_texts(const std::string& metric, TextsByMetric* out);
@@ -118,6 +129,54 @@ Result<const MetricInfo*> RunView::Impl::find_metric(const std::string& name) co
                                              folder.identity.id, name, did_you_mean(name, known)));
 }
 
+Result<std::vector<History>> RunView::Impl::gather(const std::vector<const MetricInfo*>& wanted,
+                                                   const Selection& selection) {
+  Gatherer gatherer(wanted, selection);
+  if (!selection.has_row_ranges()) gatherer.reserve_all();
+  std::vector<std::string> damage;
+  Status status;
+  for (size_t i = 0; i < snapshots.size() && status.ok(); ++i)
+    if (selects(selection, snapshots[i].identity))
+      status = gatherer.read_writer(snapshots[i], readers[i].get(), &damage);
+  note_damage(std::move(damage));
+  TRACKER_RETURN_IF_ERROR(status);
+  return gatherer.take();
+}
+
+// Only what was chosen shadows: the rows of an attempt that is asked for alone are all there.
+Shadow RunView::Impl::shadow_of(const Selection& selection) const {
+  Shadow shadow;
+  for (const WriterSnapshot& writer : snapshots)
+    if (selects(selection, writer.identity)) shadow.add(writer.identity);
+  return shadow;
+}
+
+void RunView::Impl::complete_metrics() {
+  const Shadow shadow(snapshots);
+  for (size_t i = 0; i < metrics.size();) {
+    // As many as fit into the memory of one visit are read together: each reading passes over all frames.
+    std::vector<const MetricInfo*> group;
+    std::vector<size_t> places;
+    for (uint64_t points = 0; i < metrics.size(); ++i) {
+      if (!needs_rows(metrics[i])) continue;
+      if (!group.empty() && points + metrics[i].points > kVisitPointsMax) break;
+      points += metrics[i].points;
+      group.push_back(&metrics[i]);
+      places.push_back(i);
+    }
+    if (group.empty()) return;
+    auto rows = gather(group);
+    if (!rows.ok()) note_problem(rows.status().code(), rows.status().to_string());
+    for (size_t k = 0; k < places.size(); ++k) {
+      MetricInfo& metric = metrics[places[k]];
+      metric.shown.last_known = metric.shown.range_known = true;  // not tried again before the next snapshot
+      if (!rows.ok()) continue;
+      drop_shadowed(shadow, &(*rows)[k]);
+      complete_from_rows((*rows)[k], &metric);
+    }
+  }
+}
+
 Result<std::unique_ptr<RunView>> RunView::open(const RunFolder& folder) {
   auto impl = std::make_unique<Impl>();
   impl->folder = folder;
@@ -138,12 +197,20 @@ const std::string& RunView::dir() const { return impl_->folder.path; }
 RunState RunView::state() const { return impl_->verdict.state; }
 std::string RunView::state_detail() const { return impl_->verdict.detail; }
 Value RunView::config() const { return merge_config(impl_->snapshots); }
-Value RunView::summary() const { return merge_summary(impl_->snapshots, impl_->metrics); }
+Value RunView::summary() const {
+  impl_->complete_metrics();
+  return merge_summary(impl_->snapshots, impl_->metrics);
+}
 Value RunView::attribute(const std::string& key) const { return merged_attribute(impl_->snapshots, key); }
 int64_t RunView::created_us() const { return impl_->folder.identity.created_us; }
 int64_t RunView::ended_us() const { return impl_->verdict.ended_us; }
-std::vector<MetricInfo> RunView::metrics() const { return impl_->metrics; }
+std::vector<MetricInfo> RunView::metrics() const {
+  impl_->complete_metrics();
+  return impl_->metrics;
+}
+const std::vector<MetricInfo>& RunView::stored_metrics() const { return impl_->metrics; }
 LossAccount RunView::losses() const { return merge_losses(impl_->snapshots); }
+std::vector<MetricAccount> RunView::losses_by_metric() const { return merge_losses_by_metric(impl_->snapshots); }
 const std::vector<WriterSnapshot>& RunView::writers() const { return impl_->snapshots; }
 const std::vector<Liveness>& RunView::liveness() const { return impl_->liveness; }
 const std::vector<std::string>& RunView::problems() const { return impl_->problems; }
@@ -197,19 +264,13 @@ Result<std::vector<History>> RunView::read(const Selection& selection) {
     if (!metric.ok()) return metric.status();
     if (places.emplace(name, wanted.size()).second) wanted.push_back(*metric);
   }
-  Gatherer gatherer(wanted, selection);
-  if (!selection.has_row_ranges()) gatherer.reserve_all();
-  std::vector<std::string> damage;
-  Status status;
-  for (size_t i = 0; i < impl_->snapshots.size() && status.ok(); ++i)
-    if (selects(selection, impl_->snapshots[i].identity))
-      status = gatherer.read_writer(impl_->snapshots[i], impl_->readers[i].get(), &damage);
-  impl_->note_damage(std::move(damage));
-  TRACKER_RETURN_IF_ERROR(status);
-  std::vector<History> out = gatherer.take();
-  for (History& history : out)
-    if (!selection.all && !is_resolved(history.steps, history.has_step))
-      select_rows(&history, resolved_order(history.steps, history.has_step));
+  auto gathered = impl_->gather(wanted, selection);
+  if (!gathered.ok()) return gathered.status();
+  std::vector<History> out = std::move(*gathered);
+  if (!selection.all) {
+    const Shadow shadow = impl_->shadow_of(selection);
+    for (History& history : out) resolve_rows(shadow, impl_->policy(), &history);
+  }
   if (out.size() == names.size()) return out;
   std::vector<History> repeated;
   for (const std::string& name : names) repeated.push_back(out[places[name]]);
@@ -219,6 +280,14 @@ Result<std::vector<History>> RunView::read(const Selection& selection) {
 Result<const MetricInfo*> RunView::metric(const std::string& name) const { return impl_->find_metric(name); }
 WriterReader* RunView::reader(size_t index) { return impl_->readers[index].get(); }
 void RunView::note_damage(std::vector<std::string> lines) { impl_->note_damage(std::move(lines)); }
+Result<AcrossRanks> RunView::across_ranks(const std::string& metric) {
+  auto rows = history(metric, true);
+  if (!rows.ok()) return rows.status();
+  return internal::across_ranks(std::move(*rows), Shadow(impl_->snapshots), impl_->policy());
+}
+
+std::vector<AttemptInfo> RunView::attempts() const { return attempts_of(impl_->snapshots); }
+std::vector<RankStatus> RunView::ranks() const { return ranks_of(impl_->snapshots, impl_->liveness); }
 
 Status RunView::Impl::read_all_texts(const std::string& metric, TextsByMetric* out) {
   std::vector<std::string> damage;
@@ -233,7 +302,7 @@ Result<TextsByMetric> RunView::texts_by_metric(bool all) {
   TextsByMetric out;
   TRACKER_RETURN_IF_ERROR(impl_->read_all_texts("", &out));
   for (auto& [metric, rows] : out)
-    if (!all) resolve_texts(&rows);
+    if (!all) resolve_rows(Shadow(impl_->snapshots), impl_->policy(), &rows);
   return out;
 }
 
@@ -241,7 +310,7 @@ Result<std::vector<TextRow>> RunView::texts(const std::string& metric, bool all)
   TextsByMetric out;
   TRACKER_RETURN_IF_ERROR(impl_->read_all_texts(metric, &out));
   std::vector<TextRow>& rows = out[metric];
-  if (!all) resolve_texts(&rows);
+  if (!all) resolve_rows(Shadow(impl_->snapshots), impl_->policy(), &rows);
   return std::move(rows);
 }
 

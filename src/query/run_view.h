@@ -12,10 +12,20 @@
 #include <vector>
 
 #include "journal/liveness.h"
+#include "model/metric_definition.h"
 #include "storage/store.h"
 #include "storage/writer_reader.h"
 
 namespace tracker::internal {
+
+// Of the rows of a metric that no resume shadows; rows that a later one of the same step replaces count too.
+struct ShownStats {
+  uint64_t points = 0, finite = 0;
+  double min = 0, max = 0, sum = 0;                           // over finite values; valid when finite > 0
+  int64_t last_attempt = 0, last_rank = 0, last_time_us = 0;  // of the row that MetricInfo.last_bits is of
+  // Whether the statistics of the writers tell these; else rows must be read, which RunView does when asked.
+  bool last_known = true, range_known = true;
+};
 
 // A metric over all writers of a run: the union of its series of numbers. Texts are not series: see RunView::texts.
 struct MetricInfo {
@@ -29,9 +39,11 @@ struct MetricInfo {
   double min = 0, max = 0, sum = 0;  // over finite values
   uint64_t finite = 0, nan = 0, pos_inf = 0, neg_inf = 0;
   ValueType last_type = ValueType::kFloat64;
-  uint64_t last_bits = 0;  // value of the last row by (attempt, time)
+  uint64_t last_bits = 0;  // value of the last row shown: of the last attempt, there of the lowest rank, there by time
   ValueType first_type = ValueType::kFloat64;
   uint64_t first_bits = 0;  // and of the first
+  ShownStats shown;
+  MetricDefinition definition;  // of define_metric(): its own, else that of the last pattern that matches
 };
 
 // Where rows come from: one writer of the run.
@@ -62,6 +74,9 @@ struct History {
   uint64_t row_bits(size_t row) const { return mixed() ? own_bits[row] : bits[row]; }
 };
 
+struct AcrossRanks;
+struct AttemptInfo;
+struct RankStatus;
 struct Selection;  // query/selection.h
 
 struct TextRow {
@@ -81,6 +96,15 @@ struct LossAccount {
   std::vector<std::pair<std::string, uint64_t>> by_reason;
 };
 
+// The same for one metric. Points lost for no metric in particular (more metrics than the limit, a damaged journal,
+// logged after finish) stand under the empty name.
+struct MetricAccount {
+  std::string metric;
+  uint64_t stored = 0, dropped = 0;
+  std::vector<std::pair<std::string, uint64_t>> by_reason;
+  uint64_t logged() const { return stored + dropped; }
+};
+
 class RunView {
  public:
   // Takes a snapshot of every writer. A damaged database is named in problems() and the others are still read.
@@ -95,24 +119,30 @@ class RunView {
   std::string state_detail() const;  // exit code and last line of a traceback, "out of memory?" …, or empty
   std::string name() const;          // attribute "name", else the id
   Value config() const;              // nested map; last one wins by time, then writer id
-  Value summary() const;  // flat map: last values by themselves under the metric's name; explicit ones win and stay
+  // Flat map: under each metric's name its last value, or what define_metric() says; explicit ones win and stay. As
+  // metrics(): where a resume shadows a part of what a metric's value rests on, its rows are read, once a snapshot.
+  Value summary() const;
   Value attribute(const std::string& key) const;  // notes, tags, group, job_type; null when never set
   int64_t created_us() const;
   int64_t ended_us() const;                       // 0 while running
   int64_t last_seen_us() const;                   // newest of heartbeat and last row
   uint64_t points() const;                        // stored, all writers
   std::vector<MetricInfo> metrics() const;        // by name
+  // The same without a look at rows: nothing of `shown` is filled in where it is not known. Valid until refresh().
+  const std::vector<MetricInfo>& stored_metrics() const;
   std::vector<std::string> text_metrics() const;  // names under which texts were logged, by name
   LossAccount losses() const;
-  const std::vector<WriterSnapshot>& writers() const;  // by (attempt, started, id)
-  const std::vector<Liveness>& liveness() const;       // one a writer, as of the last snapshot
-  const std::vector<std::string>& problems() const;    // one line each; reads add to it
+  std::vector<MetricAccount> losses_by_metric() const;  // by name; of every metric, also those that lost nothing
+  const std::vector<WriterSnapshot>& writers() const;   // by (attempt, started, id)
+  const std::vector<Liveness>& liveness() const;        // one a writer, as of the last snapshot
+  const std::vector<std::string>& problems() const;     // one line each; reads add to it
   // kOk, or the worst among the problems: kVersion (a part was written by a newer version), else kCorrupt, else
   // another.
   Code problem_code() const;
 
   // Rows of a metric up to the last snapshot. all=false: the resolved view, sorted by step: of the rows with one step
-  // the last one counts, and later attempts win; rows without a step keep their order behind. all=true: every row, by
+  // the last one counts (duplicate_policy), later attempts win, and of the ranks of an attempt the lowest; what a
+  // resume at a step shadows is left out; rows without a step keep their order behind. all=true: every row, by
   // writer in the order of writers(), within it in the order logged (calls of several threads within one drain: by
   // time). kNotFound names close metrics. A frame that cannot be decoded is named in problems() and the rest is read.
   // Cost: reads every frame of the writers that logged it, decodes its own columns only; 24 bytes of memory a row.
@@ -122,6 +152,10 @@ class RunView {
   // Of several metrics the rows that `selection` chooses, resolved unless it asks for all. Beside kNotFound for a
   // metric the errors of check_selection(). Cost: as above; rows outside a range of steps or times take no memory.
   Result<std::vector<History>> read(const Selection& selection);
+  // min, mean and max of a metric over the ranks, by step (query/across_ranks.h). Cost: as history(all=true).
+  Result<AcrossRanks> across_ranks(const std::string& metric);
+  std::vector<AttemptInfo> attempts() const;  // by number (query/attempts.h)
+  std::vector<RankStatus> ranks() const;      // by rank, each in its newest attempt (query/rank_status.h)
   // Text logged under metric keys, by key; resolved or all as above. Cost: reads every frame.
   Result<std::map<std::string, std::vector<TextRow>>> texts_by_metric(bool all = false);
   Result<std::vector<TextRow>> texts(const std::string& metric, bool all = false);

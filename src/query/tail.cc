@@ -72,7 +72,7 @@ TailCursor tail_end(const RunView& run, const TailQuery& query) {
 
 Result<TailBatch> read_tail(RunView* run, const TailQuery& query, TailCursor* cursor) {
   TRACKER_RETURN_IF_ERROR(check_tail(*run, query, *cursor));
-  const std::vector<MetricInfo> metrics = run->metrics();
+  const std::vector<MetricInfo>& metrics = run->stored_metrics();
   const std::vector<const MetricInfo*> wanted = wanted_metrics(metrics, query);
   const std::vector<WriterSnapshot>& writers = run->writers();
   TailCursor next = *cursor;

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "query/resolve.h"
-
 namespace tracker::internal {
 namespace {
 
@@ -42,19 +40,6 @@ Status read_texts(const WriterSnapshot& writer, WriterReader* reader, const std:
         return true;
       },
       damage);
-}
-
-void resolve_texts(std::vector<TextRow>* rows) {
-  std::vector<int64_t> steps;
-  std::vector<uint8_t> has_step;
-  for (const TextRow& row : *rows) {
-    steps.push_back(row.step);
-    has_step.push_back(row.has_step ? 1 : 0);
-  }
-  if (is_resolved(steps, has_step)) return;
-  std::vector<TextRow> out;
-  for (const size_t row : resolved_order(steps, has_step)) out.push_back(std::move((*rows)[row]));
-  rows->swap(out);
 }
 
 }  // namespace tracker::internal

@@ -16,7 +16,4 @@ using TextsByMetric = std::map<std::string, std::vector<TextRow>>;
 Status read_texts(const WriterSnapshot& writer, WriterReader* reader, const std::string& only, TextsByMetric* out,
                   std::vector<std::string>* damage);
 
-// The resolved view: by step, the last text of each step; texts without a step behind.
-void resolve_texts(std::vector<TextRow>* rows);
-
 }  // namespace tracker::internal

@@ -8,7 +8,7 @@ namespace tracker::internal {
 Status visit_histories(RunView* run, const std::vector<std::string>& metrics, bool all, uint64_t points_max,
                        const std::function<Status(const std::string& metric, const History& history)>& visit) {
   std::map<std::string, uint64_t> points_of;
-  for (const MetricInfo& metric : run->metrics()) points_of[metric.name] = metric.points;
+  for (const MetricInfo& metric : run->stored_metrics()) points_of[metric.name] = metric.points;
   std::vector<std::string> group;
   uint64_t points = 0;
   for (size_t i = 0; i < metrics.size(); ++i) {

@@ -221,7 +221,10 @@ tracker::internal::InitOptions options_of(const trk_init_options& in) {
   out.ranks = text_of(in.ranks);
   out.journal = text_of(in.journal);
   out.on_full = text_of(in.on_full);
+  out.resume_from = text_of(in.resume_from);
+  out.duplicate_policy = text_of(in.duplicate_policy);
   out.rank = in.rank;
+  if (in.world_size > 0) out.world_size = in.world_size;
   out.strict = in.strict != 0;
   out.quiet = in.quiet != 0;
   return out;
@@ -381,6 +384,29 @@ trk_code trk_summary_set(trk_run* run, const char* key, size_t key_size, const t
     if (run == nullptr || key == nullptr || !value_of(value, &converted)) return TRK_INVALID;
     return code_of(run->run->set_summary(view_of(key, key_size), std::move(converted)));
   } catch (const std::bad_alloc&) {
+    return TRK_LIMIT;
+  }
+}
+
+trk_code trk_define_metric(trk_run* run, const char* name, const char* step_metric, const char* summary,
+                           const char* goal, trk_error* error) noexcept {
+  if (run == nullptr || name == nullptr) {
+    set_error(error, TRK_INVALID, run == nullptr ? "run is NULL" : "name is NULL");
+    return TRK_INVALID;
+  }
+  try {
+    std::vector<std::string> kinds;
+    for (std::string_view rest = view_of(summary, TRK_NUL_TERMINATED); !rest.empty();) {
+      const size_t comma = rest.find(',');
+      kinds.emplace_back(rest.substr(0, comma));
+      rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
+    }
+    const Status status = run->run->define_metric(name, view_of(step_metric, TRK_NUL_TERMINATED), kinds,
+                                                  view_of(goal, TRK_NUL_TERMINATED));
+    if (!status.ok()) set_error(error, code_of(status.code()), status.to_string());
+    return code_of(status.code());
+  } catch (const std::exception& failure) {
+    set_error(error, TRK_LIMIT, failure.what());
     return TRK_LIMIT;
   }
 }

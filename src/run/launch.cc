@@ -11,10 +11,14 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "model/key.h"
+#include "query/attempts.h"
+#include "query/merge.h"
 #include "query/run_view.h"
 #include "run/background.h"
+#include "run/resume.h"
 #include "run/say.h"
 #include "storage/database_build.h"
+#include "run/shared_run.h"
 #include "storage/recovery.h"
 #include "storage/store_files.h"
 
@@ -46,7 +50,7 @@ Status check_options(InitOptions* o) {
   fill(&o->project, "TRACKER_PROJECT", "default");
   fill(&o->mode, "TRACKER_MODE", "local");
   fill(&o->ranks, "TRACKER_RANKS", "first");
-  fill(&o->resume, nullptr, "never");
+  fill(&o->duplicate_policy, nullptr, "last");
   fill(&o->on_full, nullptr, "wait");
   fill(&o->journal, nullptr, "auto");
   TRACKER_RETURN_IF_ERROR(check_label("project", o->project));
@@ -59,104 +63,107 @@ Status check_options(InitOptions* o) {
   if (!is_utf8(o->notes)) return Status(Code::kInvalid, "notes is not UTF-8");
   if (!o->config.is_map()) return Status(Code::kInvalid, "config is no mapping: expected keys and values");
   TRACKER_RETURN_IF_ERROR(one_of("mode", o->mode, {"local", "online", "offline", "disabled"}));
-  TRACKER_RETURN_IF_ERROR(one_of("resume", o->resume, {"never", "allow", "must"}));
+  if (!o->resume.empty()) TRACKER_RETURN_IF_ERROR(one_of("resume", o->resume, {"never", "allow", "must"}));
+  TRACKER_RETURN_IF_ERROR(check_resume(o, env("TRACKER_RUN_ID") != nullptr));
+  TRACKER_RETURN_IF_ERROR(one_of("duplicate_policy", o->duplicate_policy, {"last", "first"}));
   TRACKER_RETURN_IF_ERROR(one_of("on_full", o->on_full, {"wait", "drop", "block"}));
   TRACKER_RETURN_IF_ERROR(one_of("journal", o->journal, {"auto", "shm", "disk", "memory"}));
   o->store_files = store_files_option();
   TRACKER_RETURN_IF_ERROR(one_of("TRACKER_STORE_FILES", o->store_files, {"auto", "sqlite", "frames"}));
-  if (o->ranks == "observe" || o->ranks == "all")
-    return Status(Code::kInvalid, fmt::format("ranks=\"{}\" is not in this version yet: expected \"first\"", o->ranks));
-  TRACKER_RETURN_IF_ERROR(one_of("ranks", o->ranks, {"first"}));
+  TRACKER_RETURN_IF_ERROR(one_of("ranks", o->ranks, {"first", "observe", "all"}));
   if (o->journal == "auto") o->journal.clear();
-  if (o->resume == "must" && o->id.empty() && env("TRACKER_RUN_ID") == nullptr)
-    return Status(Code::kInvalid, "resume=\"must\" needs to know which run: expected id=…");
   return {};
 }
 
-// The process that started all ranks of a node: boot id, pid and start time name it for as long as the machine runs.
-std::string launcher_of_this_process() {
-  const WriterIdentity self = this_process();
-  const pid_t parent = ::getppid();
-  auto stat = read_file(fmt::format("/proc/{}/stat", parent), 4096);
-  if (!stat.ok() || self.boot_id.empty()) return "";
-  return fmt::format("{}/{}/{}", self.boot_id, parent, pid_start_of(*stat));
+void take(Launch* launch, RunFolder folder, bool resumed) {
+  launch->run = std::move(folder.identity);
+  launch->run_dir = std::move(folder.path);
+  launch->resumed = resumed;
 }
 
-std::string label_of(const Id128& uid) { return "run-" + uid.hex().substr(0, 12); }
-
-// Which number this init has in its process: the second run of a script is the second one again after an elastic
-// restart.
-int next_ordinal() {
-  static std::atomic<int> count{0};
-  return ++count;
+// Every rank records, and there are several.
+bool is_shared(const Launch& launch) {
+  return launch.options.ranks != "first" && launch.rank.is_numbered() && launch.options.attach_attempt == 0;
 }
 
-// The run of this launch. After an elastic restart it exists; otherwise the first free uid of the launch's key is
-// taken.
-Status choose_launch_run(Store* store, Launch* launch, const std::string& key, int restarts) {
-  const std::string text = fmt::format("{}/{}/{}/{}", store->id().hex(), launch->options.project, key, next_ordinal());
-  std::optional<RunFolder> newest;
-  Id128 uid;
-  for (int generation = 1; generation <= 10'000; ++generation) {
-    uid = Id128::hash_of(fmt::format("{}/{}", text, generation));
-    auto found = store->find_run(launch->options.project, label_of(uid));
-    if (!found || found->identity.uid != uid) break;
-    newest = std::move(found);
-  }
-  if (restarts > 0 && newest) {
-    launch->run = newest->identity;
-    launch->run_dir = newest->path;
-    launch->resumed = true;
-    return {};
-  }
-  auto folder = store->open_or_create_run(launch->options.project, label_of(uid), uid);
-  if (!folder.ok()) return folder.status();
-  launch->run = folder->identity;
-  launch->run_dir = folder->path;
-  return {};
+JoinRequest join_request(const Launch& launch, int restarts) {
+  return {launch.rank.rank, launch.rank.size_known ? launch.rank.world_size : 0, launch.launch_text, restarts};
 }
 
-Status choose_run(Store* store, Launch* launch) {
+// The run that resume_from names: an id of the project, else "project/id" or a uid. Not there: nullopt, unless it is
+// another project's.
+Result<std::optional<RunFolder>> find_resumed(const Store& store, Launch* launch, const ResumePoint& point) {
   InitOptions& o = launch->options;
-  const GetEnv get = [](const char* name) { return std::getenv(name); };
-  const int restarts = restart_count(get);
-  if (o.id.empty() && env("TRACKER_RUN_ID") != nullptr) {
+  if (auto found = store.find_run(o.project, point.run)) return found;
+  auto named = store.resolve_run(point.run);
+  if (!named.ok() && named.status().code() == Code::kInvalid) return named.status();  // ambiguous
+  if (!named.ok()) return std::optional<RunFolder>();
+  if (named->identity.project != o.project && launch->project_given)
+    return Status(Code::kInvalid, fmt::format("resume_from=\"{}\" is a run of the project {}, not of {}", o.resume_from,
+                                              named->identity.project, o.project));
+  o.project = named->identity.project;
+  return std::optional<RunFolder>(std::move(*named));
+}
+
+// resume="allow" or "must" met no such run, or one that cannot be read.
+Status missing_run(const Store& store, const InitOptions& o) {
+  const std::string folder = join_path(store.path(), "runs/" + folder_name(o.project) + "/" + folder_name(o.id));
+  if (path_exists(join_path(folder, "run.json"))) {
+    const std::string text = join_path(folder, "run.json") + " is damaged, so the run cannot be resumed";
+    if (o.resume == "must") return Status(Code::kCorrupt, text, "its databases are untouched");
+    say(text + "; another run is made");
+  }
+  if (o.resume == "must")
+    return Status(Code::kNotFound,
+                  fmt::format("resume=\"must\", but there is no run {}/{} in {}", o.project, o.id, store.path()),
+                  "resume=\"allow\" makes it");
+  return {};
+}
+
+Status choose_run(Store* store, Launch* launch, const LaunchFacts& facts) {
+  InitOptions& o = launch->options;
+  const JoinRequest request = join_request(*launch, facts.restarts);
+  std::optional<RunFolder> found;
+  if (!o.resume_from.empty()) {
+    const auto point = parse_resume_from(o.resume_from);
+    launch->resume_step = point->step;
+    auto resumed = find_resumed(*store, launch, *point);
+    if (!resumed.ok()) return resumed.status();
+    found = std::move(*resumed);
+    o.id = point->run;
+  } else if (o.id.empty() && env("TRACKER_RUN_ID") != nullptr) {
     o.id = env("TRACKER_RUN_ID");
     TRACKER_RETURN_IF_ERROR(check_label("TRACKER_RUN_ID", o.id));
   }
+  Result<RunFolder> folder = Status();
   if (!o.id.empty()) {
-    auto found = store->find_run(o.project, o.id);
-    const bool may_resume = o.resume != "never" || restarts > 0;
-    if (found && may_resume) {
-      launch->run = found->identity;
-      launch->run_dir = found->path;
-      launch->resumed = true;
+    const bool may_resume = o.resume != "never" || facts.restarts > 0;
+    if (!found && may_resume) found = store->find_run(o.project, o.id);
+    if (found) {
+      take(launch, std::move(*found), true);
       return {};
     }
-    const std::string folder = join_path(store->path(), "runs/" + folder_name(o.project) + "/" + folder_name(o.id));
-    if (!found && may_resume && path_exists(join_path(folder, "run.json"))) {
-      const std::string text = join_path(folder, "run.json") + " is damaged, so the run cannot be resumed";
-      if (o.resume == "must") return Status(Code::kCorrupt, text, "its databases are untouched");
-      say(text + "; another run is made");
-    }
-    if (o.resume == "must")
-      return Status(Code::kNotFound,
-                    fmt::format("resume=\"must\", but there is no run {}/{} in {}", o.project, o.id, store->path()),
-                    "resume=\"allow\" makes it");
-  } else if (launch->rank.world_size > 1 || env("TORCHELASTIC_RESTART_COUNT") != nullptr) {
+    if (may_resume) TRACKER_RETURN_IF_ERROR(missing_run(*store, o));
+    launch->resume_step.reset();  // nothing is there to be shadowed
+    if (!is_shared(*launch)) folder = store->create_run(o.project, o.id);
+    else if (may_resume) folder = store->open_or_create_run(o.project, o.id);
+    else folder = run_of_label(store, o.project, o.id, request);
+  } else if (facts.key &&
+             (launch->rank.world_size > 1 || is_shared(*launch) || env("TORCHELASTIC_RESTART_COUNT") != nullptr)) {
     // Also torchrun with one process: its restart is a new attempt too.
-    if (const auto key = launch_key(get, launcher_of_this_process()))
-      return choose_launch_run(store, launch, *key, restarts);
+    folder = run_of_launch(store, o.project, facts, request, is_shared(*launch));
+  } else {
+    folder = store->create_run(o.project, o.id);
   }
-  auto folder = store->create_run(o.project, o.id);
   if (!folder.ok()) return folder.status();
-  launch->run = folder->identity;
-  launch->run_dir = folder->path;
+  const bool resumed = facts.restarts > 0 || is_shared(*launch);
+  take(launch, std::move(*folder), resumed);
   return {};
 }
 
-// What a resumed run already holds. A damaged attempt is said and does not stop the new one.
-void read_past(const Store& store, Launch* launch) {
+// What a run already holds. A damaged attempt is said and does not stop the new one. Of a run that its ranks share
+// only earlier attempts count: how far the other ranks have come says nothing about this one.
+void read_past(const Store& store, const LaunchFacts& facts, Launch* launch) {
   const RecoveryReport report = recover_dead_writers(store, launch->run.uid);
   for (const RecoveredWriter& writer : report.recovered) launch->recovered_points += writer.points;
   for (const std::string& problem : report.problems) say(problem);
@@ -166,26 +173,71 @@ void read_past(const Store& store, Launch* launch) {
     say(fmt::format("earlier attempts of {} cannot be read: {}", launch->run.id, view.status().to_string()));
     return;
   }
-  launch->config = (*view)->config();
-  for (const WriterSnapshot& writer : (*view)->writers()) {
+  std::vector<WriterSnapshot> past = (*view)->writers();
+  std::vector<WriterIdentity> identities;
+  for (const WriterSnapshot& writer : past) {
+    identities.push_back(writer.identity);
     launch->attempt = std::max(launch->attempt, writer.identity.attempt + 1);
+  }
+  if (is_shared(*launch)) launch->attempt = attempt_to_join(identities, join_request(*launch, facts.restarts));
+  if (launch->options.attach_attempt > 0) launch->attempt = launch->options.attach_attempt;
+  else std::erase_if(past, [&](const WriterSnapshot& writer) { return writer.identity.attempt >= launch->attempt; });
+  launch->config = merge_config(past);
+  launch->continues =
+      launch->options.attach_attempt > 0 ? 0 : attempt_to_continue(attempts_of(past), launch->resume_step);
+  const Shadow shadow(past);
+  for (const WriterSnapshot& writer : past) {
     for (const Attribute& attribute : writer.attributes)
       if (attribute.type == EventType::kSummary) launch->summary.set(attribute.key, attribute.value);
+    for (const SeriesStats& series : writer.series)
+      if (series.points > 0 && series.has_steps)
+        launch->step_base =
+            std::max(launch->step_base, std::min(series.step_max, shadow.shown_up_to(writer.identity.attempt)));
   }
-  for (const MetricInfo& metric : (*view)->metrics())
-    if (metric.has_steps) launch->step_base = std::max(launch->step_base, metric.step_max);
+  if (launch->resume_step) launch->step_base = *launch->resume_step;
 }
 
 // Without a store the run still has its identity: the writer makes the folder when the disk lets it.
 void run_in_memory(Launch* launch, const Status& problem) {
   launch->store_problem = problem;
   if (!launch->run.uid.is_zero()) return;
-  launch->run.uid = Id128::random();
-  launch->run.project = launch->options.project;
-  launch->run.id = launch->options.id.empty() ? random_label() : launch->options.id;
+  const InitOptions& o = launch->options;
+  const std::string shared = o.id.empty() ? launch->launch_text : o.id + "/" + launch->launch_text;
+  launch->run.uid = is_shared(*launch)
+                        ? Id128::hash_of(fmt::format("{}/{}/{}", launch->store_path, o.project, shared))
+                        : Id128::random();  // ranks that share a run must still do so when the disk comes back
+  launch->run.project = o.project;
+  launch->run.id = !o.id.empty()        ? o.id
+                   : is_shared(*launch) ? "run-" + launch->run.uid.hex().substr(0, 12)
+                                        : random_label();
   launch->run.created_us = realtime_us();
   launch->run_dir =
       join_path(launch->store_path, "runs/" + folder_name(launch->run.project) + "/" + folder_name(launch->run.id));
+}
+
+// Whether this process is a writer, and what is said where it is not.
+void decide_recording(const LaunchFacts& facts, Launch* launch) {
+  const InitOptions& o = launch->options;
+  const RankInfo& rank = launch->rank;
+  if (o.mode == "disabled") launch->why_not = "mode=\"disabled\"";
+  else if (rank.is_first || o.attach_attempt > 0) return;
+  else if (!is_shared(*launch)) {
+    launch->why_not = rank.why;
+    launch->gated_line = rank.gated_line();
+  } else if (o.id.empty() && o.resume_from.empty() && env("TRACKER_RUN_ID") == nullptr && !facts.key) {
+    launch->why_not = rank.why + ", and nothing names the run that the ranks share";
+    launch->gated_line = fmt::format(
+        "{} records nothing: nothing names the run that the ranks share; the same TRACKER_RUN_ID on all of them does",
+        rank.why);
+  } else if (o.ranks == "observe") {
+    launch->observed = true;
+    launch->why_not = rank.why + ", ranks=\"observe\": its metrics are not recorded";
+    launch->gated_line = rank.why + " records no metrics (ranks=\"observe\"); ranks=\"all\" changes that";
+    return;
+  } else {
+    return;
+  }
+  launch->records = false;
 }
 
 }  // namespace
@@ -193,6 +245,7 @@ void run_in_memory(Launch* launch, const Status& problem) {
 Result<Launch> decide_launch(const InitOptions& options) {
   Launch launch;
   launch.options = options;
+  launch.project_given = !options.project.empty() || env("TRACKER_PROJECT") != nullptr;
   TRACKER_RETURN_IF_ERROR(check_options(&launch.options));
   const InitOptions& o = launch.options;
   launch.mode = o.mode;
@@ -202,11 +255,11 @@ Result<Launch> decide_launch(const InitOptions& options) {
   if (!rank.ok()) return rank.status();
   launch.rank = *rank;
   launch.store_path = Store::resolve(o.dir);
+  const LaunchFacts facts = facts_of_launch([](const char* name) { return std::getenv(name); });
+  launch.launch_text = facts.text;
   launch.run.project = o.project;
   launch.run.id = o.id.empty() ? "none" : o.id;
-  if (o.mode == "disabled") launch.why_not = "mode=\"disabled\"";
-  else if (!launch.rank.is_first) launch.why_not = launch.rank.why;
-  launch.records = launch.why_not.empty();
+  decide_recording(facts, &launch);
   if (!launch.records) {
     launch.config = o.config;
     launch.run_dir = join_path(launch.store_path, fmt::format("gated/rank-{}", launch.rank.rank));
@@ -216,7 +269,7 @@ Result<Launch> decide_launch(const InitOptions& options) {
   Status status = store.status();
   if (store.ok()) {
     launch.store = store->id();
-    status = choose_run(&*store, &launch);
+    status = choose_run(&*store, &launch, facts);
   }
   if (!status.ok()) {
     // What the caller got wrong is theirs to know at once; what the disk refuses is not.
@@ -224,7 +277,7 @@ Result<Launch> decide_launch(const InitOptions& options) {
       return status;
     run_in_memory(&launch, status);
   } else {
-    if (launch.resumed) read_past(*store, &launch);
+    if (launch.resumed) read_past(*store, facts, &launch);
     recover_in_background(*store);
   }
   return launch;

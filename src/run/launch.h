@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "journal/journal.h"
@@ -15,9 +16,12 @@ namespace tracker::internal {
 
 struct Launch {
   InitOptions options;  // with the environment applied
+  bool project_given = false;
   std::string mode = "local";
-  bool records = true;
-  std::string why_not;  // why nothing is recorded here
+  bool records = true;     // this process is a writer
+  bool observed = false;   // ranks="observe" and not rank 0: a writer that records no metrics
+  std::string why_not;     // why nothing, or no metric, is recorded here
+  std::string gated_line;  // what stderr is told of that; empty: nothing
   RankInfo rank;
   OnFull on_full = OnFull::kWait;
 
@@ -27,9 +31,13 @@ struct Launch {
   std::string run_dir;   // absolute
   Status store_problem;  // not ok: the run goes on in memory
 
+  std::string launch_text;  // WriterIdentity.launch
+
   // A resumed run's past.
   bool resumed = false;
   int64_t attempt = 1;
+  int64_t continues = 0;
+  std::optional<int64_t> resume_step;
   int64_t step_base = INT64_MIN;
   uint64_t recovered_points = 0;
   Value config = Value::map();

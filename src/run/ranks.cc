@@ -30,10 +30,12 @@ constexpr Launcher kLaunchers[] = {
     {"SLURM_PROCID", "SLURM_NTASKS", true}, {"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", true},
 };
 
-RankInfo make(int rank, int size, std::string source) {
+RankInfo make(int rank, std::optional<int> known_size, std::string source) {
   RankInfo info;
+  const int size = known_size.value_or(rank + 1);
   info.rank = rank;
   info.world_size = size;
+  info.size_known = known_size.has_value();
   info.is_first = rank == 0;
   info.source = std::move(source);
   info.why = size > 1 ? fmt::format("rank {} of {} (from {})", rank, size, info.source)
@@ -45,24 +47,26 @@ RankInfo make(int rank, int size, std::string source) {
 
 std::string RankInfo::gated_line() const {
   if (is_first) return "";
-  return why + " records nothing; ranks=\"all\" or TRACKER_RANK=0 changes that";
+  return why + (is_numbered() ? " records nothing; ranks=\"all\" or TRACKER_RANK=0 changes that"
+                              : " records nothing; TRACKER_RANK=0 changes that");
 }
 
 Result<RankInfo> resolve_rank(const RankRequest& request, const GetEnv& env) {
   if (request.rank < -1) return Status(Code::kInvalid, fmt::format("rank={}: expected a number from 0", request.rank));
   if (request.rank >= 0) {
-    const int size = request.world_size > 0 ? request.world_size : number(env("WORLD_SIZE")).value_or(request.rank + 1);
-    if (request.rank >= size)
-      return Status(Code::kInvalid, fmt::format("rank={} is not below world_size={}", request.rank, size));
+    std::optional<int> size = number(env("WORLD_SIZE"));
+    if (request.world_size > 0) size = request.world_size;
+    if (size && request.rank >= *size)
+      return Status(Code::kInvalid, fmt::format("rank={} is not below world_size={}", request.rank, *size));
     return make(request.rank, size, "argument");
   }
   if (const char* text = env("TRACKER_RANK"); text != nullptr && *text != 0) {
     const std::optional<int> rank = number(text);
     if (!rank) return Status(Code::kInvalid, fmt::format("TRACKER_RANK is '{}': expected a number from 0", text));
-    const int size = number(env("WORLD_SIZE")).value_or(*rank + 1);
-    if (*rank >= size)
+    const std::optional<int> size = number(env("WORLD_SIZE"));
+    if (size && *rank >= *size)
       return Status(Code::kInvalid,
-                    fmt::format("TRACKER_RANK is {}: expected a number below WORLD_SIZE={}", *rank, size));
+                    fmt::format("TRACKER_RANK is {}: expected a number below WORLD_SIZE={}", *rank, *size));
     return make(*rank, size, "TRACKER_RANK");
   }
   if (request.child_of_run) {
@@ -76,8 +80,8 @@ Result<RankInfo> resolve_rank(const RankRequest& request, const GetEnv& env) {
   for (const Launcher& launcher : kLaunchers) {
     const std::optional<int> rank = number(env(launcher.rank));
     if (!rank) continue;
-    const int size = number(env(launcher.size)).value_or(launcher.size_must_exceed_one ? 1 : *rank + 1);
-    if (launcher.size_must_exceed_one && size <= 1) continue;
+    const std::optional<int> size = number(env(launcher.size));
+    if (launcher.size_must_exceed_one && size.value_or(1) <= 1) continue;
     return make(*rank, size, launcher.rank);
   }
   for (const char* name : {"LOCAL_RANK", "NODE_RANK", "GROUP_RANK"}) {

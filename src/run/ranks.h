@@ -22,11 +22,14 @@ struct RankRequest {
 struct RankInfo {
   int rank = 0;
   int world_size = 1;
-  std::string source;    // "RANK", "SLURM_PROCID", ...; empty when nothing says that this is a job of several
-  bool is_first = true;  // this process records in ranks="first"
+  bool size_known = true;  // false: world_size is only what the rank itself implies
+  std::string source;      // "RANK", "SLURM_PROCID", ...; empty when nothing says that this is a job of several
+  bool is_first = true;    // this process records in ranks="first"
   // The line for a gated process: `rank 3 of 8 (from SLURM_PROCID) records nothing; ...`. Empty when is_first.
   std::string gated_line() const;
   std::string why;  // "rank 3 of 8 (from SLURM_PROCID)"
+  // Whether its number is known: a local rank, or a child of a process that has a run, says only "not the first".
+  bool is_numbered() const { return world_size > 0 && !source.empty() && source != "multiprocessing"; }
 };
 
 // kInvalid when an explicit rank or TRACKER_RANK is no number or not below its world size.

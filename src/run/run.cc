@@ -6,11 +6,14 @@
 #include <atomic>
 #include <functional>
 #include <mutex>
+#include <set>
 
 #include "base/clock.h"
 #include "base/fs.h"
 #include "journal/wipe_memory.h"
+#include "model/metric_definition.h"
 #include "model/redact.h"
+#include "query/attempts.h"
 #include "run/exit_hook.h"
 #include "run/launch.h"
 #include "run/say.h"
@@ -46,12 +49,18 @@ struct Run::Impl {
   std::shared_ptr<Writer> writer;  // null when nothing is recorded here
   uint64_t generation = process_generation();
   std::string uid_text;
+  HotRun* observer_hot = nullptr;  // of an observed rank: its journal takes no metrics, so the run's own hot_ has none
   SayOnce warnings;
+
+  bool observed() const { return launch.observed; }
+  // One line at start and end a run, not a rank: the others speak only when something is wrong.
+  bool says_lines() const { return !launch.options.quiet && launch.rank.is_first; }
 
   mutable std::mutex mutex;  // guards what follows
   Value config = Value::map();
   Value summary = Value::map();
   std::string name;
+  std::set<std::string> defined;  // names and patterns of define_metric()
   bool finished = false;
   Status finish_status;
   RunState exit_state = RunState::kFinished;
@@ -75,6 +84,7 @@ Run::~Run() {
   if (!finished())
     (void)finish(impl_->exit_known ? impl_->exit_state : RunState::kFinished, impl_->exit_code, impl_->exit_reason);
   if (hot_ != nullptr) free_hot_run(hot_);
+  if (impl_->observer_hot != nullptr) free_hot_run(impl_->observer_hot);
 }
 
 Result<std::shared_ptr<Run>> Run::init(const InitOptions& options) {
@@ -89,10 +99,8 @@ Result<std::shared_ptr<Run>> Run::init(const InitOptions& options) {
   run->impl_->name = plan.options.name.empty() ? plan.run.id : plan.options.name;
   run->impl_->config = plan.config;
   run->impl_->summary = plan.summary;
-  if (!plan.records) {
-    if (!plan.rank.is_first && plan.mode != "disabled" && !plan.options.quiet) say_gated(plan.rank.gated_line());
-    return run;
-  }
+  if (!plan.gated_line.empty() && !plan.options.quiet) say_gated(plan.gated_line);
+  if (!plan.records) return run;
   run->hot_->step_base = plan.step_base;
   TRACKER_RETURN_IF_ERROR(run->start());
   tracker::internal::finish_at_exit(run);
@@ -109,6 +117,10 @@ Status Run::start() {
   identity.store_path = plan.store_path;
   identity.run_dir = "runs/" + folder_name(plan.run.project) + "/" + folder_name(plan.run.id);
   identity.attempt = plan.attempt;
+  identity.continues = plan.continues;
+  identity.resume_step = plan.resume_step;
+  identity.launch = plan.launch_text;
+  identity.observed = plan.observed;
   identity.rank = plan.rank.rank;
   identity.world_size = plan.rank.world_size;
   identity.started_us = realtime_us();
@@ -117,7 +129,9 @@ Status Run::start() {
   journal_options.kind = plan.options.journal;
   journal_options.store_path = plan.store_path;
   journal_options.on_full = plan.on_full;
-  auto journal = Journal::open(journal_options, &identity, hot_);
+  if (plan.observed && (impl_->observer_hot = allocate_hot_run()) == nullptr)
+    return Status(Code::kLimit, "out of memory");
+  auto journal = Journal::open(journal_options, &identity, plan.observed ? impl_->observer_hot : hot_);
   if (!journal.ok()) return journal.status();
   if (const std::string& why = (*journal)->why(); !why.empty())
     impl_->warnings.say("journal place", fmt::format("{}: {}",
@@ -134,16 +148,18 @@ Status Run::start() {
       {"name", &o.name}, {"group", &o.group}, {"job_type", &o.job_type}, {"notes", &o.notes}};
   for (const auto& [key, label] : labels)
     if (!label->empty()) (void)set_attribute(key, *label);
+  if (o.duplicate_policy != "last") (void)set_attribute(kDuplicatePolicyKey, o.duplicate_policy);
   if (!o.tags.empty()) (void)set_attribute("tags", Value::List(o.tags.begin(), o.tags.end()));
   if (const Value::Map* config = o.config.as_map(); config != nullptr && !config->empty())
     (void)set_config("", o.config);
   if (plan.mode == "online") say("mode=\"online\" but no server is known; the run is recorded locally");
-  if (!o.quiet) {
+  if (impl_->says_lines()) {
     std::string line = fmt::format("recording {}/{} in {}", plan.run.project, plan.run.id, plan.store_path);
     if (const StoreFilesChoice files = choose_store_files(plan.store_path, plan.options.store_files, false);
         !files.why.empty())
       line += fmt::format(" as .frames files until it ends ({})", files.why);
-    if (plan.resumed) line += fmt::format(" (attempt {})", plan.attempt);
+    if (plan.attempt > 1) line += fmt::format(" (attempt {})", plan.attempt);
+    if (plan.resume_step) line += fmt::format(", from step {}", *plan.resume_step);
     if (plan.recovered_points > 0)
       line += fmt::format("; {} points of a dead attempt recovered", grouped(plan.recovered_points));
     say(line);
@@ -248,7 +264,7 @@ Code Run::set_entry(EventType type, std::string_view key, Value value) {
       for (const auto& [name, item] : *value.as_map()) impl_->config.set(name, item);
     if (type == EventType::kAttribute && key == "name" && value.as_text() != nullptr) impl_->name = *value.as_text();
   }
-  if (!impl_->writer) return Code::kOk;  // a gated rank keeps what was set
+  if (!impl_->writer || impl_->observed()) return Code::kOk;  // a gated rank keeps what was set
   return log_event(type, Value::Map{{"key", std::string(key)}, {"value", std::move(value)}}, 0, false);
 }
 
@@ -258,6 +274,27 @@ Code Run::set_summary(std::string_view key, Value value) {
 }
 Code Run::set_attribute(std::string_view key, Value value) {
   return set_entry(EventType::kAttribute, key, std::move(value));
+}
+
+Status Run::define_metric(std::string_view name, std::string_view step_metric, const std::vector<std::string>& summary,
+                          std::string_view goal) {
+  auto definition = make_definition(name, step_metric, summary, goal);
+  if (!definition.ok()) return definition.status();
+  if (!impl_->writer || impl_->observed() || impl_->forked()) return {};
+  bool room = true;
+  {
+    const std::lock_guard<std::mutex> guard(impl_->mutex);
+    room = impl_->defined.size() < kMetricDefinitionsMax || impl_->defined.count(std::string(name)) > 0;
+    if (room) impl_->defined.emplace(name);
+  }
+  if (!room) {
+    const std::string text = fmt::format("{} metrics and patterns are defined already", kMetricDefinitionsMax);
+    impl_->warnings.say("definitions", text + "; further ones are not recorded");
+    return Status(Code::kLimit, text);
+  }
+  const Value payload = Value::Map{{"key", std::string(name)}, {"value", definition->to_value()}};
+  const Code code = log_event(EventType::kMetric, payload, 0, false);
+  return code == Code::kOk ? Status() : Status(code, fmt::format("\"{}\" could not be defined", name));
 }
 
 Value Run::config() const {
@@ -293,8 +330,8 @@ Status Run::finish(RunState state, int exit_code, std::string_view reason) {
                                                  {"exit_code", static_cast<int64_t>(exit_code)},
                                                  {"reason", redact_text(reason.substr(0, 4096), &redacted)}});
   Status status = impl_->writer->finish(end, kFinishLocalMax);
-  if (!impl_->launch.options.quiet) {
-    const RunStatus counts = this->status();
+  const RunStatus counts = this->status();
+  if (impl_->says_lines() || (!impl_->launch.options.quiet && (!status.ok() || counts.points_dropped > 0))) {
     const std::string lost =
         counts.points_dropped == 0 ? "nothing lost" : grouped(counts.points_dropped) + " points lost";
     say(status.ok() ? fmt::format("{}/{} {}: {} points stored, {}; tracker show {}", project(), id(), state_text(state),
@@ -350,6 +387,13 @@ RunStatus Run::status() const {
     return out;
   }
   const WriterStatus writer = impl_->writer->status();
+  out.degraded = writer.degraded;
+  out.last_error = writer.last_error;
+  out.journal = impl_->writer->identity().journal;
+  if (impl_->observed()) {
+    out.why_not_recording = plan.why_not;
+    return out;
+  }
   out.points_stored = writer.points_stored;
   out.points_dropped = writer.counts.dropped + writer.counts.damaged;
   const uint64_t accepted = writer.counts.accepted - writer.counts.damaged;
@@ -359,15 +403,12 @@ RunStatus Run::status() const {
   out.values_rejected = writer.counts.rejected;
   out.bytes_stored = writer.bytes_stored;
   out.journal_bytes = writer.counts.bytes;
-  out.journal = impl_->writer->identity().journal;
   if (writer.parts > 0) out.store_files = writer.files;
   out.file_system = writer.file_system;
   out.store_parts = writer.parts;
   out.survives_process = impl_->writer->journal()->survives_process();
   out.survives_container = writer.committed_lately;
   out.survives_power = writer.synced_lately;
-  out.degraded = writer.degraded;
-  out.last_error = writer.last_error;
   const std::lock_guard<std::mutex> guard(impl_->mutex);
   out.values_redacted = impl_->redacted;
   out.recording = !impl_->finished;
@@ -390,7 +431,7 @@ void Run::set_pause_for_testing(void (*drain)(), void (*store)()) {
   if (impl_->writer) impl_->writer->set_pause_for_testing(drain, store);
 }
 
-bool Run::recording() const { return impl_->writer != nullptr && !finished(); }
+bool Run::recording() const { return impl_->writer != nullptr && !impl_->observed() && !finished(); }
 
 std::string Run::name() const {
   if (impl_->forked()) return impl_->launch.run.id;

@@ -25,20 +25,23 @@ struct InitOptions {
   std::string project, name, id, group, job_type, notes;
   std::vector<std::string> tags;
   Value config = Value::map();
-  std::string dir;          // store folder
-  std::string mode;         // local | online | offline | disabled
-  std::string resume;       // never | allow | must
-  std::string ranks;        // first
-  std::string journal;      // shm | disk | memory
-  std::string on_full;      // wait | drop | block
-  std::string store_files;  // of the environment alone: auto | sqlite | frames
-  int rank = -1;            // explicit rank; -1: from the environment
+  std::string dir;               // store folder
+  std::string mode;              // local | online | offline | disabled
+  std::string resume;            // never | allow | must
+  std::string resume_from;       // run@step, or a run alone
+  std::string duplicate_policy;  // last | first
+  std::string ranks;             // first | observe | all
+  std::string journal;           // shm | disk | memory
+  std::string on_full;           // wait | drop | block
+  std::string store_files;       // of the environment alone: auto | sqlite | frames
+  int rank = -1;                 // explicit rank; -1: from the environment
   int world_size = -1;
   // What torch.distributed says when the Python layer found it initialised in sys.modules; -1 otherwise.
   int torch_rank = -1, torch_world_size = -1;
   bool strict = false;
   bool quiet = false;
-  bool child_of_run = false;  // a multiprocessing child of a process that has a run (Python says so): gated
+  bool child_of_run = false;   // a multiprocessing child of a process that has a run (Python says so): gated
+  int64_t attach_attempt = 0;  // attach(): join this attempt of the run called `id` as a further writer
 };
 
 struct RunStatus {
@@ -87,7 +90,11 @@ class Run {
   Code set_config(std::string_view key, Value value);
   Code set_summary(std::string_view key, Value value);    // null removes the explicit value
   Code set_attribute(std::string_view key, Value value);  // name, notes, tags, group, job_type
-  Value config() const;                                   // as set here and by earlier attempts
+  // define_metric(): `name` may be a pattern (model/metric_definition.h). kInvalid says what was expected, kLimit:
+  // kMetricDefinitionsMax names have one. Where nothing is recorded it only checks.
+  Status define_metric(std::string_view name, std::string_view step_metric, const std::vector<std::string>& summary,
+                       std::string_view goal);
+  Value config() const;  // as set here and by earlier attempts
   Value explicit_summary() const;
 
   bool flush(std::chrono::milliseconds timeout);  // true: all logged before is committed and fsynced

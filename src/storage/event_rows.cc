@@ -51,6 +51,8 @@ Status EventRows::apply(const Event& event) {
     case EventType::kAttribute:
       if (value == nullptr) return {};
       return key.empty() ? merge(event.type, "", *value, event.time_us) : set(event.type, key, *value, event.time_us);
+    case EventType::kMetric:  // "a" and "a/b" are two metrics, not one below the other
+      return value == nullptr || key.empty() ? Status() : put(event.type, key, *value, event.time_us);
     case EventType::kText:
       return count_text_.bind(static_cast<int64_t>(event.type)).bind(key).bind(event.time_us).run();
     case EventType::kNote:
@@ -68,6 +70,10 @@ Status EventRows::apply(const Event& event) {
 // A value that is set takes the place of what stood below its key, as in a nested map.
 Status EventRows::set(EventType kind, const std::string& key, const Value& value, int64_t time_us) {
   TRACKER_RETURN_IF_ERROR(drop_below_.bind(static_cast<int64_t>(kind)).bind(key).run());
+  return put(kind, key, value, time_us);
+}
+
+Status EventRows::put(EventType kind, const std::string& key, const Value& value, int64_t time_us) {
   const std::string bytes = encode_cbor(value);
   return set_.bind(static_cast<int64_t>(kind)).bind(key).bind_blob(bytes).bind(time_us).run();
 }

@@ -26,6 +26,9 @@ void EventState::apply(const Event& event) {
       if (key.empty()) merge(event.type, "", *value, event.time_us);
       else set(event.type, key, *value, event.time_us);
       return;
+    case EventType::kMetric:  // "a" and "a/b" are two metrics, not one below the other
+      if (value != nullptr && !key.empty()) touch(event.type, key, event.time_us).value = *value;
+      return;
     case EventType::kText: touch(event.type, key, event.time_us); return;
     case EventType::kNote:
       if (payload->text_or("kind", "") == "recovered") recovered_ = std::move(*payload);

@@ -24,12 +24,28 @@ bool has_healed(FramesBytes& bytes, const Id128& writer, uint64_t offset) {
   return first_is_there;
 }
 
+// A new file has it first.
+WriterIdentity read_identity(FramesBytes& bytes, const Id128& writer) {
+  FramesTotals totals;
+  FramesVisitor visitor;
+  visitor.entry = [&](const FramesEntry& entry) {
+    if (entry.kind == FramesKind::kIdentity) (void)add_entry(writer, entry, &totals).ok();
+    return totals.identity ? Status(Code::kClosed, "one is enough") : Status();
+  };
+  (void)scan_frames(bytes, writer, kFramesHeaderBytes, visitor).ok();
+  if (totals.identity) return std::move(*totals.identity);
+  WriterIdentity unknown;
+  unknown.writer = writer;
+  return unknown;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<FramesReader>> FramesReader::open(const std::string& path) {
   auto input = open_frames(path, O_RDONLY);
   if (!input.ok()) return input.status();
-  return std::unique_ptr<FramesReader>(new FramesReader(path, input->writer));
+  FileBytes bytes(input->fd.get(), input->size);
+  return std::unique_ptr<FramesReader>(new FramesReader(path, read_identity(bytes, input->writer)));
 }
 
 // A new descriptor each time: over NFS it is the opening that asks the server how long the file is by now.

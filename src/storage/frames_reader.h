@@ -18,9 +18,11 @@ constexpr uint64_t kIndexStrideMin = 4u << 10;  // bytes
 
 class FramesReader {
  public:
-  // kNotFound, kCorrupt, kVersion, kIo name the file. Looks at the header only.
+  // kNotFound, kCorrupt, kVersion, kIo name the file. Reads the header and the record behind it.
   static Result<std::unique_ptr<FramesReader>> open(const std::string& path);
 
+  // Of the writer. Where its record does not verify only the id is known, from the header.
+  const WriterIdentity& identity() const { return identity_; }
   Result<WriterSnapshot> snapshot();
   // As WriterReader::frames.
   Status frames(uint64_t after, const std::function<bool(uint64_t seq, std::string_view bytes)>& visit,
@@ -43,7 +45,8 @@ class FramesReader {
     uint64_t index_stride = kIndexStrideMin;
   };
 
-  FramesReader(std::string path, const Id128& writer) : path_(std::move(path)), writer_(writer) {}
+  FramesReader(std::string path, WriterIdentity identity)
+      : path_(std::move(path)), writer_(identity.writer), identity_(std::move(identity)) {}
   Result<FramesInput> open_again() const;
   Status refresh();
   Status add(const FramesEntry& entry);
@@ -53,6 +56,7 @@ class FramesReader {
 
   const std::string path_;
   const Id128 writer_;
+  const WriterIdentity identity_;
   Seen seen_;
 };
 

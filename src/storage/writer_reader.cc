@@ -40,8 +40,8 @@ uint64_t file_size(const std::string& path) {
 struct WriterReader::Impl {
   std::string path;
   SqliteOpen mode = SqliteOpen::kRead;
-  Id128 writer;
-  std::unique_ptr<FramesReader> log;  // instead of all this while the file is a .frames file
+  WriterIdentity identity;
+  std::unique_ptr<FramesReader> log;  // read instead of a database while the file is a .frames file
 
   Result<Sqlite> connect(int part) const {
     const std::string file = part_path(path, part);
@@ -57,7 +57,7 @@ struct WriterReader::Impl {
     TRACKER_RETURN_IF_ERROR(check_database(*db, path));
     auto meta = read_meta(*db, path);
     if (!meta.ok()) return meta.status();
-    writer = meta->identity.writer;
+    identity = std::move(meta->identity);
     return {};
   }
 
@@ -111,7 +111,7 @@ struct WriterReader::Impl {
     auto view = FrameView::parse(frame.bytes);
     if (!view.ok()) return view.status();
     if (view->seq() != frame.seq) return Status(Code::kCorrupt, fmt::format("frame says it is {}", view->seq()));
-    if (view->writer() != writer) return Status(Code::kCorrupt, "frame of writer " + view->writer().hex());
+    if (view->writer() != identity.writer) return Status(Code::kCorrupt, "frame of writer " + view->writer().hex());
     return {};
   }
 
@@ -163,6 +163,7 @@ struct WriterReader::Impl {
 WriterReader::WriterReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 WriterReader::~WriterReader() = default;
 const std::string& WriterReader::path() const { return impl_->path; }
+const WriterIdentity& WriterReader::identity() const { return impl_->identity; }
 
 Result<std::unique_ptr<WriterReader>> WriterReader::open(const std::string& path, std::string* notice) {
   if (!path_exists(path)) {
@@ -177,6 +178,7 @@ Result<std::unique_ptr<WriterReader>> WriterReader::open(const std::string& path
     auto log = FramesReader::open(impl->path);
     if (!log.ok()) return log.status();
     impl->log = std::move(*log);
+    impl->identity = impl->log->identity();
     return std::unique_ptr<WriterReader>(new WriterReader(std::move(impl)));
   }
   // Over a network locks may hang. What was finished there is never changed in its place, so none is needed.

@@ -75,6 +75,7 @@ class WriterReader {
   static Result<std::unique_ptr<WriterReader>> open(const std::string& path, std::string* notice = nullptr);
   ~WriterReader();
   const std::string& path() const;
+  const WriterIdentity& identity() const;  // as of open(); it never changes
 
   Result<WriterSnapshot> snapshot();
   // Calls `visit` for each frame with seq > `after`, in order, up to what is committed now. The bytes live during the

@@ -111,7 +111,7 @@ def test_init_says_what_it_expected(options: dict[str, Any], error: type[Excepti
 
 @pytest.mark.parametrize(
     "name",
-    ["on_sigterm", "on_exit", "resume_from", "duplicate_policy", "max_disk", "console", "capture", "tensorboard"],
+    ["on_sigterm", "on_exit", "max_disk", "console", "capture", "tensorboard"],
 )
 def test_what_is_not_built_yet_is_refused(name: str) -> None:
     options: Any = {name: "x"}

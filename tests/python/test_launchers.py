@@ -111,9 +111,10 @@ def test_a_variable_of_one_process_alone_gates_nobody(store: Path, monkeypatch: 
     assert tracker.open_run(run.id).series() == ["x"]
 
 
-def test_a_local_rank_alone_is_not_rank_0(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setenv("LOCAL_RANK", "1")
-    with tracker.init(project="p") as run:
-        run.log({"x": 1.0}, step=0)
-        assert run.status().recording is False
-    assert "not rank 0 (LOCAL_RANK=1)" in capfd.readouterr().err
+def test_a_local_rank_alone_is_not_rank_0() -> None:
+    # In a process of its own: the line is said once a process.
+    program = "import tracker; run = tracker.init(); run.log({'x': 1.0}, step=0); print(run.status().recording)"
+    env = {**os.environ, "LOCAL_RANK": "1"}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+    assert "not rank 0 (LOCAL_RANK=1)" in done.stderr

@@ -41,6 +41,9 @@ WriterIdentity make_identity(const Store& store, const RunFolder& run, const Bui
   identity.world_size = options.world_size;
   identity.started_us = options.started_us;
   identity.version = "0.1.0";
+  identity.continues = options.continues;
+  identity.resume_step = options.resume_step;
+  identity.observed = options.observed;
   return identity;
 }
 

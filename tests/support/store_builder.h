@@ -28,6 +28,9 @@ struct BuilderOptions {
   int64_t started_us = kBuilderStartUs;
   std::string host = "testhost";  // not this machine: readers cannot know whether the process lives
   std::string journal = "shm";
+  int64_t continues = 0;
+  std::optional<int64_t> resume_step = {};
+  bool observed = false;
 };
 
 // One writer. Rows and events are gathered into a frame by commit().

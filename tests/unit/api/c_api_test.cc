@@ -97,6 +97,18 @@ TEST_F(CApiTest, ABadValueIsCountedAndTheOthersAreKept) {
   trk_free(run);
 }
 
+TEST_F(CApiTest, AMetricIsDefinedByWordsAndAWrongOneIsNamed) {
+  trk_run* run = open();
+  trk_error error = TRK_ERROR_INIT;
+  EXPECT_EQ(trk_define_metric(run, "loss", "epoch", "min,last", "minimize", &error), TRK_OK) << error.message;
+  EXPECT_EQ(trk_define_metric(run, "acc", nullptr, nullptr, nullptr, nullptr), TRK_OK);
+  EXPECT_EQ(trk_define_metric(run, "loss", nullptr, "min,median", nullptr, &error), TRK_INVALID);
+  EXPECT_NE(std::string(error.message).find("median"), std::string::npos);
+  EXPECT_EQ(trk_define_metric(run, nullptr, nullptr, nullptr, nullptr, &error), TRK_INVALID);
+  EXPECT_EQ(trk_define_metric(nullptr, "loss", nullptr, nullptr, nullptr, nullptr), TRK_INVALID);
+  trk_free(run);
+}
+
 TEST_F(CApiTest, EveryCodeHasAName) {
   for (int code = TRK_OK; code <= TRK_UNSUPPORTED; ++code)
     EXPECT_GT(std::strlen(trk_code_name(static_cast<trk_code>(code))), 1u) << code;

@@ -57,6 +57,35 @@ class CppApiTest : public testing::Test {
 using Steps = std::vector<int64_t>;
 using Doubles = std::vector<double>;
 
+TEST_F(CppApiTest, AResumeFromAStepShadowsWhatWasLoggedBehindIt) {
+  auto first = options();
+  first.id = "base";
+  {
+    auto run = tracker::init(first);
+    for (int step = 0; step <= 10; ++step) run.log("x", step, step);
+  }
+  auto again = options();
+  again.resume_from = "base@4";
+  auto run = tracker::init(again);
+  EXPECT_EQ(run.step(), 4);
+  run.log("x", 100);
+  run.finish();
+  EXPECT_EQ(doubles(*view("base")->history("x")), (Doubles{0, 1, 2, 3, 4, 100}));
+  again.resume_from = "base@soon";
+  EXPECT_NE(tracker::try_init(again).error().find("no whole number"), std::string::npos);
+}
+
+TEST_F(CppApiTest, ADefinedMetricStandsInTheSummaryAsSaid) {
+  auto run = tracker::init(options());
+  EXPECT_EQ(run.define_metric("loss*", {.summary = {"best", "last"}, .goal = "minimize"}), Code::kOk);
+  std::string error;
+  EXPECT_EQ(run.define_metric("loss", {.summary = {"best"}}, &error), Code::kInvalid);
+  EXPECT_NE(error.find("needs goal"), std::string::npos);
+  for (const double v : {3.0, 1.0, 2.0}) run.log("loss", v);
+  run.finish();
+  EXPECT_EQ(to_json(view(std::string(run.id()))->summary()), R"({"loss":1.0,"loss.best":1.0,"loss.last":2.0})");
+}
+
 TEST_F(CppApiTest, TheSampleOfTheDocumentationRecordsWhatItSays) {
   std::string id;
   {

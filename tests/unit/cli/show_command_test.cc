@@ -165,5 +165,62 @@ TEST_F(ShowCommandTest, WhatARunIsWrittenAsAndWhatThatSurvivesIsSaid) {
   EXPECT_NE(out_.find("\"written_as\": \"frames\""), std::string::npos) << out_;
 }
 
+TEST_F(ShowCommandTest, AResumedRunSaysWhichAttemptContinuesWhich) {
+  const RunFolder folder = builder_.run("mnist", "otter");
+  auto first = builder_.writer(folder);
+  for (int step = 0; step < 10; ++step) first.log("loss", step, step);
+  first.finish();
+  builder_.writer(folder, {.attempt = 2, .continues = 1, .resume_step = 5}).log("other", 6, 1).finish();
+  EXPECT_EQ(run({"show", "mnist/otter"}), kExitOk);
+  EXPECT_NE(out_.find("\nAttempts\n  attempt 1 shown up to step 5\n  attempt 2 continues attempt 1 at step 5\n"),
+            std::string::npos)
+      << out_;
+  EXPECT_NE(out_.find("loss       10     5"), std::string::npos) << "the last value shown\n" << out_;
+  EXPECT_EQ(run({"show", "mnist/otter", "--json"}), kExitOk);
+  const auto json = from_json(out_);
+  ASSERT_TRUE(json.ok());
+  const Value& attempt = (*json->find("attempts")->as_list())[1];
+  EXPECT_EQ(to_json(*attempt.find("resume_step")), "5");
+  EXPECT_EQ(to_json(*attempt.find("continues")), "1");
+}
+
+TEST_F(ShowCommandTest, ARunOfSeveralRanksSaysWhereEachWasLastSeen) {
+  const RunFolder folder = builder_.run("mnist", "otter");
+  for (const int64_t rank : {0, 37}) {
+    auto writer = builder_.writer(folder, {.rank = rank, .world_size = 64});
+    writer.log("loss", rank == 0 ? 912 : 812, 1).end(RunState::kFinished).finish();
+  }
+  EXPECT_EQ(run({"show", "mnist/otter"}), kExitOk);
+  EXPECT_NE(out_.find("\nRanks\n  RANK  STATE     LAST STEP  LOGGED"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("  rank 37 last logged step 812, 100 behind rank 0\n"), std::string::npos) << out_;
+  EXPECT_EQ(run({"show", "mnist/otter", "--json"}), kExitOk);
+  const auto json = from_json(out_);
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ(to_json(*(*json->find("ranks")->as_list())[1].find("last_step")), "812");
+}
+
+TEST_F(ShowCommandTest, LossesSaysMetricByMetricWhereThePointsAre) {
+  const RunFolder folder = builder_.run("mnist", "otter");
+  auto writer = builder_.writer(folder);
+  writer.log("loss", 0, 1).log("acc", 0, 1).lose("loss", LossReason::kRingFull, 4).lose("loss", LossReason::kDisk, 2);
+  writer.finish();
+  EXPECT_EQ(run({"show", "mnist/otter", "--losses"}), kExitOk);
+  EXPECT_NE(out_.find(R"(
+Losses
+  METRIC  LOGGED  STORED  LOST  WHY
+  acc          1       1
+  loss         7       1     6  4 ring full, 2 store not writable
+)"),
+            std::string::npos)
+      << out_;
+  EXPECT_NE(out_.find("6 points lost"), std::string::npos);
+  EXPECT_EQ(run({"show", "mnist/otter", "--json"}), kExitOk);
+  const auto json = from_json(out_);
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ(to_json(*json->find("losses")->find("by_metric")),
+            R"([{"metric":"loss","logged":7,"stored":1,"dropped":6,)"
+            R"("dropped_by_reason":{"ring full":4,"store not writable":2}}])");
+}
+
 }  // namespace
 }  // namespace tracker::internal

@@ -91,5 +91,29 @@ TEST(MergeTest, LossesAddUpOverWritersByReason) {
             (std::vector<std::pair<std::string, uint64_t>>{{"ring full", 6}, {"store not writable", 1}}));
 }
 
+TEST(MergeTest, EveryMetricHasAnAccountAndTheyAddUpToTheRuns) {
+  WriterSnapshot one = writer(1, 1), two = writer(1, 2);
+  one.series = {series(1, "loss", 1, 5, 10), series(2, "acc", 1, 5, 4)};
+  one.points = 14;
+  one.losses = {{1, LossReason::kRingFull, 2}, {0, LossReason::kKeyLimit, 7}, {1, LossReason::kRejected, 9}};
+  one.dropped = 9;
+  two.series = {series(7, "loss", 1, 5, 1)};
+  two.points = 1;
+  two.losses = {{7, LossReason::kDisk, 3}};
+  two.dropped = 3;
+  const auto accounts = merge_losses_by_metric({one, two});
+  ASSERT_EQ(accounts.size(), 3u);
+  EXPECT_EQ(accounts[0].metric, "") << "of no metric in particular";
+  EXPECT_EQ(accounts[0].dropped, 7u);
+  EXPECT_EQ(accounts[1].metric, "acc");
+  EXPECT_EQ(accounts[1].logged(), 4u);
+  EXPECT_EQ(accounts[2].stored, 11u);
+  EXPECT_EQ(accounts[2].by_reason,
+            (std::vector<std::pair<std::string, uint64_t>>{{"ring full", 2}, {"store not writable", 3}}));
+  uint64_t logged = 0;
+  for (const MetricAccount& account : accounts) logged += account.logged();
+  EXPECT_EQ(logged, merge_losses({one, two}).logged);
+}
+
 }  // namespace
 }  // namespace tracker::internal

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "query/attempts.h"
 #include "run/run.h"
 #include "support/child.h"
 #include "support/sandbox.h"
@@ -115,6 +116,50 @@ TEST(LaunchTest, ResumeGoesOnBehindTheLargestStep) {
   EXPECT_EQ(init_once(options), "other 1 0");
 }
 
+TEST(LaunchTest, ResumeFromAStepGoesOnBehindItAndShadowsTheRest) {
+  Sandbox sandbox;
+  InitOptions options = quiet();
+  options.id = "base";
+  EXPECT_EQ(init_once(options, 1000), "base 1 0");
+  options.id.clear();
+  options.resume_from = "base@600";
+  EXPECT_EQ(init_once(options), "base 2 601");
+  options.resume_from = "base";
+  EXPECT_EQ(init_once(options), "base 3 602") << "what is shadowed is not the run's largest step";
+  options.resume_from = "base@-1";
+  EXPECT_EQ(init_once(options), "base 4 0");
+  options.resume_from = "absent@5";
+  EXPECT_THAT(init_once(options), ::testing::HasSubstr("no run p/absent"));
+  options.resume = "allow";
+  EXPECT_EQ(init_once(options), "absent 1 0") << "a first attempt has no past to shadow";
+  const auto runs = all_runs(sandbox);
+  ASSERT_EQ(runs.size(), 2u);
+  const auto& base = runs[0]->identity().id == "base" ? runs[0] : runs[1];
+  const auto attempts = base->attempts();
+  ASSERT_EQ(attempts.size(), 4u);
+  EXPECT_EQ(attempts[1].resume_step, 600);
+  EXPECT_EQ(attempts[1].continues, 1);
+  EXPECT_EQ(attempts[2].resume_step, std::nullopt);
+  EXPECT_EQ(attempts[2].continues, 2);
+  EXPECT_EQ(base->history("x")->steps, std::vector<int64_t>{0});
+  EXPECT_EQ(base->history("x", true)->steps, (std::vector<int64_t>{1000, 601, 602, 0}));
+}
+
+TEST(LaunchTest, ResumeFromTakesAProjectOrAUidWhereNoProjectIsGiven) {
+  Sandbox sandbox;
+  InitOptions options = quiet();
+  options.id = "a@b";  // an "@" in an id: the last one begins the step
+  EXPECT_EQ(init_once(options, 5), "a@b 1 0");
+  InitOptions from;
+  from.quiet = true;
+  from.resume_from = "p/a@b@3";
+  EXPECT_EQ(init_once(from), "a@b 2 4");
+  from.resume_from = all_runs(sandbox)[0]->identity().uid.hex() + "@2";
+  EXPECT_EQ(init_once(from), "a@b 3 3");
+  from.project = "q";
+  EXPECT_THAT(init_once(from), ::testing::HasSubstr("a run of the project p, not of q"));
+}
+
 TEST(LaunchTest, TheEnvironmentNamesTheRunUnlessAnArgumentDoes) {
   Sandbox sandbox;
   ::setenv("TRACKER_RUN_ID", "from-env", 1);
@@ -139,7 +184,14 @@ TEST(LaunchTest, AWrongOptionIsAnErrorThatSaysWhatWasExpected) {
       {"on_full", [](InitOptions* o) { o->on_full = "stop"; }, "expected one of \"wait\", \"drop\", \"block\""},
       {"journal", [](InitOptions* o) { o->journal = "ram"; }, "expected one of"},
       {"ranks", [](InitOptions* o) { o->ranks = "some"; }, "expected one of"},
-      {"ranks", [](InitOptions* o) { o->ranks = "all"; }, "expected \"first\""},
+      {"duplicates", [](InitOptions* o) { o->duplicate_policy = "mean"; }, "expected one of \"last\", \"first\""},
+      {"from", [](InitOptions* o) { o->resume_from = "base@soon"; }, "\"soon\" is no whole number"},
+      {"from", [](InitOptions* o) { o->resume_from = "base@1.5"; }, "\"1.5\" is no whole number"},
+      {"from", [](InitOptions* o) { o->resume_from = "base@"; }, "\"\" is no whole number"},
+      {"from", [](InitOptions* o) { o->resume_from = "@7"; }, "no run is named"},
+      {"from", [](InitOptions* o) { o->resume_from = "base@9223372036854775808"; }, "beyond int64"},
+      {"from", [](InitOptions* o) { o->resume_from = "base@7", o->resume = "never"; }, "exclude each other"},
+      {"from", [](InitOptions* o) { o->resume_from = "base@7", o->id = "other"; }, "name two runs"},
       {"rank", [](InitOptions* o) { o->rank = -3; }, "expected a number from 0"},
       {"project", [](InitOptions* o) { o->project = std::string(300, 'p'); }, "project"},
       {"project", [](InitOptions* o) { o->project = "a\nb"; }, "project"},

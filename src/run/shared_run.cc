@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "run/shared_run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/fs.h"
+#include "model/records.h"
+#include "storage/recovery.h"
+#include "storage/writer_reader.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr int kGenerationsMax = 10'000;
+
+// The process that started all ranks of a node: boot id, pid and start time name it for as long as the machine runs.
+std::string launcher_of_this_process() {
+  const WriterIdentity self = this_process();
+  const pid_t parent = ::getppid();
+  auto stat = read_file(fmt::format("/proc/{}/stat", parent), 4096);
+  if (!stat.ok() || self.boot_id.empty()) return "";
+  return fmt::format("{}/{}/{}", self.boot_id, parent, pid_start_of(*stat));
+}
+
+std::string label_of(const Id128& uid) { return "run-" + uid.hex().substr(0, 12); }
+
+// Whether the newest attempt of the run is one of this launch in which this rank has not been seen.
+bool may_join(const Store& store, const RunFolder& run, const JoinRequest& request) {
+  (void)recover_dead_writers(store, run.identity.uid);  // a rank of an earlier launch may have died before its database
+  const std::vector<WriterIdentity> writers = writers_of(run);
+  if (writers.empty()) return true;  // made just now
+  const int64_t newest = std::max_element(writers.begin(), writers.end(), [](const auto& a, const auto& b) {
+                           return a.attempt < b.attempt;
+                         })->attempt;
+  return attempt_to_join(writers, {request.rank, request.world_size, request.launch, 0}) == newest;
+}
+
+}  // namespace
+
+LaunchFacts facts_of_launch(const GetEnv& env) {
+  static std::atomic<int> inits{0};
+  LaunchFacts facts;
+  facts.ordinal = ++inits;
+  facts.restarts = restart_count(env);
+  facts.key = launch_key(env, launcher_of_this_process());
+  if (facts.key) facts.text = Id128::hash_of(fmt::format("{}/{}", *facts.key, facts.ordinal)).hex().substr(0, 16);
+  return facts;
+}
+
+int64_t attempt_to_join(const std::vector<WriterIdentity>& writers, const JoinRequest& request) {
+  int64_t newest = 0;
+  for (const WriterIdentity& writer : writers) newest = std::max(newest, writer.attempt);
+  const bool joins =
+      newest > 0 && std::none_of(writers.begin(), writers.end(), [&](const WriterIdentity& w) {
+        const bool other_size = request.world_size != 0 && w.world_size != request.world_size;
+        return w.attempt == newest && (w.rank == request.rank || w.launch != request.launch || other_size);
+      });
+  return std::max<int64_t>(joins ? newest : newest + 1, int64_t{request.restarts} + 1);
+}
+
+std::vector<WriterIdentity> writers_of(const RunFolder& run) {
+  std::vector<WriterIdentity> out;
+  for (const std::string& path : run.writer_dbs()) {
+    auto reader = WriterReader::open(path);
+    if (reader.ok()) out.push_back((*reader)->identity());
+  }
+  return out;
+}
+
+Result<RunFolder> run_of_launch(Store* store, const std::string& project, const LaunchFacts& facts,
+                                const JoinRequest& request, bool shared) {
+  const std::string text = fmt::format("{}/{}/{}/{}", store->id().hex(), project, *facts.key, facts.ordinal);
+  std::optional<RunFolder> newest;
+  Id128 uid;
+  for (int generation = 1; generation <= kGenerationsMax; ++generation) {
+    uid = Id128::hash_of(fmt::format("{}/{}", text, generation));
+    auto found = store->find_run(project, label_of(uid));
+    if (!found || found->identity.uid != uid) break;
+    newest = std::move(found);
+  }
+  if (newest && (facts.restarts > 0 || (shared && may_join(*store, *newest, request)))) return std::move(*newest);
+  return store->open_or_create_run(project, label_of(uid), uid);
+}
+
+Result<RunFolder> run_of_label(Store* store, const std::string& project, const std::string& label,
+                               const JoinRequest& request) {
+  for (int generation = 1; generation <= kGenerationsMax; ++generation) {
+    const std::string name = generation == 1 ? label : fmt::format("{}-{}", label, generation);
+    auto found = store->open_or_create_run(project, name);
+    if (!found.ok() || may_join(*store, *found, request)) return found;
+  }
+  return Status(Code::kLimit, fmt::format("{} runs are called \"{}\"", kGenerationsMax, label));
+}
+
+}  // namespace tracker::internal

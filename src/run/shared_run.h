@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The run that the processes of one launch share, and which attempt of it a process belongs to (design 5, Ranks).
+// All of them decide for themselves and none waits for another. Threads: one (init). Cost: a few file operations, and
+// in a run that exists one opened database a writer.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "run/ranks.h"
+#include "storage/store.h"
+
+namespace tracker::internal {
+
+// What a process knows of its launch without asking anybody.
+struct LaunchFacts {
+  std::optional<std::string> key;  // launch_key(); none: nothing names the launch
+  std::string text;                // written into WriterIdentity.launch; empty without a key
+  int restarts = 0;
+  int ordinal = 1;  // of this init in its process: the second run of a script is the second one after a restart too
+};
+// Counts the inits of this process: called once an init.
+LaunchFacts facts_of_launch(const GetEnv& env);
+
+// Who is in a run and who asks: what decides whether a process joins the newest attempt or begins one.
+struct JoinRequest {
+  int64_t rank = 0;
+  int64_t world_size = 0;  // 0: not known
+  std::string launch = {};
+  int restarts = 0;
+};
+// The attempt a process belongs to: the newest one while it has no writer of this rank and is of the same launch and
+// world size, else the one behind it; after `restarts` elastic restarts at least restarts + 1. 1 in an empty run.
+int64_t attempt_to_join(const std::vector<WriterIdentity>& writers, const JoinRequest& request);
+
+// The run of this launch by its key; `shared`: every rank records. After an elastic restart the newest one of the key;
+// else the first one that is free, or (shared) that a rank of this launch made before.
+Result<RunFolder> run_of_launch(Store* store, const std::string& project, const LaunchFacts& facts,
+                                const JoinRequest& request, bool shared);
+// The run called `label`, or where an earlier launch holds it, "label-2" and so on: every rank gets the same.
+Result<RunFolder> run_of_label(Store* store, const std::string& project, const std::string& label,
+                               const JoinRequest& request);
+
+// The writers of a run: those of its databases that can be read.
+std::vector<WriterIdentity> writers_of(const RunFolder& run);
+
+}  // namespace tracker::internal

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+// Goal: with ranks="all" every rank of a launch is a writer of one attempt of one run, whoever comes first, after
+// restarts and resumes too; where nothing names the run the others are refused with a line. Method: processes that
+// play launcher and ranks at the same time.
+#include "run/shared_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "query/attempts.h"
+#include "query/rank_status.h"
+#include "run/run.h"
+#include "support/child.h"
+#include "support/sandbox.h"
+
+namespace tracker::internal {
+namespace {
+
+struct Job {
+  int size = 8;
+  const char* ranks = "all";
+  const char* run_id = nullptr;  // TRACKER_RUN_ID
+  bool torchrun = true;          // one node, launched by a common parent
+  const char* restarts = "0";
+  const char* resume = "";
+  const char* resume_from = "";
+  int killed = -1;  // this rank is killed after its points are logged
+};
+
+int rank_process(const Job& job, int rank) {
+  ::setenv("RANK", std::to_string(rank).c_str(), 1);
+  ::setenv("WORLD_SIZE", std::to_string(job.size).c_str(), 1);
+  if (job.torchrun) {
+    ::setenv("LOCAL_WORLD_SIZE", std::to_string(job.size).c_str(), 1);
+    ::setenv("TORCHELASTIC_RUN_ID", "none", 1);
+    ::setenv("TORCHELASTIC_RESTART_COUNT", job.restarts, 1);
+  }
+  if (job.run_id != nullptr) ::setenv("TRACKER_RUN_ID", job.run_id, 1);
+  InitOptions options;
+  options.project = "p";
+  options.quiet = true;
+  options.ranks = job.ranks;
+  options.resume = job.resume;
+  options.resume_from = job.resume_from;
+  auto run = Run::init(options);
+  CHILD_CHECK(run.ok());
+  if ((*run)->recording()) {
+    const uint32_t id = (*run)->series_id("loss", ValueType::kInt64);
+    const int64_t first = (*run)->next_step();
+    for (int64_t step = first; step < first + 10 + rank; ++step) {
+      const ValuePair pair{static_cast<uint64_t>(rank), id, 0};
+      CHILD_CHECK(log_pairs((*run)->hot(), &pair, 1, step) == Code::kOk);
+    }
+  } else {
+    CHILD_CHECK((*run)->series_id("loss", ValueType::kInt64) == 0);
+    CHILD_CHECK((*run)->log_text("t", "x", 0) == Code::kClosed);
+    CHILD_CHECK((*run)->set_config("lr", rank) == Code::kOk);
+    CHILD_CHECK((*run)->status().points_logged == 0 && !(*run)->status().why_not_recording.empty());
+  }
+  if (rank == job.killed) ::raise(SIGKILL);
+  CHILD_CHECK((*run)->finish(RunState::kFinished).ok());
+  return 0;
+}
+
+// All ranks at once, children of this process. How many ended badly.
+int start_ranks(const Job& job) {
+  std::vector<pid_t> ranks;
+  for (int rank = 0; rank < job.size; ++rank) ranks.push_back(start_child([&] { return rank_process(job, rank); }));
+  int failed = 0;
+  for (const pid_t rank : ranks) failed += exit_code_of(wait_child(rank)) != 0;
+  return failed;
+}
+
+// By a launcher of their own.
+int launch(const Job& job) {
+  return exit_code_of(run_child([&job] { return start_ranks(job); }));
+}
+
+std::vector<std::unique_ptr<RunView>> all_runs(const Sandbox& sandbox) {
+  std::vector<std::unique_ptr<RunView>> out;
+  auto store = Store::open(sandbox.store());
+  EXPECT_TRUE(store.ok());
+  (void)recover_dead_writers(*store);
+  for (const RunFolder& folder : store->list_runs()) out.push_back(std::move(*RunView::open(folder)));
+  return out;
+}
+
+// (attempt, rank) of every writer.
+std::multiset<std::pair<int64_t, int64_t>> writers(const RunView& run) {
+  std::multiset<std::pair<int64_t, int64_t>> out;
+  for (const WriterSnapshot& writer : run.writers()) out.emplace(writer.identity.attempt, writer.identity.rank);
+  return out;
+}
+std::multiset<std::pair<int64_t, int64_t>> ranks_of_attempts(int64_t attempts, int64_t ranks) {
+  std::multiset<std::pair<int64_t, int64_t>> out;
+  for (int64_t attempt = 1; attempt <= attempts; ++attempt)
+    for (int64_t rank = 0; rank < ranks; ++rank) out.emplace(attempt, rank);
+  return out;
+}
+
+TEST(SharedRunTest, EightRanksAreEightWritersOfOneAttempt) {
+  for (const bool torchrun : {true, false}) {
+    Sandbox sandbox;
+    EXPECT_EQ(launch({.run_id = torchrun ? nullptr : "job", .torchrun = torchrun}), 0);
+    const auto runs = all_runs(sandbox);
+    ASSERT_EQ(runs.size(), 1u);
+    EXPECT_EQ(writers(*runs[0]), ranks_of_attempts(1, 8));
+    EXPECT_EQ(runs[0]->points(), 8u * 10 + 28);
+    EXPECT_EQ(runs[0]->state(), RunState::kFinished);
+    const auto history = runs[0]->history("loss");
+    ASSERT_TRUE(history.ok());
+    EXPECT_EQ(history->bits[5], 0u) << "rank 0 is what is shown by default";
+  }
+}
+
+TEST(SharedRunTest, LaunchesInARowMakeRunsOfTheirOwn) {
+  for (const bool torchrun : {true, false}) {
+    Sandbox sandbox;
+    const Job job{.size = 4, .run_id = "job", .torchrun = torchrun};
+    EXPECT_EQ(launch(job) + launch(job), 0);
+    const auto runs = all_runs(sandbox);
+    ASSERT_EQ(runs.size(), 2u);
+    for (const auto& run : runs) EXPECT_EQ(writers(*run), ranks_of_attempts(1, 4)) << run->identity().id;
+  }
+}
+
+TEST(SharedRunTest, AnElasticRestartIsANewAttemptForEveryRank) {
+  for (const char* ranks : {"all", "observe"}) {
+    Sandbox sandbox;
+    EXPECT_EQ(exit_code_of(run_child([ranks] {  // one launcher starts its workers again
+                return start_ranks({.size = 4, .ranks = ranks}) +
+                       start_ranks({.size = 4, .ranks = ranks, .restarts = "1"});
+              })),
+              0);
+    const auto runs = all_runs(sandbox);
+    ASSERT_EQ(runs.size(), 1u);
+    EXPECT_EQ(writers(*runs[0]), ranks_of_attempts(2, 4));
+  }
+  Sandbox sandbox;  // a launcher that was itself started again
+  EXPECT_EQ(launch({.size = 4, .run_id = "job"}) + launch({.size = 4, .run_id = "job", .restarts = "1"}), 0);
+  const auto runs = all_runs(sandbox);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(writers(*runs[0]), ranks_of_attempts(2, 4));
+}
+
+TEST(SharedRunTest, AResumeIsOneAttemptOfAllRanksFromOneStep) {
+  Sandbox sandbox;
+  EXPECT_EQ(launch({.size = 4, .run_id = "job", .torchrun = false}), 0);
+  EXPECT_EQ(launch({.size = 4, .run_id = "job", .torchrun = false, .resume = "must"}), 0);
+  EXPECT_EQ(launch({.size = 4, .torchrun = false, .resume_from = "job@3"}), 0);
+  const auto runs = all_runs(sandbox);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(writers(*runs[0]), ranks_of_attempts(3, 4));
+  const auto steps = runs[0]->history("loss")->steps;
+  EXPECT_EQ(steps.size(), 4u + 13) << "0 to 3, and what the longest rank logged behind it";
+  EXPECT_EQ(steps.back(), 16);
+}
+
+TEST(SharedRunTest, AKilledRankIsRecoveredAndNamed) {
+  Sandbox sandbox;
+  EXPECT_EQ(launch({.size = 8, .killed = 3}), 1);
+  const auto runs = all_runs(sandbox);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(runs[0]->points(), 8u * 10 + 28) << "every accepted point of the killed rank is there";
+  EXPECT_EQ(runs[0]->state(), RunState::kFinished);
+  EXPECT_EQ(runs[0]->state_detail(), "rank 3 crashed");
+  const auto ranks = runs[0]->ranks();
+  ASSERT_EQ(ranks.size(), 8u);
+  EXPECT_EQ(ranks[3].state, "crashed");
+  EXPECT_EQ(ranks[3].last_step, 12);
+}
+
+TEST(SharedRunTest, ObservedRanksAreWritersWithoutMetrics) {
+  Sandbox sandbox;
+  EXPECT_EQ(launch({.size = 4, .ranks = "observe"}), 0);
+  const auto runs = all_runs(sandbox);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(writers(*runs[0]), ranks_of_attempts(1, 4));
+  EXPECT_EQ(runs[0]->points(), 10u);
+  EXPECT_EQ(to_json(runs[0]->config()), "{}") << "rank 0 set none";
+  const auto ranks = runs[0]->ranks();
+  EXPECT_FALSE(ranks[0].observed);
+  EXPECT_TRUE(ranks[3].observed);
+  EXPECT_EQ(ranks[3].state, "finished");
+  EXPECT_GT(ranks[3].last_seen_us, 0);
+}
+
+TEST(SharedRunTest, WithoutANameForTheRunOnlyRank0Records) {
+  Sandbox sandbox;
+  EXPECT_EQ(launch({.size = 3, .torchrun = false}), 0);
+  const auto runs = all_runs(sandbox);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(writers(*runs[0]), ranks_of_attempts(1, 1));
+}
+
+TEST(SharedRunTest, TheNewestAttemptIsJoinedOnlyByItsOwnLaunch) {
+  const auto writer = [](int64_t attempt, int64_t rank, int64_t size, const std::string& launch) {
+    WriterIdentity out;
+    out.attempt = attempt;
+    out.rank = rank;
+    out.world_size = size;
+    out.launch = launch;
+    return out;
+  };
+  const std::vector<WriterIdentity> past{writer(1, 0, 4, "a"), writer(2, 0, 4, "b"), writer(2, 1, 4, "b")};
+  EXPECT_EQ(attempt_to_join({}, {.rank = 3, .world_size = 4}), 1);
+  EXPECT_EQ(attempt_to_join(past, {.rank = 3, .world_size = 4, .launch = "b"}), 2);
+  EXPECT_EQ(attempt_to_join(past, {.rank = 1, .world_size = 4, .launch = "b"}), 3) << "its place is taken";
+  EXPECT_EQ(attempt_to_join(past, {.rank = 3, .world_size = 4, .launch = "c"}), 3) << "another launch";
+  EXPECT_EQ(attempt_to_join(past, {.rank = 3, .world_size = 8, .launch = "b"}), 3) << "another size";
+  EXPECT_EQ(attempt_to_join(past, {.rank = 3, .world_size = 0, .launch = "b"}), 2) << "its size is not known";
+  EXPECT_EQ(attempt_to_join(past, {.rank = 3, .world_size = 4, .launch = "b", .restarts = 4}), 5);
+}
+
+}  // namespace
+}  // namespace tracker::internal
