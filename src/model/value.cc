@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "model/value.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -126,8 +128,10 @@ std::string to_json(const Value& value, int indent) {
 Result<Value> from_json(std::string_view text) {
   try {
     return value_of(Json::parse(text), 0);
-  } catch (const Json::exception& error) {
-    return Status(Code::kInvalid, error.what());
+  } catch (const Json::parse_error& error) {
+    return Status(Code::kInvalid, fmt::format("is not JSON (at byte {} of {})", error.byte, text.size()));
+  } catch (const Json::exception&) {
+    return Status(Code::kInvalid, "is not JSON that can be read");
   }
 }
 

@@ -14,6 +14,8 @@
 namespace tracker::internal {
 namespace {
 
+constexpr int64_t kLeftoverAgeS = 3600;  // nobody takes so long to make a file
+
 // Frames from the spill file that the database does not have. A gap in the sequence ends them: what follows would be
 // read again from the rings under the same number.
 std::vector<FrameRecord> missing_frames(const DeadJournal& journal, uint64_t last_seq) {
@@ -134,6 +136,11 @@ RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid) {
       const Status status = recover_one(store, dir, run_uid, &report);
       if (!status.ok()) report.problems.push_back(fmt::format("{}: {}", dir, status.to_string()));
     }
+  }
+  // A process that dies while it makes a file leaves it under another name. Looked for only where one has died.
+  if (!report.recovered.empty()) {
+    remove_leftovers(store.path(), kLeftoverAgeS);
+    for (const RunFolder& run : store.list_runs()) remove_leftovers(run.path, kLeftoverAgeS);
   }
   return report;
 }
