@@ -7,6 +7,7 @@
 #include "base/fs.h"
 #include "journal/dead_journal.h"
 #include "journal/place.h"
+#include "journal/wipe_memory.h"
 #include "model/key.h"
 #include "storage/writer_db.h"
 #include "storage/writer_reader.h"
@@ -133,6 +134,7 @@ RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid) {
     if (!is_directory(root) || !check_private_dir(root).ok()) continue;
     remove_unborn_journals(root);
     for (const std::string& dir : journal_dirs(root)) {
+      const ForkGate inside_sqlite;
       const Status status = recover_one(store, dir, run_uid, &report);
       if (!status.ok()) report.problems.push_back(fmt::format("{}: {}", dir, status.to_string()));
     }
