@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "journal/wipe_memory.h"
 #include "run/background.h"
 #include "storage/recovery.h"
 
@@ -253,9 +254,13 @@ bool Writer::store_round(StoreRounds* rounds) {
     beat = now - last_commit_ >= kHeartbeatInterval;
   }
   if (auto pause = store_pause_.load()) pause();
-  Status status = open_database();
-  if (status.ok() && (durable || !batch.empty())) status = commit(batch, durable);
-  else if (status.ok() && beat) status = db_->heartbeat(realtime_us());
+  Status status;
+  {
+    const ForkGate inside_sqlite;
+    status = open_database();
+    if (status.ok() && (durable || !batch.empty())) status = commit(batch, durable);
+    else if (status.ok() && beat) status = db_->heartbeat(realtime_us());
+  }
   if (!status.ok()) {
     note_failure(status);
     std::unique_lock<std::mutex> lock(mutex_);
@@ -323,7 +328,11 @@ Status Writer::commit(const std::vector<std::shared_ptr<Queued>>& batch, bool du
 
 // After the last frame. False when the disk refused: the loop tries again.
 bool Writer::close_database() {
-  Status status = db_->finish();
+  Status status;
+  {
+    const ForkGate inside_sqlite;
+    status = db_->finish();
+  }
   if (status.code() == Code::kBusy || status.code() == Code::kTimeout)
     status = Status();  // a reader keeps the WAL; all is in it
   if (!status.ok()) {
