@@ -226,5 +226,5 @@ def test_a_store_document_that_is_no_json_is_said_in_plain_words(store: Path) ->
     (store / "store.json").write_text('{"format": ')
     listed = command("ls")
     assert listed.returncode != 0
-    assert f"{store}/store.json is not JSON (at byte" in listed.stderr
+    assert f"{store}/store.json: no valid JSON: it ends at line 1" in listed.stderr
     assert "exception" not in listed.stderr
