@@ -15,6 +15,7 @@ PYBIND11_MODULE(_core_in_main, module) {
     throw pybind11::error_already_set();
   tracker::python::register_run(module);
   tracker::python::register_read(module);
+  tracker::python::register_runs(module);
   tracker::python::register_cli(module);
 }
 

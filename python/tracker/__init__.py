@@ -33,8 +33,11 @@ from tracker._run import Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from tracker._history import History as History
+    from tracker._history import Table as Table
     from tracker._mappings import Config, Summary
-    from tracker._read import RunList, StoredRun
+    from tracker._read import RunList as RunList
+    from tracker._read import StoredRun as StoredRun
 
     run: Run | None
     config: Config
@@ -45,11 +48,15 @@ __version__: str = _core.version
 __all__ = [
     "ClosedError",
     "CorruptError",
+    "History",
     "LimitError",
     "Metric",
     "NotFoundError",
     "Run",
+    "RunList",
     "StoreError",
+    "StoredRun",
+    "Table",
     "TrackerError",
     "__version__",
     "config",
@@ -63,19 +70,33 @@ __all__ = [
     "summary",
 ]
 
+# Types of what is read, for annotations and isinstance; imported when they are asked for, as most runs never read.
+_READ_TYPES = {"History": "_history", "RunList": "_read", "StoredRun": "_read", "Table": "_history"}
 _NOT_YET = frozenset({"Artifact", "login", "sync", "upload", "define_metric", "log_artifact", "use_artifact"})
 
 
-def runs(project: str | None = None, *, where: str | None = None, dir: str | None = None) -> RunList:
+def runs(
+    project: str | None = None,
+    *,
+    where: str | None = None,
+    sort: str | None = None,
+    limit: int | None = None,
+    offset: int = 0,
+    dir: str | None = None,
+) -> RunList:
     """The runs of a store, newest first: a sequence whose items are what open_run() returns.
 
-    project: only its runs. dir: the store; default: where init() would record. Without a store the list is empty,
-    unless dir or TRACKER_DIR names one: then NotFoundError. Runs whose process died are recovered first.
-    Threads: any. Cost: reads one small file a run; the runs themselves are opened when they are looked at.
+    project: only its runs. where: only those that match, such as 'config.lr < 0.1 and state = finished'. sort: another
+    order, such as '-metrics.val/acc.max,created'. docs/filter.md describes both. limit, offset: one page of them.
+    dir: the store; default: where init() would record. Without a store the list is empty, unless dir or TRACKER_DIR
+    names one: then NotFoundError. Raises ValueError with the column of a mistake in where or sort, LimitError beyond
+    their bounds; damaged runs are named by a RuntimeWarning. Runs whose process died are recovered first.
+    Threads: any. Cost: a stat a run and a read of every run that changed since the last listing; the runs themselves
+    are opened when they are looked at.
     """
     from tracker._read import list_runs
 
-    return list_runs(project, where, dir)
+    return list_runs(project, where, sort, limit, offset, dir)
 
 
 def open_run(name: str, *, dir: str | None = None) -> StoredRun:
@@ -95,6 +116,12 @@ def __getattr__(name: str) -> object:
         return _current.newest()
     if name in ("config", "summary"):
         return getattr(_current.require(f"tracker.{name}"), name)
+    if name in _READ_TYPES:
+        import importlib
+
+        kind: object = getattr(importlib.import_module(f"tracker.{_READ_TYPES[name]}"), name)
+        globals()[name] = kind
+        return kind
     if name in _NOT_YET:
         raise AttributeError(f"tracker.{name} is not in this version yet")
     raise AttributeError(f"module 'tracker' has no attribute {name!r}")

@@ -11,6 +11,8 @@ import atexit
 import os
 import sys
 
+from tracker import _parent
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
 
     from tracker._run import Run
 
-# Set while this process has a run, for its multiprocessing children: they are gated (tracker._init).
-PARENT_VARIABLE = "TRACKER_PARENT_RUN"
 EXIT_CODE_SIGINT = 130
 
 _live: list[Run] = []
@@ -45,6 +45,11 @@ def live_runs() -> tuple[Run, ...]:
     return tuple(_live)
 
 
+def records() -> bool:
+    """Whether this process has had a run, or is the child of one that has: then the store's catalog is left alone."""
+    return _hooked or PARENT_VARIABLE in os.environ
+
+
 def log(data: Mapping[str, Any], step: int | None = None) -> None:
     """Run.log() of the newest run. Raises RuntimeError when there is none."""
     require("tracker.log").log(data, step)
@@ -66,7 +71,7 @@ def add(run: Run) -> None:
     _install_hooks()
     _live.append(run)
     if run._recorded:
-        os.environ[PARENT_VARIABLE] = str(os.getpid())
+        _parent.mark()
 
 
 def remove(run: Run) -> None:
@@ -74,8 +79,8 @@ def remove(run: Run) -> None:
     if run in _live:
         _live.remove(run)
     others = any(other._pid == pid and other._recorded for other in _live)
-    if not others and os.environ.get(PARENT_VARIABLE) == str(pid):
-        del os.environ[PARENT_VARIABLE]
+    if not others:
+        _parent.unmark()
 
 
 def last_line(error: BaseException) -> str:

@@ -3,18 +3,25 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import sys
+import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from tracker import _core, _current, _options
-from tracker._history import History, Table, TextRow, _pandas
+from tracker import _chart, _core, _current, _options, _selection
+from tracker._chart import Chart
+from tracker._history import History, Table, TextRow
+from tracker._numpy import pandas as _pandas
+from tracker._tail import ROWS_MAX, Tail
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tracker import _smooth
     from tracker._run import Run
 
 FLUSH_S_MAX = 10.0
@@ -148,37 +155,136 @@ class StoredRun:
         """The processes that recorded the run, by attempt."""
         return self._view().writers()
 
-    def series(self) -> list[str]:
-        """The names of the metrics that hold numbers, sorted."""
-        return [metric["name"] for metric in self._view().metrics()]
+    def series(self, pattern: str = "*") -> list[str]:
+        """The names of the metrics that hold numbers, sorted; those that match a pattern such as "val/*"."""
+        names = [metric["name"] for metric in self._view().metrics()]
+        return [name for name in names if fnmatch.fnmatchcase(name, pattern)]
 
     def metrics(self) -> list[dict[str, Any]]:
         """What is known of each metric without reading its rows: types, points, dropped, steps, min, max, NaNs."""
         return self._view().metrics()
 
     @overload
-    def history(self, name: str, *, all: bool = False) -> History: ...
+    def history(
+        self,
+        name: str,
+        *,
+        steps: _selection.Steps | None = None,
+        times: _selection.Times | None = None,
+        attempts: _selection.Numbers | None = None,
+        ranks: _selection.Numbers | None = None,
+        x: str | None = None,
+        all: bool = False,
+    ) -> History: ...
     @overload
-    def history(self, name: list[str] | tuple[str, ...], *, all: bool = False) -> Table: ...
-    def history(self, name: str | list[str] | tuple[str, ...], *, all: bool = False) -> History | Table:
-        """The complete rows of one metric, or of several aligned by step.
+    def history(
+        self,
+        name: list[str] | tuple[str, ...],
+        *,
+        steps: _selection.Steps | None = None,
+        times: _selection.Times | None = None,
+        attempts: _selection.Numbers | None = None,
+        ranks: _selection.Numbers | None = None,
+        x: str | None = None,
+        all: bool = False,
+    ) -> Table: ...
+    def history(
+        self,
+        name: str | list[str] | tuple[str, ...],
+        *,
+        steps: _selection.Steps | None = None,
+        times: _selection.Times | None = None,
+        attempts: _selection.Numbers | None = None,
+        ranks: _selection.Numbers | None = None,
+        x: str | None = None,
+        all: bool = False,
+    ) -> History | Table:
+        """The complete rows of one metric, or of several (series("val/*") names them) aligned by step.
 
-        all=True (one metric only): every row in the order logged, repeated steps and earlier attempts included.
-        Raises NotFoundError with close names, ImportError without NumPy. Cost: reads the run's frames; 24 bytes a row.
+        steps, times: (first, last), both included, None for open, or a slice, whose end is not; times in seconds since
+        1970 or datetimes. attempts, ranks: a number or several. Rows are chosen first and the last one of each step is
+        taken from those. x="epoch": only the steps where epoch has a value too, sorted by it. all=True (one metric
+        only): every row in the order logged, repeated steps and earlier attempts included.
+
+        Raises NotFoundError with close names, or for an attempt or a rank that is not there; ValueError for a range
+        that holds nothing; ImportError without NumPy. Cost: reads the run's frames; 24 bytes a row.
         """
+        chosen: dict[str, Any] = {
+            "steps": _selection.steps(steps),
+            "times_us": _selection.times(times),
+            "attempts": _selection.numbers("attempts", attempts),
+            "ranks": _selection.numbers("ranks", ranks),
+            "x": _name_of_x(x),
+        }
         if isinstance(name, str):
-            return History(name, self._view().histories([name], bool(all))[0])
+            _options.utf8("the name of a metric", name)
+            return History(name, self._view().history(name, **chosen, all=bool(all)))
         names = list(name)
         if not names or not _all_str(names):
             raise TypeError("history() takes a name or a list of names")
+        for own in names:
+            _options.utf8("the name of a metric", own)
         if all:
             raise ValueError("all=True is for one metric: rows with repeated steps cannot be aligned")
-        columns = self._view().histories(names, False)
-        return Table([History(own, rows) for own, rows in zip(names, columns, strict=True)])
+        return Table(self._view().table(names, **chosen))
+
+    def chart(
+        self,
+        name: str,
+        lo: Any = None,
+        hi: Any = None,
+        pixels: int = 2000,
+        x: str | None = None,
+        *,
+        attempts: _selection.Numbers | None = None,
+        ranks: _selection.Numbers | None = None,
+        smooth: _smooth.Smoother | None = None,
+        half_life: float | None = None,
+        weight: float | None = None,
+        sigma: float | None = None,
+        width: float | None = None,
+    ) -> Chart:
+        """One metric between lo and hi (both included; None: where it begins and ends) for a drawing `pixels` wide: all
+        points, or where there are 2 x pixels or more exact cells of at most a pixel.
+
+        x: "step" (the default), "time" (seconds since 1970; lo and hi may be datetimes), or a metric, joined on the
+        step; a metric of the name "step" or "time" comes first. smooth: as History.smooth(), windows in units of x (in
+        seconds over time). The same query gives the same cells; rows that are appended change the last ones only.
+        Errors: as history().
+        """
+        parameters = {"half_life": half_life, "weight": weight, "sigma": sigma, "width": width}
+        return _chart.query(self._view(), name, lo, hi, pixels, x, attempts, ranks, smooth, parameters)
+
+    def tail(
+        self,
+        names: str | list[str] | tuple[str, ...] | None = None,
+        *,
+        cursor: str | None = None,
+        limit: int = ROWS_MAX,
+        timeout: float | None = None,
+    ) -> Tail:
+        """New rows of the metrics named (None: of all; those not there yet are waited for), each exactly once:
+
+            for rows in r.tail(["loss"]): print(rows["loss"].values)
+
+        cursor: None for all rows from the first one on, "now" for what comes after this call, or the cursor of an
+        earlier tail. limit: rows of one batch. timeout: seconds without a row after which the iteration ends; it ends
+        anyway with the run. ValueError for a cursor of another run or of other metrics.
+        """
+        names = [names] if isinstance(names, str) else list(names or ())
+        if not _all_str(names):
+            raise TypeError("tail() takes a name or a list of names")
+        return Tail(self._view, self._recover, names, cursor, limit, timeout)
+
+    def _recover(self) -> None:
+        """What a process that died during a tail has left in its rings joins the run."""
+        store = Path(self._folder.path).parents[2]  # <store>/runs/<project>/<id>
+        _core.Store.open(str(store)).recover(self._folder.uid)
 
     def texts(self, name: str, *, all: bool = False) -> list[TextRow]:
         """The texts logged under a name; by step as history() has it, or every one with all=True. NotFoundError."""
         view = self._view()
+        _options.utf8("the name of a text", name)
         rows = view.texts(name, bool(all))
         if not rows:
             known = ", ".join(map(repr, view.text_names()[:10])) or "none"
@@ -193,15 +299,36 @@ class StoredRun:
         return f"<tracker.StoredRun {self.project}/{self.id}>"
 
 
+def _name_of_x(x: str | None) -> str:
+    if x is None:
+        return ""
+    if not isinstance(x, str) or not x:
+        raise TypeError(f"x: expected the name of a metric, got {x!r}")
+    return x
+
+
 def _all_str(names: list[str]) -> bool:
     return all(isinstance(name, str) for name in names)
 
 
 class RunList(Sequence[StoredRun]):
-    """The runs of a store, newest first. It does not change; call tracker.runs() again for new ones."""
+    """The runs of a store, in the order asked for. It does not change; call tracker.runs() again for new ones.
 
-    def __init__(self, runs: Sequence[StoredRun]) -> None:
+    matched: how many runs there are without limit and offset. notes: values that the filter could not compare, such as
+    "config.lr is text in 12 runs".
+    """
+
+    def __init__(
+        self,
+        runs: Sequence[StoredRun],
+        rows: Callable[[], dict[str, dict[str, Any]]] = dict,
+        matched: int | None = None,
+        notes: Sequence[str] = (),
+    ) -> None:
         self._runs = tuple(runs)
+        self._rows = rows
+        self.matched = len(self._runs) if matched is None else matched
+        self.notes = tuple(notes)
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -211,7 +338,9 @@ class RunList(Sequence[StoredRun]):
     @overload
     def __getitem__(self, index: slice) -> RunList: ...
     def __getitem__(self, index: int | slice) -> StoredRun | RunList:
-        return RunList(self._runs[index]) if isinstance(index, slice) else self._runs[index]
+        if isinstance(index, slice):
+            return RunList(self._runs[index], self._rows, self.matched, self.notes)
+        return self._runs[index]
 
     def __iter__(self) -> Iterator[StoredRun]:
         return iter(self._runs)
@@ -221,16 +350,27 @@ class RunList(Sequence[StoredRun]):
         return f"<tracker.RunList of {len(self)}: {shown}{', ...' if len(self) > 5 else ''}>"
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row a run: project, id, name, state, created, points, config.* and summary.*. Opens every run."""
-        rows = []
-        for run in self._runs:
-            row = {"project": run.project, "id": run.id, "name": run.name, "state": run.state, "created": run.created}
-            row["points"] = run.points
-            row.update({f"config.{key}": value for key, value in _flat(run.config).items()})
-            row.update({f"summary.{key}": value for key, value in run.summary.items()})
-            rows.append(row)
-        frame: pd.DataFrame = _pandas().DataFrame(rows)
+        """A row a run: project, id, uid, name, state, state_detail, created, finished and duration (seconds), host,
+        points, lost, group, job_type, notes, tags, config.KEY and summary.KEY. ImportError without pandas.
+
+        Times are seconds since 1970, UTC; finished is NaN and duration the time until now while a run has no end. Keys
+        of nested maps are joined by "/". Cost: reads the store's catalog again; runs that are gone by now are left out.
+        """
+        rows = self._rows()
+        found = [(run, rows[run.uid]) for run in self._runs if run.uid in rows]
+        frame: pd.DataFrame = _pandas().DataFrame([_frame_row(run, row) for run, row in found])
         return frame
+
+
+def _frame_row(run: StoredRun, row: dict[str, Any]) -> dict[str, Any]:
+    finished = row["finished"]
+    out = {"project": run.project, "id": run.id, "uid": run.uid, "name": row["name"], "state": row["state"]}
+    out |= {"state_detail": row["state_detail"], "created": run.created, "finished": finished}
+    out |= {"duration": (time.time() if finished is None else finished) - run.created, "host": row["host"]}
+    out |= {"points": row["points"], "lost": row["lost"]}
+    out |= {key: row["attributes"].get(key) for key in ("group", "job_type", "notes", "tags")}
+    out |= {f"config.{key}": value for key, value in _flat(row["config"]).items()}
+    return out | {f"summary.{key}": value for key, value in row["summary"].items()}
 
 
 def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -248,14 +388,38 @@ def _store(dir: object) -> tuple[str, bool]:
     from tracker._init import _store_before_hydra
 
     named = _options.folder("dir", dir)
-    path = _core.Store.resolve(named or _store_before_hydra() or "")
+    try:
+        path = _core.Store.resolve(named or _store_before_hydra() or "")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"the path of the store is not UTF-8: {error.object!r}; dir= or TRACKER_DIR names another"
+        ) from None
     return path, named is not None or bool(os.environ.get("TRACKER_DIR"))
 
 
-def list_runs(project: str | None, where: str | None, dir: object) -> RunList:
+def _count(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"runs({name}=...) must be an int, got {type(value).__name__}")
+    if value < 0:
+        raise ValueError(f"runs({name}=...) must not be negative")
+    return min(value, 2**63 - 1)
+
+
+def _text(name: str, value: object) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise TypeError(f"runs({name}=...) must be a str, got {type(value).__name__}")
+    return value
+
+
+def list_runs(
+    project: str | None, where: str | None, sort: str | None, limit: int | None, offset: int, dir: object
+) -> RunList:
     _options.label("project", project)
-    if where is not None:
-        raise NotImplementedError("runs(where=...) is not in this version yet")
+    filter_text, order = _text("where", where), _text("sort", sort)
+    rows_max = None if limit is None else _count("limit", limit)
+    first = _count("offset", offset)
     path, named = _store(dir)
     try:
         store = _core.Store.open(path)
@@ -264,10 +428,24 @@ def list_runs(project: str | None, where: str | None, dir: object) -> RunList:
             raise
         return RunList(())
     store.recover("")
-    folders, damaged = store.runs(project or "")
-    for line in damaged:
+    for run in _current.live_runs():
+        if run._pid == os.getpid() and run._core.store_path == path:
+            run.flush(FLUSH_S_MAX)
+
+    def query(documents: bool) -> dict[str, Any]:
+        page = 0 if rows_max is None else max(rows_max, 1)  # 0 means all to the core
+        may_write = not _current.records()
+        return _core.query_runs(store, project or "", filter_text, order, page, first, documents, may_write)
+
+    def rows() -> dict[str, dict[str, Any]]:
+        return {row["uid"]: row for row in query(True)["rows"]}
+
+    found = query(False)
+    for line in found["problems"]:
         warnings.warn(f"tracker: {line}", RuntimeWarning, stacklevel=3)
-    return RunList([StoredRun(folder) for folder in folders])
+    return RunList(
+        [StoredRun(folder) for folder in found["folders"][:rows_max]], rows, found["matched"], found["notes"]
+    )
 
 
 def open_run(name: str, dir: object) -> StoredRun:
@@ -275,7 +453,7 @@ def open_run(name: str, dir: object) -> StoredRun:
         raise TypeError(f"open_run(name): name must be a str such as 'project/id', got {type(name).__name__}")
     path, _ = _store(dir)
     store = _core.Store.open(path)
-    folder = store.find(name)
+    folder = store.find(_options.utf8("name", name))
     store.recover(folder.uid)
     run = StoredRun(folder)
     for problem in run.problems:

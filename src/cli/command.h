@@ -31,7 +31,9 @@ struct GlobalOptions {
 
 struct LsOptions {
   std::string project;
-  uint64_t limit = 50;  // 0: all
+  std::string where, sort, columns;  // docs/filter.md
+  uint64_t limit = 50;               // 0: all
+  uint64_t offset = 0;
   bool json = false;
 };
 

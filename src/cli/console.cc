@@ -49,6 +49,7 @@ Console process_console() {
   console.write_err = [](std::string_view text) { (void)write_all(STDERR_FILENO, text); };
   console.width = terminal_width();
   console.color = console.width > 0 && environment("NO_COLOR").empty() && environment("TERM") != "dumb";
+  console.progress = ::isatty(STDERR_FILENO) != 0 && environment("TERM") != "dumb";
   console.now_us = realtime_us();
   return console;
 }

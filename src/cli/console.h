@@ -17,6 +17,7 @@ struct Console {
   std::function<void(std::string_view)> write_err;
   int width = 0;  // columns of the terminal; 0: no terminal, lines may be of any length
   bool color = false;
+  bool progress = false;  // stderr is a terminal: long work may draw a bar there
   int64_t now_us = 0;
   bool damage_met = false;  // recovery named something damaged: the exit code says so
   Status out_status;        // the first failure of write_out; after it nothing more is written

@@ -1,119 +1,173 @@
 // SPDX-License-Identifier: MIT
-// tracker ls: the runs of a store, newest first.
+// tracker ls: the runs of a store that match a filter, in an order, page by page.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "cli/command.h"
+#include "cli/progress.h"
 #include "cli/run_json.h"
 #include "cli/style.h"
 #include "cli/table.h"
 #include "cli/text.h"
+#include "query/runs_query.h"
 
 namespace tracker::internal {
 namespace {
 
-// What was read of the runs, and what could not be.
-struct Listing {
-  std::vector<std::unique_ptr<RunView>> runs;
-  uint64_t left_out = 0;  // by --limit
-  std::vector<std::string> problems;
-  Code worst = Code::kOk;
-
-  void note(Code code, const std::string& problem) {
-    problems.push_back(problem);
-    if (worst != Code::kVersion) worst = code;
-  }
-};
-
-Listing read_runs(const Store& store, const LsOptions& options) {
-  Listing listing;
-  std::vector<std::string> damaged;
-  std::vector<RunFolder> folders = store.list_runs(options.project, &damaged);
-  for (const std::string& line : damaged) listing.note(Code::kCorrupt, line);
-  if (options.limit > 0 && folders.size() > options.limit) {
-    listing.left_out = folders.size() - options.limit;
-    folders.resize(options.limit);
-  }
-  for (const RunFolder& folder : folders) {
-    auto run = RunView::open(folder);
-    if (!run.ok()) {
-      listing.note(run.status().code(), run.status().to_string());
-      continue;
-    }
-    for (const std::string& problem : (*run)->problems()) listing.note((*run)->problem_code(), problem);
-    listing.runs.push_back(std::move(*run));
-  }
-  return listing;
-}
-
 // The first two values of the summary, the ones called "loss" before the others.
-std::string summary_text(const RunView& run) {
-  constexpr size_t kShown = 2, kValueWidth = 16;
-  Value summary = run.summary();
-  Value::Map entries = *summary.as_map();
+std::string summary_text(const RunRow& run) {
+  constexpr size_t kShown = 2, kNameWidth = 40, kValueWidth = 16;
+  Value::Map entries = *run.record.summary.as_map();
   const auto is_loss = [](const std::string& name) { return name == "loss" || name.ends_with("/loss"); };
   std::stable_partition(entries.begin(), entries.end(), [&is_loss](const auto& entry) { return is_loss(entry.first); });
   std::string out;
   for (size_t i = 0; i < entries.size() && i < kShown; ++i)
-    out += fmt::format("{}{} {}", i == 0 ? "" : "  ", visible(entries[i].first),
+    out += fmt::format("{}{} {}", i == 0 ? "" : "  ", cut_to(visible(entries[i].first), kNameWidth),
                        cut_to(value_text(entries[i].second), kValueWidth));
   return out;
 }
 
-std::string table_text(const Console& console, const Listing& listing) {
-  const auto any = [&listing](auto test) { return std::any_of(listing.runs.begin(), listing.runs.end(), test); };
-  const bool names = any([](const auto& run) { return run->name() != run->identity().id; });
-  const bool lost = any([](const auto& run) { return run->losses().dropped > 0; });
+std::string run_text(const RunRow& run) { return run.record.identity.project + "/" + run.record.identity.id; }
+
+std::string table_text(const Console& console, const RunsList& list) {
+  const auto any = [&list](auto test) { return std::any_of(list.rows.begin(), list.rows.end(), test); };
+  const bool names = any([](const RunRow& run) { return run.record.name != run.record.identity.id; });
+  const bool lost = any([](const RunRow& run) { return run.record.dropped > 0; });
   std::vector<TableColumn> columns{{"RUN", false, 16}};
   if (names) columns.push_back({"NAME", false, 8});
   columns.insert(columns.end(), {{"STATE"}, {"CREATED"}, {"DURATION"}, {"POINTS", true}});
   if (lost) columns.push_back({"LOST", true});
   columns.push_back({"SUMMARY", false, 7});
   Table table(columns);
-  for (const auto& run : listing.runs) {
-    const LossAccount account = run->losses();
-    std::vector<Table::Cell> row{run->identity().project + "/" + run->identity().id};
-    if (names) row.emplace_back(run->name() == run->identity().id ? std::string() : run->name());
-    row.emplace_back(run_state_name(run->state()), state_sgr(run->state()));
-    row.emplace_back(ago_text(run->created_us(), console.now_us));
-    row.emplace_back(duration_text(duration_us(*run, console.now_us)));
-    row.emplace_back(count_text(account.stored));
-    if (lost) row.emplace_back(account.dropped > 0 ? count_text(account.dropped) : "", "31");
-    row.emplace_back(summary_text(*run));
+  for (const RunRow& run : list.rows) {
+    const CatalogRecord& record = run.record;
+    const int64_t created_us = record.identity.created_us;
+    std::vector<Table::Cell> row{run_text(run)};
+    if (names) row.emplace_back(record.name == record.identity.id ? std::string() : record.name);
+    row.emplace_back(run_state_name(record.state), state_sgr(record.state));
+    row.emplace_back(ago_text(created_us, console.now_us));
+    row.emplace_back(duration_text((record.ended_us != 0 ? record.ended_us : console.now_us) - created_us));
+    row.emplace_back(count_text(record.points));
+    if (lost) row.emplace_back(record.dropped > 0 ? count_text(record.dropped) : "", "31");
+    row.emplace_back(summary_text(run));
     table.add(std::move(row));
   }
   return table.render(console);
 }
 
-std::string json_document(const Store& store, const Listing& listing) {
-  Value::List runs, problems;
-  for (const auto& run : listing.runs) runs.push_back(run_head_json(*run));
-  for (const std::string& problem : listing.problems) problems.emplace_back(problem);
+std::string field_text(const FilterField& field, const std::optional<Value>& value) {
+  if (!value) return "";
+  const FieldKind kind = field.kind();
+  if (kind == FieldKind::kTime) return time_text(*value->as_int());
+  if (kind == FieldKind::kDuration) return duration_text(*value->as_int());
+  return value_text(*value);
+}
+
+// The columns that were asked for, behind the run.
+std::string columns_text(const Console& console, const RunsList& list, const std::vector<FilterField>& fields) {
+  std::vector<TableColumn> columns{{"RUN", false, 16}};
+  for (const FilterField& field : fields) {
+    const FieldKind kind = field.kind();
+    columns.push_back({field.text(), kind == FieldKind::kNumber || kind == FieldKind::kMetric, 8});
+  }
+  Table table(columns);
+  for (const RunRow& run : list.rows) {
+    std::vector<Table::Cell> row{run_text(run)};
+    for (size_t i = 0; i < fields.size(); ++i) row.emplace_back(field_text(fields[i], run.columns[i]));
+    table.add(std::move(row));
+  }
+  return table.render(console);
+}
+
+Value text_list(const std::vector<std::string>& lines) {
+  Value::List out;
+  for (const std::string& line : lines) out.emplace_back(line);
+  return out;
+}
+
+std::string json_document(const Store& store, const RunsList& list, uint64_t left_out,
+                          const std::vector<FilterField>& fields) {
+  Value::List runs;
+  for (const RunRow& row : list.rows) {
+    Value run = run_head_json(row);
+    Value columns = Value::map();
+    for (size_t i = 0; i < fields.size(); ++i) columns.set(fields[i].text(), row.columns[i].value_or(Value()));
+    if (!fields.empty()) run.set("columns", std::move(columns));
+    runs.push_back(std::move(run));
+  }
   return to_json(Value::Map{{"store", store.path()},
                             {"runs", runs},
-                            {"left_out", static_cast<int64_t>(listing.left_out)},
-                            {"problems", problems}},
+                            {"matched", static_cast<int64_t>(list.matched)},
+                            {"left_out", static_cast<int64_t>(left_out)},
+                            {"notes", text_list(list.notes)},
+                            {"problems", text_list(list.problems)}},
                  2);
+}
+
+// What is wrong with a filter, and on a terminal the place in its text.
+int fail_at(Console& console, const Status& status, std::string_view text, const FilterError& error) {
+  const int code = fail(console, status);
+  if (!console.progress || text.empty() || text.size() > kFilterBytesMax)
+    return code == kExitFailed ? kExitUsage : code;
+  console.write_err(fmt::format("  {}\n  {}^\n", visible(text),
+                                std::string(display_width(visible(text.substr(0, error.offset))), ' ')));
+  return code == kExitFailed ? kExitUsage : code;
+}
+
+std::string nothing_text(const Store& store, const LsOptions& options) {
+  const std::string project = options.project.empty() ? "" : " of project " + options.project;
+  const char* match = options.where.empty() ? "" : " that match";
+  return visible(fmt::format("No runs{}{} in {}", project, match, store.path())) + "\n";
+}
+
+void print(Console& console, const Store& store, const LsOptions& options, const std::vector<FilterField>& fields,
+           const RunsList& list) {
+  const uint64_t first = std::min(options.offset, list.matched);
+  const uint64_t left_out = list.matched - first - list.rows.size();
+  if (options.json) {
+    console.print(json_document(store, list, left_out, fields) + "\n");
+    return;
+  }
+  if (!list.rows.empty())
+    console.print(fields.empty() ? table_text(console, list) : columns_text(console, list, fields));
+  else if (list.problems.empty()) console.print(nothing_text(store, options));
+  if (left_out > 0) console.print(fmt::format("{} more; --limit 0 shows all\n", count_text(left_out)));
+  for (const std::string& note : list.notes) console.note(note);
 }
 
 }  // namespace
 
 int run_ls(Console& console, const GlobalOptions& global, const LsOptions& options) {
+  FilterError error;
+  RunsQuery query;
+  query.project = options.project;
+  query.where = options.where;
+  query.sort = options.sort;
+  query.limit = options.limit;
+  query.offset = options.offset;
+  query.now_us = console.now_us;
+  // Mistakes are said before the store is looked at.
+  if (const auto filter = Filter::parse(options.where, console.now_us, &error); !filter.ok())
+    return fail_at(console, filter.status(), options.where, error);
+  if (!options.sort.empty())
+    if (const auto sort = parse_sort(options.sort, &error); !sort.ok())
+      return fail_at(console, sort.status(), options.sort, error);
+  if (!options.columns.empty()) {
+    auto columns = parse_columns(options.columns, &error);
+    if (!columns.ok()) return fail_at(console, columns.status(), options.columns, error);
+    query.columns = std::move(*columns);
+  }
+  if (options.json || query.columns.empty()) query.documents = CatalogDocuments::kSummary;
   const auto store = open_store(console, global);
   if (!store.ok()) return fail(console, store.status());
-  const Listing listing = read_runs(*store, options);
-  if (options.json) {
-    console.print(json_document(*store, listing) + "\n");
-  } else if (listing.runs.empty() && listing.problems.empty()) {
-    const std::string project = options.project.empty() ? "" : " of project " + options.project;
-    console.print(visible(fmt::format("No runs{} in {}", project, store->path())) + "\n");
-  } else if (!listing.runs.empty()) {
-    console.print(table_text(console, listing));
-  }
-  if (listing.left_out > 0 && !options.json)
-    console.print(fmt::format("{} more; --limit 0 shows all\n", count_text(listing.left_out)));
-  return finish(console, listing.problems, listing.worst);
+  ProgressBar bar(console, "reading runs");
+  query.progress = [&bar](uint64_t done, uint64_t total) { bar.show(done, total); };
+  const auto list = query_runs(*store, query);
+  bar.clear();
+  if (!list.ok()) return fail(console, list.status());
+  print(console, *store, options, query.columns, *list);
+  return finish(console, list->problems, list->worst);
 }
 
 }  // namespace tracker::internal

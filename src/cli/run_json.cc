@@ -109,6 +109,23 @@ Value run_head_json(const RunView& run) {
                     {"dir", run.dir()}};
 }
 
+Value run_head_json(const RunRow& run) {
+  const CatalogRecord& record = run.record;
+  return Value::Map{{"project", record.identity.project},
+                    {"id", record.identity.id},
+                    {"uid", record.identity.uid.hex()},
+                    {"name", record.name},
+                    {"state", run_state_name(record.state)},
+                    {"state_detail", record.detail},
+                    {"created_us", record.identity.created_us},
+                    {"ended_us", record.ended_us != 0 ? Value(record.ended_us) : Value()},
+                    {"last_seen_us", record.last_seen_us},
+                    {"points", count(record.points)},
+                    {"dropped", count(record.dropped)},
+                    {"summary", record.summary},
+                    {"dir", run.path}};
+}
+
 Value run_json(const RunView& run, const std::map<std::string, std::vector<TextRow>>& texts) {
   Value out = run_head_json(run);
   for (const char* key : {"notes", "tags", "group", "job_type"}) out.set(key, run.attribute(key));

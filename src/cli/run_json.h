@@ -8,11 +8,13 @@
 
 #include "model/value.h"
 #include "query/run_view.h"
+#include "query/runs_query.h"
 
 namespace tracker::internal {
 
 // What `ls` says of each run and `show` begins with.
 Value run_head_json(const RunView& run);
+Value run_head_json(const RunRow& run);
 // Everything `show` knows.
 Value run_json(const RunView& run, const std::map<std::string, std::vector<TextRow>>& texts);
 

@@ -32,8 +32,13 @@ void erase_key(Value* map, std::string_view key) {
   std::erase_if(*entries, [key](const auto& entry) { return entry.first == key; });
 }
 
-// Adds what one writer knows of a series to the metric it belongs to. `last_attempt` is that of metric->last_bits.
-void add_series(MetricInfo* metric, const SeriesStats& series, int64_t attempt, int64_t* last_attempt) {
+// Which attempts a metric's first and last values are of.
+struct ValueAttempts {
+  int64_t first = 0, last = 0;
+};
+
+// Adds what one writer knows of a series to the metric it belongs to.
+void add_series(MetricInfo* metric, const SeriesStats& series, int64_t attempt, ValueAttempts* of) {
   metric->dropped += series.dropped;
   if (std::find(metric->types.begin(), metric->types.end(), series.def.type) == metric->types.end())
     metric->types.push_back(series.def.type);
@@ -47,9 +52,15 @@ void add_series(MetricInfo* metric, const SeriesStats& series, int64_t attempt, 
     metric->min = metric->finite > 0 ? std::min(metric->min, series.min) : series.min;
     metric->max = metric->finite > 0 ? std::max(metric->max, series.max) : series.max;
   }
+  metric->sum += series.sum;
   const bool first = metric->points == 0;
-  if (first || attempt > *last_attempt || (attempt == *last_attempt && series.time_last_us >= metric->time_last_us)) {
-    *last_attempt = attempt;
+  if (first || attempt < of->first || (attempt == of->first && series.time_first_us < metric->time_first_us)) {
+    of->first = attempt;
+    metric->first_type = series.def.type;
+    metric->first_bits = series.first_bits;
+  }
+  if (first || attempt > of->last || (attempt == of->last && series.time_last_us >= metric->time_last_us)) {
+    of->last = attempt;
     metric->last_type = series.def.type;
     metric->last_bits = series.last_bits;
     metric->last_step = series.last_step;
@@ -111,13 +122,13 @@ Value merged_attribute(const std::vector<WriterSnapshot>& writers, std::string_v
 std::vector<MetricInfo> merge_metrics(const std::vector<WriterSnapshot>& writers) {
   struct Merged {
     MetricInfo info;
-    int64_t last_attempt = 0;
+    ValueAttempts attempts;
   };
   std::map<std::string, Merged> by_name;
   for (const WriterSnapshot& writer : writers) {
     for (const SeriesStats& series : writer.series) {
       Merged& merged = by_name[series.def.name];
-      add_series(&merged.info, series, writer.identity.attempt, &merged.last_attempt);
+      add_series(&merged.info, series, writer.identity.attempt, &merged.attempts);
     }
   }
   std::vector<MetricInfo> out;
@@ -141,10 +152,6 @@ LossAccount merge_losses(const std::vector<WriterSnapshot>& writers) {
       if (loss.reason == LossReason::kRejected) account.rejected_values += loss.count;
       else by_reason[loss.reason] += loss.count;
     }
-    for (const Attribute& attribute : writer.attributes)  // each writer keeps its own count of values it could not take
-      if (attribute.type == EventType::kAttribute && attribute.key == kRejectedValuesKey &&
-          attribute.value.as_int() != nullptr)
-        account.rejected_values += static_cast<uint64_t>(std::max<int64_t>(0, *attribute.value.as_int()));
   }
   account.logged = account.stored + account.dropped;
   for (const auto& [reason, count] : by_reason) account.by_reason.emplace_back(loss_reason_text(reason), count);

@@ -71,6 +71,12 @@ Statement& Statement::bind_blob(std::string_view bytes) {
   return *this;
 }
 
+Statement& Statement::bind_null() {
+  const int code = sqlite3_bind_null(statement_, next_++);
+  if (code != SQLITE_OK) bind_error_ = code;
+  return *this;
+}
+
 Result<bool> Statement::step() {
   int code = bind_error_;
   if (code == SQLITE_OK) code = sqlite3_step(statement_);
@@ -124,11 +130,13 @@ void Sqlite::close() {
 
 Result<Sqlite> Sqlite::open(const std::string& path, SqliteOpen mode, int busy_timeout_ms) {
   int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_URI;
-  const bool detached = mode == SqliteOpen::kDetached || mode == SqliteOpen::kDetachedRead;
-  const bool write = mode == SqliteOpen::kWrite || mode == SqliteOpen::kCreate || mode == SqliteOpen::kDetached;
+  const bool memory = mode == SqliteOpen::kMemory, detached = mode == SqliteOpen::kDetached || mode == SqliteOpen::kDetachedRead;
+  const bool write = mode == SqliteOpen::kWrite || mode == SqliteOpen::kCreate || mode == SqliteOpen::kDetached || memory;
   flags |= write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
   if (mode == SqliteOpen::kCreate || mode == SqliteOpen::kDetached) flags |= SQLITE_OPEN_CREATE;
-  const std::string uri = "file://" + uri_path(path) + (mode == SqliteOpen::kReadImmutable ? "?immutable=1" : "");
+  if (memory) flags |= SQLITE_OPEN_MEMORY;
+  const std::string uri =
+      memory ? ":memory:" : "file://" + uri_path(path) + (mode == SqliteOpen::kReadImmutable ? "?immutable=1" : "");
   Sqlite out;
   out.path_ = new std::string(path);
   out.wal_pages_ = new int(0);

@@ -27,6 +27,7 @@ class Statement {
   Statement& bind(int64_t value);  // parameters are bound in order, 1, 2, ...
   Statement& bind(std::string_view text);
   Statement& bind_blob(std::string_view bytes);
+  Statement& bind_null();
   // True: there is a row. After false or a failure the statement is reset and may be bound again.
   Result<bool> step();
   // step() of a statement without rows.
@@ -53,6 +54,7 @@ enum class SqliteOpen {
   kRead,
   kReadImmutable,   // no locks, no WAL: for a file that nobody changes
   kReadPrivateWal,  // no locks, the WAL's index in memory: for a database with a WAL on media that cannot be written
+  kMemory,          // a new database that lives in this connection; the path is for messages
   kDetached,        // to write, without locks: a file that nobody else knows yet
   kDetachedRead,    // to read one that is not in WAL mode, without locks
 };

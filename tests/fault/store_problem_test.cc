@@ -131,6 +131,59 @@ int log_onto_a_full_disk(const Sandbox& sandbox, const char* on_full, const char
   return 0;
 }
 
+// `then` with the disk full and finish() over: the process ends, or lives on and the disk gets room.
+int finish_onto_a_full_disk(const Sandbox& sandbox, const std::function<void(const std::string&, trk_run*)>& then) {
+  redirect_stderr(sandbox.shm() + "/stderr");
+  trk_run* run = open_run("r");
+  CHILD_CHECK(run != nullptr && trk_log_i64(run, "x", TRK_NUL_TERMINATED, 0, 0) == TRK_OK &&
+              trk_flush(run, 20'000) == TRK_OK);
+  const std::string filler = fill_up(sandbox.folder());
+  for (int64_t step = 1; step < 5000; ++step)
+    CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step, step) == TRK_OK);
+  const int64_t before = now_ns();
+  CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_TIMEOUT);
+  CHILD_CHECK(now_ns() - before < 2'500'000'000);
+  then(filler, run);
+  return 0;
+}
+
+TEST(FinishOnAFullDiskTest, ItReturnsInTimeAndTheNextOpenRecoversAllAndTheEnd) {
+  Sandbox sandbox;
+  const int code = exit_code_of(run_child([&] {
+    if (!mount_tmpfs(sandbox.folder(), "6m")) return kNoMounts;
+    const int ended = exit_code_of(
+        run_child([&] { return finish_onto_a_full_disk(sandbox, [](const std::string&, trk_run*) { ::_exit(0); }); }));
+    CHILD_CHECK(ended == 0);
+    // While it is full a recoverer harms nothing and leaves the journal.
+    CHILD_CHECK(!recover_and_read(sandbox.store()).problems.empty() && sandbox.journal_folders().size() == 1);
+    remove_file(sandbox.folder() + "/filler");
+    ReadRun back = recover_and_read(sandbox.store());
+    CHILD_CHECK(back.problems.empty() && rows_of(back, "x").size() == 5000);
+    CHILD_CHECK(back.view->state() == RunState::kFinished && sandbox.journal_folders().empty());
+    return 0;
+  }));
+  if (code == kNoMounts) GTEST_SKIP() << "no mounts allowed here";
+  EXPECT_EQ(code, 0) << ::testing::PrintToString(lines_of(sandbox.shm() + "/stderr"));
+}
+
+TEST(FinishOnAFullDiskTest, AProcessThatLivesOnStoresItAsSoonAsThereIsRoom) {
+  Sandbox sandbox;
+  const int code = exit_code_of(run_child([&] {
+    if (!mount_tmpfs(sandbox.folder(), "6m")) return kNoMounts;
+    return finish_onto_a_full_disk(sandbox, [&](const std::string& filler, trk_run* run) {
+      remove_file(filler);
+      const int64_t deadline = now_ns() + 20'000'000'000;
+      while (!sandbox.journal_folders().empty() && now_ns() < deadline) sleep_ms(5);
+      CHILD_CHECK(sandbox.journal_folders().empty() && status_of(run).points_stored == 5000);
+      ReadRun back = recover_and_read(sandbox.store());
+      CHILD_CHECK(back.problems.empty() && rows_of(back, "x").size() == 5000);
+      CHILD_CHECK(back.view->state() == RunState::kFinished);
+    });
+  }));
+  if (code == kNoMounts) GTEST_SKIP() << "no mounts allowed here";
+  EXPECT_EQ(code, 0) << ::testing::PrintToString(lines_of(sandbox.shm() + "/stderr"));
+}
+
 class FullDiskTest : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
 TEST_P(FullDiskTest, WhatIsLoggedOntoAFullDiskIsStoredWhenThereIsRoomAgain) {

@@ -46,3 +46,8 @@ def test_thread_local_state_does_not_need_the_initial_thread_image(run: Run, roo
         *(root / "build" / "python" / "tracker").glob("_core*.so"),
     ]:
         assert "STATIC_TLS" not in run(["readelf", "-d", library]), library
+
+
+def test_shared_library_does_not_need_what_only_listings_use(run: Run, root: Path) -> None:
+    # RE2 serves the filters of listings. A C++ program that records runs does not load it.
+    assert "libre2" not in run(["readelf", "-d", root / "build" / "lib" / "libtracker.so"])

@@ -152,8 +152,6 @@ def test_runs_are_a_sequence_newest_first() -> None:
     frame = runs.to_pandas()
     assert frame["config.n"].tolist() == [5, 3, 3]
     assert frame["state"].tolist() == ["finished"] * 3
-    with pytest.raises(NotImplementedError, match="where"):
-        tracker.runs(where="x = 1")
 
 
 def test_a_run_opens_by_label_by_id_and_by_uid(run: tracker.Run) -> None:

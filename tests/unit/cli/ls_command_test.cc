@@ -61,6 +61,47 @@ TEST_F(LsCommandTest, JsonHoldsTheSameRuns) {
   EXPECT_EQ(runs[2].int_or("ended_us", 0), kBuilderStartUs + 192 * kSecondUs);
 }
 
+TEST_F(LsCommandTest, AFilterAnOrderAndColumnsChooseWhatIsShown) {
+  write_three_runs();
+  EXPECT_EQ(run({"ls", "--where", "metrics.loss < 1 or acc", "--columns", "state,metrics.loss.min,created,duration"}),
+            kExitOk);
+  EXPECT_EQ(out_,
+            "RUN          state   metrics.loss.min  created                  duration\n"
+            "mnist/heron  failed             1e-09  2023-11-14 23:13:20 UTC  45 s\n");
+  EXPECT_EQ(run({"ls", "--sort", "points", "--columns", "points", "--limit", "2", "--offset", "1"}), kExitOk);
+  EXPECT_EQ(out_,
+            "RUN          points\n"
+            "mnist/heron       1\n"
+            "mnist/otter       3\n");
+  EXPECT_EQ(run({"ls", "--sort=-points", "--limit", "1", "--json", "--columns", "metrics.acc,config.none"}), kExitOk);
+  const auto document = from_json(out_);
+  ASSERT_TRUE(document.ok()) << out_;
+  EXPECT_EQ(document->int_or("matched", 0), 3);
+  EXPECT_EQ(document->int_or("left_out", 0), 2);
+  const Value* columns = document->find("runs")->as_list()->front().find("columns");
+  EXPECT_EQ(*columns->find("metrics.acc"), Value(0.91));
+  EXPECT_EQ(*columns->find("config.none"), Value());
+}
+
+TEST_F(LsCommandTest, AMistakeInAFilterIsNamedAndOnATerminalPointedAt) {
+  EXPECT_EQ(run({"ls", "--where", "config.größe < "}), kExitUsage);
+  EXPECT_EQ(out_, "");
+  EXPECT_EQ(err_,
+            "tracker: filter, column 16: the end where a value is needed (expected a number, \"text\", true, false, "
+            "null, 90m, 2026-09-01, now-7d or a word)\n");
+  console_.progress = true;
+  EXPECT_EQ(run({"ls", "--sort", "created, höhe"}), kExitUsage);
+  EXPECT_NE(err_.find("\n  created, höhe\n           ^\n"), std::string::npos) << err_;
+}
+
+TEST_F(LsCommandTest, ValuesThatCannotBeComparedAreNamed) {
+  auto writer = builder_.writer(builder_.run("mnist", "otter"));
+  writer.set(EventType::kConfig, "lr", "auto").finish();
+  EXPECT_EQ(run({"ls", "--where", "config.lr < 1"}), kExitOk);
+  EXPECT_EQ(masked(out_), "No runs that match in STORE\n");
+  EXPECT_EQ(err_, "tracker: config.lr is text in 1 run\n");
+}
+
 TEST_F(LsCommandTest, AStoreWithoutRunsSaysSo) {
   EXPECT_EQ(run({"ls"}), kExitOk);
   EXPECT_EQ(masked(out_), "No runs in STORE\n");
@@ -98,6 +139,13 @@ TEST_F(LsCommandTest, ColoursAppearOnlyWhereTheConsoleHasThem) {
   console_.color = true;
   EXPECT_EQ(run({"ls"}), kExitOk);
   EXPECT_NE(out_.find("\x1b[32mfinished"), std::string::npos);
+}
+
+TEST_F(LsCommandTest, ALongMetricNameDoesNotFillTheListing) {
+  builder_.writer(builder_.run("mnist", "otter")).log(std::string(1024, 'm'), 0, 1.0).end(RunState::kFinished).finish();
+  console_.width = 0;
+  EXPECT_EQ(run({"ls"}), kExitOk) << err_;
+  EXPECT_EQ(out_.find(std::string(41, 'm')), std::string::npos) << out_;
 }
 
 }  // namespace

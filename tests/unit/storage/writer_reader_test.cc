@@ -29,7 +29,7 @@ class WriterReaderTest : public ::testing::Test {
   }
   std::string path() const { return db_path(folder_.path(), identity_); }
 
-  TemporaryFolder folder_;
+  TempFolder folder_;
   WriterIdentity identity_ = test_identity();
 };
 
@@ -128,7 +128,7 @@ TEST_F(WriterReaderTest, ADamagedFrameIsReportedAndTheRestIsRead) {
 
 TEST_F(WriterReaderTest, ACopiedFolderOfALiveRunIsRead) {
   auto db = writer_with(10);
-  TemporaryFolder copy;
+  TempFolder copy;
   std::filesystem::copy(folder_.path(), copy.path(), std::filesystem::copy_options::recursive);
   EXPECT_EQ(stored_frames(db_path(copy.path(), identity_)), one_to(10));
 }

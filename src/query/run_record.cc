@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+#include "query/run_record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/cbor_find.h"
+#include "query/merge.h"
+#include "query/run_state.h"
+
+namespace tracker::internal {
+namespace {
+
+using Id = FilterFieldId;
+
+Value metric_row(const MetricInfo& metric) {
+  const bool any = metric.finite > 0;
+  const auto count = [](uint64_t n) { return Value(static_cast<int64_t>(n)); };
+  return Value::List{value_of_bits(metric.last_type, metric.last_bits),
+                     value_of_bits(metric.first_type, metric.first_bits),
+                     any ? Value(metric.min) : Value(),
+                     any ? Value(metric.max) : Value(),
+                     any ? Value(metric.sum / static_cast<double>(metric.finite)) : Value(),
+                     count(metric.points),
+                     count(metric.nan)};
+}
+
+Value metric_rows(const std::vector<MetricInfo>& metrics) {
+  Value::Map out;
+  for (const MetricInfo& metric : metrics)
+    if (metric.points > 0) out.emplace_back(metric.name, metric_row(metric));
+  return out;
+}
+
+// A document beyond the bound is left out, and the run says so.
+void bound_documents(CatalogRecord* record) {
+  const std::pair<const char*, Value*> documents[] = {
+      {"config", &record->config}, {"summary", &record->summary}, {"metrics", &record->metrics}};
+  for (const auto& [name, document] : documents) {
+    const size_t bytes = encode_cbor(*document).size();
+    if (bytes <= kCatalogDocumentBytesMax) continue;
+    *document = Value::map();
+    record->problems.push_back(fmt::format("{}/{}: {} of {} bytes is not listed or filtered; at most {}",
+                                           record->identity.project, record->identity.id, name, bytes,
+                                           kCatalogDocumentBytesMax));
+    if (record->problem_code == Code::kOk) record->problem_code = Code::kLimit;
+  }
+}
+
+// A tag given as one text is a list of one.
+Value as_tags(Value tags) { return tags.as_text() != nullptr ? Value(Value::List{std::move(tags)}) : std::move(tags); }
+
+std::optional<Value> decoded(std::optional<std::string_view> cbor) {
+  if (!cbor) return std::nullopt;
+  auto value = decode_cbor(*cbor);
+  if (!value.ok()) return std::nullopt;
+  return std::move(*value);
+}
+
+std::optional<Value> text_at(const Statement& row, int column) {
+  const std::string_view text = row.bytes_at(column);
+  if (text.empty()) return std::nullopt;
+  return Value(text);
+}
+
+}  // namespace
+
+Result<CatalogRecord> read_run_record(const RunFolder& folder) {
+  auto run = RunView::open(folder);
+  if (!run.ok()) return run.status();
+  const RunView& view = **run;
+  CatalogRecord out;
+  out.identity = view.identity();
+  out.name = view.name();
+  out.state = view.state();
+  out.detail = view.state_detail();
+  out.ended_us = view.ended_us();
+  out.last_seen_us = view.last_seen_us();
+  const LossAccount account = view.losses();
+  out.points = account.stored;
+  out.dropped = account.dropped;
+  if (const WriterSnapshot* leader = leading_writer(view.writers())) out.host = leader->identity.host;
+  for (const char* key : {"tags", "notes", "group", "job_type", "archived"}) {
+    Value value = view.attribute(key);
+    if (value.is_null()) continue;
+    if (std::string_view(key) == "tags") value = as_tags(std::move(value));
+    out.attributes.set(key, std::move(value));
+  }
+  out.config = view.config();
+  out.summary = view.summary();
+  out.metrics = metric_rows(view.metrics());
+  const auto& writers = view.writers();
+  out.at_rest = !writers.empty() && std::all_of(writers.begin(), writers.end(), [](const WriterSnapshot& writer) {
+    return writer.end || writer.recovered;
+  });
+  out.live = out.state == RunState::kRunning ||
+             std::find(view.liveness().begin(), view.liveness().end(), Liveness::kLive) != view.liveness().end();
+  out.problems = view.problems();
+  out.problem_code = view.problem_code();
+  bound_documents(&out);
+  return out;
+}
+
+bool is_in_documents(const FilterField& field) {
+  return field.id == Id::kConfig || field.id == Id::kSummary || field.id == Id::kMetrics;
+}
+
+std::optional<Value> CatalogRow::keyed(const FilterField& field) const {
+  if (!with_documents_) return std::nullopt;
+  const int column = field.id == Id::kConfig    ? kColumnConfig
+                     : field.id == Id::kSummary ? kColumnSummary
+                                                : kColumnMetrics;
+  const std::string_view document = row_.bytes_at(column);
+  auto found = cbor_path(document, field.key);
+  if (!found && !field.quoted && field.key.find('.') != std::string::npos) {
+    std::string path = field.key;
+    std::replace(path.begin(), path.end(), '.', '/');
+    found = cbor_path(document, path);
+  }
+  if (!found || field.id != Id::kMetrics) return decoded(found);
+  auto value = decoded(cbor_element(*found, static_cast<size_t>(field.stat)));
+  return value && value->is_null() ? std::nullopt : std::move(value);  // min, max, mean without a finite value
+}
+
+std::optional<Value> CatalogRow::attribute(const FilterField& field) const {
+  const std::string_view key = field.id == Id::kTags    ? "tags"
+                               : field.id == Id::kNotes ? "notes"
+                               : field.id == Id::kGroup ? "group"
+                                                        : "job_type";
+  return decoded(cbor_entry(row_.bytes_at(kColumnAttributes), key));
+}
+
+std::optional<Value> CatalogRow::field(const FilterField& field) const {
+  switch (field.id) {
+    case Id::kProject: return text_at(row_, kColumnProject);
+    case Id::kId: return text_at(row_, kColumnId);
+    case Id::kUid: return text_at(row_, kColumnUid);
+    case Id::kName: return text_at(row_, kColumnName);
+    case Id::kState: return Value(run_state_name(static_cast<RunState>(row_.int_at(kColumnState))));
+    case Id::kHost: return text_at(row_, kColumnHost);
+    case Id::kTags:
+    case Id::kNotes:
+    case Id::kGroup:
+    case Id::kJobType: return attribute(field);
+    case Id::kCreated: return Value(row_.int_at(kColumnCreated));
+    case Id::kFinished:
+      if (row_.is_null(kColumnEnded)) return std::nullopt;
+      return Value(row_.int_at(kColumnEnded));
+    case Id::kDuration:
+      return Value((row_.is_null(kColumnEnded) ? now_us_ : row_.int_at(kColumnEnded)) - row_.int_at(kColumnCreated));
+    case Id::kPoints: return Value(row_.int_at(kColumnPoints));
+    case Id::kLost: return Value(row_.int_at(kColumnDropped));
+    case Id::kArchived: {
+      const auto value = decoded(cbor_entry(row_.bytes_at(kColumnAttributes), "archived"));
+      return Value(value && value->as_bool() != nullptr && *value->as_bool());
+    }
+    case Id::kAlerts:
+    case Id::kInputs:
+    case Id::kOutputs: return std::nullopt;  // no version records them yet
+    case Id::kConfig:
+    case Id::kSummary:
+    case Id::kMetrics: return keyed(field);
+  }
+  return std::nullopt;
+}
+
+}  // namespace tracker::internal

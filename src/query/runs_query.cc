@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+#include "query/runs_query.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/clock.h"
+#include "query/filter_sql.h"
+#include "query/run_record.h"
+#include "storage/run_folder.h"
+
+namespace tracker::internal {
+namespace {
+
+struct Plan {
+  Filter filter;
+  std::vector<SortField> sort;
+  FilterSql where;         // with the project
+  bool documents = false;  // the filter or the order looks into them
+  int64_t now_us = 0;
+};
+
+bool looks_into_documents(const FilterNode& node) {
+  return (node.kind == FilterNode::Kind::kTest && is_in_documents(node.field)) ||
+         std::any_of(node.children.begin(), node.children.end(), looks_into_documents);
+}
+
+Result<Plan> make_plan(const RunsQuery& query, FilterError* error) {
+  Plan plan;
+  plan.now_us = query.now_us != 0 ? query.now_us : realtime_us();
+  auto filter = Filter::parse(query.where, plan.now_us, error);
+  if (!filter.ok()) return filter.status();
+  plan.filter = std::move(*filter);
+  if (query.sort.find_first_not_of(" \t") != std::string::npos) {
+    auto sort = parse_sort(query.sort, error);
+    if (!sort.ok()) return sort.status();
+    plan.sort = std::move(*sort);
+  }
+  plan.where = compile_filter(plan.filter, plan.now_us);
+  if (!query.project.empty()) {
+    plan.where.condition =
+        plan.where.condition.empty() ? "project = ?" : fmt::format("project = ? AND {}", plan.where.condition);
+    plan.where.parameters.insert(plan.where.parameters.begin(), query.project);
+  }
+  plan.documents = (!plan.where.exact && looks_into_documents(*plan.filter.root())) ||
+                   std::any_of(plan.sort.begin(), plan.sort.end(),
+                               [](const SortField& sort) { return is_in_documents(sort.field); });
+  return plan;
+}
+
+std::string select(const Plan& plan, bool documents) {
+  std::string out = fmt::format("SELECT {}{}{} FROM runs{}", kCatalogColumns, documents ? ", " : "",
+                                documents ? kCatalogDocuments : "", documents ? " LEFT JOIN documents USING(id)" : "");
+  if (!plan.where.condition.empty()) out += " WHERE " + plan.where.condition;
+  return out;
+}
+
+// Newest first, and the order of equals in every order.
+constexpr std::string_view kNewestFirst = "created_us DESC, folder";
+
+// ORDER BY where SQLite can tell the order by itself; none where a document or a name of a state decides.
+std::optional<std::string> order_by(const Plan& plan) {
+  std::string out;
+  for (const SortField& sort : plan.sort) {
+    const std::string column = sql_of_field(sort.field.id, plan.now_us);
+    if (column.empty() || sort.field.id == FilterFieldId::kState) return std::nullopt;
+    out += fmt::format("{} {} NULLS LAST, ", column, sort.descending ? "DESC" : "ASC");
+  }
+  return out + std::string(kNewestFirst);
+}
+
+// One listing over one catalog.
+class Listing {
+ public:
+  Listing(const Store& store, const RunsQuery& query, const Plan& plan, Sqlite& db)
+      : store_(store), query_(query), plan_(plan), db_(db) {}
+
+  Status run(RunsList* out) {
+    const auto order = order_by(plan_);
+    return plan_.where.exact && order ? page_by_sql(*order, out) : page_by_rows(out);
+  }
+
+ private:
+  int64_t limit() const {
+    return query_.limit == 0 || query_.limit > std::numeric_limits<int64_t>::max() ? -1
+                                                                                   : static_cast<int64_t>(query_.limit);
+  }
+  bool wants_documents() const {
+    return query_.documents != CatalogDocuments::kNone ||
+           std::any_of(query_.columns.begin(), query_.columns.end(), is_in_documents);
+  }
+
+  Status page_by_sql(const std::string& order, RunsList* out) {
+    auto count = db_.prepare("SELECT count(*) FROM runs" +
+                             (plan_.where.condition.empty() ? "" : " WHERE " + plan_.where.condition));
+    if (!count.ok()) return count.status();
+    bind_parameters(*count, plan_.where.parameters);
+    auto counted = count->step();
+    if (!counted.ok()) return counted.status();
+    out->matched = count->u64_at(0);
+    auto rows = db_.prepare(fmt::format("{} ORDER BY {} LIMIT ? OFFSET ?", select(plan_, wants_documents()), order));
+    if (!rows.ok()) return rows.status();
+    bind_parameters(*rows, plan_.where.parameters);
+    rows->bind(limit()).bind(static_cast<int64_t>(std::min<uint64_t>(query_.offset, INT64_MAX)));
+    for (;;) {
+      auto row = rows->step();
+      if (!row.ok()) return row.status();
+      if (!*row) return {};
+      TRACKER_RETURN_IF_ERROR(add(*rows, out));
+    }
+  }
+
+  struct Found {
+    int64_t row = 0;
+    std::vector<std::optional<Value>> keys;
+  };
+
+  // Every row that SQLite cannot rule out is looked at; what is kept of one is its number and its place in the order.
+  Status page_by_rows(RunsList* out) {
+    auto rows = db_.prepare(fmt::format("{} ORDER BY {}", select(plan_, plan_.documents), kNewestFirst));
+    if (!rows.ok()) return rows.status();
+    bind_parameters(*rows, plan_.where.parameters);
+    FilterNotes notes;
+    std::vector<Found> found;
+    const CatalogRow view(*rows, plan_.documents, plan_.now_us);
+    for (;;) {
+      auto row = rows->step();
+      if (!row.ok()) return row.status();
+      if (!*row) break;
+      if (plan_.documents) TRACKER_RETURN_IF_ERROR(check_documents(*rows));
+      if (!plan_.filter.matches(view, &notes)) continue;
+      Found& run = found.emplace_back();
+      run.row = rows->int_at(kColumnRow);
+      for (const SortField& sort : plan_.sort) run.keys.push_back(view.field(sort.field));
+    }
+    std::stable_sort(found.begin(), found.end(), [this](const Found& a, const Found& b) { return before(a, b); });
+    out->matched = found.size();
+    out->notes = notes.lines();
+    return fetch(found, out);
+  }
+
+  bool before(const Found& a, const Found& b) const {
+    for (size_t i = 0; i < plan_.sort.size(); ++i)
+      if (const int order = compare_for_sort(a.keys[i], b.keys[i], plan_.sort[i].descending); order != 0)
+        return order < 0;
+    return false;
+  }
+
+  Status fetch(const std::vector<Found>& found, RunsList* out) {
+    Plan by_row;
+    by_row.where.condition = "runs.id = ?";
+    auto row = db_.prepare(select(by_row, wants_documents()));
+    if (!row.ok()) return row.status();
+    const size_t begin = std::min<uint64_t>(query_.offset, found.size());
+    const size_t end =
+        query_.limit == 0 ? found.size() : begin + std::min<uint64_t>(query_.limit, found.size() - begin);
+    for (size_t i = begin; i < end; ++i) {
+      auto there = row->bind(found[i].row).step();
+      if (!there.ok()) return there.status();
+      if (*there) TRACKER_RETURN_IF_ERROR(add(*row, out));
+      row->reset();
+    }
+    return {};
+  }
+
+  Status add(const Statement& row, RunsList* out) {
+    if (wants_documents()) TRACKER_RETURN_IF_ERROR(check_documents(row));
+    auto record = read_catalog_record(row, query_.documents);
+    if (!record.ok()) return record.status();
+    RunRow& run = out->rows.emplace_back();
+    run.record = std::move(*record);
+    run.path = join_path(join_path(store_.path(), kRunsFolder), run.record.folder);
+    const CatalogRow view(row, wants_documents(), plan_.now_us);
+    for (const FilterField& column : query_.columns) run.columns.push_back(view.field(column));
+    return {};
+  }
+
+  const Store& store_;
+  const RunsQuery& query_;
+  const Plan& plan_;
+  Sqlite& db_;
+};
+
+Status list(const Store& store, const RunsQuery& query, const Plan& plan, Catalog::Place place, RunsList* out) {
+  *out = RunsList();
+  auto catalog = Catalog::open(store, place);
+  if (!catalog.ok()) return catalog.status();
+  out->in_memory = catalog->in_memory();
+  CatalogReport report;
+  const CatalogRefresh refresh{query.project, query.files_now_us != 0 ? query.files_now_us : realtime_us(),
+                               query.progress};
+  const Status status = catalog->refresh(refresh, read_run_record, &report);
+  out->problems = std::move(report.problems);
+  out->worst = report.worst;
+  out->read = report.read;
+  if (!status.ok()) return status;
+  // One moment for the count, the rows and the page.
+  TRACKER_RETURN_IF_ERROR(catalog->db().exec("BEGIN"));
+  TRACKER_RETURN_IF_ERROR(Listing(store, query, plan, catalog->db()).run(out));
+  return catalog->db().exec("COMMIT");
+}
+
+}  // namespace
+
+Result<RunsList> query_runs(const Store& store, const RunsQuery& query, FilterError* error) {
+  auto plan = make_plan(query, error);
+  if (!plan.ok()) return plan.status();
+  RunsList out;
+  Status status(Code::kUnsupported, "not to be written");
+  if (query.may_write) status = list(store, query, *plan, Catalog::Place::kStore, &out);
+  // All of a damaged catalog can be had again; one that somebody still holds open is left to the next listing.
+  const bool damaged = query.may_write && !status.ok() && status.code() != Code::kBusy;
+  if (damaged && Catalog::discard(store).ok()) status = list(store, query, *plan, Catalog::Place::kStore, &out);
+  for (const Catalog::Place place : {Catalog::Place::kMemory, Catalog::Place::kEmptyMemory})
+    if (!status.ok()) status = list(store, query, *plan, place, &out);
+  if (!status.ok()) return status;
+  return out;
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// The tables of catalog.db and their rows (docs/formats/catalog.md): what the catalog holds of a run, and how it is
+// written and read back. Threads: as Sqlite.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "model/records.h"
+#include "storage/sqlite.h"
+
+namespace tracker::internal {
+
+constexpr int64_t kCatalogApplicationId = 0x54524b43;  // "TRKC"
+constexpr int kCatalogVersion = 1;
+constexpr size_t kCatalogDocumentBytesMax = 16 * 1024 * 1024;  // config, summary or metrics of one run, encoded
+
+// What the catalog holds of a run.
+struct CatalogRecord {
+  std::string folder;  // "<project folder>/<run folder>" below runs/
+  RunIdentity identity;
+  std::string name, detail, host;
+  RunState state = RunState::kCrashed;
+  int64_t ended_us = 0;  // 0: it has not
+  int64_t last_seen_us = 0;
+  uint64_t points = 0, dropped = 0;
+  Value attributes = Value::map();  // tags, notes, group, job_type, archived: those that were set
+  Value config = Value::map();
+  Value summary = Value::map();
+  Value metrics = Value::map();  // name -> [last, first, min, max, mean, count, nan], the order of MetricStat
+
+  // Not stored: what decides how long the row is believed.
+  bool at_rest = false;  // every writer has its end or was recovered
+  bool live = false;     // a process is known to write it
+  std::vector<std::string> problems;
+  Code problem_code = Code::kOk;
+};
+
+// How a later look at a run's folder tells that nothing has changed.
+enum class CatalogTrust : uint8_t {
+  kNone = 0,    // not at all: the run is read each time
+  kFolder = 1,  // at rest: the times of its folder
+  kFiles = 2,   // left without an end, or with a WAL: the size and times of its databases and WALs
+};
+
+struct CatalogSign {
+  CatalogTrust trust = CatalogTrust::kNone;
+  int64_t inode = 0, ctime_ns = 0, mtime_ns = 0;  // of the folder
+  int64_t files = 0;                              // hash over names, inodes, sizes and times of databases and WALs
+  std::string judged_by;  // host and boot: kFiles holds where the state was judged from, for another sees other locks
+};
+
+// Tables and version, in one transaction; does nothing to a catalog that has them.
+Status create_catalog_tables(Sqlite& db);
+
+// Columns in the order that read_catalog_record() takes them; the documents come last.
+constexpr std::string_view kCatalogColumns =
+    "runs.id, runs.folder, project, run_id, uid, name, state, detail, created_us, ended_us, last_seen_us, points, "
+    "dropped, host, attributes";
+constexpr std::string_view kCatalogDocuments = "config, summary, metrics, crc";
+enum CatalogColumn : int {
+  kColumnRow,
+  kColumnFolder,
+  kColumnProject,
+  kColumnId,
+  kColumnUid,
+  kColumnName,
+  kColumnState,
+  kColumnDetail,
+  kColumnCreated,
+  kColumnEnded,
+  kColumnLastSeen,
+  kColumnPoints,
+  kColumnDropped,
+  kColumnHost,
+  kColumnAttributes,
+  kColumnConfig,
+  kColumnSummary,
+  kColumnMetrics,
+  kColumnCrc,
+};
+// kCorrupt when the documents of the row are not what was written: SQLite's own checks do not cover a blob's bytes.
+Status check_documents(const Statement& row);
+enum class CatalogDocuments : uint8_t { kNone, kSummary, kAll };
+// kCorrupt when a document cannot be decoded.
+Result<CatalogRecord> read_catalog_record(const Statement& row, CatalogDocuments documents);
+
+// Writes rows; prepared once, used within transactions.
+class CatalogWriter {
+ public:
+  Status prepare(Sqlite& db);
+  Status put(const CatalogRecord& record, const CatalogSign& sign);
+  Status erase(std::string_view folder);
+
+ private:
+  Status put_documents(int64_t row, const CatalogRecord& record);
+
+  Statement find_, insert_run_, insert_documents_, insert_sign_, erase_run_, erase_documents_, erase_sign_, last_row_;
+};
+
+}  // namespace tracker::internal

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Goal: long work draws a bar on a terminal's stderr and leaves nothing behind; elsewhere there is no bar.
+// Method: what a console received, with the quiet second left out.
+#include "cli/progress.h"
+
+#include <gtest/gtest.h>
+
+namespace tracker::internal {
+namespace {
+
+struct Drawn {
+  explicit Drawn(bool terminal) {
+    console.progress = terminal;
+    console.write_err = [this](std::string_view text) { err.append(text); };
+  }
+  Console console;
+  std::string err;
+};
+
+TEST(ProgressBarTest, ATerminalSeesHowFarTheWorkIsAndThenAnEmptyLine) {
+  Drawn drawn(true);
+  ProgressBar bar(drawn.console, "reading runs", 0);
+  bar.show(2500, 10'000);
+  EXPECT_EQ(drawn.err.substr(0, drawn.err.find(',', 70)),
+            "\r\033[Kreading runs [#######.......................] 2,500 of 10,000");
+  bar.show(2600, 10'000);  // too soon to be drawn again
+  EXPECT_EQ(drawn.err.find("2,600"), std::string::npos);
+  bar.clear();
+  EXPECT_TRUE(drawn.err.ends_with("\r\033[K"));
+}
+
+TEST(ProgressBarTest, ShortWorkAndOtherPlacesSeeNothing) {
+  Drawn quick(true), pipe(false);
+  ProgressBar one(quick.console, "reading runs"), other(pipe.console, "reading runs", 0);
+  for (ProgressBar* bar : {&one, &other}) {
+    bar->show(1, 2);
+    bar->clear();
+  }
+  EXPECT_EQ(quick.err + pipe.err, "");
+}
+
+}  // namespace
+}  // namespace tracker::internal

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: MIT
+// Goal: a listing shows the runs that match, in the order asked, and is true of the folders whatever the catalog was.
+// Method: stores made by hand, listed twice with a clock that lies 10 s ahead, so that fresh folders are believed.
+#include "query/runs_query.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "base/clock.h"
+#include "query/run_record.h"
+#include "support/child.h"
+#include "support/store_builder.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr int64_t kAheadUs = 10 * kSecondUs;
+
+class RunsQueryTest : public testing::Test {
+ protected:
+  RunsQuery query(const std::string& where = "", const std::string& sort = "") const {
+    RunsQuery out;
+    out.where = where;
+    out.sort = sort;
+    out.now_us = kBuilderStartUs + 86'400 * kSecondUs;
+    out.files_now_us = realtime_us() + kAheadUs;
+    return out;
+  }
+  RunsList list(const RunsQuery& asked) const {
+    auto found = query_runs(builder_.store(), asked);
+    EXPECT_TRUE(found.ok()) << found.status().to_string();
+    return found.ok() ? std::move(*found) : RunsList();
+  }
+  RunsList list(const std::string& where = "", const std::string& sort = "") const { return list(query(where, sort)); }
+  static std::string ids(const RunsList& list) {
+    std::string out;
+    for (const RunRow& row : list.rows) out += (out.empty() ? "" : " ") + row.record.identity.id;
+    return out;
+  }
+
+  RunFolder finished_run(const std::string& project, const std::string& id, int number) {
+    const RunFolder folder = builder_.run(project, id, kBuilderStartUs + number * kSecondUs);
+    auto writer = builder_.writer(folder);
+    writer.set(EventType::kConfig, "lr", 0.1 * number).log("loss", 0, 10.0 - number).log("loss", 1, number);
+    writer.end(RunState::kFinished, 0, "", kBuilderStartUs + (number + 100) * kSecondUs).finish();
+    return folder;
+  }
+  void three_runs() {
+    finished_run("a", "one", 1);
+    finished_run("a", "two", 2);
+    finished_run("b", "three", 3);
+  }
+  std::string catalog() const { return builder_.path() + "/catalog.db"; }
+
+  StoreBuilder builder_;
+};
+
+TEST_F(RunsQueryTest, RunsStandNewestFirstAndMatchesAreCountedBeforeThePage) {
+  three_runs();
+  RunsQuery page = query();
+  page.limit = 1;
+  page.offset = 1;
+  const RunsList found = list(page);
+  EXPECT_EQ(ids(found), "two");
+  EXPECT_EQ(found.matched, 3u);
+  EXPECT_EQ(ids(list("config.lr > 0.15")), "three two");
+  page.where = "config.lr > 0.15";
+  EXPECT_EQ(ids(list(page)), "two");
+  EXPECT_EQ(list(page).matched, 2u);
+  page = query();
+  page.project = "a";
+  EXPECT_EQ(ids(list(page)), "two one");
+  page.offset = 100;
+  EXPECT_EQ(ids(list(page)), "");
+}
+
+TEST_F(RunsQueryTest, OrdersGoByFixedFieldsAndByWhatWasLogged) {
+  three_runs();
+  builder_.writer(builder_.run("c", "empty", kBuilderStartUs)).end(RunState::kFailed).finish();
+  EXPECT_EQ(ids(list("", "id")), "empty one three two");
+  EXPECT_EQ(ids(list("", "-project,id")), "empty three one two");
+  EXPECT_EQ(ids(list("", "metrics.loss")), "one two three empty");
+  EXPECT_EQ(ids(list("", "-metrics.loss")), "three two one empty");
+  EXPECT_EQ(ids(list("", "metrics.loss.first")), "three two one empty");
+  EXPECT_EQ(ids(list("", "-config.lr")), "three two one empty");
+  EXPECT_EQ(ids(list("", "state")), "empty three two one");  // by name: failed before finished
+}
+
+TEST_F(RunsQueryTest, MetricsHaveTheirStatistics) {
+  auto writer = builder_.writer(builder_.run("p", "r"));
+  writer.log("loss", 0, 4.0).log("loss", 1, std::nan("")).log("loss", 2, 1.0).log("loss", 3, 4.0).finish();
+  const auto columns = parse_columns(
+      "metrics.loss,metrics.loss.first,metrics.loss.min,metrics.loss.max,"
+      "metrics.loss.mean,metrics.loss.count,metrics.loss.nan,metrics.none");
+  ASSERT_TRUE(columns.ok());
+  RunsQuery asked = query();
+  asked.columns = *columns;
+  const RunsList found = list(asked);
+  ASSERT_EQ(found.rows.size(), 1u);
+  const auto& values = found.rows[0].columns;
+  EXPECT_EQ(values[0], Value(4.0));
+  EXPECT_EQ(values[1], Value(4.0));
+  EXPECT_EQ(values[2], Value(1.0));
+  EXPECT_EQ(values[3], Value(4.0));
+  EXPECT_EQ(values[4], Value(3.0));
+  EXPECT_EQ(values[5], Value(4));
+  EXPECT_EQ(values[6], Value(1));
+  EXPECT_FALSE(values[7].has_value());
+}
+
+TEST_F(RunsQueryTest, ASecondListingReadsNothingThatDidNotChange) {
+  three_runs();
+  EXPECT_EQ(list().read, 3u);
+  EXPECT_EQ(list().read, 0u);
+  EXPECT_EQ(ids(list()), "three two one");
+}
+
+TEST_F(RunsQueryTest, FoldersThatAreTooYoungToTellAChangeAreReadAgain) {
+  three_runs();
+  RunsQuery now = query();
+  now.files_now_us = realtime_us();
+  EXPECT_EQ(list(now).read, 3u);
+  EXPECT_EQ(list(now).read, 3u);
+}
+
+TEST_F(RunsQueryTest, WhatIsNewIsReadWhatIsGoneIsForgotten) {
+  three_runs();
+  list();
+  finished_run("b", "four", 4);
+  std::filesystem::remove_all(builder_.path() + "/runs/a/one");
+  const RunsList found = list();
+  EXPECT_EQ(ids(found), "four three two");
+  EXPECT_EQ(found.read, 1u);
+  std::filesystem::remove_all(builder_.path() + "/runs/b");
+  EXPECT_EQ(ids(list()), "two");
+  std::filesystem::remove_all(builder_.path() + "/runs");
+  EXPECT_EQ(ids(list()), "");
+}
+
+TEST_F(RunsQueryTest, AResumedRunIsReadAgain) {
+  const RunFolder folder = finished_run("a", "one", 1);
+  EXPECT_EQ(list("state = finished").matched, 1u);
+  BuilderOptions second;
+  second.attempt = 2;
+  second.started_us = kBuilderStartUs + 500 * kSecondUs;
+  builder_.writer(folder, second).log("loss", 2, 77.0).end(RunState::kFailed, 1).finish();
+  EXPECT_EQ(list("state = failed and metrics.loss = 77").matched, 1u);
+}
+
+TEST_F(RunsQueryTest, AWriterWithoutAnEndIsReadEachTimeUntilItIsLongSilent) {
+  // Its host is not ours: whether it lives nobody here can tell, and it may come back.
+  auto writer = builder_.writer(builder_.run("a", "one"));
+  writer.log("loss", 0, 1.0).commit();
+  writer.heartbeat(realtime_us());
+  EXPECT_EQ(list().read, 1u);
+  EXPECT_EQ(list().read, 1u);
+  EXPECT_EQ(list("state = running").matched, 1u);
+  writer.heartbeat(realtime_us() - 2 * kCatalogSilentUs);
+  EXPECT_EQ(list().read, 1u);
+  EXPECT_EQ(list("state = \"lost contact\"").matched, 1u);
+  EXPECT_EQ(list().read, 0u);
+  writer.heartbeat(realtime_us());  // a sign of life changes nothing in the folder itself
+  EXPECT_EQ(list("state = running").matched, 1u);
+}
+
+TEST_F(RunsQueryTest, TheCatalogMayBeDeletedAtAnyTime) {
+  three_runs();
+  list();
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(catalog() + suffix);
+  EXPECT_EQ(ids(list()), "three two one");
+  EXPECT_EQ(list().read, 0u);
+}
+
+// Any bytes in place of the catalog, and a catalog damaged in any place: the listing is that of the folders.
+TEST_F(RunsQueryTest, ADamagedCatalogIsMadeAnew) {
+  three_runs();
+  list();
+  const auto size = std::filesystem::file_size(catalog());
+  ASSERT_GT(size, 8192u);
+  for (uint64_t at = 0; at < size; at += 997) {
+    for (const char* suffix : {"-wal", "-shm"}) std::filesystem::remove(catalog() + suffix);
+    {
+      std::fstream file(catalog(), std::ios::in | std::ios::out | std::ios::binary);
+      file.seekp(static_cast<std::streamoff>(at));
+      file << "\xff\xfe rubbish \x00\x01";
+    }
+    EXPECT_EQ(ids(list("config.lr > 0.15 and metrics.loss.max >= 7", "config.lr")), "two three") << at;
+    EXPECT_EQ(ids(list()), "three two one") << at;
+    std::filesystem::remove(catalog());
+    list();
+  }
+  std::ofstream(catalog(), std::ios::trunc) << "no database at all, but longer than nothing";
+  EXPECT_EQ(ids(list()), "three two one");
+  EXPECT_EQ(list().read, 0u);
+}
+
+TEST_F(RunsQueryTest, ACatalogOfAnotherVersionOrStoreIsMadeAnew) {
+  three_runs();
+  for (const char* change : {"PRAGMA user_version=99", "PRAGMA application_id=1", "UPDATE meta SET value='other'",
+                             "DROP TABLE documents", "DELETE FROM documents; UPDATE runs SET uid=''"}) {
+    list();
+    auto db = Sqlite::open(catalog(), SqliteOpen::kWrite, 1000);
+    ASSERT_TRUE(db.ok());
+    ASSERT_TRUE(db->exec(change).ok()) << change;
+    db->close();
+    EXPECT_EQ(ids(list("not missing(config.lr)")), "three two one") << change;
+    EXPECT_EQ(ids(list()), "three two one") << change;
+    EXPECT_EQ(list().read, 0u) << change;
+  }
+}
+
+TEST_F(RunsQueryTest, AStoreThatIsNotToBeWrittenIsListedFromMemory) {
+  three_runs();
+  RunsQuery asked = query("config.lr > 0.15");
+  asked.may_write = false;
+  EXPECT_EQ(ids(list(asked)), "three two");
+  EXPECT_TRUE(list(asked).in_memory);
+  EXPECT_FALSE(std::filesystem::exists(catalog()));
+  list();
+  finished_run("b", "four", 4);
+  const RunsList found = list(asked);
+  EXPECT_EQ(ids(found), "four three two");
+  EXPECT_EQ(found.read, 1u);   // the file's rows were taken over
+  EXPECT_EQ(list().read, 1u);  // and the file was left alone
+}
+
+TEST_F(RunsQueryTest, ACatalogThatSomebodyHoldsDoesNotHoldUpAListing) {
+  three_runs();
+  list();
+  auto lock = Catalog::open(builder_.store(), Catalog::Place::kStore);
+  ASSERT_TRUE(lock.ok());
+  EXPECT_FALSE(Catalog::discard(builder_.store()).ok());  // in use: a damaged one stays
+  ASSERT_TRUE(lock->db().exec("BEGIN IMMEDIATE").ok());
+  finished_run("b", "four", 4);
+  const RunsList found = list();
+  EXPECT_EQ(ids(found), "four three two one");
+  EXPECT_TRUE(found.in_memory);
+}
+
+TEST_F(RunsQueryTest, DamagedRunsAreNamedEachTime) {
+  three_runs();
+  auto writer = builder_.writer(builder_.run("a", "wreck"));
+  writer.log("loss", 0, 1).finish();
+  overwrite_start(writer.path(), "rubbish rubbish rubbish rubbish");
+  overwrite_start(builder_.run("a", "bad").path + "/run.json", "{{{{");
+  auto unknown = builder_.writer(builder_.run("a", "nameless"));
+  unknown.log("loss", 0, 1).finish();
+  std::filesystem::remove(builder_.path() + "/runs/a/nameless/run.json");
+  for (int turn = 0; turn < 2; ++turn) {
+    const RunsList found = list();
+    EXPECT_EQ(found.matched, 4u);
+    EXPECT_EQ(found.problems.size(), 3u);
+    EXPECT_NE(found.worst, Code::kOk);
+  }
+}
+
+TEST_F(RunsQueryTest, ManyListingsAtOnceAreAllTrue) {
+  for (int i = 0; i < 40; ++i) finished_run("p", "run" + std::to_string(i), i);
+  std::vector<std::thread> threads;
+  std::atomic<int> right{0};
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      for (int turn = 0; turn < 5; ++turn) {
+        const auto found = query_runs(builder_.store(), query("metrics.loss >= 0"));
+        if (found.ok() && found->matched == 40) ++right;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 20);
+  EXPECT_EQ(list().read, 0u);
+}
+
+TEST_F(RunsQueryTest, ADocumentBeyondItsBoundIsLeftOutAndNamed) {
+  auto writer = builder_.writer(builder_.run("p", "large"));
+  writer.set(EventType::kConfig, "text", std::string(kCatalogDocumentBytesMax, 'x')).log("loss", 0, 1.0).finish();
+  builder_.writer(builder_.run("p", "fits"))
+      .set(EventType::kConfig, "text", std::string(kCatalogDocumentBytesMax - 100, 'x'))
+      .finish();
+  const RunsList found = list("metrics.loss = 1 or not missing(config.text)");
+  EXPECT_EQ(found.matched, 2u);
+  ASSERT_EQ(found.problems.size(), 1u);
+  EXPECT_NE(found.problems[0].find("p/large: config of"), std::string::npos) << found.problems[0];
+  EXPECT_EQ(ids(list("missing(config.text)")), "large");
+}
+
+TEST_F(RunsQueryTest, MistakesInFilterAndOrderAreErrors) {
+  FilterError error;
+  EXPECT_EQ(query_runs(builder_.store(), query("state = "), &error).status().code(), Code::kInvalid);
+  EXPECT_EQ(error.column, 9u);
+  EXPECT_EQ(query_runs(builder_.store(), query("", "rank"), &error).status().code(), Code::kInvalid);
+}
+
+// SQLite decides what it can; whatever it decides must be what Filter::matches() says.
+class RandomFilterTest : public RunsQueryTest {
+ protected:
+  template <typename T>
+  T one_of(std::initializer_list<T> values) {
+    return values.begin()[random_() % values.size()];
+  }
+  std::string test() {
+    const std::string op = one_of({"=", "!=", "<", "<=", ">", ">="});
+    switch (random_() % 8) {
+      case 0: return "state " + one_of<std::string>({"=", "!="}) + " " + one_of<std::string>({"finished", "failed"});
+      case 1: return "created " + op + " " + one_of<std::string>({"2023-11-14", "2023-11-14T22:13:25", "now-1d"});
+      case 2: return "duration " + op + " " + one_of<std::string>({"100s", "1.5", "97", "0.5m"});
+      case 3:
+        return one_of<std::string>({"name ", "id ", "project ", "group "}) + op + " " +
+               one_of<std::string>({"run3", "\"Net\"", "p0", "g1"});
+      case 4: return "missing(" + one_of<std::string>({"group", "finished", "config.lr", "name"}) + ")";
+      case 5: return "config.lr " + op + " " + one_of<std::string>({"0.3", "1", "text"});
+      case 6: return one_of<std::string>({"points ", "lost "}) + op + " " + one_of<std::string>({"0", "2", "1.5"});
+      default: return one_of<std::string>({"net", "name contains \"et\"", "group in [g0, g2]", "finished < now"});
+    }
+  }
+  std::string filter(int depth) {
+    const auto kind = random_() % (depth > 0 ? 5 : 1);
+    if (kind == 1) return "not (" + filter(depth - 1) + ")";
+    if (kind == 2) return "(" + filter(depth - 1) + " and " + filter(depth - 1) + ")";
+    if (kind == 3) return "(" + filter(depth - 1) + " or " + filter(depth - 1) + ")";
+    return test();
+  }
+
+  std::mt19937_64 random_;
+};
+
+TEST_F(RandomFilterTest, TheCatalogAnswersAsTheFilterDoes) {
+  const uint64_t seed = test_seed("RandomFilterTest");
+  random_.seed(seed);
+  for (int i = 0; i < 12; ++i) {
+    const RunFolder folder =
+        builder_.run("p" + std::to_string(i % 2), "run" + std::to_string(i), kBuilderStartUs + i * kSecondUs);
+    auto writer = builder_.writer(folder);
+    if (i % 3 != 0) writer.set(EventType::kConfig, "lr", i % 4 == 0 ? Value("text") : Value(0.1 * i));
+    if (i % 2 == 0) writer.set(EventType::kAttribute, "group", "g" + std::to_string(i % 3));
+    if (i % 5 == 0) writer.set(EventType::kAttribute, "name", "Net" + std::to_string(i));
+    for (int row = 0; row < i % 4; ++row) writer.log("loss", row, row);
+    if (i % 6 != 5)
+      writer.end(i % 4 == 1 ? RunState::kFailed : RunState::kFinished, 0, "", kBuilderStartUs + 100 * kSecondUs);
+    writer.finish();
+  }
+  list();
+  auto catalog = Catalog::open(builder_.store(), Catalog::Place::kMemory);
+  ASSERT_TRUE(catalog.ok());
+  for (int turn = 0; turn < 300; ++turn) {
+    const RunsQuery asked = query(filter(3));
+    const auto parsed = Filter::parse(asked.where, asked.now_us);
+    ASSERT_TRUE(parsed.ok()) << parsed.status().to_string();
+    auto rows = catalog->db().prepare("SELECT " + std::string(kCatalogColumns) + ", " + std::string(kCatalogDocuments) +
+                                      " FROM runs JOIN documents USING(id) ORDER BY created_us DESC, folder");
+    ASSERT_TRUE(rows.ok());
+    std::string expected;
+    const CatalogRow view(*rows, true, asked.now_us);
+    while (*rows->step())
+      if (parsed->matches(view)) expected += (expected.empty() ? "" : " ") + std::string(rows->bytes_at(kColumnId));
+    ASSERT_EQ(ids(list(asked)), expected) << asked.where << "\nseed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace tracker::internal
