@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -172,6 +173,24 @@ std::string join_path(std::string_view a, std::string_view b) {
 }
 
 void remove_file(const std::string& path) { ::unlink(path.c_str()); }
+
+void remove_leftovers(const std::string& folder, int64_t age_s) {
+  auto names = list_dir(folder);
+  if (!names.ok()) return;
+  constexpr size_t kMark = 5, kDigits = 16;
+  for (const std::string& name : *names) {
+    std::string_view end = name;
+    if (end.ends_with("-journal")) end.remove_suffix(8);  // SQLite's, of a database in the making
+    if (end.size() <= kMark + kDigits) continue;
+    end.remove_prefix(end.size() - kMark - kDigits);
+    if (!end.starts_with(".tmp-") && !end.starts_with(".new-")) continue;
+    if (end.find_first_not_of("0123456789abcdef", kMark) != std::string_view::npos) continue;
+    const std::string path = join_path(folder, name);
+    struct stat st;
+    if (::lstat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode) && ::time(nullptr) - st.st_mtime >= age_s)
+      remove_file(path);
+  }
+}
 
 namespace {
 

@@ -59,6 +59,10 @@ std::string parent_path(const std::string& path);
 std::string join_path(std::string_view a, std::string_view b);
 void remove_file(const std::string& path);  // best effort
 
+// Removes regular files in `folder` that a process left which died while it made a file (its name, then ".tmp-" or
+// ".new-" and 16 hex digits) and that are older than `age_s` seconds. Best effort.
+void remove_leftovers(const std::string& folder, int64_t age_s);
+
 enum class FsKind { kLocal, kTmpfs, kNetwork, kFuse, kUnknown };
 struct FsType {
   FsKind kind = FsKind::kUnknown;

@@ -201,7 +201,7 @@ void DeadJournal::start(const std::vector<RingPosition>& positions) {
 }
 
 // What the rings' headers have counted as lost and no frame has, and the rings that cannot be read.
-void DeadJournal::add_losses(FrameBuilder* builder, std::vector<RingPosition>* positions) const {
+void DeadJournal::add_losses(FrameBuilder* builder, std::vector<RingPosition>* positions) {
   for (const auto& ring : rings_) {
     for (size_t i = 0; i < kLossSlots; ++i) {
       const uint64_t key = ring->header->losses[i].key.load();
@@ -209,7 +209,13 @@ void DeadJournal::add_losses(FrameBuilder* builder, std::vector<RingPosition>* p
       const uint64_t name = ring->header->nonce | (i + 1);
       const uint64_t reported = known_position(name);
       const uint64_t count = ring->header->losses[i].count.load();
-      if (count <= reported) continue;
+      if (count == reported) continue;
+      const auto reason = static_cast<uint8_t>(key & 0xff);
+      if (count < reported || count > kLossCountMax || reason == 0 || reason > kLossReasonLast) {
+        problems_.push_back(
+            fmt::format("{}: loss count {} is damaged: it says {} points after {}", ring->path, i, count, reported));
+        continue;
+      }
       builder->add_loss(static_cast<uint32_t>(key >> 8), static_cast<LossReason>(key & 0xff), count - reported);
       positions->push_back({name, count});
     }

@@ -54,7 +54,7 @@ class DeadJournal {
   explicit DeadJournal(std::string dir);
   void read_ring(const std::string& name);
   void give_up(const std::string& name, const RingHeader& header, uint64_t bytes, const std::string& why);
-  void add_losses(FrameBuilder* builder, std::vector<RingPosition>* positions) const;
+  void add_losses(FrameBuilder* builder, std::vector<RingPosition>* positions);
   uint64_t known_position(uint64_t name) const;
   void name_unknown_series(FrameBuilder* builder);
   std::string dir_;

@@ -36,6 +36,7 @@ enum class LossReason : uint8_t {
   kRejected = 6,  // a bad value or key: never became a point; counted apart (LossAccount.rejected_values)
   kDamaged = 7,   // accepted, but the ring's bytes did not verify when they were read
 };
+constexpr uint8_t kLossReasonLast = 7;
 const char* loss_reason_text(LossReason reason);
 
 enum class RunState : uint8_t { kRunning, kFinished, kFailed, kInterrupted, kPreempted, kCrashed, kLostContact };

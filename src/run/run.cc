@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/fs.h"
@@ -61,7 +63,9 @@ struct Run::Impl {
   Value summary = Value::map();
   std::string name;
   std::set<std::string> defined;  // names and patterns of define_metric()
-  bool finished = false;
+  bool finished = false;     // finish() was called
+  bool finish_done = false;  // and has returned
+  std::condition_variable finish_changed;
   Status finish_status;
   RunState exit_state = RunState::kFinished;
   int exit_code = 0;
@@ -69,6 +73,13 @@ struct Run::Impl {
   std::string exit_reason;
   uint64_t redacted = 0;
   mutable bool dir_made = false;
+
+  // What the finish() that was called says, waiting at most `timeout` for it when another thread is in it.
+  Status wait_finished(std::chrono::milliseconds timeout) {
+    std::unique_lock<std::mutex> lock(mutex);
+    if (finish_changed.wait_for(lock, timeout, [this] { return finish_done; })) return finish_status;
+    return Status(Code::kTimeout, "another thread is finishing the run");
+  }
 
   // In a forked child nothing here may be touched: locks may be held by threads that do not exist there.
   bool forked() const { return generation != process_generation(); }
@@ -173,6 +184,7 @@ uint32_t Run::series_id(std::string_view name, ValueType type) {
   const JournalUse use(hot_);
   if (use.get() == nullptr) {
     if (hot_->alive == 0) say_forked_once();
+    else if (impl_->writer && check_key(name).ok()) hot_->late.fetch_add(1, std::memory_order_relaxed);
     return 0;
   }
   if (const Status status = check_key(name); !status.ok()) {
@@ -313,35 +325,46 @@ Value Run::explicit_summary() const {
 
 bool Run::flush(std::chrono::milliseconds timeout) {
   if (!impl_->writer || impl_->forked()) return true;
-  if (finished()) return impl_->finish_status.ok();
+  if (finished()) return impl_->wait_finished(timeout).ok();
   return impl_->writer->flush(timeout);
 }
 
 Status Run::finish(RunState state, int exit_code, std::string_view reason) {
   if (impl_->forked()) return Status(Code::kClosed, "the run belongs to the parent process");
+  bool first = false;
   {
     const std::lock_guard<std::mutex> guard(impl_->mutex);
-    if (impl_->finished) return impl_->finish_status;
-    impl_->finished = true;
+    first = !std::exchange(impl_->finished, true);
   }
-  if (!impl_->writer) return {};
-  uint64_t redacted = 0;
-  const std::string end = encode_cbor(Value::Map{{"state", state_text(state)},
-                                                 {"exit_code", static_cast<int64_t>(exit_code)},
-                                                 {"reason", redact_text(reason.substr(0, 4096), &redacted)}});
-  Status status = impl_->writer->finish(end, kFinishLocalMax);
-  const RunStatus counts = this->status();
-  if (impl_->says_lines() || (!impl_->launch.options.quiet && (!status.ok() || counts.points_dropped > 0))) {
-    const std::string lost =
-        counts.points_dropped == 0 ? "nothing lost" : grouped(counts.points_dropped) + " points lost";
-    say(status.ok() ? fmt::format("{}/{} {}: {} points stored, {}; tracker show {}", project(), id(), state_text(state),
-                                  grouped(counts.points_stored), lost, id())
-                    : fmt::format("{}/{} {}: {} points stored so far: {}", project(), id(), state_text(state),
-                                  grouped(counts.points_stored), status.to_string()));
+  if (!first) return impl_->wait_finished(kFinishLocalMax);
+  Status status;
+  if (impl_->writer) {
+    uint64_t redacted = 0;
+    const std::string end = encode_cbor(Value::Map{{"state", state_text(state)},
+                                                   {"exit_code", static_cast<int64_t>(exit_code)},
+                                                   {"reason", redact_text(reason.substr(0, 4096), &redacted)}});
+    status = impl_->writer->finish(end, kFinishLocalMax);
+    say_end(state, status);
   }
-  const std::lock_guard<std::mutex> guard(impl_->mutex);
-  impl_->finish_status = status;
+  {
+    const std::lock_guard<std::mutex> guard(impl_->mutex);
+    impl_->finish_status = status;
+    impl_->finish_done = true;
+  }
+  impl_->finish_changed.notify_all();
   return status;
+}
+
+void Run::say_end(RunState state, const Status& status) const {
+  if (impl_->launch.options.quiet) return;
+  const RunStatus counts = this->status();
+  if (!impl_->says_lines() && status.ok() && counts.points_dropped == 0) return;
+  const std::string lost =
+      counts.points_dropped == 0 ? "nothing lost" : grouped(counts.points_dropped) + " points lost";
+  say(status.ok() ? fmt::format("{}/{} {}: {} points stored, {}; tracker show {}", project(), id(), state_text(state),
+                                grouped(counts.points_stored), lost, id())
+                  : fmt::format("{}/{} {}: {} points stored so far: {}", project(), id(), state_text(state),
+                                grouped(counts.points_stored), status.to_string()));
 }
 
 void Run::set_exit_reason(RunState state, int exit_code, std::string_view reason) {

@@ -77,7 +77,8 @@ class Run {
     return hot_;
   }  // never null: a run that records nothing has a HotRun whose calls return kClosed
   // The id of a metric logged as `type`; 0 when the key is bad (counted, named once on stderr), the limit of series is
-  // reached, or nothing is recorded here. Cost: a lock and a hash look-up; callers cache it.
+  // reached, or nothing is recorded here. Called for a point that is logged, which is counted when the run has ended.
+  // Cost: a lock and a hash look-up; callers cache it.
   uint32_t series_id(std::string_view name, ValueType type);
   int64_t next_step() const;                                        // 1 + the run's largest step, 0 before the first
   int64_t step() const;                                             // the largest step, INT64_MIN before the first
@@ -98,7 +99,8 @@ class Run {
   Value explicit_summary() const;
 
   bool flush(std::chrono::milliseconds timeout);  // true: all logged before is committed and fsynced
-  // state: kFinished, kFailed, kInterrupted or kPreempted. Local commit at most 2 s. The second call does nothing.
+  // state: kFinished, kFailed, kInterrupted or kPreempted. Local commit at most 2 s. The second call does nothing and
+  // answers what the first one does, for which it waits at most as long.
   Status finish(RunState state, int exit_code = 0, std::string_view reason = "");
   // For the exit handler of the binding: what finish() at process exit should say if nobody calls it before.
   void set_exit_reason(RunState state, int exit_code, std::string_view reason);
@@ -126,6 +128,7 @@ class Run {
   struct Impl;
   explicit Run(std::unique_ptr<Impl> impl);
   Status start();
+  void say_end(RunState state, const Status& status) const;
   Code log_event(EventType type, const Value& payload, int64_t step, bool has_step);
   Code set_entry(EventType type, std::string_view key, Value value);
   std::unique_ptr<Impl> impl_;

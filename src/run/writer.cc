@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "journal/wipe_memory.h"
 #include "run/background.h"
 #include "storage/recovery.h"
 
@@ -72,6 +73,7 @@ bool Writer::drain_round() {
     wanted = flush_wanted_;
   }
   note_faults();
+  journal_->prepare_rings();  // first: a thread that fills its ring waits for this, the drain takes its time
   const bool drained = drain_once(last);
   {
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -81,7 +83,6 @@ bool Writer::drain_round() {
   changed_.notify_all();
   if (last) return true;
   spill_if_stuck();
-  journal_->prepare_rings();
   if (Clock::now() >= next_link_check_) keep_links();
   return false;
 }
@@ -253,9 +254,13 @@ bool Writer::store_round(StoreRounds* rounds) {
     beat = now - last_commit_ >= kHeartbeatInterval;
   }
   if (auto pause = store_pause_.load()) pause();
-  Status status = open_database();
-  if (status.ok() && (durable || !batch.empty())) status = commit(batch, durable);
-  else if (status.ok() && beat) status = db_->heartbeat(realtime_us());
+  Status status;
+  {
+    const ForkGate inside_sqlite;
+    status = open_database();
+    if (status.ok() && (durable || !batch.empty())) status = commit(batch, durable);
+    else if (status.ok() && beat) status = db_->heartbeat(realtime_us());
+  }
   if (!status.ok()) {
     note_failure(status);
     std::unique_lock<std::mutex> lock(mutex_);
@@ -323,7 +328,11 @@ Status Writer::commit(const std::vector<std::shared_ptr<Queued>>& batch, bool du
 
 // After the last frame. False when the disk refused: the loop tries again.
 bool Writer::close_database() {
-  Status status = db_->finish();
+  Status status;
+  {
+    const ForkGate inside_sqlite;
+    status = db_->finish();
+  }
   if (status.code() == Code::kBusy || status.code() == Code::kTimeout)
     status = Status();  // a reader keeps the WAL; all is in it
   if (!status.ok()) {

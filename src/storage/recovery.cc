@@ -7,12 +7,15 @@
 #include "base/fs.h"
 #include "journal/dead_journal.h"
 #include "journal/place.h"
+#include "journal/wipe_memory.h"
 #include "model/key.h"
 #include "storage/store_files.h"
 #include "storage/writer_reader.h"
 
 namespace tracker::internal {
 namespace {
+
+constexpr int64_t kLeftoverAgeS = 3600;  // nobody takes so long to make a file
 
 // Frames from the spill file that the database does not have. A gap in the sequence ends them: what follows would be
 // read again from the rings under the same number.
@@ -134,9 +137,15 @@ RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid) {
     if (!is_directory(root) || !check_private_dir(root).ok()) continue;
     remove_unborn_journals(root);
     for (const std::string& dir : journal_dirs(root)) {
+      const ForkGate inside_sqlite;
       const Status status = recover_one(store, dir, run_uid, &report);
       if (!status.ok()) report.problems.push_back(fmt::format("{}: {}", dir, status.to_string()));
     }
+  }
+  // A process that dies while it makes a file leaves it under another name. Looked for only where one has died.
+  if (!report.recovered.empty()) {
+    remove_leftovers(store.path(), kLeftoverAgeS);
+    for (const RunFolder& run : store.list_runs()) remove_leftovers(run.path, kLeftoverAgeS);
   }
   return report;
 }

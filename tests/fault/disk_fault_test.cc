@@ -169,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(Disks, DiskFaultTest,
 
 // After a failed fsync the kernel takes the pages for clean and may drop them: they must be written again.
 TEST(FramesFsyncTest, WhatAFailedFsyncMayHaveLostIsWrittenAgain) {
-  TemporaryFolder folder;
+  TempFolder folder;
   const WriterIdentity identity = test_identity();
   set_faulty_folder(folder.path());
   auto file = FramesFile::open_or_create(folder.path(), identity);

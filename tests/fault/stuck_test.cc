@@ -93,7 +93,7 @@ TEST(StuckTest, WhatAStuckCommitDoesNotTakeIsSpilledAndSurvivesAKill) {
   Sandbox sandbox;
   Shared<Ledger> ledger;
   const pid_t child = start_child([&] {
-    auto run = init();
+    auto run = init("block");  // a starved drain thread is none of this test's business
     log_steps(run.get(), &*ledger, 1000, in_ms(20'000), 100);
     CHILD_CHECK(run->flush(std::chrono::seconds(10)));
     g_hold = true;
@@ -126,7 +126,7 @@ TEST(StuckTest, ASpillFileThatIsUnlinkedAloneIsReplacedWithinASecondOrTwo) {
   Sandbox sandbox;
   Shared<Ledger> ledger;
   const pid_t child = start_child([&] {
-    auto run = init();
+    auto run = init("block");  // a starved drain thread is none of this test's business
     log_steps(run.get(), &*ledger, 1000, in_ms(20'000), 100);
     CHILD_CHECK(run->flush(std::chrono::seconds(10)));
     g_hold = true;
@@ -193,6 +193,29 @@ TEST(StuckTest, FinishOnAStuckDiskReturnsInTimeAndItsEndIsRecovered) {
   EXPECT_EQ(exit_code_of(status), 0);
   EXPECT_LT(ledger->finish_ns.load(), 2'500'000'000);
   expect_all(sandbox, *ledger, RunState::kFailed);
+}
+
+// The second one answered "ok" at once, while the first was still at work and then failed.
+TEST(StuckTest, ASecondFinishAndAFlushBesideAFinishSayWhatItSays) {
+  Sandbox sandbox;
+  const int status = run_child([&] {
+    auto run = init();
+    const uint32_t id = run->series_id("x", ValueType::kInt64);
+    const ValuePair pair{1, id, 0};
+    CHILD_CHECK(log_pairs(run->hot(), &pair, 1, 1) == Code::kOk && run->flush(std::chrono::seconds(10)));
+    g_hold = true;
+    run->set_pause_for_testing(nullptr, hold_while_asked);
+    CHILD_CHECK(log_pairs(run->hot(), &pair, 1, 2) == Code::kOk);
+    std::atomic<Code> first{Code::kOk};
+    std::thread finisher([&] { first = run->finish(RunState::kFinished).code(); });
+    while (!run->finished()) ::usleep(100);
+    CHILD_CHECK(!run->flush(std::chrono::milliseconds(100)));
+    CHILD_CHECK(run->finish(RunState::kFinished).code() == Code::kTimeout);
+    finisher.join();
+    CHILD_CHECK(first.load() == Code::kTimeout && run->finish(RunState::kFinished).code() == Code::kTimeout);
+    return 0;
+  });
+  EXPECT_EQ(exit_code_of(status), 0);
 }
 
 // A flush that arrived while the queue for the disk was full said "durable" for points that were still in the rings.

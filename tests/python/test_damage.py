@@ -201,5 +201,30 @@ def test_what_is_logged_after_finish_is_counted_as_dropped() -> None:
     run.log({"x": 1.0}, step=0)
     run.finish()
     run.log({"x": 2.0}, step=1)
+    run.log({"never seen before": 2.0}, step=1)
     status = run.status()
-    assert (status.points_logged, status.points_stored, status.points_dropped) == (2, 1, 1)
+    assert (status.points_logged, status.points_stored, status.points_dropped) == (3, 1, 2)
+
+
+def test_a_flipped_count_of_losses_never_makes_a_negative_or_a_huge_number(shm: Path) -> None:
+    journal = journal_of_a_dead_process(shm)
+    (ring,) = journal.glob("ring-*")
+    data = bytearray(ring.read_bytes())
+    data[640] = 1  # reason: the ring was full
+    data[648 + 7] = 0x80
+    ring.write_bytes(data)
+    listed = command("ls")
+    assert listed.returncode == 3
+    assert "loss count 0 is damaged" in listed.stderr
+    losses = tracker.open_run("p/r").losses
+    assert losses["dropped"] == 0, losses
+
+
+def test_a_store_document_that_is_no_json_is_said_in_plain_words(store: Path) -> None:
+    with tracker.init(project="p", quiet=True) as run:
+        run.log({"x": 1.0}, step=0)
+    (store / "store.json").write_text('{"format": ')
+    listed = command("ls")
+    assert listed.returncode != 0
+    assert f"{store}/store.json: no valid JSON: it ends at line 1" in listed.stderr
+    assert "exception" not in listed.stderr

@@ -52,6 +52,17 @@ TEST_F(FsTest, ReadersSeeTheOldOrTheNewFileWhileItIsReplaced) {
   writer.join();
 }
 
+TEST_F(FsTest, LeftoversOfADeadProcessAreRemovedWhenTheyAreOld) {
+  const std::string hex = "0123456789abcdef";
+  for (const std::string& name : {"store.json.tmp-" + hex, "x.db.new-" + hex, "x.db.new-" + hex + "-journal",
+                                  "mine.tmp-" + hex + "0", std::string("notes.tmp-old"), ".tmp-" + hex})
+    ASSERT_TRUE(write_file_atomic(path(name), "x").ok());
+  remove_leftovers(dir_, 3600);
+  EXPECT_EQ(list_dir(dir_)->size(), 6u) << "somebody may be at work on them";
+  remove_leftovers(dir_, 0);
+  EXPECT_EQ(*list_dir(dir_), (std::vector<std::string>{".tmp-" + hex, "mine.tmp-" + hex + "0", "notes.tmp-old"}));
+}
+
 TEST_F(FsTest, AtomicWriteIntoAMissingFolderFailsWithItsPath) {
   const Status status = write_file_atomic(path("no/f"), "x");
   EXPECT_EQ(status.code(), Code::kNotFound);

@@ -94,14 +94,14 @@ class FramesFileTest : public ::testing::Test {
   std::string db() const { return db_path(folder_.path(), identity_); }
   std::string path() const { return frames_path_of(db()); }
 
-  TemporaryFolder folder_;
+  TempFolder folder_;
   WriterIdentity identity_ = test_identity();
 };
 
 TEST_F(FramesFileTest, ItSaysTheSameAsADatabaseWithTheSameFramesAndBecomesOne) {
   auto random = seeded_random();
   for (int round = 0; round < 20 && !HasFailure(); ++round) {
-    TemporaryFolder sqlite_folder;
+    TempFolder sqlite_folder;
     identity_.writer = Id128::random();
     auto file = open();
     auto sqlite = WriterDb::create(sqlite_folder.path(), identity_);

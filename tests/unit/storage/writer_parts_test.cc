@@ -83,7 +83,7 @@ class WriterPartsTest : public ::testing::Test {
     EXPECT_TRUE(snapshot->damage.empty());
   }
 
-  TemporaryFolder folder_;
+  TempFolder folder_;
   WriterIdentity identity_ = test_identity();
   uint64_t stored_ = 0;
 };
