@@ -58,15 +58,15 @@ Result<RunIdentity> RunIdentity::from_value(const Value& value) {
 }
 
 Value WriterIdentity::to_value() const {
-  Value out = Value::Map{{"writer", writer.hex()},   {"run", run.to_value()},
-                         {"store", store.hex()},     {"store_path", store_path},
-                         {"run_dir", run_dir},       {"journal_dir", journal_dir},
-                         {"journal", journal},       {"host", host},
-                         {"boot_id", boot_id},       {"pid", pid},
-                         {"pid_start", pid_start},   {"pid_namespace", static_cast<int64_t>(pid_namespace)},
-                         {"attempt", attempt},       {"rank", rank},
-                         {"world_size", world_size}, {"started_us", started_us},
-                         {"version", version},       {"files", files},
+  Value out = Value::Map{{"writer", writer.hex()},    {"run", run.to_value()},
+                         {"store", store.hex()},      {"store_path", store_path},
+                         {"run_dir", run_dir},        {"journal_dir", journal_dir},
+                         {"journal", journal},        {"host", host},
+                         {"boot_id", boot_id},        {"pid", pid},
+                         {"pid_start", pid_start},    {"pid_namespace", static_cast<int64_t>(pid_namespace)},
+                         {"attempt", attempt},        {"rank", rank},
+                         {"world_size", world_size},  {"started_us", started_us},
+                         {"version", version},        {"files", files},
                          {"file_system", file_system}};
   if (continues != 0) out.set("continues", continues);
   if (resume_step) out.set("resume_step", *resume_step);

@@ -124,10 +124,10 @@ class RunView {
   Value summary() const;
   Value attribute(const std::string& key) const;  // notes, tags, group, job_type; null when never set
   int64_t created_us() const;
-  int64_t ended_us() const;                       // 0 while running
-  int64_t last_seen_us() const;                   // newest of heartbeat and last row
-  uint64_t points() const;                        // stored, all writers
-  std::vector<MetricInfo> metrics() const;        // by name
+  int64_t ended_us() const;                 // 0 while running
+  int64_t last_seen_us() const;             // newest of heartbeat and last row
+  uint64_t points() const;                  // stored, all writers
+  std::vector<MetricInfo> metrics() const;  // by name
   // The same without a look at rows: nothing of `shown` is filled in where it is not known. Valid until refresh().
   const std::vector<MetricInfo>& stored_metrics() const;
   std::vector<std::string> text_metrics() const;  // names under which texts were logged, by name

@@ -17,8 +17,8 @@
 #include "run/background.h"
 #include "run/resume.h"
 #include "run/say.h"
-#include "storage/database_build.h"
 #include "run/shared_run.h"
+#include "storage/database_build.h"
 #include "storage/recovery.h"
 #include "storage/store_files.h"
 

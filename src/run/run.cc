@@ -63,8 +63,8 @@ struct Run::Impl {
   Value summary = Value::map();
   std::string name;
   std::set<std::string> defined;  // names and patterns of define_metric()
-  bool finished = false;     // finish() was called
-  bool finish_done = false;  // and has returned
+  bool finished = false;          // finish() was called
+  bool finish_done = false;       // and has returned
   std::condition_variable finish_changed;
   Status finish_status;
   RunState exit_state = RunState::kFinished;
