@@ -26,8 +26,12 @@ RESULTS = ROOT / "benchmarks" / "results"
 PROGRAMS: dict[str, list[str]] = {
     "hot_path": [str(BUILD / "benchmarks" / "bin" / "bench_hot_path")],
     "ring_to_sqlite": [str(BUILD / "benchmarks" / "bin" / "bench_ring_to_sqlite")],
+    "codec": [str(BUILD / "benchmarks" / "bin" / "bench_codec")],
+    "store_files": [str(BUILD / "benchmarks" / "bin" / "bench_store_files")],
     "python_log": [sys.executable, str(ROOT / "benchmarks" / "micro" / "python_log.py")],
     "durable_10k": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "durable_10k.py")],
+    "read_numpy": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "read_numpy.py")],
+    "query_kernels": [str(BUILD / "benchmarks" / "bin" / "bench_query_kernels")],
     "many_runs": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "many_runs.py")],
     "startup": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "startup.py")],
 }

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "model/visible.h"
 #include "ref.h"
 
 namespace tracker::python {
@@ -66,7 +67,8 @@ PyObject* error_class(Code code) {
 }
 
 void set_error(const internal::Status& status) {
-  PyErr_SetString(error_class(status.code()), status.to_string().c_str());
+  // Visible text is UTF-8 whatever a name or a path holds: anything else would raise UnicodeDecodeError instead.
+  PyErr_SetString(error_class(status.code()), internal::visible(status.to_string()).c_str());
 }
 
 std::string take_error_text() {

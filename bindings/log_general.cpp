@@ -7,10 +7,9 @@
 #include <string>
 #include <vector>
 
-#include <unistd.h>
-
 #include "errors.h"
 #include "number_from.h"
+#include "run/say.h"
 #include "run_object.h"
 
 namespace tracker::python {
@@ -178,8 +177,7 @@ bool Collector::add_at(const Place& place, PyObject* value) {
 
 bool Collector::add_number(const Place& place, const Number& number) {
   if (number.rounded && run_->values_rounded++ == 0) {
-    ::dprintf(STDERR_FILENO, "tracker: '%.*s': an int beyond int64 is stored as float64 (said once)\n",
-              static_cast<int>(place.name.size()), place.name.data());
+    tracker::internal::say("'" + std::string(place.name) + "': an int beyond int64 is stored as float64 (said once)");
   }
   const KeyTable::Slot* slot = run_->keys->find(place.key);
   uint32_t id = slot != nullptr ? run_->keys->cached_id(*slot, number.type) : 0;

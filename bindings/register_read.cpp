@@ -1,109 +1,38 @@
 // SPDX-License-Identifier: MIT
 #include <pybind11/stl.h>
 
-#include <cstring>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "model/visible.h"
 #include "query/run_view.h"
 #include "register.h"
+#include "storage/database_build.h"
 #include "storage/recovery.h"
 #include "storage/store.h"
 #include "value_convert.h"
+#include "view_object.h"
 
 namespace tracker::python {
 namespace {
 
-using internal::History;
 using internal::MetricInfo;
 using internal::RunFolder;
 using internal::RunView;
 using internal::Store;
 using internal::ValueType;
 
-// One column of a history as a buffer: NumPy and memoryview take it without a copy.
-struct Column {
-  std::vector<uint64_t> words;  // `size` items of `width` bytes, packed from the front
-  size_t size = 0;
-  Py_ssize_t width = 8;
-  std::string format = "q";
-};
-
-template <typename T>
-void pack(Column* column) {
-  auto* out = reinterpret_cast<unsigned char*>(column->words.data());
-  for (size_t i = 0; i < column->size; ++i) {
-    const auto narrow =
-        static_cast<T>(column->words[i]);  // read before the place is overwritten: i * sizeof(T) <= i * 8
-    std::memcpy(out + i * sizeof(T), &narrow, sizeof(T));
-  }
-  column->width = static_cast<Py_ssize_t>(sizeof(T));
+// Lines for people, which may hold names from files of any origin.
+std::vector<std::string> all_visible(std::vector<std::string> lines) {
+  for (std::string& line : lines) line = internal::visible(line);
+  return lines;
 }
-
-Column value_column(std::vector<uint64_t> bits, ValueType type) {
-  Column column{std::move(bits), 0, 8, "q"};
-  column.size = column.words.size();
-  switch (type) {
-    case ValueType::kFloat64: column.format = "d"; break;
-    case ValueType::kInt64: break;
-    case ValueType::kFloat32:
-      column.format = "f";
-      pack<uint32_t>(&column);
-      break;
-    case ValueType::kFloat16:
-      column.format = "e";
-      pack<uint16_t>(&column);
-      break;
-    case ValueType::kBFloat16:
-      column.format = "H";
-      pack<uint16_t>(&column);
-      break;
-    case ValueType::kBool:
-      column.format = "?";
-      pack<uint8_t>(&column);
-      break;
-  }
-  return column;
-}
-
-Column int_column(const std::vector<int64_t>& values) {
-  Column column;
-  column.size = values.size();
-  column.words.resize(values.size());
-  if (!values.empty()) std::memcpy(column.words.data(), values.data(), values.size() * sizeof(int64_t));
-  return column;
-}
-
-Column seconds_column(const std::vector<int64_t>& times_us) {
-  Column column = int_column(times_us);
-  column.format = "d";
-  for (size_t i = 0; i < column.size; ++i) column.words[i] = internal::bits_of(static_cast<double>(times_us[i]) / 1e6);
-  return column;
-}
-
-// RunView is used by one thread at a time; Python's threads share it through this lock, taken without the GIL.
-class View {
- public:
-  explicit View(std::unique_ptr<RunView> view) : view_(std::move(view)) {}
-
-  template <typename F>
-  auto with(F&& function) {
-    const py::gil_scoped_release without_gil;
-    const std::lock_guard lock(mutex_);
-    return function(*view_);
-  }
-
- private:
-  std::mutex mutex_;
-  std::unique_ptr<RunView> view_;
-};
 
 std::unique_ptr<View> open_view(const RunFolder& folder) {
   auto opened = [&] {
     const py::gil_scoped_release without_gil;
+    internal::build_ended_frames(folder);
     return RunView::open(folder);
   }();
   check(opened.status());
@@ -154,58 +83,6 @@ py::dict losses_of(View& self) {
   py::dict reasons;
   for (const auto& [reason, count] : account.by_reason) reasons[py::str(reason)] = count;
   out["by_reason"] = reasons;
-  return out;
-}
-
-// What history() hands to Python, packed while the GIL is free.
-struct Columns {
-  Column steps, values, times;
-  std::optional<Column> source, has_step;  // none: the same for all rows
-  std::vector<internal::RowSource> sources;
-  std::string type;
-};
-
-Columns columns_of(History&& history) {
-  Columns out;
-  if (!history.has_step.empty())
-    out.has_step = value_column({history.has_step.begin(), history.has_step.end()}, ValueType::kBool);
-  if (!history.source.empty()) {
-    out.source = Column{{history.source.begin(), history.source.end()}, history.source.size(), 8, "Q"};
-  }
-  out.sources = std::move(history.sources);
-  out.steps = int_column(history.steps);
-  out.times = seconds_column(history.times_us);
-  out.type = internal::value_type_name(history.type);
-  out.values = value_column(std::move(history.bits), history.type);
-  return out;
-}
-
-py::dict columns_to_python(Columns&& columns) {
-  py::dict out;
-  out["type"] = columns.type;
-  out["steps"] = std::move(columns.steps);
-  out["values"] = std::move(columns.values);
-  out["times"] = std::move(columns.times);
-  out["source"] = std::move(columns.source);
-  out["has_step"] = std::move(columns.has_step);
-  py::list sources;
-  for (const internal::RowSource& source : columns.sources)
-    sources.append(py::make_tuple(source.attempt, source.rank, source.writer.hex()));
-  out["sources"] = sources;
-  return out;
-}
-
-py::list histories_of(View& self, const std::vector<std::string>& metrics, bool all) {
-  auto result = self.with([&](RunView& view) -> internal::Result<std::vector<Columns>> {
-    internal::Result<std::vector<History>> histories = view.histories(metrics, all);
-    if (!histories.ok()) return histories.status();
-    std::vector<Columns> columns;
-    for (History& history : *histories) columns.push_back(columns_of(std::move(history)));
-    return columns;
-  });
-  check(result.status());
-  py::list out;
-  for (Columns& columns : *result) out.append(columns_to_python(std::move(columns)));
   return out;
 }
 
@@ -275,7 +152,8 @@ void register_store(py::module_& module) {
           "recover",
           [](const Store& self, const std::string& uid) {
             const py::gil_scoped_release without_gil;
-            return recover_dead_writers(self, internal::Id128::from_hex(uid).value_or(internal::Id128{})).problems;
+            return all_visible(
+                recover_dead_writers(self, internal::Id128::from_hex(uid).value_or(internal::Id128{})).problems);
           },
           py::arg("uid"),
           "Replays what dead processes left behind; uid \"\" means every run. Returns what stood in the way.");
@@ -284,15 +162,9 @@ void register_store(py::module_& module) {
 }  // namespace
 
 void register_read(py::module_& module) {
-  py::class_<Column>(module, "Column", py::buffer_protocol(), "A column of a history; take it as a buffer.")
-      .def_buffer([](Column& self) {
-        return py::buffer_info(self.words.data(), self.width, self.format, 1, {static_cast<Py_ssize_t>(self.size)},
-                               {self.width});
-      })
-      .def("__len__", [](const Column& self) { return self.size; });
   register_store(module);
-  py::class_<View>(module, "RunView", "A run as its readers see it. Threads: any; one reads at a time.")
-      .def("refresh", [](View& self) { check(self.with([](RunView& view) { return view.refresh(); })); })
+  py::class_<View> type(module, "RunView", "A run as its readers see it. Threads: any; one reads at a time.");
+  type.def("refresh", [](View& self) { check(self.with([](RunView& view) { return view.refresh(); })); })
       .def("state",
            [](View& self) { return std::string(run_state_name(self.with([](RunView& v) { return v.state(); }))); })
       .def("state_detail", getter([](RunView& view) { return view.state_detail(); }))
@@ -309,14 +181,14 @@ void register_read(py::module_& module) {
       .def("created_us", getter([](RunView& view) { return view.created_us(); }))
       .def("ended_us", getter([](RunView& view) { return view.ended_us(); }))
       .def("last_seen_us", getter([](RunView& view) { return view.last_seen_us(); }))
-      .def("problems", getter([](RunView& view) { return view.problems(); }))
+      .def("problems", getter([](RunView& view) { return all_visible(view.problems()); }))
       .def("metrics", &metrics_of)
       .def("losses", &losses_of)
       .def("writers", &writers_of)
       .def("points", getter([](RunView& view) { return view.points(); }))
-      .def("histories", &histories_of, py::arg("metrics"), py::arg("all"))
       .def("texts", &texts_of, py::arg("metric"), py::arg("all"))
       .def("text_names", &text_names);
+  register_query(module, type);
   module.def("open_view", &open_view, py::arg("folder"));
 }
 

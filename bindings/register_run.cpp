@@ -84,6 +84,9 @@ py::dict status_of(const Run& run) {
   out["bytes_stored"] = status.bytes_stored;
   out["journal_bytes"] = status.journal_bytes;
   out["journal"] = status.journal;
+  out["store_files"] = status.store_files;
+  out["file_system"] = status.file_system;
+  out["store_parts"] = status.store_parts;
   py::list survives;
   if (status.survives_process) survives.append("process");
   if (status.survives_container) survives.append("container");

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 import tidy_cpp
+import tidy_docs
 
 ROOT = Path(__file__).resolve().parent.parent
 LINE_LENGTH_MAX = 120
@@ -272,6 +273,10 @@ def markdown_samples(repo: Repository) -> Iterator[str]:
                 yield f"{path}:{number}: the sample is not what {source} says"
 
 
+def documented_values(repo: Repository) -> Iterator[str]:
+    yield from tidy_docs.documented_values(repo.files)
+
+
 def large_files(repo: Repository) -> Iterator[str]:
     for path, size in repo.sizes.items():
         if size > BLOB_BYTES_MAX:
@@ -289,6 +294,7 @@ CHECKS: tuple[Check, ...] = (
     layers,
     markdown_paths,
     markdown_samples,
+    documented_values,
     large_files,
 )
 

@@ -30,6 +30,7 @@ NATIVE = ROOT / "build" / "benchmarks" / "bin" / "gate_calls"
 CASES: dict[str, tuple[str, str, list[str]]] = {
     "cpp_handle": ("measured_handle*", "begin*", [str(NATIVE), "handle"]),
     "cpp_by_name": ("measured_name*", "begin*", [str(NATIVE), "name"]),
+    "cpp_disabled": ("measured_handle*", "begin*", [str(NATIVE), "disabled"]),
     "python_one_key": (
         "*run_log*",
         "*make_metric*",

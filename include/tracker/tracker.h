@@ -169,8 +169,10 @@ typedef struct trk_status {
   int32_t rank;
   char journal[16]; /* "shm", "disk", "memory" or "none" */
   char last_error[240];
+  char store_files[16]; /* "sqlite", "frames" (a network or FUSE file system) or "none" (not opened yet) */
+  int32_t store_parts;  /* files the database stands in; more than 1: a reader keeps a WAL from being emptied */
 } trk_status;
-#define TRK_STATUS_INIT {sizeof(trk_status), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}}
+#define TRK_STATUS_INIT {sizeof(trk_status), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, 0}
 
 /*
  * Opens a run and makes it ready for logging; at most about 10 ms on a local disk, never waits for a network.

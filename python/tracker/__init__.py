@@ -33,8 +33,11 @@ from tracker._run import Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from tracker._history import History as History
+    from tracker._history import Table as Table
     from tracker._mappings import Config, Summary
-    from tracker._read import RunList, StoredRun
+    from tracker._read import RunList as RunList
+    from tracker._read import StoredRun as StoredRun
 
     run: Run | None
     config: Config
@@ -45,11 +48,15 @@ __version__: str = _core.version
 __all__ = [
     "ClosedError",
     "CorruptError",
+    "History",
     "LimitError",
     "Metric",
     "NotFoundError",
     "Run",
+    "RunList",
     "StoreError",
+    "StoredRun",
+    "Table",
     "TrackerError",
     "__version__",
     "config",
@@ -63,6 +70,8 @@ __all__ = [
     "summary",
 ]
 
+# Types of what is read, for annotations and isinstance; imported when they are asked for, as most runs never read.
+_READ_TYPES = {"History": "_history", "RunList": "_read", "StoredRun": "_read", "Table": "_history"}
 _NOT_YET = frozenset({"Artifact", "login", "sync", "upload", "define_metric", "log_artifact", "use_artifact"})
 
 
@@ -107,6 +116,12 @@ def __getattr__(name: str) -> object:
         return _current.newest()
     if name in ("config", "summary"):
         return getattr(_current.require(f"tracker.{name}"), name)
+    if name in _READ_TYPES:
+        import importlib
+
+        kind: object = getattr(importlib.import_module(f"tracker.{_READ_TYPES[name]}"), name)
+        globals()[name] = kind
+        return kind
     if name in _NOT_YET:
         raise AttributeError(f"tracker.{name} is not in this version yet")
     raise AttributeError(f"module 'tracker' has no attribute {name!r}")

@@ -11,6 +11,8 @@ import atexit
 import os
 import sys
 
+from tracker import _parent
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,8 +21,6 @@ if TYPE_CHECKING:
 
     from tracker._run import Run
 
-# Set while this process has a run, for its multiprocessing children: they are gated (tracker._init).
-PARENT_VARIABLE = "TRACKER_PARENT_RUN"
 EXIT_CODE_SIGINT = 130
 
 _live: list[Run] = []
@@ -71,7 +71,7 @@ def add(run: Run) -> None:
     _install_hooks()
     _live.append(run)
     if run._recorded:
-        os.environ[PARENT_VARIABLE] = str(os.getpid())
+        _parent.mark()
 
 
 def remove(run: Run) -> None:
@@ -79,8 +79,8 @@ def remove(run: Run) -> None:
     if run in _live:
         _live.remove(run)
     others = any(other._pid == pid and other._recorded for other in _live)
-    if not others and os.environ.get(PARENT_VARIABLE) == str(pid):
-        del os.environ[PARENT_VARIABLE]
+    if not others:
+        _parent.unmark()
 
 
 def last_line(error: BaseException) -> str:

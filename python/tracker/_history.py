@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Rows of metrics as NumPy arrays. The arrays are the memory the core has filled; nothing is copied a second time."""
+"""Rows of metrics: as NumPy arrays, to whatever reads Arrow, to pandas. The arrays are the memory that the core has
+filled, and so are the Arrow arrays; nothing is copied a second time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from tracker import _core, _smooth
+from tracker._numpy import numpy, pandas, plain, timestamps, values
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,35 +18,6 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
     Floats = npt.NDArray[np.float64]
     Bools = npt.NDArray[np.bool_]
-
-
-def _numpy() -> Any:
-    try:
-        import numpy
-    except ImportError as error:
-        raise ImportError("NumPy is needed to read a history: pip install numpy") from error
-    return numpy
-
-
-def _pandas() -> Any:
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError("pandas is needed for to_pandas(): pip install pandas") from error
-    return pandas
-
-
-def _values(column: Any, kind: str) -> Any:
-    """The values with the dtype logged; bfloat16 as ml_dtypes has it, else widened to float32 (exactly)."""
-    np = _numpy()
-    array = np.asarray(column)
-    if kind != "bfloat16":
-        return array
-    try:
-        import ml_dtypes
-    except ImportError:
-        return (array.astype(np.uint32) << 16).view(np.float32)
-    return array.view(ml_dtypes.bfloat16)
 
 
 class TextRow(NamedTuple):
@@ -56,24 +30,44 @@ class TextRow(NamedTuple):
     rank: int
 
 
-class History:
-    """The rows of one metric, in the order of `steps`: one row a step, the last one that was logged, the last attempt's
-    where there are several; with all=True every row in the order logged. Its memory is its own; it does not change.
+class _Arrow:
+    """The Arrow PyCapsule interface: pyarrow.table(h), polars.DataFrame(h), pandas.DataFrame.from_arrow(h), and h by
+    name in DuckDB's SQL. The memory is shared with the arrays here; it stays as long as anybody holds it."""
 
-    len(h) is the count of rows; all arrays have that length.
+    _rows: _core.Rows | _core.Table
+
+    def __arrow_c_schema__(self) -> object:
+        return self._rows.arrow_schema()
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """All rows in one array. A requested schema is the consumer's to cast to."""
+        return self._rows.arrow_array()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Arrays of at most 65,536 rows."""
+        return self._rows.arrow_stream()
+
+
+class History(_Arrow):
+    """The rows of one metric, in the order of `steps`: one row a step, the last one that was logged, the last attempt's
+    where there are several; with all=True every row in the order logged; with x= in the order of x. Its memory is its
+    own; it does not change when the run does.
+
+    len(h) is the count of rows; all arrays have that length. In Arrow and pandas the columns are step (null where a row
+    has none), x under its name where one was asked for, value, time (a timestamp in UTC), attempt and rank.
     """
 
-    def __init__(self, name: str, columns: dict[str, Any]) -> None:
-        np = _numpy()
+    _rows: _core.Rows
+
+    def __init__(self, name: str, rows: _core.Rows) -> None:
+        np = numpy()
         self.name = name
-        self.dtype_logged: str = columns["type"]
-        self.steps: Ints = np.asarray(columns["steps"])
+        self.dtype_logged: str = rows.type()
+        self.steps: Ints = np.asarray(rows.steps())
         """int64; 0 where a row has no step (see has_step)."""
-        self.values: npt.NDArray[Any] = _values(columns["values"], self.dtype_logged)
+        self.values: npt.NDArray[Any] = values(rows.values(), self.dtype_logged)
         """The dtype logged: float64, float32, float16, bfloat16, int64, bool; where mixed float64 or int64."""
-        self.times: Floats = np.asarray(columns["times"])
-        """Seconds since 1970, UTC."""
-        self._columns = columns
+        self._rows = rows
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -82,22 +76,37 @@ class History:
         return f"<tracker.History {self.name!r}: {len(self):,} rows of {self.dtype_logged}>"
 
     @cached_property
+    def times(self) -> Floats:
+        """Seconds since 1970, UTC."""
+        result: Floats = numpy().asarray(self._rows.times())
+        return result
+
+    @cached_property
+    def x(self) -> npt.NDArray[Any] | None:
+        """The metric asked for as x, a value a row, ascending; None without one."""
+        column = self._rows.x()
+        result: npt.NDArray[Any] | None = None if column is None else values(column, self._rows.x_type())
+        return result
+
+    @property
+    def x_name(self) -> str | None:
+        return self._rows.x_name() or None
+
+    @cached_property
     def has_step(self) -> Bools:
-        np = _numpy()
-        column = self._columns["has_step"]
+        np = numpy()
+        column = self._rows.has_step()
         result: Bools = np.ones(len(self), bool) if column is None else np.asarray(column)
         return result
 
-    def _per_source(self, index: int) -> Ints:
-        np = _numpy()
-        sources = self._columns["sources"]
-        values = np.array([source[index] for source in sources], np.int64)
-        column = self._columns["source"]
+    def _per_source(self, index: Literal[0, 1]) -> Ints:
+        np = numpy()
+        numbers = np.array([source[index] for source in self._rows.sources()], np.int64)
+        column = self._rows.source()
         if column is None:
-            first = values[0] if len(values) else 0
-            result: Ints = np.full(len(self), first, np.int64)
+            result: Ints = np.full(len(self), numbers[0] if len(numbers) else 0, np.int64)
         else:
-            result = values[np.asarray(column).astype(np.intp)]
+            result = numbers[np.asarray(column)]
         return result
 
     @cached_property
@@ -109,69 +118,117 @@ class History:
     def ranks(self) -> Ints:
         return self._per_source(1)
 
+    def smooth(
+        self,
+        kind: _smooth.Smoother,
+        *,
+        half_life: float | None = None,
+        weight: float | None = None,
+        sigma: float | None = None,
+        width: float | None = None,
+        over: Literal["x", "time"] = "x",
+    ) -> Floats:
+        """A smoothed value for each row, float64: "ema" takes half_life, "tensorboard" weight (0 to 1), "gaussian"
+        sigma, "mean" width; docs/reading.md has the formulas. Windows are in steps (in units of x where one was asked
+        for), with over="time" in seconds. What is not finite passes through and counts for nothing.
+
+        ValueError: a window that is not positive; rows without a step, or all=True rows that go back.
+        LimitError: a Gaussian over too many pairs of points; take chart(smooth="gaussian").
+        """
+        given = {"half_life": half_life, "weight": weight, "sigma": sigma, "width": width}
+        if over not in ("x", "time"):
+            raise ValueError(f"over: 'x' or 'time', not {over!r}")
+        name, window = _smooth.window_of(kind, given)
+        result: Floats = numpy().asarray(self._rows.smooth(name, window, over == "time"))
+        return result
+
     def to_pandas(self) -> pd.DataFrame:
-        """A DataFrame with the columns step, value, time, attempt and rank. ImportError without pandas."""
-        values = self.values
-        if values.dtype.kind == "V" or values.dtype.name == "bfloat16":
-            values = values.astype("float32")
-        frame: pd.DataFrame = _pandas().DataFrame(
-            {"step": self.steps, "value": values, "time": self.times, "attempt": self.attempts, "rank": self.ranks}
-        )
+        """A DataFrame with the columns named above. ImportError without pandas."""
+        steps: Any = self.steps
+        if not self.has_step.all():
+            steps = pandas().array(self.steps, dtype="Int64")
+            steps[~self.has_step] = pandas().NA
+        columns: dict[str, Any] = {"step": steps}
+        if self.x is not None and self.x_name is not None:
+            columns[self.x_name] = plain(self.x)
+        columns |= {"value": plain(self.values), "time": timestamps(self._rows.times_us())}
+        columns |= {"attempt": self.attempts, "rank": self.ranks}
+        frame: pd.DataFrame = pandas().DataFrame(columns)
         return frame
 
 
-class Table:
+class Table(_Arrow):
     """Several metrics aligned by step: `steps` are all steps that any of them has, ascending and without repetition.
+    With x= only the steps that have an x, in its order.
 
-    table["loss"] is the column as logged where every step has a value, else float64 with NaN in the gaps (an int beyond
-    2**53 then rounds: take to_pandas(), whose integers are exact); `present["loss"]` tells a gap from a logged NaN.
-    Rows without a step are left out.
+    table["loss"] is the column as logged where every step has a value, else float64 (floats: their own type) with NaN
+    in the gaps (an int beyond 2**53 then rounds: take to_pandas() or Arrow, whose integers are exact);
+    `present["loss"]` tells a gap from a logged NaN. Rows without a step are left out. There are no times: a time
+    belongs to a row of one metric, and history(name) has it. In Arrow and pandas gaps are null.
     """
 
-    def __init__(self, histories: Sequence[History]) -> None:
-        np = _numpy()
-        self.names = [history.name for history in histories]
-        stepped = [history.has_step for history in histories]
-        steps = [history.steps[has] for history, has in zip(histories, stepped, strict=True)]
-        self.steps: Ints = np.unique(np.concatenate(steps)) if steps else np.empty(0, np.int64)
-        self.present: dict[str, Bools] = {}
+    _rows: _core.Table
+
+    def __init__(self, rows: _core.Table) -> None:
+        np = numpy()
+        self.steps: Ints = np.asarray(rows.steps())
+        self._rows = rows
         self._values: dict[str, npt.NDArray[Any]] = {}
-        for history, has, own in zip(histories, stepped, steps, strict=True):
-            rows = np.searchsorted(self.steps, own)
-            present = np.zeros(len(self.steps), bool)
-            present[rows] = True
-            values = np.zeros(len(self.steps), history.values.dtype)
-            values[rows] = history.values[has]
-            self.present[history.name] = present
-            self._values[history.name] = values
+        self._present: dict[str, Bools | None] = {}
+        for name, kind, column, present in rows.columns():
+            self._values[name] = values(column, kind)
+            self._present[name] = None if present is None else np.asarray(present)
+        self.names = list(self._values)
 
     def __len__(self) -> int:
         return len(self.steps)
 
+    @cached_property
+    def present(self) -> dict[str, Bools]:
+        np = numpy()
+        return {
+            name: np.ones(len(self), bool) if present is None else present for name, present in self._present.items()
+        }
+
+    @cached_property
+    def x(self) -> npt.NDArray[Any] | None:
+        """The metric asked for as x, ascending; None without one."""
+        column = self._rows.x()
+        result: npt.NDArray[Any] | None = None if column is None else values(column, self._rows.x_type())
+        return result
+
+    @property
+    def x_name(self) -> str | None:
+        return self._rows.x_name() or None
+
+    def _gaps(self, name: str) -> Bools | None:
+        present = self._present[name]
+        return None if present is None or present.all() else ~present
+
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
-        np = _numpy()
-        values, present = self._values[name], self.present[name]
-        if present.all():
-            return values
-        gaps: npt.NDArray[Any] = values.astype(values.dtype if values.dtype.kind == "f" else np.float64)
-        gaps[~present] = np.nan
-        return gaps
+        np = numpy()
+        array, gaps = self._values[name], self._gaps(name)
+        if gaps is None:
+            return array
+        result: npt.NDArray[Any] = array.astype(np.float64 if array.dtype.kind in "ib" else array.dtype)
+        result[gaps] = np.nan
+        return result
 
     def __repr__(self) -> str:
         return f"<tracker.Table {self.names}: {len(self):,} steps>"
 
     def to_pandas(self) -> pd.DataFrame:
-        """A DataFrame indexed by step, a column a metric; gaps are NaN, in integers and bools pandas' NA."""
-        pandas = _pandas()
+        """A DataFrame indexed by step, a column a metric (x first); gaps are NaN, in integers and bools pandas' NA."""
         columns: dict[str, Any] = {}
-        for name in self.names:
-            values, present = self._values[name], self.present[name]
-            if values.dtype.kind in "ib" and not present.all():
-                array = pandas.array(values, dtype="Int64" if values.dtype.kind == "i" else "boolean")
-                array[~present] = pandas.NA
-                columns[name] = array
+        if self.x is not None and self.x_name is not None:
+            columns[self.x_name] = plain(self.x)
+        for name, array in self._values.items():
+            gaps = self._gaps(name)
+            if gaps is not None and array.dtype.kind in "ib":
+                column = pandas().array(array, dtype="Int64" if array.dtype.kind == "i" else "boolean")
+                column[gaps] = pandas().NA
+                columns[name] = column
             else:
-                column = self[name]
-                columns[name] = column if column.dtype.kind in "fib" else column.astype("float32")
-        frame: pd.DataFrame = pandas.DataFrame(columns, index=pandas.Index(self.steps, name="step"))
+                columns[name] = plain(self[name])
+        frame: pd.DataFrame = pandas().DataFrame(columns, index=pandas().Index(self.steps, name="step"))
         return frame

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tracker import _core, _current, _options
+from tracker import _core, _current, _options, _parent
 from tracker._plain import plain_config
 from tracker._run import Run
 
@@ -28,14 +28,13 @@ def _torch_rank() -> dict[str, int]:
 
 
 def _child_of_run() -> bool:
-    """True in a multiprocessing child whose parent process has a run."""
-    process: Any = sys.modules.get("multiprocessing.process")
-    parent = process.parent_process() if process is not None else None
-    if parent is None:
-        return False
-    if os.environ.get(_current.PARENT_VARIABLE) == str(parent.pid):
+    """True in a multiprocessing child, of any generation, of a process that has a run."""
+    if _parent.is_above():
         return True
-    return any(run._pid == parent.pid and run._recorded for run in _current.live_runs())
+    process: Any = sys.modules.get("multiprocessing.process")
+    if process is None or process.parent_process() is None:
+        return False
+    return any(run._pid != os.getpid() and run._recorded for run in _current.live_runs())  # inherited by fork
 
 
 def _store_before_hydra() -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
 
-from tracker import _core
+from tracker import _core, _options
 from tracker._plain import plain, plain_config
 
 TYPE_CHECKING = False
@@ -48,7 +48,7 @@ class Config(MutableMapping[str, "Any"]):
     def __setitem__(self, key: str, value: object) -> None:
         if not isinstance(key, str):
             raise TypeError(f"a config key must be a str, got {type(key).__name__}")
-        self._core.set_config(self._prefix + key, plain(value))
+        self._core.set_config(self._prefix + _options.utf8("a config key", key), plain(value))
 
     def __delitem__(self, key: str) -> None:
         raise TypeError("a config entry cannot be deleted; set it to None")
@@ -114,7 +114,7 @@ class Summary(MutableMapping[str, "Any"]):
     def __setitem__(self, key: str, value: object) -> None:
         if not isinstance(key, str):
             raise TypeError(f"a summary key must be a str, got {type(key).__name__}")
-        self._run._core.set_summary(key, plain(value))
+        self._run._core.set_summary(_options.utf8("a summary key", key), plain(value))
 
     def __delitem__(self, key: str) -> None:
         if self._run._core.explicit_summary().get(key) is None:

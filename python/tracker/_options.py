@@ -39,6 +39,15 @@ def text(name: str, value: object) -> str | None:
         return None
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a str, got {type(value).__name__}")
+    return utf8(name, value)
+
+
+def utf8(name: str, value: str) -> str:
+    """The text as a plain str. A path of bytes that are no UTF-8 comes with lone surrogates (os.fsdecode)."""
+    try:
+        str.encode(value)
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} is not UTF-8: {ascii(value)[:100]}") from None
     return str.__str__(value)
 
 
@@ -58,6 +67,8 @@ def folder(name: str, value: object) -> str | None:
     path = os.fspath(value)
     if not isinstance(path, str):
         raise TypeError(f"{name} must be a path of text, got {type(path).__name__}")
+    if "\0" in path:
+        raise ValueError(f"{name} holds a NUL character: {ascii(path)[:100]}")
     return label(name, path)
 
 
@@ -86,4 +97,4 @@ def tag_list(value: object) -> list[str]:
     for tag in tags:
         if not isinstance(tag, str):
             raise TypeError(f"tags must be a list of str, got one with {type(tag).__name__}")
-    return tags
+    return [utf8("a tag", tag) for tag in tags]

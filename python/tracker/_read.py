@@ -3,19 +3,25 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from tracker import _core, _current, _options
-from tracker._history import History, Table, TextRow, _pandas
+from tracker import _chart, _core, _current, _options, _selection
+from tracker._chart import Chart
+from tracker._history import History, Table, TextRow
+from tracker._numpy import pandas as _pandas
+from tracker._tail import ROWS_MAX, Tail
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from tracker import _smooth
     from tracker._run import Run
 
 FLUSH_S_MAX = 10.0
@@ -149,37 +155,136 @@ class StoredRun:
         """The processes that recorded the run, by attempt."""
         return self._view().writers()
 
-    def series(self) -> list[str]:
-        """The names of the metrics that hold numbers, sorted."""
-        return [metric["name"] for metric in self._view().metrics()]
+    def series(self, pattern: str = "*") -> list[str]:
+        """The names of the metrics that hold numbers, sorted; those that match a pattern such as "val/*"."""
+        names = [metric["name"] for metric in self._view().metrics()]
+        return [name for name in names if fnmatch.fnmatchcase(name, pattern)]
 
     def metrics(self) -> list[dict[str, Any]]:
         """What is known of each metric without reading its rows: types, points, dropped, steps, min, max, NaNs."""
         return self._view().metrics()
 
     @overload
-    def history(self, name: str, *, all: bool = False) -> History: ...
+    def history(
+        self,
+        name: str,
+        *,
+        steps: _selection.Steps | None = None,
+        times: _selection.Times | None = None,
+        attempts: _selection.Numbers | None = None,
+        ranks: _selection.Numbers | None = None,
+        x: str | None = None,
+        all: bool = False,
+    ) -> History: ...
     @overload
-    def history(self, name: list[str] | tuple[str, ...], *, all: bool = False) -> Table: ...
-    def history(self, name: str | list[str] | tuple[str, ...], *, all: bool = False) -> History | Table:
-        """The complete rows of one metric, or of several aligned by step.
+    def history(
+        self,
+        name: list[str] | tuple[str, ...],
+        *,
+        steps: _selection.Steps | None = None,
+        times: _selection.Times | None = None,
+        attempts: _selection.Numbers | None = None,
+        ranks: _selection.Numbers | None = None,
+        x: str | None = None,
+        all: bool = False,
+    ) -> Table: ...
+    def history(
+        self,
+        name: str | list[str] | tuple[str, ...],
+        *,
+        steps: _selection.Steps | None = None,
+        times: _selection.Times | None = None,
+        attempts: _selection.Numbers | None = None,
+        ranks: _selection.Numbers | None = None,
+        x: str | None = None,
+        all: bool = False,
+    ) -> History | Table:
+        """The complete rows of one metric, or of several (series("val/*") names them) aligned by step.
 
-        all=True (one metric only): every row in the order logged, repeated steps and earlier attempts included.
-        Raises NotFoundError with close names, ImportError without NumPy. Cost: reads the run's frames; 24 bytes a row.
+        steps, times: (first, last), both included, None for open, or a slice, whose end is not; times in seconds since
+        1970 or datetimes. attempts, ranks: a number or several. Rows are chosen first and the last one of each step is
+        taken from those. x="epoch": only the steps where epoch has a value too, sorted by it. all=True (one metric
+        only): every row in the order logged, repeated steps and earlier attempts included.
+
+        Raises NotFoundError with close names, or for an attempt or a rank that is not there; ValueError for a range
+        that holds nothing; ImportError without NumPy. Cost: reads the run's frames; 24 bytes a row.
         """
+        chosen: dict[str, Any] = {
+            "steps": _selection.steps(steps),
+            "times_us": _selection.times(times),
+            "attempts": _selection.numbers("attempts", attempts),
+            "ranks": _selection.numbers("ranks", ranks),
+            "x": _name_of_x(x),
+        }
         if isinstance(name, str):
-            return History(name, self._view().histories([name], bool(all))[0])
+            _options.utf8("the name of a metric", name)
+            return History(name, self._view().history(name, **chosen, all=bool(all)))
         names = list(name)
         if not names or not _all_str(names):
             raise TypeError("history() takes a name or a list of names")
+        for own in names:
+            _options.utf8("the name of a metric", own)
         if all:
             raise ValueError("all=True is for one metric: rows with repeated steps cannot be aligned")
-        columns = self._view().histories(names, False)
-        return Table([History(own, rows) for own, rows in zip(names, columns, strict=True)])
+        return Table(self._view().table(names, **chosen))
+
+    def chart(
+        self,
+        name: str,
+        lo: Any = None,
+        hi: Any = None,
+        pixels: int = 2000,
+        x: str | None = None,
+        *,
+        attempts: _selection.Numbers | None = None,
+        ranks: _selection.Numbers | None = None,
+        smooth: _smooth.Smoother | None = None,
+        half_life: float | None = None,
+        weight: float | None = None,
+        sigma: float | None = None,
+        width: float | None = None,
+    ) -> Chart:
+        """One metric between lo and hi (both included; None: where it begins and ends) for a drawing `pixels` wide: all
+        points, or where there are 2 x pixels or more exact cells of at most a pixel.
+
+        x: "step" (the default), "time" (seconds since 1970; lo and hi may be datetimes), or a metric, joined on the
+        step; a metric of the name "step" or "time" comes first. smooth: as History.smooth(), windows in units of x (in
+        seconds over time). The same query gives the same cells; rows that are appended change the last ones only.
+        Errors: as history().
+        """
+        parameters = {"half_life": half_life, "weight": weight, "sigma": sigma, "width": width}
+        return _chart.query(self._view(), name, lo, hi, pixels, x, attempts, ranks, smooth, parameters)
+
+    def tail(
+        self,
+        names: str | list[str] | tuple[str, ...] | None = None,
+        *,
+        cursor: str | None = None,
+        limit: int = ROWS_MAX,
+        timeout: float | None = None,
+    ) -> Tail:
+        """New rows of the metrics named (None: of all; those not there yet are waited for), each exactly once:
+
+            for rows in r.tail(["loss"]): print(rows["loss"].values)
+
+        cursor: None for all rows from the first one on, "now" for what comes after this call, or the cursor of an
+        earlier tail. limit: rows of one batch. timeout: seconds without a row after which the iteration ends; it ends
+        anyway with the run. ValueError for a cursor of another run or of other metrics.
+        """
+        names = [names] if isinstance(names, str) else list(names or ())
+        if not _all_str(names):
+            raise TypeError("tail() takes a name or a list of names")
+        return Tail(self._view, self._recover, names, cursor, limit, timeout)
+
+    def _recover(self) -> None:
+        """What a process that died during a tail has left in its rings joins the run."""
+        store = Path(self._folder.path).parents[2]  # <store>/runs/<project>/<id>
+        _core.Store.open(str(store)).recover(self._folder.uid)
 
     def texts(self, name: str, *, all: bool = False) -> list[TextRow]:
         """The texts logged under a name; by step as history() has it, or every one with all=True. NotFoundError."""
         view = self._view()
+        _options.utf8("the name of a text", name)
         rows = view.texts(name, bool(all))
         if not rows:
             known = ", ".join(map(repr, view.text_names()[:10])) or "none"
@@ -192,6 +297,14 @@ class StoredRun:
 
     def __repr__(self) -> str:
         return f"<tracker.StoredRun {self.project}/{self.id}>"
+
+
+def _name_of_x(x: str | None) -> str:
+    if x is None:
+        return ""
+    if not isinstance(x, str) or not x:
+        raise TypeError(f"x: expected the name of a metric, got {x!r}")
+    return x
 
 
 def _all_str(names: list[str]) -> bool:
@@ -275,7 +388,12 @@ def _store(dir: object) -> tuple[str, bool]:
     from tracker._init import _store_before_hydra
 
     named = _options.folder("dir", dir)
-    path = _core.Store.resolve(named or _store_before_hydra() or "")
+    try:
+        path = _core.Store.resolve(named or _store_before_hydra() or "")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"the path of the store is not UTF-8: {error.object!r}; dir= or TRACKER_DIR names another"
+        ) from None
     return path, named is not None or bool(os.environ.get("TRACKER_DIR"))
 
 
@@ -335,7 +453,7 @@ def open_run(name: str, dir: object) -> StoredRun:
         raise TypeError(f"open_run(name): name must be a str such as 'project/id', got {type(name).__name__}")
     path, _ = _store(dir)
     store = _core.Store.open(path)
-    folder = store.find(name)
+    folder = store.find(_options.utf8("name", name))
     store.recover(folder.uid)
     run = StoredRun(folder)
     for problem in run.problems:

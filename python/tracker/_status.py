@@ -24,6 +24,9 @@ class RunStatus(NamedTuple):
     recording: bool
     why_not_recording: str
     last_error: str
+    store_files: str  # "sqlite", "frames" (a network or FUSE file system) or "none" (not opened yet)
+    file_system: str  # what they lie on: "local", "NFS", ...
+    store_parts: int  # files the database stands in; more than 1: a reader keeps a WAL from being emptied
     recovered_points: int  # replayed at init from a dead attempt of this run
 
     def __str__(self) -> str:
@@ -34,6 +37,8 @@ class RunStatus(NamedTuple):
         if not self.recording:
             return f"{points}; not recording: {self.why_not_recording or 'ended'}"
         text = f"{points}; survives: {', '.join(self.survives) or 'nothing yet'} (journal: {self.journal})"
+        if self.store_files == "frames":
+            text += f"; written as .frames files ({self.file_system})"
         if self.values_rejected:
             text += f"; {self.values_rejected:,} bad values"
         if self.degraded:

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -99,6 +100,11 @@ Status create_file_exclusive(const std::string& path, std::string_view data, uin
   int result = ::link(temporary->c_str(), path.c_str());
   if (result != 0 && (errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS))
     result = ::renameat2(AT_FDCWD, temporary->c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE);
+  // Some FUSE and SMB mounts have neither. Two processes in the same instant may then both believe to be the first.
+  if (result != 0 && (errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSYS)) {
+    if (path_exists(path)) errno = EEXIST;
+    else result = ::rename(temporary->c_str(), path.c_str());
+  }
   const int error = errno;
   remove_file(*temporary);
   if (result != 0) return Status::from_errno(error, "cannot create", path);
@@ -168,30 +174,71 @@ std::string join_path(std::string_view a, std::string_view b) {
 
 void remove_file(const std::string& path) { ::unlink(path.c_str()); }
 
-FsKind fs_kind(const std::string& path) {
+void remove_leftovers(const std::string& folder, int64_t age_s) {
+  auto names = list_dir(folder);
+  if (!names.ok()) return;
+  constexpr size_t kMark = 5, kDigits = 16;
+  for (const std::string& name : *names) {
+    std::string_view end = name;
+    if (end.ends_with("-journal")) end.remove_suffix(8);  // SQLite's, of a database in the making
+    if (end.size() <= kMark + kDigits) continue;
+    end.remove_prefix(end.size() - kMark - kDigits);
+    if (!end.starts_with(".tmp-") && !end.starts_with(".new-")) continue;
+    if (end.find_first_not_of("0123456789abcdef", kMark) != std::string_view::npos) continue;
+    const std::string path = join_path(folder, name);
+    struct stat st;
+    if (::lstat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode) && ::time(nullptr) - st.st_mtime >= age_s)
+      remove_file(path);
+  }
+}
+
+namespace {
+
+// Magic numbers of statfs(2), from linux/magic.h and the file systems' own sources. virtiofs answers FUSE's.
+struct FsMagic {
+  uint32_t f_type;
+  FsType type;
+};
+constexpr FsMagic kFsMagics[] = {
+    {0x01021994, {FsKind::kTmpfs, "tmpfs"}},    {0x65735546, {FsKind::kFuse, "FUSE"}},
+    {0x00006969, {FsKind::kNetwork, "NFS"}},    {0x0000517b, {FsKind::kNetwork, "SMB"}},
+    {0xff534d42, {FsKind::kNetwork, "CIFS"}},   {0xfe534d42, {FsKind::kNetwork, "SMB2"}},
+    {0x0bd00bd0, {FsKind::kNetwork, "Lustre"}}, {0x47504653, {FsKind::kNetwork, "GPFS"}},
+    {0x00c36400, {FsKind::kNetwork, "CephFS"}}, {0x01021997, {FsKind::kNetwork, "9p"}},
+    {0x5346414f, {FsKind::kNetwork, "AFS"}},    {0x6b414653, {FsKind::kNetwork, "AFS"}},
+    {0x73757245, {FsKind::kNetwork, "Coda"}},   {0x19830326, {FsKind::kNetwork, "BeeGFS"}},
+    {0xaad7aaea, {FsKind::kNetwork, "PanFS"}},  {0x20030528, {FsKind::kNetwork, "OrangeFS"}},
+    {0x013111a8, {FsKind::kNetwork, "IBRIX"}},  {0xbeefdead, {FsKind::kNetwork, "StorNext"}},
+    {0x01161970, {FsKind::kNetwork, "GFS2"}},   {0x7461636f, {FsKind::kNetwork, "OCFS2"}},
+    {0x0000564c, {FsKind::kNetwork, "NCP"}},    {0xbacbacbc, {FsKind::kNetwork, "vmhgfs"}},
+    {0x786f4256, {FsKind::kNetwork, "vboxsf"}}, {0x7c7c6673, {FsKind::kNetwork, "prl_fs"}},
+};
+
+struct {
+  std::string folder;
+  uint32_t f_type = 0;
+} g_fs_for_testing;
+
+}  // namespace
+
+FsType fs_type_of_magic(uint32_t f_type) {
+  for (const FsMagic& magic : kFsMagics)
+    if (magic.f_type == f_type) return magic.type;
+  return {FsKind::kLocal, "local"};
+}
+
+void set_fs_type_for_testing(const std::string& folder, uint32_t f_type) { g_fs_for_testing = {folder, f_type}; }
+
+FsType fs_type(const std::string& path) {
   std::string at = absolute_path(path);
+  if (!g_fs_for_testing.folder.empty() && at.starts_with(g_fs_for_testing.folder))
+    return fs_type_of_magic(g_fs_for_testing.f_type);
   struct statfs st;
   while (::statfs(at.c_str(), &st) != 0) {
-    if (at == "/" || errno != ENOENT) return FsKind::kUnknown;
+    if (at == "/" || errno != ENOENT) return {};
     at = parent_path(at);
   }
-  switch (static_cast<uint32_t>(st.f_type)) {
-    case 0x01021994: return FsKind::kTmpfs;
-    case 0x65735546: return FsKind::kFuse;
-    case 0x6969:      // NFS
-    case 0x517b:      // SMB
-    case 0xff534d42:  // CIFS
-    case 0xfe534d42:  // SMB2
-    case 0x0bd00bd0:  // Lustre
-    case 0x47504653:  // GPFS
-    case 0x00c36400:  // Ceph
-    case 0x01021997:  // 9p
-    case 0x5346414f:  // AFS
-    case 0x73757245:  // Coda
-    case 0x19830326:  // BeeGFS (fhgfs)
-      return FsKind::kNetwork;
-    default: return FsKind::kLocal;
-  }
+  return fs_type_of_magic(static_cast<uint32_t>(st.f_type));
 }
 
 uint64_t free_bytes(const std::string& path) {

@@ -59,9 +59,24 @@ std::string parent_path(const std::string& path);
 std::string join_path(std::string_view a, std::string_view b);
 void remove_file(const std::string& path);  // best effort
 
+// Removes regular files in `folder` that a process left which died while it made a file (its name, then ".tmp-" or
+// ".new-" and 16 hex digits) and that are older than `age_s` seconds. Best effort.
+void remove_leftovers(const std::string& folder, int64_t age_s);
+
 enum class FsKind { kLocal, kTmpfs, kNetwork, kFuse, kUnknown };
-// statfs(2) of the nearest existing ancestor. NFS, SMB, Lustre, GPFS, CephFS, 9p, AFS are kNetwork.
-FsKind fs_kind(const std::string& path);
+struct FsType {
+  FsKind kind = FsKind::kUnknown;
+  const char* name = "unknown";  // for messages: "NFS", "FUSE", "local"
+};
+// What statfs(2) calls `f_type`: NFS, SMB, Lustre, GPFS, BeeGFS, CephFS, 9p, AFS and their like are kNetwork; what is
+// not in the list is kLocal.
+FsType fs_type_of_magic(uint32_t f_type);
+// statfs(2) of the nearest existing ancestor; kUnknown when the path cannot be looked at.
+FsType fs_type(const std::string& path);
+inline FsKind fs_kind(const std::string& path) { return fs_type(path).kind; }
+// Tests of file systems that cannot be mounted here: every path under `folder` answers `f_type`. An empty folder ends
+// it.
+void set_fs_type_for_testing(const std::string& folder, uint32_t f_type);
 // Bytes free to this user, or 0 when unknown.
 uint64_t free_bytes(const std::string& path);
 // The memory limit of this process's cgroup (v2 or v1) in bytes; UINT64_MAX when there is none.

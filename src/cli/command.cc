@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cli/text.h"
+#include "storage/database_build.h"
 
 namespace tracker::internal {
 
@@ -43,6 +44,7 @@ Result<Store> open_store(Console& console, const GlobalOptions& global) {
 Result<std::unique_ptr<RunView>> open_run(const Store& store, const std::string& name) {
   const auto folder = store.resolve_run(name);
   if (!folder.ok()) return folder.status();
+  build_ended_frames(*folder);
   return RunView::open(*folder);
 }
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/fs.h"
@@ -25,7 +26,7 @@ Result<ExportResult> export_to_file(RunView* run, const ExportCommandOptions& op
   const bool direct = is_special_file(options.output);
   const std::string path = direct ? options.output : fmt::format("{}.part-{}", options.output, ::getpid());
   auto file = open_file(path, direct ? O_WRONLY : O_WRONLY | O_CREAT | O_TRUNC, 0666);
-  if (!file.ok()) return file.status();
+  if (!file.ok()) return Status::from_errno(file.status().system_errno(), "cannot write", options.output);
   auto result = export_run(run, options.form, [&file, &path](std::string_view piece) {
     const Status status = write_all(file->get(), piece);
     return status.ok() ? status : Status::from_errno(status.system_errno(), "cannot write", path);
@@ -50,20 +51,37 @@ std::string result_json(const ExportCommandOptions& options, const RunView& run,
                  2);
 }
 
+// Rows on a terminal: their line ends stay, all else is made visible. A piece ends with a whole row.
+std::string visible_lines(std::string_view piece) {
+  std::string out;
+  for (size_t at = 0; at < piece.size();) {
+    const size_t end = std::min(piece.find('\n', at), piece.size());
+    out += visible(piece.substr(at, end - at));
+    if (end < piece.size()) out.push_back('\n');
+    at = end + 1;
+  }
+  return out;
+}
+
+Status check_form(const ExportCommandOptions& options, bool to_stdout) {
+  if (to_stdout && options.json)
+    return Status(Code::kInvalid, "--json describes a file that was written: it needs --output FILE",
+                  "--format jsonl writes the rows as JSON");
+  return Status();
+}
+
 }  // namespace
 
 int run_export(Console& console, const GlobalOptions& global, const ExportCommandOptions& options) {
   const bool to_stdout = options.output.empty() || options.output == "-";
-  if (to_stdout && options.json)
-    return fail(console, Status(Code::kInvalid, "--json describes a file that was written: it needs --output FILE",
-                                "--format jsonl writes the rows as JSON"));
+  if (const Status status = check_form(options, to_stdout); !status.ok()) return fail(console, status);
   const auto store = open_store(console, global);
   if (!store.ok()) return fail(console, store.status());
   const auto run = open_run(*store, options.run);
   if (!run.ok()) return fail(console, run.status());
   const auto result = to_stdout ? export_run(run->get(), options.form,
                                              [&console](std::string_view piece) {
-                                               console.print(piece);
+                                               console.print(console.width > 0 ? visible_lines(piece) : piece);
                                                return console.out_status;
                                              })
                                 : export_to_file(run->get(), options);

@@ -17,13 +17,13 @@ namespace {
 
 // The first two values of the summary, the ones called "loss" before the others.
 std::string summary_text(const RunRow& run) {
-  constexpr size_t kShown = 2, kValueWidth = 16;
+  constexpr size_t kShown = 2, kNameWidth = 40, kValueWidth = 16;
   Value::Map entries = *run.record.summary.as_map();
   const auto is_loss = [](const std::string& name) { return name == "loss" || name.ends_with("/loss"); };
   std::stable_partition(entries.begin(), entries.end(), [&is_loss](const auto& entry) { return is_loss(entry.first); });
   std::string out;
   for (size_t i = 0; i < entries.size() && i < kShown; ++i)
-    out += fmt::format("{}{} {}", i == 0 ? "" : "  ", visible(entries[i].first),
+    out += fmt::format("{}{} {}", i == 0 ? "" : "  ", cut_to(visible(entries[i].first), kNameWidth),
                        cut_to(value_text(entries[i].second), kValueWidth));
   return out;
 }

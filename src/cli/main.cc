@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: MIT
+#include <csignal>
+
 #include "cli/cli.h"
 
-int main(int argc, char** argv) { return tracker::internal::cli_main(argc, argv); }
+int main(int argc, char** argv) {
+  // A reader that leaves is no failure (docs/cli.md): the write fails instead, and the exit code is 0.
+  std::signal(SIGPIPE, SIG_IGN);
+  return tracker::internal::cli_main(argc, argv);
+}

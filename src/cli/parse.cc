@@ -4,7 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <sstream>
+#include <charconv>
+#include <string_view>
 
 #include "cli/cli.h"
 #include "cli/command.h"
@@ -19,9 +20,38 @@ struct CommandLine {
   ShowOptions show;
   ExportCommandOptions exported;
   bool version = false, version_json = false;
+  // As given; read by read_values(), whose errors say what was expected.
+  std::string limit = "50", offset = "0", plots = "0", format = "csv";
 };
 
-void add_ls(CLI::App& app, LsOptions& options) {
+Result<uint64_t> read_count(const char* option, const std::string& text) {
+  uint64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error != std::errc() || end != text.data() + text.size())
+    return Status(Code::kInvalid, fmt::format("{} {}: expected a whole number from 0", option, text));
+  return count;
+}
+
+Status read_values(CommandLine* line) {
+  const auto limit = read_count("--limit", line->limit);
+  if (!limit.ok()) return limit.status();
+  const auto offset = read_count("--offset", line->offset);
+  if (!offset.ok()) return offset.status();
+  const auto plots = read_count("--plot", line->plots);
+  if (!plots.ok()) return plots.status();
+  line->ls.limit = *limit;
+  line->ls.offset = *offset;
+  line->show.plots = *plots;
+  if (line->format == "csv") line->exported.form.format = ExportFormat::kCsv;
+  else if (line->format == "jsonl") line->exported.form.format = ExportFormat::kJsonl;
+  else
+    return Status(Code::kInvalid,
+                  fmt::format("unknown format {}{}", line->format, did_you_mean(line->format, {"csv", "jsonl"})),
+                  "formats: csv, jsonl");
+  return Status();
+}
+
+void add_ls(CLI::App& app, LsOptions& options, std::string& limit, std::string& offset) {
   CLI::App* ls = app.add_subcommand("ls", "List runs, newest first");
   ls->add_option("--project", options.project, "Only runs of this project");
   ls->add_option("--where", options.where, "Only runs that match, such as 'config.lr < 0.1 and state = failed'")
@@ -30,8 +60,8 @@ void add_ls(CLI::App& app, LsOptions& options) {
       ->type_name("FIELDS");
   ls->add_option("--columns", options.columns, "What to show of each run, such as 'state,config.lr'")
       ->type_name("FIELDS");
-  ls->add_option("--limit", options.limit, "At most so many runs, 0 for all")->capture_default_str();
-  ls->add_option("--offset", options.offset, "Leave out so many runs first")->capture_default_str();
+  ls->add_option("--limit", limit, "At most so many runs, 0 for all")->type_name("N")->capture_default_str();
+  ls->add_option("--offset", offset, "Leave out so many runs first")->type_name("N")->capture_default_str();
   ls->add_flag("--json", options.json, "Print a JSON document");
   ls->footer(
       "Examples:\n  tracker ls\n  tracker ls --project mnist --limit 5\n"
@@ -40,25 +70,20 @@ void add_ls(CLI::App& app, LsOptions& options) {
       "  tracker ls --json | jq -r '.runs[] | select(.state == \"crashed\").id'");
 }
 
-void add_show(CLI::App& app, ShowOptions& options) {
+void add_show(CLI::App& app, ShowOptions& options, std::string& plots) {
   CLI::App* show = app.add_subcommand("show", "Show one run: state, config, metrics with plots, account of losses");
   show->add_option("RUN", options.run, "project/id, an id that is unique, or a uid")->required();
-  show->add_option("--plot", options.plots, "Draw charts of the first N metrics")->type_name("N");
+  show->add_option("--plot", plots, "Draw charts of the first N metrics")->type_name("N");
   show->add_flag("--json", options.json, "Print a JSON document");
   show->footer(
       "Examples:\n  tracker show mnist/brisk-otter\n  tracker show brisk-otter --plot 2\n"
       "  tracker show brisk-otter --json | jq .summary");
 }
 
-void add_export(CLI::App& app, ExportCommandOptions& options) {
+void add_export(CLI::App& app, ExportCommandOptions& options, std::string& format) {
   CLI::App* command = app.add_subcommand("export", "Write a run as CSV or JSON lines");
   command->add_option("RUN", options.run, "project/id, an id that is unique, or a uid")->required();
-  static const std::map<std::string, ExportFormat> formats{{"csv", ExportFormat::kCsv},
-                                                           {"jsonl", ExportFormat::kJsonl}};
-  command->add_option("--format", options.form.format, "csv or jsonl")
-      ->transform(CLI::CheckedTransformer(formats).description(""))
-      ->type_name("csv|jsonl")
-      ->default_str("csv");
+  command->add_option("--format", format, "csv or jsonl")->type_name("csv|jsonl")->capture_default_str();
   command->add_option("--output,-o", options.output, "File to write; without it, stdout")->type_name("FILE");
   command->add_option("--metric", options.form.metrics, "Only this metric; may be given again")
       ->type_name("METRIC")
@@ -105,6 +130,20 @@ Status unexpected(const CLI::App& app, const std::string& given) {
                 help + " shows the options");
 }
 
+// "--limit: 1 required TEXT missing" and "Could not convert: --json = maybe" in words of ours.
+std::string parse_problem(const CLI::ParseError& error) {
+  const std::string text = error.what();
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
+    return text.substr(0, text.find(':')) +
+           (text.ends_with(" missing") ? " needs a value" : " was given more than once");
+  constexpr std::string_view kConvert = "Could not convert: ";
+  if (text.starts_with(kConvert)) {
+    const std::string given = text.substr(kConvert.size());
+    return given.substr(0, given.find(" = ")) + " takes no value";  // all values are texts but those of flags
+  }
+  return text;
+}
+
 int dispatch(Console& console, const CLI::App& app, CommandLine& line) {
   if (line.version) return run_version(console, false);
   const auto commands = app.get_subcommands();
@@ -127,9 +166,9 @@ int parse_and_run(Console& console, const std::vector<std::string>& arguments) {
   app.add_flag("--version", line.version, "Print the version");
   app.fallthrough();
   app.require_subcommand(0, 1);
-  add_ls(app, line.ls);
-  add_show(app, line.show);
-  add_export(app, line.exported);
+  add_ls(app, line.ls, line.limit, line.offset);
+  add_show(app, line.show, line.plots);
+  add_export(app, line.exported, line.format);
   add_version(app, line.version_json);
   app.footer(
       "Examples:\n  tracker ls\n  tracker show mnist/brisk-otter --plot 1\n  tracker export brisk-otter > run.csv\n\n"
@@ -145,8 +184,9 @@ int parse_and_run(Console& console, const std::vector<std::string>& arguments) {
   } catch (const CLI::ParseError& error) {
     const auto commands = app.get_subcommands();
     const std::string help = commands.empty() ? "tracker --help" : "tracker " + commands.back()->get_name() + " --help";
-    return fail(console, Status(Code::kInvalid, error.what(), help + " shows the options"));
+    return fail(console, Status(Code::kInvalid, parse_problem(error), help + " shows the options"));
   }
+  if (const Status status = read_values(&line); !status.ok()) return fail(console, status);
   return dispatch(console, app, line);
 }
 

@@ -8,7 +8,9 @@
 namespace tracker::internal {
 namespace {
 constexpr size_t kGap = 2;  // blanks between columns
-}
+// Without a terminal nothing is cut, but one long name does not fill all other lines with blanks.
+constexpr size_t kPaddedWidthMax = 60;
+}  // namespace
 
 void Table::add(std::vector<Cell> row) {
   for (Cell& cell : row) cell.text = visible(cell.text);
@@ -23,6 +25,7 @@ std::vector<size_t> Table::fitted_widths(int width, size_t indent) const {
   for (size_t i = 0; i < columns_.size(); ++i) {
     size_t widest = display_width(columns_[i].title);
     for (const auto& row : rows_) widest = std::max(widest, display_width(row[i].text));
+    if (width == 0) widest = std::min(widest, kPaddedWidthMax);
     widths.push_back(widest);
     total += widest;
   }
@@ -46,7 +49,8 @@ std::string Table::render(const Console& console, size_t indent) const {
     std::string text(indent, ' ');
     for (size_t i = 0; i < columns_.size(); ++i) {
       const auto [cell, sgr] = cell_at(i);
-      const std::string padded = pad_to(cut_to(cell, widths[i]), widths[i], columns_[i].right);
+      const std::string padded =
+          pad_to(console.width > 0 ? cut_to(cell, widths[i]) : cell, widths[i], columns_[i].right);
       text += sgr.empty() ? padded : console.paint(padded, sgr);
       text.append(i + 1 < columns_.size() ? kGap : 0, ' ');
     }

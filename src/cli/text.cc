@@ -11,8 +11,6 @@
 namespace tracker::internal {
 namespace {
 
-constexpr char32_t kReplacement = 0xfffd;
-
 struct Range {
   char32_t first, last;
 };
@@ -20,14 +18,6 @@ struct Range {
 template <size_t n>
 bool within(const Range (&ranges)[n], char32_t c) {
   return std::any_of(std::begin(ranges), std::end(ranges), [c](Range r) { return c >= r.first && c <= r.last; });
-}
-
-// What shows nothing itself and changes how its neighbours are read.
-bool is_hidden(char32_t c) {
-  static constexpr Range kHidden[] = {{0x80, 0x9f},     {0xad, 0xad},      {0x61c, 0x61c},   {0x180e, 0x180e},
-                                      {0x200b, 0x200f}, {0x2028, 0x202e},  {0x2060, 0x206f}, {0xfeff, 0xfeff},
-                                      {0xfff9, 0xfffb}, {0xe0000, 0xe007f}};
-  return within(kHidden, c);
 }
 
 bool is_combining(char32_t c) {
@@ -47,58 +37,7 @@ bool is_wide(char32_t c) {
 
 size_t width_of(char32_t c) { return is_combining(c) ? 0 : is_wide(c) ? 2 : 1; }
 
-// The character at `at`, which moves behind it; a byte that begins no well-formed character counts as one U+FFFD.
-char32_t next_character(std::string_view text, size_t* at) {
-  const auto byte = [&text](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t lead = byte((*at)++);
-  if (lead < 0x80) return lead;
-  const size_t more = lead >= 0xf0 && lead < 0xf5   ? 3
-                      : lead >= 0xe0 && lead < 0xf0 ? 2
-                      : lead >= 0xc2 && lead < 0xe0 ? 1
-                                                    : 0;
-  if (more == 0 || *at + more > text.size()) return kReplacement;
-  char32_t c = lead & (0x3fu >> more);
-  for (size_t i = 0; i < more; ++i) {
-    if ((byte(*at + i) & 0xc0) != 0x80) return kReplacement;
-    c = c << 6 | (byte(*at + i) & 0x3fu);
-  }
-  const bool overlong = (more == 2 && c < 0x800) || (more == 3 && c < 0x10000);
-  if (overlong || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) return kReplacement;
-  *at += more;
-  return c;
-}
-
-void append_utf8(char32_t c, std::string* out) {
-  const auto put = [out](char32_t v) { out->push_back(static_cast<char>(v)); };
-  if (c < 0x80) return put(c);
-  if (c < 0x800) {
-    put(0xc0 | c >> 6);
-  } else {
-    if (c < 0x10000) {
-      put(0xe0 | c >> 12);
-    } else {
-      put(0xf0 | c >> 18);
-      put(0x80 | (c >> 12 & 0x3f));
-    }
-    put(0x80 | (c >> 6 & 0x3f));
-  }
-  put(0x80 | (c & 0x3f));
-}
-
 }  // namespace
-
-std::string visible(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (size_t at = 0; at < text.size();) {
-    const char32_t c = next_character(text, &at);
-    if (c < 0x20) append_utf8(0x2400 + c, &out);
-    else if (c == 0x7f) append_utf8(0x2421, &out);
-    else if (is_hidden(c)) fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<uint32_t>(c));
-    else append_utf8(c, &out);
-  }
-  return out;
-}
 
 size_t display_width(std::string_view text) {
   size_t width = 0;

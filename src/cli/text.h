@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Text for people: foreign text made harmless, widths, and numbers, times and durations in words. Pure functions.
+// Text for people: widths, and numbers, times and durations in words. Foreign text goes through visible() first. Pure
+// functions.
 // Threads: any.
 #pragma once
 
@@ -8,13 +9,9 @@
 #include <string_view>
 
 #include "model/number.h"
+#include "model/visible.h"
 
 namespace tracker::internal {
-
-// Foreign text for a terminal: control characters become their pictures (ESC is ␛, a line end ␊), characters that turn
-// or hide text (bidi controls, zero widths, C1, tags) become their numbers as in \u202e, bytes that are no UTF-8 become
-// U+FFFD.
-std::string visible(std::string_view text);
 
 // Columns a terminal gives to visible() text: 2 for East Asian wide characters and emoji, 0 for combining marks.
 size_t display_width(std::string_view text);

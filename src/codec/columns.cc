@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "codec/columns.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -12,7 +10,6 @@ namespace {
 constexpr size_t kVarintBytesMax = 10;
 
 uint64_t zigzag(uint64_t v) { return (v << 1) ^ (0 - (v >> 63)); }
-uint64_t unzigzag(uint64_t v) { return (v >> 1) ^ (0 - (v & 1)); }
 
 void put_word(uint64_t v, size_t width, std::string* out) { out->append(reinterpret_cast<const char*>(&v), width); }
 
@@ -97,10 +94,6 @@ void encode_words(std::span<const uint64_t> v, std::string* out) {
   if (!put_delta(v, out)) put_plain<uint64_t>(v, out);
 }
 
-Status corrupt(std::string_view what, size_t offset) {
-  return Status(Code::kCorrupt, fmt::format("column: {} at byte {}", what, offset));
-}
-
 // A pointer to `rows` new values at the end of `out`.
 template <typename T>
 T* grow(std::vector<T>* out, uint64_t rows) {
@@ -110,83 +103,12 @@ T* grow(std::vector<T>* out, uint64_t rows) {
 }
 
 template <typename Word>
-Status decode_narrow(ColumnEncoding encoding, std::string_view body, uint64_t rows, std::vector<uint64_t>* out) {
-  if (encoding == ColumnEncoding::kConstant) {
-    if (body.size() != sizeof(Word)) return corrupt("a constant of the wrong size", 1);
+void widen(const std::string& values, uint64_t* to) {
+  for (size_t i = 0; i < values.size() / sizeof(Word); ++i) {
     Word word;
-    std::memcpy(&word, body.data(), sizeof word);
-    out->insert(out->end(), rows, word);
-    return {};
-  }
-  if (encoding != ColumnEncoding::kPlain) return corrupt("an encoding this type does not have", 0);
-  if (body.size() % sizeof(Word) != 0 || body.size() / sizeof(Word) != rows)
-    return corrupt("wrong length", body.size());
-  uint64_t* to = grow(out, rows);
-  for (size_t i = 0; i < rows; ++i) {
-    Word word;
-    std::memcpy(&word, body.data() + i * sizeof word, sizeof word);
+    std::memcpy(&word, values.data() + i * sizeof word, sizeof word);
     to[i] = word;
   }
-  return {};
-}
-
-template <typename T>
-Status decode_delta(std::string_view body, uint64_t rows, std::vector<T>* out) {
-  if (rows > body.size()) return corrupt("fewer deltas than rows", body.size());
-  T* to = grow(out, rows);
-  const char* at = body.data();
-  const char* const end = at + body.size();
-  uint64_t value = 0;
-  for (uint64_t i = 0; i < rows; ++i) {
-    uint64_t code = 0;
-    for (unsigned shift = 0;; shift += 7) {
-      if (at == end || shift > 63) return corrupt("a bad delta", 1 + static_cast<size_t>(at - body.data()));
-      const auto byte = static_cast<uint8_t>(*at++);
-      code |= static_cast<uint64_t>(byte & 0x7f) << shift;
-      if (byte < 0x80) break;
-    }
-    value += unzigzag(code);
-    to[i] = static_cast<T>(value);
-  }
-  return at == end ? Status() : corrupt("bytes behind the last delta", 1 + static_cast<size_t>(at - body.data()));
-}
-
-template <typename T>
-Status decode_words(ColumnEncoding encoding, std::string_view body, uint64_t rows, bool integers, std::vector<T>* out) {
-  static_assert(sizeof(T) == 8);
-  uint64_t head[2] = {0, 0};
-  switch (encoding) {
-    case ColumnEncoding::kPlain:
-      if (body.size() % 8 != 0 || body.size() / 8 != rows) return corrupt("wrong length", body.size());
-      if (rows > 0) std::memcpy(grow(out, rows), body.data(), body.size());
-      return {};
-    case ColumnEncoding::kConstant:
-      if (body.size() != 8) return corrupt("a constant of the wrong size", 1);
-      std::memcpy(head, body.data(), 8);
-      out->insert(out->end(), rows, static_cast<T>(head[0]));
-      return {};
-    case ColumnEncoding::kArithmetic: {
-      if (!integers) break;
-      if (body.size() != 16) return corrupt("a sequence of the wrong size", 1);
-      std::memcpy(head, body.data(), 16);
-      T* to = grow(out, rows);
-      for (uint64_t i = 0; i < rows; ++i) to[i] = static_cast<T>(head[0] + i * head[1]);
-      return {};
-    }
-    case ColumnEncoding::kDelta:
-      if (!integers) break;
-      return decode_delta(body, rows, out);
-  }
-  return corrupt("an encoding this type does not have", 0);
-}
-
-Status split(std::string_view column, ColumnEncoding* encoding, std::string_view* body) {
-  if (column.empty()) return corrupt("empty", 0);
-  const auto byte = static_cast<uint8_t>(column.front());
-  if (byte > 3) return Status(Code::kVersion, fmt::format("column encoding {} is of a newer version", byte));
-  *encoding = static_cast<ColumnEncoding>(byte);
-  *body = column.substr(1);
-  return {};
 }
 
 }  // namespace
@@ -207,22 +129,21 @@ void encode_value_column(std::span<const uint64_t> bits, ValueType type, std::st
 }
 
 Status decode_int_column(std::string_view column, uint64_t rows, std::vector<int64_t>* out) {
-  ColumnEncoding encoding{};
-  std::string_view body;
-  TRACKER_RETURN_IF_ERROR(split(column, &encoding, &body));
-  return decode_words(encoding, body, rows, true, out);
+  TRACKER_RETURN_IF_ERROR(check_length(column, rows, ValueType::kInt64));
+  return decode_rows(column, rows, ValueType::kInt64, {0, rows}, grow(out, rows));
 }
 
 Status decode_value_column(std::string_view column, uint64_t rows, ValueType type, std::vector<uint64_t>* out) {
-  ColumnEncoding encoding{};
-  std::string_view body;
-  TRACKER_RETURN_IF_ERROR(split(column, &encoding, &body));
-  switch (value_width(type)) {
-    case 1: return decode_narrow<uint8_t>(encoding, body, rows, out);
-    case 2: return decode_narrow<uint16_t>(encoding, body, rows, out);
-    case 4: return decode_narrow<uint32_t>(encoding, body, rows, out);
-    default: return decode_words(encoding, body, rows, type == ValueType::kInt64, out);
-  }
+  TRACKER_RETURN_IF_ERROR(check_length(column, rows, type));
+  const size_t width = value_width(type);
+  uint64_t* const to = grow(out, rows);
+  if (width == 8) return decode_rows(column, rows, type, {0, rows}, to);
+  std::string values(rows * width, '\0');
+  TRACKER_RETURN_IF_ERROR(decode_rows(column, rows, type, {0, rows}, values.data()));
+  if (width == 4) widen<uint32_t>(values, to);
+  if (width == 2) widen<uint16_t>(values, to);
+  if (width == 1) widen<uint8_t>(values, to);
+  return {};
 }
 
 }  // namespace tracker::internal

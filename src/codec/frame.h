@@ -40,6 +40,9 @@ struct Block {
   std::vector<int64_t> steps;                 // one a row, empty without steps
   std::vector<int64_t> times_us;              // one a row, since 1970, UTC
   std::vector<std::vector<uint64_t>> values;  // [series][row], raw bits (model/number.h)
+  // The row's ordinal among all rows of the frame, in the order of the calls. Empty where no metric of this block is in
+  // another one: then the rows are in order as they stand. Times do not tell: several calls fit into a microsecond.
+  std::vector<int64_t> order;
   size_t rows() const { return times_us.size(); }
   bool operator==(const Block&) const = default;
 };
@@ -79,7 +82,7 @@ std::string encode_frame(const Frame& frame);
 
 // Everything decoded. kCorrupt with the offset for any bytes that are not a whole, sound frame; kVersion for a newer
 // one. Allocates at most a small multiple of bytes.size() plus 8 bytes a cell that constant and arithmetic columns
-// expand to; a frame whose blocks claim more than kFrameRowsMax rows or kFrameCellsMax cells (rows x (series + 2)) is
+// expand to; a frame whose blocks claim more than kFrameRowsMax rows or kFrameCellsMax cells (rows x (series + 3)) is
 // refused.
 constexpr uint64_t kFrameRowsMax = 8u << 20;
 constexpr uint64_t kFrameCellsMax = 32u << 20;
@@ -94,7 +97,8 @@ class FrameView {
     std::vector<ValueType> types;
     uint64_t rows = 0;
     bool has_steps = true;
-    std::string_view steps, times;         // encoded columns
+    bool has_order = false;
+    std::string_view steps, times, order;  // encoded columns; empty without has_steps, has_order
     std::vector<std::string_view> values;  // one encoded column a series
   };
   static Result<FrameView> parse(std::string_view bytes, bool check_crc = true);
@@ -104,7 +108,8 @@ class FrameView {
   const std::vector<BlockView>& blocks() const { return blocks_; }
   const std::vector<Event>& events() const { return events_; }
   const std::vector<Loss>& losses() const { return losses_; }
-  uint64_t points() const;  // values in all blocks
+  uint64_t points() const;                                             // values in all blocks
+  bool has_unknown_sections() const { return has_unknown_sections_; }  // of a newer version, which were skipped
 
   // Append the column to `out` (int64 columns: steps and times; values: raw bits by the type's width). `rows` and
   // `type` are those of the block. kCorrupt, kVersion; what stands behind the former end of `out` after a failure is
@@ -120,6 +125,7 @@ class FrameView {
   std::vector<BlockView> blocks_;
   std::vector<Event> events_;
   std::vector<Loss> losses_;
+  bool has_unknown_sections_ = false;
 };
 
 }  // namespace tracker::internal

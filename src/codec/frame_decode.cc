@@ -52,6 +52,7 @@ class FrameParser {
     if (kind == 0) return corrupt("section kind 0");
     if (kind < static_cast<uint8_t>(SectionKind::kSkippable)) return newer("section kind", kind);
     in_.bytes(length);
+    view_->has_unknown_sections_ = true;
     return {};
   }
 
@@ -99,20 +100,21 @@ class FrameParser {
     FrameView::BlockView block;
     block.rows = in_.varint();
     const uint8_t flags = in_.u8();
-    if ((flags & ~kBlockHasSteps) != 0) return newer("block flags", flags);
+    if ((flags & ~(kBlockHasSteps | kBlockHasOrder)) != 0) return newer("block flags", flags);
     block.has_steps = (flags & kBlockHasSteps) != 0;
+    block.has_order = (flags & kBlockHasOrder) != 0;
     const uint64_t n = count(3);  // an id, a type and a length each
     if (!in_.ok()) return {};
     // Both are bounded before they are multiplied: n by the bytes of the frame, rows by its limit.
     if (block.rows > kFrameRowsMax || (rows_ += block.rows) > kFrameRowsMax) return corrupt("too many rows");
-    if ((cells_ += block.rows * (n + 2)) > kFrameCellsMax) return corrupt("too many cells");
+    if ((cells_ += block.rows * (n + 3)) > kFrameCellsMax) return corrupt("too many cells");
     block.series.resize(n);
     block.types.resize(n);
     for (uint64_t i = 0; i < n; ++i) {
       block.series[i] = series_id();
       TRACKER_RETURN_IF_ERROR(value_type(&block.types[i]));
     }
-    std::vector<uint64_t> lengths(n + 1 + (block.has_steps ? 1 : 0));
+    std::vector<uint64_t> lengths(n + 1 + (block.has_steps ? 1 : 0) + (block.has_order ? 1 : 0));
     for (uint64_t& length : lengths) {
       length = in_.varint();
       if (length > left()) in_.fail();
@@ -129,6 +131,10 @@ class FrameParser {
     }
     block.times = column();
     ++next;
+    if (block.has_order) {
+      block.order = column();
+      ++next;
+    }
     block.values.resize(n);
     for (uint64_t i = 0; i < n; ++i, ++next) block.values[i] = column();
     if (in_.ok()) view_->blocks_.push_back(std::move(block));
@@ -235,6 +241,8 @@ Result<Frame> decode_frame(std::string_view bytes) {
     if (from.has_steps)
       TRACKER_RETURN_IF_ERROR(located(decode_int_column(from.steps, from.rows, &to.steps), from.steps));
     TRACKER_RETURN_IF_ERROR(located(decode_int_column(from.times, from.rows, &to.times_us), from.times));
+    if (from.has_order)
+      TRACKER_RETURN_IF_ERROR(located(decode_int_column(from.order, from.rows, &to.order), from.order));
     to.values.resize(from.values.size());
     for (size_t i = 0; i < from.values.size(); ++i)
       TRACKER_RETURN_IF_ERROR(

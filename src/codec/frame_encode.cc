@@ -33,7 +33,7 @@ void put_defs(ByteWriter& out, const std::vector<SeriesDef>& defs) {
 void put_block(ByteWriter& out, const Block& block, std::string* columns) {
   columns->clear();
   std::vector<size_t> lengths;
-  lengths.reserve(block.series.size() + 2);
+  lengths.reserve(block.series.size() + 3);
   size_t before = 0;
   const auto column_done = [&] {
     lengths.push_back(columns->size() - before);
@@ -45,13 +45,17 @@ void put_block(ByteWriter& out, const Block& block, std::string* columns) {
   }
   encode_int_column(block.times_us, columns);
   column_done();
+  if (!block.order.empty()) {
+    encode_int_column(block.order, columns);
+    column_done();
+  }
   const auto type_of = [&block](size_t i) { return block.types.empty() ? ValueType::kFloat64 : block.types[i]; };
   for (size_t i = 0; i < block.series.size(); ++i) {
     encode_value_column(block.values[i], type_of(i), columns);
     column_done();
   }
   out.varint(block.rows());
-  out.u8(block.has_steps ? kBlockHasSteps : 0);
+  out.u8(static_cast<uint8_t>((block.has_steps ? kBlockHasSteps : 0) | (block.order.empty() ? 0 : kBlockHasOrder)));
   out.varint(block.series.size());
   for (size_t i = 0; i < block.series.size(); ++i) {
     out.varint(block.series[i]);
@@ -94,7 +98,7 @@ std::string encode_frame(const Frame& frame) {
   size_t cells = 0;
   size_t block_cells_max = 0;
   for (const Block& block : frame.blocks) {
-    const size_t block_cells = block.rows() * (block.series.size() + 2);
+    const size_t block_cells = block.rows() * (block.series.size() + 3);
     cells += block_cells;
     block_cells_max = std::max(block_cells_max, block_cells);
   }

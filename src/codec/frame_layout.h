@@ -20,6 +20,7 @@ constexpr size_t kFrameCrcBytes = 4;
 enum class SectionKind : uint8_t { kDefs = 1, kBlock = 2, kEvents = 3, kLosses = 4, kSkippable = 128 };
 
 constexpr uint8_t kBlockHasSteps = 1;
+constexpr uint8_t kBlockHasOrder = 2;
 constexpr uint8_t kEventHasStep = 1;
 
 }  // namespace tracker::internal

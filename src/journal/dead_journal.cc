@@ -9,24 +9,55 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <new>
 
+#include "journal/liveness.h"
 #include "journal/place.h"
 #include "journal/spill.h"
 
 namespace tracker::internal {
 
-struct DeadJournal::MappedRing {
+struct DeadJournal::RingCopy {
   const RingHeader* header = nullptr;
   size_t bytes = 0;
   std::string path;
-  ~MappedRing() {
+  ~RingCopy() {
     if (header != nullptr) ::munmap(const_cast<RingHeader*>(header), bytes);
   }
   const char* data() const { return reinterpret_cast<const char*>(header) + kRingHeaderBytes; }
 };
 
 namespace {
+
+Status read_exactly(int fd, void* to, size_t bytes) {
+  auto* at = static_cast<char*>(to);
+  while (bytes > 0) {
+    const ssize_t n = ::read(fd, at, bytes);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Status::from_errno(errno, "cannot read");
+    if (n == 0) return Status(Code::kCorrupt, "was cut while it was read");
+    at += n;
+    bytes -= static_cast<size_t>(n);
+  }
+  return {};
+}
+
+uint64_t nonce_of(const std::string& ring_name) {
+  return std::strtoull(ring_name.c_str() + std::string_view("ring-").size(), nullptr, 16) & kNonceMask;
+}
+
+// About how many points a ring that cannot be read held behind position `from`: by its own count where that can be,
+// else by the length of the file.
+uint64_t points_unread(uint64_t from, uint64_t tail, uint64_t accepted, uint64_t bytes) {
+  if (tail == 0 || tail < from || tail - from > bytes || accepted > tail / sizeof(ValuePair))
+    return points_in_damage(bytes);
+  return static_cast<uint64_t>(
+      std::llround(static_cast<double>(accepted) * static_cast<double>(tail - from) / static_cast<double>(tail)));
+}
 
 // Only what a journal holds by name: somebody else's file in the folder stays.
 void remove_journal_files(const std::string& dir, bool keep_identity) {
@@ -54,10 +85,14 @@ Result<std::unique_ptr<DeadJournal>> DeadJournal::open(const std::string& dir) {
   if (writer.boot_id == self.boot_id && writer.pid == self.pid && writer.pid_start == self.pid_start &&
       writer.pid_namespace == self.pid_namespace)
     return Status(Code::kBusy, dir + " belongs to this process");
-  auto lock = OwnerLock::take(dir);
+  auto lock = lock_dead(dir, writer);
   if (!lock.ok()) return lock.status();
   journal->lock_ = std::make_unique<OwnerLock>(std::move(*lock));
-  definitions = read_definitions(dir);  // again, now that nobody writes it
+  definitions = read_definitions(dir);                   // again, now that nobody writes it
+  if (definitions.status().code() == Code::kNotFound) {  // recovered meanwhile; the lock file may be one that we made
+    remove_file(join_path(dir, "lock"));
+    ::rmdir(dir.c_str());
+  }
   if (!definitions.ok()) return definitions.status();
   journal->definitions_ = std::move(*definitions);
   uint64_t nonce = 0;
@@ -66,11 +101,30 @@ Result<std::unique_ptr<DeadJournal>> DeadJournal::open(const std::string& dir) {
   auto names = list_dir(dir);
   if (!names.ok()) return names.status();
   for (const std::string& name : *names)
-    if (name.starts_with("ring-")) journal->map_ring(name);
+    if (name.starts_with("ring-")) journal->read_ring(name);
   return journal;
 }
 
-void DeadJournal::map_ring(const std::string& name) {
+// Into memory of our own: a mapping of the file would be a SIGBUS where somebody cuts it, or where its disk fails.
+// Somebody may have unlinked the lock file alone. Its living owner makes a new one within a second; when the process is
+// known to be dead, we do. Where it cannot be told (another pid namespace), nothing is touched.
+Result<OwnerLock> DeadJournal::lock_dead(const std::string& dir, const WriterIdentity& writer) {
+  auto lock = OwnerLock::take(dir);
+  const bool missing = !lock.ok() && lock.status().code() == Code::kNotFound && !path_exists(join_path(dir, "lock")) &&
+                       path_exists(join_path(dir, "defs"));
+  if (!missing) return lock;
+  switch (probe_writer(writer)) {
+    case Liveness::kDead: return OwnerLock::take(dir, true);
+    case Liveness::kLive: return Status(Code::kBusy, dir + " is in use");
+    default: break;
+  }
+  return Status(Code::kCorrupt, dir + " has no lock file, and whether its process lives cannot be told from here",
+                "it is left alone; an empty file `lock` in it lets it be recovered when that process is dead");
+}
+
+// Into memory of our own: a mapping of the file would be a SIGBUS where somebody cuts it, or where its disk fails. What
+// a cut file lacks reads as zeros, which verify nowhere: it is counted as damage, and the rest is read.
+void DeadJournal::read_ring(const std::string& name) {
   const std::string path = join_path(dir_, name);
   auto fd = open_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   struct stat st;
@@ -80,32 +134,41 @@ void DeadJournal::map_ring(const std::string& name) {
   }
   const auto bytes = static_cast<size_t>(st.st_size);
   if (bytes == 0) return;  // its process died while it made the file
-  if (bytes <= kRingHeaderBytes) {
-    problems_.push_back(path + ": is cut");
-    return;
-  }
-  void* base = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd->get(), 0);
-  if (base == MAP_FAILED) {
-    problems_.push_back(path + ": cannot be mapped");
-    return;
-  }
-  auto ring = std::make_unique<MappedRing>();
+  alignas(RingHeader) char page[kRingHeaderBytes] = {};
+  const RingHeader& header = *new (page) RingHeader;
+  const Status first = read_exactly(fd->get(), page, std::min(bytes, sizeof page));
+  const uint64_t data = bytes - std::min(bytes, sizeof page);
+  if (!first.ok()) return give_up(name, header, data, first.message());
+  if (header.magic == 0 && bytes >= sizeof page) return;  // likewise
+  const uint64_t size = header.data_bytes;
+  if (header.magic == kRingMagic && header.version > kRingVersion)
+    return give_up(name, header, data, "written by a newer version");
+  if (header.magic != kRingMagic || header.version != kRingVersion || size < 4096 || (size & (size - 1)) != 0 ||
+      size > kRingFileBytesMax || data > size || std::memcmp(header.writer, identity().writer.bytes.data(), 16) != 0)
+    return give_up(name, header, data, "not a ring of this journal");
+  if (data < size) problems_.push_back(fmt::format("{}: is cut by {} bytes", path, size - data));
+  auto ring = std::make_unique<RingCopy>();
+  void* base = ::mmap(nullptr, kRingHeaderBytes + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (base == MAP_FAILED) return give_up(name, header, data, "no memory to read it");
   ring->header = static_cast<const RingHeader*>(base);
-  ring->bytes = bytes;
+  ring->bytes = kRingHeaderBytes + size;
   ring->path = path;
-  const RingHeader& header = *ring->header;
-  if (header.magic == 0) return;  // likewise
-  const bool size_ok = header.data_bytes >= 4096 && (header.data_bytes & (header.data_bytes - 1)) == 0 &&
-                       header.data_bytes == bytes - kRingHeaderBytes;
-  if (header.magic != kRingMagic || header.version != kRingVersion || !size_ok ||
-      std::memcmp(header.writer, identity().writer.bytes.data(), 16) != 0) {
-    problems_.push_back(fmt::format("{}: {}", path,
-                                    header.magic == kRingMagic && header.version > kRingVersion
-                                        ? "written by a newer version"
-                                        : "not a ring of this journal"));
-    return;
-  }
+  std::memcpy(base, page, sizeof page);
+  if (const Status rest = read_exactly(fd->get(), static_cast<char*>(base) + sizeof page, data); !rest.ok())
+    return give_up(name, header, data, rest.message());
   rings_.push_back(std::move(ring));
+}
+
+void DeadJournal::give_up(const std::string& name, const RingHeader& header, uint64_t bytes, const std::string& why) {
+  problems_.push_back(fmt::format("{}: {}", join_path(dir_, name), why));
+  unread_.push_back({nonce_of(name), bytes, header.tail.load(), header.accepted.load(), 0});
+}
+
+uint64_t DeadJournal::known_position(uint64_t name) const {
+  uint64_t out = 0;
+  for (const RingPosition& position : known_)
+    if (position.nonce == name) out = std::max(out, position.position);
+  return out;
 }
 
 void DeadJournal::start(const std::vector<RingPosition>& positions) {
@@ -119,45 +182,62 @@ void DeadJournal::start(const std::vector<RingPosition>& positions) {
     const uint64_t written = header.anchor_count.load();
     for (uint64_t i = 0; i < std::min<uint64_t>(written, kAnchorSlots); ++i)
       if (written < kAnchorSlots || i != written % kAnchorSlots) anchors.push_back(header.anchors[i]);
-    uint64_t from = 0;
-    for (const RingPosition& position : positions)
-      if (position.nonce == header.nonce) from = std::max(from, position.position);
+    const uint64_t from = known_position(header.nonce);
     const uint64_t tail = header.tail.load();
     // A position outside the ring's last lap cannot be: then the header is not what it was.
     if (from > tail || tail - from > header.data_bytes || from % 8 != 0) {
-      problems_.push_back(fmt::format("{}: tail {} does not fit position {}", ring->path, tail, from));
+      give_up(ring->path.substr(dir_.size() + 1), header, header.data_bytes,
+              fmt::format("tail {} does not fit position {}", tail, from));
       continue;
     }
     if (from < tail)
       spans_.push_back({ring->header, ring->data(), header.data_bytes, header.nonce, from, tail, 0, false});
   }
   times_ = std::make_unique<TimeLine>(std::move(anchors), rate);
+  for (UnreadRing& ring : unread_) {
+    ring.points = points_unread(known_position(ring.nonce), ring.tail, ring.accepted, ring.bytes);
+    problems_.push_back(fmt::format("{}: ring-{:016x}: about {} points are lost", dir_, ring.nonce, ring.points));
+  }
+}
+
+// What the rings' headers have counted as lost and no frame has, and the rings that cannot be read.
+void DeadJournal::add_losses(FrameBuilder* builder, std::vector<RingPosition>* positions) {
+  for (const auto& ring : rings_) {
+    for (size_t i = 0; i < kLossSlots; ++i) {
+      const uint64_t key = ring->header->losses[i].key.load();
+      if (key == 0) break;
+      const uint64_t name = ring->header->nonce | (i + 1);
+      const uint64_t reported = known_position(name);
+      const uint64_t count = ring->header->losses[i].count.load();
+      if (count == reported) continue;
+      const auto reason = static_cast<uint8_t>(key & 0xff);
+      if (count < reported || count > kLossCountMax || reason == 0 || reason > kLossReasonLast) {
+        problems_.push_back(
+            fmt::format("{}: loss count {} is damaged: it says {} points after {}", ring->path, i, count, reported));
+        continue;
+      }
+      builder->add_loss(static_cast<uint32_t>(key >> 8), static_cast<LossReason>(key & 0xff), count - reported);
+      positions->push_back({name, count});
+    }
+  }
+  for (const UnreadRing& ring : unread_) {
+    const uint64_t name = ring.nonce | kUnreadRing;
+    if (ring.points == 0 || known_position(name) != 0) continue;
+    builder->add_loss(0, LossReason::kDamaged, ring.points);
+    positions->push_back({name, ring.points});
+  }
 }
 
 bool DeadJournal::next(FrameBuilder* builder, std::vector<RingPosition>* positions) {
-  builder->use_types(&types_);
+  builder->use_series(&series_);
   if (!started_) {
     started_ = true;
     for (const SeriesDef& series : definitions_.series) {
       builder->add_series(series);
       if (series.id > definitions_.series.size()) continue;  // ids are 1, 2, ...: no id of ours
-      if (types_.size() <= series.id) types_.resize(series.id + 1, ValueType::kFloat64);
-      types_[series.id] = series.type;
+      series_.add(series);
     }
-    for (const auto& ring : rings_) {
-      for (size_t i = 0; i < kLossSlots; ++i) {
-        const uint64_t key = ring->header->losses[i].key.load();
-        if (key == 0) break;
-        const uint64_t name = ring->header->nonce | (i + 1);
-        uint64_t reported = 0;
-        for (const RingPosition& position : known_)
-          if (position.nonce == name) reported = std::max(reported, position.position);
-        const uint64_t count = ring->header->losses[i].count.load();
-        if (count <= reported) continue;
-        builder->add_loss(static_cast<uint32_t>(key >> 8), static_cast<LossReason>(key & 0xff), count - reported);
-        positions->push_back({name, count});
-      }
-    }
+    add_losses(builder, positions);
   }
   std::vector<uint64_t> before;
   for (const RingSpan& span : spans_) before.push_back(span.from);

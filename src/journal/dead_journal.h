@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The journal that a dead process left: everything needed to finish its log, read by a process that knows nothing else.
-// Threads: one. Cost: reads and maps files; holds the journal's lock for as long as the object lives.
+// Threads: one. Cost: reads all files into memory; holds the journal's lock for as long as the object lives.
 #pragma once
 
 #include <memory>
@@ -16,10 +16,13 @@
 
 namespace tracker::internal {
 
+constexpr size_t kRingFileBytesMax = 64u << 20;  // what recovery takes for a ring; ours are 8 MiB at most
+
 class DeadJournal {
  public:
   // Takes the lock and reads what is there. kBusy: its process lives, or another recoverer is at work. kNotFound:
-  // recovered meanwhile. kCorrupt / kVersion: named; the files are left alone.
+  // recovered meanwhile. kCorrupt / kVersion: named; the files are left alone. So is a journal without its lock file
+  // whose process may live; when that is known to be dead, the lock file is made anew.
   static Result<std::unique_ptr<DeadJournal>> open(const std::string& dir);
   ~DeadJournal();
 
@@ -39,20 +42,32 @@ class DeadJournal {
   void remove();
 
  private:
-  struct MappedRing;
+  struct RingCopy;
+  // A ring that could not be read, and what its header says of it.
+  struct UnreadRing {
+    uint64_t nonce = 0;
+    uint64_t bytes = 0;
+    uint64_t tail = 0, accepted = 0;
+    uint64_t points = 0;  // lost with it, about
+  };
+  static Result<OwnerLock> lock_dead(const std::string& dir, const WriterIdentity& writer);
   explicit DeadJournal(std::string dir);
-  void map_ring(const std::string& name);
+  void read_ring(const std::string& name);
+  void give_up(const std::string& name, const RingHeader& header, uint64_t bytes, const std::string& why);
+  void add_losses(FrameBuilder* builder, std::vector<RingPosition>* positions);
+  uint64_t known_position(uint64_t name) const;
   void name_unknown_series(FrameBuilder* builder);
   std::string dir_;
   std::unique_ptr<OwnerLock> lock_;
   Definitions definitions_;
   std::vector<FrameRecord> spilled_;
-  std::vector<std::unique_ptr<MappedRing>> rings_;
+  std::vector<std::unique_ptr<RingCopy>> rings_;
+  std::vector<UnreadRing> unread_;
   std::vector<RingSpan> spans_;
   std::unique_ptr<TimeLine> times_;
   std::vector<RingPosition> known_;
   bool started_ = false;
-  std::vector<ValueType> types_;  // by series id
+  SeriesTable series_;
   std::vector<std::string> problems_;
   std::set<uint32_t> unknown_;  // ids in records that no definition explains
 };

@@ -2,6 +2,7 @@
 #include "journal/frame_builder.h"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 namespace tracker::internal {
@@ -14,12 +15,25 @@ bool same_shape(const Block& block, std::span<const ValuePair> pairs, bool has_s
   return true;
 }
 
-// A block holds a series once; a call that names one twice is two rows.
-bool has_repeats(std::span<const ValuePair> pairs) {
+// A block holds a metric once; a call that names one twice is two rows.
+bool has_repeats(std::span<const ValuePair> pairs, const SeriesTable* table) {
   std::vector<uint32_t> ids;
-  for (const ValuePair& pair : pairs) ids.push_back(pair.series);
+  for (const ValuePair& pair : pairs) ids.push_back(table != nullptr ? table->metric(pair.series) : pair.series);
   std::sort(ids.begin(), ids.end());
   return std::adjacent_find(ids.begin(), ids.end()) != ids.end();
+}
+
+// A block needs none when its metrics are in no other one.
+void drop_needless_orders(Frame* frame, const SeriesTable* table) {
+  if (frame->blocks.size() < 2) return;
+  const auto metric = [table](uint32_t series) { return table != nullptr ? table->metric(series) : series; };
+  std::unordered_map<uint32_t, size_t> blocks_of;
+  for (const Block& block : frame->blocks)
+    for (const uint32_t series : block.series) ++blocks_of[metric(series)];
+  for (Block& block : frame->blocks) {
+    const auto shared = [&](uint32_t series) { return blocks_of[metric(series)] > 1; };
+    if (std::none_of(block.series.begin(), block.series.end(), shared)) block.order.clear();
+  }
 }
 
 }  // namespace
@@ -34,7 +48,15 @@ Block* FrameBuilder::block_for(std::span<const ValuePair> pairs, bool has_step) 
     last_ = it->second;
     return &frame_.blocks[last_];
   }
-  if (pairs.size() > 1 && has_repeats(pairs)) return nullptr;
+  if (pairs.size() > 1 && has_repeats(pairs, series_)) return nullptr;
+  return add_block(pairs, has_step, hash);
+}
+
+Block* FrameBuilder::add_block(std::span<const ValuePair> pairs, bool has_step, uint64_t hash) {
+  if (frame_.blocks.size() == 1) {  // up to here the rows were in order as they stood
+    frame_.blocks[0].order.resize(frame_.blocks[0].rows());
+    std::iota(frame_.blocks[0].order.begin(), frame_.blocks[0].order.end(), int64_t{0});
+  }
   Block block;
   block.has_steps = has_step;
   block.series.reserve(pairs.size());
@@ -55,6 +77,8 @@ void FrameBuilder::add_values(std::span<const ValuePair> pairs, int64_t step, bo
   }
   if (has_step) block->steps.push_back(step);
   block->times_us.push_back(time_us);
+  if (frame_.blocks.size() > 1) block->order.push_back(rows_);
+  ++rows_;
   for (size_t i = 0; i < pairs.size(); ++i) block->values[i].push_back(pairs[i].bits);
   points_ += pairs.size();
   bytes_ += 16 + 8 * pairs.size();
@@ -78,12 +102,14 @@ std::vector<uint32_t> FrameBuilder::series_in_use() const {
 Frame FrameBuilder::take() {
   for (Block& block : frame_.blocks)
     for (const uint32_t series : block.series)
-      block.types.push_back(types_ != nullptr && series < types_->size() ? (*types_)[series] : ValueType::kFloat64);
+      block.types.push_back(series_ != nullptr ? series_->type(series) : ValueType::kFloat64);
+  drop_needless_orders(&frame_, series_);
   Frame out = std::move(frame_);
   frame_ = Frame();
   shapes_.clear();
   last_ = 0;
   points_ = 0;
+  rows_ = 0;
   bytes_ = 0;
   return out;
 }

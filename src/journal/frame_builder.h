@@ -11,6 +11,7 @@
 
 #include "codec/frame.h"
 #include "journal/ring_format.h"
+#include "journal/series_table.h"
 
 namespace tracker::internal {
 
@@ -20,9 +21,8 @@ class FrameBuilder {
   void add_event(EventType type, int64_t step, bool has_step, int64_t time_us, std::string_view payload);
   void add_loss(uint32_t series, LossReason reason, uint64_t count);
   void add_series(const SeriesDef& series) { frame_.defs.push_back(series); }
-  // The type of every series by id, asked at take(): a block says its types itself, and a series was defined frames
-  // ago.
-  void use_types(const std::vector<ValueType>* types) { types_ = types; }
+  // Asked at take(): a block says its types itself, and a series was defined frames ago. Must live until then.
+  void use_series(const SeriesTable* series) { series_ = series; }
 
   uint64_t points() const { return points_; }
   // Every series of the blocks so far, each once a block.
@@ -34,11 +34,13 @@ class FrameBuilder {
 
  private:
   Block* block_for(std::span<const ValuePair> pairs, bool has_step);
+  Block* add_block(std::span<const ValuePair> pairs, bool has_step, uint64_t hash);
   Frame frame_;
   std::unordered_multimap<uint64_t, size_t> shapes_;  // hash of a shape -> index of its block
   size_t last_ = 0;                                   // the block of the previous row: most rows repeat the shape
-  const std::vector<ValueType>* types_ = nullptr;
+  const SeriesTable* series_ = nullptr;
   uint64_t points_ = 0;
+  int64_t rows_ = 0;
   size_t bytes_ = 0;
 };
 

@@ -45,6 +45,7 @@ struct JournalOptions {
   uint64_t ring_bytes_max = kRingBytesMax;
   uint64_t budget_bytes = 0;  // 0: what the place allows
   uint32_t rings_max = kRingsMax;
+  TimeAnchor (*read_clock)() = read_anchor;  // of each drain; tests step it
 };
 
 struct JournalCounts {
@@ -78,6 +79,10 @@ class Journal {
   void begin_drain();
   // The next part of it into `builder` (definitions first) with the positions reached. False when all is read.
   bool next_frame(FrameBuilder* builder, std::vector<RingPosition>* positions);
+  // The frame of the last next_frame is in safe hands. Without this the next begin_drain yields its records again.
+  void frame_kept() noexcept;
+  // Something that happened to the recording, for the next frame.
+  void add_note(Value note) { notes_.push_back(std::move(note)); }
   void prepare_rings();  // next ring for producers past half fill
   // Each second: replaces what a logout unlinked. True when the spill file was among it: what it held must be spilled
   // again.
@@ -115,6 +120,15 @@ class Journal {
     Seat* seat = nullptr;
     std::atomic<bool> abandoned{false};  // its producer has moved on: retire it when drained and released
   };
+  struct Taken {
+    RingFile* file;
+    uint64_t position, points, damaged;
+  };
+  struct TakenLoss {
+    RingFile* file;
+    size_t slot;
+    uint64_t count;
+  };
 
   Journal(const JournalOptions& options, JournalPlace place, HotRun* hot);
   Status make_files(const WriterIdentity& identity);
@@ -136,7 +150,7 @@ class Journal {
   void retire_files();
   void abandon(RingFile* file);
   void drain_losses(RingFile* file, FrameBuilder* builder, std::vector<RingPosition>* positions);
-  void skip_damage(RingSpan* span, RingFile* file, FrameBuilder* builder);
+  uint64_t skip_damage(RingSpan* span, RingFile* file, FrameBuilder* builder);
   static void add_dropped(const LossSlot& slot, uint64_t* dropped, uint64_t* rejected);
 
   const JournalOptions options_;
@@ -171,9 +185,11 @@ class Journal {
   std::vector<RingSpan> spans_;
   std::vector<HeldFile*> span_files_;
   std::unique_ptr<TimeLine> times_;
-  TimeAnchor last_anchor_;
-  size_t defs_drained_ = 0;
-  std::vector<ValueType> types_drained_;  // by series id; the drain thread alone
+  TimeAnchor last_anchor_, now_;  // of the last drain that was read to its end, and of the one that goes on
+  size_t defs_drained_ = 0, defs_taken_ = 0;
+  std::vector<Taken> taken_;  // by the frame that is being made
+  std::vector<TakenLoss> taken_losses_;
+  SeriesTable series_drained_;  // the drain thread alone
   bool losses_pending_ = false;
   std::vector<Value> notes_;  // things that happened to the recording, for the next frame
   uint64_t rings_replaced_ = 0;

@@ -83,7 +83,7 @@ Result<OwnerLock> OwnerLock::create(const std::string& made_in, const std::strin
   return owner;
 }
 
-Result<OwnerLock> OwnerLock::take(const std::string& dir) {
+Result<OwnerLock> OwnerLock::take(const std::string& dir, bool make_missing) {
   process_generation();
   {
     const ProcessLock lock;
@@ -91,7 +91,7 @@ Result<OwnerLock> OwnerLock::take(const std::string& dir) {
     own_dirs().insert(dir);
   }
   OwnerLock owner(Fd(), dir, true);
-  auto fd = open_file(join_path(dir, "lock"), O_RDWR | O_NOFOLLOW);
+  auto fd = open_file(join_path(dir, "lock"), O_RDWR | O_NOFOLLOW | (make_missing ? O_CREAT : 0), 0600);
   if (!fd.ok()) return fd.status();
   owner.fd_ = std::move(*fd);
   struct flock lock = whole_file(F_WRLCK);

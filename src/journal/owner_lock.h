@@ -20,8 +20,9 @@ class OwnerLock {
   // our own.
   static Result<OwnerLock> create(const std::string& made_in, const std::string& dir);
   // Takes the lock of a dead process's journal. kBusy: its process lives (or another recoverer works on it), or it is
-  // our own. kNotFound: somebody recovered it meanwhile.
-  static Result<OwnerLock> take(const std::string& dir);
+  // our own. kNotFound: somebody recovered it meanwhile, or there is no lock file; with `make_missing` it is made,
+  // which is right only when the journal's process is known to be dead.
+  static Result<OwnerLock> take(const std::string& dir, bool make_missing = false);
   OwnerLock(OwnerLock&& other) noexcept;
   OwnerLock& operator=(OwnerLock&& other) noexcept;
   ~OwnerLock();               // drops the lock

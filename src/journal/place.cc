@@ -15,6 +15,8 @@
 namespace tracker::internal {
 namespace {
 
+constexpr const char* kNodeDisk = "/var/tmp";  // of this node, whatever the store lies on
+
 std::string user_folder(const std::string& parent) {
   return join_path(parent, fmt::format("tracker-{}", static_cast<unsigned>(::geteuid())));
 }
@@ -24,9 +26,19 @@ std::string shm_parent() {
   return named != nullptr && *named != 0 ? named : "/dev/shm";
 }
 
-bool is_local_disk(const std::string& path) {
-  const FsKind kind = fs_kind(path);
-  return kind == FsKind::kLocal || kind == FsKind::kTmpfs;
+// What a mapped file may lie on: a network or FUSE file system stalls, or answers a page fault with SIGBUS.
+Status check_mappable(const std::string& path) {
+  const FsType type = fs_type(path);
+  if (type.kind == FsKind::kLocal || type.kind == FsKind::kTmpfs) return {};
+  return Status(Code::kUnsupported,
+                type.kind == FsKind::kUnknown
+                    ? fmt::format("the file system of {} cannot be told", path)
+                    : fmt::format("{} lies on a {} file system, which is never mapped", path, type.name));
+}
+
+void add_reason(JournalPlace* place, const std::string& reason) {
+  if (!place->why.empty()) place->why += "; ";
+  place->why += reason;
 }
 
 // min(24 MiB, 1/8 of the free space, 2 % of the container's memory): a 64 MB /dev/shm that DataLoader workers share
@@ -41,15 +53,20 @@ uint64_t shm_budget(const std::string& parent) {
 bool use_disk(const std::string& store_path, JournalPlace* place) {
   // In the store when it is on a local disk (nothing is written elsewhere, P9), else the node's own /var/tmp.
   std::string root = join_path(store_path, "journal");
-  if (!is_local_disk(store_path)) root = user_folder("/var/tmp");
-  if (!is_local_disk(parent_path(root)) || !make_dirs(parent_path(root)).ok()) return false;
-  if (const Status status = check_private_dir(root); !status.ok()) {
-    place->why += "; " + status.message();
+  if (const Status status = check_mappable(root); !status.ok()) {
+    add_reason(place, status.message());
+    root = user_folder(kNodeDisk);
+  }
+  Status status = check_mappable(root);
+  if (status.ok()) status = make_dirs(parent_path(root));
+  if (status.ok()) status = check_private_dir(root);
+  if (!status.ok()) {
+    add_reason(place, status.message());
     return false;
   }
   const uint64_t free = free_bytes(root);
   if (free / 8 < kJournalBytesMin) {
-    place->why += fmt::format("; only {} MiB free in {}", free >> 20, root);
+    add_reason(place, fmt::format("only {} MiB free in {}", free >> 20, root));
     return false;
   }
   place->kind = JournalKind::kDisk;
@@ -82,20 +99,20 @@ JournalPlace choose_place(const std::string& wanted, const std::string& store_pa
     const std::string parent = shm_parent();
     const std::string root = user_folder(parent);
     const uint64_t budget = is_directory(parent) ? shm_budget(parent) : 0;
-    if (budget < kJournalBytesMin) {
-      place.why = fmt::format("{} allows {} KiB, below {} KiB", parent, budget >> 10, kJournalBytesMin >> 10);
-    } else if (const Status status = check_private_dir(root); !status.ok()) {
-      place.why = status.message();
-    } else {
-      return {JournalKind::kShm, root, budget, ""};
-    }
+    Status status = check_mappable(root);
+    if (status.ok() && budget < kJournalBytesMin)
+      status = Status(Code::kLimit,
+                      fmt::format("{} allows {} KiB, below {} KiB", parent, budget >> 10, kJournalBytesMin >> 10));
+    if (status.ok()) status = check_private_dir(root);
+    if (status.ok()) return {JournalKind::kShm, root, budget, ""};
+    place.why = status.message();
   }
   if (!use_disk(store_path, &place)) place.kind = JournalKind::kMemory;
   return place;
 }
 
 std::vector<std::string> journal_roots(const std::string& store_path) {
-  return {user_folder(shm_parent()), join_path(store_path, "journal"), user_folder("/var/tmp")};
+  return {user_folder(shm_parent()), join_path(store_path, "journal"), user_folder(kNodeDisk)};
 }
 
 }  // namespace tracker::internal

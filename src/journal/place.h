@@ -29,7 +29,7 @@ struct JournalPlace {
 
 // Chooses for a store at `store_path`. `wanted`: "" | "shm" | "disk" | "memory"; a wanted kind that is not possible is
 // replaced by the next best and `why` says so. The shm root is TRACKER_SHM_DIR or /dev/shm, made 0700 and used only
-// when it is ours.
+// when it is ours. No place on a network or FUSE file system is ever taken: mapped files stall or SIGBUS there.
 JournalPlace choose_place(const std::string& wanted, const std::string& store_path);
 
 // Every root where journals of this user may lie, for recovery of the store at `store_path`.

@@ -261,28 +261,37 @@ Code Journal::produce(Seat* seat, uintptr_t owner, uint64_t need, const Write& w
 Code Journal::log_pairs(const ValuePair* pairs, size_t count, int64_t step, bool has_step) {
   if (count == 0) return Code::kOk;
   const uint64_t tick = ticks();
-  return with_ring([&](Seat* seat, uintptr_t owner) {
-    size_t at = 0;
+  size_t at = 0;
+  const auto count_rest = [&](const auto& count_one) {
+    for (size_t i = at; i < count; ++i) count_one(pairs[i].series);
+  };
+  bool counted = false;
+  const Code code = with_ring([&](Seat* seat, uintptr_t owner) {
     while (at < count) {
       // At most a quarter of the ring at once; parts share step and tick, which is their call number.
       const uint64_t quarter = (seat->hot->mask + 1) / 4;
       const size_t part =
           std::min<size_t>({count - at, (quarter - kRecordHeadBytes) / sizeof(ValuePair), kRecordPairsMax});
       const uint32_t flags = at + part < count ? kHeadContinues : 0;
-      const Code code = produce(seat, owner, kRecordHeadBytes + part * sizeof(ValuePair), [&](HotRing* hot) {
+      const Code written = produce(seat, owner, kRecordHeadBytes + part * sizeof(ValuePair), [&](HotRing* hot) {
         publish_pairs(hot, pairs + at, part, step, has_step, tick, flags);
       });
-      if (code != Code::kOk) {
-        if (code == Code::kLimit)
-          for (size_t i = at; i < count; ++i)
-            tracker::internal::count_loss(seat->hot->header, pairs[i].series,
-                                          static_cast<uint8_t>(LossReason::kRingFull), 1);
-        return code;
+      if (written == Code::kLimit) {
+        counted = true;
+        count_rest([&](uint32_t series) {
+          tracker::internal::count_loss(seat->hot->header, series, static_cast<uint8_t>(LossReason::kRingFull), 1);
+        });
       }
+      if (written != Code::kOk) return written;
       at += part;
     }
     return Code::kOk;
   });
+  // What the run's end has cut, or a thread without a ring could not log, is counted like what found no room.
+  if (code == Code::kClosed) hot_->late.fetch_add(count - at, std::memory_order_relaxed);
+  if (code == Code::kLimit && !counted)
+    count_rest([this](uint32_t series) { count_loss(series, LossReason::kRingFull, 1); });
+  return code;
 }
 
 Code Journal::log_event(EventType type, std::string_view payload, int64_t step, bool has_step) {
@@ -331,6 +340,7 @@ void Journal::count_loss(uint32_t series, LossReason reason, uint64_t count) {
     tracker::internal::count_loss(held->file->header(), series, static_cast<uint8_t>(reason), count);
     return;
   }
+  hot_->late.fetch_add(count, std::memory_order_relaxed);  // no ring is left: counted without saying which
 }
 
 uint32_t Journal::series_id(std::string_view name, ValueType type) {

@@ -20,6 +20,10 @@ constexpr size_t kAnchorSlots = 16;
 constexpr size_t kLossSlots = 96;          // the last one collects what finds no slot of its own
 constexpr uint64_t kNonceMask = ~0xffull;  // the low byte of a nonce is 0: loss slot i is named nonce | (i + 1)
 
+constexpr uint64_t kUnreadRing = 255;  // nonce | this names what recovery counted for a ring that it could not read
+
+constexpr uint64_t kLossCountMax = 1ull << 48;  // no process drops more: a larger count is damage
+
 // One (series, reason) and how many points were dropped so far. key = series << 8 | reason, 0 = free.
 struct LossSlot {
   std::atomic<uint64_t> key;

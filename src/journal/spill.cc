@@ -44,6 +44,11 @@ bool SpillFile::append(const FrameRecord& record, uint64_t limit_bytes) {
     if (!fd.ok()) return false;
     fd_ = std::move(*fd);
   }
+  // What a failure left torn goes first, else the sound records behind it would not be found.
+  struct stat st;
+  if (::fstat(fd_.get(), &st) != 0 ||
+      (static_cast<uint64_t>(st.st_size) != bytes_ && ::ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0))
+    return false;
   ByteWriter out;
   out.u32(kSpillMagic);
   out.u32(static_cast<uint32_t>(body.size()));
@@ -51,8 +56,7 @@ bool SpillFile::append(const FrameRecord& record, uint64_t limit_bytes) {
   out.u32(0);
   out.bytes(body.buffer());
   if (!write_all(fd_.get(), out.buffer()).ok()) {
-    // tmpfs is full: take the torn record back, so that later ones are found behind the sound ones.
-    if (::ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0) fd_.reset();
+    (void)!::ftruncate(fd_.get(), static_cast<off_t>(bytes_));  // tmpfs is full; else done before the next one
     return false;
   }
   bytes_ += out.size();

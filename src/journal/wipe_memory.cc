@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <condition_variable>
 #include <mutex>
 #include <new>
 #include <vector>
@@ -21,21 +22,44 @@ struct State {
   std::vector<HotRun*> free_runs;
   std::vector<HotRing*> free_rings;
 };
+// Counts threads inside SQLite; a fork shuts the gate for a moment. Leaked on purpose, begun anew in a child.
+struct Gate {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int inside = 0;
+  int shut = 0;  // forks under way
+};
+Gate* g_gate = nullptr;
 State* g_state = nullptr;  // leaked on purpose: nothing of ours runs at static destruction
 uint64_t g_generation = 1;
 
 // In the child the lock may be held by a thread that does not exist there, and the free lists name wiped memory: begin
 // anew.
 void child_after_fork() {
+  g_gate = new (std::nothrow) Gate;
   g_state = new (std::nothrow) State;
   ++g_generation;
+}
+
+// Later ones wait outside while those inside come out; who does not (a disk that hangs) keeps no fork waiting.
+void before_fork() {
+  std::unique_lock<std::mutex> lock(g_gate->mutex);
+  ++g_gate->shut;
+  g_gate->changed.wait_for(lock, kForkWaitMax, [] { return g_gate->inside == 0; });
+}
+
+void parent_after_fork() {
+  const std::lock_guard<std::mutex> lock(g_gate->mutex);
+  --g_gate->shut;
+  g_gate->changed.notify_all();
 }
 
 State* state() {
   static std::once_flag once;
   std::call_once(once, [] {
     g_state = new State;
-    ::pthread_atfork(nullptr, nullptr, child_after_fork);
+    g_gate = new Gate;
+    ::pthread_atfork(before_fork, parent_after_fork, child_after_fork);
     ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
   });
   return g_state;
@@ -49,6 +73,18 @@ void* map_page() {
 }
 
 }  // namespace
+
+ForkGate::ForkGate() {
+  state();
+  std::unique_lock<std::mutex> lock(g_gate->mutex);
+  // Bounded too: a process that forks without a pause must not keep the store thread out.
+  g_gate->changed.wait_for(lock, 2 * kForkWaitMax, [] { return g_gate->shut == 0; });
+  ++g_gate->inside;
+}
+ForkGate::~ForkGate() {
+  const std::lock_guard<std::mutex> lock(g_gate->mutex);
+  if (--g_gate->inside == 0) g_gate->changed.notify_all();
+}
 
 ProcessLock::ProcessLock() { state()->mutex.lock(); }
 ProcessLock::~ProcessLock() { g_state->mutex.unlock(); }

@@ -4,6 +4,7 @@
 // allocation only at attach and init.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 #include "journal/hot_path.h"
@@ -27,5 +28,17 @@ uint64_t process_generation();
 // Makes every thread of this process pass a full memory barrier. False where the kernel cannot (then callers wait
 // instead).
 bool barrier_all_threads();
+
+// Held by a thread of ours while it is inside SQLite. fork() waits for it, at most kForkWaitMax, so that a child that
+// has a run of its own does not find SQLite's locks held for ever (docs/decisions/0005). Waits for forks under way, at
+// most twice as long.
+constexpr std::chrono::milliseconds kForkWaitMax{20};
+class ForkGate {
+ public:
+  ForkGate();
+  ~ForkGate();
+  ForkGate(const ForkGate&) = delete;
+  ForkGate& operator=(const ForkGate&) = delete;
+};
 
 }  // namespace tracker::internal

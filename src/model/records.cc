@@ -58,15 +58,16 @@ Result<RunIdentity> RunIdentity::from_value(const Value& value) {
 }
 
 Value WriterIdentity::to_value() const {
-  return Value::Map{{"writer", writer.hex()},   {"run", run.to_value()},
-                    {"store", store.hex()},     {"store_path", store_path},
-                    {"run_dir", run_dir},       {"journal_dir", journal_dir},
-                    {"journal", journal},       {"host", host},
-                    {"boot_id", boot_id},       {"pid", pid},
-                    {"pid_start", pid_start},   {"pid_namespace", static_cast<int64_t>(pid_namespace)},
-                    {"attempt", attempt},       {"rank", rank},
-                    {"world_size", world_size}, {"started_us", started_us},
-                    {"version", version}};
+  return Value::Map{{"writer", writer.hex()},    {"run", run.to_value()},
+                    {"store", store.hex()},      {"store_path", store_path},
+                    {"run_dir", run_dir},        {"journal_dir", journal_dir},
+                    {"journal", journal},        {"host", host},
+                    {"boot_id", boot_id},        {"pid", pid},
+                    {"pid_start", pid_start},    {"pid_namespace", static_cast<int64_t>(pid_namespace)},
+                    {"attempt", attempt},        {"rank", rank},
+                    {"world_size", world_size},  {"started_us", started_us},
+                    {"version", version},        {"files", files},
+                    {"file_system", file_system}};
 }
 
 Result<WriterIdentity> WriterIdentity::from_value(const Value& value) {
@@ -96,6 +97,8 @@ Result<WriterIdentity> WriterIdentity::from_value(const Value& value) {
   out.world_size = value.int_or("world_size", 1);
   out.started_us = value.int_or("started_us", 0);
   out.version = value.text_or("version", "");
+  out.files = value.text_or("files", "");
+  out.file_system = value.text_or("file_system", "");
   return out;
 }
 

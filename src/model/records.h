@@ -34,6 +34,7 @@ enum class LossReason : uint8_t {
   kRejected = 6,  // a bad value or key: never became a point; counted apart (LossAccount.rejected_values)
   kDamaged = 7,   // accepted, but the ring's bytes did not verify when they were read
 };
+constexpr uint8_t kLossReasonLast = 7;
 const char* loss_reason_text(LossReason reason);
 
 enum class RunState : uint8_t { kRunning, kFinished, kFailed, kInterrupted, kPreempted, kCrashed, kLostContact };
@@ -67,7 +68,9 @@ struct WriterIdentity {
   int64_t rank = 0;
   int64_t world_size = 1;
   int64_t started_us = 0;
-  std::string version;  // of the library
+  std::string version;      // of the library
+  std::string files;        // what it wrote live: "sqlite" | "frames"; "" where it never came to that, or before 0.2
+  std::string file_system;  // where: "local", "NFS", "FUSE", ...
   Value to_value() const;
   static Result<WriterIdentity> from_value(const Value& value);
 };

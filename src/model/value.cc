@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "model/value.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -126,8 +129,15 @@ std::string to_json(const Value& value, int indent) {
 Result<Value> from_json(std::string_view text) {
   try {
     return value_of(Json::parse(text), 0);
-  } catch (const Json::exception& error) {
-    return Status(Code::kInvalid, error.what());
+  } catch (const Json::parse_error& error) {
+    const size_t at = std::min(error.byte > 0 ? error.byte - 1 : 0, text.size());
+    const std::string_view before = text.substr(0, at);
+    const size_t line_begin = before.rfind('\n') + 1;  // 0 in the first line
+    return Status(Code::kInvalid,
+                  fmt::format("no valid JSON: {} at line {}, column {}", at == text.size() ? "it ends" : "a mistake",
+                              std::count(before.begin(), before.end(), '\n') + 1, at - line_begin + 1));
+  } catch (const Json::exception&) {
+    return Status(Code::kInvalid, "no valid JSON");
   }
 }
 

@@ -33,6 +33,18 @@ class Value {
   Value(std::string v) : data_(std::move(v)) {}         // NOLINT(google-explicit-constructor)
   Value(List v) : data_(std::move(v)) {}                // NOLINT(google-explicit-constructor)
   Value(Map v) : data_(std::move(v)) {}                 // NOLINT(google-explicit-constructor)
+  // Written out: libstdc++'s copy of such a variant destroys what was never made when it throws for want of memory.
+  Value(const Value& other) {
+    std::visit([this](const auto& v) { data_ = std::decay_t<decltype(v)>(v); }, other.data_);
+  }
+  Value& operator=(const Value& other) {
+    Value copy(other);
+    data_.swap(copy.data_);
+    return *this;
+  }
+  Value(Value&&) noexcept = default;
+  Value& operator=(Value&&) noexcept = default;
+  ~Value() = default;
   static Value map() { return Value(Map{}); }
   static Value list() { return Value(List{}); }
 

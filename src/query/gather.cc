@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "query/huge_pages.h"
+
 namespace tracker::internal {
 namespace {
 
@@ -31,29 +33,52 @@ void cut(std::vector<T>* column, size_t rows) {
   if (column->size() > rows) column->resize(rows);
 }
 
+// Of the rows from `begin` on those that `keep` tells.
+template <typename T>
+void keep_rows(const std::vector<uint32_t>& keep, size_t begin, std::vector<T>* column) {
+  T* const rows = column->data() + begin;
+  for (size_t i = 0; i < keep.size(); ++i) rows[i] = rows[keep[i]];
+  column->resize(begin + keep.size());
+}
+
+// Of those that frames fill and that are in use.
+template <typename F>
+void for_each_column(History* history, F&& visit) {
+  const auto visit_used = [&visit](auto* column) {
+    if (!column->empty()) visit(column);
+  };
+  visit_used(&history->steps);
+  visit_used(&history->bits);
+  visit_used(&history->times_us);
+  visit_used(&history->own_types);
+  visit_used(&history->own_bits);
+  visit_used(&history->has_step);
+}
+
 void cut_rows(History* history, size_t rows) {
-  cut(&history->steps, rows);
-  cut(&history->bits, rows);
-  cut(&history->times_us, rows);
-  cut(&history->source, rows);
-  cut(&history->own_types, rows);
-  cut(&history->own_bits, rows);
-  cut(&history->has_step, rows);
+  for_each_column(history, [rows](auto* column) { cut(column, rows); });
 }
 
 }  // namespace
 
-Gatherer::Gatherer(const std::vector<const MetricInfo*>& metrics) {
+Gatherer::Gatherer(const std::vector<const MetricInfo*>& metrics, const Selection& selection)
+    : steps_(selection.steps), times_us_(selection.times_us) {
+  for (const MetricInfo* metric : metrics) {
+    Target target;
+    target.metric = metric;
+    target.history.type = common_type(metric->types);
+    targets_.push_back(std::move(target));
+  }
+}
+
+void Gatherer::reserve_all() {
   // The counts come from a file: a wrong one must not make us ask for the whole memory at once.
   constexpr uint64_t kReserveRowsMax = 32u << 20;
-  for (const MetricInfo* metric : metrics) {
-    Target target{metric, {}};
-    target.history.type = common_type(metric->types);
-    const size_t rows = std::min(metric->points, kReserveRowsMax);
-    target.history.steps.reserve(rows);
-    target.history.times_us.reserve(rows);
-    (target.several_types() ? target.history.own_bits : target.history.bits).reserve(rows);
-    targets_.push_back(std::move(target));
+  for (Target& target : targets_) {
+    const size_t rows = std::min(target.metric->points, kReserveRowsMax);
+    reserve_huge(&target.history.steps, rows);
+    reserve_huge(&target.history.times_us, rows);
+    reserve_huge(target.several_types() ? &target.history.own_bits : &target.history.bits, rows);
   }
 }
 
@@ -69,21 +94,40 @@ std::unordered_map<uint32_t, Gatherer::Column> Gatherer::columns_of(const Writer
 }
 
 Status Gatherer::read_writer(const WriterSnapshot& writer, WriterReader* reader, std::vector<std::string>* damage) {
+  uint64_t seq = 0;
+  return read_frames(writer, reader, &seq, UINT64_MAX, damage);
+}
+
+Status Gatherer::read_frames(const WriterSnapshot& writer, WriterReader* reader, uint64_t* seq, uint64_t rows_max,
+                             std::vector<std::string>* damage) {
   const auto columns = columns_of(writer);
-  if (columns.empty()) return Status();
+  if (columns.empty()) {
+    *seq = std::max(*seq, writer.last_seq);
+    return Status();
+  }
   for (Target& target : targets_) target.writer_begin = target.frame_begin = target.history.steps.size();
+  bool full = false;
   const Status status = reader->frames(
-      0,
-      [&](uint64_t seq, std::string_view bytes) {
-        if (seq > writer.last_seq) return false;  // committed after the snapshot: all metrics end at the same frame
+      *seq,
+      [&](uint64_t frame_seq, std::string_view bytes) {
+        if (frame_seq > writer.last_seq) return false;  // committed after the snapshot: all end at the same frame
+        *seq = frame_seq;
         const Status read = read_frame(bytes, columns);
         if (!read.ok() && damage != nullptr)
-          damage->push_back(fmt::format("{}: frame {}: {}", reader->path(), seq, read.message()));
-        return true;
+          damage->push_back(fmt::format("{}: frame {}: {}", reader->path(), frame_seq, read.message()));
+        full = rows_max != UINT64_MAX && rows() >= rows_max;
+        return !full;
       },
       damage);
   for (Target& target : targets_) note_source(&target, writer.identity);
+  if (status.ok() && !full) *seq = std::max(*seq, writer.last_seq);
   return status;
+}
+
+uint64_t Gatherer::rows() const {
+  uint64_t rows = 0;
+  for (const Target& target : targets_) rows += target.history.steps.size();
+  return rows;
 }
 
 // Rows are labelled with their writer only once a second one has rows.
@@ -100,74 +144,147 @@ Status Gatherer::read_frame(std::string_view bytes, const std::unordered_map<uin
   auto frame = FrameView::parse(bytes, false);  // the reader has checked the CRC
   if (!frame.ok()) return frame.status();
   for (const FrameView::BlockView& block : frame->blocks()) {
-    for (size_t i = 0; i < block.series.size(); ++i) {
-      const auto column = columns.find(block.series[i]);
-      if (column == columns.end()) continue;
-      const Status status =
-          block.types[i] == column->second.type
-              ? read_column(block, block.values[i], column->second)
-              : Status(Code::kCorrupt, fmt::format("series {} has another type than its definition", block.series[i]));
-      if (!status.ok()) {
-        drop_frame();
-        return status;
-      }
-    }
+    const Status status = read_block(block, columns);
+    if (status.ok()) continue;
+    drop_frame();
+    return status;
   }
   for (Target& target : targets_) finish_frame(&target);
+  for (const FrameView::BlockView& block : frame->blocks())
+    for (const uint32_t series : block.series)
+      if (columns.contains(series)) rows_read_[series] += block.rows;
   return Status();
 }
 
-Status Gatherer::read_column(const FrameView::BlockView& block, std::string_view values, const Column& column) {
-  Target& target = targets_[column.target];
-  History& history = target.history;
-  const size_t before = history.steps.size();
-  ++target.blocks_in_frame;
-  TRACKER_RETURN_IF_ERROR(FrameView::read_ints(block.times, block.rows, &history.times_us));
-  TRACKER_RETURN_IF_ERROR(FrameView::read_values(values, block.rows, column.type,
-                                                 target.several_types() ? &history.own_bits : &history.bits));
+Status Gatherer::read_block(const FrameView::BlockView& block, const std::unordered_map<uint32_t, Column>& columns) {
+  std::optional<BlockRows> rows;
+  for (size_t i = 0; i < block.series.size(); ++i) {
+    const auto found = columns.find(block.series[i]);
+    if (found == columns.end()) continue;
+    const Column& column = found->second;
+    if (block.types[i] != column.type)
+      return Status(Code::kCorrupt, fmt::format("series {} has another type than its definition", block.series[i]));
+    if (rows) {
+      copy_rows(*rows, column.target);
+    } else {
+      rows.emplace();
+      TRACKER_RETURN_IF_ERROR(read_rows(block, column.target, &*rows));
+    }
+    if (rows->count == 0) return Status();
+    TRACKER_RETURN_IF_ERROR(read_values(block, i, column));
+  }
+  return Status();
+}
+
+// Steps and times into the target that comes first. Where no row of the block is wanted none is kept and its values
+// need no decoding; else the rows are chosen once their order in the frame is known.
+Status Gatherer::read_rows(const FrameView::BlockView& block, size_t target, BlockRows* rows) {
+  History& history = targets_[target].history;
+  const size_t begin = history.steps.size();
+  *rows = {target, begin, block.rows, block.has_order};
   if (block.has_steps) TRACKER_RETURN_IF_ERROR(FrameView::read_ints(block.steps, block.rows, &history.steps));
-  else history.steps.resize(before + block.rows, 0);
-  if (!block.has_steps && history.has_step.empty()) history.has_step.assign(before, 1);
+  else history.steps.resize(begin + block.rows, 0);
+  TRACKER_RETURN_IF_ERROR(FrameView::read_ints(block.times, block.rows, &history.times_us));
+  if (has_ranges() && count_wanted(history, begin, block.has_steps) == 0) {
+    history.steps.resize(begin);
+    history.times_us.resize(begin);
+    rows->count = 0;
+    return Status();
+  }
+  targets_[target].block_begins.push_back(begin);
+  if (block.has_order) TRACKER_RETURN_IF_ERROR(FrameView::read_ints(block.order, block.rows, &targets_[target].order));
+  if (!block.has_steps && history.has_step.empty()) history.has_step.assign(begin, 1);
   if (!block.has_steps || !history.has_step.empty())
-    history.has_step.resize(before + block.rows, block.has_steps ? 1 : 0);
-  if (target.several_types()) history.own_types.resize(before + block.rows, static_cast<uint8_t>(column.type));
+    history.has_step.resize(begin + block.rows, block.has_steps ? 1 : 0);
   return Status();
 }
 
-// Blocks hold calls of one shape, so a metric logged in two shapes by turns comes as two blocks: their rows are put
-// back into the order of their times. Rows of a single block are in the order of the calls already, and a clock that
-// was set back does not change that.
+// How many rows from `begin` on lie in the ranges; `keep_` tells which.
+size_t Gatherer::count_wanted(const History& history, size_t begin, bool has_steps) {
+  constexpr Int64Range kAll;
+  const Int64Range steps = steps_.value_or(kAll), times = times_us_.value_or(kAll);
+  const size_t rows = history.steps.size() - begin;
+  keep_.resize(rows);
+  size_t count = 0;
+  for (size_t i = 0; i < rows; ++i) {  // no branch a row
+    const int64_t step = history.steps[begin + i], time = history.times_us[begin + i];
+    keep_[count] = static_cast<uint32_t>(i);
+    count += static_cast<size_t>(step >= steps.min) & static_cast<size_t>(step <= steps.max) &
+             static_cast<size_t>(time >= times.min) & static_cast<size_t>(time <= times.max);
+  }
+  keep_.resize(steps_ && !has_steps ? 0 : count);
+  return keep_.size();
+}
+
+void Gatherer::copy_rows(const BlockRows& rows, size_t target) {
+  const History& from = targets_[rows.target].history;
+  History& to = targets_[target].history;
+  const size_t begin = to.steps.size();
+  targets_[target].block_begins.push_back(begin);
+  if (rows.has_order) {
+    const std::vector<int64_t>& known = targets_[rows.target].order;
+    const std::vector<int64_t> ordinals(known.end() - static_cast<std::ptrdiff_t>(rows.count), known.end());
+    targets_[target].order.insert(targets_[target].order.end(), ordinals.begin(), ordinals.end());
+  }
+  to.steps.resize(begin + rows.count);
+  to.times_us.resize(begin + rows.count);
+  std::copy_n(from.steps.begin() + static_cast<std::ptrdiff_t>(rows.begin), rows.count,
+              to.steps.begin() + static_cast<std::ptrdiff_t>(begin));
+  std::copy_n(from.times_us.begin() + static_cast<std::ptrdiff_t>(rows.begin), rows.count,
+              to.times_us.begin() + static_cast<std::ptrdiff_t>(begin));
+  const bool has_steps = from.has_step.empty() || from.has_step[rows.begin] != 0;
+  if (!has_steps && to.has_step.empty()) to.has_step.assign(begin, 1);
+  if (!has_steps || !to.has_step.empty()) to.has_step.resize(begin + rows.count, has_steps ? 1 : 0);
+}
+
+Status Gatherer::read_values(const FrameView::BlockView& block, size_t column, const Column& to) {
+  Target& target = targets_[to.target];
+  std::vector<uint64_t>& bits = target.several_types() ? target.history.own_bits : target.history.bits;
+  TRACKER_RETURN_IF_ERROR(FrameView::read_values(block.values[column], block.rows, to.type, &bits));
+  if (target.several_types()) target.history.own_types.resize(bits.size(), static_cast<uint8_t>(to.type));
+  return Status();
+}
+
 void Gatherer::finish_frame(Target* target) {
   History& history = target->history;
   const size_t begin = target->frame_begin;
-  const int blocks = std::exchange(target->blocks_in_frame, 0);
+  if (target->block_begins.size() > 1) sort_frame(target->order, begin, &history);
+  target->block_begins.clear();
+  target->order.clear();
+  if (has_ranges() && history.steps.size() > begin) keep_wanted(begin, &history);
   target->frame_begin = history.steps.size();
-  const auto first = history.times_us.begin() + static_cast<std::ptrdiff_t>(begin);
-  if (blocks < 2 || std::is_sorted(first, history.times_us.end())) return;
-  std::vector<size_t> order(history.steps.size() - begin);
-  std::iota(order.begin(), order.end(), begin);
-  std::stable_sort(order.begin(), order.end(),
-                   [&history](size_t a, size_t b) { return history.times_us[a] < history.times_us[b]; });
-  const auto sort_tail = [&order, begin](auto* column) {
-    if (column->empty()) return;
+}
+
+// Blocks hold calls of one shape, so a metric logged in two shapes by turns comes as two blocks: their rows are put
+// back into the order of the calls.
+void Gatherer::sort_frame(const std::vector<int64_t>& ordinals, size_t begin, History* history) {
+  if (ordinals.size() != history->steps.size() - begin) return;  // a writer that kept no order
+  if (std::is_sorted(ordinals.begin(), ordinals.end())) return;
+  std::vector<size_t> order(ordinals.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return ordinals[a] < ordinals[b]; });
+  for_each_column(history, [&order, begin](auto* column) {
     std::remove_reference_t<decltype(*column)> tail;
     tail.reserve(order.size());
-    for (const size_t row : order) tail.push_back((*column)[row]);
+    for (const size_t row : order) tail.push_back((*column)[begin + row]);
     std::copy(tail.begin(), tail.end(), column->begin() + static_cast<std::ptrdiff_t>(begin));
-  };
-  sort_tail(&history.steps);
-  sort_tail(&history.bits);
-  sort_tail(&history.times_us);
-  sort_tail(&history.own_types);
-  sort_tail(&history.own_bits);
-  sort_tail(&history.has_step);
+  });
+}
+
+void Gatherer::keep_wanted(size_t begin, History* history) {
+  const bool may_lack_steps = !history->has_step.empty() && steps_.has_value();
+  if (count_wanted(*history, begin, true) == history->steps.size() - begin && !may_lack_steps) return;
+  if (may_lack_steps)
+    std::erase_if(keep_, [history, begin](uint32_t row) { return history->has_step[begin + row] == 0; });
+  for_each_column(history, [this, begin](auto* column) { keep_rows(keep_, begin, column); });
 }
 
 // A frame counts as a whole or not at all: half of its columns would pair values with the wrong steps.
 void Gatherer::drop_frame() {
   for (Target& target : targets_) {
     cut_rows(&target.history, target.frame_begin);
-    target.blocks_in_frame = 0;
+    target.block_begins.clear();
+    target.order.clear();
   }
 }
 

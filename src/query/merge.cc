@@ -152,10 +152,6 @@ LossAccount merge_losses(const std::vector<WriterSnapshot>& writers) {
       if (loss.reason == LossReason::kRejected) account.rejected_values += loss.count;
       else by_reason[loss.reason] += loss.count;
     }
-    for (const Attribute& attribute : writer.attributes)  // each writer keeps its own count of values it could not take
-      if (attribute.type == EventType::kAttribute && attribute.key == kRejectedValuesKey &&
-          attribute.value.as_int() != nullptr)
-        account.rejected_values += static_cast<uint64_t>(std::max<int64_t>(0, *attribute.value.as_int()));
   }
   account.logged = account.stored + account.dropped;
   for (const auto& [reason, count] : by_reason) account.by_reason.emplace_back(loss_reason_text(reason), count);

@@ -12,6 +12,7 @@
 #include "query/merge.h"
 #include "query/resolve.h"
 #include "query/run_state.h"
+#include "query/selection.h"
 #include "query/texts.h"
 #include "storage/close_names.h"
 
@@ -180,6 +181,15 @@ Result<History> RunView::history(const std::string& metric, bool all) {
 }
 
 Result<std::vector<History>> RunView::histories(const std::vector<std::string>& names, bool all) {
+  Selection selection;
+  selection.metrics = names;
+  selection.all = all;
+  return read(selection);
+}
+
+Result<std::vector<History>> RunView::read(const Selection& selection) {
+  TRACKER_RETURN_IF_ERROR(check_selection(selection, impl_->snapshots));
+  const std::vector<std::string>& names = selection.metrics;
   std::map<std::string_view, size_t> places;  // a metric asked for twice is read once
   std::vector<const MetricInfo*> wanted;
   for (const std::string& name : names) {
@@ -187,22 +197,28 @@ Result<std::vector<History>> RunView::histories(const std::vector<std::string>& 
     if (!metric.ok()) return metric.status();
     if (places.emplace(name, wanted.size()).second) wanted.push_back(*metric);
   }
-  Gatherer gatherer(wanted);
+  Gatherer gatherer(wanted, selection);
+  if (!selection.has_row_ranges()) gatherer.reserve_all();
   std::vector<std::string> damage;
   Status status;
   for (size_t i = 0; i < impl_->snapshots.size() && status.ok(); ++i)
-    status = gatherer.read_writer(impl_->snapshots[i], impl_->readers[i].get(), &damage);
+    if (selects(selection, impl_->snapshots[i].identity))
+      status = gatherer.read_writer(impl_->snapshots[i], impl_->readers[i].get(), &damage);
   impl_->note_damage(std::move(damage));
   TRACKER_RETURN_IF_ERROR(status);
   std::vector<History> out = gatherer.take();
   for (History& history : out)
-    if (!all && !is_resolved(history.steps, history.has_step))
+    if (!selection.all && !is_resolved(history.steps, history.has_step))
       select_rows(&history, resolved_order(history.steps, history.has_step));
   if (out.size() == names.size()) return out;
   std::vector<History> repeated;
   for (const std::string& name : names) repeated.push_back(out[places[name]]);
   return repeated;
 }
+
+Result<const MetricInfo*> RunView::metric(const std::string& name) const { return impl_->find_metric(name); }
+WriterReader* RunView::reader(size_t index) { return impl_->readers[index].get(); }
+void RunView::note_damage(std::vector<std::string> lines) { impl_->note_damage(std::move(lines)); }
 
 Status RunView::Impl::read_all_texts(const std::string& metric, TextsByMetric* out) {
   std::vector<std::string> damage;

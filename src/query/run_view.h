@@ -62,6 +62,8 @@ struct History {
   uint64_t row_bits(size_t row) const { return mixed() ? own_bits[row] : bits[row]; }
 };
 
+struct Selection;  // query/selection.h
+
 struct TextRow {
   int64_t step = 0;
   bool has_step = false;
@@ -69,9 +71,6 @@ struct TextRow {
   int64_t attempt = 1, rank = 0;
   std::string text;
 };
-
-// Attribute under which a writer keeps how many values of its log calls it could not take (wrong type, bad key).
-constexpr std::string_view kRejectedValuesKey = "rejected_values";
 
 // Where points are (P5): logged = stored + dropped (+ pending, which a reader cannot see: it is 0 once the writer
 // ended).
@@ -120,9 +119,19 @@ class RunView {
   Result<History> history(const std::string& metric, bool all = false);
   // Several metrics for one reading of the frames; the result is in the order asked.
   Result<std::vector<History>> histories(const std::vector<std::string>& metrics, bool all = false);
+  // Of several metrics the rows that `selection` chooses, resolved unless it asks for all. Beside kNotFound for a
+  // metric the errors of check_selection(). Cost: as above; rows outside a range of steps or times take no memory.
+  Result<std::vector<History>> read(const Selection& selection);
   // Text logged under metric keys, by key; resolved or all as above. Cost: reads every frame.
   Result<std::map<std::string, std::vector<TextRow>>> texts_by_metric(bool all = false);
   Result<std::vector<TextRow>> texts(const std::string& metric, bool all = false);
+
+  // The metric as of the last snapshot, valid until refresh(). kNotFound names close metrics.
+  Result<const MetricInfo*> metric(const std::string& name) const;
+  // Of writers()[index], for readers of single frames; valid until refresh(). What they find damaged goes to
+  // problems() by note_damage().
+  WriterReader* reader(size_t index);
+  void note_damage(std::vector<std::string> lines);
 
  private:
   struct Impl;

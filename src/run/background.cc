@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <exception>
 #include <system_error>
 #include <thread>
 
@@ -36,7 +37,12 @@ void recover_in_background(const Store& store) {
   // library in this process writes (dead_journal.cc).
   const auto has_others = [](const std::string& root) { return !journal_dirs(root).empty(); };
   if (std::none_of(roots.begin(), roots.end(), has_others)) return;
-  (void)start_background_thread("trk-recover", [store] { (void)recover_dead_writers(store); });
+  (void)start_background_thread("trk-recover", [store] {
+    try {
+      (void)recover_dead_writers(store);
+    } catch (const std::exception&) {  // no memory, say: the journals stay for whoever comes next
+    }
+  });
 }
 
 }  // namespace tracker::internal

@@ -50,11 +50,13 @@ trk_code code_of(Code code) { return static_cast<trk_code>(code); }
 struct trk_metric {
   trk_run* run = nullptr;
   HotRun* hot = nullptr;
+  bool off = false;  // of a run that has never recorded anything: disabled or gated
   std::string name;
   std::array<std::atomic<uint32_t>, 8> ids{};  // by ValueType; 0 until first logged as that type
 
+  uint32_t known_id(ValueType type) const { return ids[static_cast<size_t>(type)].load(std::memory_order_relaxed); }
   uint32_t id(ValueType type) {
-    const uint32_t known = ids[static_cast<size_t>(type)].load(std::memory_order_relaxed);
+    const uint32_t known = known_id(type);
     return __builtin_expect(known != 0, 1) ? known : resolve(type);
   }
   uint32_t resolve(ValueType type);
@@ -63,6 +65,7 @@ struct trk_metric {
 struct trk_run {
   std::shared_ptr<Run> run;
   HotRun* hot = nullptr;
+  bool off = false;
   std::string name;
   std::mutex mutex;  // guards metrics
   std::unordered_map<std::string, std::unique_ptr<trk_metric>> metrics;
@@ -135,6 +138,7 @@ inline trk_metric* metric_of(trk_run* run, std::string_view name) noexcept {
       metric = std::make_unique<trk_metric>();
       metric->run = run;
       metric->hot = run->hot;
+      metric->off = run->off;
       metric->name = name;
     }
     slot.store(metric.get(), std::memory_order_release);
@@ -162,8 +166,12 @@ trk_code no_metric(const trk_run* run) { return run->run->recording() ? TRK_INVA
 // Inlined into each caller, where type and count are constants.
 __attribute__((always_inline)) inline trk_code log_one(trk_metric* metric, ValueType type, uint64_t bits,
                                                        int64_t step) noexcept {
-  const uint32_t id = metric->id(type);
-  if (__builtin_expect(id == 0, 0)) return metric->run->run->recording() ? TRK_LIMIT : TRK_CLOSED;
+  uint32_t id = metric->known_id(type);
+  if (__builtin_expect(id == 0, 0)) {
+    if (metric->off) return TRK_CLOSED;
+    id = metric->resolve(type);
+    if (id == 0) return metric->run->run->recording() ? TRK_LIMIT : TRK_CLOSED;
+  }
   const ValuePair pair{bits, id, 0};
   if (__builtin_expect(step == TRK_STEP_AUTO, 0)) step = tracker::internal::hot_next_step(metric->hot);
   return code_of(tracker::internal::log_pairs(metric->hot, &pair, 1, step));
@@ -251,6 +259,7 @@ trk_code trk_init(const trk_init_options* options, trk_run** out, trk_error* err
     auto handle = std::make_unique<trk_run>();
     handle->run = *run;
     handle->hot = handle->run->hot();
+    handle->off = !handle->run->recording();
     handle->name = handle->run->name();
     *out = handle.release();
     return TRK_OK;
@@ -415,6 +424,8 @@ trk_code trk_get_status(trk_run* run, trk_status* out) noexcept {
     std::strncpy(status.journal, now.journal.c_str(), sizeof status.journal - 1);
     const std::string& note = now.last_error.empty() ? now.why_not_recording : now.last_error;
     std::strncpy(status.last_error, note.c_str(), sizeof status.last_error - 1);
+    std::strncpy(status.store_files, now.store_files.c_str(), sizeof status.store_files - 1);
+    status.store_parts = now.store_parts;
     std::memcpy(out, &status, status.size);
     return TRK_OK;
   } catch (const std::bad_alloc&) {

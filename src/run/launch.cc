@@ -14,7 +14,9 @@
 #include "query/run_view.h"
 #include "run/background.h"
 #include "run/say.h"
+#include "storage/database_build.h"
 #include "storage/recovery.h"
+#include "storage/store_files.h"
 
 namespace tracker::internal {
 namespace {
@@ -60,6 +62,8 @@ Status check_options(InitOptions* o) {
   TRACKER_RETURN_IF_ERROR(one_of("resume", o->resume, {"never", "allow", "must"}));
   TRACKER_RETURN_IF_ERROR(one_of("on_full", o->on_full, {"wait", "drop", "block"}));
   TRACKER_RETURN_IF_ERROR(one_of("journal", o->journal, {"auto", "shm", "disk", "memory"}));
+  o->store_files = store_files_option();
+  TRACKER_RETURN_IF_ERROR(one_of("TRACKER_STORE_FILES", o->store_files, {"auto", "sqlite", "frames"}));
   if (o->ranks == "observe" || o->ranks == "all")
     return Status(Code::kInvalid, fmt::format("ranks=\"{}\" is not in this version yet: expected \"first\"", o->ranks));
   TRACKER_RETURN_IF_ERROR(one_of("ranks", o->ranks, {"first"}));
@@ -156,6 +160,7 @@ void read_past(const Store& store, Launch* launch) {
   const RecoveryReport report = recover_dead_writers(store, launch->run.uid);
   for (const RecoveredWriter& writer : report.recovered) launch->recovered_points += writer.points;
   for (const std::string& problem : report.problems) say(problem);
+  build_ended_frames({launch->run, launch->run_dir});
   auto view = RunView::open({launch->run, launch->run_dir});
   if (!view.ok()) {
     say(fmt::format("earlier attempts of {} cannot be read: {}", launch->run.id, view.status().to_string()));

@@ -3,7 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
+#include <condition_variable>
+#include <functional>
 #include <mutex>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/fs.h"
@@ -13,6 +17,7 @@
 #include "run/launch.h"
 #include "run/say.h"
 #include "run/writer.h"
+#include "storage/store_files.h"
 #include "tracker/version.h"
 
 namespace tracker::internal {
@@ -28,6 +33,14 @@ std::string grouped(uint64_t n) {
 
 const char* state_text(RunState state) { return run_state_name(state); }
 
+// Once a process, however many runs it opens: a worker of a pool may call init for each task. Another line, for another
+// reason, is said too. No lock, as it is called in forked children.
+void say_gated(const std::string& line) {
+  static std::atomic<uint64_t> said{0};  // the line last said, and in which process
+  const uint64_t now = std::hash<std::string>{}(line) ^ (process_generation() + 1) * 0x9e3779b97f4a7c15ull;
+  if (said.exchange(now) != now) say(line);
+}
+
 }  // namespace
 
 struct Run::Impl {
@@ -41,7 +54,9 @@ struct Run::Impl {
   Value config = Value::map();
   Value summary = Value::map();
   std::string name;
-  bool finished = false;
+  bool finished = false;     // finish() was called
+  bool finish_done = false;  // and has returned
+  std::condition_variable finish_changed;
   Status finish_status;
   RunState exit_state = RunState::kFinished;
   int exit_code = 0;
@@ -49,6 +64,13 @@ struct Run::Impl {
   std::string exit_reason;
   uint64_t redacted = 0;
   mutable bool dir_made = false;
+
+  // What the finish() that was called says, waiting at most `timeout` for it when another thread is in it.
+  Status wait_finished(std::chrono::milliseconds timeout) {
+    std::unique_lock<std::mutex> lock(mutex);
+    if (finish_changed.wait_for(lock, timeout, [this] { return finish_done; })) return finish_status;
+    return Status(Code::kTimeout, "another thread is finishing the run");
+  }
 
   // In a forked child nothing here may be touched: locks may be held by threads that do not exist there.
   bool forked() const { return generation != process_generation(); }
@@ -79,7 +101,7 @@ Result<std::shared_ptr<Run>> Run::init(const InitOptions& options) {
   run->impl_->config = plan.config;
   run->impl_->summary = plan.summary;
   if (!plan.records) {
-    if (!plan.rank.is_first && plan.mode != "disabled" && !plan.options.quiet) say(plan.rank.gated_line());
+    if (!plan.rank.is_first && plan.mode != "disabled" && !plan.options.quiet) say_gated(plan.rank.gated_line());
     return run;
   }
   run->hot_->step_base = plan.step_base;
@@ -108,8 +130,15 @@ Status Run::start() {
   journal_options.on_full = plan.on_full;
   auto journal = Journal::open(journal_options, &identity, hot_);
   if (!journal.ok()) return journal.status();
-  impl_->writer = std::make_shared<Writer>(std::move(*journal), identity,
-                                           StoreTarget{plan.store_path, plan.run, plan.store_problem});
+  if (const std::string& why = (*journal)->why(); !why.empty())
+    impl_->warnings.say("journal place", fmt::format("{}: {}",
+                                                     (*journal)->kind() == JournalKind::kMemory
+                                                         ? "the journal is in private memory and dies with the process"
+                                                         : "the journal is in " + parent_path(identity.journal_dir),
+                                                     why));
+  impl_->writer =
+      std::make_shared<Writer>(std::move(*journal), identity,
+                               StoreTarget{plan.store_path, plan.run, plan.store_problem, plan.options.store_files});
   TRACKER_RETURN_IF_ERROR(impl_->writer->start());
   const InitOptions& o = plan.options;
   const std::pair<const char*, const std::string*> labels[] = {
@@ -122,6 +151,9 @@ Status Run::start() {
   if (plan.mode == "online") say("mode=\"online\" but no server is known; the run is recorded locally");
   if (!o.quiet) {
     std::string line = fmt::format("recording {}/{} in {}", plan.run.project, plan.run.id, plan.store_path);
+    if (const StoreFilesChoice files = choose_store_files(plan.store_path, plan.options.store_files, false);
+        !files.why.empty())
+      line += fmt::format(" as .frames files until it ends ({})", files.why);
     if (plan.resumed) line += fmt::format(" (attempt {})", plan.attempt);
     if (plan.recovered_points > 0)
       line += fmt::format("; {} points of a dead attempt recovered", grouped(plan.recovered_points));
@@ -136,6 +168,7 @@ uint32_t Run::series_id(std::string_view name, ValueType type) {
   const JournalUse use(hot_);
   if (use.get() == nullptr) {
     if (hot_->alive == 0) say_forked_once();
+    else if (impl_->writer && check_key(name).ok()) hot_->late.fetch_add(1, std::memory_order_relaxed);
     return 0;
   }
   if (const Status status = check_key(name); !status.ok()) {
@@ -255,35 +288,44 @@ Value Run::explicit_summary() const {
 
 bool Run::flush(std::chrono::milliseconds timeout) {
   if (!impl_->writer || impl_->forked()) return true;
-  if (finished()) return impl_->finish_status.ok();
+  if (finished()) return impl_->wait_finished(timeout).ok();
   return impl_->writer->flush(timeout);
 }
 
 Status Run::finish(RunState state, int exit_code, std::string_view reason) {
   if (impl_->forked()) return Status(Code::kClosed, "the run belongs to the parent process");
+  bool first = false;
   {
     const std::lock_guard<std::mutex> guard(impl_->mutex);
-    if (impl_->finished) return impl_->finish_status;
-    impl_->finished = true;
+    first = !std::exchange(impl_->finished, true);
   }
-  if (!impl_->writer) return {};
-  uint64_t redacted = 0;
-  const std::string end = encode_cbor(Value::Map{{"state", state_text(state)},
-                                                 {"exit_code", static_cast<int64_t>(exit_code)},
-                                                 {"reason", redact_text(reason.substr(0, 4096), &redacted)}});
-  Status status = impl_->writer->finish(end, kFinishLocalMax);
-  if (!impl_->launch.options.quiet) {
-    const RunStatus counts = this->status();
-    const std::string lost =
-        counts.points_dropped == 0 ? "nothing lost" : grouped(counts.points_dropped) + " points lost";
-    say(status.ok() ? fmt::format("{}/{} {}: {} points stored, {}; tracker show {}", project(), id(), state_text(state),
-                                  grouped(counts.points_stored), lost, id())
-                    : fmt::format("{}/{} {}: {} points stored so far: {}", project(), id(), state_text(state),
-                                  grouped(counts.points_stored), status.to_string()));
+  if (!first) return impl_->wait_finished(kFinishLocalMax);
+  Status status;
+  if (impl_->writer) {
+    uint64_t redacted = 0;
+    const std::string end = encode_cbor(Value::Map{{"state", state_text(state)},
+                                                   {"exit_code", static_cast<int64_t>(exit_code)},
+                                                   {"reason", redact_text(reason.substr(0, 4096), &redacted)}});
+    status = impl_->writer->finish(end, kFinishLocalMax);
+    if (!impl_->launch.options.quiet) say_end(state, status);
   }
-  const std::lock_guard<std::mutex> guard(impl_->mutex);
-  impl_->finish_status = status;
+  {
+    const std::lock_guard<std::mutex> guard(impl_->mutex);
+    impl_->finish_status = status;
+    impl_->finish_done = true;
+  }
+  impl_->finish_changed.notify_all();
   return status;
+}
+
+void Run::say_end(RunState state, const Status& status) const {
+  const RunStatus counts = this->status();
+  const std::string lost =
+      counts.points_dropped == 0 ? "nothing lost" : grouped(counts.points_dropped) + " points lost";
+  say(status.ok() ? fmt::format("{}/{} {}: {} points stored, {}; tracker show {}", project(), id(), state_text(state),
+                                grouped(counts.points_stored), lost, id())
+                  : fmt::format("{}/{} {}: {} points stored so far: {}", project(), id(), state_text(state),
+                                grouped(counts.points_stored), status.to_string()));
 }
 
 void Run::set_exit_reason(RunState state, int exit_code, std::string_view reason) {
@@ -318,6 +360,7 @@ RunStatus Run::status() const {
   RunStatus out;
   const Launch& plan = impl_->launch;
   out.journal = "none";
+  out.store_files = "none";
   out.recovered_points = plan.recovered_points;
   if (impl_->forked()) {
     out.why_not_recording = "a forked child; run.attach() records here";
@@ -338,6 +381,9 @@ RunStatus Run::status() const {
   out.bytes_stored = writer.bytes_stored;
   out.journal_bytes = writer.counts.bytes;
   out.journal = impl_->writer->identity().journal;
+  if (writer.parts > 0) out.store_files = writer.files;
+  out.file_system = writer.file_system;
+  out.store_parts = writer.parts;
   out.survives_process = impl_->writer->journal()->survives_process();
   out.survives_container = writer.committed_lately;
   out.survives_power = writer.synced_lately;

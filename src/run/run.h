@@ -25,13 +25,14 @@ struct InitOptions {
   std::string project, name, id, group, job_type, notes;
   std::vector<std::string> tags;
   Value config = Value::map();
-  std::string dir;      // store folder
-  std::string mode;     // local | online | offline | disabled
-  std::string resume;   // never | allow | must
-  std::string ranks;    // first
-  std::string journal;  // shm | disk | memory
-  std::string on_full;  // wait | drop | block
-  int rank = -1;        // explicit rank; -1: from the environment
+  std::string dir;          // store folder
+  std::string mode;         // local | online | offline | disabled
+  std::string resume;       // never | allow | must
+  std::string ranks;        // first
+  std::string journal;      // shm | disk | memory
+  std::string on_full;      // wait | drop | block
+  std::string store_files;  // of the environment alone: auto | sqlite | frames
+  int rank = -1;            // explicit rank; -1: from the environment
   int world_size = -1;
   // What torch.distributed says when the Python layer found it initialised in sys.modules; -1 otherwise.
   int torch_rank = -1, torch_world_size = -1;
@@ -50,6 +51,9 @@ struct RunStatus {
   uint64_t bytes_stored = 0;
   uint64_t journal_bytes = 0;  // memory of rings and spill file
   std::string journal;         // shm | disk | memory | none
+  std::string store_files;     // sqlite | frames | none: not opened yet, or nothing is recorded
+  std::string file_system;     // what they lie on: "local", "NFS", ...
+  int store_parts = 0;         // files the database stands in; more than 1: a reader has kept a WAL from being emptied
   bool survives_process = false, survives_container = false, survives_power = false;
   bool degraded = false;  // the store cannot be written now
   bool recording = false;
@@ -70,7 +74,8 @@ class Run {
     return hot_;
   }  // never null: a run that records nothing has a HotRun whose calls return kClosed
   // The id of a metric logged as `type`; 0 when the key is bad (counted, named once on stderr), the limit of series is
-  // reached, or nothing is recorded here. Cost: a lock and a hash look-up; callers cache it.
+  // reached, or nothing is recorded here. Called for a point that is logged, which is counted when the run has ended.
+  // Cost: a lock and a hash look-up; callers cache it.
   uint32_t series_id(std::string_view name, ValueType type);
   int64_t next_step() const;                                        // 1 + the run's largest step, 0 before the first
   int64_t step() const;                                             // the largest step, INT64_MIN before the first
@@ -87,7 +92,8 @@ class Run {
   Value explicit_summary() const;
 
   bool flush(std::chrono::milliseconds timeout);  // true: all logged before is committed and fsynced
-  // state: kFinished, kFailed, kInterrupted or kPreempted. Local commit at most 2 s. The second call does nothing.
+  // state: kFinished, kFailed, kInterrupted or kPreempted. Local commit at most 2 s. The second call does nothing and
+  // answers what the first one does, for which it waits at most as long.
   Status finish(RunState state, int exit_code = 0, std::string_view reason = "");
   // For the exit handler of the binding: what finish() at process exit should say if nobody calls it before.
   void set_exit_reason(RunState state, int exit_code, std::string_view reason);
@@ -115,6 +121,7 @@ class Run {
   struct Impl;
   explicit Run(std::unique_ptr<Impl> impl);
   Status start();
+  void say_end(RunState state, const Status& status) const;
   Code log_event(EventType type, const Value& payload, int64_t step, bool has_step);
   Code set_entry(EventType type, std::string_view key, Value value);
   std::unique_ptr<Impl> impl_;

@@ -3,19 +3,13 @@
 
 #include <unistd.h>
 
-#include "model/key.h"
+#include "model/visible.h"
 
 namespace tracker::internal {
 
 void say(std::string_view text) {
-  std::string line = "tracker: ";
-  // One line of text, whatever a name holds, also when a name was cut within a character.
-  const bool is_text = is_utf8(text);
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    line += byte < 0x20 || byte == 0x7f ? ' ' : byte >= 0x80 && !is_text ? '?' : c;
-  }
-  line += '\n';
+  // One line of text, whatever a name holds.
+  const std::string line = "tracker: " + visible(text) + "\n";
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // a closed stderr is the user's choice
 }
 

@@ -2,11 +2,15 @@
 #include "run/writer.h"
 
 #include <fmt/format.h>
+#include <time.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <exception>
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "journal/wipe_memory.h"
 #include "run/background.h"
 #include "storage/recovery.h"
 
@@ -42,47 +46,100 @@ Status Writer::start() {
 // --- the drain thread ---------------------------------------------------------------------------------------------
 
 void Writer::drain_loop() {
-  auto next_link_check = Clock::now() + kLinkCheckInterval;
-  for (;;) {
+  next_link_check_ = Clock::now() + kLinkCheckInterval;
+  for (bool last = false; !last;) {
     journal_->wait(kDrainInterval);
-    if (auto pause = drain_pause_.load()) pause();
-    uint64_t wanted = 0;
-    bool last = false;
-    {
+    try {
+      last = drain_round();
       const std::lock_guard<std::mutex> guard(mutex_);
-      last = stopping_;
-      wanted = flush_wanted_;
-    }
-    const bool drained = drain_once(last);
-    {
-      const std::lock_guard<std::mutex> guard(mutex_);
-      if (drained) flush_drained_ = wanted;
-      drained_all_ = last;
-    }
-    changed_.notify_all();
-    if (last) break;
-    spill_if_stuck();
-    journal_->prepare_rings();
-    if (Clock::now() >= next_link_check) {
-      if (journal_->check_links()) {
-        // What the lost spill file held is in no ring any more: it goes into the new one.
-        const std::lock_guard<std::mutex> guard(mutex_);
-        for (const auto& queued : queue_) queued->spilled = false;
-      }
-      next_link_check = Clock::now() + kLinkCheckInterval;
+      drain_fault_.now = false;
+    } catch (const std::exception& error) {
+      note_fault(&drain_fault_, "trk-drain", error.what());
+    } catch (...) {
+      note_fault(&drain_fault_, "trk-drain", "an exception");
     }
   }
   spill_until_done();
+}
+
+// True when it was the last one.
+bool Writer::drain_round() {
+  if (auto pause = drain_pause_.load()) pause();
+  uint64_t wanted = 0;
+  bool last = false;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    last = stopping_;
+    wanted = flush_wanted_;
+  }
+  note_faults();
+  const bool drained = drain_once(last);
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (drained) flush_drained_ = wanted;
+    drained_all_ = last;
+  }
+  changed_.notify_all();
+  if (last) return true;
+  spill_if_stuck();
+  journal_->prepare_rings();
+  if (Clock::now() >= next_link_check_) keep_links();
+  return false;
+}
+
+void Writer::keep_links() {
+  // What a lost spill file held is in no ring any more: it goes into the new one. So it does when the check fails half
+  // way; frames that are in the file twice are read once.
+  const auto spill_again = [this] {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    for (const auto& queued : queue_) queued->spilled = false;
+  };
+  next_link_check_ = Clock::now() + kLinkCheckInterval;
+  try {
+    if (journal_->check_links()) spill_again();
+  } catch (...) {
+    spill_again();
+    throw;
+  }
+}
+
+// The run itself says later that a background thread failed.
+void Writer::note_faults() {
+  uint64_t faults = 0;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    faults = faults_;
+  }
+  if (faults == faults_noted_) return;
+  journal_->add_note(Value::Map{{"kind", "background_fault"}, {"count", static_cast<int64_t>(faults)}});
+  faults_noted_ = faults;
+}
+
+void Writer::note_fault(Fault* fault, const char* thread, const char* what) noexcept {
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    ++faults_;
+    fault->now = true;
+    std::snprintf(fault->what, sizeof fault->what, "%s failed: %s", thread, what);
+  }
+  try {
+    say_once_.say(thread, fmt::format("{}; logging goes on, and it tries again", fault->what));
+  } catch (const std::exception&) {  // status() says it all the same
+  }
+  const timespec nap{0, std::chrono::nanoseconds(kRetryFirst).count()};
+  ::nanosleep(&nap, nullptr);
 }
 
 // All is drained, but a stuck disk may not have taken it when the process ends: then the spill file has it, the end
 // record too.
 void Writer::spill_until_done() {
   for (;;) {
-    {
+    try {
       const std::lock_guard<std::mutex> files(files_mutex_);
       if (files_removed_) return;
       spill_if_stuck();
+    } catch (const std::exception& error) {
+      note_fault(&drain_fault_, "trk-drain", error.what());
     }
     std::unique_lock<std::mutex> lock(mutex_);
     if (changed_.wait_for(lock, kDrainInterval, [&] { return done_; })) return;
@@ -91,15 +148,13 @@ void Writer::spill_until_done() {
 
 // False when nothing was looked at, because too much waits for the disk.
 bool Writer::drain_once(bool last) {
-  std::deque<Event> large;
   {
     // One look at both: what was logged into a ring before a large value is in this drain, what came after it in the
     // next one.
     const std::lock_guard<std::mutex> guard(mutex_);
     // The queue is full: what is not drained stays in the rings, whose own policy bounds it.
     if (!last && queue_bytes_ > kQueueBytesMax) return false;
-    large.swap(large_);
-    large_bytes_ = 0;
+    if (large_taken_.empty()) large_taken_.swap(large_);  // else those of a drain that failed are still to be stored
     journal_->begin_drain();
   }
   for (bool more = true; more;) {
@@ -107,14 +162,24 @@ bool Writer::drain_once(bool last) {
     std::vector<RingPosition> positions;
     more = journal_->next_frame(&builder, &positions);
     if (!more) {
-      for (Event& event : large)
+      for (Event& event : large_taken_)
         builder.add_event(event.type, event.step, event.has_step, event.time_us, event.payload);
       if (last) builder.add_event(EventType::kEnd, 0, false, realtime_us(), end_record_);
     }
     if (builder.empty() && positions.empty()) break;
     enqueue(builder.take(), std::move(positions));
+    journal_->frame_kept();
+    if (!more) forget_large();
   }
   return true;
+}
+
+// Those that were taken are in a frame.
+void Writer::forget_large() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  for (const Event& event : large_taken_) large_bytes_ -= event.payload.size();
+  large_waiting_ -= large_taken_.size();
+  large_taken_.clear();
 }
 
 void Writer::enqueue(Frame frame, std::vector<RingPosition> positions) {
@@ -124,9 +189,9 @@ void Writer::enqueue(Frame frame, std::vector<RingPosition> positions) {
   queued->record = {frame.seq, encode_frame(frame), std::move(positions)};
   queued->since = Clock::now();
   const std::lock_guard<std::mutex> guard(mutex_);
-  ++next_seq_;
+  queue_.push_back(queued);
   queue_bytes_ += queued->record.bytes.size();
-  queue_.push_back(std::move(queued));
+  ++next_seq_;
   changed_.notify_all();
 }
 
@@ -152,48 +217,68 @@ void Writer::spill_if_stuck() {
 // --- the store thread ---------------------------------------------------------------------------------------------
 
 void Writer::store_loop() {
-  std::chrono::milliseconds retry = kRetryFirst;
-  bool unsynced = false;
-  for (;;) {
-    std::vector<std::shared_ptr<Queued>> batch;
-    uint64_t flush = 0;
-    bool last = false, beat = false, durable = false;
-    {
-      std::unique_lock<std::mutex> lock(mutex_);
-      const auto due = [&] { return !queue_.empty() || flush_done_ < flush_drained_ || drained_all_; };
-      const auto idle = unsynced ? kSyncInterval - std::min<Clock::duration>(Clock::now() - last_sync_, kSyncInterval)
-                                 : Clock::duration(kHeartbeatInterval);
-      changed_.wait_for(lock, idle, due);
-      batch.assign(queue_.begin(), queue_.end());
-      flush = flush_drained_;
-      last = drained_all_;
-      const auto now = Clock::now();
-      durable = last || flush_done_ < flush || (now - last_sync_ >= kSyncInterval && (unsynced || !batch.empty()));
-      beat = now - last_commit_ >= kHeartbeatInterval;
+  StoreRounds rounds{kRetryFirst, false};
+  for (bool ended = false; !ended;) {
+    try {
+      ended = store_round(&rounds);
+      const std::lock_guard<std::mutex> guard(mutex_);
+      store_fault_.now = false;
+    } catch (const std::exception& error) {
+      db_.reset();  // whatever it was in the middle of; the file knows what is committed
+      note_fault(&store_fault_, "trk-store", error.what());
+    } catch (...) {
+      db_.reset();
+      note_fault(&store_fault_, "trk-store", "an exception");
     }
-    if (auto pause = store_pause_.load()) pause();
-    Status status = open_database();
+  }
+}
+
+// True when the end is stored.
+bool Writer::store_round(StoreRounds* rounds) {
+  std::vector<std::shared_ptr<Queued>> batch;
+  uint64_t flush = 0;
+  bool last = false, beat = false, durable = false;
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const auto due = [&] { return !queue_.empty() || flush_done_ < flush_drained_ || drained_all_; };
+    const auto idle = rounds->unsynced
+                          ? kSyncInterval - std::min<Clock::duration>(Clock::now() - last_sync_, kSyncInterval)
+                          : Clock::duration(kHeartbeatInterval);
+    changed_.wait_for(lock, idle, due);
+    batch.assign(queue_.begin(), queue_.end());
+    flush = flush_drained_;
+    last = drained_all_;
+    const auto now = Clock::now();
+    durable =
+        last || flush_done_ < flush || (now - last_sync_ >= kSyncInterval && (rounds->unsynced || !batch.empty()));
+    beat = now - last_commit_ >= kHeartbeatInterval;
+  }
+  if (auto pause = store_pause_.load()) pause();
+  Status status;
+  {
+    const ForkGate inside_sqlite;
+    status = open_database();
     if (status.ok() && (durable || !batch.empty())) status = commit(batch, durable);
     else if (status.ok() && beat) status = db_->heartbeat(realtime_us());
-    if (!status.ok()) {
-      note_failure(status);
-      std::unique_lock<std::mutex> lock(mutex_);
-      changed_.wait_for(lock, retry);
-      retry = std::min(retry * 2, kRetryMax);
-      continue;
-    }
-    retry = kRetryFirst;
-    unsynced = durable ? false : unsynced || !batch.empty();
-    note_success();
-    {
-      const std::lock_guard<std::mutex> guard(mutex_);
-      const auto now = Clock::now();
-      if (durable) last_sync_ = now, flush_done_ = std::max(flush_done_, flush);
-      last_commit_ = now;
-    }
-    changed_.notify_all();
-    if (last && close_database()) return;
   }
+  if (!status.ok()) {
+    note_failure(status);
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait_for(lock, rounds->retry);
+    rounds->retry = std::min(rounds->retry * 2, kRetryMax);
+    return false;
+  }
+  rounds->retry = kRetryFirst;
+  rounds->unsynced = durable ? false : rounds->unsynced || !batch.empty();
+  note_success();
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto now = Clock::now();
+    if (durable) last_sync_ = now, flush_done_ = std::max(flush_done_, flush);
+    last_commit_ = now;
+  }
+  changed_.notify_all();
+  return last && close_database();
 }
 
 Status Writer::open_database() {
@@ -204,9 +289,17 @@ Status Writer::open_database() {
   if (!folder.ok()) return folder.status();
   store->sync(*folder);
   identity_.store = store->id();
-  auto db = WriterDb::open_or_create(folder->path, identity_);
+  // Decided where the folder lies now, and once: a writer has one kind of files.
+  StoreFilesChoice files = files_;
+  if (parts_ == 0) files = choose_store_files(folder->path, target_.files);
+  identity_.files = store_files_name(files.kind);
+  identity_.file_system = files.file_system;
+  auto db = open_writer_store(folder->path, identity_, files.kind);
   if (!db.ok()) return db.status();
   db_ = std::move(*db);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  files_ = files;
+  parts_ = db_->parts();
   return {};
 }
 
@@ -215,7 +308,14 @@ Status Writer::commit(const std::vector<std::shared_ptr<Queued>>& batch, bool du
   for (const auto& queued : batch) records.push_back(&queued->record);
   TRACKER_RETURN_IF_ERROR(db_->append_batch(records, durable, journal_->take_retired()));
   for (const auto& queued : batch) journal_->release(queued->record.positions);
+  const int parts = db_->parts();
+  if (parts > 1)
+    say_once_.say("parts",
+                  fmt::format("a reader stays in a transaction and lets the WAL of {}.db grow; the run goes on "
+                              "in another file beside it",
+                              identity_.writer.hex()));
   const std::lock_guard<std::mutex> guard(mutex_);
+  parts_ = parts;
   for (const auto& queued : batch) {
     queue_bytes_ -= queued->record.bytes.size();
     queue_.pop_front();  // the drain thread only adds at the other end
@@ -228,7 +328,11 @@ Status Writer::commit(const std::vector<std::shared_ptr<Queued>>& batch, bool du
 
 // After the last frame. False when the disk refused: the loop tries again.
 bool Writer::close_database() {
-  Status status = db_->finish();
+  Status status;
+  {
+    const ForkGate inside_sqlite;
+    status = db_->finish();
+  }
   if (status.code() == Code::kBusy || status.code() == Code::kTimeout)
     status = Status();  // a reader keeps the WAL; all is in it
   if (!status.ok()) {
@@ -283,14 +387,16 @@ Code Writer::push_large(EventType type, std::string payload, int64_t step, bool 
   const std::lock_guard<std::mutex> guard(mutex_);
   if (stopping_) return Code::kClosed;
   if (large_bytes_ + payload.size() > kLargeBytesMax) return Code::kLimit;
-  large_bytes_ += payload.size();
+  const size_t bytes = payload.size();
   large_.push_back({type, has_step, step, realtime_us(), std::move(payload)});
+  large_bytes_ += bytes;
+  ++large_waiting_;
   return Code::kOk;
 }
 
 bool Writer::has_large() const {
   const std::lock_guard<std::mutex> guard(mutex_);
-  return !large_.empty();
+  return large_waiting_ > 0;
 }
 
 bool Writer::flush(std::chrono::milliseconds timeout) {
@@ -323,11 +429,20 @@ WriterStatus Writer::status() const {
   out.points_stored = points_stored_;
   out.counts = journal_->counts();
   out.bytes_stored = bytes_stored_;
-  out.degraded = degraded_;
-  out.last_error = last_error_;
+  out.degraded = degraded_ || drain_fault_.now || store_fault_.now;
+  out.last_error = !last_error_.empty() ? last_error_
+                   : drain_fault_.now   ? drain_fault_.what
+                   : store_fault_.now   ? store_fault_.what
+                                        : "";
   const auto waiting = queue_.empty() ? Clock::duration::zero() : Clock::now() - queue_.front()->since;
-  out.committed_lately = !degraded_ && waiting < 3 * kDrainInterval;
-  out.synced_lately = !degraded_ && waiting < kSyncInterval * 3;
+  out.committed_lately = !out.degraded && waiting < 3 * kDrainInterval;
+  out.synced_lately = !out.degraded && waiting < kSyncInterval * 3;
+  out.parts = parts_;
+  if (parts_ == 0) return out;
+  out.files = store_files_name(files_.kind);
+  out.file_system = files_.file_system;
+  // What a FUSE process has taken may go with its container; only an fsync says that it has passed it on.
+  if (!files_.write_is_in_kernel) out.committed_lately = false;
   return out;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The background half of a run: a drain thread (rings -> frames) and a store thread (frames -> SQLite), and what they
-// share.
+// The background half of a run: a drain thread (rings -> frames) and a store thread (frames -> SQLite or a .frames
+// file), and what they share.
 //
 // They are two threads so that a commit that is stuck on the disk never stops the draining: then frames go to the spill
 // file and ring space is released all the same (design 2). Neither is ever joined: finish() waits a bounded time for
@@ -20,7 +20,7 @@
 #include "journal/journal.h"
 #include "run/say.h"
 #include "storage/store.h"
-#include "storage/writer_db.h"
+#include "storage/store_files.h"
 
 namespace tracker::internal {
 
@@ -35,7 +35,8 @@ constexpr std::chrono::milliseconds kStuckAfter{200};  // a commit that takes lo
 struct StoreTarget {
   std::string store_path;
   RunIdentity run;
-  Status problem;  // why init could not open it; ok when it could
+  Status problem;              // why init could not open it; ok when it could
+  std::string files = "auto";  // TRACKER_STORE_FILES
 };
 
 struct WriterStatus {
@@ -46,6 +47,9 @@ struct WriterStatus {
   std::string last_error;
   bool committed_lately = false;  // within the last drain intervals: the container promise holds
   bool synced_lately = false;
+  std::string files;        // "sqlite", "frames"; empty before the store was opened
+  std::string file_system;  // what they lie on: "NFS", "local", …
+  int parts = 0;            // files the database has gone on in
 };
 
 class Writer : public std::enable_shared_from_this<Writer> {
@@ -79,9 +83,26 @@ class Writer : public std::enable_shared_from_this<Writer> {
     bool spilled = false;
   };
 
+  // What a background thread threw. Text without an allocation: there may be no memory.
+  struct Fault {
+    bool now = false;
+    char what[128] = "";
+  };
+  // What the store thread carries from round to round.
+  struct StoreRounds {
+    std::chrono::milliseconds retry{0};
+    bool unsynced = false;
+  };
+
   void drain_loop();
+  bool drain_round();
+  void keep_links();
+  void note_faults();
   void store_loop();
+  bool store_round(StoreRounds* rounds);
+  void note_fault(Fault* fault, const char* thread, const char* what) noexcept;
   bool drain_once(bool last);
+  void forget_large();
   void spill_until_done();
   void enqueue(Frame frame, std::vector<RingPosition> positions);
   void spill_if_stuck();
@@ -102,7 +123,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   std::deque<std::shared_ptr<Queued>> queue_;  // drained, not yet committed; in sequence order
   size_t queue_bytes_ = 0;
   std::deque<Event> large_;
-  size_t large_bytes_ = 0;
+  size_t large_bytes_ = 0, large_waiting_ = 0;  // with those that the drain thread has, not yet in a frame
   uint64_t next_seq_ = 1;
   uint64_t committed_seq_ = 0;
   uint64_t flush_wanted_ = 0, flush_drained_ = 0, flush_done_ = 0;
@@ -113,13 +134,22 @@ class Writer : public std::enable_shared_from_this<Writer> {
   bool degraded_ = false;
   Clock::time_point degraded_since_;
   uint64_t points_stored_ = 0, bytes_stored_ = 0;
+  StoreFilesChoice files_;  // of the folder where db_ is
+  int parts_ = 0;           // 0: it was not opened yet
   Clock::time_point last_commit_, last_sync_;
+  Fault drain_fault_, store_fault_;
+  uint64_t faults_ = 0;
   SayOnce say_once_;
 
-  uint64_t spilled_seq_ = 0;      // the drain thread's own: of the newest frame in the spill file
-  std::unique_ptr<WriterDb> db_;  // the store thread's own
-  std::mutex files_mutex_;        // of the journal's files at the end; taken before mutex_
-  bool files_removed_ = false;    // guarded by files_mutex_
+  // The drain thread's own.
+  uint64_t spilled_seq_ = 0;  // of the newest frame in the spill file
+  uint64_t faults_noted_ = 0;
+  std::deque<Event> large_taken_;
+  Clock::time_point next_link_check_;
+
+  std::unique_ptr<WriterStore> db_;  // the store thread's own
+  std::mutex files_mutex_;           // of the journal's files at the end; taken before mutex_
+  bool files_removed_ = false;       // guarded by files_mutex_
 };
 
 }  // namespace tracker::internal

@@ -7,12 +7,15 @@
 #include "base/fs.h"
 #include "journal/dead_journal.h"
 #include "journal/place.h"
+#include "journal/wipe_memory.h"
 #include "model/key.h"
-#include "storage/writer_db.h"
+#include "storage/store_files.h"
 #include "storage/writer_reader.h"
 
 namespace tracker::internal {
 namespace {
+
+constexpr int64_t kLeftoverAgeS = 3600;  // nobody takes so long to make a file
 
 // Frames from the spill file that the database does not have. A gap in the sequence ends them: what follows would be
 // read again from the rings under the same number.
@@ -31,7 +34,7 @@ uint64_t points_in(const FrameRecord& record) {
   return frame.ok() ? frame->points() : 0;
 }
 
-Status append_frame(WriterDb* db, Frame frame, std::vector<RingPosition> positions, const Id128& writer) {
+Status append_frame(WriterStore* db, Frame frame, std::vector<RingPosition> positions, const Id128& writer) {
   frame.writer = writer;
   frame.seq = db->last_seq() + 1;
   FrameRecord record{frame.seq, encode_frame(frame), std::move(positions)};
@@ -40,7 +43,7 @@ Status append_frame(WriterDb* db, Frame frame, std::vector<RingPosition> positio
 
 // Replays everything; the journal is removed by the caller only after this returned ok. `noted`: the log has its end or
 // the note of an earlier recoverer, which one that finds nothing left must not take the place of.
-Status replay(DeadJournal* journal, WriterDb* db, bool ended, bool noted, RecoveredWriter* out) {
+Status replay(DeadJournal* journal, WriterStore* db, bool ended, bool noted, RecoveredWriter* out) {
   const Id128& writer = journal->identity().writer;
   const std::vector<FrameRecord> spilled = missing_frames(*journal, db->last_seq());
   for (const FrameRecord& record : spilled) {
@@ -89,15 +92,18 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
   auto folder = folder_of_run(store, identity.run);
   if (!folder.ok()) return folder.status();
   bool ended = false, noted = false;
-  const std::string path = join_path(folder->path, identity.writer.hex() + ".db");
-  if (path_exists(path)) {
+  for (const std::string& path : folder->writer_dbs()) {
+    if (path.find(identity.writer.hex()) == std::string::npos) continue;
     if (auto reader = WriterReader::open(path); reader.ok()) {
       auto snapshot = (*reader)->snapshot();
       ended = snapshot.ok() && snapshot->end.has_value();
       noted = snapshot.ok() && snapshot->recovered.has_value();
+      if (snapshot.ok() && snapshot->frames_file)
+        report->problems.insert(report->problems.end(), snapshot->damage.begin(), snapshot->damage.end());
     }
   }
-  auto db = WriterDb::open_or_create(folder->path, (*journal)->identity());
+  const StoreFilesChoice files = choose_store_files(folder->path, store_files_option());
+  auto db = open_writer_store(folder->path, (*journal)->identity(), files.kind);
   if (!db.ok()) return db.status();
   RecoveredWriter recovered;
   recovered.identity = (*journal)->identity();
@@ -131,9 +137,15 @@ RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid) {
     if (!is_directory(root) || !check_private_dir(root).ok()) continue;
     remove_unborn_journals(root);
     for (const std::string& dir : journal_dirs(root)) {
+      const ForkGate inside_sqlite;
       const Status status = recover_one(store, dir, run_uid, &report);
       if (!status.ok()) report.problems.push_back(fmt::format("{}: {}", dir, status.to_string()));
     }
+  }
+  // A process that dies while it makes a file leaves it under another name. Looked for only where one has died.
+  if (!report.recovered.empty()) {
+    remove_leftovers(store.path(), kLeftoverAgeS);
+    for (const RunFolder& run : store.list_runs()) remove_leftovers(run.path, kLeftoverAgeS);
   }
   return report;
 }

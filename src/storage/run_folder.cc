@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/fs.h"
+#include "storage/store_files.h"
 
 namespace tracker::internal {
 namespace {
@@ -17,7 +18,7 @@ Result<Value> read_document(const std::string& path, std::string_view format, in
   auto text = read_file(path, kDocumentBytesMax);
   if (!text.ok()) return text.status();
   auto value = from_json(*text);
-  if (!value.ok()) return Status(Code::kCorrupt, fmt::format("{}: {}", path, value.status().message()));
+  if (!value.ok()) return Status(Code::kCorrupt, fmt::format("{} {}", path, value.status().message()));
   if (value->text_or("format", "") != format)
     return Status(Code::kCorrupt, fmt::format("{}: not a document of the format \"{}\"", path, format));
   const int64_t version = value->int_or("version", 0);
@@ -29,10 +30,21 @@ Result<Value> read_document(const std::string& path, std::string_view format, in
   return value;
 }
 
-bool is_database_name(const std::string& name) {
-  constexpr size_t kHexDigits = 32;
-  return name.size() == kHexDigits + 3 && name.compare(kHexDigits, 3, ".db") == 0 &&
-         Id128::from_hex(std::string_view(name).substr(0, kHexDigits)).has_value();
+constexpr size_t kHexDigits = 32;
+
+bool begins_with_id(std::string_view name) { return Id128::from_hex(name.substr(0, kHexDigits)).has_value(); }
+
+bool is_database_name(std::string_view name) {
+  return name.size() == kHexDigits + 3 && name.ends_with(".db") && begins_with_id(name);
+}
+
+bool is_frames_name(std::string_view name) {
+  return name.size() == kHexDigits + 7 && name.ends_with(".frames") && begins_with_id(name);
+}
+
+// <writer>-2.db and the like.
+bool is_part_name(std::string_view name) {
+  return name.size() > kHexDigits + 4 && name[kHexDigits] == '-' && name.ends_with(".db") && begins_with_id(name);
 }
 
 }  // namespace
@@ -68,8 +80,19 @@ std::vector<std::string> RunFolder::writer_dbs() const {
   std::vector<std::string> out;
   auto names = list_dir(path);
   if (!names.ok()) return out;
-  for (const std::string& name : *names)
-    if (is_database_name(name)) out.push_back(join_path(path, name));
+  const auto is_there = [&names](const std::string& name) {
+    return std::binary_search(names->begin(), names->end(), name);
+  };
+  for (const std::string& name : *names) {
+    if (is_database_name(name) && (!is_there(frames_path_of(name)) || is_whole_database(join_path(path, name))))
+      out.push_back(join_path(path, name));
+    if (is_frames_name(name) && !(is_there(db_path_of(name)) && is_whole_database(join_path(path, db_path_of(name)))))
+      out.push_back(join_path(path, name));
+    // A later part without the first one: whoever reads it is told.
+    const std::string first = name.substr(0, kHexDigits) + ".db";
+    if (is_part_name(name) && !is_there(first) && (out.empty() || out.back() != join_path(path, first)))
+      out.push_back(join_path(path, first));
+  }
   return out;
 }
 

@@ -78,6 +78,11 @@ Status create_database_file(const std::string& path, const WriterIdentity& ident
   return create_file_exclusive(path, *bytes, 0666);
 }
 
+Status create_detached_database(const std::string& path, const WriterIdentity& identity) {
+  auto db = Sqlite::open(path, SqliteOpen::kDetached, 0);
+  return db.ok() ? fill_database(*db, identity) : db.status();
+}
+
 Status check_database(Sqlite& db, const std::string& path) {
   auto application = db.query_int("PRAGMA application_id");
   if (!application.ok()) return application.status();

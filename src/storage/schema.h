@@ -45,6 +45,9 @@ struct DatabaseMeta {
 // ever reads a database without an identity. kExists.
 Status create_database_file(const std::string& path, const WriterIdentity& identity);
 
+// The same for a file that nobody else knows yet: no WAL mode, no locks, no fsync.
+Status create_detached_database(const std::string& path, const WriterIdentity& identity);
+
 // kCorrupt when the file is not a writer's database, kVersion when it is of a newer version.
 Status check_database(Sqlite& db, const std::string& path);
 Result<DatabaseMeta> read_meta(Sqlite& db, const std::string& path);

@@ -174,4 +174,13 @@ void append_stats(const SeriesStats& later, SeriesStats* into) {
   into->last_bits = later.last_bits;
 }
 
+void put_series(SeriesMap series, WriterSnapshot* out) {
+  for (const Loss& loss : out->losses) {
+    if (loss.reason != LossReason::kRejected) out->dropped += loss.count;  // a bad value never became a point
+    const auto at = series.find(loss.series);
+    if (at != series.end()) at->second.dropped += loss.count;
+  }
+  for (auto& [id, stats] : series) out->series.push_back(std::move(stats));
+}
+
 }  // namespace tracker::internal

@@ -28,4 +28,7 @@ Result<FrameStats> compute_frame_stats(const FrameView& frame);
 // Adds rows that were logged after those of `into`. Counts of dropped points are not touched.
 void append_stats(const SeriesStats& later, SeriesStats* into);
 
+// Completes a snapshot that has its losses: the series, by id, with what each lost.
+void put_series(SeriesMap series, WriterSnapshot* out);
+
 }  // namespace tracker::internal

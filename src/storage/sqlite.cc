@@ -130,17 +130,17 @@ void Sqlite::close() {
 
 Result<Sqlite> Sqlite::open(const std::string& path, SqliteOpen mode, int busy_timeout_ms) {
   int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_URI;
-  const bool write = mode == SqliteOpen::kWrite || mode == SqliteOpen::kCreate || mode == SqliteOpen::kMemory;
+  const bool memory = mode == SqliteOpen::kMemory, detached = mode == SqliteOpen::kDetached || mode == SqliteOpen::kDetachedRead;
+  const bool write = mode == SqliteOpen::kWrite || mode == SqliteOpen::kCreate || mode == SqliteOpen::kDetached || memory;
   flags |= write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
-  if (mode == SqliteOpen::kCreate) flags |= SQLITE_OPEN_CREATE;
-  if (mode == SqliteOpen::kMemory) flags |= SQLITE_OPEN_MEMORY;
-  const std::string uri = mode == SqliteOpen::kMemory
-                              ? std::string(":memory:")
-                              : "file://" + uri_path(path) + (mode == SqliteOpen::kReadImmutable ? "?immutable=1" : "");
+  if (mode == SqliteOpen::kCreate || mode == SqliteOpen::kDetached) flags |= SQLITE_OPEN_CREATE;
+  if (memory) flags |= SQLITE_OPEN_MEMORY;
+  const std::string uri =
+      memory ? ":memory:" : "file://" + uri_path(path) + (mode == SqliteOpen::kReadImmutable ? "?immutable=1" : "");
   Sqlite out;
   out.path_ = new std::string(path);
   out.wal_pages_ = new int(0);
-  const char* vfs = mode == SqliteOpen::kReadPrivateWal ? "unix-none" : nullptr;
+  const char* vfs = detached || mode == SqliteOpen::kReadPrivateWal ? "unix-none" : nullptr;
   const int code = sqlite3_open_v2(uri.c_str(), &out.db_, flags, vfs);
   if (code != SQLITE_OK) {
     Status status = make_error(out.db_, code, path);

@@ -55,6 +55,8 @@ enum class SqliteOpen {
   kReadImmutable,   // no locks, no WAL: for a file that nobody changes
   kReadPrivateWal,  // no locks, the WAL's index in memory: for a database with a WAL on media that cannot be written
   kMemory,          // a new database that lives in this connection; the path is for messages
+  kDetached,        // to write, without locks: a file that nobody else knows yet
+  kDetachedRead,    // to read one that is not in WAL mode, without locks
 };
 
 class Sqlite {

@@ -20,7 +20,9 @@ constexpr int kStoreVersion = 1;
 struct RunFolder {
   RunIdentity identity;
   std::string path;
-  std::vector<std::string> writer_dbs() const;  // absolute paths of <writer>.db, sorted
+  // One path a writer, absolute and sorted: its <writer>.db, or its .frames file where no whole database is there yet.
+  // Further parts of a database are not among them.
+  std::vector<std::string> writer_dbs() const;
 };
 
 class Store {

@@ -14,6 +14,7 @@
 #include "storage/schema.h"
 #include "storage/sqlite.h"
 #include "storage/writer_locks.h"
+#include "storage/writer_parts.h"
 
 namespace tracker::internal {
 namespace {
@@ -23,6 +24,7 @@ constexpr int kCheckpointPages = 1000;             // after a durable append, wh
 constexpr int kCheckpointPagesAlways = 16384;      // 64 MiB: also after others, so that the WAL stays bounded
 constexpr int64_t kStatsIntervalNs = 900'000'000;  // of durable appends
 constexpr int64_t kStatsIntervalAlwaysNs = 5'000'000'000;
+constexpr uint64_t kPageBytes = 4096;
 constexpr int kLeaveWalMs = 250;  // for idle readers to go, once everything is in the database
 
 // The frames of one append, checked and summed up before the transaction begins.
@@ -52,7 +54,12 @@ void merge_series(const SeriesMap& later, SeriesMap* into) {
 }  // namespace
 
 struct WriterDb::Impl {
-  std::string path;
+  std::string base;  // of part 1
+  std::string path;  // of the part that is written
+  int part = 1;
+  bool detached = false;
+  int commits_over_limit = 0;  // in a row, with a WAL of wal_bytes_max()
+  int64_t next_part_ns = 0;    // not before
   WriterIdentity identity;
   WriterLocks locks;
   Sqlite db;
@@ -71,7 +78,7 @@ struct WriterDb::Impl {
   ~Impl() { close(); }
 
   Status start() {
-    TRACKER_RETURN_IF_ERROR(locks.acquire(path));
+    if (!detached) TRACKER_RETURN_IF_ERROR(locks.acquire(path));
     return open();
   }
 
@@ -94,7 +101,7 @@ struct WriterDb::Impl {
   // Opens the connection and takes over what is committed, also after an I/O error: whether its transaction is there
   // only the database knows.
   Status open() {
-    auto opened = Sqlite::open(path, SqliteOpen::kWrite, kBusyTimeoutMs);
+    auto opened = Sqlite::open(path, detached ? SqliteOpen::kDetached : SqliteOpen::kWrite, kBusyTimeoutMs);
     if (!opened.ok()) return opened.status();
     db = std::move(*opened);
     Status status = load();
@@ -103,13 +110,9 @@ struct WriterDb::Impl {
   }
 
   Status load() {
+    if (detached) TRACKER_RETURN_IF_ERROR(db.exec("PRAGMA locking_mode=EXCLUSIVE"));
     TRACKER_RETURN_IF_ERROR(check_database(db, path));
-    auto mode = db.query_text("PRAGMA journal_mode");
-    if (!mode.ok()) return mode.status();
-    if (*mode != "wal") return Status(Code::kBusy, fmt::format("{} is not in WAL mode but \"{}\"", path, *mode));
-    TRACKER_RETURN_IF_ERROR(db.exec("PRAGMA synchronous=NORMAL"));
-    full_sync = false;
-    TRACKER_RETURN_IF_ERROR(db.exec("PRAGMA journal_size_limit=16777216"));
+    TRACKER_RETURN_IF_ERROR(set_modes());
     auto meta = read_meta(db, path);
     if (!meta.ok()) return meta.status();
     if (meta->identity.writer != identity.writer)
@@ -128,6 +131,19 @@ struct WriterDb::Impl {
     stats_written_ns = 0;
     TRACKER_RETURN_IF_ERROR(load_stats_behind(meta->stats_seq));
     return prepare();
+  }
+
+  Status set_modes() {
+    full_sync = false;
+    if (detached) {
+      TRACKER_RETURN_IF_ERROR(db.exec("PRAGMA journal_mode=OFF"));
+      return db.exec("PRAGMA synchronous=OFF");
+    }
+    auto mode = db.query_text("PRAGMA journal_mode");
+    if (!mode.ok()) return mode.status();
+    if (*mode != "wal") return Status(Code::kBusy, fmt::format("{} is not in WAL mode but \"{}\"", path, *mode));
+    TRACKER_RETURN_IF_ERROR(db.exec("PRAGMA synchronous=NORMAL"));
+    return db.exec("PRAGMA journal_size_limit=16777216");
   }
 
   Status load_stats_behind(uint64_t stats_seq) {
@@ -167,6 +183,7 @@ struct WriterDb::Impl {
 
   Status ensure_open() {
     if (closed) return Status(Code::kClosed, fmt::format("{} is closed", path));
+    if (!detached && !locks.db()) return start();  // a new part whose locks could not be had
     return db ? Status() : open();
   }
 
@@ -273,7 +290,7 @@ struct WriterDb::Impl {
       return Status(Code::kIo, fmt::format("{} was removed or replaced while it is written", path));
     auto pending = check(records);
     if (!pending.ok()) return pending.status();
-    if (pending->records.empty() && retired.empty() && !durable) return {};
+    if (pending->records.empty() && retired.empty() && !durable && !force_stats) return {};
     const int64_t now = monotonic_ns();
     const int64_t age = now - stats_written_ns;
     const bool any_stats = !unwritten.empty() || !pending->series.empty();
@@ -294,17 +311,39 @@ struct WriterDb::Impl {
       unwritten.clear();
       stats_written_ns = now;
     }
-    checkpoint_if_due(durable);
+    if (!detached && !force_stats) leave_pinned_wal(durable);
     return {};
   }
 
+  // A WAL that is at its limit and is not begun anew by commits after checkpoints is held by a reader. When the
+  // next part cannot be made, or not be opened, the next append tries again.
+  void leave_pinned_wal(bool durable) {
+    checkpoint_if_due(durable);
+    const bool over = static_cast<uint64_t>(db.wal_pages()) * kPageBytes >= wal_bytes_max();
+    commits_over_limit = over ? commits_over_limit + 1 : 0;
+    if (over) (void)db.checkpoint(Sqlite::Checkpoint::kPassive).ok();
+    if (commits_over_limit < kPinnedCommitsMin || part >= kPartsMax || monotonic_ns() < next_part_ns) return;
+    next_part_ns = monotonic_ns() + kNextPartRetryNs;
+    Status status = append({}, true, {}, true);  // the series rows go with the small tables
+    if (status.ok()) status = create_part(db, base, part + 1, identity);
+    if (!status.ok()) return;
+    close_connection();
+    locks.close();
+    path = part_path(base, ++part);
+    commits_over_limit = 0;
+    next_part_ns = 0;
+    (void)start().ok();
+  }
+
   Status finish(int timeout_ms) {
+    if (detached) return append({}, false, {}, true);
     const int64_t deadline = monotonic_ns() + int64_t{timeout_ms} * 1'000'000;
     TRACKER_RETURN_IF_ERROR(append({}, true, {}, true));
     db.set_busy_timeout(timeout_ms);
     TRACKER_RETURN_IF_ERROR(db.checkpoint(Sqlite::Checkpoint::kTruncate));
     // All is in the database now, so a WAL that a second SQLite copy deletes from here on is an empty one.
     locks.release();
+    for (int earlier = 1; earlier < part; ++earlier) settle_part(part_path(base, earlier), kLeaveWalMs / part);
     return leave_wal(std::min(deadline, monotonic_ns() + int64_t{kLeaveWalMs} * 1'000'000));
   }
 
@@ -328,7 +367,7 @@ WriterDb::~WriterDb() = default;
 
 Result<std::unique_ptr<WriterDb>> WriterDb::create(const std::string& run_path, const WriterIdentity& identity) {
   auto impl = std::make_unique<Impl>();
-  impl->path = join_path(run_path, identity.writer.hex() + ".db");
+  impl->base = impl->path = join_path(run_path, identity.writer.hex() + ".db");
   impl->identity = identity;
   TRACKER_RETURN_IF_ERROR(create_database_file(impl->path, identity));
   TRACKER_RETURN_IF_ERROR(impl->start());
@@ -337,9 +376,11 @@ Result<std::unique_ptr<WriterDb>> WriterDb::create(const std::string& run_path, 
 
 Result<std::unique_ptr<WriterDb>> WriterDb::open_or_create(const std::string& run_path,
                                                            const WriterIdentity& identity) {
-  const std::string path = join_path(run_path, identity.writer.hex() + ".db");
-  Status created = create_database_file(path, identity);
+  const std::string base = join_path(run_path, identity.writer.hex() + ".db");
+  Status created = create_database_file(base, identity);
   if (!created.ok() && created.code() != Code::kExists) return created;
+  const int part = count_parts(base);
+  const std::string path = part_path(base, part);
   if (!created.ok()) {
     // Its version is looked at before anything is written. One that was finished goes back to WAL mode; not under our
     // locks, for that takes the file for itself.
@@ -350,7 +391,18 @@ Result<std::unique_ptr<WriterDb>> WriterDb::open_or_create(const std::string& ru
     if (!mode.ok()) return mode.status();
   }
   auto impl = std::make_unique<Impl>();
+  impl->base = base;
   impl->path = path;
+  impl->part = part;
+  impl->identity = identity;
+  TRACKER_RETURN_IF_ERROR(impl->start());
+  return std::unique_ptr<WriterDb>(new WriterDb(std::move(impl)));
+}
+
+Result<std::unique_ptr<WriterDb>> WriterDb::open_detached(const std::string& path, const WriterIdentity& identity) {
+  auto impl = std::make_unique<Impl>();
+  impl->base = impl->path = path;
+  impl->detached = true;
   impl->identity = identity;
   TRACKER_RETURN_IF_ERROR(impl->start());
   return std::unique_ptr<WriterDb>(new WriterDb(std::move(impl)));
@@ -361,16 +413,11 @@ uint64_t WriterDb::last_seq() const { return impl_->last_seq; }
 const std::vector<RingPosition>& WriterDb::positions() const { return impl_->positions; }
 uint64_t WriterDb::points_stored() const { return impl_->points; }
 uint64_t WriterDb::bytes_stored() const { return impl_->frame_bytes; }
+int WriterDb::parts() const { return impl_->part; }
 
 Status WriterDb::append_batch(std::span<const FrameRecord* const> frames, bool durable,
                               const std::vector<uint64_t>& retired) {
   return impl_->append(frames, durable, retired, false);
-}
-
-Status WriterDb::append(const std::vector<FrameRecord>& frames, bool durable, const std::vector<uint64_t>& retired) {
-  std::vector<const FrameRecord*> pointers;
-  for (const FrameRecord& frame : frames) pointers.push_back(&frame);
-  return append_batch(pointers, durable, retired);
 }
 
 Status WriterDb::heartbeat(int64_t now_us) {

@@ -9,49 +9,45 @@
 // Cost: append blocks on the disk; never called by a thread that logs.
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "base/status.h"
-#include "codec/frame.h"
-#include "journal/frame_record.h"
-#include "model/records.h"
+#include "storage/writer_store.h"
 
 namespace tracker::internal {
 
-class WriterDb {
+class WriterDb : public WriterStore {
  public:
   // A new database in `run_path` for `identity`. kExists if it is there.
   static Result<std::unique_ptr<WriterDb>> create(const std::string& run_path, const WriterIdentity& identity);
   // The database of a dead writer, for recovery; created if its writer died before the first commit.
   static Result<std::unique_ptr<WriterDb>> open_or_create(const std::string& run_path, const WriterIdentity& identity);
-  ~WriterDb();  // closes without finish(): the WAL stays
+  // A file that nobody else knows yet (create_detached_database): no WAL, no locks, nothing is durable; finish() only
+  // completes its tables.
+  static Result<std::unique_ptr<WriterDb>> open_detached(const std::string& path, const WriterIdentity& identity);
+  ~WriterDb() override;  // closes without finish(): the WAL stays
   WriterDb(const WriterDb&) = delete;
   WriterDb& operator=(const WriterDb&) = delete;
 
-  const std::string& path() const;
-  uint64_t last_seq() const;                           // of the newest committed frame, 0 before the first
-  const std::vector<RingPosition>& positions() const;  // committed
-  uint64_t points_stored() const;
-  uint64_t bytes_stored() const;  // of frames
+  StoreFiles kind() const override { return StoreFiles::kSqlite; }
+  const std::string& path() const override;  // of the part that is written
+  uint64_t last_seq() const override;
+  const std::vector<RingPosition>& positions() const override;
+  uint64_t points_stored() const override;
+  uint64_t bytes_stored() const override;
+  int parts() const override;
 
-  // Appends the frames in one transaction and commits. `durable`: with fsync (synchronous=FULL), which makes all
-  // earlier commits durable too. Frames with seq <= last_seq() are skipped. On failure nothing of the call is stored
-  // and the same call may be repeated; after an I/O error the connection is reopened by itself. Positions of
-  // `retired` nonces are removed.
+  // One transaction; `durable`: synchronous=FULL. On failure nothing of the call is stored; after an I/O error the
+  // connection is reopened by itself. Where somebody keeps the WAL from being emptied, the next call may go into a new
+  // part (writer_parts.h).
   Status append_batch(std::span<const FrameRecord* const> frames, bool durable,
-                      const std::vector<uint64_t>& retired = {});
-  Status append(const std::vector<FrameRecord>& frames, bool durable, const std::vector<uint64_t>& retired = {});
-  // Writes the time of the last sign of life (each 15 s; readers on other hosts go by it).
-  Status heartbeat(int64_t now_us);
+                      const std::vector<uint64_t>& retired = {}) override;
+  Status heartbeat(int64_t now_us) override;
   // Checkpoints, sets journal_mode=DELETE, releases the locks, closes: the run is plain files. Waits at most
   // `timeout_ms` for readers; on kTimeout or kBusy the data is safe in the WAL and the next reader or recovery
   // finishes the job.
-  Status finish(int timeout_ms = 2000);
+  Status finish(int timeout_ms = 2000) override;
 
  private:
   struct Impl;

@@ -8,9 +8,12 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "storage/frames_reader.h"
 #include "storage/schema.h"
 #include "storage/series_stats.h"
 #include "storage/sqlite.h"
+#include "storage/store_files.h"
+#include "storage/writer_parts.h"
 
 namespace tracker::internal {
 namespace {
@@ -38,17 +41,32 @@ struct WriterReader::Impl {
   std::string path;
   SqliteOpen mode = SqliteOpen::kRead;
   Id128 writer;
+  std::unique_ptr<FramesReader> log;  // instead of all this while the file is a .frames file
 
-  Result<Sqlite> connect() const { return Sqlite::open(path, mode, kBusyTimeoutMs); }
+  Result<Sqlite> connect(int part) const {
+    const std::string file = part_path(path, part);
+    SqliteOpen how = mode;
+    if (part > 1 && mode != SqliteOpen::kRead)
+      how = file_size(file + "-wal") > 0 ? SqliteOpen::kReadPrivateWal : SqliteOpen::kReadImmutable;
+    return Sqlite::open(file, how, kBusyTimeoutMs);
+  }
 
   Status probe() {
-    auto db = connect();
+    auto db = connect(1);
     if (!db.ok()) return db.status();
     TRACKER_RETURN_IF_ERROR(check_database(*db, path));
     auto meta = read_meta(*db, path);
     if (!meta.ok()) return meta.status();
     writer = meta->identity.writer;
     return {};
+  }
+
+  // Its writer has ended meanwhile: what was a .frames file is a database now, with the same frames.
+  bool became_database(const Status& status) {
+    if (status.code() != Code::kNotFound || !path_exists(db_path_of(path))) return false;
+    path = db_path_of(path);
+    log.reset();
+    return probe().ok();
   }
 
   // One short read: rows behind `cursor` up to `last`, as many as the batch's bounds allow.
@@ -147,11 +165,24 @@ WriterReader::~WriterReader() = default;
 const std::string& WriterReader::path() const { return impl_->path; }
 
 Result<std::unique_ptr<WriterReader>> WriterReader::open(const std::string& path, std::string* notice) {
-  if (!path_exists(path)) return Status(Code::kNotFound, fmt::format("{} does not exist", path));
+  if (!path_exists(path)) {
+    if (is_frames_path(path) && path_exists(db_path_of(path))) return open(db_path_of(path), notice);
+    return Status(Code::kNotFound, fmt::format("{} does not exist", path));
+  }
   // SQLite would wait for a pipe's other end.
   if (!is_regular_file(path)) return Status(Code::kCorrupt, fmt::format("{} is no regular file", path));
   auto impl = std::make_unique<Impl>();
   impl->path = absolute_path(path);
+  if (is_frames_path(impl->path)) {
+    auto log = FramesReader::open(impl->path);
+    if (!log.ok()) return log.status();
+    impl->log = std::move(*log);
+    return std::unique_ptr<WriterReader>(new WriterReader(std::move(impl)));
+  }
+  // Over a network locks may hang. What was finished there is never changed in its place, so none is needed.
+  const FsKind disk = fs_kind(impl->path);
+  if ((disk == FsKind::kNetwork || disk == FsKind::kFuse) && !path_exists(path + "-wal") && !path_exists(path + "-shm"))
+    impl->mode = SqliteOpen::kReadImmutable;
   Status status = impl->probe();
   if (status.code() == Code::kIo) {
     // The usual way needs a -shm file, which cannot be made here. Without locks the file must not change meanwhile,
@@ -172,7 +203,12 @@ Result<std::unique_ptr<WriterReader>> WriterReader::open(const std::string& path
 }
 
 Result<WriterSnapshot> WriterReader::snapshot() {
-  auto db = impl_->connect();
+  if (impl_->log) {
+    auto out = impl_->log->snapshot();
+    if (out.ok() || !impl_->became_database(out.status())) return out;
+  }
+  const int parts = count_parts(impl_->path);
+  auto db = impl_->connect(parts);
   if (!db.ok()) return db.status();
   // What is small is read at one moment; frames never change, so those up to last_seq may be read after it.
   TRACKER_RETURN_IF_ERROR(db->exec("BEGIN"));
@@ -197,22 +233,32 @@ Result<WriterSnapshot> WriterReader::snapshot() {
   out.points = meta->points;
   out.frames = meta->frames;
   out.frame_bytes = meta->frame_bytes;
-  for (const Loss& loss : out.losses) {
-    if (loss.reason != LossReason::kRejected) out.dropped += loss.count;  // a bad value never became a point
-    const auto at = series->find(loss.series);
-    if (at != series->end()) at->second.dropped += loss.count;
-  }
-  for (auto& [id, stats] : *series) out.series.push_back(std::move(stats));
+  out.parts = parts;
+  put_series(std::move(*series), &out);
   return out;
 }
 
 Status WriterReader::frames(uint64_t after, const std::function<bool(uint64_t seq, std::string_view bytes)>& visit,
                             std::vector<std::string>* damage) {
-  auto db = impl_->connect();
-  if (!db.ok()) return db.status();
-  auto meta = read_meta(*db, impl_->path);
-  if (!meta.ok()) return meta.status();
-  return impl_->frames(*db, after, meta->last_seq, visit, damage);
+  if (impl_->log) {
+    Status status = impl_->log->frames(after, visit, damage);
+    if (status.ok() || !impl_->became_database(status)) return status;
+  }
+  bool stopped = false;
+  const auto visit_until_stopped = [&](uint64_t seq, std::string_view bytes) {
+    stopped = !visit(seq, bytes);
+    return !stopped;
+  };
+  const int parts = count_parts(impl_->path);
+  for (int part = 1; part <= parts && !stopped; ++part) {
+    auto db = impl_->connect(part);
+    if (!db.ok()) return db.status();
+    auto meta = read_meta(*db, part_path(impl_->path, part));
+    if (!meta.ok()) return meta.status();
+    TRACKER_RETURN_IF_ERROR(impl_->frames(*db, after, meta->last_seq, visit_until_stopped, damage));
+    after = std::max(after, meta->last_seq);
+  }
+  return {};
 }
 
 }  // namespace tracker::internal

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The database of one writer, open for reading, live or not. No transaction is held over 250 ms (P11): frames are
-// read in batches and each batch is its own read. Reading never changes the file. Threads: one at a time.
+// What one writer has recorded, open for reading, live or not: a database, in one file or several (writer_parts.h), or
+// a .frames file. No transaction is held over 250 ms (P11): frames are read in batches and each batch is its own read.
+// Reading never changes the file. Threads: one at a time.
 #pragma once
 
 #include <cstdint>
@@ -60,14 +61,17 @@ struct WriterSnapshot {
   std::optional<Value> recovered;  // the "recovered" note, when a recoverer finished this writer's log
   int64_t heartbeat_us = 0;
   uint64_t points = 0, dropped = 0, frames = 0, frame_bytes = 0;
+  bool frames_file = false;  // read from a .frames file, not from a database
+  int parts = 1;             // files that the database stands in (writer_parts.h)
   // Frames behind the stored statistics that could not be read: series lack their rows.
   std::vector<std::string> damage;
 };
 
 class WriterReader {
  public:
-  // kNotFound, kCorrupt (not a database of ours; names the file), kVersion. On media where the WAL cannot be used the
-  // file is opened immutable and `notice` says so.
+  // `path`: the first part of a database, or a .frames file, in whose place its database is read once that is made.
+  // kNotFound, kCorrupt (not a file of ours; names it), kVersion. On media where the WAL cannot be used the file is
+  // opened immutable and `notice` says so.
   static Result<std::unique_ptr<WriterReader>> open(const std::string& path, std::string* notice = nullptr);
   ~WriterReader();
   const std::string& path() const;

@@ -51,6 +51,11 @@ def test_resume_goes_on_after_the_last_step(tmp_path: Path) -> None:
     assert run.history("loss").steps.tolist() == list(range(200))
 
 
+def test_reading_reads_in_every_way_that_its_document_shows(tmp_path: Path) -> None:
+    rows = sum(int(line.split()[0]) for line in run_example("reading/reading.py", tmp_path).splitlines())
+    assert rows == 20_000
+
+
 def test_demo_loses_and_doubles_nothing_through_a_kill(tmp_path: Path) -> None:
     output = run_example("demo/demo.py", tmp_path)
     words = [line.split() for line in output.splitlines()]

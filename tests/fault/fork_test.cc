@@ -9,6 +9,7 @@
 #include <atomic>
 #include <thread>
 
+#include "journal/wipe_memory.h"
 #include "support/child.h"
 #include "support/sandbox.h"
 
@@ -115,6 +116,68 @@ TEST(ForkTest, ChildrenOfALoggingProcessAreInertAndTheParentIsWhole) {
     for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows.steps[i], static_cast<int64_t>(i));
   }
   EXPECT_TRUE(run.view->text_metrics().empty());
+}
+
+// A fork while the store thread was inside SQLite could leave the child with one of SQLite's locks held for ever.
+TEST(ForkTest, ChildrenForkedAtAnyMomentMayHaveRunsOfTheirOwn) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "see AChildMayHaveARunOfItsOwn";
+#endif
+  Sandbox sandbox;
+  const int forks = test_count(150);
+  Shared<std::atomic<int64_t>> logged;
+  const int status = run_child([&] {
+    trk_run* run = open_run("parent");
+    CHILD_CHECK(run != nullptr);
+    // Commits without a pause.
+    std::thread flusher([&] {
+      for (int64_t step = 0; !g_stop.load(); ++step) {
+        CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step, step) == TRK_OK);
+        CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
+        logged->store(step + 1);
+      }
+    });
+    for (int i = 0; i < forks; ++i) {
+      ::usleep(static_cast<useconds_t>(i * 137 % 3000));
+      const pid_t child = ::fork();
+      if (child == 0) {
+        g_in_child = true;
+        trk_run* own = open_run(("child-" + std::to_string(i)).c_str());
+        CHILD_CHECK(own != nullptr && trk_log_i64(own, "x", TRK_NUL_TERMINATED, i, 1) == TRK_OK);
+        CHILD_CHECK(trk_finish(own, 0, nullptr) == TRK_OK);
+        ::_exit(0);
+      }
+      int ended = 0;
+      CHILD_CHECK(wait_child_at_most(child, 5000, &ended) && exit_code_of(ended) == 0);
+    }
+    g_stop = true;
+    flusher.join();
+    CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+    return 0;
+  });
+  EXPECT_EQ(exit_code_of(status), 0);
+  auto store = Store::open(sandbox.store());
+  ASSERT_TRUE(store.ok());
+  EXPECT_EQ(store->list_runs().size(), static_cast<size_t>(forks) + 1);
+  ReadRun parent = recover_and_read(sandbox.store(), "parent");
+  EXPECT_EQ(static_cast<int64_t>(rows_of(parent, "x").size()), logged->load());
+  ReadRun last = recover_and_read(sandbox.store(), "child-" + std::to_string(forks - 1));
+  EXPECT_EQ(rows_of(last, "x").size(), 1u);
+}
+
+// A commit that hangs on its disk must not keep a fork waiting.
+TEST(ForkTest, AForkWaitsABoundedTimeForAStoreThreadThatIsInsideSqlite) {
+  const ForkGate inside;  // as a store thread in an fsync that does not come back
+  int64_t longest = 0;
+  for (int i = 0; i < 5; ++i) {
+    const int64_t before = now_ns();
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(0);
+    longest = std::max(longest, now_ns() - before);
+    wait_child(child);
+  }
+  EXPECT_GE(longest, std::chrono::nanoseconds(kForkWaitMax).count() * 9 / 10) << "it does wait";
+  EXPECT_LT(longest, 10 * kSlowDown * std::chrono::nanoseconds(kForkWaitMax).count());
 }
 
 TEST(ForkTest, AChildThatOutlivesItsParentHoldsNoLock) {

@@ -9,23 +9,11 @@
 
 #include "support/child.h"
 #include "support/mounts.h"
+#include "support/said.h"
 #include "support/sandbox.h"
 
 namespace tracker::internal {
 namespace {
-
-// stderr of this child into a file.
-void redirect_stderr(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  CHILD_CHECK(fd >= 0 && ::dup2(fd, STDERR_FILENO) >= 0);
-}
-
-std::vector<std::string> lines_of(const std::string& path) {
-  std::ifstream in(path);
-  std::vector<std::string> out;
-  for (std::string line; std::getline(in, line);) out.push_back(line);
-  return out;
-}
 
 bool wait_until(trk_run* run, int32_t degraded) {
   const int64_t deadline = now_ns() + 20'000'000'000;
@@ -111,7 +99,8 @@ TEST(StoreProblemTest, ALabelThatIsTakenMeanwhileGivesOneOtherFolder) {
   EXPECT_EQ(rows_of(run, "x").size(), 1u);
 }
 
-int log_onto_a_full_disk(const Sandbox& sandbox, const char* on_full) {
+int log_onto_a_full_disk(const Sandbox& sandbox, const char* on_full, const char* files) {
+  ::setenv("TRACKER_STORE_FILES", files, 1);
   if (!mount_tmpfs(sandbox.folder(), "6m")) return kNoMounts;
   redirect_stderr(sandbox.shm() + "/stderr");
   trk_run* run = open_run("r", on_full);
@@ -142,17 +131,77 @@ int log_onto_a_full_disk(const Sandbox& sandbox, const char* on_full) {
   return 0;
 }
 
-class FullDiskTest : public ::testing::TestWithParam<const char*> {};
+// `then` with the disk full and finish() over: the process ends, or lives on and the disk gets room.
+int finish_onto_a_full_disk(const Sandbox& sandbox, const std::function<void(const std::string&, trk_run*)>& then) {
+  redirect_stderr(sandbox.shm() + "/stderr");
+  trk_run* run = open_run("r");
+  CHILD_CHECK(run != nullptr && trk_log_i64(run, "x", TRK_NUL_TERMINATED, 0, 0) == TRK_OK &&
+              trk_flush(run, 20'000) == TRK_OK);
+  const std::string filler = fill_up(sandbox.folder());
+  for (int64_t step = 1; step < 5000; ++step)
+    CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step, step) == TRK_OK);
+  const int64_t before = now_ns();
+  CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_TIMEOUT);
+  CHILD_CHECK(now_ns() - before < 2'500'000'000);
+  then(filler, run);
+  return 0;
+}
 
-TEST_P(FullDiskTest, WhatIsLoggedOntoAFullDiskIsStoredWhenThereIsRoomAgain) {
+TEST(FinishOnAFullDiskTest, ItReturnsInTimeAndTheNextOpenRecoversAllAndTheEnd) {
   Sandbox sandbox;
-  const int code = exit_code_of(run_child([&] { return log_onto_a_full_disk(sandbox, GetParam()); }));
+  const int code = exit_code_of(run_child([&] {
+    if (!mount_tmpfs(sandbox.folder(), "6m")) return kNoMounts;
+    const int ended = exit_code_of(
+        run_child([&] { return finish_onto_a_full_disk(sandbox, [](const std::string&, trk_run*) { ::_exit(0); }); }));
+    CHILD_CHECK(ended == 0);
+    // While it is full a recoverer harms nothing and leaves the journal.
+    CHILD_CHECK(!recover_and_read(sandbox.store()).problems.empty() && sandbox.journal_folders().size() == 1);
+    remove_file(sandbox.folder() + "/filler");
+    ReadRun back = recover_and_read(sandbox.store());
+    CHILD_CHECK(back.problems.empty() && rows_of(back, "x").size() == 5000);
+    CHILD_CHECK(back.view->state() == RunState::kFinished && sandbox.journal_folders().empty());
+    return 0;
+  }));
   if (code == kNoMounts) GTEST_SKIP() << "no mounts allowed here";
   EXPECT_EQ(code, 0) << ::testing::PrintToString(lines_of(sandbox.shm() + "/stderr"));
 }
 
-INSTANTIATE_TEST_SUITE_P(OnFull, FullDiskTest, ::testing::Values("wait", "drop"),
-                         [](const auto& test) { return std::string(test.param); });
+TEST(FinishOnAFullDiskTest, AProcessThatLivesOnStoresItAsSoonAsThereIsRoom) {
+  Sandbox sandbox;
+  const int code = exit_code_of(run_child([&] {
+    if (!mount_tmpfs(sandbox.folder(), "6m")) return kNoMounts;
+    return finish_onto_a_full_disk(sandbox, [&](const std::string& filler, trk_run* run) {
+      remove_file(filler);
+      const int64_t deadline = now_ns() + 20'000'000'000;
+      while (!sandbox.journal_folders().empty() && now_ns() < deadline) sleep_ms(5);
+      CHILD_CHECK(sandbox.journal_folders().empty() && status_of(run).points_stored == 5000);
+      ReadRun back = recover_and_read(sandbox.store());
+      CHILD_CHECK(back.problems.empty() && rows_of(back, "x").size() == 5000);
+      CHILD_CHECK(back.view->state() == RunState::kFinished);
+    });
+  }));
+  if (code == kNoMounts) GTEST_SKIP() << "no mounts allowed here";
+  EXPECT_EQ(code, 0) << ::testing::PrintToString(lines_of(sandbox.shm() + "/stderr"));
+}
+
+class FullDiskTest : public ::testing::TestWithParam<std::tuple<const char*, const char*>> {};
+
+TEST_P(FullDiskTest, WhatIsLoggedOntoAFullDiskIsStoredWhenThereIsRoomAgain) {
+  Sandbox sandbox;
+  const int code = exit_code_of(run_child([&] {
+    return std::apply(
+        [&](const char* on_full, const char* files) { return log_onto_a_full_disk(sandbox, on_full, files); },
+        GetParam());
+  }));
+  if (code == kNoMounts) GTEST_SKIP() << "no mounts allowed here";
+  EXPECT_EQ(code, 0) << ::testing::PrintToString(lines_of(sandbox.shm() + "/stderr"));
+}
+
+INSTANTIATE_TEST_SUITE_P(OnFull, FullDiskTest,
+                         ::testing::Combine(::testing::Values("wait", "drop"), ::testing::Values("sqlite", "frames")),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param)) + "_" + std::get<1>(test.param);
+                         });
 
 }  // namespace
 }  // namespace tracker::internal

@@ -121,6 +121,39 @@ TEST(StuckTest, WhatAStuckCommitDoesNotTakeIsSpilledAndSurvivesAKill) {
   EXPECT_THAT(run.problems, ::testing::IsEmpty());
 }
 
+// What the spill file holds is in no ring any more: the frames that still wait are spilled again, into a new one.
+TEST(StuckTest, ASpillFileThatIsUnlinkedAloneIsReplacedWithinASecondOrTwo) {
+  Sandbox sandbox;
+  Shared<Ledger> ledger;
+  const pid_t child = start_child([&] {
+    auto run = init();
+    log_steps(run.get(), &*ledger, 1000, in_ms(20'000), 100);
+    CHILD_CHECK(run->flush(std::chrono::seconds(10)));
+    g_hold = true;
+    run->set_pause_for_testing(nullptr, hold_while_asked);
+    ledger->ready = 1;
+    log_steps(run.get(), &*ledger, UINT64_MAX, in_ms(60'000), 50);
+    return 1;
+  });
+  while (ledger->ready.load() == 0) ::usleep(1000);
+  const std::string spill = join_path(sandbox.journal_folders().at(0), "spill");
+  for (int times = 0; times < 2; ++times) {
+    sleep_ms(700);
+    ASSERT_TRUE(path_exists(spill));
+    remove_file(spill);
+    sleep_ms(2300);
+  }
+  ::kill(child, SIGKILL);
+  wait_child(child);
+  ReadRun run = recover_and_read(sandbox.store());
+  EXPECT_THAT(run.problems, ::testing::IsEmpty());
+  EXPECT_EQ(ledger->dropped.load(), 0u);
+  const History rows = rows_of(run, "x");
+  EXPECT_GE(rows.size(), ledger->logged.load());
+  EXPECT_LE(rows.size(), ledger->logged.load() + 1);
+  for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows.steps[i], static_cast<int64_t>(i));
+}
+
 TEST(StuckTest, TheSpillFileIsEmptiedUnderALoggerThatNeverPauses) {
   Sandbox sandbox;
   Shared<Ledger> ledger;
@@ -160,6 +193,29 @@ TEST(StuckTest, FinishOnAStuckDiskReturnsInTimeAndItsEndIsRecovered) {
   EXPECT_EQ(exit_code_of(status), 0);
   EXPECT_LT(ledger->finish_ns.load(), 2'500'000'000);
   expect_all(sandbox, *ledger, RunState::kFailed);
+}
+
+// The second one answered "ok" at once, while the first was still at work and then failed.
+TEST(StuckTest, ASecondFinishAndAFlushBesideAFinishSayWhatItSays) {
+  Sandbox sandbox;
+  const int status = run_child([&] {
+    auto run = init();
+    const uint32_t id = run->series_id("x", ValueType::kInt64);
+    const ValuePair pair{1, id, 0};
+    CHILD_CHECK(log_pairs(run->hot(), &pair, 1, 1) == Code::kOk && run->flush(std::chrono::seconds(10)));
+    g_hold = true;
+    run->set_pause_for_testing(nullptr, hold_while_asked);
+    CHILD_CHECK(log_pairs(run->hot(), &pair, 1, 2) == Code::kOk);
+    std::atomic<Code> first{Code::kOk};
+    std::thread finisher([&] { first = run->finish(RunState::kFinished).code(); });
+    while (!run->finished()) ::usleep(100);
+    CHILD_CHECK(!run->flush(std::chrono::milliseconds(100)));
+    CHILD_CHECK(run->finish(RunState::kFinished).code() == Code::kTimeout);
+    finisher.join();
+    CHILD_CHECK(first.load() == Code::kTimeout && run->finish(RunState::kFinished).code() == Code::kTimeout);
+    return 0;
+  });
+  EXPECT_EQ(exit_code_of(status), 0);
 }
 
 // A flush that arrived while the queue for the disk was full said "durable" for points that were still in the rings.

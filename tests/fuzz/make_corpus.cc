@@ -5,12 +5,16 @@
 
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "base/fs.h"
+#include "codec/best_column.h"
 #include "codec/frame.h"
+#include "codec/segment.h"
 #include "journal/definitions.h"
 #include "journal/spill.h"
 #include "model/value.h"
+#include "storage/frames_format.h"
 
 using namespace tracker::internal;
 
@@ -46,12 +50,83 @@ Value sample_value() {
   return value;
 }
 
+// Two frames of one shape and one of another; rows enough for two mini-blocks, with steps that go back.
+std::string sample_segment(uint64_t frames, int64_t rows) {
+  SegmentBuilder builder(sample_frame().writer);
+  for (uint64_t seq = 1; seq <= frames; ++seq) {
+    Frame frame = sample_frame();
+    frame.seq = seq;
+    Block block;
+    block.series = {1, 2, 3};
+    block.types = {ValueType::kFloat32, ValueType::kInt64, ValueType::kBFloat16};
+    block.values.resize(3);
+    for (int64_t row = 0; row < rows; ++row) {
+      block.steps.push_back(row + static_cast<int64_t>(seq) * 10);
+      block.times_us.push_back(1'700'000'000'000'000 + row * 1000 + (row * 7919) % 100);
+      block.values[0].push_back(bits_of(1.0f + static_cast<float>(row * 7919 % 1000) * 1e-4f));
+      block.values[1].push_back(static_cast<uint64_t>(row / 10));
+      block.values[2].push_back(row % 100 == 99 ? 0x7fc0 : 0x3f80 + static_cast<uint64_t>(row % 9));
+    }
+    frame.blocks = {block};
+    const std::string bytes = encode_frame(frame);
+    auto view = FrameView::parse(bytes);
+    if (!view.ok() || !builder.add(*view).ok()) return "";
+  }
+  return builder.finish().value_or("");
+}
+
+// The inputs of column_fuzzer: type less one, rows, begin, end, column.
+std::string sample_column(ColumnEncoding encoding, ValueType type) {
+  std::vector<uint64_t> bits;
+  for (uint64_t i = 0; i < 600; ++i) bits.push_back(i % 97 == 0 ? 0x7fc0 : 0x3f80 + i * i % 13);
+  if (type == ValueType::kBool)
+    for (uint64_t& v : bits) v &= 1;
+  const uint16_t numbers[] = {600, 100, 530};
+  std::string out(1, static_cast<char>(static_cast<uint8_t>(type) - 1));
+  out.append(reinterpret_cast<const char*>(numbers), sizeof numbers);
+  encode_column_as(encoding, bits, type, &out);
+  return out;
+}
+
+bool write_segments_and_columns(const std::string& root) {
+  bool ok = write_file_atomic(join_path(root, "segment/one-frame"), sample_segment(1, 20), 0644).ok() &&
+            write_file_atomic(join_path(root, "segment/three-frames"), sample_segment(3, 300), 0644).ok();
+  for (uint8_t type = 1; type <= 6; ++type) {
+    for (const auto encoding : {ColumnEncoding::kPacked, ColumnEncoding::kPackedDeltas, ColumnEncoding::kShuffled}) {
+      const std::string name =
+          std::string(value_type_name(static_cast<ValueType>(type))) + "-" + std::to_string(static_cast<int>(encoding));
+      const std::string column = sample_column(encoding, static_cast<ValueType>(type));
+      ok = ok && write_file_atomic(join_path(root, "column/" + name), column, 0644).ok();
+    }
+    const std::string values = std::string(1, static_cast<char>(type - 1)) + std::string("\x00\x12\x05", 3) +
+                               std::string("0123456789abcdef0000000000000000fedcba98");
+    ok = ok && write_file_atomic(join_path(root, "column_values/type-" + std::to_string(type)), values, 0644).ok();
+  }
+  return ok;
+}
+
+std::string sample_frames_file(const WriterIdentity& identity) {
+  std::string out = frames_header(identity.writer);
+  const auto put = [&](FramesKind kind, const std::string& body) {
+    put_frames_record(identity.writer, out.size(), kind, body, &out);
+  };
+  Frame frame = sample_frame();
+  frame.writer = identity.writer;
+  put(FramesKind::kIdentity, encode_cbor(identity.to_value()));
+  put(FramesKind::kFrame, frame_body({frame.seq, encode_frame(frame), {{1, 4096}, {2, 8}}}));
+  put(FramesKind::kRetired, retired_body({1}));
+  put(FramesKind::kHeartbeat, "12345678");
+  put(FramesKind::kSkippable, "of a newer version");
+  return out;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc != 2) return 1;
   const std::string root = argv[1];
-  for (const char* name : {"cbor", "frame", "definitions", "spill"}) {
+  for (const char* name :
+       {"cbor", "frame", "definitions", "spill", "segment", "column", "column_values", "frames_file"}) {
     if (!make_dirs(join_path(root, name)).ok()) return 1;
   }
   const std::string definitions = join_path(root, "definitions/two-series");
@@ -62,6 +137,7 @@ int main(int argc, char** argv) {
             write_file_atomic(join_path(root, "cbor/json"), to_json(sample_value()), 0644).ok() &&
             write_file_atomic(join_path(root, "frame/one-block"), encode_frame(sample_frame()), 0644).ok() &&
             write_file_atomic(join_path(root, "frame/empty"), encode_frame(Frame{}), 0644).ok();
+  ok = ok && write_segments_and_columns(root);
 
   WriterIdentity identity;
   identity.writer = Id128::hash_of("writer");
@@ -78,6 +154,7 @@ int main(int argc, char** argv) {
   const std::string head(reinterpret_cast<const char*>(&nonce), sizeof nonce);
   ok = ok && bytes.ok() && write_file_atomic(join_path(spill, "one-frame"), head + *bytes, 0644).ok();
   remove_file(join_path(spill, "spill"));
+  ok = ok && write_file_atomic(join_path(root, "frames_file/each-kind"), sample_frames_file(identity), 0644).ok();
   std::puts(ok ? "written" : "failed");
   return ok ? 0 : 1;
 }

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 Run = Callable[..., str]
-BUNDLED = ("libsqlite3", "libfmt", "libre2")
+BUNDLED = ("libsqlite3", "libfmt", "libre2", "libzstd")
 # What every glibc system with a Python has; manylinux allows exactly these among ours.
 SYSTEM = re.compile(r"(libc|libm|libstdc\+\+|libgcc_s|libpthread|librt|libdl|ld-linux-[\w-]+)\.so\.\d+")
 

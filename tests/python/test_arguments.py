@@ -187,3 +187,37 @@ def test_a_run_is_made_by_init_alone() -> None:
         make(object())
     with pytest.raises(TypeError):
         tracker.Metric()
+
+
+LONE = "\ud800"  # what os.fsdecode() makes of bytes that are no UTF-8, and what JSON may hold
+
+
+@pytest.mark.parametrize("option", ["project", "id", "name", "group", "job_type", "notes", "dir", "tags"])
+def test_text_that_is_no_unicode_is_an_error_that_names_the_argument(option: str) -> None:
+    value: Any = [LONE] if option == "tags" else LONE
+    with pytest.raises(ValueError, match=r"is not UTF-8: '\\ud800'") as raised:
+        tracker.init(**{option: value}, quiet=True)
+    assert str(raised.value).startswith("a tag" if option == "tags" else option)
+
+
+def test_names_that_are_no_unicode_are_errors_wherever_they_are_given(
+    run: tracker.Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.log({"x": 1.0, "t": "text"}, step=0)
+    stored = tracker.open_run(run.uid)
+    for act in (
+        lambda: run.metric(LONE),
+        lambda: run.config.__setitem__(LONE, 1),
+        lambda: run.summary.__setitem__(LONE, 1),
+        lambda: stored.history(LONE),
+        lambda: stored.history(["x", LONE]),
+        lambda: stored.texts(LONE),
+        lambda: tracker.open_run(LONE),
+        lambda: tracker.runs(project=LONE),
+        lambda: tracker.init(dir="a\0b"),
+    ):
+        with pytest.raises(ValueError, match=r"not UTF-8|surrogates not allowed|NUL"):
+            act()
+    monkeypatch.setenv("TRACKER_DIR", "/nowhere/\udcff")
+    with pytest.raises(ValueError, match="the path of the store is not UTF-8"):
+        tracker.runs()

@@ -80,6 +80,49 @@ def test_a_ring_of_another_version_is_named_and_kept(shm: Path) -> None:
     (kept,) = journal.parent.glob("damaged-*")
     assert (kept / ring.name).exists()
     assert tracker.open_run("p/r").history("loss").steps.tolist() == [0]
+    assert "598 points lost" in command("show", "p/r").stdout
+
+
+def test_a_ring_with_a_damaged_header_is_counted_by_its_length(shm: Path) -> None:
+    journal = journal_of_a_dead_process(shm)
+    (ring,) = journal.glob("ring-*")
+    for offset in (0, 70, 78):  # magic, tail, accepted
+        flip(ring, offset)
+    listed = command("ls")
+    assert listed.returncode == 3
+    points = (256 * 1024 - 24) // 16
+    assert f"about {points} points are lost" in listed.stderr
+    assert f"{points:,} points lost" in command("show", "p/r").stdout
+
+
+def test_of_a_cut_ring_what_is_there_is_read_and_the_rest_is_counted(shm: Path) -> None:
+    journal = journal_of_a_dead_process(shm)
+    (ring,) = journal.glob("ring-*")
+    os.truncate(ring, 4096 + 56 * 150 + 30)
+    listed = command("ls")
+    assert listed.returncode == 3
+    assert "is cut by" in listed.stderr
+    assert tracker.open_run("p/r").history("loss").steps.tolist() == list(range(150))
+    assert list(journal.parent.glob("damaged-*"))
+
+
+def test_a_ring_cut_within_its_header_is_counted(shm: Path) -> None:
+    journal = journal_of_a_dead_process(shm)
+    (ring,) = journal.glob("ring-*")
+    os.truncate(ring, 1000)
+    listed = command("ls")
+    assert listed.returncode == 3
+    assert "points are lost" in listed.stderr
+    assert tracker.open_run("p/r").history("loss").steps.tolist() == [0]
+
+
+def test_a_journal_without_its_lock_file_is_recovered_when_its_process_is_dead(shm: Path) -> None:
+    journal = journal_of_a_dead_process(shm)
+    (journal / "lock").unlink()
+    listed = command("ls")
+    assert listed.returncode == 0, listed.stderr
+    assert tracker.open_run("p/r").history("loss").steps.size == POINTS
+    assert not list(journal.parent.iterdir())
 
 
 def test_a_torn_definition_keeps_metrics_apart_under_names_of_their_own(shm: Path) -> None:
@@ -138,10 +181,50 @@ def test_a_run_whose_document_is_damaged_is_not_resumed_in_silence(
     assert "is damaged, so the run cannot be resumed" in capfd.readouterr().err
 
 
+def test_what_python_says_of_foreign_names_is_visible_text(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    hostile = "a\x1b]0;owned\x07\u009b31m\u202eb"
+    with tracker.init(project="p", id="r", quiet=True) as run:
+        run.log({hostile: 2**70, "\x1b[2J\u202e": object()}, step=0)
+    said = capfd.readouterr().err
+    assert "is stored as float64" in said
+    assert "is not logged" in said
+    with pytest.raises(tracker.NotFoundError) as missing:
+        tracker.open_run("p/r").history(hostile + "x")
+    with pytest.raises(tracker.NotFoundError, match=r"no store|nowhere") as named:
+        tracker.open_run("p/r", dir="/nowhere/\x1b[2J\u202e")
+    for text in (said, str(missing.value), str(named.value)):
+        assert not set(text) & set("\x1b\x07\u009b\u202e"), text
+
+
 def test_what_is_logged_after_finish_is_counted_as_dropped() -> None:
     run = tracker.init(project="p", quiet=True)
     run.log({"x": 1.0}, step=0)
     run.finish()
     run.log({"x": 2.0}, step=1)
+    run.log({"never seen before": 2.0}, step=1)
     status = run.status()
-    assert (status.points_logged, status.points_stored, status.points_dropped) == (2, 1, 1)
+    assert (status.points_logged, status.points_stored, status.points_dropped) == (3, 1, 2)
+
+
+def test_a_flipped_count_of_losses_never_makes_a_negative_or_a_huge_number(shm: Path) -> None:
+    journal = journal_of_a_dead_process(shm)
+    (ring,) = journal.glob("ring-*")
+    data = bytearray(ring.read_bytes())
+    data[640] = 1  # reason: the ring was full
+    data[648 + 7] = 0x80
+    ring.write_bytes(data)
+    listed = command("ls")
+    assert listed.returncode == 3
+    assert "loss count 0 is damaged" in listed.stderr
+    losses = tracker.open_run("p/r").losses
+    assert losses["dropped"] == 0, losses
+
+
+def test_a_store_document_that_is_no_json_is_said_in_plain_words(store: Path) -> None:
+    with tracker.init(project="p", quiet=True) as run:
+        run.log({"x": 1.0}, step=0)
+    (store / "store.json").write_text('{"format": ')
+    listed = command("ls")
+    assert listed.returncode != 0
+    assert f"{store}/store.json is not JSON (at byte" in listed.stderr
+    assert "exception" not in listed.stderr

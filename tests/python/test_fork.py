@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import tracker
@@ -125,8 +126,67 @@ if __name__ == "__main__":
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "[False, False, False, False]\n"
-    assert "records nothing" in done.stderr
+    line = "tracker: a multiprocessing child of a process that has a run records nothing;"
+    said = done.stderr.splitlines()
+    assert 1 <= len(said) <= 2, "once a process, though each calls init twice"
+    assert all(each.startswith(line) for each in said)
     assert [r.id for r in tracker.runs()] == ["parent"]
+
+
+GENERATIONS = """
+import sys, tracker
+def work(deeper, method):
+    import multiprocessing
+    if deeper:
+        child = multiprocessing.get_context(method).Process(target=work, args=(deeper - 1, method))
+        child.start()
+        child.join()
+        sys.exit(child.exitcode)
+    with tracker.init(project="fork", id="grandchild") as run:
+        run.log({"x": 1.0}, step=0)
+if __name__ == "__main__":
+    with tracker.init(project="fork", id="parent", quiet=True):
+        work(3, sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("imported", ["before init", "after init"])
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_descendants_of_a_process_with_a_run_are_gated(script: Script, method: str, imported: str) -> None:
+    first = "import multiprocessing\n" if imported == "before init" else ""
+    done = script(first + GENERATIONS, method)
+    assert done.returncode == 0, done.stderr
+    assert "tracker: a multiprocessing child of a process that has a run records nothing;" in done.stderr
+    assert [r.id for r in tracker.runs()] == ["parent"]
+
+
+def test_children_of_a_fork_server_older_than_the_run_are_gated(script: Script) -> None:
+    done = script(
+        """
+import multiprocessing, os, tracker
+def nothing():
+    pass
+def work():
+    with tracker.init(project="fork", id="child") as run:
+        run.log({"x": 1.0}, step=0)
+def start(context, target):
+    child = context.Process(target=target)
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+if __name__ == "__main__":
+    context = multiprocessing.get_context("forkserver")
+    start(context, nothing)  # the server is up, without anything that init sets
+    with tracker.init(project="fork", id="parent", quiet=True):
+        start(context, work)
+    print(len(tracker.runs()), flush=True)
+    start(context, work)  # the run has ended: this child records
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "1\n"
+    assert "a multiprocessing child of a process that has a run records nothing" in done.stderr
+    assert sorted(r.id for r in tracker.runs()) == ["child", "parent"]
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
@@ -147,6 +207,57 @@ if __name__ == "__main__":
     )
     assert done.returncode == 0, done.stderr
     assert sorted(r.id for r in tracker.runs()) == ["child0", "child1", "earlier"]
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_the_workers_of_a_program_started_by_a_run_record(script: Script, tmp_path: Path, method: str) -> None:
+    (tmp_path / "program.py").write_text(
+        """
+import multiprocessing, sys, tracker
+def work(n):
+    with tracker.init(project="fork", id=f"own{n}", quiet=True) as run:
+        run.log({"x": 1.0}, step=0)
+if __name__ == "__main__":
+    with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
+        pool.map(work, range(2))
+"""
+    )
+    done = script(
+        """
+import multiprocessing, subprocess, sys, tracker
+with tracker.init(project="fork", id="parent", quiet=True):
+    subprocess.run([sys.executable, "program.py", sys.argv[1]], check=True)
+""",
+        method,
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(r.id for r in tracker.runs()) == ["own0", "own1", "parent"]
+
+
+def test_what_a_gated_child_records_on_request_leaves_its_children_gated(script: Script) -> None:
+    done = script(
+        """
+import multiprocessing, os, tracker
+def grandchild():
+    tracker.init(project="fork", id="grandchild").log({"x": 1.0})
+def child(context):
+    os.environ["TRACKER_RANK"] = "0"
+    tracker.init(project="fork", id="child", quiet=True).finish()
+    del os.environ["TRACKER_RANK"]
+    process = context.Process(target=grandchild)
+    process.start()
+    process.join()
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    with tracker.init(project="fork", id="parent", quiet=True):
+        process = context.Process(target=child, args=(context,))
+        process.start()
+        process.join()
+    assert "TRACKER_PARENT_RUN" not in os.environ
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(r.id for r in tracker.runs()) == ["child", "parent"]
 
 
 def test_a_program_started_by_a_run_records_its_own(script: Script) -> None:

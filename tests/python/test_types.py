@@ -8,6 +8,7 @@ import ast
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 import tracker
@@ -32,6 +33,16 @@ names: list[str] = [each.id for each in tracker.runs(project="p")]
 current: tracker.Run | None = tracker.run
 with tracker.init() as other:
     other.log({"x": 1})
+
+
+def best(stored: tracker.StoredRun, among: tracker.RunList) -> tracker.History:
+    assert stored in among
+    table: tracker.Table = stored.history(["loss"])
+    assert len(table["loss"]) > 0
+    return stored.history("loss")
+
+
+best(r, tracker.runs())
 """
 
 
@@ -68,6 +79,19 @@ def test_every_public_name_is_there_and_typed() -> None:
             getattr(tracker, name)
     assert "log" in vars(tracker)
     assert "finish" in vars(tracker)
+
+
+def test_the_types_of_what_is_read_stand_in_annotations(run: tracker.Run) -> None:
+    run.log({"x": 1.0}, step=0)
+
+    def read(stored: tracker.StoredRun, every: tracker.RunList, one: tracker.History, both: tracker.Table) -> None: ...
+
+    hints = get_type_hints(read)
+    stored = tracker.open_run(run.uid)
+    assert isinstance(stored, hints["stored"])
+    assert isinstance(tracker.runs(), hints["every"])
+    assert isinstance(stored.history("x"), hints["one"])
+    assert isinstance(stored.history(["x"]), hints["both"])
 
 
 @pytest.mark.parametrize("what", ["package", "use", "misuse"])

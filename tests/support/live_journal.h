@@ -58,6 +58,7 @@ class LiveJournal {
       std::vector<RingPosition> positions;
       if (!journal_->next_frame(&builder, &positions)) break;
       out.push_back(builder.take());
+      journal_->frame_kept();
       if (commit) journal_->release(positions);
       all_positions_.insert(all_positions_.end(), positions.begin(), positions.end());
     }

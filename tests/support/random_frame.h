@@ -55,6 +55,7 @@ inline Frame random_frame(std::mt19937_64& random, size_t rows_max = 200) {
     };
     if (block.has_steps) block.steps = to_ints(random_column(random, rows));
     block.times_us = to_ints(random_column(random, rows));
+    if (random() % 3 == 0) block.order = to_ints(random_column(random, rows));
     for (size_t s = random() % 6; s > 0; --s) {
       block.series.push_back(static_cast<uint32_t>(random()));
       block.types.push_back(any_type());

@@ -37,6 +37,7 @@ class Sandbox {
                              "TRACKER_RUN_ID",
                              "TRACKER_RANK",
                              "TRACKER_RANKS",
+                             "TRACKER_STORE_FILES",
                              "RANK",
                              "WORLD_SIZE",
                              "LOCAL_RANK",

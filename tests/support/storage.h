@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Builders for tests of the storage room: a folder that goes away, identities, frames of known content.
+// Builders for tests of the storage room: identities, frames of known content.
 #pragma once
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -14,26 +11,9 @@
 #include "codec/frame.h"
 #include "storage/writer_db.h"
 #include "storage/writer_reader.h"
+#include "support/temp_folder.h"
 
 namespace tracker::internal {
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = ::testing::TempDir() + "/tracker-test-XXXXXX";
-    path_ = ::mkdtemp(name.data()) != nullptr ? name : "";
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 inline WriterIdentity test_identity() {
   WriterIdentity out = this_process();

@@ -46,17 +46,6 @@ WriterIdentity make_identity(const Store& store, const RunFolder& run, const Bui
 
 }  // namespace
 
-TempFolder::TempFolder() {
-  std::string pattern = testing::TempDir() + "tracker-XXXXXX";
-  if (::mkdtemp(pattern.data()) == nullptr) must(Status::from_errno(errno, "mkdtemp", pattern));
-  path_ = pattern;
-}
-
-TempFolder::~TempFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 WriterBuilder::WriterBuilder(const Store& store, const RunFolder& run, const BuilderOptions& options)
     : WriterBuilder(run, make_identity(store, run, options)) {}
 
@@ -99,6 +88,7 @@ WriterBuilder& WriterBuilder::log_bits(const std::string& metric, ValueType type
   if (step) block->steps.push_back(*step);
   block->times_us.push_back(tick(time_us));
   block->values[0].push_back(bits);
+  block->order.push_back(row_++);
   return *this;
 }
 

@@ -14,24 +14,12 @@
 #include "model/records.h"
 #include "storage/store.h"
 #include "storage/writer_db.h"
+#include "support/temp_folder.h"
 
 namespace tracker::internal {
 
 constexpr int64_t kBuilderStartUs = 1'700'000'000'000'000;  // 2023-11-14 22:13:20 UTC
 constexpr int64_t kSecondUs = 1'000'000;
-
-// A folder that is removed with all it holds.
-class TempFolder {
- public:
-  TempFolder();
-  ~TempFolder();
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 struct BuilderOptions {
   int64_t attempt = 1;
@@ -78,6 +66,7 @@ class WriterBuilder {
   std::string path_;
   std::unique_ptr<WriterDb> db_;
   Frame frame_;
+  int64_t row_ = 0;  // over all frames: ordinals may have gaps
   std::vector<SeriesDef> series_;
   std::string last_frame_;
   int64_t now_us_;

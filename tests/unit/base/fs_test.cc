@@ -52,6 +52,17 @@ TEST_F(FsTest, ReadersSeeTheOldOrTheNewFileWhileItIsReplaced) {
   writer.join();
 }
 
+TEST_F(FsTest, LeftoversOfADeadProcessAreRemovedWhenTheyAreOld) {
+  const std::string hex = "0123456789abcdef";
+  for (const std::string& name : {"store.json.tmp-" + hex, "x.db.new-" + hex, "x.db.new-" + hex + "-journal",
+                                  "mine.tmp-" + hex + "0", std::string("notes.tmp-old"), ".tmp-" + hex})
+    ASSERT_TRUE(write_file_atomic(path(name), "x").ok());
+  remove_leftovers(dir_, 3600);
+  EXPECT_EQ(list_dir(dir_)->size(), 6u) << "somebody may be at work on them";
+  remove_leftovers(dir_, 0);
+  EXPECT_EQ(*list_dir(dir_), (std::vector<std::string>{".tmp-" + hex, "mine.tmp-" + hex + "0", "notes.tmp-old"}));
+}
+
 TEST_F(FsTest, AtomicWriteIntoAMissingFolderFailsWithItsPath) {
   const Status status = write_file_atomic(path("no/f"), "x");
   EXPECT_EQ(status.code(), Code::kNotFound);
@@ -160,6 +171,20 @@ TEST(PathTest, KnowsTmpfsAndTheFileSystemOfPathsThatDoNotExistYet) {
   EXPECT_NE(fs_kind("/"), FsKind::kUnknown);
   EXPECT_GT(free_bytes(::testing::TempDir()), 0u);
   EXPECT_GT(cgroup_memory_limit(), 0u);
+}
+
+TEST(PathTest, FileSystemsOfANetworkAreKnownByName) {
+  const std::pair<uint32_t, const char*> named[] = {
+      {0x6969, "NFS"},      {0xff534d42, "CIFS"},   {0x0bd00bd0, "Lustre"},
+      {0x47504653, "GPFS"}, {0x19830326, "BeeGFS"}, {0x00c36400, "CephFS"},
+      {0x01021997, "9p"},   {0x5346414f, "AFS"},    {0xfe534d42, "SMB2"}};
+  for (const auto& [magic, name] : named) {
+    EXPECT_EQ(fs_type_of_magic(magic).kind, FsKind::kNetwork) << name;
+    EXPECT_STREQ(fs_type_of_magic(magic).name, name);
+  }
+  EXPECT_EQ(fs_type_of_magic(0x65735546).kind, FsKind::kFuse);
+  for (const uint32_t local : {0xef53u, 0x58465342u, 0x9123683eu, 0x794c7630u})  // ext4, xfs, btrfs, overlay
+    EXPECT_EQ(fs_type_of_magic(local).kind, FsKind::kLocal) << local;
 }
 
 TEST(WriteTest, AFullDeviceIsReportedByName) {

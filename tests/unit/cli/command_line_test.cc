@@ -27,7 +27,19 @@ TEST_F(CommandLineTest, AMissingOrWrongArgumentIsSaid) {
   EXPECT_EQ(run({"show"}), kExitUsage);
   EXPECT_EQ(err_, "tracker: RUN is required (tracker show --help shows the options)\n");
   EXPECT_EQ(run({"ls", "--limit", "many"}), kExitUsage);
-  EXPECT_NE(err_.find("--limit"), std::string::npos) << err_;
+  EXPECT_EQ(err_, "tracker: --limit many: expected a whole number from 0\n");
+  for (const char* count : {"-3", "99999999999999999999999", "1.5", ""}) {
+    EXPECT_EQ(run({"show", "otter", "--plot", count}), kExitUsage) << count;
+    EXPECT_NE(err_.find("expected a whole number from 0"), std::string::npos) << err_;
+  }
+  EXPECT_EQ(run({"export", "otter", "--format", "cvs"}), kExitUsage);
+  EXPECT_EQ(err_, "tracker: unknown format cvs; did you mean csv? (formats: csv, jsonl)\n");
+  EXPECT_EQ(run({"ls", "--json=maybe"}), kExitUsage);
+  EXPECT_EQ(err_, "tracker: --json takes no value (tracker ls --help shows the options)\n");
+  EXPECT_EQ(run({"ls", "--limit", "1", "--limit", "2"}), kExitUsage);
+  EXPECT_EQ(err_, "tracker: --limit was given more than once (tracker ls --help shows the options)\n");
+  EXPECT_EQ(run_command_line(console_, {"ls", "--limit"}), kExitUsage);
+  EXPECT_NE(err_.find("--limit needs a value"), std::string::npos) << err_;
   EXPECT_EQ(run({"ls", "extra"}), kExitUsage);
   EXPECT_EQ(err_, "tracker: \"extra\" was not expected (tracker ls --help shows what is)\n");
 }
@@ -61,6 +73,14 @@ TEST_F(CommandLineTest, AFolderWithoutAStoreIsAnErrorWithAHint) {
   EXPECT_EQ(run_command_line(console_, {"ls", "--dir", empty.path()}), kExitFailed);
   EXPECT_EQ(err_, "tracker: no store at " + empty.path() +
                       " (--dir or TRACKER_DIR says where it is; the first run makes it)\n");
+}
+
+TEST_F(CommandLineTest, AStoreFileThatIsNoJsonIsNamedInWordsOfOurs) {
+  const std::string file = builder_.path() + "/store.json";
+  ASSERT_TRUE(write_file_atomic(file, "{\"format\": \x1b").ok());
+  EXPECT_EQ(run({"ls"}), kExitFailed);
+  EXPECT_EQ(err_.rfind("tracker: " + file + ": no valid JSON: a mistake at line 1, column 12", 0), 0u) << err_;
+  EXPECT_EQ(err_.find("exception"), std::string::npos) << err_;
 }
 
 TEST_F(CommandLineTest, AStoreOfANewerVersionHasAnExitCodeOfItsOwn) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Goal: nothing that a run holds reaches a terminal as anything but visible text.
 // Method: a run whose every text carries escapes, bidi controls and bytes that are no UTF-8, through every command.
+#include <algorithm>
 #include <cmath>
 
 #include "cli/text.h"
@@ -45,6 +46,7 @@ TEST_F(HostileRunTest, EveryCommandShowsVisibleTextOnly) {
                                              {kHostile},
                                              {"ls", "--" + kHostile},
                                              {"export", "mnist/ot\u202eter", "--metric", kHostile + "x"},
+                                             {"export", "mnist/ot\u202eter", "--format", kHostile},
                                              {"ls", "--project", kHostile}}) {
     for (const int width : {0, 1, 20, 80}) {
       console_.width = width;
@@ -64,7 +66,20 @@ TEST_F(HostileRunTest, JsonEscapesWhatItCarries) {
   }
 }
 
+TEST_F(HostileRunTest, AnExportOnATerminalIsVisibleTextInWholeLines) {
+  for (const char* format : {"csv", "jsonl"}) {
+    console_.width = 80;
+    EXPECT_EQ(run({"export", "mnist/ot\u202eter", "--format", format}), kExitOk) << err_;
+    expect_harmless(out_);
+    const auto lines = std::count(out_.begin(), out_.end(), '\n');
+    console_.width = 0;
+    EXPECT_EQ(run({"export", "mnist/ot\u202eter", "--format", format}), kExitOk) << err_;
+    EXPECT_EQ(lines, std::count(out_.begin(), out_.end(), '\n'));
+  }
+}
+
 TEST_F(HostileRunTest, AnExportCarriesTheTextAsItIs) {
+  console_.width = 0;  // a pipe
   EXPECT_EQ(run({"export", "mnist/ot\u202eter"}), kExitOk) << err_;
   EXPECT_NE(out_.find("\x1b]0;owned"), std::string::npos);
 }

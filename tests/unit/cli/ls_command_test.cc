@@ -141,5 +141,12 @@ TEST_F(LsCommandTest, ColoursAppearOnlyWhereTheConsoleHasThem) {
   EXPECT_NE(out_.find("\x1b[32mfinished"), std::string::npos);
 }
 
+TEST_F(LsCommandTest, ALongMetricNameDoesNotFillTheListing) {
+  builder_.writer(builder_.run("mnist", "otter")).log(std::string(1024, 'm'), 0, 1.0).end(RunState::kFinished).finish();
+  console_.width = 0;
+  EXPECT_EQ(run({"ls"}), kExitOk) << err_;
+  EXPECT_EQ(out_.find(std::string(41, 'm')), std::string::npos) << out_;
+}
+
 }  // namespace
 }  // namespace tracker::internal

@@ -55,6 +55,11 @@ TEST_F(ProgramTest, AReaderThatLeavesEndsItQuietly) {
   EXPECT_EQ(shell("trap '' PIPE; " + program() + "export otter | head -n 2").output, outcome.output);
 }
 
+TEST_F(ProgramTest, AReaderThatLeavesIsNoFailure) {
+  const std::string pipe = "bash -o pipefail -c '" + program() + "export otter | head -n 1'";
+  EXPECT_EQ(shell(pipe).exit_code, kExitOk);
+}
+
 TEST_F(ProgramTest, ErrorsGoToStderrAloneWithTheirExitCode) {
   const Outcome outcome = shell(program() + "show nothing 2>/dev/null");
   EXPECT_EQ(outcome.exit_code, kExitFailed);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "model/value.h"
+#include "storage/frames_file.h"
 #include "unit/cli/cli_fixture.h"
 
 namespace tracker::internal {
@@ -141,6 +142,27 @@ TEST_F(ShowCommandTest, ADamagedDatabaseIsNamedAndTheRestIsShown) {
   EXPECT_EQ(run({"show", "otter"}), kExitDamaged);
   EXPECT_NE(out_.find("train/loss"), std::string::npos);
   EXPECT_NE(err_.find(broken.path()), std::string::npos);
+}
+
+TEST_F(ShowCommandTest, WhatARunIsWrittenAsAndWhatThatSurvivesIsSaid) {
+  const RunFolder folder = builder_.run("mnist", "otter");
+  WriterIdentity identity = builder_.writer(builder_.run("mnist", "other")).identity();
+  identity.writer = Id128::random();
+  identity.run = folder.identity;
+  identity.files = "frames";
+  identity.file_system = "FUSE";
+  auto file = FramesFile::open_or_create(folder.path, identity);
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(run({"show", "mnist/otter"}), kExitOk);
+  EXPECT_NE(out_.find("store files: a .frames file, a database when it has ended, on FUSE\n"), std::string::npos)
+      << out_;
+  EXPECT_NE(out_.find("container lost: ≤ 1 s"), std::string::npos) << out_;
+  ASSERT_TRUE((*file)->finish().ok());
+  EXPECT_EQ(run({"show", "mnist/otter"}), kExitOk);
+  EXPECT_NE(out_.find("store files: a database, written as a .frames file while it ran, on FUSE\n"), std::string::npos)
+      << out_;
+  EXPECT_EQ(run({"show", "mnist/otter", "--json"}), kExitOk);
+  EXPECT_NE(out_.find("\"written_as\": \"frames\""), std::string::npos) << out_;
 }
 
 }  // namespace

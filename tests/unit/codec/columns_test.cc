@@ -113,7 +113,7 @@ TEST(ColumnsTest, DecodingAppends) {
 
 TEST(ColumnsTest, AnUnknownEncodingIsOfANewerVersion) {
   std::vector<int64_t> out;
-  EXPECT_EQ(decode_int_column(std::string("\x04zzzz"), 1, &out).code(), Code::kVersion);
+  EXPECT_EQ(decode_int_column(std::string("\x07zzzz"), 1, &out).code(), Code::kVersion);
 }
 
 TEST(ColumnsTest, WrongLengthsAreCorrupt) {

@@ -44,6 +44,30 @@ TEST(FrameBuilderTest, ACallThatNamesASeriesTwiceGivesTwoRowsInOrder) {
   EXPECT_EQ(frame.points(), 3u);
 }
 
+TEST(FrameBuilderTest, BlocksThatShareAMetricKeepTheOrderOfTheCalls) {
+  SeriesTable table;
+  table.add({1, ValueType::kFloat64, "loss"});
+  table.add({2, ValueType::kFloat64, "acc"});
+  table.add({3, ValueType::kInt64, "loss"});
+  table.add({4, ValueType::kFloat64, "alone"});
+  FrameBuilder builder;
+  builder.use_series(&table);
+  builder.add_values(Pairs{{10, 1, 0}}, 0, true, 5);
+  builder.add_values(Pairs{{11, 4, 0}}, 0, true, 5);
+  builder.add_values(Pairs{{12, 3, 0}}, 0, true, 5);
+  builder.add_values(Pairs{{13, 1, 0}, {14, 2, 0}}, 0, true, 5);
+  builder.add_values(Pairs{{15, 1, 0}}, 0, true, 5);
+  const Frame frame = builder.take();
+  ASSERT_EQ(frame.blocks.size(), 4u);
+  EXPECT_EQ(frame.blocks[0].order, (std::vector<int64_t>{0, 4}));
+  EXPECT_TRUE(frame.blocks[1].order.empty());
+  EXPECT_EQ(frame.blocks[2].order, (std::vector<int64_t>{2}));
+  EXPECT_EQ(frame.blocks[3].order, (std::vector<int64_t>{3}));
+  auto again = decode_frame(encode_frame(frame));
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->blocks, frame.blocks);
+}
+
 TEST(TimeLineTest, BetweenTwoAnchorsTimeIsInterpolatedByTheMonotonicClock) {
   // 2 ticks a ns; realtime begins at 1 s.
   const TimeLine times({{1000, 0, 1'000'000'000}, {3'001'000, 1'500'000, 1'001'500'000}}, 99.0);

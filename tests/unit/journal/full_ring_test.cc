@@ -134,6 +134,27 @@ TEST(FullRingTest, RingsAndTheirGrowthStayWithinTheBudget) {
   EXPECT_EQ(journal->counts().accepted + journal->counts().dropped, 100'000u);
 }
 
+// The rest of a call that waits for space when the run ends was in no account.
+TEST(FullRingTest, OfACallThatTheEndCutsTheRestIsCounted) {
+  Sandbox sandbox;
+  LiveJournal journal(sandbox, options_of(OnFull::kBlock));
+  uint32_t first = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const uint32_t id = journal->series_id("m/" + std::to_string(i), ValueType::kInt64);
+    if (i == 0) first = id;
+  }
+  std::atomic<Code> code{Code::kOk};
+  std::thread caller([&] { code = journal.log_many(first, 1000, 1); });
+  while (journal->counts().accepted == 0) ::usleep(100);
+  sleep_ms(20);
+  EXPECT_TRUE(journal.close());
+  caller.join();
+  EXPECT_EQ(code.load(), Code::kClosed);
+  const uint64_t kept = cells_of(journal.drain()).size();
+  EXPECT_GT(kept, 100u);
+  EXPECT_EQ(kept + journal.hot()->late.load(), 1000u);
+}
+
 TEST(FullRingTest, AfterCloseEveryCallIsRefused) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, options_of(OnFull::kBlock));

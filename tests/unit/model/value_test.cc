@@ -46,6 +46,13 @@ TEST(ValueTest, RandomBytesNeverCrash) {
   }
 }
 
+TEST(ValueTest, JsonThatCannotBeReadSaysWhereInWordsOfOurs) {
+  EXPECT_EQ(from_json("{\"a\": 1,\n  b}").status().message(), "no valid JSON: a mistake at line 2, column 3");
+  EXPECT_EQ(from_json("[1,").status().message(), "no valid JSON: it ends at line 1, column 4");
+  EXPECT_EQ(from_json("").status().message(), "no valid JSON: it ends at line 1, column 1");
+  EXPECT_EQ(from_json("\"\xff\"").status().message(), "no valid JSON: a mistake at line 1, column 2");
+}
+
 TEST(ValueTest, DepthIsBounded) { EXPECT_FALSE(decode_cbor(std::string(100'000, '\x81')).ok()); }
 
 TEST(ValueTest, NumbersReadBackFromTheirText) {

@@ -140,11 +140,11 @@ TEST_F(HistoryTest, IntsAndBoolsMeetAsIntsAndAnythingElseAsDoubles) {
   EXPECT_EQ(mixed.row_type(1), ValueType::kFloat32);
 }
 
-TEST_F(HistoryTest, BlocksOfOneFrameAreMergedByTime) {
+TEST_F(HistoryTest, BlocksOfOneFrameAreMergedInTheOrderOfTheCalls) {
   auto writer = builder_.writer(run_);
   writer.log_bits("x", ValueType::kFloat64, 5, bits_of(1.0), 100)
-      .log_bits("x", ValueType::kInt64, 5, bits_of(int64_t{2}), 200);
-  writer.log_bits("x", ValueType::kFloat64, 6, bits_of(3.0), 300).finish();
+      .log_bits("x", ValueType::kInt64, 5, bits_of(int64_t{2}), 100);  // within one microsecond
+  writer.log_bits("x", ValueType::kFloat64, 6, bits_of(3.0), 100).finish();
   EXPECT_EQ(doubles(read("x", true)), (Doubles{1, 2, 3}));
   EXPECT_EQ(doubles(read("x")), (Doubles{2, 3}));
 }

@@ -79,9 +79,8 @@ TEST(MergeTest, LossesAddUpOverWritersByReason) {
   one.losses = {{1, LossReason::kRingFull, 2}, {2, LossReason::kDisk, 1}};
   two.points = 5;
   two.dropped = 4;
-  two.losses = {{1, LossReason::kRingFull, 4}};
+  two.losses = {{1, LossReason::kRingFull, 4}, {0, LossReason::kRejected, 6}};
   two.recovered = Value(Value::Map{{"points", 5}});
-  two.attributes = {{EventType::kAttribute, std::string(kRejectedValuesKey), 6, 0}};
   const LossAccount account = merge_losses({one, two});
   EXPECT_EQ(account.logged, 22u);
   EXPECT_EQ(account.stored, 15u);

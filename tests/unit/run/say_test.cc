@@ -16,9 +16,10 @@ std::string said(std::string_view text) {
 }
 
 TEST(SayTest, ALineStaysOneLineOfTextWhateverANameHolds) {
-  EXPECT_EQ(said("a\nb\x1b[31m\x7f"), "tracker: a b [31m \n");
+  EXPECT_EQ(said("a\nb\x1b[31m\x7f"), "tracker: a␊b␛[31m␡\n");
+  EXPECT_EQ(said("a\u009b31m\u202eb"), "tracker: a\\u009b31m\\u202eb\n");
   EXPECT_EQ(said("gr\xc3\xb6\xc3\x9f"), "tracker: gr\xc3\xb6\xc3\x9f\n");
-  EXPECT_EQ(said("gr\xf6"), "tracker: gr?\n");
+  EXPECT_EQ(said("gr\xf6"), "tracker: gr\ufffd\n");
 }
 
 TEST(SayTest, ATopicIsSaidOnceAndManyTopicsEndWithOneLine) {

@@ -62,7 +62,7 @@ class DamageTest : public ::testing::Test {
         .ok();
   }
 
-  TemporaryFolder folder_;
+  TempFolder folder_;
   WriterIdentity identity_ = test_identity();
   std::string wal_, base_, finished_;
 };
@@ -116,7 +116,7 @@ TEST_F(DamageTest, FlippedBytesInTheWalNeverCrash) {
 
 TEST_F(DamageTest, ADamagedPageOfFramesCostsOnlyItsFrames) {
   // Frames of more than a page each, then one overflow page destroyed.
-  TemporaryFolder other;
+  TempFolder other;
   auto db = WriterDb::create(other.path(), identity_);
   ASSERT_TRUE(db.ok());
   for (uint64_t seq = 1; seq <= 10; ++seq)

@@ -71,7 +71,7 @@ int fill_and_go_on(const std::string& folder, bool durable) {
 class DiskFullTest : public ::testing::TestWithParam<bool> {};
 
 TEST_P(DiskFullTest, AppendFailsWholeAndWorksAgainWhenThereIsRoom) {
-  TemporaryFolder folder;
+  TempFolder folder;
   const pid_t child = ::fork();
   if (child == 0) ::_exit(mount_small_tmpfs(folder.path()) ? fill_and_go_on(folder.path(), GetParam()) : kNoMounts);
   int status = 0;

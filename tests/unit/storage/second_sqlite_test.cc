@@ -2,7 +2,6 @@
 // A second copy of SQLite in the writing process (Python's sqlite3, pandas) opens, reads and closes the live
 // database; its close must not take the WAL with it. Method: a copy of libsqlite3 under another name is loaded, used
 // between 200 commits, then kill -9.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -10,45 +9,11 @@
 #include <unistd.h>
 
 #include "storage/writer_locks.h"
+#include "support/second_sqlite.h"
 #include "support/storage.h"
 
 namespace tracker::internal {
 namespace {
-
-// Without RTLD_DEEPBIND the second copy calls the functions of the first, and AddressSanitizer refuses it.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-constexpr int kLoadFlags = RTLD_NOW | RTLD_LOCAL;
-#else
-constexpr bool kSanitized = false;
-constexpr int kLoadFlags = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
-#endif
-
-struct SecondSqlite {
-  decltype(&sqlite3_open_v2) open = nullptr;
-  decltype(&sqlite3_exec) exec = nullptr;
-  decltype(&sqlite3_close) close = nullptr;
-
-  bool load(const std::string& folder) {
-    Dl_info own{};
-    if (::dladdr(reinterpret_cast<void*>(&sqlite3_open_v2), &own) == 0) return false;
-    const std::string copy = folder + "/another-sqlite.so";
-    std::filesystem::copy_file(std::filesystem::canonical(own.dli_fname), copy);
-    void* library = ::dlopen(copy.c_str(), kLoadFlags);
-    if (library == nullptr) return false;
-    open = reinterpret_cast<decltype(open)>(::dlsym(library, "sqlite3_open_v2"));
-    exec = reinterpret_cast<decltype(exec)>(::dlsym(library, "sqlite3_exec"));
-    close = reinterpret_cast<decltype(close)>(::dlsym(library, "sqlite3_close"));
-    return open != nullptr && exec != nullptr && close != nullptr && open != &sqlite3_open_v2;
-  }
-
-  bool open_read_close(const std::string& path) const {
-    sqlite3* db = nullptr;
-    bool ok = open(path.c_str(), &db, SQLITE_OPEN_READWRITE, nullptr) == SQLITE_OK;
-    ok = exec(db, "SELECT count(*), max(seq) FROM frames", nullptr, nullptr, nullptr) == SQLITE_OK && ok;
-    return close(db) == SQLITE_OK && ok;
-  }
-};
 
 // The child's exit codes; it ends by SIGKILL when all went well.
 enum ChildExit { kNoSecondCopy = 3, kAppendFailed = 4, kReadFailed = 5 };
@@ -90,7 +55,7 @@ std::string integrity(const std::string& path) {
 
 TEST(SecondSqliteTest, ASecondCopyThatClosesTheLiveDatabaseLosesNothing) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer allows no second copy of a library";
-  TemporaryFolder folder;
+  TempFolder folder;
   const WriterIdentity identity = test_identity();
   const int status = commit_beside_second_sqlite(folder.path(), identity, true);
   ASSERT_TRUE(WIFSIGNALED(status)) << WEXITSTATUS(status);
@@ -102,7 +67,7 @@ TEST(SecondSqliteTest, ASecondCopyThatClosesTheLiveDatabaseLosesNothing) {
 // Shows that the test above tests something: this is what the locks are for.
 TEST(SecondSqliteTest, WithoutTheLocksCommitsAreLost) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer allows no second copy of a library";
-  TemporaryFolder folder;
+  TempFolder folder;
   const WriterIdentity identity = test_identity();
   const int status = commit_beside_second_sqlite(folder.path(), identity, false);
   const size_t kept = stored_frames(db_path(folder.path(), identity)).size();

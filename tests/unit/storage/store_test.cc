@@ -27,7 +27,7 @@ class StoreTest : public ::testing::Test {
     return *made;
   }
   std::string path() const { return folder_.path() + "/.tracker"; }
-  TemporaryFolder folder_;
+  TempFolder folder_;
 };
 
 // What `body` answers in each of 64 processes that begin together; "" for one that failed.

@@ -36,7 +36,7 @@ class WriterDbTest : public ::testing::Test {
   }
   std::string path() const { return db_path(folder_.path(), identity_); }
 
-  TemporaryFolder folder_;
+  TempFolder folder_;
   WriterIdentity identity_ = test_identity();
 };
 

@@ -29,7 +29,7 @@ class WriterReaderTest : public ::testing::Test {
   }
   std::string path() const { return db_path(folder_.path(), identity_); }
 
-  TemporaryFolder folder_;
+  TempFolder folder_;
   WriterIdentity identity_ = test_identity();
 };
 
@@ -128,7 +128,7 @@ TEST_F(WriterReaderTest, ADamagedFrameIsReportedAndTheRestIsRead) {
 
 TEST_F(WriterReaderTest, ACopiedFolderOfALiveRunIsRead) {
   auto db = writer_with(10);
-  TemporaryFolder copy;
+  TempFolder copy;
   std::filesystem::copy(folder_.path(), copy.path(), std::filesystem::copy_options::recursive);
   EXPECT_EQ(stored_frames(db_path(copy.path(), identity_)), one_to(10));
 }
@@ -232,6 +232,16 @@ TEST_F(WriterReaderTest, ReadingAFinishedRunLeavesTheFolderAsItWas) {
   EXPECT_EQ(stored_frames(path()), one_to(3));
   EXPECT_EQ(list_dir(folder_.path())->size(), 1u);
   EXPECT_EQ(*read_file(path(), 1 << 20), *before);
+}
+
+TEST_F(WriterReaderTest, AFinishedRunOnANetworkFileSystemIsReadWithoutLocks) {
+  ASSERT_TRUE(writer_with(10)->finish().ok());
+  auto locked = Sqlite::open(path(), SqliteOpen::kWrite, 0);  // as a lock server that never answers
+  ASSERT_TRUE(locked.ok() && locked->exec("BEGIN EXCLUSIVE").ok());
+  EXPECT_EQ(WriterReader::open(path()).status().code(), Code::kBusy);
+  set_fs_type_for_testing(folder_.path(), 0x6969);  // NFS
+  EXPECT_EQ(stored_frames(path()), one_to(10));
+  set_fs_type_for_testing("", 0);
 }
 
 }  // namespace

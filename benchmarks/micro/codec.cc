@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+// Question: how fast are the columns of segments written and read, and how many bytes does a value take? Then the same
+// of whole segments of 20 series, with the shares of values, times, summaries and directory.
+// Workload: columns of 102,400 values, all of a kind; CPU time of this thread. Every column is read back and compared.
+#include <cmath>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "codec/best_column.h"
+#include "codec/segment.h"
+#include "codec/segment_parse.h"
+#include "harness.h"
+
+using namespace tracker::internal;
+
+namespace {
+
+constexpr size_t kRows = 200 * kMiniRows;
+constexpr int kRounds = 15;
+constexpr size_t kSeries = 20;
+
+class Values {
+ public:
+  // A loss that falls from 2.5 to 0.3 with 2.5 % of normal noise: 2.53 bytes of entropy as float32, 6.16 as float64.
+  double loss(size_t i) {
+    const double mean = 0.3 + 2.2 * std::exp(-static_cast<double>(i) / 25'000);
+    return mean * (1 + 0.025 * normal_(random_));
+  }
+  uint64_t bits() { return random_(); }
+  double uniform() { return static_cast<double>(random_() >> 11) * 0x1p-53; }
+  // A call each millisecond, 20 µs late on average, and a long pause now and then.
+  int64_t time(size_t i) {
+    time_ +=
+        1000 + static_cast<int64_t>(late_(random_)) + (i % 500 == 3 ? static_cast<int64_t>(random_() % 20'000) : 0);
+    return time_;
+  }
+
+ private:
+  std::mt19937_64 random_{1};
+  std::normal_distribution<double> normal_;
+  std::exponential_distribution<double> late_{1 / 20.0};
+  int64_t time_ = 1'700'000'000'000'000;
+};
+
+void column(bench::Report* report, const std::string& name, ValueType type, double target,
+            const std::function<uint64_t(size_t)>& value) {
+  std::vector<uint64_t> bits(kRows);
+  for (size_t i = 0; i < kRows; ++i) bits[i] = value(i);
+  std::vector<double> encode, decode;
+  std::string bytes;
+  std::vector<char> out(kRows * 8);
+  for (int round = 0; round < kRounds; ++round) {
+    bytes.clear();
+    const uint64_t begin = bench::thread_cpu_ns();
+    encode_best_column(bits, type, &bytes);
+    const uint64_t middle = bench::thread_cpu_ns();
+    const bool ok = decode_rows(bytes, kRows, type, RowRange(), out.data()).ok();
+    const uint64_t end = bench::thread_cpu_ns();
+    bench::Report::require(ok, "a column decodes");
+    encode.push_back(static_cast<double>(kRows) / static_cast<double>(middle - begin) * 1e3);
+    decode.push_back(static_cast<double>(kRows) / static_cast<double>(end - middle) * 1e3);
+  }
+  std::vector<uint64_t> back;
+  bench::Report::require(decode_value_column(bytes, kRows, type, &back).ok() && back == bits, "every bit came back");
+  report->add({name + ": bytes", "B", {static_cast<double>(bytes.size()) / kRows}, target});
+  report->add({name + ": encode", "M/s", encode, 0});
+  report->add({name + ": decode", "M/s", decode, 0});
+}
+
+void columns(bench::Report* report) {
+  Values v;
+  const auto f32 = [](double x) { return bits_of(static_cast<float>(x)); };
+  const auto n = static_cast<double>(kRows);
+  column(report, "noisy float32", ValueType::kFloat32, 2.65, [&](size_t i) { return f32(v.loss(i)); });
+  column(report, "noisy float32, a NaN in 1,000", ValueType::kFloat32, 0,
+         [&](size_t i) { return i % 1000 == 7 ? 0x7fc00000 : f32(v.loss(i)); });
+  column(report, "float64 exact in float32", ValueType::kFloat64, 0,
+         [&](size_t i) { return bits_of(double{static_cast<float>(v.loss(i))}); });
+  column(report, "noisy float64", ValueType::kFloat64, 6.4, [&](size_t i) { return bits_of(v.loss(i)); });
+  column(report, "uniform float64", ValueType::kFloat64, 0, [&](size_t) { return bits_of(v.uniform()); });
+  column(report, "random bits as float64", ValueType::kFloat64, 0, [&](size_t) { return v.bits(); });
+  column(report, "noisy bfloat16", ValueType::kBFloat16, 1.0, [&](size_t i) { return f32(v.loss(i)) >> 16; });
+  column(report, "smooth float64 (cosine)", ValueType::kFloat64, 0,
+         [&](size_t i) { return bits_of(1e-3 * (1 + std::cos(3.14159 * static_cast<double>(i) / n))); });
+  column(report, "learning rate float64 (linear)", ValueType::kFloat64, 0,
+         [&](size_t i) { return bits_of(1e-3 * (1 - static_cast<double>(i) / n)); });
+  column(report, "learning rate float64 (steps)", ValueType::kFloat64, 0,
+         [](size_t i) { return bits_of(0.1 * std::pow(0.1, static_cast<double>(i / 30'000))); });
+  column(report, "two decimals float64", ValueType::kFloat64, 0,
+         [&](size_t i) { return bits_of(std::round(v.loss(i) * 100) / 100); });
+  column(report, "epoch int64", ValueType::kInt64, 0.2, [](size_t i) { return i / 782; });
+  column(report, "counter int64", ValueType::kInt64, 0.2, [](size_t i) { return i * 32; });
+  column(report, "constant float32", ValueType::kFloat32, 0.2, [&](size_t) { return f32(1); });
+  column(report, "times", ValueType::kInt64, 0, [&](size_t i) { return static_cast<uint64_t>(v.time(i)); });
+}
+
+// Frames as a drain makes them each 100 ms at one call a millisecond.
+void add_frames(SegmentBuilder* builder, ValueType type, size_t calls, Values* v) {
+  constexpr size_t kCallsAFrame = 100;
+  for (size_t call = 0; call < calls;) {
+    Frame frame;
+    frame.seq = builder->last_seq() + 1;
+    Block block;
+    for (uint32_t s = 1; s <= kSeries; ++s) block.series.push_back(s);
+    block.types.assign(kSeries, type);
+    block.values.resize(kSeries);
+    for (size_t n = 0; n < kCallsAFrame && call < calls; ++n, ++call) {
+      block.steps.push_back(static_cast<int64_t>(call));
+      block.times_us.push_back(v->time(call));
+      for (size_t s = 0; s < kSeries; ++s) {
+        const uint64_t loss = bits_of(static_cast<float>(v->loss(call)));
+        block.values[s].push_back(type == ValueType::kFloat32    ? loss
+                                  : type == ValueType::kBFloat16 ? loss >> 16
+                                  : type == ValueType::kFloat64  ? bits_of(v->loss(call))
+                                                                 : call * s);
+      }
+    }
+    frame.blocks.push_back(std::move(block));
+    const std::string bytes = encode_frame(frame);
+    const auto view = FrameView::parse(bytes);
+    bench::Report::require(view.ok() && builder->add(*view).ok(), "a frame fits");
+  }
+}
+
+void segment(bench::Report* report, const std::string& name, ValueType type, size_t calls, double target) {
+  Values v;
+  std::vector<double> speed;
+  std::string bytes;
+  SegmentBuilder builder(Id128(), size_t{1} << 30);
+  for (int round = 0; round < 3; ++round) {
+    add_frames(&builder, type, calls, &v);
+    const uint64_t begin = bench::thread_cpu_ns();
+    auto finished = builder.finish();
+    bench::Report::require(finished.ok(), "a segment is written");
+    bytes = *finished;
+    speed.push_back(static_cast<double>(calls * kSeries) / static_cast<double>(bench::thread_cpu_ns() - begin) * 1e3);
+  }
+  auto view = SegmentView::parse(bytes);
+  bench::Report::require(view.ok() && view->points() == calls * kSeries && view->check().ok(), "every point arrived");
+  const auto directory = parse_segment(bytes, bytes.size());
+  uint64_t values = 0, minis = 0, shared = 0;
+  for (const SegmentBlockParts& parts : directory->parts) {
+    shared += parts.steps.size + parts.times.size + parts.order.size;
+    for (const SegmentSeriesParts& series : parts.series) {
+      values += series.values.size;
+      minis += series.minis.size;
+    }
+  }
+  const auto points = static_cast<double>(calls * kSeries);
+  const auto share = [&](const char* what, uint64_t n, double limit) {
+    report->add({name + ": " + what, "B", {static_cast<double>(n) / points}, limit});
+  };
+  share("all", bytes.size(), target);
+  share("values", values, 0);
+  share("steps and times", shared, 0);
+  share("mini summaries", minis, 0);
+  share("header and directory", bytes.size() - values - minis - shared, 0);
+  report->add({name + ": encode", "M/s", speed, 0});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bench::Report report("codec", argc, argv);
+  columns(&report);
+  for (const size_t calls : {1'200, 10'000, 100'000}) {
+    const std::string rows = std::to_string(calls);
+    segment(&report, "20 float32 x " + rows, ValueType::kFloat32, calls, 2.9);
+    segment(&report, "20 bfloat16 x " + rows, ValueType::kBFloat16, calls, 1.0);
+    segment(&report, "20 int64 x " + rows, ValueType::kInt64, calls, 0.2);
+    segment(&report, "20 float64 x " + rows, ValueType::kFloat64, calls, 6.4);
+  }
+  return report.write();
+}

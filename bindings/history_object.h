@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// The Python objects Column, Rows and Table: what history() and tail() hand out, filled while the GIL is free.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <string>
+
+#include "query/align.h"
+#include "query/arrow.h"
+#include "query/packed.h"
+#include "query/smooth.h"
+
+namespace tracker::python {
+
+// A result and, once it was asked for, its Arrow table; both share the same memory. Threads: with the GIL held.
+template <typename T>
+class ArrowSource {
+ public:
+  explicit ArrowSource(T filled) : result(std::move(filled)) {}
+  const std::shared_ptr<const internal::ArrowTable>& arrow() {
+    if (arrow_ == nullptr) arrow_ = internal::arrow_table(result);
+    return arrow_;
+  }
+  T result;
+
+ private:
+  std::shared_ptr<const internal::ArrowTable> arrow_;
+};
+
+using Rows = ArrowSource<internal::PackedHistory>;
+using Table = ArrowSource<internal::AlignedTable>;
+
+// "ema", "tensorboard", "gaussian", "mean"; "" is none. ValueError for anything else.
+internal::Smoother smoother_from(const std::string& kind);
+
+void register_history_types(pybind11::module_& module);
+
+}  // namespace tracker::python

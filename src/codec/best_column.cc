@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "codec/best_column.h"
+
+#include <algorithm>
+#include <bitset>
+#include <vector>
+
+#include "codec/packed.h"
+#include "codec/shuffled.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr size_t kSampleMinis = 4;
+constexpr size_t kShortRows = 8;
+constexpr unsigned kHashBits = 12;
+// Mini-blocks of a packed column decode alone; zstd must be worth giving that up.
+constexpr size_t kShuffledGainMin = 8;  // by an eighth
+
+// Mini-blocks spread over the column; all of it where it is short.
+std::vector<uint64_t> sample_of(std::span<const uint64_t> bits) {
+  if (bits.size() <= kSampleMinis * kMiniRows) return {bits.begin(), bits.end()};
+  std::vector<uint64_t> sample;
+  const size_t last = bits.size() / kMiniRows - 1;
+  for (size_t i = 0; i < kSampleMinis; ++i) {
+    const auto from = bits.begin() + static_cast<std::ptrdiff_t>(i * last / (kSampleMinis - 1) * kMiniRows);
+    sample.insert(sample.end(), from, from + kMiniRows);
+  }
+  return sample;
+}
+
+// Whether a quarter of the values at least are there more than once; else zstd, which takes longest to try, finds
+// nothing. By a hash of one bit, which takes a few values for repeats that are none.
+bool has_repeats(std::span<const uint64_t> sample) {
+  std::bitset<size_t{1} << kHashBits> seen;
+  const auto some = sample.first(std::min<size_t>(sample.size(), kMiniRows));
+  for (const uint64_t v : some) seen.set((v * 0x9e3779b97f4a7c15u) >> (64 - kHashBits));
+  return seen.count() <= some.size() * 3 / 4;
+}
+
+}  // namespace
+
+void encode_column_as(ColumnEncoding encoding, std::span<const uint64_t> bits, ValueType type, std::string* out) {
+  out->push_back(static_cast<char>(encoding));
+  if (encoding == ColumnEncoding::kShuffled) return encode_shuffled(bits, value_width(type), out);
+  encode_packed(bits, type, encoding == ColumnEncoding::kPackedDeltas, out);
+}
+
+void encode_best_column(std::span<const uint64_t> bits, ValueType type, std::string* out) {
+  const size_t start = out->size();
+  encode_value_column(bits, type, out);
+  const auto simple = static_cast<ColumnEncoding>((*out)[start]);
+  // Nothing is smaller than these two, and a few varints are as good as anything.
+  if (simple == ColumnEncoding::kConstant || simple == ColumnEncoding::kArithmetic || bits.size() < kShortRows) return;
+  const auto sample = sample_of(bits);
+  std::string best, candidate;
+  for (const auto encoding : {ColumnEncoding::kPacked, ColumnEncoding::kPackedDeltas, ColumnEncoding::kShuffled}) {
+    if (encoding == ColumnEncoding::kShuffled && !has_repeats(sample)) break;
+    candidate.clear();
+    encode_column_as(encoding, sample, type, &candidate);
+    const size_t handicap = encoding == ColumnEncoding::kShuffled ? best.size() / kShuffledGainMin : 0;
+    if (best.empty() || candidate.size() + handicap < best.size()) best.swap(candidate);
+  }
+  // Varints decode slowly and only from the start: not for long columns.
+  const bool may_stay = simple == ColumnEncoding::kPlain || bits.size() <= kMiniRows;
+  if (may_stay && (out->size() - start) * sample.size() <= best.size() * bits.size()) return;
+  out->resize(start);
+  if (sample.size() == bits.size()) out->append(best);
+  else encode_column_as(static_cast<ColumnEncoding>(best[0]), bits, type, out);
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Column encodings 4 and 5 (docs/formats/segment.md, "Packed columns"): values as integers in their own order, less a
+// base, bit by bit; a base and a width for each mini-block, so that one decodes alone. The few values of a mini-block
+// that would widen all others stand behind it as exceptions. Threads: pure functions. Cost: decoding about a nanosecond
+// a value, encoding some tens.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "model/number.h"
+
+namespace tracker::internal {
+
+constexpr uint32_t kMiniRows = 512;  // rows of a mini-block; the last one of a column has fewer
+constexpr size_t kMiniExceptionsMax = 128;
+
+// Half-open; cut at the rows that there are.
+struct RowRange {
+  uint64_t begin = 0;
+  uint64_t end = UINT64_MAX;
+};
+
+// Values are raw bits (model/number.h). Appends the body: what stands behind the encoding byte. `deltas`: differences
+// of neighbours are packed instead of the values (encoding 5).
+void encode_packed(std::span<const uint64_t> bits, ValueType type, bool deltas, std::string* out);
+
+// The rows [begin, end) at the type's own width; begin <= end <= rows. kCorrupt with the offset within the body.
+Status decode_packed(std::string_view body, uint64_t rows, ValueType type, bool deltas, uint64_t begin, uint64_t end,
+                     void* out);
+
+}  // namespace tracker::internal

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "codec/bitpack.h"
+#include "codec/ordered_key.h"
+#include "codec/packed.h"
+#include "codec/packed_layout.h"
+
+namespace tracker::internal {
+namespace {
+
+Status corrupt(std::string_view what, size_t offset) {
+  return Status(Code::kCorrupt, fmt::format("packed column: {} at byte {}", what, offset));
+}
+
+// A number of `bytes` bytes that are known to be there.
+uint64_t get(const char* at, size_t bytes) {
+  uint64_t v = 0;
+  std::memcpy(&v, at, bytes);
+  return v;
+}
+
+struct Entry {
+  uint64_t first = 0;
+  uint64_t base = 0;  // less the lowest of the column
+  unsigned width = 0;
+  size_t exceptions = 0;
+};
+
+// Head and entries of a column, checked: every mini-block lies within the bytes.
+class PackedReader {
+ public:
+  PackedReader(std::string_view body, uint64_t rows, ValueType type, bool deltas)
+      : body_(body), rows_(rows), type_(type), deltas_(deltas) {}
+
+  Status parse() {
+    const size_t key_bytes = value_width(type_);
+    const size_t fixed = 3 + (deltas_ ? 1 + key_bytes + 8 : key_bytes);
+    if (body_.size() < fixed) return corrupt("cut", body_.size());
+    const char* at = body_.data();
+    head_.shift = static_cast<uint8_t>(*at++);
+    const auto flags = static_cast<uint8_t>(*at++);
+    if ((flags & ~kPackedHasExceptions) != 0)
+      return Status(Code::kVersion, fmt::format("packed column: flags {} are of a newer version", flags));
+    head_.exceptions = flags != 0;
+    if (body_.size() < fixed + (head_.exceptions ? 1 : 0)) return corrupt("cut", body_.size());
+    if (deltas_) {
+      head_.first_bytes = static_cast<uint8_t>(*at++);
+      first_low_ = get(at, key_bytes);
+      at += key_bytes;
+    }
+    head_.base_bytes = static_cast<uint8_t>(*at++);
+    const size_t low_bytes = deltas_ ? 8 : key_bytes;
+    low_ = get(at, low_bytes);
+    at += low_bytes;
+    if (head_.exceptions) head_.exception_bytes = static_cast<uint8_t>(*at++);
+    if (head_.shift >= 8 * key_bytes) return corrupt("a shift as wide as the values", 0);
+    if (head_.first_bytes > 8 || head_.base_bytes > 8 || head_.exception_bytes > 8)
+      return corrupt("a number of more than 8 bytes", 2);
+    entries_ = static_cast<size_t>(at - body_.data());
+    return check_entries();
+  }
+
+  // Calls each(mini, entry, offset of its bytes) for the mini-blocks of the rows [begin, end), which are not none.
+  template <typename Each>
+  void visit(uint64_t begin, uint64_t end, Each&& each) const {
+    size_t at = bodies_;
+    for (uint64_t mini = 0; mini * kMiniRows < end; ++mini) {
+      const Entry entry = entry_of(mini);
+      if ((mini + 1) * kMiniRows > begin) each(mini, entry, at);
+      at += bytes_of(mini, entry);
+    }
+  }
+
+  size_t rows_of(uint64_t mini) const { return std::min<uint64_t>(kMiniRows, rows_ - mini * kMiniRows); }
+  // How many numbers are packed: between n keys are n - 1 differences.
+  size_t packed_of(uint64_t mini) const { return rows_of(mini) - (deltas_ ? 1 : 0); }
+  uint64_t low() const { return low_; }
+  uint64_t first_low() const { return first_low_; }
+  const PackedHead& head() const { return head_; }
+  std::string_view body() const { return body_; }
+  ValueType type() const { return type_; }
+  bool deltas() const { return deltas_; }
+
+ private:
+  size_t entry_bytes() const { return size_t{head_.first_bytes} + head_.base_bytes + 1 + (head_.exceptions ? 1 : 0); }
+  Entry entry_of(uint64_t mini) const {
+    const char* at = body_.data() + entries_ + mini * entry_bytes();
+    Entry entry;
+    entry.first = get(at, head_.first_bytes);
+    at += head_.first_bytes;
+    entry.base = get(at, head_.base_bytes);
+    at += head_.base_bytes;
+    entry.width = static_cast<uint8_t>(*at++);
+    if (head_.exceptions) entry.exceptions = static_cast<uint8_t>(*at);
+    return entry;
+  }
+  size_t bytes_of(uint64_t mini, const Entry& entry) const {
+    return packed_bytes(packed_of(mini), entry.width) +
+           entry.exceptions * (kExceptionPositionBytes + head_.exception_bytes);
+  }
+
+  Status check_entries() {
+    const uint64_t minis = rows_ / kMiniRows + (rows_ % kMiniRows != 0 ? 1 : 0);
+    if (minis > (body_.size() - entries_) / entry_bytes()) return corrupt("fewer mini-blocks than rows", entries_);
+    bodies_ = entries_ + minis * entry_bytes();
+    // Differences of narrow values are modulo 2^32.
+    const unsigned width_max = value_width(type_) == 8 ? 64 : 32;
+    size_t at = bodies_;
+    for (uint64_t mini = 0; mini < minis; ++mini) {
+      const Entry entry = entry_of(mini);
+      const size_t where = entries_ + mini * entry_bytes();
+      if (entry.width > width_max) return corrupt("a width beyond that of the values", where);
+      if (entry.exceptions > packed_of(mini)) return corrupt("more exceptions than rows", where);
+      const size_t bytes = bytes_of(mini, entry);
+      if (bytes > body_.size() - at) return corrupt("a mini-block that is cut", where);
+      for (size_t i = 0; i < entry.exceptions; ++i)
+        if (position(at + packed_bytes(packed_of(mini), entry.width), i) >= packed_of(mini))
+          return corrupt("an exception behind its mini-block", at);
+      at += bytes;
+    }
+    return at == body_.size() ? Status() : corrupt("bytes behind the last mini-block", at);
+  }
+
+ public:
+  size_t position(size_t exceptions_at, size_t i) const {
+    return get(body_.data() + exceptions_at + i * kExceptionPositionBytes, kExceptionPositionBytes);
+  }
+
+ private:
+  std::string_view body_;
+  uint64_t rows_;
+  ValueType type_;
+  bool deltas_;
+  PackedHead head_;
+  uint64_t low_ = 0, first_low_ = 0;
+  size_t entries_ = 0;  // offset
+  size_t bodies_ = 0;
+};
+
+enum class Sign : uint8_t { kFloat, kInteger, kNone };
+
+// Keys to raw bits, in place of OrderedKey::raw: loops of a constant length, which compilers turn into vectors. Bits
+// above the value's width are cut off when it is stored.
+template <Sign kSign, typename Word, typename Out>
+void to_raw(const Word* keys, Word base, unsigned value_bits, unsigned shift, Out* out) {
+  const unsigned top_at = value_bits - 1;
+  const Word top = kSign == Sign::kNone ? Word{0} : Word{1} << top_at;
+  for (size_t i = 0; i < kMiniRows; ++i) {
+    const Word key = keys[i] + base;
+    Word flip = top;
+    if constexpr (kSign == Sign::kFloat) flip |= (key >> top_at) - 1;
+    out[i] = static_cast<Out>((key ^ flip) << shift);
+  }
+}
+
+// Decodes mini-blocks to words of 4 or 8 bytes, then to the values.
+template <Sign kSign, typename Word, typename Out>
+class PackedDecoder {
+ public:
+  explicit PackedDecoder(const PackedReader& reader)
+      : reader_(reader),
+        shift_(reader.head().shift),
+        value_bits_(static_cast<unsigned>(8 * value_width(reader.type())) - shift_) {}
+
+  void run(uint64_t begin, uint64_t end, Out* out) {
+    reader_.visit(begin, end, [&](uint64_t mini, const Entry& entry, size_t at) {
+      const uint64_t from = mini * kMiniRows;
+      const size_t rows = reader_.rows_of(mini);
+      const Word base = unpack(mini, entry, at);
+      if (rows == kMiniRows && from >= begin && from + rows <= end) {
+        to_raw<kSign>(words_, base, value_bits_, shift_, out + (from - begin));
+        return;
+      }
+      Out values[kMiniRows];
+      to_raw<kSign>(words_, base, value_bits_, shift_, values);
+      const uint64_t first = std::max(from, begin);
+      const uint64_t last = std::min(from + rows, end);
+      std::copy(values + (first - from), values + (last - from), out + (first - begin));
+    });
+  }
+
+ private:
+  // Fills words_ with keys less what is returned.
+  Word unpack(uint64_t mini, const Entry& entry, size_t at) {
+    const size_t n = reader_.packed_of(mini);
+    Word* const to = reader_.deltas() ? words_ + 1 : words_;
+    const std::string_view body = reader_.body();
+    unpack_bits(body.data() + at, body.size() - at, n, entry.width, to);
+    if (entry.exceptions > 0) patch(entry, at + packed_bytes(n, entry.width), to);
+    const Word base = static_cast<Word>(reader_.low() + entry.base);
+    if (!reader_.deltas()) return base;
+    Word key = static_cast<Word>(reader_.first_low() + entry.first);
+    words_[0] = key;
+    for (size_t i = 0; i < n; ++i) to[i] = key += base + to[i];
+    return 0;
+  }
+
+  // Of an exception only the bits above the width are apart.
+  void patch(const Entry& entry, size_t positions, Word* to) {
+    const size_t bytes = reader_.head().exception_bytes;
+    const char* at = reader_.body().data() + positions + entry.exceptions * kExceptionPositionBytes;
+    for (size_t i = 0; i < entry.exceptions; ++i, at += bytes) {
+      const uint64_t code = get(at, bytes);
+      const uint64_t above = (code >> 1) ^ (0 - (code & 1));
+      if (entry.width < 64) to[reader_.position(positions, i)] += static_cast<Word>(above << entry.width);
+    }
+  }
+
+  const PackedReader& reader_;
+  unsigned shift_, value_bits_;
+  alignas(64) Word words_[kMiniRows] = {};
+};
+
+template <Sign kSign, typename Word, typename Out>
+void decode_as(const PackedReader& reader, uint64_t begin, uint64_t end, void* out) {
+  PackedDecoder<kSign, Word, Out>(reader).run(begin, end, static_cast<Out*>(out));
+}
+
+}  // namespace
+
+Status decode_packed(std::string_view body, uint64_t rows, ValueType type, bool deltas, uint64_t begin, uint64_t end,
+                     void* out) {
+  PackedReader reader(body, rows, type, deltas);
+  TRACKER_RETURN_IF_ERROR(reader.parse());
+  switch (type) {
+    case ValueType::kFloat64: decode_as<Sign::kFloat, uint64_t, uint64_t>(reader, begin, end, out); break;
+    case ValueType::kFloat32: decode_as<Sign::kFloat, uint32_t, uint32_t>(reader, begin, end, out); break;
+    case ValueType::kFloat16:
+    case ValueType::kBFloat16: decode_as<Sign::kFloat, uint32_t, uint16_t>(reader, begin, end, out); break;
+    case ValueType::kInt64: decode_as<Sign::kInteger, uint64_t, uint64_t>(reader, begin, end, out); break;
+    case ValueType::kBool: decode_as<Sign::kNone, uint32_t, uint8_t>(reader, begin, end, out); break;
+  }
+  return {};
+}
+
+}  // namespace tracker::internal

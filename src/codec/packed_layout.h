@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// What encoder and decoder of packed columns share (docs/formats/segment.md).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tracker::internal {
+
+constexpr uint8_t kPackedHasExceptions = 1;
+constexpr size_t kExceptionPositionBytes = 2;
+constexpr uint64_t kSignBit = uint64_t{1} << 63;
+
+// In front of the mini-blocks' entries.
+struct PackedHead {
+  uint8_t shift = 0;  // low bits that are 0 in all values
+  bool exceptions = false;
+  uint8_t first_bytes = 0;      // of an entry's first key, with deltas
+  uint8_t base_bytes = 0;       // of an entry's base
+  uint8_t exception_bytes = 0;  // of what an exception has above the width
+};
+
+}  // namespace tracker::internal

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codec/segment.h"
+
+namespace tracker::internal {
+namespace {
+
+Status differs(size_t block, std::string_view what) {
+  return Status(Code::kCorrupt,
+                fmt::format("segment: block {}: {} of the directory are not those of the rows", block, what));
+}
+
+Status check_steps(SegmentView* view, size_t b) {
+  const SegmentBlock& block = view->blocks()[b];
+  std::vector<int64_t> steps(block.rows);
+  TRACKER_RETURN_IF_ERROR(view->steps(b, RowRange(), steps.data()));
+  const auto [least, greatest] = std::minmax_element(steps.begin(), steps.end());
+  if (!(block.steps == StepSummary{steps.front(), steps.back(), *least, *greatest})) return differs(b, "steps");
+  const auto not_rising = [](int64_t a, int64_t next) { return next <= a; };
+  const bool increase = std::adjacent_find(steps.begin(), steps.end(), not_rising) == steps.end();
+  if (block.steps_sorted && !std::is_sorted(steps.begin(), steps.end())) return differs(b, "step flags");
+  if (block.steps_increase && !increase) return differs(b, "step flags");
+  return {};
+}
+
+Status check_rows(SegmentView* view, size_t b) {
+  const SegmentBlock& block = view->blocks()[b];
+  if (block.has_steps) TRACKER_RETURN_IF_ERROR(check_steps(view, b));
+  std::vector<int64_t> times(block.rows);
+  TRACKER_RETURN_IF_ERROR(view->times(b, RowRange(), times.data()));
+  const auto [first, last] = std::minmax_element(times.begin(), times.end());
+  if (*first != block.time_min_us || *last != block.time_max_us) return differs(b, "times");
+  std::vector<uint64_t> order(block.rows);
+  TRACKER_RETURN_IF_ERROR(view->order(b, RowRange(), order.data()));
+  std::sort(order.begin(), order.end());
+  if (std::adjacent_find(order.begin(), order.end()) != order.end()) return differs(b, "ordinals");
+  return {};
+}
+
+Status check_series(SegmentView* view, size_t b, size_t i) {
+  const SegmentBlock& block = view->blocks()[b];
+  std::vector<uint64_t> bits(block.rows);
+  TRACKER_RETURN_IF_ERROR(view->value_bits(b, i, RowRange(), bits.data()));
+  const auto minis = summarize_minis(bits, block.types[i]);
+  const ValueSummary all = summarize_block(minis, bits, block.types[i]);
+  std::vector<ValueSummary> stored;
+  TRACKER_RETURN_IF_ERROR(view->mini_summaries(b, i, &stored));
+  // Sums are compared as bits: they may have become NaN by infinities of both signs.
+  const auto same = [](ValueSummary x, ValueSummary y) {
+    if (bits_of(x.sum) != bits_of(y.sum)) return false;
+    y.sum = x.sum = 0;
+    return x == y;
+  };
+  if (!same(all, block.summaries[i]) || !std::equal(minis.begin(), minis.end(), stored.begin(), stored.end(), same))
+    return differs(b, fmt::format("summaries of series {}", block.series[i]));
+  return {};
+}
+
+}  // namespace
+
+Status SegmentView::check() {
+  SegmentLog rest;
+  TRACKER_RETURN_IF_ERROR(log(&rest));
+  for (size_t b = 0; b < blocks().size(); ++b) {
+    TRACKER_RETURN_IF_ERROR(check_rows(this, b));
+    for (size_t i = 0; i < blocks()[b].series.size(); ++i) TRACKER_RETURN_IF_ERROR(check_series(this, b, i));
+  }
+  return {};
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+#include "codec/segment_encode.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "codec/best_column.h"
+#include "codec/segment_layout.h"
+#include "codec/shuffled.h"
+
+namespace tracker::internal {
+namespace {
+
+// Rows by step, those of one step as they were logged; without steps in raw order.
+bool in_order(const ShapeRows& rows, uint64_t a, uint64_t b) {
+  if (rows.has_steps && rows.steps[a] != rows.steps[b]) return rows.steps[a] < rows.steps[b];
+  return rows.ordinals[a] < rows.ordinals[b];
+}
+
+template <typename T>
+void permute(std::vector<T>* column, const std::vector<uint64_t>& order) {
+  if (column->empty()) return;
+  std::vector<T> out(column->size());
+  for (size_t i = 0; i < order.size(); ++i) out[i] = (*column)[order[i]];
+  column->swap(out);
+}
+
+void permute(std::string* values, size_t width, const std::vector<uint64_t>& order) {
+  std::string out(values->size(), '\0');
+  for (size_t i = 0; i < order.size(); ++i)
+    std::memcpy(out.data() + i * width, values->data() + order[i] * width, width);
+  values->swap(out);
+}
+
+void sort_rows(ShapeRows* rows) {
+  uint64_t row = 1;
+  while (row < rows->rows() && in_order(*rows, row - 1, row)) ++row;
+  if (row >= rows->rows()) return;
+  std::vector<uint64_t> order(rows->rows());
+  std::iota(order.begin(), order.end(), uint64_t{0});
+  std::stable_sort(order.begin(), order.end(), [rows](uint64_t a, uint64_t b) { return in_order(*rows, a, b); });
+  permute(&rows->steps, order);
+  permute(&rows->times_us, order);
+  permute(&rows->ordinals, order);
+  for (size_t i = 0; i < rows->values.size(); ++i) permute(&rows->values[i], value_width(rows->types[i]), order);
+}
+
+std::span<const uint64_t> words(const std::vector<int64_t>& values) {
+  return {reinterpret_cast<const uint64_t*>(values.data()), values.size()};  // the two may alias each other
+}
+
+class SegmentEncoder {
+ public:
+  explicit SegmentEncoder(SegmentParts* in) : in_(in) {}
+
+  Result<std::string> run() {
+    find_times();
+    directory_.varint(in_->frames);
+    directory_.zigzag(time_first_);
+    directory_.varint(static_cast<uint64_t>(time_last_) - static_cast<uint64_t>(time_first_));
+    put_log();
+    const auto& shapes = in_->rows.shapes();
+    directory_.varint(shapes.size());
+    for (ShapeRows& shape : in_->rows.shapes()) {
+      put_block(&shape, shapes.size() > 1);
+      shape = ShapeRows();  // written: its memory is free for what follows
+    }
+    return join();
+  }
+
+ private:
+  // Over rows and events, as of a frame.
+  void find_times() {
+    bool any = false;
+    const auto widen = [&](int64_t time) {
+      time_first_ = any ? std::min(time_first_, time) : time;
+      time_last_ = any ? std::max(time_last_, time) : time;
+      any = true;
+    };
+    for (const ShapeRows& shape : in_->rows.shapes())
+      std::for_each(shape.times_us.begin(), shape.times_us.end(), widen);
+    for (const Event& event : in_->log.events) widen(event.time_us);
+  }
+
+  void put_part(size_t begin) {
+    const std::string_view part = std::string_view(parts_).substr(begin);
+    directory_.varint(part.size());
+    if (!part.empty()) directory_.u32(crc32c(part));
+  }
+  void put_column(std::span<const uint64_t> bits, ValueType type) {
+    const size_t begin = parts_.size();
+    encode_best_column(bits, type, &parts_);
+    put_part(begin);
+  }
+
+  // What is no row stands as a frame of its own.
+  void put_log() {
+    const size_t begin = parts_.size();
+    const SegmentLog& log = in_->log;
+    if (!log.defs.empty() || !log.events.empty() || !log.losses.empty()) {
+      const std::string plain = encode_frame(Frame{in_->writer, in_->last_seq, log.defs, {}, log.events, log.losses});
+      std::string compressed;
+      compress(plain, &compressed);
+      ByteWriter out;
+      const bool smaller = compressed.size() < plain.size();
+      out.u8(smaller ? kLogCompressed : kLogPlain);
+      if (smaller) out.varint(plain.size());
+      parts_ += out.buffer();
+      parts_ += smaller ? compressed : plain;
+    }
+    put_part(begin);
+  }
+
+  void put_block(ShapeRows* shape, bool has_order) {
+    sort_rows(shape);
+    has_order = has_order || !std::is_sorted(shape->ordinals.begin(), shape->ordinals.end());
+    const auto& steps = shape->steps;
+    const auto falls = [](int64_t a, int64_t b) { return b <= a; };
+    const bool increase = shape->has_steps && std::adjacent_find(steps.begin(), steps.end(), falls) == steps.end();
+    directory_.varint(shape->rows());
+    directory_.u8(static_cast<uint8_t>((shape->has_steps ? kRowsHaveSteps | kStepsSorted : 0) |
+                                       (increase ? kStepsIncrease : 0) | (has_order ? kRowsHaveOrder : 0)));
+    const auto [first, last] = std::minmax_element(shape->times_us.begin(), shape->times_us.end());
+    directory_.varint(static_cast<uint64_t>(*first) - static_cast<uint64_t>(time_first_));
+    directory_.varint(static_cast<uint64_t>(*last) - static_cast<uint64_t>(*first));
+    if (shape->has_steps) {
+      directory_.zigzag(steps.front());
+      directory_.varint(static_cast<uint64_t>(steps.back()) - static_cast<uint64_t>(steps.front()));
+      put_column(words(steps), ValueType::kInt64);
+    }
+    put_column(words(shape->times_us), ValueType::kInt64);
+    if (has_order) put_column(shape->ordinals, ValueType::kInt64);
+    directory_.varint(shape->series.size());
+    for (size_t i = 0; i < shape->series.size(); ++i) put_series(*shape, i);
+  }
+
+  void put_series(const ShapeRows& shape, size_t i) {
+    const ValueType type = shape.types[i];
+    shape.widen(i, &bits_);
+    const auto minis = summarize_minis(bits_, type);
+    const ValueSummary all = summarize_block(minis, bits_, type);
+    const bool same = std::all_of(bits_.begin(), bits_.end(), [this](uint64_t v) { return v == bits_[0]; });
+    directory_.varint(shape.series[i] - (i > 0 ? shape.series[i - 1] : 0));
+    directory_.u8(static_cast<uint8_t>(type));
+    put_summary(all, same, type);
+    const size_t begin = parts_.size();
+    if (minis.size() > 1 && !same) encode_mini_summaries(all, minis, type, &parts_);
+    put_part(begin);
+    put_column(bits_, type);
+  }
+
+  void put_number(uint64_t bits, ValueType type) {
+    if (type == ValueType::kInt64) return directory_.zigzag(static_cast<int64_t>(bits));
+    directory_.bytes({reinterpret_cast<const char*>(&bits), value_width(type)});
+  }
+  void put_summary(const ValueSummary& all, bool same, ValueType type) {
+    const bool some_not_finite = all.finite() < all.rows;
+    directory_.u8(static_cast<uint8_t>((some_not_finite ? kSomeNotFinite : 0) | (same ? kAllTheSame : 0)));
+    if (some_not_finite)
+      for (const uint64_t count : {all.nan, all.pos_inf, all.neg_inf}) directory_.varint(count);
+    put_number(all.first_bits, type);
+    if (!same) put_number(all.last_bits, type);
+    if (all.finite() == 0) return;
+    if (!same) {
+      put_number(all.min_bits, type);
+      put_number(all.max_bits, type);
+    }
+    directory_.u64(bits_of(all.sum));
+  }
+
+  Result<std::string> join() {
+    const size_t size = kSegmentHeaderBytes + directory_.size() + parts_.size();
+    if (size > kSegmentBytesMax) return Status(Code::kLimit, fmt::format("a segment of {} bytes", size));
+    ByteWriter out;
+    out.buffer().reserve(size);
+    out.bytes(kSegmentMagic);
+    out.u16(kSegmentVersion);
+    out.u16(0);
+    out.u32(static_cast<uint32_t>(size));
+    out.bytes(in_->writer.view());
+    out.u64(in_->first_seq);
+    out.u64(in_->last_seq);
+    out.u32(static_cast<uint32_t>(directory_.size()));
+    out.u32(crc32c(directory_.buffer(), crc32c(out.buffer())));
+    out.bytes(directory_.buffer());
+    out.bytes(parts_);
+    return out.take();
+  }
+
+  SegmentParts* in_;
+  ByteWriter directory_;
+  std::string parts_;
+  std::vector<uint64_t> bits_;
+  int64_t time_first_ = 0, time_last_ = 0;
+};
+
+}  // namespace
+
+Result<std::string> encode_segment(SegmentParts* parts) { return SegmentEncoder(parts).run(); }
+
+}  // namespace tracker::internal

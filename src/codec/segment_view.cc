@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "codec/columns.h"
+#include "codec/segment.h"
+#include "codec/segment_layout.h"
+#include "codec/segment_parse.h"
+#include "codec/shuffled.h"
+
+namespace tracker::internal {
+
+struct SegmentView::Impl {
+  // A part that was fetched and found sound.
+  struct Loaded {
+    uint64_t offset;
+    std::string_view bytes;
+  };
+  SegmentDirectory directory;
+  Source source;
+  bool check_crc = true;
+  std::vector<Loaded> loaded;  // by offset
+
+  Result<std::string_view> bytes_of(const SegmentPart& part) {
+    const auto at = std::lower_bound(loaded.begin(), loaded.end(), part.offset,
+                                     [](const Loaded& a, uint64_t offset) { return a.offset < offset; });
+    if (at != loaded.end() && at->offset == part.offset) return at->bytes;
+    auto bytes = source(part.offset, part.size);
+    if (!bytes.ok()) return bytes.status();
+    if (bytes->size() != part.size)
+      return Status(Code::kCorrupt, fmt::format("segment: cut at byte {}", part.offset + bytes->size()));
+    const uint32_t actual = check_crc ? crc32c(*bytes) : part.crc;
+    if (actual != part.crc)
+      return Status(Code::kCorrupt, fmt::format("segment: CRC {:08x} instead of {:08x} of the {} bytes at byte {}",
+                                                actual, part.crc, part.size, part.offset));
+    loaded.insert(at, {part.offset, *bytes});
+    return *bytes;
+  }
+
+  static Status located(const Status& status, const SegmentPart& part) {
+    if (status.ok()) return status;
+    return Status(status.code(), fmt::format("segment: column at byte {}: {}", part.offset, status.message()));
+  }
+  Status decode(const SegmentPart& part, uint64_t rows, ValueType type, RowRange range, void* out) {
+    auto bytes = bytes_of(part);
+    if (!bytes.ok()) return bytes.status();
+    return located(decode_rows(*bytes, rows, type, range, out), part);
+  }
+};
+
+namespace {
+
+// How many rows of `rows` a range has, and where it begins.
+RowRange cut(RowRange range, uint64_t rows) {
+  range.end = std::min(range.end, rows);
+  range.begin = std::min(range.begin, range.end);
+  return range;
+}
+
+template <typename Word>
+void widen(const std::vector<char>& values, uint64_t* out) {
+  for (size_t i = 0; i < values.size() / sizeof(Word); ++i) {
+    Word word;
+    std::memcpy(&word, values.data() + i * sizeof word, sizeof word);
+    out[i] = word;
+  }
+}
+
+}  // namespace
+
+SegmentView::SegmentView(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+SegmentView::SegmentView(SegmentView&&) noexcept = default;
+SegmentView& SegmentView::operator=(SegmentView&&) noexcept = default;
+SegmentView::~SegmentView() = default;
+
+Result<SegmentView> SegmentView::parse(std::string_view bytes, bool check_crc) {
+  const auto source = [bytes](uint64_t offset, uint64_t size) -> Result<std::string_view> {
+    return bytes.substr(offset, size);
+  };
+  return open(bytes, bytes.size(), source, check_crc);
+}
+
+Result<uint64_t> SegmentView::head_bytes(std::string_view first, uint64_t size) {
+  return segment_head_bytes(first, size);
+}
+
+Result<SegmentView> SegmentView::open(std::string_view head, uint64_t size, Source source, bool check_crc) {
+  auto directory = parse_segment(head, size, check_crc);
+  if (!directory.ok()) return directory.status();
+  auto impl = std::make_unique<Impl>();
+  impl->directory = std::move(*directory);
+  impl->source = std::move(source);
+  impl->check_crc = check_crc;
+  return SegmentView(std::move(impl));
+}
+
+const Id128& SegmentView::writer() const { return impl_->directory.writer; }
+uint64_t SegmentView::first_seq() const { return impl_->directory.first_seq; }
+uint64_t SegmentView::last_seq() const { return impl_->directory.last_seq; }
+uint64_t SegmentView::frames() const { return impl_->directory.frames; }
+uint64_t SegmentView::points() const { return impl_->directory.points; }
+int64_t SegmentView::time_first_us() const { return impl_->directory.time_first_us; }
+int64_t SegmentView::time_last_us() const { return impl_->directory.time_last_us; }
+const std::vector<SegmentBlock>& SegmentView::blocks() const { return impl_->directory.blocks; }
+
+Status SegmentView::steps(size_t block, RowRange rows, int64_t* out) {
+  const SegmentBlock& of = blocks()[block];
+  if (!of.has_steps) return Status(Code::kInvalid, "segment: these rows have no steps");
+  return impl_->decode(impl_->directory.parts[block].steps, of.rows, ValueType::kInt64, rows, out);
+}
+
+Status SegmentView::times(size_t block, RowRange rows, int64_t* out) {
+  return impl_->decode(impl_->directory.parts[block].times, blocks()[block].rows, ValueType::kInt64, rows, out);
+}
+
+Status SegmentView::order(size_t block, RowRange rows, uint64_t* out) {
+  const SegmentBlock& of = blocks()[block];
+  if (of.has_order) return impl_->decode(impl_->directory.parts[block].order, of.rows, ValueType::kInt64, rows, out);
+  const RowRange range = cut(rows, of.rows);
+  std::iota(out, out + (range.end - range.begin), range.begin);
+  return {};
+}
+
+Status SegmentView::values(size_t block, size_t series, RowRange rows, void* out) {
+  const SegmentBlock& of = blocks()[block];
+  return impl_->decode(impl_->directory.parts[block].series[series].values, of.rows, of.types[series], rows, out);
+}
+
+Status SegmentView::value_bits(size_t block, size_t series, RowRange rows, uint64_t* out) {
+  const size_t width = value_width(blocks()[block].types[series]);
+  if (width == 8) return values(block, series, rows, out);
+  const RowRange range = cut(rows, blocks()[block].rows);
+  std::vector<char> narrow((range.end - range.begin) * width);
+  TRACKER_RETURN_IF_ERROR(values(block, series, range, narrow.data()));
+  if (width == 4) widen<uint32_t>(narrow, out);
+  if (width == 2) widen<uint16_t>(narrow, out);
+  if (width == 1) widen<uint8_t>(narrow, out);
+  return {};
+}
+
+Status SegmentView::mini_summaries(size_t block, size_t series, std::vector<ValueSummary>* out) {
+  const SegmentBlock& of = blocks()[block];
+  const SegmentSeriesParts& parts = impl_->directory.parts[block].series[series];
+  const ValueSummary& all = of.summaries[series];
+  if (parts.minis.size > 0) {
+    auto bytes = impl_->bytes_of(parts.minis);
+    if (!bytes.ok()) return bytes.status();
+    return Impl::located(decode_mini_summaries(*bytes, all, of.types[series], out), parts.minis);
+  }
+  if (of.rows <= kMiniRows) {
+    out->push_back(all);
+    out->back().first_bits = out->back().last_bits = 0;
+    return {};
+  }
+  if (!parts.all_the_same) return Impl::located(Status(Code::kCorrupt, "no mini summaries"), parts.minis);
+  const auto minis = summarize_constant(all, of.types[series]);
+  out->insert(out->end(), minis.begin(), minis.end());
+  return {};
+}
+
+Status SegmentView::mini_steps(size_t block, std::vector<StepSummary>* out) {
+  std::vector<int64_t> all(blocks()[block].rows);
+  TRACKER_RETURN_IF_ERROR(steps(block, RowRange(), all.data()));
+  for (size_t from = 0; from < all.size(); from += kMiniRows) {
+    const auto rows = std::span(all).subspan(from, std::min<size_t>(kMiniRows, all.size() - from));
+    const auto [least, greatest] = std::minmax_element(rows.begin(), rows.end());
+    out->push_back({rows.front(), rows.back(), *least, *greatest});
+  }
+  return {};
+}
+
+Status SegmentView::log(SegmentLog* out) {
+  const SegmentPart& part = impl_->directory.log;
+  if (part.size == 0) return {};
+  auto bytes = impl_->bytes_of(part);
+  if (!bytes.ok()) return bytes.status();
+  std::string plain;
+  std::string_view frame_bytes = bytes->substr(1);
+  if ((*bytes)[0] == kLogCompressed) {
+    ByteReader in(frame_bytes);
+    const uint64_t size = in.varint();
+    if (!in.ok() || size > kSegmentLogBytesMax)
+      return Status(Code::kCorrupt, fmt::format("segment: log of a wrong size at byte {}", part.offset + 1));
+    TRACKER_RETURN_IF_ERROR(Impl::located(decompress(frame_bytes.substr(in.offset()), size, &plain), part));
+    frame_bytes = plain;
+  } else if ((*bytes)[0] != kLogPlain) {
+    return Status(Code::kVersion, fmt::format("segment: log encoding {} is of a newer version", (*bytes)[0]));
+  }
+  auto frame = FrameView::parse(frame_bytes, impl_->check_crc);
+  if (!frame.ok()) return Impl::located(frame.status(), part);
+  out->defs.insert(out->defs.end(), frame->defs().begin(), frame->defs().end());
+  out->events.insert(out->events.end(), frame->events().begin(), frame->events().end());
+  out->losses.insert(out->losses.end(), frame->losses().begin(), frame->losses().end());
+  return {};
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+// The drain thread's side of a journal. Anything here may throw (there may be no memory): what a frame takes is marked
+// as taken by frame_kept() alone, so a frame that was not kept is made again from the same records.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+
+#include "journal/journal.h"
+#include "journal/wipe_memory.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr size_t kRowsAFrame = 65'536;
+constexpr size_t kBytesAFrame = 4 * 1024 * 1024;
+constexpr int64_t kClockStepNs = 1'000'000'000;
+
+}  // namespace
+
+void Journal::begin_drain() {
+  const std::lock_guard<std::mutex> guard(files_mutex_);
+  retire_files();
+  spans_.clear();
+  span_files_.clear();
+  for (const auto& held : files_) {
+    RingFile* file = held->file.get();
+    RingHeader* header = file->header();
+    const uint64_t tail = header->tail.load(std::memory_order_acquire);
+    for (size_t i = 0; i < kLossSlots && header->losses[i].key.load(std::memory_order_acquire) != 0; ++i)
+      losses_pending_ |= header->losses[i].count.load(std::memory_order_relaxed) != file->losses_drained[i];
+    if (tail == file->drained) continue;
+    spans_.push_back({header, file->data(), file->data_bytes(), file->nonce(), file->drained, tail, 0, false});
+    span_files_.push_back(held.get());
+  }
+  const TimeAnchor before = now_;
+  now_ = options_.read_clock();
+  for (const auto& held : files_) {  // for the records that come next, should nobody be there to drain them
+    RingHeader* header = held->file->header();
+    const uint64_t n = header->anchor_count.load(std::memory_order_relaxed);
+    header->anchors[n % kAnchorSlots] = now_;
+    header->anchor_count.store(n + 1, std::memory_order_release);
+  }
+  times_ = std::make_unique<TimeLine>(std::vector<TimeAnchor>{last_anchor_, now_}, ticks_per_ns());
+  const int64_t jump = (now_.realtime_ns - before.realtime_ns) - (now_.monotonic_ns - before.monotonic_ns);
+  if (std::llabs(jump) > kClockStepNs)
+    notes_.push_back(Value::Map{{"kind", "clock_step"}, {"seconds", static_cast<double>(jump) * 1e-9}});
+}
+
+bool Journal::next_frame(FrameBuilder* builder, std::vector<RingPosition>* positions) {
+  taken_.clear();
+  taken_losses_.clear();
+  {
+    const std::lock_guard<std::mutex> guard(defs_mutex_);
+    for (defs_taken_ = defs_drained_; defs_taken_ < defs_.size(); ++defs_taken_) {
+      const SeriesDef& series = defs_[defs_taken_];
+      builder->add_series(series);
+      series_drained_.add(series);
+    }
+  }
+  builder->use_series(&series_drained_);
+  for (const Value& note : notes_)
+    builder->add_event(EventType::kNote, 0, false, now_.realtime_ns / 1000, encode_cbor(note));
+  if (losses_pending_) {
+    losses_pending_ = false;
+    const std::lock_guard<std::mutex> guard(files_mutex_);
+    for (const auto& held : files_) drain_losses(held->file.get(), builder, positions);
+  }
+  if (!spans_.empty()) {
+    read_rings(&spans_, *times_, kRowsAFrame, kBytesAFrame, builder);
+    for (size_t i = 0; i < spans_.size(); ++i) {
+      RingSpan& span = spans_[i];
+      RingFile* file = span_files_[i]->file.get();
+      Taken taken{file, span.from, span.points, 0};
+      if (span.damaged) taken.damaged = skip_damage(&span, file, builder);
+      taken.position = span.from;
+      span.points = 0;
+      if (span.from == file->drained) continue;
+      positions->push_back({span.nonce, span.from});
+      taken_.push_back(taken);
+    }
+  }
+  const bool any = !builder->empty() || !positions->empty();
+  if (!any) last_anchor_ = now_;
+  return any;
+}
+
+void Journal::frame_kept() noexcept {
+  defs_drained_ = std::max(defs_drained_, defs_taken_);
+  notes_.clear();
+  for (const Taken& taken : taken_) {
+    taken.file->drained = taken.position;
+    taken.file->points_read += taken.points + taken.damaged;
+    damaged_points_.fetch_add(taken.damaged);
+  }
+  for (const TakenLoss& loss : taken_losses_) loss.file->losses_drained[loss.slot] = loss.count;
+  taken_.clear();
+  taken_losses_.clear();
+}
+
+void Journal::drain_losses(RingFile* file, FrameBuilder* builder, std::vector<RingPosition>* positions) {
+  RingHeader* header = file->header();
+  for (size_t i = 0; i < kLossSlots; ++i) {
+    const uint64_t key = header->losses[i].key.load(std::memory_order_acquire);
+    if (key == 0) break;
+    const uint64_t count = header->losses[i].count.load(std::memory_order_acquire);
+    if (count == file->losses_drained[i]) continue;
+    builder->add_loss(static_cast<uint32_t>(key >> 8), static_cast<LossReason>(key & 0xff),
+                      count - file->losses_drained[i]);
+    taken_losses_.push_back({file, i, count});
+    positions->push_back({file->nonce() | (i + 1), count});
+  }
+}
+
+// Bytes that do not verify in a live ring mean that something in this process wrote where it should not. What follows
+// up to the tail cannot be trusted; it is skipped, counted and said. The number of points lost.
+uint64_t Journal::skip_damage(RingSpan* span, RingFile* file, FrameBuilder* builder) {
+  const uint64_t skipped = span->to - span->from;
+  span->from = span->to;
+  span->damaged = false;
+  const uint64_t accepted = file->header()->accepted.load(std::memory_order_relaxed);
+  const uint64_t read = file->points_read + span->points;
+  const uint64_t lost = accepted > read ? accepted - read : 0;
+  builder->add_loss(0, LossReason::kDamaged, lost);
+  builder->add_event(
+      EventType::kNote, 0, false, now_.realtime_ns / 1000,
+      encode_cbor(Value::Map{
+          {"kind", "ring_damaged"}, {"bytes", static_cast<int64_t>(skipped)}, {"points", static_cast<int64_t>(lost)}}));
+  return lost;
+}
+
+void Journal::prepare_rings() {
+  std::vector<std::pair<Seat*, uint64_t>> wanted;
+  {
+    const std::lock_guard<std::mutex> guard(files_mutex_);
+    for (const auto& held : files_) {
+      RingFile* file = held->file.get();
+      if (held->abandoned.load(std::memory_order_acquire) ||
+          held->seat->pending.load(std::memory_order_acquire) != nullptr)
+        continue;
+      if (held->seat->newest.load(std::memory_order_relaxed) != file) continue;
+      const uint64_t fill = file->header()->tail.load(std::memory_order_acquire) - file->header()->released.load();
+      if (fill > file->data_bytes() / 2 && file->data_bytes() < options_.ring_bytes_max)
+        wanted.emplace_back(held->seat, std::min(file->data_bytes() * 2, options_.ring_bytes_max));
+    }
+  }
+  for (const auto& [seat, bytes] : wanted) {
+    // One ring of the first size stays affordable for a thread that comes later.
+    if (file_bytes_.load() + spill_.bytes() + bytes + options_.first_ring_bytes > place_.budget_bytes) continue;
+    auto file = add_file(seat, bytes, dir_.empty());
+    if (!file.ok()) continue;
+    seat->newest.store(*file, std::memory_order_relaxed);
+    seat->pending.store(*file, std::memory_order_release);
+  }
+}
+
+// Lock and definitions: the folder anew when it is gone, else each file by a rename into it, so that the rings which
+// are still there stay recoverable. What fails is tried again in a second.
+Status Journal::replace_lost_files() {
+  const std::lock_guard<std::mutex> guard(defs_mutex_);
+  TRACKER_RETURN_IF_ERROR(check_private_dir(place_.root));
+  if (!is_directory(dir_)) return make_files(identity_);
+  const std::string made_in = join_path(place_.root, ".new-" + identity_.writer.hex());
+  if (::mkdir(made_in.c_str(), 0700) != 0 && errno != EEXIST)
+    return Status::from_errno(errno, "cannot create", made_in);
+  if (!lock_->still_linked()) {
+    auto lock = OwnerLock::create(made_in, dir_);
+    if (!lock.ok()) return lock.status();
+    if (::rename(join_path(made_in, "lock").c_str(), join_path(dir_, "lock").c_str()) != 0)
+      return Status::from_errno(errno, "cannot replace the lock in", dir_);
+    lock_ = std::make_unique<OwnerLock>(std::move(*lock));
+  }
+  if (!defs_file_->still_linked()) {
+    std::unique_ptr<DefinitionsFile> defs;
+    TRACKER_RETURN_IF_ERROR(make_defs(made_in, &defs));
+    if (::rename(join_path(made_in, "defs").c_str(), join_path(dir_, "defs").c_str()) != 0)
+      return Status::from_errno(errno, "cannot replace the definitions in", dir_);
+    defs_file_ = std::move(defs);
+  }
+  ::rmdir(made_in.c_str());
+  return {};
+}
+
+bool Journal::check_links() {
+  if (dir_.empty()) return false;
+  const bool spill_lost = !spill_.still_linked() || (spill_.bytes() > 0 && !is_directory(dir_));
+  if (spill_lost) spill_.unlink_file();
+  if (!is_directory(dir_) || !lock_->still_linked() || !defs_file_->still_linked()) {
+    if (!replace_lost_files().ok()) return spill_lost;
+    notes_.push_back(Value::Map{{"kind", "journal_replaced"}});
+  }
+  std::vector<std::pair<Seat*, uint64_t>> gone;
+  {
+    const std::lock_guard<std::mutex> guard(files_mutex_);
+    for (const auto& held : files_)
+      if (!held->abandoned.load(std::memory_order_acquire) && !held->file->still_linked() &&
+          held->seat->newest.load(std::memory_order_relaxed) == held->file.get())
+        gone.emplace_back(held->seat, held->file->data_bytes());
+  }
+  for (const auto& [seat, bytes] : gone) {
+    auto file = add_file(seat, bytes, false);
+    if (!file.ok()) continue;
+    seat->newest.store(*file, std::memory_order_relaxed);
+    RingFile* unused = seat->pending.exchange(*file, std::memory_order_acq_rel);
+    if (unused != nullptr) abandon(unused);
+    ++rings_replaced_;
+  }
+  // Make producers look: a fast path that has room would go on in the unlinked ring. Repeated each second until they
+  // have switched.
+  const ProcessLock lock;
+  for (const auto& seat : seats_)
+    if (seat->pending.load(std::memory_order_relaxed) != nullptr)
+      seat->hot->check_at.store(0, std::memory_order_relaxed);
+  return spill_lost;
+}
+
+void Journal::abandon(RingFile* file) {
+  const std::lock_guard<std::mutex> guard(files_mutex_);
+  for (const auto& held : files_)
+    if (held->file.get() == file) held->abandoned.store(true, std::memory_order_release);
+}
+
+// Under files_mutex_: forgets rings that no producer writes any more and whose every byte is committed or spilled.
+void Journal::retire_files() {
+  for (size_t i = 0; i < files_.size();) {
+    HeldFile* held = files_[i].get();
+    RingFile* file = held->file.get();
+    RingHeader* header = file->header();
+    const uint64_t tail = header->tail.load(std::memory_order_acquire);
+    // The counts too must be committed or spilled, not only on their way in a frame: else a kill takes them with it.
+    bool losses_kept = true;
+    for (size_t k = 0; k < kLossSlots && header->losses[k].key.load() != 0; ++k)
+      losses_kept &= header->losses[k].count.load() == file->losses_released[k];
+    if (!held->abandoned.load(std::memory_order_acquire) || file->drained != tail || !losses_kept ||
+        header->released.load(std::memory_order_acquire) < tail) {
+      ++i;
+      continue;
+    }
+    retired_.reserve(retired_.size() + 1 + kLossSlots);  // the one thing here that may fail
+    file->unlink_file();
+    if (file->path().empty() && !dir_.empty()) memory_rings_.fetch_sub(1);
+    file_bytes_.fetch_sub(kRingHeaderBytes + file->data_bytes());
+    retired_accepted_ += header->accepted.load();
+    for (size_t k = 0; k < kLossSlots; ++k) add_dropped(header->losses[k], &retired_dropped_, &retired_rejected_);
+    retired_.push_back(file->nonce());
+    for (size_t k = 0; k < kLossSlots && header->losses[k].key.load() != 0; ++k)
+      retired_.push_back(file->nonce() | (k + 1));
+    files_.erase(files_.begin() + static_cast<ptrdiff_t>(i));
+  }
+}
+
+}  // namespace tracker::internal

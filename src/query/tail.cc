@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include "query/tail.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "query/gather.h"
+
+namespace tracker::internal {
+namespace {
+
+std::set<std::string> names_of(const TailQuery& query) { return {query.metrics.begin(), query.metrics.end()}; }
+
+uint64_t hash_of(const TailQuery& query) {
+  std::string text;
+  for (const std::string& name : names_of(query)) text += name + '\n';
+  const Id128 hash = Id128::hash_of(text);
+  uint64_t out;
+  std::memcpy(&out, hash.bytes.data(), sizeof out);
+  return out;
+}
+
+std::vector<const MetricInfo*> wanted_metrics(const std::vector<MetricInfo>& metrics, const TailQuery& query) {
+  const std::set<std::string> names = names_of(query);
+  std::vector<const MetricInfo*> out;
+  for (const MetricInfo& metric : metrics)
+    if (names.empty() || names.contains(metric.name)) out.push_back(&metric);
+  return out;
+}
+
+// A cursor that could not be read again is none. Its exact size is worked out only where it may be too large.
+Status check_size(const TailCursor& cursor) {
+  constexpr size_t kEntryBytesMax = 20;  // of a series, as digits
+  constexpr size_t kWriterBytesMax = 64;
+  size_t most = kWriterBytesMax;
+  for (const auto& [id, writer] : cursor.writers) most += kWriterBytesMax + writer.rows.size() * kEntryBytesMax;
+  if (most <= kTailCursorBytesMax || cursor.token().size() <= kTailCursorBytesMax) return {};
+  return Status(Code::kLimit, "too many series over too many writers for one cursor", "name the series you want");
+}
+
+}  // namespace
+
+Status check_tail(const RunView& run, const TailQuery& query, const TailCursor& cursor) {
+  if (query.rows_max == 0) return Status(Code::kInvalid, "limit: at least one row");
+  if (cursor.run != run.identity().uid) return Status(Code::kInvalid, "the cursor is of another run");
+  if (cursor.selection != hash_of(query))
+    return Status(Code::kInvalid, "the cursor was made for other series; ask for the same ones");
+  return {};
+}
+
+TailCursor tail_begin(const RunView& run, const TailQuery& query) {
+  TailCursor out;
+  out.run = run.identity().uid;
+  out.selection = hash_of(query);
+  return out;
+}
+
+TailCursor tail_end(const RunView& run, const TailQuery& query) {
+  TailCursor out = tail_begin(run, query);
+  const std::set<std::string> names = names_of(query);
+  for (const WriterSnapshot& writer : run.writers()) {
+    TailCursor::Writer& at = out.writers[writer.identity.writer];
+    at.seq = writer.last_seq;
+    for (const SeriesStats& series : writer.series)
+      if (series.points > 0 && (names.empty() || names.contains(series.def.name)))
+        at.rows[series.def.id] = series.points;
+  }
+  return out;
+}
+
+Result<TailBatch> read_tail(RunView* run, const TailQuery& query, TailCursor* cursor) {
+  TRACKER_RETURN_IF_ERROR(check_tail(*run, query, *cursor));
+  const std::vector<MetricInfo> metrics = run->metrics();
+  const std::vector<const MetricInfo*> wanted = wanted_metrics(metrics, query);
+  const std::vector<WriterSnapshot>& writers = run->writers();
+  TailCursor next = *cursor;
+  std::vector<size_t> with_news;
+  for (size_t i = 0; i < writers.size(); ++i)
+    if (writers[i].last_seq > next.writers[writers[i].identity.writer].seq) with_news.push_back(i);
+  Gatherer gatherer(wanted);
+  std::vector<std::string> damage;
+  TailBatch out;
+  Status status;
+  for (size_t k = 0; k < with_news.size() && status.ok(); ++k) {
+    const WriterSnapshot& writer = writers[with_news[k]];
+    TailCursor::Writer& at = next.writers[writer.identity.writer];
+    // What a writer leaves of its share goes to those behind it.
+    const uint64_t left = query.rows_max - std::min(query.rows_max, gatherer.rows());
+    const uint64_t share = std::max<uint64_t>(1, left / (with_news.size() - k));
+    status = gatherer.read_frames(writer, run->reader(with_news[k]), &at.seq, gatherer.rows() + share, &damage);
+    for (const auto& [series, rows] : gatherer.take_rows_read()) at.rows[series] += rows;
+    out.more |= at.seq < writer.last_seq;
+  }
+  run->note_damage(std::move(damage));
+  TRACKER_RETURN_IF_ERROR(status);
+  out.rows = gatherer.rows();
+  std::vector<History> rows = gatherer.take();
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (rows[i].size() > 0) out.metrics.push_back({wanted[i]->name, std::move(rows[i])});
+  TRACKER_RETURN_IF_ERROR(check_size(next));
+  *cursor = std::move(next);
+  return out;
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#include "storage/event_state.h"
+
+#include <algorithm>
+
+#include "storage/schema.h"
+
+namespace tracker::internal {
+
+void EventState::apply(const FrameView& frame) {
+  for (const Event& event : frame.events()) apply(event);
+  for (const Loss& loss : frame.losses()) losses_[{loss.series, loss.reason}] += loss.count;
+}
+
+void EventState::apply(const Event& event) {
+  if (!is_event_type(static_cast<uint8_t>(event.type))) return;
+  auto payload = decode_cbor(event.payload);
+  if (!payload.ok()) return;
+  const std::string key = payload->text_or("key", "");
+  const Value* value = payload->find("value");
+  switch (event.type) {
+    case EventType::kConfig:
+    case EventType::kSummary:
+    case EventType::kAttribute:
+      if (value == nullptr) return;
+      if (key.empty()) merge(event.type, "", *value, event.time_us);
+      else set(event.type, key, *value, event.time_us);
+      return;
+    case EventType::kText: touch(event.type, key, event.time_us); return;
+    case EventType::kNote:
+      if (payload->text_or("kind", "") == "recovered") recovered_ = std::move(*payload);
+      return;
+    case EventType::kEnd: end_ = end_from_value(*payload, event.time_us); return;
+  }
+}
+
+EventState::Entry& EventState::touch(EventType kind, const std::string& key, int64_t time_us) {
+  Entry& entry = entries_[{kind, key}];
+  if (entry.count == 0) entry.order = next_order_++;
+  entry.time_us = time_us;
+  ++entry.count;
+  return entry;
+}
+
+void EventState::set(EventType kind, const std::string& key, const Value& value, int64_t time_us) {
+  // '0' follows '/': all keys that begin with key + "/".
+  entries_.erase(entries_.upper_bound({kind, key + "/"}), entries_.lower_bound({kind, key + "0"}));
+  touch(kind, key, time_us).value = value;
+}
+
+void EventState::merge(EventType kind, const std::string& prefix, const Value& value, int64_t time_us) {
+  const Value::Map* map = value.as_map();
+  if (map == nullptr || (map->empty() && !prefix.empty())) {
+    if (!prefix.empty()) set(kind, prefix, value, time_us);
+    return;
+  }
+  for (const auto& [name, item] : *map) merge(kind, prefix.empty() ? name : prefix + "/" + name, item, time_us);
+}
+
+std::vector<Attribute> EventState::attributes() const {
+  std::vector<std::pair<uint64_t, Attribute>> ordered;
+  for (const auto& [name, entry] : entries_) {
+    Value value = name.first == EventType::kText ? Value(entry.count) : entry.value;
+    ordered.push_back({entry.order, {name.first, name.second, std::move(value), entry.time_us}});
+  }
+  std::sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Attribute> out;
+  for (auto& [order, attribute] : ordered) out.push_back(std::move(attribute));
+  return out;
+}
+
+std::vector<Loss> EventState::losses() const {
+  std::vector<Loss> out;
+  for (const auto& [name, count] : losses_) out.push_back({name.first, name.second, count});
+  return out;
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+#include "storage/frames_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/bytes.h"
+#include "storage/database_build.h"
+
+namespace tracker::internal {
+
+Result<std::unique_ptr<FramesFile>> FramesFile::open_or_create(const std::string& run_path,
+                                                               const WriterIdentity& identity) {
+  const std::string path = join_path(run_path, identity.writer.hex() + ".frames");
+  if (!path_exists(path)) {
+    std::string start = frames_header(identity.writer);
+    put_frames_record(identity.writer, start.size(), FramesKind::kIdentity, encode_cbor(identity.to_value()), &start);
+    const Status created = create_file_exclusive(path, start, 0666);
+    if (!created.ok() && created.code() != Code::kExists) return created;
+  }
+  std::unique_ptr<FramesFile> file(new FramesFile(path, identity.writer));
+  TRACKER_RETURN_IF_ERROR(file->load());
+  return file;
+}
+
+// What is there already. Damage is the readers' to report; its writer goes on behind the last sound record.
+Status FramesFile::load() {
+  auto input = open_frames(path_, O_RDWR);
+  if (!input.ok()) return input.status();
+  if (input->writer != writer_)
+    return Status(Code::kCorrupt, fmt::format("{} belongs to writer {}", path_, input->writer.hex()));
+  FileBytes bytes(input->fd.get(), input->size);
+  FramesVisitor visitor;
+  visitor.entry = [this](const FramesEntry& entry) {
+    auto added = add_entry(writer_, entry, &totals_);
+    return added.ok() || added.status().code() == Code::kCorrupt ? Status() : added.status();
+  };
+  auto end = scan_frames(bytes, writer_, kFramesHeaderBytes, visitor);
+  if (!end.ok()) return Status(end.status().code(), fmt::format("{}: {}", path_, end.status().message()));
+  fd_ = std::move(input->fd);
+  end_ = *end;
+  torn_ = input->size > end_;
+  if (torn_ && ::ftruncate(fd_.get(), static_cast<off_t>(end_)) != 0)
+    return Status::from_errno(errno, "cannot cut the unfinished end off", path_);
+  torn_ = false;
+  if (::fsync(fd_.get()) != 0) return Status::from_errno(errno, "fsync failed", path_);
+  durable_end_ = end_;
+  return {};
+}
+
+// The file as it must be before anything is appended to it.
+Status FramesFile::ensure_open() {
+  if (closed_) return Status(Code::kClosed, fmt::format("{} is closed", path_));
+  if (!fd_) {
+    auto input = open_frames(path_, O_RDWR);
+    if (!input.ok()) return input.status();
+    if (input->writer != writer_ || input->size < durable_end_)
+      return Status(Code::kIo, fmt::format("{} was replaced or cut while it is written", path_));
+    fd_ = std::move(input->fd);
+  }
+  if (torn_ || doubtful_) {
+    const uint64_t sound = doubtful_ ? durable_end_ : end_;
+    if (::ftruncate(fd_.get(), static_cast<off_t>(sound)) != 0)
+      return Status::from_errno(errno, "cannot cut a torn record off", path_);
+    torn_ = false;
+  }
+  if (doubtful_) {
+    torn_ = true;
+    TRACKER_RETURN_IF_ERROR(write_at(durable_end_, unsynced_));
+    torn_ = false;
+    doubtful_ = false;
+  }
+  return {};
+}
+
+Status FramesFile::write_at(uint64_t at, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return Status::from_errno(n < 0 ? errno : EIO, "cannot write", path_);
+    at += static_cast<uint64_t>(n);
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return {};
+}
+
+Status FramesFile::write_records(const std::string& records) {
+  if (records.empty()) return {};
+  const Status status = write_at(end_, records);
+  if (!status.ok()) {
+    torn_ = ::ftruncate(fd_.get(), static_cast<off_t>(end_)) != 0;
+    if (torn_) {
+      // A stale handle never works again; a new one may, but what was not synced went with the old one.
+      doubtful_ = true;
+      fd_.reset();
+    }
+    return status;
+  }
+  end_ += records.size();
+  unsynced_ += records;
+  return {};
+}
+
+Status FramesFile::sync() {
+  struct stat open{};
+  struct stat named{};
+  if (::fstat(fd_.get(), &open) != 0 || ::stat(path_.c_str(), &named) != 0 || open.st_ino != named.st_ino ||
+      open.st_dev != named.st_dev) {
+    doubtful_ = true;
+    fd_.reset();
+    return Status(Code::kIo, fmt::format("{} was removed or replaced while it is written", path_));
+  }
+  if (::fsync(fd_.get()) != 0) {
+    const int error = errno;
+    doubtful_ = true;
+    fd_.reset();
+    return Status::from_errno(error, "fsync failed", path_);
+  }
+  durable_end_ = end_;
+  unsynced_.clear();
+  return {};
+}
+
+Status FramesFile::append_batch(std::span<const FrameRecord* const> frames, bool durable,
+                                const std::vector<uint64_t>& retired) {
+  TRACKER_RETURN_IF_ERROR(ensure_open());
+  std::string records;
+  const auto put = [&](FramesKind kind, std::string_view body) {
+    put_frames_record(writer_, end_ + records.size(), kind, body, &records);
+  };
+  FramesTotals after = totals_;
+  for (const FrameRecord* frame : frames) {
+    if (frame->seq <= after.last_seq) continue;
+    const std::string body = frame_body(*frame);
+    auto added = add_entry(writer_, {FramesKind::kFrame, 0, body}, &after);
+    if (!added.ok()) return added.status();
+    if (!*added || after.last_seq != frame->seq)
+      return Status(Code::kInvalid, fmt::format("{}: frame {} says it is another", path_, frame->seq));
+    put(FramesKind::kFrame, body);
+  }
+  if (!retired.empty()) {
+    put(FramesKind::kRetired, retired_body(retired));
+    drop_positions(retired, &after.positions);
+  }
+  TRACKER_RETURN_IF_ERROR(write_records(records));
+  totals_ = std::move(after);
+  return durable || unsynced_.size() > kUnsyncedBytesMax ? sync() : Status();
+}
+
+Status FramesFile::heartbeat(int64_t now_us) {
+  TRACKER_RETURN_IF_ERROR(ensure_open());
+  ByteWriter body;
+  body.i64(now_us);
+  std::string record;
+  put_frames_record(writer_, end_, FramesKind::kHeartbeat, body.buffer(), &record);
+  TRACKER_RETURN_IF_ERROR(write_records(record));
+  totals_.heartbeat_us = now_us;
+  return {};
+}
+
+Status FramesFile::finish(int) {
+  TRACKER_RETURN_IF_ERROR(append_batch({}, true));
+  closed_ = true;
+  fd_.reset();
+  if (end_ <= kBuildAtFinishBytesMax) (void)build_database(path_).ok();
+  return {};
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// A .frames file open for writing: <run>/<writer>.frames (docs/formats/frames-file.md). Each commit is one append; an
+// append that failed is cut off again before anything else is written, so no torn record ever stands in the middle.
+//
+// A failed fsync leaves open which pages reached the disk, and the kernel forgets them: what was written since the last
+// good one is kept in memory and written again. Threads: one at a time (the store thread).
+// Cost: append blocks on the file system; up to kUnsyncedBytesMax of memory.
+#pragma once
+
+#include <memory>
+
+#include "storage/frames_log.h"
+#include "storage/writer_store.h"
+
+namespace tracker::internal {
+
+constexpr size_t kUnsyncedBytesMax = 4u << 20;            // more than this since the last fsync, and one comes early
+constexpr uint64_t kBuildAtFinishBytesMax = 64ull << 20;  // a larger file stays as it is when finish() returns
+
+class FramesFile : public WriterStore {
+ public:
+  // New, or that of a dead writer: then an unfinished end is cut off. kCorrupt, kVersion, kIo name the file.
+  static Result<std::unique_ptr<FramesFile>> open_or_create(const std::string& run_path,
+                                                            const WriterIdentity& identity);
+
+  StoreFiles kind() const override { return StoreFiles::kFrames; }
+  const std::string& path() const override { return path_; }
+  uint64_t last_seq() const override { return totals_.last_seq; }
+  const std::vector<RingPosition>& positions() const override { return totals_.positions; }
+  uint64_t points_stored() const override { return totals_.points; }
+  uint64_t bytes_stored() const override { return totals_.frame_bytes; }
+  Status append_batch(std::span<const FrameRecord* const> frames, bool durable,
+                      const std::vector<uint64_t>& retired = {}) override;
+  Status heartbeat(int64_t now_us) override;
+  // fsyncs, then makes the database where the file is at most kBuildAtFinishBytesMax. A database that cannot be made is
+  // no failure: all is in the .frames file, which the next reader turns into one.
+  Status finish(int timeout_ms = 2000) override;
+
+ private:
+  FramesFile(std::string path, Id128 writer) : path_(std::move(path)), writer_(writer) {}
+  Status load();
+  Status ensure_open();
+  Status write_at(uint64_t at, std::string_view bytes);
+  Status write_records(const std::string& records);
+  Status sync();
+
+  std::string path_;
+  Id128 writer_;
+  Fd fd_;
+  FramesTotals totals_;
+  uint64_t end_ = 0;          // behind the last record that a write() took whole
+  uint64_t durable_end_ = 0;  // behind the last one that an fsync covered
+  std::string unsynced_;      // what lies between the two
+  bool doubtful_ = false;     // an fsync failed: unsynced_ must be written again
+  bool torn_ = false;         // something may lie behind end_
+  bool closed_ = false;
+};
+
+}  // namespace tracker::internal

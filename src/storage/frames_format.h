@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// The bytes of a <writer>.frames file (docs/formats/frames-file.md): a header, then records that each carry two CRCs,
+// one over their head and their place, one over their body. A reader needs no lock: what does not verify at the end is
+// not written yet, what does not verify before a sound record is damage. Pure functions but for FileBytes; threads:
+// one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fs.h"
+#include "base/ids.h"
+#include "codec/frame.h"
+#include "journal/frame_record.h"
+
+namespace tracker::internal {
+
+constexpr std::string_view kFramesMagic = "TRKFRMS1";  // the last byte is the version
+constexpr size_t kFramesHeaderBytes = 32;
+constexpr size_t kFramesHeadBytes = 20;
+constexpr size_t kFramesBodyBytesMax = kFrameBytesMax + (1u << 20);  // a frame and its ring positions
+
+// On disk: do not change the numbers. Kinds from kSkippable up are skipped by readers that do not know them.
+enum class FramesKind : uint32_t { kIdentity = 1, kFrame = 2, kHeartbeat = 3, kRetired = 4, kSkippable = 128 };
+
+std::string frames_header(const Id128& writer);
+// The writer that the header names. kCorrupt: no such header; kVersion: of a newer version.
+Result<Id128> read_frames_header(std::string_view bytes);
+// Appends the record that stands at `offset` of the file.
+void put_frames_record(const Id128& writer, uint64_t offset, FramesKind kind, std::string_view body, std::string* out);
+
+// Body of kFrame. The view of the frame lives as long as `body`.
+std::string frame_body(const FrameRecord& record);
+struct FrameBody {
+  std::vector<RingPosition> positions;
+  std::string_view frame;
+};
+Result<FrameBody> read_frame_body(std::string_view body);
+std::string retired_body(const std::vector<uint64_t>& nonces);
+Result<std::vector<uint64_t>> read_retired_body(std::string_view body);
+
+// Where a scan takes its bytes from.
+class FramesBytes {
+ public:
+  virtual ~FramesBytes() = default;
+  virtual uint64_t size() const = 0;
+  // Up to `n` bytes at `at`; fewer at the end. Views live until the next call.
+  virtual Result<std::string_view> view(uint64_t at, size_t n) = 0;
+};
+
+class MemoryBytes : public FramesBytes {
+ public:
+  explicit MemoryBytes(std::string_view bytes) : bytes_(bytes) {}
+  uint64_t size() const override { return bytes_.size(); }
+  Result<std::string_view> view(uint64_t at, size_t n) override {
+    return at >= bytes_.size() ? std::string_view() : bytes_.substr(at, n);
+  }
+
+ private:
+  std::string_view bytes_;
+};
+
+// A file as long as it was when the object was made; holds a window of 1 MiB, or of one record where that is larger.
+class FileBytes : public FramesBytes {
+ public:
+  FileBytes(int fd, uint64_t size) : fd_(fd), size_(size) {}
+  uint64_t size() const override { return size_; }
+  Result<std::string_view> view(uint64_t at, size_t n) override;
+
+ private:
+  int fd_;
+  uint64_t size_;
+  uint64_t window_at_ = 0;
+  std::string window_;
+};
+
+struct FramesEntry {
+  FramesKind kind = FramesKind::kFrame;
+  uint64_t offset = 0;
+  std::string_view body;
+};
+// Bytes that do not verify, with a sound record somewhere behind them.
+struct FramesDamage {
+  uint64_t offset = 0, bytes = 0;
+  std::string_view body;  // of a record whose head is sound; empty where the head is not
+};
+
+struct FramesVisitor {
+  std::function<Status(const FramesEntry&)> entry;  // a failure ends the scan with it
+  std::function<void(const FramesDamage&)> damage;
+};
+// Visits the records from `from` on, which is the header's or a record's end. Returns the end of the last sound record
+// (`from` when there is none): what lies behind is not written yet. kIo as the bytes say.
+Result<uint64_t> scan_frames(FramesBytes& bytes, const Id128& writer, uint64_t from, const FramesVisitor& visitor);
+
+}  // namespace tracker::internal

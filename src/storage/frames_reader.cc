@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+#include "storage/frames_reader.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tracker::internal {
+namespace {
+
+constexpr size_t kDamageLinesMax = 1000;
+constexpr size_t kDamageProbesMax = 16;  // stretches that are looked at again with each refresh
+
+// Over a network the blocks of a file may arrive out of order: what did not verify before may do so now.
+bool has_healed(FramesBytes& bytes, const Id128& writer, uint64_t offset) {
+  bool first_is_there = false;
+  FramesVisitor visitor;
+  visitor.entry = [&](const FramesEntry& entry) {
+    first_is_there = entry.offset == offset;
+    return Status(Code::kClosed, "one is enough");
+  };
+  (void)scan_frames(bytes, writer, offset, visitor).ok();
+  return first_is_there;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FramesReader>> FramesReader::open(const std::string& path) {
+  auto input = open_frames(path, O_RDONLY);
+  if (!input.ok()) return input.status();
+  return std::unique_ptr<FramesReader>(new FramesReader(path, input->writer));
+}
+
+// A new descriptor each time: over NFS it is the opening that asks the server how long the file is by now.
+Result<FramesInput> FramesReader::open_again() const {
+  auto input = open_frames(path_, O_RDONLY);
+  if (input.ok() && input->writer != writer_)
+    return Status(Code::kCorrupt, fmt::format("{} belongs to writer {} now", path_, input->writer.hex()));
+  return input;
+}
+
+Status FramesReader::refresh() {
+  auto input = open_again();
+  if (!input.ok()) return input.status();
+  FileBytes bytes(input->fd.get(), input->size);
+  bool anew = input->size < seen_.end || input->inode != seen_.inode;
+  for (size_t i = 0; i < seen_.damage_offsets.size() && i < kDamageProbesMax && !anew; ++i)
+    anew = has_healed(bytes, writer_, seen_.damage_offsets[i]);
+  if (anew) seen_ = Seen();
+  seen_.inode = input->inode;
+  FramesVisitor visitor;
+  visitor.entry = [this](const FramesEntry& entry) { return add(entry); };
+  visitor.damage = [this](const FramesDamage& damage) {
+    note(damage.offset, fmt::format("{} bytes at {} do not verify", damage.bytes, damage.offset));
+  };
+  auto end = scan_frames(bytes, writer_, seen_.end, visitor);
+  if (!end.ok()) return Status(end.status().code(), fmt::format("{}: {}", path_, end.status().message()));
+  seen_.end = *end;
+  return {};
+}
+
+void FramesReader::note(uint64_t offset, std::string what) {
+  if (seen_.damage.size() >= kDamageLinesMax) return;
+  seen_.damage.push_back(fmt::format("{}: {}", path_, what));
+  seen_.damage_offsets.push_back(offset);
+}
+
+Status FramesReader::add(const FramesEntry& entry) {
+  auto view = add_entry(writer_, entry, &seen_.totals);
+  const bool newer_kind = !view.ok() && view.status().code() == Code::kVersion && entry.kind != FramesKind::kFrame;
+  if (newer_kind) return view.status();
+  if (!view.ok()) {
+    note(entry.offset, fmt::format("record at {}: {}", entry.offset, view.status().message()));
+    return {};
+  }
+  if (!*view) return {};
+  add_to_index((*view)->seq(), entry.offset);
+  seen_.events.apply(**view);
+  auto stats = compute_frame_stats(**view);
+  if (!stats.ok()) {
+    note(entry.offset, fmt::format("frame {}: {}", (*view)->seq(), stats.status().message()));
+    return {};
+  }
+  for (const auto& [id, later] : stats->series) {
+    const auto [at, is_new] = seen_.series.try_emplace(id, later);
+    if (!is_new) append_stats(later, &at->second);
+  }
+  return {};
+}
+
+void FramesReader::add_to_index(uint64_t seq, uint64_t offset) {
+  std::vector<IndexEntry>& index = seen_.index;
+  if (!index.empty() && offset - index.back().offset < seen_.index_stride) return;
+  index.push_back({seq, offset});
+  if (index.size() <= kIndexEntriesMax) return;
+  for (size_t i = 0; 2 * i < index.size(); ++i) index[i] = index[2 * i];
+  index.resize((index.size() + 1) / 2);
+  seen_.index_stride *= 2;
+}
+
+// Where to begin so that no frame behind `seq` is missed.
+uint64_t FramesReader::offset_before(uint64_t seq) const {
+  const auto behind = std::upper_bound(seen_.index.begin(), seen_.index.end(), seq,
+                                       [](uint64_t s, const IndexEntry& entry) { return s < entry.seq; });
+  return behind == seen_.index.begin() ? kFramesHeaderBytes : std::prev(behind)->offset;
+}
+
+Result<WriterSnapshot> FramesReader::snapshot() {
+  TRACKER_RETURN_IF_ERROR(refresh());
+  WriterSnapshot out;
+  out.frames_file = true;
+  out.damage = seen_.damage;
+  if (seen_.totals.identity) {
+    out.identity = *seen_.totals.identity;
+  } else {
+    out.identity.writer = writer_;
+    out.damage.push_back(path_ + ": the record that says who wrote it does not verify");
+  }
+  out.last_seq = seen_.totals.last_seq;
+  out.attributes = seen_.events.attributes();
+  out.losses = seen_.events.losses();
+  out.end = seen_.events.end();
+  out.recovered = seen_.events.recovered();
+  out.heartbeat_us = seen_.totals.heartbeat_us;
+  out.points = seen_.totals.points;
+  out.frames = seen_.totals.frames;
+  out.frame_bytes = seen_.totals.frame_bytes;
+  put_series(seen_.series, &out);
+  return out;
+}
+
+Status FramesReader::frames(uint64_t after, const std::function<bool(uint64_t seq, std::string_view bytes)>& visit,
+                            std::vector<std::string>* damage) {
+  auto input = open_again();
+  if (!input.ok()) return input.status();
+  FileBytes bytes(input->fd.get(), input->size);
+  const auto report = [&](const std::string& what) {
+    if (damage != nullptr && damage->size() < kDamageLinesMax) damage->push_back(fmt::format("{}: {}", path_, what));
+  };
+  FramesTotals totals;
+  totals.last_seq = after;
+  FramesVisitor visitor;
+  visitor.entry = [&](const FramesEntry& entry) {
+    if (entry.kind != FramesKind::kFrame) return Status();
+    auto view = add_entry(writer_, entry, &totals);
+    if (!view.ok()) {
+      report(fmt::format("record at {}: {}", entry.offset, view.status().message()));
+      return Status();
+    }
+    if (!*view) return Status();
+    auto body = read_frame_body(entry.body);
+    const bool go_on = !body.ok() || visit((*view)->seq(), body->frame);
+    return go_on ? Status() : Status(Code::kClosed, "enough");
+  };
+  visitor.damage = [&](const FramesDamage& bad) {
+    report(fmt::format("{} bytes at {} do not verify", bad.bytes, bad.offset));
+  };
+  const bool same_file = input->inode == seen_.inode && input->size >= seen_.end;
+  auto end = scan_frames(bytes, writer_, same_file ? offset_before(after) : kFramesHeaderBytes, visitor);
+  if (end.ok() || end.status().code() == Code::kClosed) return {};
+  return Status(end.status().code(), fmt::format("{}: {}", path_, end.status().message()));
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// A .frames file, read while it grows and without locks. What its tables would say is kept up to date from the records
+// behind those already seen; rows are read from the file each time. Threads: one at a time.
+// Cost: the first snapshot reads the whole file, later ones what is new; memory for the series, the attributes and
+// kIndexEntriesMax offsets, whatever the file's size.
+#pragma once
+
+#include <memory>
+
+#include "storage/event_state.h"
+#include "storage/frames_log.h"
+#include "storage/series_stats.h"
+
+namespace tracker::internal {
+
+constexpr size_t kIndexEntriesMax = 4096;       // then every second one goes and the stride doubles
+constexpr uint64_t kIndexStrideMin = 4u << 10;  // bytes
+
+class FramesReader {
+ public:
+  // kNotFound, kCorrupt, kVersion, kIo name the file. Looks at the header only.
+  static Result<std::unique_ptr<FramesReader>> open(const std::string& path);
+
+  Result<WriterSnapshot> snapshot();
+  // As WriterReader::frames.
+  Status frames(uint64_t after, const std::function<bool(uint64_t seq, std::string_view bytes)>& visit,
+                std::vector<std::string>* damage);
+
+ private:
+  struct IndexEntry {
+    uint64_t seq = 0, offset = 0;
+  };
+  // What the records up to `end` say.
+  struct Seen {
+    uint64_t end = kFramesHeaderBytes;
+    uint64_t inode = 0;
+    FramesTotals totals;
+    SeriesMap series;
+    EventState events;
+    std::vector<std::string> damage;
+    std::vector<uint64_t> damage_offsets;
+    std::vector<IndexEntry> index;
+    uint64_t index_stride = kIndexStrideMin;
+  };
+
+  FramesReader(std::string path, const Id128& writer) : path_(std::move(path)), writer_(writer) {}
+  Result<FramesInput> open_again() const;
+  Status refresh();
+  Status add(const FramesEntry& entry);
+  void note(uint64_t offset, std::string what);
+  void add_to_index(uint64_t seq, uint64_t offset);
+  uint64_t offset_before(uint64_t seq) const;
+
+  const std::string path_;
+  const Id128 writer_;
+  Seen seen_;
+};
+
+}  // namespace tracker::internal

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include "storage/writer_parts.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "base/fs.h"
+#include "base/ids.h"
+#include "storage/schema.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr off_t kFormatBytesAt = 18;  // of the header: write and read version, 2 means WAL
+std::atomic<uint64_t> g_wal_bytes_max{kWalBytesMax};
+
+Status copy_small_tables(Sqlite& last, const std::string& to, int part) {
+  auto attach = last.prepare("ATTACH ? AS next");
+  if (!attach.ok()) return attach.status();
+  TRACKER_RETURN_IF_ERROR(attach->bind(to).run());
+  Status status = last.exec("BEGIN");
+  for (const char* table : {"meta", "series", "attributes", "losses", "journal"})
+    if (status.ok())
+      status = last.exec(fmt::format("INSERT OR REPLACE INTO next.{0} SELECT * FROM main.{0}", table).c_str());
+  if (status.ok()) status = last.exec(fmt::format("INSERT OR REPLACE INTO next.meta VALUES('part',{})", part).c_str());
+  if (status.ok()) status = last.exec("COMMIT");
+  else if (last.in_transaction()) (void)last.exec("ROLLBACK").ok();
+  const Status detached = last.exec("DETACH next");
+  return status.ok() ? detached : status;
+}
+
+Status make_wal_file(const std::string& path) {
+  auto fd = open_file(path, O_RDWR);
+  if (!fd.ok()) return fd.status();
+  if (::pwrite(fd->get(), "\2\2", 2, kFormatBytesAt) != 2 || ::fsync(fd->get()) != 0)
+    return Status::from_errno(errno, "cannot write", path);
+  return {};
+}
+
+}  // namespace
+
+std::string part_path(const std::string& db_path, int part) {
+  return part == 1 ? db_path : fmt::format("{}-{}.db", db_path.substr(0, db_path.size() - 3), part);
+}
+
+int count_parts(const std::string& db_path) {
+  int parts = 1;
+  while (parts < kPartsMax && path_exists(part_path(db_path, parts + 1))) ++parts;
+  return parts;
+}
+
+Status create_part(Sqlite& last, const std::string& db_path, int part, const WriterIdentity& identity) {
+  const std::string path = part_path(db_path, part);
+  auto meta = read_meta(last, db_path);
+  if (!meta.ok()) return meta.status();
+  if (meta->stats_seq != meta->last_seq) return Status(Code::kInvalid, db_path + ": its series lag behind its frames");
+  const std::string temporary = fmt::format("{}.new-{:016x}", path, random_u64());
+  Status status = create_detached_database(temporary, identity);
+  if (status.ok()) status = copy_small_tables(last, temporary, part);
+  if (status.ok()) status = make_wal_file(temporary);
+  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0)
+    status = Status::from_errno(errno, "cannot create", path);
+  if (status.ok()) sync_path(parent_path(path));
+  else remove_file(temporary);
+  return status;
+}
+
+void settle_part(const std::string& path, int timeout_ms) {
+  auto db = Sqlite::open(path, SqliteOpen::kWrite, timeout_ms);
+  if (!db.ok() || !check_database(*db, path).ok()) return;
+  if (!db->checkpoint(Sqlite::Checkpoint::kTruncate).ok()) return;
+  (void)db->query_text("PRAGMA journal_mode=DELETE").ok();
+}
+
+uint64_t wal_bytes_max() { return g_wal_bytes_max.load(); }
+void set_wal_bytes_max_for_testing(uint64_t bytes) { g_wal_bytes_max = bytes; }
+
+}  // namespace tracker::internal

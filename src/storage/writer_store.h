@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// Where a writer's frames go: a live SQLite database, or, where the file system is a network or FUSE one, a .frames
+// file that becomes a database when the writer ends. One process writes it, always. Threads: one at a time (the store
+// thread). Cost: append blocks on the disk; never called by a thread that logs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "journal/frame_record.h"
+#include "model/records.h"
+
+namespace tracker::internal {
+
+enum class StoreFiles { kSqlite, kFrames };
+
+class WriterStore {
+ public:
+  virtual ~WriterStore() = default;  // closes without finish(): what is committed stays
+
+  virtual StoreFiles kind() const = 0;
+  virtual const std::string& path() const = 0;
+  virtual uint64_t last_seq() const = 0;                           // of the newest committed frame, 0 before the first
+  virtual const std::vector<RingPosition>& positions() const = 0;  // committed
+  virtual uint64_t points_stored() const = 0;
+  virtual uint64_t bytes_stored() const = 0;  // of frames
+  virtual int parts() const { return 1; }     // files it has gone on in, the first one counted
+
+  // Commits the frames, all or none of what is new; `durable`: with an fsync that covers all earlier ones too. Frames
+  // with seq <= last_seq() are skipped. After a failure the same call is to be repeated; it stores nothing twice.
+  // Positions of `retired` nonces are removed.
+  virtual Status append_batch(std::span<const FrameRecord* const> frames, bool durable,
+                              const std::vector<uint64_t>& retired = {}) = 0;
+  // Writes the time of the last sign of life (each 15 s; readers on other hosts go by it).
+  virtual Status heartbeat(int64_t now_us) = 0;
+  // Turns it into plain files and closes it. kTimeout or kBusy: the data is safe and the next reader or recovery
+  // finishes the job.
+  virtual Status finish(int timeout_ms = 2000) = 0;
+
+  Status append(const std::vector<FrameRecord>& frames, bool durable, const std::vector<uint64_t>& retired = {}) {
+    std::vector<const FrameRecord*> pointers;
+    for (const FrameRecord& frame : frames) pointers.push_back(&frame);
+    return append_batch(pointers, durable, retired);
+  }
+};
+
+}  // namespace tracker::internal

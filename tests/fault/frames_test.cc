@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+// F17. A run on a file system where SQLite cannot live: .frames files are read while they grow, become a database when
+// the run ends, and no kill at any step loses or doubles a row. Method: TRACKER_STORE_FILES=frames, kill -9 at random
+// instants, and before each system call of the builder.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/ptrace.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+
+#include "storage/database_build.h"
+#include "storage/store_files.h"
+#include "support/child.h"
+#include "support/integrity.h"
+#include "support/sandbox.h"
+
+namespace tracker::internal {
+namespace {
+
+struct Progress {
+  std::atomic<int64_t> accepted;
+  std::atomic<int> ready, stop;
+};
+
+std::vector<std::string> names_in(const Sandbox& sandbox) {
+  auto names = list_dir(sandbox.store() + "/runs/p/r");
+  std::vector<std::string> out;
+  if (names.ok())
+    for (const std::string& name : *names) out.push_back(name.substr(std::min(name.size(), name.find('.'))));
+  return out;
+}
+
+void log_until_stopped(Progress* progress) {
+  trk_run* run = open_run("r", "block");
+  CHILD_CHECK(run != nullptr);
+  for (int64_t step = 0; progress->stop.load() == 0; ++step) {
+    CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step * 3, step) == TRK_OK);
+    progress->accepted = step + 1;
+    if (step % 50 == 0) ::usleep(500);
+    if (step == 2000) {
+      CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
+      progress->ready = 1;
+    }
+  }
+  CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+}
+
+void expect_rows(ReadRun& run, int64_t at_least, int64_t at_most) {
+  ASSERT_NE(run.view, nullptr);
+  EXPECT_THAT(run.problems, ::testing::IsEmpty());
+  const History rows = rows_of(run, "x");
+  EXPECT_GE(static_cast<int64_t>(rows.size()), at_least);
+  EXPECT_LE(static_cast<int64_t>(rows.size()), at_most);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    ASSERT_EQ(rows.steps[i], static_cast<int64_t>(i));
+    ASSERT_EQ(rows.bits[i], i * 3);
+  }
+}
+
+class FramesTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ::setenv("TRACKER_STORE_FILES", "frames", 1); }
+  void TearDown() override { ::unsetenv("TRACKER_STORE_FILES"); }
+  Sandbox sandbox_;
+  Shared<Progress> progress_;
+};
+
+TEST_F(FramesTest, ALiveRunIsReadWithoutLocksAndEndsAsAPlainDatabase) {
+  const pid_t child = start_child([&] {
+    log_until_stopped(&*progress_);
+    return 0;
+  });
+  while (progress_->ready.load() == 0) sleep_ms(1);
+  EXPECT_THAT(names_in(sandbox_), ::testing::UnorderedElementsAre(".json", ".frames"));
+  auto store = Store::open(sandbox_.store());
+  ASSERT_TRUE(store.ok());
+  auto view = RunView::open(store->list_runs().at(0));
+  ASSERT_TRUE(view.ok());
+  EXPECT_EQ((*view)->state(), RunState::kRunning);
+  EXPECT_GE((*view)->points(), 2000u);
+  const uint64_t before = (*view)->points();
+  for (int i = 0; i < 100 && (*view)->points() == before; ++i) {
+    sleep_ms(20);
+    ASSERT_TRUE((*view)->refresh().ok());
+  }
+  EXPECT_GT((*view)->points(), before);
+  build_ended_frames(store->list_runs().at(0));
+  EXPECT_THAT(names_in(sandbox_), ::testing::Contains(".frames")) << "nobody builds while the writer lives";
+  progress_->stop = 1;
+  EXPECT_EQ(exit_code_of(wait_child(child)), 0);
+  EXPECT_THAT(names_in(sandbox_), ::testing::UnorderedElementsAre(".json", ".db"));
+  ASSERT_TRUE((*view)->refresh().ok());
+  EXPECT_EQ((*view)->state(), RunState::kFinished);
+  ReadRun run = recover_and_read(sandbox_.store());
+  expect_rows(run, progress_->accepted, progress_->accepted);
+  EXPECT_EQ(run.view->writers().at(0).identity.files, "frames");
+}
+
+TEST_F(FramesTest, KilledAtRandomInstantsNothingIsLostOrDoubled) {
+  std::mt19937_64 random(test_seed("frames"));
+  for (int round = 0; round < test_count(10) && !HasFailure(); ++round) {
+    Sandbox sandbox;
+    Shared<Progress> progress;
+    const pid_t child = start_child([&] {
+      log_until_stopped(&*progress);
+      return 0;
+    });
+    while (progress->ready.load() == 0) sleep_ms(1);
+    ::usleep(static_cast<useconds_t>(random() % 300'000));
+    if (round % 3 == 2) progress->stop = 1;  // into finish()
+    ::usleep(static_cast<useconds_t>(random() % 5000));
+    ::kill(child, SIGKILL);
+    wait_child(child);
+    ReadRun run = recover_and_read(sandbox.store());
+    expect_rows(run, progress->accepted, progress->accepted + 1);
+    EXPECT_THAT(names_in(sandbox), ::testing::UnorderedElementsAre(".json", ".db"));
+    EXPECT_THAT(damaged_databases(run.view->dir()), ::testing::IsEmpty());
+    EXPECT_THAT(sandbox.journal_folders(), ::testing::IsEmpty());
+  }
+}
+
+// Builds under ptrace and is killed at the entry of system call number `at`; false when it ended before.
+bool build_until_call(const std::string& frames, int at) {
+  const pid_t child = start_child([&] {
+    if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) return 77;
+    ::raise(SIGSTOP);
+    return build_database(frames).ok() ? 0 : 1;
+  });
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (WIFEXITED(status)) return false;
+  for (int stops = 0;; ++stops) {
+    if (stops == at * 2 + 1) {
+      ::kill(child, SIGKILL);
+      ::waitpid(child, &status, 0);
+      return true;
+    }
+    ::ptrace(PTRACE_SYSCALL, child, nullptr, nullptr);
+    ::waitpid(child, &status, 0);
+    if (WIFEXITED(status) || WIFSIGNALED(status)) return false;
+  }
+}
+
+TEST_F(FramesTest, ABuilderKilledBeforeAnySystemCallLeavesOneWholeRun) {
+  // The files of a run whose process has ended and whose journal is gone.
+  EXPECT_EQ(exit_code_of(run_child([&] {
+              trk_run* run = open_run("r");
+              for (int64_t step = 0; step < 300; ++step)
+                CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step * 3, step) == TRK_OK);
+              CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
+              ::raise(SIGKILL);
+              return 0;
+            })),
+            -1 - SIGKILL);
+  for (const std::string& folder : sandbox_.journal_folders()) std::filesystem::remove_all(folder);
+  const std::string folder = sandbox_.store() + "/runs/p/r", copy = sandbox_.folder() + "/copy";
+  std::filesystem::copy(folder, copy);
+  int kills = 0, stride = kSlowDown == 1 ? 1 : 23;
+  for (int at = 0; !HasFailure(); at += stride, ++kills) {
+    SCOPED_TRACE("killed before system call " + std::to_string(at));
+    std::filesystem::remove_all(folder);
+    std::filesystem::copy(copy, folder);
+    const RunFolder run = Store::open(sandbox_.store())->list_runs().at(0);
+    ASSERT_EQ(run.writer_dbs().size(), 1u);
+    const bool killed = build_until_call(run.writer_dbs()[0], at);
+    ASSERT_EQ(run.writer_dbs().size(), 1u) << "one file a writer";
+    {
+      ReadRun read = recover_and_read(sandbox_.store());
+      expect_rows(read, 300, 300);
+    }
+    build_ended_frames(run);
+    ReadRun again = recover_and_read(sandbox_.store());
+    expect_rows(again, 300, 300);
+    EXPECT_THAT(names_in(sandbox_), ::testing::Not(::testing::Contains(".frames")));
+    if (!killed) break;
+  }
+  EXPECT_GT(kills, 10) << "is ptrace allowed here?";
+  std::printf("killed before %d system calls\n", kills);
+}
+
+TEST_F(FramesTest, CopiedWhileItIsWrittenItIsAWholeRunUpToSomeMoment) {
+  const pid_t child = start_child([&] {
+    log_until_stopped(&*progress_);
+    return 0;
+  });
+  while (progress_->ready.load() == 0) sleep_ms(1);
+  for (int i = 0; i < 10; ++i) {
+    const std::string copy = sandbox_.folder() + "/copy" + std::to_string(i);
+    std::filesystem::copy(sandbox_.store(), copy, std::filesystem::copy_options::recursive);
+    ReadRun run;
+    run.view = std::move(*RunView::open(Store::open(copy)->list_runs().at(0)));
+    expect_rows(run, 2000, progress_->accepted);
+    sleep_ms(37);
+  }
+  progress_->stop = 1;
+  EXPECT_EQ(exit_code_of(wait_child(child)), 0);
+}
+
+TEST_F(FramesTest, AnotherProgramsValueOfTheVariableIsAnErrorOfInit) {
+  ::setenv("TRACKER_STORE_FILES", "postgres", 1);
+  trk_init_options options = TRK_INIT_OPTIONS_INIT;
+  trk_run* run = nullptr;
+  trk_error error = TRK_ERROR_INIT;
+  EXPECT_EQ(trk_init(&options, &run, &error), TRK_INVALID);
+  EXPECT_THAT(error.message, ::testing::HasSubstr("TRACKER_STORE_FILES"));
+}
+
+}  // namespace
+}  // namespace tracker::internal

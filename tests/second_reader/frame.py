@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""A frame as docs/formats/frame.md describes it, read without any code of tracker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import cbor
+from bytes_in import Bytes, crc32c, signed
+
+WIDTHS = {1: 8, 2: 4, 3: 2, 4: 2, 5: 8, 6: 1}
+
+
+@dataclass
+class Block:
+    rows: int
+    steps: list[int] | None
+    times_us: list[int]
+    values: dict[int, tuple[int, list[int]]]  # series id: value type, raw bits
+    order: list[int] | None = None
+
+
+@dataclass
+class Event:
+    kind: int
+    step: int | None
+    time_us: int
+    payload: Any
+
+
+@dataclass
+class Frame:
+    writer: str
+    seq: int
+    names: dict[int, tuple[str, int]] = field(default_factory=dict)
+    blocks: list[Block] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    losses: list[tuple[int, int, int]] = field(default_factory=list)
+
+
+def read_frame(data: bytes) -> Frame:
+    head = Bytes(data)
+    if head.take(4) != b"TRKF" or head.uint(2) != 1 or head.uint(2) != 0:
+        raise ValueError("not a frame of version 1")
+    if head.uint(4) != len(data):
+        raise ValueError("size")
+    if crc32c(data[:-4]) != int.from_bytes(data[-4:], "little"):
+        raise ValueError("CRC")
+    frame = Frame(head.take(16).hex(), head.uint(8))
+    body = Bytes(data[head.at : -4])
+    while body.more():
+        kind = body.uint(1)
+        section = Bytes(body.take(body.uint(4)))
+        if kind == 1:
+            frame.names.update(read_definitions(section))
+        elif kind == 2:
+            frame.blocks.append(_block(section))
+        elif kind == 3:
+            frame.events += read_events(section)
+        elif kind == 4:
+            frame.losses += read_losses(section)
+        elif kind < 128:
+            raise ValueError(f"section of kind {kind}: a newer version")
+    return frame
+
+
+def read_definitions(section: Bytes) -> dict[int, tuple[str, int]]:
+    out = {}
+    for _ in range(section.varint()):
+        series, value_type = section.varint(), section.uint(1)
+        out[series] = (section.sized().decode(), value_type)
+    return out
+
+
+def read_events(section: Bytes) -> list[Event]:
+    out = []
+    for _ in range(section.varint()):
+        kind, flags = section.uint(1), section.uint(1)
+        step = section.zigzag() if flags & 1 else None
+        time_us = section.zigzag()
+        out.append(Event(kind, step, time_us, cbor.decode(section.sized())))
+    return out
+
+
+def read_losses(section: Bytes) -> list[tuple[int, int, int]]:
+    return [(section.varint(), section.uint(1), section.varint()) for _ in range(section.varint())]
+
+
+def _block(section: Bytes) -> Block:
+    rows, flags = section.varint(), section.uint(1)
+    series = [(section.varint(), section.uint(1)) for _ in range(section.varint())]
+    has_steps, has_order = bool(flags & 1), bool(flags & 2)
+    lengths = [section.varint() for _ in range(len(series) + 1 + has_steps + has_order)]
+    columns = [section.take(length) for length in lengths]
+    if section.more():
+        raise ValueError("bytes behind the columns")
+    steps = [signed(v) for v in read_column(columns.pop(0), rows, 8)] if has_steps else None
+    times = [signed(v) for v in read_column(columns.pop(0), rows, 8)]
+    order = [signed(v) for v in read_column(columns.pop(0), rows, 8)] if has_order else None
+    values = {
+        number: (value_type, read_column(column, rows, WIDTHS[value_type]))
+        for (number, value_type), column in zip(series, columns, strict=True)
+    }
+    return Block(rows, steps, times, values, order)
+
+
+def read_column(data: bytes, rows: int, width: int) -> list[int]:
+    """Raw bits of `rows` values, unsigned."""
+    column = Bytes(data)
+    encoding = column.uint(1)
+    mask = (1 << (8 * width)) - 1
+    if encoding == 0:
+        out = [column.uint(width) for _ in range(rows)]
+    elif encoding == 1:
+        out = [column.uint(width)] * rows
+    elif encoding == 2:
+        first, stride = column.uint(8), column.uint(8)
+        out = [(first + i * stride) & mask for i in range(rows)]
+    elif encoding == 3:
+        out, value = [], 0
+        for _ in range(rows):
+            value = (value + column.zigzag()) & mask
+            out.append(value)
+    else:
+        raise ValueError(f"encoding {encoding}")
+    if column.more():
+        raise ValueError("bytes behind the column")
+    return out

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#include "support/faulty_disk.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+namespace tracker::internal {
+namespace {
+
+char g_folder[512];
+
+bool is_below(const char* path) {
+  const size_t length = std::strlen(g_folder);
+  return length > 0 && std::strncmp(path, g_folder, length) == 0;
+}
+
+bool concerns(int fd) {
+  if (g_folder[0] == 0) return false;
+  char link[64];
+  char path[512];
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t n = ::readlink(link, path, sizeof path - 1);
+  if (n <= 0) return false;
+  path[n] = 0;
+  return is_below(path);
+}
+
+bool fails(const std::atomic<int>& error) {
+  const int code = error.load();
+  if (code == 0) return false;
+  ++faulty_disk().faults;
+  errno = code;
+  return true;
+}
+
+bool sync_fails(int fd) {
+  if (!concerns(fd)) return false;
+  ++faulty_disk().fsyncs;
+  const int ms = faulty_disk().fsync_ms.load();
+  timespec nap{ms / 1000, ms % 1000 * 1'000'000L};
+  while (ms > 0 && ::nanosleep(&nap, &nap) != 0) {}
+  return fails(faulty_disk().fsync_errno);
+}
+
+// How much of `n` bytes is to be written; -1 for a failure.
+ssize_t allowed(int fd, size_t n) {
+  FaultyDisk& disk = faulty_disk();
+  if (disk.write_errno.load() == 0 || !concerns(fd)) return static_cast<ssize_t>(n);
+  if (n > 1 && disk.short_writes.load() > 0) {
+    --disk.short_writes;
+    return static_cast<ssize_t>(n / 2);
+  }
+  return fails(disk.write_errno) ? -1 : static_cast<ssize_t>(n);
+}
+
+template <typename F>
+F next(const char* name) {
+  return reinterpret_cast<F>(::dlsym(RTLD_NEXT, name));
+}
+
+bool open_fails(const char* path, int flags) {
+  return (flags & O_CREAT) != 0 && faulty_disk().write_errno.load() != 0 && is_below(path) &&
+         ::access(path, F_OK) != 0 && fails(faulty_disk().write_errno);
+}
+
+}  // namespace
+
+FaultyDisk& faulty_disk() {
+  static FaultyDisk disk;
+  return disk;
+}
+
+void set_faulty_folder(const std::string& folder) {
+  char* path = ::realpath(folder.c_str(), nullptr);
+  if (path == nullptr || std::strlen(path) + 1 >= sizeof g_folder) std::abort();
+  std::strcpy(g_folder, path);
+  std::strcat(g_folder, "/");
+  std::free(path);
+}
+
+}  // namespace tracker::internal
+
+using tracker::internal::allowed;
+using tracker::internal::next;
+using tracker::internal::open_fails;
+using tracker::internal::sync_fails;
+
+#define TRACKER_TAKES_PLACE extern "C" __attribute__((visibility("default")))
+
+TRACKER_TAKES_PLACE ssize_t write(int fd, const void* data, size_t n) {
+  static const auto real = next<ssize_t (*)(int, const void*, size_t)>("write");
+  const ssize_t take = allowed(fd, n);
+  return take < 0 ? -1 : real(fd, data, static_cast<size_t>(take));
+}
+
+TRACKER_TAKES_PLACE ssize_t pwrite64(int fd, const void* data, size_t n, off64_t at) {
+  static const auto real = next<ssize_t (*)(int, const void*, size_t, off64_t)>("pwrite64");
+  const ssize_t take = allowed(fd, n);
+  return take < 0 ? -1 : real(fd, data, static_cast<size_t>(take), at);
+}
+
+TRACKER_TAKES_PLACE ssize_t pwrite(int fd, const void* data, size_t n, off_t at) { return pwrite64(fd, data, n, at); }
+
+TRACKER_TAKES_PLACE int fsync(int fd) {
+  static const auto real = next<int (*)(int)>("fsync");
+  return sync_fails(fd) ? -1 : real(fd);
+}
+
+TRACKER_TAKES_PLACE int fdatasync(int fd) {
+  static const auto real = next<int (*)(int)>("fdatasync");
+  return sync_fails(fd) ? -1 : real(fd);
+}
+
+TRACKER_TAKES_PLACE int open64(const char* path, int flags, ...) {
+  static const auto real = next<int (*)(const char*, int, ...)>("open64");
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
+  va_end(arguments);
+  return open_fails(path, flags) ? -1 : real(path, flags, mode);
+}
+
+TRACKER_TAKES_PLACE int open(const char* path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
+  va_end(arguments);
+  return open64(path, flags, mode);
+}

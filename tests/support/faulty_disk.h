@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// A disk that fails or is slow, for everything in this process that goes through libc, SQLite too: faulty_disk.cc takes
+// the place of write, pwrite, ftruncate, fsync, fdatasync and of open with O_CREAT. Needs no mount and no root.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+namespace tracker::internal {
+
+struct FaultyDisk {
+  std::atomic<int> write_errno{0};  // of each write, and of each file that is to be made
+  std::atomic<int> fsync_errno{0};
+  std::atomic<int> fsync_ms{0};      // how long each fsync takes
+  std::atomic<int> short_writes{0};  // so many writes take half of what they are given; the next one fails
+  std::atomic<int> faults{0};        // what was made to fail
+  std::atomic<int> fsyncs{0};
+};
+FaultyDisk& faulty_disk();
+// Only files below `folder` are concerned. Before any thread is started.
+void set_faulty_folder(const std::string& folder);
+
+}  // namespace tracker::internal

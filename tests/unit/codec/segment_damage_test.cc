@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+// A segment of arbitrary bytes: it is refused with an error that names an offset, or gives what its encoder was given;
+// never a crash, never memory that the bytes do not justify. Method: every truncation, every byte changed, random bytes
+// with repaired CRCs, hostile counts.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "codec/segment_layout.h"
+#include "codec/segment_parse.h"
+#include "support/segment_model.h"
+
+namespace tracker::internal {
+namespace {
+
+std::string small_segment(std::mt19937_64& random) {
+  RandomLog log(&random);
+  return segment_of(log.frames(3, 30));
+}
+
+// Reads all that there is to read.
+Status read_all(std::string_view bytes, ModelRows* rows) {
+  auto view = SegmentView::parse(bytes);
+  if (!view.ok()) return view.status();
+  TRACKER_RETURN_IF_ERROR(view->check());
+  if (rows != nullptr) *rows = rows_of(&*view);
+  return {};
+}
+
+void repair_directory(std::string* bytes) {
+  uint32_t size;
+  std::memcpy(&size, bytes->data() + kSegmentDirectoryBytesAt, 4);
+  if (kSegmentHeaderBytes + size > bytes->size()) return;
+  const std::string_view all = *bytes;
+  const uint32_t crc = crc32c(all.substr(kSegmentHeaderBytes, size), crc32c(all.substr(0, kSegmentCrcAt)));
+  std::memcpy(bytes->data() + kSegmentCrcAt, &crc, 4);
+}
+
+// A segment with this directory and these parts, sound but for what is in them.
+std::string segment_with(const std::string& directory, const std::string& parts = "") {
+  ByteWriter out;
+  out.bytes(kSegmentMagic);
+  out.u16(1);
+  out.u16(0);
+  out.u32(static_cast<uint32_t>(kSegmentHeaderBytes + directory.size() + parts.size()));
+  out.bytes(std::string(16, 'w'));
+  out.u64(1);
+  out.u64(1);
+  out.u32(static_cast<uint32_t>(directory.size()));
+  out.u32(0);
+  out.bytes(directory);
+  out.bytes(parts);
+  std::string bytes = out.take();
+  repair_directory(&bytes);
+  return bytes;
+}
+
+TEST(SegmentDamageTest, EveryTruncationIsRefused) {
+  auto random = seeded_random();
+  const std::string whole = small_segment(random);
+  for (size_t size = 0; size < whole.size(); ++size) {
+    const Status status = read_all(std::string_view(whole).substr(0, size), nullptr);
+    ASSERT_EQ(status.code(), Code::kCorrupt) << size;
+    ASSERT_NE(status.message().find("at byte"), std::string::npos) << status.message();
+  }
+}
+
+TEST(SegmentDamageTest, EveryChangedByteIsNoticed) {
+  auto random = seeded_random();
+  const std::string whole = small_segment(random);
+  for (size_t at = 0; at < whole.size(); ++at) {
+    std::string bytes = whole;
+    bytes[at] = static_cast<char>(bytes[at] ^ static_cast<char>(1 + random() % 255));
+    ASSERT_FALSE(read_all(bytes, nullptr).ok()) << "byte " << at;
+  }
+}
+
+TEST(SegmentDamageTest, AChangedDirectoryWithARepairedCrcNeverCrashes) {
+  auto random = seeded_random();
+  std::string whole = small_segment(random);
+  for (int round = 0; round < 30'000; ++round) {
+    if (round % 100 == 0) whole = small_segment(random);
+    std::string bytes = whole;
+    uint32_t directory;
+    std::memcpy(&directory, bytes.data() + kSegmentDirectoryBytesAt, 4);
+    for (size_t changes = 1 + random() % 3; changes > 0; --changes)
+      bytes[kSegmentHeaderBytes + random() % directory] = static_cast<char>(random());
+    repair_directory(&bytes);
+    auto view = SegmentView::parse(bytes);
+    if (!view.ok()) continue;
+    uint64_t rows = 0;
+    for (const SegmentBlock& block : view->blocks()) rows += block.rows * (block.series.size() + 3);
+    if (rows < 100'000) (void)view->check();
+  }
+}
+
+TEST(SegmentDamageTest, ChangedMiniSummariesNeverCrash) {
+  auto random = seeded_random();
+  size_t tried = 0;
+  for (int round = 0; round < 100; ++round) {
+    RandomLog log(&random);
+    const std::string whole = segment_of(log.frames(3, 1500));
+    auto directory = parse_segment(whole, whole.size());
+    ASSERT_TRUE(directory.ok());
+    for (size_t b = 0; b < directory->parts.size(); ++b) {
+      const SegmentBlock& block = directory->blocks[b];
+      for (size_t i = 0; i < block.series.size(); ++i) {
+        const SegmentPart& part = directory->parts[b].series[i].minis;
+        for (int n = 0; part.size > 0 && n < 50; ++n, ++tried) {
+          std::string changed = whole.substr(part.offset, part.size);
+          changed[random() % changed.size()] = static_cast<char>(random());
+          std::vector<ValueSummary> out;
+          (void)decode_mini_summaries(changed, block.summaries[i], block.types[i], &out);
+        }
+      }
+    }
+  }
+  EXPECT_GT(tried, 0u);
+}
+
+TEST(SegmentDamageTest, HostileCountsTakeNoMemory) {
+  ByteWriter directory;
+  directory.varint(1);  // frames
+  directory.zigzag(0);
+  directory.varint(0);
+  directory.varint(0);      // no log
+  directory.varint(~0ull);  // blocks
+  EXPECT_EQ(read_all(segment_with(directory.take()), nullptr).code(), Code::kCorrupt);
+}
+
+// A block of so many rows whose series are constants: two bytes a series for any number of rows.
+std::string constant_block(uint64_t rows, uint64_t series) {
+  const std::string column("\x01\x00", 2);
+  const std::string times("\x01\0\0\0\0\0\0\0\0", 9);
+  ByteWriter directory;
+  directory.varint(1);
+  directory.zigzag(0);
+  directory.varint(0);
+  directory.varint(0);
+  directory.varint(1);
+  directory.varint(rows);
+  directory.u8(0);
+  directory.varint(0);
+  directory.varint(0);
+  directory.varint(times.size());
+  directory.u32(crc32c(times));
+  directory.varint(series);
+  std::string parts = times;
+  for (uint64_t i = 0; i < series; ++i) {
+    directory.varint(1);
+    directory.u8(static_cast<uint8_t>(ValueType::kBool));
+    directory.u8(kAllTheSame);
+    directory.u8(0);
+    directory.u64(0);
+    directory.varint(0);
+    directory.varint(column.size());
+    directory.u32(crc32c(column));
+    parts += column;
+  }
+  return segment_with(directory.take(), parts);
+}
+
+TEST(SegmentDamageTest, BytesThatNoPartNamesAreRefused) {
+  std::string bytes = constant_block(10, 1) + "x";
+  const auto size = static_cast<uint32_t>(bytes.size());
+  std::memcpy(bytes.data() + kSegmentSizeAt, &size, 4);
+  repair_directory(&bytes);
+  EXPECT_EQ(read_all(bytes, nullptr).code(), Code::kCorrupt);
+}
+
+TEST(SegmentDamageTest, TooManyRowsOrCellsAreRefused) {
+  EXPECT_TRUE(read_all(constant_block(5'000, 3), nullptr).ok());
+  EXPECT_NE(read_all(constant_block(kSegmentRowsMax + 1, 1), nullptr).message().find("too many rows"),
+            std::string::npos);
+  EXPECT_NE(read_all(constant_block(kSegmentRowsMax, 10), nullptr).message().find("too many cells"), std::string::npos);
+}
+
+TEST(SegmentDamageTest, ANewerVersionIsNamedAsSuch) {
+  std::string bytes = constant_block(10, 1);
+  bytes[4] = 2;
+  repair_directory(&bytes);
+  EXPECT_EQ(read_all(bytes, nullptr).code(), Code::kVersion);
+  bytes[4] = 1;
+  bytes[6] = 1;
+  repair_directory(&bytes);
+  EXPECT_EQ(read_all(bytes, nullptr).code(), Code::kVersion);
+}
+
+}  // namespace
+}  // namespace tracker::internal

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: MIT
+// A segment gives back all that its frames held: rows in the order of the frames, definitions, events and losses; and
+// what its directory says of them is true. Method: random logs of one writer against the plain model of
+// support/segment_model.h, and chosen cases.
+#include "codec/segment.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "support/segment_model.h"
+
+namespace tracker::internal {
+namespace {
+
+SegmentView parsed(const std::string& bytes) {
+  auto view = SegmentView::parse(bytes);
+  EXPECT_TRUE(view.ok()) << view.status().to_string();
+  return std::move(*view);
+}
+
+// One frame of one shape: float32 series 1, rows with these steps.
+Frame frame_of(uint64_t seq, const std::vector<int64_t>& steps, float first = 0) {
+  Frame frame;
+  frame.writer = Id128::hash_of("writer");
+  frame.seq = seq;
+  Block block;
+  block.series = {1};
+  block.types = {ValueType::kFloat32};
+  block.values.resize(1);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    block.steps.push_back(steps[i]);
+    block.times_us.push_back(static_cast<int64_t>(1000 * seq + i));
+    block.values[0].push_back(bits_of(first + static_cast<float>(i)));
+  }
+  frame.blocks.push_back(block);
+  return frame;
+}
+
+TEST(SegmentTest, GivesBackWhatTheFramesHeld) {
+  auto random = seeded_random();
+  for (int round = 0; round < 400; ++round) {
+    RandomLog log(&random);
+    const auto frames = log.frames(1 + random() % 6, round % 20 == 0 ? 3000 : 200);
+    const std::string bytes = segment_of(frames);
+    SegmentView view = parsed(bytes);
+    ASSERT_EQ(view.writer(), frames.front().writer);
+    ASSERT_EQ(view.first_seq(), frames.front().seq);
+    ASSERT_EQ(view.last_seq(), frames.back().seq);
+    ASSERT_EQ(view.frames(), frames.size());
+    uint64_t points = 0;
+    for (const Frame& frame : frames) points += frame.points();
+    ASSERT_EQ(view.points(), points);
+    ASSERT_TRUE(rows_of(&view) == rows_of(frames)) << "round " << round;
+    SegmentLog rest;
+    ASSERT_TRUE(view.log(&rest).ok());
+    expect_same_log(rest, log_of(frames));
+    const Status sound = view.check();
+    ASSERT_TRUE(sound.ok()) << sound.to_string();
+  }
+}
+
+TEST(SegmentTest, MergedSegmentsHoldWhatOneSegmentOfAllFramesHolds) {
+  auto random = seeded_random();
+  for (int round = 0; round < 200; ++round) {
+    RandomLog log(&random);
+    const auto frames = log.frames(2 + random() % 8, 200);
+    SegmentBuilder builder(frames.front().writer);
+    for (size_t at = 0; at < frames.size();) {
+      const size_t n = std::min<size_t>(1 + random() % 3, frames.size() - at);
+      const std::vector<Frame> some(frames.begin() + at, frames.begin() + at + n);
+      const std::string bytes = n == 1 ? encode_frame(some[0]) : segment_of(some);
+      if (n == 1) {
+        ASSERT_TRUE(builder.add(*FrameView::parse(bytes)).ok());
+      } else {
+        SegmentView part = parsed(bytes);
+        ASSERT_TRUE(builder.add(&part).ok());
+      }
+      at += n;
+    }
+    auto bytes = builder.finish();
+    ASSERT_TRUE(bytes.ok());
+    EXPECT_TRUE(builder.empty());
+    SegmentView view = parsed(*bytes);
+    ASSERT_EQ(view.first_seq(), frames.front().seq);
+    ASSERT_EQ(view.last_seq(), frames.back().seq);
+    ASSERT_EQ(view.frames(), frames.size());
+    ASSERT_TRUE(rows_of(&view) == rows_of(frames)) << "round " << round;
+    SegmentLog rest;
+    ASSERT_TRUE(view.log(&rest).ok());
+    expect_same_log(rest, log_of(frames));
+    ASSERT_TRUE(view.check().ok());
+    // Not only the same rows: the same blocks.
+    const std::string at_once = segment_of(frames);
+    SegmentView whole = parsed(at_once);
+    ASSERT_EQ(view.blocks().size(), whole.blocks().size());
+    for (size_t b = 0; b < view.blocks().size(); ++b)
+      ASSERT_TRUE(view.blocks()[b].summaries == whole.blocks()[b].summaries);
+  }
+}
+
+TEST(SegmentTest, AnyRangeOfRowsIsThatOfTheWhole) {
+  auto random = seeded_random();
+  for (int round = 0; round < 60; ++round) {
+    RandomLog log(&random);
+    const std::string bytes = segment_of(log.frames(3, 1500));
+    SegmentView view = parsed(bytes);
+    for (size_t b = 0; b < view.blocks().size(); ++b) {
+      const SegmentBlock& block = view.blocks()[b];
+      std::vector<uint64_t> whole(block.rows), part(block.rows);
+      std::vector<int64_t> times(block.rows), some(block.rows);
+      ASSERT_TRUE(view.times(b, RowRange(), times.data()).ok());
+      for (size_t i = 0; i < block.series.size(); ++i) {
+        ASSERT_TRUE(view.value_bits(b, i, RowRange(), whole.data()).ok());
+        for (int n = 0; n < 10; ++n) {
+          const uint64_t begin = random() % (block.rows + 1);
+          const uint64_t end = begin + random() % (block.rows + 2);
+          const uint64_t rows = std::min(end, block.rows) - begin;
+          ASSERT_TRUE(view.value_bits(b, i, {begin, end}, part.data()).ok());
+          ASSERT_TRUE(std::equal(part.begin(), part.begin() + rows, whole.begin() + begin));
+          ASSERT_TRUE(view.times(b, {begin, end}, some.data()).ok());
+          ASSERT_TRUE(std::equal(some.begin(), some.begin() + rows, times.begin() + begin));
+        }
+      }
+    }
+  }
+}
+
+TEST(SegmentTest, StepsThatGoBackAreSortedAndTheOrderIsKept) {
+  const std::string bytes = segment_of({frame_of(1, {1, 2, 3, 4}), frame_of(2, {3, 4, 5}, 10)});
+  SegmentView view = parsed(bytes);
+  ASSERT_EQ(view.blocks().size(), 1u);
+  const SegmentBlock& block = view.blocks()[0];
+  EXPECT_TRUE(block.steps_sorted);
+  EXPECT_FALSE(block.steps_increase);
+  EXPECT_TRUE(block.has_order);
+  std::vector<int64_t> steps(block.rows);
+  std::vector<uint64_t> order(block.rows);
+  std::vector<float> values(block.rows);
+  ASSERT_TRUE(view.steps(0, {}, steps.data()).ok());
+  ASSERT_TRUE(view.order(0, {}, order.data()).ok());
+  ASSERT_TRUE(view.values(0, 0, {}, values.data()).ok());
+  EXPECT_EQ(steps, (std::vector<int64_t>{1, 2, 3, 3, 4, 4, 5}));
+  EXPECT_EQ(order, (std::vector<uint64_t>{0, 1, 2, 4, 3, 5, 6}));
+  EXPECT_EQ(values, (std::vector<float>{0, 1, 2, 10, 3, 11, 12}));
+}
+
+TEST(SegmentTest, RisingStepsNeedNoOrder) {
+  const std::string bytes = segment_of({frame_of(1, {1, 2, 3}), frame_of(2, {4, 9})});
+  SegmentView view = parsed(bytes);
+  const SegmentBlock& block = view.blocks()[0];
+  EXPECT_TRUE(block.steps_increase);
+  EXPECT_FALSE(block.has_order);
+  EXPECT_EQ(block.steps, (StepSummary{1, 9, 1, 9}));
+}
+
+TEST(SegmentTest, CallsWithTheirKeysInAnotherOrderMakeOneBlockInRawOrder) {
+  for (const bool has_steps : {false, true}) {
+    Frame frame = frame_of(1, {7, 7, 7});
+    Block& first = frame.blocks[0];
+    first.has_steps = has_steps;
+    if (!has_steps) first.steps.clear();
+    first.series = {1, 2};
+    first.types.assign(2, ValueType::kFloat32);
+    first.values.push_back(first.values[0]);
+    first.times_us = {10, 30, 50};
+    Block second = first;
+    std::swap(second.series[0], second.series[1]);
+    second.times_us = {20, 40, 60};
+    frame.blocks.push_back(second);
+    const std::string bytes = segment_of({frame});
+    SegmentView view = parsed(bytes);
+    ASSERT_EQ(view.blocks().size(), 1u);
+    EXPECT_FALSE(view.blocks()[0].has_order);
+    std::vector<int64_t> times(6);
+    ASSERT_TRUE(view.times(0, {}, times.data()).ok());
+    EXPECT_EQ(times, (std::vector<int64_t>{10, 20, 30, 40, 50, 60}));
+  }
+}
+
+TEST(SegmentTest, ASummaryCountsWhatIsNotFiniteAndKeepsTheRest) {
+  Frame frame = frame_of(1, {0, 1, 2, 3, 4, 5});
+  frame.blocks[0].values[0] = {bits_of(2.0f),       0x7fc00001,     bits_of(HUGE_VALF),
+                               bits_of(-HUGE_VALF), bits_of(-0.0f), bits_of(0.0f)};
+  const std::string bytes = segment_of({frame});
+  SegmentView view = parsed(bytes);
+  const ValueSummary& all = view.blocks()[0].summaries[0];
+  EXPECT_EQ(all.rows, 6u);
+  EXPECT_EQ(all.nan, 1u);
+  EXPECT_EQ(all.pos_inf, 1u);
+  EXPECT_EQ(all.neg_inf, 1u);
+  EXPECT_EQ(all.min_bits, bits_of(-0.0f));
+  EXPECT_EQ(all.max_bits, bits_of(2.0f));
+  EXPECT_EQ(all.first_bits, bits_of(2.0f));
+  EXPECT_EQ(all.last_bits, bits_of(0.0f));
+  EXPECT_EQ(all.sum, 2.0);
+}
+
+TEST(SegmentTest, AColumnIsFetchedOnlyWhenItIsUsed) {
+  auto random = seeded_random();
+  RandomLog log(&random);
+  auto frames = log.frames(2, 2000);
+  frames.push_back(frame_of(frames.back().seq + 1, {1, 2, 3}));
+  frames.back().writer = frames.front().writer;
+  const std::string bytes = segment_of(frames);
+  auto head = SegmentView::head_bytes(std::string_view(bytes).substr(0, kSegmentHeaderBytes), bytes.size());
+  ASSERT_TRUE(head.ok());
+  uint64_t fetched = 0;
+  auto view = SegmentView::open(std::string_view(bytes).substr(0, *head), bytes.size(),
+                                [&](uint64_t offset, uint64_t size) -> Result<std::string_view> {
+                                  fetched += size;
+                                  return std::string_view(bytes).substr(offset, size);
+                                });
+  ASSERT_TRUE(view.ok());
+  EXPECT_EQ(fetched, 0u);
+  std::vector<int64_t> times(view->blocks().back().rows);
+  ASSERT_TRUE(view->times(view->blocks().size() - 1, {}, times.data()).ok());
+  const uint64_t once = fetched;
+  EXPECT_GT(once, 0u);
+  EXPECT_LT(once, bytes.size() / 2);
+  ASSERT_TRUE(view->times(view->blocks().size() - 1, {}, times.data()).ok());
+  EXPECT_EQ(fetched, once);
+}
+
+TEST(SegmentTest, AFrameThatDoesNotFollowIsRefusedAndNothingChanges) {
+  SegmentBuilder builder(Id128::hash_of("writer"));
+  const std::string second = encode_frame(frame_of(2, {1, 2}));
+  ASSERT_TRUE(builder.add(*FrameView::parse(second)).ok());
+  EXPECT_EQ(builder.add(*FrameView::parse(second)).code(), Code::kInvalid);
+  Frame foreign = frame_of(3, {1});
+  foreign.writer = Id128::hash_of("another");
+  const std::string other = encode_frame(foreign);
+  EXPECT_EQ(builder.add(*FrameView::parse(other)).code(), Code::kInvalid);
+  EXPECT_EQ(builder.points(), 2u);
+  EXPECT_EQ(builder.last_seq(), 2u);
+}
+
+TEST(SegmentTest, AFullBuilderSaysSoAndTakesTheFrameAfterwards) {
+  SegmentBuilder builder(Id128::hash_of("writer"), 1000);
+  const std::string first = encode_frame(frame_of(1, std::vector<int64_t>(30, 7)));
+  const std::string second = encode_frame(frame_of(2, std::vector<int64_t>(30, 7)));
+  ASSERT_TRUE(builder.add(*FrameView::parse(first)).ok());
+  EXPECT_EQ(builder.add(*FrameView::parse(second)).code(), Code::kLimit);
+  auto segment = builder.finish();
+  ASSERT_TRUE(segment.ok());
+  EXPECT_EQ(parsed(*segment).points(), 30u);
+  EXPECT_TRUE(builder.add(*FrameView::parse(second)).ok());
+  EXPECT_EQ(builder.first_seq(), 2u);
+}
+
+TEST(SegmentTest, AFrameThatWouldExpandBeyondTheLimitStaysAFrame) {
+  const size_t rows = kSegmentFirstBytesMax / 28 + 1;  // step, time, ordinal and a float32
+  const std::string bytes = encode_frame(frame_of(1, std::vector<int64_t>(rows, 7)));
+  auto view = FrameView::parse(bytes);
+  ASSERT_TRUE(view.ok());
+  SegmentBuilder builder(Id128::hash_of("writer"));
+  EXPECT_EQ(builder.add(*view).code(), Code::kLimit);
+  EXPECT_TRUE(builder.empty());
+}
+
+TEST(SegmentTest, AFrameWithSectionsOfANewerVersionStaysAFrame) {
+  std::string bytes = encode_frame(frame_of(1, {1}));
+  bytes.insert(bytes.size() - 4, std::string("\xc8\x01\x00\x00\x00?", 6));  // section 200, one byte
+  const auto size = static_cast<uint32_t>(bytes.size());
+  std::memcpy(bytes.data() + 8, &size, 4);
+  auto view = FrameView::parse(bytes, false);
+  ASSERT_TRUE(view.ok());
+  SegmentBuilder builder(Id128::hash_of("writer"));
+  EXPECT_EQ(builder.add(*view).code(), Code::kVersion);
+  EXPECT_TRUE(builder.empty());
+}
+
+TEST(SegmentTest, ASeriesNamedTwiceInACallKeepsBothValues) {
+  Frame frame = frame_of(1, {5, 6});
+  frame.blocks[0].series = {1, 1};
+  frame.blocks[0].types = {ValueType::kFloat32, ValueType::kFloat32};
+  frame.blocks[0].values.push_back({bits_of(70.0f), bits_of(80.0f)});
+  const std::string bytes = segment_of({frame});
+  SegmentView view = parsed(bytes);
+  EXPECT_TRUE(rows_of(&view) == rows_of({frame}));
+}
+
+TEST(SegmentTest, FramesWithoutRowsMakeASegmentToo) {
+  Frame frame;
+  frame.writer = Id128::hash_of("writer");
+  frame.seq = 9;
+  frame.events = {{EventType::kText, true, -3, 77, std::string(10'000, 'x')}};
+  frame.losses = {{1, LossReason::kRingFull, 3}};
+  Frame next = frame;
+  next.seq = 11;
+  const std::string bytes = segment_of({frame, next});
+  EXPECT_LT(bytes.size(), 500u);  // text is compressed
+  SegmentView view = parsed(bytes);
+  EXPECT_TRUE(view.blocks().empty());
+  EXPECT_EQ(view.time_first_us(), 77);
+  SegmentLog log;
+  ASSERT_TRUE(view.log(&log).ok());
+  EXPECT_EQ(log.events.size(), 2u);
+  EXPECT_EQ(log.losses, (std::vector<Loss>{{1, LossReason::kRingFull, 6}}));
+}
+
+TEST(SegmentTest, TheWorkedExampleOfTheDocumentIsWhatIsWritten) {
+  std::vector<Frame> frames(2);
+  for (uint64_t seq = 1; seq <= 2; ++seq) {
+    Frame& frame = frames[seq - 1];
+    for (uint8_t i = 0; i < 16; ++i) frame.writer.bytes[i] = i;
+    frame.seq = seq;
+    if (seq == 1) frame.defs = {{1, ValueType::kFloat32, "loss"}};
+    Block block;
+    block.series = {1};
+    block.types = {ValueType::kFloat32};
+    block.values.resize(1);
+    for (int64_t step = 8 * (static_cast<int64_t>(seq) - 1); step < 8 * static_cast<int64_t>(seq); ++step) {
+      block.steps.push_back(step);
+      block.times_us.push_back(1'700'000'000'000'000 + 1000 * step);
+      block.values[0].push_back(step == 5 ? 0x7fc00000 : bits_of(0.5f + static_cast<float>(step * 7 % 16) / 1024));
+    }
+    frame.blocks.push_back(block);
+  }
+  std::string hex;
+  for (const char byte : segment_of(frames)) {
+    char text[3];
+    std::snprintf(text, sizeof text, "%02x", static_cast<uint8_t>(byte));
+    hex += text;
+  }
+  EXPECT_EQ(hex,
+            "54524b5301000000ea000000000102030405060708090a0b0c0d0e0f0100000000000000020000000000000047000000d8ce57b5"
+            "028080f28183898506987536bfb0ee14011007009875000f117066182c112ecb3b6f010102010100000000003f0040023f000000"
+            "3f00c0033f0000000000751e400017519420800054524b460100000035000000000102030405060708090a0b0c0d0e0f02000000"
+            "00000000010800000001010204"
+            "6c6f7373929bee3d0200000000000000000100000000000000020040"
+            "1e18240a0600e803"
+            "000000000000040e010000fc0200020401705e0c1af8d6b49205006020");
+}
+
+}  // namespace
+}  // namespace tracker::internal

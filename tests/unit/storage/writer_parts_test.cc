@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// A reader that parks in a transaction cannot make the WAL grow without end: the writer goes on in another file, and
+// readers see one log. Method: a small limit, and SQLite itself as the reader, in another process.
+#include "storage/writer_parts.h"
+
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "storage/store.h"
+#include "support/storage.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr uint64_t kSmallLimit = 256u << 10;
+
+// A process that sits in a read transaction on `path` until it is told to go.
+class ParkedReader {
+ public:
+  explicit ParkedReader(const std::string& path) {
+    int ready[2], go[2];
+    if (::pipe(ready) != 0 || ::pipe(go) != 0) std::abort();
+    child_ = ::fork();
+    if (child_ == 0) ::_exit(park(path, ready[1], go[0]));
+    char byte = 0;
+    parked_ = ::read(ready[0], &byte, 1) == 1 && byte == 'y';
+    go_ = go[1];
+    for (const int fd : {ready[0], ready[1], go[0]}) ::close(fd);
+  }
+  bool parked() const { return parked_; }
+  ~ParkedReader() {
+    ::close(go_);
+    ::kill(child_, SIGKILL);
+    ::waitpid(child_, nullptr, 0);
+  }
+
+ private:
+  static int park(const std::string& path, int ready, int go) {
+    sqlite3* db = nullptr;
+    char byte = 'n';
+    if (sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READONLY, nullptr) == SQLITE_OK &&
+        sqlite3_exec(db, "BEGIN; SELECT count(*) FROM frames", nullptr, nullptr, nullptr) == SQLITE_OK)
+      byte = 'y';
+    if (::write(ready, &byte, 1) != 1) return 1;
+    return static_cast<int>(::read(go, &byte, 1));
+  }
+  pid_t child_ = -1;
+  int go_ = -1;
+  bool parked_ = false;
+};
+
+class WriterPartsTest : public ::testing::Test {
+ protected:
+  void SetUp() override { set_wal_bytes_max_for_testing(kSmallLimit); }
+  void TearDown() override { set_wal_bytes_max_for_testing(kWalBytesMax); }
+
+  FrameRecord large(uint64_t seq) const { return record_of(test_frame(identity_, seq, 2, 500), {{7, seq}}); }
+  void append(WriterDb* db, uint64_t count) {
+    for (uint64_t i = 0; i < count; ++i) {
+      const uint64_t seq = db->last_seq() + 1;
+      ASSERT_TRUE(db->append({large(seq)}, seq % 10 == 0).ok());
+      stored_ = seq;
+    }
+  }
+  std::string path() const { return db_path(folder_.path(), identity_); }
+  uint64_t wal_bytes(int part) const {
+    struct stat st{};
+    return ::stat((part_path(path(), part) + "-wal").c_str(), &st) == 0 ? static_cast<uint64_t>(st.st_size) : 0;
+  }
+  void expect_whole() {
+    const RunFolder run{identity_.run, folder_.path()};
+    ASSERT_EQ(run.writer_dbs(), std::vector<std::string>{path()});
+    EXPECT_EQ(stored_frames(path()), one_to(static_cast<int64_t>(stored_)));
+    auto snapshot = (*WriterReader::open(path()))->snapshot();
+    ASSERT_TRUE(snapshot.ok());
+    EXPECT_EQ(snapshot->points, stored_ * 1000);
+    ASSERT_EQ(snapshot->series.size(), 2u);
+    EXPECT_EQ(snapshot->series[0].points, stored_ * 500);
+    EXPECT_EQ(snapshot->series[0].def.name, "metric/1");
+    EXPECT_EQ(snapshot->last_seq, stored_);
+    EXPECT_TRUE(snapshot->damage.empty());
+  }
+
+  TemporaryFolder folder_;
+  WriterIdentity identity_ = test_identity();
+  uint64_t stored_ = 0;
+};
+
+TEST_F(WriterPartsTest, WithoutAParkedReaderThereIsOneFileWhateverItsSize) {
+  auto db = WriterDb::create(folder_.path(), identity_);
+  append(db->get(), 300);
+  EXPECT_EQ((*db)->parts(), 1);
+  EXPECT_GT(stored_ * 2000, 2 * kSmallLimit);
+  expect_whole();
+}
+
+TEST_F(WriterPartsTest, BehindAParkedReaderTheWriterGoesOnInAnotherFile) {
+  auto db = WriterDb::create(folder_.path(), identity_);
+  append(db->get(), 10);
+  {
+    const ParkedReader reader(path());
+    ASSERT_TRUE(reader.parked());
+    append(db->get(), 300);
+    EXPECT_EQ((*db)->parts(), 2);
+    EXPECT_LT(wal_bytes(1), 2 * kSmallLimit);
+    EXPECT_LT(wal_bytes(2), 2 * kSmallLimit);
+    expect_whole();
+    const ParkedReader second(part_path(path(), 2));
+    ASSERT_TRUE(second.parked());
+    append(db->get(), 300);
+    EXPECT_EQ((*db)->parts(), 3);
+    expect_whole();
+  }
+  EXPECT_EQ((*WriterReader::open(path()))->snapshot()->parts, 3);
+  ASSERT_TRUE((*db)->finish().ok());
+  for (int part = 1; part <= 3; ++part) EXPECT_FALSE(path_exists(part_path(path(), part) + "-wal")) << part;
+  expect_whole();
+}
+
+TEST_F(WriterPartsTest, ADeadWritersLastPartIsWrittenOn) {
+  {
+    auto db = WriterDb::create(folder_.path(), identity_);
+    append(db->get(), 10);
+    const ParkedReader reader(path());
+    append(db->get(), 300);
+    ASSERT_EQ((*db)->parts(), 2);
+  }
+  auto db = WriterDb::open_or_create(folder_.path(), identity_);
+  ASSERT_TRUE(db.ok());
+  EXPECT_EQ((*db)->parts(), 2);
+  EXPECT_EQ((*db)->last_seq(), stored_);
+  ASSERT_EQ((*db)->positions().size(), 1u);
+  EXPECT_EQ((*db)->positions()[0].position, stored_);
+  append(db->get(), 5);
+  ASSERT_TRUE((*db)->finish().ok());
+  expect_whole();
+}
+
+TEST_F(WriterPartsTest, APartIsNotMadeOfTablesThatLagBehindTheFrames) {
+  auto db = WriterDb::create(folder_.path(), identity_);
+  append(db->get(), 30);
+  auto connection = Sqlite::open(path(), SqliteOpen::kWrite, 100);
+  EXPECT_EQ(create_part(*connection, path(), 2, identity_).code(), Code::kInvalid);
+  EXPECT_EQ(count_parts(path()), 1);
+}
+
+TEST_F(WriterPartsTest, APartThatWasBegunAndNeverUsedChangesNothing) {
+  auto db = WriterDb::create(folder_.path(), identity_);
+  append(db->get(), 30);
+  ASSERT_TRUE((*db)->finish().ok());  // so that the rows of its series are up to date
+  auto connection = Sqlite::open(path(), SqliteOpen::kWrite, 100);
+  ASSERT_TRUE(create_part(*connection, path(), 2, identity_).ok());  // then the writer was killed
+  connection->close();
+  auto again = WriterDb::open_or_create(folder_.path(), identity_);
+  ASSERT_TRUE(again.ok()) << again.status().to_string();
+  append(again->get(), 5);
+  expect_whole();
+}
+
+TEST_F(WriterPartsTest, ALaterPartWithoutTheFirstOneIsNamed) {
+  auto db = WriterDb::create(folder_.path(), identity_);
+  append(db->get(), 30);
+  ASSERT_TRUE((*db)->finish().ok());
+  ASSERT_EQ(::rename(path().c_str(), part_path(path(), 2).c_str()), 0);
+  const RunFolder run{identity_.run, folder_.path()};
+  ASSERT_EQ(run.writer_dbs(), std::vector<std::string>{path()});
+  EXPECT_EQ(WriterReader::open(path()).status().code(), Code::kNotFound);
+}
+
+}  // namespace
+}  // namespace tracker::internal
