@@ -73,6 +73,7 @@ bool Writer::drain_round() {
     wanted = flush_wanted_;
   }
   note_faults();
+  journal_->prepare_rings();  // first: a thread that fills its ring waits for this, the drain takes its time
   const bool drained = drain_once(last);
   {
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -82,7 +83,6 @@ bool Writer::drain_round() {
   changed_.notify_all();
   if (last) return true;
   spill_if_stuck();
-  journal_->prepare_rings();
   if (Clock::now() >= next_link_check_) keep_links();
   return false;
 }

@@ -93,7 +93,7 @@ TEST(StuckTest, WhatAStuckCommitDoesNotTakeIsSpilledAndSurvivesAKill) {
   Sandbox sandbox;
   Shared<Ledger> ledger;
   const pid_t child = start_child([&] {
-    auto run = init();
+    auto run = init("block");  // a starved drain thread is none of this test's business
     log_steps(run.get(), &*ledger, 1000, in_ms(20'000), 100);
     CHILD_CHECK(run->flush(std::chrono::seconds(10)));
     g_hold = true;
@@ -126,7 +126,7 @@ TEST(StuckTest, ASpillFileThatIsUnlinkedAloneIsReplacedWithinASecondOrTwo) {
   Sandbox sandbox;
   Shared<Ledger> ledger;
   const pid_t child = start_child([&] {
-    auto run = init();
+    auto run = init("block");  // a starved drain thread is none of this test's business
     log_steps(run.get(), &*ledger, 1000, in_ms(20'000), 100);
     CHILD_CHECK(run->flush(std::chrono::seconds(10)));
     g_hold = true;
