@@ -130,8 +130,10 @@ void Sqlite::close() {
 
 Result<Sqlite> Sqlite::open(const std::string& path, SqliteOpen mode, int busy_timeout_ms) {
   int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_URI;
-  const bool memory = mode == SqliteOpen::kMemory, detached = mode == SqliteOpen::kDetached || mode == SqliteOpen::kDetachedRead;
-  const bool write = mode == SqliteOpen::kWrite || mode == SqliteOpen::kCreate || mode == SqliteOpen::kDetached || memory;
+  const bool memory = mode == SqliteOpen::kMemory,
+             detached = mode == SqliteOpen::kDetached || mode == SqliteOpen::kDetachedRead;
+  const bool write =
+      mode == SqliteOpen::kWrite || mode == SqliteOpen::kCreate || mode == SqliteOpen::kDetached || memory;
   flags |= write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
   if (mode == SqliteOpen::kCreate || mode == SqliteOpen::kDetached) flags |= SQLITE_OPEN_CREATE;
   if (memory) flags |= SQLITE_OPEN_MEMORY;
