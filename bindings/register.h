@@ -13,6 +13,6 @@ void register_read(pybind11::module_& module);  // Store, RunFolder, RunView
 // Column, Rows, Table, and of RunView what reads rows: history, align, chart, tail
 void register_query(pybind11::module_& module, pybind11::class_<View>& type);
 void register_runs(pybind11::module_& module);  // query_runs
-void register_cli(pybind11::module_& module);  // cli_main
+void register_cli(pybind11::module_& module);   // cli_main
 
 }  // namespace tracker::python
