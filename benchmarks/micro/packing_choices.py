@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Bytes a value of the ways to pack a column that decision 0005 weighs: lengths of a mini-block, and what is done with
+"""Bytes a value of the ways to pack a column that decision 0006 weighs: lengths of a mini-block, and what is done with
 the values that would widen all others. A model of the sizes alone, in NumPy; bench_codec measures what was built.
 
     .venv/bin/python benchmarks/micro/packing_choices.py

@@ -47,7 +47,7 @@ def live_runs() -> tuple[Run, ...]:
 
 def records() -> bool:
     """Whether this process has had a run, or is the child of one that has: then the store's catalog is left alone."""
-    return _hooked or PARENT_VARIABLE in os.environ
+    return _hooked or _parent.is_above()
 
 
 def log(data: Mapping[str, Any], step: int | None = None) -> None:

@@ -5,8 +5,8 @@
 // their own. Format: docs/formats/segment.md. Pure functions on spans.
 //
 // Raw order: the order in which "all rows" of a series are read. Frames by sequence; within a frame the rows of its
-// blocks by time, where a row that is earlier than one before it in its own block counts as of that one's time; rows of
-// equal time by the order of the blocks. Rows of one block so always stay in the order of the calls.
+// blocks by their order columns (frame.h), where an ordinal that is less than one before it in its own block counts as
+// that one; without an order column a row's number takes its place. Equal ones by the order of the blocks.
 #pragma once
 
 #include <cstdint>

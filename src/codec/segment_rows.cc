@@ -46,6 +46,9 @@ Status read_block(const FrameView::BlockView& block, std::vector<ShapeRows>* out
   shared.has_steps = block.has_steps;
   if (block.has_steps) TRACKER_RETURN_IF_ERROR(FrameView::read_ints(block.steps, block.rows, &shared.steps));
   TRACKER_RETURN_IF_ERROR(FrameView::read_ints(block.times, block.rows, &shared.times_us));
+  std::vector<int64_t> order;
+  if (block.has_order) TRACKER_RETURN_IF_ERROR(FrameView::read_ints(block.order, block.rows, &order));
+  shared.ordinals.assign(order.begin(), order.end());
   for (const auto& part : parts_of(block)) {
     ShapeRows rows = shared;
     for (const size_t i : part) {
@@ -63,20 +66,21 @@ Status read_block(const FrameView::BlockView& block, std::vector<ShapeRows>* out
 // Numbers the rows of a frame's blocks in the raw order.
 void number_rows(std::vector<ShapeRows>* blocks) {
   struct Row {
-    int64_t time;  // the greatest of its block so far
+    int64_t place;  // in its frame; the greatest of its block so far
     uint64_t* ordinal;
   };
   std::vector<Row> order;
   for (ShapeRows& block : *blocks) {
+    const bool given = !block.ordinals.empty();
     block.ordinals.resize(block.rows());
-    int64_t time = INT64_MIN;
+    int64_t place = INT64_MIN;
     for (uint64_t row = 0; row < block.rows(); ++row) {
-      time = std::max(time, block.times_us[row]);
-      order.push_back({time, &block.ordinals[row]});
+      place = std::max(place, static_cast<int64_t>(given ? block.ordinals[row] : row));
+      order.push_back({place, &block.ordinals[row]});
     }
   }
   if (blocks->size() > 1)
-    std::stable_sort(order.begin(), order.end(), [](const Row& a, const Row& b) { return a.time < b.time; });
+    std::stable_sort(order.begin(), order.end(), [](const Row& a, const Row& b) { return a.place < b.place; });
   uint64_t ordinal = 0;
   for (const Row& row : order) *row.ordinal = ordinal++;
 }

@@ -126,7 +126,7 @@ Status Catalog::open_in_store() {
   if (!can_write(store_.path(), path)) return Status(Code::kIo, fmt::format("{} cannot be written", path));
   auto lock = locked(store_, F_RDLCK);
   if (!lock.ok()) return lock.status();
-  auto db = Sqlite::open(path, SqliteOpen::kCreate, kCatalogBusyMs);
+  auto db = Sqlite::open(path, SqliteOpen::kCreate, static_cast<int>(kCatalogBusy.count()));
   if (!db.ok()) return db.status();
   auto fresh = is_new(*db);
   if (!fresh.ok()) return fresh.status();
@@ -152,7 +152,7 @@ Status Catalog::open_in_memory(bool with_file) {
   const std::string path = join_path(store_.path(), kCatalogFile);
   in_memory_ = true;
   for (;; with_file = false) {
-    auto db = Sqlite::open(path + " in memory", SqliteOpen::kMemory, kCatalogBusyMs);
+    auto db = Sqlite::open(path + " in memory", SqliteOpen::kMemory, static_cast<int>(kCatalogBusy.count()));
     if (!db.ok()) return db.status();
     TRACKER_RETURN_IF_ERROR(create_catalog_tables(*db));
     Status status;

@@ -7,6 +7,7 @@
 // written the same tables are made in memory. Threads: one at a time.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,7 +23,7 @@ namespace tracker::internal {
 
 constexpr const char* kCatalogFile = "catalog.db";
 constexpr const char* kCatalogLockFile = "catalog.lock";
-constexpr int kCatalogBusyMs = 5000;              // how long a listing waits for another one's transaction
+constexpr std::chrono::milliseconds kCatalogBusy{5000};  // how long a listing waits for another one's transaction
 constexpr int64_t kCatalogBatchNs = 100'000'000;  // a transaction of a refresh ends behind the first run after so long
 constexpr size_t kCatalogBatchRuns = 256;         // or behind so many runs
 

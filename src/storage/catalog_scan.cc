@@ -73,9 +73,9 @@ bool still_holds(const CatalogSign& known, const CatalogSign& seen, const std::s
 
 CatalogTrust trust_of(const CatalogRecord& record, const CatalogSign& seen, const CatalogFiles& files, int64_t now_us) {
   const int64_t newest_us = std::max({seen.ctime_ns, seen.mtime_ns, files.newest_ns}) / 1000;
-  if (!record.problems.empty() || record.live || newest_us > now_us - kCatalogRacyUs) return CatalogTrust::kNone;
+  if (!record.problems.empty() || record.live || newest_us > now_us - kCatalogRacy.count()) return CatalogTrust::kNone;
   if (record.at_rest) return files.leftovers ? CatalogTrust::kFiles : CatalogTrust::kFolder;
-  return record.last_seen_us < now_us - kCatalogSilentUs ? CatalogTrust::kFiles : CatalogTrust::kNone;
+  return record.last_seen_us < now_us - kCatalogSilent.count() ? CatalogTrust::kFiles : CatalogTrust::kNone;
 }
 
 }  // namespace tracker::internal

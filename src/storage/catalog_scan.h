@@ -2,6 +2,7 @@
 // What the folders of a store say about which rows of the catalog still hold. Threads: pure reads of the file system.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,10 +14,10 @@ namespace tracker::internal {
 
 // A timestamp this close to "now" proves nothing: a change after our look could carry the same one (kernels stamp by a
 // tick of some ms, network file systems by their own clock). Such a run is read again next time.
-constexpr int64_t kCatalogRacyUs = 2'000'000;
+constexpr std::chrono::microseconds kCatalogRacy{2'000'000};
 // A writer without an end that gave no sign of life for so long, and whose process is not seen, is believed to stay so
 // until its files change.
-constexpr int64_t kCatalogSilentUs = 3'600'000'000;
+constexpr std::chrono::microseconds kCatalogSilent{3'600'000'000};
 
 // Host and boot of this process: who judges whether a writer lives.
 std::string catalog_judge();

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "base/clock.h"
 #include "base/fs.h"
 #include "journal/dead_journal.h"
@@ -15,7 +17,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr int64_t kLeftoverAgeS = 3600;  // nobody takes so long to make a file
+constexpr std::chrono::seconds kLeftoverAge{3600};  // nobody takes so long to make a file
 
 // Frames from the spill file that the database does not have. A gap in the sequence ends them: what follows would be
 // read again from the rings under the same number.
@@ -144,8 +146,8 @@ RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid) {
   }
   // A process that dies while it makes a file leaves it under another name. Looked for only where one has died.
   if (!report.recovered.empty()) {
-    remove_leftovers(store.path(), kLeftoverAgeS);
-    for (const RunFolder& run : store.list_runs()) remove_leftovers(run.path, kLeftoverAgeS);
+    remove_leftovers(store.path(), kLeftoverAge.count());
+    for (const RunFolder& run : store.list_runs()) remove_leftovers(run.path, kLeftoverAge.count());
   }
   return report;
 }

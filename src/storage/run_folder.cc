@@ -18,7 +18,7 @@ Result<Value> read_document(const std::string& path, std::string_view format, in
   auto text = read_file(path, kDocumentBytesMax);
   if (!text.ok()) return text.status();
   auto value = from_json(*text);
-  if (!value.ok()) return Status(Code::kCorrupt, fmt::format("{} {}", path, value.status().message()));
+  if (!value.ok()) return Status(Code::kCorrupt, fmt::format("{}: {}", path, value.status().message()));
   if (value->text_or("format", "") != format)
     return Status(Code::kCorrupt, fmt::format("{}: not a document of the format \"{}\"", path, format));
   const int64_t version = value->int_or("version", 0);

@@ -32,7 +32,7 @@ inline ModelRows rows_of(const std::vector<Frame>& frames) {
       for (size_t i = 0; i < block.series.size(); ++i) {
         int64_t latest = INT64_MIN;
         for (size_t row = 0; row < block.rows(); ++row) {
-          latest = std::max(latest, block.times_us[row]);
+          latest = std::max(latest, block.order.empty() ? static_cast<int64_t>(row) : block.order[row]);
           keyed[{block.series[i], block.types[i]}].push_back(
               {latest,
                {block.has_steps, block.has_steps ? block.steps[row] : 0, block.times_us[row], block.values[i][row]}});
@@ -127,6 +127,7 @@ class RandomLog {
     frame.writer = writer_;
     frame.seq = seq_ += 1 + (random_() % 5 == 0 ? random_() % 3 : 0);
     frame.blocks.clear();
+    const bool ordered = random_() % 4 != 0;
     for (const Block& shape : shapes_) {
       if (random_() % 4 == 0) continue;
       Block block = shape;
@@ -136,10 +137,12 @@ class RandomLog {
         std::reverse(block.types.begin(), block.types.end());
       }
       const size_t rows = random_() % (rows_max + 1);
+      int64_t ordinal = static_cast<int64_t>(random_() % 5);
       for (size_t row = 0; row < rows; ++row) {
         if (block.has_steps) block.steps.push_back(next_step());
         block.times_us.push_back(next_time());
       }
+      for (size_t row = 0; ordered && row < rows; ++row) block.order.push_back(ordinal += 1 + random_() % 3);
       for (const ValueType type : block.types) block.values.push_back(values(type, rows));
       frame.blocks.push_back(std::move(block));
     }

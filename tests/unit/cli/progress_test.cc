@@ -21,8 +21,8 @@ TEST(ProgressBarTest, ATerminalSeesHowFarTheWorkIsAndThenAnEmptyLine) {
   Drawn drawn(true);
   ProgressBar bar(drawn.console, "reading runs", 0);
   bar.show(2500, 10'000);
-  EXPECT_EQ(drawn.err.substr(0, drawn.err.find(',', 70)),
-            "\r\033[Kreading runs [#######.......................] 2,500 of 10,000");
+  EXPECT_TRUE(drawn.err.starts_with("\r\033[Kreading runs [#######.......................] 2,500 of 10,000, "));
+  EXPECT_TRUE(drawn.err.ends_with(" left"));
   bar.show(2600, 10'000);  // too soon to be drawn again
   EXPECT_EQ(drawn.err.find("2,600"), std::string::npos);
   bar.clear();

@@ -161,7 +161,7 @@ TEST_F(RunsQueryTest, AWriterWithoutAnEndIsReadEachTimeUntilItIsLongSilent) {
   EXPECT_EQ(list().read, 1u);
   EXPECT_EQ(list().read, 1u);
   EXPECT_EQ(list("state = running").matched, 1u);
-  writer.heartbeat(realtime_us() - 2 * kCatalogSilentUs);
+  writer.heartbeat(realtime_us() - 2 * kCatalogSilent.count());
   EXPECT_EQ(list().read, 1u);
   EXPECT_EQ(list("state = \"lost contact\"").matched, 1u);
   EXPECT_EQ(list().read, 0u);
