@@ -92,6 +92,25 @@ TEST_F(RunsQueryTest, OrdersGoByFixedFieldsAndByWhatWasLogged) {
   EXPECT_EQ(ids(list("", "state")), "empty three two one");  // by name: failed before finished
 }
 
+TEST_F(RunsQueryTest, ValuesThatAResumeShadowsAreNotListed) {
+  const RunFolder run = builder_.run("p", "r");
+  auto first = builder_.writer(run);
+  for (int64_t step = 0; step < 5; ++step) first.log("loss", step, static_cast<double>(step));
+  first.log("late", 4, 9).finish();
+  builder_.writer(run, {.attempt = 2, .continues = 1, .resume_step = 1}).log("other", 2, 1).finish();
+  const auto columns = parse_columns("metrics.loss,summary.loss,metrics.late,summary.late");
+  ASSERT_TRUE(columns.ok());
+  RunsQuery asked = query();
+  asked.columns = *columns;
+  const RunsList found = list(asked);
+  ASSERT_EQ(found.rows.size(), 1u);
+  const auto& values = found.rows[0].columns;
+  EXPECT_EQ(values[0], Value(1.0));
+  EXPECT_EQ(values[1], Value(1.0));
+  EXPECT_FALSE(values[2].has_value());
+  EXPECT_FALSE(values[3].has_value());
+}
+
 TEST_F(RunsQueryTest, MetricsHaveTheirStatistics) {
   auto writer = builder_.writer(builder_.run("p", "r"));
   writer.log("loss", 0, 4.0).log("loss", 1, std::nan("")).log("loss", 2, 1.0).log("loss", 3, 4.0).finish();

@@ -49,6 +49,22 @@ TEST_F(SelectionTest, ARangeOfTimesShowsTheRunAsItStoodThen) {
   EXPECT_EQ(doubles(read(selection)), (Doubles{11, 20}));
 }
 
+TEST_F(SelectionTest, OnlyAnAttemptThatIsChosenShadowsTheOthers) {
+  auto first = builder_.writer(run_);
+  for (int64_t step = 0; step < 5; ++step) first.log("loss", step, static_cast<double>(step));
+  first.finish();
+  builder_.writer(run_, {.attempt = 2, .continues = 1, .resume_step = 1}).log("loss", 2, 12).finish();
+  Selection selection = of("loss");
+  EXPECT_EQ(doubles(read(selection)), (Doubles{0, 1, 12}));
+  selection.attempts = {1};
+  EXPECT_EQ(doubles(read(selection)), (Doubles{0, 1, 2, 3, 4}));
+  selection.attempts = {2};
+  EXPECT_EQ(doubles(read(selection)), (Doubles{12}));
+  selection.attempts = {1, 2};
+  selection.steps = {1, 4};
+  EXPECT_EQ(doubles(read(selection)), (Doubles{1, 12}));
+}
+
 TEST_F(SelectionTest, RowsOfAnAttemptThatALaterOneRepeatedAreReadable) {
   builder_.writer(run_, {.attempt = 1}).log("loss", 0, 1).log("loss", 1, 2).finish();
   builder_.writer(run_, {.attempt = 2}).log("loss", 1, 3).finish();

@@ -59,6 +59,12 @@ TEST_F(TailTest, AMetricAndAWriterThatComeLaterAreReadFromTheirStart) {
   EXPECT_EQ(batch.metrics[0].rows.row_source(1).attempt, 2);
 }
 
+TEST_F(TailTest, RowsThatAResumeShadowsComeToo) {
+  builder_.writer(run_).log("loss", 0, 1).log("loss", 1, 2).finish();
+  builder_.writer(run_, {.attempt = 2, .continues = 1, .resume_step = 0}).log("loss", 1, 3).finish();
+  EXPECT_EQ(values({{"loss"}}), (Doubles{1, 2, 3}));
+}
+
 TEST_F(TailTest, FromTheEndOnlyNewRowsCome) {
   auto writer = builder_.writer(run_);
   writer.log("loss", 0, 1).commit();

@@ -58,11 +58,11 @@ WriterSnapshot snapshot_of(const std::string& path) {
   return std::move(*snapshot);
 }
 
-// Config, summary, text, notes, ends with keys that hide and nest in each other.
+// Config, summary, text, notes, ends, definitions with keys that hide and nest in each other.
 void add_random_events(std::mt19937_64& random, Frame* frame) {
   const char* keys[] = {"a", "a/b", "a/b/c", "a0", "a/", "z", ""};
   for (uint64_t n = random() % 6; n > 0; --n) {
-    const auto type = static_cast<EventType>(1 + random() % 6);
+    const auto type = static_cast<EventType>(1 + random() % 7);
     Value payload = Value::map();
     const std::string key = keys[random() % std::size(keys)];
     if (random() % 8 != 0) payload.set("key", key);
@@ -130,6 +130,20 @@ TEST_F(FramesFileTest, ItSaysTheSameAsADatabaseWithTheSameFramesAndBecomesOne) {
     expect_same(live, *(*reader)->snapshot());  // the reader that was open goes over to the database
     EXPECT_EQ((*WriterDb::open_or_create(folder_.path(), identity_))->positions().size(), positions.size());
   }
+}
+
+TEST_F(FramesFileTest, AReaderSaysWhoWritesItBeforeAnythingElseIsRead) {
+  identity_.attempt = 3;
+  identity_.continues = 1;
+  identity_.resume_step = 600;
+  identity_.launch = "0123";
+  auto file = file_with(3);
+  const std::string expected = encode_cbor(identity_.to_value());
+  auto reader = WriterReader::open(path());
+  ASSERT_TRUE(reader.ok());
+  EXPECT_EQ(encode_cbor((*reader)->identity().to_value()), expected);
+  ASSERT_TRUE(file->finish().ok());
+  EXPECT_EQ(encode_cbor((*WriterReader::open(db()))->identity().to_value()), expected);
 }
 
 TEST_F(FramesFileTest, AReaderSeesWhatWasAppendedAndAnUnfinishedEndOnlyWhenItIsWhole) {
