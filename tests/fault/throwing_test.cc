@@ -38,6 +38,10 @@ __attribute__((noinline)) void* operator new(size_t size) {
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
+// Of std::stable_sort's buffer; AddressSanitizer wants all of a kind to be replaced.
+__attribute__((noinline)) void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return fails_now() ? nullptr : std::malloc(size == 0 ? 1 : size);
+}
 __attribute__((noinline)) void operator delete(void* memory) noexcept { std::free(memory); }
 __attribute__((noinline)) void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
