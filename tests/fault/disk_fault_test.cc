@@ -237,7 +237,7 @@ TEST_P(SlowDiskTest, InitAndFinishKeepTheirBoundsWhileEachFsyncTakesFiveSeconds)
     return 0;
   });
   EXPECT_EQ(exit_code_of(status), 0);
-  EXPECT_LT(tally->init_ns.load(), 500'000'000 * kSlowDown);
+  EXPECT_LT(tally->init_ns.load(), int64_t{500'000'000} * kSlowDown);
   EXPECT_LT(tally->finish_ns.load(), 2'500'000'000 * kSlowDown);
   EXPECT_LT(tally->longest_ns.load(), 60'000'000 * kSlowDown);
   expect_all(sandbox, *tally, RunState::kFinished);
