@@ -122,20 +122,32 @@ struct WriterReader::Impl {
         damage->push_back(fmt::format("{}: frame {}: {}", path, seq, what.message()));
     };
     std::vector<StoredFrame> batch;
-    for (uint64_t cursor = after; cursor < last;) {
-      Status status = read_batch(db, cursor, last, &batch);
-      if (!status.ok() && status.code() != Code::kCorrupt) return status;
-      if (!status.ok() && batch.empty()) {
-        report(cursor + 1, status);
-        read_singly(db, cursor, last, &batch);
-      }
-      if (batch.empty()) return {};
+    bool go_on = true;
+    uint64_t cursor = after;
+    // A damaged tree may answer rows that were not asked for, again and again: only what lies ahead counts.
+    const auto take = [&] {
+      const uint64_t before = cursor;
       for (const StoredFrame& frame : batch) {
+        if (frame.seq <= cursor || frame.seq > last) {
+          report(frame.seq, Status(Code::kCorrupt, "out of order"));
+          continue;
+        }
         cursor = frame.seq;
-        status = check_frame(frame);
-        if (!status.ok()) report(frame.seq, status);
-        else if (!visit(frame.seq, frame.bytes)) return {};
+        const Status sound = check_frame(frame);
+        if (!sound.ok()) report(frame.seq, sound);
+        else if (!(go_on = visit(frame.seq, frame.bytes))) break;
       }
+      return cursor > before;
+    };
+    while (go_on && cursor < last) {
+      const Status status = read_batch(db, cursor, last, &batch);
+      if (!status.ok() && status.code() != Code::kCorrupt) return status;
+      if (take()) continue;
+      if (!status.ok()) report(cursor + 1, status);
+      if (status.ok() && batch.empty()) return {};
+      batch.clear();
+      read_singly(db, cursor, last, &batch);
+      if (!take()) return {};
     }
     return {};
   }
