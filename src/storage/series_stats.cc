@@ -10,12 +10,18 @@
 namespace tracker::internal {
 namespace {
 
+// Ordinals of the first and the last row of a block in its frame.
+struct Place {
+  int64_t first = 0, last = 0;
+};
+
 // What all series of a block share.
 struct BlockRows {
   uint64_t rows = 0;
   bool has_steps = false;
   int64_t step_min = 0, step_max = 0, last_step = 0;
   int64_t time_first_us = 0, time_last_us = 0;
+  Place place;
 };
 
 template <typename Convert>
@@ -61,16 +67,20 @@ void widen(int64_t first, int64_t last, FrameStats* out, bool* any) {
   *any = true;
 }
 
-// Rows of the same frame come from several threads: by time, and a later block wins among equal times.
-void add_within_frame(const SeriesStats& rows, SeriesStats* into) {
-  if (into->points > 0 && rows.time_last_us < into->time_last_us) {
-    SeriesStats sum = rows;
-    sum.def = into->def;
-    append_stats(*into, &sum);
-    *into = sum;
-  } else {
-    append_stats(rows, into);
+// A series in several blocks of one frame: times do not tell which row came last, the order of the calls does.
+void add_within_frame(const SeriesStats& rows, const Place& place, SeriesStats* into, Place* known) {
+  const SeriesStats before = *into;
+  append_stats(rows, into);
+  if (before.points == 0) {
+    *known = place;
+    return;
   }
+  if (place.first < known->first) into->first_bits = rows.first_bits;
+  if (place.last < known->last) {
+    into->last_bits = before.last_bits;
+    if (before.has_steps) into->last_step = before.last_step;
+  }
+  *known = {std::min(known->first, place.first), std::max(known->last, place.last)};
 }
 
 class BlockStats {
@@ -94,6 +104,12 @@ class BlockStats {
       shared.step_min = *low;
       shared.step_max = *high;
       shared.last_step = ints_.back();
+    }
+    shared.place.last = static_cast<int64_t>(block.rows) - 1;
+    if (block.has_order) {
+      ints_.clear();
+      TRACKER_RETURN_IF_ERROR(FrameView::read_ints(block.order, block.rows, &ints_));
+      shared.place = {ints_.front(), ints_.back()};
     }
     for (size_t i = 0; i < block.series.size(); ++i) TRACKER_RETURN_IF_ERROR(add_series(block, i, shared));
     out_->points += block.rows * block.series.size();
@@ -119,11 +135,12 @@ class BlockStats {
     add_values(block.types[i], bits_, &rows);
     const auto [at, is_new] = out_->series.try_emplace(block.series[i]);
     if (is_new) at->second.def = rows.def;
-    add_within_frame(rows, &at->second);
+    add_within_frame(rows, shared.place, &at->second, &places_[block.series[i]]);
     return {};
   }
 
   FrameStats* out_;
+  std::map<uint32_t, Place> places_;
   std::vector<int64_t> ints_;
   std::vector<uint64_t> bits_;
 };

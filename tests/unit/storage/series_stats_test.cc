@@ -52,7 +52,7 @@ TEST(SeriesStatsTest, StatisticsOverFramesEqualACountRowByRow) {
     const auto type = static_cast<ValueType>(1 + random() % 6);
     SeriesStats expected;
     SeriesMap actual;
-    int64_t time = 1000;
+    int64_t time = 1000, place = 0;
     for (uint64_t seq = 1; seq <= 5; ++seq) {
       Frame frame;
       frame.seq = seq;
@@ -67,7 +67,8 @@ TEST(SeriesStatsTest, StatisticsOverFramesEqualACountRowByRow) {
           const auto step = static_cast<int64_t>(random() % 100) - 50;
           const uint64_t bits = random_value(random, type);
           if (block.has_steps) block.steps.push_back(step);
-          block.times_us.push_back(++time);
+          block.times_us.push_back(time += static_cast<int64_t>(random() % 2));  // several a microsecond
+          block.order.push_back(++place);
           block.values[0].push_back(bits);
           count_row(&expected, type, bits, block.has_steps, step, time);
         }
@@ -103,14 +104,15 @@ TEST(SeriesStatsTest, StatisticsOverFramesEqualACountRowByRow) {
   }
 }
 
-TEST(SeriesStatsTest, WithinAFrameTheLaterRowIsTheLastWhateverTheOrderOfBlocks) {
+TEST(SeriesStatsTest, WithinAFrameAndAMicrosecondTheRowLoggedLastIsTheLastWhateverTheOrderOfBlocks) {
   Frame frame;
-  const auto block = [](int64_t time, double value) {
+  const auto block = [](int64_t place, double value) {
     Block b;
     b.series = {1};
     b.types = {ValueType::kFloat64};
-    b.steps = {time};
-    b.times_us = {time};
+    b.steps = {place};
+    b.times_us = {100};
+    b.order = {place};
     b.values = {{bits_of(value)}};
     return b;
   };
