@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <random>
 
@@ -51,6 +52,38 @@ TEST(ValueTest, JsonThatCannotBeReadSaysWhereInWordsOfOurs) {
   EXPECT_EQ(from_json("[1,").status().message(), "no valid JSON: it ends at line 1, column 4");
   EXPECT_EQ(from_json("").status().message(), "no valid JSON: it ends at line 1, column 1");
   EXPECT_EQ(from_json("\"\xff\"").status().message(), "no valid JSON: a mistake at line 1, column 2");
+}
+
+TEST(ValueTest, JsonIsWrittenOnOneLineOrIndented) {
+  Value inner = Value::map();
+  inner.set("quote\"", Value(Value::List{Value(1), Value(-0.5), Value(true), Value(nullptr), Value("a\nb\xff")}));
+  Value value = Value::map();
+  value.set("a", inner);
+  value.set("none", Value::map());
+  value.set("empty", Value::list());
+  value.set("nan", Value(std::nan("")));
+  EXPECT_EQ(
+      to_json(value),
+      "{\"a\":{\"quote\\\"\":[1,-0.5,true,null,\"a\\nb\xEF\xBF\xBD\"]},\"none\":{},\"empty\":[],\"nan\":\"NaN\"}");
+  value.set("a", Value(Value::List{Value(1), Value::map()}));
+  EXPECT_EQ(to_json(value, 2),
+            "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"none\": {},\n  \"empty\": [],\n  \"nan\": \"NaN\"\n}");
+}
+
+TEST(ValueTest, JsonIsReadAsItStandsAndARepeatedKeyHasItsLastValue) {
+  auto value = from_json(R"( {"b": [1, 2.5, "x", {"y": null}], "a": 1, "b2": 18446744073709551615, "a": 2, "a": 3} )");
+  ASSERT_TRUE(value.ok());
+  EXPECT_EQ(to_json(*value), R"({"b":[1,2.5,"x",{"y":null}],"a":3,"b2":1.8446744073709552e+19})");
+}
+
+TEST(ValueTest, JsonDeeperThanTheLimitIsCutToNull) {
+  const auto nested = [](int depth, const std::string& innermost) {
+    return std::string(static_cast<size_t>(depth), '[') + innermost + std::string(static_cast<size_t>(depth), ']');
+  };
+  EXPECT_EQ(to_json(*from_json(nested(kValueDepthMax, "7"))), nested(kValueDepthMax, "7"));
+  EXPECT_EQ(to_json(*from_json(nested(kValueDepthMax + 1, "7"))), nested(kValueDepthMax + 1, "null"));
+  EXPECT_EQ(to_json(*from_json(nested(kValueDepthMax + 3, "7,8"))), nested(kValueDepthMax + 1, "null"));
+  EXPECT_TRUE(from_json(nested(1'000'000, "")).ok());
 }
 
 TEST(ValueTest, DepthIsBounded) { EXPECT_FALSE(decode_cbor(std::string(100'000, '\x81')).ok()); }
