@@ -419,7 +419,9 @@ Status Writer::finish(std::string end, std::chrono::milliseconds timeout) {
   journal_->wake();
   if (changed_.wait_for(lock, timeout, [&] { return done_; })) return {};
   return Status(Code::kTimeout, last_error_.empty() ? "the disk is slow" : last_error_,
-                "what was logged is safe in the journal; the next run or command stores it");
+                journal_->kind() == JournalKind::kMemory
+                    ? "the journal is in private memory: what is not stored when the process ends is lost"
+                    : "what was logged is safe in the journal; the next run or command stores it");
 }
 
 WriterStatus Writer::status() const {

@@ -206,6 +206,20 @@ def test_what_is_logged_after_finish_is_counted_as_dropped() -> None:
     assert (status.points_logged, status.points_stored, status.points_dropped) == (3, 1, 2)
 
 
+# The line promised that the journal keeps the points, which one in private memory does not.
+def test_an_end_without_a_store_says_what_a_journal_in_private_memory_loses(
+    store: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    store.write_text("not a folder")
+    run = tracker.init(project="p", journal="memory")
+    run.log({"x": 1.0}, step=0)
+    run.finish()
+    said = capfd.readouterr().err
+    assert "0 points stored so far" in said
+    assert "what is not stored when the process ends is lost" in said
+    assert "safe" not in said
+
+
 def test_a_flipped_count_of_losses_never_makes_a_negative_or_a_huge_number(shm: Path) -> None:
     journal = journal_of_a_dead_process(shm)
     (ring,) = journal.glob("ring-*")
