@@ -402,7 +402,7 @@ RunStatus Run::status() const {
   out.store_files = "none";
   out.recovered_points = plan.recovered_points;
   if (impl_->forked()) {
-    out.why_not_recording = "a forked child; run.attach() records here";
+    out.why_not_recording = "a forked child; run = run.attach() in Python records here";
     return out;
   }
   if (!impl_->writer) {

@@ -78,6 +78,29 @@ assert os.waitpid(pid, 0)[1] == 0
     assert len(tracker.open_run("fork/f").history("x")) == 1
 
 
+# attach() answers another run, and the inherited one stays inert: the line has to say so.
+def test_the_line_of_a_forked_child_names_what_records_there(script: Script) -> None:
+    done = script(
+        """
+import os, tracker
+run = tracker.init(project="fork", id="f", quiet=True)
+pid = os.fork()
+if pid == 0:
+    run.attach()
+    run.log({"lost": 1.0}, step=0)
+    print(run.status())
+    run = run.attach()
+    run.log({"kept": 1.0}, step=0)
+    run.finish()
+    os._exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert "run = run.attach()" in done.stderr
+    assert tracker.open_run("fork/f").series() == ["kept"]
+
+
 def test_attach_records_in_a_forked_child(script: Script) -> None:
     done = script(
         """
