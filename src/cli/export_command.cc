@@ -87,7 +87,7 @@ int run_export(Console& console, const GlobalOptions& global, const ExportComman
                                 : export_to_file(run->get(), options);
   if (!result.ok()) return fail(console, result.status());
   if (options.json) {
-    console.print(result_json(options, **run, *result) + "\n");
+    console.print(visible_json(result_json(options, **run, *result)) + "\n");
   } else if (!to_stdout) {
     console.note(fmt::format("wrote {} of {} to {}", counted(result->rows, "row"),
                              counted(result->metrics.size(), "metric"), options.output));

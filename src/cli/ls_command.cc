@@ -126,7 +126,7 @@ void print(Console& console, const Store& store, const LsOptions& options, const
   const uint64_t first = std::min(options.offset, list.matched);
   const uint64_t left_out = list.matched - first - list.rows.size();
   if (options.json) {
-    console.print(json_document(store, list, left_out, fields) + "\n");
+    console.print(visible_json(json_document(store, list, left_out, fields)) + "\n");
     return;
   }
   if (!list.rows.empty())

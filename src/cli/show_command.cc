@@ -67,7 +67,7 @@ int run_show(Console& console, const GlobalOptions& global, const ShowOptions& o
   const auto texts = run.texts_by_metric();
   if (!texts.ok()) return fail(console, texts.status());
   if (options.json) {
-    console.print(to_json(run_json(run, *texts), 2) + "\n");
+    console.print(visible_json(to_json(run_json(run, *texts), 2)) + "\n");
     return finish(console, run.problems(), run.problem_code());
   }
   const auto plots = make_plots(console, &run, options.plots);

@@ -76,4 +76,22 @@ std::string visible(std::string_view text) {
   return out;
 }
 
+std::string visible_json(std::string_view document) {
+  std::string out;
+  out.reserve(document.size());
+  const auto escape = [&out](uint32_t unit) { fmt::format_to(std::back_inserter(out), "\\u{:04x}", unit); };
+  for (size_t at = 0; at < document.size();) {
+    const char32_t c = next_character(document, &at);
+    if (c != 0x7f && !is_hidden(c)) {
+      append_utf8(c, &out);
+    } else if (c < 0x10000) {
+      escape(c);
+    } else {  // as two surrogates
+      escape(0xd800 + ((c - 0x10000) >> 10));
+      escape(0xdc00 + ((c - 0x10000) & 0x3ff));
+    }
+  }
+  return out;
+}
+
 }  // namespace tracker::internal

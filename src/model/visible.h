@@ -13,6 +13,8 @@ namespace tracker::internal {
 // zero widths, C1, tags) become their numbers as in \u202e, bytes that are no UTF-8 become U+FFFD. What is visible
 // already stays as it is.
 std::string visible(std::string_view text);
+// The same for a JSON document, by escapes that read back as what they stand for. Its line ends stay.
+std::string visible_json(std::string_view document);
 
 // The character at `at`, which moves behind it; a byte that begins no well-formed character counts as one U+FFFD.
 // `at` lies below text.size().

@@ -62,7 +62,7 @@ TEST_F(HostileRunTest, JsonEscapesWhatItCarries) {
        std::vector<std::vector<std::string>>{{"ls", "--json"}, {"show", "mnist/ot\u202eter", "--json"}}) {
     EXPECT_EQ(run(command), kExitOk) << err_;
     EXPECT_TRUE(from_json(out_).ok());
-    EXPECT_EQ(out_.find('\x1b'), std::string::npos);
+    expect_harmless(out_);
   }
 }
 

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "model/value.h"
+
 namespace tracker::internal {
 namespace {
 
@@ -24,6 +26,13 @@ TEST(VisibleTest, BytesThatAreNoUtf8BecomeReplacementCharacters) {
   EXPECT_EQ(visible("\xc0\x9b"), "\ufffd\ufffd");            // overlong ESC
   EXPECT_EQ(visible("\xed\xa0\x80"), "\ufffd\ufffd\ufffd");  // a surrogate
   EXPECT_EQ(visible("\xe2\x82"), "\ufffd\ufffd");            // cut
+}
+
+TEST(VisibleTest, InJsonCharactersThatTurnOrHideTextAreEscapedAndReadBackAsTheyWere) {
+  const std::string text = "a\u009b31m\u202e\x7f \U000e0041 Größe 🦦\n";
+  const std::string document = visible_json(to_json(Value(text), 2) + "\n");
+  EXPECT_EQ(document, "\"a\\u009b31m\\u202e\\u007f \\udb40\\udc41 Größe 🦦\\n\"\n");
+  EXPECT_EQ(*from_json(document)->as_text(), text);
 }
 
 TEST(VisibleTest, OrdinaryTextOfAnyScriptStaysAsItIs) { EXPECT_EQ(visible("Größe 損失 🦦"), "Größe 損失 🦦"); }
