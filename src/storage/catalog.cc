@@ -126,6 +126,9 @@ Status Catalog::open_in_store() {
   if (!can_write(store_.path(), path)) return Status(Code::kIo, fmt::format("{} cannot be written", path));
   auto lock = locked(store_, F_RDLCK);
   if (!lock.ok()) return lock.status();
+  // SQLite would wait for the other end of a pipe.
+  if (path_exists(path) && !is_regular_file(path))
+    return Status(Code::kCorrupt, fmt::format("{} is no regular file", path));
   auto db = Sqlite::open(path, SqliteOpen::kCreate, static_cast<int>(kCatalogBusy.count()));
   if (!db.ok()) return db.status();
   auto fresh = is_new(*db);
@@ -156,7 +159,7 @@ Status Catalog::open_in_memory(bool with_file) {
     if (!db.ok()) return db.status();
     TRACKER_RETURN_IF_ERROR(create_catalog_tables(*db));
     Status status;
-    if (with_file && path_exists(path)) {
+    if (with_file && is_regular_file(path)) {
       status = attach(*db, path);
       if (status.ok()) status = check_tables(*db, "old", store_, path);
       if (status.ok()) status = copy_rows(*db);

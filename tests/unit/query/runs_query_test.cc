@@ -4,6 +4,7 @@
 #include "query/runs_query.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <cmath>
@@ -216,6 +217,15 @@ TEST_F(RunsQueryTest, ADamagedCatalogIsMadeAnew) {
   }
   std::ofstream(catalog(), std::ios::trunc) << "no database at all, but longer than nothing";
   EXPECT_EQ(ids(list()), "three two one");
+  EXPECT_EQ(list().read, 0u);
+}
+
+// A pipe in place of the catalog held up every listing for ever.
+TEST_F(RunsQueryTest, APipeInPlaceOfTheCatalogIsMadeAnew) {
+  three_runs();
+  ASSERT_EQ(::mkfifo(catalog().c_str(), 0600), 0);
+  EXPECT_EQ(ids(list()), "three two one");
+  EXPECT_TRUE(std::filesystem::is_regular_file(catalog()));
   EXPECT_EQ(list().read, 0u);
 }
 
