@@ -13,7 +13,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-RAW = ROOT / "build-wheel" / "raw"
+RAW = ROOT / "build-wheel"
+# Those of the preset dev, so that what it has compiled is not compiled again; the debug information is stripped.
+FLAGS = ("-DTRACKER_WERROR=ON", "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -g1 -DNDEBUG")
 DIST = ROOT / "dist"
 
 
@@ -30,8 +32,8 @@ def main() -> int:
     DIST.mkdir(exist_ok=True)
     for old in DIST.glob("*.whl"):
         old.unlink()
-    build_dir = "-Cbuild-dir=build-wheel/{wheel_tag}"
-    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", f"--outdir={RAW}", build_dir)
+    settings = ["-Cbuild-dir=build-{wheel_tag}", *(f"-Ccmake.args={flag}" for flag in FLAGS)]
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", f"--outdir={RAW}", *settings)
     (raw,) = RAW.glob("*.whl")
     run(sys.executable, "-m", "auditwheel", "repair", "--wheel-dir", str(DIST), str(raw))
     (wheel,) = DIST.glob("*.whl")

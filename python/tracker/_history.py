@@ -30,11 +30,22 @@ class TextRow(NamedTuple):
     rank: int
 
 
-class _Arrow:
-    """The Arrow PyCapsule interface: pyarrow.table(h), polars.DataFrame(h), pandas.DataFrame.from_arrow(h), and h by
+class _Columns:
+    """What History and Table share: the x column, and the Arrow PyCapsule interface: pyarrow.table(h), polars.DataFrame(h), pandas.DataFrame.from_arrow(h), and h by
     name in DuckDB's SQL. The memory is shared with the arrays here; it stays as long as anybody holds it."""
 
     _rows: _core.Rows | _core.Table
+
+    @cached_property
+    def x(self) -> npt.NDArray[Any] | None:
+        """The metric asked for as x, a value a row, ascending; None without one."""
+        column = self._rows.x()
+        result: npt.NDArray[Any] | None = None if column is None else values(column, self._rows.x_type())
+        return result
+
+    @property
+    def x_name(self) -> str | None:
+        return self._rows.x_name() or None
 
     def __arrow_c_schema__(self) -> object:
         return self._rows.arrow_schema()
@@ -48,7 +59,7 @@ class _Arrow:
         return self._rows.arrow_stream()
 
 
-class History(_Arrow):
+class History(_Columns):
     """The rows of one metric, in the order of `steps`: one row a step, the last one that was logged, the last attempt's
     where there are several; with all=True every row in the order logged; with x= in the order of x. Its memory is its
     own; it does not change when the run does.
@@ -80,17 +91,6 @@ class History(_Arrow):
         """Seconds since 1970, UTC."""
         result: Floats = numpy().asarray(self._rows.times())
         return result
-
-    @cached_property
-    def x(self) -> npt.NDArray[Any] | None:
-        """The metric asked for as x, a value a row, ascending; None without one."""
-        column = self._rows.x()
-        result: npt.NDArray[Any] | None = None if column is None else values(column, self._rows.x_type())
-        return result
-
-    @property
-    def x_name(self) -> str | None:
-        return self._rows.x_name() or None
 
     @cached_property
     def has_step(self) -> Bools:
@@ -157,7 +157,7 @@ class History(_Arrow):
         return frame
 
 
-class Table(_Arrow):
+class Table(_Columns):
     """Several metrics aligned by step: `steps` are all steps that any of them has, ascending and without repetition.
     With x= only the steps that have an x, in its order.
 
@@ -189,17 +189,6 @@ class Table(_Arrow):
         return {
             name: np.ones(len(self), bool) if present is None else present for name, present in self._present.items()
         }
-
-    @cached_property
-    def x(self) -> npt.NDArray[Any] | None:
-        """The metric asked for as x, ascending; None without one."""
-        column = self._rows.x()
-        result: npt.NDArray[Any] | None = None if column is None else values(column, self._rows.x_type())
-        return result
-
-    @property
-    def x_name(self) -> str | None:
-        return self._rows.x_name() or None
 
     def _gaps(self, name: str) -> Bools | None:
         present = self._present[name]

@@ -4,7 +4,6 @@
 // instants, and before each system call of the builder.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/ptrace.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,6 +13,7 @@
 #include "storage/store_files.h"
 #include "support/child.h"
 #include "support/integrity.h"
+#include "support/kill_at_call.h"
 #include "support/sandbox.h"
 
 namespace tracker::internal {
@@ -121,28 +121,6 @@ TEST_F(FramesTest, KilledAtRandomInstantsNothingIsLostOrDoubled) {
   }
 }
 
-// Builds under ptrace and is killed at the entry of system call number `at`; false when it ended before.
-bool build_until_call(const std::string& frames, int at) {
-  const pid_t child = start_child([&] {
-    if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) return 77;
-    ::raise(SIGSTOP);
-    return build_database(frames).ok() ? 0 : 1;
-  });
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  if (WIFEXITED(status)) return false;
-  for (int stops = 0;; ++stops) {
-    if (stops == at * 2 + 1) {
-      ::kill(child, SIGKILL);
-      ::waitpid(child, &status, 0);
-      return true;
-    }
-    ::ptrace(PTRACE_SYSCALL, child, nullptr, nullptr);
-    ::waitpid(child, &status, 0);
-    if (WIFEXITED(status) || WIFSIGNALED(status)) return false;
-  }
-}
-
 TEST_F(FramesTest, ABuilderKilledBeforeAnySystemCallLeavesOneWholeRun) {
   // The files of a run whose process has ended and whose journal is gone.
   EXPECT_EQ(exit_code_of(run_child([&] {
@@ -164,7 +142,7 @@ TEST_F(FramesTest, ABuilderKilledBeforeAnySystemCallLeavesOneWholeRun) {
     std::filesystem::copy(copy, folder);
     const RunFolder run = Store::open(sandbox_.store())->list_runs().at(0);
     ASSERT_EQ(run.writer_dbs().size(), 1u);
-    const bool killed = build_until_call(run.writer_dbs()[0], at);
+    const bool killed = killed_at_call(at, [&] { return build_database(run.writer_dbs()[0]).ok() ? 0 : 1; });
     ASSERT_EQ(run.writer_dbs().size(), 1u) << "one file a writer";
     {
       ReadRun read = recover_and_read(sandbox_.store());

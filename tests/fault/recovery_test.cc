@@ -4,13 +4,13 @@
 // model is compared.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/ptrace.h>
 
 #include <atomic>
 #include <filesystem>
 
 #include "support/child.h"
 #include "support/integrity.h"
+#include "support/kill_at_call.h"
 #include "support/sandbox.h"
 
 namespace tracker::internal {
@@ -89,28 +89,6 @@ TEST(RecoveryTest, RecoverersKilledAtRandomInstantsLoseAndDoubleNothing) {
   }
 }
 
-// Runs recovery under ptrace and kills it at the entry of system call number `at`; false when it ended before.
-bool recover_until_call(const std::string& store_path, int at) {
-  const pid_t child = start_child([&] {
-    if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) return 77;
-    ::raise(SIGSTOP);
-    return recover_once(store_path);
-  });
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  if (WIFEXITED(status)) return false;
-  for (int stops = 0;; ++stops) {
-    if (stops == at * 2 + 1) {  // each call stops at its entry and at its exit
-      ::kill(child, SIGKILL);
-      ::waitpid(child, &status, 0);
-      return true;
-    }
-    ::ptrace(PTRACE_SYSCALL, child, nullptr, nullptr);
-    ::waitpid(child, &status, 0);
-    if (WIFEXITED(status) || WIFSIGNALED(status)) return false;
-  }
-}
-
 TEST(RecoveryTest, ARecovererKilledBeforeAnySystemCallLeavesTheRunRecoverable) {
   Sandbox sandbox;
   make_dead_run(300);
@@ -127,7 +105,7 @@ TEST(RecoveryTest, ARecovererKilledBeforeAnySystemCallLeavesTheRunRecoverable) {
     std::filesystem::copy(store_copy, sandbox.store(), options);
     std::filesystem::copy(shm_copy, sandbox.journals(), options);
     for (const std::string& path : {sandbox.journals(), sandbox.journal_folders().at(0)}) ::chmod(path.c_str(), 0700);
-    const bool killed = recover_until_call(sandbox.store(), at);
+    const bool killed = killed_at_call(at, [&] { return recover_once(sandbox.store()); });
     expect_whole(sandbox, 300);
     if (!killed) break;
   }

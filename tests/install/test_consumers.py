@@ -72,7 +72,7 @@ def test_cpp_project_by_add_subdirectory(run: Run, root: Path, prefix: Path, tmp
     build = root / "build" / "add-subdirectory"
     launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
     command = ["cmake", "-G", "Ninja", "-S", HERE / "add-subdirectory", "-B", build, f"-DTRACKER_SOURCE_DIR={root}"]
-    run([*command, "-DCMAKE_BUILD_TYPE=Debug", *launcher])
+    run([*command, "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0", *launcher])
     run(["cmake", "--build", build, "-j2"])
     assert_records_a_run(run, prefix, build / "consumer", tmp_path)
 
