@@ -31,8 +31,9 @@ class TextRow(NamedTuple):
 
 
 class _Columns:
-    """What History and Table share: the x column, and the Arrow PyCapsule interface: pyarrow.table(h), polars.DataFrame(h), pandas.DataFrame.from_arrow(h), and h by
-    name in DuckDB's SQL. The memory is shared with the arrays here; it stays as long as anybody holds it."""
+    """What History and Table share: the column x, and the Arrow PyCapsule interface: pyarrow.table(h),
+    polars.DataFrame(h), pandas.DataFrame.from_arrow(h), and h by name in DuckDB's SQL. The memory is shared with the
+    arrays here; it stays as long as anybody holds it."""
 
     _rows: _core.Rows | _core.Table
 
