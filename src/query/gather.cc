@@ -82,10 +82,28 @@ void Gatherer::reserve_all() {
   }
 }
 
-std::unordered_map<uint32_t, Gatherer::Column> Gatherer::columns_of(const WriterSnapshot& writer) const {
+// Hands what comes to the gatherer until there is enough.
+class Gatherer::Visitor : public LogVisitor {
+ public:
+  Visitor(Gatherer* to, const Columns& columns, uint64_t rows_max) : to_(to), columns_(columns), rows_max_(rows_max) {}
+  Result<bool> frame(const FrameView& frame) override {
+    TRACKER_RETURN_IF_ERROR(to_->read_frame(frame, columns_));
+    return to_->rows() < rows_max_;
+  }
+  Result<bool> segment(SegmentView* segment, PointRange* wanted) override {
+    return to_->read_segment(segment, columns_, rows_max_, wanted);
+  }
+
+ private:
+  Gatherer* const to_;
+  const Columns& columns_;
+  const uint64_t rows_max_;
+};
+
+Gatherer::Columns Gatherer::columns_of(const WriterSnapshot& writer) const {
   std::unordered_map<std::string_view, size_t> by_name;
   for (size_t i = 0; i < targets_.size(); ++i) by_name.emplace(targets_[i].metric->name, i);
-  std::unordered_map<uint32_t, Column> columns;
+  Columns columns;
   for (const SeriesStats& series : writer.series) {
     const auto found = by_name.find(series.def.name);
     if (found != by_name.end() && series.points > 0) columns[series.def.id] = {found->second, series.def.type};
@@ -94,33 +112,21 @@ std::unordered_map<uint32_t, Gatherer::Column> Gatherer::columns_of(const Writer
 }
 
 Status Gatherer::read_writer(const WriterSnapshot& writer, WriterReader* reader, std::vector<std::string>* damage) {
-  uint64_t seq = 0;
-  return read_frames(writer, reader, &seq, UINT64_MAX, damage);
+  LogPosition at;
+  return read_log(writer, reader, &at, UINT64_MAX, damage);
 }
 
-Status Gatherer::read_frames(const WriterSnapshot& writer, WriterReader* reader, uint64_t* seq, uint64_t rows_max,
-                             std::vector<std::string>* damage) {
-  const auto columns = columns_of(writer);
+Status Gatherer::read_log(const WriterSnapshot& writer, WriterReader* reader, LogPosition* at, uint64_t rows_max,
+                          std::vector<std::string>* damage) {
+  const Columns columns = columns_of(writer);
   if (columns.empty()) {
-    *seq = std::max(*seq, writer.last_seq);
+    if (at->seq < writer.last_seq) *at = writer.end_of_log();
     return Status();
   }
   for (Target& target : targets_) target.writer_begin = target.frame_begin = target.history.steps.size();
-  bool full = false;
-  const Status status = reader->frames(
-      *seq,
-      [&](uint64_t frame_seq, std::string_view bytes) {
-        if (frame_seq > writer.last_seq) return false;  // committed after the snapshot: all end at the same frame
-        *seq = frame_seq;
-        const Status read = read_frame(bytes, columns);
-        if (!read.ok() && damage != nullptr)
-          damage->push_back(fmt::format("{}: frame {}: {}", reader->path(), frame_seq, read.message()));
-        full = rows_max != UINT64_MAX && rows() >= rows_max;
-        return !full;
-      },
-      damage);
+  Visitor visitor(this, columns, rows_max);
+  const Status status = reader->read(at, writer.end_of_log(), &visitor, damage);
   for (Target& target : targets_) note_source(&target, writer.identity);
-  if (status.ok() && !full) *seq = std::max(*seq, writer.last_seq);
   return status;
 }
 
@@ -140,30 +146,82 @@ void Gatherer::note_source(Target* target, const WriterIdentity& writer) {
   history.source.resize(history.steps.size(), static_cast<uint32_t>(history.sources.size() - 1));
 }
 
-Status Gatherer::read_frame(std::string_view bytes, const std::unordered_map<uint32_t, Column>& columns) {
-  auto frame = FrameView::parse(bytes, false);  // the reader has checked the CRC
-  if (!frame.ok()) return frame.status();
-  for (const FrameView::BlockView& block : frame->blocks()) {
-    const Status status = read_block(block, columns);
+Status Gatherer::read_frame(const FrameView& frame, const Columns& columns) {
+  for (const FrameView::BlockView& view : frame.blocks()) {
+    FrameRowBlock block(view);
+    const Status status = read_block(&block, columns);
     if (status.ok()) continue;
     drop_frame();
     return status;
   }
-  for (Target& target : targets_) finish_frame(&target);
-  for (const FrameView::BlockView& block : frame->blocks())
-    for (const uint32_t series : block.series)
-      if (columns.contains(series)) rows_read_[series] += block.rows;
+  for (Target& target : targets_) {
+    if (target.block_begins.size() > 1) sort_rows(&target);
+    finish_frame(&target);
+  }
   return Status();
 }
 
-Status Gatherer::read_block(const FrameView::BlockView& block, const std::unordered_map<uint32_t, Column>& columns) {
+// Where not all of the segment is wanted, or it may be too much, the ordinals say which rows come first.
+Result<bool> Gatherer::read_segment(SegmentView* segment, const Columns& columns, uint64_t rows_max,
+                                    PointRange* wanted) {
+  const bool partial = wanted->first > 0 || wanted->last < segment->points();
+  if (wanted->first >= wanted->last) return true;
+  const uint64_t before = rows();
+  const bool bounded = rows_max != UINT64_MAX;
+  const uint64_t last = wanted->last;
+  Status status = read_blocks(segment, columns, partial || bounded);
+  const uint64_t room = bounded ? rows_max - std::min(rows_max, before) : UINT64_MAX;
+  if (status.ok() && rows() > before && (partial || rows() - before > room))
+    status = cut_segment(segment, room, wanted);
+  if (!status.ok()) {
+    drop_frame();
+    return status;
+  }
+  for (Target& target : targets_) finish_frame(&target);
+  return wanted->last == last && rows() < rows_max;
+}
+
+Status Gatherer::read_blocks(SegmentView* segment, const Columns& columns, bool with_order) {
+  for (size_t b = 0; b < segment->blocks().size(); ++b) {
+    if (has_ranges() && !may_hold(segment->blocks()[b], steps_, times_us_)) continue;
+    SegmentRowBlock block(segment, b, with_order);
+    TRACKER_RETURN_IF_ERROR(read_block(&block, columns));
+  }
+  for (Target& target : targets_) sort_rows(&target);
+  return {};
+}
+
+// Of the rows just read those that are wanted, and of these at most about `room`. A call's rows stay together.
+Status Gatherer::cut_segment(SegmentView* segment, uint64_t room, PointRange* wanted) {
+  auto order = SegmentOrder::of(segment);
+  if (!order.ok()) return order.status();
+  OrdinalRange range = order->ordinals(*wanted);
+  for (Target& target : targets_) keep_ordinals(range, &target);
+  range.last = ordinal_behind(room);
+  if (range.last == INT64_MAX) return {};
+  for (Target& target : targets_) keep_ordinals(range, &target);
+  wanted->last = order->points_below(range.last);
+  return {};
+}
+
+// The ordinal that the first `rows` rows of the segment lie below, a call at least; INT64_MAX when there are no more.
+int64_t Gatherer::ordinal_behind(uint64_t rows) const {
+  std::vector<int64_t> ordinals;
+  for (const Target& target : targets_) ordinals.insert(ordinals.end(), target.order.begin(), target.order.end());
+  if (ordinals.size() <= rows) return INT64_MAX;
+  const auto nth = ordinals.begin() + static_cast<std::ptrdiff_t>(rows);
+  std::nth_element(ordinals.begin(), nth, ordinals.end());
+  return std::max(*nth, *std::min_element(ordinals.begin(), nth + 1) + 1);
+}
+
+Status Gatherer::read_block(RowBlock* block, const Columns& columns) {
   std::optional<BlockRows> rows;
-  for (size_t i = 0; i < block.series.size(); ++i) {
-    const auto found = columns.find(block.series[i]);
+  for (size_t i = 0; i < block->series().size(); ++i) {
+    const auto found = columns.find(block->series()[i]);
     if (found == columns.end()) continue;
     const Column& column = found->second;
-    if (block.types[i] != column.type)
-      return Status(Code::kCorrupt, fmt::format("series {} has another type than its definition", block.series[i]));
+    if (block->types()[i] != column.type)
+      return Status(Code::kCorrupt, fmt::format("series {} has another type than its definition", block->series()[i]));
     if (rows) {
       copy_rows(*rows, column.target);
     } else {
@@ -178,24 +236,24 @@ Status Gatherer::read_block(const FrameView::BlockView& block, const std::unorde
 
 // Steps and times into the target that comes first. Where no row of the block is wanted none is kept and its values
 // need no decoding; else the rows are chosen once their order in the frame is known.
-Status Gatherer::read_rows(const FrameView::BlockView& block, size_t target, BlockRows* rows) {
+Status Gatherer::read_rows(RowBlock* block, size_t target, BlockRows* rows) {
   History& history = targets_[target].history;
   const size_t begin = history.steps.size();
-  *rows = {target, begin, block.rows, block.has_order};
-  if (block.has_steps) TRACKER_RETURN_IF_ERROR(FrameView::read_ints(block.steps, block.rows, &history.steps));
-  else history.steps.resize(begin + block.rows, 0);
-  TRACKER_RETURN_IF_ERROR(FrameView::read_ints(block.times, block.rows, &history.times_us));
-  if (has_ranges() && count_wanted(history, begin, block.has_steps) == 0) {
+  *rows = {target, begin, block->rows(), block->has_order()};
+  if (block->has_steps()) TRACKER_RETURN_IF_ERROR(block->steps(&history.steps));
+  else history.steps.resize(begin + block->rows(), 0);
+  TRACKER_RETURN_IF_ERROR(block->times(&history.times_us));
+  if (has_ranges() && count_wanted(history, begin, block->has_steps()) == 0) {
     history.steps.resize(begin);
     history.times_us.resize(begin);
     rows->count = 0;
     return Status();
   }
   targets_[target].block_begins.push_back(begin);
-  if (block.has_order) TRACKER_RETURN_IF_ERROR(FrameView::read_ints(block.order, block.rows, &targets_[target].order));
-  if (!block.has_steps && history.has_step.empty()) history.has_step.assign(begin, 1);
-  if (!block.has_steps || !history.has_step.empty())
-    history.has_step.resize(begin + block.rows, block.has_steps ? 1 : 0);
+  if (block->has_order()) TRACKER_RETURN_IF_ERROR(block->order(&targets_[target].order));
+  if (!block->has_steps() && history.has_step.empty()) history.has_step.assign(begin, 1);
+  if (!block->has_steps() || !history.has_step.empty())
+    history.has_step.resize(begin + block->rows(), block->has_steps() ? 1 : 0);
   return Status();
 }
 
@@ -237,10 +295,10 @@ void Gatherer::copy_rows(const BlockRows& rows, size_t target) {
   if (!has_steps || !to.has_step.empty()) to.has_step.resize(begin + rows.count, has_steps ? 1 : 0);
 }
 
-Status Gatherer::read_values(const FrameView::BlockView& block, size_t column, const Column& to) {
+Status Gatherer::read_values(RowBlock* block, size_t column, const Column& to) {
   Target& target = targets_[to.target];
   std::vector<uint64_t>& bits = target.several_types() ? target.history.own_bits : target.history.bits;
-  TRACKER_RETURN_IF_ERROR(FrameView::read_values(block.values[column], block.rows, to.type, &bits));
+  TRACKER_RETURN_IF_ERROR(block->values(column, &bits));
   if (target.several_types()) target.history.own_types.resize(bits.size(), static_cast<uint8_t>(to.type));
   return Status();
 }
@@ -248,27 +306,44 @@ Status Gatherer::read_values(const FrameView::BlockView& block, size_t column, c
 void Gatherer::finish_frame(Target* target) {
   History& history = target->history;
   const size_t begin = target->frame_begin;
-  if (target->block_begins.size() > 1) sort_frame(target->order, begin, &history);
   target->block_begins.clear();
   target->order.clear();
   if (has_ranges() && history.steps.size() > begin) keep_wanted(begin, &history);
   target->frame_begin = history.steps.size();
 }
 
-// Blocks hold calls of one shape, so a metric logged in two shapes by turns comes as two blocks: their rows are put
-// back into the order of the calls.
-void Gatherer::sort_frame(const std::vector<int64_t>& ordinals, size_t begin, History* history) {
-  if (ordinals.size() != history->steps.size() - begin) return;  // a writer that kept no order
+// Blocks hold calls of one shape, so a metric logged in two shapes by turns comes as two blocks; and segments sort
+// theirs by step: the rows are put back into the order of the calls.
+void Gatherer::sort_rows(Target* target) {
+  std::vector<int64_t>& ordinals = target->order;
+  const size_t begin = target->frame_begin;
+  if (ordinals.size() != target->history.steps.size() - begin) return;  // a writer that kept no order
   if (std::is_sorted(ordinals.begin(), ordinals.end())) return;
   std::vector<size_t> order(ordinals.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return ordinals[a] < ordinals[b]; });
-  for_each_column(history, [&order, begin](auto* column) {
+  for_each_column(&target->history, [&order, begin](auto* column) {
     std::remove_reference_t<decltype(*column)> tail;
     tail.reserve(order.size());
     for (const size_t row : order) tail.push_back((*column)[begin + row]);
     std::copy(tail.begin(), tail.end(), column->begin() + static_cast<std::ptrdiff_t>(begin));
   });
+  std::sort(ordinals.begin(), ordinals.end());
+}
+
+// Of the rows of this segment, which are sorted by ordinal.
+void Gatherer::keep_ordinals(const OrdinalRange& range, Target* target) {
+  std::vector<int64_t>& order = target->order;
+  const auto first = std::lower_bound(order.begin(), order.end(), range.first) - order.begin();
+  const auto last = std::lower_bound(order.begin(), order.end(), range.last) - order.begin();
+  const auto keep = [first, last](auto* column, size_t begin) {
+    const auto rows = column->begin() + static_cast<std::ptrdiff_t>(begin);
+    column->erase(rows + last, column->end());
+    column->erase(column->begin() + static_cast<std::ptrdiff_t>(begin),
+                  column->begin() + static_cast<std::ptrdiff_t>(begin) + first);
+  };
+  for_each_column(&target->history, [&](auto* column) { keep(column, target->frame_begin); });
+  keep(&order, 0);
 }
 
 void Gatherer::keep_wanted(size_t begin, History* history) {

@@ -30,14 +30,11 @@ std::vector<const MetricInfo*> wanted_metrics(const std::vector<MetricInfo>& met
   return out;
 }
 
-// A cursor that could not be read again is none. Its exact size is worked out only where it may be too large.
+// A cursor that could not be read again is none.
 Status check_size(const TailCursor& cursor) {
-  constexpr size_t kEntryBytesMax = 20;  // of a series, as digits
-  constexpr size_t kWriterBytesMax = 64;
-  size_t most = kWriterBytesMax;
-  for (const auto& [id, writer] : cursor.writers) most += kWriterBytesMax + writer.rows.size() * kEntryBytesMax;
-  if (most <= kTailCursorBytesMax || cursor.token().size() <= kTailCursorBytesMax) return {};
-  return Status(Code::kLimit, "too many series over too many writers for one cursor", "name the series you want");
+  constexpr size_t kWriterBytesMax = 64;  // as digits
+  if (kWriterBytesMax * (cursor.writers.size() + 1) <= kTailCursorBytesMax) return {};
+  return Status(Code::kLimit, "too many writers for one cursor");
 }
 
 }  // namespace
@@ -59,14 +56,7 @@ TailCursor tail_begin(const RunView& run, const TailQuery& query) {
 
 TailCursor tail_end(const RunView& run, const TailQuery& query) {
   TailCursor out = tail_begin(run, query);
-  const std::set<std::string> names = names_of(query);
-  for (const WriterSnapshot& writer : run.writers()) {
-    TailCursor::Writer& at = out.writers[writer.identity.writer];
-    at.seq = writer.last_seq;
-    for (const SeriesStats& series : writer.series)
-      if (series.points > 0 && (names.empty() || names.contains(series.def.name)))
-        at.rows[series.def.id] = series.points;
-  }
+  for (const WriterSnapshot& writer : run.writers()) out.writers[writer.identity.writer] = writer.end_of_log();
   return out;
 }
 
@@ -85,12 +75,11 @@ Result<TailBatch> read_tail(RunView* run, const TailQuery& query, TailCursor* cu
   Status status;
   for (size_t k = 0; k < with_news.size() && status.ok(); ++k) {
     const WriterSnapshot& writer = writers[with_news[k]];
-    TailCursor::Writer& at = next.writers[writer.identity.writer];
+    LogPosition& at = next.writers[writer.identity.writer];
     // What a writer leaves of its share goes to those behind it.
     const uint64_t left = query.rows_max - std::min(query.rows_max, gatherer.rows());
     const uint64_t share = std::max<uint64_t>(1, left / (with_news.size() - k));
-    status = gatherer.read_frames(writer, run->reader(with_news[k]), &at.seq, gatherer.rows() + share, &damage);
-    for (const auto& [series, rows] : gatherer.take_rows_read()) at.rows[series] += rows;
+    status = gatherer.read_log(writer, run->reader(with_news[k]), &at, gatherer.rows() + share, &damage);
     out.more |= at.seq < writer.last_seq;
   }
   run->note_damage(std::move(damage));

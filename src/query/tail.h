@@ -46,10 +46,10 @@ TailCursor tail_end(const RunView& run, const TailQuery& query);
 Status check_tail(const RunView& run, const TailQuery& query, const TailCursor& cursor);
 
 // The rows of the last snapshot behind the cursor, which moves behind them. The batch is at most rows_max rows and one
-// frame more a writer; writers with news share rows_max, so that none waits for another's backlog. Damaged frames are
-// passed over and named in problems(). After a failure the cursor is as before. Errors: as above;
-// kLimit: so many series that the cursor would be beyond kTailCursorBytesMax. Cost: reads the
-// frames behind the cursor, decodes the columns asked for.
+// frame (of a segment: one call) more a writer; writers with news share rows_max, so that none waits for another's
+// backlog. Damaged frames are passed over and named in problems(). After a failure the cursor is as before. Errors: as
+// above; kLimit: so many writers that the cursor would be beyond kTailCursorBytesMax. Cost: reads the log behind the
+// cursor, decodes the columns asked for; a segment that holds more than a batch once a batch.
 Result<TailBatch> read_tail(RunView* run, const TailQuery& query, TailCursor* cursor);
 
 }  // namespace tracker::internal

@@ -54,15 +54,9 @@ Id128 read_id(ByteReader* in) {
 void read_writers(ByteReader* in, TailCursor* out) {
   const uint64_t writers = in->varint();
   for (uint64_t i = 0; i < writers && in->ok(); ++i) {
-    TailCursor::Writer& writer = out->writers[read_id(in)];
-    writer.seq = in->varint();
-    const uint64_t series = in->varint();
-    uint64_t id = 0;
-    for (uint64_t k = 0; k < series && in->ok(); ++k) {
-      id += in->varint();
-      if (id > UINT32_MAX) return in->fail();
-      writer.rows[static_cast<uint32_t>(id)] = in->varint();
-    }
+    LogPosition& at = out->writers[read_id(in)];
+    at.seq = in->varint();
+    at.points = in->varint();
   }
 }
 
@@ -73,16 +67,10 @@ std::string TailCursor::token() const {
   out.bytes(run.view());
   out.u64(selection);
   out.varint(writers.size());
-  for (const auto& [id, writer] : writers) {
+  for (const auto& [id, at] : writers) {
     out.bytes(id.view());
-    out.varint(writer.seq);
-    out.varint(writer.rows.size());
-    uint32_t before = 0;
-    for (const auto& [series, rows] : writer.rows) {
-      out.varint(series - before);
-      out.varint(rows);
-      before = series;
-    }
+    out.varint(at.seq);
+    out.varint(at.points);
   }
   out.u32(crc32c(out.buffer()));
   return std::string(kPrefix) + to_base64url(out.buffer());

@@ -217,7 +217,7 @@ void Writer::spill_if_stuck() {
 // --- the store thread ---------------------------------------------------------------------------------------------
 
 void Writer::store_loop() {
-  StoreRounds rounds{kRetryFirst, false};
+  StoreRounds rounds{kRetryFirst};
   for (bool ended = false; !ended;) {
     try {
       ended = store_round(&rounds);
@@ -244,7 +244,7 @@ bool Writer::store_round(StoreRounds* rounds) {
     const auto idle = rounds->unsynced
                           ? kSyncInterval - std::min<Clock::duration>(Clock::now() - last_sync_, kSyncInterval)
                           : Clock::duration(kHeartbeatInterval);
-    changed_.wait_for(lock, idle, due);
+    changed_.wait_for(lock, rounds->compacting ? Clock::duration::zero() : idle, due);
     batch.assign(queue_.begin(), queue_.end());
     flush = flush_drained_;
     last = drained_all_;
@@ -252,6 +252,10 @@ bool Writer::store_round(StoreRounds* rounds) {
     durable =
         last || flush_done_ < flush || (now - last_sync_ >= kSyncInterval && (rounds->unsynced || !batch.empty()));
     beat = now - last_commit_ >= kHeartbeatInterval;
+  }
+  if (rounds->compacting && batch.empty() && !durable && !beat) {
+    compact(rounds);
+    return false;
   }
   if (auto pause = store_pause_.load()) pause();
   Status status;
@@ -270,6 +274,7 @@ bool Writer::store_round(StoreRounds* rounds) {
   }
   rounds->retry = kRetryFirst;
   rounds->unsynced = durable ? false : rounds->unsynced || !batch.empty();
+  rounds->compacting = db_->compaction_due();
   note_success();
   {
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -279,6 +284,14 @@ bool Writer::store_round(StoreRounds* rounds) {
   }
   changed_.notify_all();
   return last && close_database();
+}
+
+// One step, and back to the queue. Without a server all that is committed may be rearranged.
+void Writer::compact(StoreRounds* rounds) {
+  rounds->compacting = false;
+  if (!db_) return;
+  const ForkGate inside_sqlite;
+  rounds->compacting = db_->compact(UINT64_MAX);
 }
 
 Status Writer::open_database() {

@@ -92,6 +92,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   struct StoreRounds {
     std::chrono::milliseconds retry{0};
     bool unsynced = false;
+    bool compacting = false;  // there is work for idle time
   };
 
   void drain_loop();
@@ -100,6 +101,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   void note_faults();
   void store_loop();
   bool store_round(StoreRounds* rounds);
+  void compact(StoreRounds* rounds);
   void note_fault(Fault* fault, const char* thread, const char* what) noexcept;
   bool drain_once(bool last);
   void forget_large();

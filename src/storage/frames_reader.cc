@@ -146,8 +146,8 @@ Result<WriterSnapshot> FramesReader::snapshot() {
   return out;
 }
 
-Status FramesReader::frames(uint64_t after, const std::function<bool(uint64_t seq, std::string_view bytes)>& visit,
-                            std::vector<std::string>* damage) {
+Status FramesReader::read(LogPosition* at, const LogPosition& end, LogVisitor* visitor,
+                          std::vector<std::string>* damage) {
   auto input = open_again();
   if (!input.ok()) return input.status();
   FileBytes bytes(input->fd.get(), input->size);
@@ -155,9 +155,9 @@ Status FramesReader::frames(uint64_t after, const std::function<bool(uint64_t se
     if (damage != nullptr && damage->size() < kDamageLinesMax) damage->push_back(fmt::format("{}: {}", path_, what));
   };
   FramesTotals totals;
-  totals.last_seq = after;
-  FramesVisitor visitor;
-  visitor.entry = [&](const FramesEntry& entry) {
+  totals.last_seq = at->seq;
+  FramesVisitor records;
+  records.entry = [&](const FramesEntry& entry) {
     if (entry.kind != FramesKind::kFrame) return Status();
     auto view = add_entry(writer_, entry, &totals);
     if (!view.ok()) {
@@ -165,17 +165,27 @@ Status FramesReader::frames(uint64_t after, const std::function<bool(uint64_t se
       return Status();
     }
     if (!*view) return Status();
-    auto body = read_frame_body(entry.body);
-    const bool go_on = !body.ok() || visit((*view)->seq(), body->frame);
-    return go_on ? Status() : Status(Code::kClosed, "enough");
+    const FrameView& frame = **view;
+    if (frame.seq() > end.seq) {
+      at->seq = end.seq;
+      return Status(Code::kClosed, "enough");
+    }
+    *at = {frame.seq(), at->points + frame.points()};
+    auto more = visitor->frame(frame);
+    if (!more.ok()) report(fmt::format("frame {}: {}", frame.seq(), more.status().message()));
+    return !more.ok() || *more ? Status() : Status(Code::kClosed, "enough");
   };
-  visitor.damage = [&](const FramesDamage& bad) {
+  records.damage = [&](const FramesDamage& bad) {
     report(fmt::format("{} bytes at {} do not verify", bad.bytes, bad.offset));
   };
   const bool same_file = input->inode == seen_.inode && input->size >= seen_.end;
-  auto end = scan_frames(bytes, writer_, same_file ? offset_before(after) : kFramesHeaderBytes, visitor);
-  if (end.ok() || end.status().code() == Code::kClosed) return {};
-  return Status(end.status().code(), fmt::format("{}: {}", path_, end.status().message()));
+  auto scanned = scan_frames(bytes, writer_, same_file ? offset_before(at->seq) : kFramesHeaderBytes, records);
+  if (scanned.ok()) {
+    at->seq = std::max(at->seq, end.seq);
+    return {};
+  }
+  if (scanned.status().code() == Code::kClosed) return {};
+  return Status(scanned.status().code(), fmt::format("{}: {}", path_, scanned.status().message()));
 }
 
 }  // namespace tracker::internal

@@ -24,9 +24,8 @@ class FramesReader {
   // Of the writer. Where its record does not verify only the id is known, from the header.
   const WriterIdentity& identity() const { return identity_; }
   Result<WriterSnapshot> snapshot();
-  // As WriterReader::frames.
-  Status frames(uint64_t after, const std::function<bool(uint64_t seq, std::string_view bytes)>& visit,
-                std::vector<std::string>* damage);
+  // As WriterReader::read.
+  Status read(LogPosition* at, const LogPosition& end, LogVisitor* visitor, std::vector<std::string>* damage);
 
  private:
   struct IndexEntry {

@@ -9,12 +9,14 @@
 namespace tracker::internal {
 namespace {
 
-// frames is a rowid table: blobs in WITHOUT ROWID tables grow 3.6 times (design 2). Doubles are kept as their bits in
-// integers, for SQLite turns a NaN into NULL.
+// frames and segments are rowid tables: blobs in WITHOUT ROWID tables grow 3.6 times (design 2). Doubles are kept as
+// their bits in integers, for SQLite turns a NaN into NULL.
 constexpr const char* kSchema = R"(
 CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE frames(seq INTEGER PRIMARY KEY, points INTEGER NOT NULL, time_first_us INTEGER, time_last_us INTEGER,
   data BLOB NOT NULL);
+CREATE TABLE segments(first_seq INTEGER PRIMARY KEY, last_seq INTEGER NOT NULL, points INTEGER NOT NULL,
+  time_first_us INTEGER, time_last_us INTEGER, data BLOB NOT NULL);
 CREATE TABLE series(id INTEGER PRIMARY KEY, name TEXT NOT NULL, type INTEGER NOT NULL, points INTEGER NOT NULL,
   has_steps INTEGER NOT NULL, step_min INTEGER, step_max INTEGER, last_step INTEGER,
   time_first_us INTEGER, time_last_us INTEGER, finite INTEGER NOT NULL, min_bits INTEGER, max_bits INTEGER,
@@ -34,6 +36,8 @@ constexpr size_t kReadFormatAt = 19;
 Status fill_database(Sqlite& db, const WriterIdentity& identity) {
   TRACKER_RETURN_IF_ERROR(db.exec("PRAGMA journal_mode=OFF"));
   TRACKER_RETURN_IF_ERROR(db.exec("PRAGMA synchronous=OFF"));
+  // What compaction frees goes back to the disk in pieces. Only a database without a table takes this.
+  TRACKER_RETURN_IF_ERROR(db.exec("PRAGMA auto_vacuum=INCREMENTAL"));
   TRACKER_RETURN_IF_ERROR(db.exec(fmt::format("PRAGMA application_id={}", kApplicationId).c_str()));
   TRACKER_RETURN_IF_ERROR(db.exec(fmt::format("PRAGMA user_version={}", kDatabaseVersion).c_str()));
   TRACKER_RETURN_IF_ERROR(db.exec("BEGIN"));

@@ -112,6 +112,23 @@ std::string_view Statement::bytes_at(int column) const {
 
 bool Statement::is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
 
+Blob& Blob::operator=(Blob&& other) noexcept {
+  std::swap(blob_, other.blob_);
+  std::swap(db_, other.db_);
+  std::swap(path_, other.path_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+Blob::~Blob() { sqlite3_blob_close(blob_); }
+
+Status Blob::read(uint64_t offset, uint64_t size, char* out) const {
+  if (offset > size_ || size > size_ - offset)
+    return Status(Code::kCorrupt, fmt::format("{}: a blob too short", *path_));
+  const int code = sqlite3_blob_read(blob_, out, static_cast<int>(size), static_cast<int>(offset));
+  return code == SQLITE_OK ? Status() : make_error(db_, code, *path_);
+}
+
 Sqlite& Sqlite::operator=(Sqlite&& other) noexcept {
   std::swap(db_, other.db_);
   std::swap(path_, other.path_);
@@ -174,6 +191,17 @@ Result<Statement> Sqlite::prepare(std::string_view sql) {
                                       &out.statement_, nullptr);
   if (code != SQLITE_OK) return error(code);
   out.path_ = path_;
+  return out;
+}
+
+Result<Blob> Sqlite::open_blob(const char* table, const char* column, int64_t rowid) {
+  Blob out;
+  const int code = sqlite3_blob_open(db_, "main", table, column, rowid, 0, &out.blob_);
+  if (code == SQLITE_ERROR) return Status(Code::kCorrupt, error(code).message());
+  if (code != SQLITE_OK) return error(code);
+  out.db_ = db_;
+  out.path_ = path_;
+  out.size_ = static_cast<uint64_t>(sqlite3_blob_bytes(out.blob_));
   return out;
 }
 

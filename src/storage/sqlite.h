@@ -11,6 +11,7 @@
 #include "base/status.h"
 
 struct sqlite3;
+struct sqlite3_blob;
 struct sqlite3_stmt;
 
 namespace tracker::internal {
@@ -48,6 +49,26 @@ class Statement {
   int bind_error_ = 0;
 };
 
+// A blob of one row, open for reading parts of it. It keeps a read transaction open.
+class Blob {
+ public:
+  Blob() = default;
+  Blob(Blob&& other) noexcept { *this = std::move(other); }
+  Blob& operator=(Blob&& other) noexcept;
+  ~Blob();
+
+  uint64_t size() const { return size_; }
+  // Bytes [offset, offset + size) of it, which must lie in it.
+  Status read(uint64_t offset, uint64_t size, char* out) const;
+
+ private:
+  friend class Sqlite;
+  sqlite3_blob* blob_ = nullptr;
+  sqlite3* db_ = nullptr;
+  const std::string* path_ = nullptr;
+  uint64_t size_ = 0;
+};
+
 enum class SqliteOpen {
   kWrite,   // the file is there already
   kCreate,  // or is made
@@ -72,6 +93,8 @@ class Sqlite {
 
   Status exec(const char* sql);
   Result<Statement> prepare(std::string_view sql);
+  // kCorrupt when there is no such row.
+  Result<Blob> open_blob(const char* table, const char* column, int64_t rowid);
   // The first column of the first row; kNotFound without a row.
   Result<int64_t> query_int(const char* sql);
   Result<std::string> query_text(const char* sql);

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "storage/compaction.h"
 #include "storage/event_rows.h"
 #include "storage/schema.h"
 #include "storage/sqlite.h"
@@ -68,13 +69,18 @@ struct WriterDb::Impl {
   bool full_sync = false;
   bool closed = false;
 
+  Compaction compaction;
+  int64_t next_compaction_ns = 0;  // not before
+
   // As committed.
+  uint64_t stats_seq = 0;
   uint64_t last_seq = 0, points = 0, frames = 0, frame_bytes = 0;
   std::vector<RingPosition> positions;
   SeriesMap series;
   std::set<uint32_t> unwritten;  // series whose row is older than their frames
   int64_t stats_written_ns = 0;
 
+  explicit Impl(const WriterIdentity& of) : identity(of), compaction(of.writer) {}
   ~Impl() { close(); }
 
   Status start() {
@@ -121,6 +127,7 @@ struct WriterDb::Impl {
     if (!all_positions.ok()) return all_positions.status();
     auto rows = read_series(db);
     if (!rows.ok()) return rows.status();
+    stats_seq = meta->stats_seq;
     last_seq = meta->last_seq;
     points = meta->points;
     frames = meta->frames;
@@ -129,7 +136,8 @@ struct WriterDb::Impl {
     series = std::move(*rows);
     unwritten.clear();
     stats_written_ns = 0;
-    TRACKER_RETURN_IF_ERROR(load_stats_behind(meta->stats_seq));
+    TRACKER_RETURN_IF_ERROR(load_stats_behind());
+    TRACKER_RETURN_IF_ERROR(compaction.load(db));
     return prepare();
   }
 
@@ -143,10 +151,12 @@ struct WriterDb::Impl {
     if (!mode.ok()) return mode.status();
     if (*mode != "wal") return Status(Code::kBusy, fmt::format("{} is not in WAL mode but \"{}\"", path, *mode));
     TRACKER_RETURN_IF_ERROR(db.exec("PRAGMA synchronous=NORMAL"));
+    // Some builds overwrite what is deleted: compaction would write all pages twice.
+    TRACKER_RETURN_IF_ERROR(db.exec("PRAGMA secure_delete=OFF"));
     return db.exec("PRAGMA journal_size_limit=16777216");
   }
 
-  Status load_stats_behind(uint64_t stats_seq) {
+  Status load_stats_behind() {
     auto rows = db.prepare("SELECT seq, data FROM frames WHERE seq>? ORDER BY seq");
     if (!rows.ok()) return rows.status();
     rows->bind(static_cast<int64_t>(stats_seq));
@@ -259,6 +269,12 @@ struct WriterDb::Impl {
     return put_meta(meta_key::kStatsSeq, pending.last_seq);
   }
 
+  void stats_are_written() {
+    unwritten.clear();
+    stats_seq = last_seq;
+    stats_written_ns = monotonic_ns();
+  }
+
   template <typename Body>
   Status transaction(bool durable, Body&& body) {
     Status status;
@@ -307,10 +323,8 @@ struct WriterDb::Impl {
     };
     positions.erase(std::remove_if(positions.begin(), positions.end(), is_retired), positions.end());
     add_series(pending->series);
-    if (with_stats) {
-      unwritten.clear();
-      stats_written_ns = now;
-    }
+    compaction.appended(pending->records.size(), pending->bytes);
+    if (with_stats) stats_are_written();
     if (!detached && !force_stats) leave_pinned_wal(durable);
     return {};
   }
@@ -335,10 +349,43 @@ struct WriterDb::Impl {
     (void)start().ok();
   }
 
+  // `series` covers what becomes a segment: its readers complete it from frames alone. A WAL that a reader pins is not
+  // filled.
+  Result<bool> compact(uint64_t up_to, bool all) {
+    TRACKER_RETURN_IF_ERROR(ensure_open());
+    if (db.wal_pages() >= kCheckpointPagesAlways && !all) return false;
+    const auto inside = [this](const Compaction::Body& body) {
+      Pending nothing_new;
+      nothing_new.last_seq = last_seq;
+      const bool behind = stats_seq < last_seq;
+      TRACKER_RETURN_IF_ERROR(transaction(false, [&] {
+        const Status status = body();
+        return status.ok() && behind ? write_stats(nothing_new) : status;
+      }));
+      if (behind) stats_are_written();
+      return Status();
+    };
+    auto more = compaction.step(db, std::min(up_to, last_seq), all, inside);
+    if (more.ok() && !detached) checkpoint_if_due(false);
+    return more;
+  }
+
+  Status compact_at_end() {
+    const int64_t deadline = monotonic_ns() + kCompactAtEndNs;
+    Result<bool> more = true;
+    while (more.ok() && *more && monotonic_ns() < deadline) more = compact(UINT64_MAX, true);
+    if (detached) return more.status();  // what failed half way is half done there
+    return ensure_open();
+  }
+
   Status finish(int timeout_ms) {
-    if (detached) return append({}, false, {}, true);
+    if (detached) {
+      TRACKER_RETURN_IF_ERROR(append({}, false, {}, true));
+      return compact_at_end();
+    }
     const int64_t deadline = monotonic_ns() + int64_t{timeout_ms} * 1'000'000;
     TRACKER_RETURN_IF_ERROR(append({}, true, {}, true));
+    TRACKER_RETURN_IF_ERROR(compact_at_end());
     db.set_busy_timeout(timeout_ms);
     TRACKER_RETURN_IF_ERROR(db.checkpoint(Sqlite::Checkpoint::kTruncate));
     // All is in the database now, so a WAL that a second SQLite copy deletes from here on is an empty one.
@@ -366,9 +413,8 @@ WriterDb::WriterDb(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 WriterDb::~WriterDb() = default;
 
 Result<std::unique_ptr<WriterDb>> WriterDb::create(const std::string& run_path, const WriterIdentity& identity) {
-  auto impl = std::make_unique<Impl>();
+  auto impl = std::make_unique<Impl>(identity);
   impl->base = impl->path = join_path(run_path, identity.writer.hex() + ".db");
-  impl->identity = identity;
   TRACKER_RETURN_IF_ERROR(create_database_file(impl->path, identity));
   TRACKER_RETURN_IF_ERROR(impl->start());
   return std::unique_ptr<WriterDb>(new WriterDb(std::move(impl)));
@@ -390,20 +436,18 @@ Result<std::unique_ptr<WriterDb>> WriterDb::open_or_create(const std::string& ru
     auto mode = db->query_text("PRAGMA journal_mode=WAL");
     if (!mode.ok()) return mode.status();
   }
-  auto impl = std::make_unique<Impl>();
+  auto impl = std::make_unique<Impl>(identity);
   impl->base = base;
   impl->path = path;
   impl->part = part;
-  impl->identity = identity;
   TRACKER_RETURN_IF_ERROR(impl->start());
   return std::unique_ptr<WriterDb>(new WriterDb(std::move(impl)));
 }
 
 Result<std::unique_ptr<WriterDb>> WriterDb::open_detached(const std::string& path, const WriterIdentity& identity) {
-  auto impl = std::make_unique<Impl>();
+  auto impl = std::make_unique<Impl>(identity);
   impl->base = impl->path = path;
   impl->detached = true;
-  impl->identity = identity;
   TRACKER_RETURN_IF_ERROR(impl->start());
   return std::unique_ptr<WriterDb>(new WriterDb(std::move(impl)));
 }
@@ -424,6 +468,17 @@ Status WriterDb::heartbeat(int64_t now_us) {
   TRACKER_RETURN_IF_ERROR(impl_->ensure_open());
   const auto now = static_cast<uint64_t>(now_us);
   return impl_->transaction(false, [&] { return impl_->put_meta(meta_key::kHeartbeat, now); });
+}
+
+// A failure is not the run's: the disk refuses the next commit, too, or a page is damaged, which readers will say.
+bool WriterDb::compact(uint64_t up_to) {
+  auto more = impl_->compact(up_to, false);
+  if (!more.ok()) impl_->next_compaction_ns = monotonic_ns() + kCompactionRetryNs;
+  return more.ok() && *more;
+}
+
+bool WriterDb::compaction_due() const {
+  return impl_->db && impl_->compaction.due() && monotonic_ns() >= impl_->next_compaction_ns;
 }
 
 Status WriterDb::finish(int timeout_ms) {

@@ -4,11 +4,9 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <algorithm>
-
-#include "base/clock.h"
 #include "base/fs.h"
 #include "storage/frames_reader.h"
+#include "storage/log_scan.h"
 #include "storage/schema.h"
 #include "storage/series_stats.h"
 #include "storage/sqlite.h"
@@ -19,13 +17,30 @@ namespace tracker::internal {
 namespace {
 
 constexpr int kBusyTimeoutMs = 1000;  // a writer that finishes or recovers holds the file for a moment
-constexpr size_t kBatchBytes = 4 * 1024 * 1024;
-constexpr int64_t kBatchNs = 100'000'000;  // P11 allows 250 ms; a row that is begun is read to its end
-constexpr size_t kDamageLinesMax = 1000;   // also the length of a gap behind which nothing more is looked for
+constexpr int kSnapshotTries = 5;     // frames that its statistics lack may become a segment meanwhile
 
-struct StoredFrame {
-  uint64_t seq = 0;
-  std::string bytes;
+// What frames say of the series, added to what is known.
+class StatsVisitor : public LogVisitor {
+ public:
+  explicit StatsVisitor(SeriesMap* series) : series_(series) {}
+  bool met_segment() const { return met_segment_; }
+  Result<bool> frame(const FrameView& frame) override {
+    auto stats = compute_frame_stats(frame);
+    if (!stats.ok()) return stats.status();
+    for (const auto& [id, later] : stats->series) {
+      const auto [at, is_new] = series_->try_emplace(id, later);
+      if (!is_new) append_stats(later, &at->second);
+    }
+    return true;
+  }
+  Result<bool> segment(SegmentView*, PointRange*) override {
+    met_segment_ = true;
+    return false;
+  }
+
+ private:
+  SeriesMap* const series_;
+  bool met_segment_ = false;
 };
 
 uint64_t file_size(const std::string& path) {
@@ -69,106 +84,54 @@ struct WriterReader::Impl {
     return probe().ok();
   }
 
-  // One short read: rows behind `cursor` up to `last`, as many as the batch's bounds allow.
-  static Status read_batch(Sqlite& db, uint64_t cursor, uint64_t last, std::vector<StoredFrame>* out) {
-    out->clear();
-    auto rows = db.prepare("SELECT seq, data FROM frames WHERE seq>? AND seq<=? ORDER BY seq");
-    if (!rows.ok()) return rows.status();
-    rows->bind(static_cast<int64_t>(cursor)).bind(static_cast<int64_t>(last));
-    const int64_t begun = monotonic_ns();
-    for (size_t bytes = 0; bytes < kBatchBytes && monotonic_ns() - begun < kBatchNs;) {
-      auto row = rows->step();
-      if (!row.ok()) return row.status();
-      if (!*row) break;
-      out->push_back({rows->u64_at(0), std::string(rows->bytes_at(1))});
-      bytes += out->back().bytes.size();
+  // What is small is read at one moment. Rows of `series` cover the frames up to stats_seq, the rest is added here. No
+  // segment reaches behind stats_seq, so one that is met was made after that moment. False: so it was.
+  Result<bool> try_snapshot(Sqlite& db, WriterSnapshot* out) const {
+    TRACKER_RETURN_IF_ERROR(db.exec("BEGIN"));
+    auto meta = read_meta(db, path);
+    if (!meta.ok()) return meta.status();
+    auto series = read_series(db);
+    if (!series.ok()) return series.status();
+    auto attributes = read_attributes(db);
+    if (!attributes.ok()) return attributes.status();
+    auto losses = read_losses(db);
+    if (!losses.ok()) return losses.status();
+    TRACKER_RETURN_IF_ERROR(db.exec("COMMIT"));
+    *out = WriterSnapshot();
+    LogPosition at{meta->stats_seq, 0};
+    StatsVisitor visitor(&*series);
+    LogScan scan(&db, path, identity.writer, &at, &out->damage);
+    TRACKER_RETURN_IF_ERROR(scan.read({meta->last_seq, meta->points}, &visitor));
+    if (visitor.met_segment()) return false;
+    out->identity = std::move(meta->identity);
+    out->last_seq = meta->last_seq;
+    out->attributes = std::move(*attributes);
+    out->losses = std::move(*losses);
+    out->end = meta->end;
+    out->recovered = std::move(meta->recovered);
+    out->heartbeat_us = meta->heartbeat_us;
+    out->points = meta->points;
+    out->frames = meta->frames;
+    out->frame_bytes = meta->frame_bytes;
+    put_series(std::move(*series), out);
+    return true;
+  }
+
+  Status read_parts(LogPosition* at, const LogPosition& end, LogVisitor* visitor,
+                    std::vector<std::string>* damage) const {
+    const int parts = count_parts(path);
+    for (int part = 1; part <= parts && at->seq < end.seq; ++part) {
+      auto db = connect(part);
+      if (!db.ok()) return db.status();
+      auto meta = read_meta(*db, part_path(path, part));
+      if (!meta.ok()) return meta.status();
+      if (meta->last_seq <= at->seq) continue;
+      LogScan scan(&*db, part_path(path, part), identity.writer, at, damage);
+      const bool whole = meta->last_seq <= end.seq;
+      TRACKER_RETURN_IF_ERROR(scan.read(whole ? LogPosition{meta->last_seq, meta->points} : end, visitor));
+      if (scan.stopped()) return {};
     }
     return {};
-  }
-
-  // Row by row where a scan meets a damaged page; what can be reached is read.
-  static void read_singly(Sqlite& db, uint64_t cursor, uint64_t last, std::vector<StoredFrame>* out) {
-    const int64_t begun = monotonic_ns();
-    size_t missing = 0;
-    size_t bytes = 0;
-    for (uint64_t seq = cursor + 1; seq <= last && missing < kDamageLinesMax && bytes < kBatchBytes; ++seq) {
-      if (monotonic_ns() - begun > kBatchNs && !out->empty()) return;
-      auto rows = db.prepare("SELECT data FROM frames WHERE seq=?");
-      if (!rows.ok()) return;
-      rows->bind(static_cast<int64_t>(seq));
-      auto row = rows->step();
-      if (!row.ok() || !*row) {
-        ++missing;
-        continue;
-      }
-      missing = 0;
-      out->push_back({seq, std::string(rows->bytes_at(0))});
-      bytes += out->back().bytes.size();
-    }
-  }
-
-  Status check_frame(const StoredFrame& frame) const {
-    auto view = FrameView::parse(frame.bytes);
-    if (!view.ok()) return view.status();
-    if (view->seq() != frame.seq) return Status(Code::kCorrupt, fmt::format("frame says it is {}", view->seq()));
-    if (view->writer() != identity.writer) return Status(Code::kCorrupt, "frame of writer " + view->writer().hex());
-    return {};
-  }
-
-  Status frames(Sqlite& db, uint64_t after, uint64_t last, const std::function<bool(uint64_t, std::string_view)>& visit,
-                std::vector<std::string>* damage) const {
-    const auto report = [&](uint64_t seq, const Status& what) {
-      if (damage != nullptr && damage->size() < kDamageLinesMax)
-        damage->push_back(fmt::format("{}: frame {}: {}", path, seq, what.message()));
-    };
-    std::vector<StoredFrame> batch;
-    bool go_on = true;
-    uint64_t cursor = after;
-    // A damaged tree may answer rows that were not asked for, again and again: only what lies ahead counts.
-    const auto take = [&] {
-      const uint64_t before = cursor;
-      for (const StoredFrame& frame : batch) {
-        if (frame.seq <= cursor || frame.seq > last) {
-          report(frame.seq, Status(Code::kCorrupt, "out of order"));
-          continue;
-        }
-        cursor = frame.seq;
-        const Status sound = check_frame(frame);
-        if (!sound.ok()) report(frame.seq, sound);
-        else if (!(go_on = visit(frame.seq, frame.bytes))) break;
-      }
-      return cursor > before;
-    };
-    while (go_on && cursor < last) {
-      const Status status = read_batch(db, cursor, last, &batch);
-      if (!status.ok() && status.code() != Code::kCorrupt) return status;
-      if (take()) continue;
-      if (!status.ok()) report(cursor + 1, status);
-      if (status.ok() && batch.empty()) return {};
-      batch.clear();
-      read_singly(db, cursor, last, &batch);
-      if (!take()) return {};
-    }
-    return {};
-  }
-
-  // Rows of `series` cover the frames up to stats_seq; the rest is added here.
-  Status complete_series(Sqlite& db, const DatabaseMeta& meta, SeriesMap* series,
-                         std::vector<std::string>* damage) const {
-    const auto add = [&](uint64_t seq, std::string_view bytes) {
-      auto view = FrameView::parse(bytes, false);
-      auto stats = view.ok() ? compute_frame_stats(*view) : Result<FrameStats>(view.status());
-      if (!stats.ok()) {
-        damage->push_back(fmt::format("{}: frame {}: {}", path, seq, stats.status().message()));
-        return true;
-      }
-      for (const auto& [id, later] : stats->series) {
-        const auto [at, is_new] = series->try_emplace(id, later);
-        if (!is_new) append_stats(later, &at->second);
-      }
-      return true;
-    };
-    return frames(db, meta.stats_seq, meta.last_seq, add, damage);
   }
 };
 
@@ -224,55 +187,24 @@ Result<WriterSnapshot> WriterReader::snapshot() {
   const int parts = count_parts(impl_->path);
   auto db = impl_->connect(parts);
   if (!db.ok()) return db.status();
-  // What is small is read at one moment; frames never change, so those up to last_seq may be read after it.
-  TRACKER_RETURN_IF_ERROR(db->exec("BEGIN"));
-  auto meta = read_meta(*db, impl_->path);
-  if (!meta.ok()) return meta.status();
-  auto series = read_series(*db);
-  if (!series.ok()) return series.status();
-  auto attributes = read_attributes(*db);
-  if (!attributes.ok()) return attributes.status();
-  auto losses = read_losses(*db);
-  if (!losses.ok()) return losses.status();
-  TRACKER_RETURN_IF_ERROR(db->exec("COMMIT"));
   WriterSnapshot out;
-  TRACKER_RETURN_IF_ERROR(impl_->complete_series(*db, *meta, &*series, &out.damage));
-  out.identity = std::move(meta->identity);
-  out.last_seq = meta->last_seq;
-  out.attributes = std::move(*attributes);
-  out.losses = std::move(*losses);
-  out.end = meta->end;
-  out.recovered = std::move(meta->recovered);
-  out.heartbeat_us = meta->heartbeat_us;
-  out.points = meta->points;
-  out.frames = meta->frames;
-  out.frame_bytes = meta->frame_bytes;
-  out.parts = parts;
-  put_series(std::move(*series), &out);
-  return out;
+  for (int i = 0; i < kSnapshotTries; ++i) {
+    auto taken = impl_->try_snapshot(*db, &out);
+    if (!taken.ok()) return taken.status();
+    if (!*taken) continue;
+    out.parts = parts;
+    return out;
+  }
+  return Status(Code::kBusy, fmt::format("{} changes faster than it is read", impl_->path), "try again");
 }
 
-Status WriterReader::frames(uint64_t after, const std::function<bool(uint64_t seq, std::string_view bytes)>& visit,
-                            std::vector<std::string>* damage) {
+Status WriterReader::read(LogPosition* at, const LogPosition& end, LogVisitor* visitor,
+                          std::vector<std::string>* damage) {
   if (impl_->log) {
-    Status status = impl_->log->frames(after, visit, damage);
+    Status status = impl_->log->read(at, end, visitor, damage);
     if (status.ok() || !impl_->became_database(status)) return status;
   }
-  bool stopped = false;
-  const auto visit_until_stopped = [&](uint64_t seq, std::string_view bytes) {
-    stopped = !visit(seq, bytes);
-    return !stopped;
-  };
-  const int parts = count_parts(impl_->path);
-  for (int part = 1; part <= parts && !stopped; ++part) {
-    auto db = impl_->connect(part);
-    if (!db.ok()) return db.status();
-    auto meta = read_meta(*db, part_path(impl_->path, part));
-    if (!meta.ok()) return meta.status();
-    TRACKER_RETURN_IF_ERROR(impl_->frames(*db, after, meta->last_seq, visit_until_stopped, damage));
-    after = std::max(after, meta->last_seq);
-  }
-  return {};
+  return impl_->read_parts(at, end, visitor, damage);
 }
 
 }  // namespace tracker::internal

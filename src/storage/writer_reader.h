@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "codec/frame.h"
 #include "model/records.h"
+#include "storage/log_visitor.h"
 
 namespace tracker::internal {
 
@@ -61,6 +62,7 @@ struct WriterSnapshot {
   std::optional<Value> recovered;  // the "recovered" note, when a recoverer finished this writer's log
   int64_t heartbeat_us = 0;
   uint64_t points = 0, dropped = 0, frames = 0, frame_bytes = 0;
+  LogPosition end_of_log() const { return {last_seq, points}; }
   bool frames_file = false;  // read from a .frames file, not from a database
   int parts = 1;             // files that the database stands in (writer_parts.h)
   // Frames behind the stored statistics that could not be read: series lack their rows.
@@ -78,11 +80,10 @@ class WriterReader {
   const WriterIdentity& identity() const;  // as of open(); it never changes
 
   Result<WriterSnapshot> snapshot();
-  // Calls `visit` for each frame with seq > `after`, in order, up to what is committed now. The bytes live during the
-  // call. A frame that fails its CRC is reported through `damage` (file, seq, what) and skipped; the rest is still
-  // read. `visit` returns false to stop.
-  Status frames(uint64_t after, const std::function<bool(uint64_t seq, std::string_view bytes)>& visit,
-                std::vector<std::string>* damage = nullptr);
+  // Hands the log behind `at` to the visitor, in order, up to `end`, which is the last_seq and the points of a
+  // snapshot; `at` moves with it. What fails its CRC is named in `damage` (file, which one, what) and skipped; the rest
+  // is read. The visitor runs within a read transaction, so it must not wait for anything.
+  Status read(LogPosition* at, const LogPosition& end, LogVisitor* visitor, std::vector<std::string>* damage = nullptr);
 
  private:
   struct Impl;

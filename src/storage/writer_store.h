@@ -38,6 +38,14 @@ class WriterStore {
                               const std::vector<uint64_t>& retired = {}) = 0;
   // Writes the time of the last sign of life (each 15 s; readers on other hosts go by it).
   virtual Status heartbeat(int64_t now_us) = 0;
+  // Rearranges what is committed for reading, a step at a time: to be called while there is nothing to commit. `up_to`:
+  // only frames up to this one, for a server takes them as they are until it has acknowledged them. False: nothing is
+  // left to be done until more is committed. A step that fails is tried again later; what is stored stays as it was.
+  virtual bool compact(uint64_t up_to) {
+    (void)up_to;
+    return false;
+  }
+  virtual bool compaction_due() const { return false; }
   // Turns it into plain files and closes it. kTimeout or kBusy: the data is safe and the next reader or recovery
   // finishes the job.
   virtual Status finish(int timeout_ms = 2000) = 0;

@@ -8,8 +8,7 @@ from typing import Any
 
 import cbor
 from bytes_in import Bytes, crc32c, signed
-
-WIDTHS = {1: 8, 2: 4, 3: 2, 4: 2, 5: 8, 6: 1}
+from columns import INT64, read_column
 
 
 @dataclass
@@ -95,35 +94,11 @@ def _block(section: Bytes) -> Block:
     columns = [section.take(length) for length in lengths]
     if section.more():
         raise ValueError("bytes behind the columns")
-    steps = [signed(v) for v in read_column(columns.pop(0), rows, 8)] if has_steps else None
-    times = [signed(v) for v in read_column(columns.pop(0), rows, 8)]
-    order = [signed(v) for v in read_column(columns.pop(0), rows, 8)] if has_order else None
+    steps = [signed(v) for v in read_column(columns.pop(0), rows, INT64)] if has_steps else None
+    times = [signed(v) for v in read_column(columns.pop(0), rows, INT64)]
+    order = [signed(v) for v in read_column(columns.pop(0), rows, INT64)] if has_order else None
     values = {
-        number: (value_type, read_column(column, rows, WIDTHS[value_type]))
+        number: (value_type, read_column(column, rows, value_type))
         for (number, value_type), column in zip(series, columns, strict=True)
     }
     return Block(rows, steps, times, values, order)
-
-
-def read_column(data: bytes, rows: int, width: int) -> list[int]:
-    """Raw bits of `rows` values, unsigned."""
-    column = Bytes(data)
-    encoding = column.uint(1)
-    mask = (1 << (8 * width)) - 1
-    if encoding == 0:
-        out = [column.uint(width) for _ in range(rows)]
-    elif encoding == 1:
-        out = [column.uint(width)] * rows
-    elif encoding == 2:
-        first, stride = column.uint(8), column.uint(8)
-        out = [(first + i * stride) & mask for i in range(rows)]
-    elif encoding == 3:
-        out, value = [], 0
-        for _ in range(rows):
-            value = (value + column.zigzag()) & mask
-            out.append(value)
-    else:
-        raise ValueError(f"encoding {encoding}")
-    if column.more():
-        raise ValueError("bytes behind the column")
-    return out

@@ -13,6 +13,7 @@ from typing import Any
 
 import cbor
 from frame import Event, Frame, read_frame
+from segment import read_segment
 
 REJECTED = 6
 
@@ -40,7 +41,7 @@ class Row:
 class Writer:
     identity: dict[str, Any]
     last_seq: int
-    frames: list[Frame]
+    frames: list[Frame]  # and segments, each as the frame that it could have been
 
     def rows(self, metric: str) -> list[Row]:
         """All rows of a metric in the order logged: frame by frame, within one by the order columns."""
@@ -131,10 +132,13 @@ def read_writer(path: Path) -> Writer:
         assert database.execute("PRAGMA application_id").fetchone()[0] == 0x54524B31
         assert database.execute("PRAGMA user_version").fetchone()[0] == 1
         meta = dict(database.execute("SELECT key, value FROM meta"))
-        frames = [read_frame(data) for (data,) in database.execute("SELECT data FROM frames ORDER BY seq")]
+        log = [(seq, read_frame(data)) for seq, data in database.execute("SELECT seq, data FROM frames")]
+        log += [(seq, read_segment(data)) for seq, data in database.execute("SELECT first_seq, data FROM segments")]
     finally:
         database.close()
-    return Writer(cbor.decode(meta["identity"]), meta["last_seq"], frames)
+    return Writer(
+        cbor.decode(meta["identity"]), meta["last_seq"], [entry for _, entry in sorted(log, key=lambda entry: entry[0])]
+    )
 
 
 if __name__ == "__main__":

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/fs.h"
@@ -71,18 +73,43 @@ inline std::string db_path(const std::string& folder, const WriterIdentity& iden
   return join_path(folder, identity.writer.hex() + ".db");
 }
 
+// Calls `visit` with each sequence number that the log holds, those within segments too, until it says false.
+class SeqVisitor : public LogVisitor {
+ public:
+  explicit SeqVisitor(std::function<bool(uint64_t)> visit) : visit_(std::move(visit)) {}
+  Result<bool> frame(const FrameView& frame) override { return visit_(frame.seq()); }
+  Result<bool> segment(SegmentView* segment, PointRange*) override {
+    EXPECT_EQ(segment->frames(), segment->last_seq() - segment->first_seq() + 1);
+    TRACKER_RETURN_IF_ERROR(segment->check());
+    bool more = true;
+    for (uint64_t seq = segment->first_seq(); more && seq <= segment->last_seq(); ++seq) more = visit_(seq);
+    return more;
+  }
+
+ private:
+  std::function<bool(uint64_t)> visit_;
+};
+
+constexpr LogPosition kEndOfLog{INT64_MAX, INT64_MAX};
+
+template <typename Reader>
+Status visit_seqs(Reader* reader, uint64_t after, std::function<bool(uint64_t)> visit,
+                  std::vector<std::string>* damage = nullptr) {
+  SeqVisitor visitor(std::move(visit));
+  LogPosition at{after, 0};
+  return reader->read(&at, kEndOfLog, &visitor, damage);
+}
+
 // The sequence numbers that a reader finds; -1 at the end for a failure.
 inline std::vector<int64_t> stored_frames(const std::string& path, std::vector<std::string>* damage = nullptr) {
   std::vector<int64_t> out;
   auto reader = WriterReader::open(path);
   if (!reader.ok()) return {-1};
-  const Status status = (*reader)->frames(
-      0,
-      [&out](uint64_t seq, std::string_view) {
-        out.push_back(static_cast<int64_t>(seq));
-        return true;
-      },
-      damage);
+  const auto visit = [&out](uint64_t seq) {
+    out.push_back(static_cast<int64_t>(seq));
+    return true;
+  };
+  const Status status = visit_seqs(reader->get(), 0, visit, damage);
   if (!status.ok()) out.push_back(-1);
   return out;
 }

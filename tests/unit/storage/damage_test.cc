@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "storage/writer_parts.h"
 #include "support/random_frame.h"
 #include "support/storage.h"
 
@@ -66,17 +67,12 @@ class DamageTest : public ::testing::Test {
     (void)(*reader)->snapshot();
     std::vector<std::string> damage;
     uint64_t last = 0;
-    (void)(*reader)
-        ->frames(
-            0,
-            [&](uint64_t seq, std::string_view bytes) {
-              EXPECT_GT(seq, last);
-              last = seq;
-              EXPECT_TRUE(decode_frame(bytes).ok());
-              return true;
-            },
-            &damage)
-        .ok();
+    const auto visit = [&last](uint64_t seq) {
+      EXPECT_GT(seq, last);
+      last = seq;
+      return true;
+    };
+    (void)visit_seqs(reader->get(), 0, visit, &damage).ok();
   }
 
   TempFolder folder_;
@@ -123,24 +119,45 @@ TEST_F(DamageTest, FlippedBytesInTheWalNeverCrash) {
   }
 }
 
-TEST_F(DamageTest, ADamagedPageOfFramesCostsOnlyItsFrames) {
-  // Frames of more than a page each, then one overflow page destroyed.
-  TempFolder other;
-  auto db = WriterDb::create(other.path(), identity_);
-  ASSERT_TRUE(db.ok());
-  for (uint64_t seq = 1; seq <= 10; ++seq)
-    ASSERT_TRUE((*db)->append({record_of(test_frame(identity_, seq, 4, 500))}, false).ok());
-  ASSERT_TRUE((*db)->finish().ok());
-  const std::string file = db_path(other.path(), identity_);
+// Ten frames of more than a page each in a database at rest, one of whose pages in the middle is destroyed then.
+std::string damaged_database(const std::string& folder, const WriterIdentity& identity, bool compacted) {
+  const std::string file = db_path(folder, identity);
+  {
+    auto db = WriterDb::create(folder, identity);
+    std::mt19937_64 noise(1);  // takes its place in a segment, too
+    for (uint64_t seq = 1; seq <= 10; ++seq) {
+      Frame frame = test_frame(identity, seq, 4, 500);
+      for (auto& column : frame.blocks[0].values)
+        for (uint64_t& bits : column) bits = noise();
+      EXPECT_TRUE((*db)->append({record_of(frame)}, false).ok());
+    }
+    const Status finished = compacted ? (*db)->finish() : Status();
+    EXPECT_TRUE(finished.ok());
+  }
+  if (!compacted) settle_part(file, 1000);
   std::string bytes = *read_file(file, 10 << 20);
   const size_t page = bytes.size() / 4096 / 2;
   std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(page * 4096), 4096, '\xee');
   std::ofstream(file, std::ios::trunc) << bytes;
+  return file;
+}
+
+TEST_F(DamageTest, ADamagedPageOfFramesCostsOnlyItsFrames) {
+  TempFolder other;
   std::vector<std::string> damage;
-  const std::vector<int64_t> found = stored_frames(file, &damage);
+  const std::vector<int64_t> found = stored_frames(damaged_database(other.path(), identity_, false), &damage);
   EXPECT_GE(found.size(), 5u);
   EXPECT_LT(found.size(), 10u);
   EXPECT_FALSE(damage.empty());
+}
+
+TEST_F(DamageTest, ADamagedPageOfASegmentIsNamedWithItsFrames) {
+  TempFolder other;
+  std::vector<std::string> damage;
+  const std::vector<int64_t> found = stored_frames(damaged_database(other.path(), identity_, true), &damage);
+  EXPECT_TRUE(found.empty());
+  ASSERT_EQ(damage.size(), 1u);
+  EXPECT_NE(damage[0].find("segment of frames 1 to 10"), std::string::npos) << damage[0];
 }
 
 }  // namespace

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// A writer's log as its readers meet it: frames, and segments that have taken the place of some. Threads: values.
+#pragma once
+
+#include <cstdint>
+
+#include "base/status.h"
+#include "codec/frame.h"
+#include "codec/segment.h"
+
+namespace tracker::internal {
+
+// How far a reader has come: all frames up to `seq` are read, and of the log's points the first `points`. These count
+// by the columns `points` of the database, in raw order (codec/segment.h): what is damaged counts too. While frames
+// stand by themselves `seq` says all. In a segment, where rows no longer know their frame, the points do: it holds the
+// points of its frames in their order. A reader that stopped within a segment has a `seq` before it.
+struct LogPosition {
+  uint64_t seq = 0;
+  uint64_t points = 0;
+  bool operator==(const LogPosition&) const = default;
+};
+
+// Points [first, last) of a segment in raw order. A row's points are never divided: it belongs to where it begins.
+struct PointRange {
+  uint64_t first = 0, last = 0;
+};
+
+// Gets the log in order. A failure is noted as damage of that frame or segment, and reading goes on behind it.
+class LogVisitor {
+ public:
+  virtual ~LogVisitor() = default;
+  // False: enough, this one is done with.
+  virtual Result<bool> frame(const FrameView& frame) = 0;
+  // `wanted`: what was not read before and is not newer than asked for. False: enough; where not all of `wanted` was
+  // taken, its `last` is set to what was.
+  virtual Result<bool> segment(SegmentView* segment, PointRange* wanted) = 0;
+};
+
+}  // namespace tracker::internal
