@@ -13,6 +13,9 @@ enum class Liveness {
   kUnknown,  // made on another host or in a container whose /dev/shm is not ours: go by the heartbeat
 };
 
+// A heartbeat is written each 15 s; a reader that cannot see the lock believes in the writer for four of them.
+constexpr int64_t kHeartbeatTrustUs = 60'000'000;
+
 Liveness probe_writer(const WriterIdentity& writer);
 
 }  // namespace tracker::internal
