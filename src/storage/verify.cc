@@ -136,9 +136,13 @@ void Verifier::failed(const std::string& kind, const std::string& path, const St
   else damage("unreadable", path, status.message(), "look at the disk and at the file's permissions");
 }
 
+void Verifier::show(uint64_t within) {
+  if (options.progress) options.progress(std::min(report.bytes + within, bytes_total), bytes_total);
+}
+
 void Verifier::count_bytes(uint64_t bytes) {
   report.bytes += bytes;
-  if (options.progress) options.progress(std::min(report.bytes, bytes_total), bytes_total);
+  show(0);
 }
 
 std::optional<FileStamp> stamp_of(const std::string& path) {

@@ -38,7 +38,8 @@ std::string joined(const std::vector<std::string>& lines) {
 // then looks again.
 class DatabaseCheck {
  public:
-  DatabaseCheck(const std::string& path, const RunIdentity* run, bool live) : path_(path), run_(run), live_(live) {}
+  DatabaseCheck(Verifier& verifier, const std::string& path, const RunIdentity* run, bool live)
+      : verifier_(verifier), path_(path), run_(run), live_(live) {}
 
   WriterVerdict run() {
     parts_ = count_parts(path_);
@@ -149,7 +150,11 @@ class DatabaseCheck {
         damage("parts", part(number), said.ok() ? fmt::format("says that it is part {}", *said) : "is no part",
                kRestoreAdvice);
     }
-    if (status.ok() && !live_) check_tree(*db, number);
+    if (status.ok() && !live_) {
+      check_tree(*db, number);
+      if (const std::string lost = verify_wal(part(number) + "-wal"); !lost.empty())
+        damage("wal", part(number) + "-wal", lost, kRestoreAdvice, "what was committed in front of them");
+    }
     if (status.ok()) status = read_frames(*db);
     if (status.ok()) return true;
     failed(part(number), status);
@@ -216,6 +221,7 @@ class DatabaseCheck {
       }
       const uint64_t before = cursor_;
       for (const FrameRow& row : batch) take(row);
+      verifier_.show(totals_->bytes());
       if (cursor_ == before) return {};
     }
     return {};
@@ -286,6 +292,7 @@ class DatabaseCheck {
              sound);
   }
 
+  Verifier& verifier_;
   const std::string path_;
   const RunIdentity* run_;
   const bool live_;
@@ -348,12 +355,12 @@ bool may_be_live(const std::string& path, int64_t now_us) {
 
 }  // namespace
 
-WriterVerdict verify_database(const VerifyOptions& options, const std::string& path, const RunIdentity* run) {
+WriterVerdict verify_database(Verifier& verifier, const std::string& path, const RunIdentity* run) {
   constexpr int kLooksMax = 3;
   for (int look = 1;; ++look) {
     const std::vector<FileStamp> before = stamps_of(path);
-    const bool live = may_be_live(path, options.now_us);
-    WriterVerdict verdict = DatabaseCheck(path, run, live).run();
+    const bool live = may_be_live(path, verifier.options.now_us);
+    WriterVerdict verdict = DatabaseCheck(verifier, path, run, live).run();
     // A writer came back, or a recoverer was at work: what was read without locks proves nothing.
     if (live || verdict.findings.empty() || look == kLooksMax || before == stamps_of(path)) return verdict;
   }

@@ -16,8 +16,8 @@ constexpr const char* kFramesAdvice = "keep a copy; `tracker export` writes what
 
 class FramesCheck {
  public:
-  FramesCheck(const std::string& path, const RunIdentity* run, int64_t now_us)
-      : path_(path), run_(run), now_us_(now_us) {}
+  FramesCheck(Verifier& verifier, const std::string& path, const RunIdentity* run)
+      : verifier_(verifier), path_(path), run_(run), now_us_(verifier.options.now_us) {}
 
   WriterVerdict run() {
     auto input = open_frames(path_, O_RDONLY);
@@ -57,6 +57,7 @@ class FramesCheck {
   }
 
   Status take(const Id128& writer, const FramesEntry& entry) {
+    verifier_.show(entry.offset);
     auto view = add_entry(writer, entry, &totals_);
     if (!view.ok() && view.status().code() == Code::kVersion) return view.status();
     Status status = view.ok() ? Status() : view.status();
@@ -98,6 +99,7 @@ class FramesCheck {
            "nothing: what is whole is read; restore the file where there is a copy");
   }
 
+  Verifier& verifier_;
   const std::string path_;
   const RunIdentity* run_;
   const int64_t now_us_;
@@ -108,11 +110,11 @@ class FramesCheck {
 
 }  // namespace
 
-WriterVerdict verify_frames_file(const VerifyOptions& options, const std::string& path, const RunIdentity* run) {
+WriterVerdict verify_frames_file(Verifier& verifier, const std::string& path, const RunIdentity* run) {
   constexpr int kLooksMax = 3;
   for (int look = 1;; ++look) {
     const auto before = stamp_of(path);
-    WriterVerdict verdict = FramesCheck(path, run, options.now_us).run();
+    WriterVerdict verdict = FramesCheck(verifier, path, run).run();
     // Its writer ended between our look at the file and our look at the process: the end is in a newer file.
     if (verdict.findings.empty() || look == kLooksMax || before == stamp_of(path)) return verdict;
   }

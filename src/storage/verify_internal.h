@@ -40,7 +40,8 @@ class Verifier {
   void damage(std::string kind, std::string path, std::string what, std::string advice, std::string intact = "");
   // What `status` says of `path`: damage, a newer version, or a file that cannot be read.
   void failed(const std::string& kind, const std::string& path, const Status& status, const std::string& advice);
-  void count_bytes(uint64_t bytes);
+  void show(uint64_t within);        // progress: bytes read of the file at hand
+  void count_bytes(uint64_t bytes);  // it is done
 
   const VerifyOptions& options;
   VerifyReport report;
@@ -68,8 +69,11 @@ struct WriterVerdict {
   uint64_t frames = 0, points = 0;
 };
 // A writer's database, all parts of it, or its frames file. `run`: whose folder it stands in; may be null.
-WriterVerdict verify_database(const VerifyOptions& options, const std::string& path, const RunIdentity* run);
-WriterVerdict verify_frames_file(const VerifyOptions& options, const std::string& path, const RunIdentity* run);
+WriterVerdict verify_database(Verifier& verifier, const std::string& path, const RunIdentity* run);
+WriterVerdict verify_frames_file(Verifier& verifier, const std::string& path, const RunIdentity* run);
+// The WAL of a database at rest: commits behind bytes that do not verify, which SQLite passes over without a word.
+// Empty when there are none.
+std::string verify_wal(const std::string& path);
 
 // A folder below runs/<project>; `name` is "<project folder>/<run folder>", empty for a folder that stands alone.
 // Returns who the run is, where run.json or a database tells.

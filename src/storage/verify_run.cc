@@ -125,8 +125,8 @@ class RunCheck {
     const bool has_db = files.parts.contains(1);
     const bool reads_db = has_db && (!files.frames || is_whole_database(db));
     const RunIdentity* run = document_.ok() ? &*document_ : nullptr;
-    if (reads_db) take(verify_database(verifier_.options, db, run), db);
-    else if (files.frames) take(verify_frames_file(verifier_.options, frames, run), frames);
+    if (reads_db) take(verify_database(verifier_, db, run), db);
+    else if (files.frames) take(verify_frames_file(verifier_, frames, run), frames);
     if (reads_db && files.frames) check_both(db, frames);
   }
 

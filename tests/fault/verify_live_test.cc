@@ -64,8 +64,12 @@ void wait_rows(std::atomic<uint64_t>* rows, uint64_t count) {
   ASSERT_GE(rows->load(), count);
 }
 
-TEST(VerifyLiveTest, AStoreWithLiveWritersHasNoDamageAtAnyMoment) {
+class VerifyLive : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Files, VerifyLive, testing::Values("sqlite", "frames"));
+
+TEST_P(VerifyLive, AStoreWithLiveWritersHasNoDamageAtAnyMoment) {
   const Sandbox sandbox;
+  ::setenv("TRACKER_STORE_FILES", GetParam(), 1);
   Shared<std::atomic<uint64_t>> a, b;
   const pid_t first = start_trainer(&*a, "otter"), second = start_trainer(&*b, "heron", UINT64_MAX, 0);
   wait_rows(&*a, 100);
@@ -94,8 +98,9 @@ TEST(VerifyLiveTest, AStoreWithLiveWritersHasNoDamageAtAnyMoment) {
   EXPECT_LE(whole.points, a->load() + b->load() + 4);
 }
 
-TEST(VerifyLiveTest, VerifyBesideRunsThatEndSeesNoDamage) {
+TEST_P(VerifyLive, VerifyBesideRunsThatEndSeesNoDamage) {
   const Sandbox sandbox;
+  ::setenv("TRACKER_STORE_FILES", GetParam(), 1);
   const pid_t child = start_child([] {
     for (int i = 0; i < 12; ++i) {
       trk_run* run = open_run();
@@ -139,6 +144,27 @@ TEST(VerifyLiveTest, RingsAndDefinitionsThatAreDamagedAreNamed) {
     EXPECT_GE(count(report, ring ? "journal" : "journal-definitions"), 1u) << text_of(report);
     EXPECT_EQ(sandbox.journal_folders().size(), 1u);
   }
+}
+
+TEST(VerifyLiveTest, DamageInTheWalOfADeadWriterThatHidesCommitsIsNamed) {
+  const Sandbox sandbox;
+  Shared<std::atomic<uint64_t>> rows;
+  const pid_t child = start_trainer(&*rows, "otter", 3000, 300);
+  wait_rows(&*rows, 3000);
+  ::kill(child, SIGKILL);
+  wait_child(child);
+  std::string wal;
+  for (const auto& entry : fs::recursive_directory_iterator(sandbox.store()))
+    if (entry.path().extension() == ".db-wal") wal = entry.path();
+  ASSERT_FALSE(wal.empty());
+  const VerifyReport sound = verify(sandbox);
+  EXPECT_FALSE(sound.has(FindingLevel::kDamage)) << text_of(sound);
+  std::string bytes = *read_file(wal, 100 << 20);
+  constexpr size_t kPageFrame = 4096 + 24;
+  ASSERT_GT(bytes.size(), 8 * kPageFrame);
+  bytes[32 + 2 * kPageFrame + 100] = static_cast<char>(bytes[32 + 2 * kPageFrame + 100] ^ 1);
+  ASSERT_TRUE(write_file_atomic(wal, bytes).ok());
+  EXPECT_EQ(count(verify(sandbox), "wal"), 1u);
 }
 
 TEST(VerifyLiveTest, ADeadJournalWithoutItsLockIsNamedAndLeftAlone) {
