@@ -3,6 +3,8 @@
 // are for messages (they lie across namespaces). Threads: any. Cost: a few system calls.
 #pragma once
 
+#include <chrono>
+
 #include "model/records.h"
 
 namespace tracker::internal {
@@ -14,7 +16,7 @@ enum class Liveness {
 };
 
 // A heartbeat is written each 15 s; a reader that cannot see the lock believes in the writer for four of them.
-constexpr int64_t kHeartbeatTrustUs = 60'000'000;
+constexpr std::chrono::microseconds kHeartbeatTrust{60'000'000};
 
 Liveness probe_writer(const WriterIdentity& writer);
 

@@ -49,7 +49,7 @@ std::optional<LiveWriter> live_writer(const WriterSnapshot& writer, int64_t now_
     case Liveness::kUnknown: break;
   }
   const int64_t last_us = std::max(writer.heartbeat_us, who.started_us);
-  return last_us > now_us - kHeartbeatTrustUs ? std::optional(LiveWriter{who, false}) : std::nullopt;
+  return last_us > now_us - kHeartbeatTrust.count() ? std::optional(LiveWriter{who, false}) : std::nullopt;
 }
 
 }  // namespace

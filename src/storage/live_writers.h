@@ -13,7 +13,7 @@ namespace tracker::internal {
 
 struct LiveWriter {
   WriterIdentity identity;
-  bool seen = true;  // false: out of sight (another host or container), with a sign of life within kHeartbeatTrustUs
+  bool seen = true;  // false: out of sight (another host or container), with a sign of life within kHeartbeatTrust
   std::string text() const;  // "pid 4242 on testhost writes it", …
 };
 

@@ -349,7 +349,7 @@ bool may_be_live(const std::string& path, int64_t now_us) {
     case Liveness::kUnknown: break;
   }
   for (const FileStamp& stamp : stamps_of(path))
-    if (stamp.mtime_ns / 1000 > now_us - kHeartbeatTrustUs) return true;
+    if (stamp.mtime_ns / 1000 > now_us - kHeartbeatTrust.count()) return true;
   return false;
 }
 

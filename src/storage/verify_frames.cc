@@ -85,7 +85,7 @@ class FramesCheck {
     const bool over = events_.end().has_value() || events_.recovered().has_value();
     const Liveness liveness = over ? Liveness::kDead : probe_writer(who);
     out_.live = liveness == Liveness::kLive ||
-                (liveness == Liveness::kUnknown && totals_.heartbeat_us > now_us_ - kHeartbeatTrustUs);
+                (liveness == Liveness::kUnknown && totals_.heartbeat_us > now_us_ - kHeartbeatTrust.count());
     if (end == size || out_.live) return;
     const bool waits = !over && !who.journal_dir.empty() && path_exists(join_path(who.journal_dir, "lock"));
     if (waits) {

@@ -63,6 +63,33 @@ def test_doctor_names_the_store(store: Path) -> None:
     assert json.loads(command(store, "doctor", "--json"))["store"]["path"] == str(store)
 
 
+def test_a_followed_run_that_is_killed_is_recovered_and_shown_to_its_last_row(tmp_path: Path) -> None:
+    train = f"""
+import os, signal, sys, time, tracker
+run = tracker.init(project="mnist", id="live", dir={str(tmp_path / "store")!r}, quiet=True)
+print("ready", flush=True)
+sys.stdin.readline()
+for step in range(500):
+    run.log({{"loss": float(step)}}, step=step)
+    time.sleep(0.002)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", train], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        arguments = [sys.executable, "-m", "tracker", "tail", "live", "-f", "--json", "--dir", str(tmp_path / "store")]
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as tail:
+            child.stdin.write("go\n")
+            child.stdin.flush()
+            shown = [json.loads(line) for line in tail.communicate(timeout=60)[0].splitlines()]
+    assert [line["step"] for line in shown[:-1]] == list(range(500))
+    assert shown[-1]["state"] == "crashed"
+    assert tail.returncode == 0
+
+
 def test_ctrl_c_ends_a_tail_that_follows(tmp_path: Path) -> None:
     run = tracker.init(project="mnist", id="live", dir=str(tmp_path / "store"), quiet=True)
     run.log({"loss": 1.0}, step=0)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Goal: rm removes what was named, asked for and agreed to, and nothing else; gc removes what dead processes left.
 // Method: stores made by hand with links, strangers and leftovers in them. Kills: fault/remove_kill_test.cc.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -100,6 +101,14 @@ TEST_F(RemoveTest, ARunOutOfSightThatGaveASignOfLifeIsRefused) {
   EXPECT_EQ(run({"rm", "otter", "live", "--yes"}), kExitFailed);
   EXPECT_NE(err_.find("mnist/live is being recorded: pid 4242 on testhost"), std::string::npos) << err_;
   EXPECT_TRUE(fs::exists(folder("otter")) && fs::exists(folder("live")));
+  // Refused before it is moved: the time of its folder's change is as before.
+  struct stat before{}, after{};
+  ASSERT_EQ(::stat(folder("live").c_str(), &before), 0);
+  EXPECT_EQ(remove_run(builder_.store(), *builder_.store().find_run("mnist", "live"), console_.now_us).status().code(),
+            Code::kBusy);
+  ASSERT_EQ(::stat(folder("live").c_str(), &after), 0);
+  EXPECT_EQ(before.st_ctim.tv_sec, after.st_ctim.tv_sec);
+  EXPECT_EQ(before.st_ctim.tv_nsec, after.st_ctim.tv_nsec);
   console_.now_us += 3600 * kSecondUs;  // silent for an hour
   EXPECT_EQ(run({"rm", "live", "--yes"}), kExitOk) << err_;
 }
