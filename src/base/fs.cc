@@ -174,22 +174,31 @@ std::string join_path(std::string_view a, std::string_view b) {
 
 void remove_file(const std::string& path) { ::unlink(path.c_str()); }
 
-void remove_leftovers(const std::string& folder, int64_t age_s) {
-  auto names = list_dir(folder);
-  if (!names.ok()) return;
+bool is_leftover_name(std::string_view name) {
   constexpr size_t kMark = 5, kDigits = 16;
+  if (name.ends_with("-journal")) name.remove_suffix(8);  // SQLite's, of a database in the making
+  if (name.size() <= kMark + kDigits) return false;
+  name.remove_prefix(name.size() - kMark - kDigits);
+  return (name.starts_with(".tmp-") || name.starts_with(".new-")) &&
+         name.find_first_not_of("0123456789abcdef", kMark) == std::string_view::npos;
+}
+
+std::vector<Leftover> list_leftovers(const std::string& folder, int64_t age_s) {
+  std::vector<Leftover> out;
+  auto names = list_dir(folder);
+  if (!names.ok()) return out;
   for (const std::string& name : *names) {
-    std::string_view end = name;
-    if (end.ends_with("-journal")) end.remove_suffix(8);  // SQLite's, of a database in the making
-    if (end.size() <= kMark + kDigits) continue;
-    end.remove_prefix(end.size() - kMark - kDigits);
-    if (!end.starts_with(".tmp-") && !end.starts_with(".new-")) continue;
-    if (end.find_first_not_of("0123456789abcdef", kMark) != std::string_view::npos) continue;
+    if (!is_leftover_name(name)) continue;
     const std::string path = join_path(folder, name);
     struct stat st;
     if (::lstat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode) && ::time(nullptr) - st.st_mtime >= age_s)
-      remove_file(path);
+      out.push_back({path, static_cast<uint64_t>(st.st_size)});
   }
+  return out;
+}
+
+void remove_leftovers(const std::string& folder, int64_t age_s) {
+  for (const Leftover& leftover : list_leftovers(folder, age_s)) remove_file(leftover.path);
 }
 
 namespace {

@@ -59,8 +59,16 @@ std::string parent_path(const std::string& path);
 std::string join_path(std::string_view a, std::string_view b);
 void remove_file(const std::string& path);  // best effort
 
-// Removes regular files in `folder` that a process left which died while it made a file (its name, then ".tmp-" or
-// ".new-" and 16 hex digits) and that are older than `age_s` seconds. Best effort.
+// Names of files that are being made: the file's own, then ".tmp-" or ".new-" and 16 hex digits; SQLite's "-journal" of
+// such a one too.
+bool is_leftover_name(std::string_view name);
+struct Leftover {
+  std::string path;
+  uint64_t bytes = 0;
+};
+// Regular files in `folder` with such a name that are older than `age_s` seconds: a process died while it made them.
+std::vector<Leftover> list_leftovers(const std::string& folder, int64_t age_s);
+// Removes them. Best effort.
 void remove_leftovers(const std::string& folder, int64_t age_s);
 
 enum class FsKind { kLocal, kTmpfs, kNetwork, kFuse, kUnknown };

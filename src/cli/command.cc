@@ -58,6 +58,15 @@ int fail(Console& console, const Status& status) {
   }
 }
 
+int fail_at(Console& console, const Status& status, std::string_view text, const FilterError& error) {
+  const int code = fail(console, status);
+  if (!console.progress || text.empty() || text.size() > kFilterBytesMax)
+    return code == kExitFailed ? kExitUsage : code;
+  console.write_err(fmt::format("  {}\n  {}^\n", visible(text),
+                                std::string(display_width(visible(text.substr(0, error.offset))), ' ')));
+  return code == kExitFailed ? kExitUsage : code;
+}
+
 int finish(Console& console, const std::vector<std::string>& problems, Code worst) {
   if (!console.out_status.ok() && !console.reader_left()) return fail(console, console.out_status);
   for (const std::string& problem : problems) console.note(problem);

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "cli/console.h"
 #include "exchange/export.h"
+#include "model/filter.h"
 #include "query/run_view.h"
 #include "storage/recovery.h"
 #include "storage/store.h"
@@ -23,6 +24,7 @@ enum ExitCode : int {
   kExitUsage = 2,    // the command line itself is wrong
   kExitDamaged = 3,  // damaged data was found and named; the rest was shown
   kExitVersion = 4,  // the store, or a part of it, was written by a newer version
+  // And 130 where Ctrl-C ends the program: what a shell says of SIGINT, which is left as it is.
 };
 
 struct GlobalOptions {
@@ -51,6 +53,39 @@ struct ExportCommandOptions {
   bool json = false;
 };
 
+struct TailOptions {
+  std::string run;
+  std::vector<std::string> metrics;  // empty: all
+  bool follow = false;
+  uint64_t rows = 10;
+  bool rows_given = false;
+  std::string since;
+  bool texts = false, settings = false;  // beside rows of numbers
+  bool json = false;
+};
+
+struct VerifyCommandOptions {
+  std::vector<std::string> what;  // stores and runs; empty: the store
+  bool json = false;
+};
+
+struct GcOptions {
+  bool dry_run = false;
+  bool json = false;
+};
+
+struct RmOptions {
+  std::vector<std::string> runs;
+  std::string project, where;  // of runs beside those named
+  bool yes = false;
+  bool json = false;
+};
+
+int run_tail(Console& console, const GlobalOptions& global, const TailOptions& options);
+int run_verify(Console& console, const GlobalOptions& global, const VerifyCommandOptions& options);
+int run_gc(Console& console, const GlobalOptions& global, const GcOptions& options);
+int run_rm(Console& console, const GlobalOptions& global, const RmOptions& options);
+int run_doctor(Console& console, const GlobalOptions& global, bool json);
 int run_ls(Console& console, const GlobalOptions& global, const LsOptions& options);
 int run_show(Console& console, const GlobalOptions& global, const ShowOptions& options);
 int run_export(Console& console, const GlobalOptions& global, const ExportCommandOptions& options);
@@ -67,6 +102,8 @@ Result<std::unique_ptr<RunView>> open_run(const Store& store, const std::string&
 
 // Says what went wrong on stderr and returns the exit code for it.
 int fail(Console& console, const Status& status);
+// A mistake in a filter, an order or columns: also points at the place in `text` on a terminal.
+int fail_at(Console& console, const Status& status, std::string_view text, const FilterError& error);
 // The exit code of a command that has shown what could be read: names the problems on stderr.
 int finish(Console& console, const std::vector<std::string>& problems, Code worst);
 

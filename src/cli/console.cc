@@ -20,6 +20,20 @@ std::string_view environment(const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
+// A line without its end; none where the terminal has no more.
+std::optional<std::string> read_answer() {
+  constexpr size_t kAnswerBytesMax = 4096;
+  std::string out;
+  for (char c = 0; out.size() < kAnswerBytesMax;) {
+    const ssize_t n = ::read(STDIN_FILENO, &c, 1);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return out.empty() ? std::nullopt : std::optional(out);
+    if (c == '\n') break;
+    out.push_back(c);
+  }
+  return out;
+}
+
 int terminal_width() {
   if (::isatty(STDOUT_FILENO) == 0) return 0;
   winsize size{};
@@ -47,6 +61,7 @@ Console process_console() {
   Console console;
   console.write_out = [](std::string_view text) { return write_all(STDOUT_FILENO, text); };
   console.write_err = [](std::string_view text) { (void)write_all(STDERR_FILENO, text); };
+  if (::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0) console.read_line = read_answer;
   console.width = terminal_width();
   console.color = console.width > 0 && environment("NO_COLOR").empty() && environment("TERM") != "dumb";
   console.progress = ::isatty(STDERR_FILENO) != 0 && environment("TERM") != "dumb";

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,8 @@ namespace tracker::internal {
 struct Console {
   std::function<Status(std::string_view)> write_out;
   std::function<void(std::string_view)> write_err;
+  std::function<std::optional<std::string>()>
+      read_line;  // an answer of the person at the terminal; unset: nobody there
   int width = 0;  // columns of the terminal; 0: no terminal, lines may be of any length
   bool color = false;
   bool progress = false;  // stderr is a terminal: long work may draw a bar there

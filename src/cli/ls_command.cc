@@ -105,16 +105,6 @@ std::string json_document(const Store& store, const RunsList& list, uint64_t lef
                  2);
 }
 
-// What is wrong with a filter, and on a terminal the place in its text.
-int fail_at(Console& console, const Status& status, std::string_view text, const FilterError& error) {
-  const int code = fail(console, status);
-  if (!console.progress || text.empty() || text.size() > kFilterBytesMax)
-    return code == kExitFailed ? kExitUsage : code;
-  console.write_err(fmt::format("  {}\n  {}^\n", visible(text),
-                                std::string(display_width(visible(text.substr(0, error.offset))), ' ')));
-  return code == kExitFailed ? kExitUsage : code;
-}
-
 std::string nothing_text(const Store& store, const LsOptions& options) {
   const std::string project = options.project.empty() ? "" : " of project " + options.project;
   const char* match = options.where.empty() ? "" : " that match";

@@ -1,106 +1,17 @@
 // SPDX-License-Identifier: MIT
-// From the command line to a command. The one file that sees CLI11, and the one that catches what it throws.
+// From the command line to a command. The one file that catches what CLI11 throws; arguments.cc fills it.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 
+#include "cli/arguments.h"
 #include "cli/cli.h"
-#include "cli/command.h"
 #include "storage/close_names.h"
 
 namespace tracker::internal {
 namespace {
-
-struct CommandLine {
-  GlobalOptions global;
-  LsOptions ls;
-  ShowOptions show;
-  ExportCommandOptions exported;
-  bool version = false, version_json = false;
-  // As given; read by read_values(), whose errors say what was expected.
-  std::string limit = "50", offset = "0", plots = "0", format = "csv";
-};
-
-Result<uint64_t> read_count(const char* option, const std::string& text) {
-  uint64_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || end != text.data() + text.size())
-    return Status(Code::kInvalid, fmt::format("{} {}: expected a whole number from 0", option, text));
-  return count;
-}
-
-Status read_values(CommandLine* line) {
-  const auto limit = read_count("--limit", line->limit);
-  if (!limit.ok()) return limit.status();
-  const auto offset = read_count("--offset", line->offset);
-  if (!offset.ok()) return offset.status();
-  const auto plots = read_count("--plot", line->plots);
-  if (!plots.ok()) return plots.status();
-  line->ls.limit = *limit;
-  line->ls.offset = *offset;
-  line->show.plots = *plots;
-  if (line->format == "csv") line->exported.form.format = ExportFormat::kCsv;
-  else if (line->format == "jsonl") line->exported.form.format = ExportFormat::kJsonl;
-  else
-    return Status(Code::kInvalid,
-                  fmt::format("unknown format {}{}", line->format, did_you_mean(line->format, {"csv", "jsonl"})),
-                  "formats: csv, jsonl");
-  return Status();
-}
-
-void add_ls(CLI::App& app, LsOptions& options, std::string& limit, std::string& offset) {
-  CLI::App* ls = app.add_subcommand("ls", "List runs, newest first");
-  ls->add_option("--project", options.project, "Only runs of this project");
-  ls->add_option("--where", options.where, "Only runs that match, such as 'config.lr < 0.1 and state = failed'")
-      ->type_name("FILTER");
-  ls->add_option("--sort", options.sort, "Order, such as 'created' or 'metrics.loss.min'; --sort=-FIELD: largest first")
-      ->type_name("FIELDS");
-  ls->add_option("--columns", options.columns, "What to show of each run, such as 'state,config.lr'")
-      ->type_name("FIELDS");
-  ls->add_option("--limit", limit, "At most so many runs, 0 for all")->type_name("N")->capture_default_str();
-  ls->add_option("--offset", offset, "Leave out so many runs first")->type_name("N")->capture_default_str();
-  ls->add_flag("--json", options.json, "Print a JSON document");
-  ls->footer(
-      "Examples:\n  tracker ls\n  tracker ls --project mnist --limit 5\n"
-      "  tracker ls --where 'metrics.val/acc.max >= 0.9 and created > now-7d' --sort=-metrics.val/acc.max\n"
-      "  tracker ls --where 'state = failed' --columns created,config.lr,notes\n"
-      "  tracker ls --json | jq -r '.runs[] | select(.state == \"crashed\").id'");
-}
-
-void add_show(CLI::App& app, ShowOptions& options, std::string& plots) {
-  CLI::App* show = app.add_subcommand("show", "Show one run: state, config, metrics with plots, account of losses");
-  show->add_option("RUN", options.run, "project/id, an id that is unique, or a uid")->required();
-  show->add_flag("--losses", options.losses, "Only the account, metric by metric: logged = stored + lost");
-  show->add_option("--plot", plots, "Draw charts of the first N metrics")->type_name("N");
-  show->add_flag("--json", options.json, "Print a JSON document");
-  show->footer(
-      "Examples:\n  tracker show mnist/brisk-otter\n  tracker show brisk-otter --plot 2\n"
-      "  tracker show brisk-otter --json | jq .summary");
-}
-
-void add_export(CLI::App& app, ExportCommandOptions& options, std::string& format) {
-  CLI::App* command = app.add_subcommand("export", "Write a run as CSV or JSON lines");
-  command->add_option("RUN", options.run, "project/id, an id that is unique, or a uid")->required();
-  command->add_option("--format", format, "csv or jsonl")->type_name("csv|jsonl")->capture_default_str();
-  command->add_option("--output,-o", options.output, "File to write; without it, stdout")->type_name("FILE");
-  command->add_option("--metric", options.form.metrics, "Only this metric; may be given again")
-      ->type_name("METRIC")
-      ->allow_extra_args(false);
-  command->add_flag("--wide", options.form.wide, "CSV with one row a step and a column a metric");
-  command->add_flag("--all", options.form.all, "Every row, also those that later ones replace");
-  command->add_flag("--json", options.json, "With --output: print what was written as a JSON document");
-  command->footer(
-      "Examples:\n  tracker export mnist/brisk-otter > run.csv\n"
-      "  tracker export brisk-otter --wide --metric train/loss --metric val/acc -o run.csv\n"
-      "  tracker export brisk-otter --format jsonl --all | head");
-}
-
-void add_version(CLI::App& app, bool& json) {
-  app.add_subcommand("version", "Print the version")->add_flag("--json", json, "Print a JSON document");
-}
 
 std::string command_list(const CLI::App& app) {
   std::string out;
@@ -155,7 +66,12 @@ int dispatch(Console& console, const CLI::App& app, CommandLine& line) {
   const std::string& name = commands.front()->get_name();
   if (name == "ls") return run_ls(console, line.global, line.ls);
   if (name == "show") return run_show(console, line.global, line.show);
+  if (name == "tail") return run_tail(console, line.global, line.tail);
   if (name == "export") return run_export(console, line.global, line.exported);
+  if (name == "verify") return run_verify(console, line.global, line.verify);
+  if (name == "gc") return run_gc(console, line.global, line.gc);
+  if (name == "rm") return run_rm(console, line.global, line.rm);
+  if (name == "doctor") return run_doctor(console, line.global, line.doctor_json);
   return run_version(console, line.version_json);
 }
 
@@ -167,10 +83,7 @@ int parse_and_run(Console& console, const std::vector<std::string>& arguments) {
   app.add_flag("--version", line.version, "Print the version");
   app.fallthrough();
   app.require_subcommand(0, 1);
-  add_ls(app, line.ls, line.limit, line.offset);
-  add_show(app, line.show, line.plots);
-  add_export(app, line.exported, line.format);
-  add_version(app, line.version_json);
+  add_commands(app, line);
   app.footer(
       "Examples:\n  tracker ls\n  tracker show mnist/brisk-otter --plot 1\n  tracker export brisk-otter > run.csv\n\n"
       "tracker COMMAND --help shows a command's options.");

@@ -42,17 +42,6 @@ void append_tree(const Console& console, const Value::Map& map, size_t indent, s
   }
 }
 
-// What is lost of what log() took, by the kind of journal (P1) and of store files.
-std::string guarantees_of(const WriterIdentity& identity) {
-  const std::string& journal = identity.journal;
-  // What a FUSE process has taken may die with it; only an fsync says that it was passed on.
-  const char* container = identity.file_system == "FUSE" ? "≤ 1 s" : "≤ 100 ms";
-  if (journal == "shm") return fmt::format("survives the process; container lost: {}, power: ≤ 1 s", container);
-  if (journal == "disk") return "survives process and container; power lost: ≤ 1 s";
-  if (journal == "memory") return fmt::format("process killed: {} lost, power: ≤ 1 s", container);
-  return "unknown to this version";
-}
-
 std::string files_of(const WriterSnapshot& writer) {
   if (writer.frames_file) return "a .frames file, a database when it has ended";
   if (writer.identity.files == "frames") return "a database, written as a .frames file while it ran";
@@ -60,6 +49,15 @@ std::string files_of(const WriterSnapshot& writer) {
 }
 
 }  // namespace
+
+std::string guarantees_text(const std::string& journal, const std::string& file_system) {
+  // What a FUSE process has taken may die with it; only an fsync says that it was passed on.
+  const char* container = file_system == "FUSE" ? "≤ 1 s" : "≤ 100 ms";
+  if (journal == "shm") return fmt::format("survives the process; container lost: {}, power: ≤ 1 s", container);
+  if (journal == "disk") return "survives process and container; power lost: ≤ 1 s";
+  if (journal == "memory") return fmt::format("process killed: {} lost, power: ≤ 1 s", container);
+  return "unknown to this version";
+}
 
 std::string head_section(const Console& console, const RunView& run) {
   std::string out = console.paint(visible(run.identity().project + "/" + run.identity().id), "1") + "  " +
@@ -220,7 +218,8 @@ std::string writers_section(const Console& console, const RunView& run) {
     out += fitted(console, fmt::format("  attempt {}, rank {} of {}: {}, {}, {} pid {}", identity.attempt,
                                        identity.rank, identity.world_size, writer_state_text(writer, run.liveness()[i]),
                                        counted(writer.points, "point"), visible(identity.host), identity.pid));
-    out += fitted(console, fmt::format("    {} journal: {}", visible(identity.journal), guarantees_of(identity)));
+    out += fitted(console, fmt::format("    {} journal: {}", visible(identity.journal),
+                                       guarantees_text(identity.journal, identity.file_system)));
     const std::string on = identity.file_system.empty() ? "" : ", on " + visible(identity.file_system);
     if (identity.files == "frames" || writer.frames_file || writer.parts > 1)
       out += fitted(console, fmt::format("    store files: {}{}", files_of(writer), on));

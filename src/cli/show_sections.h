@@ -13,6 +13,9 @@ namespace tracker::internal {
 
 using TextsByName = std::map<std::string, std::vector<TextRow>>;
 
+// What is lost of what log() took, by the kind of journal (P1) and the store's file system.
+std::string guarantees_text(const std::string& journal, const std::string& file_system);
+
 std::string head_section(const Console& console, const RunView& run);
 std::string config_section(const Console& console, const RunView& run);
 // Values that the run set itself; the last value of each metric stands in its table.

@@ -77,6 +77,15 @@ std::string counted(uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count_text(count), noun, count == 1 ? "" : "s");
 }
 
+std::string bytes_text(uint64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double amount = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  for (; amount >= 1024 && unit + 1 < std::size(kUnits); ++unit) amount /= 1024;
+  return fmt::format("{:.1f} {}", amount, kUnits[unit]);
+}
+
 std::string short_number(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";

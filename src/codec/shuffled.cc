@@ -19,6 +19,8 @@ void unshuffle(const char* planes, uint64_t rows, uint64_t begin, uint64_t end, 
 
 }  // namespace
 
+const char* zstd_version() { return ZSTD_versionString(); }
+
 void compress(std::string_view bytes, std::string* out) {
   const size_t start = out->size();
   out->resize(start + ZSTD_compressBound(bytes.size()));

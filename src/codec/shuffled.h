@@ -23,5 +23,6 @@ Status decode_shuffled(std::string_view body, uint64_t rows, size_t width, uint6
 // zstd of any bytes; decompress() refuses with kCorrupt whatever is not exactly `size` bytes.
 void compress(std::string_view bytes, std::string* out);
 Status decompress(std::string_view bytes, size_t size, std::string* out);
+const char* zstd_version();  // of the library that runs, "1.5.4"
 
 }  // namespace tracker::internal

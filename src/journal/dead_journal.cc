@@ -299,16 +299,23 @@ std::vector<std::string> journal_dirs(const std::string& root) {
   return out;
 }
 
-void remove_unborn_journals(const std::string& root) {
+std::vector<std::string> list_unborn_journals(const std::string& root) {
+  std::vector<std::string> out;
   auto names = list_dir(root);
-  if (!names.ok()) return;
+  if (!names.ok()) return out;
   for (const std::string& name : *names) {
     const std::string dir = join_path(root, name);
     struct stat st;
     const bool unborn = name.starts_with(".new-") || (Id128::from_hex(name) && !path_exists(join_path(dir, "defs")));
     if (!unborn || ::lstat(dir.c_str(), &st) != 0 || !S_ISDIR(st.st_mode) || ::time(nullptr) - st.st_mtime < 60)
       continue;
-    if (is_locked(dir).value_or(false)) continue;
+    if (!is_locked(dir).value_or(false)) out.push_back(dir);
+  }
+  return out;
+}
+
+void remove_unborn_journals(const std::string& root) {
+  for (const std::string& dir : list_unborn_journals(root)) {
     remove_journal_files(dir, false);
     ::rmdir(dir.c_str());
   }

@@ -74,7 +74,9 @@ class DeadJournal {
 
 // Folders under `root` that may be journals (their names are writer ids), own ones left out.
 std::vector<std::string> journal_dirs(const std::string& root);
-// Removes what a process left that died while it made a journal, when older than a minute.
+// What processes left that died while they made a journal, when older than a minute.
+std::vector<std::string> list_unborn_journals(const std::string& root);
+// Removes them.
 void remove_unborn_journals(const std::string& root);
 
 }  // namespace tracker::internal

@@ -3,6 +3,8 @@
 // are for messages (they lie across namespaces). Threads: any. Cost: a few system calls.
 #pragma once
 
+#include <chrono>
+
 #include "model/records.h"
 
 namespace tracker::internal {
@@ -12,6 +14,9 @@ enum class Liveness {
   kDead,     // the lock is free, or the journal is gone on the machine and boot that made it
   kUnknown,  // made on another host or in a container whose /dev/shm is not ours: go by the heartbeat
 };
+
+// A heartbeat is written each 15 s; a reader that cannot see the lock believes in the writer for four of them.
+constexpr std::chrono::microseconds kHeartbeatTrust{60'000'000};
 
 Liveness probe_writer(const WriterIdentity& writer);
 

@@ -50,7 +50,7 @@ uint64_t shm_budget(const std::string& parent) {
   return budget;
 }
 
-bool use_disk(const std::string& store_path, JournalPlace* place) {
+bool use_disk(const std::string& store_path, bool make, JournalPlace* place) {
   // In the store when it is on a local disk (nothing is written elsewhere, P9), else the node's own /var/tmp.
   std::string root = join_path(store_path, "journal");
   if (const Status status = check_mappable(root); !status.ok()) {
@@ -58,13 +58,15 @@ bool use_disk(const std::string& store_path, JournalPlace* place) {
     root = user_folder(kNodeDisk);
   }
   Status status = check_mappable(root);
-  if (status.ok()) status = make_dirs(parent_path(root));
-  if (status.ok()) status = check_private_dir(root);
+  if (status.ok() && make) status = make_dirs(parent_path(root));
+  if (status.ok()) status = check_private_dir(root, make);
   if (!status.ok()) {
     add_reason(place, status.message());
     return false;
   }
-  const uint64_t free = free_bytes(root);
+  std::string there = root;  // not made yet: its disk is that of what is there
+  while (!make && there != "/" && !path_exists(there)) there = parent_path(there);
+  const uint64_t free = free_bytes(there);
   if (free / 8 < kJournalBytesMin) {
     add_reason(place, fmt::format("only {} MiB free in {}", free >> 20, root));
     return false;
@@ -81,8 +83,10 @@ const char* journal_kind_name(JournalKind kind) {
   return kind == JournalKind::kShm ? "shm" : kind == JournalKind::kDisk ? "disk" : "memory";
 }
 
-Status check_private_dir(const std::string& path) {
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return Status::from_errno(errno, "cannot create", path);
+Status check_private_dir(const std::string& path, bool make) {
+  if (!make && !path_exists(path)) return {};
+  if (make && ::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    return Status::from_errno(errno, "cannot create", path);
   const Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!fd) return Status::from_errno(errno, "cannot use", path);
   struct stat st;
@@ -92,7 +96,7 @@ Status check_private_dir(const std::string& path) {
   return {};
 }
 
-JournalPlace choose_place(const std::string& wanted, const std::string& store_path) {
+JournalPlace choose_place(const std::string& wanted, const std::string& store_path, bool make) {
   JournalPlace place;
   if (wanted == "memory") return place;
   if (wanted != "disk") {
@@ -103,11 +107,11 @@ JournalPlace choose_place(const std::string& wanted, const std::string& store_pa
     if (status.ok() && budget < kJournalBytesMin)
       status = Status(Code::kLimit,
                       fmt::format("{} allows {} KiB, below {} KiB", parent, budget >> 10, kJournalBytesMin >> 10));
-    if (status.ok()) status = check_private_dir(root);
+    if (status.ok()) status = check_private_dir(root, make);
     if (status.ok()) return {JournalKind::kShm, root, budget, ""};
     place.why = status.message();
   }
-  if (!use_disk(store_path, &place)) place.kind = JournalKind::kMemory;
+  if (!use_disk(store_path, make, &place)) place.kind = JournalKind::kMemory;
   return place;
 }
 

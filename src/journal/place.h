@@ -30,13 +30,14 @@ struct JournalPlace {
 // Chooses for a store at `store_path`. `wanted`: "" | "shm" | "disk" | "memory"; a wanted kind that is not possible is
 // replaced by the next best and `why` says so. The shm root is TRACKER_SHM_DIR or /dev/shm, made 0700 and used only
 // when it is ours. No place on a network or FUSE file system is ever taken: mapped files stall or SIGBUS there.
-JournalPlace choose_place(const std::string& wanted, const std::string& store_path);
+// `make` false: says what would be chosen and makes no folder.
+JournalPlace choose_place(const std::string& wanted, const std::string& store_path, bool make = true);
 
 // Every root where journals of this user may lie, for recovery of the store at `store_path`.
 std::vector<std::string> journal_roots(const std::string& store_path);
 
 // Makes `path` (0700) or checks that it is a folder of this user with no access for others and no link. kInvalid
-// otherwise.
-Status check_private_dir(const std::string& path);
+// otherwise. `make` false: one that is not there is ok too.
+Status check_private_dir(const std::string& path, bool make = true);
 
 }  // namespace tracker::internal

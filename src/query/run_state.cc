@@ -14,7 +14,7 @@ namespace {
 // told.
 bool may_write(const WriterSnapshot& writer, Liveness liveness, int64_t now_us) {
   if (writer.end || writer.recovered) return false;
-  if (liveness == Liveness::kUnknown) return last_seen_us(writer) > now_us - kHeartbeatTrustUs;
+  if (liveness == Liveness::kUnknown) return last_seen_us(writer) > now_us - kHeartbeatTrust.count();
   return liveness == Liveness::kLive;
 }
 
@@ -30,8 +30,8 @@ StateVerdict without_end(const WriterSnapshot& leader, Liveness liveness) {
   out.ended_us = last_seen_us(leader);
   if (liveness == Liveness::kUnknown && !leader.recovered) {
     out.state = RunState::kLostContact;
-    out.detail =
-        fmt::format("no sign of life from host {} for over {} s", leader.identity.host, kHeartbeatTrustUs / 1'000'000);
+    out.detail = fmt::format("no sign of life from host {} for over {} s", leader.identity.host,
+                             kHeartbeatTrust.count() / 1'000'000);
     return out;
   }
   out.state = RunState::kCrashed;
@@ -74,7 +74,7 @@ StateVerdict decide_state(const std::vector<WriterSnapshot>& writers, const std:
                           int64_t created_us, int64_t now_us) {
   const WriterSnapshot* leader = leading_writer(writers);
   if (leader == nullptr) {
-    if (created_us > now_us - kHeartbeatTrustUs) return {RunState::kRunning, "nothing recorded yet", 0};
+    if (created_us > now_us - kHeartbeatTrust.count()) return {RunState::kRunning, "nothing recorded yet", 0};
     return {RunState::kCrashed, "no writer recorded anything", created_us};
   }
   for (size_t i = 0; i < writers.size(); ++i)

@@ -12,9 +12,6 @@
 
 namespace tracker::internal {
 
-// A heartbeat is written each 15 s; a reader that cannot see the lock believes in the writer for four of them.
-constexpr int64_t kHeartbeatTrustUs = 60'000'000;
-
 struct StateVerdict {
   RunState state = RunState::kCrashed;
   std::string

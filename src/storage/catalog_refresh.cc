@@ -130,6 +130,30 @@ Status Catalog::update(const std::vector<Stale>& stale, const CatalogRefresh& op
   return {};
 }
 
+Result<uint64_t> Catalog::forget_gone() {
+  std::vector<std::string> gone;
+  {
+    auto rows = db_.prepare("SELECT folder FROM signs UNION SELECT folder FROM runs");
+    if (!rows.ok()) return rows.status();
+    for (auto row = rows->step(); !row.ok() || *row; row = rows->step()) {
+      if (!row.ok()) return row.status();
+      const std::string folder(rows->bytes_at(0));
+      if (!folder_sign(join_path(runs_path(), folder))) gone.push_back(folder);
+    }
+  }
+  for (size_t i = 0; i < gone.size();) {
+    TRACKER_RETURN_IF_ERROR(db_.exec("BEGIN IMMEDIATE"));
+    Status status;
+    // Made again meanwhile: then another listing has read it, or will.
+    for (const size_t end = std::min(gone.size(), i + kCatalogBatchRuns); i < end && status.ok(); ++i)
+      if (!folder_sign(join_path(runs_path(), gone[i]))) status = writer_->erase(gone[i]);
+    if (status.ok()) status = db_.exec("COMMIT");
+    if (!status.ok() && db_.in_transaction()) (void)db_.exec("ROLLBACK");
+    if (!status.ok()) return status;
+  }
+  return gone.size();
+}
+
 Status Catalog::update_run(const std::string& folder, const CatalogRefresh& options, const ReadRun& read,
                            CatalogReport* report) {
   const std::string path = join_path(runs_path(), folder);

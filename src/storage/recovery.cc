@@ -17,8 +17,6 @@
 namespace tracker::internal {
 namespace {
 
-constexpr std::chrono::seconds kLeftoverAge{3600};  // nobody takes so long to make a file
-
 // Frames from the spill file that the database does not have. A gap in the sequence ends them: what follows would be
 // read again from the rings under the same number.
 std::vector<FrameRecord> missing_frames(const DeadJournal& journal, uint64_t last_seq) {
@@ -82,9 +80,7 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
   auto definitions = read_definitions(dir);
   if (!definitions.ok()) return definitions.status().code() == Code::kNotFound ? Status() : definitions.status();
   const WriterIdentity& identity = definitions->identity;
-  // A run that began while the store could not be made knows only where it was to be.
-  const bool ours = identity.store.is_zero() ? identity.store_path == store.path() : identity.store == store.id();
-  if (!ours) return {};
+  if (!is_of(identity, store)) return {};
   if (!run_uid.is_zero() && identity.run.uid != run_uid) return {};
   auto journal = DeadJournal::open(dir);
   if (!journal.ok()) {
@@ -123,6 +119,10 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
 }
 
 }  // namespace
+
+bool is_of(const WriterIdentity& writer, const Store& store) {
+  return writer.store.is_zero() ? writer.store_path == store.path() : writer.store == store.id();
+}
 
 Result<RunFolder> folder_of_run(const Store& store, const RunIdentity& run) {
   Store mutable_store = store;

@@ -3,6 +3,7 @@
 // number of recoverers may race and any of them may be killed at any point. Threads: any. Cost: blocks on the disk.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -11,9 +12,14 @@
 
 namespace tracker::internal {
 
+constexpr std::chrono::seconds kLeftoverAge{3600};  // nobody takes so long to make a file
+
 // The folder of `run` in this store (it may have moved since, or been made while no disk could be written); made when
 // it is not there. Another run may have taken the label meanwhile: then this one gets the next free label, once.
 Result<RunFolder> folder_of_run(const Store& store, const RunIdentity& run);
+
+// Whether a journal is of this store. A run that began while the store could not be made knows only where it was to be.
+bool is_of(const WriterIdentity& writer, const Store& store);
 
 struct RecoveredWriter {
   WriterIdentity identity;

@@ -41,6 +41,8 @@ int remember_wal_pages(void* to, sqlite3*, const char*, int pages) {
 
 }  // namespace
 
+const char* sqlite_version() { return sqlite3_libversion(); }
+
 Statement& Statement::operator=(Statement&& other) noexcept {
   std::swap(statement_, other.statement_);
   std::swap(path_, other.path_);

@@ -80,6 +80,8 @@ enum class SqliteOpen {
   kDetachedRead,    // to read one that is not in WAL mode, without locks
 };
 
+const char* sqlite_version();  // of the library that runs, "3.40.1"
+
 class Sqlite {
  public:
   Sqlite() = default;

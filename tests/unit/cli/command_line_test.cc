@@ -12,9 +12,13 @@ using CommandLineTest = CliTest;
 
 TEST_F(CommandLineTest, AnUnknownCommandNamesTheCommands) {
   EXPECT_EQ(run({"shwo"}), kExitUsage);
-  EXPECT_EQ(err_, "tracker: unknown command \"shwo\"; did you mean show? (commands: ls, show, export, version)\n");
-  EXPECT_EQ(run({"tail", "mnist/otter"}), kExitUsage);
-  EXPECT_EQ(err_, "tracker: unknown command \"tail\" (commands: ls, show, export, version)\n");
+  EXPECT_EQ(err_,
+            "tracker: unknown command \"shwo\"; did you mean show? "
+            "(commands: ls, show, tail, export, verify, gc, rm, doctor, version)\n");
+  EXPECT_EQ(run({"sync", "mnist/otter"}), kExitUsage);
+  EXPECT_EQ(err_,
+            "tracker: unknown command \"sync\" (commands: ls, show, tail, export, verify, gc, rm, doctor, "
+            "version)\n");
 }
 
 TEST_F(CommandLineTest, AnUnknownOptionNamesTheNearest) {
@@ -45,7 +49,7 @@ TEST_F(CommandLineTest, AMissingOrWrongArgumentIsSaid) {
 }
 
 TEST_F(CommandLineTest, HelpHasExamplesForEveryCommand) {
-  for (const char* command : {"ls", "show", "export"}) {
+  for (const char* command : {"ls", "show", "tail", "export", "verify", "gc", "rm", "doctor"}) {
     EXPECT_EQ(run({command, "--help"}), kExitOk);
     EXPECT_NE(out_.find(std::string("Examples:\n  tracker ") + command), std::string::npos) << out_;
   }

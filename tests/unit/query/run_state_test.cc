@@ -65,13 +65,13 @@ TEST(RunStateTest, ARecoveredWriterHasCrashedWhateverTheProbeSays) {
 }
 
 TEST(RunStateTest, AWriterOnAnotherHostIsBelievedForAMinute) {
-  EXPECT_EQ(decide({writer(1, 0, kNow - kHeartbeatTrustUs + 1)}, {Liveness::kUnknown}).state, RunState::kRunning);
-  EXPECT_EQ(decide({writer(1, 0, kNow - kHeartbeatTrustUs)}, {Liveness::kUnknown}).state, RunState::kLostContact);
+  EXPECT_EQ(decide({writer(1, 0, kNow - kHeartbeatTrust.count() + 1)}, {Liveness::kUnknown}).state, RunState::kRunning);
+  EXPECT_EQ(decide({writer(1, 0, kNow - kHeartbeatTrust.count())}, {Liveness::kUnknown}).state, RunState::kLostContact);
 }
 
 TEST(RunStateTest, ARunWithoutWritersHasJustBegunOrNeverDid) {
   EXPECT_EQ(decide_state({}, {}, kNow - 1, kNow).state, RunState::kRunning);
-  EXPECT_EQ(decide_state({}, {}, kNow - kHeartbeatTrustUs, kNow).state, RunState::kCrashed);
+  EXPECT_EQ(decide_state({}, {}, kNow - kHeartbeatTrust.count(), kNow).state, RunState::kCrashed);
 }
 
 TEST(RunStateTest, ForeignNumbersAtTheEdgesDoNoHarm) {

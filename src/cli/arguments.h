@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// The commands' options, for CLI11. Private to parse.cc.
+#pragma once
+
+#include <string>
+
+#include "cli/command.h"
+
+namespace CLI {
+class App;
+}
+
+namespace tracker::internal {
+
+struct CommandLine {
+  GlobalOptions global;
+  LsOptions ls;
+  ShowOptions show;
+  TailOptions tail;
+  ExportCommandOptions exported;
+  VerifyCommandOptions verify;
+  GcOptions gc;
+  RmOptions rm;
+  bool doctor_json = false;
+  bool version = false, version_json = false;
+  // As given; read by read_values(), whose errors say what was expected.
+  std::string limit = "50", offset = "0", plots = "0", format = "csv", rows;
+};
+
+// Every command of `app`, whose values go to `line`.
+void add_commands(CLI::App& app, CommandLine& line);
+// What was given as text becomes numbers and names. kInvalid says what was expected.
+Status read_values(CommandLine* line);
+
+}  // namespace tracker::internal

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// doctor: the journals of this user on this machine.
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "base/fs.h"
+#include "cli/doctor_parts.h"
+#include "cli/text.h"
+#include "journal/dead_journal.h"
+#include "journal/place.h"
+#include "storage/recovery.h"
+#include "storage/store.h"
+
+namespace tracker::internal {
+namespace {
+
+struct Tally {
+  uint64_t count = 0, bytes = 0;
+  std::string first;  // a folder, for the advice
+  void add(const std::string& dir) {
+    if (count++ == 0) first = dir;
+    for (const std::string& name : list_dir(dir).value_or({})) {
+      struct stat st{};
+      if (::lstat(join_path(dir, name).c_str(), &st) == 0 && S_ISREG(st.st_mode))
+        bytes += static_cast<uint64_t>(st.st_size);
+    }
+  }
+};
+
+struct Journals {
+  Tally live, waiting, kept, unreadable, unborn, others;  // others: of dead processes of other stores
+  Code worst = Code::kOk;                                 // of the unreadable ones
+};
+
+void look_at(const std::string& dir, bool kept, const Store* store, Journals* out) {
+  if (!kept && is_locked(dir).value_or(false)) return out->live.add(dir);
+  const auto definitions = read_definitions(dir);
+  if (!definitions.ok()) {
+    if (definitions.status().code() == Code::kNotFound) return;  // being made, or unborn
+    if (out->worst != Code::kVersion) out->worst = definitions.status().code();
+    return out->unreadable.add(dir);
+  }
+  const bool ours = store != nullptr && is_of(definitions->identity, *store);
+  if (!ours) out->others.add(dir);
+  else if (kept) out->kept.add(dir);
+  else out->waiting.add(dir);
+}
+
+Journals find_journals(const std::string& store_path) {
+  Journals out;
+  const auto opened = Store::open(store_path);
+  const Store* store = opened.ok() ? &*opened : nullptr;
+  for (const std::string& root : journal_roots(store_path)) {
+    if (!is_directory(root)) continue;
+    for (const std::string& dir : list_unborn_journals(root)) out.unborn.add(dir);
+    for (const std::string& name : list_dir(root).value_or({})) {
+      const bool kept = name.starts_with("damaged-");
+      if (kept || Id128::from_hex(name)) look_at(join_path(root, name), kept, store, &out);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+void examine_journals(const std::string& store_path, DoctorReport* out) {
+  const Journals found = find_journals(store_path);
+  DoctorSection section{"Journals on this machine", {}};
+  const auto add = [&section](const char* key, const Tally& tally) {
+    add_fact(&section, key,
+             Value::Map{{"count", static_cast<int64_t>(tally.count)}, {"bytes", static_cast<int64_t>(tally.bytes)}},
+             tally.count == 0 ? "none" : fmt::format("{}, {}", count_text(tally.count), bytes_text(tally.bytes)));
+  };
+  add("live", found.live);
+  add("waiting", found.waiting);
+  add("kept_damaged", found.kept);
+  add("unreadable", found.unreadable);
+  add("half_made", found.unborn);
+  add("of_other_stores", found.others);
+  out->sections.push_back(std::move(section));
+  const auto advise = [out](const Tally& tally, const std::string& what, const char* advice, Code code = Code::kOk) {
+    if (tally.count > 0) out->advice.push_back({code, fmt::format("{} ({})", what, tally.first), advice});
+  };
+  advise(found.waiting, counted(found.waiting.count, "journal") + " of dead processes wait for recovery",
+         "`tracker ls` or the next run recovers them");
+  advise(found.kept, counted(found.kept.count, "damaged journal") + " kept by a recovery",
+         "what could be read is in the run; remove the folder when nobody wants to look at it");
+  advise(found.unreadable, counted(found.unreadable.count, "journal") + " whose definitions cannot be read",
+         "`tracker verify` says more",
+         found.unreadable.count > 0 && found.worst == Code::kVersion ? Code::kVersion : Code::kCorrupt);
+  advise(found.unborn, counted(found.unborn.count, "journal") + " of processes that died while they made it",
+         "`tracker gc` removes them");
+  advise(found.others, counted(found.others.count, "journal") + " of dead processes of other stores",
+         "`tracker ls --dir` with their store recovers them");
+}
+
+}  // namespace tracker::internal

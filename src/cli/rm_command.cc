@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// tracker rm: removes runs for ever, after a question.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/text.h"
+#include "query/runs_query.h"
+#include "storage/trash.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr size_t kRunsNamed = 10;
+
+std::string run_text(const RunFolder& run) { return run.identity.project + "/" + run.identity.id; }
+
+void add_once(RunFolder run, std::vector<RunFolder>* out) {
+  const bool known = std::any_of(out->begin(), out->end(), [&run](const RunFolder& r) { return r.path == run.path; });
+  if (!known) out->push_back(std::move(run));
+}
+
+Result<std::vector<RunFolder>> find_runs(Console& console, const Store& store, const RmOptions& options) {
+  std::vector<RunFolder> out;
+  for (const std::string& name : options.runs) {
+    auto run = store.resolve_run(name);
+    if (!run.ok()) return run.status();
+    add_once(std::move(*run), &out);
+  }
+  if (options.where.empty() && options.project.empty()) return out;
+  RunsQuery query;
+  query.project = options.project;
+  query.where = options.where;
+  query.now_us = console.now_us;
+  ProgressBar bar(console, "reading runs");
+  query.progress = [&bar](uint64_t done, uint64_t total) { bar.show(done, total); };
+  auto list = query_runs(store, query);
+  bar.clear();
+  if (!list.ok()) return list.status();
+  for (const std::string& line : list->notes) console.note(line);
+  for (const RunRow& row : list->rows) add_once(row.run_folder(), &out);
+  return out;
+}
+
+uint64_t bytes_of(const RunFolder& run) {
+  uint64_t out = 0;
+  std::error_code ignored;
+  for (auto at = std::filesystem::recursive_directory_iterator(run.path, ignored);
+       !ignored && at != std::filesystem::recursive_directory_iterator(); at.increment(ignored)) {
+    std::error_code no_size;
+    if (at->is_regular_file(no_size) && !at->is_symlink(no_size)) out += at->file_size(no_size);
+  }
+  return out;
+}
+
+// Asked on a terminal; elsewhere --yes must have been given.
+Result<bool> may_remove(Console& console, const std::vector<RunFolder>& runs, const RmOptions& options) {
+  if (options.yes) return true;
+  if (!console.read_line)
+    return Status(Code::kInvalid, fmt::format("{} would be removed for ever: say --yes", counted(runs.size(), "run")),
+                  "on a terminal tracker asks");
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    const uint64_t size = bytes_of(runs[i]);
+    bytes += size;
+    if (i < kRunsNamed) console.write_err(fmt::format("  {}  {}\n", visible(run_text(runs[i])), bytes_text(size)));
+  }
+  if (runs.size() > kRunsNamed) console.write_err(fmt::format("  and {} more\n", count_text(runs.size() - kRunsNamed)));
+  console.write_err(fmt::format("Remove {} ({}) for ever? [y/N] ", counted(runs.size(), "run"), bytes_text(bytes)));
+  const std::optional<std::string> answer = console.read_line();
+  return answer && (*answer == "y" || *answer == "Y" || *answer == "yes");
+}
+
+struct Outcome {
+  std::vector<std::pair<RunFolder, Removed>> removed;
+  uint64_t bytes = 0;
+  std::vector<std::string> problems;
+};
+
+Outcome remove_all(Console& console, const Store& store, const std::vector<RunFolder>& runs) {
+  Outcome out;
+  ProgressBar bar(console, "removing runs");
+  for (size_t i = 0; i < runs.size(); ++i) {
+    auto removed = remove_run(store, runs[i], console.now_us);
+    if (!removed.ok()) out.problems.push_back(removed.status().to_string());
+    else {
+      out.bytes += removed->bytes;
+      out.removed.emplace_back(runs[i], *removed);
+    }
+    bar.show(i + 1, runs.size());
+  }
+  bar.clear();
+  return out;
+}
+
+void print(Console& console, const Store& store, const Outcome& outcome, bool json) {
+  if (!json) {
+    for (const auto& [run, removed] : outcome.removed)
+      console.print(fmt::format("removed {}  {}\n", visible(run_text(run)), bytes_text(removed.bytes)));
+    if (outcome.removed.size() != 1)
+      console.print(
+          fmt::format("{} removed, {} freed.\n", counted(outcome.removed.size(), "run"), bytes_text(outcome.bytes)));
+    return;
+  }
+  Value::List runs, problems;
+  for (const auto& [run, removed] : outcome.removed)
+    runs.push_back(Value::Map{{"project", run.identity.project},
+                              {"id", run.identity.id},
+                              {"uid", run.identity.uid.hex()},
+                              {"dir", run.path},
+                              {"bytes", static_cast<int64_t>(removed.bytes)}});
+  for (const std::string& problem : outcome.problems) problems.emplace_back(problem);
+  console.print(to_json(Value::Map{{"store", store.path()},
+                                   {"removed", runs},
+                                   {"bytes", static_cast<int64_t>(outcome.bytes)},
+                                   {"problems", problems}},
+                        2) +
+                "\n");
+}
+
+}  // namespace
+
+int run_rm(Console& console, const GlobalOptions& global, const RmOptions& options) {
+  if (options.runs.empty() && options.where.empty() && options.project.empty())
+    return fail(console, Status(Code::kInvalid, "no run was named", "tracker rm RUN, or --where FILTER"));
+  FilterError error;
+  if (const auto filter = Filter::parse(options.where, console.now_us, &error); !filter.ok())
+    return fail_at(console, filter.status(), options.where, error);
+  const auto store = open_store(console, global);
+  if (!store.ok()) return fail(console, store.status());
+  const auto runs = find_runs(console, *store, options);
+  if (!runs.ok()) return fail(console, runs.status());
+  // All or none: what is refused is said before anything is asked or removed.
+  for (const RunFolder& run : *runs)
+    if (const Status status = check_removable(*store, run, console.now_us); !status.ok()) {
+      console.error(status);
+      return kExitFailed;
+    }
+  if (!runs->empty()) {
+    const auto agreed = may_remove(console, *runs, options);
+    if (!agreed.ok()) return fail(console, agreed.status());
+    if (!*agreed) {
+      console.note("nothing was removed");
+      return kExitFailed;
+    }
+  }
+  const Outcome outcome = remove_all(console, *store, *runs);
+  print(console, *store, outcome, options.json);
+  for (const std::string& problem : outcome.problems) console.note(problem);
+  const int code = finish(console, {}, Code::kOk);
+  return code == kExitOk && !outcome.problems.empty() ? kExitFailed : code;
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+// tracker tail: the last rows of a run, then those that come.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <map>
+#include <thread>
+
+#include "base/clock.h"
+#include "cli/command.h"
+#include "cli/tail_lines.h"
+#include "cli/text.h"
+#include "model/filter.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr std::chrono::milliseconds kTailPoll{250};  // a commit comes each 100 ms
+constexpr uint64_t kFramesBackFirst = 16;            // then eight times as many, until there are enough rows
+
+// A time or a length of time as in filters: "now-10m", "2026-09-01", "90m" (back from now).
+Result<int64_t> read_since(const std::string& text, int64_t now_us) {
+  for (const char* before : {"created >= ", "created >= now-"}) {
+    const auto filter = Filter::parse(before + text, now_us);
+    const FilterNode* root = filter.ok() ? filter->root() : nullptr;
+    if (root == nullptr || root->kind != FilterNode::Kind::kTest || root->literals.size() != 1) continue;
+    if (root->literals.front().kind == FilterLiteral::Kind::kTime) return root->literals.front().integer;
+  }
+  return Status(Code::kInvalid, fmt::format("--since {}: expected a time or a length of time", text),
+                "such as 90m, now-2h, 2026-09-01 or 2026-09-01T12:30");
+}
+
+class Tail {
+ public:
+  Tail(Console& console, RunView* run, const TailOptions& options) : console_(console), run_(run), options_(options) {
+    query_.metrics = options.metrics;
+    events_ = {options.metrics, options.texts, options.settings};
+    ranks_ =
+        run->writers().size() > 1 && std::any_of(run->writers().begin(), run->writers().end(),
+                                                 [](const WriterSnapshot& writer) { return writer.identity.rank > 0; });
+  }
+
+  // What is there: the last rows, or those since a time.
+  Status show_last(std::optional<int64_t> since_us) {
+    cursor_ = tail_end(*run_, query_);
+    const bool all = since_us && !options_.rows_given;
+    if (options_.rows == 0 && !all) return {};
+    for (uint64_t back = kFramesBackFirst;; back *= 8) {
+      bool from_start = false;
+      TailCursor at = begin_back(back, &from_start);
+      if (since_us && !from_start) {
+        auto early = begins_before(at, *since_us);
+        if (!early.ok()) return early.status();
+        if (!*early) continue;
+      }
+      std::deque<TailLine> kept;
+      TRACKER_RETURN_IF_ERROR(read(&at, since_us, all ? nullptr : &kept));
+      if (!since_us && kept.size() < options_.rows && !from_start) continue;
+      for (const TailLine& line : kept) print(line);
+      cursor_ = at;
+      return {};
+    }
+  }
+
+  // Until the run has ended and all of it is shown.
+  Status follow(const Store& store) {
+    bool recovered = false;
+    while (console_.out_status.ok()) {
+      const int64_t begun = monotonic_ns();
+      TRACKER_RETURN_IF_ERROR(run_->refresh());
+      const RunState state = run_->state();
+      // Its process has died: what its rings hold comes with a recovery.
+      if (state == RunState::kCrashed && !recovered) {
+        recovered = true;
+        const RecoveryReport report = recover_dead_writers(store, run_->identity().uid);
+        for (const std::string& problem : report.problems) console_.note(problem);
+        continue;
+      }
+      TRACKER_RETURN_IF_ERROR(read(&cursor_, std::nullopt, nullptr));
+      if (state != RunState::kRunning) return {};
+      const auto took = std::chrono::nanoseconds(monotonic_ns() - begun);
+      std::this_thread::sleep_for(std::max<std::chrono::nanoseconds>(kTailPoll, took));
+    }
+    return {};
+  }
+
+ private:
+  // Behind all but the last `frames` frames of each writer.
+  TailCursor begin_back(uint64_t frames, bool* from_start) const {
+    TailCursor out = tail_begin(*run_, query_);
+    *from_start = true;
+    for (const WriterSnapshot& writer : run_->writers()) {
+      if (writer.last_seq <= frames) continue;
+      out.writers[writer.identity.writer].seq = writer.last_seq - frames;
+      *from_start = false;
+    }
+    return out;
+  }
+
+  // Whether of each writer that is not read from its start the first row behind `at` is from before `since_us`.
+  Result<bool> begins_before(TailCursor at, int64_t since_us) {
+    std::map<Id128, bool> early;
+    for (const auto& [writer, position] : at.writers)
+      if (position.seq > 0) early[writer] = false;
+    TailQuery first = query_;
+    first.rows_max = 1;  // a frame a writer
+    auto batch = read_tail(run_, first, &at);
+    if (!batch.ok()) return batch.status();
+    for (const TailedMetric& metric : batch->metrics)
+      for (size_t row = 0; row < metric.rows.size(); ++row)
+        if (metric.rows.times_us[row] < since_us) early[metric.rows.row_source(row).writer] = true;
+    return std::all_of(early.begin(), early.end(), [](const auto& writer) { return writer.second; });
+  }
+
+  // All behind the cursor: printed, or the last of it kept.
+  Status read(TailCursor* at, std::optional<int64_t> since_us, std::deque<TailLine>* kept) {
+    for (bool more = true; more && console_.out_status.ok();) {
+      const TailCursor before = *at;
+      auto batch = read_tail(run_, query_, at);
+      if (!batch.ok()) return batch.status();
+      auto events = read_tail_events(run_, events_, before, *at);
+      if (!events.ok()) return events.status();
+      for (TailLine& line : tail_lines(*batch, *events)) {
+        if (since_us && line.time_us < *since_us) continue;
+        if (kept == nullptr) print(line);
+        else kept->push_back(std::move(line));
+      }
+      while (kept != nullptr && kept->size() > options_.rows) kept->pop_front();
+      more = batch->more;
+    }
+    return {};
+  }
+
+  void print(const TailLine& line) {
+    console_.print(options_.json ? tail_json(line) : tail_text(console_, line, ranks_));
+  }
+
+  Console& console_;
+  RunView* run_;
+  const TailOptions& options_;
+  TailQuery query_;
+  TailEventQuery events_;
+  TailCursor cursor_;
+  bool ranks_ = false;
+};
+
+// A name that nothing was logged under: in a run that goes on it may come.
+Status check_metrics(Console& console, const RunView& run, const TailOptions& options) {
+  const std::vector<std::string> texts = run.text_metrics();
+  for (const std::string& name : options.metrics) {
+    const auto metric = run.metric(name);
+    if (metric.ok() || std::find(texts.begin(), texts.end(), name) != texts.end()) continue;
+    if (!options.follow || run.state() != RunState::kRunning) return metric.status();
+    console.note(fmt::format("{}; waiting for it", metric.status().message()));
+  }
+  return {};
+}
+
+void say_end(Console& console, const RunView& run, bool json) {
+  const std::string state = run_state_name(run.state());
+  if (json)
+    console.print(to_json(Value::Map{{"state", state},
+                                     {"state_detail", run.state_detail()},
+                                     {"ended_us", run.ended_us() != 0 ? Value(run.ended_us()) : Value()}}) +
+                  "\n");
+  const std::string detail = run.state_detail().empty() ? "" : ", " + run.state_detail();
+  if (!json) console.note(fmt::format("{}/{}: {}{}", run.identity().project, run.identity().id, state, detail));
+}
+
+}  // namespace
+
+int run_tail(Console& console, const GlobalOptions& global, const TailOptions& options) {
+  std::optional<int64_t> since_us;
+  if (!options.since.empty()) {
+    const auto since = read_since(options.since, console.now_us);
+    if (!since.ok()) return fail(console, since.status());
+    since_us = *since;
+  }
+  const auto store = open_store(console, global);
+  if (!store.ok()) return fail(console, store.status());
+  const auto opened = open_run(*store, options.run);
+  if (!opened.ok()) return fail(console, opened.status());
+  RunView& run = **opened;
+  if (const Status status = check_metrics(console, run, options); !status.ok()) return fail(console, status);
+  Tail tail(console, &run, options);
+  Status status = tail.show_last(since_us);
+  if (status.ok() && options.follow) status = tail.follow(*store);
+  if (!status.ok()) return fail(console, status);
+  if (options.follow && console.out_status.ok()) say_end(console, run, options.json);
+  return finish(console, run.problems(), run.problem_code());
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "storage/live_writers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/fs.h"
+#include "journal/definitions.h"
+#include "journal/liveness.h"
+#include "journal/owner_lock.h"
+#include "journal/place.h"
+#include "storage/store.h"
+#include "storage/writer_reader.h"
+
+namespace tracker::internal {
+namespace {
+
+struct FoundJournal {
+  std::string dir;
+  WriterIdentity identity;
+};
+
+std::vector<FoundJournal> journals_of(const std::string& store_path, const Id128& uid) {
+  std::vector<FoundJournal> out;
+  for (const std::string& root : journal_roots(store_path)) {
+    const auto names = list_dir(root);
+    if (!names.ok()) continue;
+    for (const std::string& name : *names) {
+      if (!Id128::from_hex(name)) continue;
+      const std::string dir = join_path(root, name);
+      auto definitions = read_definitions(dir);
+      if (definitions.ok() && definitions->identity.run.uid == uid) out.push_back({dir, definitions->identity});
+    }
+  }
+  return out;
+}
+
+// One that has said its end lives only while it still holds its lock: it is about to leave.
+std::optional<LiveWriter> live_writer(const WriterSnapshot& writer, int64_t now_us) {
+  const WriterIdentity& who = writer.identity;
+  if (writer.end || writer.recovered) {
+    const bool held = !who.journal_dir.empty() && is_locked(who.journal_dir).value_or(false);
+    return held ? std::optional(LiveWriter{who, true}) : std::nullopt;
+  }
+  switch (probe_writer(who)) {
+    case Liveness::kLive: return LiveWriter{who, true};
+    case Liveness::kDead: return std::nullopt;
+    case Liveness::kUnknown: break;
+  }
+  const int64_t last_us = std::max(writer.heartbeat_us, who.started_us);
+  return last_us > now_us - kHeartbeatTrust.count() ? std::optional(LiveWriter{who, false}) : std::nullopt;
+}
+
+}  // namespace
+
+std::string LiveWriter::text() const {
+  return seen ? fmt::format("pid {} on {} writes it", identity.pid, identity.host)
+              : fmt::format("pid {} on {}, which cannot be seen from here, gave a sign of life within the last minute",
+                            identity.pid, identity.host);
+}
+
+std::vector<LiveWriter> live_writers(const std::string& store_path, const Id128& uid, const std::string& run_path,
+                                     int64_t now_us) {
+  std::vector<LiveWriter> out;
+  const auto add = [&out](LiveWriter writer) {
+    const bool known = std::any_of(out.begin(), out.end(), [&writer](const LiveWriter& other) {
+      return other.identity.writer == writer.identity.writer;
+    });
+    if (!known) out.push_back(std::move(writer));
+  };
+  for (const FoundJournal& journal : journals_of(store_path, uid))
+    if (is_locked(journal.dir).value_or(false)) add({journal.identity, true});
+  for (const std::string& path : RunFolder{RunIdentity{}, run_path}.writer_dbs()) {
+    auto reader = WriterReader::open(path);
+    if (!reader.ok()) continue;
+    auto snapshot = (*reader)->snapshot();
+    if (!snapshot.ok()) continue;
+    if (auto live = live_writer(*snapshot, now_us)) add(std::move(*live));
+  }
+  return out;
+}
+
+std::vector<std::string> dead_journals_of(const std::string& store_path, const Id128& uid) {
+  std::vector<std::string> out;
+  for (const FoundJournal& journal : journals_of(store_path, uid))
+    if (!is_locked(journal.dir).value_or(true)) out.push_back(journal.dir);
+  return out;
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Who may be writing a run: what must be asked before its folder is taken away. Nothing is written. Threads: any.
+// Cost: a snapshot a writer, a look at every journal of this user on this machine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/records.h"
+
+namespace tracker::internal {
+
+struct LiveWriter {
+  WriterIdentity identity;
+  bool seen = true;  // false: out of sight (another host or container), with a sign of life within kHeartbeatTrust
+  std::string text() const;  // "pid 4242 on testhost writes it", …
+};
+
+// The writers of the run `uid` in the store at `store_path`, whose folder stands at `run_path` now: those whose
+// journal's lock is held, with a database or not yet, and those out of sight that are not silent.
+std::vector<LiveWriter> live_writers(const std::string& store_path, const Id128& uid, const std::string& run_path,
+                                     int64_t now_us);
+
+// Journals on this machine of dead processes that wrote the run.
+std::vector<std::string> dead_journals_of(const std::string& store_path, const Id128& uid);
+
+}  // namespace tracker::internal

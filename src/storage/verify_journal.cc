@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+// verify: the journals of dead processes on this machine. They are read as a recovery would read them, and left alone.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <ctime>
+
+#include "base/fs.h"
+#include "journal/dead_journal.h"
+#include "journal/place.h"
+#include "storage/frames_log.h"
+#include "storage/schema.h"
+#include "storage/store_files.h"
+#include "storage/verify_internal.h"
+#include "storage/writer_parts.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr int64_t kUnbornAgeS = 60;  // as remove_unborn_journals()
+constexpr const char* kRecoverAdvice = "the next `tracker ls` or init recovers them";
+constexpr const char* kKeepAdvice =
+    "the next `tracker ls` stores what can be read, counts the rest as lost and keeps the journal beside the others";
+
+// What a writer's files hold of its journal.
+struct Stored {
+  uint64_t last_seq = 0;
+  std::vector<RingPosition> positions;
+};
+
+Stored stored_in_database(const std::string& path) {
+  Stored out;
+  const std::string last = part_path(path, count_parts(path));
+  const bool wal = size_of_file(last + "-wal") > 0;
+  auto db = Sqlite::open(last, wal ? SqliteOpen::kReadPrivateWal : SqliteOpen::kReadImmutable, 0);
+  if (!db.ok()) return out;
+  auto meta = read_meta(*db, last);
+  auto positions = read_positions(*db);
+  if (meta.ok() && positions.ok()) out = {meta->last_seq, std::move(*positions)};
+  return out;
+}
+
+Stored stored_in_frames(const std::string& path) {
+  FramesTotals totals;
+  auto input = open_frames(path, O_RDONLY);
+  if (!input.ok()) return {};
+  FileBytes bytes(input->fd.get(), input->size);
+  FramesVisitor visitor;
+  visitor.entry = [&](const FramesEntry& entry) {
+    (void)add_entry(input->writer, entry, &totals).ok();
+    return Status();
+  };
+  (void)scan_frames(bytes, input->writer, kFramesHeaderBytes, visitor).ok();
+  return {totals.last_seq, std::move(totals.positions)};
+}
+
+Stored stored_of(const std::string& store_path, const WriterIdentity& writer) {
+  auto store = Store::open(store_path);
+  if (!store.ok()) return {};
+  auto folder = store->find_run(writer.run.project, writer.run.id);
+  if (!folder || folder->identity.uid != writer.run.uid) {
+    folder.reset();
+    for (RunFolder& other : store->list_runs(writer.run.project))
+      if (other.identity.uid == writer.run.uid) folder = std::move(other);
+  }
+  if (!folder) return {};
+  const std::string db = join_path(folder->path, writer.writer.hex() + ".db");
+  const std::string frames = frames_path_of(db);
+  const bool is_database = path_exists(db) && (!path_exists(frames) || is_whole_database(db));
+  return is_database ? stored_in_database(db) : stored_in_frames(frames);
+}
+
+class JournalCheck {
+ public:
+  JournalCheck(Verifier& verifier, const std::string& store_path, const Id128& store, const std::set<Id128>& runs)
+      : verifier_(verifier), store_path_(store_path), store_(store), runs_(runs) {}
+
+  void look_at(const std::string& root, const std::string& name) {
+    const std::string dir = join_path(root, name);
+    if (!is_directory(dir)) return;
+    if (name.starts_with(".new-")) return look_at_unborn(dir);
+    const bool kept = name.starts_with("damaged-");
+    if ((!kept && !Id128::from_hex(name)) || is_own_journal(dir)) return;
+    auto definitions = read_definitions(dir);
+    if (!definitions.ok() && definitions.status().code() == Code::kNotFound) return look_at_unborn(dir);
+    if (definitions.ok() && !is_ours(definitions->identity)) return;
+    if (kept) return say_kept(dir);
+    ++verifier_.report.journals;
+    const std::optional<bool> locked = is_locked(dir);
+    if (locked.value_or(false)) return;  // its process lives
+    if (!definitions.ok()) {
+      if (runs_.empty())
+        verifier_.failed("journal-definitions", join_path(dir, "defs"), definitions.status(),
+                         "its rings cannot be assigned to a run; remove the folder when nothing is missing");
+      return;
+    }
+    if (!locked) return say_without_lock(dir);
+    read(dir);
+  }
+
+ private:
+  bool is_ours(const WriterIdentity& writer) const {
+    const bool ours = writer.store.is_zero() ? writer.store_path == store_path_ : writer.store == store_;
+    return ours && (runs_.empty() || runs_.contains(writer.run.uid));
+  }
+
+  void look_at_unborn(const std::string& dir) {
+    struct stat st{};
+    if (!runs_.empty() || ::lstat(dir.c_str(), &st) != 0 || ::time(nullptr) - st.st_mtime < kUnbornAgeS) return;
+    if (is_locked(dir).value_or(false)) return;
+    verifier_.note("leftover", dir, "is a journal of a process that died while it made it", "`tracker gc` removes it");
+  }
+
+  void say_kept(const std::string& dir) {
+    verifier_.note("journal-kept", dir, "is a damaged journal that a recovery has kept",
+                   "what could be read of it is in the run; remove it when nobody wants to look at it");
+  }
+
+  void say_without_lock(const std::string& dir) {
+    verifier_.damage("journal", dir, "has no lock file, so whether its process lives cannot be told",
+                     "when that process is dead, an empty file `lock` in it lets it be recovered");
+  }
+
+  void read(const std::string& dir) {
+    auto journal = DeadJournal::open(dir);
+    if (!journal.ok()) {
+      const Code code = journal.status().code();
+      if (code != Code::kBusy && code != Code::kNotFound)
+        verifier_.failed("journal", dir, journal.status(), kKeepAdvice);
+      return;
+    }
+    const WriterIdentity& writer = (*journal)->identity();
+    Stored stored = stored_of(store_path_, writer);
+    uint64_t points = 0;
+    for (const FrameRecord& frame : (*journal)->spilled()) {
+      if (frame.seq <= stored.last_seq) continue;
+      if (frame.seq != stored.last_seq + 1) break;
+      stored.last_seq = frame.seq;
+      for (const RingPosition& position : frame.positions) set_position(position, &stored.positions);
+      if (auto view = FrameView::parse(frame.bytes); view.ok()) points += view->points();
+    }
+    (*journal)->start(stored.positions);
+    for (;;) {
+      FrameBuilder builder;
+      std::vector<RingPosition> positions;
+      if (!(*journal)->next(&builder, &positions)) break;
+      points += builder.take().points();
+    }
+    for (const std::string& problem : (*journal)->problems()) verifier_.damage("journal", dir, problem, kKeepAdvice);
+    verifier_.note("unrecovered", dir,
+                   fmt::format("{} points of {}/{} wait for recovery: its process died", points, writer.run.project,
+                               writer.run.id),
+                   kRecoverAdvice);
+  }
+
+  Verifier& verifier_;
+  const std::string& store_path_;
+  const Id128& store_;
+  const std::set<Id128>& runs_;
+};
+
+}  // namespace
+
+void verify_journals(Verifier& verifier, const std::string& store_path, const Id128& store,
+                     const std::set<Id128>& runs) {
+  JournalCheck check(verifier, store_path, store, runs);
+  for (const std::string& root : journal_roots(store_path)) {
+    const auto names = list_dir(root);
+    if (!names.ok()) continue;
+    for (const std::string& name : *names) check.look_at(root, name);
+  }
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+// verify: the folder of one run.
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <charconv>
+#include <ctime>
+
+#include "base/fs.h"
+#include "model/key.h"
+#include "storage/database_build.h"
+#include "storage/recovery.h"
+#include "storage/run_folder.h"
+#include "storage/store_files.h"
+#include "storage/verify_internal.h"
+#include "storage/writer_parts.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr size_t kHexDigits = 32;
+
+// The files of one writer by what their names say.
+struct WriterFiles {
+  std::set<int> parts;  // of <writer>.db (1), <writer>-2.db, …
+  bool frames = false;
+  std::vector<std::string> companions;  // -wal, -shm, -journal
+};
+
+// Puts a file where it belongs; false for one that is no writer's.
+bool classify(const std::string& name, std::map<std::string, WriterFiles>* writers) {
+  const std::string id = name.substr(0, kHexDigits);
+  if (name.size() <= kHexDigits || !Id128::from_hex(id)) return false;
+  std::string_view rest = std::string_view(name).substr(kHexDigits);
+  const bool companion = rest.ends_with("-wal") || rest.ends_with("-shm") || rest.ends_with("-journal");
+  if (companion) rest.remove_suffix(rest.size() - rest.find_last_of('-'));
+  int part = 1;
+  if (rest.starts_with('-')) {
+    const auto [end, error] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), part);
+    if (error != std::errc() || part < 2) return false;
+    rest.remove_prefix(static_cast<size_t>(end - rest.data()));
+  }
+  if (rest == ".frames" && part == 1 && !companion) (*writers)[id].frames = true;
+  else if (rest != ".db") return false;
+  else if (companion) (*writers)[id].companions.push_back(name);
+  else (*writers)[id].parts.insert(part);
+  return true;
+}
+
+class RunCheck {
+ public:
+  RunCheck(Verifier& verifier, const std::string& path, const std::string& name)
+      : verifier_(verifier), path_(path), name_(name) {}
+
+  RunVerdict run() {
+    auto names = list_dir(path_);
+    if (!names.ok()) {
+      if (is_directory(path_))
+        verifier_.damage("unreadable", path_, names.status().message(), "look at the disk and at its permissions");
+      else verifier_.note("unknown-file", path_, "is no run's folder", "remove it where it is not wanted");
+      return {};
+    }
+    std::map<std::string, WriterFiles> writers;
+    for (const std::string& file : *names) look_at_file(file, &writers);
+    const bool is_run = check_document(!writers.empty());
+    for (const auto& [id, files] : writers) check_writer(id, files);
+    if (!document_.ok() && !writers.empty()) say_document();
+    if (is_run) ++verifier_.report.runs;
+    if (is_run && !name_.empty() && document_.ok() && !damaged_ && !live_) verifier_.points[name_] = points_;
+    if (document_.ok()) out_.run = *document_;
+    return std::move(out_);
+  }
+
+ private:
+  std::string file(const std::string& name) const { return join_path(path_, name); }
+
+  void look_at_file(const std::string& name, std::map<std::string, WriterFiles>* writers) {
+    if (name == kRunFile || name == "media" || classify(name, writers)) return;
+    struct stat st{};
+    const bool old = ::lstat(file(name).c_str(), &st) == 0 && ::time(nullptr) - st.st_mtime >= kLeftoverAge.count();
+    if (!is_leftover_name(name))
+      verifier_.note("unknown-file", file(name), "is no part of a run", "remove it where it is not wanted");
+    else if (old)
+      verifier_.note("leftover", file(name), "was left half made by a process that died", "`tracker gc` removes it");
+  }
+
+  // False for a folder that is being made, or was left so.
+  bool check_document(bool has_writers) {
+    document_ = read_run_document(file(kRunFile));
+    if (!document_.ok() && document_.status().code() == Code::kNotFound && !has_writers) {
+      struct stat st{};
+      if (::stat(path_.c_str(), &st) == 0 && ::time(nullptr) - st.st_mtime >= kLeftoverAge.count())
+        verifier_.note("leftover", path_, "is a run's folder without a run", "remove it where it is not wanted");
+      return false;
+    }
+    if (document_.ok() && !name_.empty() && name_ != folder_name(document_->project) + "/" + folder_name(document_->id))
+      verifier_.note("misplaced", path_,
+                     fmt::format("is {}/{} by its run.json, and stands in the folder of another name",
+                                 document_->project, document_->id),
+                     "commands find it by its uid; move it to the folder of its name");
+    if (!document_.ok() && !has_writers) say_document();
+    return true;
+  }
+
+  // A run.json that is gone or damaged can be written again from any of its writers' databases.
+  void say_document() {
+    Status status = document_.status();
+    if (status.code() == Code::kNotFound)
+      status = Status(Code::kCorrupt, "is missing, and databases of a run stand beside it");
+    std::string text = said_ ? run_document(*said_) : "";
+    for (char& c : text)
+      if (c == '\n') c = ' ';
+    verifier_.failed("run-file", file(kRunFile), status,
+                     said_ ? "write it anew: " + text : "restore it from a copy of the run's folder");
+  }
+
+  void check_writer(const std::string& id, const WriterFiles& files) {
+    ++verifier_.report.writers;
+    const std::string db = file(id + ".db"), frames = file(id + ".frames");
+    if (!files.parts.empty()) check_parts(db, files.parts);
+    if (files.parts.empty() && !files.frames) {
+      for (const std::string& name : files.companions) check_orphan(name);
+      return;
+    }
+    const bool has_db = files.parts.contains(1);
+    const bool reads_db = has_db && (!files.frames || is_whole_database(db));
+    const RunIdentity* run = document_.ok() ? &*document_ : nullptr;
+    if (reads_db) take(verify_database(verifier_, db, run), db);
+    else if (files.frames) take(verify_frames_file(verifier_, frames, run), frames);
+    if (reads_db && files.frames) check_both(db, frames);
+  }
+
+  void check_orphan(const std::string& name) {
+    const bool has_rows = name.ends_with("-wal") && size_of_file(file(name)) > 0;
+    if (has_rows)
+      damage("orphan", file(name), "is the log of a database that is gone",
+             "restore the database beside it; without it its rows cannot be read");
+    else verifier_.note("leftover", file(name), "belongs to a database that is gone", "remove it");
+  }
+
+  void check_parts(const std::string& db, const std::set<int>& parts) {
+    NumberRanges missing;
+    for (int part = 1; part < *parts.rbegin(); ++part)
+      if (!parts.contains(part)) missing.add(static_cast<uint64_t>(part));
+    if (missing.empty()) return;
+    damage("parts", db, fmt::format("part {} of {} is missing", missing.text(), *parts.rbegin()),
+           "restore it from a copy; readers stop in front of it",
+           parts.contains(1) ? "the parts in front of it" : "nothing that readers reach");
+  }
+
+  void check_both(const std::string& db, const std::string& frames) {
+    if (covers(db, frames))
+      verifier_.note("leftover", frames, "has become a database, which holds all of it", "`tracker gc` removes it");
+    else
+      damage("frames-file", frames, "holds frames that the database beside it lacks, and readers take the database",
+             "move the database away: readers then take the .frames file", "both files by themselves");
+  }
+
+  void take(WriterVerdict verdict, const std::string& path) {
+    if (verdict.run) said_ = verdict.run;
+    if (verdict.store) out_.store = verdict.store;
+    for (Finding& finding : verdict.findings) {
+      damaged_ |= finding.level != FindingLevel::kNote;
+      verifier_.add(std::move(finding));
+    }
+    live_ |= verdict.live;
+    verifier_.report.live += verdict.live ? 1 : 0;
+    verifier_.report.frames += verdict.frames;
+    verifier_.report.points += verdict.points;
+    points_ += verdict.points;
+    uint64_t bytes = 0;
+    for (int part = 1; part <= (is_frames_path(path) ? 1 : count_parts(path)); ++part)
+      bytes += size_of_file(part_path(path, part));
+    verifier_.count_bytes(bytes);
+  }
+
+  void damage(std::string kind, std::string path, std::string what, std::string advice, std::string intact = "") {
+    damaged_ = true;
+    verifier_.damage(std::move(kind), std::move(path), std::move(what), std::move(advice), std::move(intact));
+  }
+
+  Verifier& verifier_;
+  const std::string path_, name_;
+  Result<RunIdentity> document_ = Status(Code::kNotFound, "");
+  std::optional<RunIdentity> said_;  // by a database
+  RunVerdict out_;
+  uint64_t points_ = 0;
+  bool damaged_ = false, live_ = false;
+};
+
+}  // namespace
+
+RunVerdict verify_run_folder(Verifier& verifier, const std::string& path, const std::string& name) {
+  return RunCheck(verifier, path, name).run();
+}
+
+}  // namespace tracker::internal

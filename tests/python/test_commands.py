@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""The command line of the Python package is the native one: each command works, with its exit codes.
+
+Method: runs are recorded from Python and looked at, checked, collected and removed by `python -m tracker`.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tracker
+
+
+def command(store: Path, *arguments: str, code: int = 0) -> str:
+    """Runs `tracker ARGUMENTS` on the store; returns stdout."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tracker", *arguments, "--dir", str(store)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    assert done.returncode == code, f"{arguments} returned {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    for name in ("otter", "heron"):
+        run = tracker.init(project="mnist", id=name, dir=str(tmp_path / "store"), config={"lr": 0.1}, quiet=True)
+        for step in range(100):
+            run.log({"loss": 1 / (1 + step), "sample": "a cat" if step == 99 else None}, step=step)
+        run.finish()
+    return tmp_path / "store"
+
+
+def test_tail_shows_what_was_logged(store: Path) -> None:
+    lines = command(store, "tail", "otter", "loss", "-n", "3", "--json").splitlines()
+    assert [json.loads(line)["step"] for line in lines] == [97, 98, 99]
+    assert '"sample":"a cat"' in command(store, "tail", "otter", "--texts", "--json").replace(" ", "").replace(
+        "acat", "a cat"
+    )
+
+
+def test_a_store_is_verified_collected_and_emptied(store: Path) -> None:
+    assert json.loads(command(store, "verify", "--json"))["points"] == 200
+    assert json.loads(command(store, "gc", "--json"))["removed"] == []
+    command(store, "rm", "otter", code=2)
+    command(store, "rm", "otter", "--yes")
+    assert [run.id for run in tracker.runs(dir=str(store))] == ["heron"]
+    database = next(store.glob("runs/mnist/heron/*.db"))
+    database.write_bytes(database.read_bytes()[:5000])
+    assert json.loads(command(store, "verify", "--json", code=3))["damages"] == 1
+
+
+def test_doctor_names_the_store(store: Path) -> None:
+    assert json.loads(command(store, "doctor", "--json"))["store"]["path"] == str(store)
+
+
+def test_a_followed_run_that_is_killed_is_recovered_and_shown_to_its_last_row(tmp_path: Path) -> None:
+    train = f"""
+import os, signal, sys, time, tracker
+run = tracker.init(project="mnist", id="live", dir={str(tmp_path / "store")!r}, quiet=True)
+print("ready", flush=True)
+sys.stdin.readline()
+for step in range(500):
+    run.log({{"loss": float(step)}}, step=step)
+    time.sleep(0.002)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", train], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        arguments = [sys.executable, "-m", "tracker", "tail", "live", "-f", "--json", "--dir", str(tmp_path / "store")]
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as tail:
+            child.stdin.write("go\n")
+            child.stdin.flush()
+            shown = [json.loads(line) for line in tail.communicate(timeout=60)[0].splitlines()]
+    assert [line["step"] for line in shown[:-1]] == list(range(500))
+    assert shown[-1]["state"] == "crashed"
+    assert tail.returncode == 0
+
+
+def test_ctrl_c_ends_a_tail_that_follows(tmp_path: Path) -> None:
+    run = tracker.init(project="mnist", id="live", dir=str(tmp_path / "store"), quiet=True)
+    run.log({"loss": 1.0}, step=0)
+    assert run.flush()
+    arguments = [sys.executable, "-m", "tracker", "tail", "live", "-f", "--dir", str(tmp_path / "store")]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as tail:
+        assert tail.stdout is not None
+        assert "loss 1" in tail.stdout.readline()
+        tail.send_signal(signal.SIGINT)
+        assert tail.wait(timeout=30) == -signal.SIGINT
+    run.finish()

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// Goal: doctor explains store, journal and machine, gives a line of advice a problem, masks secrets and makes nothing.
+// Method: environments with one thing wrong each.
+#include <sys/resource.h>
+
+#include <filesystem>
+
+#include "model/value.h"
+#include "support/sandbox.h"
+#include "unit/cli/cli_fixture.h"
+
+namespace tracker::internal {
+namespace {
+
+class DoctorCommandTest : public CliTest {
+ protected:
+  ~DoctorCommandTest() override {
+    for (const char* name :
+         {"TRACKER_TOKEN", "TRACKER_PROJCT", "SLURM_PROCID", "SLURM_NTASKS", "TRACKER_STORE_FILES", "TRACKER_RANK"})
+      ::unsetenv(name);
+  }
+  Value document(int code = kExitOk) {
+    EXPECT_EQ(run({"doctor", "--json"}), code) << out_ << err_;
+    auto value = from_json(out_);
+    EXPECT_TRUE(value.ok()) << out_;
+    return value.ok() ? *value : Value::map();
+  }
+  static bool advises(const Value& document, std::string_view text) {
+    for (const Value& item : *document.find("advice")->as_list())
+      if (item.text_or("problem", "").find(text) != std::string::npos) {
+        EXPECT_NE(item.text_or("to_do", ""), "");
+        return true;
+      }
+    return false;
+  }
+
+  Sandbox sandbox_;
+};
+
+TEST_F(DoctorCommandTest, ItSaysWhatItSees) {
+  builder_.run("mnist", "otter");
+  const Value report = document();
+  EXPECT_EQ(report.find("store")->text_or("path", ""), builder_.path());
+  EXPECT_EQ(report.find("store")->text_or("from", ""), "--dir");
+  EXPECT_EQ(report.find("store")->int_or("runs", 0), 1);
+  EXPECT_GT(report.find("store")->int_or("free_bytes", 0), 0);
+  EXPECT_EQ(report.find("journal")->text_or("kind", ""), "shm");
+  EXPECT_NE(report.find("journal")->text_or("guarantees", ""), "");
+  EXPECT_NE(report.find("versions")->text_or("sqlite", ""), "");
+  EXPECT_NE(report.find("versions")->text_or("zstd", ""), "");
+  EXPECT_EQ(report.find("versions")->find("formats")->int_or("store", 0), kStoreVersion);
+  EXPECT_NE(report.find("machine")->find("open_files"), nullptr);
+  EXPECT_EQ(report.find("journals")->find("waiting")->int_or("count", -1), 0);
+  EXPECT_EQ(run({"doctor"}), kExitOk);
+  for (const char* title : {"Versions\n", "Store\n", "Journal\n", "Limits\n", "Machine\n", "Launch\n"})
+    EXPECT_NE(out_.find(title), std::string::npos) << title << out_;
+}
+
+TEST_F(DoctorCommandTest, ItMakesNothing) {
+  const std::string shm = sandbox_.journals();
+  EXPECT_FALSE(std::filesystem::exists(shm));
+  (void)document();
+  EXPECT_FALSE(std::filesystem::exists(shm));
+  TempFolder empty;
+  EXPECT_EQ(run_command_line(console_, {"doctor", "--dir", empty.path() + "/none"}), kExitOk);
+  EXPECT_FALSE(std::filesystem::exists(empty.path() + "/none"));
+  EXPECT_NE(out_.find("there is no store at"), std::string::npos) << out_;
+}
+
+TEST_F(DoctorCommandTest, SecretsAreMasked) {
+  ::setenv("TRACKER_TOKEN", "hunter2hunter2", 1);
+  const Value report = document();
+  EXPECT_EQ(out_.find("hunter2"), std::string::npos) << out_;
+  EXPECT_EQ(report.find("environment")->text_or("TRACKER_TOKEN", ""), "[redacted]");
+}
+
+TEST_F(DoctorCommandTest, AVariableThatNobodyReadsIsNamed) {
+  ::setenv("TRACKER_PROJCT", "x", 1);
+  EXPECT_TRUE(advises(document(), "nobody reads TRACKER_PROJCT; did you mean TRACKER_PROJECT")) << out_;
+}
+
+TEST_F(DoctorCommandTest, TheLauncherAndTheRankAreSaid) {
+  ::setenv("SLURM_PROCID", "3", 1);
+  ::setenv("SLURM_NTASKS", "8", 1);
+  const Value report = document();
+  EXPECT_EQ(report.find("launch")->text_or("launcher", ""), "SLURM_PROCID");
+  EXPECT_EQ(report.find("launch")->int_or("rank", 0), 3);
+  EXPECT_EQ(report.find("launch")->int_or("world_size", 0), 8);
+  ::setenv("TRACKER_RANK", "many", 1);
+  EXPECT_TRUE(advises(document(), "TRACKER_RANK")) << out_;
+}
+
+TEST_F(DoctorCommandTest, AJournalThatIsNotSharedMemoryIsExplained) {
+  ::setenv("TRACKER_SHM_DIR", "/nowhere", 1);
+  const Value report = document();
+  EXPECT_EQ(report.find("journal")->text_or("kind", ""), "disk");
+  EXPECT_TRUE(advises(report, "the journal is \"disk\"")) << out_;
+}
+
+TEST_F(DoctorCommandTest, ANetworkFileSystemAndASmallUlimitAreExplained) {
+  set_fs_type_for_testing(builder_.path(), 0x6969);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit small{128, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &small), 0);
+  const Value report = document();
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  set_fs_type_for_testing("", 0);
+  EXPECT_EQ(report.find("store")->text_or("file_system", ""), "NFS");
+  EXPECT_EQ(report.find("store")->text_or("files", ""), "frames");
+  EXPECT_TRUE(advises(report, "the number of open files is limited to 128")) << out_;
+}
+
+TEST_F(DoctorCommandTest, AStoreThatCannotBeReadOrIsNewerHasItsExitCode) {
+  ASSERT_TRUE(write_file_atomic(builder_.path() + "/store.json", "{").ok());
+  (void)document(kExitDamaged);
+  ASSERT_TRUE(write_file_atomic(builder_.path() + "/store.json", R"({"format": "tracker-store", "version": 99})").ok());
+  (void)document(kExitVersion);
+}
+
+TEST_F(DoctorCommandTest, AJournalWhoseDefinitionsAreDamagedIsNamed) {
+  const std::string dir = sandbox_.journals() + "/" + std::string(32, 'a');
+  std::filesystem::create_directories(dir);
+  std::filesystem::permissions(sandbox_.journals(), std::filesystem::perms(0700));
+  ASSERT_TRUE(write_file_atomic(dir + "/defs", "rubbish rubbish").ok());
+  ASSERT_TRUE(write_file_atomic(dir + "/lock", "").ok());
+  EXPECT_TRUE(advises(document(kExitDamaged), "1 journal whose definitions cannot be read")) << out_;
+  EXPECT_EQ(run({"verify"}), kExitDamaged) << out_;
+  EXPECT_NE(out_.find("damage journal-definitions  "), std::string::npos) << out_;
+}
+
+}  // namespace
+}  // namespace tracker::internal

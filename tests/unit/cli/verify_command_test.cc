@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT
+// Goal: verify finds and names each kind of damage, says what is intact, and never writes. Method: sound stores made by
+// hand, one thing broken in each; what was broken must be the one damage found. Journals: fault/verify_test.cc.
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <map>
+
+#include "base/fs.h"
+#include "model/value.h"
+#include "storage/frames_file.h"
+#include "support/storage.h"
+#include "unit/cli/cli_fixture.h"
+
+namespace tracker::internal {
+namespace {
+
+class VerifyTest : public CliTest {
+ protected:
+  // Two runs; the first has two frames with numbers, a text, config and losses.
+  VerifyTest() {
+    auto writer = builder_.writer(run_);
+    writer.log("train/loss", 0, 0.5).log("train/loss", 1, 0.25).set(EventType::kConfig, "lr", 0.1).commit();
+    first_frame_ = writer.last_frame();
+    writer.log("train/loss", 2, -1).log("acc", 2, 0.75).text("sample", 2, "a cat");
+    writer.lose("train/loss", LossReason::kRingFull, 12).commit();
+    writer.end(RunState::kFinished).finish();
+    db_ = writer.path();
+    builder_.writer(builder_.run("mnist", "heron")).log("loss", 0, 1).end(RunState::kFinished).finish();
+  }
+
+  void sql(const std::string& statement) const {
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open(db_.c_str(), &db), SQLITE_OK);
+    char* error = nullptr;
+    EXPECT_EQ(sqlite3_exec(db, statement.c_str(), nullptr, nullptr, &error), SQLITE_OK)
+        << statement << ": " << (error != nullptr ? error : "");
+    sqlite3_free(error);
+    sqlite3_close(db);
+  }
+
+  // Kinds of the findings of a level, by their number.
+  std::map<std::string, int> kinds(const std::string& level = "damage", std::vector<std::string> what = {}) {
+    what.insert(what.begin(), "verify");
+    what.push_back("--json");
+    code_ = run(what);
+    const auto document = from_json(out_);
+    EXPECT_TRUE(document.ok()) << out_ << err_;
+    std::map<std::string, int> out;
+    if (!document.ok()) return out;
+    for (const Value& finding : *document->find("findings")->as_list()) {
+      if (finding.text_or("level", "") == level) ++out[finding.text_or("kind", "")];
+      EXPECT_NE(finding.text_or("to_do", ""), "") << out_;
+    }
+    return out;
+  }
+  using Kinds = std::map<std::string, int>;
+
+  // Every file below the store with its size and times.
+  std::map<std::string, std::string> files() const {
+    std::map<std::string, std::string> out;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(builder_.path())) {
+      struct stat st{};
+      ::stat(entry.path().c_str(), &st);
+      // Not the time of the inode's change: a SQLite that opens a WAL as root sets its owner, and so changes that.
+      out[entry.path()] =
+          std::to_string(st.st_size) + " " + std::to_string(st.st_mtim.tv_nsec) + " " + std::to_string(st.st_ino);
+    }
+    return out;
+  }
+
+  RunFolder run_ = builder_.run("mnist", "otter");
+  std::string db_, first_frame_;
+  int code_ = -1;
+};
+
+TEST_F(VerifyTest, ASoundStoreIsIntactAndNotTouched) {
+  ASSERT_EQ(run({"ls"}), kExitOk);  // makes the catalog
+  const auto before = files();
+  EXPECT_EQ(run({"verify"}), kExitOk) << out_;
+  EXPECT_EQ(out_, "Checked 2 writers of 2 runs: 4 frames, 5 points, " + out_.substr(out_.rfind("points, ") + 8));
+  EXPECT_NE(out_.find("Everything is intact.\n"), std::string::npos) << out_;
+  EXPECT_EQ(err_, "");
+  EXPECT_EQ(files(), before);
+}
+
+TEST_F(VerifyTest, AFrameThatDoesNotVerifyIsNamedWithWhatIsLeft) {
+  damage_bytes(db_, first_frame_);
+  EXPECT_EQ(run({"verify"}), kExitDamaged);
+  EXPECT_NE(masked(out_).find("damage frame  STORE/runs/mnist/otter/"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("1 does not verify, 2 points: frame 1: "), std::string::npos) << out_;
+  EXPECT_NE(out_.find("intact: 2 of 3 frames, 2 of 4 points"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("1 damage found; everything else is intact."), std::string::npos) << out_;
+  EXPECT_EQ(kinds(), (Kinds{{"frame", 1}}));
+}
+
+TEST_F(VerifyTest, AMissingFrameIsDamageAndALegalGapIsNot) {
+  sql("UPDATE meta SET value = value - 1 WHERE key = 'frames'; UPDATE meta SET value = 2 WHERE key = 'points'");
+  sql("DELETE FROM frames WHERE seq = 1");
+  EXPECT_EQ(kinds().count("missing-frames"), 0u) << out_;
+  sql("UPDATE meta SET value = 3 WHERE key = 'frames'; UPDATE meta SET value = 4 WHERE key = 'points'");
+  EXPECT_EQ(kinds(), (Kinds{{"missing-frames", 1}})) << out_;
+  EXPECT_NE(out_.find("frames 1 were stored and are gone"), std::string::npos) << out_;
+}
+
+TEST_F(VerifyTest, TheLastFramesMissingIsDamageToo) {
+  sql("DELETE FROM frames WHERE seq > 1");
+  EXPECT_EQ(kinds(), (Kinds{{"missing-frames", 1}})) << out_;
+  EXPECT_NE(out_.find("frames 2, 3 were stored"), std::string::npos) << out_;
+}
+
+TEST_F(VerifyTest, CountsThatDisagreeAreNamed) {
+  sql("UPDATE meta SET value = 99 WHERE key = 'points'");
+  EXPECT_EQ(kinds(), (Kinds{{"counts", 1}})) << out_;
+  EXPECT_NE(out_.find("99 points, the frames hold 4"), std::string::npos) << out_;
+  sql("UPDATE meta SET value = 4 WHERE key = 'points'; UPDATE frames SET points = 7 WHERE seq = 2");
+  EXPECT_EQ(kinds(), (Kinds{{"counts", 1}})) << out_;
+}
+
+TEST_F(VerifyTest, StatisticsThatDisagreeWithTheFramesAreNamed) {
+  for (const char* column : {"points", "step_max", "time_last_us", "max_bits", "sum_bits", "nan", "last_bits"}) {
+    const std::string was = "(SELECT saved FROM keep)";
+    sql(std::string("CREATE TABLE keep AS SELECT ") + column + " AS saved FROM series WHERE id = 1");
+    sql(std::string("UPDATE series SET ") + column + " = " + column + " + 4503599627370496 WHERE id = 1");
+    EXPECT_EQ(kinds(), (Kinds{{"series", 1}})) << column << out_;
+    EXPECT_NE(out_.find("train/loss: "), std::string::npos) << out_;
+    sql(std::string("UPDATE series SET ") + column + " = " + was + " WHERE id = 1; DROP TABLE keep");
+  }
+  sql("DELETE FROM series WHERE id = 2");
+  EXPECT_EQ(kinds(), (Kinds{{"series", 1}})) << out_;
+}
+
+TEST_F(VerifyTest, ConfigAndLossesThatDisagreeWithTheFramesAreNamed) {
+  sql("UPDATE losses SET count = 13");
+  EXPECT_EQ(kinds(), (Kinds{{"losses", 1}})) << out_;
+  EXPECT_NE(out_.find("13 dropped, the frames say 12"), std::string::npos) << out_;
+  sql("UPDATE losses SET count = 12; UPDATE attributes SET value = x'01' WHERE key = 'lr'");
+  EXPECT_EQ(kinds(), (Kinds{{"attributes", 1}})) << out_;
+  sql("DELETE FROM attributes; DELETE FROM meta WHERE key = 'end'");
+  EXPECT_EQ(kinds(), (Kinds{{"attributes", 1}, {"counts", 1}})) << out_;
+}
+
+TEST_F(VerifyTest, ADamagedTreeIsFoundAndTheRestIsReadPastIt) {
+  auto writer = builder_.writer(builder_.run("mnist", "large"));
+  for (int frame = 0; frame < 400; ++frame) {
+    for (int row = 0; row < 40; ++row) writer.log("loss", frame * 40 + row, 1.0 / (frame * 40 + row + 1));
+    writer.commit();
+  }
+  writer.end(RunState::kFinished).finish();
+  std::string bytes = *read_file(writer.path(), 100 << 20);
+  ASSERT_GT(bytes.size(), 50u * 4096);
+  for (size_t i = 0; i < 64; ++i) bytes[40 * 4096 + i] = '\x5a';
+  ASSERT_TRUE(write_file_atomic(writer.path(), bytes).ok());
+  const auto found = kinds();
+  EXPECT_EQ(code_, kExitDamaged);
+  EXPECT_EQ(found.count("tree"), 1u) << out_;
+  EXPECT_NE(out_.find("of 401 frames"), std::string::npos) << out_;
+  EXPECT_EQ(out_.find("\"0 of 401"), std::string::npos) << out_;
+}
+
+TEST_F(VerifyTest, AnIndexThatLacksAKeyIsADamagedTree) {
+  sql("PRAGMA writable_schema=ON; CREATE TABLE copy(kind, key); DELETE FROM sqlite_master WHERE name = 'copy'");
+  EXPECT_EQ(kinds().count("tree"), 1u) << out_;  // a page that nothing uses
+}
+
+TEST_F(VerifyTest, AHeaderThatIsNoneACutFileAndAStrangerAreNamed) {
+  const std::string sound = *read_file(db_, 10 << 20);
+  overwrite_start(db_, "rubbish rubbish rubbish rubbish");
+  EXPECT_EQ(kinds(), (Kinds{{"database-header", 1}})) << out_;
+  ASSERT_TRUE(write_file_atomic(db_, sound.substr(0, sound.size() / 2)).ok());
+  EXPECT_EQ(kinds(), (Kinds{{"database-header", 1}})) << out_;
+  ASSERT_TRUE(write_file_atomic(db_, "").ok());
+  EXPECT_EQ(kinds(), (Kinds{{"database-header", 1}})) << out_;
+  ASSERT_TRUE(write_file_atomic(db_, sound).ok());
+  sql("PRAGMA application_id = 7");
+  EXPECT_EQ(kinds(), (Kinds{{"database-header", 1}})) << out_;
+  remove_file(db_);
+  std::filesystem::create_directory(db_);
+  EXPECT_EQ(kinds(), (Kinds{{"database-header", 1}})) << out_;
+}
+
+TEST_F(VerifyTest, ANewerVersionIsNotJudgedAndHasAnExitCodeOfItsOwn) {
+  sql("PRAGMA user_version = 9");
+  EXPECT_EQ(kinds("newer"), (Kinds{{"newer-version", 1}})) << out_;
+  EXPECT_EQ(code_, kExitVersion);
+}
+
+TEST_F(VerifyTest, ADatabaseOfAnotherRunOrWriterIsNamed) {
+  const std::string other = run_.path + "/" + std::string(32, 'a') + ".db";
+  std::filesystem::copy_file(db_, other);
+  EXPECT_EQ(kinds(), (Kinds{{"identity", 1}})) << out_;
+  std::filesystem::rename(other, builder_.store().find_run("mnist", "heron")->path + db_.substr(db_.rfind('/')));
+  EXPECT_EQ(kinds(), (Kinds{{"identity", 1}})) << out_;
+  EXPECT_NE(out_.find("belongs to another run: mnist/otter"), std::string::npos) << out_;
+}
+
+TEST_F(VerifyTest, MissingPartsAreNamed) {
+  const std::string base = db_.substr(0, db_.size() - 3);
+  std::filesystem::copy_file(db_, base + "-3.db");
+  EXPECT_EQ(kinds(), (Kinds{{"parts", 1}})) << out_;
+  EXPECT_NE(out_.find("part 2 of 3 is missing"), std::string::npos) << out_;
+  std::filesystem::rename(base + "-3.db", base + "-2.db");
+  EXPECT_EQ(kinds().count("parts"), 1u) << out_;  // it does not say that it is part 2
+  std::filesystem::remove(db_);
+  EXPECT_EQ(kinds(), (Kinds{{"parts", 1}})) << out_;
+  EXPECT_NE(out_.find("part 1 of 2 is missing"), std::string::npos) << out_;
+}
+
+TEST_F(VerifyTest, ALogWithoutItsDatabaseIsDamageAndAnEmptyIndexIsNot) {
+  const std::string id(32, 'b');
+  ASSERT_TRUE(write_file_atomic(run_.path + "/" + id + ".db-shm", "").ok());
+  EXPECT_EQ(kinds("note"), (Kinds{{"leftover", 1}})) << out_;
+  EXPECT_EQ(code_, kExitOk);
+  ASSERT_TRUE(write_file_atomic(run_.path + "/" + id + ".db-wal", "rows").ok());
+  EXPECT_EQ(kinds(), (Kinds{{"orphan", 1}})) << out_;
+}
+
+TEST_F(VerifyTest, ARunJsonThatIsGoneOrDamagedIsWrittenAnewFromWhatTheAdviceSays) {
+  const std::string file = run_.path + "/run.json";
+  for (const bool gone : {true, false}) {
+    if (gone) remove_file(file);
+    else overwrite_start(file, "{{{{");
+    EXPECT_EQ(kinds(), (Kinds{{"run-file", 1}})) << out_;
+    const auto document = from_json(out_);
+    const std::string advice = document->find("findings")->as_list()->front().text_or("to_do", "");
+    ASSERT_TRUE(advice.starts_with("write it anew: ")) << advice;
+    ASSERT_TRUE(write_file_atomic(file, advice.substr(15)).ok());
+    EXPECT_EQ(kinds(), Kinds{}) << out_;
+    EXPECT_EQ(run({"show", "mnist/otter"}), kExitOk) << err_;
+  }
+}
+
+TEST_F(VerifyTest, AStoreJsonThatIsDamagedIsWrittenAnewFromWhatTheAdviceSays) {
+  const std::string file = builder_.path() + "/store.json";
+  overwrite_start(file, "]]]]");
+  EXPECT_EQ(kinds(), (Kinds{{"store-file", 1}})) << out_;
+  EXPECT_NE(out_.find(builder_.store().id().hex()), std::string::npos) << out_;
+  std::string advice;
+  const auto document = from_json(out_);
+  for (const Value& finding : *document->find("findings")->as_list()) advice = finding.text_or("to_do", "");
+  ASSERT_TRUE(write_file_atomic(file, advice.substr(15)).ok());
+  EXPECT_EQ(run({"verify"}), kExitOk) << out_ << err_;
+}
+
+TEST_F(VerifyTest, LeftoversAndStrangersAreNotes) {
+  ASSERT_TRUE(write_file_atomic(run_.path + "/notes.txt", "mine").ok());
+  ASSERT_TRUE(write_file_atomic(builder_.path() + "/photo.png", "mine").ok());
+  const std::string leftover = run_.path + "/x.db.new-0123456789abcdef";
+  ASSERT_TRUE(write_file_atomic(leftover, "half").ok());
+  EXPECT_EQ(kinds("note"), (Kinds{{"unknown-file", 2}})) << out_;  // too young to be a leftover
+  std::filesystem::last_write_time(leftover, std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
+  EXPECT_EQ(kinds("note"), (Kinds{{"unknown-file", 2}, {"leftover", 1}})) << out_;
+  EXPECT_EQ(code_, kExitOk);
+}
+
+TEST_F(VerifyTest, ACopiedRunIsANote) {
+  std::filesystem::copy(run_.path, builder_.path() + "/runs/mnist/copy");
+  EXPECT_EQ(kinds("note"), (Kinds{{"copy", 1}, {"misplaced", 1}})) << out_;
+  EXPECT_EQ(code_, kExitOk);
+}
+
+TEST_F(VerifyTest, ACatalogThatIsDamagedOrOutOfDateIsNamed) {
+  ASSERT_EQ(run({"ls"}), kExitOk);
+  EXPECT_EQ(kinds("note"), Kinds{}) << out_;
+  std::filesystem::remove_all(builder_.store().find_run("mnist", "heron")->path);
+  builder_.writer(builder_.run("mnist", "lynx")).log("loss", 0, 1).end(RunState::kFinished).finish();
+  EXPECT_EQ(kinds("note"), (Kinds{{"catalog", 1}})) << out_;
+  EXPECT_NE(out_.find("1 runs of it are gone, 1 runs are not in it"), std::string::npos) << out_;
+  EXPECT_EQ(code_, kExitOk);
+  for (const char* suffix : {"-wal", "-shm"}) remove_file(builder_.path() + "/catalog.db" + suffix);
+  overwrite_start(builder_.path() + "/catalog.db", "rubbish rubbish");
+  EXPECT_EQ(kinds(), (Kinds{{"catalog", 1}})) << out_;
+}
+
+TEST_F(VerifyTest, SingleRunsAndFoldersAreChecked) {
+  damage_bytes(db_, first_frame_);
+  EXPECT_EQ(run({"verify", "mnist/heron"}), kExitOk) << out_ << err_;
+  EXPECT_EQ(run({"verify", "otter"}), kExitDamaged) << out_;
+  TempFolder elsewhere;
+  std::filesystem::copy(run_.path, elsewhere.path() + "/otter");
+  EXPECT_EQ(run({"verify", elsewhere.path() + "/otter"}), kExitDamaged) << out_;
+  EXPECT_EQ(run({"verify", builder_.path(), "otter"}), kExitDamaged) << out_;
+  EXPECT_EQ(run({"verify", "nobody"}), kExitFailed);
+  EXPECT_NE(err_.find("no run \"nobody\""), std::string::npos) << err_;
+}
+
+TEST_F(VerifyTest, NamesFromARunAreShownVisibly) {
+  auto writer = builder_.writer(builder_.run("mnist", "hostile"));
+  writer.log("a\x1b[31mb", 0, 1).end(RunState::kFinished).finish();
+  db_ = writer.path();
+  sql("UPDATE series SET points = 9");
+  EXPECT_EQ(run({"verify"}), kExitDamaged);
+  EXPECT_EQ(out_.find('\x1b'), std::string::npos) << out_;
+}
+
+class VerifyFramesTest : public VerifyTest {
+ protected:
+  VerifyFramesTest() {
+    WriterIdentity who = test_identity();
+    who.run = run_.identity;
+    auto file = FramesFile::open_or_create(run_.path, who);
+    EXPECT_TRUE(file.ok()) << file.status().to_string();
+    for (uint64_t seq = 1; seq <= 3; ++seq) EXPECT_TRUE((*file)->append({test_record(who, seq)}, false).ok());
+    EXPECT_TRUE((*file)
+                    ->append({record_of(event_frame(who, 4, EventType::kEnd, Value::Map{{"state", "finished"}}))}, true)
+                    .ok());
+    path_ = (*file)->path();
+    sound_ = *read_file(path_, 10 << 20);
+  }
+  std::string path_, sound_;
+};
+
+TEST_F(VerifyFramesTest, ASoundFramesFileIsIntact) {
+  EXPECT_EQ(kinds(), Kinds{}) << out_;
+  EXPECT_EQ(code_, kExitOk);
+}
+
+TEST_F(VerifyFramesTest, OneThatIsCutIsNamed) {
+  ASSERT_TRUE(write_file_atomic(path_, sound_.substr(0, sound_.size() - 7)).ok());
+  EXPECT_EQ(kinds(), (Kinds{{"cut", 1}})) << out_;
+  ASSERT_TRUE(write_file_atomic(path_, sound_.substr(0, 20)).ok());
+  EXPECT_EQ(kinds(), (Kinds{{"frames-file", 1}})) << out_;
+}
+
+TEST_F(VerifyFramesTest, OneWithDamageInTheMiddleIsNamed) {
+  std::string bytes = sound_;
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 0x20);
+  ASSERT_TRUE(write_file_atomic(path_, bytes).ok());
+  const auto found = kinds();
+  EXPECT_EQ(code_, kExitDamaged);
+  EXPECT_EQ(found, (Kinds{{"frames-file", 1}})) << out_;
+}
+
+TEST_F(VerifyFramesTest, OneThatHoldsMoreThanTheDatabaseBesideItIsNamed) {
+  const std::string db = path_.substr(0, path_.size() - 7) + ".db";
+  std::filesystem::copy_file(db_, db);
+  EXPECT_EQ(kinds().count("frames-file"), 1u) << out_;
+}
+
+}  // namespace
+}  // namespace tracker::internal
