@@ -171,9 +171,10 @@ void examine_machine(int64_t now_us, DoctorReport* out) {
   constexpr int64_t kYear2020Us = 1'577'836'800'000'000;
   DoctorSection section{"Machine", {}};
   add_fact(&section, "host", this_process().host);
+  constexpr uint64_t kNoLimit = 1ull << 60;  // the first version of cgroups says so with a number near 2^63
   const uint64_t memory = cgroup_memory_limit();
-  add_fact(&section, "memory_limit_bytes", memory == UINT64_MAX ? Value() : Value(static_cast<int64_t>(memory)),
-           memory == UINT64_MAX ? "none" : bytes_text(memory));
+  add_fact(&section, "memory_limit_bytes", memory >= kNoLimit ? Value() : Value(static_cast<int64_t>(memory)),
+           memory >= kNoLimit ? "none" : bytes_text(memory));
   examine_ulimit("open_files", RLIMIT_NOFILE, kOpenFilesLow, "the number of open files", &section, out);
   examine_ulimit("file_size", RLIMIT_FSIZE, kFreeBytesLow, "the size of a file", &section, out);
   examine_ulimit("address_space", RLIMIT_AS, kAddressSpaceLow, "the address space", &section, out);

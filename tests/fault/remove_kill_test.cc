@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kRuns = 4;
-constexpr int kFiles = 60;  // beside the database, so that a removal takes a while
+constexpr int kFiles = 150;  // beside the database, so that a removal takes a while
 const int kKills = test_count(25);
 
 RunFolder make_run(StoreBuilder& builder, const std::string& id) {
@@ -70,7 +70,7 @@ TEST(RemoveKillTest, ARemovalThatIsKilledLeavesWholeRunsOrNone) {
         return 0;
       }));
     }
-    ::usleep(static_cast<useconds_t>(random() % 30'000));
+    ::usleep(static_cast<useconds_t>(random() % 15'000));
     for (const pid_t child : children) {
       ::kill(child, SIGKILL);
       wait_child(child);

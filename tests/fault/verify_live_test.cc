@@ -87,7 +87,9 @@ TEST_P(VerifyLive, AStoreWithLiveWritersHasNoDamageAtAnyMoment) {
   // Dead, not recovered: still no damage, and what waits is said.
   const VerifyReport dead = verify(sandbox);
   EXPECT_FALSE(dead.has(FindingLevel::kDamage)) << text_of(dead);
-  EXPECT_EQ(count(dead, "unrecovered"), 2u) << text_of(dead);
+  // A journal each; and a .frames file whose writer was killed in the middle of a record.
+  EXPECT_GE(count(dead, "unrecovered"), 2u) << text_of(dead);
+  EXPECT_LE(count(dead, "unrecovered"), std::string(GetParam()) == "frames" ? 4u : 2u) << text_of(dead);
   EXPECT_EQ(dead.live, 0u);
   EXPECT_EQ(sandbox.journal_folders().size(), 2u);  // verify recovers nothing
   EXPECT_TRUE(recover_and_read(sandbox.store()).problems.empty());
