@@ -28,6 +28,7 @@ PROGRAMS: dict[str, list[str]] = {
     "ring_to_sqlite": [str(BUILD / "benchmarks" / "bin" / "bench_ring_to_sqlite")],
     "codec": [str(BUILD / "benchmarks" / "bin" / "bench_codec")],
     "store_files": [str(BUILD / "benchmarks" / "bin" / "bench_store_files")],
+    "stored_bytes": [str(BUILD / "benchmarks" / "bin" / "bench_stored_bytes")],
     "python_log": [sys.executable, str(ROOT / "benchmarks" / "micro" / "python_log.py")],
     "durable_10k": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "durable_10k.py")],
     "read_numpy": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "read_numpy.py")],

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kRetryFirst{100}, kRetryMax{5000};
 constexpr std::chrono::seconds kLinkCheckInterval{1};
+constexpr uint64_t kCompactUpTo = UINT64_MAX;  // without a server all that is committed may be rearranged
 
 }  // namespace
 
@@ -274,7 +275,7 @@ bool Writer::store_round(StoreRounds* rounds) {
   }
   rounds->retry = kRetryFirst;
   rounds->unsynced = durable ? false : rounds->unsynced || !batch.empty();
-  rounds->compacting = db_->compaction_due();
+  rounds->compacting = db_->compaction_due(kCompactUpTo);
   note_success();
   {
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -286,12 +287,12 @@ bool Writer::store_round(StoreRounds* rounds) {
   return last && close_database();
 }
 
-// One step, and back to the queue. Without a server all that is committed may be rearranged.
+// One step, and back to the queue.
 void Writer::compact(StoreRounds* rounds) {
   rounds->compacting = false;
   if (!db_) return;
   const ForkGate inside_sqlite;
-  rounds->compacting = db_->compact(UINT64_MAX);
+  rounds->compacting = db_->compact(kCompactUpTo);
 }
 
 Status Writer::open_database() {

@@ -73,14 +73,14 @@ void Compaction::appended(uint64_t frames, uint64_t bytes) {
   nothing_now_ = nothing_now_ && frames == 0;
 }
 
-bool Compaction::due() const {
+bool Compaction::due(uint64_t up_to) const {
   if (freeing_) return true;
-  return !nothing_now_ &&
+  return (!nothing_now_ || up_to > looked_to_) &&
          (frames_waiting_ >= kCompactFramesMin || frame_bytes_waiting_ >= kCompactFrameBytesMin || tail_.size() > 1);
 }
 
 Result<bool> Compaction::step(Sqlite& db, uint64_t up_to, bool all, const Transaction& transaction) {
-  if (!nothing_now_ || all) {
+  if (!nothing_now_ || up_to > looked_to_ || all) {
     auto segment = build(db, up_to, all);
     if (!segment.ok()) return segment.status();
     if (*segment) {
@@ -111,6 +111,7 @@ Result<std::optional<NewSegment>> Compaction::build(Sqlite& db, uint64_t up_to, 
   auto out = build_from_frames(db, up_to, all);
   if (out.ok() && !*out) out = build_from_segments(db, up_to, all);
   nothing_now_ = out.ok() && !*out;
+  looked_to_ = up_to;
   return out;
 }
 

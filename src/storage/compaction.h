@@ -56,8 +56,8 @@ class Compaction {
   // What stands in the database.
   Status load(Sqlite& db);
   void appended(uint64_t frames, uint64_t bytes);
-  // Whether a step may find something.
-  bool due() const;
+  // Whether a step up to there may find something.
+  bool due(uint64_t up_to) const;
   // Does one step: a segment, or gives free pages back to the disk. `all`: at the end of a writer, when nothing more
   // comes. False: nothing is left to be done.
   Result<bool> step(Sqlite& db, uint64_t up_to, bool all, const Transaction& transaction);
@@ -93,8 +93,9 @@ class Compaction {
   std::vector<Piece> tail_;    // the newest segments, adjacent, none finished
   uint64_t frames_after_ = 0;  // frames up to here are in segments, or stay frames
   uint64_t frames_waiting_ = 0, frame_bytes_waiting_ = 0;
-  bool nothing_now_ = false;  // nothing was found, and nothing came since
-  bool freeing_ = false;      // there are more free pages to give back
+  bool nothing_now_ = false;  // nothing was found up to looked_to_, and nothing came since
+  uint64_t looked_to_ = 0;
+  bool freeing_ = false;  // there are more free pages to give back
 };
 
 }  // namespace tracker::internal

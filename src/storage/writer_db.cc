@@ -477,8 +477,9 @@ bool WriterDb::compact(uint64_t up_to) {
   return more.ok() && *more;
 }
 
-bool WriterDb::compaction_due() const {
-  return impl_->db && impl_->compaction.due() && monotonic_ns() >= impl_->next_compaction_ns;
+bool WriterDb::compaction_due(uint64_t up_to) const {
+  return impl_->db && impl_->compaction.due(std::min(up_to, impl_->last_seq)) &&
+         monotonic_ns() >= impl_->next_compaction_ns;
 }
 
 Status WriterDb::finish(int timeout_ms) {

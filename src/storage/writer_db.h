@@ -45,7 +45,7 @@ class WriterDb : public WriterStore {
                       const std::vector<uint64_t>& retired = {}) override;
   Status heartbeat(int64_t now_us) override;
   bool compact(uint64_t up_to) override;  // a step of compaction.h
-  bool compaction_due() const override;
+  bool compaction_due(uint64_t up_to) const override;
   // Compacts what it can in kCompactAtEndNs, checkpoints, sets journal_mode=DELETE, releases the locks, closes: the run
   // is plain files. Waits at most `timeout_ms` for readers; on kTimeout or kBusy the data is safe in the WAL and the
   // next reader or recovery finishes the job.

@@ -45,7 +45,10 @@ class WriterStore {
     (void)up_to;
     return false;
   }
-  virtual bool compaction_due() const { return false; }
+  virtual bool compaction_due(uint64_t up_to) const {
+    (void)up_to;
+    return false;
+  }
   // Turns it into plain files and closes it. kTimeout or kBusy: the data is safe and the next reader or recovery
   // finishes the job.
   virtual Status finish(int timeout_ms = 2000) = 0;

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -42,8 +43,16 @@ bool fails(const std::atomic<int>& error) {
   return true;
 }
 
+void count_down(int fd) {
+  FaultyDisk& disk = faulty_disk();
+  if (disk.writes_left.load() < 0 || !concerns(fd) || disk.writes_left-- > 0) return;
+  if (disk.errno_then.load() == 0) ::kill(::getpid(), SIGKILL);
+  disk.write_errno = disk.fsync_errno = disk.errno_then.load();
+}
+
 bool sync_fails(int fd) {
   if (!concerns(fd)) return false;
+  count_down(fd);
   ++faulty_disk().fsyncs;
   const int ms = faulty_disk().fsync_ms.load();
   timespec nap{ms / 1000, ms % 1000 * 1'000'000L};
@@ -54,6 +63,7 @@ bool sync_fails(int fd) {
 // How much of `n` bytes is to be written; -1 for a failure.
 ssize_t allowed(int fd, size_t n) {
   FaultyDisk& disk = faulty_disk();
+  count_down(fd);
   if (disk.write_errno.load() == 0 || !concerns(fd)) return static_cast<ssize_t>(n);
   if (n > 1 && disk.short_writes.load() > 0) {
     --disk.short_writes;
@@ -90,6 +100,7 @@ void set_faulty_folder(const std::string& folder) {
 }  // namespace tracker::internal
 
 using tracker::internal::allowed;
+using tracker::internal::count_down;
 using tracker::internal::next;
 using tracker::internal::open_fails;
 using tracker::internal::sync_fails;
@@ -109,6 +120,12 @@ TRACKER_TAKES_PLACE ssize_t pwrite64(int fd, const void* data, size_t n, off64_t
 }
 
 TRACKER_TAKES_PLACE ssize_t pwrite(int fd, const void* data, size_t n, off_t at) { return pwrite64(fd, data, n, at); }
+
+TRACKER_TAKES_PLACE int ftruncate64(int fd, off64_t size) {
+  static const auto real = next<int (*)(int, off64_t)>("ftruncate64");
+  count_down(fd);
+  return real(fd, size);
+}
 
 TRACKER_TAKES_PLACE int fsync(int fd) {
   static const auto real = next<int (*)(int)>("fsync");

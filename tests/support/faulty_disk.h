@@ -13,7 +13,11 @@ struct FaultyDisk {
   std::atomic<int> fsync_errno{0};
   std::atomic<int> fsync_ms{0};      // how long each fsync takes
   std::atomic<int> short_writes{0};  // so many writes take half of what they are given; the next one fails
-  std::atomic<int> faults{0};        // what was made to fail
+  // From 0 on: so many writes, truncations and fsyncs go well. Before the next one the process kills itself, or with
+  // an errno here writes and fsyncs fail by it from then on.
+  std::atomic<int> writes_left{-1};
+  std::atomic<int> errno_then{0};
+  std::atomic<int> faults{0};  // what was made to fail
   std::atomic<int> fsyncs{0};
 };
 FaultyDisk& faulty_disk();

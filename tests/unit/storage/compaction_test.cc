@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// Goal: what becomes a segment, what stays, and when. Method: the tables of a database that is compacted step by step.
+// That readers find the same rows is tests/unit/query/compacted_test.cc, that crashes cost nothing
+// tests/fault/compaction_test.cc.
+#include "storage/compaction.h"
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "support/storage.h"
+
+namespace tracker::internal {
+namespace {
+
+using Ranges = std::vector<std::pair<int64_t, int64_t>>;
+
+// A section of a kind that readers skip, as a newer version may write it.
+std::string with_unknown_section(std::string frame) {
+  frame.resize(frame.size() - 4);
+  frame += std::string("\xc8\0\0\0\0", 5);
+  const auto size = static_cast<uint32_t>(frame.size() + 4);
+  std::memcpy(frame.data() + 8, &size, sizeof size);
+  const uint32_t crc = crc32c(frame);
+  return frame.append(reinterpret_cast<const char*>(&crc), sizeof crc);
+}
+
+class CompactionTest : public ::testing::Test {
+ protected:
+  void SetUp() override { db_ = std::move(*WriterDb::create(folder_.path(), identity_)); }
+  std::string path() const { return db_path(folder_.path(), identity_); }
+
+  void append(uint64_t frames, size_t rows = 3) {
+    std::vector<FrameRecord> records;
+    for (uint64_t i = 1; i <= frames; ++i)
+      records.push_back(record_of(test_frame(identity_, db_->last_seq() + i, 2, rows)));
+    ASSERT_TRUE(db_->append(records, false).ok());
+  }
+  void append_newer() {
+    FrameRecord record = record_of(test_frame(identity_, db_->last_seq() + 1));
+    record.bytes = with_unknown_section(record.bytes);
+    ASSERT_TRUE(db_->append({record}, false).ok());
+  }
+  void compact(uint64_t up_to = UINT64_MAX) {
+    while (db_->compact(up_to)) continue;
+  }
+  Ranges rows(const char* sql) const {
+    auto db = Sqlite::open(path(), SqliteOpen::kRead, 1000);
+    auto found = db->prepare(sql);
+    Ranges out;
+    while (*found->step()) out.emplace_back(found->int_at(0), found->int_at(1));
+    return out;
+  }
+  Ranges segments() const { return rows("SELECT first_seq, last_seq FROM segments ORDER BY first_seq"); }
+  Ranges frames() const { return rows("SELECT min(seq), count(*) FROM frames"); }
+
+  TempFolder folder_;
+  WriterIdentity identity_ = test_identity();
+  std::unique_ptr<WriterDb> db_;
+};
+
+TEST_F(CompactionTest, FramesWaitUntilThereAreEnoughForASegment) {
+  append(kCompactFramesMin - 1);
+  EXPECT_FALSE(db_->compaction_due(UINT64_MAX));
+  compact();
+  EXPECT_EQ(segments(), Ranges());
+  append(1);
+  EXPECT_TRUE(db_->compaction_due(UINT64_MAX));
+  compact();
+  EXPECT_EQ(segments(), (Ranges{{1, kCompactFramesMin}}));
+  EXPECT_EQ(frames()[0].second, 0);
+  EXPECT_FALSE(db_->compaction_due(UINT64_MAX));
+  EXPECT_EQ(stored_frames(path()), one_to(kCompactFramesMin));
+}
+
+TEST_F(CompactionTest, NothingIsTouchedBehindTheFrameThatAServerHasAcknowledged) {
+  append(3 * kCompactFramesMin);
+  compact(0);
+  EXPECT_EQ(segments(), Ranges());
+  EXPECT_FALSE(db_->compaction_due(0));
+  EXPECT_TRUE(db_->compaction_due(kCompactFramesMin + 10));
+  compact(kCompactFramesMin + 10);
+  EXPECT_EQ(segments(), (Ranges{{1, kCompactFramesMin + 10}}));
+  compact(3 * kCompactFramesMin - 1);
+  for (const auto& [first, last] : segments()) EXPECT_LT(last, static_cast<int64_t>(3 * kCompactFramesMin));
+  EXPECT_EQ(stored_frames(path()), one_to(3 * kCompactFramesMin));
+}
+
+TEST_F(CompactionTest, SegmentsOfALongRunAreFewAndEachPointIsRewrittenAFewTimes) {
+  int steps = 0;
+  for (uint64_t i = 0; i < 200; ++i) {
+    append(kCompactFramesMin);
+    for (; db_->compaction_due(UINT64_MAX); ++steps)
+      if (!db_->compact(UINT64_MAX)) break;
+  }
+  EXPECT_LT(segments().size(), 3 * kCompactionFactor);
+  EXPECT_LT(steps, 200 + 200 / 6 + 200) << "one of frames, a few merges, and a look whether there is more";
+  EXPECT_EQ(stored_frames(path()), one_to(200 * kCompactFramesMin));
+  ASSERT_TRUE(db_->finish().ok());
+  EXPECT_EQ(segments(), (Ranges{{1, 200 * kCompactFramesMin}}));
+}
+
+TEST_F(CompactionTest, AFrameOfANewerVersionStaysAFrameAndIsNeverMergedOver) {
+  append(kCompactFramesMin);
+  compact();
+  append(10);
+  append_newer();
+  append(kCompactFramesMin + 20);
+  compact();
+  ASSERT_TRUE(db_->finish().ok());
+  const int64_t newer = kCompactFramesMin + 11, last = newer + kCompactFramesMin + 20;
+  EXPECT_EQ(frames(), (Ranges{{newer, 1}}));
+  EXPECT_EQ(segments().back(), (std::pair<int64_t, int64_t>{newer + 1, last}));
+  EXPECT_EQ(segments().front().first, 1);
+  EXPECT_EQ(stored_frames(path()), one_to(last));
+}
+
+TEST_F(CompactionTest, AShortRunStaysAFewFrames) {
+  append(kCompactFramesAtEnd - 1);
+  ASSERT_TRUE(db_->finish().ok());
+  EXPECT_EQ(segments(), Ranges());
+  EXPECT_EQ(stored_frames(path()), one_to(kCompactFramesAtEnd - 1));
+}
+
+TEST_F(CompactionTest, AWriterThatComesBackGoesOnWhereItWas) {
+  append(kCompactFramesMin);
+  compact();
+  append(20);
+  db_.reset();
+  db_ = std::move(*WriterDb::open_or_create(folder_.path(), identity_));
+  append(kCompactFramesMin - 20);
+  EXPECT_TRUE(db_->compaction_due(UINT64_MAX));
+  compact();
+  EXPECT_EQ(segments(), (Ranges{{1, kCompactFramesMin}, {kCompactFramesMin + 1, 2 * kCompactFramesMin}}));
+}
+
+TEST_F(CompactionTest, SeriesCoverWhatASegmentHolds) {
+  append(kCompactFramesMin);
+  auto before = (*WriterReader::open(path()))->snapshot();
+  compact();
+  auto after = (*WriterReader::open(path()))->snapshot();
+  ASSERT_TRUE(before.ok() && after.ok());
+  ASSERT_EQ(after->series.size(), before->series.size());
+  for (size_t i = 0; i < after->series.size(); ++i) {
+    EXPECT_EQ(after->series[i].points, before->series[i].points);
+    EXPECT_EQ(after->series[i].sum, before->series[i].sum);
+    EXPECT_EQ(after->series[i].last_bits, before->series[i].last_bits);
+  }
+}
+
+}  // namespace
+}  // namespace tracker::internal
