@@ -9,9 +9,9 @@
 //
 // Threads: any thread may call anything of a Run or a Metric, except that finish(), the destructor, a move and the use
 // of a moved-from Run need the others to have stopped. After fork() both are inert in the child: calls return
-// Code::kClosed. Cost: log() takes no lock, makes no system call and allocates nothing in steady state, and is
-// noexcept: what cannot be kept is dropped and counted in Status, and the returned code, which may be ignored, says so.
-// Texts allocate.
+// Code::kClosed until attach(). Cost: log() takes no lock, makes no system call and allocates nothing in steady state,
+// and is noexcept: what cannot be kept is dropped and counted in Status, and the returned code, which may be ignored,
+// says so. Texts allocate.
 #pragma once
 
 #include <chrono>
@@ -139,6 +139,16 @@ class Run {
   Code code() const noexcept { return code_; }
   /// What was expected; empty when ok().
   const std::string& error() const noexcept { return error_; }
+
+  /// In a forked child: from now on the inherited run records there too, as a writer of its own, and its metrics do.
+  /// Call it before other threads of the child use the run. kInvalid in the process that has opened the run, and for a
+  /// run that recorded nothing there; strict: kIo. `error` says why. Cost: that of init().
+  Code attach(std::string* error = nullptr) const {
+    trk_error what = TRK_ERROR_INIT;
+    const trk_code code = trk_attach(run_, &what);
+    if (error != nullptr) *error = what.message;
+    return static_cast<Code>(code);
+  }
 
   // --- logging ------------------------------------------------------------------------------------------------------
 

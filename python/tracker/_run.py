@@ -201,17 +201,21 @@ class Run(_core.Run):
             _current.remove(self)
 
     def attach(self) -> Run:
-        """In a forked child: opens this run once more, as a writer of its own, and returns it as the current run.
+        """In a forked child: from now on this run records here too, as a writer of its own; it is the current run.
 
-        Raises RuntimeError in the process that opened the run, and for a run that recorded nothing there.
+        Returns the run itself; what was taken from it before the fork (metrics, config) records here as well. Call it
+        before other threads of the child use the run. What the parent logs stays the parent's, and each ends its own
+        part. Raises RuntimeError in the process that opened the run and for a run that recorded nothing there, with
+        strict also StoreError. Cost: that of init().
         """
         if self._pid == os.getpid():
             raise RuntimeError("attach() is for a forked child; this process records the run already")
         if not self._recorded:
             raise RuntimeError("attach(): the parent process does not record this run")
-        from tracker._init import attach_to
-
-        return attach_to(self)
+        self._attach()
+        self._pid = os.getpid()
+        _current.add(self)
+        return self
 
     def __enter__(self) -> Self:
         return self

@@ -55,8 +55,8 @@ void say_forked_once() {
   static std::atomic<bool> said{false};
   if (said.exchange(true)) return;
   static constexpr char kText[] =
-      "tracker: this forked process records nothing, its parent records the run; run = run.attach() in Python changes "
-      "that\n";
+      "tracker: this forked process records nothing, its parent records the run; run.attach() (in C trk_attach) "
+      "changes that\n";
   if (::write(STDERR_FILENO, kText, sizeof kText - 1) < 0) return;
 }
 

@@ -4,10 +4,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
-#include <set>
 #include <utility>
 
 #include "base/clock.h"
@@ -17,9 +14,7 @@
 #include "model/redact.h"
 #include "query/attempts.h"
 #include "run/exit_hook.h"
-#include "run/launch.h"
-#include "run/say.h"
-#include "run/writer.h"
+#include "run/run_impl.h"
 #include "storage/store_files.h"
 #include "tracker/version.h"
 
@@ -46,45 +41,6 @@ void say_gated(const std::string& line) {
 
 }  // namespace
 
-struct Run::Impl {
-  Launch launch;
-  std::shared_ptr<Writer> writer;  // null when nothing is recorded here
-  uint64_t generation = process_generation();
-  std::string uid_text;
-  HotRun* observer_hot = nullptr;  // of an observed rank: its journal takes no metrics, so the run's own hot_ has none
-  SayOnce warnings;
-
-  bool observed() const { return launch.observed; }
-  // One line at start and end a run, not a rank: the others speak only when something is wrong.
-  bool says_lines() const { return !launch.options.quiet && launch.rank.is_first; }
-
-  mutable std::mutex mutex;  // guards what follows
-  Value config = Value::map();
-  Value summary = Value::map();
-  std::string name;
-  std::set<std::string> defined;  // names and patterns of define_metric()
-  bool finished = false;          // finish() was called
-  bool finish_done = false;       // and has returned
-  std::condition_variable finish_changed;
-  Status finish_status;
-  RunState exit_state = RunState::kFinished;
-  int exit_code = 0;
-  bool exit_known = false;
-  std::string exit_reason;
-  uint64_t redacted = 0;
-  mutable bool dir_made = false;
-
-  // What the finish() that was called says, waiting at most `timeout` for it when another thread is in it.
-  Status wait_finished(std::chrono::milliseconds timeout) {
-    std::unique_lock<std::mutex> lock(mutex);
-    if (finish_changed.wait_for(lock, timeout, [this] { return finish_done; })) return finish_status;
-    return Status(Code::kTimeout, "another thread is finishing the run");
-  }
-
-  // In a forked child nothing here may be touched: locks may be held by threads that do not exist there.
-  bool forked() const { return generation != process_generation(); }
-};
-
 Run::Run(std::unique_ptr<Impl> impl) : impl_(std::move(impl)), hot_(allocate_hot_run()) {}
 
 Run::~Run() {
@@ -101,15 +57,9 @@ Run::~Run() {
 Result<std::shared_ptr<Run>> Run::init(const InitOptions& options) {
   auto launch = decide_launch(options);
   if (!launch.ok()) return launch.status();
-  auto impl = std::make_unique<Impl>();
-  impl->launch = std::move(*launch);
-  impl->uid_text = impl->launch.run.uid.is_zero() ? "" : impl->launch.run.uid.hex();
-  std::shared_ptr<Run> run(new Run(std::move(impl)));
+  std::shared_ptr<Run> run(new Run(std::make_unique<Impl>(std::move(*launch))));
   if (run->hot_ == nullptr) return Status(Code::kLimit, "out of memory");
-  Launch& plan = run->impl_->launch;
-  run->impl_->name = plan.options.name.empty() ? plan.run.id : plan.options.name;
-  run->impl_->config = plan.config;
-  run->impl_->summary = plan.summary;
+  const Launch& plan = run->impl_->launch;
   if (!plan.gated_line.empty() && !plan.options.quiet) say_gated(plan.gated_line);
   if (!plan.records) return run;
   run->hot_->step_base = plan.step_base;
@@ -402,7 +352,7 @@ RunStatus Run::status() const {
   out.store_files = "none";
   out.recovered_points = plan.recovered_points;
   if (impl_->forked()) {
-    out.why_not_recording = "a forked child; run = run.attach() in Python records here";
+    out.why_not_recording = "a forked child; run.attach() (in C trk_attach) records here";
     return out;
   }
   if (!impl_->writer) {
