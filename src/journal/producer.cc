@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/file_size_signal.h"
 #include "journal/journal.h"
 #include "journal/wipe_memory.h"
 
@@ -57,6 +58,7 @@ void say_forked_once() {
   static constexpr char kText[] =
       "tracker: this forked process records nothing, its parent records the run; run.attach() (in C trk_attach) "
       "changes that\n";
+  const NoFileSizeSignal guard;
   if (::write(STDERR_FILENO, kText, sizeof kText - 1) < 0) return;
 }
 
