@@ -203,8 +203,12 @@ void Journal::look_ahead(Seat* seat) {
 }
 
 // Sleeps a little for space. False when this call or all calls together have waited enough (design 2, full ring).
-bool Journal::wait_for_space(std::chrono::nanoseconds* waited) {
+bool Journal::wait_for_space(Seat* seat, std::chrono::nanoseconds* waited) {
   constexpr std::chrono::nanoseconds kNap{100'000};
+  if (undrained_.load(std::memory_order_relaxed)) {
+    prepare_rings();
+    return seat->pending.load(std::memory_order_acquire) != nullptr;
+  }
   event_.wake();
   if (options_.on_full == OnFull::kDrop || closed_.load(std::memory_order_relaxed)) return false;
   if (options_.on_full == OnFull::kWait) {
@@ -257,7 +261,7 @@ Code Journal::produce(Seat* seat, uintptr_t owner, uint64_t need, const Write& w
     }
     hot->busy.store(0, std::memory_order_release);
     if (waited.count() == 0) hot->header->waits.fetch_add(1, std::memory_order_relaxed);
-    if (!wait_for_space(&waited)) return Code::kLimit;
+    if (!wait_for_space(seat, &waited)) return Code::kLimit;
   }
 }
 

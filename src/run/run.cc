@@ -105,7 +105,16 @@ Status Run::start() {
   impl_->writer =
       std::make_shared<Writer>(std::move(*journal), identity,
                                StoreTarget{plan.store_path, plan.run, plan.store_problem, plan.options.store_files});
-  TRACKER_RETURN_IF_ERROR(impl_->writer->start());
+  if (Status status = impl_->writer->start(); !status.ok()) {
+    if (plan.options.strict) {
+      impl_->writer->abandon();
+      impl_->writer.reset();
+      return status;
+    }
+    impl_->warnings.say("threads",
+                        "no thread can be started (a limit on processes?); what is logged stays in the "
+                        "journal, within its bound, until flush() or finish() stores it");
+  }
   const InitOptions& o = plan.options;
   const std::pair<const char*, const std::string*> labels[] = {
       {"name", &o.name}, {"group", &o.group}, {"job_type", &o.job_type}, {"notes", &o.notes}};
