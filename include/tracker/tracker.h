@@ -227,7 +227,7 @@ TRK_API trk_code trk_define_metric(trk_run* run, const char* name, const char* s
                                    const char* goal, trk_error* error) TRK_NOEXCEPT;
 
 /* Waits until all that this process logged before is committed and fsynced. TRK_TIMEOUT after timeout_ms; nothing is
- * lost by that. */
+ * lost by that. TRK_CLOSED: something was logged after trk_finish, and dropped. */
 TRK_API trk_code trk_flush(trk_run* run, int64_t timeout_ms) TRK_NOEXCEPT;
 /*
  * Ends the run: commits, fsyncs, turns the store into plain files. `exit_code` 0 means finished, else failed; `reason`

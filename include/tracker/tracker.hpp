@@ -210,8 +210,8 @@ class Run {
 
   // --- ends ---------------------------------------------------------------------------------------------------------
 
-  /// Waits until all that this process logged before is committed and fsynced. False when that took longer; nothing is
-  /// lost by it.
+  /// Waits until all that this process logged before is committed and fsynced. False when that took longer, nothing is
+  /// lost by it, and when something was logged after finish() and so dropped.
   bool flush(std::chrono::milliseconds timeout = std::chrono::seconds(10)) const noexcept {
     return trk_flush(run_, static_cast<int64_t>(timeout.count())) == TRK_OK;
   }

@@ -171,7 +171,8 @@ class Run(_core.Run):
     def flush(self, timeout: float = 10.0) -> bool:
         """Waits until all that this process logged before is committed and fsynced ("durable").
 
-        False when that did not happen within `timeout` seconds; nothing is lost by it. Threads: any, without the GIL.
+        False when that did not happen within `timeout` seconds, nothing is lost by it, and when something was logged
+        after finish() and so dropped. Threads: any, without the GIL.
         """
         return self._core.flush(seconds("timeout", timeout))
 
@@ -185,7 +186,7 @@ class Run(_core.Run):
         """Ends the run: finished, or failed when exit_code is not 0. The second call does nothing.
 
         Commits and makes the store plain files, at most 2 s; `timeout` bounds what a network adds. What is logged
-        afterwards is dropped and counted. In a forked child it does nothing. strict: StoreError where the disk refuses.
+        afterwards is dropped, counted and said once. In a forked child it does nothing. strict: StoreError where the disk refuses.
         """
         seconds("timeout", timeout)
         if exit_code is not None and (isinstance(exit_code, bool) or not isinstance(exit_code, int)):

@@ -62,6 +62,16 @@ void say_forked_once() {
   if (::write(STDERR_FILENO, kText, sizeof kText - 1) < 0) return;
 }
 
+void count_late(HotRun* run, uint64_t count) {
+  run->late.fetch_add(count, std::memory_order_relaxed);
+  uint32_t tells = 1;
+  if (!run->tells_late.compare_exchange_strong(tells, 0)) return;
+  static constexpr char kText[] =
+      "tracker: something is logged after the end of its run; it is dropped and counted (status() has the count)\n";
+  const NoFileSizeSignal guard;
+  if (::write(STDERR_FILENO, kText, sizeof kText - 1) < 0) return;
+}
+
 JournalUse::JournalUse(HotRun* run) {
   if (run->journal.load(std::memory_order_acquire) == nullptr)
     return;  // before any lock: in a forked child it may be held for ever
@@ -78,7 +88,7 @@ Code log_pairs_slow(HotRun* run, const ValuePair* pairs, size_t count, int64_t s
   const JournalUse use(run);
   if (use.get() != nullptr) return use.get()->log_pairs(pairs, count, step, has_step);
   if (run->alive == 0) say_forked_once();
-  else run->late.fetch_add(count, std::memory_order_relaxed);
+  else count_late(run, count);
   return Code::kClosed;
 }
 

@@ -111,6 +111,7 @@ void revive_hot_run(HotRun* run, int64_t step_base) {
   run->step_base = step_base;
   run->alive = 1;
   run->late.store(0, std::memory_order_relaxed);
+  run->tells_late.store(0, std::memory_order_relaxed);
 }
 
 void free_hot_run(HotRun* run) {

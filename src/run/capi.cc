@@ -427,7 +427,7 @@ trk_code trk_flush(trk_run* run, int64_t timeout_ms) noexcept {
   if (run == nullptr) return TRK_INVALID;
   constexpr int64_t kDayMs = 86'400'000;
   const std::chrono::milliseconds timeout(std::clamp<int64_t>(timeout_ms, 0, kDayMs));
-  return run->run->flush(timeout) ? TRK_OK : TRK_TIMEOUT;
+  return code_of(run->run->flush_code(timeout));
 }
 
 trk_code trk_finish(trk_run* run, int32_t exit_code, const char* reason) noexcept {

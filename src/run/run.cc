@@ -145,7 +145,7 @@ uint32_t Run::series_id(std::string_view name, ValueType type) {
   const JournalUse use(hot_);
   if (use.get() == nullptr) {
     if (hot_->alive == 0) say_forked_once();
-    else if (impl_->writer && check_key(name).ok()) hot_->late.fetch_add(1, std::memory_order_relaxed);
+    else if (impl_->writer && check_key(name).ok()) count_late(hot_, 1);
     return 0;
   }
   if (const Status status = check_key(name); !status.ok()) {
@@ -181,6 +181,7 @@ Code Run::log_event(EventType type, const Value& payload, int64_t step, bool has
   const JournalUse use(hot_);
   if (use.get() == nullptr) {
     if (hot_->alive == 0) say_forked_once();
+    else if (impl_->writer && !impl_->observed()) count_late(hot_, type == EventType::kText ? 1 : 0);
     return Code::kClosed;
   }
   std::string bytes = encode_cbor(payload);
@@ -284,10 +285,15 @@ Value Run::explicit_summary() const {
 
 // --- the end --------------------------------------------------------------------------------------------------------
 
-bool Run::flush(std::chrono::milliseconds timeout) {
-  if (!impl_->writer || impl_->forked()) return true;
-  if (finished()) return impl_->wait_finished(timeout).ok();
-  return impl_->writer->flush(timeout);
+Code Run::flush_code(std::chrono::milliseconds timeout) {
+  if (!impl_->writer || impl_->forked()) return Code::kOk;
+  if (!finished()) return impl_->writer->flush(timeout) ? Code::kOk : Code::kTimeout;
+  // The threads may have come to the end after finish() gave up. What was logged behind it is nowhere.
+  const auto start = std::chrono::steady_clock::now();
+  const bool ended = impl_->wait_finished(timeout).ok();
+  const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
+  if (!ended && !impl_->writer->flush(timeout - std::min(timeout, waited))) return Code::kTimeout;
+  return impl_->observed() || hot_->late.load(std::memory_order_relaxed) == 0 ? Code::kOk : Code::kClosed;
 }
 
 Status Run::finish(RunState state, int exit_code, std::string_view reason) {
@@ -300,6 +306,7 @@ Status Run::finish(RunState state, int exit_code, std::string_view reason) {
   if (!first) return impl_->wait_finished(kFinishLocalMax);
   Status status;
   if (impl_->writer) {
+    if (!impl_->launch.options.quiet && !impl_->observed()) hot_->tells_late.store(1);
     uint64_t redacted = 0;
     const std::string end = encode_cbor(Value::Map{{"state", state_text(state)},
                                                    {"exit_code", static_cast<int64_t>(exit_code)},

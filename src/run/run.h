@@ -102,7 +102,9 @@ class Run : public std::enable_shared_from_this<Run> {
   Value config() const;  // as set here and by earlier attempts
   Value explicit_summary() const;
 
-  bool flush(std::chrono::milliseconds timeout);  // true: all logged before is committed and fsynced
+  // kOk: all logged before is committed and fsynced. kTimeout: not yet. kClosed: something was logged after the end.
+  Code flush_code(std::chrono::milliseconds timeout);
+  bool flush(std::chrono::milliseconds timeout) { return flush_code(timeout) == Code::kOk; }
   // state: kFinished, kFailed, kInterrupted or kPreempted. Local commit at most 2 s. The second call does nothing and
   // answers what the first one does, for which it waits at most as long.
   Status finish(RunState state, int exit_code = 0, std::string_view reason = "");
