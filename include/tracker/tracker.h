@@ -170,8 +170,8 @@ typedef struct trk_status {
   uint32_t survives; /* TRK_SURVIVES_* */
   int32_t degraded;  /* 1: the store cannot be written now; see last_error */
   int32_t recording; /* 0: disabled, gated, finished or a forked child */
-  int32_t rank;
-  char journal[16]; /* "shm", "disk", "memory" or "none" */
+  int32_t rank;      /* -1: only a local or a node rank is known */
+  char journal[16];  /* "shm", "disk", "memory" or "none" */
   char last_error[240];
   char store_files[16]; /* "sqlite", "frames" (a network or FUSE file system) or "none" (not opened yet) */
   int32_t store_parts;  /* files the database stands in; more than 1: a reader keeps a WAL from being emptied */

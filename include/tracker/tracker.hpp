@@ -78,8 +78,8 @@ struct Status {
   bool survives_power = false;      ///< power loss, but for 1 s and one fsync
   bool degraded = false;            ///< the store cannot be written now; see last_error
   bool recording = false;           ///< false: disabled, gated, finished or a forked child; see last_error
-  int rank = 0;
-  std::string journal;  ///< "shm", "disk", "memory" or "none"
+  int rank = 0;                     ///< -1: only a local or a node rank is known
+  std::string journal;              ///< "shm", "disk", "memory" or "none"
   std::string last_error;
 };
 

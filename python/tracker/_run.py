@@ -92,6 +92,7 @@ class Run(_core.Run):
 
     @property
     def rank(self) -> int:
+        """The rank in its job, 0 where there is none, -1 where only a local or a node rank is known."""
         return self._core.rank
 
     @property
@@ -186,7 +187,8 @@ class Run(_core.Run):
         """Ends the run: finished, or failed when exit_code is not 0. The second call does nothing.
 
         Commits and makes the store plain files, at most 2 s; `timeout` bounds what a network adds. What is logged
-        afterwards is dropped, counted and said once. In a forked child it does nothing. strict: StoreError where the disk refuses.
+        afterwards is dropped, counted and said once. In a forked child it does nothing. strict: StoreError where the
+        disk refuses.
         """
         seconds("timeout", timeout)
         if exit_code is not None and (isinstance(exit_code, bool) or not isinstance(exit_code, int)):

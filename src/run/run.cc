@@ -34,8 +34,8 @@ const char* state_text(RunState state) { return run_state_name(state); }
 
 // Once a process, however many runs it opens: a worker of a pool may call init for each task. Another line, for another
 // reason, is said too. No lock, as it is called in forked children.
-void say_gated(const std::string& line) {
-  static std::atomic<uint64_t> said{0};  // the line last said, and in which process
+// `said`: the line last said, and in which process.
+void say_of_ranks(const std::string& line, std::atomic<uint64_t>& said) {
   const uint64_t now = std::hash<std::string>{}(line) ^ (process_generation() + 1) * 0x9e3779b97f4a7c15ull;
   if (said.exchange(now) != now) say(line);
 }
@@ -62,7 +62,9 @@ Result<std::shared_ptr<Run>> Run::init(const InitOptions& options) {
   std::shared_ptr<Run> run(new Run(std::make_unique<Impl>(std::move(*launch))));
   if (run->hot_ == nullptr) return Status(Code::kLimit, "out of memory");
   const Launch& plan = run->impl_->launch;
-  if (!plan.gated_line.empty() && !plan.options.quiet) say_gated(plan.gated_line);
+  static std::atomic<uint64_t> gated{0}, warned{0};
+  if (!plan.rank.warning.empty() && plan.mode != "disabled") say_of_ranks(plan.rank.warning, warned);
+  if (!plan.gated_line.empty() && !plan.options.quiet) say_of_ranks(plan.gated_line, gated);
   if (!plan.records) return run;
   run->hot_->step_base = plan.step_base;
   TRACKER_RETURN_IF_ERROR(run->start());
