@@ -24,6 +24,11 @@ int64_t KeyTable::entry_of(PyObject* key) const {
 
 bool KeyTable::knows(PyObject* key) const { return find(key) != nullptr || entry_of(key) >= 0; }
 
+void KeyTable::forget_ids() {
+  for (MetricIds& ids : entries_) ids = {};
+  for (Slot& slot : slots_) slot.float64 = 0;
+}
+
 bool KeyTable::grow() {
   std::vector<Slot> old;
   try {

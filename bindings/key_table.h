@@ -53,6 +53,8 @@ class KeyTable {
   int64_t resolve(PyObject* key, internal::ValueType type, internal::Run* run);
   // True when `key` has a series, and so is a valid key.
   bool knows(PyObject* key) const;
+  // Keeps the keys; the ids are those of another process (Run::attach).
+  void forget_ids();
 
  private:
   static constexpr size_t kWays = 4;  // one cache line

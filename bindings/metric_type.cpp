@@ -21,6 +21,10 @@ PyObject* metric_log(PyObject* object, PyObject* const* args, Py_ssize_t count, 
   int64_t step = 0;
   if (call.step != nullptr && !read_step(call.step, &step)) return nullptr;
   if (run->inert || call.first == Py_None) Py_RETURN_NONE;
+  if (__builtin_expect(self->epoch != run->epoch, 0)) {
+    self->ids = {};
+    self->epoch = run->epoch;
+  }
   Number number;
   if (number_from_builtin(call.first, &number) || number_from_numpy_scalar(call.first, &number)) {
     uint32_t& id = self->ids.of[static_cast<size_t>(number.type)];
@@ -94,6 +98,7 @@ PyObject* make_metric(PyObject* run, PyObject* name) {
   if (metric == nullptr) return nullptr;
   metric->run = reinterpret_cast<RunObject*>(Py_NewRef(run));
   metric->name = exact.release();
+  metric->epoch = metric->run->epoch;
   metric->ids = {};
   return reinterpret_cast<PyObject*>(metric);
 }

@@ -48,9 +48,7 @@ void set_option(InitOptions* options, const std::string& name, py::handle value)
     if (name == key) return void(options->*member = py::cast<int>(value));
   for (const auto& [key, member] : flags)
     if (name == key) return void(options->*member = py::cast<bool>(value));
-  if (name == "attach_attempt") {
-    options->attach_attempt = py::cast<int64_t>(value);
-  } else if (name == "tags") {
+  if (name == "tags") {
     options->tags = py::cast<std::vector<std::string>>(value);
   } else if (name == "config") {
     options->config = value_from(value);

@@ -20,6 +20,7 @@ struct RunObject {
   internal::Run* run;  // owned by `core`
   bool inert;          // records nothing, ever: disabled or gated by its rank
   bool strict;
+  uint32_t epoch;           // one more with each attach(): ids that handles have kept are then those of another process
   uint64_t values_rounded;  // ints beyond int64 stored as float64
   KeyTable* keys;
   internal::ValuePair* spare;  // a buffer for calls of many keys; null while such a call is under way
@@ -30,6 +31,7 @@ struct RunObject {
 struct MetricObject {
   PyObject_HEAD RunObject* run;  // owned
   PyObject* name;                // an exact str
+  uint32_t epoch;                // of the run when `ids` were asked for
   MetricIds ids;
 };
 

@@ -169,6 +169,22 @@ PyObject* run_values_rounded(PyObject* object, void*) {
 
 PyObject* run_core(PyObject* object, void*) { return Py_NewRef(reinterpret_cast<RunObject*>(object)->core); }
 
+// attach() of the core, and what this object has kept of the ids of series.
+PyObject* run_attach(PyObject* object, PyObject*) {
+  auto* self = reinterpret_cast<RunObject*>(object);
+  internal::Status status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = self->run->attach();
+  Py_END_ALLOW_THREADS;
+  if (!status.ok()) {
+    set_error(status);
+    return nullptr;
+  }
+  self->keys->forget_ids();
+  ++self->epoch;
+  Py_RETURN_NONE;
+}
+
 PyObject* empty_log(PyObject*, PyObject* const*, Py_ssize_t, PyObject*) { Py_RETURN_NONE; }
 
 PyMethodDef g_run_methods[] = {
@@ -187,6 +203,7 @@ PyMethodDef g_run_methods[] = {
      "A handle whose log(value, step) skips the look-up of the name. Lives as long as it is used; threads may share "
      "it.\n"
      "Raises TypeError when name is no str, ValueError when it is no valid key."},
+    {"_attach", run_attach, METH_NOARGS, "In a forked child: this run records here from now on."},
     {"__reduce_ex__", no_pickle, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 

@@ -7,7 +7,8 @@
  * working: fill them with the TRK_*_INIT macros. Text is UTF-8; a length of TRK_NUL_TERMINATED means strlen().
  *
  * Threads: every function may be called from any thread, a handle may be shared by threads; only trk_free must be the
- * last call on its run. After fork() a run and its handles are inert in the child: calls return TRK_CLOSED.
+ * last call on its run. After fork() a run and its handles are inert in the child: calls return TRK_CLOSED until
+ * trk_attach.
  * Cost: trk_log* and trk_metric_log* take no lock, make no system call and allocate nothing in steady state, and never
  * raise, abort or print except for warnings said once on stderr. None of them is async-signal-safe.
  * What a point survives once the call has returned TRK_OK is said by trk_status.survives (docs/guarantees.md).
@@ -169,8 +170,8 @@ typedef struct trk_status {
   uint32_t survives; /* TRK_SURVIVES_* */
   int32_t degraded;  /* 1: the store cannot be written now; see last_error */
   int32_t recording; /* 0: disabled, gated, finished or a forked child */
-  int32_t rank;
-  char journal[16]; /* "shm", "disk", "memory" or "none" */
+  int32_t rank;      /* -1: only a local or a node rank is known */
+  char journal[16];  /* "shm", "disk", "memory" or "none" */
   char last_error[240];
   char store_files[16]; /* "sqlite", "frames" (a network or FUSE file system) or "none" (not opened yet) */
   int32_t store_parts;  /* files the database stands in; more than 1: a reader keeps a WAL from being emptied */
@@ -184,6 +185,15 @@ typedef struct trk_status {
  * Errors: TRK_INVALID (an option; `error` says what was expected), TRK_NOT_FOUND (resume="must" and no such run).
  */
 TRK_API trk_code trk_init(const trk_init_options* options, trk_run** run, trk_error* error) TRK_NOEXCEPT;
+
+/*
+ * In a forked child: from now on the inherited run records there too, as a writer of its own of the same attempt and
+ * rank; its handles record as well. Call it before other threads of the child use the run. What the parent logs stays
+ * the parent's, and each ends its own part. Cost: that of trk_init.
+ * Errors: TRK_INVALID in the process that has opened the run, and for a run that recorded nothing there; strict:
+ * TRK_IO.
+ */
+TRK_API trk_code trk_attach(trk_run* run, trk_error* error) TRK_NOEXCEPT;
 
 /* Logs `count` points under one step and one timestamp. A bad one is counted and named once on stderr, the others are
  * kept. */
@@ -217,7 +227,7 @@ TRK_API trk_code trk_define_metric(trk_run* run, const char* name, const char* s
                                    const char* goal, trk_error* error) TRK_NOEXCEPT;
 
 /* Waits until all that this process logged before is committed and fsynced. TRK_TIMEOUT after timeout_ms; nothing is
- * lost by that. */
+ * lost by that. TRK_CLOSED: something was logged after trk_finish, and dropped. */
 TRK_API trk_code trk_flush(trk_run* run, int64_t timeout_ms) TRK_NOEXCEPT;
 /*
  * Ends the run: commits, fsyncs, turns the store into plain files. `exit_code` 0 means finished, else failed; `reason`

@@ -9,9 +9,9 @@
 //
 // Threads: any thread may call anything of a Run or a Metric, except that finish(), the destructor, a move and the use
 // of a moved-from Run need the others to have stopped. After fork() both are inert in the child: calls return
-// Code::kClosed. Cost: log() takes no lock, makes no system call and allocates nothing in steady state, and is
-// noexcept: what cannot be kept is dropped and counted in Status, and the returned code, which may be ignored, says so.
-// Texts allocate.
+// Code::kClosed until attach(). Cost: log() takes no lock, makes no system call and allocates nothing in steady state,
+// and is noexcept: what cannot be kept is dropped and counted in Status, and the returned code, which may be ignored,
+// says so. Texts allocate.
 #pragma once
 
 #include <chrono>
@@ -78,8 +78,8 @@ struct Status {
   bool survives_power = false;      ///< power loss, but for 1 s and one fsync
   bool degraded = false;            ///< the store cannot be written now; see last_error
   bool recording = false;           ///< false: disabled, gated, finished or a forked child; see last_error
-  int rank = 0;
-  std::string journal;  ///< "shm", "disk", "memory" or "none"
+  int rank = 0;                     ///< -1: only a local or a node rank is known
+  std::string journal;              ///< "shm", "disk", "memory" or "none"
   std::string last_error;
 };
 
@@ -139,6 +139,16 @@ class Run {
   Code code() const noexcept { return code_; }
   /// What was expected; empty when ok().
   const std::string& error() const noexcept { return error_; }
+
+  /// In a forked child: from now on the inherited run records there too, as a writer of its own, and its metrics do.
+  /// Call it before other threads of the child use the run. kInvalid in the process that has opened the run, and for a
+  /// run that recorded nothing there; strict: kIo. `error` says why. Cost: that of init().
+  Code attach(std::string* error = nullptr) const {
+    trk_error what = TRK_ERROR_INIT;
+    const trk_code code = trk_attach(run_, &what);
+    if (error != nullptr) *error = what.message;
+    return static_cast<Code>(code);
+  }
 
   // --- logging ------------------------------------------------------------------------------------------------------
 
@@ -200,8 +210,8 @@ class Run {
 
   // --- ends ---------------------------------------------------------------------------------------------------------
 
-  /// Waits until all that this process logged before is committed and fsynced. False when that took longer; nothing is
-  /// lost by it.
+  /// Waits until all that this process logged before is committed and fsynced. False when that took longer, nothing is
+  /// lost by it, and when something was logged after finish() and so dropped.
   bool flush(std::chrono::milliseconds timeout = std::chrono::seconds(10)) const noexcept {
     return trk_flush(run_, static_cast<int64_t>(timeout.count())) == TRK_OK;
   }

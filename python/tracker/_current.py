@@ -81,6 +81,8 @@ def finish(exit_code: int | None = None, timeout: float = 10.0) -> None:
 
 def add(run: Run) -> None:
     _install_hooks()
+    if run in _live:  # an inherited one that records in this forked child from now on
+        _live.remove(run)
     _live.append(run)
     if run._recorded:
         _parent.mark()

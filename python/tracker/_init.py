@@ -144,20 +144,3 @@ def _open(options: dict[str, Any]) -> Run:
     run._labels["tags"] = tuple(options.get("tags", ()))
     _current.add(run)
     return run
-
-
-def attach_to(run: Run) -> Run:
-    """Opens the inherited `run` in this forked child: a further writer of the same attempt and rank."""
-    return _open(
-        {
-            "project": run.project,
-            "id": run.id,
-            "dir": run._core.store_path,
-            "resume": "allow",
-            "strict": run._core.strict,
-            "rank": run.rank,
-            "world_size": max(run.world_size, run.rank + 1),
-            "attach_attempt": run.attempt,
-            "quiet": True,
-        }
-    )

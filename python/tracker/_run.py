@@ -92,6 +92,7 @@ class Run(_core.Run):
 
     @property
     def rank(self) -> int:
+        """The rank in its job, 0 where there is none, -1 where only a local or a node rank is known."""
         return self._core.rank
 
     @property
@@ -171,7 +172,8 @@ class Run(_core.Run):
     def flush(self, timeout: float = 10.0) -> bool:
         """Waits until all that this process logged before is committed and fsynced ("durable").
 
-        False when that did not happen within `timeout` seconds; nothing is lost by it. Threads: any, without the GIL.
+        False when that did not happen within `timeout` seconds, nothing is lost by it, and when something was logged
+        after finish() and so dropped. Threads: any, without the GIL.
         """
         return self._core.flush(seconds("timeout", timeout))
 
@@ -185,7 +187,8 @@ class Run(_core.Run):
         """Ends the run: finished, or failed when exit_code is not 0. The second call does nothing.
 
         Commits and makes the store plain files, at most 2 s; `timeout` bounds what a network adds. What is logged
-        afterwards is dropped and counted. In a forked child it does nothing. strict: StoreError where the disk refuses.
+        afterwards is dropped, counted and said once. In a forked child it does nothing. strict: StoreError where the
+        disk refuses.
         """
         seconds("timeout", timeout)
         if exit_code is not None and (isinstance(exit_code, bool) or not isinstance(exit_code, int)):
@@ -201,17 +204,21 @@ class Run(_core.Run):
             _current.remove(self)
 
     def attach(self) -> Run:
-        """In a forked child: opens this run once more, as a writer of its own, and returns it as the current run.
+        """In a forked child: from now on this run records here too, as a writer of its own; it is the current run.
 
-        Raises RuntimeError in the process that opened the run, and for a run that recorded nothing there.
+        Returns the run itself; what was taken from it before the fork (metrics, config) records here as well. Call it
+        before other threads of the child use the run. What the parent logs stays the parent's, and each ends its own
+        part. Raises RuntimeError in the process that opened the run and for a run that recorded nothing there, with
+        strict also StoreError. Cost: that of init().
         """
         if self._pid == os.getpid():
             raise RuntimeError("attach() is for a forked child; this process records the run already")
         if not self._recorded:
             raise RuntimeError("attach(): the parent process does not record this run")
-        from tracker._init import attach_to
-
-        return attach_to(self)
+        self._attach()
+        self._pid = os.getpid()
+        _current.add(self)
+        return self
 
     def __enter__(self) -> Self:
         return self

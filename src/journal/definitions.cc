@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "base/file_size_signal.h"
 
 namespace tracker::internal {
 namespace {
@@ -41,6 +42,7 @@ Status DefinitionsFile::append(const SeriesDef& series) {
   body.u8(static_cast<uint8_t>(series.type));
   body.bytes(series.name);
   const std::string record = framed(body.buffer());
+  const NoFileSizeSignal guard;
   // One write: a process that dies in it leaves a torn tail, and the id was not used yet.
   const off_t before = ::lseek(fd_.get(), 0, SEEK_END);
   Status status = write_all(fd_.get(), record);

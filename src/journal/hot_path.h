@@ -43,10 +43,11 @@ struct HotRun {
   std::atomic<HotRing*> table[kHotTableSize];  // by thread pointer; an entry is valid only if its owner is this thread
   std::atomic<HotRing*> rings[kRingsMax];      // every producer's place, for hot_next_step
   std::atomic<uint32_t> ring_count;
-  std::atomic<Journal*> journal;  // null in a forked child, after close, and when nothing is recorded
-  int64_t step_base;              // the largest step of earlier attempts; INT64_MIN when none
-  uint32_t alive;                 // 1; 0 in a forked child
-  std::atomic<uint64_t> late;     // points logged after close: dropped
+  std::atomic<Journal*> journal;     // null in a forked child, after close, and when nothing is recorded
+  int64_t step_base;                 // the largest step of earlier attempts; INT64_MIN when none
+  uint32_t alive;                    // 1; 0 in a forked child
+  std::atomic<uint64_t> late;        // points and texts logged after close: dropped
+  std::atomic<uint32_t> tells_late;  // 1: the first of them is said on stderr
 };
 static_assert(sizeof(HotRun) <= 4096);
 
@@ -58,6 +59,9 @@ static_assert(kHotTableSize == 256);
 
 // The line about a forked child, on stderr, once a process. Threads: any.
 void say_forked_once();
+
+// Counts what is logged into a run that has ended, and says so the first time (unless quiet). Threads: any.
+void count_late(HotRun* run, uint64_t count);
 
 // The slow path of both functions below: attaches the thread, wraps, grows, waits, splits, drops and counts.
 Code log_pairs_slow(HotRun* run, const ValuePair* pairs, size_t count, int64_t step, bool has_step);

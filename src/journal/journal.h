@@ -84,6 +84,8 @@ class Journal {
   // Something that happened to the recording, for the next frame.
   void add_note(Value note) { notes_.push_back(std::move(note)); }
   void prepare_rings();  // next ring for producers past half fill
+  // There is no drain thread: a producer whose ring is full makes the next one itself, and waits for nothing.
+  void set_undrained() { undrained_.store(true); }
   // Each second: replaces what a logout unlinked. True when the spill file was among it: what it held must be spilled
   // again.
   bool check_links();
@@ -145,7 +147,7 @@ class Journal {
   Code with_ring(const Body& body);
   bool switch_ring(Seat* seat);
   void look_ahead(Seat* seat);
-  bool wait_for_space(std::chrono::nanoseconds* waited);
+  bool wait_for_space(Seat* seat, std::chrono::nanoseconds* waited);
   void install(Seat* seat, RingFile* file);
   void retire_files();
   void abandon(RingFile* file);
@@ -159,7 +161,7 @@ class Journal {
   HotRun* const hot_;
   WriterIdentity identity_;
   std::atomic<uint32_t> users_{0};
-  std::atomic<bool> closed_{false};
+  std::atomic<bool> closed_{false}, undrained_{false};
   std::atomic<uint32_t> memory_rings_{0};
   std::atomic<int64_t> wait_left_ns_;
   WakeEvent event_;
@@ -167,6 +169,7 @@ class Journal {
   std::vector<Seat*> free_seats_;             // guarded by ProcessLock
   Seat* shared_seat_ = nullptr;               // guarded by ProcessLock; its ring by shared_mutex_
   std::mutex shared_mutex_;
+  std::mutex prepare_mutex_;  // who makes the next rings; taken before files_mutex_
 
   mutable std::mutex files_mutex_;
   std::vector<std::unique_ptr<HeldFile>> files_;

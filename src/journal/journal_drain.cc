@@ -133,6 +133,7 @@ uint64_t Journal::skip_damage(RingSpan* span, RingFile* file, FrameBuilder* buil
 }
 
 void Journal::prepare_rings() {
+  const std::lock_guard<std::mutex> one(prepare_mutex_);
   std::vector<std::pair<Seat*, uint64_t>> wanted;
   {
     const std::lock_guard<std::mutex> guard(files_mutex_);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/file_size_signal.h"
 #include "journal/journal.h"
 #include "journal/wipe_memory.h"
 
@@ -55,8 +56,19 @@ void say_forked_once() {
   static std::atomic<bool> said{false};
   if (said.exchange(true)) return;
   static constexpr char kText[] =
-      "tracker: this forked process records nothing, its parent records the run; run = run.attach() in Python changes "
-      "that\n";
+      "tracker: this forked process records nothing, its parent records the run; run.attach() (in C trk_attach) "
+      "changes that\n";
+  const NoFileSizeSignal guard;
+  if (::write(STDERR_FILENO, kText, sizeof kText - 1) < 0) return;
+}
+
+void count_late(HotRun* run, uint64_t count) {
+  run->late.fetch_add(count, std::memory_order_relaxed);
+  uint32_t tells = 1;
+  if (!run->tells_late.compare_exchange_strong(tells, 0)) return;
+  static constexpr char kText[] =
+      "tracker: something is logged after the end of its run; it is dropped and counted (status() has the count)\n";
+  const NoFileSizeSignal guard;
   if (::write(STDERR_FILENO, kText, sizeof kText - 1) < 0) return;
 }
 
@@ -76,7 +88,7 @@ Code log_pairs_slow(HotRun* run, const ValuePair* pairs, size_t count, int64_t s
   const JournalUse use(run);
   if (use.get() != nullptr) return use.get()->log_pairs(pairs, count, step, has_step);
   if (run->alive == 0) say_forked_once();
-  else run->late.fetch_add(count, std::memory_order_relaxed);
+  else count_late(run, count);
   return Code::kClosed;
 }
 
@@ -201,8 +213,12 @@ void Journal::look_ahead(Seat* seat) {
 }
 
 // Sleeps a little for space. False when this call or all calls together have waited enough (design 2, full ring).
-bool Journal::wait_for_space(std::chrono::nanoseconds* waited) {
+bool Journal::wait_for_space(Seat* seat, std::chrono::nanoseconds* waited) {
   constexpr std::chrono::nanoseconds kNap{100'000};
+  if (undrained_.load(std::memory_order_relaxed)) {
+    prepare_rings();
+    return seat->pending.load(std::memory_order_acquire) != nullptr;
+  }
   event_.wake();
   if (options_.on_full == OnFull::kDrop || closed_.load(std::memory_order_relaxed)) return false;
   if (options_.on_full == OnFull::kWait) {
@@ -255,7 +271,7 @@ Code Journal::produce(Seat* seat, uintptr_t owner, uint64_t need, const Write& w
     }
     hot->busy.store(0, std::memory_order_release);
     if (waited.count() == 0) hot->header->waits.fetch_add(1, std::memory_order_relaxed);
-    if (!wait_for_space(&waited)) return Code::kLimit;
+    if (!wait_for_space(seat, &waited)) return Code::kLimit;
   }
 }
 

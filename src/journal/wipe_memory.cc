@@ -103,12 +103,15 @@ HotRun* allocate_hot_run() {
   } else if (void* page = map_page()) {
     run = new (page) HotRun();
   }
-  if (run != nullptr) {
-    run->step_base = INT64_MIN;
-    run->alive = 1;
-    run->late.store(0, std::memory_order_relaxed);
-  }
+  if (run != nullptr) revive_hot_run(run, INT64_MIN);
   return run;
+}
+
+void revive_hot_run(HotRun* run, int64_t step_base) {
+  run->step_base = step_base;
+  run->alive = 1;
+  run->late.store(0, std::memory_order_relaxed);
+  run->tells_late.store(0, std::memory_order_relaxed);
 }
 
 void free_hot_run(HotRun* run) {

@@ -11,7 +11,9 @@
 
 namespace tracker::internal {
 
-HotRun* allocate_hot_run();                // zeroed but for step_base = INT64_MIN; nullptr when memory is out
+HotRun* allocate_hot_run();  // zeroed but for step_base = INT64_MIN; nullptr when memory is out
+// One that a forked child has inherited and found zeroed is used again, at the same address.
+void revive_hot_run(HotRun* run, int64_t step_base);
 void free_hot_run(HotRun* run);            // the caller knows that nobody uses it any more
 void free_hot_ring_locked(HotRing* ring);  // under ProcessLock
 HotRing* allocate_hot_ring_locked();       // under ProcessLock

@@ -13,22 +13,25 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "run/name_slot.h"
 #include "run/run.h"
 
 using tracker::internal::Code;
 using tracker::internal::HotRun;
+using tracker::internal::kNameSlots;
+using tracker::internal::name_slot;
 using tracker::internal::Run;
 using tracker::internal::RunState;
+using tracker::internal::same_bytes;
 using tracker::internal::Status;
 using tracker::internal::Value;
 using tracker::internal::ValuePair;
 using tracker::internal::ValueType;
 
 namespace {
-
-constexpr size_t kNameSlots = 1024;  // by-name look-ups remembered a run, direct-mapped
 
 std::string_view view_of(const char* data, size_t size) {
   if (data == nullptr) return {};
@@ -50,7 +53,8 @@ trk_code code_of(Code code) { return static_cast<trk_code>(code); }
 struct trk_metric {
   trk_run* run = nullptr;
   HotRun* hot = nullptr;
-  bool off = false;  // of a run that has never recorded anything: disabled or gated
+  bool off = false;             // of a run that has never recorded anything: disabled or gated
+  trk_metric* older = nullptr;  // the one that the run has got before it
   std::string name;
   std::array<std::atomic<uint32_t>, 8> ids{};  // by ValueType; 0 until first logged as that type
 
@@ -67,10 +71,42 @@ struct trk_run {
   HotRun* hot = nullptr;
   bool off = false;
   std::string name;
-  std::mutex mutex;  // guards metrics
-  std::unordered_map<std::string, std::unique_ptr<trk_metric>> metrics;
+  std::atomic<trk_metric*> newest{nullptr};  // all metrics, owned; a list that can be walked after a fork at any moment
+  // In a forked child the lock may be held for ever, and the map half changed: both are then left alone.
+  struct Names {
+    std::mutex mutex;  // guards metrics
+    std::unordered_map<std::string_view, trk_metric*> metrics;
+  };
+  std::unique_ptr<Names> names = std::make_unique<Names>();
   std::array<std::atomic<trk_metric*>, kNameSlots> by_name{};  // entries are immutable and live as long as the run
+
+  ~trk_run();
+  trk_metric* add(std::unique_ptr<trk_metric> metric) noexcept;
+  void adopt_names();
 };
+
+trk_run::~trk_run() {
+  if (hot->alive == 0) (void)names.release();
+  run.reset();  // ends the run
+  for (const trk_metric* metric = newest.load(); metric != nullptr;) delete std::exchange(metric, metric->older);
+}
+
+trk_metric* trk_run::add(std::unique_ptr<trk_metric> metric) noexcept {
+  metric->older = newest.load(std::memory_order_relaxed);
+  while (!newest.compare_exchange_weak(metric->older, metric.get(), std::memory_order_release)) {}
+  return metric.release();
+}
+
+// After attach(): the handles go on, with ids of this process's own.
+void trk_run::adopt_names() {
+  auto fresh = std::make_unique<Names>();
+  for (trk_metric* metric = newest.load(); metric != nullptr; metric = metric->older) {
+    for (std::atomic<uint32_t>& id : metric->ids) id.store(0, std::memory_order_relaxed);
+    fresh->metrics[metric->name] = metric;
+  }
+  (void)names.release();
+  names = std::move(fresh);
+}
 
 uint32_t trk_metric::resolve(ValueType type) {
   const uint32_t id = run->run->series_id(name, type);
@@ -80,45 +116,14 @@ uint32_t trk_metric::resolve(ValueType type) {
 
 namespace {
 
-template <typename Word>
-uint64_t word_at(const char* at) {
-  Word word;
-  std::memcpy(&word, at, sizeof word);
-  return word;
+std::unique_ptr<trk_metric> make_metric(trk_run* run, std::string_view name) {
+  auto metric = std::make_unique<trk_metric>();
+  metric->run = run;
+  metric->hot = run->hot;
+  metric->off = run->off;
+  metric->name = name;
+  return metric;
 }
-
-// Mixes the first and last 8 bytes and the length: names of one program rarely differ only in the middle, and the
-// compare decides anyway. Words may overlap; shorter names take shorter words, never a loop over bytes.
-inline size_t name_slot(std::string_view name) {
-  const char* const data = name.data();
-  const size_t size = name.size();
-  uint64_t a = 0, b = 0;
-  if (size >= 8) {
-    a = word_at<uint64_t>(data), b = word_at<uint64_t>(data + size - 8);
-  } else if (size >= 4) {
-    a = word_at<uint32_t>(data), b = word_at<uint32_t>(data + size - 4);
-  } else if (size > 0) {
-    a = word_at<uint8_t>(data) | word_at<uint8_t>(data + size / 2) << 8 | word_at<uint8_t>(data + size - 1) << 16;
-  }
-  const uint64_t h = (a ^ (b * 0x9e3779b97f4a7c15ull) ^ size) * 0xbf58476d1ce4e5b9ull;
-  return static_cast<size_t>(h >> 54);
-}
-
-// memcmp() of equally long names without the call, which costs as much as the rest of the look-up.
-inline bool same_bytes(const char* x, const char* y, size_t size) {
-  if (size < 8) {
-    if (size >= 4)
-      return word_at<uint32_t>(x) == word_at<uint32_t>(y) &&
-             word_at<uint32_t>(x + size - 4) == word_at<uint32_t>(y + size - 4);
-    for (size_t i = 0; i < size; ++i)
-      if (x[i] != y[i]) return false;
-    return true;
-  }
-  for (size_t i = 0; i + 8 < size; i += 8)
-    if (word_at<uint64_t>(x + i) != word_at<uint64_t>(y + i)) return false;
-  return word_at<uint64_t>(x + size - 8) == word_at<uint64_t>(y + size - 8);
-}
-static_assert(kNameSlots == 1024);
 
 // A metric by its name: remembered in its slot, else found or made under the lock. nullptr for a bad name (counted), in
 // a forked child, where the lock may be held for ever, and without memory.
@@ -132,32 +137,27 @@ inline trk_metric* metric_of(trk_run* run, std::string_view name) noexcept {
     return nullptr;
   }
   try {
-    const std::lock_guard<std::mutex> guard(run->mutex);
-    std::unique_ptr<trk_metric>& metric = run->metrics[std::string(name)];
+    const std::lock_guard<std::mutex> guard(run->names->mutex);
+    const auto found = run->names->metrics.find(name);
+    trk_metric* metric = found != run->names->metrics.end() ? found->second : nullptr;
     if (metric == nullptr) {
-      metric = std::make_unique<trk_metric>();
-      metric->run = run;
-      metric->hot = run->hot;
-      metric->off = run->off;
-      metric->name = name;
+      metric = run->add(make_metric(run, name));
+      run->names->metrics.emplace(metric->name, metric);
     }
-    slot.store(metric.get(), std::memory_order_release);
-    return metric.get();
+    slot.store(metric, std::memory_order_release);
+    return metric;
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
 }
 
-// For a forked child: refused by every call, kept by nobody, so that no lock of the parent's is needed.
+// For a forked child: refused by every call until trk_attach, and found by no name, so that no lock is needed.
 trk_metric* inert_metric(trk_run* run, std::string_view name) noexcept {
-  auto* metric = new (std::nothrow) trk_metric;
-  if (metric == nullptr) return nullptr;
-  metric->run = run;
-  metric->hot = run->hot;
   try {
-    metric->name = name;
-  } catch (const std::bad_alloc&) {}
-  return metric;
+    return run->add(make_metric(run, name));
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
 }
 
 // Why metric_of found nothing.
@@ -266,6 +266,18 @@ trk_code trk_init(const trk_init_options* options, trk_run** out, trk_error* err
     handle->name = handle->run->name();
     *out = handle.release();
     return TRK_OK;
+  } catch (const std::exception& failure) {
+    set_error(error, TRK_LIMIT, failure.what());
+    return TRK_LIMIT;
+  }
+}
+
+trk_code trk_attach(trk_run* run, trk_error* error) noexcept {
+  try {
+    const Status status = run == nullptr ? Status(Code::kInvalid, "run is NULL") : run->run->attach();
+    if (status.ok()) run->adopt_names();
+    else set_error(error, code_of(status.code()), status.to_string());
+    return code_of(status.code());
   } catch (const std::exception& failure) {
     set_error(error, TRK_LIMIT, failure.what());
     return TRK_LIMIT;
@@ -415,7 +427,7 @@ trk_code trk_flush(trk_run* run, int64_t timeout_ms) noexcept {
   if (run == nullptr) return TRK_INVALID;
   constexpr int64_t kDayMs = 86'400'000;
   const std::chrono::milliseconds timeout(std::clamp<int64_t>(timeout_ms, 0, kDayMs));
-  return run->run->flush(timeout) ? TRK_OK : TRK_TIMEOUT;
+  return code_of(run->run->flush_code(timeout));
 }
 
 trk_code trk_finish(trk_run* run, int32_t exit_code, const char* reason) noexcept {

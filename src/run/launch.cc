@@ -262,7 +262,7 @@ Result<Launch> decide_launch(const InitOptions& options) {
   decide_recording(facts, &launch);
   if (!launch.records) {
     launch.config = o.config;
-    launch.run_dir = join_path(launch.store_path, fmt::format("gated/rank-{}", launch.rank.rank));
+    launch.run_dir = join_path(launch.store_path, "gated/" + launch.rank.folder);
     return launch;
   }
   auto store = Store::open_or_create(launch.store_path);

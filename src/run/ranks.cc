@@ -38,9 +38,51 @@ RankInfo make(int rank, std::optional<int> known_size, std::string source) {
   info.size_known = known_size.has_value();
   info.is_first = rank == 0;
   info.source = std::move(source);
+  info.folder = fmt::format("rank-{}", rank);
   info.why = size > 1 ? fmt::format("rank {} of {} (from {})", rank, size, info.source)
                       : fmt::format("rank {} (from {})", rank, info.source);
   return info;
+}
+
+bool is_set(const char* text) { return text != nullptr && *text != 0; }
+
+// What is wrong with the variables of a launcher that says "a job of several", or nothing.
+std::string complaint(const Launcher& launcher, const GetEnv& env) {
+  const char* rank = env(launcher.rank);
+  const char* size = env(launcher.size);
+  if (is_set(rank) && !number(rank) && (number(size).value_or(0) > 1 || !launcher.size_must_exceed_one))
+    return fmt::format("{} is '{}', which is no number from 0{}", launcher.rank, rank,
+                       is_set(size) ? fmt::format(" ({} is {})", launcher.size, size) : "");
+  if (number(rank).value_or(0) > 0 && is_set(size) && !number(size))
+    return fmt::format("{} is '{}', which is no number from 0 ({} is {})", launcher.size, size, launcher.rank, rank);
+  return "";
+}
+
+// What the launchers' variables say. `ignored`: those that make no sense.
+RankInfo rank_of_launcher(const GetEnv& env, std::string* ignored) {
+  for (const Launcher& launcher : kLaunchers) {
+    if (ignored->empty()) *ignored = complaint(launcher, env);
+    const std::optional<int> rank = number(env(launcher.rank));
+    if (!rank) continue;
+    const std::optional<int> size = number(env(launcher.size));
+    if (launcher.size_must_exceed_one && size.value_or(1) <= 1) continue;
+    return make(*rank, size, launcher.rank);
+  }
+  for (const char* name : {"LOCAL_RANK", "NODE_RANK", "GROUP_RANK"}) {
+    const std::optional<int> rank = number(env(name));
+    if (!rank || *rank == 0) continue;
+    // A local or node rank says only that this is not the first process; which one it is stays unknown.
+    RankInfo info;
+    info.rank = -1;
+    info.world_size = 0;
+    info.size_known = false;
+    info.is_first = false;
+    info.source = name;
+    info.why = fmt::format("not rank 0 ({}={})", name, *rank);
+    info.folder = fmt::format("{}-{}", name, *rank);
+    return info;
+  }
+  return RankInfo{};
 }
 
 }  // namespace
@@ -77,22 +119,12 @@ Result<RankInfo> resolve_rank(const RankRequest& request, const GetEnv& env) {
   }
   if (request.torch_rank >= 0)
     return make(request.torch_rank, std::max(request.torch_world_size, 1), "torch.distributed");
-  for (const Launcher& launcher : kLaunchers) {
-    const std::optional<int> rank = number(env(launcher.rank));
-    if (!rank) continue;
-    const std::optional<int> size = number(env(launcher.size));
-    if (launcher.size_must_exceed_one && size.value_or(1) <= 1) continue;
-    return make(*rank, size, launcher.rank);
-  }
-  for (const char* name : {"LOCAL_RANK", "NODE_RANK", "GROUP_RANK"}) {
-    const std::optional<int> rank = number(env(name));
-    if (!rank || *rank == 0) continue;
-    // A local or node rank says only that this is not the first process; which one it is stays unknown.
-    RankInfo info = make(*rank, 0, name);
-    info.why = fmt::format("not rank 0 ({}={})", name, *rank);
-    return info;
-  }
-  return RankInfo{};
+  std::string ignored;
+  RankInfo info = rank_of_launcher(env, &ignored);
+  if (!ignored.empty())
+    info.warning = fmt::format("{}; it is ignored, and this process is taken for {}; set it, or TRACKER_RANK", ignored,
+                               info.source.empty() ? "the only one, which records a run of its own" : info.why);
+  return info;
 }
 
 std::optional<std::string> launch_key(const GetEnv& env, const std::string& launcher) {

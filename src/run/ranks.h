@@ -20,16 +20,19 @@ struct RankRequest {
 };
 
 struct RankInfo {
-  int rank = 0;
-  int world_size = 1;
+  int rank = 0;            // -1: not known, as only a local or a node rank is
+  int world_size = 1;      // 0: not known
   bool size_known = true;  // false: world_size is only what the rank itself implies
   std::string source;      // "RANK", "SLURM_PROCID", ...; empty when nothing says that this is a job of several
   bool is_first = true;    // this process records in ranks="first"
   // The line for a gated process: `rank 3 of 8 (from SLURM_PROCID) records nothing; ...`. Empty when is_first.
   std::string gated_line() const;
-  std::string why;  // "rank 3 of 8 (from SLURM_PROCID)"
+  std::string why;     // "rank 3 of 8 (from SLURM_PROCID)"
+  std::string folder;  // of what a gated process writes: "rank-3", "LOCAL_RANK-2"
+  // One line where a launcher's variable is set and makes no sense: which one, and what was assumed instead.
+  std::string warning;
   // Whether its number is known: a local rank, or a child of a process that has a run, says only "not the first".
-  bool is_numbered() const { return world_size > 0 && !source.empty() && source != "multiprocessing"; }
+  bool is_numbered() const { return rank >= 0 && !source.empty() && source != "multiprocessing"; }
 };
 
 // kInvalid when an explicit rank or TRACKER_RANK is no number or not below its world size.

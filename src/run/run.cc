@@ -4,22 +4,18 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
-#include <set>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/file_size_signal.h"
 #include "base/fs.h"
 #include "journal/wipe_memory.h"
 #include "model/metric_definition.h"
 #include "model/redact.h"
 #include "query/attempts.h"
 #include "run/exit_hook.h"
-#include "run/launch.h"
-#include "run/say.h"
-#include "run/writer.h"
+#include "run/run_impl.h"
 #include "storage/store_files.h"
 #include "tracker/version.h"
 
@@ -38,52 +34,13 @@ const char* state_text(RunState state) { return run_state_name(state); }
 
 // Once a process, however many runs it opens: a worker of a pool may call init for each task. Another line, for another
 // reason, is said too. No lock, as it is called in forked children.
-void say_gated(const std::string& line) {
-  static std::atomic<uint64_t> said{0};  // the line last said, and in which process
+// `said`: the line last said, and in which process.
+void say_of_ranks(const std::string& line, std::atomic<uint64_t>& said) {
   const uint64_t now = std::hash<std::string>{}(line) ^ (process_generation() + 1) * 0x9e3779b97f4a7c15ull;
   if (said.exchange(now) != now) say(line);
 }
 
 }  // namespace
-
-struct Run::Impl {
-  Launch launch;
-  std::shared_ptr<Writer> writer;  // null when nothing is recorded here
-  uint64_t generation = process_generation();
-  std::string uid_text;
-  HotRun* observer_hot = nullptr;  // of an observed rank: its journal takes no metrics, so the run's own hot_ has none
-  SayOnce warnings;
-
-  bool observed() const { return launch.observed; }
-  // One line at start and end a run, not a rank: the others speak only when something is wrong.
-  bool says_lines() const { return !launch.options.quiet && launch.rank.is_first; }
-
-  mutable std::mutex mutex;  // guards what follows
-  Value config = Value::map();
-  Value summary = Value::map();
-  std::string name;
-  std::set<std::string> defined;  // names and patterns of define_metric()
-  bool finished = false;          // finish() was called
-  bool finish_done = false;       // and has returned
-  std::condition_variable finish_changed;
-  Status finish_status;
-  RunState exit_state = RunState::kFinished;
-  int exit_code = 0;
-  bool exit_known = false;
-  std::string exit_reason;
-  uint64_t redacted = 0;
-  mutable bool dir_made = false;
-
-  // What the finish() that was called says, waiting at most `timeout` for it when another thread is in it.
-  Status wait_finished(std::chrono::milliseconds timeout) {
-    std::unique_lock<std::mutex> lock(mutex);
-    if (finish_changed.wait_for(lock, timeout, [this] { return finish_done; })) return finish_status;
-    return Status(Code::kTimeout, "another thread is finishing the run");
-  }
-
-  // In a forked child nothing here may be touched: locks may be held by threads that do not exist there.
-  bool forked() const { return generation != process_generation(); }
-};
 
 Run::Run(std::unique_ptr<Impl> impl) : impl_(std::move(impl)), hot_(allocate_hot_run()) {}
 
@@ -99,18 +56,15 @@ Run::~Run() {
 }
 
 Result<std::shared_ptr<Run>> Run::init(const InitOptions& options) {
+  const NoFileSizeSignal guard;
   auto launch = decide_launch(options);
   if (!launch.ok()) return launch.status();
-  auto impl = std::make_unique<Impl>();
-  impl->launch = std::move(*launch);
-  impl->uid_text = impl->launch.run.uid.is_zero() ? "" : impl->launch.run.uid.hex();
-  std::shared_ptr<Run> run(new Run(std::move(impl)));
+  std::shared_ptr<Run> run(new Run(std::make_unique<Impl>(std::move(*launch))));
   if (run->hot_ == nullptr) return Status(Code::kLimit, "out of memory");
-  Launch& plan = run->impl_->launch;
-  run->impl_->name = plan.options.name.empty() ? plan.run.id : plan.options.name;
-  run->impl_->config = plan.config;
-  run->impl_->summary = plan.summary;
-  if (!plan.gated_line.empty() && !plan.options.quiet) say_gated(plan.gated_line);
+  const Launch& plan = run->impl_->launch;
+  static std::atomic<uint64_t> gated{0}, warned{0};
+  if (!plan.rank.warning.empty() && plan.mode != "disabled") say_of_ranks(plan.rank.warning, warned);
+  if (!plan.gated_line.empty() && !plan.options.quiet) say_of_ranks(plan.gated_line, gated);
   if (!plan.records) return run;
   run->hot_->step_base = plan.step_base;
   TRACKER_RETURN_IF_ERROR(run->start());
@@ -153,7 +107,16 @@ Status Run::start() {
   impl_->writer =
       std::make_shared<Writer>(std::move(*journal), identity,
                                StoreTarget{plan.store_path, plan.run, plan.store_problem, plan.options.store_files});
-  TRACKER_RETURN_IF_ERROR(impl_->writer->start());
+  if (Status status = impl_->writer->start(); !status.ok()) {
+    if (plan.options.strict) {
+      impl_->writer->abandon();
+      impl_->writer.reset();
+      return status;
+    }
+    impl_->warnings.say("threads",
+                        "no thread can be started (a limit on processes?); what is logged stays in the "
+                        "journal, within its bound, until flush() or finish() stores it");
+  }
   const InitOptions& o = plan.options;
   const std::pair<const char*, const std::string*> labels[] = {
       {"name", &o.name}, {"group", &o.group}, {"job_type", &o.job_type}, {"notes", &o.notes}};
@@ -184,7 +147,7 @@ uint32_t Run::series_id(std::string_view name, ValueType type) {
   const JournalUse use(hot_);
   if (use.get() == nullptr) {
     if (hot_->alive == 0) say_forked_once();
-    else if (impl_->writer && check_key(name).ok()) hot_->late.fetch_add(1, std::memory_order_relaxed);
+    else if (impl_->writer && check_key(name).ok()) count_late(hot_, 1);
     return 0;
   }
   if (const Status status = check_key(name); !status.ok()) {
@@ -220,6 +183,7 @@ Code Run::log_event(EventType type, const Value& payload, int64_t step, bool has
   const JournalUse use(hot_);
   if (use.get() == nullptr) {
     if (hot_->alive == 0) say_forked_once();
+    else if (impl_->writer && !impl_->observed()) count_late(hot_, type == EventType::kText ? 1 : 0);
     return Code::kClosed;
   }
   std::string bytes = encode_cbor(payload);
@@ -323,10 +287,15 @@ Value Run::explicit_summary() const {
 
 // --- the end --------------------------------------------------------------------------------------------------------
 
-bool Run::flush(std::chrono::milliseconds timeout) {
-  if (!impl_->writer || impl_->forked()) return true;
-  if (finished()) return impl_->wait_finished(timeout).ok();
-  return impl_->writer->flush(timeout);
+Code Run::flush_code(std::chrono::milliseconds timeout) {
+  if (!impl_->writer || impl_->forked()) return Code::kOk;
+  if (!finished()) return impl_->writer->flush(timeout) ? Code::kOk : Code::kTimeout;
+  // The threads may have come to the end after finish() gave up. What was logged behind it is nowhere.
+  const auto start = std::chrono::steady_clock::now();
+  const bool ended = impl_->wait_finished(timeout).ok();
+  const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
+  if (!ended && !impl_->writer->flush(timeout - std::min(timeout, waited))) return Code::kTimeout;
+  return impl_->observed() || hot_->late.load(std::memory_order_relaxed) == 0 ? Code::kOk : Code::kClosed;
 }
 
 Status Run::finish(RunState state, int exit_code, std::string_view reason) {
@@ -339,6 +308,7 @@ Status Run::finish(RunState state, int exit_code, std::string_view reason) {
   if (!first) return impl_->wait_finished(kFinishLocalMax);
   Status status;
   if (impl_->writer) {
+    if (!impl_->launch.options.quiet && !impl_->observed()) hot_->tells_late.store(1);
     uint64_t redacted = 0;
     const std::string end = encode_cbor(Value::Map{{"state", state_text(state)},
                                                    {"exit_code", static_cast<int64_t>(exit_code)},
@@ -402,7 +372,7 @@ RunStatus Run::status() const {
   out.store_files = "none";
   out.recovered_points = plan.recovered_points;
   if (impl_->forked()) {
-    out.why_not_recording = "a forked child; run = run.attach() in Python records here";
+    out.why_not_recording = "a forked child; run.attach() (in C trk_attach) records here";
     return out;
   }
   if (!impl_->writer) {

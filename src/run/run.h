@@ -65,12 +65,16 @@ struct RunStatus {
   uint64_t recovered_points = 0;  // replayed at init from a dead attempt of this run
 };
 
-class Run {
+class Run : public std::enable_shared_from_this<Run> {
  public:
   // kInvalid: an option is wrong; the message says what was expected. kNotFound: resume="must" and no such run. Nothing
   // else fails: what the disk refuses degrades the run (status()), with strict it is returned as kIo.
   static Result<std::shared_ptr<Run>> init(const InitOptions& options);
   ~Run();
+  // In a forked child: from now on this run records here, as a writer of its own of the same attempt and rank; hot()
+  // stays what it is, ids of series do not. Call it before other threads of the child use the run. kInvalid in the
+  // process that has opened it and for a run that recorded nothing there; else what init() returns. Cost: an init().
+  Status attach();
 
   // --- hot path -------------------------------------------------------------------------------------------------
   HotRun* hot() const {
@@ -98,7 +102,9 @@ class Run {
   Value config() const;  // as set here and by earlier attempts
   Value explicit_summary() const;
 
-  bool flush(std::chrono::milliseconds timeout);  // true: all logged before is committed and fsynced
+  // kOk: all logged before is committed and fsynced. kTimeout: not yet. kClosed: something was logged after the end.
+  Code flush_code(std::chrono::milliseconds timeout);
+  bool flush(std::chrono::milliseconds timeout) { return flush_code(timeout) == Code::kOk; }
   // state: kFinished, kFailed, kInterrupted or kPreempted. Local commit at most 2 s. The second call does nothing and
   // answers what the first one does, for which it waits at most as long.
   Status finish(RunState state, int exit_code = 0, std::string_view reason = "");

@@ -38,15 +38,29 @@ Writer::~Writer() {
 Status Writer::start() {
   auto self = shared_from_this();
   if (!target_.problem.ok()) note_failure(target_.problem);
-  if (!start_background_thread("trk-drain", [self] { self->drain_loop(); }) ||
-      !start_background_thread("trk-store", [self] { self->store_loop(); }))
-    return Status(Code::kIo, "cannot start a thread");
-  return {};
+  const bool both = start_background_thread("trk-drain", [self] { self->drain_loop(); }) &&
+                    start_background_thread("trk-store", [self] { self->store_loop(); });
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    threads_ = both ? Threads::kBoth : Threads::kNone;
+  }
+  changed_.notify_all();
+  if (both) return {};
+  journal_->set_undrained();
+  return Status(Code::kIo, "cannot start a thread");
+}
+
+// One without the other is of no use: both wait until it is known.
+bool Writer::may_begin() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [this] { return threads_ != Threads::kUndecided; });
+  return threads_ == Threads::kBoth;
 }
 
 // --- the drain thread ---------------------------------------------------------------------------------------------
 
 void Writer::drain_loop() {
+  if (!may_begin()) return;
   next_link_check_ = Clock::now() + kLinkCheckInterval;
   for (bool last = false; !last;) {
     journal_->wait(kDrainInterval);
@@ -218,6 +232,7 @@ void Writer::spill_if_stuck() {
 // --- the store thread ---------------------------------------------------------------------------------------------
 
 void Writer::store_loop() {
+  if (!may_begin()) return;
   StoreRounds rounds{kRetryFirst};
   for (bool ended = false; !ended;) {
     try {
@@ -419,19 +434,26 @@ bool Writer::flush(std::chrono::milliseconds timeout) {
     const std::lock_guard<std::mutex> guard(mutex_);
     mine = ++flush_wanted_;
   }
+  if (threads_ == Threads::kNone) return work_here(Clock::now() + timeout, mine);
   journal_->wake();
   std::unique_lock<std::mutex> lock(mutex_);
   return changed_.wait_for(lock, timeout, [&] { return flush_done_ >= mine || done_; });
 }
 
 Status Writer::finish(std::string end, std::chrono::milliseconds timeout) {
+  const auto deadline = Clock::now() + timeout;
   const bool quiescent = journal_->close();
   std::unique_lock<std::mutex> lock(mutex_);
   quiescent_ = quiescent;
   end_record_ = std::move(end);
   stopping_ = true;
+  if (threads_ == Threads::kNone) {
+    lock.unlock();
+    if (work_here(deadline, UINT64_MAX)) return {};
+    lock.lock();
+  }
   journal_->wake();
-  if (changed_.wait_for(lock, timeout, [&] { return done_; })) return {};
+  if (threads_ == Threads::kBoth && changed_.wait_for(lock, timeout, [&] { return done_; })) return {};
   return Status(Code::kTimeout, last_error_.empty() ? "the disk is slow" : last_error_,
                 journal_->kind() == JournalKind::kMemory
                     ? "the journal is in private memory: what is not stored when the process ends is lost"
@@ -445,10 +467,11 @@ WriterStatus Writer::status() const {
   out.points_stored = points_stored_;
   out.counts = journal_->counts();
   out.bytes_stored = bytes_stored_;
-  out.degraded = degraded_ || drain_fault_.now || store_fault_.now;
+  out.degraded = degraded_ || drain_fault_.now || store_fault_.now || (threads_ == Threads::kNone && !done_);
   out.last_error = !last_error_.empty() ? last_error_
                    : drain_fault_.now   ? drain_fault_.what
                    : store_fault_.now   ? store_fault_.what
+                   : out.degraded       ? "no thread can be started; flush() and finish() store what was logged"
                                         : "";
   const auto waiting = queue_.empty() ? Clock::duration::zero() : Clock::now() - queue_.front()->since;
   out.committed_lately = !out.degraded && waiting < 3 * kDrainInterval;

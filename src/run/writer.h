@@ -56,8 +56,11 @@ class Writer : public std::enable_shared_from_this<Writer> {
  public:
   Writer(std::unique_ptr<Journal> journal, WriterIdentity identity, StoreTarget target);
   ~Writer();
-  // Starts both threads. kIo when the system gives none.
+  // Starts both threads. kIo when the system does not give two: then none runs, what is logged stays in the journal,
+  // and flush() and finish() do the work of both on the thread that calls them (writer_here.cc).
   Status start();
+  // Instead of finish(), when the run does not begin: nothing of the journal is left.
+  void abandon();
 
   Journal* journal() { return journal_.get(); }
   const WriterIdentity& identity() const { return identity_; }
@@ -102,6 +105,9 @@ class Writer : public std::enable_shared_from_this<Writer> {
   void store_loop();
   bool store_round(StoreRounds* rounds);
   void compact(StoreRounds* rounds);
+  bool may_begin();
+  bool work_here(Clock::time_point deadline, uint64_t flush);
+  void round_here(Clock::time_point deadline);
   void note_fault(Fault* fault, const char* thread, const char* what) noexcept;
   bool drain_once(bool last);
   void forget_large();
@@ -119,6 +125,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   const StoreTarget target_;
   bool quiescent_ = false;  // no producer is inside the journal any more
   std::atomic<void (*)()> drain_pause_{nullptr}, store_pause_{nullptr};
+  std::timed_mutex here_mutex_;  // who works without threads; taken before all others
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -126,6 +133,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   size_t queue_bytes_ = 0;
   std::deque<Event> large_;
   size_t large_bytes_ = 0, large_waiting_ = 0;  // with those that the drain thread has, not yet in a frame
+  enum class Threads { kUndecided, kBoth, kNone } threads_ = Threads::kUndecided;
   uint64_t next_seq_ = 1;
   uint64_t committed_seq_ = 0;
   uint64_t flush_wanted_ = 0, flush_drained_ = 0, flush_done_ = 0;

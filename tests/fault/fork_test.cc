@@ -233,5 +233,83 @@ TEST(ForkTest, AChildMayHaveARunOfItsOwn) {
   }
 }
 
+// Handles and names that the parent had, and some that it had not; ids of series differ in the child.
+int attach_and_log(trk_run* run, trk_metric* known, int number) {
+  g_in_child = true;
+  trk_error error = TRK_ERROR_INIT;
+  trk_metric* early = trk_metric_open(run, "early", TRK_NUL_TERMINATED, nullptr);
+  CHILD_CHECK(early != nullptr && trk_metric_log_i64(early, 0, 0) == TRK_CLOSED);
+  CHILD_CHECK(trk_attach(run, &error) == TRK_OK);
+  CHILD_CHECK(status_of(run).recording == 1);
+  const std::string own = "own/" + std::to_string(number);
+  CHILD_CHECK(trk_log_i64(run, own.c_str(), TRK_NUL_TERMINATED, number, 1) == TRK_OK);
+  CHILD_CHECK(trk_metric_log_i64(early, number, number) == TRK_OK);
+  CHILD_CHECK(trk_metric_log_i64(known, number, 1000 + number) == TRK_OK);
+  CHILD_CHECK(trk_log_i64(run, "late", TRK_NUL_TERMINATED, number, number) == TRK_OK);
+  CHILD_CHECK(trk_attach(run, &error) == TRK_INVALID);
+  CHILD_CHECK(std::string_view(error.message).find("records the run already") != std::string_view::npos);
+  CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+  trk_free(run);
+  return 0;
+}
+
+TEST(ForkTest, AChildThatAttachesRecordsIntoTheSameRunThroughItsOldHandles) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "see AChildMayHaveARunOfItsOwn";
+#endif
+  Sandbox sandbox;
+  const int forks = test_count(30);
+  const int status = run_child([&] {
+    trk_run* run = open_run("r", "block");
+    CHILD_CHECK(run != nullptr);
+    trk_metric* metric = trk_metric_open(run, "known", TRK_NUL_TERMINATED, nullptr);
+    trk_error error = TRK_ERROR_INIT;
+    CHILD_CHECK(trk_attach(run, &error) == TRK_INVALID && trk_attach(nullptr, &error) == TRK_INVALID);
+    CHILD_CHECK(trk_log_i64(run, "late", TRK_NUL_TERMINATED, -1, -1) == TRK_OK);
+    CHILD_CHECK(trk_metric_log_i64(metric, -1, 0) == TRK_OK);
+    // Another thread makes names without a pause, so that forks find the lock of the names held.
+    std::atomic<int64_t> unused{0};
+    std::thread other(log_until_stopped, run, 0, &unused);
+    for (int i = 0; i < forks; ++i) {
+      const pid_t child = ::fork();
+      if (child == 0) ::_exit(attach_and_log(run, metric, i));
+      int ended = 0;
+      CHILD_CHECK(wait_child_at_most(child, 10'000, &ended) && exit_code_of(ended) == 0);
+    }
+    g_stop = true;
+    other.join();
+    CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+    return 0;
+  });
+  EXPECT_EQ(exit_code_of(status), 0);
+  ReadRun run = recover_and_read(sandbox.store());
+  EXPECT_EQ(run.runs, 1u);
+  ASSERT_NE(run.view, nullptr);
+  EXPECT_EQ(rows_of(run, "known").size(), static_cast<size_t>(forks) + 1);
+  EXPECT_EQ(rows_of(run, "late").size(), static_cast<size_t>(forks) + 1);
+  EXPECT_EQ(rows_of(run, "early").size(), static_cast<size_t>(forks));
+  for (int i = 0; i < forks; ++i) EXPECT_EQ(rows_of(run, "own/" + std::to_string(i)).size(), 1u) << i;
+}
+
+TEST(ForkTest, AChildOfARunThatRecordsNothingIsToldSo) {
+  Sandbox sandbox;
+  const int status = run_child([] {
+    trk_init_options options = TRK_INIT_OPTIONS_INIT;
+    options.mode = "disabled";
+    trk_run* run = nullptr;
+    CHILD_CHECK(trk_init(&options, &run, nullptr) == TRK_OK);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      g_in_child = true;
+      trk_error error = TRK_ERROR_INIT;
+      CHILD_CHECK(trk_attach(run, &error) == TRK_INVALID);
+      CHILD_CHECK(std::string_view(error.message).find("does not record this run") != std::string_view::npos);
+      ::_exit(0);
+    }
+    return exit_code_of(wait_child(child));
+  });
+  EXPECT_EQ(exit_code_of(status), 0);
+}
+
 }  // namespace
 }  // namespace tracker::internal

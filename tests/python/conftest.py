@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,19 +20,28 @@ PACKAGE_ROOT = str(Path(tracker.__file__).parent.parent)
 
 
 @pytest.fixture(autouse=True)
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The store of the test; TRACKER_DIR names it, nothing else of TRACKER_* is set."""
+def own_shm() -> Iterator[Path]:
+    """Where the journals of the test lie: it meets none of another test or of a real run."""
+    folder = tempfile.mkdtemp(prefix="trk-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+    yield Path(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path, own_shm: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The store of the test; TRACKER_DIR names it and TRACKER_SHM_DIR own_shm, nothing else of TRACKER_* is set."""
     for name in list(os.environ):
         if name.startswith(("TRACKER_", "SLURM_", "OMPI_", "PMI_")) or name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
             monkeypatch.delenv(name)
     path = tmp_path / "store"
     monkeypatch.setenv("TRACKER_DIR", str(path))
+    monkeypatch.setenv("TRACKER_SHM_DIR", str(own_shm))
     monkeypatch.chdir(tmp_path)
     return path
 
 
 @pytest.fixture(autouse=True)
-def no_run_is_left() -> Iterator[None]:
+def no_run_is_left(store: Path) -> Iterator[None]:
     yield
     while tracker.run is not None:
         tracker.finish()

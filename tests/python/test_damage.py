@@ -206,6 +206,25 @@ def test_what_is_logged_after_finish_is_counted_as_dropped() -> None:
     assert (status.points_logged, status.points_stored, status.points_dropped) == (3, 1, 2)
 
 
+def test_the_first_thing_logged_after_finish_is_said_once(capfd: pytest.CaptureFixture[str]) -> None:
+    for quiet in (False, True):
+        for first in ({"x": 2.0}, {"never seen before": 2.0}, {"text": "late"}):
+            run = tracker.init(project="p", quiet=quiet)
+            handle = run.metric("x")
+            run.log({"x": 1.0}, step=0)
+            run.finish()
+            capfd.readouterr()
+            assert run.flush() is True
+            run.log(first, step=1)
+            run.log(first, step=2)
+            handle.log(3.0, 3)
+            run.config["late"] = True
+            said = capfd.readouterr().err
+            assert said.count("logged after the end of its run") == (0 if quiet else 1), (first, said)
+            assert run.status().points_dropped == 3
+            assert run.flush() is False, "what was logged is not stored"
+
+
 # The line promised that the journal keeps the points, which one in private memory does not.
 def test_an_end_without_a_store_says_what_a_journal_in_private_memory_loses(
     store: Path, capfd: pytest.CaptureFixture[str]

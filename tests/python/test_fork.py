@@ -78,27 +78,76 @@ assert os.waitpid(pid, 0)[1] == 0
     assert len(tracker.open_run("fork/f").history("x")) == 1
 
 
-# attach() answers another run, and the inherited one stays inert: the line has to say so.
-def test_the_line_of_a_forked_child_names_what_records_there(script: Script) -> None:
+# attach() once answered another run and left the inherited one inert: `run.attach(); run.log(...)` lost everything.
+def test_the_inherited_run_itself_records_after_attach(script: Script) -> None:
+    done = script(
+        """
+import os, tracker
+run = tracker.init(project="fork", id="f", quiet=True, config={"lr": 0.1})
+unused, handle = run.metric("unused"), run.metric("handle")
+run.log({"first": 0.0, "x": 0.0, "handle": 0.0}, step=0)  # ids here, in another order than in the child
+handle.log(0.5, 1)
+run.flush()
+pid = os.fork()
+if pid == 0:
+    run.log({"lost": 1.0}, step=0)
+    assert "run.attach()" in run.status().why_not_recording
+    assert run.attach() is run
+    assert tracker.run is run and run.status().recording
+    assert run.config["lr"] == 0.1
+    for step in range(2, 4):
+        run.log({"x": float(step), "new": 1.0}, step=step)
+        handle.log(10.0 + step, step)
+        unused.log(20.0 + step, step)
+    tracker.log({"module": 1.0}, step=2)
+    run.config["child"] = True
+    try:
+        run.attach()
+    except RuntimeError as error:
+        print(error)
+    run.finish()
+    os._exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+run.log({"x": 4.0}, step=4)
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert "records the run already" in done.stdout
+    assert "run.attach()" in done.stderr
+    r = tracker.open_run("fork/f")
+    assert r.series() == ["first", "handle", "module", "new", "unused", "x"]
+    assert r.history("x").values.tolist() == [0, 2, 3, 4]
+    assert r.history("handle").values.tolist() == [0, 0.5, 12, 13]
+    assert r.history("unused").values.tolist() == [22, 23]
+    assert r.history("first").values.tolist() == [0]
+    assert r.config == {"lr": 0.1, "child": True}
+
+
+def test_a_child_of_an_attached_child_attaches_too(script: Script) -> None:
     done = script(
         """
 import os, tracker
 run = tracker.init(project="fork", id="f", quiet=True)
-pid = os.fork()
-if pid == 0:
-    run.attach()
-    run.log({"lost": 1.0}, step=0)
-    print(run.status())
-    run = run.attach()
-    run.log({"kept": 1.0}, step=0)
+handle = run.metric("x")
+def go(depth):
+    for i in range(depth):
+        run.log({f"own{depth}": float(i)}, step=i)  # ids differ from process to process
+    handle.log(float(depth), depth)
+    if depth < 3:
+        pid = os.fork()
+        if pid == 0:
+            run.attach()
+            go(depth + 1)
+            os._exit(0)
+        assert os.waitpid(pid, 0)[1] == 0
     run.finish()
-    os._exit(0)
-assert os.waitpid(pid, 0)[1] == 0
+go(0)
 """
     )
     assert done.returncode == 0, done.stderr
-    assert "run = run.attach()" in done.stderr
-    assert tracker.open_run("fork/f").series() == ["kept"]
+    r = tracker.open_run("fork/f")
+    assert r.history("x").values.tolist() == [0, 1, 2, 3]
+    assert [len(r.history(f"own{depth}")) for depth in (1, 2, 3)] == [1, 2, 3]
 
 
 def test_attach_records_in_a_forked_child(script: Script) -> None:

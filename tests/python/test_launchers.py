@@ -113,8 +113,29 @@ def test_a_variable_of_one_process_alone_gates_nobody(store: Path, monkeypatch: 
 
 def test_a_local_rank_alone_is_not_rank_0() -> None:
     # In a process of its own: the line is said once a process.
-    program = "import tracker; run = tracker.init(); run.log({'x': 1.0}, step=0); print(run.status().recording)"
+    program = """
+import tracker
+run = tracker.init()
+run.log({"x": 1.0}, step=0)
+print(run.status().recording, run.rank, run.world_size, run.dir)
+"""
     env = {**os.environ, "LOCAL_RANK": "1"}
     done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    assert done.stdout.startswith("False -1 0 "), "its rank is not known: 1 is that of its node"
+    assert done.stdout.rstrip().endswith("/LOCAL_RANK-1")
     assert "not rank 0 (LOCAL_RANK=1)" in done.stderr
+
+
+def test_a_rank_that_is_no_number_is_named_once_and_the_process_records() -> None:
+    program = """
+import tracker
+for _ in range(2):
+    with tracker.init(quiet=True) as run:
+        run.log({"x": 1.0}, step=0)
+    print(run.status().points_stored)
+"""
+    env = {**os.environ, "RANK": "x", "WORLD_SIZE": "8"}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == "1\n1\n"
+    assert done.stderr.startswith("tracker: RANK is 'x', which is no number from 0 (WORLD_SIZE is 8)")
+    assert done.stderr.count("\n") == 1

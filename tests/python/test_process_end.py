@@ -5,6 +5,7 @@ Method: F4, a matrix of scripts in processes of their own, compared with the sam
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable
@@ -146,3 +147,41 @@ def test_stderr_has_one_line_at_the_start_and_one_at_the_end(script: Script) -> 
     assert all(line.startswith("tracker: ") for line in lines)
     quiet = script(source, "quiet")
     assert (quiet.stdout, quiet.stderr) == ("", "")
+
+
+# init raised "cannot start a thread", and the end of the process then waited 2 s for nobody.
+def test_a_process_that_may_start_no_thread_records_all_the_same(script: Script) -> None:
+    done = script(
+        """
+import os, resource, sys, tempfile, threading, time, tracker, tracker._status
+folder = tempfile.mkdtemp(dir="/dev/shm")
+os.environ["TRACKER_SHM_DIR"] = folder
+os.chmod(folder, 0o777)
+if os.geteuid() == 0:  # is bound by no such limit
+    os.setresuid(54321, 54321, 54321)
+resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+try:
+    threading.Thread(target=print).start()
+    print("threads start here")
+except RuntimeError:
+    run = tracker.init(project="test", id="r", dir=folder + "/store", quiet=True)
+    for i in range(1000):
+        run.log({"x": float(i)}, step=i)
+    assert "no thread" in run.status().last_error
+    assert run.flush(timeout=10)
+    run.log({"x": 1000.0}, step=1000)
+    before = time.monotonic()
+    run.finish()
+    print("stored", run.status().points_stored, time.monotonic() - before < 1.9, folder)
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    if "threads start here" in done.stdout:
+        pytest.skip("RLIMIT_NPROC does not bind here")
+    _, stored, quick, folder = done.stdout.split()
+    try:
+        assert (stored, quick) == ("1001", "True")
+        assert done.stderr.count("\n") == 1 and "no thread can be started" in done.stderr
+        assert len(tracker.open_run("test/r", dir=folder + "/store").history("x")) == 1001
+    finally:
+        shutil.rmtree(folder)

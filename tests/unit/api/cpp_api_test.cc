@@ -2,6 +2,8 @@
 // Goal: tracker.hpp does what its comments say. Method: runs made through the shared library in a folder of their own,
 // read back by the readers' code of this tree.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <tracker/tracker.hpp>
 
 #include <cmath>
@@ -56,6 +58,34 @@ class CppApiTest : public testing::Test {
 
 using Steps = std::vector<int64_t>;
 using Doubles = std::vector<double>;
+
+TEST_F(CppApiTest, AForkedChildThatAttachesRecordsThroughItsRunAndMetrics) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "a child of a process with threads gets no thread from ThreadSanitizer";
+#endif
+  auto given = options();
+  given.id = "forked";
+  auto run = tracker::init(given);
+  const Metric other = run.metric("other"), x = run.metric("x");
+  other.log(1, 0);
+  x.log(0, 0);
+  std::string error;
+  EXPECT_EQ(run.attach(&error), Code::kInvalid);
+  EXPECT_NE(error.find("records the run already"), std::string::npos);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    bool ok = x.log(1, 1) == Code::kClosed && run.attach() == Code::kOk;
+    ok = ok && x.log(1, 1) == Code::kOk && run.log("y", 2, 1) == Code::kOk && run.finish() == Code::kOk;
+    ::_exit(ok ? 0 : 1);
+  }
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  run.finish();
+  EXPECT_EQ(doubles(*view("forked")->history("x")), (Doubles{0, 1}));
+  EXPECT_EQ(doubles(*view("forked")->history("y")), (Doubles{2}));
+  EXPECT_EQ(doubles(*view("forked")->history("other")), (Doubles{1}));
+}
 
 TEST_F(CppApiTest, AResumeFromAStepShadowsWhatWasLoggedBehindIt) {
   auto first = options();

@@ -55,10 +55,10 @@ TEST(RanksTest, EachLauncherIsUnderstood) {
       {{{"RANK", "many"}, {"WORLD_SIZE", "8"}}, 0, 1, "", true},
       {{{"RANK", "-1"}, {"WORLD_SIZE", "8"}}, 0, 1, "", true},
       // None of the above: a local or node rank above 0 is not the first, 0 decides nothing.
-      {{{"LOCAL_RANK", "2"}}, 2, 0, "LOCAL_RANK", false},
+      {{{"LOCAL_RANK", "2"}}, -1, 0, "LOCAL_RANK", false},
       {{{"LOCAL_RANK", "0"}}, 0, 1, "", true},
-      {{{"LOCAL_RANK", "0"}, {"NODE_RANK", "1"}}, 1, 0, "NODE_RANK", false},
-      {{{"LOCAL_RANK", "0"}, {"GROUP_RANK", "3"}}, 3, 0, "GROUP_RANK", false},
+      {{{"LOCAL_RANK", "0"}, {"NODE_RANK", "1"}}, -1, 0, "NODE_RANK", false},
+      {{{"LOCAL_RANK", "0"}, {"GROUP_RANK", "3"}}, -1, 0, "GROUP_RANK", false},
       // TRACKER_RANK beats them all.
       {{{"TRACKER_RANK", "0"}, {"RANK", "3"}, {"WORLD_SIZE", "8"}}, 0, 8, "TRACKER_RANK", true},
       {{{"TRACKER_RANK", "2"}, {"LOCAL_RANK", "0"}}, 2, 3, "TRACKER_RANK", false},
@@ -89,6 +89,26 @@ TEST(RanksTest, ArgumentsComeFirstThenTorchThenTheEnvironment) {
   RankRequest child;
   child.child_of_run = true;
   EXPECT_FALSE(resolve_rank(child, getter({}))->is_first);
+}
+
+// N ranks with such variables silently made N runs.
+TEST(RanksTest, AVariableThatMakesNoSenseIsNamedWithWhatIsAssumed) {
+  const auto warning = [](const Environment& environment) { return resolve_rank({}, getter(environment))->warning; };
+  EXPECT_EQ(
+      warning({{"RANK", "x"}, {"WORLD_SIZE", "8"}}),
+      "RANK is 'x', which is no number from 0 (WORLD_SIZE is 8); it is ignored, and this process is taken for the "
+      "only one, which records a run of its own; set it, or TRACKER_RANK");
+  EXPECT_THAT(warning({{"RANK", "-1"}, {"WORLD_SIZE", "8"}}), ::testing::StartsWith("RANK is '-1'"));
+  EXPECT_THAT(warning({{"RANK", "3"}, {"WORLD_SIZE", "eight"}}), ::testing::StartsWith("WORLD_SIZE is 'eight'"));
+  EXPECT_THAT(warning({{"RANK", "x"}, {"WORLD_SIZE", "8"}, {"SLURM_PROCID", "2"}, {"SLURM_NTASKS", "4"}}),
+              ::testing::HasSubstr("taken for rank 2 of 4 (from SLURM_PROCID)"));
+  EXPECT_THAT(warning({{"PMIX_RANK", "first"}}), ::testing::StartsWith("PMIX_RANK is 'first'"));
+  for (const Environment& sound : {Environment{{"RANK", "-1"}, {"WORLD_SIZE", "-1"}},  // "no job", as some write it
+                                   Environment{{"RANK", "x"}}, Environment{{"RANK", ""}, {"WORLD_SIZE", "8"}},
+                                   Environment{{"RANK", "0"}, {"WORLD_SIZE", ""}},
+                                   Environment{{"TRACKER_RANK", "1"}, {"RANK", "x"}, {"WORLD_SIZE", "8"}},
+                                   Environment{{"RANK", "1"}, {"WORLD_SIZE", "2"}}})
+    EXPECT_EQ(warning(sound), "") << ::testing::PrintToString(sound);
 }
 
 TEST(RanksTest, AGatedProcessSaysWhoItIsAndWhatChangesThat) {

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// Run::attach(): what makes an inherited run record in a forked child.
+//
+// The Run stays the object that it is, and so does its HotRun, whose page the kernel has zeroed: whoever has kept
+// either (a handle, a Python object) goes on with it. All else of the parent's is left as it is, for its locks may be
+// held by threads that do not exist here.
+#include "base/file_size_signal.h"
+#include "journal/wipe_memory.h"
+#include "run/exit_hook.h"
+#include "run/run_impl.h"
+
+namespace tracker::internal {
+namespace {
+
+// A further writer of the same run, attempt and rank.
+InitOptions options_to_attach(const Launch& parent) {
+  InitOptions out;
+  out.project = parent.run.project;
+  out.id = parent.run.id;
+  out.dir = parent.store_path;
+  out.mode = parent.mode;
+  out.resume = "allow";
+  out.ranks = parent.options.ranks;
+  out.journal = parent.options.journal;
+  out.on_full = parent.options.on_full;
+  out.strict = parent.options.strict;
+  out.quiet = true;
+  out.rank = parent.rank.rank;
+  out.world_size = std::max(parent.rank.world_size, parent.rank.rank + 1);
+  out.attach_attempt = parent.attempt;
+  return out;
+}
+
+}  // namespace
+
+Status Run::attach() {
+  if (!impl_->forked())
+    return Status(Code::kInvalid, "attach() is for a forked child; this process records the run already");
+  if (!impl_->writer || impl_->observed())
+    return Status(Code::kInvalid, "attach(): the parent process does not record this run", impl_->launch.why_not);
+  const NoFileSizeSignal guard;
+  auto launch = decide_launch(options_to_attach(impl_->launch));
+  if (!launch.ok()) return launch.status();
+  auto own = std::make_unique<Impl>(std::move(*launch));
+  if (!impl_->launch.options.name.empty()) own->name = impl_->launch.options.name;
+  std::swap(own, impl_);
+  revive_hot_run(hot_, impl_->launch.step_base);
+  if (Status status = start(); !status.ok()) {  // without a journal; it is inert as before
+    hot_->alive = 0;
+    std::swap(own, impl_);
+    (void)own.release();
+    return status;
+  }
+  (void)own.release();  // the parent's threads and locks
+  tracker::internal::finish_at_exit(shared_from_this());
+  return {};
+}
+
+}  // namespace tracker::internal

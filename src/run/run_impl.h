@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// What a Run holds. For run.cc and attach.cc alone. Threads: the mutex guards what stands behind it.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "journal/wipe_memory.h"
+#include "run/launch.h"
+#include "run/run.h"
+#include "run/say.h"
+#include "run/writer.h"
+
+namespace tracker::internal {
+
+struct Run::Impl {
+  explicit Impl(Launch decided)
+      : launch(std::move(decided)),
+        uid_text(launch.run.uid.is_zero() ? "" : launch.run.uid.hex()),
+        config(launch.config),
+        summary(launch.summary),
+        name(launch.options.name.empty() ? launch.run.id : launch.options.name) {}
+
+  Launch launch;
+  std::shared_ptr<Writer> writer;  // null when nothing is recorded here
+  uint64_t generation = process_generation();
+  std::string uid_text;
+  HotRun* observer_hot = nullptr;  // of an observed rank: its journal takes no metrics, so the run's own hot_ has none
+  SayOnce warnings;
+
+  bool observed() const { return launch.observed; }
+  // One line at start and end a run, not a rank: the others speak only when something is wrong.
+  bool says_lines() const { return !launch.options.quiet && launch.rank.is_first; }
+
+  mutable std::mutex mutex;  // guards what follows
+  Value config;
+  Value summary;
+  std::string name;
+  std::set<std::string> defined;  // names and patterns of define_metric()
+  bool finished = false;          // finish() was called
+  bool finish_done = false;       // and has returned
+  std::condition_variable finish_changed;
+  Status finish_status;
+  RunState exit_state = RunState::kFinished;
+  int exit_code = 0;
+  bool exit_known = false;
+  std::string exit_reason;
+  uint64_t redacted = 0;
+  mutable bool dir_made = false;
+
+  // What the finish() that was called says, waiting at most `timeout` for it when another thread is in it.
+  Status wait_finished(std::chrono::milliseconds timeout) {
+    std::unique_lock<std::mutex> lock(mutex);
+    if (finish_changed.wait_for(lock, timeout, [this] { return finish_done; })) return finish_status;
+    return Status(Code::kTimeout, "another thread is finishing the run");
+  }
+
+  // In a forked child nothing here may be touched: locks may be held by threads that do not exist there.
+  bool forked() const { return generation != process_generation(); }
+};
+
+}  // namespace tracker::internal

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// A process that may start no thread (RLIMIT_NPROC, a full cgroup) records all the same: the journal takes the points,
+// flush() and finish() store them, a kill loses nothing, and one line says so. Method: children without the right to a
+// second thread; root becomes a user of its own first, for it is bound by no such limit.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <filesystem>
+#include <system_error>
+#include <thread>
+
+#include "support/child.h"
+#include "support/said.h"
+#include "support/sandbox.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr uid_t kUser = 54'321;
+
+void become_user() {
+  if (::geteuid() != 0) return;
+  CHILD_CHECK(::setresgid(kUser, kUser, kUser) == 0 && ::setresuid(kUser, kUser, kUser) == 0);
+}
+
+// False where the system starts one all the same.
+bool forbid_threads() {
+  become_user();
+  const rlimit one{1, 1};
+  CHILD_CHECK(::setrlimit(RLIMIT_NPROC, &one) == 0);
+  try {
+    std::thread([] {}).join();
+  } catch (const std::system_error&) {
+    return true;
+  }
+  return false;
+}
+
+class NoThreadTest : public testing::Test {
+ protected:
+  NoThreadTest() {
+    for (const std::string& folder : {sandbox_.folder(), sandbox_.shm()})
+      std::filesystem::permissions(folder, std::filesystem::perms::all);
+    if (exit_code_of(run_child([] { return forbid_threads() ? 0 : 1; })) != 0) can_forbid_ = false;
+  }
+  // Runs `body` in such a process.
+  void without_threads(const std::function<int()>& body, int expected = 0) {
+    EXPECT_EQ(exit_code_of(run_child([&] {
+                redirect_stderr(sandbox_.folder() + "/stderr");
+                CHILD_CHECK(forbid_threads());
+                return body();
+              })),
+              expected);
+  }
+  std::vector<std::string> said() const { return lines_of(sandbox_.folder() + "/stderr"); }
+  // The points of "x" and the state, as the next process of the same user finds them.
+  void expect_recovered(size_t points, RunState state) {
+    EXPECT_EQ(exit_code_of(run_child([&] {
+                become_user();
+                ReadRun run = recover_and_read(sandbox_.store());
+                CHILD_CHECK(run.problems.empty() && run.view != nullptr && run.view->state() == state);
+                CHILD_CHECK(rows_of(run, "x").size() == points);
+                return 0;
+              })),
+              0);
+  }
+
+  Sandbox sandbox_;
+  bool can_forbid_ = true;
+};
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define SKIP_WHERE_THREADS_START() GTEST_SKIP() << "the sanitizer's runtime starts threads of its own"
+#else
+#define SKIP_WHERE_THREADS_START() \
+  if (!can_forbid_) GTEST_SKIP() << "RLIMIT_NPROC does not bind here"
+#endif
+
+void log_steps(trk_run* run, int64_t from, int64_t to) {
+  for (int64_t step = from; step < to; ++step)
+    CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step, step) == TRK_OK);
+}
+
+TEST_F(NoThreadTest, FlushAndFinishStoreWhatWasLogged) {
+  SKIP_WHERE_THREADS_START();
+  without_threads([] {
+    trk_run* run = open_run("r");
+    CHILD_CHECK(run != nullptr);
+    log_steps(run, 0, 1000);
+    const trk_status before = status_of(run);
+    CHILD_CHECK(before.recording == 1 && before.degraded == 1 && before.points_pending == 1000);
+    CHILD_CHECK((before.survives & TRK_SURVIVES_PROCESS) != 0 && (before.survives & TRK_SURVIVES_CONTAINER) == 0);
+    CHILD_CHECK(std::string_view(before.last_error).find("no thread") != std::string_view::npos);
+    CHILD_CHECK(trk_flush(run, 10'000) == TRK_OK && status_of(run).points_stored == 1000);
+    log_steps(run, 1000, 3000);
+    const int64_t start = now_ns();
+    CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+    CHILD_CHECK(now_ns() - start < 1'900'000'000 && status_of(run).points_stored == 3000);
+    return 0;
+  });
+  EXPECT_EQ(said().size(), 1u) << testing::PrintToString(said());
+  EXPECT_THAT(said().front(), testing::HasSubstr("no thread can be started"));
+  expect_recovered(3000, RunState::kFinished);
+}
+
+TEST_F(NoThreadTest, MoreThanARingHoldsIsKeptUpToTheJournalsBoundAndThenCounted) {
+  SKIP_WHERE_THREADS_START();
+  without_threads([] {
+    trk_run* run = open_run("r", "block");  // with nobody to wait for, it does not
+    CHILD_CHECK(run != nullptr);
+    log_steps(run, 0, 20'000);  // three first rings
+    for (int64_t step = 0; step < 1'000'000; ++step) (void)trk_log_i64(run, "y", TRK_NUL_TERMINATED, step, step);
+    const trk_status full = status_of(run);
+    CHILD_CHECK(full.points_logged == 1'020'000 && full.points_dropped > 0);
+    CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+    CHILD_CHECK(status_of(run).points_stored == 1'020'000 - full.points_dropped);
+    return 0;
+  });
+  expect_recovered(20'000, RunState::kFinished);
+}
+
+TEST_F(NoThreadTest, AKillLosesNothing) {
+  SKIP_WHERE_THREADS_START();
+  without_threads(
+      [] {
+        trk_run* run = open_run("r");
+        CHILD_CHECK(run != nullptr);
+        log_steps(run, 0, 20'000);
+        ::raise(SIGKILL);
+        return 0;
+      },
+      -1 - SIGKILL);
+  expect_recovered(20'000, RunState::kCrashed);
+}
+
+TEST_F(NoThreadTest, WhatTheDiskRefusesAtTheEndIsRecoveredWithTheEnd) {
+  SKIP_WHERE_THREADS_START();
+  const std::string store = sandbox_.store();
+  without_threads([&] {
+    std::ofstream(store) << "not a folder";
+    trk_run* run = open_run("r");
+    CHILD_CHECK(run != nullptr);
+    log_steps(run, 0, 1000);
+    const int64_t start = now_ns();
+    CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_TIMEOUT && now_ns() - start < 4'000'000'000);
+    remove_file(store);
+    CHILD_CHECK(Store::open_or_create(store).ok());
+    return 0;
+  });
+  expect_recovered(1000, RunState::kFinished);
+}
+
+TEST_F(NoThreadTest, AStrictRunIsRefusedAtOnceAndLeavesNoJournal) {
+  SKIP_WHERE_THREADS_START();
+  without_threads([&] {
+    trk_init_options options = TRK_INIT_OPTIONS_INIT;
+    options.strict = 1;
+    trk_run* run = nullptr;
+    trk_error error = TRK_ERROR_INIT;
+    const int64_t start = now_ns();
+    CHILD_CHECK(trk_init(&options, &run, &error) == TRK_IO && run == nullptr);
+    CHILD_CHECK(now_ns() - start < 1'000'000'000);
+    CHILD_CHECK(std::string_view(error.message).find("cannot start a thread") != std::string_view::npos);
+    CHILD_CHECK(sandbox_.journal_folders().empty());
+    return 0;
+  });
+}
+
+}  // namespace
+}  // namespace tracker::internal
