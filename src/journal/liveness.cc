@@ -1,11 +1,27 @@
 // SPDX-License-Identifier: MIT
 #include "journal/liveness.h"
 
+#include <signal.h>
+
+#include <cerrno>
+
 #include "base/fs.h"
 #include "journal/owner_lock.h"
 #include "journal/place.h"
 
 namespace tracker::internal {
+namespace {
+
+// Of a process of this boot and pid namespace.
+Liveness in_process_table(const WriterIdentity& writer) {
+  auto stat = read_file("/proc/" + std::to_string(writer.pid) + "/stat", 4096);
+  if (stat.ok())
+    return pid_start_of(*stat) == writer.pid_start && !is_zombie(*stat) ? Liveness::kLive : Liveness::kDead;
+  // /proc may hide the processes of other users (hidepid), or be missing.
+  return ::kill(static_cast<pid_t>(writer.pid), 0) != 0 && errno == ESRCH ? Liveness::kDead : Liveness::kUnknown;
+}
+
+}  // namespace
 
 Liveness probe_writer(const WriterIdentity& writer) {
   const WriterIdentity self = this_process();
@@ -14,8 +30,10 @@ Liveness probe_writer(const WriterIdentity& writer) {
   // (owner_lock.h).
   if (same_boot && writer.pid == self.pid && writer.pid_start == self.pid_start &&
       writer.pid_namespace == self.pid_namespace)
-    return is_own_journal(writer.journal_dir) || path_exists(join_path(writer.journal_dir, "lock")) ? Liveness::kLive
-                                                                                                    : Liveness::kDead;
+    return writer.journal_dir.empty() || is_own_journal(writer.journal_dir) ||
+                   path_exists(join_path(writer.journal_dir, "lock"))
+               ? Liveness::kLive
+               : Liveness::kDead;
   if (!writer.journal_dir.empty()) {
     const std::optional<bool> locked = is_locked(writer.journal_dir);
     if (locked.has_value()) return *locked ? Liveness::kLive : Liveness::kDead;
@@ -25,14 +43,9 @@ Liveness probe_writer(const WriterIdentity& writer) {
     // decides nothing.
     return !writer.host.empty() && writer.host == self.host ? Liveness::kDead : Liveness::kUnknown;
   }
-  // Same boot, no lock file to be seen: recovered and removed, or another container's /dev/shm. In the same pid
-  // namespace the process table answers.
-  if (writer.pid_namespace == self.pid_namespace && writer.pid > 0) {
-    if (!path_exists("/proc/" + std::to_string(writer.pid))) return Liveness::kDead;
-    auto stat = read_file("/proc/" + std::to_string(writer.pid) + "/stat", 4096);
-    // The same process lives, but its lock file cannot be seen: private memory, or a logout that unlinked the journal.
-    return stat.ok() && pid_start_of(*stat) == writer.pid_start ? Liveness::kLive : Liveness::kDead;
-  }
+  // Same boot, no lock file to be seen: recovered and removed, another container's or user's /dev/shm, private memory,
+  // or a logout that unlinked the journal. In the same pid namespace the process table answers.
+  if (writer.pid_namespace == self.pid_namespace && writer.pid > 0) return in_process_table(writer);
   return Liveness::kUnknown;
 }
 

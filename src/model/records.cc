@@ -113,11 +113,28 @@ Result<WriterIdentity> WriterIdentity::from_value(const Value& value) {
   return out;
 }
 
-int64_t pid_start_of(std::string_view stat) {
+namespace {
+
+// What stands behind the space before field `number` of /proc/<pid>/stat, from 3 on.
+std::string_view stat_field(std::string_view stat, int number) {
   // The name in field 2 may hold spaces; fields count from behind its closing parenthesis.
   size_t at = stat.rfind(')');
-  for (int field = 2; field < 22 && at != std::string_view::npos; ++field) at = stat.find(' ', at + 1);
-  return at == std::string_view::npos ? 0 : std::strtoll(std::string(stat.substr(at, 24)).c_str(), nullptr, 10);
+  for (int field = 2; field < number && at != std::string_view::npos; ++field) at = stat.find(' ', at + 1);
+  return at == std::string_view::npos ? std::string_view() : stat.substr(at + 1, 24);
+}
+
+int64_t stat_number(std::string_view stat, int number) {
+  return std::strtoll(std::string(stat_field(stat, number)).c_str(), nullptr, 10);
+}
+
+}  // namespace
+
+int64_t pid_start_of(std::string_view stat) { return stat_number(stat, 22); }
+
+bool is_zombie(std::string_view stat) {
+  // Field 3 is the state of the first thread alone: it may have ended before the others (pthread_exit in main).
+  const std::string_view state = stat_field(stat, 3);
+  return (state.starts_with('Z') || state.starts_with('X')) && stat_number(stat, 20) <= 1;
 }
 
 WriterIdentity this_process() {

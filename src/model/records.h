@@ -87,5 +87,7 @@ struct WriterIdentity {
 WriterIdentity this_process();
 // Field 22 (start time in clock ticks since boot) of the text of /proc/<pid>/stat; 0 when it is not that.
 int64_t pid_start_of(std::string_view stat);
+// The same text of a process that has ended and that its parent has not waited for yet: it has an entry, and no thread.
+bool is_zombie(std::string_view stat);
 
 }  // namespace tracker::internal

@@ -39,6 +39,13 @@ StateVerdict without_end(const WriterSnapshot& leader, Liveness liveness) {
   return out;
 }
 
+StateVerdict without_writers(Liveness maker, int64_t created_us, int64_t now_us) {
+  const bool young = maker == Liveness::kUnknown && created_us > now_us - kHeartbeatTrust.count();
+  if (maker == Liveness::kLive || young) return {RunState::kRunning, "nothing recorded yet", 0};
+  if (maker == Liveness::kDead) return {RunState::kCrashed, "its process ended before anything was stored", created_us};
+  return {RunState::kCrashed, "no writer recorded anything", created_us};
+}
+
 // The ranks that ended without an end beside a leader that has one: "rank 3 crashed", "2 ranks crashed, the first is
 // 3".
 std::string dead_ranks(const std::vector<WriterSnapshot>& writers, const WriterIdentity& leader) {
@@ -71,12 +78,9 @@ const WriterSnapshot* leading_writer(const std::vector<WriterSnapshot>& writers)
 }
 
 StateVerdict decide_state(const std::vector<WriterSnapshot>& writers, const std::vector<Liveness>& liveness,
-                          int64_t created_us, int64_t now_us) {
+                          Liveness maker, int64_t created_us, int64_t now_us) {
   const WriterSnapshot* leader = leading_writer(writers);
-  if (leader == nullptr) {
-    if (created_us > now_us - kHeartbeatTrust.count()) return {RunState::kRunning, "nothing recorded yet", 0};
-    return {RunState::kCrashed, "no writer recorded anything", created_us};
-  }
+  if (leader == nullptr) return without_writers(maker, created_us, now_us);
   for (size_t i = 0; i < writers.size(); ++i)
     if (may_write(writers[i], liveness[i], now_us)) return {RunState::kRunning, "", 0};
   if (!leader->end) return without_end(*leader, liveness[static_cast<size_t>(leader - writers.data())]);

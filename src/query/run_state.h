@@ -26,9 +26,9 @@ int64_t last_seen_us(const WriterSnapshot& writer);
 // (attached processes come later). nullptr for no writers.
 const WriterSnapshot* leading_writer(const std::vector<WriterSnapshot>& writers);
 
-// `liveness` runs parallel to `writers`. `created_us` stands in for a heartbeat while no writer has made its database
-// yet.
+// `liveness` runs parallel to `writers`. While no writer has made its database yet, `maker` tells what is known of the
+// process that made the run, and `created_us` stands in for a heartbeat where nothing is.
 StateVerdict decide_state(const std::vector<WriterSnapshot>& writers, const std::vector<Liveness>& liveness,
-                          int64_t created_us, int64_t now_us);
+                          Liveness maker, int64_t created_us, int64_t now_us);
 
 }  // namespace tracker::internal

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "query/across_ranks.h"
 #include "query/attempts.h"
 #include "query/gather.h"
@@ -18,6 +19,7 @@
 #include "query/texts.h"
 #include "query/visit.h"
 #include "storage/close_names.h"
+#include "storage/run_folder.h"
 
 namespace tracker::internal {
 
@@ -57,6 +59,7 @@ struct RunView::Impl {
   Result<std::vector<History>> gather(const std::vector<const MetricInfo*>& wanted, const Selection& selection = {});
   Shadow shadow_of(const Selection& selection) const;
   Result<OpenWriter> open_writer(const std::string& path, std::unique_ptr<WriterReader> reader);
+  std::vector<std::string> find_writers(Liveness* maker) const;
   void take_snapshots();
   Status read_all_texts(const std::string& metric, TextsByMetric* out);
   Result<const MetricInfo*> find_metric(const std::string& name) const;
@@ -85,6 +88,15 @@ Result<RunView::Impl::OpenWriter> RunView::Impl::open_writer(const std::string& 
   return out;
 }
 
+// The databases, and where there are none what is known of the process that made the run: it may make its database and
+// end between the two looks, hence a third.
+std::vector<std::string> RunView::Impl::find_writers(Liveness* maker) const {
+  std::vector<std::string> paths = folder.writer_dbs();
+  if (!paths.empty()) return paths;
+  if (const auto identity = read_run_maker(join_path(folder.path, kRunFile))) *maker = probe_writer(*identity);
+  return *maker == Liveness::kDead ? folder.writer_dbs() : paths;
+}
+
 void RunView::Impl::take_snapshots() {
   problems.clear();
   problem_code = Code::kOk;
@@ -93,8 +105,9 @@ void RunView::Impl::take_snapshots() {
     std::string path = reader->path();
     open.emplace(std::move(path), std::move(reader));
   }
+  Liveness maker = Liveness::kUnknown;
   std::vector<OpenWriter> writers;
-  for (const std::string& path : folder.writer_dbs()) {
+  for (const std::string& path : find_writers(&maker)) {
     const auto known = open.find(path);
     auto writer = open_writer(path, known == open.end() ? nullptr : std::move(known->second));
     if (writer.ok()) writers.push_back(std::move(*writer));
@@ -114,7 +127,7 @@ void RunView::Impl::take_snapshots() {
   }
   for (WriterSnapshot& snapshot : snapshots) note_damage(std::move(snapshot.damage));
   metrics = merge_metrics(snapshots);
-  verdict = decide_state(snapshots, liveness, folder.identity.created_us, realtime_us());
+  verdict = decide_state(snapshots, liveness, maker, folder.identity.created_us, realtime_us());
   if (snapshots.empty() && !problems.empty())
     verdict = {RunState::kLostContact, "none of its databases can be read", folder.identity.created_us};
 }

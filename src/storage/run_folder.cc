@@ -65,6 +65,12 @@ std::string run_document(const RunIdentity& run) {
   Value::Map map{{"format", "tracker-run"}, {"version", kRunVersion}};
   const Value identity = run.to_value();
   for (const auto& item : *identity.as_map()) map.push_back(item);
+  const WriterIdentity self = this_process();
+  map.emplace_back("made_by", Value::Map{{"host", self.host},
+                                         {"boot_id", self.boot_id},
+                                         {"pid", self.pid},
+                                         {"pid_start", self.pid_start},
+                                         {"pid_namespace", static_cast<int64_t>(self.pid_namespace)}});
   return to_json(map, 2) + "\n";
 }
 
@@ -74,6 +80,19 @@ Result<RunIdentity> read_run_document(const std::string& path) {
   auto run = RunIdentity::from_value(*value);
   if (!run.ok()) return Status(Code::kCorrupt, fmt::format("{}: {}", path, run.status().message()));
   return run;
+}
+
+std::optional<WriterIdentity> read_run_maker(const std::string& path) {
+  auto document = read_document(path, "tracker-run", kRunVersion);
+  const Value* maker = document.ok() ? document->find("made_by") : nullptr;
+  if (maker == nullptr || !maker->is_map()) return std::nullopt;
+  WriterIdentity out;
+  out.host = maker->text_or("host", "");
+  out.boot_id = maker->text_or("boot_id", "");
+  out.pid = maker->int_or("pid", 0);
+  out.pid_start = maker->int_or("pid_start", 0);
+  out.pid_namespace = static_cast<uint64_t>(maker->int_or("pid_namespace", 0));
+  return out;
 }
 
 std::vector<std::string> RunFolder::writer_dbs() const {

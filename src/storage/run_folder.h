@@ -3,6 +3,7 @@
 // file reads.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/ids.h"
@@ -19,7 +20,10 @@ std::string store_document(const Id128& id);
 // kNotFound, kCorrupt, kVersion; all name the file.
 Result<Id128> read_store_document(const std::string& path);
 
+// Of a run that this process makes.
 std::string run_document(const RunIdentity& run);
 Result<RunIdentity> read_run_document(const std::string& path);
+// The process that made the run, as far as probe_writer() asks; none where the document does not say.
+std::optional<WriterIdentity> read_run_maker(const std::string& path);
 
 }  // namespace tracker::internal

@@ -25,7 +25,7 @@ WriterSnapshot ended(WriterSnapshot out, RunState state, int64_t exit_code = 0, 
 }
 
 StateVerdict decide(const std::vector<WriterSnapshot>& writers, const std::vector<Liveness>& liveness) {
-  return decide_state(writers, liveness, kNow - 3600'000'000, kNow);
+  return decide_state(writers, liveness, Liveness::kUnknown, kNow - 3600'000'000, kNow);
 }
 
 TEST(RunStateTest, TheEndRecordDecides) {
@@ -69,9 +69,14 @@ TEST(RunStateTest, AWriterOnAnotherHostIsBelievedForAMinute) {
   EXPECT_EQ(decide({writer(1, 0, kNow - kHeartbeatTrust.count())}, {Liveness::kUnknown}).state, RunState::kLostContact);
 }
 
-TEST(RunStateTest, ARunWithoutWritersHasJustBegunOrNeverDid) {
-  EXPECT_EQ(decide_state({}, {}, kNow - 1, kNow).state, RunState::kRunning);
-  EXPECT_EQ(decide_state({}, {}, kNow - kHeartbeatTrust.count(), kNow).state, RunState::kCrashed);
+TEST(RunStateTest, ARunWithoutWritersWhoseMakerCannotBeSeenHasJustBegunOrNeverDid) {
+  EXPECT_EQ(decide_state({}, {}, Liveness::kUnknown, kNow - 1, kNow).state, RunState::kRunning);
+  EXPECT_EQ(decide_state({}, {}, Liveness::kUnknown, kNow - kHeartbeatTrust.count(), kNow).state, RunState::kCrashed);
+}
+
+TEST(RunStateTest, ARunWithoutWritersRunsExactlyWhileItsMakerLives) {
+  EXPECT_EQ(decide_state({}, {}, Liveness::kLive, kNow - 3600'000'000, kNow).state, RunState::kRunning);
+  EXPECT_EQ(decide_state({}, {}, Liveness::kDead, kNow - 1, kNow).state, RunState::kCrashed);
 }
 
 TEST(RunStateTest, ForeignNumbersAtTheEdgesDoNoHarm) {
