@@ -58,7 +58,8 @@ struct SegmentBlock {
 // What is no row. Losses are added up by series and reason, and stand in their order.
 struct SegmentLog {
   std::vector<SeriesDef> defs;
-  std::vector<Event> events;  // in the order of the frames
+  std::vector<Event> events;         // in the order of the frames
+  std::vector<uint64_t> event_seqs;  // [event]: the frame that it came with
   std::vector<Loss> losses;
 };
 

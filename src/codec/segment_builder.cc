@@ -12,7 +12,7 @@ namespace tracker::internal {
 namespace {
 
 size_t log_bytes(const std::vector<SeriesDef>& defs, const std::vector<Event>& events) {
-  size_t bytes = defs.size() * sizeof(SeriesDef) + events.size() * sizeof(Event);
+  size_t bytes = defs.size() * sizeof(SeriesDef) + events.size() * (sizeof(Event) + sizeof(uint64_t));
   for (const SeriesDef& def : defs) bytes += def.name.size();
   for (const Event& event : events) bytes += event.payload.size();
   return bytes;
@@ -54,16 +54,16 @@ struct SegmentBuilder::Impl {
     return {};
   }
 
-  void take(uint64_t first_seq, uint64_t last_seq, uint64_t frames, SegmentRows rows,
-            const std::vector<SeriesDef>& defs, const std::vector<Event>& events, const std::vector<Loss>& lost) {
+  void take(uint64_t first_seq, uint64_t last_seq, uint64_t frames, SegmentRows rows, const SegmentLog& log) {
     if (empty()) parts.first_seq = first_seq;
     parts.last_seq = last_seq;
     parts.frames += frames;
     parts.rows.append(std::move(rows));
-    parts.log.defs.insert(parts.log.defs.end(), defs.begin(), defs.end());
-    parts.log.events.insert(parts.log.events.end(), events.begin(), events.end());
-    for (const Loss& loss : lost) losses[{loss.series, loss.reason}] += loss.count;
-    log_held += log_bytes(defs, events);
+    parts.log.defs.insert(parts.log.defs.end(), log.defs.begin(), log.defs.end());
+    parts.log.events.insert(parts.log.events.end(), log.events.begin(), log.events.end());
+    parts.log.event_seqs.insert(parts.log.event_seqs.end(), log.event_seqs.begin(), log.event_seqs.end());
+    for (const Loss& loss : log.losses) losses[{loss.series, loss.reason}] += loss.count;
+    log_held += log_bytes(log.defs, log.events);
   }
 
   void clear() {
@@ -90,7 +90,9 @@ Status SegmentBuilder::add(const FrameView& frame) {
   auto rows = SegmentRows::of(frame);
   if (!rows.ok()) return rows.status();
   if (rows->cells() > kSegmentCellsMax) return Status(Code::kLimit, "segment: too many cells");
-  impl_->take(frame.seq(), frame.seq(), 1, std::move(*rows), frame.defs(), frame.events(), frame.losses());
+  const std::vector<uint64_t> event_seqs(frame.events().size(), frame.seq());
+  impl_->take(frame.seq(), frame.seq(), 1, std::move(*rows),
+              {frame.defs(), frame.events(), event_seqs, frame.losses()});
   return {};
 }
 
@@ -103,8 +105,7 @@ Status SegmentBuilder::add(SegmentView* segment) {
   auto rows = SegmentRows::of(segment);
   if (!rows.ok()) return rows.status();
   if (rows->cells() > kSegmentCellsMax) return Status(Code::kLimit, "segment: too many cells");
-  impl_->take(segment->first_seq(), segment->last_seq(), segment->frames(), std::move(*rows), log.defs, log.events,
-              log.losses);
+  impl_->take(segment->first_seq(), segment->last_seq(), segment->frames(), std::move(*rows), log);
   return {};
 }
 

@@ -98,12 +98,19 @@ class SegmentEncoder {
     put_part(begin);
   }
 
-  // What is no row stands as a frame of its own.
+  // What is no row stands as a frame of its own, and behind it which frame each event came with.
   void put_log() {
     const size_t begin = parts_.size();
     const SegmentLog& log = in_->log;
     if (!log.defs.empty() || !log.events.empty() || !log.losses.empty()) {
-      const std::string plain = encode_frame(Frame{in_->writer, in_->last_seq, log.defs, {}, log.events, log.losses});
+      ByteWriter numbers;
+      uint64_t before = in_->first_seq;
+      for (const uint64_t seq : log.event_seqs) {
+        numbers.varint(seq - before);
+        before = seq;
+      }
+      const std::string plain =
+          encode_frame(Frame{in_->writer, in_->last_seq, log.defs, {}, log.events, log.losses}) + numbers.buffer();
       std::string compressed;
       compress(plain, &compressed);
       ByteWriter out;

@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "codec/columns.h"
+#include "codec/frame_layout.h"
 #include "codec/segment.h"
 #include "codec/segment_layout.h"
 #include "codec/segment_parse.h"
@@ -61,6 +62,28 @@ RowRange cut(RowRange range, uint64_t rows) {
   range.end = std::min(range.end, rows);
   range.begin = std::min(range.begin, range.end);
   return range;
+}
+
+// What stands behind the frame, which is cut to its size.
+std::string_view behind_frame(std::string_view* bytes) {
+  ByteReader head(*bytes);
+  head.bytes(kFrameSizeAt);
+  const uint32_t size = head.u32();
+  if (!head.ok() || size > bytes->size()) return {};  // the frame does not parse
+  const std::string_view behind = bytes->substr(size);
+  *bytes = bytes->substr(0, size);
+  return behind;
+}
+
+Status read_event_seqs(std::string_view numbers, size_t events, uint64_t first, uint64_t last, SegmentLog* out) {
+  ByteReader in(numbers);
+  uint64_t seq = first;
+  for (size_t i = 0; i < events && in.ok(); ++i) {
+    const uint64_t more = in.varint();
+    if (more > last - seq) return Status(Code::kCorrupt, "an event of a frame that the segment does not hold");
+    out->event_seqs.push_back(seq += more);
+  }
+  return in.ok() && in.at_end() ? Status() : Status(Code::kCorrupt, "the frames of its events are cut, or too many");
 }
 
 template <typename Word>
@@ -192,8 +215,11 @@ Status SegmentView::log(SegmentLog* out) {
   } else if ((*bytes)[0] != kLogPlain) {
     return Status(Code::kVersion, fmt::format("segment: log encoding {} is of a newer version", (*bytes)[0]));
   }
+  const std::string_view numbers = behind_frame(&frame_bytes);
   auto frame = FrameView::parse(frame_bytes, impl_->check_crc);
   if (!frame.ok()) return Impl::located(frame.status(), part);
+  TRACKER_RETURN_IF_ERROR(
+      Impl::located(read_event_seqs(numbers, frame->events().size(), first_seq(), last_seq(), out), part));
   out->defs.insert(out->defs.end(), frame->defs().begin(), frame->defs().end());
   out->events.insert(out->events.end(), frame->events().begin(), frame->events().end());
   out->losses.insert(out->losses.end(), frame->losses().begin(), frame->losses().end());

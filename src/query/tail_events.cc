@@ -3,12 +3,14 @@
 
 #include <algorithm>
 
+#include "query/event_visitor.h"
+
 namespace tracker::internal {
 namespace {
 
-uint64_t seq_of(const TailCursor& cursor, const Id128& writer) {
+LogPosition position_in(const TailCursor& cursor, const Id128& writer) {
   const auto at = cursor.writers.find(writer);
-  return at == cursor.writers.end() ? 0 : at->second.seq;
+  return at == cursor.writers.end() ? LogPosition() : at->second;
 }
 
 bool is_wanted(const TailEventQuery& query, const TailedEvent& event) {
@@ -23,23 +25,21 @@ bool is_wanted(const TailEventQuery& query, const TailedEvent& event) {
   }
 }
 
-void take(const FrameView& frame, const TailEventQuery& query, const RowSource& source, std::vector<TailedEvent>* out) {
-  for (const Event& event : frame.events()) {
-    auto payload = decode_cbor(event.payload);
-    if (!payload.ok()) continue;
-    TailedEvent tailed;
-    tailed.type = event.type;
-    tailed.key = payload->text_or("key", "");
-    if (!is_wanted(query, tailed)) continue;
-    const Value* value = payload->find(event.type == EventType::kText ? "text" : "value");
-    if (value == nullptr) continue;
-    tailed.value = *value;
-    tailed.has_step = event.has_step;
-    tailed.step = event.step;
-    tailed.time_us = event.time_us;
-    tailed.source = source;
-    out->push_back(std::move(tailed));
-  }
+void take(const Event& event, const TailEventQuery& query, const RowSource& source, std::vector<TailedEvent>* out) {
+  auto payload = decode_cbor(event.payload);
+  if (!payload.ok()) return;
+  TailedEvent tailed;
+  tailed.type = event.type;
+  tailed.key = payload->text_or("key", "");
+  if (!is_wanted(query, tailed)) return;
+  const Value* value = payload->find(event.type == EventType::kText ? "text" : "value");
+  if (value == nullptr) return;
+  tailed.value = *value;
+  tailed.has_step = event.has_step;
+  tailed.step = event.step;
+  tailed.time_us = event.time_us;
+  tailed.source = source;
+  out->push_back(std::move(tailed));
 }
 
 }  // namespace
@@ -52,15 +52,11 @@ Result<std::vector<TailedEvent>> read_tail_events(RunView* run, const TailEventQ
   Status status;
   for (size_t i = 0; i < run->writers().size() && status.ok(); ++i) {
     const WriterIdentity& who = run->writers()[i].identity;
-    const uint64_t first = seq_of(from, who.writer), last = seq_of(to, who.writer);
-    if (last <= first) continue;
-    const auto visit = [&](uint64_t seq, std::string_view bytes) {
-      if (seq > last) return false;
-      auto frame = FrameView::parse(bytes, false);
-      if (frame.ok()) take(*frame, query, {who.attempt, who.rank, who.writer}, &out);
-      return seq < last;
-    };
-    status = run->reader(i)->frames(first, visit, &damage);
+    LogPosition at = position_in(from, who.writer);
+    const LogPosition end = position_in(to, who.writer);
+    const RowSource source{who.attempt, who.rank, who.writer};
+    EventVisitor visitor(at.seq, end.seq, [&](const Event& event) { take(event, query, source, &out); });
+    status = run->reader(i)->read(&at, end, &visitor, &damage);
   }
   run->note_damage(std::move(damage));
   if (!status.ok()) return status;

@@ -27,8 +27,9 @@ struct TailEventQuery {
   bool settings = false;  // config, summary, attributes
 };
 
-// The events between two positions of a tail, by writer, within it as recorded. Damaged frames are passed over and
-// named in problems(). Cost: reads those frames once more, decodes no column.
+// The events between two positions of a tail, by writer, within it as recorded: those of the frames behind `from`, up
+// to `to`. Where a batch ended within a segment its events come with the batch that ends it. Damaged frames are passed
+// over and named in problems(). Cost: reads those frames once more, decodes no column.
 Result<std::vector<TailedEvent>> read_tail_events(RunView* run, const TailEventQuery& query, const TailCursor& from,
                                                   const TailCursor& to);
 

@@ -26,6 +26,7 @@ class Event:
     step: int | None
     time_us: int
     payload: Any
+    seq: int = 0  # of the frame that it came with
 
 
 @dataclass
@@ -57,6 +58,8 @@ def read_frame(data: bytes) -> Frame:
             frame.blocks.append(_block(section))
         elif kind == 3:
             frame.events += read_events(section)
+            for event in frame.events:
+                event.seq = frame.seq
         elif kind == 4:
             frame.losses += read_losses(section)
         elif kind < 128:

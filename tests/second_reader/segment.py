@@ -46,23 +46,32 @@ def read_segment(data: bytes) -> Frame:
         raise ValueError("number of frames")
     first_us = directory.zigzag()
     directory.varint()
-    out = _log(parts.next(directory), writer, last_seq)
+    out = _log(parts.next(directory), writer, first_seq, last_seq)
     out.blocks = [_block(directory, parts, first_us) for _ in range(directory.varint())]
     if directory.more() or parts.at != len(data):
         raise ValueError("bytes that nothing names")
     return out
 
 
-def _log(part: bytes, writer: str, last_seq: int) -> Frame:
+def _log(part: bytes, writer: str, first_seq: int, last_seq: int) -> Frame:
     if not part:
         return Frame(writer, last_seq)
     log = Bytes(part)
     compressed = log.uint(1)
     size = log.varint() if compressed else len(part) - 1
     plain = log.take(len(part) - log.at)
-    frame = read_frame(zstd(plain, size) if compressed else plain)
+    plain = zstd(plain, size) if compressed else plain
+    frame_bytes = int.from_bytes(plain[8:12], "little")
+    frame = read_frame(plain[:frame_bytes])
     if frame.seq != last_seq or frame.blocks:
         raise ValueError("log")
+    numbers = Bytes(plain[frame_bytes:])
+    seq = first_seq
+    for event in frame.events:
+        seq += numbers.varint()
+        event.seq = seq
+    if numbers.more() or seq > last_seq:
+        raise ValueError("frames of the events")
     return frame
 
 

@@ -83,6 +83,7 @@ inline SegmentLog log_of(const std::vector<Frame>& frames) {
   for (const Frame& frame : frames) {
     out.defs.insert(out.defs.end(), frame.defs.begin(), frame.defs.end());
     out.events.insert(out.events.end(), frame.events.begin(), frame.events.end());
+    out.event_seqs.insert(out.event_seqs.end(), frame.events.size(), frame.seq);
     out.losses.insert(out.losses.end(), frame.losses.begin(), frame.losses.end());
   }
   return out;
@@ -91,6 +92,7 @@ inline SegmentLog log_of(const std::vector<Frame>& frames) {
 inline void expect_same_log(const SegmentLog& a, const SegmentLog& b) {
   EXPECT_EQ(a.defs, b.defs);
   EXPECT_EQ(a.events, b.events);
+  EXPECT_EQ(a.event_seqs, b.event_seqs);
   EXPECT_EQ(losses_of(a.losses), losses_of(b.losses));
 }
 
