@@ -6,11 +6,15 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import tracker
+
+Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.mark.parametrize("data", [None, 1.0, "loss", [("loss", 1.0)], {"loss"}, object()])
@@ -221,3 +225,32 @@ def test_names_that_are_no_unicode_are_errors_wherever_they_are_given(
     monkeypatch.setenv("TRACKER_DIR", "/nowhere/\udcff")
     with pytest.raises(ValueError, match="the path of the store is not UTF-8"):
         tracker.runs()
+
+
+# The store was made in the root of the file system.
+def test_a_deleted_working_directory_is_no_place_for_a_store(script: Script) -> None:
+    done = script(
+        """
+import os, tracker
+store = os.environ.pop("TRACKER_DIR")
+os.mkdir("gone")
+os.chdir("gone")
+os.rmdir("../gone")
+for call in (tracker.init, tracker.runs, lambda: tracker.init(dir="here")):
+    try:
+        print(call())
+    except ValueError as error:
+        print(error)
+with tracker.init(dir=store, quiet=True) as run:
+    run.log({"x": 1.0}, step=0)
+assert tracker.init(mode="disabled").status().recording is False
+print(os.path.exists("/.tracker") or os.path.exists("/here"))
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    *errors, made = done.stdout.splitlines()
+    assert len(errors) == 3 and made == "False", done.stdout
+    for error in errors:
+        assert "the working directory was deleted" in error
+        assert "TRACKER_DIR" in error
+    assert len(tracker.runs()) == 1
