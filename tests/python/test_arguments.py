@@ -8,6 +8,7 @@ import copy
 import pickle
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -249,8 +250,45 @@ print(os.path.exists("/.tracker") or os.path.exists("/here"))
     )
     assert done.returncode == 0, done.stderr
     *errors, made = done.stdout.splitlines()
-    assert len(errors) == 3 and made == "False", done.stdout
+    assert (len(errors), made) == (3, "False"), done.stdout
     for error in errors:
         assert "the working directory was deleted" in error
         assert "TRACKER_DIR" in error
     assert len(tracker.runs()) == 1
+
+
+@pytest.mark.parametrize("option", ["project", "id", "name", "group", "job_type"])
+def test_a_label_made_of_spaces_is_refused(option: str) -> None:
+    with pytest.raises(ValueError, match=f"{option} is blank: expected a name"):
+        tracker.init(**{option: "   "})
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("TRACKER_MODE", "bogus"), ("TRACKER_RANKS", "bogus"), ("TRACKER_PROJECT", "  ")]
+)
+def test_an_error_names_the_variable_that_it_comes_from(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ValueError, match=f"^{variable}"):
+        tracker.init()
+    argument = variable.removeprefix("TRACKER_").lower()
+    with pytest.raises(ValueError, match=f"^{argument}"):
+        tracker.init(**{argument: value})
+
+
+def test_one_point_is_not_called_points(capfd: pytest.CaptureFixture[str]) -> None:
+    for count, text in ((1, "1 point stored"), (2, "2 points stored")):
+        with tracker.init(project="p") as run:
+            for step in range(count):
+                run.log({"x": 1.0}, step=step)
+        assert text in capfd.readouterr().err
+
+
+def test_a_store_that_cannot_be_used_is_not_called_frames_files(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    store.write_text("not a folder")
+    with tracker.init(project="p", dir=store / "in" / "it", journal="memory") as run:
+        run.log({"x": 1.0}, step=0)
+    said = capfd.readouterr().err
+    assert "the store cannot be written" in said
+    assert ".frames" not in said
