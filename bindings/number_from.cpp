@@ -199,6 +199,37 @@ NumberResult from_dtype(PyObject* value, PyObject* dtype, Number* out, std::stri
   return reject(why, std::string("expected a number, got ") + Py_TYPE(value)->tp_name);
 }
 
+// A NumPy date or duration, found by the way its dtype says so. Its bytes alone would be taken for eight numbers.
+bool is_time(PyObject* dtype) {
+  const Ref kind = optional_attribute(dtype, "kind");
+  std::string_view text;
+  const bool readable = kind && PyUnicode_Check(kind.get()) && utf8_of(kind.get(), &text);
+  PyErr_Clear();
+  return readable && (text == "M" || text == "m");
+}
+
+// numpy.ma.masked and the like: the buffer has a number, which is not one that anybody meant.
+bool is_masked(PyObject* value) {
+  if (std::strcmp(Py_TYPE(value)->tp_name, "numpy.ndarray") == 0) return false;
+  const Ref mask = optional_attribute(value, "mask");
+  const int masked = mask ? PyObject_IsTrue(mask.get()) : 0;
+  if (!must_propagate()) PyErr_Clear();
+  return masked > 0;
+}
+
+NumberResult from_object_with_dtype(PyObject* value, PyObject* dtype, Number* out, std::string* why) {
+  std::optional<NumberResult> done;
+  if (PyObject_CheckBuffer(value)) {
+    if (is_masked(value)) return reject(why, "a masked value is no number");
+    if (PyErr_Occurred() != nullptr) return NumberResult::kRaised;
+    done = from_buffer(value, out, why);
+  }
+  if (!done) done = from_dtype(value, dtype, out, why);
+  if (*done == NumberResult::kRejected && is_time(dtype))
+    return reject(why, "a date or a duration (datetime64, timedelta64) is no number; log it in seconds, as a float");
+  return *done;
+}
+
 }  // namespace
 
 bool number_from_numpy_scalar(PyObject* value, Number* out) {
@@ -233,11 +264,7 @@ NumberResult number_from(PyObject* value, Number* out, std::string* why) {
   if (!PyType_Check(value)) {
     const Ref dtype = optional_attribute(value, "dtype");
     if (PyErr_Occurred() != nullptr) return NumberResult::kRaised;
-    if (dtype) {
-      if (PyObject_CheckBuffer(value))
-        if (const std::optional<NumberResult> done = from_buffer(value, out, why)) return *done;
-      return from_dtype(value, dtype.get(), out, why);
-    }
+    if (dtype) return from_object_with_dtype(value, dtype.get(), out, why);
     const PyNumberMethods* methods = Py_TYPE(value)->tp_as_number;
     if (methods != nullptr && methods->nb_index != nullptr) {
       const Ref integer(PyNumber_Index(value));

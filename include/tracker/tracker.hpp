@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -35,9 +36,9 @@ inline constexpr int64_t kAutoStep = TRK_STEP_AUTO;
 
 /// Options of init(), to be written with designated initialisers, in this order. Empty means the default that is named.
 struct InitOptions {
-  std::string project = {};  ///< TRACKER_PROJECT, else "default"
-  std::string name = {};     ///< shown to people; the id
-  Config config = {};        ///< {{"lr", 0.1}, {"optimizer/name", "adam"}}
+  std::optional<std::string> project = {};  ///< TRACKER_PROJECT, else "default"; never empty
+  std::string name = {};                    ///< shown to people; the id
+  Config config = {};                       ///< {{"lr", 0.1}, {"optimizer/name", "adam"}}
   std::vector<std::string> tags = {};
   std::string group = {};
   std::string job_type = {};
@@ -283,13 +284,18 @@ class Run {
 
 /// As init(), but an error is a run whose ok() is false, with exceptions too.
 inline Run try_init(const InitOptions& options = {}) {
-  const auto text = [](const std::string& given) { return given.empty() ? nullptr : given.c_str(); };
+  Run run;
+  const auto text = [&run](const std::string& given) {
+    if (given.find('\0') != std::string::npos)
+      run.error_ = "an option holds a NUL character: \"" + std::string(given.c_str()) + "\", and more behind it";
+    return given.empty() ? nullptr : given.c_str();
+  };
   std::vector<const char*> tags;
   tags.reserve(options.tags.size());
-  for (const std::string& tag : options.tags) tags.push_back(tag.c_str());
+  for (const std::string& tag : options.tags) text(tag), tags.push_back(tag.c_str());
 
   trk_init_options given = TRK_INIT_OPTIONS_INIT;
-  given.project = text(options.project);
+  if (options.project) text(*options.project), given.project = options.project->c_str();
   given.name = text(options.name);
   given.id = text(options.id);
   given.group = text(options.group);
@@ -310,7 +316,7 @@ inline Run try_init(const InitOptions& options = {}) {
   given.strict = options.strict ? 1 : 0;
   given.quiet = options.quiet ? 1 : 0;
 
-  Run run;
+  if (!run.error_.empty()) return run;
   trk_error error = TRK_ERROR_INIT;
   run.code_ = static_cast<Code>(trk_init(&given, &run.run_, &error));
   run.exceptions_ = std::uncaught_exceptions();

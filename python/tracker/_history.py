@@ -222,3 +222,26 @@ class Table(_Columns):
                 columns[name] = plain(self[name])
         frame: pd.DataFrame = pandas().DataFrame(columns, index=pandas().Index(self.steps, name="step"))
         return frame
+
+
+def _missing(view: _core.RunView, names: list[str], error: _core.NotFoundError) -> _core.NotFoundError:
+    """The error, or a clearer one where a name has texts and no numbers."""
+    numbers = {metric["name"] for metric in view.metrics()}
+    for name in names:
+        if name not in numbers and name in view.text_names():
+            return _core.NotFoundError(f"{name!r} holds texts, which have no history of numbers; use texts({name!r})")
+    return error
+
+
+def history_of(view: _core.RunView, name: str, **chosen: Any) -> History:
+    try:
+        return History(name, view.history(name, **chosen))
+    except _core.NotFoundError as error:
+        raise _missing(view, [name], error) from None
+
+
+def table_of(view: _core.RunView, names: list[str], **chosen: Any) -> Table:
+    try:
+        return Table(view.table(names, **chosen))
+    except _core.NotFoundError as error:
+        raise _missing(view, names, error) from None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from tracker import _chart, _core, _current, _options, _selection
 from tracker._chart import Chart
-from tracker._history import History, Table, TextRow
+from tracker._history import History, Table, TextRow, history_of, table_of
 from tracker._numpy import pandas as _pandas
 from tracker._tail import ROWS_MAX, Tail
 
@@ -246,7 +246,7 @@ class StoredRun:
         }
         if isinstance(name, str):
             _options.utf8("the name of a metric", name)
-            return History(name, self._view().history(name, **chosen, all=bool(all)))
+            return history_of(self._view(), name, **chosen, all=bool(all))
         names = list(name)
         if not names or not _all_str(names):
             raise TypeError("history() takes a name or a list of names")
@@ -254,7 +254,7 @@ class StoredRun:
             _options.utf8("the name of a metric", own)
         if all:
             raise ValueError("all=True is for one metric: rows with repeated steps cannot be aligned")
-        return Table(self._view().table(names, **chosen))
+        return table_of(self._view(), names, **chosen)
 
     def chart(
         self,

@@ -154,8 +154,9 @@ bool is_regular_file(const std::string& path) {
 std::string absolute_path(const std::string& path) {
   if (!path.empty() && path.front() == '/') return path;
   char* cwd = ::getcwd(nullptr, 0);
-  std::string out = cwd != nullptr ? cwd : "/";
+  const std::string out = cwd != nullptr && *cwd == '/' ? cwd : "";
   std::free(cwd);
+  if (out.empty()) return out;
   return path.empty() ? out : join_path(out, path);
 }
 
@@ -243,6 +244,7 @@ FsType fs_type(const std::string& path) {
   if (!g_fs_for_testing.folder.empty() && at.starts_with(g_fs_for_testing.folder))
     return fs_type_of_magic(g_fs_for_testing.f_type);
   struct statfs st;
+  if (at.empty()) return {};
   while (::statfs(at.c_str(), &st) != 0) {
     if (at == "/" || errno != ENOENT) return {};
     at = parent_path(at);

@@ -54,7 +54,8 @@ Result<std::vector<std::string>> list_dir(const std::string& path);  // names, s
 bool path_exists(const std::string& path);
 bool is_directory(const std::string& path);
 bool is_regular_file(const std::string& path);
-std::string absolute_path(const std::string& path);  // lexical, against the working directory of now
+// Lexical, against the working directory of now. Empty for a relative path where that was deleted.
+std::string absolute_path(const std::string& path);
 std::string parent_path(const std::string& path);
 std::string join_path(std::string_view a, std::string_view b);
 void remove_file(const std::string& path);  // best effort

@@ -48,6 +48,8 @@ Status check_label(std::string_view what, std::string_view label) {
     return Status(Code::kInvalid,
                   fmt::format("{} has {} bytes, at most {} are allowed", what, label.size(), kLabelBytesMax));
   if (!is_utf8(label)) return Status(Code::kInvalid, fmt::format("{} is not UTF-8", what));
+  if (label.find_first_not_of(' ') == std::string_view::npos)
+    return Status(Code::kInvalid, fmt::format("{} is blank: expected a name", what));
   for (const char c : label)
     if (static_cast<uint8_t>(c) < 0x20 || c == 0x7f)
       return Status(Code::kInvalid, fmt::format("{} holds a control character", what));

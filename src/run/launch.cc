@@ -30,11 +30,12 @@ const char* env(const char* name) {
   return value != nullptr && *value != 0 ? value : nullptr;
 }
 
-// An argument beats a variable, a variable beats the default.
-void fill(std::string* option, const char* variable, const char* otherwise) {
-  if (!option->empty()) return;
+// An argument beats a variable, a variable beats the default. What an error calls it.
+const char* fill(std::string* option, const char* argument, const char* variable, const char* otherwise) {
+  if (!option->empty()) return argument;
   const char* value = variable == nullptr ? nullptr : env(variable);
   *option = value != nullptr ? value : otherwise;
+  return value != nullptr ? variable : argument;
 }
 
 Status one_of(const char* what, const std::string& value, std::initializer_list<const char*> allowed) {
@@ -47,13 +48,13 @@ Status one_of(const char* what, const std::string& value, std::initializer_list<
 }
 
 Status check_options(InitOptions* o) {
-  fill(&o->project, "TRACKER_PROJECT", "default");
-  fill(&o->mode, "TRACKER_MODE", "local");
-  fill(&o->ranks, "TRACKER_RANKS", "first");
-  fill(&o->duplicate_policy, nullptr, "last");
-  fill(&o->on_full, nullptr, "wait");
-  fill(&o->journal, nullptr, "auto");
-  TRACKER_RETURN_IF_ERROR(check_label("project", o->project));
+  const char* project = fill(&o->project, "project", "TRACKER_PROJECT", "default");
+  const char* mode = fill(&o->mode, "mode", "TRACKER_MODE", "local");
+  const char* ranks = fill(&o->ranks, "ranks", "TRACKER_RANKS", "first");
+  fill(&o->duplicate_policy, "duplicate_policy", nullptr, "last");
+  fill(&o->on_full, "on_full", nullptr, "wait");
+  fill(&o->journal, "journal", nullptr, "auto");
+  TRACKER_RETURN_IF_ERROR(check_label(project, o->project));
   for (const auto& [what, label] : {std::pair<const char*, const std::string*>{"id", &o->id},
                                     {"name", &o->name},
                                     {"group", &o->group},
@@ -62,7 +63,7 @@ Status check_options(InitOptions* o) {
   for (const std::string& tag : o->tags) TRACKER_RETURN_IF_ERROR(check_label("a tag", tag));
   if (!is_utf8(o->notes)) return Status(Code::kInvalid, "notes is not UTF-8");
   if (!o->config.is_map()) return Status(Code::kInvalid, "config is no mapping: expected keys and values");
-  TRACKER_RETURN_IF_ERROR(one_of("mode", o->mode, {"local", "online", "offline", "disabled"}));
+  TRACKER_RETURN_IF_ERROR(one_of(mode, o->mode, {"local", "online", "offline", "disabled"}));
   if (!o->resume.empty()) TRACKER_RETURN_IF_ERROR(one_of("resume", o->resume, {"never", "allow", "must"}));
   TRACKER_RETURN_IF_ERROR(check_resume(o, env("TRACKER_RUN_ID") != nullptr));
   TRACKER_RETURN_IF_ERROR(one_of("duplicate_policy", o->duplicate_policy, {"last", "first"}));
@@ -70,7 +71,7 @@ Status check_options(InitOptions* o) {
   TRACKER_RETURN_IF_ERROR(one_of("journal", o->journal, {"auto", "shm", "disk", "memory"}));
   o->store_files = store_files_option();
   TRACKER_RETURN_IF_ERROR(one_of("TRACKER_STORE_FILES", o->store_files, {"auto", "sqlite", "frames"}));
-  TRACKER_RETURN_IF_ERROR(one_of("ranks", o->ranks, {"first", "observe", "all"}));
+  TRACKER_RETURN_IF_ERROR(one_of(ranks, o->ranks, {"first", "observe", "all"}));
   if (o->journal == "auto") o->journal.clear();
   return {};
 }

@@ -30,6 +30,8 @@ std::string grouped(uint64_t n) {
   return digits;
 }
 
+std::string points_text(uint64_t n) { return grouped(n) + (n == 1 ? " point" : " points"); }
+
 const char* state_text(RunState state) { return run_state_name(state); }
 
 // Once a process, however many runs it opens: a worker of a pool may call init for each task. Another line, for another
@@ -130,12 +132,12 @@ Status Run::start() {
   if (impl_->says_lines()) {
     std::string line = fmt::format("recording {}/{} in {}", plan.run.project, plan.run.id, plan.store_path);
     if (const StoreFilesChoice files = choose_store_files(plan.store_path, plan.options.store_files, false);
-        !files.why.empty())
+        plan.store_problem.ok() && !files.why.empty())
       line += fmt::format(" as .frames files until it ends ({})", files.why);
     if (plan.attempt > 1) line += fmt::format(" (attempt {})", plan.attempt);
     if (plan.resume_step) line += fmt::format(", from step {}", *plan.resume_step);
     if (plan.recovered_points > 0)
-      line += fmt::format("; {} points of a dead attempt recovered", grouped(plan.recovered_points));
+      line += fmt::format("; {} of a dead attempt recovered", points_text(plan.recovered_points));
     say(line);
   }
   return {};
@@ -329,12 +331,11 @@ void Run::say_end(RunState state, const Status& status) const {
   if (impl_->launch.options.quiet) return;
   const RunStatus counts = this->status();
   if (!impl_->says_lines() && status.ok() && counts.points_dropped == 0) return;
-  const std::string lost =
-      counts.points_dropped == 0 ? "nothing lost" : grouped(counts.points_dropped) + " points lost";
-  say(status.ok() ? fmt::format("{}/{} {}: {} points stored, {}; tracker show {}", project(), id(), state_text(state),
-                                grouped(counts.points_stored), lost, id())
-                  : fmt::format("{}/{} {}: {} points stored so far: {}", project(), id(), state_text(state),
-                                grouped(counts.points_stored), status.to_string()));
+  const std::string lost = counts.points_dropped == 0 ? "nothing lost" : points_text(counts.points_dropped) + " lost";
+  say(status.ok() ? fmt::format("{}/{} {}: {} stored, {}; tracker show {}", project(), id(), state_text(state),
+                                points_text(counts.points_stored), lost, id())
+                  : fmt::format("{}/{} {}: {} stored so far: {}", project(), id(), state_text(state),
+                                points_text(counts.points_stored), status.to_string()));
 }
 
 void Run::set_exit_reason(RunState state, int exit_code, std::string_view reason) {

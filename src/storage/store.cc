@@ -61,6 +61,11 @@ Result<RunFolder> the_only_one(std::string_view name, std::vector<RunFolder> fou
                 "give project/id or more of the uid");
 }
 
+Status no_working_directory() {
+  return Status(Code::kInvalid, "the working directory was deleted, so the store cannot be found from it",
+                "name the store by an absolute path: dir, or TRACKER_DIR");
+}
+
 }  // namespace
 
 std::string Store::resolve(std::string_view dir) {
@@ -69,6 +74,7 @@ std::string Store::resolve(std::string_view dir) {
   if (from_environment != nullptr && *from_environment != '\0')
     return without_trailing_slashes(absolute_path(from_environment));
   const std::string start = absolute_path("");
+  if (start.empty()) return start;
   for (std::string at = start;; at = parent_path(at)) {
     std::string candidate = join_path(at, kDefaultFolder);
     if (is_directory(candidate)) return candidate;
@@ -79,6 +85,7 @@ std::string Store::resolve(std::string_view dir) {
 Result<Store> Store::open(const std::string& path) {
   Store store;
   store.path_ = without_trailing_slashes(absolute_path(path));
+  if (store.path_.empty()) return no_working_directory();
   auto id = read_store_document(join_path(store.path_, kStoreFile));
   if (!id.ok() && id.status().code() == Code::kNotFound)
     return Status(Code::kNotFound, fmt::format("no store at {}", store.path_));

@@ -29,7 +29,8 @@ class Store {
  public:
   // Where the store is: `dir` if given, else TRACKER_DIR, else the nearest existing .tracker upward from the working
   // directory (from PWD of process start when Hydra changed it: HYDRA's original cwd is not known here; the caller
-  // passes it), else ./.tracker. Absolute; nothing is created.
+  // passes it), else ./.tracker. Absolute; nothing is created. Empty where that needs a working directory and it was
+  // deleted: open() and open_or_create() then say so (kInvalid).
   static std::string resolve(std::string_view dir);
 
   // Opens the store at `path`, or makes it: folder (0700 for the default .tracker, else umask), store.json,

@@ -6,11 +6,16 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tracker
+
+Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.mark.parametrize("data", [None, 1.0, "loss", [("loss", 1.0)], {"loss"}, object()])
@@ -221,3 +226,69 @@ def test_names_that_are_no_unicode_are_errors_wherever_they_are_given(
     monkeypatch.setenv("TRACKER_DIR", "/nowhere/\udcff")
     with pytest.raises(ValueError, match="the path of the store is not UTF-8"):
         tracker.runs()
+
+
+# The store was made in the root of the file system.
+def test_a_deleted_working_directory_is_no_place_for_a_store(script: Script) -> None:
+    done = script(
+        """
+import os, tracker
+store = os.environ.pop("TRACKER_DIR")
+os.mkdir("gone")
+os.chdir("gone")
+os.rmdir("../gone")
+for call in (tracker.init, tracker.runs, lambda: tracker.init(dir="here")):
+    try:
+        print(call())
+    except ValueError as error:
+        print(error)
+with tracker.init(dir=store, quiet=True) as run:
+    run.log({"x": 1.0}, step=0)
+assert tracker.init(mode="disabled").status().recording is False
+print(os.path.exists("/.tracker") or os.path.exists("/here"))
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    *errors, made = done.stdout.splitlines()
+    assert (len(errors), made) == (3, "False"), done.stdout
+    for error in errors:
+        assert "the working directory was deleted" in error
+        assert "TRACKER_DIR" in error
+    assert len(tracker.runs()) == 1
+
+
+@pytest.mark.parametrize("option", ["project", "id", "name", "group", "job_type"])
+def test_a_label_made_of_spaces_is_refused(option: str) -> None:
+    with pytest.raises(ValueError, match=f"{option} is blank: expected a name"):
+        tracker.init(**{option: "   "})
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("TRACKER_MODE", "bogus"), ("TRACKER_RANKS", "bogus"), ("TRACKER_PROJECT", "  ")]
+)
+def test_an_error_names_the_variable_that_it_comes_from(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ValueError, match=f"^{variable}"):
+        tracker.init()
+    argument = variable.removeprefix("TRACKER_").lower()
+    with pytest.raises(ValueError, match=f"^{argument}"):
+        tracker.init(**{argument: value})
+
+
+def test_one_point_is_not_called_points(capfd: pytest.CaptureFixture[str]) -> None:
+    for count, text in ((1, "1 point stored"), (2, "2 points stored")):
+        with tracker.init(project="p") as run:
+            for step in range(count):
+                run.log({"x": 1.0}, step=step)
+        assert text in capfd.readouterr().err
+
+
+def test_a_store_that_cannot_be_used_is_not_called_frames_files(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    store.write_text("not a folder")
+    with tracker.init(project="p", dir=store / "in" / "it", journal="memory") as run:
+        run.log({"x": 1.0}, step=0)
+    said = capfd.readouterr().err
+    assert "the store cannot be written" in said
+    assert ".frames" not in said

@@ -181,7 +181,8 @@ except RuntimeError:
     _, stored, quick, folder = done.stdout.split()
     try:
         assert (stored, quick) == ("1001", "True")
-        assert done.stderr.count("\n") == 1 and "no thread can be started" in done.stderr
+        assert done.stderr.count("\n") == 1
+        assert "no thread can be started" in done.stderr
         assert len(tracker.open_run("test/r", dir=folder + "/store").history("x")) == 1001
     finally:
         shutil.rmtree(folder)

@@ -251,6 +251,9 @@ BAD_VALUES = {
     "no element": np.zeros(0),
     "two-element tensor": FakeTensor(0.0, "float32", 2),
     "datetime64": np.datetime64("2024-01-01"),
+    "datetime64 array": np.array("2024-01-01", dtype="datetime64[s]"),
+    "masked": np.ma.masked,
+    "masked array": np.ma.array([1.0], mask=[True]),
     "signalling decimal": decimal.Decimal("sNaN"),
     "int beyond float64": 10**400,
     "lone surrogate": "\ud800",
@@ -275,6 +278,37 @@ def test_a_bad_value_is_counted_and_named_and_the_others_are_kept(
     r = tracker.open_run(run.uid)
     assert r.series() == ["after", "before"]
     assert r.losses["rejected_values"] == 1
+
+
+# A masked value was stored as the 0.0 of its buffer, a date refused as "eight elements".
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (np.ma.masked, "a masked value is no number"),
+        (np.ma.array(1.0, mask=True), "a masked value is no number"),
+        (np.datetime64("2024-01-01"), "log it in seconds"),
+        (np.array("2024-01-01", dtype="datetime64[s]"), "log it in seconds"),
+        (np.timedelta64(3, "s"), "log it in seconds"),
+        (np.zeros(2), "expected one element, got 2"),
+    ],
+)
+def test_what_looks_like_a_number_and_is_none_is_refused_in_plain_words(
+    strict_run: tracker.Run, value: object, why: str
+) -> None:
+    with pytest.raises(TypeError, match=why):
+        strict_run.log({"x": value}, step=0)
+    strict_run.log({"x": np.ma.array([2.0], mask=[False])}, step=0)
+    assert tracker.open_run(strict_run.uid).history("x").values.tolist() == [2.0]
+
+
+def test_the_history_of_a_text_points_to_the_texts(run: tracker.Run) -> None:
+    run.log({"txt": "hello", "x": 1.0}, step=0)
+    r = tracker.open_run(run.uid)
+    for ask in (lambda: r.history("txt"), lambda: r.history(["x", "txt"])):
+        with pytest.raises(tracker.NotFoundError, match=r"'txt' holds texts.*use texts\('txt'\)"):
+            ask()
+    with pytest.raises(tracker.NotFoundError, match="nothing"):
+        r.history("nothing")
 
 
 def test_mixed_types_under_one_key_read_as_the_common_type(run: tracker.Run) -> None:

@@ -59,6 +59,21 @@ class CppApiTest : public testing::Test {
 using Steps = std::vector<int64_t>;
 using Doubles = std::vector<double>;
 
+// An empty project was taken for none, and what stood behind a NUL was cut off.
+TEST_F(CppApiTest, AnEmptyProjectAndANulAreRefusedWithAWord) {
+  EXPECT_TRUE(tracker::try_init({.dir = dir(), .quiet = true}).ok());
+  for (const auto& [given, expected] :
+       {std::pair<tracker::InitOptions, const char*>{{.project = "", .dir = dir()}, "project is empty"},
+        {{.project = "  ", .dir = dir()}, "project is blank"},
+        {{.project = std::string("a\0b", 3), .dir = dir()}, "NUL character: \"a\""},
+        {{.project = "p", .notes = std::string("n\0", 2), .dir = dir()}, "NUL character: \"n\""},
+        {{.project = "p", .tags = {std::string("t\0", 2)}, .dir = dir()}, "NUL character: \"t\""}}) {
+    const auto run = tracker::try_init(given);
+    EXPECT_EQ(run.code(), Code::kInvalid) << expected;
+    EXPECT_NE(run.error().find(expected), std::string::npos) << run.error();
+  }
+}
+
 TEST_F(CppApiTest, AForkedChildThatAttachesRecordsThroughItsRunAndMetrics) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "a child of a process with threads gets no thread from ThreadSanitizer";

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "support/child.h"
 
 namespace tracker::internal {
 namespace {
@@ -193,6 +194,20 @@ TEST(WriteTest, AFullDeviceIsReportedByName) {
   const Status status = write_all(full->get(), "x");
   EXPECT_EQ(status.code(), Code::kIo);
   EXPECT_EQ(status.system_errno(), ENOSPC);
+}
+
+// It was taken for "/".
+TEST_F(FsTest, APathFromADeletedWorkingDirectoryIsNotOneFromTheRoot) {
+  EXPECT_EQ(exit_code_of(run_child([this] {
+              const std::string folder = path("deleted");
+              CHILD_CHECK(::mkdir(folder.c_str(), 0700) == 0 && ::chdir(folder.c_str()) == 0);
+              CHILD_CHECK(absolute_path("x") == folder + "/x");
+              CHILD_CHECK(::rmdir(folder.c_str()) == 0);
+              CHILD_CHECK(absolute_path("x").empty() && absolute_path("").empty() && absolute_path("/x") == "/x");
+              CHILD_CHECK(fs_type("x").kind == FsKind::kUnknown);
+              return 0;
+            })),
+            0);
 }
 
 }  // namespace
