@@ -234,6 +234,8 @@ Result<WriterSnapshot> WriterReader::snapshot() {
   if (!attributes.ok()) return attributes.status();
   auto losses = read_losses(*db);
   if (!losses.ok()) return losses.status();
+  auto positions = read_positions(*db);
+  if (!positions.ok()) return positions.status();
   TRACKER_RETURN_IF_ERROR(db->exec("COMMIT"));
   WriterSnapshot out;
   TRACKER_RETURN_IF_ERROR(impl_->complete_series(*db, *meta, &*series, &out.damage));
@@ -247,6 +249,7 @@ Result<WriterSnapshot> WriterReader::snapshot() {
   out.points = meta->points;
   out.frames = meta->frames;
   out.frame_bytes = meta->frame_bytes;
+  out.positions = std::move(*positions);
   out.parts = parts;
   put_series(std::move(*series), &out);
   return out;
