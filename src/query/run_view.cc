@@ -61,6 +61,7 @@ struct RunView::Impl {
   Shadow shadow_of(const Selection& selection) const;
   Result<OpenWriter> open_writer(const std::string& path, std::unique_ptr<WriterReader> reader);
   std::vector<std::string> find_writers(Liveness* maker) const;
+  StateVerdict unreadable() const;
   void take_snapshots();
   void look_at_journals();
   Status read_all_texts(const std::string& metric, TextsByMetric* out);
@@ -99,6 +100,12 @@ std::vector<std::string> RunView::Impl::find_writers(Liveness* maker) const {
   return *maker == Liveness::kDead ? folder.writer_dbs() : paths;
 }
 
+// Of a run with databases, none of which can be read; the problem names the file.
+StateVerdict RunView::Impl::unreadable() const {
+  const RunState state = problem_code == Code::kCorrupt ? RunState::kDamaged : RunState::kLostContact;
+  return {state, "none of its databases can be read: " + problems.front(), folder.identity.created_us};
+}
+
 void RunView::Impl::take_snapshots() {
   problems.clear();
   problem_code = Code::kOk;
@@ -131,8 +138,7 @@ void RunView::Impl::take_snapshots() {
   for (WriterSnapshot& snapshot : snapshots) note_damage(std::move(snapshot.damage));
   metrics = merge_metrics(snapshots);
   verdict = decide_state(snapshots, liveness, maker, folder.identity.created_us, realtime_us());
-  if (snapshots.empty() && !problems.empty())
-    verdict = {RunState::kLostContact, "none of its databases can be read", folder.identity.created_us};
+  if (snapshots.empty() && !problems.empty()) verdict = unreadable();
 }
 
 // A living writer stores meanwhile: what it has stored since the snapshot still waits as far as the snapshot knows.
