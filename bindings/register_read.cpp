@@ -89,6 +89,7 @@ py::dict losses_of(View& self) {
   out["logged"] = account.logged;
   out["stored"] = account.stored;
   out["dropped"] = account.dropped;
+  out["pending"] = account.pending;
   out["rejected_values"] = account.rejected_values;
   out["recovered"] = account.recovered;
   py::dict reasons;

@@ -99,7 +99,7 @@ class StoredRun:
 
     @property
     def state(self) -> str:
-        """running, finished, failed, interrupted, preempted, crashed, lost contact; a dead process is never running."""
+        """running, finished, failed, interrupted, preempted, crashed, lost contact, damaged; never running when dead."""
         return self._view().state()
 
     @property
@@ -148,10 +148,11 @@ class StoredRun:
 
     @property
     def losses(self) -> dict[str, Any]:
-        """The account: logged = stored + dropped, rejected_values, recovered, dropped by_reason, and all by_metric.
+        """The account: logged = stored + dropped + pending, rejected_values, recovered, by_reason, by_metric.
 
-        Points lost for no metric in particular stand under "". In the process that records the run what was logged
-        before is stored first, so nothing is pending.
+        Points lost for no metric in particular stand under "". Pending is what journals of this user hold and the
+        databases do not; by_metric leaves it out. In the process that records the run what was logged before is stored
+        first, so nothing is pending while the disk takes it.
         """
         return self._view().losses()
 

@@ -151,6 +151,11 @@ bool is_regular_file(const std::string& path) {
   return ::stat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode);
 }
 
+bool is_link(const std::string& path) {
+  struct stat st;
+  return ::lstat(path.c_str(), &st) == 0 && S_ISLNK(st.st_mode);
+}
+
 std::string absolute_path(const std::string& path) {
   if (!path.empty() && path.front() == '/') return path;
   char* cwd = ::getcwd(nullptr, 0);

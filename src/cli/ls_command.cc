@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/run_json.h"
+#include "cli/show_sections.h"
 #include "cli/style.h"
 #include "cli/table.h"
 #include "cli/text.h"
@@ -86,6 +87,16 @@ Value text_list(const std::vector<std::string>& lines) {
   return out;
 }
 
+Value waiting_json(const RunsList& list) {
+  Value::List out;
+  for (const auto& [run, waiting] : list.waiting) {
+    Value entry = internal::waiting_json(waiting);
+    entry.set("run", run);
+    out.push_back(std::move(entry));
+  }
+  return out;
+}
+
 std::string json_document(const Store& store, const RunsList& list, uint64_t left_out,
                           const std::vector<FilterField>& fields) {
   Value::List runs;
@@ -101,6 +112,7 @@ std::string json_document(const Store& store, const RunsList& list, uint64_t lef
                             {"matched", static_cast<int64_t>(list.matched)},
                             {"left_out", static_cast<int64_t>(left_out)},
                             {"notes", text_list(list.notes)},
+                            {"waiting", waiting_json(list)},
                             {"problems", text_list(list.problems)}},
                  2);
 }
@@ -124,6 +136,7 @@ void print(Console& console, const Store& store, const LsOptions& options, const
   else if (list.problems.empty()) console.print(nothing_text(store, options));
   if (left_out > 0) console.print(fmt::format("{} more; --limit 0 shows all\n", count_text(left_out)));
   for (const std::string& note : list.notes) console.note(note);
+  for (const auto& [run, waiting] : list.waiting) console.note(run + ": " + waiting_text(waiting));
 }
 
 }  // namespace

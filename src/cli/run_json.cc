@@ -106,9 +106,16 @@ Value rank_json(const RankStatus& rank) {
 Value losses_json(const LossAccount& account) {
   Value reasons = Value::map();
   for (const auto& [reason, n] : account.by_reason) reasons.set(reason, count(n));
-  return Value::Map{{"logged", count(account.logged)},       {"stored", count(account.stored)},
-                    {"dropped", count(account.dropped)},     {"dropped_by_reason", reasons},
-                    {"recovered", count(account.recovered)}, {"rejected_values", count(account.rejected_values)}};
+  Value::List waiting;
+  for (const WaitingPoints& each : account.waiting) waiting.push_back(waiting_json(each));
+  return Value::Map{{"logged", count(account.logged)},
+                    {"stored", count(account.stored)},
+                    {"dropped", count(account.dropped)},
+                    {"pending", count(account.pending)},
+                    {"waiting", waiting},
+                    {"dropped_by_reason", reasons},
+                    {"recovered", count(account.recovered)},
+                    {"rejected_values", count(account.rejected_values)}};
 }
 
 Value metric_losses_json(const RunView& run) {
@@ -133,6 +140,14 @@ Value text_list(const std::vector<std::string>& lines) {
 }
 
 }  // namespace
+
+Value waiting_json(const WaitingPoints& waiting) {
+  return Value::Map{{"writer", waiting.writer.writer.hex()},
+                    {"host", waiting.writer.host},
+                    {"pid", waiting.writer.pid},
+                    {"live", waiting.live},
+                    {"points", count(waiting.points)}};
+}
 
 int64_t duration_us(const RunView& run, int64_t now_us) {
   return (run.ended_us() != 0 ? run.ended_us() : now_us) - run.created_us();

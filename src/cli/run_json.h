@@ -16,6 +16,8 @@ namespace tracker::internal {
 Value run_head_json(const RunView& run);
 Value run_head_json(const RunRow& run);
 // Everything `show` knows.
+// Points in a journal that the run's databases lack.
+Value waiting_json(const WaitingPoints& waiting);
 Value run_json(const RunView& run, const std::map<std::string, std::vector<TextRow>>& texts);
 
 int64_t duration_us(const RunView& run, int64_t now_us);

@@ -156,6 +156,12 @@ std::string losses_section(const Console& console, const std::vector<MetricAccou
   return title(console, "Losses") + table.render(console, 2);
 }
 
+std::string waiting_text(const WaitingPoints& waiting) {
+  return fmt::format("{} {} in the journal of {} pid {}; {}", counted(waiting.points, "point"),
+                     waiting.points == 1 ? "waits" : "wait", visible(waiting.writer.host), waiting.writer.pid,
+                     waiting.live ? "it stores them as soon as it can" : "the next run or command stores them");
+}
+
 std::string account_section(const Console& console, const LossAccount& account) {
   std::string out = title(console, "Account");
   if (account.dropped == 0) {
@@ -169,6 +175,10 @@ std::string account_section(const Console& console, const LossAccount& account) 
         fmt::format("{} lost{}.", counted(account.dropped, "point"), reasons.empty() ? "" : ": " + reasons);
     out += fmt::format("  {} {} stored of {} logged.\n", console.paint(line, "31"), count_text(account.stored),
                        count_text(account.logged));
+  }
+  for (const WaitingPoints& each : account.waiting) {
+    const std::string line = waiting_text(each);
+    out += fmt::format("  {}.\n", console.paint(line, "33"));
   }
   if (account.recovered > 0) out += fmt::format("  {} recovered after a crash.\n", counted(account.recovered, "point"));
   if (account.rejected_values > 0)

@@ -25,6 +25,8 @@ std::string metrics_section(const Console& console, const RunView& run, const st
 std::string texts_section(const Console& console, const TextsByName& texts);
 // A line a metric: where its points are.
 std::string losses_section(const Console& console, const std::vector<MetricAccount>& accounts);
+// "82,800 points wait in the journal of node1 pid 123; the next run or command stores them"
+std::string waiting_text(const WaitingPoints& waiting);
 std::string account_section(const Console& console, const LossAccount& account);
 // Attempts that begin at a step or are shadowed by a later one; empty where there are none.
 std::string attempts_section(const Console& console, const RunView& run);

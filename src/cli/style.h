@@ -19,6 +19,7 @@ inline std::string state_sgr(RunState state) {
     case RunState::kInterrupted:
     case RunState::kPreempted:
     case RunState::kLostContact: return "33";
+    case RunState::kDamaged: return "31";
   }
   return "";
 }

@@ -95,14 +95,29 @@ Result<std::unique_ptr<DeadJournal>> DeadJournal::open(const std::string& dir) {
   }
   if (!definitions.ok()) return definitions.status();
   journal->definitions_ = std::move(*definitions);
-  uint64_t nonce = 0;
-  std::memcpy(&nonce, journal->identity().writer.bytes.data(), sizeof nonce);
-  journal->spilled_ = read_spill(dir, nonce);
-  auto names = list_dir(dir);
+  TRACKER_RETURN_IF_ERROR(journal->read_files());
+  return journal;
+}
+
+Result<std::unique_ptr<DeadJournal>> DeadJournal::look(const std::string& dir) {
+  std::unique_ptr<DeadJournal> journal(new DeadJournal(dir));
+  auto definitions = read_definitions(dir);
+  if (!definitions.ok()) return definitions.status();
+  journal->definitions_ = std::move(*definitions);
+  TRACKER_RETURN_IF_ERROR(journal->read_files());
+  return journal;
+}
+
+// The spill file last: a living writer moves what is in a ring there, never back.
+Status DeadJournal::read_files() {
+  auto names = list_dir(dir_);
   if (!names.ok()) return names.status();
   for (const std::string& name : *names)
-    if (name.starts_with("ring-")) journal->read_ring(name);
-  return journal;
+    if (name.starts_with("ring-")) read_ring(name);
+  uint64_t nonce = 0;
+  std::memcpy(&nonce, identity().writer.bytes.data(), sizeof nonce);
+  spilled_ = read_spill(dir_, nonce);
+  return {};
 }
 
 // Into memory of our own: a mapping of the file would be a SIGBUS where somebody cuts it, or where its disk fails.

@@ -24,6 +24,9 @@ class DeadJournal {
   // recovered meanwhile. kCorrupt / kVersion: named; the files are left alone. So is a journal without its lock file
   // whose process may live; when that is known to be dead, the lock file is made anew.
   static Result<std::unique_ptr<DeadJournal>> open(const std::string& dir);
+  // The same without the lock, to count what is there while its process may live: nothing may be removed. Databases are
+  // to be asked for their positions after this, for what they have taken may be gone from here. Errors as above.
+  static Result<std::unique_ptr<DeadJournal>> look(const std::string& dir);
   ~DeadJournal();
 
   const WriterIdentity& identity() const { return definitions_.identity; }
@@ -52,6 +55,7 @@ class DeadJournal {
   };
   static Result<OwnerLock> lock_dead(const std::string& dir, const WriterIdentity& writer);
   explicit DeadJournal(std::string dir);
+  Status read_files();
   void read_ring(const std::string& name);
   void give_up(const std::string& name, const RingHeader& header, uint64_t bytes, const std::string& why);
   void add_losses(FrameBuilder* builder, std::vector<RingPosition>* positions);

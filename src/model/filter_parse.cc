@@ -245,8 +245,9 @@ class Parser {
   bool state_name(const FilterToken& token, const Node& node, const FilterLiteral& literal) {
     if (node.op == FilterOp::kMatches || node.op == FilterOp::kContains) return true;
     std::string known;
-    for (const RunState state : {RunState::kRunning, RunState::kFinished, RunState::kFailed, RunState::kInterrupted,
-                                 RunState::kPreempted, RunState::kCrashed, RunState::kLostContact}) {
+    for (const RunState state :
+         {RunState::kRunning, RunState::kFinished, RunState::kFailed, RunState::kInterrupted, RunState::kPreempted,
+          RunState::kCrashed, RunState::kLostContact, RunState::kDamaged}) {
       if (literal.text == run_state_name(state)) return true;
       known += fmt::format("{}{}", known.empty() ? "" : ", ",
                            state == RunState::kLostContact ? "\"lost contact\"" : run_state_name(state));

@@ -33,6 +33,7 @@ const char* run_state_name(RunState state) {
     case RunState::kPreempted: return "preempted";
     case RunState::kCrashed: return "crashed";
     case RunState::kLostContact: return "lost contact";
+    case RunState::kDamaged: return "damaged";
   }
   return "unknown";
 }

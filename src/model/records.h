@@ -39,7 +39,16 @@ enum class LossReason : uint8_t {
 constexpr uint8_t kLossReasonLast = 7;
 const char* loss_reason_text(LossReason reason);
 
-enum class RunState : uint8_t { kRunning, kFinished, kFailed, kInterrupted, kPreempted, kCrashed, kLostContact };
+enum class RunState : uint8_t {
+  kRunning,
+  kFinished,
+  kFailed,
+  kInterrupted,
+  kPreempted,
+  kCrashed,
+  kLostContact,
+  kDamaged
+};
 const char* run_state_name(RunState state);  // "running", ..., "lost contact"
 
 // Who a run is: runs/<project>/<id>/run.json, made once by its first writer.

@@ -34,7 +34,7 @@ FilterSql text_test(const std::string& column, FilterOp op, const FilterLiteral&
 
 FilterSql state_test(FilterOp op, const FilterLiteral& literal) {
   if (op != FilterOp::kEqual && op != FilterOp::kNotEqual && op != FilterOp::kIn) return {};  // by name, not number
-  for (int state = 0; state <= static_cast<int>(RunState::kLostContact); ++state)
+  for (int state = 0; state <= static_cast<int>(RunState::kDamaged); ++state)
     if (literal.text == run_state_name(static_cast<RunState>(state)))
       return comparison("state", op == FilterOp::kNotEqual ? "!=" : "=", int64_t{state});
   return {};

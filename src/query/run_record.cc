@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "model/cbor_find.h"
 #include "query/merge.h"
 #include "query/run_state.h"
@@ -13,6 +14,8 @@ namespace tracker::internal {
 namespace {
 
 using Id = FilterFieldId;
+
+constexpr int64_t kWaitingNewsUs = 5'000'000;  // a disk that has taken nothing for so long is stuck or full
 
 Value metric_row(const MetricInfo& metric) {
   const bool any = metric.finite > 0;
@@ -96,6 +99,11 @@ Result<CatalogRecord> read_run_record(const RunFolder& folder) {
   });
   out.live = out.state == RunState::kRunning ||
              std::find(view.liveness().begin(), view.liveness().end(), Liveness::kLive) != view.liveness().end();
+  // What is on its way for a moment is no news.
+  const bool silent = out.last_seen_us < realtime_us() - kWaitingNewsUs;
+  for (const WaitingPoints& each : account.waiting)
+    if (!each.live || silent) out.waiting.push_back(each);
+  out.live = out.live || account.pending > 0;
   out.problems = view.problems();
   out.problem_code = view.problem_code();
   bound_documents(&out);

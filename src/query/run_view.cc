@@ -38,6 +38,7 @@ struct RunView::Impl {
   std::vector<std::string> problems;
   Code problem_code = Code::kOk;
   StateVerdict verdict;
+  std::optional<std::vector<WaitingPoints>> waiting;  // of the last snapshot; none: not looked at yet
 
   void note_problem(Code code, std::string text) {
     // A newer version outranks damage: nothing is broken, but this program must not be believed about the rest.
@@ -60,7 +61,9 @@ struct RunView::Impl {
   Shadow shadow_of(const Selection& selection) const;
   Result<OpenWriter> open_writer(const std::string& path, std::unique_ptr<WriterReader> reader);
   std::vector<std::string> find_writers(Liveness* maker) const;
+  StateVerdict unreadable() const;
   void take_snapshots();
+  void look_at_journals();
   Status read_all_texts(const std::string& metric, TextsByMetric* out);
   Result<const MetricInfo*> find_metric(const std::string& name) const;
 };
@@ -97,9 +100,16 @@ std::vector<std::string> RunView::Impl::find_writers(Liveness* maker) const {
   return *maker == Liveness::kDead ? folder.writer_dbs() : paths;
 }
 
+// Of a run with databases, none of which can be read; the problem names the file.
+StateVerdict RunView::Impl::unreadable() const {
+  const RunState state = problem_code == Code::kCorrupt ? RunState::kDamaged : RunState::kLostContact;
+  return {state, "none of its databases can be read: " + problems.front(), folder.identity.created_us};
+}
+
 void RunView::Impl::take_snapshots() {
   problems.clear();
   problem_code = Code::kOk;
+  waiting.reset();
   std::map<std::string, std::unique_ptr<WriterReader>> open;
   for (auto& reader : readers) {
     std::string path = reader->path();
@@ -128,8 +138,23 @@ void RunView::Impl::take_snapshots() {
   for (WriterSnapshot& snapshot : snapshots) note_damage(std::move(snapshot.damage));
   metrics = merge_metrics(snapshots);
   verdict = decide_state(snapshots, liveness, maker, folder.identity.created_us, realtime_us());
-  if (snapshots.empty() && !problems.empty())
-    verdict = {RunState::kLostContact, "none of its databases can be read", folder.identity.created_us};
+  if (snapshots.empty() && !problems.empty()) verdict = unreadable();
+}
+
+// A living writer stores meanwhile: what it has stored since the snapshot still waits as far as the snapshot knows.
+void RunView::Impl::look_at_journals() {
+  std::map<Id128, uint64_t> stored_since;
+  waiting = points_waiting(folder, [&](const Id128& writer) {
+    for (size_t i = 0; i < snapshots.size(); ++i) {
+      if (snapshots[i].identity.writer != writer) continue;
+      auto now = readers[i]->snapshot();
+      if (!now.ok()) return snapshots[i];
+      stored_since[writer] = now->points - std::min(now->points, snapshots[i].points);
+      return std::move(*now);
+    }
+    return WriterSnapshot();
+  });
+  for (WaitingPoints& each : *waiting) each.points += stored_since[each.writer.writer];
 }
 
 Result<const MetricInfo*> RunView::Impl::find_metric(const std::string& name) const {
@@ -222,7 +247,14 @@ std::vector<MetricInfo> RunView::metrics() const {
   return impl_->metrics;
 }
 const std::vector<MetricInfo>& RunView::stored_metrics() const { return impl_->metrics; }
-LossAccount RunView::losses() const { return merge_losses(impl_->snapshots); }
+LossAccount RunView::losses() const {
+  if (!impl_->waiting) impl_->look_at_journals();
+  LossAccount account = merge_losses(impl_->snapshots);
+  account.waiting = *impl_->waiting;
+  for (const WaitingPoints& each : account.waiting) account.pending += each.points;
+  account.logged += account.pending;
+  return account;
+}
 std::vector<MetricAccount> RunView::losses_by_metric() const { return merge_losses_by_metric(impl_->snapshots); }
 const std::vector<WriterSnapshot>& RunView::writers() const { return impl_->snapshots; }
 const std::vector<Liveness>& RunView::liveness() const { return impl_->liveness; }

@@ -13,6 +13,7 @@
 
 #include "journal/liveness.h"
 #include "model/metric_definition.h"
+#include "storage/recovery.h"
 #include "storage/store.h"
 #include "storage/writer_reader.h"
 
@@ -87,10 +88,11 @@ struct TextRow {
   std::string text;
 };
 
-// Where points are (P5): logged = stored + dropped (+ pending, which a reader cannot see: it is 0 once the writer
-// ended).
+// Where points are (P5): logged = stored + dropped + pending. Pending is what journals hold and the databases did not
+// at the last snapshot; journals in private memory, of other users and of other machines cannot be seen.
 struct LossAccount {
-  uint64_t logged = 0, stored = 0, dropped = 0;
+  uint64_t logged = 0, stored = 0, dropped = 0, pending = 0;
+  std::vector<WaitingPoints> waiting;  // of pending: in whose journals
   uint64_t rejected_values = 0;
   uint64_t recovered = 0;  // of stored: replayed after a crash
   std::vector<std::pair<std::string, uint64_t>> by_reason;
@@ -131,7 +133,7 @@ class RunView {
   // The same without a look at rows: nothing of `shown` is filled in where it is not known. Valid until refresh().
   const std::vector<MetricInfo>& stored_metrics() const;
   std::vector<std::string> text_metrics() const;  // names under which texts were logged, by name
-  LossAccount losses() const;
+  LossAccount losses() const;  // the first time after a snapshot the journals of this user are looked at
   std::vector<MetricAccount> losses_by_metric() const;  // by name; of every metric, also those that lost nothing
   const std::vector<WriterSnapshot>& writers() const;   // by (attempt, started, id)
   const std::vector<Liveness>& liveness() const;        // one a writer, as of the last snapshot

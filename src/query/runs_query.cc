@@ -193,6 +193,7 @@ Status list(const Store& store, const RunsQuery& query, const Plan& plan, Catalo
                                query.progress};
   const Status status = catalog->refresh(refresh, read_run_record, &report);
   out->problems = std::move(report.problems);
+  out->waiting = std::move(report.waiting);
   out->worst = report.worst;
   out->read = report.read;
   if (!status.ok()) return status;

@@ -38,12 +38,13 @@ struct RunRow {
 
 struct RunsList {
   std::vector<RunRow> rows;
-  uint64_t matched = 0;               // before limit and offset
-  std::vector<std::string> notes;     // "config.lr is text in 12 runs"
-  std::vector<std::string> problems;  // damaged runs, one line each
-  Code worst = Code::kOk;             // of the problems
-  uint64_t read = 0;                  // runs that were read afresh
-  bool in_memory = false;             // the catalog could not be written, or was not to be
+  uint64_t matched = 0;                                        // before limit and offset
+  std::vector<std::string> notes;                              // "config.lr is text in 12 runs"
+  std::vector<std::string> problems;                           // damaged runs, one line each
+  std::vector<std::pair<std::string, WaitingPoints>> waiting;  // project/id, and a journal with points of that run
+  Code worst = Code::kOk;                                      // of the problems
+  uint64_t read = 0;                                           // runs that were read afresh
+  bool in_memory = false;                                      // the catalog could not be written, or was not to be
 };
 
 // kInvalid and kLimit for `where` and `sort`; `error` then says where. A catalog that is damaged, locked or cannot be

@@ -32,7 +32,7 @@ Status set_lock(const Fd& fd, short type, const std::string& path) {
 
 Result<Fd> locked(const Store& store, short type) {
   const std::string path = join_path(store.path(), kCatalogLockFile);
-  auto fd = open_file(path, O_RDWR | O_CREAT, 0666);
+  auto fd = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0666);
   if (!fd.ok()) return fd;
   TRACKER_RETURN_IF_ERROR(set_lock(*fd, type, path));
   return fd;
@@ -127,7 +127,7 @@ Status Catalog::open_in_store() {
   auto lock = locked(store_, F_RDLCK);
   if (!lock.ok()) return lock.status();
   // SQLite would wait for the other end of a pipe.
-  if (path_exists(path) && !is_regular_file(path))
+  if (path_exists(path) && (!is_regular_file(path) || is_link(path)))
     return Status(Code::kCorrupt, fmt::format("{} is no regular file", path));
   auto db = Sqlite::open(path, SqliteOpen::kCreate, static_cast<int>(kCatalogBusy.count()));
   if (!db.ok()) return db.status();

@@ -40,6 +40,7 @@ struct CatalogReport {
   uint64_t read = 0;                  // runs read afresh
   std::vector<std::string> problems;  // damaged runs, one line each
   Code worst = Code::kOk;
+  std::vector<std::pair<std::string, WaitingPoints>> waiting;  // project/id, and a journal with points of that run
 };
 
 class Catalog {

@@ -178,6 +178,8 @@ Status Catalog::update_run(const std::string& folder, const CatalogRefresh& opti
     return writer_->erase(folder);
   }
   for (const std::string& problem : record->problems) note(report, record->problem_code, problem);
+  for (WaitingPoints& each : record->waiting)
+    report->waiting.emplace_back(record->identity.project + "/" + record->identity.id, std::move(each));
   record->folder = folder;
   seen->trust = trust_of(*record, *seen, files, options.now_us);
   seen->files = files.hash;

@@ -72,7 +72,7 @@ Result<CatalogRecord> read_catalog_record(const Statement& row, CatalogDocuments
   out.identity.id = row.bytes_at(kColumnId);
   const auto uid = Id128::from_hex(row.bytes_at(kColumnUid));
   const int64_t state = row.int_at(kColumnState);
-  if (!uid || state < 0 || state > static_cast<int64_t>(RunState::kLostContact))
+  if (!uid || state < 0 || state > static_cast<int64_t>(RunState::kDamaged))
     return Status(Code::kCorrupt, fmt::format("catalog.db: {}: no valid uid or state", out.folder));
   out.identity.uid = *uid;
   out.identity.created_us = row.int_at(kColumnCreated);

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "model/records.h"
+#include "storage/recovery.h"
 #include "storage/sqlite.h"
 
 namespace tracker::internal {
@@ -33,8 +34,9 @@ struct CatalogRecord {
   Value metrics = Value::map();  // name -> [last, first, min, max, mean, count, nan], the order of MetricStat
 
   // Not stored: what decides how long the row is believed.
-  bool at_rest = false;  // every writer has its end or was recovered
-  bool live = false;     // a process is known to write it
+  bool at_rest = false;                // every writer has its end or was recovered
+  bool live = false;                   // a process is known to write it
+  std::vector<WaitingPoints> waiting;  // for long, or of dead processes: such a run is live, so it is read each time
   std::vector<std::string> problems;
   Code problem_code = Code::kOk;
 };

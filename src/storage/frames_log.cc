@@ -81,6 +81,7 @@ void drop_positions(const std::vector<uint64_t>& nonces, std::vector<RingPositio
 }
 
 Result<FramesInput> open_frames(const std::string& path, int flags) {
+  if ((flags & O_ACCMODE) != O_RDONLY) flags |= O_NOFOLLOW;
   auto fd = open_file(path, flags | O_NONBLOCK);  // a pipe's other end would be waited for
   if (!fd.ok()) return fd.status();
   struct stat st{};

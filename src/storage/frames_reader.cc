@@ -133,6 +133,7 @@ Result<WriterSnapshot> FramesReader::snapshot() {
     out.identity.writer = writer_;
     out.damage.push_back(path_ + ": the record that says who wrote it does not verify");
   }
+  out.positions = seen_.totals.positions;
   out.last_seq = seen_.totals.last_seq;
   out.attributes = seen_.events.attributes();
   out.losses = seen_.events.losses();

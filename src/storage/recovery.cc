@@ -8,11 +8,12 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "journal/dead_journal.h"
+#include "journal/liveness.h"
 #include "journal/place.h"
 #include "journal/wipe_memory.h"
 #include "model/key.h"
+#include "storage/frames_log.h"
 #include "storage/store_files.h"
-#include "storage/writer_reader.h"
 
 namespace tracker::internal {
 namespace {
@@ -76,6 +77,24 @@ Status replay(DeadJournal* journal, WriterStore* db, bool ended, bool noted, Rec
   return finished.code() == Code::kBusy || finished.code() == Code::kTimeout ? Status() : finished;
 }
 
+// What replay() would store behind what `stored` says.
+uint64_t points_behind(const WriterSnapshot& stored, DeadJournal* journal) {
+  uint64_t points = 0;
+  std::vector<RingPosition> positions = stored.positions;
+  for (const FrameRecord& record : missing_frames(*journal, stored.last_seq)) {
+    points += points_in(record);
+    for (const RingPosition& position : record.positions) set_position(position, &positions);
+  }
+  journal->start(positions);
+  for (bool more = true; more;) {
+    FrameBuilder builder;
+    std::vector<RingPosition> reached;
+    more = journal->next(&builder, &reached);
+    points += builder.take().points();
+  }
+  return points;
+}
+
 Status recover_one(const Store& store, const std::string& dir, const Id128& run_uid, RecoveryReport* report) {
   auto definitions = read_definitions(dir);
   if (!definitions.ok()) return definitions.status().code() == Code::kNotFound ? Status() : definitions.status();
@@ -131,6 +150,29 @@ Result<RunFolder> folder_of_run(const Store& store, const RunIdentity& run) {
   for (const RunFolder& other : store.list_runs(run.project))
     if (other.identity.uid == run.uid) return other;
   return mutable_store.create_run(run.project, run.id, run.uid);
+}
+
+std::vector<WaitingPoints> points_waiting(const RunFolder& folder,
+                                          const std::function<WriterSnapshot(const Id128& writer)>& stored) {
+  std::vector<WaitingPoints> out;
+  const std::string store_path = parent_path(parent_path(parent_path(folder.path)));
+  for (const std::string& root : journal_roots(store_path)) {
+    auto names = list_dir(root);
+    if (!names.ok()) continue;
+    for (const std::string& name : *names) {
+      const std::string dir = join_path(root, name);
+      if (!Id128::from_hex(name) || !is_directory(dir)) continue;
+      const auto definitions = read_definitions(dir);
+      if (!definitions.ok() || definitions->identity.run.uid != folder.identity.uid) continue;
+      auto journal = DeadJournal::look(dir);
+      if (!journal.ok()) continue;
+      WaitingPoints waiting{(*journal)->identity(), false, 0};
+      waiting.live = probe_writer(waiting.writer) == Liveness::kLive;
+      waiting.points = points_behind(stored(waiting.writer.writer), journal->get());
+      if (waiting.points > 0) out.push_back(std::move(waiting));
+    }
+  }
+  return out;
 }
 
 RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid) {

@@ -5,10 +5,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "storage/store.h"
+#include "storage/writer_reader.h"
 
 namespace tracker::internal {
 
@@ -32,6 +34,20 @@ struct RecoveryReport {
   // One line each: a damaged journal, an unreachable store; the journal is left alone.
   std::vector<std::string> problems;
 };
+
+// Points that a journal holds and the databases do not.
+struct WaitingPoints {
+  WriterIdentity writer;
+  bool live = false;  // its process stores them itself as soon as it can; else the next recovery does
+  uint64_t points = 0;
+};
+
+// What recovery would replay into the run in `folder` if every writer died now, writers of this process included;
+// nothing is changed. Only journals of this user are seen. `stored` answers what is stored of a writer by now (asked
+// behind the look at its journal), an empty snapshot where that is nothing. Cost: reads the journals of the run, and
+// the definitions of all others.
+std::vector<WaitingPoints> points_waiting(const RunFolder& folder,
+                                          const std::function<WriterSnapshot(const Id128& writer)>& stored);
 
 // Recovers the dead writers of `store`; with `run_uid` not zero only those of that run.
 RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid = {});

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include "base/fs.h"
+
 namespace tracker::internal {
 namespace {
 
@@ -153,6 +155,9 @@ Result<Sqlite> Sqlite::open(const std::string& path, SqliteOpen mode, int busy_t
   const bool detached = mode == SqliteOpen::kDetached || mode == SqliteOpen::kDetachedRead;
   const bool write =
       mode == SqliteOpen::kWrite || mode == SqliteOpen::kCreate || mode == SqliteOpen::kDetached || memory;
+  // SQLite follows a link in the database's name, though not in those of its -wal, -shm and -journal. (Its own flag
+  // against links refuses those above the store, too.)
+  if (write && !memory && is_link(path)) return Status(Code::kCorrupt, path + " is a symbolic link; it is not written");
   flags |= write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
   if (mode == SqliteOpen::kCreate || mode == SqliteOpen::kDetached) flags |= SQLITE_OPEN_CREATE;
   if (memory) flags |= SQLITE_OPEN_MEMORY;

@@ -31,7 +31,7 @@ void set_writer_locks_enabled_for_testing(bool enabled) { g_enabled = enabled; }
 
 Status WriterLocks::acquire(const std::string& db_path) {
   path_ = db_path;
-  auto db = open_file(db_path, O_RDWR);
+  auto db = open_file(db_path, O_RDWR | O_NOFOLLOW | O_NONBLOCK);
   if (!db.ok()) return db.status();
   db_ = std::move(*db);
   struct stat st{};

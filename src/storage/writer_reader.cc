@@ -96,6 +96,8 @@ struct WriterReader::Impl {
     if (!attributes.ok()) return attributes.status();
     auto losses = read_losses(db);
     if (!losses.ok()) return losses.status();
+    auto positions = read_positions(db);
+    if (!positions.ok()) return positions.status();
     TRACKER_RETURN_IF_ERROR(db.exec("COMMIT"));
     *out = WriterSnapshot();
     LogPosition at{meta->stats_seq, 0};
@@ -113,6 +115,7 @@ struct WriterReader::Impl {
     out->points = meta->points;
     out->frames = meta->frames;
     out->frame_bytes = meta->frame_bytes;
+    out->positions = std::move(*positions);
     put_series(std::move(*series), out);
     return true;
   }

@@ -14,6 +14,7 @@
 
 #include "base/status.h"
 #include "codec/frame.h"
+#include "journal/frame_record.h"
 #include "model/records.h"
 #include "storage/log_visitor.h"
 
@@ -63,8 +64,9 @@ struct WriterSnapshot {
   int64_t heartbeat_us = 0;
   uint64_t points = 0, dropped = 0, frames = 0, frame_bytes = 0;
   LogPosition end_of_log() const { return {last_seq, points}; }
-  bool frames_file = false;  // read from a .frames file, not from a database
-  int parts = 1;             // files that the database stands in (writer_parts.h)
+  std::vector<RingPosition> positions;  // up to where the rings of its journal are stored
+  bool frames_file = false;             // read from a .frames file, not from a database
+  int parts = 1;                        // files that the database stands in (writer_parts.h)
   // Frames behind the stored statistics that could not be read: series lack their rows.
   std::vector<std::string> damage;
 };

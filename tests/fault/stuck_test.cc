@@ -277,5 +277,45 @@ TEST(StuckTest, OfConfigValuesLargeAndSmallTheLastOneWins) {
   }
 }
 
+void expect_waiting(const Sandbox& sandbox, pid_t pid, bool live, const std::string& when) {
+  SCOPED_TRACE(when);
+  auto view = RunView::open(Store::open(sandbox.store())->list_runs().at(0));
+  const LossAccount account = (*view)->losses();
+  EXPECT_EQ(account.stored, 100u);
+  EXPECT_EQ(account.pending, 5000u);
+  EXPECT_EQ(account.logged, 5100u);
+  ASSERT_EQ(account.waiting.size(), 1u);
+  EXPECT_EQ(account.waiting[0].points, 5000u);
+  EXPECT_EQ(account.waiting[0].writer.pid, pid);
+  EXPECT_EQ(account.waiting[0].live, live);
+}
+
+// Bug: such a run read "Nothing lost: 100 points stored".
+TEST(StuckTest, WhatWaitsInAJournalIsCountedForReadersBeforeAndAfterTheDeath) {
+  Sandbox sandbox;
+  Shared<Ledger> ledger;
+  const pid_t child = start_child([&]() -> int {
+    auto run = init();
+    log_steps(run.get(), &*ledger, 100, in_ms(60'000), 1000);
+    CHILD_CHECK(run->flush(std::chrono::seconds(20)));
+    g_hold = true;
+    run->set_pause_for_testing(nullptr, hold_while_asked);
+    sleep_ms(300);  // the store thread is in it
+    log_steps(run.get(), &*ledger, 5000, in_ms(60'000), 1000);
+    ledger->ready = 1;
+    for (;;) ::pause();
+  });
+  while (ledger->ready.load() == 0) sleep_ms(1);
+  expect_waiting(sandbox, child, true, "in the ring");
+  sleep_ms(700);
+  expect_waiting(sandbox, child, true, "in the spill file");
+  ::kill(child, SIGKILL);
+  wait_child(child);
+  expect_waiting(sandbox, child, false, "after the death");
+  ReadRun run = recover_and_read(sandbox.store());
+  EXPECT_EQ(run.view->losses().stored, 5100u);
+  EXPECT_EQ(run.view->losses().pending, 0u);
+}
+
 }  // namespace
 }  // namespace tracker::internal

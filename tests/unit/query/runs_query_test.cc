@@ -229,6 +229,26 @@ TEST_F(RunsQueryTest, APipeInPlaceOfTheCatalogIsMadeAnew) {
   EXPECT_EQ(list().read, 0u);
 }
 
+// Whoever may write into the store must not make a listing of ours write, or make, a file elsewhere.
+TEST_F(RunsQueryTest, LinksInPlaceOfTheCatalogAndItsLockAreNotFollowed) {
+  three_runs();
+  TempFolder elsewhere;
+  const std::string lock = elsewhere.path() + "/lock", db = elsewhere.path() + "/db";
+  std::filesystem::create_symlink(lock, builder_.path() + "/catalog.lock");
+  EXPECT_EQ(list().matched, 3u);
+  EXPECT_TRUE(list().in_memory);
+  EXPECT_FALSE(path_exists(lock));
+  std::filesystem::remove(builder_.path() + "/catalog.lock");
+  for (const char* text : {"", "somebody's"}) {
+    std::filesystem::remove(builder_.path() + "/catalog.db");
+    std::ofstream(db) << text;
+    std::filesystem::create_symlink(db, builder_.path() + "/catalog.db");
+    EXPECT_EQ(list().matched, 3u);
+    EXPECT_EQ(read_file(db, 100).value_or("gone"), text);
+    EXPECT_FALSE(list().in_memory) << "the link was replaced";
+  }
+}
+
 TEST_F(RunsQueryTest, ACatalogOfAnotherVersionOrStoreIsMadeAnew) {
   three_runs();
   for (const char* change : {"PRAGMA user_version=99", "PRAGMA application_id=1", "UPDATE meta SET value='other'",
