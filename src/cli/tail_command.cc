@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <deque>
 #include <map>
 #include <thread>
 
@@ -48,17 +47,20 @@ class Tail {
     const bool all = since_us && !options_.rows_given;
     if (options_.rows == 0 && !all) return {};
     for (uint64_t back = kFramesBackFirst;; back *= 8) {
-      bool from_start = false;
-      TailCursor at = begin_back(back, &from_start);
-      if (since_us && !from_start) {
-        auto early = begins_before(at, *since_us);
+      auto begin = tail_back(run_, query_, back);
+      if (!begin.ok()) return begin.status();
+      if (since_us && !begin->writers.empty()) {
+        auto early = begins_before(*begin, *since_us);
         if (!early.ok()) return early.status();
         if (!*early) continue;
       }
-      std::deque<TailLine> kept;
+      TailCursor at = *begin;
+      Kept kept;
       TRACKER_RETURN_IF_ERROR(read(&at, since_us, all ? nullptr : &kept));
-      if (!since_us && kept.size() < options_.rows && !from_start) continue;
-      for (const TailLine& line : kept) print(line);
+      // What lies in front of a writer's last lines is not among the last of all.
+      const auto has_enough = [&](const auto& writer) { return kept.by_writer[writer.first] >= options_.rows; };
+      if (!since_us && !std::all_of(begin->writers.begin(), begin->writers.end(), has_enough)) continue;
+      for (const TailLine& line : kept.lines) print(line);
       cursor_ = at;
       return {};
     }
@@ -87,23 +89,24 @@ class Tail {
   }
 
  private:
-  // Behind all but the last `frames` frames of each writer.
-  TailCursor begin_back(uint64_t frames, bool* from_start) const {
-    TailCursor out = tail_begin(*run_, query_);
-    *from_start = true;
-    for (const WriterSnapshot& writer : run_->writers()) {
-      if (writer.last_seq <= frames) continue;
-      out.writers[writer.identity.writer].seq = writer.last_seq - frames;
-      *from_start = false;
+  // The last lines of all that was read.
+  struct Kept {
+    std::vector<TailLine> lines;
+    std::map<Id128, uint64_t> by_writer;  // how many there were
+    void add(std::vector<TailLine> more, size_t lines_max) {
+      for (TailLine& line : more) {
+        ++by_writer[line.source.writer];
+        lines.push_back(std::move(line));
+      }
+      std::stable_sort(lines.begin(), lines.end(), comes_before);
+      if (lines.size() > lines_max) lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(lines_max));
     }
-    return out;
-  }
+  };
 
   // Whether of each writer that is not read from its start the first row behind `at` is from before `since_us`.
   Result<bool> begins_before(TailCursor at, int64_t since_us) {
     std::map<Id128, bool> early;
-    for (const auto& [writer, position] : at.writers)
-      if (position.seq > 0) early[writer] = false;
+    for (const auto& [writer, position] : at.writers) early[writer] = false;
     TailQuery first = query_;
     first.rows_max = 1;  // a frame a writer
     auto batch = read_tail(run_, first, &at);
@@ -115,19 +118,17 @@ class Tail {
   }
 
   // All behind the cursor: printed, or the last of it kept.
-  Status read(TailCursor* at, std::optional<int64_t> since_us, std::deque<TailLine>* kept) {
+  Status read(TailCursor* at, std::optional<int64_t> since_us, Kept* kept) {
     for (bool more = true; more && console_.out_status.ok();) {
       const TailCursor before = *at;
       auto batch = read_tail(run_, query_, at);
       if (!batch.ok()) return batch.status();
       auto events = read_tail_events(run_, events_, before, *at);
       if (!events.ok()) return events.status();
-      for (TailLine& line : tail_lines(*batch, *events)) {
-        if (since_us && line.time_us < *since_us) continue;
-        if (kept == nullptr) print(line);
-        else kept->push_back(std::move(line));
-      }
-      while (kept != nullptr && kept->size() > options_.rows) kept->pop_front();
+      std::vector<TailLine> lines = tail_lines(*batch, *events);
+      std::erase_if(lines, [&](const TailLine& line) { return since_us && line.time_us < *since_us; });
+      if (kept != nullptr) kept->add(std::move(lines), options_.rows);
+      else std::for_each(lines.begin(), lines.end(), [this](const TailLine& line) { print(line); });
       more = batch->more;
     }
     return {};

@@ -57,6 +57,13 @@ std::vector<TailLine> number_lines(const TailBatch& batch) {
 
 }  // namespace
 
+bool comes_before(const TailLine& a, const TailLine& b) {
+  const auto key = [](const TailLine& line) {
+    return std::tuple(line.time_us, line.source.writer, line.has_step ? line.step : INT64_MAX);
+  };
+  return key(a) < key(b);
+}
+
 std::vector<TailLine> tail_lines(const TailBatch& batch, const std::vector<TailedEvent>& events) {
   std::vector<TailLine> out = number_lines(batch);
   for (const TailedEvent& event : events) {
@@ -69,12 +76,7 @@ std::vector<TailLine> tail_lines(const TailBatch& batch, const std::vector<Taile
     line.text.emplace_back(event.key, to_display(event.value, SIZE_MAX));
     line.values.set(event.key, event.value);
   }
-  std::stable_sort(out.begin(), out.end(), [](const TailLine& a, const TailLine& b) {
-    const auto key = [](const TailLine& line) {
-      return std::tuple(line.time_us, line.source.writer, line.has_step ? line.step : INT64_MAX);
-    };
-    return key(a) < key(b);
-  });
+  std::stable_sort(out.begin(), out.end(), comes_before);
   return out;
 }
 

@@ -21,6 +21,9 @@ struct TailLine {
   Value values = Value::map();                            // the same for JSON
 };
 
+// The order of a tail.
+bool comes_before(const TailLine& a, const TailLine& b);
+
 // In the order of their times; of one time by writer, then as logged.
 std::vector<TailLine> tail_lines(const TailBatch& batch, const std::vector<TailedEvent>& events);
 

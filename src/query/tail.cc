@@ -60,6 +60,18 @@ TailCursor tail_end(const RunView& run, const TailQuery& query) {
   return out;
 }
 
+Result<TailCursor> tail_back(RunView* run, const TailQuery& query, uint64_t frames) {
+  TailCursor out = tail_begin(*run, query);
+  for (size_t i = 0; i < run->writers().size(); ++i) {
+    const WriterSnapshot& writer = run->writers()[i];
+    if (writer.last_seq <= frames) continue;
+    auto place = run->reader(i)->place_of(writer.last_seq - frames);
+    if (!place.ok()) return place.status();
+    if (place->seq > 0) out.writers[writer.identity.writer] = *place;
+  }
+  return out;
+}
+
 Result<TailBatch> read_tail(RunView* run, const TailQuery& query, TailCursor* cursor) {
   TRACKER_RETURN_IF_ERROR(check_tail(*run, query, *cursor));
   const std::vector<MetricInfo>& metrics = run->stored_metrics();

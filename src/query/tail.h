@@ -41,6 +41,9 @@ struct TailBatch {
 // Before the first row, or behind the last one of the snapshot; writers that come later are read from their start.
 TailCursor tail_begin(const RunView& run, const TailQuery& query);
 TailCursor tail_end(const RunView& run, const TailQuery& query);
+// In front of the last `frames` frames of each writer, and where that is within a segment in front of the segment.
+// Cost: a look at the table of frames.
+Result<TailCursor> tail_back(RunView* run, const TailQuery& query, uint64_t frames);
 
 // kInvalid: a cursor of another run, or for other metrics; rows_max of 0.
 Status check_tail(const RunView& run, const TailQuery& query, const TailCursor& cursor);

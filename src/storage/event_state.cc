@@ -7,9 +7,9 @@
 
 namespace tracker::internal {
 
-void EventState::apply(const FrameView& frame) {
-  for (const Event& event : frame.events()) apply(event);
-  for (const Loss& loss : frame.losses()) losses_[{loss.series, loss.reason}] += loss.count;
+void EventState::apply(const std::vector<Event>& events, const std::vector<Loss>& losses) {
+  for (const Event& event : events) apply(event);
+  for (const Loss& loss : losses) losses_[{loss.series, loss.reason}] += loss.count;
 }
 
 void EventState::apply(const Event& event) {

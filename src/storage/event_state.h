@@ -17,7 +17,8 @@ namespace tracker::internal {
 class EventState {
  public:
   // Events with a payload this version does not understand change nothing.
-  void apply(const FrameView& frame);
+  void apply(const FrameView& frame) { apply(frame.events(), frame.losses()); }
+  void apply(const std::vector<Event>& events, const std::vector<Loss>& losses);
   std::vector<Attribute> attributes() const;  // in the order first set
   std::vector<Loss> losses() const;           // totals by (series, reason)
   const std::optional<WriterEnd>& end() const { return end_; }

@@ -147,6 +147,20 @@ Result<WriterSnapshot> FramesReader::snapshot() {
   return out;
 }
 
+// The points of what lies behind it are counted, not those in front: that is the whole file.
+Result<LogPosition> FramesReader::place_of(uint64_t seq) {
+  class Nothing : public LogVisitor {
+    Result<bool> frame(const FrameView&) override { return true; }
+    Result<bool> segment(SegmentView*, PointRange*) override { return true; }
+  };
+  const LogPosition end{seen_.totals.last_seq, seen_.totals.points};
+  if (seq >= end.seq) return end;
+  LogPosition behind{seq, 0};
+  Nothing nothing;
+  TRACKER_RETURN_IF_ERROR(read(&behind, end, &nothing, nullptr));
+  return LogPosition{seq, end.points - std::min(end.points, behind.points)};
+}
+
 Status FramesReader::read(LogPosition* at, const LogPosition& end, LogVisitor* visitor,
                           std::vector<std::string>* damage) {
   auto input = open_again();

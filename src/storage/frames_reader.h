@@ -26,6 +26,8 @@ class FramesReader {
   Result<WriterSnapshot> snapshot();
   // As WriterReader::read.
   Status read(LogPosition* at, const LogPosition& end, LogVisitor* visitor, std::vector<std::string>* damage);
+  // As WriterReader::place_of.
+  Result<LogPosition> place_of(uint64_t seq);
 
  private:
   struct IndexEntry {

@@ -197,6 +197,18 @@ Result<uint64_t> LogScan::points_before(const SegmentRow& row) const {
   return static_cast<uint64_t>(std::max<int64_t>(0, sums->int_at(0)));
 }
 
+Result<LogPosition> place_in_log(Sqlite& db, uint64_t seq) {
+  auto place = db.prepare(
+      "WITH place(seq) AS (SELECT coalesce((SELECT first_seq-1 FROM (SELECT first_seq, last_seq FROM segments WHERE "
+      "first_seq<=?1 ORDER BY first_seq DESC LIMIT 1) WHERE last_seq>?1), ?1)) SELECT seq, (SELECT value FROM meta "
+      "WHERE key='points') - (SELECT coalesce(sum(points),0) FROM segments WHERE first_seq>place.seq) - (SELECT "
+      "coalesce(sum(points),0) FROM frames WHERE frames.seq>place.seq) FROM place");
+  if (!place.ok()) return place.status();
+  auto row = place->bind(static_cast<int64_t>(seq)).step();
+  if (!row.ok()) return row.status();
+  return LogPosition{place->u64_at(0), static_cast<uint64_t>(std::max<int64_t>(0, place->int_at(1)))};
+}
+
 Status LogScan::take_segment(const SegmentRow& row) {
   uint64_t before = at_->points;
   if (!points_known_ || row.first_seq <= at_->seq) {

@@ -55,4 +55,8 @@ class LogScan {
   int64_t round_begun_ns_ = 0;
 };
 
+// The last place up to and with frame `seq` where neither a frame nor a segment is divided. `db`: the part that holds
+// the frame behind it.
+Result<LogPosition> place_in_log(Sqlite& db, uint64_t seq);
+
 }  // namespace tracker::internal

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What the frames of a writer's log add up to, to be held against what its tables say. Whatever stands in the log and
-// carries rows, events and losses is added here, whole frames now. Threads: one. Cost: decodes every column.
+// What the frames and segments of a writer's log add up to, to be held against what its tables say. Threads: one. A
+// value: a copy is a place to go back to. Cost: decodes every column.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "storage/event_state.h"
@@ -15,11 +17,14 @@ namespace tracker::internal {
 
 class LogTotals {
  public:
-  // Frames behind `stats_seq` are in the table `series` not yet.
+  // Frames behind `stats_seq` are in the table `series` not yet. It may rise while the log is read.
   explicit LogTotals(uint64_t stats_seq) : stats_seq_(stats_seq) {}
+  void set_stats_seq(uint64_t stats_seq);
 
-  // kCorrupt, kVersion: a column cannot be decoded; nothing was added.
+  // In order. kCorrupt, kVersion: a column cannot be decoded; nothing was added.
   Result<FrameStats> add(const FrameView& frame, size_t bytes);
+  // The same, and all that SegmentView::check() finds.
+  Result<FrameStats> add(SegmentView* segment, size_t bytes);
 
   uint64_t frames() const { return frames_; }
   uint64_t points() const { return points_; }
@@ -33,9 +38,13 @@ class LogTotals {
   std::vector<std::string> compare_meta(const DatabaseMeta& meta) const;  // totals and the end
 
  private:
+  void add_series(const SeriesMap& all);
+
   uint64_t stats_seq_;
   uint64_t frames_ = 0, points_ = 0, bytes_ = 0;
+  bool any_segments_ = false;  // what their frames took is not known
   SeriesMap series_;
+  std::deque<std::pair<uint64_t, SeriesMap>> behind_;  // of the frames behind stats_seq_, a few seconds of them
   EventState events_;
 };
 

@@ -10,9 +10,10 @@
 namespace tracker::internal {
 namespace {
 
-// Ordinals of the first and the last row of a block in its frame.
+// Ordinals of the first and the last row of a block in its frame or segment, and of the last one with a step.
 struct Place {
   int64_t first = 0, last = 0;
+  int64_t last_stepped = INT64_MIN;
 };
 
 // What all series of a block share.
@@ -21,6 +22,7 @@ struct BlockRows {
   bool has_steps = false;
   int64_t step_min = 0, step_max = 0, last_step = 0;
   int64_t time_first_us = 0, time_last_us = 0;
+  size_t first_row = 0, last_row = 0;  // as logged; a segment may have them in another order
   Place place;
 };
 
@@ -76,11 +78,10 @@ void add_within_frame(const SeriesStats& rows, const Place& place, SeriesStats* 
     return;
   }
   if (place.first < known->first) into->first_bits = rows.first_bits;
-  if (place.last < known->last) {
-    into->last_bits = before.last_bits;
-    if (before.has_steps) into->last_step = before.last_step;
-  }
-  *known = {std::min(known->first, place.first), std::max(known->last, place.last)};
+  if (place.last < known->last) into->last_bits = before.last_bits;
+  if (place.last_stepped < known->last_stepped) into->last_step = before.last_step;
+  *known = {std::min(known->first, place.first), std::max(known->last, place.last),
+            std::max(known->last_stepped, place.last_stepped)};
 }
 
 class BlockStats {
@@ -105,24 +106,64 @@ class BlockStats {
       shared.step_max = *high;
       shared.last_step = ints_.back();
     }
+    shared.last_row = block.rows - 1;
     shared.place.last = static_cast<int64_t>(block.rows) - 1;
     if (block.has_order) {
       ints_.clear();
       TRACKER_RETURN_IF_ERROR(FrameView::read_ints(block.order, block.rows, &ints_));
       shared.place = {ints_.front(), ints_.back()};
     }
-    for (size_t i = 0; i < block.series.size(); ++i) TRACKER_RETURN_IF_ERROR(add_series(block, i, shared));
+    if (block.has_steps) shared.place.last_stepped = shared.place.last;
+    for (size_t i = 0; i < block.series.size(); ++i) {
+      bits_.clear();
+      TRACKER_RETURN_IF_ERROR(FrameView::read_values(block.values[i], block.rows, block.types[i], &bits_));
+      add_series(block.series[i], block.types[i], shared);
+    }
+    out_->points += block.rows * block.series.size();
+    return {};
+  }
+
+  Status add(SegmentView* segment, size_t b) {
+    const SegmentBlock& block = segment->blocks()[b];
+    if (block.rows == 0) return {};
+    BlockRows shared;
+    shared.rows = block.rows;
+    shared.has_steps = block.has_steps;
+    std::vector<uint64_t> order(block.rows);
+    TRACKER_RETURN_IF_ERROR(segment->order(b, RowRange(), order.data()));
+    const auto [first, last] = std::minmax_element(order.begin(), order.end());
+    shared.first_row = static_cast<size_t>(first - order.begin());
+    shared.last_row = static_cast<size_t>(last - order.begin());
+    shared.place.first = static_cast<int64_t>(*first);
+    shared.place.last = static_cast<int64_t>(*last);
+    ints_.resize(block.rows);
+    TRACKER_RETURN_IF_ERROR(segment->times(b, RowRange(), ints_.data()));
+    const auto [early, late] = std::minmax_element(ints_.begin(), ints_.end());
+    shared.time_first_us = *early;
+    shared.time_last_us = *late;
+    if (block.has_steps) {
+      TRACKER_RETURN_IF_ERROR(segment->steps(b, RowRange(), ints_.data()));
+      const auto [low, high] = std::minmax_element(ints_.begin(), ints_.end());
+      shared.step_min = *low;
+      shared.step_max = *high;
+      shared.last_step = ints_[shared.last_row];
+      shared.place.last_stepped = shared.place.last;
+    }
+    bits_.resize(block.rows);
+    for (size_t i = 0; i < block.series.size(); ++i) {
+      TRACKER_RETURN_IF_ERROR(segment->value_bits(b, i, RowRange(), bits_.data()));
+      add_series(block.series[i], block.types[i], shared);
+    }
     out_->points += block.rows * block.series.size();
     return {};
   }
 
  private:
-  Status add_series(const FrameView::BlockView& block, size_t i, const BlockRows& shared) {
-    bits_.clear();
-    TRACKER_RETURN_IF_ERROR(FrameView::read_values(block.values[i], block.rows, block.types[i], &bits_));
+  // Its values are in bits_.
+  void add_series(uint32_t id, ValueType type, const BlockRows& shared) {
     SeriesStats rows;
-    rows.def.id = block.series[i];
-    rows.def.type = block.types[i];
+    rows.def.id = id;
+    rows.def.type = type;
     rows.points = shared.rows;
     rows.has_steps = shared.has_steps;
     rows.step_min = shared.step_min;
@@ -130,13 +171,12 @@ class BlockStats {
     rows.last_step = shared.last_step;
     rows.time_first_us = shared.time_first_us;
     rows.time_last_us = shared.time_last_us;
-    rows.first_bits = bits_.front();
-    rows.last_bits = bits_.back();
-    add_values(block.types[i], bits_, &rows);
-    const auto [at, is_new] = out_->series.try_emplace(block.series[i]);
+    rows.first_bits = bits_[shared.first_row];
+    rows.last_bits = bits_[shared.last_row];
+    add_values(type, bits_, &rows);
+    const auto [at, is_new] = out_->series.try_emplace(id);
     if (is_new) at->second.def = rows.def;
-    add_within_frame(rows, shared.place, &at->second, &places_[block.series[i]]);
-    return {};
+    add_within_frame(rows, shared.place, &at->second, &places_[id]);
   }
 
   FrameStats* out_;
@@ -145,6 +185,13 @@ class BlockStats {
   std::vector<uint64_t> bits_;
 };
 
+void find_times(const std::vector<Event>& events, FrameStats* out) {
+  bool any = false;
+  for (const auto& [id, stats] : out->series)
+    if (stats.points > 0) widen(stats.time_first_us, stats.time_last_us, out, &any);
+  for (const Event& event : events) widen(event.time_us, event.time_us, out, &any);
+}
+
 }  // namespace
 
 Result<FrameStats> compute_frame_stats(const FrameView& frame) {
@@ -152,10 +199,16 @@ Result<FrameStats> compute_frame_stats(const FrameView& frame) {
   for (const SeriesDef& def : frame.defs()) out.series[def.id].def = def;
   BlockStats blocks(&out);
   for (const FrameView::BlockView& block : frame.blocks()) TRACKER_RETURN_IF_ERROR(blocks.add(block));
-  bool any = false;
-  for (const auto& [id, stats] : out.series)
-    if (stats.points > 0) widen(stats.time_first_us, stats.time_last_us, &out, &any);
-  for (const Event& event : frame.events()) widen(event.time_us, event.time_us, &out, &any);
+  find_times(frame.events(), &out);
+  return out;
+}
+
+Result<FrameStats> compute_segment_stats(SegmentView* segment, const SegmentLog& log) {
+  FrameStats out;
+  for (const SeriesDef& def : log.defs) out.series[def.id].def = def;
+  BlockStats blocks(&out);
+  for (size_t b = 0; b < segment->blocks().size(); ++b) TRACKER_RETURN_IF_ERROR(blocks.add(segment, b));
+  find_times(log.events, &out);
   return out;
 }
 

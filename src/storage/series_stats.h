@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a frame says of each series, in one pass over its columns, and how that adds up over frames. The writer keeps
-// these in the table `series`; readers complete that table from the frames behind it with the same code.
+// What a frame or segment says of each series, in one pass over its columns, and how that adds up over frames. The
+// writer keeps these in the table `series`; readers complete that table from the frames behind it with the same code.
 // Threads: pure functions. Cost: about a nanosecond a value.
 #pragma once
 
@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "codec/frame.h"
+#include "codec/segment.h"
 #include "storage/writer_reader.h"
 
 namespace tracker::internal {
@@ -24,6 +25,9 @@ struct FrameStats {
 
 // kCorrupt or kVersion when a column cannot be decoded.
 Result<FrameStats> compute_frame_stats(const FrameView& frame);
+
+// The same of all its frames together; `log` is its log. Decodes and does not look at what the directory says.
+Result<FrameStats> compute_segment_stats(SegmentView* segment, const SegmentLog& log);
 
 // Adds rows that were logged after those of `into`. Counts of dropped points are not touched.
 void append_stats(const SeriesStats& later, SeriesStats* into);

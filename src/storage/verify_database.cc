@@ -5,28 +5,18 @@
 #include <algorithm>
 #include <array>
 
-#include "base/clock.h"
 #include "base/fs.h"
-#include "storage/log_totals.h"
 #include "storage/sqlite.h"
 #include "storage/store_files.h"
 #include "storage/verify_internal.h"
+#include "storage/verify_log.h"
 #include "storage/writer_parts.h"
 
 namespace tracker::internal {
 namespace {
 
 constexpr int kBusyTimeoutMs = 1000;
-constexpr size_t kBatchBytes = 4u << 20;
-constexpr int64_t kBatchNs = 100'000'000;  // P11, as every reader
-constexpr uint64_t kHoleMax = 1000;  // rows in a row that a damaged tree does not give; then the rest is not sought
 constexpr const char* kTreeAdvice = "keep a copy; `tracker export` writes what can still be read";
-
-struct FrameRow {
-  uint64_t seq = 0, points = 0;
-  int64_t time_first_us = 0, time_last_us = 0;
-  std::string bytes;
-};
 
 std::string joined(const std::vector<std::string>& lines) {
   std::string out;
@@ -46,11 +36,11 @@ class DatabaseCheck {
     if (check_files() && open_last()) {
       for (int part = 1; part <= parts_; ++part)
         if (!check_part(part)) readable_ = false;
-      judge_frames();
-      if (readable_ && bad_.empty() && missing_.empty() && !tree_damaged_) judge_tables();
+      judge_log();
+      if (readable_ && tree_said_.empty() && log_->whole(meta_)) judge_tables();
     }
-    out_.frames = totals_ ? totals_->frames() : 0;
-    out_.points = totals_ ? totals_->points() : 0;
+    out_.frames = log_ ? log_->totals().frames() : 0;
+    out_.points = log_ ? log_->totals().points() : 0;
     out_.live = live_;
     return std::move(out_);
   }
@@ -99,12 +89,13 @@ class DatabaseCheck {
     return Sqlite::open(file, how, kBusyTimeoutMs);
   }
 
-  // The small tables of the last part count for all; read at one moment, before the frames that they speak of.
+  // The small tables of the last part count for all.
   bool open_last() {
     auto db = open(parts_);
     Status status = db.ok() ? check_database(*db, part(parts_)) : db.status();
     if (status.ok()) status = db->exec("BEGIN");
     if (status.ok()) status = read_tables(*db);
+    if (status.ok()) status = db->exec("COMMIT");
     if (!status.ok()) {
       failed(part(parts_), status);
       // What can be read of the tree says more than the first failure.
@@ -121,7 +112,7 @@ class DatabaseCheck {
       damage("identity", path_,
              fmt::format("belongs to another run: {}/{}, uid {}", who.run.project, who.run.id, who.run.uid.hex()),
              "move it into that run's folder");
-    totals_.emplace(meta_.stats_seq);
+    log_.emplace(verifier_, meta_, live_);
     return true;
   }
 
@@ -138,7 +129,7 @@ class DatabaseCheck {
     auto losses = read_losses(db);
     if (!losses.ok()) return losses.status();
     losses_ = std::move(*losses);
-    return db.exec("COMMIT");
+    return {};
   }
 
   bool check_part(int number) {
@@ -155,8 +146,18 @@ class DatabaseCheck {
       if (const std::string lost = verify_wal(part(number) + "-wal"); !lost.empty())
         damage("wal", part(number) + "-wal", lost, kRestoreAdvice, "what was committed in front of them");
     }
-    if (status.ok()) status = read_frames(*db);
+    // The tables again, of the moment at which the log ended.
+    const auto at_end = [&]() -> Result<uint64_t> {
+      TRACKER_RETURN_IF_ERROR(read_tables(*db));
+      return meta_.stats_seq;
+    };
+    if (status.ok()) status = log_->read(*db, number == parts_ ? LogCheck::AtEnd(at_end) : nullptr);
     if (status.ok()) return true;
+    if (status.code() == Code::kBusy && live_) {
+      out_.findings.push_back({FindingLevel::kNote, "busy", part(number), status.message(), "",
+                               "nothing is known to be damaged; verify it when the run has ended"});
+      return false;
+    }
     failed(part(number), status);
     return false;
   }
@@ -168,126 +169,32 @@ class DatabaseCheck {
                              : *row    ? std::string(check->bytes_at(0))
                                        : std::string("no answer");
     if (row.ok() && said == "ok") return;
-    tree_damaged_ = true;
     tree_file_ = part(number);
     tree_said_ = said.substr(0, said.find('\n'));
   }
 
-  // Rows behind `cursor_`; each batch is a transaction of its own.
-  Status read_batch(Sqlite& db, std::vector<FrameRow>* out) const {
-    out->clear();
-    auto rows = db.prepare(
-        "SELECT seq, points, time_first_us, time_last_us, data FROM frames WHERE seq>? AND seq<=? ORDER BY seq");
-    if (!rows.ok()) return rows.status();
-    rows->bind(static_cast<int64_t>(cursor_)).bind(static_cast<int64_t>(meta_.last_seq));
-    const int64_t begun = monotonic_ns();
-    for (size_t bytes = 0; bytes < kBatchBytes && monotonic_ns() - begun < kBatchNs;) {
-      auto row = rows->step();
-      if (!row.ok()) return row.status();
-      if (!*row) break;
-      out->push_back(row_at(*rows));
-      bytes += out->back().bytes.size();
+  void judge_log() {
+    if (tree_said_.empty() && !log_->tree_said().empty()) {
+      tree_file_ = path_;
+      tree_said_ = log_->tree_said();
     }
-    return {};
-  }
-
-  static FrameRow row_at(const Statement& row) {
-    return {row.u64_at(0), row.u64_at(1), row.int_at(2), row.int_at(3), std::string(row.bytes_at(4))};
-  }
-
-  // Behind a damaged page: what single look-ups still give.
-  void read_singly(Sqlite& db, std::vector<FrameRow>* out) {
-    out->clear();
-    for (uint64_t hole = 0; cursor_ + hole < meta_.last_seq && hole < kHoleMax; ++hole) {
-      auto row = db.prepare("SELECT seq, points, time_first_us, time_last_us, data FROM frames WHERE seq=?");
-      if (!row.ok()) return;
-      auto found = row->bind(static_cast<int64_t>(cursor_ + hole + 1)).step();
-      if (!found.ok() || !*found) continue;
-      out->push_back(row_at(*row));
-      return;
-    }
-  }
-
-  Status read_frames(Sqlite& db) {
-    std::vector<FrameRow> batch;
-    while (cursor_ < meta_.last_seq) {
-      const Status status = read_batch(db, &batch);
-      if (!status.ok() && status.code() != Code::kCorrupt) return status;
-      if (batch.empty() && !status.ok()) {
-        if (!tree_damaged_) tree_said_ = status.message();
-        if (!tree_damaged_) tree_file_ = path_;
-        tree_damaged_ = true;
-        read_singly(db, &batch);
-      }
-      const uint64_t before = cursor_;
-      for (const FrameRow& row : batch) take(row);
-      verifier_.show(totals_->bytes());
-      if (cursor_ == before) return {};
-    }
-    return {};
-  }
-
-  // Rows of a damaged tree may come again and again: only what lies ahead counts.
-  void take(const FrameRow& row) {
-    if (row.seq <= cursor_ || row.seq > meta_.last_seq) return;
-    if (row.seq > cursor_ + 1) missing_.add(cursor_ + 1, row.seq - 1);
-    cursor_ = row.seq;
-    ++rows_;
-    auto view = FrameView::parse(row.bytes);
-    Status status = view.ok() ? Status() : view.status();
-    if (status.ok() && (view->seq() != row.seq || view->writer() != meta_.identity.writer))
-      status = Status(Code::kCorrupt, fmt::format("says it is frame {} of {}", view->seq(), view->writer().hex()));
-    auto stats = status.ok() ? totals_->add(*view, row.bytes.size()) : Result<FrameStats>(status);
-    if (!stats.ok()) {
-      if (stats.status().code() == Code::kVersion) newer_.add(row.seq);
-      else if (bad_.empty()) bad_said_ = fmt::format("frame {}: {}", row.seq, stats.status().message());
-      bad_.add(row.seq);
-      bad_points_ += row.points;
-      return;
-    }
-    if (std::tuple(row.points, row.time_first_us, row.time_last_us) !=
-        std::tuple(stats->points, stats->time_first_us, stats->time_last_us))
-      wrong_rows_.add(row.seq);
-  }
-
-  std::string intact() const {
-    return fmt::format("{} of {} frames, {} of {} points", totals_->frames(), meta_.frames, totals_->points(),
-                       meta_.points);
-  }
-
-  void judge_frames() {
-    if (cursor_ < meta_.last_seq) missing_.add(cursor_ + 1, meta_.last_seq);
-    if (tree_damaged_) damage("tree", tree_file_, "the b-tree is damaged: " + tree_said_, kTreeAdvice, intact());
-    if (!newer_.empty())
-      out_.findings.push_back({FindingLevel::kNewer, "newer-version", path_,
-                               fmt::format("frames {} were written by a newer version", newer_.text()), intact(),
-                               "update tracker"});
-    if (bad_.count() > newer_.count())
-      damage("frame", path_,
-             fmt::format("{} {} not verify, {} points: {}", bad_.text(), bad_.count() == 1 ? "does" : "do", bad_points_,
-                         bad_said_),
-             kTreeAdvice, intact());
-    // A gap is legal; a frame that was counted and is not there is lost.
-    if (rows_ >= meta_.frames) missing_ = NumberRanges();
-    if (!missing_.empty() && !tree_damaged_)
-      damage("missing-frames", path_, fmt::format("frames {} were stored and are gone", missing_.text()),
-             kRestoreAdvice, intact());
-    if (!wrong_rows_.empty())
-      damage("counts", path_, fmt::format("points or times beside frames {} are not theirs", wrong_rows_.text()),
-             "the rows themselves are sound; export reads them", intact());
+    if (!tree_said_.empty())
+      damage("tree", tree_file_, "the b-tree is damaged: " + tree_said_, kTreeAdvice, log_->intact(meta_));
+    for (Finding& finding : log_->findings(path_, meta_, !tree_said_.empty()))
+      out_.findings.push_back(std::move(finding));
   }
 
   void judge_tables() {
-    const char* sound = "every frame is sound";
-    if (const auto lines = totals_->compare_meta(meta_); !lines.empty())
+    const char* sound = "every frame and segment is sound";
+    if (const auto lines = log_->totals().compare_meta(meta_); !lines.empty())
       damage("counts", path_, "logged = stored + dropped does not come out: " + joined(lines), kTreeAdvice, sound);
-    if (const auto lines = totals_->compare_series(series_); !lines.empty())
+    if (const auto lines = log_->totals().compare_series(series_); !lines.empty())
       damage("series", path_, "statistics of the table `series` disagree with the frames: " + joined(lines),
              "`show` and charts may be wrong, `export` is right", sound);
-    if (const auto lines = totals_->compare_attributes(attributes_); !lines.empty())
+    if (const auto lines = log_->totals().compare_attributes(attributes_); !lines.empty())
       damage("attributes", path_, "config, summary or attributes disagree with the frames: " + joined(lines),
              kTreeAdvice, sound);
-    if (const auto lines = totals_->compare_losses(losses_); !lines.empty())
+    if (const auto lines = log_->totals().compare_losses(losses_); !lines.empty())
       damage("losses", path_, "counts of dropped points disagree with the frames: " + joined(lines), kTreeAdvice,
              sound);
   }
@@ -302,11 +209,9 @@ class DatabaseCheck {
   SeriesMap series_;
   std::vector<Attribute> attributes_;
   std::vector<Loss> losses_;
-  std::optional<LogTotals> totals_;
-  uint64_t cursor_ = 0, rows_ = 0, bad_points_ = 0;
-  NumberRanges bad_, newer_, missing_, wrong_rows_;
-  bool readable_ = true, tree_damaged_ = false;
-  std::string tree_file_, tree_said_, bad_said_;
+  std::optional<LogCheck> log_;
+  bool readable_ = true;
+  std::string tree_file_, tree_said_;  // said: empty where the tree is sound
 };
 
 // Format byte 18 of the header: 2 while it is written, 1 when it was finished.

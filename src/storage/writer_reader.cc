@@ -136,6 +136,21 @@ struct WriterReader::Impl {
     }
     return {};
   }
+
+  // Of several parts the one that holds what comes next.
+  Result<LogPosition> place_in_parts(uint64_t seq) const {
+    const int parts = count_parts(path);
+    LogPosition end;
+    for (int part = 1; part <= parts; ++part) {
+      auto db = connect(part);
+      if (!db.ok()) return db.status();
+      auto meta = read_meta(*db, part_path(path, part));
+      if (!meta.ok()) return meta.status();
+      end = {meta->last_seq, meta->points};
+      if (end.seq > seq) return place_in_log(*db, seq);
+    }
+    return end;
+  }
 };
 
 WriterReader::WriterReader(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -199,6 +214,14 @@ Result<WriterSnapshot> WriterReader::snapshot() {
     return out;
   }
   return Status(Code::kBusy, fmt::format("{} changes faster than it is read", impl_->path), "try again");
+}
+
+Result<LogPosition> WriterReader::place_of(uint64_t seq) {
+  if (impl_->log) {
+    auto place = impl_->log->place_of(seq);
+    if (place.ok() || !impl_->became_database(place.status())) return place;
+  }
+  return impl_->place_in_parts(seq);
 }
 
 Status WriterReader::read(LogPosition* at, const LogPosition& end, LogVisitor* visitor,

@@ -86,6 +86,8 @@ class WriterReader {
   // snapshot; `at` moves with it. What fails its CRC is named in `damage` (file, which one, what) and skipped; the rest
   // is read. The visitor runs within a read transaction, so it must not wait for anything.
   Status read(LogPosition* at, const LogPosition& end, LogVisitor* visitor, std::vector<std::string>* damage = nullptr);
+  // The last place up to and with frame `seq` from which read() may begin: where a segment holds it, in front of that.
+  Result<LogPosition> place_of(uint64_t seq);
 
  private:
   struct Impl;

@@ -137,6 +137,11 @@ WriterBuilder& WriterBuilder::commit() {
   return *this;
 }
 
+WriterBuilder& WriterBuilder::compact() {
+  while (db_->compact(UINT64_MAX)) continue;
+  return *this;
+}
+
 void WriterBuilder::finish() {
   commit();
   must(db_->finish());

@@ -54,6 +54,8 @@ class WriterBuilder {
   WriterBuilder& heartbeat(int64_t now_us);
 
   WriterBuilder& commit();
+  // Makes segments of what is committed as far as they are worth it.
+  WriterBuilder& compact();
   // Commits and leaves plain files.
   void finish();
 

@@ -123,6 +123,63 @@ TEST_F(TailCommandTest, AFollowedRunIsShownToItsEndEachRowOnce) {
   EXPECT_NE(err_.find("tracker: mnist/otter: failed, exit code 1: ValueError\n"), std::string::npos) << err_;
 }
 
+TEST_F(TailCommandTest, ARunThatIsCompactedWhileItIsFollowedIsShownFromItsLastRowsOnEachOnce) {
+  BuilderOptions options;
+  options.started_us = realtime_us();
+  auto writer = builder_.writer(builder_.run("mnist", "otter", options.started_us), options);
+  for (int i = 0; i < 100; ++i) writer.log("loss", i, 0.5 + i).text("note", i, "n").commit();
+  writer.heartbeat(realtime_us());
+  std::thread trainer([&writer] {
+    for (int i = 100; i < 200; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      writer.log("loss", i, 0.5 + i).text("note", i, "n").commit();
+      if (i % 40 == 39) writer.compact();
+    }
+    writer.end(RunState::kFinished).finish();
+  });
+  console_.width = 0;
+  EXPECT_EQ(run({"tail", "otter", "-n", "10", "--texts", "-f"}), kExitOk) << err_;
+  trainer.join();
+  const auto count = [this](const std::string& text) {
+    size_t found = 0;
+    for (size_t at = out_.find(text); at != std::string::npos; at = out_.find(text, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_GE(lines(), 200u) << out_;
+  EXPECT_LE(lines(), 210u) << out_;
+  for (int i = 100; i < 200; ++i) {
+    EXPECT_EQ(count("  step " + std::to_string(i) + "  loss"), 1u) << i << out_;
+    EXPECT_EQ(count("  step " + std::to_string(i) + "  text"), 1u) << i << out_;
+  }
+}
+
+TEST_F(TailCommandTest, TextsStandBetweenTheRowsAlsoWhereASegmentReachesFurtherBack) {
+  auto writer = builder_.writer(builder_.run("mnist", "otter"));
+  for (int i = 0; i < 100; ++i) writer.log("loss", i, 0.5 + i).text("note", i, "n").commit();
+  writer.end(RunState::kFinished).finish();  // makes one segment
+  EXPECT_EQ(run({"tail", "otter", "--texts", "-n", "80"}), kExitOk) << err_;
+  EXPECT_EQ(lines(), 80u) << out_;
+  for (int i = 60; i < 100; ++i)
+    EXPECT_NE(out_.find("  step " + std::to_string(i) + "  text"), std::string::npos) << i << out_;
+}
+
+TEST_F(TailCommandTest, TheLastLinesOfSeveralRanksAreTheLastOfAll) {
+  const RunFolder run_folder = builder_.run("mnist", "otter");
+  for (const int rank : {0, 1}) {
+    BuilderOptions options;
+    options.rank = rank;
+    options.world_size = 2;
+    auto writer = builder_.writer(run_folder, options);
+    for (int i = 0; i < 100; ++i)  // rank 1 is a hundred times as fast, and in the middle
+      writer.log("loss", i, i, kBuilderStartUs + (rank == 0 ? i * kSecondUs : 50 * kSecondUs + i * kSecondUs / 100))
+          .commit();
+    writer.end(RunState::kFinished).finish();
+  }
+  EXPECT_EQ(run({"tail", "otter", "-n", "20"}), kExitOk) << err_;
+  EXPECT_EQ(lines(), 20u) << out_;
+  EXPECT_EQ(out_.find("rank 1"), std::string::npos) << out_;
+}
+
 TEST_F(TailCommandTest, AnUnknownMetricOfARunThatEndedIsAnError) {
   write_run();
   EXPECT_EQ(run({"tail", "otter", "lss", "-f"}), kExitFailed);

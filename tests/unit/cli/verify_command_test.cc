@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Goal: verify finds and names each kind of damage, says what is intact, and never writes. Method: sound stores made by
 // hand, one thing broken in each; what was broken must be the one damage found. Journals: fault/verify_test.cc.
+#include <fmt/format.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <map>
+#include <random>
 
+#include "base/clock.h"
 #include "base/fs.h"
+#include "codec/segment.h"
 #include "model/value.h"
 #include "storage/frames_file.h"
 #include "support/storage.h"
@@ -141,10 +148,157 @@ TEST_F(VerifyTest, ConfigAndLossesThatDisagreeWithTheFramesAreNamed) {
   EXPECT_EQ(kinds(), (Kinds{{"attributes", 1}, {"counts", 1}})) << out_;
 }
 
+class VerifySegmentsTest : public VerifyTest {
+ protected:
+  // A run of the segments 1 to 2 and 3 to 5, and the frames 6 and 7.
+  VerifySegmentsTest() {
+    auto writer = builder_.writer(builder_.run("mnist", "segments"));
+    std::vector<std::string> frames;
+    for (int i = 0; i < 6; ++i) {
+      writer.log("loss", 9 - i, 1.0 / (i + 1))
+          .log("acc", std::nullopt, i == 3 ? std::nan("") : -i)
+          .text("note", i, "n");
+      writer.lose("loss", LossReason::kRingFull, 1).commit();
+      frames.push_back(writer.last_frame());
+    }
+    writer.end(RunState::kFinished).finish();  // so few frames stay frames
+    db_ = writer.path();
+    put_segment(writer.identity().writer, {frames[0], frames[1]});
+    put_segment(writer.identity().writer, {frames[2], frames[3], frames[4]});
+  }
+
+  void put_segment(const Id128& writer, const std::vector<std::string>& frames) const {
+    SegmentBuilder builder(writer);
+    for (const std::string& frame : frames) ASSERT_TRUE(builder.add(*FrameView::parse(frame)).ok());
+    const std::string first = std::to_string(builder.first_seq()), last = std::to_string(builder.last_seq());
+    const std::string bytes = *builder.finish();
+    std::string hex;
+    for (const char byte : bytes) hex += fmt::format("{:02x}", static_cast<uint8_t>(byte));
+    const std::string range = " FROM frames WHERE seq BETWEEN " + first + " AND " + last;
+    sql("INSERT INTO segments SELECT min(seq), max(seq), sum(points), min(time_first_us), max(time_last_us), x'" + hex +
+        "'" + range + "; DELETE" + range);
+  }
+
+  std::string number(const std::string& query) const {
+    sqlite3* db = nullptr;
+    std::string out;
+    EXPECT_EQ(sqlite3_open_v2(db_.c_str(), &db, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
+    const auto take = [](void* to, int, char** values, char**) {
+      *static_cast<std::string*>(to) = values[0] != nullptr ? values[0] : "";
+      return 0;
+    };
+    EXPECT_EQ(sqlite3_exec(db, query.c_str(), take, &out, nullptr), SQLITE_OK) << query;
+    sqlite3_close(db);
+    return out;
+  }
+  // What a statement breaks; the store is sound again behind it.
+  Kinds broken_by(const std::string& statement) {
+    const std::string sound = *read_file(db_, 10 << 20);
+    sql(statement);
+    const Kinds out = kinds();
+    EXPECT_TRUE(write_file_atomic(db_, sound).ok());
+    return out;
+  }
+};
+
+TEST_F(VerifySegmentsTest, ASoundStoreOfSegmentsIsIntact) {
+  EXPECT_EQ(number("SELECT count(*) FROM segments"), "2");
+  EXPECT_EQ(number("SELECT count(*) FROM frames"), "2");
+  EXPECT_EQ(kinds(), Kinds{}) << out_;
+  EXPECT_EQ(kinds("note"), Kinds{}) << out_;
+  EXPECT_EQ(code_, kExitOk);
+  const auto document = from_json(out_);
+  EXPECT_EQ(document->int_or("frames", 0), 4 + 7);
+  EXPECT_EQ(document->int_or("points", 0), 5 + 12);
+}
+
+TEST_F(VerifySegmentsTest, AnyByteOfASegmentThatIsChangedIsFound) {
+  const int bytes = std::stoi(number("SELECT length(data) FROM segments WHERE first_seq=3"));
+  for (int at = 9; at <= bytes; at += 5) {  // behind version and flags, which may be newer
+    const std::string text = std::to_string(at);
+    EXPECT_EQ(
+        broken_by("UPDATE segments SET data = CAST(substr(data,1," + text + "-1) || CASE substr(data," + text +
+                  ",1) WHEN x'00' THEN x'01' ELSE x'00' END || substr(data," + text + "+1) AS BLOB) WHERE first_seq=3"),
+        (Kinds{{"segment", 1}}))
+        << at << out_;
+  }
+  EXPECT_NE(out_.find("3 to 5 do not verify, 6 points: segment of frames 3 to 5: "), std::string::npos) << out_;
+  EXPECT_NE(out_.find("4 of 7 frames, 6 of 12 points"), std::string::npos) << out_;
+}
+
+TEST_F(VerifySegmentsTest, WhatStandsBesideASegmentMustBeItsOwn) {
+  for (const char* column : {"points", "time_first_us", "time_last_us"})
+    EXPECT_EQ(broken_by(std::string("UPDATE segments SET ") + column + " = " + column + " + 1 WHERE first_seq=3"),
+              (Kinds{{"counts", 1}}))
+        << column << out_;
+  EXPECT_EQ(broken_by("UPDATE segments SET last_seq = 4 WHERE first_seq=3").count("segment"), 1u) << out_;
+  EXPECT_EQ(broken_by("UPDATE segments SET first_seq = 4 WHERE first_seq=3").count("segment"), 1u) << out_;
+}
+
+TEST_F(VerifySegmentsTest, AMissingSegmentAndMissingFramesBesideItAreNamed) {
+  EXPECT_EQ(broken_by("DELETE FROM segments WHERE first_seq=3"), (Kinds{{"missing-frames", 1}})) << out_;
+  EXPECT_NE(out_.find("frames 3 to 5 were stored"), std::string::npos) << out_;
+  EXPECT_EQ(broken_by("DELETE FROM segments WHERE first_seq=1"), (Kinds{{"missing-frames", 1}})) << out_;
+  EXPECT_EQ(broken_by("DELETE FROM frames WHERE seq=6"), (Kinds{{"missing-frames", 1}})) << out_;
+}
+
+TEST_F(VerifySegmentsTest, RowsThatLieOverEachOtherAreNamed) {
+  EXPECT_EQ(broken_by("INSERT INTO frames SELECT 4, points, time_first_us, time_last_us, data FROM frames WHERE "
+                      "seq=6"),
+            (Kinds{{"overlap", 1}}))
+      << out_;
+  EXPECT_NE(out_.find("frames 4 stand there twice"), std::string::npos) << out_;
+  EXPECT_EQ(broken_by("INSERT INTO segments SELECT 4, 5, points, time_first_us, time_last_us, data FROM segments "
+                      "WHERE first_seq=3"),
+            (Kinds{{"overlap", 1}}))
+      << out_;
+}
+
+TEST_F(VerifySegmentsTest, TablesThatDisagreeWithSegmentsAreNamed) {
+  for (const char* id : {"1", "2"})
+    for (const char* column : {"points", "time_first_us", "first_bits", "last_bits", "nan"})
+      EXPECT_EQ(broken_by(std::string("UPDATE series SET ") + column + " = " + column + " + 1 WHERE id = " + id),
+                (Kinds{{"series", 1}}))
+          << column << out_;
+  EXPECT_EQ(broken_by("UPDATE series SET last_step = last_step + 1 WHERE id = 1"), (Kinds{{"series", 1}})) << out_;
+  EXPECT_EQ(broken_by("UPDATE losses SET count = count - 1"), (Kinds{{"losses", 1}})) << out_;
+  EXPECT_EQ(broken_by("UPDATE attributes SET count = count - 1").count("attributes"), 1u) << out_;
+  EXPECT_EQ(broken_by("UPDATE meta SET value = value + 1 WHERE key = 'points'"), (Kinds{{"counts", 1}})) << out_;
+  EXPECT_EQ(broken_by("UPDATE meta SET value = 4 WHERE key = 'stats_seq'"), (Kinds{{"series", 1}})) << out_;
+}
+
+TEST_F(VerifyTest, ALiveWriterThatCompactsMeanwhileHasNoDamage) {
+  const RunFolder live = builder_.run("mnist", "live");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    BuilderOptions options;
+    options.started_us = realtime_us();
+    auto writer = builder_.writer(live, options);
+    for (int i = 0; i < 6000; ++i) {
+      for (int row = 0; row < 20; ++row) writer.log("loss", 20 * i + row, row - i);
+      if (i % 3 == 0) writer.log("odd", std::nullopt, NAN).text("note", i, "n");
+      if (i % 5 == 0) writer.lose("loss", LossReason::kRingFull, 1);
+      writer.commit();
+      if (i % 70 == 69) writer.compact();
+      if (i % 10 == 0) ::usleep(500);
+    }
+    ::_exit(0);
+  }
+  int status = 0, looks = 0;
+  for (; ::waitpid(child, &status, WNOHANG) == 0; ++looks) {
+    console_.now_us = realtime_us();
+    EXPECT_EQ(kinds(), Kinds{}) << out_;
+    EXPECT_EQ(kinds("note").count("busy"), 0u) << out_;
+  }
+  EXPECT_EQ(status, 0);
+  EXPECT_GT(looks, 3);
+}
+
 TEST_F(VerifyTest, ADamagedTreeIsFoundAndTheRestIsReadPastIt) {
   auto writer = builder_.writer(builder_.run("mnist", "large"));
+  std::mt19937_64 random(1);
   for (int frame = 0; frame < 400; ++frame) {
-    for (int row = 0; row < 40; ++row) writer.log("loss", frame * 40 + row, 1.0 / (frame * 40 + row + 1));
+    for (int row = 0; row < 700; ++row) writer.log("loss", row, static_cast<double>(random()));  // several segments
     writer.commit();
   }
   writer.end(RunState::kFinished).finish();

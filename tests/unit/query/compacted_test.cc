@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Goal: a log reads the same before, while and after it is compacted: every row once, in the order logged, by history,
-// tail and texts. Method: random logs whose values count the rows of their series, so that a row that is lost, repeated
-// or out of place shows by itself; steps go up, down and repeat; shapes change; compaction comes at random moments, and
-// a reader in another process follows all the while. The seed is printed: TRACKER_TEST_SEED=….
+// tail, its events and texts. Method: random logs whose values count the rows of their series, so that a row that is
+// lost, repeated or out of place shows by itself; steps go up, down and repeat; shapes change; compaction comes at
+// random moments, and a reader in another process follows all the while. The seed is printed: TRACKER_TEST_SEED=….
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include <array>
 #include <random>
 
-#include "query/tail.h"
+#include "query/tail_events.h"
 #include "support/random_frame.h"
 #include "support/read_test.h"
 
@@ -102,13 +102,20 @@ std::string check_counts(const History& rows, uint64_t from) {
 struct Follower {
   std::string token;
   std::map<std::string, uint64_t> rows;
+  uint64_t texts = 0;
 
   // Empty when the next batch goes on where the last one ended.
   std::string follow(RunView* run, const TailQuery& query, bool* more) {
     auto cursor = token.empty() ? Result<TailCursor>(tail_begin(*run, query)) : TailCursor::parse(token);
     if (!cursor.ok()) return cursor.status().message();
+    const TailCursor before = *cursor;
     auto batch = read_tail(run, query, &*cursor);
     if (!batch.ok()) return batch.status().to_string();
+    auto events = read_tail_events(run, {{}, true, false}, before, *cursor);
+    if (!events.ok()) return events.status().to_string();
+    for (const TailedEvent& event : *events)
+      if (event.value.as_text() == nullptr || *event.value.as_text() != std::to_string(texts++))
+        return fmt::format("text {} of the tail is {}", texts - 1, to_json(event.value));
     for (const TailedMetric& metric : batch->metrics) {
       const std::string wrong = check_counts(metric.rows, rows[metric.name]);
       if (!wrong.empty()) return fmt::format("tail of {}: {}", metric.name, wrong);
@@ -171,6 +178,8 @@ class CompactedTest : public ReadTest {
     for (const MetricInfo& metric : (*view)->stored_metrics())
       if (follower.rows[metric.name] != metric.points)
         fail(fmt::format("{} of {} rows of {}", follower.rows[metric.name], metric.points, metric.name));
+    if (const size_t texts = (*view)->texts("note", true)->size(); follower.texts != texts)
+      fail(fmt::format("{} of {} texts", follower.texts, texts));
     ::_exit((*view)->writers()[0].points > 0 ? 0 : 2);
   }
 };
@@ -239,6 +248,8 @@ TEST_F(CompactedTest, ACursorWithinASegmentGoesOnBehindWhatItHasHad) {
   for (uint32_t id = 1; id <= kSeries; ++id) EXPECT_EQ(slow.rows[name_of(id)], log.rows(id));
   EXPECT_EQ(fast.rows["m1"], log.rows(1));
   EXPECT_EQ(fast.rows["m4"], log.rows(4));
+  EXPECT_EQ(slow.texts, log.texts());
+  EXPECT_EQ(fast.texts, log.texts());
 }
 
 TEST_F(CompactedTest, ASnapshotEndsWhereItWasTakenThoughASegmentReachesFurther) {
@@ -250,6 +261,45 @@ TEST_F(CompactedTest, ASnapshotEndsWhereItWasTakenThoughASegmentReachesFurther) 
   while (log.db()->compact(UINT64_MAX)) continue;
   EXPECT_EQ(check_all(before.get()), "");
   EXPECT_LT((*before->metric("m1"))->points, log.rows(1));
+}
+
+// Counts what it is given.
+class CountingVisitor : public LogVisitor {
+ public:
+  uint64_t points = 0;
+  Result<bool> frame(const FrameView& frame) override {
+    points += frame.points();
+    return true;
+  }
+  Result<bool> segment(SegmentView*, PointRange* wanted) override {
+    points += wanted->last - wanted->first;
+    return true;
+  }
+};
+
+TEST_F(CompactedTest, APlaceAtAnyFrameHasThePointsInFrontOfIt) {
+  std::mt19937_64 random = seeded_random();
+  CountingWriter log(run_, identity(), random());
+  for (int frame = 0; frame < 300; ++frame) {
+    log.append(10);
+    if (frame == 200)
+      while (log.db()->compact(UINT64_MAX)) continue;
+  }
+  const auto view = open();
+  const LogPosition end = view->writers()[0].end_of_log();
+  uint64_t divided = 0;
+  for (uint64_t seq = 0; seq <= end.seq; ++seq) {
+    const auto place = view->reader(0)->place_of(seq);
+    ASSERT_TRUE(place.ok()) << place.status().to_string();
+    ASSERT_LE(place->seq, seq);
+    divided += place->seq < seq ? 1 : 0;
+    LogPosition at = *place;
+    CountingVisitor visitor;
+    ASSERT_TRUE(view->reader(0)->read(&at, end, &visitor).ok());
+    ASSERT_EQ(place->points + visitor.points, end.points) << "frame " << seq;
+    ASSERT_EQ(at, end);
+  }
+  EXPECT_GT(divided, 50u);
 }
 
 TEST_F(CompactedTest, RangesOfStepsAndTimesChooseTheSameRows) {
