@@ -54,7 +54,7 @@ Result<std::vector<std::string>> list_dir(const std::string& path);  // names, s
 bool path_exists(const std::string& path);
 bool is_directory(const std::string& path);
 bool is_regular_file(const std::string& path);
-bool is_link(const std::string& path);               // a symbolic one: nothing in a store is written through those
+bool is_link(const std::string& path);  // a symbolic one: nothing in a store is written through those
 // Lexical, against the working directory of now. Empty for a relative path where that was deleted.
 std::string absolute_path(const std::string& path);
 std::string parent_path(const std::string& path);
