@@ -99,7 +99,7 @@ class StoredRun:
 
     @property
     def state(self) -> str:
-        """running, finished, failed, interrupted, preempted, crashed, lost contact or damaged. Never running when dead."""
+        """running, finished, failed, interrupted, preempted, crashed, lost contact, damaged. No dead run is running."""
         return self._view().state()
 
     @property

@@ -453,6 +453,7 @@ class VerifyFramesTest : public VerifyTest {
   VerifyFramesTest() {
     WriterIdentity who = test_identity();
     who.run = run_.identity;
+    who.journal_dir = "/gone";  // without a journal its writer, this process, would live
     auto file = FramesFile::open_or_create(run_.path, who);
     EXPECT_TRUE(file.ok()) << file.status().to_string();
     for (uint64_t seq = 1; seq <= 3; ++seq) EXPECT_TRUE((*file)->append({test_record(who, seq)}, false).ok());
