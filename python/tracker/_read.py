@@ -99,7 +99,7 @@ class StoredRun:
 
     @property
     def state(self) -> str:
-        """running, finished, failed, interrupted, preempted, crashed, lost contact, damaged; never running when dead."""
+        """running, finished, failed, interrupted, preempted, crashed, lost contact, damaged. Running: not dead."""
         return self._view().state()
 
     @property

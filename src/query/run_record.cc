@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/clock.h"
 #include "model/cbor_find.h"
@@ -15,7 +16,8 @@ namespace {
 
 using Id = FilterFieldId;
 
-constexpr int64_t kWaitingNewsUs = 5'000'000;  // a disk that has taken nothing for so long is stuck or full
+constexpr std::chrono::microseconds kWaitingNews{
+    5'000'000};  // a disk that has taken nothing for so long is stuck or full
 
 Value metric_row(const MetricInfo& metric) {
   const bool any = metric.finite > 0;
@@ -100,7 +102,7 @@ Result<CatalogRecord> read_run_record(const RunFolder& folder) {
   out.live = out.state == RunState::kRunning ||
              std::find(view.liveness().begin(), view.liveness().end(), Liveness::kLive) != view.liveness().end();
   // What is on its way for a moment is no news.
-  const bool silent = out.last_seen_us < realtime_us() - kWaitingNewsUs;
+  const bool silent = out.last_seen_us < realtime_us() - kWaitingNews.count();
   for (const WaitingPoints& each : account.waiting)
     if (!each.live || silent) out.waiting.push_back(each);
   out.live = out.live || account.pending > 0;
