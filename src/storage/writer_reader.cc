@@ -20,8 +20,10 @@ namespace {
 
 constexpr int kBusyTimeoutMs = 1000;  // a writer that finishes or recovers holds the file for a moment
 constexpr size_t kBatchBytes = 4 * 1024 * 1024;
-constexpr int64_t kBatchNs = 100'000'000;  // P11 allows 250 ms; a row that is begun is read to its end
-constexpr size_t kDamageLinesMax = 1000;   // also the length of a gap behind which nothing more is looked for
+constexpr int64_t kBatchNs = 100'000'000;  // a row that is begun is read to its end
+constexpr int64_t kTransactionNsMax = 250'000'000;
+static_assert(2 * kBatchNs <= kTransactionNsMax, "P11: no reader holds a transaction longer");
+constexpr size_t kDamageLinesMax = 1000;  // also the length of a gap behind which nothing more is looked for
 
 struct StoredFrame {
   uint64_t seq = 0;
