@@ -263,17 +263,24 @@ uint64_t free_bytes(const std::string& path) {
   return static_cast<uint64_t>(st.f_bavail) * static_cast<uint64_t>(st.f_bsize);
 }
 
+namespace {
+std::string g_cgroup_root_for_testing;
+}  // namespace
+
+void set_cgroup_root_for_testing(const std::string& root) { g_cgroup_root_for_testing = root; }
+
 uint64_t cgroup_memory_limit() {
   auto own = read_file("/proc/self/cgroup", 1 << 16);
   uint64_t limit = UINT64_MAX;
+  const std::string root = g_cgroup_root_for_testing.empty() ? "/sys/fs/cgroup" : g_cgroup_root_for_testing;
   const auto consider = [&limit](const std::string& path) {
     auto text = read_file(path, 64);
     if (!text.ok() || text->empty() || (*text)[0] < '0' || (*text)[0] > '9') return;
     const uint64_t value = std::strtoull(text->c_str(), nullptr, 10);
     if (value > 0) limit = std::min(limit, value);
   };
-  consider("/sys/fs/cgroup/memory.max");
-  consider("/sys/fs/cgroup/memory/memory.limit_in_bytes");
+  consider(root + "/memory.max");
+  consider(root + "/memory/memory.limit_in_bytes");
   if (!own.ok()) return limit;
   size_t start = 0;
   while (start < own->size()) {
@@ -284,9 +291,9 @@ uint64_t cgroup_memory_limit() {
     if (second == std::string::npos) continue;
     // A limit of any ancestor holds too: walk up from the own group.
     for (std::string group = line.substr(second + 1); group.size() > 1; group = parent_path(group)) {
-      if (line.rfind("0::", 0) == 0) consider("/sys/fs/cgroup" + group + "/memory.max");
+      if (line.rfind("0::", 0) == 0) consider(root + group + "/memory.max");
       else if (line.find(":memory:") != std::string::npos)
-        consider("/sys/fs/cgroup/memory" + group + "/memory.limit_in_bytes");
+        consider(root + "/memory" + group + "/memory.limit_in_bytes");
     }
   }
   return limit;

@@ -91,5 +91,7 @@ void set_fs_type_for_testing(const std::string& folder, uint32_t f_type);
 uint64_t free_bytes(const std::string& path);
 // The memory limit of this process's cgroup (v2 or v1) in bytes; UINT64_MAX when there is none.
 uint64_t cgroup_memory_limit();
+// Tests of limits that cannot be set here: `root` takes the place of /sys/fs/cgroup; empty ends it.
+void set_cgroup_root_for_testing(const std::string& root);
 
 }  // namespace tracker::internal

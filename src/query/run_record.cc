@@ -16,8 +16,8 @@ namespace {
 
 using Id = FilterFieldId;
 
-constexpr std::chrono::microseconds kWaitingNews =
-    std::chrono::seconds(5);  // a disk that has taken nothing for so long is stuck or full
+// A disk that has taken nothing for so long is stuck or full.
+constexpr std::chrono::microseconds kWaitingNews = std::chrono::seconds(5);
 
 Value metric_row(const MetricInfo& metric) {
   const bool any = metric.finite > 0;

@@ -103,13 +103,14 @@ std::vector<std::string> RunView::Impl::find_writers(Liveness* maker) const {
 // Of a run with databases, none of which can be read; the problem names the file.
 StateVerdict RunView::Impl::unreadable() const {
   const RunState state = problem_code == Code::kCorrupt ? RunState::kDamaged : RunState::kLostContact;
-  return {state, "none of its databases can be read: " + problems.front(), folder.identity.created_us};
+  return {state, "none of its databases can be read: " + problems.back(), folder.identity.created_us};
 }
 
 void RunView::Impl::take_snapshots() {
   problems.clear();
   problem_code = Code::kOk;
   waiting.reset();
+  if (!folder.problem.empty()) note_problem(Code::kCorrupt, folder.problem);
   std::map<std::string, std::unique_ptr<WriterReader>> open;
   for (auto& reader : readers) {
     std::string path = reader->path();
@@ -138,7 +139,7 @@ void RunView::Impl::take_snapshots() {
   for (WriterSnapshot& snapshot : snapshots) note_damage(std::move(snapshot.damage));
   metrics = merge_metrics(snapshots);
   verdict = decide_state(snapshots, liveness, maker, folder.identity.created_us, realtime_us());
-  if (snapshots.empty() && !problems.empty()) verdict = unreadable();
+  if (snapshots.empty() && problems.size() > (folder.problem.empty() ? 0u : 1u)) verdict = unreadable();
 }
 
 // A living writer stores meanwhile: what it has stored since the snapshot still waits as far as the snapshot knows.

@@ -163,15 +163,14 @@ Status Catalog::update_run(const std::string& folder, const CatalogRefresh& opti
   if (!done.ok()) return done.status();
   if (*done) return {};
   const CatalogFiles files = look_at_files(path);
-  auto identity = read_run_document(join_path(path, kRunFile));
-  if (!identity.ok()) {
+  auto found = read_run_folder(path);
+  if (!found.ok()) {
     // Without run.json and databases it is being made just now, or no run's folder at all.
-    const bool is_nothing =
-        identity.status().code() == Code::kNotFound && RunFolder{RunIdentity{}, path}.writer_dbs().empty();
-    if (!is_nothing) note(report, identity.status().code(), identity.status().to_string());
+    const bool is_nothing = found.status().code() == Code::kNotFound && RunFolder{{}, path, ""}.writer_dbs().empty();
+    if (!is_nothing) note(report, found.status().code(), found.status().to_string());
     return writer_->erase(folder);
   }
-  auto record = read(RunFolder{std::move(*identity), path});
+  auto record = read(*found);
   ++report->read;
   if (!record.ok()) {
     note(report, record.status().code(), record.status().to_string());

@@ -15,8 +15,10 @@
 
 namespace tracker::internal {
 
-constexpr int64_t kLogRoundNs = 100'000'000;  // P11 allows 250 ms; what is begun is read to its end
-constexpr size_t kDamageLinesMax = 1000;      // also the length of a gap behind which nothing more is looked for
+constexpr int64_t kLogRoundNs = 100'000'000;  // what is begun is read to its end
+constexpr int64_t kTransactionNsMax = 250'000'000;
+static_assert(2 * kLogRoundNs <= kTransactionNsMax, "P11: no reader holds a transaction longer");
+constexpr size_t kDamageLinesMax = 1000;  // also the length of a gap behind which nothing more is looked for
 
 class LogScan {
  public:

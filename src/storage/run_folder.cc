@@ -7,6 +7,7 @@
 
 #include "base/fs.h"
 #include "storage/store_files.h"
+#include "storage/writer_reader.h"
 
 namespace tracker::internal {
 namespace {
@@ -80,6 +81,24 @@ Result<RunIdentity> read_run_document(const std::string& path) {
   auto run = RunIdentity::from_value(*value);
   if (!run.ok()) return Status(Code::kCorrupt, fmt::format("{}: {}", path, run.status().message()));
   return run;
+}
+
+Result<RunFolder> read_run_folder(const std::string& path) {
+  RunFolder out{{}, path, ""};
+  auto identity = read_run_document(join_path(path, kRunFile));
+  if (identity.ok()) {
+    out.identity = std::move(*identity);
+    return out;
+  }
+  if (identity.status().code() == Code::kVersion) return identity.status();
+  for (const std::string& file : out.writer_dbs()) {
+    auto reader = WriterReader::open(file);
+    if (!reader.ok() || (*reader)->identity().run.uid.is_zero()) continue;
+    out.identity = (*reader)->identity().run;
+    out.problem = fmt::format("{}; who the run is was taken from {}", identity.status().message(), file);
+    return out;
+  }
+  return identity.status();
 }
 
 std::optional<WriterIdentity> read_run_maker(const std::string& path) {

@@ -20,6 +20,10 @@ std::string store_document(const Id128& id);
 // kNotFound, kCorrupt, kVersion; all name the file.
 Result<Id128> read_store_document(const std::string& path);
 
+// The run in the folder `path`: by run.json; where that is damaged or gone, by what a database in it says, and then
+// with a problem. Errors as of read_run_document().
+Result<RunFolder> read_run_folder(const std::string& path);
+
 // Of a run that this process makes.
 std::string run_document(const RunIdentity& run);
 Result<RunIdentity> read_run_document(const std::string& path);

@@ -36,6 +36,8 @@ std::string without_trailing_slashes(std::string path) {
   return path;
 }
 
+bool holds_databases(const std::string& path) { return !RunFolder{{}, path, ""}.writer_dbs().empty(); }
+
 // Claims the folder for `run`: run.json appears whole and once. kExists when another run has it.
 Status claim_folder(const std::string& path, const RunIdentity& run) {
   TRACKER_RETURN_IF_ERROR(make_dirs(path));
@@ -120,7 +122,7 @@ std::optional<RunFolder> Store::find_run(std::string_view project, std::string_v
   const std::string path = join_path(project_path, folder_name(label));
   auto identity = read_run_document(join_path(path, kRunFile));
   if (!identity.ok() || identity->project != project || identity->id != label) return std::nullopt;
-  return RunFolder{std::move(*identity), path};
+  return RunFolder{std::move(*identity), path, ""};
 }
 
 Result<RunFolder> Store::create_run(std::string_view project, std::string_view label, Id128 uid) {
@@ -134,9 +136,10 @@ Result<RunFolder> Store::create_run(std::string_view project, std::string_view l
     run.id = label.empty() ? random_label() : i == 1 ? std::string(label) : fmt::format("{}-{}", label, i);
     run.created_us = realtime_us();
     const std::string path = join_path(project_path, folder_name(run.id));
-    if (path_exists(join_path(path, kRunFile))) continue;
+    // Databases without run.json are a damaged run, not a free label.
+    if (path_exists(join_path(path, kRunFile)) || holds_databases(path)) continue;
     Status status = claim_folder(path, run);
-    if (status.ok()) return RunFolder{std::move(run), path};
+    if (status.ok()) return RunFolder{std::move(run), path, ""};
     if (status.code() != Code::kExists) return status;
   }
   return Status(Code::kLimit, fmt::format("{} runs are called \"{}\" in {}", kLabelTriesMax, label, project_path));
@@ -154,13 +157,13 @@ Result<RunFolder> Store::open_or_create_run(std::string_view project, std::strin
   run.id = label;
   run.created_us = realtime_us();
   Status status = claim_folder(path, run);
-  if (status.ok()) return RunFolder{std::move(run), path};
+  if (status.ok()) return RunFolder{std::move(run), path, ""};
   if (status.code() != Code::kExists) return status;
   auto identity = read_run_document(join_path(path, kRunFile));
   if (!identity.ok()) return identity.status();
   if (identity->project != project || identity->id != label)
     return Status(Code::kExists, fmt::format("{} holds the run {}", path, run_name(*identity)));
-  return RunFolder{std::move(*identity), path};
+  return RunFolder{std::move(*identity), path, ""};
 }
 
 std::vector<RunFolder> Store::list_runs(std::string_view project, std::vector<std::string>* damaged) const {
@@ -174,18 +177,16 @@ std::vector<RunFolder> Store::list_runs(std::string_view project, std::vector<st
     auto names = list_dir(project_path);
     if (!names.ok()) continue;
     for (const std::string& name : *names) {
-      RunFolder folder;
-      folder.path = join_path(project_path, name);
-      auto identity = read_run_document(join_path(folder.path, kRunFile));
-      if (identity.ok()) {
-        folder.identity = std::move(*identity);
-        out.push_back(std::move(folder));
+      const std::string path = join_path(project_path, name);
+      auto folder = read_run_folder(path);
+      if (folder.ok()) {
+        if (damaged != nullptr && !folder->problem.empty()) damaged->push_back(folder->problem);
+        out.push_back(std::move(*folder));
         continue;
       }
       // Without run.json and databases it is being made just now, or no run's folder at all.
-      const bool is_nothing = identity.status().code() == Code::kNotFound && folder.writer_dbs().empty();
-      if (damaged != nullptr && is_directory(folder.path) && !is_nothing)
-        damaged->push_back(identity.status().to_string());
+      const bool is_nothing = folder.status().code() == Code::kNotFound && !holds_databases(path);
+      if (damaged != nullptr && is_directory(path) && !is_nothing) damaged->push_back(folder.status().to_string());
     }
   }
   std::sort(out.begin(), out.end(), [](const RunFolder& a, const RunFolder& b) {
@@ -201,7 +202,10 @@ Result<RunFolder> Store::resolve_run(std::string_view name) const {
     if (auto found = find_run(name.substr(0, slash), name.substr(slash + 1))) return std::move(*found);
   const std::vector<RunFolder> all = list_runs();
   std::vector<RunFolder> found;
-  const auto is_id = [name](const RunFolder& run) { return run.identity.id == name; };
+  // The folder of a run whose run.json is damaged was not found by its name above.
+  const auto is_id = [name](const RunFolder& run) {
+    return run.identity.id == name || (!run.problem.empty() && run_name(run.identity) == name);
+  };
   std::copy_if(all.begin(), all.end(), std::back_inserter(found), is_id);
   if (found.empty() && name.size() >= kUidPrefixMin) {
     const auto is_uid = [name](const RunFolder& run) { return run.identity.uid.hex().rfind(name, 0) == 0; };

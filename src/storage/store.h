@@ -20,6 +20,7 @@ constexpr int kStoreVersion = 1;
 struct RunFolder {
   RunIdentity identity;
   std::string path;
+  std::string problem = {};  // one line where run.json cannot be read and its databases told who the run is; else empty
   // One path a writer, absolute and sorted: its <writer>.db, or its .frames file where no whole database is there yet.
   // Further parts of a database are not among them.
   std::vector<std::string> writer_dbs() const;
@@ -57,7 +58,8 @@ class Store {
   // By "project/id", by an id alone where it is unique in the store, or by uid (32 hex digits or an unambiguous
   // prefix of >= 6). kNotFound names close ids; kInvalid for an ambiguous one names the candidates.
   Result<RunFolder> resolve_run(std::string_view name) const;
-  // All runs, newest first; damaged run folders are reported through `damaged` (one line each) and left out.
+  // All runs, newest first. Damaged run folders are reported through `damaged` (one line each), and left out where not
+  // even a database says who the run is.
   std::vector<RunFolder> list_runs(std::string_view project = "", std::vector<std::string>* damaged = nullptr) const;
 
  private:

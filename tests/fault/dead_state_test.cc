@@ -89,6 +89,18 @@ TEST_F(DeadStateTest, AnotherUserSeesTheSameBeforeAndAfterTheDeath) {
   wait_child(child_);
 }
 
+TEST_F(DeadStateTest, AnIdleRunGivesASignOfLifeEachFifteenSeconds) {
+  begin("shm", 10);
+  const auto heartbeat = [this] {
+    return (*RunView::open(Store::open(sandbox_.store())->list_runs().at(0)))->writers().at(0).heartbeat_us;
+  };
+  const int64_t before = heartbeat();
+  sleep_ms(16'500 + 1500 * kSlowDown);
+  EXPECT_GT(heartbeat(), before + 10'000'000);
+  ::kill(child_, SIGKILL);
+  wait_child(child_);
+}
+
 TEST_F(DeadStateTest, ARunInPrivateMemoryIsRunningForItsOwnProcess) {
   EXPECT_EQ(
       exit_code_of(run_child([&] {

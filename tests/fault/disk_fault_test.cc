@@ -246,5 +246,33 @@ TEST_P(SlowDiskTest, InitAndFinishKeepTheirBoundsWhileEachFsyncTakesFiveSeconds)
 INSTANTIATE_TEST_SUITE_P(Disks, SlowDiskTest, ::testing::Values("sqlite", "frames"),
                          [](const auto& test) { return std::string(test.param); });
 
+// P1: what a container's death and a power loss may cost. Half of what is promised is allowed to a busy machine.
+TEST(CommitRhythmTest, CommitsComeTenTimesASecondWithAnFsyncEachSecond) {
+  Sandbox sandbox;
+  const int status = run_child([&] {
+    set_faulty_folder(sandbox.folder());
+    trk_run* run = open_run("r");
+    CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, 0, 0) == TRK_OK && trk_flush(run, 20'000) == TRK_OK);
+    const int before = faulty_disk().fsyncs.load();
+    int commits = 0;
+    uint64_t stored = status_of(run).points_stored;
+    const int64_t deadline = now_ns() + 4'000'000'000LL;
+    for (int64_t step = 1; now_ns() < deadline; ++step) {
+      CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step, step) == TRK_OK);
+      const uint64_t now = status_of(run).points_stored;
+      if (now != stored) ++commits;
+      stored = now;
+      sleep_ms(1);
+    }
+    const int fsyncs = faulty_disk().fsyncs.load() - before;
+    std::printf("%d commits, %d fsyncs in 4 s\n", commits, fsyncs);
+    CHILD_CHECK(commits >= 20);
+    CHILD_CHECK(fsyncs >= 2);
+    CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+    return 0;
+  });
+  EXPECT_EQ(exit_code_of(status), 0);
+}
+
 }  // namespace
 }  // namespace tracker::internal

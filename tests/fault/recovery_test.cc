@@ -6,12 +6,15 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstring>
 #include <filesystem>
 
+#include "journal/spill.h"
 #include "support/child.h"
 #include "support/integrity.h"
 #include "support/kill_at_call.h"
 #include "support/sandbox.h"
+#include "support/storage.h"
 
 namespace tracker::internal {
 namespace {
@@ -134,6 +137,35 @@ TEST(RecoveryTest, TheNextInitRecoversOtherDeadRunsWithoutBeingAsked) {
   ASSERT_TRUE(view.ok());
   EXPECT_EQ((*view)->points(), 5000u);
   EXPECT_EQ((*view)->losses().recovered, 5000u - 2501u);
+}
+
+TEST(RecoveryTest, AJournalOfAnotherStoreIsLeftAlone) {
+  Sandbox sandbox;
+  make_dead_run(300);
+  auto other = Store::open_or_create(sandbox.folder() + "/other");
+  ASSERT_TRUE(other.ok());
+  const RecoveryReport report = recover_dead_writers(*other);
+  EXPECT_TRUE(report.recovered.empty());
+  EXPECT_THAT(report.problems, ::testing::IsEmpty());
+  EXPECT_TRUE(other->list_runs().empty());
+  expect_whole(sandbox, 300);
+}
+
+// What follows a gap in the spill file still lies in the rings: both would be the same points twice.
+TEST(RecoveryTest, FramesBehindAGapInTheSpillFileAreNotReplayed) {
+  Sandbox sandbox;
+  make_dead_run(300);
+  const std::string dir = sandbox.journal_folders().at(0);
+  const WriterIdentity writer = read_definitions(dir)->identity;
+  auto view = RunView::open(Store::open(sandbox.store())->list_runs().at(0));
+  const uint64_t last = (*view)->writers().at(0).last_seq;
+  uint64_t nonce = 0;
+  std::memcpy(&nonce, writer.writer.bytes.data(), sizeof nonce);
+  SpillFile spill(dir, nonce);
+  ASSERT_TRUE(spill.append(record_of(test_frame(writer, last + 2)), 1u << 20));
+  ReadRun run = recover_and_read(sandbox.store());
+  EXPECT_EQ(run.view->points(), 300u);
+  EXPECT_EQ(rows_of(run, "x").size(), 300u);
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ TEST(ClockStepTest, AStepOfMoreThanASecondIsAnEventOnce) {
   const uint32_t id = journal->series_id("x", ValueType::kInt64);
   ASSERT_EQ(journal.log(id, 0, 0), Code::kOk);
   EXPECT_THAT(steps_in(journal.drain()), ::testing::IsEmpty());
-  for (const int64_t seconds : {-3600, 86'400}) {
+  for (const int64_t seconds : {-3600, 86'400, 2}) {
     g_offset_ns += seconds * 1'000'000'000;
     EXPECT_THAT(steps_in(journal.drain()), ::testing::ElementsAre(::testing::DoubleNear(double(seconds), 0.5)));
     EXPECT_THAT(steps_in(journal.drain()), ::testing::IsEmpty());

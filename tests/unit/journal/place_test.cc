@@ -30,6 +30,20 @@ TEST(PlaceTest, TmpfsIsTakenAndMadePrivate) {
   EXPECT_EQ(st.st_mode & 0777, 0700u);
 }
 
+TEST(PlaceTest, TheBudgetIsTwoPercentOfTheContainersMemory) {
+  Sandbox sandbox;
+  for (const char* file : {"/memory.max", "/memory/memory.limit_in_bytes"}) {  // versions 2 and 1
+    const std::string root = sandbox.folder() + "/cgroup" + (file[7] == '.' ? "2" : "1");
+    ASSERT_TRUE(make_dirs(root + "/memory").ok());
+    ASSERT_TRUE(write_file_atomic(root + file, "209715200\n").ok());
+    set_cgroup_root_for_testing(root);
+    EXPECT_EQ(place_for(sandbox).budget_bytes, 209'715'200u / 50) << file;
+    ASSERT_TRUE(write_file_atomic(root + file, "52428800\n").ok());
+    EXPECT_NE(place_for(sandbox).kind, JournalKind::kShm) << "2 % are below the least that is worth it";
+  }
+  set_cgroup_root_for_testing("");
+}
+
 TEST(PlaceTest, WhatIsAskedForIsTaken) {
   Sandbox sandbox;
   EXPECT_EQ(place_for(sandbox, "disk").kind, JournalKind::kDisk);

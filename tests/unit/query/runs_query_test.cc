@@ -303,7 +303,7 @@ TEST_F(RunsQueryTest, DamagedRunsAreNamedEachTime) {
   std::filesystem::remove(builder_.path() + "/runs/a/nameless/run.json");
   for (int turn = 0; turn < 2; ++turn) {
     const RunsList found = list();
-    EXPECT_EQ(found.matched, 4u);
+    EXPECT_EQ(found.matched, 5u) << "a database says who the nameless run is; nothing does so of the bad one";
     EXPECT_EQ(found.problems.size(), 3u);
     EXPECT_NE(found.worst, Code::kOk);
   }

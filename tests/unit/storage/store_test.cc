@@ -13,6 +13,7 @@
 #include <set>
 
 #include "support/storage.h"
+#include "support/store_builder.h"
 
 namespace tracker::internal {
 namespace {
@@ -204,6 +205,31 @@ TEST_F(StoreTest, RunsAreListedNewestFirstAndDamagedFoldersAreNamed) {
   EXPECT_NE(damaged[0].find("broken/run.json"), std::string::npos);
   EXPECT_EQ(s.list_runs("q").size(), 1u);
   EXPECT_TRUE(s.list_runs("none").empty());
+}
+
+// Bug: `echo {} > run.json` hid a whole run whose databases were sound.
+TEST(DamagedDocumentTest, ARunIsKnownByItsDatabasesWhereItsDocumentIsDamagedOrGone) {
+  StoreBuilder builder;
+  const RunFolder run = builder.run("p", "r");
+  builder.writer(run).log("loss", 0, 1).finish();
+  Store store = builder.store();
+  for (const bool gone : {false, true}) {
+    if (gone) std::filesystem::remove(run.path + "/run.json");
+    else std::ofstream(run.path + "/run.json") << "{}";
+    std::vector<std::string> damaged;
+    const auto listed = store.list_runs("", &damaged);
+    ASSERT_EQ(listed.size(), 1u);
+    EXPECT_EQ(listed[0].identity.uid, run.identity.uid);
+    ASSERT_EQ(damaged.size(), 1u);
+    EXPECT_NE(damaged[0].find("run.json"), std::string::npos) << damaged[0];
+    for (const char* name : {"r", "p/r"}) {
+      auto found = store.resolve_run(name);
+      ASSERT_TRUE(found.ok()) << name;
+      EXPECT_NE(found->problem.find(".db"), std::string::npos) << found->problem;
+    }
+    EXPECT_NE(store.create_run("p", "r")->path, run.path) << "the label is taken";
+    std::filesystem::remove_all(run.path + "-2");
+  }
 }
 
 TEST_F(StoreTest, OnlyDatabasesOfWritersAreListed) {
