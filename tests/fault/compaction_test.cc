@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <random>
 
+#include "storage/compaction.h"
 #include "storage/sqlite.h"
 #include "storage/writer_parts.h"
 #include "support/child.h"
@@ -89,7 +90,8 @@ TEST_F(CompactionTest, KilledBetweenAnyTwoWritesNothingIsLostOrDoubledAndTheNext
     auto db = WriterDb::open_or_create(folder_->path(), identity_);
     ASSERT_TRUE(db.ok() && compact(db->get())) << "write " << at;
     expect_whole(at);
-    ASSERT_EQ(count("frames"), 0) << "write " << at;
+    // On a slow machine a step ends by its time, and what is then left may be too little for the next one.
+    ASSERT_LT(count("frames"), static_cast<int64_t>(kCompactFramesMin)) << "write " << at;
     ASSERT_GE(count("segments"), 1) << "write " << at;
     ASSERT_TRUE(damaged_databases(folder_->path()).empty()) << "write " << at;
   }
