@@ -114,7 +114,7 @@ TEST_F(TailCommandTest, AFollowedRunIsShownToItsEndEachRowOnce) {
     writer.end(RunState::kFailed, 1, "ValueError").finish();
   });
   console_.width = 0;
-  EXPECT_EQ(run({"tail", "otter", "loss", "soon", "-f"}), kExitOk) << err_;
+  EXPECT_EQ(run({"tail", "otter", "loss", "soon", "-n", "100", "-f"}), kExitOk) << err_;
   trainer.join();
   EXPECT_EQ(lines(), 40u) << out_;
   for (int i = 0; i < 40; ++i)
