@@ -3,8 +3,8 @@
 PY := .venv/bin/python
 TEST := $(PY) tools/test.py
 
-.PHONY: demo test deps build unit integration fault python bench tidy format wheel soak test-torch install-test \
-  asan tsan fuzz ci-full test-pythons examples clean
+.PHONY: demo test deps build unit integration fault python bench tidy format wheel soak test-torch \
+  test-import install-test   asan tsan fuzz ci-full test-pythons examples bench-rivals clean
 
 demo: build                    ; @PYTHONPATH=build/python $(PY) examples/demo/demo.py
 test: deps                     ; @$(TEST)
@@ -17,14 +17,16 @@ python: deps                   ; @$(TEST) build python
 examples: deps                 ; @$(TEST) build examples
 install-test: deps             ; @$(TEST) build install
 asan: deps                     ; @$(TEST) asan
-tsan: deps                     ; @$(TEST) tsan
+tsan: deps                     ; @TRACKER_TSAN_ALL=ON $(TEST) tsan
 tidy: deps                     ; @$(TEST) tools
 bench: deps                    ; @$(PY) benchmarks/run.py
+bench-rivals: deps             ; @$(PY) benchmarks/run.py rivals
 soak: build                    ; @tests/fault/soak.sh
 wheel: deps                    ; @$(PY) tools/wheel.py
 format: deps                   ; @$(PY) tools/format.py
 test-torch: deps               ; @$(TEST) torch
+test-import: build             ; @$(TEST) real_tools
 test-pythons: deps             ; @tools/test-pythons.sh
 fuzz:                          ; @tools/setup.sh --full && $(TEST) fuzz
-ci-full:                       ; @tools/setup.sh --full && $(TEST) all
+ci-full:                       ; @tools/setup.sh --full && TRACKER_TSAN_ALL=ON $(TEST) all
 clean:                         ; @rm -rf build build-* dist

@@ -2,7 +2,7 @@
 """make bench: builds, runs the benchmarks one after another, prints their tables, and keeps machine, date and every
 sample.
 
-    .venv/bin/python benchmarks/run.py                  all of them
+    .venv/bin/python benchmarks/run.py                  all of them but rivals
     .venv/bin/python benchmarks/run.py python_log       those named
 
 What a benchmark measured goes to benchmarks/results/<name>.json; the latest is committed. Nothing here is a test: the
@@ -33,9 +33,18 @@ PROGRAMS: dict[str, list[str]] = {
     "durable_10k": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "durable_10k.py")],
     "read_numpy": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "read_numpy.py")],
     "query_kernels": [str(BUILD / "benchmarks" / "bin" / "bench_query_kernels")],
+    "chart_far": [str(BUILD / "benchmarks" / "bin" / "bench_chart_far")],
+    "chart_axes": [str(BUILD / "benchmarks" / "bin" / "bench_chart_axes")],
     "many_runs": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "many_runs.py")],
+    "slow_disk": [str(BUILD / "benchmarks" / "bin" / "bench_slow_disk")],
+    "guest_memory": [str(BUILD / "benchmarks" / "bin" / "bench_guest_memory")],
+    "rivals": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "rivals.py")],
+    "artifact": [str(BUILD / "benchmarks" / "bin" / "bench_artifact")],
+    "import_events": [str(BUILD / "benchmarks" / "bin" / "bench_import_events")],
     "startup": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "startup.py")],
 }
+
+ON_REQUEST = {"rivals"}  # takes packages from the index
 
 
 def first_line(*command: str) -> str:
@@ -93,7 +102,7 @@ def main(names: list[str]) -> int:
     if subprocess.run([sys.executable, str(ROOT / "tools" / "test.py"), "build"], check=False).returncode != 0:
         return 1
     env = {**os.environ, "PYTHONPATH": str(BUILD / "python"), "BENCH_DIR": str(BUILD)}
-    done = [measure(name, env) for name in names or PROGRAMS]
+    done = [measure(name, env) for name in names or (name for name in PROGRAMS if name not in ON_REQUEST)]
     if not names:
         done.append(
             subprocess.run([sys.executable, str(ROOT / "benchmarks" / "gate" / "hot_calls.py")], check=False).returncode

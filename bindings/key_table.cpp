@@ -13,6 +13,7 @@ using internal::ValueType;
 
 KeyTable::~KeyTable() {
   for (Slot& slot : slots_) Py_XDECREF(slot.key);
+  for (Known& known : known_) Py_XDECREF(known.key);
   Py_XDECREF(names_);
 }
 
@@ -27,6 +28,7 @@ bool KeyTable::knows(PyObject* key) const { return find(key) != nullptr || entry
 void KeyTable::forget_ids() {
   for (MetricIds& ids : entries_) ids = {};
   for (Slot& slot : slots_) slot.float64 = 0;
+  for (Known& known : known_) known.float64 = 0;
 }
 
 bool KeyTable::grow() {
@@ -57,6 +59,25 @@ void KeyTable::place(PyObject* key, uint32_t entry) {
   Py_XDECREF(old);
 }
 
+void KeyTable::remember(PyObject* key, uint32_t entry) {
+  Known& known = known_[entry];
+  known.float64 = entries_[entry].of[static_cast<size_t>(ValueType::kFloat64)];
+  if (known.key == key) return;
+  PyObject* old = known.key;
+  known.key = Py_NewRef(key);
+  Py_XDECREF(old);
+}
+
+uint32_t KeyTable::stray(PyObject* key, uint32_t previous) {
+  const Slot* slot = find(key);
+  if (slot == nullptr) return kNoEntry;
+  const uint32_t entry = slot->entry;
+  remember(key, entry);
+  if (previous == kNoEntry) first_ = entry;
+  else known_[previous].next = entry;
+  return entry;
+}
+
 int64_t KeyTable::resolve(PyObject* key, ValueType type, Run* run) try {
   if (names_ == nullptr && (names_ = PyDict_New()) == nullptr) return -1;
   int64_t entry = entry_of(key);
@@ -70,8 +91,10 @@ int64_t KeyTable::resolve(PyObject* key, ValueType type, Run* run) try {
   if (entry < 0) {
     entry = static_cast<int64_t>(entries_.size());
     const Ref index(PyLong_FromLongLong(entry));
+    if (known_.size() == entries_.size()) known_.push_back(Known{});  // else the last try found no memory
     entries_.emplace_back();
     if (!index || PyDict_SetItem(names_, key, index.get()) < 0) {
+      known_.pop_back();
       entries_.pop_back();
       return -1;
     }
@@ -80,6 +103,7 @@ int64_t KeyTable::resolve(PyObject* key, ValueType type, Run* run) try {
   }
   entries_[static_cast<size_t>(entry)].of[static_cast<size_t>(type)] = id;
   place(key, static_cast<uint32_t>(entry));
+  remember(key, static_cast<uint32_t>(entry));
   return id;
 } catch (const std::bad_alloc&) {
   PyErr_NoMemory();

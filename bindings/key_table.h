@@ -3,8 +3,10 @@
 //
 // Each slot owns a reference to its key, so an address in the table always means that very str (4 ns a look-up,
 // measured; hashing the bytes 8, std::unordered_map 200). Behind it a dict finds equal keys that are other objects,
-// such as f-strings. Memory: 16 bytes a slot and about 130 bytes a metric; only keys that have a series are kept in the
-// dict. Threads: with the GIL held. No function runs Python code: every key is an exact str.
+// such as f-strings. A call of many keys does not even look there: each metric remembers which one came behind it last
+// time, so keys that come in the same order are found one behind the other (KeyTable::Walk).
+// Memory: 16 bytes a slot and about 150 bytes a metric; only keys that have a series are kept in the dict. Threads:
+// with the GIL held. No function runs Python code: every key is an exact str.
 #pragma once
 
 #include <Python.h>
@@ -38,6 +40,33 @@ class KeyTable {
   KeyTable(const KeyTable&) = delete;
   KeyTable& operator=(const KeyTable&) = delete;
 
+  // Finds the keys of one call, in their order. Alive while nothing but resolve() changes the table.
+  class Walk {
+   public:
+    explicit Walk(KeyTable* table) : table_(table), expected_(table->first_) {}
+    // The entry of exactly this object, kNoEntry when it has none (yet). Cost: a compare where the order is that of the
+    // last time, else that of find().
+    uint32_t next(PyObject* key) {
+      uint32_t entry = expected_;
+      if (__builtin_expect(table_->known_[entry].key != key, 0)) {
+        entry = table_->stray(key, previous_);
+        if (entry == kNoEntry) return entry;
+      }
+      previous_ = entry;
+      expected_ = table_->known_[entry].next;
+      return entry;
+    }
+
+   private:
+    KeyTable* table_;
+    uint32_t previous_ = kNoEntry, expected_;
+  };
+  static constexpr uint32_t kNoEntry = 0;
+  uint32_t float64_id(uint32_t entry) const { return known_[entry].float64; }
+  uint32_t id_of(uint32_t entry, internal::ValueType type) const {
+    return entries_[entry].of[static_cast<size_t>(type)];
+  }
+
   // The slot of exactly this object, or null. Any object may be asked for; only a str that was resolved is found.
   const Slot* find(PyObject* key) const {
     const Slot* set = slots_.data() + set_of(key);
@@ -57,6 +86,12 @@ class KeyTable {
   void forget_ids();
 
  private:
+  // What a Walk compares, in the order in which metrics came first: 16 bytes each, one behind the other.
+  struct Known {
+    PyObject* key;     // owned: the object that was last logged under this name; null for kNoEntry alone
+    uint32_t float64;  // id as float64; 0 = see entries_
+    uint32_t next;     // the entry that came behind it last time
+  };
   static constexpr size_t kWays = 4;  // one cache line
   static constexpr size_t kSlotsFirst = 64;
   static constexpr size_t kSlotsMax = size_t{1} << 19;
@@ -67,13 +102,17 @@ class KeyTable {
   }
   bool grow();
   void place(PyObject* key, uint32_t entry);
-  int64_t entry_of(PyObject* key) const;  // -1: none
+  void remember(PyObject* key, uint32_t entry);
+  uint32_t stray(PyObject* key, uint32_t previous);  // a key that came out of order
+  int64_t entry_of(PyObject* key) const;             // -1: none
 
   std::vector<Slot> slots_ = std::vector<Slot>(kSlotsFirst);
   int shift_ = 64 - 4;  // log2(kSlotsFirst / kWays) = 4
   uint32_t victim_ = 0;
-  std::vector<MetricIds> entries_;
-  PyObject* names_ = nullptr;  // str -> index into entries_
+  std::vector<MetricIds> entries_ = std::vector<MetricIds>(1);  // [kNoEntry] has no ids
+  std::vector<Known> known_ = std::vector<Known>(1, Known{});   // as long as entries_
+  uint32_t first_ = kNoEntry;                                   // where the last walk began
+  PyObject* names_ = nullptr;                                   // str -> index into entries_
 };
 
 }  // namespace tracker::python

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "errors.h"
+#include "media_hook.h"
 #include "number_from.h"
 #include "run/say.h"
 #include "run_object.h"
@@ -23,6 +24,10 @@ constexpr size_t kDepthMax = 32;  // of nested dicts
 struct TextValue {
   std::string key;
   Ref text;
+};
+
+struct MediaValue {
+  Ref key, value;
 };
 
 // A value on the way: its path when it lies in a nested dict, else its key object alone.
@@ -48,6 +53,8 @@ class Collector {
   bool add_at(const Place& place, PyObject* value);
   bool add_number(const Place& place, const Number& number);
   bool write_texts(int64_t step);
+  bool write_media(int64_t step);
+  bool add_foreign(const Place& place, PyObject* value, std::string why);
   void reject(std::string_view key, std::string_view why, PyObject* type) {
     reject_value(run_, key, why, type, &problem_);
   }
@@ -55,6 +62,7 @@ class Collector {
   RunObject* run_;
   std::vector<ValuePair> pairs_;
   std::vector<TextValue> texts_;
+  std::vector<MediaValue> media_;
   std::vector<PyObject*> ancestors_;  // mappings around the current one: a cycle ends here
   Problem problem_;
 };
@@ -165,13 +173,30 @@ bool Collector::add_at(const Place& place, PyObject* value) {
     texts_.push_back({std::string(place.name), Ref::borrow(value)});
     return true;
   }
+  if (is_media(value)) {
+    media_.push_back({Ref::borrow(place.key), Ref::borrow(value)});
+    return true;
+  }
   Number number;
   std::string why;
   switch (number_from(value, &number, &why)) {
     case NumberResult::kOk: return add_number(place, number);
     case NumberResult::kRaised: return false;
-    case NumberResult::kRejected: reject(place.name, why, PyExc_TypeError); return true;
+    case NumberResult::kRejected: return add_foreign(place, value, std::move(why));
   }
+  return true;
+}
+
+// No number: what log() takes as a medium by itself, else a bad value.
+bool Collector::add_foreign(const Place& place, PyObject* value, std::string why) {
+  Ref medium = media_from(value);
+  if (medium) {
+    media_.push_back({Ref::borrow(place.key), std::move(medium)});
+    return true;
+  }
+  if (must_propagate()) return false;
+  if (PyErr_Occurred() != nullptr) why = take_error_text();
+  reject(place.name, why, PyExc_TypeError);
   return true;
 }
 
@@ -216,11 +241,32 @@ bool Collector::write_texts(int64_t step) {
   return true;
 }
 
+bool Collector::write_media(int64_t step) {
+  if (media_.empty()) return true;
+  const Ref at(PyLong_FromLongLong(step));
+  if (!at) return false;
+  for (const MediaValue& entry : media_) {
+    const Ref answer = log_media(reinterpret_cast<PyObject*>(run_), entry.key.get(), entry.value.get(), at.get());
+    if (!answer && must_propagate()) return false;
+    std::string_view name;
+    (void)utf8_of(entry.key.get(), &name);
+    if (!answer) {
+      reject(name, take_error_text(), PyExc_TypeError);
+    } else if (answer.get() != Py_None && problem_.type == nullptr) {  // counted there
+      const Ref text(PyObject_Str(answer.get()));
+      std::string_view view;
+      if (!text || !utf8_of(text.get(), &view)) PyErr_Clear();
+      problem_ = {reinterpret_cast<PyObject*>(Py_TYPE(answer.get())), std::string(view), 0};
+    }
+  }
+  return true;
+}
+
 bool Collector::write(const int64_t* step) {
-  if (!pairs_.empty() || !texts_.empty()) {
+  if (!pairs_.empty() || !texts_.empty() || !media_.empty()) {
     const int64_t at = step != nullptr ? *step : internal::hot_next_step(run_->hot);
     if (!pairs_.empty() && !record_pairs(run_, pairs_.data(), pairs_.size(), at)) return false;
-    if (!write_texts(at)) return false;
+    if (!write_texts(at) || !write_media(at)) return false;
   }
   return settle(run_, problem_);
 }

@@ -16,6 +16,8 @@ PYBIND11_MODULE(_core_in_main, module) {
   tracker::python::register_run(module);
   tracker::python::register_read(module);
   tracker::python::register_runs(module);
+  tracker::python::register_artifact(module);
+  tracker::python::register_import(module);
   tracker::python::register_cli(module);
 }
 

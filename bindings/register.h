@@ -4,6 +4,12 @@
 
 #include <pybind11/pybind11.h>
 
+#include <memory>
+
+namespace tracker::internal {
+class Run;
+}
+
 namespace tracker::python {
 
 class View;
@@ -12,7 +18,12 @@ void register_run(pybind11::module_& module);   // RunCore: init and the verbs b
 void register_read(pybind11::module_& module);  // Store, RunFolder, RunView
 // Column, Rows, Table, and of RunView what reads rows: history, align, chart, tail
 void register_query(pybind11::module_& module, pybind11::class_<View>& type);
-void register_runs(pybind11::module_& module);  // query_runs
-void register_cli(pybind11::module_& module);   // cli_main
+// Of RunCore and RunView what is about media.
+void register_media(pybind11::module_& module, pybind11::class_<internal::Run, std::shared_ptr<internal::Run>>& run);
+void register_media_reading(pybind11::class_<View>& view);
+void register_runs(pybind11::module_& module);      // query_runs
+void register_artifact(pybind11::module_& module);  // ArtifactDraft, LoggedArtifact, StoredVersion and their verbs
+void register_import(pybind11::module_& module);    // ImportStore, RunImport
+void register_cli(pybind11::module_& module);       // cli_main
 
 }  // namespace tracker::python

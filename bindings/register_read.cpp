@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,13 +9,18 @@
 
 #include "model/visible.h"
 #include "query/across_ranks.h"
+#include "query/alerts.h"
 #include "query/attempts.h"
+#include "query/console.h"
+#include "query/environment.h"
 #include "query/packed.h"
 #include "query/rank_status.h"
 #include "query/run_view.h"
 #include "register.h"
 #include "storage/database_build.h"
 #include "storage/recovery.h"
+#include "storage/run_folder.h"
+#include "storage/stop_request.h"
 #include "storage/store.h"
 #include "value_convert.h"
 #include "view_object.h"
@@ -63,8 +69,8 @@ py::dict metric_to_python(const MetricInfo& metric) {
   limit("step_min", metric.has_steps, metric.step_min);
   limit("step_max", metric.has_steps, metric.step_max);
   limit("last_step", metric.has_steps, metric.last_step);
-  limit("min", metric.finite > 0, metric.min);
-  limit("max", metric.finite > 0, metric.max);
+  limit("min", metric.shown.finite > 0, metric.shown.min);
+  limit("max", metric.shown.finite > 0, metric.shown.max);
   out["step_metric"] = metric.definition.step_metric;
   py::list kinds;
   for (const internal::SummaryKind kind : metric.definition.summary) kinds.append(summary_kind_name(kind));
@@ -74,6 +80,19 @@ py::dict metric_to_python(const MetricInfo& metric) {
   out["pos_inf"] = metric.pos_inf;
   out["neg_inf"] = metric.neg_inf;
   return out;
+}
+
+// The metric that define_metric() names as this one's x, where the run has it; else empty.
+std::string default_x(View& self, const std::string& metric) {
+  return self.with([&](RunView& view) -> std::string {
+    const std::vector<MetricInfo>& metrics = view.stored_metrics();
+    const auto named = [&](const std::string& name) {
+      return std::find_if(metrics.begin(), metrics.end(), [&](const MetricInfo& one) { return one.name == name; });
+    };
+    const auto found = named(metric);
+    if (found == metrics.end() || found->definition.step_metric == metric) return {};
+    return named(found->definition.step_metric) == metrics.end() ? "" : found->definition.step_metric;
+  });
 }
 
 py::list metrics_of(View& self) {
@@ -92,9 +111,16 @@ py::dict losses_of(View& self) {
   out["pending"] = account.pending;
   out["rejected_values"] = account.rejected_values;
   out["recovered"] = account.recovered;
-  py::dict reasons;
+  py::dict reasons, texts, text_reasons;
   for (const auto& [reason, count] : account.by_reason) reasons[py::str(reason)] = count;
+  for (const auto& [reason, count] : account.texts.by_reason) text_reasons[py::str(reason)] = count;
   out["by_reason"] = reasons;
+  texts["logged"] = account.texts.logged;
+  texts["stored"] = account.texts.stored;
+  texts["dropped"] = account.texts.dropped;
+  texts["pending"] = account.texts.pending;
+  texts["by_reason"] = text_reasons;
+  out["texts"] = texts;
   py::dict metrics;
   for (const internal::MetricAccount& each : self.with([](RunView& view) { return view.losses_by_metric(); })) {
     py::dict entry, why;
@@ -182,6 +208,42 @@ py::list texts_of(View& self, const std::string& metric, bool all) {
   return text_rows(take(self.with([&](RunView& view) { return view.texts(metric, all); })));
 }
 
+// (text, stream, time, attempt, rank, line, updates, open, joined, cut_bytes) a line, and how many there are.
+py::tuple console_of(View& self, py::object rank, int stream, const std::string& contains, size_t last) {
+  internal::ConsoleQuery query;
+  if (!rank.is_none()) query.rank = rank.cast<int64_t>();
+  query.stream = stream;
+  query.contains = contains;
+  query.last = last;
+  const internal::ConsoleOutput output = take(self.with([&](RunView& view) { return read_console(&view, query); }));
+  py::list lines;
+  for (const internal::ConsoleLine& line : output.lines)
+    lines.append(py::make_tuple(value_to_python(internal::Value(line.text)), line.stream == 2 ? "stderr" : "stdout",
+                                static_cast<double>(line.time_us) / 1e6, line.source.attempt, line.source.rank,
+                                line.number, line.updates, line.open, line.joined, line.cut_bytes));
+  return py::make_tuple(lines, output.total);
+}
+
+// (level, title, text, time, step, attempt, rank, cut_bytes) an alert; how many there are, and how many found no room.
+py::tuple alerts_of(View& self) {
+  const internal::Alerts found = take(self.with([](RunView& view) { return read_alerts(&view); }));
+  py::list out;
+  for (const internal::Alert& alert : found.alerts)
+    out.append(py::make_tuple(internal::alert_level_name(alert.level), value_to_python(internal::Value(alert.title)),
+                              value_to_python(internal::Value(alert.text)), static_cast<double>(alert.time_us) / 1e6,
+                              alert.step, alert.source.attempt, alert.source.rank, alert.cut_bytes));
+  return py::make_tuple(out, found.total, found.dropped);
+}
+
+// (reason, by, time, attempt), or None.
+py::object stop_request_of(const RunFolder& folder) {
+  const auto request = take(internal::read_stop_request(folder.path));
+  if (!request) return py::none();
+  return py::make_tuple(value_to_python(internal::Value(request->reason)),
+                        value_to_python(internal::Value(request->by)), static_cast<double>(request->requested_us) / 1e6,
+                        request->attempt);
+}
+
 std::vector<std::string> text_names(View& self) {
   const auto texts = take(self.with([](RunView& view) { return view.texts_by_metric(false); }));
   std::vector<std::string> names;
@@ -215,11 +277,13 @@ auto getter(F function) {
 
 void register_store(py::module_& module) {
   py::class_<RunFolder>(module, "RunFolder", "Where a run is and who it is.")
+      .def_static("of", [](const std::string& path) { return take(internal::read_run_folder(path)); })
       .def_property_readonly("id", [](const RunFolder& self) { return self.identity.id; })
       .def_property_readonly("project", [](const RunFolder& self) { return self.identity.project; })
       .def_property_readonly("uid", [](const RunFolder& self) { return self.identity.uid.hex(); })
       .def_property_readonly("created",
                              [](const RunFolder& self) { return static_cast<double>(self.identity.created_us) / 1e6; })
+      .def("stop_request", &stop_request_of)
       .def_readonly("path", &RunFolder::path);
   py::class_<Store>(module, "Store", "A folder that holds runs.")
       .def_static(
@@ -227,6 +291,7 @@ void register_store(py::module_& module) {
       .def_static(
           "resolve", [](const std::string& dir) { return Store::resolve(dir); }, py::arg("dir"))
       .def_property_readonly("path", &Store::path)
+      .def_property_readonly("problem", [](const Store& self) { return internal::visible(self.problem()); })
       .def(
           "find", [](const Store& self, const std::string& name) { return take(self.resolve_run(name)); },
           py::arg("name"))
@@ -265,14 +330,22 @@ void register_read(py::module_& module) {
       .def("last_seen_us", getter([](RunView& view) { return view.last_seen_us(); }))
       .def("problems", getter([](RunView& view) { return all_visible(view.problems()); }))
       .def("metrics", &metrics_of)
+      .def("environment",
+           [](View& self) {
+             return value_to_python(self.with([](RunView& view) { return internal::environment_of(view.writers()); }));
+           })
+      .def("default_x", &default_x, py::arg("metric"))
       .def("losses", &losses_of)
       .def("writers", &writers_of)
       .def("attempts", &attempts_of)
       .def("ranks", &ranks_of)
       .def("across_ranks", &across_ranks_of, py::arg("metric"))
       .def("points", getter([](RunView& view) { return view.points(); }))
+      .def("alerts", &alerts_of)
+      .def("console", &console_of, py::arg("rank"), py::arg("stream"), py::arg("contains"), py::arg("last"))
       .def("texts", &texts_of, py::arg("metric"), py::arg("all"))
       .def("text_names", &text_names);
+  register_media_reading(type);
   register_query(module, type);
   module.def("open_view", &open_view, py::arg("folder"));
 }

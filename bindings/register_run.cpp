@@ -33,7 +33,9 @@ void set_option(InitOptions* options, const std::string& name, py::handle value)
       {"resume", &InitOptions::resume},
       {"resume_from", &InitOptions::resume_from},
       {"duplicate_policy", &InitOptions::duplicate_policy},
+      {"max_disk", &InitOptions::max_disk},
       {"ranks", &InitOptions::ranks},
+      {"capture", &InitOptions::capture},
       {"journal", &InitOptions::journal},
       {"on_full", &InitOptions::on_full}};
   const std::pair<const char*, int InitOptions::*> numbers[] = {{"rank", &InitOptions::rank},
@@ -50,6 +52,12 @@ void set_option(InitOptions* options, const std::string& name, py::handle value)
     if (name == key) return void(options->*member = py::cast<bool>(value));
   if (name == "tags") {
     options->tags = py::cast<std::vector<std::string>>(value);
+  } else if (name == "system_interval") {
+    options->system_interval = py::cast<double>(value);
+  } else if (name == "python_path") {
+    options->python_path = py::cast<std::vector<std::string>>(value);
+  } else if (name == "python") {
+    options->python = value_from(value);
   } else if (name == "config") {
     options->config = value_from(value);
   } else {
@@ -79,6 +87,28 @@ std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(Seconds(std::min(std::max(seconds, 0.0), 31536000.0)));
 }
 
+py::dict cost_of(const internal::RunCost& cost) {
+  py::dict out;
+  out["call_seconds"] = static_cast<double>(cost.call_ns) * 1e-9;
+  out["thread_cpu_seconds"] = static_cast<double>(cost.thread_cpu_ns) * 1e-9;
+  out["memory_bytes"] = cost.memory_bytes;
+  out["memory_bytes_max"] = cost.memory_bytes_max;
+  out["bytes_written"] = cost.bytes_written;
+  return out;
+}
+
+// By name; (stored, dropped, pending).
+py::dict series_status_of(const Run& run) {
+  const std::vector<internal::SeriesStatus> all = [&] {
+    const py::gil_scoped_release without_gil;
+    return run.series_status();
+  }();
+  py::dict out;
+  for (const internal::SeriesStatus& each : all)
+    out[py::str(each.name)] = py::make_tuple(each.points_stored, each.points_dropped, each.points_pending);
+  return out;
+}
+
 py::dict status_of(const Run& run) {
   const RunStatus status = [&] {
     const py::gil_scoped_release without_gil;
@@ -89,8 +119,17 @@ py::dict status_of(const Run& run) {
   out["points_stored"] = status.points_stored;
   out["points_dropped"] = status.points_dropped;
   out["points_pending"] = status.points_pending;
+  out["texts_logged"] = status.texts_logged;
+  out["texts_stored"] = status.texts_stored;
+  out["texts_dropped"] = status.texts_dropped;
+  out["texts_pending"] = status.texts_pending;
   out["values_rejected"] = status.values_rejected;
   out["values_redacted"] = status.values_redacted;
+  out["media_logged"] = status.media.logged;
+  out["media_stored"] = status.media.stored;
+  out["media_dropped"] = status.media.dropped;
+  out["alerts_dropped"] = status.alerts_dropped;
+  out["console_cut_bytes"] = status.console_cut_bytes;
   out["bytes_stored"] = status.bytes_stored;
   out["journal_bytes"] = status.journal_bytes;
   out["journal"] = status.journal;
@@ -107,6 +146,12 @@ py::dict status_of(const Run& run) {
   out["why_not_recording"] = status.why_not_recording;
   out["last_error"] = status.last_error;
   out["recovered_points"] = status.recovered_points;
+  out["max_disk"] = status.max_disk != 0 ? py::object(py::int_(status.max_disk)) : py::none();
+  out["disk_full"] = status.disk_full;
+  out["artifacts_stored"] = status.artifacts_stored;
+  out["artifacts_pending"] = status.artifacts_pending;
+  out["artifacts_failed"] = status.artifacts_failed;
+  out["cost"] = cost_of(status.cost);
   return out;
 }
 
@@ -125,13 +170,50 @@ void set_value(Run& run, const std::string& key, py::handle object, F verb) {
   check(internal::Status(code, "'" + key + "' could not be set: " + std::string(internal::code_name(code))));
 }
 
-void finish(Run& run, const std::string& state, int exit_code, const std::string& reason) {
+void finish(Run& run, const std::string& state, int exit_code, const std::string& reason, double artifacts) {
   const RunState end = state_from(state);
   const internal::Status status = [&] {
     const py::gil_scoped_release without_gil;
-    return run.finish(end, exit_code, reason);
+    // Below 0: the process is about to end, and both share the time.
+    const auto wait = artifacts < 0 ? std::chrono::milliseconds(-1) : milliseconds(artifacts);
+    return run.finish(end, exit_code, reason, internal::kFinishLocalMax, wait);
   }();
   if (run.strict()) check(status);
+}
+
+// A bad level is an error at once; what finds no room only in a strict run.
+void define_metric(Run& run, const std::string& name, const std::string& step_metric,
+                   const std::vector<std::string>& summary, const std::string& goal) {
+  const internal::Status status = [&] {
+    const py::gil_scoped_release without_gil;
+    return run.define_metric(name, step_metric, summary, goal);
+  }();
+  if (status.code() == internal::Code::kInvalid || run.strict()) check(status);
+}
+
+void alert(Run& run, const std::string& title, const std::string& text, const std::string& level) {
+  const internal::Status status = [&] {
+    const py::gil_scoped_release without_gil;
+    return run.alert(title, text, level);
+  }();
+  const bool refused = status.code() == internal::Code::kInvalid;
+  if (refused || (run.strict() && status.code() != internal::Code::kClosed)) check(status);
+  if (run.strict() && run.finished() && run.hot()->alive != 0) check(status);
+}
+
+// Keeps the GIL: a thread that waits here can then not be one that a fork leaves behind. It never waits for the disk.
+void write_console(Run& run, int stream, const py::str& text) {
+  Py_ssize_t size = 0;
+  const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+  py::object replaced;
+  if (bytes == nullptr) {  // lone surrogates
+    PyErr_Clear();
+    replaced = py::reinterpret_steal<py::object>(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace"));
+    if (!replaced) throw py::error_already_set();
+    bytes = PyBytes_AS_STRING(replaced.ptr());
+    size = PyBytes_GET_SIZE(replaced.ptr());
+  }
+  run.write_console(static_cast<internal::ConsoleStream>(stream), {bytes, static_cast<size_t>(size)});
 }
 
 }  // namespace
@@ -168,32 +250,29 @@ void register_run(py::module_& module) {
                       [](Run& r, const std::string& k, internal::Value v) { return r.set_attribute(k, std::move(v)); });
           },
           py::arg("key"), py::arg("value"))
-      .def(
-          "define_metric",
-          [](Run& self, const std::string& name, const std::string& step_metric,
-             const std::vector<std::string>& summary, const std::string& goal) {
-            const internal::Status status = [&] {
-              const py::gil_scoped_release without_gil;
-              return self.define_metric(name, step_metric, summary, goal);
-            }();
-            if (status.code() == internal::Code::kInvalid || self.strict()) check(status);
-          },
-          py::arg("name"), py::arg("step_metric"), py::arg("summary"), py::arg("goal"))
+      .def("define_metric", &define_metric, py::arg("name"), py::arg("step_metric"), py::arg("summary"),
+           py::arg("goal"))
+      .def("alert", &alert, py::arg("title"), py::arg("text"), py::arg("level"))
+      .def("should_stop", &Run::should_stop)
+      .def("stop_reason", &Run::stop_reason)
       .def("config", [](const Run& self) { return value_to_python(self.config()); })
       .def("explicit_summary", [](const Run& self) { return value_to_python(self.explicit_summary()); })
       .def(
           "flush", [](Run& self, double timeout) { return self.flush(milliseconds(timeout)); }, py::arg("timeout"),
           py::call_guard<py::gil_scoped_release>())
-      .def("finish", &finish, py::arg("state"), py::arg("exit_code"), py::arg("reason"))
+      .def("finish", &finish, py::arg("state"), py::arg("exit_code"), py::arg("reason"), py::arg("artifacts"))
       .def(
           "set_exit_reason",
           [](Run& self, const std::string& state, int exit_code, const std::string& reason) {
             self.set_exit_reason(state_from(state), exit_code, reason);
           },
           py::arg("state"), py::arg("exit_code"), py::arg("reason"))
+      .def("write_console", &write_console, py::arg("stream"), py::arg("text"))
       .def("status", &status_of)
+      .def("series_status", &series_status_of)
       .def_property_readonly("finished", &Run::finished)
       .def_property_readonly("recording", &Run::recording)
+      .def_property_readonly("takes_console", &Run::takes_console)
       .def_property_readonly("step", &Run::step)
       .def_property_readonly("next_step", &Run::next_step)
       .def_property_readonly("id", &Run::id)
@@ -207,6 +286,7 @@ void register_run(py::module_& module) {
       .def_property_readonly("world_size", &Run::world_size)
       .def_property_readonly("attempt", &Run::attempt)
       .def_property_readonly("strict", &Run::strict);
+  register_media(module, run);
   module.def("init_run", &init_run, py::arg("options"), "Opens a run; None means not given.");
 }
 

@@ -55,7 +55,9 @@ PyObject* no_pickle(PyObject* self, PyObject* protocol);
 RunObject* run_object_of(PyObject* object);
 
 // Writes the pairs as one record, without the GIL where it has to wait. False with a Python error set (strict only).
-bool record_pairs_slow(RunObject* self, const internal::ValuePair* pairs, size_t count, int64_t step);
+// `before`: ticks of the conversion of such a call, for the account of the tracker's cost.
+bool record_pairs_slow(RunObject* self, const internal::ValuePair* pairs, size_t count, int64_t step,
+                       uint64_t before = 0);
 inline bool record_pairs(RunObject* self, const internal::ValuePair* pairs, size_t count, int64_t step) {
   // With a constant count the loop and one check fall away: 1 ns of 20.
   const bool done = count == 1 ? internal::try_log_pairs(self->hot, pairs, 1, step)

@@ -31,37 +31,51 @@ Converted convert_builtin(RunObject* self, PyObject* dict, ValuePair* pairs, siz
   PyObject *key = nullptr, *value = nullptr;
   Py_ssize_t position = 0;
   size_t n = 0;
+  KeyTable& keys = *self->keys;
+  KeyTable::Walk walk(&keys);
   // Counted, so that no call of PyDict_Next only says that there are no more. Nothing here can change the dict.
   for (Py_ssize_t left = PyDict_GET_SIZE(dict); left > 0 && PyDict_Next(dict, &position, &key, &value); --left) {
     Number number;
-    const KeyTable::Slot* slot = self->keys->find(key);
     uint32_t id = 0;
     if (PyFloat_CheckExact(value)) {
       number.bits = internal::bits_of(PyFloat_AS_DOUBLE(value));
-      if (slot != nullptr) id = slot->float64;
-    } else if (number_from_builtin(value, &number)) {
-      if (slot != nullptr) id = self->keys->cached_id(*slot, number.type);
-    } else if (number_from_numpy_scalar(value, &number)) {
-      if (slot != nullptr) id = self->keys->cached_id(*slot, number.type);
+      id = keys.float64_id(walk.next(key));
+    } else if (number_from_builtin(value, &number) || number_from_numpy_scalar(value, &number)) {
+      id = keys.id_of(walk.next(key), number.type);
     } else if (value == Py_None) {
       continue;
     } else {
       return Converted::kNeedsGeneral;
     }
     if (__builtin_expect(id == 0, 0)) {
-      if (slot == nullptr && (!PyUnicode_CheckExact(key) || !self->keys->knows(key))) return Converted::kNeedsGeneral;
-      const int64_t resolved = self->keys->resolve(key, number.type, self->run);
+      if (keys.find(key) == nullptr && (!PyUnicode_CheckExact(key) || !keys.knows(key)))
+        return Converted::kNeedsGeneral;
+      const int64_t resolved = keys.resolve(key, number.type, self->run);
       if (resolved < 0) return Converted::kRaised;
       if (resolved == 0) {  // counted by the run
         *limit = true;
         continue;
       }
       id = static_cast<uint32_t>(resolved);
+      walk.next(key);
     }
     pairs[n++] = {number.bits, id, 0};
   }
   *count = n;
   return Converted::kAll;
+}
+
+// Calls of more keys are timed each: there a timestamp is nothing.
+constexpr size_t kTimedKeysMin = 256;
+
+// The ticks that converting the values of such a call takes: measured where the ring asks for a sample, by converting
+// them once more into the same places.
+uint64_t conversion_ticks(RunObject* self, PyObject* dict, ValuePair* pairs) {
+  const uint64_t begin = internal::ticks();
+  size_t count = 0;
+  bool limit = false;
+  (void)convert_builtin(self, dict, pairs, &count, &limit);
+  return internal::ticks() - begin;
 }
 
 // True: done, or an error is set (*ok false). False: log_general() has to do it.
@@ -76,11 +90,16 @@ __attribute__((noinline)) bool log_builtin(RunObject* self, PyObject* data, PyOb
     return true;
   }
   bool limit = false;
+  const uint64_t begin = size >= kTimedKeysMin ? internal::ticks() : 0;
   const Converted converted = convert_builtin(self, data, pairs, &count, &limit);
+  const uint64_t took = size >= kTimedKeysMin ? internal::ticks() - begin : 0;
   *ok = converted != Converted::kRaised;
   if (converted == Converted::kAll && count > 0) {
     if (step_object == nullptr) step = internal::hot_next_step(self->hot);
-    *ok = record_pairs(self, pairs, count, step);
+    const bool done = count == 1 ? internal::try_log_pairs(self->hot, pairs, 1, step)
+                                 : internal::try_log_pairs(self->hot, pairs, count, step);
+    *ok = __builtin_expect(done, 1) ||
+          record_pairs_slow(self, pairs, count, step, took > 0 || limit ? took : conversion_ticks(self, data, pairs));
   }
   if (pairs != stack) return_pairs(self, pairs, capacity);
   if (converted == Converted::kAll && *ok) *ok = !limit || no_series(self);
@@ -251,16 +270,17 @@ bool no_series(RunObject* self) {
   return false;
 }
 
-bool record_pairs_slow(RunObject* self, const ValuePair* pairs, size_t count, int64_t step) {
+bool record_pairs_slow(RunObject* self, const ValuePair* pairs, size_t count, int64_t step, uint64_t before) {
   Code code = Code::kOk;
   // A full ring waits up to 10 ms; a wrapped one does not, and the 25 ns of the GIL are paid once a lap.
   Py_BEGIN_ALLOW_THREADS;
-  code = internal::log_pairs_slow(self->hot, pairs, count, step, true);
+  code = internal::log_pairs_slow(self->hot, pairs, count, step, true, before);
   Py_END_ALLOW_THREADS;
   if (code == Code::kOk || !self->strict) return true;
   if (code == Code::kClosed && !ended_here(self)) return true;  // gated or forked: never an error
-  PyErr_SetString(error_class(code), code == Code::kClosed
-                                         ? "log: the run has ended; the point was dropped and counted"
+  PyErr_SetString(error_class(code), code == Code::kClosed ? "log: the run has ended; the point was dropped and counted"
+                                     : self->run->disk_full()
+                                         ? "log: the store has reached max_disk; the point was dropped and counted"
                                          : "log: the ring is full; the point was dropped and counted");
   return false;
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "errors.h"
+#include "model/value_tree.h"
 #include "ref.h"
 
 namespace tracker::python {
@@ -43,11 +44,12 @@ Value value_from(py::handle object, int depth) {
     return list;
   }
   if (PyDict_Check(raw)) {
-    Value map = Value::map();
+    Value::Map map;
     for (const auto& [key, item] : py::reinterpret_borrow<py::dict>(object)) {
       if (!PyUnicode_Check(key.ptr())) throw py::type_error("a key must be a str");
-      map.set(text_of(key), value_from(item, depth + 1));
+      map.emplace_back(text_of(key), value_from(item, depth + 1));
     }
+    internal::drop_repeated_keys(&map);  // of a subclass of str two keys may have one text
     return map;
   }
   throw py::type_error(std::string("expected None, bool, int, float, str, list or dict, got ") + Py_TYPE(raw)->tp_name);

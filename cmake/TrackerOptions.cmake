@@ -29,11 +29,19 @@ elseif(TRACKER_SANITIZE STREQUAL "thread")
   target_compile_options(tracker_options INTERFACE -fsanitize=thread -fno-omit-frame-pointer)
   target_link_options(tracker_options INTERFACE -fsanitize=thread)
 endif()
+set(TRACKER_LINKER "" CACHE STRING "mold, lld ...: a linker to use where it is installed; empty: the compiler's own")
+if(TRACKER_LINKER)
+  find_program(TRACKER_LINKER_PROGRAM "${TRACKER_LINKER}")
+  if(TRACKER_LINKER_PROGRAM)
+    target_link_options(tracker_options INTERFACE "-fuse-ld=${TRACKER_LINKER}")
+  endif()
+endif()
 find_program(TRACKER_CCACHE ccache)
 if(TRACKER_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # Objects are told apart by paths relative to the sources: clones, and the wheel's build folder, share them.
   set(CMAKE_CXX_COMPILER_LAUNCHER
-    "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1 "${TRACKER_CCACHE}")
+    "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+    CCACHE_SLOPPINESS=pch_defines,time_macros "${TRACKER_CCACHE}")
   set(CMAKE_C_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
 endif()
 

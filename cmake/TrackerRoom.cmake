@@ -18,6 +18,7 @@ function(tracker_room name)
   target_include_directories(tracker_${name} PUBLIC "$<BUILD_INTERFACE:${root}>")
   target_link_libraries(tracker_${name} PUBLIC ${ROOM_DEPENDS} PRIVATE tracker_options ${ROOM_PRIVATE_DEPENDS})
   set_target_properties(tracker_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  tracker_precompile(tracker_${name} tracker_room_precompiled)
 endfunction()
 
 # The public headers, for the rooms and tests that include <tracker/...>.

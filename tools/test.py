@@ -21,8 +21,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "logs"
 JOBS = os.environ.get("JOBS", str(min(8, os.cpu_count() or 2)))
+CTEST_JOBS = str(2 * int(JOBS))  # many tests wait for a disk, a death or a second to pass
 PART_TIMEOUT_S = 1500
 SHOWN_LINES_MAX = 300
+FAILURE_LINES_MAX = 60
+PYTHON_UNDER_ASAN = ("arrow", "chart", "config_summary", "keys", "limits", "reading", "tail", "types", "values")
 
 
 @dataclass
@@ -72,6 +75,23 @@ def read_junit(path: Path) -> Tally:
     return tally
 
 
+def show_failures(report: Path) -> bool:
+    """Prints what the failed cases of a JUnit file said; False where it names none."""
+    try:
+        cases = list(ElementTree.parse(report).iter("testcase"))
+    except (OSError, ElementTree.ParseError):
+        return False
+    shown = False
+    for case in cases:
+        fault = case.find("failure") if case.find("failure") is not None else case.find("error")
+        if fault is None:
+            continue
+        lines = "\n".join(filter(None, (fault.text, case.findtext("system-out")))).splitlines()
+        print(f"---- {case.get('name')}\n" + "\n".join(lines[-FAILURE_LINES_MAX:]), flush=True)
+        shown = True
+    return shown
+
+
 def show_tail(log: Path) -> None:
     lines = log.read_text(errors="replace").splitlines()
     if len(lines) > SHOWN_LINES_MAX:
@@ -79,8 +99,8 @@ def show_tail(log: Path) -> None:
     print("\n".join(lines[-SHOWN_LINES_MAX:]), flush=True)
 
 
-def run(name: str, command: Sequence[str], env: dict[str, str] | None = None) -> bool:
-    """Runs one command into build/logs/<name>.log; shows the end of it on failure."""
+def run(name: str, command: Sequence[str], env: dict[str, str] | None = None, report: Path | None = None) -> bool:
+    """Runs one command into build/logs/<name>.log; on failure shows its report's failed cases or its end."""
     LOGS.mkdir(parents=True, exist_ok=True)
     log = LOGS / f"{name}.log"
     with log.open("wb") as out:
@@ -103,7 +123,7 @@ def run(name: str, command: Sequence[str], env: dict[str, str] | None = None) ->
         except OSError as error:
             out.write(f"\n{error}\n".encode())
             code = 127
-    if code != 0:
+    if code != 0 and not (report is not None and show_failures(report)):
         show_tail(log)
     return code == 0
 
@@ -125,7 +145,7 @@ def build(preset: str) -> Tally:
 def with_report(name: str, report: Path, command: Sequence[str], env: dict[str, str] | None = None) -> Tally:
     report.parent.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
-    ok = run(name, command, env)
+    ok = run(name, command, env, report)
     tally = read_junit(report)
     if not ok and tally.failed == 0:
         tally.fail(f"{name}: the command failed without naming a test")
@@ -136,22 +156,27 @@ def ctest(
     folder: str, name: str, label: str = "", prefix: Sequence[str] = (), env: dict[str, str] | None = None
 ) -> Tally:
     report = LOGS / f"{name}.xml"
-    command = [*prefix, "ctest", "--test-dir", folder, "-j", JOBS, "--output-on-failure", "--no-tests=error"]
+    command = [*prefix, "ctest", "--test-dir", folder, "-j", CTEST_JOBS, "--output-on-failure", "--no-tests=error"]
     command += ["--output-junit", str(report)]
     if label:
         command += ["-L", f"^{label}$"]
     return with_report(name, report, command, env)
 
 
-def pytest(name: str, folder: str, jobs: str = "0") -> Tally:
+def pytest(name: str, *paths: str, jobs: str = "0", build: str = "build", env: dict[str, str] | None = None) -> Tally:
     report = LOGS / f"{name}.xml"
-    command = [sys.executable, "-m", "pytest", folder, "-n", jobs, "--dist", "loadfile", f"--junitxml={report}"]
-    return with_report(name, report, command, {"PYTHONPATH": str(ROOT / "build" / "python")})
+    command = [sys.executable, "-m", "pytest", *paths, "-n", jobs, "--dist", "loadfile", f"--junitxml={report}"]
+    return with_report(name, report, command, {"PYTHONPATH": str(ROOT / build / "python"), **(env or {})})
 
 
 def torch() -> Tally:
     report = LOGS / "torch.xml"
     return with_report("torch", report, ["tools/test-torch.sh", f"--junitxml={report}"])
+
+
+def real_tools() -> Tally:
+    report = LOGS / "real_tools.xml"
+    return with_report("real_tools", report, ["tools/test-import.sh", f"--junitxml={report}"])
 
 
 def sanitized(preset: str) -> Tally:
@@ -171,7 +196,26 @@ def sanitized(preset: str) -> Tally:
         "TSAN_OPTIONS": f"second_deadlock_stack=1:halt_on_error=1:suppressions={ROOT}/tests/support/tsan.supp",
     }
     tally.add(ctest(f"build-{preset}", preset, prefix=fixed_layout if allowed else (), env=env))
+    if preset == "asan":
+        tally.add(python_under_asan())
     return tally
+
+
+def python_under_asan() -> Tally:
+    """The quick tests of the bindings with the module of build-asan. The interpreter is none of ours: its runtime comes
+    by LD_PRELOAD, and what it leaves behind is no leak of ours."""
+    runtimes = [
+        subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=False).stdout.strip()
+        for name in ("libasan.so", "libubsan.so", "libstdc++.so.6")
+    ]
+    env = {
+        "LD_PRELOAD": " ".join(runtimes),
+        "ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=1:strict_string_checks=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "PYTHONMALLOC": "malloc",
+    }
+    paths = [f"tests/python/test_{name}.py" for name in PYTHON_UNDER_ASAN]
+    return pytest("python-asan", *paths, jobs=JOBS, build="build-asan", env=env)
 
 
 def fuzz() -> Tally:
@@ -208,14 +252,15 @@ PARTS: dict[str, Callable[[], Tally]] = {
     "unit": lambda: ctest("build", "unit", "unit"),
     "integration": lambda: ctest("build", "integration", "integration"),
     "fault": lambda: ctest("build", "fault", "fault"),
-    "python": lambda: pytest("python", "tests/python", JOBS),
+    "python": lambda: pytest("python", "tests/python", jobs=JOBS),
     "tools": lambda: pytest("tools", "tests/tools"),
     "install": lambda: pytest("install", "tests/install"),
     "examples": lambda: pytest("examples", "tests/examples"),
-    "gates": lambda: pytest("gates", "tests/gates", JOBS),
+    "gates": lambda: pytest("gates", "tests/gates", jobs=JOBS),
     "asan": lambda: sanitized("asan"),
     "tsan": lambda: sanitized("tsan"),
     "torch": torch,
+    "real_tools": real_tools,
     "clang": lambda: preset_builds("clang"),
     "clang-tidy": lambda: preset_builds("tidy"),
     "fuzz": fuzz,

@@ -37,6 +37,7 @@ PYTHON_TEST_FOLDERS = (
     "tests/examples/",
     "tests/gates/",
     "tests/torch/",
+    "tests/real_tools/",
 )
 
 ENGINE = ("base", "model", "codec", "journal", "storage", "query")
@@ -167,6 +168,17 @@ def orphan_tests(repo: Repository) -> Iterator[str]:
             yield f"{path}:1: no part of tools/test.py collects it"
 
 
+def scattered_skips(repo: Repository) -> Iterator[str]:
+    """A test that is left out says why through one list, so that a reader of it sees all that was not tested."""
+    word = re.compile(r"\b(GTEST_SK" r"IP|pytest\.(?:sk" r"ip|importorsk" r"ip|mark\.sk" r"ip\w*))\b")
+    for path, text in repo.code():
+        if not path.startswith("tests/") or path in ("tests/support/conditions.h", "tests/support/conditions.py"):
+            continue
+        for number, line in numbered(text):
+            if word.search(line):
+                yield f"{path}:{number}: skips go through tests/support/conditions.h or tests/support/conditions.py"
+
+
 def layers(repo: Repository) -> Iterator[str]:
     include = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
     for path, text in repo.code(CPP_SUFFIXES):
@@ -291,6 +303,7 @@ CHECKS: tuple[Check, ...] = (
     spdx,
     reminders,
     orphan_tests,
+    scattered_skips,
     layers,
     markdown_paths,
     markdown_samples,

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/fs.h"
+#include "frames.h"
 #include "harness.h"
 #include "storage/database_build.h"
 #include "storage/frames_file.h"
@@ -18,7 +19,7 @@ namespace {
 using namespace tracker::internal;
 
 constexpr uint64_t kCommits = 2000;
-constexpr uint32_t kSeries = 20;
+using bench::kSeries;
 constexpr int64_t kRows = 100;
 
 WriterIdentity identity_of(const char* name) {
@@ -30,25 +31,16 @@ WriterIdentity identity_of(const char* name) {
 }
 
 FrameRecord frame_of(const WriterIdentity& identity, uint64_t seq) {
-  Frame frame;
-  frame.writer = identity.writer;
-  frame.seq = seq;
-  Block block;
-  block.values.resize(kSeries);
-  for (uint32_t id = 1; id <= kSeries; ++id) {
-    if (seq == 1) frame.defs.push_back({id, ValueType::kFloat32, "layer/" + std::to_string(id)});
-    block.series.push_back(id);
-    block.types.push_back(ValueType::kFloat32);
-    for (int64_t row = 0; row < kRows; ++row)
-      block.values[id - 1].push_back((seq * 2654435761u + id * 40503u) >> 3 & ~0u);
-  }
+  Frame frame = bench::begin_frame(identity, seq, ValueType::kFloat32);
+  Block& block = frame.blocks[0];
+  for (uint32_t id = 1; id <= kSeries; ++id)
+    block.values[id - 1].assign(kRows, (seq * 2654435761u + id * 40503u) >> 3 & ~0u);
   for (int64_t row = 0; row < kRows; ++row) {
     block.steps.push_back(static_cast<int64_t>(seq) * kRows + row);
     block.times_us.push_back(static_cast<int64_t>(seq) * 100'000 + row * 1000);
     for (uint32_t id = 0; id < kSeries; ++id)
       block.values[id][static_cast<size_t>(row)] ^= static_cast<uint64_t>(row * 7919);
   }
-  frame.blocks.push_back(std::move(block));
   return {seq, encode_frame(frame), {{7, seq}}};
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/fs.h"
+#include "frames.h"
 #include "harness.h"
 #include "storage/sqlite.h"
 #include "storage/writer_db.h"
@@ -20,29 +21,20 @@ namespace {
 
 using namespace tracker::internal;
 
-constexpr uint32_t kSeries = 20;
+using bench::kSeries;
 constexpr size_t kFrameRows = 100;
 
 using ValueAt = std::function<uint64_t(size_t row, uint32_t series)>;
 
 Frame frame_of(const WriterIdentity& identity, uint64_t seq, ValueType type, bench::Values* values, const ValueAt& at) {
-  Frame frame;
-  frame.writer = identity.writer;
-  frame.seq = seq;
-  Block block;
-  block.values.resize(kSeries);
-  for (uint32_t id = 1; id <= kSeries; ++id) {
-    if (seq == 1) frame.defs.push_back({id, type, "layer/" + std::to_string(id) + "/loss"});
-    block.series.push_back(id);
-    block.types.push_back(type);
-  }
+  Frame frame = bench::begin_frame(identity, seq, type);
+  Block& block = frame.blocks[0];
   for (size_t i = 0; i < kFrameRows; ++i) {
     const size_t row = (seq - 1) * kFrameRows + i;
     block.steps.push_back(static_cast<int64_t>(row));
     block.times_us.push_back(values->time(row));
     for (uint32_t s = 0; s < kSeries; ++s) block.values[s].push_back(at(row, s));
   }
-  frame.blocks.push_back(std::move(block));
   return frame;
 }
 
@@ -95,6 +87,11 @@ void measure(bench::Report* report, const std::string& folder, const std::string
                                "(SELECT coalesce(sum(length(data)),0) FROM frames)");
   report->add({what + ": stored", "B/point", {file / points}, target});
   report->add({what + ": of it SQLite", "B/point", {(file - data) / points}, 0});
+  if (bytes_in(path, "SELECT count(*) FROM sqlite_master WHERE name='levels'") > 0)
+    report->add({what + ": of that levels, their cells alone",
+                 "B/point",
+                 {bytes_in(path, "SELECT coalesce(sum(length(data)),0) FROM levels") / points},
+                 0});
   report->add({what + ": segments", "", {bytes_in(path, "SELECT count(*) FROM segments")}, 0});
   if (!costs.step_ms.empty()) report->add({what + ": a step", "ms", costs.step_ms, 0});
   report->add({what + ": CPU of steps", "ns/point", {costs.cpu_ns / points}, 0});

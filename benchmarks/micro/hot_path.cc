@@ -18,8 +18,8 @@
 namespace {
 
 constexpr size_t kRingBytes = 256 << 10;
-constexpr size_t kBurst = kRingBytes * 3 / 4 / 40;     // records of one value
-constexpr size_t kBurst20 = kRingBytes * 3 / 4 / 344;  // of twenty
+constexpr size_t kBurst = kRingBytes * 2 / 3 / 40;     // records of one value; a part of the ring is kept for texts
+constexpr size_t kBurst20 = kRingBytes * 2 / 3 / 344;  // of twenty
 constexpr int kBursts = 300;
 constexpr int kBatches = 300;
 constexpr int kBatchCalls = 20;

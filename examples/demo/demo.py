@@ -82,11 +82,31 @@ def compare(noted: dict[str, list[Row]], found: dict[str, list[Row]]) -> tuple[i
     return lost, doubled, unreturned
 
 
+def look_further(name_of_run: str) -> None:
+    """Commands that work as they stand, in the folder where this was called."""
+    program, python = commands()
+    read = f'import tracker; print(tracker.open_run("{name_of_run}").history("train/loss").values)'
+    lines = [
+        (f"{program} ls", "all runs, the newest first"),
+        (f"{program} show {name_of_run} --plot 3", "the page above, with its charts"),
+        (f"{program} tail {name_of_run}", "its last rows"),
+        (f"{program} artifact lineage digits-model", "the model that was trained, by which run, on which data"),
+        (f"{program} export {name_of_run} --format csv", "every row"),
+        (f"{python} -c '{read}'", "the same in Python"),
+    ]
+    folder = os.path.relpath(Path(tracker.open_run(name_of_run).dir).parents[2])
+    print(f"\n== look further: the run is in the store {folder}, which these find from this folder")
+    for command, what in lines:
+        print(f"   # {what}\n   {command}")
+
+
 def commands() -> tuple[str, str]:
     """How this shell says `tracker` and `python`: as installed, else as built in this repository."""
     built = HERE.parents[1] / "build"
-    if shutil.which("tracker") or not (built / "bin" / "tracker").exists():
+    if shutil.which("tracker"):
         return "tracker", "python"
+    if not (built / "bin" / "tracker").exists():  # an environment that is not activated
+        return f"{sys.executable} -m tracker", sys.executable
     here = Path.cwd()
     program, package = (os.path.relpath(path, here) for path in (built / "bin" / "tracker", built / "python"))
     return program, f"PYTHONPATH={package} {os.path.relpath(sys.executable, here)}"
@@ -124,13 +144,8 @@ def main() -> int:
             return 1
         complete = account(f"digits/{run_id}", work)
 
-    program, python = commands()
-    subprocess.run([program, "show", f"digits/{run_id}"], check=True)
-    print(f"""
-== look further
-   {program} ls
-   {program} export digits/{run_id} --format csv
-   {python} -c 'import tracker; print(tracker.open_run("digits/{run_id}").history("train/loss").values)'""")
+    subprocess.run([sys.executable, "-m", "tracker", "show", f"digits/{run_id}"], check=True)
+    look_further(f"digits/{run_id}")
     return 0 if complete else 1
 
 

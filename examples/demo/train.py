@@ -78,12 +78,18 @@ def main() -> None:
     options = arguments.parse_args()
 
     digits = load_digits()
+    data = options.work / "digits.npz"
+    if not data.exists():
+        np.savez(data, images=digits.data, target=digits.target)
     x, y = digits.data / 16.0, digits.target.astype(np.int64)
     order = np.random.default_rng(0).permutation(len(y))
     train, held_out = order[:1500], order[1500:]
 
     config = {"model": {"hidden": 32}, "batch": 64, "lr": 0.1, "steps": options.steps, "data": "sklearn digits"}
-    run = tracker.init(project="digits", id=options.id, resume="allow", config=config, tags=["demo"])
+    run = tracker.init(
+        project="digits", id=options.id, resume="allow", config=config, tags=["demo"], system_interval=0.2
+    )  # a sample of machine and process each 15 s is the default; this training takes seconds
+    run.use_artifact(data)  # a file that is no artifact yet: it is stored, and this run used it
     network, checkpoint = Network(seed=1), options.work / "checkpoint.npz"
     first = network.load(checkpoint) if checkpoint.exists() else 0
     # One write(2) a step that is not buffered: the kernel keeps it when this process is killed.
@@ -103,11 +109,14 @@ def main() -> None:
             )
         if step % CHECKPOINT_EVERY == CHECKPOINT_EVERY - 1:
             network.save(checkpoint, step)
+            print(f"step {step + 1} of {options.steps}: loss {loss:.4f}")
 
     final = float((network.forward(x[held_out])[1].argmax(axis=1) == y[held_out]).mean())
     run.summary["val/acc"] = final
-    run.finish()
+    network.save(checkpoint, options.steps - 1)
+    run.log_artifact(checkpoint, name="digits-model", type="model", aliases=["newest"])
     print(f"accuracy on held-out digits: {final:.3f}")
+    run.finish()
 
 
 if __name__ == "__main__":

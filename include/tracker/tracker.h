@@ -54,8 +54,9 @@ typedef enum trk_code {
 /* "1 + the run's largest step". INT64_MIN itself is therefore no step; every other int64 is. */
 #define TRK_STEP_AUTO INT64_MIN
 
-typedef struct trk_run trk_run;       /* a run this process writes */
-typedef struct trk_metric trk_metric; /* a metric resolved once: the 10 ns path. Lives as long as its run. */
+typedef struct trk_run trk_run;           /* a run this process writes */
+typedef struct trk_metric trk_metric;     /* a metric resolved once: the 10 ns path. Lives as long as its run. */
+typedef struct trk_artifact trk_artifact; /* files by name, version and content: one in the making, logged or used */
 
 /* Filled when a call fails; may be NULL wherever it is taken. */
 typedef struct trk_error {
@@ -151,8 +152,15 @@ typedef struct trk_init_options {
   const char* resume_from;      /* "run@step": goes on with that run; what it logged behind the step is shadowed, never
                                    lost; "run" alone hides nothing. Default of resume is then "must" */
   const char* duplicate_policy; /* what readers see of a step logged twice: "last" (default) | "first" */
+  const char* max_disk; /* "10GB", "512MiB", "1000000000": where the store takes more, new points are dropped and
+                           counted; default: TRACKER_MAX_DISK, else no bound */
+  const char* capture; /* "none": nothing of the surroundings is recorded; or, beside what always is, some of "command",
+                          "environment", "diff", with commas; default: TRACKER_CAPTURE */
+  double system_interval; /* seconds between samples of machine and process, 0.1 to 3600; 0: TRACKER_SYSTEM_INTERVAL,
+                             else 15; below 0: none */
 } trk_init_options;
-#define TRK_INIT_OPTIONS_INIT {sizeof(trk_init_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0, 0}
+#define TRK_INIT_OPTIONS_INIT \
+  {sizeof(trk_init_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* What a point that was accepted survives right now (bits of trk_status.survives). */
 #define TRK_SURVIVES_PROCESS 1u   /* any signal, _exit, abort, OOM kill */
@@ -175,8 +183,39 @@ typedef struct trk_status {
   char last_error[240];
   char store_files[16]; /* "sqlite", "frames" (a network or FUSE file system) or "none" (not opened yet) */
   int32_t store_parts;  /* files the database stands in; more than 1: a reader keeps a WAL from being emptied */
+  int32_t disk_full;    /* 1: the store has reached max_disk; new points are dropped and counted */
+  /* What the tracker takes from this process. */
+  uint64_t cost_call_ns;          /* in calls that log: an estimate from samples */
+  uint64_t cost_thread_cpu_ns;    /* CPU of the background threads */
+  uint64_t cost_memory_bytes;     /* rings, spill file and what waits for the disk, now */
+  uint64_t cost_memory_bytes_max; /* and at most */
+  uint64_t cost_bytes_written;    /* given to the kernel for the store's disk */
+  /* Of the artifacts that this process logged. */
+  uint64_t artifacts_stored;
+  uint64_t artifacts_pending;
+  uint64_t artifacts_failed; /* refused or given up; stderr has said why */
+  /* Texts logged under a metric's key, which are no points: the same account. */
+  uint64_t texts_logged; /* = stored + dropped + pending */
+  uint64_t texts_stored;
+  uint64_t texts_dropped;
+  uint64_t texts_pending;
+  /* Images and the like; pending = logged - stored - dropped are on their way. */
+  uint64_t media_logged;
+  uint64_t media_stored;
+  uint64_t media_dropped;
 } trk_status;
-#define TRK_STATUS_INIT {sizeof(trk_status), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, 0}
+#define TRK_STATUS_INIT \
+  {sizeof(trk_status), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+/* Where the points of one metric are. */
+typedef struct trk_series_status {
+  size_t size;
+  uint64_t points_logged; /* = stored + dropped + pending */
+  uint64_t points_stored;
+  uint64_t points_dropped;
+  uint64_t points_pending;
+} trk_series_status;
+#define TRK_SERIES_STATUS_INIT {sizeof(trk_series_status), 0, 0, 0, 0}
 
 /*
  * Opens a run and makes it ready for logging; at most about 10 ms on a local disk, never waits for a network.
@@ -205,6 +244,19 @@ TRK_API trk_code trk_log_i64(trk_run* run, const char* name, size_t name_size, i
 TRK_API trk_code trk_log_text(trk_run* run, const char* name, const char* text, size_t text_size,
                               int64_t step) TRK_NOEXCEPT;
 
+/*
+ * Logs one encoded value, such as a PNG file's bytes, under a name and a step (docs/media.md). kind: "image", "audio",
+ * "video", "html", "table" or another word of a-z, 0-9 and _, at most 32. extension: png, jpg, gif, webp, svg, wav,
+ * mp3, ogg, flac, mp4, webm, mov, html, md, txt, json, csv or bin. metadata_json: NULL, or a JSON object of what is
+ * shown beside it: "caption", "width", ...; secrets in it are redacted. The bytes become a file of the run, which is
+ * fsynced before the call returns: call it from a thread that may wait for the disk, or seldom.
+ * Errors: TRK_INVALID (a bad name, kind, extension or JSON: counted as rejected), TRK_LIMIT (above 1 GiB, no room on
+ * the disk or in max_disk: dropped, counted in media_dropped, said once), TRK_IO (dropped and counted too).
+ */
+TRK_API trk_code trk_log_media(trk_run* run, const char* name, size_t name_size, int64_t step, const char* kind,
+                               const void* bytes, size_t size, const char* extension,
+                               const char* metadata_json) TRK_NOEXCEPT;
+
 /* Resolves a metric once. NULL only for a bad name (TRK_INVALID) or out of memory. The handle lives as long as its run.
  */
 TRK_API trk_metric* trk_metric_open(trk_run* run, const char* name, size_t name_size, trk_error* error) TRK_NOEXCEPT;
@@ -226,16 +278,112 @@ TRK_API trk_code trk_summary_set(trk_run* run, const char* key, size_t key_size,
 TRK_API trk_code trk_define_metric(trk_run* run, const char* name, const char* step_metric, const char* summary,
                                    const char* goal, trk_error* error) TRK_NOEXCEPT;
 
+/*
+ * Artifacts: files, folders and references under a name, stored by content in numbered versions. One is made, filled,
+ * given to trk_log_artifact, and freed with trk_artifact_free whenever the caller likes. Threads: an artifact belongs
+ * to one thread at a time, but trk_artifact_wait and trk_artifact_get_info. `path` is where something stands in the
+ * artifact: NULL or "" means as it is called, one that ends with "/" puts it into that folder.
+ * Errors of what the caller names come at once: TRK_NOT_FOUND, TRK_INVALID (a device, a pipe, a loop of links, a link
+ * that leads out of the folder), TRK_EXISTS, TRK_LIMIT; `error` names the path.
+ */
+TRK_API trk_artifact* trk_artifact_new(const char* name, const char* type, trk_error* error) TRK_NOEXCEPT;
+/* Looks at size and time and returns: nothing is read before the artifact is stored. Cost: one stat a file. */
+TRK_API trk_code trk_artifact_add_file(trk_artifact* artifact, const char* file, const char* path,
+                                       trk_error* error) TRK_NOEXCEPT;
+/* All files below `folder`, or none. */
+TRK_API trk_code trk_artifact_add_dir(trk_artifact* artifact, const char* folder, const char* path,
+                                      trk_error* error) TRK_NOEXCEPT;
+/* Something that stays where it is. Passwords and keys in the URI are redacted; `checksum` may be NULL. */
+TRK_API trk_code trk_artifact_add_reference(trk_artifact* artifact, const char* uri, const char* path,
+                                            const char* checksum, trk_error* error) TRK_NOEXCEPT;
+/* A file or reference, or with a "/" at the end all below it. */
+TRK_API trk_code trk_artifact_remove(trk_artifact* artifact, const char* path, trk_error* error) TRK_NOEXCEPT;
+TRK_API trk_code trk_artifact_describe(trk_artifact* artifact, const char* description) TRK_NOEXCEPT;
+TRK_API trk_code trk_artifact_set_metadata(trk_artifact* artifact, const char* key, size_t key_size,
+                                           const trk_value* value) TRK_NOEXCEPT;
+
+/* Options of trk_log_artifact; text is copied. */
+typedef struct trk_artifact_options {
+  size_t size;
+  const char* const* aliases; /* names that move to this version; "latest" moves by itself */
+  size_t alias_count;
+  const char* const* tags;
+  size_t tag_count;
+  int64_t ttl_s;    /* the version may go after so many seconds; 0: as before, for a new one never */
+  int32_t is_input; /* 1: the run reads it; it did not make it */
+  int32_t reserved;
+  const char* use_as; /* of an input: the part it plays ("train"); may be NULL */
+} trk_artifact_options;
+#define TRK_ARTIFACT_OPTIONS_INIT {sizeof(trk_artifact_options), 0, 0, 0, 0, 0, 0, 0, 0}
+
+/*
+ * Gives what the artifact holds now to a background thread, which stores it as a version of the run's project, and
+ * returns. What is in the store already is not stored again. A file that changes meanwhile, a disk that refuses and a
+ * queue that stays full (docs/limits.md) fail the artifact, never the run: counted in trk_status, said once on stderr,
+ * answered by trk_artifact_wait. `options` may be NULL. Where nothing is recorded (disabled, gated, a forked child) it
+ * does nothing and is TRK_OK.
+ * Errors: TRK_INVALID, TRK_LIMIT: a bad alias or tag; strict: what was refused at once.
+ */
+TRK_API trk_code trk_log_artifact(trk_run* run, trk_artifact* artifact, const trk_artifact_options* options,
+                                  trk_error* error) TRK_NOEXCEPT;
+/* Until it is stored, with the run's word that it made it. TRK_TIMEOUT: not yet; TRK_INVALID: it was never logged; else
+ * why it was refused. TRK_OK too where nothing is recorded. */
+TRK_API trk_code trk_artifact_wait(trk_artifact* artifact, int64_t timeout_ms, trk_error* error) TRK_NOEXCEPT;
+/* Until all artifacts that this process logged are stored or refused. TRK_TIMEOUT: not yet. */
+TRK_API trk_code trk_wait_artifacts(trk_run* run, int64_t timeout_ms) TRK_NOEXCEPT;
+/* The version that `name` says: "data", "data:latest", "data:v3", "data@<digest>", each with "project/" in front or
+ * not; and records that the run uses it, as `use_as` (may be NULL). Works where nothing is recorded, too. NULL:
+ * TRK_NOT_FOUND, TRK_INVALID; `error` says what there is. */
+TRK_API trk_artifact* trk_use_artifact(trk_run* run, const char* name, const char* use_as,
+                                       trk_error* error) TRK_NOEXCEPT;
+/* Writes the files of a version, stored or used, into `folder` (NULL: a folder in the store) and says in `written`, of
+ * `written_size` bytes, where that is; both may be NULL and 0. Each file is checked against its digest, appears whole,
+ * and takes the place of what stood there. TRK_CORRUPT names a damaged one. */
+TRK_API trk_code trk_artifact_download(trk_artifact* artifact, const char* folder, char* written, size_t written_size,
+                                       trk_error* error) TRK_NOEXCEPT;
+
+typedef struct trk_artifact_info {
+  size_t size;
+  int64_t version; /* -1: not stored, or not yet */
+  uint64_t files;  /* references too */
+  uint64_t bytes;
+  char digest[72]; /* 64 hex digits of the content; empty: not stored */
+} trk_artifact_info;
+#define TRK_ARTIFACT_INFO_INIT {sizeof(trk_artifact_info), -1, 0, 0, {0}}
+TRK_API trk_code trk_artifact_get_info(const trk_artifact* artifact, trk_artifact_info* info) TRK_NOEXCEPT;
+/* What was logged is stored all the same. NULL is allowed. */
+TRK_API void trk_artifact_free(trk_artifact* artifact) TRK_NOEXCEPT;
+
+/* Tells people something while the run goes on: stored with the time and the run's largest step, shown by readers.
+ * `text` may be NULL; `level` is "info" (also NULL), "warn" or "error". A title above 256 bytes and a text above 16 KiB
+ * are cut, which the alert says. Errors: TRK_INVALID (no title, no such level), TRK_LIMIT (more than 60 a minute or
+ * 1,000 of this process: counted, and told in the run), TRK_CLOSED. On a rank that records nothing it does nothing. */
+TRK_API trk_code trk_alert(trk_run* run, const char* title, size_t title_size, const char* text, size_t text_size,
+                           const char* level) TRK_NOEXCEPT;
+/* 1 where `tracker stop RUN` has asked this attempt of the run to stop: leave the loop and trk_finish. Nothing stops by
+ * itself. Seen about a second later, on a network file system when its client looks again; 0 again when the request is
+ * taken back; 0 in a forked child. Cost: two loads; the first call starts a thread that looks at one file a second. */
+TRK_API int32_t trk_should_stop(trk_run* run) TRK_NOEXCEPT;
+/* Why, by whom and when, in one line: as much of it as `size` bytes hold, with a NUL behind it. Returns the bytes of
+ * all of it, 0 where nobody has asked. `out` may be NULL. */
+TRK_API size_t trk_stop_reason(trk_run* run, char* out, size_t size) TRK_NOEXCEPT;
+
 /* Waits until all that this process logged before is committed and fsynced. TRK_TIMEOUT after timeout_ms; nothing is
  * lost by that. TRK_CLOSED: something was logged after trk_finish, and dropped. */
 TRK_API trk_code trk_flush(trk_run* run, int64_t timeout_ms) TRK_NOEXCEPT;
 /*
  * Ends the run: commits, fsyncs, turns the store into plain files. `exit_code` 0 means finished, else failed; `reason`
- * may be NULL (else one line, such as the last line of a traceback). A second call does nothing. Waits at most 2 s for
- * the disk.
+ * may be NULL (else one line, such as the last line of a traceback). A second call does nothing. Waits at most 10 s for
+ * artifacts that are not stored yet, of which it gives up the rest and names them on stderr, and 2 s for the disk.
  */
 TRK_API trk_code trk_finish(trk_run* run, int32_t exit_code, const char* reason) TRK_NOEXCEPT;
 TRK_API trk_code trk_get_status(trk_run* run, trk_status* status) TRK_NOEXCEPT;
+/* The points of one metric that this process logged, all counts of one moment. `name` NULL: those lost for no metric
+ * in particular (too many metrics, a damaged journal, logged after the end; where more than 95 metrics lose points,
+ * those of the others). TRK_NOT_FOUND: it was never logged here. Cost: a pass over what waits to be stored, some
+ * milliseconds. */
+TRK_API trk_code trk_get_series_status(trk_run* run, const char* name, size_t name_size,
+                                       trk_series_status* status) TRK_NOEXCEPT;
 /* Finishes if needed and releases the run with its handles. NULL is allowed. */
 TRK_API void trk_free(trk_run* run) TRK_NOEXCEPT;
 

@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "artifact.hpp"
 #include "error.hpp"
 #include "tracker.h"
 #include "value.hpp"
@@ -56,6 +57,9 @@ struct InitOptions {
   int world_size = 0;            ///< 0: as rank
   std::string resume_from = {};  ///< "run@step": what that run logged behind the step is shadowed; "run": nothing is
   std::string duplicate_policy = {};  ///< what readers see of a step logged twice: "last", the default | "first"
+  std::string max_disk = {};  ///< "10GB", "512MiB": a fuller store takes no new points; TRACKER_MAX_DISK, else no bound
+  std::string capture = {};   ///< "none", or on request some of "command", "environment", "diff"; TRACKER_CAPTURE
+  double system_interval = 0;  ///< seconds between samples of the system; 0: 15; below 0: none
 };
 
 /// What define_metric() says; empty means "not said".
@@ -64,6 +68,23 @@ struct MetricOptions {
   std::vector<std::string> summary =
       {};                 ///< of "last", "min", "max", "mean", "best"; the first under the metric's name
   std::string goal = {};  ///< "minimize" | "maximize"; "best" needs it
+};
+
+/// What the tracker takes from this process. A copy.
+struct Cost {
+  std::chrono::nanoseconds in_calls{};    ///< in calls that log: an estimate from samples
+  std::chrono::nanoseconds thread_cpu{};  ///< CPU of the background threads
+  uint64_t memory_bytes = 0;              ///< rings, spill file and what waits for the disk, now
+  uint64_t memory_bytes_max = 0;          ///< and at most, as seen ten times a second
+  uint64_t bytes_written = 0;             ///< given to the kernel for the store's disk; 0 on tmpfs
+};
+
+/// Where the points of one metric are: logged = stored + dropped + pending, all of one moment. A copy.
+struct SeriesStatus {
+  uint64_t points_logged = 0;
+  uint64_t points_stored = 0;
+  uint64_t points_dropped = 0;
+  uint64_t points_pending = 0;
 };
 
 /// Where the points of this process are: logged = stored + dropped + pending. A copy; it does not change.
@@ -82,6 +103,15 @@ struct Status {
   int rank = 0;                     ///< -1: only a local or a node rank is known
   std::string journal;              ///< "shm", "disk", "memory" or "none"
   std::string last_error;
+  bool disk_full = false;         ///< the store has reached max_disk: new points are dropped and counted
+  uint64_t artifacts_stored = 0;  ///< of those that this process logged
+  uint64_t artifacts_pending = 0;
+  uint64_t artifacts_failed = 0;  ///< refused or given up; stderr has said why
+  Cost cost;
+  uint64_t texts_logged = 0;  ///< texts under a metric's name, which are no points: = stored + dropped + pending
+  uint64_t texts_stored = 0;
+  uint64_t texts_dropped = 0;
+  uint64_t texts_pending = 0;
 };
 
 /// A metric resolved once: the shortest way to the ring. Trivially copyable; lives as long as its run; threads may
@@ -176,6 +206,13 @@ class Run {
     return static_cast<Code>(trk_log(run_, &point, 1, step));
   }
 
+  /// One encoded value, such as the bytes of a PNG file: trk_log_media. Waits for the disk.
+  Code log_media(std::string_view name, const char* kind, std::string_view bytes, const char* extension,
+                 int64_t step = kAutoStep, const char* metadata_json = nullptr) const noexcept {
+    return static_cast<Code>(trk_log_media(run_, name.data(), name.size(), step, kind, bytes.data(), bytes.size(),
+                                           extension, metadata_json));
+  }
+
   // --- config and summary -------------------------------------------------------------------------------------------
 
   /// Sets one value of the config; `key` nests by "/". Cost: a lock and allocations. kInvalid for a bad key.
@@ -209,6 +246,59 @@ class Run {
     return static_cast<Code>(code);
   }
 
+  // --- artifacts ----------------------------------------------------------------------------------------------------
+
+  /// Stores what the artifact holds now as a version that this run made, and returns at once: its files are read on a
+  /// thread of the run, and artifact.wait() says how it ended. A file that changes meanwhile, a disk that refuses and a
+  /// queue that stays full fail the artifact, never the run: counted in status(), said once on stderr. Where nothing is
+  /// recorded it does nothing. kInvalid, kLimit: a bad alias or tag, which artifact.error() says.
+  Code log_artifact(Artifact& artifact, const ArtifactOptions& options = {}) const {
+    std::vector<const char*> aliases, tags;
+    for (const std::string& alias : options.aliases) aliases.push_back(alias.c_str());
+    for (const std::string& tag : options.tags) tags.push_back(tag.c_str());
+    trk_artifact_options given = TRK_ARTIFACT_OPTIONS_INIT;
+    given.aliases = aliases.data();
+    given.alias_count = aliases.size();
+    given.tags = tags.data();
+    given.tag_count = tags.size();
+    given.ttl_s = static_cast<int64_t>(options.ttl.count());
+    given.is_input = options.is_input ? 1 : 0;
+    given.use_as = options.use_as.c_str();
+    return artifact.verb([&](trk_error* what) { return trk_log_artifact(run_, artifact.artifact_, &given, what); });
+  }
+  /// The version that `name` says: "data", "data:latest", "data:v3", "data@<digest>", each with "project/" in front or
+  /// not; and records that the run uses it. Works where nothing is recorded, too. ok() is false, and error() says what
+  /// there is, where no version is found.
+  Artifact use_artifact(const std::string& name, const std::string& use_as = {}) const {
+    Artifact out;
+    trk_error what = TRK_ERROR_INIT;
+    out.artifact_ = trk_use_artifact(run_, name.c_str(), use_as.c_str(), &what);
+    if (out.artifact_ == nullptr) out.note(static_cast<trk_code>(what.code), what);
+    return out;
+  }
+  /// Waits until all artifacts that this process logged are stored or refused. False: not yet.
+  bool wait_artifacts(std::chrono::milliseconds timeout) const noexcept {
+    return trk_wait_artifacts(run_, static_cast<int64_t>(timeout.count())) == TRK_OK;
+  }
+
+  /// Tells people something while the run goes on: stored with the time and the run's largest step. Title and text are
+  /// cut at 256 bytes and 16 KiB. kLimit: more than 60 a minute or 1,000 of this process; counted, told in the run.
+  /// kInvalid: `level` is none of "info", "warn", "error". Cost: allocations and one record.
+  Code alert(std::string_view title, std::string_view text = "", const std::string& level = "info") const noexcept {
+    const char* first = title.data() != nullptr ? title.data() : "";
+    return static_cast<Code>(trk_alert(run_, first, title.size(), text.data(), text.size(), level.c_str()));
+  }
+  /// Whether `tracker stop` has asked this attempt to stop: leave the loop and finish. Seen about a second later. Cost:
+  /// two loads; the first call starts a thread that looks at one file a second.
+  bool should_stop() const noexcept { return trk_should_stop(run_) != 0; }
+  /// Why, by whom and when; empty where nobody has asked.
+  std::string stop_reason() const {
+    std::string out(trk_stop_reason(run_, nullptr, 0), '\0');
+    const size_t now = out.empty() ? 0 : trk_stop_reason(run_, out.data(), out.size() + 1);
+    if (now < out.size()) out.resize(now);
+    return out;
+  }
+
   // --- ends ---------------------------------------------------------------------------------------------------------
 
   /// Waits until all that this process logged before is committed and fsynced. False when that took longer, nothing is
@@ -217,8 +307,8 @@ class Run {
     return trk_flush(run_, static_cast<int64_t>(timeout.count())) == TRK_OK;
   }
   /// Ends the run: finished, or failed when exit_code is not 0, for `reason`. Commits, fsyncs, leaves plain files;
-  /// waits at most 2 s for the disk. The second call does nothing. kIo, kTimeout: what was not stored is kept for
-  /// recovery.
+  /// waits at most 10 s for artifacts, gives up the rest, and 2 s for the disk. The second call does nothing. kIo,
+  /// kTimeout: what was not stored is kept for recovery.
   Code finish(int exit_code = 0, const char* reason = nullptr) const noexcept {
     return static_cast<Code>(trk_finish(run_, exit_code, reason));
   }
@@ -244,7 +334,27 @@ class Run {
     out.rank = now.rank;
     out.journal = now.journal;
     out.last_error = now.last_error;
+    out.disk_full = now.disk_full != 0;
+    out.artifacts_stored = now.artifacts_stored;
+    out.artifacts_pending = now.artifacts_pending;
+    out.artifacts_failed = now.artifacts_failed;
+    out.cost.in_calls = std::chrono::nanoseconds(now.cost_call_ns);
+    out.cost.thread_cpu = std::chrono::nanoseconds(now.cost_thread_cpu_ns);
+    out.cost.memory_bytes = now.cost_memory_bytes;
+    out.cost.memory_bytes_max = now.cost_memory_bytes_max;
+    out.cost.bytes_written = now.cost_bytes_written;
+    out.texts_logged = now.texts_logged;
+    out.texts_stored = now.texts_stored;
+    out.texts_dropped = now.texts_dropped;
+    out.texts_pending = now.texts_pending;
     return out;
+  }
+  /// Of one metric; nothing where this process has not logged it. Cost: a pass over what waits to be stored.
+  std::optional<SeriesStatus> series_status(std::string_view name) const {
+    trk_series_status now = TRK_SERIES_STATUS_INIT;
+    if (trk_get_series_status(run_, name.data() != nullptr ? name.data() : "", name.size(), &now) != TRK_OK)
+      return std::nullopt;
+    return SeriesStatus{now.points_logged, now.points_stored, now.points_dropped, now.points_pending};
   }
 
   // --- facts; the text lives as long as the run ---------------------------------------------------------------------
@@ -311,6 +421,9 @@ inline Run try_init(const InitOptions& options = {}) {
   given.on_full = text(options.on_full);
   given.resume_from = text(options.resume_from);
   given.duplicate_policy = text(options.duplicate_policy);
+  given.max_disk = text(options.max_disk);
+  given.capture = text(options.capture);
+  given.system_interval = options.system_interval;
   given.rank = options.rank;
   given.world_size = options.world_size;
   given.strict = options.strict ? 1 : 0;

@@ -27,20 +27,40 @@ from tracker._core import (
     StoreError,
     TrackerError,
 )
-from tracker._current import define_metric, finish, flush, log
+from tracker._current import define_metric, finish, flush, log, log_artifact, use_artifact
 from tracker._init import init
 from tracker._run import Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from tracker._artifact import Artifact as Artifact
+    from tracker._artifact_read import ArtifactFile as ArtifactFile
+    from tracker._artifact_read import ArtifactList as ArtifactList
+    from tracker._artifact_read import ArtifactUse as ArtifactUse
+    from tracker._artifact_read import StoredArtifact as StoredArtifact
+    from tracker._audio_video import Audio as Audio
+    from tracker._audio_video import Video as Video
+    from tracker._documents import Html as Html
+    from tracker._documents import Markdown as Markdown
+    from tracker._documents import Plotly as Plotly
+    from tracker._documents import Text as Text
     from tracker._history import History as History
-    from tracker._history import Table as Table
+    from tracker._history import Table as HistoryTable
+    from tracker._image import Image as Image
     from tracker._mappings import Config, Summary
+    from tracker._media import Media as Media
+    from tracker._media_read import MediaEntry as MediaEntry
+    from tracker._media_read import TableData as TableData
     from tracker._ranks import AcrossRanks as AcrossRanks
     from tracker._ranks import Attempt as Attempt
     from tracker._ranks import Rank as Rank
-    from tracker._read import RunList as RunList
     from tracker._read import StoredRun as StoredRun
+    from tracker._run_list import RunList as RunList
+    from tracker._structured import Histogram as Histogram
+    from tracker._structured import confusion_matrix as confusion_matrix
+    from tracker._structured import pr_curve as pr_curve
+    from tracker._structured import roc_curve as roc_curve
+    from tracker._table import Table as Table
 
     run: Run | None
     config: Config
@@ -50,40 +70,74 @@ __version__: str = _core.version
 
 __all__ = [
     "AcrossRanks",
+    "Artifact",
+    "ArtifactFile",
+    "ArtifactList",
+    "ArtifactUse",
     "Attempt",
+    "Audio",
     "ClosedError",
     "CorruptError",
+    "Histogram",
     "History",
+    "HistoryTable",
+    "Html",
+    "Image",
     "LimitError",
+    "Markdown",
+    "Media",
+    "MediaEntry",
     "Metric",
     "NotFoundError",
+    "Plotly",
     "Rank",
     "Run",
     "RunList",
     "StoreError",
+    "StoredArtifact",
     "StoredRun",
     "Table",
+    "TableData",
+    "Text",
     "TrackerError",
+    "Video",
     "__version__",
+    "artifact",
+    "artifacts",
     "config",
+    "confusion_matrix",
     "define_metric",
     "finish",
     "flush",
     "init",
     "log",
+    "log_artifact",
     "open_run",
+    "pr_curve",
+    "roc_curve",
     "run",
     "runs",
     "summary",
+    "use_artifact",
 ]
 
-# Types of what is read, for annotations and isinstance; imported when they are asked for, as most runs never read.
-_READ_TYPES = {
-    **dict.fromkeys(("History", "Table"), "_history"),
-    **dict.fromkeys(("RunList", "StoredRun"), "_read"),
+# Media, and types of what is read: imported when they are asked for, as most runs log and read none.
+_LATER = {
+    **dict.fromkeys(("Audio", "Video"), "_audio_video"),
+    **dict.fromkeys(("Html", "Markdown", "Plotly", "Text"), "_documents"),
+    **dict.fromkeys(("Histogram", "confusion_matrix", "pr_curve", "roc_curve"), "_structured"),
+    **dict.fromkeys(("MediaEntry", "TableData"), "_media_read"),
+    "Image": "_image",
+    "Media": "_media",
+    "Table": "_table",
+    **dict.fromkeys(("History", "HistoryTable"), "_history"),
+    "RunList": "_run_list",
+    "StoredRun": "_read",
     **dict.fromkeys(("AcrossRanks", "Attempt", "Rank"), "_ranks"),
+    "Artifact": "_artifact",
+    **dict.fromkeys(("ArtifactFile", "ArtifactList", "ArtifactUse", "StoredArtifact"), "_artifact_read"),
 }
-_NOT_YET = frozenset({"Artifact", "login", "sync", "upload", "log_artifact", "use_artifact"})
+_NOT_YET = frozenset({"login", "sync", "upload"})
 
 
 def runs(
@@ -120,6 +174,26 @@ def open_run(name: str, *, dir: str | None = None) -> StoredRun:
     return open_stored(name, dir)
 
 
+def artifact(name: str, *, project: str | None = None, dir: str | None = None) -> StoredArtifact:
+    """A version of an artifact to read: "project/name:alias", "name:v3", "name@digest", or a name alone for the latest.
+
+    project: of a name without one; default: TRACKER_PROJECT, else "default". Raises NotFoundError with close names.
+    """
+    from tracker._artifact_read import find
+
+    return find(name, project, dir)
+
+
+def artifacts(project: str | None = None, *, type: str | None = None, dir: str | None = None) -> ArtifactList:
+    """The versions of all artifacts of a store, or of one project, or type; the newest of each name first.
+
+    Damaged documents are named by a RuntimeWarning. Cost: reads a small file a version.
+    """
+    from tracker._artifact_read import list_all
+
+    return list_all(project, type, dir)
+
+
 def __getattr__(name: str) -> object:
     from tracker import _current
 
@@ -127,10 +201,12 @@ def __getattr__(name: str) -> object:
         return _current.newest()
     if name in ("config", "summary"):
         return getattr(_current.require(f"tracker.{name}"), name)
-    if name in _READ_TYPES:
+    if name in _LATER:
         import importlib
 
-        kind: object = getattr(importlib.import_module(f"tracker.{_READ_TYPES[name]}"), name)
+        module = importlib.import_module(f"tracker.{_LATER[name]}")
+        # Two are tables: Table is logged, HistoryTable is what history() of several metrics returns.
+        kind: object = getattr(module, "Table" if name == "HistoryTable" else name)
         globals()[name] = kind
         return kind
     if name in _NOT_YET:

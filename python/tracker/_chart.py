@@ -91,6 +91,9 @@ def _real(what: str, value: Any) -> float | None:
     return min(max(number, -1.7976931348623157e308), 1.7976931348623157e308)
 
 
+SYSTEM_PREFIX = "system/"  # of the series that sample machine and process
+
+
 def query(
     view: _core.RunView,
     name: str,
@@ -104,6 +107,8 @@ def query(
     parameters: dict[str, float | None],
 ) -> Chart:
     smoother, window = _smooth.window_of(smooth, parameters)
+    if x is None:  # series of the system have no steps
+        x = "time" if name.startswith(SYSTEM_PREFIX) else view.default_x(name) or None
     metrics = {metric["name"] for metric in view.metrics()} if x is not None else set()
     axis = "metric" if x in metrics or x not in (None, "step", "time") else x or "step"
     ends: dict[str, Any] = dict.fromkeys(("lo_int", "hi_int", "lo", "hi"))

@@ -16,12 +16,16 @@ from tracker import _parent
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from datetime import timedelta
     from types import TracebackType
     from typing import Any
 
+    from tracker._artifact import Artifact
+    from tracker._artifact_read import StoredArtifact
     from tracker._run import Run
 
 EXIT_CODE_SIGINT = 130
+FLUSH_S_MAX = 10.0
 
 _live: list[Run] = []
 _hooked = False
@@ -67,6 +71,26 @@ def define_metric(
     run.define_metric(name, step_metric=step_metric, summary=summary, goal=goal)
 
 
+def log_artifact(
+    artifact: Artifact | str | os.PathLike[str],
+    name: str | None = None,
+    type: str | None = None,
+    aliases: Iterable[str] | None = None,
+    *,
+    tags: Iterable[str] | None = None,
+    ttl: float | timedelta | None = None,
+) -> Artifact:
+    """Run.log_artifact() of the newest run. Raises RuntimeError when there is none."""
+    return require("tracker.log_artifact").log_artifact(artifact, name, type, aliases, tags=tags, ttl=ttl)
+
+
+def use_artifact(
+    artifact: str | os.PathLike[str] | Artifact | StoredArtifact, type: str | None = None, use_as: str | None = None
+) -> Artifact | StoredArtifact:
+    """Run.use_artifact() of the newest run. Raises RuntimeError when there is none."""
+    return require("tracker.use_artifact").use_artifact(artifact, type, use_as)
+
+
 def flush(timeout: float = 10.0) -> bool:
     """Run.flush() of the newest run. Raises RuntimeError when there is none."""
     return require("tracker.flush").flush(timeout)
@@ -77,6 +101,20 @@ def finish(exit_code: int | None = None, timeout: float = 10.0) -> None:
     run = newest()
     if run is not None:
         run.finish(exit_code, timeout)
+
+
+def flush_own(uid: str) -> None:
+    """What this process has logged into the run is committed before it is read."""
+    for run in live_runs():
+        if run.uid == uid and run._pid == os.getpid():
+            run.flush(FLUSH_S_MAX)
+
+
+def flush_all(store_path: str) -> None:
+    """The same for all runs that this process records in a store."""
+    for run in live_runs():
+        if run._pid == os.getpid() and run._core.store_path == store_path:
+            run.flush(FLUSH_S_MAX)
 
 
 def add(run: Run) -> None:
@@ -99,11 +137,11 @@ def remove(run: Run) -> None:
 
 def last_line(error: BaseException) -> str:
     """The last line of the traceback, "ValueError: text"."""
-    import traceback
-
     try:
+        import traceback
+
         lines = "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()
-    except Exception:  # a foreign __str__ may raise anything
+    except Exception:  # a foreign __str__ may raise anything, and an import without a free descriptor OSError
         return type(error).__name__
     if error.__class__.__module__ != "builtins" and len(lines) == 1:
         return lines[0]
@@ -129,7 +167,10 @@ def _interactive() -> bool:
 
 def _note(error: BaseException) -> None:
     global _end
-    _end = end_of(error)
+    try:
+        _end = end_of(error)
+    except Exception:  # no descriptor is left to import with, no memory: the run has failed all the same
+        _end = ("failed", 1, type(error).__name__)
     for run in _live:
         if run._pid == os.getpid():
             run._core.set_exit_reason(*_end)
@@ -165,4 +206,4 @@ def _at_exit() -> None:
         return
     for run in live_runs():
         if run._pid == pid:
-            run._finish(*_end)
+            run._finish(*_end, -1.0)

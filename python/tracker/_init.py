@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tracker import _core, _current, _options, _parent
+from tracker import _console, _core, _current, _options, _parent
 from tracker._plain import plain_config
 from tracker._run import Run
 
@@ -40,6 +40,27 @@ def _child_of_run() -> bool:
     if process is None or process.parent_process() is None:
         return False
     return any(run._pid != os.getpid() and run._recorded for run in _current.live_runs())  # inherited by fork
+
+
+def _python() -> dict[str, str]:
+    """What only the interpreter knows of itself; packages are found by the core, on a thread of its own."""
+    return {
+        "implementation": sys.implementation.name,
+        "version": ".".join(map(str, sys.version_info[:3])),
+        "executable": os.fsencode(sys.executable or "").decode("utf-8", "replace"),
+        "prefix": os.fsencode(sys.prefix).decode("utf-8", "replace"),
+    }
+
+
+def _paths() -> list[str]:
+    """sys.path but for what is no text or no UTF-8."""
+    out = []
+    for path in sys.path:
+        try:
+            out.append(_options.utf8("a path", path))
+        except (TypeError, ValueError):
+            pass
+    return out
 
 
 def _store_before_hydra() -> str | None:
@@ -85,9 +106,10 @@ def init(
     on_exit: None = None,
     resume_from: str | None = None,
     duplicate_policy: Literal["last", "first"] | None = None,
-    max_disk: None = None,
-    console: None = None,
-    capture: None = None,
+    max_disk: int | str | None = None,
+    console: Literal["python", "off", "fd"] | None = None,
+    capture: Literal["none"] | Iterable[str] | None = None,
+    system_interval: float | None = None,
     tensorboard: None = None,
     **unknown: Never,
 ) -> Run:
@@ -100,7 +122,14 @@ def init(
     step is shadowed, readable with all=True; "run" alone hides nothing. duplicate_policy: what readers see of a step
     logged twice. ranks="all": every rank of a distributed job records into the same run; "observe": rank 0 does, the
     others leave a sign of life. strict=True raises what is otherwise counted. rank and world_size beat what the
-    environment says. Two live runs in one process are legal; the newest is current.
+    environment says. max_disk: bytes, or a text such as "10GB", that the store may take; when it takes more, new points
+    are dropped and counted, and nothing is ever deleted for it. Two live runs in one process are legal; the newest is
+    current. What Python prints to stdout and stderr is recorded too, unless console="off", capture="none" or
+    TRACKER_CAPTURE=none.
+
+    Machine, container, packages and git commit are recorded too, and each system_interval seconds (15; 0: never) what
+    machine, process and GPUs do, as series "system/...". capture=["command", "environment", "diff"] adds the command
+    line, the variables and `git diff`, without the secrets that are found in them; capture="none" leaves all out.
 
     A store that cannot be written is no error (unless strict): status() says so and the run recovers with the disk.
     Raises TypeError for an unknown or ill-typed argument, ValueError for a value that is not one of those expected,
@@ -119,6 +148,7 @@ def _checked(given: dict[str, Any]) -> dict[str, Any]:
         if given[option] is not None:
             _options.refuse_not_yet(option)
     options: dict[str, Any] = {
+        "max_disk": _options.byte_size("max_disk", given["max_disk"]),
         "config": plain_config(given["config"]),
         "tags": _options.tag_list(given["tags"]),
         "dir": _options.folder("dir", given["dir"]) or _store_before_hydra(),
@@ -129,6 +159,11 @@ def _checked(given: dict[str, Any]) -> dict[str, Any]:
         options[option] = _options.label(option, given[option])
     for option in ("group", "job_type", "notes"):
         options[option] = _options.text(option, given[option])
+    options["capture"] = _options.capture(given["capture"])
+    options["console"] = _options.console(given["console"], options["capture"])
+    options["system_interval"] = _options.interval(given["system_interval"])
+    options["python"] = _python()
+    options["python_path"] = _paths()
     for option in ("strict", "quiet"):
         options[option] = _options.flag(option, given[option])
     for option in ("rank", "world_size"):
@@ -137,10 +172,21 @@ def _checked(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _open(options: dict[str, Any]) -> Run:
+    takes_console = options.pop("console", False)
+    cell = None
+    if "ipykernel" in sys.modules:
+        from tracker import _notebook
+
+        cell = _notebook.begin_cell()
     run = Run(_core.init_run(options))
+    run._cell = cell
     for key in ("notes", "group", "job_type"):
         if options.get(key):
             run._labels[key] = options[key]
     run._labels["tags"] = tuple(options.get("tags", ()))
+    if "typing" in sys.modules:  # else it costs some ms here; status() must work when no descriptor is left
+        from tracker import _status as _status
     _current.add(run)
+    if takes_console:
+        _console.add(run._core)
     return run

@@ -48,6 +48,8 @@ class Config(MutableMapping[str, "Any"]):
     def __setitem__(self, key: str, value: object) -> None:
         if not isinstance(key, str):
             raise TypeError(f"a config key must be a str, got {type(key).__name__}")
+        if not key:
+            raise ValueError("a config key must not be empty; the other entries are kept")
         self._core.set_config(self._prefix + _options.utf8("a config key", key), plain(value))
 
     def __delitem__(self, key: str) -> None:

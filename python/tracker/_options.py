@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 # Named in the design, not built yet: a value other than None is refused, so that nobody relies on what does nothing.
-NOT_YET = ("on_sigterm", "on_exit", "max_disk", "console", "capture", "tensorboard")
+NOT_YET = ("on_sigterm", "on_exit", "tensorboard")
 NAMES = (
     *("project", "name", "config", "tags", "group", "job_type", "notes", "id", "resume", "mode", "dir", "ranks"),
     *("strict", "journal", "on_full", "quiet", "rank", "world_size", "resume_from", "duplicate_policy"),
+    *("max_disk", "console", "capture", "system_interval"),
     *NOT_YET,
 )
 
@@ -31,6 +32,49 @@ def refuse_unknown(names: Iterable[str]) -> NoReturn:
 
 def refuse_not_yet(name: str) -> NoReturn:
     raise NotImplementedError(f"init({name}=...) is not in this version yet")
+
+
+CAPTURES = ("command", "environment", "diff")
+
+
+def capture(value: object) -> str | None:
+    """Of the argument capture what the core takes: "none" or names with commas."""
+    if value is None:
+        return None
+    words = value.replace(",", " ").split() if isinstance(value, str) else value
+    if not isinstance(words, Iterable):
+        raise TypeError(f"capture must be a str or a list of str, got {type(value).__name__}")
+    names = list(words)
+    for name in names:
+        if name == "source":
+            raise NotImplementedError(
+                'init(capture=["source"]) is not in this version yet; log_artifact() stores a folder'
+            )
+        if name not in (*CAPTURES, "none"):
+            raise ValueError(f'capture must be "none" or some of {", ".join(CAPTURES)}, got {name!r}')
+    if "none" in names and len(names) > 1:
+        raise ValueError('capture: "none" stands alone')
+    return ",".join(names)
+
+
+def interval(value: object) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"system_interval must be a number of seconds, got {type(value).__name__}")
+    return float(value)
+
+
+def console(console: object, captured: str | None) -> bool:
+    """Whether what is printed is recorded: the arguments, else TRACKER_CAPTURE."""
+    known = ("python", "off", "fd")
+    if console is not None and console not in known:
+        raise ValueError(f"console must be one of {', '.join(known)}, got {console!r}")
+    if console == "fd":
+        raise NotImplementedError('init(console="fd") is not in this version yet; "python" records what Python prints')
+    if console is not None:
+        return console != "off"
+    return (captured or os.environ.get("TRACKER_CAPTURE")) != "none"
 
 
 def text(name: str, value: object) -> str | None:
@@ -86,6 +130,15 @@ def number(name: str, value: object) -> int | None:
     if not 0 <= value < 2**31:
         raise ValueError(f"{name} must be 0 or more, got {value}")
     return int(value)
+
+
+def byte_size(name: str, value: object) -> str | None:
+    """A number of bytes or a text such as "10GB", which the core reads."""
+    if value is None or isinstance(value, str):
+        return label(name, value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f'{name} must be an int of bytes or a str such as "10GB", got {type(value).__name__}')
+    return str(int(value))
 
 
 def summary_kinds(value: object) -> list[str]:

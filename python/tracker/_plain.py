@@ -69,12 +69,20 @@ def _array(value: Any) -> Any:
 
 def plain(value: object, depth: int = 0) -> Plain:
     """`value` in plain types; what has no plain form becomes its repr, cut at 1,000 characters. Never raises."""
+    try:
+        return _plain_value(value, depth)
+    except Exception:
+        return _shown(value)
+
+
+def _plain_value(value: object, depth: int) -> Plain:
     if value is None or isinstance(value, bool):
         return value
     if "enum" in sys.modules and isinstance(value, sys.modules["enum"].Enum):
         return plain(value.value, depth + 1) if isinstance(value.value, (bool, int, float, str)) else _shown(value)
     if isinstance(value, int):
-        return int(value)
+        number = int(value)
+        return number if number.bit_length() <= sys.float_info.max_exp else _shown(number)
     if isinstance(value, float):
         return float(value)
     if isinstance(value, str):
@@ -82,12 +90,9 @@ def plain(value: object, depth: int = 0) -> Plain:
     if depth >= DEPTH_MAX:
         return _shown(value)
     if isinstance(value, (list, tuple, set, frozenset)):
-        items = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
+        items = sorted(value, key=_shown) if isinstance(value, (set, frozenset)) else value
         return [plain(item, depth + 1) for item in items]
-    try:
-        return _plain_object(value, depth)
-    except Exception:
-        return _shown(value)
+    return _plain_object(value, depth)
 
 
 def _plain_object(value: object, depth: int) -> Plain:

@@ -6,36 +6,27 @@ from __future__ import annotations
 import fnmatch
 import os
 import sys
-import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from tracker import _chart, _core, _current, _options, _selection
-from tracker._chart import Chart
+from tracker import _artifact_read, _chart, _core, _current, _options, _selection
+from tracker._chart import SYSTEM_PREFIX, Chart
+from tracker._console_lines import LINES_MAX, ConsoleOutput, read_console
 from tracker._history import History, Table, TextRow, history_of, table_of
-from tracker._numpy import pandas as _pandas
+from tracker._media_read import MediaOfRun
+from tracker._run_list import RunList
 from tracker._tail import ROWS_MAX, Tail
+from tracker._told import Told
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from tracker import _smooth
+    from tracker._artifact_read import ArtifactUse
     from tracker._ranks import AcrossRanks, Attempt, Rank
     from tracker._run import Run
 
-FLUSH_S_MAX = 10.0
 
-
-def _flush_own(uid: str) -> None:
-    """What this process has logged into the run is committed before it is read."""
-    for run in _current.live_runs():
-        if run.uid == uid and run._pid == os.getpid():
-            run.flush(FLUSH_S_MAX)
-
-
-class StoredRun:
+class StoredRun(MediaOfRun, Told):
     """A run to read. While it is live every look at it sees what has been committed by then; in the process that
     writes it, all that was logged before. Threads: any, one at a time reads.
     """
@@ -47,7 +38,7 @@ class StoredRun:
 
     def _view(self) -> _core.RunView:
         if not self._ended:
-            _flush_own(self._folder.uid)
+            _current.flush_own(self._folder.uid)
             if self._opened is None:
                 self._opened = _core.open_view(self._folder)
             else:
@@ -132,13 +123,18 @@ class StoredRun:
         return self._view().config()
 
     @property
+    def environment(self) -> dict[str, Any]:
+        """host, container, python, git, gpu, launcher and what was asked for, of the newest attempt's first rank."""
+        return self._view().environment()
+
+    @property
     def summary(self) -> dict[str, Any]:
         """A copy: the last value of each metric, explicit ones win."""
         return self._view().summary()
 
     @property
     def points(self) -> int:
-        """Rows stored, all metrics and writers."""
+        """Rows stored, all metrics and writers; samples of the system are not among them."""
         return self._view().points()
 
     @property
@@ -148,11 +144,12 @@ class StoredRun:
 
     @property
     def losses(self) -> dict[str, Any]:
-        """The account: logged = stored + dropped + pending, rejected_values, recovered, by_reason, by_metric.
+        """The account: logged = stored + dropped + pending, rejected_values, recovered, by_reason, by_metric, texts.
 
         Points lost for no metric in particular stand under "". Pending is what journals of this user hold and the
-        databases do not; by_metric leaves it out. In the process that records the run what was logged before is stored
-        first, so nothing is pending while the disk takes it.
+        databases do not; by_metric leaves it out. "texts" is the same account of texts, which are no points. In the
+        process that records the run what was logged before is stored first, so nothing is pending while the disk
+        takes it.
         """
         return self._view().losses()
 
@@ -160,6 +157,18 @@ class StoredRun:
     def writers(self) -> list[dict[str, Any]]:
         """The processes that recorded the run, by attempt."""
         return self._view().writers()
+
+    @property
+    def outputs(self) -> list[ArtifactUse]:
+        """The versions of artifacts that the run made, in that order."""
+        _current.flush_own(self._folder.uid)
+        return _artifact_read.uses(self._folder, "output")
+
+    @property
+    def inputs(self) -> list[ArtifactUse]:
+        """The versions of artifacts that the run used, in that order."""
+        _current.flush_own(self._folder.uid)
+        return _artifact_read.uses(self._folder, "input")
 
     def attempts(self) -> list[Attempt]:
         """The attempts by number: which continues which, from which step, and up to where each is shown."""
@@ -184,14 +193,16 @@ class StoredRun:
             raise TypeError(f"name must be a str, got {type(name).__name__}")
         return AcrossRanks(name, self._view().across_ranks(name))
 
-    def series(self, pattern: str = "*") -> list[str]:
-        """The names of the metrics that hold numbers, sorted; those that match a pattern such as "val/*"."""
-        names = [metric["name"] for metric in self._view().metrics()]
+    def series(self, pattern: str = "*", *, system: bool = False) -> list[str]:
+        """The names of the metrics that hold numbers, sorted; those that match a pattern such as "val/*".
+        system=True: the series that sample machine, process and GPUs instead, "system/cpu.percent" and its like."""
+        names = [metric["name"] for metric in self.metrics(system=system)]
         return [name for name in names if fnmatch.fnmatchcase(name, pattern)]
 
-    def metrics(self) -> list[dict[str, Any]]:
-        """What is known of each metric without reading its rows: types, points, dropped, steps, min, max, NaNs."""
-        return self._view().metrics()
+    def metrics(self, *, system: bool = False) -> list[dict[str, Any]]:
+        """What is known of each metric without reading its rows: types, points, dropped, steps, min, max, NaNs.
+        system: of the system's series instead."""
+        return [metric for metric in self._view().metrics() if metric["name"].startswith(SYSTEM_PREFIX) == system]
 
     @overload
     def history(
@@ -276,10 +287,10 @@ class StoredRun:
         """One metric between lo and hi (both included; None: where it begins and ends) for a drawing `pixels` wide: all
         points, or where there are 2 x pixels or more exact cells of at most a pixel.
 
-        x: "step" (the default), "time" (seconds since 1970; lo and hi may be datetimes), or a metric, joined on the
-        step; a metric of the name "step" or "time" comes first. smooth: as History.smooth(), windows in units of x (in
-        seconds over time). The same query gives the same cells; rows that are appended change the last ones only.
-        Errors: as history().
+        x: "step" (the default, unless define_metric() named a step_metric that the run has), "time" (seconds since
+        1970; lo and hi may be datetimes; the default of system series), or a metric, joined on the step; one named
+        "step" or "time" wins. smooth: as History.smooth(), windows in units of x (in seconds over time). The same query
+        gives the same cells; rows that are appended change the last ones only. Errors: as history().
         """
         parameters = {"half_life": half_life, "weight": weight, "sigma": sigma, "width": width}
         return _chart.query(self._view(), name, lo, hi, pixels, x, attempts, ranks, smooth, parameters)
@@ -320,6 +331,15 @@ class StoredRun:
             raise _core.NotFoundError(f"{self!r} has no text {name!r}; the names with texts: {known}")
         return [TextRow(*row) for row in rows]
 
+    def console(
+        self, *, rank: int | None = None, stream: str | None = None, contains: str = "", last: int = LINES_MAX
+    ) -> ConsoleOutput:
+        """What the processes printed, line by line: of one rank, of "stdout" or "stderr", lines that hold a text.
+
+        At most the last `last` lines; `total` of the result says how many there are. Cost: reads every frame.
+        """
+        return read_console(self._view(), rank, stream, contains, last)
+
     def text_names(self) -> list[str]:
         """The names that hold texts, sorted."""
         return self._view().text_names()
@@ -338,78 +358,6 @@ def _name_of_x(x: str | None) -> str:
 
 def _all_str(names: list[str]) -> bool:
     return all(isinstance(name, str) for name in names)
-
-
-class RunList(Sequence[StoredRun]):
-    """The runs of a store, in the order asked for. It does not change; call tracker.runs() again for new ones.
-
-    matched: how many runs there are without limit and offset. notes: values that the filter could not compare, such as
-    "config.lr is text in 12 runs".
-    """
-
-    def __init__(
-        self,
-        runs: Sequence[StoredRun],
-        rows: Callable[[], dict[str, dict[str, Any]]] = dict,
-        matched: int | None = None,
-        notes: Sequence[str] = (),
-    ) -> None:
-        self._runs = tuple(runs)
-        self._rows = rows
-        self.matched = len(self._runs) if matched is None else matched
-        self.notes = tuple(notes)
-
-    def __len__(self) -> int:
-        return len(self._runs)
-
-    @overload
-    def __getitem__(self, index: int) -> StoredRun: ...
-    @overload
-    def __getitem__(self, index: slice) -> RunList: ...
-    def __getitem__(self, index: int | slice) -> StoredRun | RunList:
-        if isinstance(index, slice):
-            return RunList(self._runs[index], self._rows, self.matched, self.notes)
-        return self._runs[index]
-
-    def __iter__(self) -> Iterator[StoredRun]:
-        return iter(self._runs)
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{run.project}/{run.id}" for run in self._runs[:5])
-        return f"<tracker.RunList of {len(self)}: {shown}{', ...' if len(self) > 5 else ''}>"
-
-    def to_pandas(self) -> pd.DataFrame:
-        """A row a run: project, id, uid, name, state, state_detail, created, finished and duration (seconds), host,
-        points, lost, group, job_type, notes, tags, config.KEY and summary.KEY. ImportError without pandas.
-
-        Times are seconds since 1970, UTC; finished is NaN and duration the time until now while a run has no end. Keys
-        of nested maps are joined by "/". Cost: reads the store's catalog again; runs that are gone by now are left out.
-        """
-        rows = self._rows()
-        found = [(run, rows[run.uid]) for run in self._runs if run.uid in rows]
-        frame: pd.DataFrame = _pandas().DataFrame([_frame_row(run, row) for run, row in found])
-        return frame
-
-
-def _frame_row(run: StoredRun, row: dict[str, Any]) -> dict[str, Any]:
-    finished = row["finished"]
-    out = {"project": run.project, "id": run.id, "uid": run.uid, "name": row["name"], "state": row["state"]}
-    out |= {"state_detail": row["state_detail"], "created": run.created, "finished": finished}
-    out |= {"duration": (time.time() if finished is None else finished) - run.created, "host": row["host"]}
-    out |= {"points": row["points"], "lost": row["lost"]}
-    out |= {key: row["attributes"].get(key) for key in ("group", "job_type", "notes", "tags")}
-    out |= {f"config.{key}": value for key, value in _flat(row["config"]).items()}
-    return out | {f"summary.{key}": value for key, value in row["summary"].items()}
-
-
-def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in tree.items():
-        if isinstance(value, dict):
-            flat.update(_flat(value, f"{prefix}{key}/"))
-        else:
-            flat[prefix + key] = value
-    return flat
 
 
 def _store(dir: object) -> tuple[str, bool]:
@@ -456,10 +404,10 @@ def list_runs(
         if named:
             raise
         return RunList(())
+    if store.problem:
+        warnings.warn(f"tracker: {store.problem}", RuntimeWarning, stacklevel=3)
     store.recover("")
-    for run in _current.live_runs():
-        if run._pid == os.getpid() and run._core.store_path == path:
-            run.flush(FLUSH_S_MAX)
+    _current.flush_all(path)
 
     def query(documents: bool) -> dict[str, Any]:
         page = 0 if rows_max is None else max(rows_max, 1)  # 0 means all to the core
@@ -485,7 +433,7 @@ def open_run(name: str, dir: object) -> StoredRun:
     folder = store.find(_options.utf8("name", name))
     store.recover(folder.uid)
     run = StoredRun(folder)
-    for problem in run.problems:
+    for problem in [store.problem, *run.problems] if store.problem else run.problems:
         print(f"tracker: {problem}", file=sys.stderr)
     return run
 

@@ -4,16 +4,21 @@
 from __future__ import annotations
 
 import os
+import sys
+import time
 
-from tracker import _core, _current
+from tracker import _console, _core, _current
 from tracker._mappings import Config, Summary
 
 TYPE_CHECKING = False  # typing costs a third of the import of this package
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from datetime import timedelta
     from types import TracebackType
-    from typing import Self
+    from typing import Any, Self
 
+    from tracker._artifact import Artifact
+    from tracker._artifact_read import ArtifactUse, StoredArtifact
     from tracker._status import RunStatus
 
 INT64_MIN = -(2**63)
@@ -28,6 +33,11 @@ def seconds(name: str, value: float) -> float:
     return float(value)
 
 
+def _media_queue() -> Any:
+    """Where media wait; only where that was imported, with the first of them."""
+    return sys.modules["tracker._media_queue"]
+
+
 class Run(_core.Run):
     """A run that this process records; made by tracker.init().
 
@@ -36,16 +46,20 @@ class Run(_core.Run):
     interrupted on KeyboardInterrupt; the exception goes on. A run that nobody finishes ends with the process.
     """
 
-    __slots__ = ("__weakref__", "_config", "_labels", "_pid", "_recorded", "_summary")
+    __slots__ = ("__weakref__", "_cell", "_config", "_labels", "_pid", "_recorded", "_summary", "_watched")
 
     _pid: int
     _recorded: bool
     _labels: dict[str, object]
+    _cell: object  # of the notebook that opened it
+    _watched: list[Any]  # what watch() has hooked
 
     def __init__(self, core: _core.RunCore) -> None:
         self._pid = os.getpid()
         self._recorded = core.recording
         self._labels = {}
+        self._cell = None
+        self._watched = []
         self._config = Config(core)
         self._summary = Summary(self)
 
@@ -169,38 +183,169 @@ class Run(_core.Run):
             raise TypeError(f"name must be a str, got {type(name).__name__}")
         self._core.define_metric(str.__str__(name), step_metric or "", summary_kinds(summary), goal or "")
 
+    def log_artifact(
+        self,
+        artifact: Artifact | str | os.PathLike[str],
+        name: str | None = None,
+        type: str | None = None,
+        aliases: Iterable[str] | None = None,
+        *,
+        tags: Iterable[str] | None = None,
+        ttl: float | timedelta | None = None,
+    ) -> Artifact:
+        """Stores an Artifact, or the file or folder at a path, as a version of this content; the run made it.
+
+        Returns at once: the bytes are read on a thread of the run, and the artifact's wait() says when they are stored.
+        Content that a version of that name has already is that version. aliases: names that move to this version
+        ("latest" moves by itself). ttl: seconds or a timedelta after which `tracker gc` may remove it.
+
+        Raises at once for a path or a label that is wrong. What comes later fails the artifact and never the run: a
+        file that changes or vanishes before it is read, a disk that refuses, a queue that stays full (64 artifacts or
+        100,000 files) for 2 s; said on stderr, counted in status(), raised by wait(). Where nothing is recorded
+        (mode="disabled", a gated rank, a forked child) nothing is stored.
+        """
+        from tracker._artifact import log
+
+        return log(self, artifact, name, type, aliases, tags, ttl)
+
+    def use_artifact(
+        self,
+        artifact: str | os.PathLike[str] | Artifact | StoredArtifact,
+        type: str | None = None,
+        use_as: str | None = None,
+    ) -> Artifact | StoredArtifact:
+        """A version that this run reads, which is recorded; download() gives its files. Works on every rank.
+
+        "name", "name:latest", "name:v3", "name@digest", each with "project/" in front or not. A folder (a Path, or a
+        str that begins with "/", "./", "../" or "~") or an Artifact is stored as log_artifact() does, and the run used
+        it. Raises NotFoundError with close names, ValueError for another type than `type`.
+        """
+        from tracker._artifact import use
+
+        return use(self, artifact, type, use_as)
+
+    mark_output = log_artifact
+    mark_input = use_artifact
+
+    @property
+    def outputs(self) -> list[ArtifactUse]:
+        """The versions that the run has made so far. What waits to be stored is not among them. Cost: a commit."""
+        return self._uses("output")
+
+    @property
+    def inputs(self) -> list[ArtifactUse]:
+        """The versions that the run has used so far. Cost: a commit."""
+        return self._uses("input")
+
+    def _uses(self, use: str) -> list[ArtifactUse]:
+        from tracker._artifact_read import uses_of
+
+        return uses_of(self, use)
+
+    def alert(self, title: str, text: str = "", level: str = "info") -> None:
+        """Tells people something while the run goes on; stored with the time and the run's largest step.
+
+        level: "info", "warn" ("warning") or "error" ("critical"), in capital letters too, or an enum with such a value.
+        A title above 256 bytes and a text above 16 KiB are cut, which the alert says. Above 60 a minute or 1,000 of
+        this process alerts are dropped, counted (status().alerts_dropped) and said once; strict raises then. TypeError,
+        ValueError say what was expected. A rank that records nothing does nothing. Threads: any.
+        """
+        from tracker._plain import plain
+
+        level = getattr(level, "value", level)
+        for what, given in (("title", title), ("text", text), ("level", level)):
+            if not isinstance(given, str):
+                raise TypeError(f"{what} must be a str, got {type(given).__name__}")
+        level = {"warning": "warn", "critical": "error"}.get(level.lower(), level.lower())
+        if level not in ("info", "warn", "error"):
+            raise ValueError(f"level must be 'info', 'warn' or 'error', got {level[:80]!r}")
+        self._core.alert(str(plain(title)), str(plain(text)), level)
+
+    def should_stop(self) -> bool:
+        """Whether `tracker stop` has asked this attempt of the run to stop: leave the loop and finish.
+
+        Nothing stops by itself. True about a second after it was asked, on a network file system when its client looks
+        again; False again when it is taken back, and in a forked child. Threads: any. Cost: some 0.1 us; the first call
+        starts a thread that looks at one file a second.
+        """
+        return self._core.should_stop()
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why, by whom and when the run was asked to stop, in one line; None where nobody has."""
+        return self._core.stop_reason()
+
+    def watch(self, model: Any, log: str | None = "gradients", log_freq: int = 1000, *, prefix: str = "") -> None:
+        """Logs norm, mean, std, min and max of a PyTorch model's gradients, parameters or both ("all") as metrics
+        "gradients/<parameter>/norm" and so on, at each log_freq-th backward pass.
+
+        They go with the run's largest step by then. log=None watches nothing. TypeError and ValueError say what was
+        expected; a model that is watched is not watched again. Costs nothing between; see docs/watch.md. Removed by
+        unwatch() and finish().
+        """
+        from tracker import _watch
+
+        _watch.watch(self, model, log, log_freq, prefix)
+
+    def unwatch(self, model: Any = None) -> None:
+        """Ends watch() of the model, or of all."""
+        if self._watched:
+            from tracker import _watch
+
+            _watch.unwatch(self, model)
+
     def flush(self, timeout: float = 10.0) -> bool:
-        """Waits until all that this process logged before is committed and fsynced ("durable").
+        """Waits until all that this process logged before is committed and fsynced ("durable"), media included.
 
         False when that did not happen within `timeout` seconds, nothing is lost by it, and when something was logged
         after finish() and so dropped. Threads: any, without the GIL.
         """
-        return self._core.flush(seconds("timeout", timeout))
+        left = seconds("timeout", timeout)
+        if "tracker._media_queue" not in sys.modules or self._pid != os.getpid():
+            return self._core.flush(left)
+        begin = time.monotonic()
+        encoded = _media_queue().wait(self._core, left)
+        return self._core.flush(max(0.0, left - (time.monotonic() - begin))) and encoded
 
-    def status(self) -> RunStatus:
-        """Where the points are, and what an accepted point survives right now."""
-        from tracker._status import RunStatus
+    def status(self, *, series: bool = False) -> RunStatus:
+        """Where the points are, what an accepted point survives right now, and what the tracker costs.
 
-        return RunStatus(values_rounded=self._values_rounded, **self._core.status())
+        series=True adds the account of each metric, all of one moment; it then costs a pass over what waits to be
+        stored and a look at each metric.
+        """
+        from tracker._status import Cost, RunStatus, SeriesStatus
+
+        now = self._core.status()
+        now["cost"] = Cost(**now["cost"])
+        if series:
+            now["series"] = {name: SeriesStatus(*counts) for name, counts in self._core.series_status().items()}
+        return RunStatus(values_rounded=self._values_rounded, **now)
 
     def finish(self, exit_code: int | None = None, timeout: float = 10.0) -> None:
         """Ends the run: finished, or failed when exit_code is not 0. The second call does nothing.
 
-        Commits and makes the store plain files, at most 2 s; `timeout` bounds what a network adds. What is logged
-        afterwards is dropped, counted and said once. In a forked child it does nothing. strict: StoreError where the
-        disk refuses.
+        Media that are not encoded yet and artifacts that are not stored yet have `timeout` seconds each; what is left
+        then is given up, counted and, of artifacts, named on stderr. Then the run is committed and the store made
+        plain files, at most 2 s. What is logged afterwards is dropped, counted and said once. In a forked child it
+        does nothing. strict: StoreError where the disk refuses.
         """
-        seconds("timeout", timeout)
+        budget = seconds("timeout", timeout)
         if exit_code is not None and (isinstance(exit_code, bool) or not isinstance(exit_code, int)):
             raise TypeError(f"exit_code must be an int or None, got {type(exit_code).__name__}")
-        self._finish("failed" if exit_code else "finished", exit_code or 0, "")
+        self._finish("failed" if exit_code else "finished", exit_code or 0, "", budget)
 
-    def _finish(self, state: str, exit_code: int, reason: str) -> None:
+    def _finish(self, state: str, exit_code: int, reason: str, budget: float = 10.0) -> None:
+        """`budget`: seconds that media and artifacts have; below 0: at the end of the process, a part of its 2 s."""
         if self._pid != os.getpid():
             return
+        self.unwatch()
         try:
-            self._core.finish(state, exit_code, reason)
+            if "tracker._media_queue" in sys.modules and not self._core.finished:
+                queue = _media_queue()
+                queue.end(self._core, budget if budget >= 0 else queue.EXIT_MS_MAX / 1000)
+            self._core.finish(state, exit_code, reason, budget)
         finally:
+            _console.remove(self._core)
             _current.remove(self)
 
     def attach(self) -> Run:
@@ -230,6 +375,11 @@ class Run(_core.Run):
             self._finish("finished", 0, "")
         else:
             self._finish(*_current.end_of(error))
+
+    def _repr_html_(self) -> str:
+        from tracker import _html
+
+        return _html.live_run(self)
 
     def __repr__(self) -> str:
         what = "" if self._core.recording else ", not recording"

@@ -23,15 +23,28 @@ void Fd::reset() {
   fd_ = -1;
 }
 
+int above_standard(int fd) {
+  if (fd < 0 || fd > STDERR_FILENO) return fd;
+  const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  const int error = errno;
+  ::close(fd);
+  errno = error;
+  return copy;
+}
+
 Result<Fd> open_file(const std::string& path, int flags, uint32_t mode) {
   int fd;
   do fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
   while (fd < 0 && errno == EINTR);
+  fd = above_standard(fd);
   if (fd < 0) return Status::from_errno(errno, "cannot open", path);
   return Fd(fd);
 }
 
-Result<std::string> read_file(const std::string& path, size_t limit_bytes) {
+namespace {
+
+// Up to the end, or until there are more than `enough_bytes`.
+Result<std::string> read_regular(const std::string& path, size_t enough_bytes) {
   // A pipe or a device in the place of a file must not make the reader wait, or read for ever.
   auto fd = open_file(path, O_RDONLY | O_NONBLOCK);
   if (!fd.ok()) return fd.status();
@@ -40,15 +53,29 @@ Result<std::string> read_file(const std::string& path, size_t limit_bytes) {
     return Status(Code::kCorrupt, fmt::format("{} is no regular file", path));
   std::string out;
   char buffer[65536];
-  for (;;) {
+  while (out.size() <= enough_bytes) {
     const ssize_t n = ::read(fd->get(), buffer, sizeof buffer);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return Status::from_errno(errno, "cannot read", path);
-    if (n == 0) return out;
+    if (n == 0) break;
     out.append(buffer, static_cast<size_t>(n));
-    if (out.size() > limit_bytes)
-      return Status(Code::kLimit, fmt::format("{} is larger than {} bytes", path, limit_bytes));
   }
+  return out;
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path, size_t limit_bytes) {
+  auto out = read_regular(path, limit_bytes);
+  if (out.ok() && out->size() > limit_bytes)
+    return Status(Code::kLimit, fmt::format("{} is larger than {} bytes", path, limit_bytes));
+  return out;
+}
+
+Result<std::string> read_file_start(const std::string& path, size_t bytes) {
+  auto out = read_regular(path, bytes);
+  if (out.ok() && out->size() > bytes) out->resize(bytes);
+  return out;
 }
 
 Status write_all(int fd, std::string_view data) {
@@ -264,39 +291,61 @@ uint64_t free_bytes(const std::string& path) {
 }
 
 namespace {
+
 std::string g_cgroup_root_for_testing;
-}  // namespace
 
-void set_cgroup_root_for_testing(const std::string& root) { g_cgroup_root_for_testing = root; }
-
-uint64_t cgroup_memory_limit() {
-  auto own = read_file("/proc/self/cgroup", 1 << 16);
-  uint64_t limit = UINT64_MAX;
+// The file of this process's cgroup and of those above it, innermost first, by its name in version 2 and 1.
+std::vector<std::string> cgroup_files(const char* v2, const char* v1) {
   const std::string root = g_cgroup_root_for_testing.empty() ? "/sys/fs/cgroup" : g_cgroup_root_for_testing;
-  const auto consider = [&limit](const std::string& path) {
-    auto text = read_file(path, 64);
-    if (!text.ok() || text->empty() || (*text)[0] < '0' || (*text)[0] > '9') return;
-    const uint64_t value = std::strtoull(text->c_str(), nullptr, 10);
-    if (value > 0) limit = std::min(limit, value);
-  };
-  consider(root + "/memory.max");
-  consider(root + "/memory/memory.limit_in_bytes");
-  if (!own.ok()) return limit;
-  size_t start = 0;
-  while (start < own->size()) {
+  std::vector<std::string> out;
+  const auto own = read_file("/proc/self/cgroup", 1 << 16);
+  for (size_t start = 0; own.ok() && start < own->size();) {
     const size_t end = std::min(own->find('\n', start), own->size());
     const std::string line = own->substr(start, end - start);
     start = end + 1;
     const size_t second = line.find(':', line.find(':') + 1);
     if (second == std::string::npos) continue;
-    // A limit of any ancestor holds too: walk up from the own group.
     for (std::string group = line.substr(second + 1); group.size() > 1; group = parent_path(group)) {
-      if (line.rfind("0::", 0) == 0) consider(root + group + "/memory.max");
-      else if (line.find(":memory:") != std::string::npos)
-        consider(root + "/memory" + group + "/memory.limit_in_bytes");
+      if (line.rfind("0::", 0) == 0) out.push_back(root + group + "/" + v2);
+      else if (line.find(":memory:") != std::string::npos) out.push_back(root + "/memory" + group + "/" + v1);
     }
   }
+  out.push_back(root + "/" + v2);
+  out.push_back(root + "/memory/" + v1);
+  return out;
+}
+
+}  // namespace
+
+void set_cgroup_root_for_testing(const std::string& root) { g_cgroup_root_for_testing = root; }
+
+uint64_t cgroup_memory_limit() {
+  uint64_t limit = UINT64_MAX;  // a limit of any ancestor holds too
+  for (const std::string& path : cgroup_files("memory.max", "memory.limit_in_bytes")) {
+    auto text = read_file(path, 64);
+    if (!text.ok() || text->empty() || (*text)[0] < '0' || (*text)[0] > '9') continue;
+    const uint64_t value = std::strtoull(text->c_str(), nullptr, 10);
+    if (value > 0) limit = std::min(limit, value);
+  }
   return limit;
+}
+
+std::optional<int64_t> read_oom_kills(const std::string& file) {
+  const auto text = read_file(file, 4096);
+  if (!text.ok()) return std::nullopt;
+  const std::string_view name = "oom_kill ";
+  size_t at = text->find(name);
+  while (at != std::string::npos && at != 0 && (*text)[at - 1] != '\n') at = text->find(name, at + 1);
+  if (at == std::string::npos) return std::nullopt;
+  return std::strtoll(text->c_str() + at + name.size(), nullptr, 10);
+}
+
+std::optional<OomKills> cgroup_oom_kills() {
+  // "local" counts the group's own processes alone; kernels before 5.2 have only the sum with those below it.
+  for (const char* v2 : {"memory.events.local", "memory.events"})
+    for (const std::string& file : cgroup_files(v2, "memory.oom_control"))
+      if (const auto count = read_oom_kills(file)) return OomKills{file, *count};
+  return std::nullopt;
 }
 
 }  // namespace tracker::internal

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,10 +37,15 @@ class Fd {
   int fd_ = -1;
 };
 
-// open(2) with O_CLOEXEC and EINTR handled.
+// The same file under a number above 2, where it has one of those: 0, 1 and 2 are the program's, which may have closed
+// them, and opens or redirects them when it likes. -1 stays; errno is set where that fails.
+int above_standard(int fd);
+// open(2) with O_CLOEXEC and EINTR handled; the descriptor is above 2.
 Result<Fd> open_file(const std::string& path, int flags, uint32_t mode = 0600);
 // The whole file, refused with kLimit above `limit_bytes`.
 Result<std::string> read_file(const std::string& path, size_t limit_bytes);
+// Its first `bytes`, or all of it.
+Result<std::string> read_file_start(const std::string& path, size_t bytes);
 Status write_all(int fd, std::string_view data);
 // Temp file in the same folder, fsync, rename, fsync of the folder: readers see the old or the new file.
 Status write_file_atomic(const std::string& path, std::string_view data, uint32_t mode = 0600);
@@ -91,6 +97,15 @@ void set_fs_type_for_testing(const std::string& folder, uint32_t f_type);
 uint64_t free_bytes(const std::string& path);
 // The memory limit of this process's cgroup (v2 or v1) in bytes; UINT64_MAX when there is none.
 uint64_t cgroup_memory_limit();
+// How often the kernel has killed a process of a cgroup for want of memory, and the file that says so.
+struct OomKills {
+  std::string file;
+  int64_t count = 0;
+};
+// Of this process's cgroup (v2 or v1); nullopt where nothing counts them. Cost: two small files.
+std::optional<OomKills> cgroup_oom_kills();
+// What `file` says by now; nullopt when it is gone.
+std::optional<int64_t> read_oom_kills(const std::string& file);
 // Tests of limits that cannot be set here: `root` takes the place of /sys/fs/cgroup; empty ends it.
 void set_cgroup_root_for_testing(const std::string& root);
 

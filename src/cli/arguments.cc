@@ -2,10 +2,13 @@
 #include "cli/arguments.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 
+#include "model/byte_size.h"
 #include "storage/close_names.h"
 
 namespace tracker::internal {
@@ -17,6 +20,10 @@ Result<uint64_t> read_count(const char* option, const std::string& text) {
   if (error != std::errc() || end != text.data() + text.size())
     return Status(Code::kInvalid, fmt::format("{} {}: expected a whole number from 0", option, text));
   return count;
+}
+
+void add_run(CLI::App* command, std::string& run) {
+  command->add_option("RUN", run, "project/id, an id that is unique, or a uid")->required();
 }
 
 void add_ls(CLI::App& app, LsOptions& options, std::string& limit, std::string& offset) {
@@ -40,35 +47,52 @@ void add_ls(CLI::App& app, LsOptions& options, std::string& limit, std::string& 
 
 void add_show(CLI::App& app, ShowOptions& options, std::string& plots) {
   CLI::App* show = app.add_subcommand("show", "Show one run: state, config, metrics with plots, account of losses");
-  show->add_option("RUN", options.run, "project/id, an id that is unique, or a uid")->required();
+  add_run(show, options.run);
   show->add_flag("--losses", options.losses, "Only the account, metric by metric: logged = stored + lost");
+  show->add_flag("--console", options.console, "Only what its processes printed, all of it");
   show->add_option("--plot", plots, "Draw charts of the first N metrics")->type_name("N");
   show->add_flag("--json", options.json, "Print a JSON document");
   show->footer(
       "Examples:\n  tracker show mnist/brisk-otter\n  tracker show brisk-otter --plot 2\n"
+      "  tracker show brisk-otter --console | less\n"
       "  tracker show brisk-otter --json | jq .summary");
 }
 
 void add_export(CLI::App& app, ExportCommandOptions& options, std::string& format) {
   CLI::App* command = app.add_subcommand("export", "Write a run as CSV or JSON lines");
-  command->add_option("RUN", options.run, "project/id, an id that is unique, or a uid")->required();
-  command->add_option("--format", format, "csv or jsonl")->type_name("csv|jsonl")->capture_default_str();
-  command->add_option("--output,-o", options.output, "File to write; without it, stdout")->type_name("FILE");
+  add_run(command, options.run);
+  command->add_option("--format", format, "csv, the default, jsonl, tensorboard or parquet")
+      ->type_name("csv|jsonl|tensorboard|parquet");
+  command->add_option("--output,-o", options.output, "File to write, of tensorboard a folder; without it, stdout")
+      ->type_name("FILE");
   command->add_option("--metric", options.form.metrics, "Only this metric; may be given again")
       ->type_name("METRIC")
       ->allow_extra_args(false);
   command->add_flag("--wide", options.form.wide, "CSV with one row a step and a column a metric");
   command->add_flag("--all", options.form.all, "Every row, also those that later ones replace");
-  command->add_flag("--json", options.json, "With --output: print what was written as a JSON document");
+  command->add_flag("--json", options.json, "The rows in a JSON document; with --output what was written");
   command->footer(
       "Examples:\n  tracker export mnist/brisk-otter > run.csv\n"
       "  tracker export brisk-otter --wide --metric train/loss --metric val/acc -o run.csv\n"
       "  tracker export brisk-otter --format jsonl --all | head");
 }
 
+void add_import(CLI::App& app, ImportOptions& options, bool& json) {
+  CLI::App* command = app.add_subcommand("import", "Bring in runs of other tools");
+  command->add_option("SOURCE", options.source, "File or folder of TensorBoard, W&B, MLflow, Trackio, or CSV")
+      ->required();
+  command->add_option("--format", options.format, "What it is, where that cannot be told by the names of the files")
+      ->type_name("tensorboard|csv|wandb|mlflow|trackio|swanlab");
+  command->add_option("--project", options.project, "Project of the runs; else as the source says")->type_name("NAME");
+  command->add_flag("--json", json, "Print a JSON document");
+  command->footer(
+      "Examples:\n  tracker import runs/ --project mnist\n  tracker import wandb/offline-run-20260901_120000-abc\n"
+      "  tracker import old.csv --json | jq .left_out");
+}
+
 void add_tail(CLI::App& app, TailOptions& options, std::string& rows) {
   CLI::App* tail = app.add_subcommand("tail", "Show the last rows of a run, and with -f those that come");
-  tail->add_option("RUN", options.run, "project/id, an id that is unique, or a uid")->required();
+  add_run(tail, options.run);
   tail->add_option("METRIC", options.metrics, "Only these; all without");
   tail->add_flag("--follow,-f", options.follow, "Go on until the run has ended; Ctrl-C ends it before");
   tail->add_option("--rows,-n", rows, "So many rows first: 10, or with --since all of them")->type_name("N");
@@ -82,20 +106,35 @@ void add_tail(CLI::App& app, TailOptions& options, std::string& rows) {
       "  tracker tail brisk-otter -f --json | jq -r '.metrics[\"train/loss\"] // empty'");
 }
 
+void add_stop(CLI::App& app, StopOptions& options) {
+  CLI::App* stop = app.add_subcommand("stop", "Ask a run to stop; its code decides when");
+  add_run(stop, options.run);
+  stop->add_option("--reason", options.reason, "Told to the run's code, and kept with the run")->type_name("TEXT");
+  stop->add_flag("--cancel", options.cancel, "Take back what was asked");
+  stop->add_flag("--json", options.json, "Print a JSON document");
+  stop->footer(
+      "Examples:\n  tracker stop mnist/brisk-otter --reason 'loss is NaN'\n  tracker stop brisk-otter --cancel");
+}
+
 void add_verify(CLI::App& app, VerifyCommandOptions& options) {
   CLI::App* verify = app.add_subcommand("verify", "Look for damage; say what is intact and what to do");
   verify->add_option("STORE|RUN", options.what, "Folders of stores or runs, or runs by name; the store without");
+  verify->add_flag("--deep", options.deep, "Also read every byte of the artifacts");
   verify->add_flag("--json", options.json, "Print a JSON document");
   verify->footer(
       "Examples:\n  tracker verify\n  tracker verify mnist/brisk-otter\n  tracker verify /mnt/backup/.tracker\n"
       "  tracker verify --json | jq -r '.findings[].path'");
 }
 
-void add_gc(CLI::App& app, GcOptions& options) {
+void add_gc(CLI::App& app, GcOptions& options, std::string& max_disk) {
   CLI::App* gc = app.add_subcommand("gc", "Recover what dead processes left, and remove what nobody needs");
   gc->add_flag("--dry-run", options.dry_run, "Only say what would be removed");
+  gc->add_option("--max-disk", max_disk, "Remove ended runs, the oldest first, until the store takes at most this")
+      ->type_name("SIZE");
+  gc->add_flag("--unsynced", options.unsynced, "With --max-disk: also runs that are on no server");
+  gc->add_flag("--lost-journals", options.lost_journals, "Also journals of dead processes whose store is gone");
   gc->add_flag("--json", options.json, "Print a JSON document");
-  gc->footer("Examples:\n  tracker gc --dry-run\n  tracker gc");
+  gc->footer("Examples:\n  tracker gc --dry-run\n  tracker gc\n  tracker gc --max-disk 50GB --unsynced --dry-run");
 }
 
 void add_rm(CLI::App& app, RmOptions& options) {
@@ -109,6 +148,50 @@ void add_rm(CLI::App& app, RmOptions& options) {
   rm->footer(
       "Examples:\n  tracker rm mnist/brisk-otter\n  tracker rm brisk-otter calm-heron --yes\n"
       "  tracker rm --where 'state = failed and points < 100' --yes");
+}
+
+void add_artifact(CLI::App& app, ArtifactOptions& options) {
+  CLI::App* artifact = app.add_subcommand("artifact", "Artifacts: list, show, get, put, verify, name, trace");
+  artifact->require_subcommand(0, 1);
+  const auto add = [&](const char* name, const char* what) {
+    CLI::App* action = artifact->add_subcommand(name, what);
+    action->add_flag("--json", options.json, "Print a JSON document");
+    return action;
+  };
+  const char* const which = "NAME, NAME:ALIAS, NAME:v3 or NAME@DIGEST, with PROJECT/ in front or not";
+  add("ls", "List artifacts, or all versions of one")->add_option("PROJECT[/NAME]", options.name, "Only these");
+  add("show", "Show a version: aliases, metadata, files")->add_option("NAME", options.name, which)->required();
+  CLI::App* get = add("get", "Write the files of a version into a folder");
+  get->add_option("NAME", options.name, which)->required();
+  get->add_option("DIR", options.path, "The folder; default: NAME-v3");
+  CLI::App* put = add("put", "Store a file or a folder as a version");
+  put->add_option("PATH", options.path, "What to store")->required();
+  put->add_option("--name", options.name, "NAME or PROJECT/NAME; default: as the file is called");
+  put->add_option("--type", options.type, "Such as model or dataset");
+  put->add_option("--alias", options.aliases, "Moves to this version; may be given again")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->expected(1);
+  put->add_option("--tag", options.tags, "May be given again")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->expected(1);
+  put->add_option("--description", options.description, "For people");
+  CLI::App* verify = add("verify", "Hold a version against its files");
+  verify->add_option("NAME", options.name, which)->required();
+  verify->add_flag("--deep", options.deep, "Read every byte");
+  for (const char* name : {"alias", "tag"}) {
+    CLI::App* mark = add(name, std::string_view(name) == "alias" ? "Move aliases to a version" : "Tag a version");
+    mark->add_option("NAME", options.name, which)->required();
+    mark->add_option("LABEL", options.labels, "To add");
+    mark->add_option("--remove", options.removed, "To take away; may be given again")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->expected(1);
+  }
+  add("lineage", "Which runs made and used it, as a tree; of a run: what it used and made")
+      ->add_option("NAME|RUN", options.name, "An artifact or a run")
+      ->required();
+  artifact->footer(
+      "Examples:\n  tracker artifact ls mnist\n  tracker artifact put model.pt --name model --type model --alias best\n"
+      "  tracker artifact get model:best ./model\n  tracker artifact lineage model:best");
 }
 
 void add_doctor(CLI::App& app, bool& json) {
@@ -127,13 +210,40 @@ void add_commands(CLI::App& app, CommandLine& line) {
   add_ls(app, line.ls, line.limit, line.offset);
   add_show(app, line.show, line.plots);
   add_tail(app, line.tail, line.rows);
+  add_stop(app, line.stop);
   add_export(app, line.exported, line.format);
+  add_import(app, line.imported, line.import_json);
   add_verify(app, line.verify);
-  add_gc(app, line.gc);
+  add_gc(app, line.gc, line.max_disk);
   add_rm(app, line.rm);
+  add_artifact(app, line.artifact);
   add_doctor(app, line.doctor_json);
   add_version(app, line.version_json);
 }
+
+namespace {
+
+Status read_export_format(CommandLine* line) {
+  ExportCommandOptions& exported = line->exported;
+  const bool to_stdout = exported.output.empty() || exported.output == "-";
+  if (line->format.empty()) line->format = exported.json && to_stdout ? "jsonl" : "csv";
+  if (exported.json && to_stdout && line->format == "csv")
+    return Status(Code::kInvalid, "--json writes the rows in a JSON document: they cannot be CSV",
+                  "with --output FILE the rows are CSV, and the document says what was written");
+  const std::vector<std::string> known{"csv", "jsonl", "tensorboard", "parquet"};
+  if (std::find(known.begin(), known.end(), line->format) == known.end())
+    return Status(Code::kInvalid, fmt::format("unknown format {}{}", line->format, did_you_mean(line->format, known)),
+                  fmt::format("formats: {}", fmt::join(known, ", ")));
+  if (line->format == "jsonl") exported.form.format = ExportFormat::kJsonl;
+  if (line->format == "tensorboard") exported.to = ExportCommandOptions::To::kTensorBoard;
+  if (line->format == "parquet") exported.to = ExportCommandOptions::To::kParquet;
+  if (exported.to != ExportCommandOptions::To::kText && to_stdout)
+    return Status(Code::kInvalid, fmt::format("--format {} needs --output", line->format),
+                  line->format == "parquet" ? "--output run.parquet" : "--output FOLDER");
+  return {};
+}
+
+}  // namespace
 
 Status read_values(CommandLine* line) {
   const auto limit = read_count("--limit", line->limit);
@@ -144,18 +254,22 @@ Status read_values(CommandLine* line) {
   if (!plots.ok()) return plots.status();
   const auto rows = line->rows.empty() ? Result<uint64_t>(line->tail.rows) : read_count("--rows", line->rows);
   if (!rows.ok()) return rows.status();
+  if (line->stop.cancel && !line->stop.reason.empty())
+    return Status(Code::kInvalid, "--cancel takes back what was asked: it has no --reason");
   line->tail.rows = *rows;
   line->tail.rows_given = !line->rows.empty();
+  if (!line->max_disk.empty()) {
+    const auto bytes = parse_byte_size("--max-disk", line->max_disk);
+    if (!bytes.ok()) return bytes.status();
+    if (*bytes == 0) return Status(Code::kInvalid, "--max-disk 0: tracker rm removes all runs");
+    line->gc.max_disk = *bytes;
+  } else if (line->gc.unsynced) {
+    return Status(Code::kInvalid, "--unsynced says which runs --max-disk may remove: give both");
+  }
   line->ls.limit = *limit;
   line->ls.offset = *offset;
   line->show.plots = *plots;
-  if (line->format == "csv") line->exported.form.format = ExportFormat::kCsv;
-  else if (line->format == "jsonl") line->exported.form.format = ExportFormat::kJsonl;
-  else
-    return Status(Code::kInvalid,
-                  fmt::format("unknown format {}{}", line->format, did_you_mean(line->format, {"csv", "jsonl"})),
-                  "formats: csv, jsonl");
-  return Status();
+  return read_export_format(line);
 }
 
 }  // namespace tracker::internal

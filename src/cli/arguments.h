@@ -17,14 +17,18 @@ struct CommandLine {
   LsOptions ls;
   ShowOptions show;
   TailOptions tail;
+  StopOptions stop;
   ExportCommandOptions exported;
+  ImportOptions imported;
+  bool import_json = false;
   VerifyCommandOptions verify;
   GcOptions gc;
   RmOptions rm;
+  ArtifactOptions artifact;
   bool doctor_json = false;
   bool version = false, version_json = false;
   // As given; read by read_values(), whose errors say what was expected.
-  std::string limit = "50", offset = "0", plots = "0", format = "csv", rows;
+  std::string limit = "50", offset = "0", plots = "0", format, rows, max_disk;
 };
 
 // Every command of `app`, whose values go to `line`.

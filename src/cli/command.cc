@@ -29,15 +29,13 @@ std::string recovery_text(const RecoveryReport& report) {
 Result<Store> open_store(Console& console, const GlobalOptions& global) {
   const std::string path = Store::resolve(global.dir);
   auto store = Store::open(path);
-  if (!store.ok()) {
-    if (store.status().code() != Code::kNotFound) return store.status();
-    return Status(Code::kNotFound, fmt::format("no store at {}", path),
-                  "--dir or TRACKER_DIR says where it is; the first run makes it");
-  }
+  if (!store.ok()) return store.status();
+  if (!store->problem().empty()) console.note(store->problem());
   const RecoveryReport report = recover_dead_writers(*store);
   if (const std::string text = recovery_text(report); !text.empty()) console.note(text);
+  for (const std::string& line : report.left) console.note(line);
   for (const std::string& problem : report.problems) console.note(problem);
-  console.damage_met = !report.problems.empty();
+  console.recovery_met = store->problem().empty() || report.worst == Code::kVersion ? report.worst : Code::kCorrupt;
   return store;
 }
 
@@ -54,6 +52,7 @@ int fail(Console& console, const Status& status) {
   switch (status.code()) {
     case Code::kVersion: return kExitVersion;
     case Code::kInvalid: return kExitUsage;
+    case Code::kCorrupt: return kExitDamaged;
     default: return kExitFailed;
   }
 }
@@ -70,8 +69,8 @@ int fail_at(Console& console, const Status& status, std::string_view text, const
 int finish(Console& console, const std::vector<std::string>& problems, Code worst) {
   if (!console.out_status.ok() && !console.reader_left()) return fail(console, console.out_status);
   for (const std::string& problem : problems) console.note(problem);
-  if (worst == Code::kOk) return console.damage_met ? kExitDamaged : kExitOk;
-  return worst == Code::kVersion ? kExitVersion : kExitDamaged;
+  const Code code = worse_of(worst, console.recovery_met);
+  return code == Code::kOk ? kExitOk : code == Code::kVersion ? kExitVersion : kExitDamaged;
 }
 
 }  // namespace tracker::internal

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "cli/console.h"
 #include "exchange/export.h"
+#include "exchange/import_source.h"
 #include "model/filter.h"
 #include "query/run_view.h"
 #include "storage/recovery.h"
@@ -41,14 +42,16 @@ struct LsOptions {
 
 struct ShowOptions {
   std::string run;
-  uint64_t plots = 0;   // charts of real height for the first so many metrics
-  bool losses = false;  // only the account, a line a metric
+  uint64_t plots = 0;    // charts of real height for the first so many metrics
+  bool losses = false;   // only the account, a line a metric
+  bool console = false;  // only what the processes printed
   bool json = false;
 };
 
 struct ExportCommandOptions {
   std::string run;
-  std::string output;  // empty or "-": stdout
+  std::string output;                                              // empty or "-": stdout
+  enum class To { kText, kTensorBoard, kParquet } to = To::kText;  // files of other tools go to `output`
   ExportOptions form;
   bool json = false;
 };
@@ -64,13 +67,34 @@ struct TailOptions {
   bool json = false;
 };
 
+struct StopOptions {
+  std::string run, reason;
+  bool cancel = false;
+  bool json = false;
+};
+
 struct VerifyCommandOptions {
   std::vector<std::string> what;  // stores and runs; empty: the store
+  bool deep = false;              // every byte of artifacts too
   bool json = false;
 };
 
 struct GcOptions {
   bool dry_run = false;
+  uint64_t max_disk = 0;       // bytes; 0: no runs are removed
+  bool unsynced = false;       // runs that no server has may go too
+  bool lost_journals = false;  // journals of dead processes whose store is gone may go too
+  bool json = false;
+};
+
+struct ArtifactOptions {
+  std::string action;  // ls, show, get, put, verify, tag, alias, lineage
+  std::string name;    // PROJECT/NAME:ALIAS and its parts; of ls a project, or a project and a name
+  std::string path;    // of get the folder, of put what is stored
+  std::string type, description;
+  std::vector<std::string> aliases, tags;    // of put
+  std::vector<std::string> labels, removed;  // of tag and alias
+  bool deep = false;
   bool json = false;
 };
 
@@ -82,13 +106,16 @@ struct RmOptions {
 };
 
 int run_tail(Console& console, const GlobalOptions& global, const TailOptions& options);
+int run_stop(Console& console, const GlobalOptions& global, const StopOptions& options);
 int run_verify(Console& console, const GlobalOptions& global, const VerifyCommandOptions& options);
 int run_gc(Console& console, const GlobalOptions& global, const GcOptions& options);
 int run_rm(Console& console, const GlobalOptions& global, const RmOptions& options);
+int run_artifact(Console& console, const GlobalOptions& global, const ArtifactOptions& options);
 int run_doctor(Console& console, const GlobalOptions& global, bool json);
 int run_ls(Console& console, const GlobalOptions& global, const LsOptions& options);
 int run_show(Console& console, const GlobalOptions& global, const ShowOptions& options);
-int run_export(Console& console, const GlobalOptions& global, const ExportCommandOptions& options);
+int run_export(Console& console, const GlobalOptions& global, ExportCommandOptions options);
+int run_import(Console& console, const GlobalOptions& global, ImportOptions options, bool json);
 int run_version(Console& console, bool json);
 
 // One command line without the program's name.

@@ -13,6 +13,8 @@
 
 namespace tracker::internal {
 
+struct PythonSide;  // cli/python_side.h
+
 struct Console {
   std::function<Status(std::string_view)> write_out;
   std::function<void(std::string_view)> write_err;
@@ -22,8 +24,9 @@ struct Console {
   bool color = false;
   bool progress = false;  // stderr is a terminal: long work may draw a bar there
   int64_t now_us = 0;
-  bool damage_met = false;  // recovery named something damaged: the exit code says so
-  Status out_status;        // the first failure of write_out; after it nothing more is written
+  Code recovery_met = Code::kOk;       // recovery named something damaged or newer: the exit code says so
+  const PythonSide* python = nullptr;  // what the Python package adds; null in the native program
+  Status out_status;                   // the first failure of write_out; after it nothing more is written
 
   void print(std::string_view text);
   // One line on stderr, "tracker: " in front. The text may hold names from runs: it is made visible here.

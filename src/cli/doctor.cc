@@ -103,8 +103,13 @@ StoreFilesChoice examine_store(const std::string& given, const std::string& path
     add_fact(&section, "id", store->id().hex());
     const uint64_t runs = count_runs(path);
     add_fact(&section, "runs", static_cast<int64_t>(runs), count_text(runs));
+    if (!store->problem().empty())
+      out->advice.push_back({Code::kCorrupt, store->problem(), "the next run writes it anew; nothing is lost"});
   } else if (store.status().code() == Code::kNotFound) {
-    out->advice.push_back({Code::kOk, fmt::format("there is no store at {}", path), "the first run makes it"});
+    const bool has_runs = !list_dir(join_path(path, kRunsFolder)).value_or({}).empty();
+    out->advice.push_back(
+        has_runs ? DoctorAdvice{Code::kOk, store.status().message(), store.status().hint()}
+                 : DoctorAdvice{Code::kOk, fmt::format("there is no store at {}", path), "the first run makes it"});
   } else {
     out->advice.push_back({store.status().code() == Code::kVersion ? Code::kVersion : Code::kCorrupt,
                            store.status().message(), "`tracker verify` says more"});
@@ -252,7 +257,7 @@ DoctorReport examine(const std::string& given_dir, int64_t now_us) {
   examine_versions(&out);
   const StoreFilesChoice files = examine_store(given_dir, path, &out);
   examine_journal(path, files, &out);
-  examine_journals(path, &out);
+  examine_journals(path, now_us, &out);
   examine_limits(&out);
   examine_machine(now_us, &out);
   examine_launch(&out);

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <set>
+
 #include "base/fs.h"
 #include "cli/doctor_parts.h"
 #include "cli/text.h"
 #include "journal/dead_journal.h"
 #include "journal/place.h"
-#include "storage/recovery.h"
+#include "storage/journal_home.h"
+#include "storage/lost_journals.h"
 #include "storage/store.h"
 
 namespace tracker::internal {
@@ -17,6 +20,10 @@ namespace {
 struct Tally {
   uint64_t count = 0, bytes = 0;
   std::string first;  // a folder, for the advice
+  void add(const LostJournal& journal) {
+    if (count++ == 0) first = journal.dir;
+    bytes += journal.bytes;
+  }
   void add(const std::string& dir) {
     if (count++ == 0) first = dir;
     for (const std::string& name : list_dir(dir).value_or({})) {
@@ -32,7 +39,8 @@ struct Journals {
   Code worst = Code::kOk;                                 // of the unreadable ones
 };
 
-void look_at(const std::string& dir, bool kept, const Store* store, Journals* out) {
+void look_at(const std::string& dir, bool kept, const Store* store, const std::set<std::string>& lost, Journals* out) {
+  if (lost.contains(dir)) return;
   if (!kept && is_locked(dir).value_or(false)) return out->live.add(dir);
   const auto definitions = read_definitions(dir);
   if (!definitions.ok()) {
@@ -40,13 +48,13 @@ void look_at(const std::string& dir, bool kept, const Store* store, Journals* ou
     if (out->worst != Code::kVersion) out->worst = definitions.status().code();
     return out->unreadable.add(dir);
   }
-  const bool ours = store != nullptr && is_of(definitions->identity, *store);
+  const bool ours = store != nullptr && is_of(definitions->identity, dir, *store);
   if (!ours) out->others.add(dir);
   else if (kept) out->kept.add(dir);
   else out->waiting.add(dir);
 }
 
-Journals find_journals(const std::string& store_path) {
+Journals find_journals(const std::string& store_path, const std::set<std::string>& lost) {
   Journals out;
   const auto opened = Store::open(store_path);
   const Store* store = opened.ok() ? &*opened : nullptr;
@@ -55,16 +63,44 @@ Journals find_journals(const std::string& store_path) {
     for (const std::string& dir : list_unborn_journals(root)) out.unborn.add(dir);
     for (const std::string& name : list_dir(root).value_or({})) {
       const bool kept = name.starts_with("damaged-");
-      if (kept || Id128::from_hex(name)) look_at(join_path(root, name), kept, store, &out);
+      if (kept || Id128::from_hex(name)) look_at(join_path(root, name), kept, store, lost, &out);
     }
   }
   return out;
 }
 
+// One line each: where it is, whose it was, since when, and what it holds.
+Tally list_lost(const std::vector<LostJournal>& journals, int64_t now_us, DoctorReport* out) {
+  Tally tally;
+  DoctorSection section{"Lost journals", {}};
+  for (const LostJournal& journal : journals) {
+    tally.add(journal);
+    if (tally.count > kLostJournalsListed) continue;
+    const WriterIdentity& writer = journal.writer;
+    const uint64_t points = points_in_journal(journal.dir);
+    add_fact(&section, writer.writer.hex(),
+             Value::Map{{"path", journal.dir},
+                        {"store", writer.store_path},
+                        {"project", writer.run.project},
+                        {"id", writer.run.id},
+                        {"begun_us", writer.started_us},
+                        {"points", static_cast<int64_t>(points)},
+                        {"bytes", static_cast<int64_t>(journal.bytes)}},
+             fmt::format("{}  {}/{} of {}  begun {}  {}  {}", journal.dir, writer.run.project, writer.run.id,
+                         writer.store_path, ago_text(writer.started_us, now_us), counted(points, "point"),
+                         bytes_text(journal.bytes)));
+  }
+  out->sections.push_back(std::move(section));
+  return tally;
+}
+
 }  // namespace
 
-void examine_journals(const std::string& store_path, DoctorReport* out) {
-  const Journals found = find_journals(store_path);
+void examine_journals(const std::string& store_path, int64_t now_us, DoctorReport* out) {
+  const std::vector<LostJournal> lost_ones = lost_journals(store_path);
+  std::set<std::string> lost_dirs;
+  for (const LostJournal& journal : lost_ones) lost_dirs.insert(journal.dir);
+  const Journals found = find_journals(store_path, lost_dirs);
   DoctorSection section{"Journals on this machine", {}};
   const auto add = [&section](const char* key, const Tally& tally) {
     add_fact(&section, key,
@@ -78,6 +114,7 @@ void examine_journals(const std::string& store_path, DoctorReport* out) {
   add("half_made", found.unborn);
   add("of_other_stores", found.others);
   out->sections.push_back(std::move(section));
+  const Tally lost = list_lost(lost_ones, now_us, out);
   const auto advise = [out](const Tally& tally, const std::string& what, const char* advice, Code code = Code::kOk) {
     if (tally.count > 0) out->advice.push_back({code, fmt::format("{} ({})", what, tally.first), advice});
   };
@@ -90,6 +127,9 @@ void examine_journals(const std::string& store_path, DoctorReport* out) {
          found.unreadable.count > 0 && found.worst == Code::kVersion ? Code::kVersion : Code::kCorrupt);
   advise(found.unborn, counted(found.unborn.count, "journal") + " of processes that died while they made it",
          "`tracker gc` removes them");
+  advise(
+      lost, counted(lost.count, "journal") + " of dead processes whose store is gone",
+      "when the store is back, `tracker ls --dir` recovers them; `tracker gc --lost-journals` removes them for ever");
   advise(found.others, counted(found.others.count, "journal") + " of dead processes of other stores",
          "`tracker ls --dir` with their store recovers them");
 }

@@ -10,7 +10,9 @@
 
 #include "base/fs.h"
 #include "cli/command.h"
+#include "cli/python_side.h"
 #include "cli/text.h"
+#include "exchange/export_tensorboard.h"
 
 namespace tracker::internal {
 namespace {
@@ -38,12 +40,28 @@ Result<ExportResult> export_to_file(RunView* run, const ExportCommandOptions& op
   return result;
 }
 
+const char* format_name(const ExportCommandOptions& options) {
+  if (options.to == ExportCommandOptions::To::kTensorBoard) return "tensorboard";
+  if (options.to == ExportCommandOptions::To::kParquet) return "parquet";
+  return options.form.format == ExportFormat::kCsv ? "csv" : "jsonl";
+}
+
+// Files of other tools. `output` becomes the file that was written.
+Result<ExportResult> export_for_others(Console& console, RunView* run, ExportCommandOptions* options) {
+  if (options->to == ExportCommandOptions::To::kTensorBoard)
+    return export_tensorboard(run, options->form, absolute_path(options->output), &options->output);
+  if (console.python == nullptr || !console.python->export_parquet)
+    return Status(Code::kUnsupported, "Parquet is written by the Python package, with pyarrow",
+                  "pip install tracker-run pyarrow, and its command `tracker export` does it");
+  return console.python->export_parquet(run->dir(), options->form, absolute_path(options->output));
+}
+
 std::string result_json(const ExportCommandOptions& options, const RunView& run, const ExportResult& result) {
   Value::List metrics, problems;
   for (const std::string& metric : result.metrics) metrics.emplace_back(metric);
   for (const std::string& problem : run.problems()) problems.emplace_back(problem);
   return to_json(Value::Map{{"output", absolute_path(options.output)},
-                            {"format", options.form.format == ExportFormat::kCsv ? "csv" : "jsonl"},
+                            {"format", format_name(options)},
                             {"rows", static_cast<int64_t>(result.rows)},
                             {"bytes", static_cast<int64_t>(result.bytes)},
                             {"metrics", metrics},
@@ -63,30 +81,78 @@ std::string visible_lines(std::string_view piece) {
   return out;
 }
 
-Status check_form(const ExportCommandOptions& options, bool to_stdout) {
-  if (to_stdout && options.json)
-    return Status(Code::kInvalid, "--json describes a file that was written: it needs --output FILE",
-                  "--format jsonl writes the rows as JSON");
-  return Status();
+// The rows as the list of a JSON document that is written as it comes: a piece holds whole JSON lines.
+class RowsDocument {
+ public:
+  RowsDocument(Console& console, const RunView& run) : console_(console), run_(run) {}
+
+  Status add(std::string_view piece) {
+    if (!begun_) print(begin());
+    std::string text;
+    for (size_t at = 0; at < piece.size();) {
+      const size_t end = std::min(piece.find('\n', at), piece.size());
+      text += fmt::format("{}\n    {}", any_ ? "," : "", piece.substr(at, end - at));
+      any_ = true;
+      at = end + 1;
+    }
+    print(text);
+    return console_.out_status;
+  }
+
+  void end(const ExportResult& result) {
+    if (!begun_) print(begin());
+    Value::List metrics, problems;
+    for (const std::string& metric : result.metrics) metrics.emplace_back(metric);
+    for (const std::string& problem : run_.problems()) problems.emplace_back(problem);
+    print(fmt::format("{}],\n  \"rows\": {},\n  \"metrics\": {},\n  \"problems\": {}\n}}\n", any_ ? "\n  " : "",
+                      result.rows, to_json(metrics), to_json(problems)));
+  }
+
+ private:
+  std::string begin() {
+    begun_ = true;
+    const RunIdentity& who = run_.identity();
+    return fmt::format("{{\n  \"run\": {},\n  \"data\": [",
+                       to_json(Value::Map{{"project", who.project}, {"id", who.id}, {"uid", who.uid.hex()}}));
+  }
+  void print(const std::string& text) { console_.print(visible_json(text)); }
+
+  Console& console_;
+  const RunView& run_;
+  bool begun_ = false, any_ = false;
+};
+
+// On stdout: a document with the rows, in which they cannot be CSV.
+Result<ExportResult> export_document(Console& console, RunView* run, ExportOptions form) {
+  form.format = ExportFormat::kJsonl;
+  RowsDocument document(console, *run);
+  auto result = export_run(run, form, [&document](std::string_view piece) { return document.add(piece); });
+  if (result.ok()) document.end(*result);
+  return result;
+}
+
+Result<ExportResult> export_to_stdout(Console& console, RunView* run, const ExportOptions& form) {
+  return export_run(run, form, [&console](std::string_view piece) {
+    console.print(console.width > 0 ? visible_lines(piece) : piece);
+    return console.out_status;
+  });
 }
 
 }  // namespace
 
-int run_export(Console& console, const GlobalOptions& global, const ExportCommandOptions& options) {
+int run_export(Console& console, const GlobalOptions& global, ExportCommandOptions options) {
   const bool to_stdout = options.output.empty() || options.output == "-";
-  if (const Status status = check_form(options, to_stdout); !status.ok()) return fail(console, status);
   const auto store = open_store(console, global);
   if (!store.ok()) return fail(console, store.status());
   const auto run = open_run(*store, options.run);
   if (!run.ok()) return fail(console, run.status());
-  const auto result = to_stdout ? export_run(run->get(), options.form,
-                                             [&console](std::string_view piece) {
-                                               console.print(console.width > 0 ? visible_lines(piece) : piece);
-                                               return console.out_status;
-                                             })
-                                : export_to_file(run->get(), options);
+  const bool for_others = options.to != ExportCommandOptions::To::kText;
+  const auto result = for_others      ? export_for_others(console, run->get(), &options)
+                      : !to_stdout    ? export_to_file(run->get(), options)
+                      : !options.json ? export_to_stdout(console, run->get(), options.form)
+                                      : export_document(console, run->get(), options.form);
   if (!result.ok()) return fail(console, result.status());
-  if (options.json) {
+  if (options.json && !to_stdout) {
     console.print(visible_json(result_json(options, **run, *result)) + "\n");
   } else if (!to_stdout) {
     console.note(fmt::format("wrote {} of {} to {}", counted(result->rows, "row"),

@@ -2,13 +2,30 @@
 // tracker gc: removes what dead processes left.
 #include <fmt/format.h>
 
+#include "cli/artifact_command.h"
 #include "cli/command.h"
+#include "cli/gc_runs.h"
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "storage/collect.h"
+#include "storage/lost_journals.h"
 
 namespace tracker::internal {
 namespace {
+
+constexpr const char* kLost = "lost journal";
+
+// Those whose store is gone: only on demand, and never one whose process lives.
+void lost_in(const std::string& store_path, const GcOptions& options, CollectReport* report) {
+  for (const LostJournal& journal : lost_journals(store_path)) {
+    const Garbage item{kLost, journal.dir, journal.bytes};
+    const Status status =
+        options.lost_journals && !options.dry_run ? drop_lost_journal(store_path, journal.dir) : Status();
+    if (!status.ok()) report->problems.push_back(status.to_string());
+    else if (options.lost_journals) report->bytes += item.bytes;
+    (options.lost_journals && status.ok() ? report->removed : report->kept).push_back(item);
+  }
+}
 
 Value garbage_json(const std::vector<Garbage>& items) {
   Value::List out;
@@ -17,7 +34,7 @@ Value garbage_json(const std::vector<Garbage>& items) {
   return out;
 }
 
-Value report_json(const Store& store, const CollectReport& report, bool dry_run) {
+Value report_json(const std::string& store_path, const CollectReport& report, bool dry_run) {
   Value::List problems, recovered;
   for (const std::string& problem : report.problems) problems.emplace_back(problem);
   for (const std::string& problem : report.recovery.problems) problems.emplace_back(problem);
@@ -25,7 +42,7 @@ Value report_json(const Store& store, const CollectReport& report, bool dry_run)
     recovered.push_back(Value::Map{{"project", writer.identity.run.project},
                                    {"id", writer.identity.run.id},
                                    {"points", static_cast<int64_t>(writer.points)}});
-  return Value::Map{{"store", store.path()},
+  return Value::Map{{"store", store_path},
                     {"dry_run", dry_run},
                     {"removed", garbage_json(report.removed)},
                     {"bytes", static_cast<int64_t>(report.bytes)},
@@ -41,8 +58,9 @@ std::string report_text(const CollectReport& report, bool dry_run) {
     out += fmt::format("{} {}  {}  {}\n", dry_run ? "would remove" : "removed", item.kind, visible(item.path),
                        bytes_text(item.bytes));
   for (const Garbage& item : report.kept)
-    out += fmt::format("kept {}  {}  {}: remove it when nobody wants to look at it\n", item.kind, visible(item.path),
-                       bytes_text(item.bytes));
+    out += fmt::format("kept {}  {}  {}: {}\n", item.kind, visible(item.path), bytes_text(item.bytes),
+                       item.kind == kLost ? "its store is gone; `tracker doctor` says which, --lost-journals removes it"
+                                          : "remove it when nobody wants to look at it");
   if (report.catalog_rows > 0)
     out += fmt::format("{} {} of runs that are gone from the catalog\n", dry_run ? "would remove" : "removed",
                        counted(report.catalog_rows, "row"));
@@ -55,24 +73,34 @@ std::string report_text(const CollectReport& report, bool dry_run) {
 int run_gc(Console& console, const GlobalOptions& global, const GcOptions& options) {
   const std::string path = Store::resolve(global.dir);
   const auto store = Store::open(path);
-  if (!store.ok() && store.status().code() == Code::kNotFound)
-    return fail(console, Status(Code::kNotFound, fmt::format("no store at {}", path),
-                                "--dir or TRACKER_DIR says where it is; the first run makes it"));
-  if (!store.ok()) return fail(console, store.status());
+  const bool none = !store.ok() && store.status().code() == Code::kNotFound;
+  if (!store.ok() && !(none && options.lost_journals && options.max_disk == 0)) return fail(console, store.status());
   ProgressBar bar(console, "looking at runs");
   CollectOptions how;
   how.dry_run = options.dry_run;
   how.now_us = console.now_us;
   how.progress = [&bar](uint64_t done, uint64_t total) { bar.show(done, total); };
-  const CollectReport report = collect_garbage(*store, how);
+  CollectReport report = none ? CollectReport() : collect_garbage(*store, how);
   bar.clear();
+  if (!none) collect_artifacts(*store, options.dry_run, console.now_us, &report);
+  lost_in(path, options, &report);
+  RoomReport room;
+  if (options.max_disk > 0)
+    room = make_room(*store, options.max_disk, options.unsynced, options.dry_run, console.now_us);
   if (const std::string text = recovery_text(report.recovery); !text.empty()) console.note(text);
-  console.print(options.json ? to_json(report_json(*store, report, options.dry_run), 2) + "\n"
-                             : report_text(report, options.dry_run));
+  Value json = report_json(none ? path : store->path(), report, options.dry_run);
+  if (options.max_disk > 0) json.set("room", room_json(room, options.max_disk));
+  console.print(options.json ? to_json(json, 2) + "\n" : report_text(report, options.dry_run));
+  if (options.max_disk > 0 && !options.json) console.print(room_text(room, options.max_disk, options.dry_run));
+  const bool guessed = store.ok() && !store->problem().empty();
+  if (guessed) console.note(store->problem());
+  for (const std::string& line : report.recovery.left) console.note(line);
   for (const std::string& problem : report.problems) console.note(problem);
-  const int code =
-      finish(console, report.recovery.problems, report.recovery.problems.empty() ? Code::kOk : Code::kCorrupt);
-  return code == kExitOk && !report.problems.empty() ? kExitFailed : code;
+  for (const std::string& problem : room.problems) console.note(problem);
+  const Code worst = guessed && report.recovery.worst == Code::kOk ? Code::kCorrupt : report.recovery.worst;
+  const int code = finish(console, report.recovery.problems, worst);
+  const bool too_large = options.max_disk > 0 && room.after > options.max_disk;
+  return code == kExitOk && (!report.problems.empty() || too_large) ? kExitFailed : code;
 }
 
 }  // namespace tracker::internal

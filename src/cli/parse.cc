@@ -67,10 +67,21 @@ int dispatch(Console& console, const CLI::App& app, CommandLine& line) {
   if (name == "ls") return run_ls(console, line.global, line.ls);
   if (name == "show") return run_show(console, line.global, line.show);
   if (name == "tail") return run_tail(console, line.global, line.tail);
+  if (name == "stop") return run_stop(console, line.global, line.stop);
   if (name == "export") return run_export(console, line.global, line.exported);
+  if (name == "import") return run_import(console, line.global, line.imported, line.import_json);
   if (name == "verify") return run_verify(console, line.global, line.verify);
   if (name == "gc") return run_gc(console, line.global, line.gc);
   if (name == "rm") return run_rm(console, line.global, line.rm);
+  if (name == "artifact") {
+    const auto actions = commands.front()->get_subcommands();
+    if (actions.empty()) {
+      console.write_err(commands.front()->help());
+      return kExitUsage;
+    }
+    line.artifact.action = actions.front()->get_name();
+    return run_artifact(console, line.global, line.artifact);
+  }
   if (name == "doctor") return run_doctor(console, line.global, line.doctor_json);
   return run_version(console, line.version_json);
 }
@@ -116,8 +127,9 @@ int run_command_line(Console& console, const std::vector<std::string>& arguments
   }
 }
 
-int cli_main(int argc, const char* const* argv) {
+int cli_main(int argc, const char* const* argv, const PythonSide* python) {
   Console console = process_console();
+  console.python = python;
   return run_command_line(console, std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
 }
 

@@ -10,6 +10,7 @@
 #include "cli/text.h"
 #include "query/runs_query.h"
 #include "storage/trash.h"
+#include "storage/wreck.h"
 
 namespace tracker::internal {
 namespace {
@@ -27,6 +28,8 @@ Result<std::vector<RunFolder>> find_runs(Console& console, const Store& store, c
   std::vector<RunFolder> out;
   for (const std::string& name : options.runs) {
     auto run = store.resolve_run(name);
+    if (run.status().code() == Code::kNotFound || run.status().code() == Code::kCorrupt)
+      if (auto wreck = find_wreck(store, name); wreck.status().code() != Code::kNotFound) run = std::move(wreck);
     if (!run.ok()) return run.status();
     add_once(std::move(*run), &out);
   }
@@ -109,7 +112,7 @@ void print(Console& console, const Store& store, const Outcome& outcome, bool js
   for (const auto& [run, removed] : outcome.removed)
     runs.push_back(Value::Map{{"project", run.identity.project},
                               {"id", run.identity.id},
-                              {"uid", run.identity.uid.hex()},
+                              {"uid", run.identity.uid.is_zero() ? Value() : Value(run.identity.uid.hex())},
                               {"dir", run.path},
                               {"bytes", static_cast<int64_t>(removed.bytes)}});
   for (const std::string& problem : outcome.problems) problems.emplace_back(problem);

@@ -2,6 +2,7 @@
 #include "cli/run_json.h"
 
 #include "query/attempts.h"
+#include "query/environment.h"
 #include "query/merge.h"
 #include "query/rank_status.h"
 
@@ -26,10 +27,10 @@ Value metric_json(const MetricInfo& metric) {
   }
   out.set("time_first_us", metric.time_first_us);
   out.set("time_last_us", metric.time_last_us);
-  out.set("last", value_of_bits(metric.last_type, metric.last_bits));
-  if (metric.finite > 0) {
-    out.set("min", metric.min);
-    out.set("max", metric.max);
+  if (metric.shown.points > 0) out.set("last", value_of_bits(metric.last_type, metric.last_bits));
+  if (metric.shown.finite > 0) {
+    out.set("min", metric.shown.min);
+    out.set("max", metric.shown.max);
   }
   out.set("finite", count(metric.finite));
   out.set("nan", count(metric.nan));
@@ -73,6 +74,7 @@ Value writer_json(const WriterSnapshot& writer, Liveness liveness) {
                               {"exit_code", writer.end->exit_code},
                               {"reason", writer.end->reason},
                               {"time_us", writer.end->time_us}});
+  if (!writer.cost.is_null()) out.set("cost", writer.cost);
   if (writer.recovered) out.set("recovered", *writer.recovered);
   return out;
 }
@@ -103,9 +105,14 @@ Value rank_json(const RankStatus& rank) {
                     {"pid", rank.pid}};
 }
 
+Value reasons_json(const std::vector<std::pair<std::string, uint64_t>>& by_reason) {
+  Value out = Value::map();
+  for (const auto& [reason, n] : by_reason) out.set(reason, count(n));
+  return out;
+}
+
 Value losses_json(const LossAccount& account) {
-  Value reasons = Value::map();
-  for (const auto& [reason, n] : account.by_reason) reasons.set(reason, count(n));
+  const LossAccount::Texts& texts = account.texts;
   Value::List waiting;
   for (const WaitingPoints& each : account.waiting) waiting.push_back(waiting_json(each));
   return Value::Map{{"logged", count(account.logged)},
@@ -113,7 +120,13 @@ Value losses_json(const LossAccount& account) {
                     {"dropped", count(account.dropped)},
                     {"pending", count(account.pending)},
                     {"waiting", waiting},
-                    {"dropped_by_reason", reasons},
+                    {"unseen_user", account.unseen ? Value(int64_t{*account.unseen}) : Value(nullptr)},
+                    {"dropped_by_reason", reasons_json(account.by_reason)},
+                    {"texts", Value::Map{{"logged", count(texts.logged)},
+                                         {"stored", count(texts.stored)},
+                                         {"dropped", count(texts.dropped)},
+                                         {"pending", count(texts.pending)},
+                                         {"dropped_by_reason", reasons_json(texts.by_reason)}}},
                     {"recovered", count(account.recovered)},
                     {"rejected_values", count(account.rejected_values)}};
 }
@@ -122,13 +135,11 @@ Value metric_losses_json(const RunView& run) {
   Value::List out;
   for (const MetricAccount& account : run.losses_by_metric()) {
     if (account.dropped == 0) continue;
-    Value reasons = Value::map();
-    for (const auto& [reason, n] : account.by_reason) reasons.set(reason, count(n));
     out.push_back(Value::Map{{"metric", account.metric.empty() ? Value() : Value(account.metric)},
                              {"logged", count(account.logged())},
                              {"stored", count(account.stored)},
                              {"dropped", count(account.dropped)},
-                             {"dropped_by_reason", reasons}});
+                             {"dropped_by_reason", reasons_json(account.by_reason)}});
   }
   return out;
 }
@@ -146,11 +157,29 @@ Value waiting_json(const WaitingPoints& waiting) {
                     {"host", waiting.writer.host},
                     {"pid", waiting.writer.pid},
                     {"live", waiting.live},
-                    {"points", count(waiting.points)}};
+                    {"points", count(waiting.points)},
+                    {"texts", count(waiting.texts)}};
 }
 
 int64_t duration_us(const RunView& run, int64_t now_us) {
   return (run.ended_us() != 0 ? run.ended_us() : now_us) - run.created_us();
+}
+
+Value cost_json(const RunView& run) {
+  int64_t call_ns = 0, cpu_ns = 0, memory = 0, written = 0;
+  bool any = false;
+  for (const WriterSnapshot& writer : run.writers()) {
+    if (writer.cost.as_map() == nullptr) continue;
+    const auto part = [&writer](const char* key) { return std::max<int64_t>(0, writer.cost.int_or(key, 0)); };
+    any = true;
+    call_ns += part("call_ns");
+    cpu_ns += part("thread_cpu_ns");
+    memory = std::max(memory, part("memory_bytes_max"));
+    written += part("bytes_written");
+  }
+  if (!any) return {};
+  return Value::Map{
+      {"call_ns", call_ns}, {"thread_cpu_ns", cpu_ns}, {"memory_bytes_max", memory}, {"bytes_written", written}};
 }
 
 Value run_head_json(const RunView& run) {
@@ -165,7 +194,7 @@ Value run_head_json(const RunView& run) {
                     {"ended_us", run.ended_us() != 0 ? Value(run.ended_us()) : Value()},
                     {"last_seen_us", run.last_seen_us()},
                     {"points", count(account.stored)},
-                    {"dropped", count(account.dropped)},
+                    {"dropped", count(account.dropped + account.texts.dropped)},
                     {"summary", run.summary()},
                     {"dir", run.dir()}};
 }
@@ -187,19 +216,52 @@ Value run_head_json(const RunRow& run) {
                     {"dir", run.path}};
 }
 
-Value run_json(const RunView& run, const std::map<std::string, std::vector<TextRow>>& texts) {
+Value alerts_json(const Alerts& alerts) {
+  Value::List list;
+  for (const Alert& alert : alerts.alerts) {
+    Value entry = Value::Map{{"level", alert_level_name(alert.level)},
+                             {"title", alert.title},
+                             {"text", alert.text},
+                             {"time_us", alert.time_us},
+                             {"step", alert.step ? Value(*alert.step) : Value()},
+                             {"attempt", alert.source.attempt},
+                             {"rank", alert.source.rank}};
+    if (alert.cut_bytes > 0) entry.set("cut_bytes", count(alert.cut_bytes));
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+Value stop_json(const std::optional<StopRequest>& request) {
+  if (!request) return {};
+  return Value::Map{{"attempt", request->attempt},
+                    {"requested_us", request->requested_us},
+                    {"by", request->by},
+                    {"reason", request->reason}};
+}
+
+Value run_json(const RunView& run, const std::map<std::string, std::vector<TextRow>>& texts, const Alerts& alerts) {
   Value out = run_head_json(run);
   for (const char* key : {"notes", "tags", "group", "job_type"}) out.set(key, run.attribute(key));
   out.set("config", run.config());
-  Value::List metrics, text_metrics, writers;
-  for (const MetricInfo& metric : run.metrics()) metrics.push_back(metric_json(metric));
+  out.set("environment", environment_of(run.writers()));
+  Value::List metrics, system, text_metrics, writers;
+  for (const MetricInfo& metric : run.metrics())
+    (is_system_series(metric.name) ? system : metrics).push_back(metric_json(metric));
   out.set("metrics", metrics);
+  out.set("system", system);
   for (const auto& [name, rows] : texts)
     text_metrics.push_back(Value::Map{{"name", name}, {"rows", count(rows.size())}, {"last", rows.back().text}});
   out.set("texts", text_metrics);
+  out.set("alerts", alerts_json(alerts));
+  out.set("alerts_total", count(alerts.total));
+  out.set("alerts_dropped", count(alerts.dropped));
+  const auto stop = read_stop_request(run.dir());
+  out.set("stop_request", stop_json(stop.ok() ? *stop : std::nullopt));
   Value losses = losses_json(run.losses());
   losses.set("by_metric", metric_losses_json(run));
   out.set("losses", losses);
+  out.set("cost", cost_json(run));
   for (size_t i = 0; i < run.writers().size(); ++i) writers.push_back(writer_json(run.writers()[i], run.liveness()[i]));
   out.set("writers", writers);
   Value::List attempts, ranks;

@@ -7,18 +7,23 @@
 #include <vector>
 
 #include "model/value.h"
+#include "query/alerts.h"
 #include "query/run_view.h"
 #include "query/runs_query.h"
+#include "storage/stop_request.h"
 
 namespace tracker::internal {
 
 // What `ls` says of each run and `show` begins with.
+// What the tracker took from the run's processes, as they last said: sums, of memory the most of one process. Null
+// where none of them said it.
+Value cost_json(const RunView& run);
 Value run_head_json(const RunView& run);
 Value run_head_json(const RunRow& run);
 // Everything `show` knows.
 // Points in a journal that the run's databases lack.
 Value waiting_json(const WaitingPoints& waiting);
-Value run_json(const RunView& run, const std::map<std::string, std::vector<TextRow>>& texts);
+Value run_json(const RunView& run, const std::map<std::string, std::vector<TextRow>>& texts, const Alerts& alerts);
 
 int64_t duration_us(const RunView& run, int64_t now_us);
 

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 
+#include "cli/artifact_command.h"
 #include "cli/command.h"
 #include "cli/plot.h"
 #include "cli/run_json.h"
 #include "cli/show_sections.h"
 #include "cli/text.h"
+#include "query/environment.h"
+#include "query/rank_status.h"
 #include "query/visit.h"
 
 namespace tracker::internal {
@@ -33,9 +36,9 @@ std::string chart_text(const Console& console, const MetricInfo& metric, const H
   return head;
 }
 
-Result<Plots> make_plots(const Console& console, RunView* run, uint64_t charts) {
+Result<Plots> make_plots(const Console& console, RunView* run, bool system, uint64_t charts) {
   const size_t cells = console.width > 0 ? std::clamp<size_t>(static_cast<size_t>(console.width) / 5, 8, 40) : 24;
-  const std::vector<MetricInfo> metrics = run->metrics();
+  const std::vector<MetricInfo> metrics = metrics_of_kind(*run, system);
   std::vector<std::string> names;
   for (const MetricInfo& metric : metrics) names.push_back(metric.name);
   Plots plots;
@@ -61,24 +64,47 @@ int run_show(Console& console, const GlobalOptions& global, const ShowOptions& o
   if (options.losses && !options.json) {
     console.print(head_section(console, run));
     console.print(losses_section(console, run.losses_by_metric()));
-    console.print(account_section(console, run.losses()));
+    console.print(account_section(console, run));
     return finish(console, run.problems(), run.problem_code());
   }
+  if (options.console) return show_console(console, run, options.json);
   const auto texts = run.texts_by_metric();
   if (!texts.ok()) return fail(console, texts.status());
+  const auto alerts = read_alerts(&run);
+  if (!alerts.ok()) return fail(console, alerts.status());
+  const auto media = summarize_media(&run);
+  if (!media.ok()) return fail(console, media.status());
+  const auto folder = store->resolve_run(options.run);
+  const std::vector<LineageEdge> uses = folder.ok() ? edges_of_run(*folder) : std::vector<LineageEdge>();
   if (options.json) {
-    console.print(visible_json(to_json(run_json(run, *texts), 2)) + "\n");
+    Value document = run_json(run, *texts, *alerts);
+    document.set("inputs", edges_json(uses, ArtifactUse::kInput));
+    document.set("outputs", edges_json(uses, ArtifactUse::kOutput));
+    document.set("media", media_json(*media));
+    document.set("media_account", media_account_json(media_account(run)));
+    console.print(visible_json(to_json(document, 2)) + "\n");
     return finish(console, run.problems(), run.problem_code());
   }
-  const auto plots = make_plots(console, &run, options.plots);
+  const auto output = last_console_lines(&run);
+  if (!output.ok()) return fail(console, output.status());
+  const auto plots = make_plots(console, &run, false, options.plots);
   if (!plots.ok()) return fail(console, plots.status());
+  const auto system = make_plots(console, &run, true, 0);
+  if (!system.ok()) return fail(console, system.status());
   console.print(head_section(console, run));
+  console.print(environment_section(console, run));
   console.print(config_section(console, run));
   console.print(summary_section(console, run));
   console.print(metrics_section(console, run, plots->sparks));
   console.print(texts_section(console, *texts));
+  console.print(artifacts_section(console, uses));
+  console.print(media_section(console, *media, media_account(run)));
+  console.print(alerts_section(console, *alerts));
   console.print(plots->charts);
-  console.print(account_section(console, run.losses()));
+  console.print(system_section(console, run, system->sparks));
+  console.print(console_section(console, *output, run.ranks().size() > 1));
+  console.print(account_section(console, run));
+  console.print(cost_section(console, run));
   console.print(attempts_section(console, run));
   console.print(ranks_section(console, run));
   console.print(writers_section(console, run));

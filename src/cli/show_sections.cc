@@ -9,14 +9,15 @@
 #include "cli/style.h"
 #include "cli/table.h"
 #include "cli/text.h"
+#include "exchange/import_store.h"
 #include "query/attempts.h"
+#include "query/environment.h"
 #include "query/merge.h"
 #include "query/rank_status.h"
+#include "storage/stop_request.h"
 
 namespace tracker::internal {
 namespace {
-
-std::string title(const Console& console, std::string_view text) { return "\n" + console.paint(text, "1") + "\n"; }
 
 std::string fitted(const Console& console, std::string_view line) {
   return (console.width > 0 ? cut_to(line, static_cast<size_t>(console.width)) : std::string(line)) + "\n";
@@ -48,7 +49,17 @@ std::string files_of(const WriterSnapshot& writer) {
   return writer.parts == 1 ? "a database" : fmt::format("a database in {} files", writer.parts);
 }
 
+// "0.8 ms", "12 ms", "3.4 s", then as durations are.
+std::string short_duration(int64_t ns) {
+  const double ms = static_cast<double>(ns) * 1e-6;
+  if (ms < 10) return fmt::format("{:.1f} ms", ms);
+  if (ms < 1000) return fmt::format("{:.0f} ms", ms);
+  return ms < 60'000 ? fmt::format("{:.1f} s", ms * 1e-3) : duration_text(ns / 1000);
+}
+
 }  // namespace
+
+std::string title(const Console& console, std::string_view text) { return "\n" + console.paint(text, "1") + "\n"; }
 
 std::string guarantees_text(const std::string& journal, const std::string& file_system) {
   // What a FUSE process has taken may die with it; only an fsync says that it was passed on.
@@ -73,6 +84,8 @@ std::string head_section(const Console& console, const RunView& run) {
   if (run.name() != run.identity().id) line("name", visible(run.name()));
   line("created", fmt::format("{} ({})", time_text(run.created_us()), ago_text(run.created_us(), console.now_us)));
   if (run.ended_us() != 0) line("ended", time_text(run.ended_us()));
+  if (const auto stop = read_stop_request(run.dir()); stop.ok() && *stop)
+    line("stop", visible(fmt::format("attempt {}: {}", (*stop)->attempt, (*stop)->text())));
   line("duration", duration_text(duration_us(run, console.now_us)));
   for (const char* key : {"group", "job_type", "tags", "notes"}) line(key, attribute(key));
   line("uid", run.identity().uid.hex());
@@ -102,7 +115,7 @@ std::string summary_section(const Console& console, const RunView& run) {
 }
 
 std::string metrics_section(const Console& console, const RunView& run, const std::vector<std::string>& sparks) {
-  const std::vector<MetricInfo> metrics = run.metrics();
+  const std::vector<MetricInfo> metrics = metrics_of_kind(run, false);
   if (metrics.empty()) return "";
   const auto any = [&metrics](auto count) {
     return std::any_of(metrics.begin(), metrics.end(), [&count](const MetricInfo& m) { return count(m) > 0; });
@@ -112,22 +125,23 @@ std::string metrics_section(const Console& console, const RunView& run, const st
   const auto dropped = [](const MetricInfo& m) { return m.dropped; };
   std::vector<TableColumn> columns{
       {"METRIC", false, 10}, {"COUNT", true}, {"LAST", true}, {"MIN", true}, {"MAX", true}};
-  if (any(nan)) columns.push_back({"NAN", true});
-  if (any(inf)) columns.push_back({"INF", true});
-  if (any(dropped)) columns.push_back({"LOST", true});
+  const bool any_nan = any(nan), any_inf = any(inf), any_dropped = any(dropped);
+  if (any_nan) columns.push_back({"NAN", true});
+  if (any_inf) columns.push_back({"INF", true});
+  if (any_dropped) columns.push_back({"LOST", true});
   columns.push_back({""});
   Table table(columns);
   for (size_t i = 0; i < metrics.size(); ++i) {
     const MetricInfo& m = metrics[i];
-    std::vector<Table::Cell> row{m.name, count_text(m.points),
-                                 m.shown.points > 0 ? short_number(m.last_type, m.last_bits) : "",
-                                 m.finite > 0 ? short_number(m.min) : "", m.finite > 0 ? short_number(m.max) : ""};
-    const auto add_count = [&](auto count) {
-      if (any(count)) row.emplace_back(count(m) > 0 ? count_text(count(m)) : "", "31");
+    std::vector<Table::Cell> row{
+        m.name, count_text(m.points), m.shown.points > 0 ? short_number(m.last_type, m.last_bits) : "",
+        m.shown.finite > 0 ? short_number(m.shown.min) : "", m.shown.finite > 0 ? short_number(m.shown.max) : ""};
+    const auto add_count = [&](bool shown, uint64_t count) {
+      if (shown) row.emplace_back(count > 0 ? count_text(count) : "", "31");
     };
-    add_count(nan);
-    add_count(inf);
-    add_count(dropped);
+    add_count(any_nan, nan(m));
+    add_count(any_inf, inf(m));
+    add_count(any_dropped, dropped(m));
     row.emplace_back(sparks[i]);
     table.add(std::move(row));
   }
@@ -142,13 +156,30 @@ std::string texts_section(const Console& console, const TextsByName& texts) {
   return title(console, "Texts") + table.render(console, 2);
 }
 
+namespace {
+
+std::string reasons_text(const std::vector<std::pair<std::string, uint64_t>>& by_reason) {
+  std::string out;
+  for (const auto& [reason, count] : by_reason)
+    out +=
+        (out.empty() ? "" : ", ") + (by_reason.size() == 1 ? reason : fmt::format("{} {}", count_text(count), reason));
+  return out;
+}
+
+// "214 points lost: ring full. 181 stored of 395 logged."
+std::string lost_line(const Console& console, uint64_t dropped, const char* what, const std::string& reasons,
+                      uint64_t stored, uint64_t logged) {
+  const std::string line = fmt::format("{} lost{}.", counted(dropped, what), reasons.empty() ? "" : ": " + reasons);
+  return fmt::format("  {} {} stored of {} logged.\n", console.paint(line, "31"), count_text(stored),
+                     count_text(logged));
+}
+
+}  // namespace
+
 std::string losses_section(const Console& console, const std::vector<MetricAccount>& accounts) {
   Table table({{"METRIC", false, 10}, {"LOGGED", true}, {"STORED", true}, {"LOST", true}, {"WHY", false, 10}});
   for (const MetricAccount& account : accounts) {
-    std::string why;
-    for (const auto& [reason, count] : account.by_reason)
-      why += (why.empty() ? "" : ", ") +
-             (account.by_reason.size() == 1 ? reason : fmt::format("{} {}", count_text(count), reason));
+    const std::string why = reasons_text(account.by_reason);
     Table::Cell lost(account.dropped > 0 ? count_text(account.dropped) : "", "31");
     table.add({account.metric.empty() ? "(no metric)" : account.metric, count_text(account.logged()),
                count_text(account.stored), std::move(lost), why});
@@ -157,24 +188,36 @@ std::string losses_section(const Console& console, const std::vector<MetricAccou
 }
 
 std::string waiting_text(const WaitingPoints& waiting) {
-  return fmt::format("{} {} in the journal of {} pid {}; {}", counted(waiting.points, "point"),
-                     waiting.points == 1 ? "waits" : "wait", visible(waiting.writer.host), waiting.writer.pid,
+  std::string what = waiting.points > 0 || waiting.texts == 0 ? counted(waiting.points, "point") : "";
+  if (waiting.texts > 0) what += (what.empty() ? "" : " and ") + counted(waiting.texts, "text");
+  return fmt::format("{} {} in the journal of {} pid {}; {}", what,
+                     waiting.points + waiting.texts == 1 ? "waits" : "wait", visible(waiting.writer.host),
+                     waiting.writer.pid,
                      waiting.live ? "it stores them as soon as it can" : "the next run or command stores them");
 }
 
-std::string account_section(const Console& console, const LossAccount& account) {
+std::string account_section(const Console& console, const RunView& run) {
+  const LossAccount account = run.losses();
+  const bool all_read = run.problems().empty();  // of what cannot be read nobody knows what it holds
   std::string out = title(console, "Account");
-  if (account.dropped == 0) {
-    out += fmt::format("  Nothing lost: {} stored.\n", counted(account.stored, "point"));
-  } else {
-    std::string reasons;
-    for (const auto& [reason, count] : account.by_reason)
-      reasons += (reasons.empty() ? "" : ", ") +
-                 (account.by_reason.size() == 1 ? reason : fmt::format("{} {}", count_text(count), reason));
-    const std::string line =
-        fmt::format("{} lost{}.", counted(account.dropped, "point"), reasons.empty() ? "" : ": " + reasons);
-    out += fmt::format("  {} {} stored of {} logged.\n", console.paint(line, "31"), count_text(account.stored),
-                       count_text(account.logged));
+  const LossAccount::Texts& texts = account.texts;
+  const bool nothing = account.dropped == 0 && texts.dropped == 0 && !account.unseen && all_read;
+  const std::string text_count = texts.stored > 0 && texts.dropped == 0 ? " and " + counted(texts.stored, "text") : "";
+  if (account.dropped == 0)
+    out += fmt::format("  {}{}{} stored{}.\n", nothing ? "Nothing lost: " : "", counted(account.stored, "point"),
+                       text_count, all_read ? "" : " in what can be read");
+  else
+    out +=
+        lost_line(console, account.dropped, "point", reasons_text(account.by_reason), account.stored, account.logged);
+  if (texts.dropped > 0)
+    out += lost_line(console, texts.dropped, "text", reasons_text(texts.by_reason), texts.stored, texts.logged);
+  else if (account.dropped > 0 && texts.stored > 0) out += fmt::format("  {} stored.\n", counted(texts.stored, "text"));
+  if (account.unseen) {
+    const std::string line = fmt::format(
+        "more may wait in the journal of user id {}, which only that user sees; its "
+        "next run or command stores it",
+        *account.unseen);
+    out += fmt::format("  {}.\n", console.paint(line, "33"));
   }
   for (const WaitingPoints& each : account.waiting) {
     const std::string line = waiting_text(each);
@@ -184,6 +227,18 @@ std::string account_section(const Console& console, const LossAccount& account) 
   if (account.rejected_values > 0)
     out += fmt::format("  {} could not be taken.\n", counted(account.rejected_values, "value"));
   return out;
+}
+
+std::string cost_section(const Console& console, const RunView& run) {
+  const Value cost = cost_json(run);
+  if (cost.is_null()) return "";
+  const auto part = [&cost](const char* key) { return cost.int_or(key, 0); };
+  std::string out =
+      fmt::format("  {} in log calls, {} of CPU in its threads, at most {}", short_duration(part("call_ns")),
+                  short_duration(part("thread_cpu_ns")), bytes_text(static_cast<uint64_t>(part("memory_bytes_max"))));
+  if (part("bytes_written") > 0)
+    out += fmt::format(", {} written", bytes_text(static_cast<uint64_t>(part("bytes_written"))));
+  return title(console, "Cost of the tracker") + fitted(console, out);
 }
 
 std::string attempts_section(const Console& console, const RunView& run) {
@@ -225,9 +280,15 @@ std::string writers_section(const Console& console, const RunView& run) {
   for (size_t i = 0; i < run.writers().size(); ++i) {
     const WriterSnapshot& writer = run.writers()[i];
     const WriterIdentity& identity = writer.identity;
-    out += fitted(console, fmt::format("  attempt {}, rank {} of {}: {}, {}, {} pid {}", identity.attempt,
-                                       identity.rank, identity.world_size, writer_state_text(writer, run.liveness()[i]),
-                                       counted(writer.points, "point"), visible(identity.host), identity.pid));
+    if (identity.journal == kImportJournal) {
+      out +=
+          fitted(console, fmt::format("  attempt {}: imported, {}", identity.attempt, counted(writer.points, "point")));
+      continue;
+    }
+    out +=
+        fitted(console, fmt::format("  attempt {}, rank {} of {}: {}, {}, {} pid {}", identity.attempt, identity.rank,
+                                    identity.world_size, writer_state_text(writer, run.liveness()[i]),
+                                    counted(own_points(writer).stored, "point"), visible(identity.host), identity.pid));
     out += fitted(console, fmt::format("    {} journal: {}", visible(identity.journal),
                                        guarantees_text(identity.journal, identity.file_system)));
     const std::string on = identity.file_system.empty() ? "" : ", on " + visible(identity.file_system);

@@ -7,6 +7,9 @@
 #include <vector>
 
 #include "cli/console.h"
+#include "query/alerts.h"
+#include "query/console.h"
+#include "query/media.h"
 #include "query/run_view.h"
 
 namespace tracker::internal {
@@ -16,18 +19,36 @@ using TextsByName = std::map<std::string, std::vector<TextRow>>;
 // What is lost of what log() took, by the kind of journal (P1) and the store's file system.
 std::string guarantees_text(const std::string& journal, const std::string& file_system);
 
+std::string title(const Console& console, std::string_view text);  // of a section
 std::string head_section(const Console& console, const RunView& run);
 std::string config_section(const Console& console, const RunView& run);
 // Values that the run set itself; the last value of each metric stands in its table.
 std::string summary_section(const Console& console, const RunView& run);
-// `sparks`: one line of dots for each of run.metrics().
+// Machine, container, packages and code that the run ran with; empty where nothing was recorded.
+std::string environment_section(const Console& console, const RunView& run);
+// The series of the system, as metrics_section().
+std::string system_section(const Console& console, const RunView& run, const std::vector<std::string>& sparks);
+// `sparks`: one line of dots for each of the run's metrics but the system's.
 std::string metrics_section(const Console& console, const RunView& run, const std::vector<std::string>& sparks);
 std::string texts_section(const Console& console, const TextsByName& texts);
+// Names, counts and last steps; what was dropped or lost of them.
+std::string media_section(const Console& console, const std::vector<MediaSummary>& media, const MediaAccount& account);
+Value media_json(const std::vector<MediaSummary>& media);
+Value media_account_json(const MediaAccount& account);
 // A line a metric: where its points are.
+// Of the page; `ranks`: lines say who wrote them.
+Result<ConsoleOutput> last_console_lines(RunView* run);
+std::string console_section(const Console& console, const ConsoleOutput& output, bool ranks);
+// All lines, and nothing else.
+int show_console(Console& console, RunView& run, bool json);
+// What the run's code told people of, the last ones; empty where it told nothing.
+std::string alerts_section(const Console& console, const Alerts& alerts);
 std::string losses_section(const Console& console, const std::vector<MetricAccount>& accounts);
 // "82,800 points wait in the journal of node1 pid 123; the next run or command stores them"
 std::string waiting_text(const WaitingPoints& waiting);
-std::string account_section(const Console& console, const LossAccount& account);
+std::string account_section(const Console& console, const RunView& run);
+// What the tracker took from the run's processes; empty where they did not say it.
+std::string cost_section(const Console& console, const RunView& run);
 // Attempts that begin at a step or are shadowed by a later one; empty where there are none.
 std::string attempts_section(const Console& console, const RunView& run);
 // Of a run of several ranks: where each was last seen, and the one that fell behind.

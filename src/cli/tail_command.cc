@@ -12,6 +12,7 @@
 #include "cli/tail_lines.h"
 #include "cli/text.h"
 #include "model/filter.h"
+#include "storage/log_scan.h"
 
 namespace tracker::internal {
 namespace {
@@ -35,7 +36,7 @@ class Tail {
  public:
   Tail(Console& console, RunView* run, const TailOptions& options) : console_(console), run_(run), options_(options) {
     query_.metrics = options.metrics;
-    events_ = {options.metrics, options.texts, options.settings};
+    events_ = {options.metrics, options.texts, options.settings, options.metrics.empty()};
     ranks_ =
         run->writers().size() > 1 && std::any_of(run->writers().begin(), run->writers().end(),
                                                  [](const WriterSnapshot& writer) { return writer.identity.rank > 0; });
@@ -71,6 +72,7 @@ class Tail {
     bool recovered = false;
     while (console_.out_status.ok()) {
       const int64_t begun = monotonic_ns();
+      keep_problems();
       TRACKER_RETURN_IF_ERROR(run_->refresh());
       const RunState state = run_->state();
       // Its process has died: what its rings hold comes with a recovery.
@@ -78,6 +80,7 @@ class Tail {
         recovered = true;
         const RecoveryReport report = recover_dead_writers(store, run_->identity().uid);
         for (const std::string& problem : report.problems) console_.note(problem);
+        worst_ = worse_of(worst_, report.worst);
         continue;
       }
       TRACKER_RETURN_IF_ERROR(read(&cursor_, std::nullopt, nullptr));
@@ -88,7 +91,22 @@ class Tail {
     return {};
   }
 
+  // Names what was met and gives the exit code.
+  int end() {
+    keep_problems();
+    return finish(console_, problems_, worst_);
+  }
+
  private:
+  // A refreshed run knows of what is read from then on only.
+  void keep_problems() {
+    worst_ = worse_of(worst_, run_->problem_code());
+    for (const std::string& problem : run_->problems())
+      if (problems_.size() < kDamageLinesMax &&
+          std::find(problems_.begin(), problems_.end(), problem) == problems_.end())
+        problems_.push_back(problem);
+  }
+
   // The last lines of all that was read.
   struct Kept {
     std::vector<TailLine> lines;
@@ -144,6 +162,8 @@ class Tail {
   TailQuery query_;
   TailEventQuery events_;
   TailCursor cursor_;
+  std::vector<std::string> problems_;
+  Code worst_ = Code::kOk;
   bool ranks_ = false;
 };
 
@@ -190,7 +210,7 @@ int run_tail(Console& console, const GlobalOptions& global, const TailOptions& o
   if (status.ok() && options.follow) status = tail.follow(*store);
   if (!status.ok()) return fail(console, status);
   if (options.follow && console.out_status.ok()) say_end(console, run, options.json);
-  return finish(console, run.problems(), run.problem_code());
+  return tail.end();
 }
 
 }  // namespace tracker::internal

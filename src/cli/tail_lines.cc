@@ -19,6 +19,7 @@ const char* setting_name(EventType type) {
     case EventType::kConfig: return "config";
     case EventType::kSummary: return "summary";
     case EventType::kAttribute: return "attribute";
+    case EventType::kAlert: return "alert";
     default: return "text";
   }
 }
@@ -73,7 +74,13 @@ std::vector<TailLine> tail_lines(const TailBatch& batch, const std::vector<Taile
     line.step = event.step;
     line.source = event.source;
     line.type = event.type;
-    line.text.emplace_back(event.key, to_display(event.value, SIZE_MAX));
+    if (event.type == EventType::kAlert) {
+      const std::string text = event.value.text_or("text", "");
+      line.text.emplace_back(event.value.text_or("level", ""),
+                             event.value.text_or("title", "") + (text.empty() ? "" : ": ") + text);
+    } else {
+      line.text.emplace_back(event.key, to_display(event.value, SIZE_MAX));
+    }
     line.values.set(event.key, event.value);
   }
   std::stable_sort(out.begin(), out.end(), comes_before);

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include "base/fs.h"
+#include "cli/artifact_command.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/text.h"
+#include "cli/verify_media.h"
 #include "storage/run_folder.h"
 #include "storage/verify.h"
 
@@ -87,11 +89,12 @@ std::string finding_text(const Console& console, const Finding& finding) {
   return out;
 }
 
-std::string verdict_text(const Console& console, const VerifyReport& report) {
+std::string verdict_text(const Console& console, const VerifyReport& report, uint64_t artifacts) {
   const uint64_t damaged = count(report, FindingLevel::kDamage), newer = count(report, FindingLevel::kNewer);
   std::string out =
       fmt::format("Checked {} of {}: {}, {}, {}", counted(report.writers, "writer"), counted(report.runs, "run"),
                   counted(report.frames, "frame"), counted(report.points, "point"), bytes_text(report.bytes));
+  if (artifacts > 0) out += fmt::format(", {}", counted(artifacts, "artifact"));
   if (report.live > 0) out += fmt::format("; {} still written, trees not walked", count_text(report.live));
   out += ".\n";
   if (report.left_out > 0) out += fmt::format("{} more findings are not shown.\n", count_text(report.left_out));
@@ -102,7 +105,7 @@ std::string verdict_text(const Console& console, const VerifyReport& report) {
   return out;
 }
 
-Value report_json(const VerifyReport& report) {
+Value report_json(const VerifyReport& report, uint64_t artifacts) {
   const auto number = [](uint64_t n) { return Value(static_cast<int64_t>(n)); };
   Value::List findings;
   for (const Finding& finding : report.findings)
@@ -122,7 +125,8 @@ Value report_json(const VerifyReport& report) {
                     {"journals", number(report.journals)},
                     {"frames", number(report.frames)},
                     {"points", number(report.points)},
-                    {"bytes", number(report.bytes)}};
+                    {"bytes", number(report.bytes)},
+                    {"artifacts", number(artifacts)}};
 }
 
 }  // namespace
@@ -135,6 +139,7 @@ int run_verify(Console& console, const GlobalOptions& global, const VerifyComman
   how.now_us = console.now_us;
   how.progress = [&bar](uint64_t done, uint64_t total) { bar.show(done >> 10, total >> 10); };
   VerifyReport report;
+  uint64_t artifacts = 0;
   for (const std::string& store : targets->stores) {
     auto found = verify_store(store, how);
     if (!found.ok()) {
@@ -142,14 +147,18 @@ int run_verify(Console& console, const GlobalOptions& global, const VerifyComman
       return fail(console, found.status());
     }
     add(std::move(*found), &report);
+    verify_artifacts(store, options.deep, &report, &artifacts);
+    if (const auto opened = Store::open(store); opened.ok())
+      for (const RunFolder& run : opened->list_runs()) verify_media(run.path, &report);
   }
   if (!targets->runs.empty()) add(verify_runs(targets->runs, targets->runs_store, how), &report);
+  for (const std::string& run : targets->runs) verify_media(run, &report);
   bar.clear();
   if (options.json) {
-    console.print(to_json(report_json(report), 2) + "\n");
+    console.print(to_json(report_json(report, artifacts), 2) + "\n");
   } else {
     for (const Finding& finding : report.findings) console.print(finding_text(console, finding));
-    console.print(verdict_text(console, report));
+    console.print(verdict_text(console, report, artifacts));
   }
   const bool newer = report.has(FindingLevel::kNewer), damaged = report.has(FindingLevel::kDamage);
   return finish(console, {}, damaged ? Code::kCorrupt : newer ? Code::kVersion : Code::kOk);

@@ -104,6 +104,13 @@ Status check_length(std::string_view column, uint64_t rows, ValueType type) {
   }
 }
 
+bool decodes_by_parts(std::string_view column) {
+  ColumnEncoding encoding{};
+  std::string_view body;
+  return split_column(column, &encoding, &body).ok() && encoding != ColumnEncoding::kDelta &&
+         encoding != ColumnEncoding::kShuffled;
+}
+
 Status decode_rows(std::string_view column, uint64_t rows, ValueType type, RowRange range, void* out) {
   ColumnEncoding encoding{};
   std::string_view body;

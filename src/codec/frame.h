@@ -56,12 +56,25 @@ struct Event {
   bool operator==(const Event&) const = default;
 };
 
-// Points that were dropped since the last frame.
+// Stands in a loss for the series of what is no point: texts. On disk and in rings: do not change it.
+constexpr uint32_t kTextLosses = 0xffffffff;
+
+// Points, or texts, that were dropped since the last frame.
 struct Loss {
   uint32_t series = 0;  // 0: not attributable to one series
   LossReason reason = LossReason::kRingFull;
   uint64_t count = 0;
   bool operator==(const Loss&) const = default;
+};
+
+// How much was logged.
+struct Logged {
+  uint64_t points = 0, texts = 0;
+  Logged& operator+=(const Logged& other) {
+    points += other.points;
+    texts += other.texts;
+    return *this;
+  }
 };
 
 struct Frame {
@@ -72,6 +85,8 @@ struct Frame {
   std::vector<Event> events;
   std::vector<Loss> losses;
   uint64_t points() const;  // values in all blocks
+  uint64_t texts() const;   // events that are texts
+  Logged logged() const { return {points(), texts()}; }
   bool empty() const { return defs.empty() && blocks.empty() && events.empty() && losses.empty(); }
   bool operator==(const Frame&) const = default;
 };

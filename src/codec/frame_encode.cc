@@ -87,6 +87,11 @@ void put_losses(ByteWriter& out, const std::vector<Loss>& losses) {
 
 }  // namespace
 
+uint64_t Frame::texts() const {
+  return static_cast<uint64_t>(
+      std::count_if(events.begin(), events.end(), [](const Event& event) { return event.type == EventType::kText; }));
+}
+
 uint64_t Frame::points() const {
   uint64_t points = 0;
   for (const Block& block : blocks) points += block.rows() * block.series.size();

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,8 @@ constexpr uint64_t kSegmentRowsMax = 8u << 20;              // of all blocks
 constexpr uint64_t kSegmentCellsMax = 40u << 20;            // rows x (series + 3), of all blocks; any frame fits
 constexpr size_t kSegmentBuildBytesMax = 16 * 1024 * 1024;  // what a builder holds by default
 constexpr size_t kSegmentFirstBytesMax = 64 * 1024 * 1024;  // for a single frame or segment it may be more
+constexpr size_t kSegmentColumnBytes = 64;                  // counted for a series of a shape beside its values
+constexpr size_t kSegmentRepeatBytes = 512;                 // and for each time that a block names a series again
 constexpr size_t kSegmentLogBytesMax = kSegmentBytesMax;    // definitions, events and losses, uncompressed
 
 // Steps of a mini-block. Where the block's steps are sorted, first is the least and last the greatest.
@@ -61,6 +64,17 @@ struct SegmentLog {
   std::vector<Event> events;         // in the order of the frames
   std::vector<uint64_t> event_seqs;  // [event]: the frame that it came with
   std::vector<Loss> losses;
+};
+
+// Columns of a segment as they are decoded; the spans live during the call only.
+class SegmentVisitor {
+ public:
+  virtual ~SegmentVisitor() = default;
+  // Of a block with rows, in the order of blocks(): `steps` is empty without them, `order` as SegmentView::order().
+  virtual void block(size_t block, std::span<const int64_t> steps, std::span<const int64_t> times,
+                     std::span<const uint64_t> order) = 0;
+  // Behind it each of its series, in their order: raw bits in 8 bytes each.
+  virtual void series(size_t block, size_t series, std::span<const uint64_t> bits) = 0;
 };
 
 // A segment open for reading. Opening checks header and directory (their CRC); each column is checked against its own
@@ -101,19 +115,21 @@ class SegmentView {
   // Ordinals in the raw order of the segment: sorting the rows of a series by them gives it back. Without has_order:
   // row numbers, for the rows are in raw order and no other block holds their series.
   Status order(size_t block, RowRange rows, uint64_t* out);
+  // Whether steps and values of a series are columns of the first sort. Fetches them.
+  Result<bool> decodes_by_parts(size_t block, size_t series);
   // `series` is a position in SegmentBlock::series. values(): in the type's own width (float, double, int64_t, ...);
   // value_bits(): raw bits in 8 bytes each.
   Status values(size_t block, size_t series, RowRange rows, void* out);
   Status value_bits(size_t block, size_t series, RowRange rows, uint64_t* out);
 
-  // One a mini-block, appended. first_bits and last_bits are not kept for them: value_bits() of one row is O(1) in a
-  // packed column.
+  // One a mini-block, appended, or none where it has none. first_bits and last_bits are not kept for them: value_bits()
+  // of one row is O(1) in a packed column.
   Status mini_summaries(size_t block, size_t series, std::vector<ValueSummary>* out);
   Status mini_steps(size_t block, std::vector<StepSummary>* out);
 
   Status log(SegmentLog* out);
-  // Every column decoded and held against its summaries: what `verify` runs.
-  Status check();
+  // Every column decoded, once, held against its summaries and handed on: what `verify` runs.
+  Status check(SegmentVisitor* visitor = nullptr);
 
  private:
   friend class SegmentParser;
@@ -122,8 +138,14 @@ class SegmentView {
   std::unique_ptr<Impl> impl_;
 };
 
+// As SegmentView has them.
+struct SegmentTimes {
+  int64_t first_us = 0, last_us = 0;
+};
+
 // Gathers frames, or older segments, in sequence and writes them as one segment. Threads: one at a time. Memory: the
-// rows at their own width, at most `bytes_max` but for what is added first; and the segment while finish() runs.
+// rows at their own width and kSegmentColumnBytes a column, at most `bytes_max` but for what is added first; and the
+// segment while finish() runs.
 class SegmentBuilder {
  public:
   explicit SegmentBuilder(const Id128& writer, size_t bytes_max = kSegmentBuildBytesMax);
@@ -141,9 +163,10 @@ class SegmentBuilder {
   uint64_t first_seq() const;
   uint64_t last_seq() const;
   uint64_t points() const;
-  size_t bytes() const;  // held now
+  uint64_t rows() const;  // no series has more of them
+  size_t bytes() const;   // held now
   // The segment; the builder is empty afterwards. kLimit when it would be larger than kSegmentBytesMax.
-  Result<std::string> finish();
+  Result<std::string> finish(SegmentTimes* times = nullptr);
 
  private:
   struct Impl;

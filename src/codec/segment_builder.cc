@@ -21,13 +21,14 @@ size_t log_bytes(const std::vector<SeriesDef>& defs, const std::vector<Event>& e
 // What the rows of a frame or a segment take, before they are decoded.
 struct Load {
   uint64_t rows = 0, cells = 0;
-  size_t bytes = 0;
-  void add(uint64_t n, const std::vector<ValueType>& types, bool has_steps) {
-    rows += n;
-    cells += n * (types.size() + 3);
-    size_t row_bytes = has_steps ? 24 : 16;
+  size_t bytes = 0, columns = 0;
+  void add(uint64_t n, const std::vector<ValueType>& types, bool has_steps, size_t shapes) {
+    rows += n * shapes;
+    cells += n * (types.size() + 3 * shapes);
+    size_t row_bytes = (has_steps ? 24 : 16) * shapes;
     for (const ValueType type : types) row_bytes += value_width(type);
-    bytes += n * row_bytes;
+    bytes += n * row_bytes + (shapes - 1) * kSegmentRepeatBytes;
+    columns += types.size();
   }
 };
 
@@ -48,7 +49,8 @@ struct SegmentBuilder::Impl {
       return Status(Code::kInvalid, fmt::format("segment: frame {} behind frame {}", first_seq, parts.last_seq));
     const SegmentRows& rows = parts.rows;
     const size_t held_max = empty() ? std::max(bytes_max, kSegmentFirstBytesMax) : bytes_max;
-    if (rows.bytes() + log_held + load.bytes + log > held_max || rows.rows() + load.rows > kSegmentRowsMax ||
+    const size_t columns = empty() ? 0 : load.columns * kSegmentColumnBytes;  // that many are new at most
+    if (rows.bytes() + log_held + load.bytes + columns + log > held_max || rows.rows() + load.rows > kSegmentRowsMax ||
         rows.cells() + load.cells > kSegmentCellsMax)
       return Status(Code::kLimit, "segment: full");
     return {};
@@ -85,7 +87,8 @@ Status SegmentBuilder::add(const FrameView& frame) {
   if (frame.has_unknown_sections())
     return Status(Code::kVersion, fmt::format("segment: frame {} has sections of a newer version", frame.seq()));
   Load load;
-  for (const FrameView::BlockView& block : frame.blocks()) load.add(block.rows, block.types, block.has_steps);
+  for (const FrameView::BlockView& block : frame.blocks())
+    load.add(block.rows, block.types, block.has_steps, shapes_in(block));
   TRACKER_RETURN_IF_ERROR(impl_->check(frame.writer(), frame.seq(), load, log_bytes(frame.defs(), frame.events())));
   auto rows = SegmentRows::of(frame);
   if (!rows.ok()) return rows.status();
@@ -100,7 +103,7 @@ Status SegmentBuilder::add(SegmentView* segment) {
   SegmentLog log;
   TRACKER_RETURN_IF_ERROR(segment->log(&log));
   Load load;
-  for (const SegmentBlock& block : segment->blocks()) load.add(block.rows, block.types, block.has_steps);
+  for (const SegmentBlock& block : segment->blocks()) load.add(block.rows, block.types, block.has_steps, 1);
   TRACKER_RETURN_IF_ERROR(impl_->check(segment->writer(), segment->first_seq(), load, log_bytes(log.defs, log.events)));
   auto rows = SegmentRows::of(segment);
   if (!rows.ok()) return rows.status();
@@ -113,12 +116,14 @@ bool SegmentBuilder::empty() const { return impl_->empty(); }
 uint64_t SegmentBuilder::first_seq() const { return impl_->parts.first_seq; }
 uint64_t SegmentBuilder::last_seq() const { return impl_->parts.last_seq; }
 uint64_t SegmentBuilder::points() const { return impl_->parts.rows.points(); }
+uint64_t SegmentBuilder::rows() const { return impl_->parts.rows.rows(); }
 size_t SegmentBuilder::bytes() const { return impl_->parts.rows.bytes() + impl_->log_held; }
 
-Result<std::string> SegmentBuilder::finish() {
+Result<std::string> SegmentBuilder::finish(SegmentTimes* times) {
   if (empty()) return Status(Code::kInvalid, "segment: of no frames");
   for (const auto& [key, count] : impl_->losses) impl_->parts.log.losses.push_back({key.first, key.second, count});
   auto bytes = encode_segment(&impl_->parts);
+  if (times != nullptr) *times = impl_->parts.times;
   impl_->clear();
   return bytes;
 }

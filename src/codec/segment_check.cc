@@ -13,10 +13,8 @@ Status differs(size_t block, std::string_view what) {
                 fmt::format("segment: block {}: {} of the directory are not those of the rows", block, what));
 }
 
-Status check_steps(SegmentView* view, size_t b) {
+Status check_steps(SegmentView* view, size_t b, const std::vector<int64_t>& steps) {
   const SegmentBlock& block = view->blocks()[b];
-  std::vector<int64_t> steps(block.rows);
-  TRACKER_RETURN_IF_ERROR(view->steps(b, RowRange(), steps.data()));
   const auto [least, greatest] = std::minmax_element(steps.begin(), steps.end());
   if (!(block.steps == StepSummary{steps.front(), steps.back(), *least, *greatest})) return differs(b, "steps");
   const auto not_rising = [](int64_t a, int64_t next) { return next <= a; };
@@ -26,24 +24,30 @@ Status check_steps(SegmentView* view, size_t b) {
   return {};
 }
 
-Status check_rows(SegmentView* view, size_t b) {
+Status check_rows(SegmentView* view, size_t b, SegmentVisitor* visitor) {
   const SegmentBlock& block = view->blocks()[b];
-  if (block.has_steps) TRACKER_RETURN_IF_ERROR(check_steps(view, b));
+  std::vector<int64_t> steps(block.has_steps ? block.rows : 0);
+  if (block.has_steps) {
+    TRACKER_RETURN_IF_ERROR(view->steps(b, RowRange(), steps.data()));
+    TRACKER_RETURN_IF_ERROR(check_steps(view, b, steps));
+  }
   std::vector<int64_t> times(block.rows);
   TRACKER_RETURN_IF_ERROR(view->times(b, RowRange(), times.data()));
   const auto [first, last] = std::minmax_element(times.begin(), times.end());
   if (*first != block.time_min_us || *last != block.time_max_us) return differs(b, "times");
   std::vector<uint64_t> order(block.rows);
   TRACKER_RETURN_IF_ERROR(view->order(b, RowRange(), order.data()));
+  if (visitor != nullptr) visitor->block(b, steps, times, order);
   std::sort(order.begin(), order.end());
   if (std::adjacent_find(order.begin(), order.end()) != order.end()) return differs(b, "ordinals");
   return {};
 }
 
-Status check_series(SegmentView* view, size_t b, size_t i) {
+Status check_series(SegmentView* view, size_t b, size_t i, SegmentVisitor* visitor) {
   const SegmentBlock& block = view->blocks()[b];
   std::vector<uint64_t> bits(block.rows);
   TRACKER_RETURN_IF_ERROR(view->value_bits(b, i, RowRange(), bits.data()));
+  if (visitor != nullptr) visitor->series(b, i, bits);
   const auto minis = summarize_minis(bits, block.types[i]);
   const ValueSummary all = summarize_block(minis, bits, block.types[i]);
   std::vector<ValueSummary> stored;
@@ -54,19 +58,20 @@ Status check_series(SegmentView* view, size_t b, size_t i) {
     y.sum = x.sum = 0;
     return x == y;
   };
-  if (!same(all, block.summaries[i]) || !std::equal(minis.begin(), minis.end(), stored.begin(), stored.end(), same))
+  const bool of_minis = stored.empty() || std::equal(minis.begin(), minis.end(), stored.begin(), stored.end(), same);
+  if (!same(all, block.summaries[i]) || !of_minis)
     return differs(b, fmt::format("summaries of series {}", block.series[i]));
   return {};
 }
 
 }  // namespace
 
-Status SegmentView::check() {
+Status SegmentView::check(SegmentVisitor* visitor) {
   SegmentLog rest;
   TRACKER_RETURN_IF_ERROR(log(&rest));
   for (size_t b = 0; b < blocks().size(); ++b) {
-    TRACKER_RETURN_IF_ERROR(check_rows(this, b));
-    for (size_t i = 0; i < blocks()[b].series.size(); ++i) TRACKER_RETURN_IF_ERROR(check_series(this, b, i));
+    TRACKER_RETURN_IF_ERROR(check_rows(this, b, visitor));
+    for (size_t i = 0; i < blocks()[b].series.size(); ++i) TRACKER_RETURN_IF_ERROR(check_series(this, b, i, visitor));
   }
   return {};
 }

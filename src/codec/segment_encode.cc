@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <numeric>
 
@@ -15,6 +16,8 @@
 
 namespace tracker::internal {
 namespace {
+
+std::atomic<bool> g_mini_summaries{false};
 
 // Rows by step, those of one step as they were logged; without steps in raw order.
 bool in_order(const ShapeRows& rows, uint64_t a, uint64_t b) {
@@ -30,24 +33,18 @@ void permute(std::vector<T>* column, const std::vector<uint64_t>& order) {
   column->swap(out);
 }
 
-void permute(std::string* values, size_t width, const std::vector<uint64_t>& order) {
-  std::string out(values->size(), '\0');
-  for (size_t i = 0; i < order.size(); ++i)
-    std::memcpy(out.data() + i * width, values->data() + order[i] * width, width);
-  values->swap(out);
-}
-
-void sort_rows(ShapeRows* rows) {
+// The order in which values are to be written; empty: as they stand.
+std::vector<uint64_t> sort_rows(ShapeRows* rows) {
   uint64_t row = 1;
   while (row < rows->rows() && in_order(*rows, row - 1, row)) ++row;
-  if (row >= rows->rows()) return;
+  if (row >= rows->rows()) return {};
   std::vector<uint64_t> order(rows->rows());
   std::iota(order.begin(), order.end(), uint64_t{0});
   std::stable_sort(order.begin(), order.end(), [rows](uint64_t a, uint64_t b) { return in_order(*rows, a, b); });
   permute(&rows->steps, order);
   permute(&rows->times_us, order);
   permute(&rows->ordinals, order);
-  for (size_t i = 0; i < rows->values.size(); ++i) permute(&rows->values[i], value_width(rows->types[i]), order);
+  return order;
 }
 
 std::span<const uint64_t> words(const std::vector<int64_t>& values) {
@@ -61,8 +58,8 @@ class SegmentEncoder {
   Result<std::string> run() {
     find_times();
     directory_.varint(in_->frames);
-    directory_.zigzag(time_first_);
-    directory_.varint(static_cast<uint64_t>(time_last_) - static_cast<uint64_t>(time_first_));
+    directory_.zigzag(in_->times.first_us);
+    directory_.varint(static_cast<uint64_t>(in_->times.last_us) - static_cast<uint64_t>(in_->times.first_us));
     put_log();
     const auto& shapes = in_->rows.shapes();
     directory_.varint(shapes.size());
@@ -78,8 +75,8 @@ class SegmentEncoder {
   void find_times() {
     bool any = false;
     const auto widen = [&](int64_t time) {
-      time_first_ = any ? std::min(time_first_, time) : time;
-      time_last_ = any ? std::max(time_last_, time) : time;
+      in_->times.first_us = any ? std::min(in_->times.first_us, time) : time;
+      in_->times.last_us = any ? std::max(in_->times.last_us, time) : time;
       any = true;
     };
     for (const ShapeRows& shape : in_->rows.shapes())
@@ -124,7 +121,7 @@ class SegmentEncoder {
   }
 
   void put_block(ShapeRows* shape, bool has_order) {
-    sort_rows(shape);
+    const std::vector<uint64_t> order = sort_rows(shape);
     has_order = has_order || !std::is_sorted(shape->ordinals.begin(), shape->ordinals.end());
     const auto& steps = shape->steps;
     const auto falls = [](int64_t a, int64_t b) { return b <= a; };
@@ -133,7 +130,7 @@ class SegmentEncoder {
     directory_.u8(static_cast<uint8_t>((shape->has_steps ? kRowsHaveSteps | kStepsSorted : 0) |
                                        (increase ? kStepsIncrease : 0) | (has_order ? kRowsHaveOrder : 0)));
     const auto [first, last] = std::minmax_element(shape->times_us.begin(), shape->times_us.end());
-    directory_.varint(static_cast<uint64_t>(*first) - static_cast<uint64_t>(time_first_));
+    directory_.varint(static_cast<uint64_t>(*first) - static_cast<uint64_t>(in_->times.first_us));
     directory_.varint(static_cast<uint64_t>(*last) - static_cast<uint64_t>(*first));
     if (shape->has_steps) {
       directory_.zigzag(steps.front());
@@ -143,12 +140,17 @@ class SegmentEncoder {
     put_column(words(shape->times_us), ValueType::kInt64);
     if (has_order) put_column(shape->ordinals, ValueType::kInt64);
     directory_.varint(shape->series.size());
-    for (size_t i = 0; i < shape->series.size(); ++i) put_series(*shape, i);
+    size_t before = 0;
+    for (size_t i = 0; i < shape->series.size(); before += value_width(shape->types[i++])) {
+      shape->widen(i, before, &bits_);
+      if (!order.empty()) permute(&bits_, order);
+      put_series(*shape, i);
+    }
   }
 
+  // Its values in bits_.
   void put_series(const ShapeRows& shape, size_t i) {
     const ValueType type = shape.types[i];
-    shape.widen(i, &bits_);
     const auto minis = summarize_minis(bits_, type);
     const ValueSummary all = summarize_block(minis, bits_, type);
     const bool same = std::all_of(bits_.begin(), bits_.end(), [this](uint64_t v) { return v == bits_[0]; });
@@ -156,7 +158,7 @@ class SegmentEncoder {
     directory_.u8(static_cast<uint8_t>(type));
     put_summary(all, same, type);
     const size_t begin = parts_.size();
-    if (minis.size() > 1 && !same) encode_mini_summaries(all, minis, type, &parts_);
+    if (minis.size() > 1 && !same && g_mini_summaries) encode_mini_summaries(all, minis, type, &parts_);
     put_part(begin);
     put_column(bits_, type);
   }
@@ -203,10 +205,11 @@ class SegmentEncoder {
   ByteWriter directory_;
   std::string parts_;
   std::vector<uint64_t> bits_;
-  int64_t time_first_ = 0, time_last_ = 0;
 };
 
 }  // namespace
+
+void set_mini_summaries_for_testing(bool written) { g_mini_summaries = written; }
 
 Result<std::string> encode_segment(SegmentParts* parts) { return SegmentEncoder(parts).run(); }
 

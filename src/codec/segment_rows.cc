@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <numeric>
 
 #include "codec/columns.h"
@@ -16,14 +17,53 @@ void append_to(std::vector<T>* to, const std::vector<T>& from) {
 }
 
 template <typename Word>
-void widen_to(const std::string& values, std::vector<uint64_t>* out) {
-  out->resize(values.size() / sizeof(Word));
-  for (size_t i = 0; i < out->size(); ++i) {
-    Word word;
-    std::memcpy(&word, values.data() + i * sizeof word, sizeof word);
-    (*out)[i] = word;
+void widen_to(const std::vector<ShapeRows::Piece>& pieces, size_t before, uint64_t* out) {
+  for (const ShapeRows::Piece& piece : pieces) {
+    const char* at = piece.columns.data() + piece.rows * before;
+    for (uint64_t row = 0; row < piece.rows; ++row, at += sizeof(Word)) {
+      Word word;
+      std::memcpy(&word, at, sizeof word);
+      *out++ = word;
+    }
   }
 }
+
+uint64_t shape_hash(const ShapeRows& rows) {
+  constexpr uint64_t kOdd = 0x9e3779b97f4a7c15u;
+  uint64_t hash = rows.has_steps ? 1 : 2;
+  for (size_t i = 0; i < rows.series.size(); ++i) {
+    hash = (hash ^ (uint64_t{rows.series[i]} << 8 | static_cast<uint8_t>(rows.types[i]))) * kOdd;
+    hash ^= hash >> 29;
+  }
+  return hash;
+}
+
+// Decodes columns one behind the other. Decoders write whole words: a column that does not stand where they may, behind
+// an odd number of narrower ones, takes a detour.
+class ColumnsOut {
+ public:
+  ColumnsOut(uint64_t rows, size_t row_width) : rows_(rows), columns_(rows * row_width, '\0') {}
+
+  // `decode`: Status of a void*.
+  template <typename Decode>
+  Status add(size_t width, const Decode& decode) {
+    char* const to = columns_.data() + at_;
+    const size_t bytes = rows_ * width;
+    at_ += bytes;
+    if (reinterpret_cast<uintptr_t>(to) % width == 0) return decode(to);
+    aside_.resize((bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t));
+    TRACKER_RETURN_IF_ERROR(decode(aside_.data()));
+    std::memcpy(to, aside_.data(), bytes);
+    return {};
+  }
+  ShapeRows::Piece take() { return {rows_, std::move(columns_)}; }
+
+ private:
+  uint64_t rows_;
+  std::string columns_;
+  size_t at_ = 0;
+  std::vector<uint64_t> aside_;
+};
 
 // The columns of a frame's block that may stand in one block of a segment: all, but that a series that is named twice
 // gives a shape of its own the second time. Positions of series, each list sorted by id.
@@ -51,13 +91,19 @@ Status read_block(const FrameView::BlockView& block, std::vector<ShapeRows>* out
   shared.ordinals.assign(order.begin(), order.end());
   for (const auto& part : parts_of(block)) {
     ShapeRows rows = shared;
+    rows.series.reserve(part.size());
+    rows.types.reserve(part.size());
     for (const size_t i : part) {
       rows.series.push_back(block.series[i]);
       rows.types.push_back(block.types[i]);
       TRACKER_RETURN_IF_ERROR(check_length(block.values[i], block.rows, block.types[i]));
-      std::string& values = rows.values.emplace_back(block.rows * value_width(block.types[i]), '\0');
-      TRACKER_RETURN_IF_ERROR(decode_rows(block.values[i], block.rows, block.types[i], RowRange(), values.data()));
     }
+    ColumnsOut columns(block.rows, rows.values_width());
+    for (const size_t i : part)
+      TRACKER_RETURN_IF_ERROR(columns.add(value_width(block.types[i]), [&](void* to) {
+        return decode_rows(block.values[i], block.rows, block.types[i], RowRange(), to);
+      }));
+    rows.pieces.push_back(columns.take());
     out->push_back(std::move(rows));
   }
   return {};
@@ -87,26 +133,42 @@ void number_rows(std::vector<ShapeRows>* blocks) {
 
 }  // namespace
 
-size_t ShapeRows::row_bytes() const {
-  size_t bytes = has_steps ? 24 : 16;
+size_t shapes_in(const FrameView::BlockView& block) {
+  std::vector<uint32_t> ids = block.series;
+  std::sort(ids.begin(), ids.end());
+  size_t most = 1, run = 1;
+  for (size_t i = 1; i < ids.size(); ++i) {
+    run = ids[i] == ids[i - 1] ? run + 1 : 1;
+    most = std::max(most, run);
+  }
+  return most;
+}
+
+size_t ShapeRows::values_width() const {
+  size_t bytes = 0;
   for (const ValueType type : types) bytes += value_width(type);
   return bytes;
 }
 
-void ShapeRows::widen(size_t i, std::vector<uint64_t>* out) const {
+bool ShapeRows::same_shape(const ShapeRows& other) const {
+  return has_steps == other.has_steps && series == other.series && types == other.types;
+}
+
+void ShapeRows::widen(size_t i, size_t before, std::vector<uint64_t>* out) const {
+  out->resize(rows());
   switch (value_width(types[i])) {
-    case 1: return widen_to<uint8_t>(values[i], out);
-    case 2: return widen_to<uint16_t>(values[i], out);
-    case 4: return widen_to<uint32_t>(values[i], out);
-    default: return widen_to<uint64_t>(values[i], out);
+    case 1: return widen_to<uint8_t>(pieces, before, out->data());
+    case 2: return widen_to<uint16_t>(pieces, before, out->data());
+    case 4: return widen_to<uint32_t>(pieces, before, out->data());
+    default: return widen_to<uint64_t>(pieces, before, out->data());
   }
 }
 
-void ShapeRows::append(const ShapeRows& other) {
+void ShapeRows::append(ShapeRows other) {
   append_to(&steps, other.steps);
   append_to(&times_us, other.times_us);
   append_to(&ordinals, other.ordinals);
-  for (size_t i = 0; i < values.size(); ++i) values[i] += other.values[i];
+  std::move(other.pieces.begin(), other.pieces.end(), std::back_inserter(pieces));
 }
 
 void SegmentRows::add(ShapeRows rows) {
@@ -115,11 +177,13 @@ void SegmentRows::add(ShapeRows rows) {
   cells_ += rows.rows() * (rows.series.size() + 3);
   points_ += rows.rows() * rows.series.size();
   bytes_ += rows.rows() * rows.row_bytes();
-  Shape shape{rows.has_steps, {}};
-  for (size_t i = 0; i < rows.series.size(); ++i) shape.second.emplace_back(rows.series[i], rows.types[i]);
-  const auto [at, is_new] = by_shape_.try_emplace(std::move(shape), shapes_.size());
-  if (is_new) shapes_.push_back(std::move(rows));
-  else shapes_[at->second].append(rows);
+  const uint64_t hash = shape_hash(rows);
+  const auto [first, last] = by_shape_.equal_range(hash);
+  for (auto at = first; at != last; ++at)
+    if (shapes_[at->second].same_shape(rows)) return shapes_[at->second].append(std::move(rows));
+  bytes_ += rows.series.size() * kSegmentColumnBytes;
+  by_shape_.emplace(hash, static_cast<uint32_t>(shapes_.size()));
+  shapes_.push_back(std::move(rows));
 }
 
 Result<SegmentRows> SegmentRows::of(const FrameView& frame) {
@@ -149,10 +213,11 @@ Result<SegmentRows> SegmentRows::of(SegmentView* segment) {
     }
     TRACKER_RETURN_IF_ERROR(segment->times(b, RowRange(), rows.times_us.data()));
     TRACKER_RETURN_IF_ERROR(segment->order(b, RowRange(), rows.ordinals.data()));
-    for (size_t i = 0; i < block.series.size(); ++i) {
-      std::string& values = rows.values.emplace_back(block.rows * value_width(block.types[i]), '\0');
-      TRACKER_RETURN_IF_ERROR(segment->values(b, i, RowRange(), values.data()));
-    }
+    ColumnsOut columns(block.rows, rows.values_width());
+    for (size_t i = 0; i < block.series.size(); ++i)
+      TRACKER_RETURN_IF_ERROR(
+          columns.add(value_width(block.types[i]), [&](void* to) { return segment->values(b, i, RowRange(), to); }));
+    rows.pieces.push_back(columns.take());
     const uint64_t last = *std::max_element(rows.ordinals.begin(), rows.ordinals.end());
     out.ordinals_ = std::max(out.ordinals_, last + 1);
     out.add(std::move(rows));

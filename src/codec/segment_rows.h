@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: MIT
 // The rows that a SegmentBuilder has gathered, by shape, each with its ordinal in the raw order (segment.h).
-// Threads: values, no sharing.
+// Threads: values, no sharing. Memory: the rows at their own width, 5 bytes a series of a shape, and about 50 bytes a
+// piece: there may be 100,000 series of few rows.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
-#include <utility>
+#include <unordered_map>
 #include <vector>
 
 #include "codec/segment.h"
 
 namespace tracker::internal {
+
+// How many shapes the rows of a frame's block take: as many as the times that it names one series. Each has steps,
+// times and ordinals of its own, so a few bytes of a frame may stand for many.
+size_t shapes_in(const FrameView::BlockView& block);
 
 // Rows of one shape.
 struct ShapeRows {
@@ -21,12 +25,20 @@ struct ShapeRows {
   std::vector<int64_t> steps;
   std::vector<int64_t> times_us;
   std::vector<uint64_t> ordinals;
-  std::vector<std::string> values;  // [series]: raw bits, each of the type's width
+  // Values as they came, adjacent rows: the column of each series, raw bits of the type's width, one behind the other.
+  struct Piece {
+    uint64_t rows = 0;
+    std::string columns;
+  };
+  std::vector<Piece> pieces;
+
   uint64_t rows() const { return times_us.size(); }
-  size_t row_bytes() const;
-  // The values of one series in 8 bytes each.
-  void widen(size_t i, std::vector<uint64_t>* out) const;
-  void append(const ShapeRows& other);
+  size_t values_width() const;  // of a row
+  size_t row_bytes() const { return (has_steps ? 24 : 16) + values_width(); }
+  bool same_shape(const ShapeRows& other) const;
+  // The values of series i in 8 bytes each; `before`: the widths of those before it added up.
+  void widen(size_t i, size_t before, std::vector<uint64_t>* out) const;
+  void append(ShapeRows other);  // of the same shape
 };
 
 class SegmentRows {
@@ -45,10 +57,9 @@ class SegmentRows {
   size_t bytes() const { return bytes_; }
 
  private:
-  using Shape = std::pair<bool, std::vector<std::pair<uint32_t, ValueType>>>;
   void add(ShapeRows rows);
 
-  std::map<Shape, size_t> by_shape_;  // position in shapes_
+  std::unordered_multimap<uint64_t, uint32_t> by_shape_;  // hash, position in shapes_
   std::vector<ShapeRows> shapes_;
   uint64_t ordinals_ = 0;  // the next one
   uint64_t rows_ = 0, cells_ = 0, points_ = 0;

@@ -150,6 +150,17 @@ Status SegmentView::order(size_t block, RowRange rows, uint64_t* out) {
   return {};
 }
 
+Result<bool> SegmentView::decodes_by_parts(size_t block, size_t series) {
+  const SegmentBlockParts& parts = impl_->directory.parts[block];
+  for (const SegmentPart* part : {&parts.steps, &parts.series[series].values}) {
+    if (part == &parts.steps && !blocks()[block].has_steps) continue;
+    auto bytes = impl_->bytes_of(*part);
+    if (!bytes.ok()) return bytes.status();
+    if (!tracker::internal::decodes_by_parts(*bytes)) return false;
+  }
+  return true;
+}
+
 Status SegmentView::values(size_t block, size_t series, RowRange rows, void* out) {
   const SegmentBlock& of = blocks()[block];
   return impl_->decode(impl_->directory.parts[block].series[series].values, of.rows, of.types[series], rows, out);
@@ -181,7 +192,7 @@ Status SegmentView::mini_summaries(size_t block, size_t series, std::vector<Valu
     out->back().first_bits = out->back().last_bits = 0;
     return {};
   }
-  if (!parts.all_the_same) return Impl::located(Status(Code::kCorrupt, "no mini summaries"), parts.minis);
+  if (!parts.all_the_same) return {};
   const auto minis = summarize_constant(all, of.types[series]);
   out->insert(out->end(), minis.begin(), minis.end());
   return {};

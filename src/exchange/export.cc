@@ -21,31 +21,6 @@ Status check_options(const ExportOptions& options) {
   return Status();
 }
 
-Result<ExportPlan> make_plan(RunView* run, const ExportOptions& options) {
-  ExportPlan plan;
-  auto texts = run->texts_by_metric(options.all);
-  if (!texts.ok()) return texts.status();
-  plan.texts = std::move(*texts);
-  std::set<std::string> known;
-  for (const MetricInfo& metric : run->metrics()) {
-    known.insert(metric.name);
-    plan.number_metrics.insert(metric.name);
-  }
-  for (const auto& [name, rows] : plan.texts) known.insert(name);
-  if (options.metrics.empty()) {
-    plan.names.assign(known.begin(), known.end());
-    return plan;
-  }
-  for (const std::string& name : options.metrics) {
-    if (!known.contains(name))
-      return Status(Code::kNotFound,
-                    fmt::format("run {}/{} has no metric \"{}\"{}", run->identity().project, run->identity().id, name,
-                                did_you_mean(name, {known.begin(), known.end()})));
-    if (std::find(plan.names.begin(), plan.names.end(), name) == plan.names.end()) plan.names.push_back(name);
-  }
-  return plan;
-}
-
 Status write_numbers(const std::string& name, const History& history, ExportFormat format, ExportOutput* out) {
   const std::string name_text = format == ExportFormat::kCsv ? csv_field(name) : json_text(name);
   for (size_t i = 0; i < history.size(); ++i) {
@@ -89,9 +64,34 @@ Status export_long(RunView* run, const ExportPlan& plan, const ExportOptions& op
 
 }  // namespace
 
+Result<ExportPlan> plan_export(RunView* run, const ExportOptions& options) {
+  ExportPlan plan;
+  auto texts = run->texts_by_metric(options.all);
+  if (!texts.ok()) return texts.status();
+  plan.texts = std::move(*texts);
+  std::set<std::string> known;
+  for (const MetricInfo& metric : run->metrics()) {
+    known.insert(metric.name);
+    plan.number_metrics.insert(metric.name);
+  }
+  for (const auto& [name, rows] : plan.texts) known.insert(name);
+  if (options.metrics.empty()) {
+    plan.names.assign(known.begin(), known.end());
+    return plan;
+  }
+  for (const std::string& name : options.metrics) {
+    if (!known.contains(name))
+      return Status(Code::kNotFound,
+                    fmt::format("run {}/{} has no metric \"{}\"{}", run->identity().project, run->identity().id, name,
+                                did_you_mean(name, {known.begin(), known.end()})));
+    if (std::find(plan.names.begin(), plan.names.end(), name) == plan.names.end()) plan.names.push_back(name);
+  }
+  return plan;
+}
+
 Result<ExportResult> export_run(RunView* run, const ExportOptions& options, const ExportSink& sink) {
   TRACKER_RETURN_IF_ERROR(check_options(options));
-  auto plan = make_plan(run, options);
+  auto plan = plan_export(run, options);
   if (!plan.ok()) return plan.status();
   ExportOutput out(sink);
   TRACKER_RETURN_IF_ERROR(options.wide ? export_wide(run, *plan, &out) : export_long(run, *plan, options, &out));

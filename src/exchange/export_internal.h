@@ -44,6 +44,8 @@ class ExportOutput {
   uint64_t rows_ = 0, bytes_ = 0;
 };
 
+// kNotFound names close metrics.
+Result<ExportPlan> plan_export(RunView* run, const ExportOptions& options);
 Status export_wide(RunView* run, const ExportPlan& plan, ExportOutput* out);
 
 }  // namespace tracker::internal

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -75,6 +76,12 @@ DeadJournal::DeadJournal(std::string dir) : dir_(std::move(dir)) {}
 DeadJournal::~DeadJournal() = default;
 
 Result<std::unique_ptr<DeadJournal>> DeadJournal::open(const std::string& dir) {
+  auto journal = claim(dir);
+  if (journal.ok()) TRACKER_RETURN_IF_ERROR((*journal)->read_files());
+  return journal;
+}
+
+Result<std::unique_ptr<DeadJournal>> DeadJournal::claim(const std::string& dir) {
   std::unique_ptr<DeadJournal> journal(new DeadJournal(dir));
   // Who wrote it is read before its lock file is opened: another copy of this library in this very process may hold
   // that lock, and closing our descriptor would drop it (owner_lock.h).
@@ -95,7 +102,6 @@ Result<std::unique_ptr<DeadJournal>> DeadJournal::open(const std::string& dir) {
   }
   if (!definitions.ok()) return definitions.status();
   journal->definitions_ = std::move(*definitions);
-  TRACKER_RETURN_IF_ERROR(journal->read_files());
   return journal;
 }
 
@@ -113,7 +119,7 @@ Status DeadJournal::read_files() {
   auto names = list_dir(dir_);
   if (!names.ok()) return names.status();
   for (const std::string& name : *names)
-    if (name.starts_with("ring-")) read_ring(name);
+    if (name.starts_with("ring-")) TRACKER_RETURN_IF_ERROR(read_ring(name));
   uint64_t nonce = 0;
   std::memcpy(&nonce, identity().writer.bytes.data(), sizeof nonce);
   spilled_ = read_spill(dir_, nonce);
@@ -128,7 +134,7 @@ Result<OwnerLock> DeadJournal::lock_dead(const std::string& dir, const WriterIde
   const bool missing = !lock.ok() && lock.status().code() == Code::kNotFound && !path_exists(join_path(dir, "lock")) &&
                        path_exists(join_path(dir, "defs"));
   if (!missing) return lock;
-  switch (probe_writer(writer)) {
+  switch (probe_journal(writer, dir)) {
     case Liveness::kDead: return OwnerLock::take(dir, true);
     case Liveness::kLive: return Status(Code::kBusy, dir + " is in use");
     default: break;
@@ -139,25 +145,27 @@ Result<OwnerLock> DeadJournal::lock_dead(const std::string& dir, const WriterIde
 
 // Into memory of our own: a mapping of the file would be a SIGBUS where somebody cuts it, or where its disk fails. What
 // a cut file lacks reads as zeros, which verify nowhere: it is counted as damage, and the rest is read.
-void DeadJournal::read_ring(const std::string& name) {
+Status DeadJournal::read_ring(const std::string& name) {
   const std::string path = join_path(dir_, name);
   auto fd = open_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   struct stat st;
   if (!fd.ok() || ::fstat(fd->get(), &st) != 0 || !S_ISREG(st.st_mode)) {
     problems_.push_back(path + ": cannot be read");
-    return;
+    return {};
   }
   const auto bytes = static_cast<size_t>(st.st_size);
-  if (bytes == 0) return;  // its process died while it made the file
+  if (bytes == 0) return {};  // its process died while it made the file
   alignas(RingHeader) char page[kRingHeaderBytes] = {};
   const RingHeader& header = *new (page) RingHeader;
   const Status first = read_exactly(fd->get(), page, std::min(bytes, sizeof page));
   const uint64_t data = bytes - std::min(bytes, sizeof page);
   if (!first.ok()) return give_up(name, header, data, first.message());
-  if (header.magic == 0 && bytes >= sizeof page) return;  // likewise
+  if (header.magic == 0 && bytes >= sizeof page) return {};  // likewise
   const uint64_t size = header.data_bytes;
-  if (header.magic == kRingMagic && header.version > kRingVersion)
-    return give_up(name, header, data, "written by a newer version");
+  if (header.magic == kRingMagic && header.version > kRingVersion &&
+      header.version <= kRingVersion + kRingVersionsAhead)
+    return Status(Code::kVersion, fmt::format("{}: a ring of version {}, this library reads up to {}", path,
+                                              header.version, kRingVersion));
   if (header.magic != kRingMagic || header.version != kRingVersion || size < 4096 || (size & (size - 1)) != 0 ||
       size > kRingFileBytesMax || data > size || std::memcmp(header.writer, identity().writer.bytes.data(), 16) != 0)
     return give_up(name, header, data, "not a ring of this journal");
@@ -172,11 +180,22 @@ void DeadJournal::read_ring(const std::string& name) {
   if (const Status rest = read_exactly(fd->get(), static_cast<char*>(base) + sizeof page, data); !rest.ok())
     return give_up(name, header, data, rest.message());
   rings_.push_back(std::move(ring));
+  return {};
 }
 
-void DeadJournal::give_up(const std::string& name, const RingHeader& header, uint64_t bytes, const std::string& why) {
+Status DeadJournal::give_up(const std::string& name, const RingHeader& header, uint64_t bytes, const std::string& why) {
   problems_.push_back(fmt::format("{}: {}", join_path(dir_, name), why));
   unread_.push_back({nonce_of(name), bytes, header.tail.load(), header.accepted.load(), 0});
+  return {};
+}
+
+bool DeadJournal::is_written() const {
+  return std::any_of(rings_.begin(), rings_.end(), [](const auto& ring) {
+    uint64_t tail = 0;
+    auto fd = open_file(ring->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    return fd.ok() && ::pread(fd->get(), &tail, sizeof tail, offsetof(RingHeader, tail)) == sizeof tail &&
+           tail > ring->header->tail.load();
+  });
 }
 
 uint64_t DeadJournal::known_position(uint64_t name) const {
@@ -197,12 +216,17 @@ void DeadJournal::start(const std::vector<RingPosition>& positions) {
     const uint64_t written = header.anchor_count.load();
     for (uint64_t i = 0; i < std::min<uint64_t>(written, kAnchorSlots); ++i)
       if (written < kAnchorSlots || i != written % kAnchorSlots) anchors.push_back(header.anchors[i]);
-    const uint64_t from = known_position(header.nonce);
+    uint64_t from = known_position(header.nonce);
     const uint64_t tail = header.tail.load();
+    const uint64_t released = header.released.load();
+    released_unknown_ = released_unknown_ || released > from;
+    // No position though the ring is in a later lap: the database that had it is no more. What was not released is
+    // here.
+    if (from == 0 && tail > header.data_bytes) from = released;
     // A position outside the ring's last lap cannot be: then the header is not what it was.
     if (from > tail || tail - from > header.data_bytes || from % 8 != 0) {
-      give_up(ring->path.substr(dir_.size() + 1), header, header.data_bytes,
-              fmt::format("tail {} does not fit position {}", tail, from));
+      (void)give_up(ring->path.substr(dir_.size() + 1), header, header.data_bytes,
+                    fmt::format("tail {} does not fit position {}", tail, from));
       continue;
     }
     if (from < tail)
@@ -213,6 +237,15 @@ void DeadJournal::start(const std::vector<RingPosition>& positions) {
     ring.points = points_unread(known_position(ring.nonce), ring.tail, ring.accepted, ring.bytes);
     problems_.push_back(fmt::format("{}: ring-{:016x}: about {} points are lost", dir_, ring.nonce, ring.points));
   }
+}
+
+Logged DeadJournal::removed(const Logged& recovered) const {
+  const bool later = !spilled_.empty() && spilled_.front().seq > 1;
+  if (!(released_unknown_ || later) || !problems_.empty()) return {};  // damage is counted by itself
+  Logged accepted;
+  for (const auto& ring : rings_) accepted += {ring->header->accepted.load(), ring->header->texts.load()};
+  return {accepted.points - std::min(accepted.points, recovered.points),
+          accepted.texts - std::min(accepted.texts, recovered.texts)};
 }
 
 // What the rings' headers have counted as lost and no frame has, and the rings that cannot be read.
@@ -245,18 +278,19 @@ void DeadJournal::add_losses(FrameBuilder* builder, std::vector<RingPosition>* p
 
 bool DeadJournal::next(FrameBuilder* builder, std::vector<RingPosition>* positions) {
   builder->use_series(&series_);
+  const std::vector<SeriesDef>& all = definitions_.series;
+  for (; defined_ < all.size() && builder->series_held() < kSeriesAFrame; ++defined_) {
+    builder->add_series(all[defined_]);
+    series_.add(all[defined_]);
+  }
+  if (defined_ < all.size()) return true;  // losses and rows need them all
   if (!started_) {
     started_ = true;
-    for (const SeriesDef& series : definitions_.series) {
-      builder->add_series(series);
-      if (series.id > definitions_.series.size()) continue;  // ids are 1, 2, ...: no id of ours
-      series_.add(series);
-    }
     add_losses(builder, positions);
   }
   std::vector<uint64_t> before;
   for (const RingSpan& span : spans_) before.push_back(span.from);
-  const bool more = read_rings(&spans_, *times_, 65'536, 4u << 20, builder);
+  const bool more = read_rings(&spans_, *times_, kRowsAFrame, kBytesAFrame, builder);
   name_unknown_series(builder);
   for (size_t i = 0; i < spans_.size(); ++i) {
     RingSpan& span = spans_[i];

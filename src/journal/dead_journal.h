@@ -17,6 +17,7 @@
 namespace tracker::internal {
 
 constexpr size_t kRingFileBytesMax = 64u << 20;  // what recovery takes for a ring; ours are 8 MiB at most
+constexpr uint32_t kRingVersionsAhead = 15;      // a version further ahead of ours is damage, no newer one
 
 class DeadJournal {
  public:
@@ -24,7 +25,9 @@ class DeadJournal {
   // recovered meanwhile. kCorrupt / kVersion: named; the files are left alone. So is a journal without its lock file
   // whose process may live; when that is known to be dead, the lock file is made anew.
   static Result<std::unique_ptr<DeadJournal>> open(const std::string& dir);
-  // The same without the lock, to count what is there while its process may live: nothing may be removed. Databases are
+  // The same without reading rings and spill file, which may take 24 MiB: to remove it.
+  static Result<std::unique_ptr<DeadJournal>> claim(const std::string& dir);
+  // open() without the lock, to count what is there while its process may live: nothing may be removed. Databases are
   // to be asked for their positions after this, for what they have taken may be gone from here. Errors as above.
   static Result<std::unique_ptr<DeadJournal>> look(const std::string& dir);
   ~DeadJournal();
@@ -33,10 +36,16 @@ class DeadJournal {
   const std::vector<SeriesDef>& series() const { return definitions_.series; }
   // Frames in the spill file, in sequence order.
   const std::vector<FrameRecord>& spilled() const { return spilled_; }
+  // A ring has grown since it was read: its process lives, whatever became of its lock. Cost: a read(2) a ring.
+  bool is_written() const;
   // Begins reading the rings behind `positions` (from the database, then from the spill file).
   void start(const std::vector<RingPosition>& positions);
-  // The next part into `builder`; false when all is read.
+  // The next part into `builder`, bounded as a frame of the living writer is; false when all is read. The definitions
+  // come first, in as many parts as they need: only those behind them hold records, and move positions.
   bool next(FrameBuilder* builder, std::vector<RingPosition>* positions);
+  // Once all is read into a database that had no frame before: how many points and texts beside those `recovered` the
+  // journal knows to have been stored in a database that is no more. At least: rings that are gone are not counted.
+  Logged removed(const Logged& recovered) const;
   const std::vector<std::string>& problems() const { return problems_; }
   // Something could not be read: keeps the folder beside the others as damaged-<writer>, where no recoverer looks, and
   // says where. It goes when a person deletes it.
@@ -56,11 +65,14 @@ class DeadJournal {
   static Result<OwnerLock> lock_dead(const std::string& dir, const WriterIdentity& writer);
   explicit DeadJournal(std::string dir);
   Status read_files();
-  void read_ring(const std::string& name);
-  void give_up(const std::string& name, const RingHeader& header, uint64_t bytes, const std::string& why);
+  // kVersion: one that only a newer version understands. Whatever else is wrong with it is a problem, and the rest is
+  // read.
+  Status read_ring(const std::string& name);
+  Status give_up(const std::string& name, const RingHeader& header, uint64_t bytes, const std::string& why);
   void add_losses(FrameBuilder* builder, std::vector<RingPosition>* positions);
   uint64_t known_position(uint64_t name) const;
   void name_unknown_series(FrameBuilder* builder);
+  bool released_unknown_ = false;  // a ring has released more than the database says it has
   std::string dir_;
   std::unique_ptr<OwnerLock> lock_;
   Definitions definitions_;
@@ -70,7 +82,8 @@ class DeadJournal {
   std::vector<RingSpan> spans_;
   std::unique_ptr<TimeLine> times_;
   std::vector<RingPosition> known_;
-  bool started_ = false;
+  size_t defined_ = 0;    // definitions that a part holds
+  bool started_ = false;  // and the losses, behind them
   SeriesTable series_;
   std::vector<std::string> problems_;
   std::set<uint32_t> unknown_;  // ids in records that no definition explains

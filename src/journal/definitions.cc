@@ -35,7 +35,7 @@ Result<DefinitionsFile> DefinitionsFile::create(const std::string& path, const W
   return DefinitionsFile(std::move(*fd));
 }
 
-Status DefinitionsFile::append(const SeriesDef& series) {
+Status DefinitionsFile::append(const SeriesDef& series, uint64_t bytes_max) {
   ByteWriter body;
   body.u8(kSeries);
   body.u32(series.id);
@@ -43,8 +43,11 @@ Status DefinitionsFile::append(const SeriesDef& series) {
   body.bytes(series.name);
   const std::string record = framed(body.buffer());
   const NoFileSizeSignal guard;
+  if (!fd_.is_ours()) return Status(Code::kIo, "somebody closed the descriptor of the definitions file");
   // One write: a process that dies in it leaves a torn tail, and the id was not used yet.
   const off_t before = ::lseek(fd_.get(), 0, SEEK_END);
+  if (static_cast<uint64_t>(before) + record.size() > bytes_max)
+    return Status(Code::kLimit, "the journal has no room for more definitions");
   Status status = write_all(fd_.get(), record);
   if (!status.ok() && ::ftruncate(fd_.get(), before) != 0) return status;  // full: take the half record back
   return status;
@@ -52,7 +55,7 @@ Status DefinitionsFile::append(const SeriesDef& series) {
 
 bool DefinitionsFile::still_linked() const {
   struct stat st;
-  return ::fstat(fd_.get(), &st) == 0 && st.st_nlink > 0;
+  return fd_.is_ours() && ::fstat(fd_.get(), &st) == 0 && st.st_nlink > 0;
 }
 
 Result<Definitions> parse_definitions(std::string_view bytes) {
@@ -102,6 +105,15 @@ Result<Definitions> read_definitions(const std::string& dir) {
   auto parsed = parse_definitions(*bytes);
   if (!parsed.ok()) return Status(parsed.status().code(), path + ": " + parsed.status().message());
   return parsed;
+}
+
+Result<WriterIdentity> read_writer_identity(const std::string& dir) {
+  const auto start = read_file_start(join_path(dir, "defs"), kIdentityLookBytes);
+  if (!start.ok()) return start.status();
+  if (auto parsed = parse_definitions(*start); parsed.ok()) return parsed->identity;
+  auto whole = read_definitions(dir);  // a long identity, or a damaged file, which is named as it is elsewhere
+  if (!whole.ok()) return whole.status();
+  return whole->identity;
 }
 
 }  // namespace tracker::internal

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/fs.h"
+#include "base/lasting_fd.h"
 #include "codec/frame.h"
 #include "model/records.h"
 
@@ -17,16 +18,18 @@ namespace tracker::internal {
 
 constexpr std::string_view kDefinitionsMagic = "TRKDEFS1";
 constexpr size_t kDefinitionsBytesMax = 512u << 20;  // more than kSeriesMax longest names
+constexpr size_t kIdentityLookBytes = 8u << 10;      // a usual identity and a few series
 
 class DefinitionsFile {
  public:
   static Result<DefinitionsFile> create(const std::string& path, const WriterIdentity& identity);
-  Status append(const SeriesDef& series);
-  bool still_linked() const;  // false when somebody unlinked it under us
+  // kLimit: the file would be larger than `bytes_max`.
+  Status append(const SeriesDef& series, uint64_t bytes_max = kDefinitionsBytesMax);
+  bool still_linked() const;  // false when somebody unlinked it under us, or closed its descriptor
 
  private:
   explicit DefinitionsFile(Fd fd) : fd_(std::move(fd)) {}
-  Fd fd_;
+  LastingFd fd_;
 };
 
 struct Definitions {
@@ -37,5 +40,8 @@ struct Definitions {
 // kCorrupt without a whole identity record; kVersion for a newer file.
 Result<Definitions> parse_definitions(std::string_view bytes);
 Result<Definitions> read_definitions(const std::string& dir);
+// Who writes, alone: a file with 100,000 series takes half a second to read, and who looks for the journals of a run
+// looks at all of them.
+Result<WriterIdentity> read_writer_identity(const std::string& dir);
 
 }  // namespace tracker::internal

@@ -62,6 +62,7 @@ Block* FrameBuilder::add_block(std::span<const ValuePair> pairs, bool has_step, 
   block.series.reserve(pairs.size());
   for (const ValuePair& pair : pairs) block.series.push_back(pair.series);
   block.values.resize(pairs.size());
+  columns_ += pairs.size();
   last_ = frame_.blocks.size();
   shapes_.emplace(hash, last_);
   frame_.blocks.push_back(std::move(block));
@@ -111,6 +112,7 @@ Frame FrameBuilder::take() {
   points_ = 0;
   rows_ = 0;
   bytes_ = 0;
+  columns_ = 0;
   return out;
 }
 

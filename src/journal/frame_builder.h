@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "codec/frame.h"
@@ -20,7 +21,7 @@ class FrameBuilder {
   void add_values(std::span<const ValuePair> pairs, int64_t step, bool has_step, int64_t time_us);
   void add_event(EventType type, int64_t step, bool has_step, int64_t time_us, std::string_view payload);
   void add_loss(uint32_t series, LossReason reason, uint64_t count);
-  void add_series(const SeriesDef& series) { frame_.defs.push_back(series); }
+  void add_series(SeriesDef series) { frame_.defs.push_back(std::move(series)); }
   // Asked at take(): a block says its types itself, and a series was defined frames ago. Must live until then.
   void use_series(const SeriesTable* series) { series_ = series; }
 
@@ -28,6 +29,8 @@ class FrameBuilder {
   // Every series of the blocks so far, each once a block.
   std::vector<uint32_t> series_in_use() const;
   size_t approximate_bytes() const { return bytes_; }
+  // Definitions and columns: each takes far more than a value, here and where the frame is summed up.
+  size_t series_held() const { return frame_.defs.size() + columns_; }
   bool empty() const { return frame_.empty(); }
   // The frame so far; the builder is empty afterwards.
   Frame take();
@@ -42,6 +45,7 @@ class FrameBuilder {
   uint64_t points_ = 0;
   int64_t rows_ = 0;
   size_t bytes_ = 0;
+  size_t columns_ = 0;
 };
 
 }  // namespace tracker::internal

@@ -46,8 +46,10 @@ struct HotRun {
   std::atomic<Journal*> journal;     // null in a forked child, after close, and when nothing is recorded
   int64_t step_base;                 // the largest step of earlier attempts; INT64_MIN when none
   uint32_t alive;                    // 1; 0 in a forked child
-  std::atomic<uint64_t> late;        // points and texts logged after close: dropped
+  std::atomic<uint64_t> late;        // points logged after close: dropped
+  std::atomic<uint64_t> late_texts;  // texts, likewise
   std::atomic<uint32_t> tells_late;  // 1: the first of them is said on stderr
+  std::atomic<uint64_t> call_ticks;  // spent in calls that log, off the fast path and, by samples, on it (call_cost.h)
 };
 static_assert(sizeof(HotRun) <= 4096);
 
@@ -61,10 +63,12 @@ static_assert(kHotTableSize == 256);
 void say_forked_once();
 
 // Counts what is logged into a run that has ended, and says so the first time (unless quiet). Threads: any.
-void count_late(HotRun* run, uint64_t count);
+void count_late(HotRun* run, uint64_t points, uint64_t texts = 0);
 
 // The slow path of both functions below: attaches the thread, wraps, grows, waits, splits, drops and counts.
-Code log_pairs_slow(HotRun* run, const ValuePair* pairs, size_t count, int64_t step, bool has_step);
+// `before`: ticks that the caller's own part of such a call takes, for the account of the tracker's cost.
+Code log_pairs_slow(HotRun* run, const ValuePair* pairs, size_t count, int64_t step, bool has_step,
+                    uint64_t before = 0);
 
 inline uint32_t write_record_words(char* at, uint32_t crc, int64_t step, uint64_t tick) {
   crc = crc32c_word(crc, static_cast<uint64_t>(step));

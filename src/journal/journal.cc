@@ -30,9 +30,12 @@ Journal::Journal(const JournalOptions& options, JournalPlace place, HotRun* hot)
       place_(std::move(place)),
       hot_(hot),
       wait_left_ns_(options.wait_total.count()),
+      heard_(options.read_clock()),
+      held_(heard_),
       spill_("", 0),
-      last_anchor_(options.read_clock()),
-      now_(last_anchor_) {
+      last_anchor_(heard_),
+      now_(heard_),
+      clock_(heard_) {
   if (options_.budget_bytes != 0) place_.budget_bytes = options_.budget_bytes;
 }
 
@@ -87,7 +90,7 @@ Status Journal::make_defs(const std::string& made_in, std::unique_ptr<Definition
   remove_file(path);
   auto defs = DefinitionsFile::create(path, identity_);
   if (!defs.ok()) return defs.status();
-  for (const SeriesDef& series : defs_) TRACKER_RETURN_IF_ERROR(defs->append(series));
+  for (uint32_t id = 1; id <= series_.size(); ++id) TRACKER_RETURN_IF_ERROR(defs->append(series_.def(id)));
   *out = std::make_unique<DefinitionsFile>(std::move(*defs));
   return {};
 }
@@ -111,6 +114,7 @@ Result<RingFile*> Journal::add_file(Seat* seat, uint64_t bytes, bool private_mem
   held->seat = seat;
   RingFile* added = held->file.get();
   const std::lock_guard<std::mutex> guard(files_mutex_);
+  held->file->header()->anchors[0] = hold(options_.read_clock());
   files_.push_back(std::move(held));
   file_bytes_.fetch_add(kRingHeaderBytes + bytes);
   return added;
@@ -150,6 +154,36 @@ void Journal::release(const std::vector<RingPosition>& positions) {
 std::vector<uint64_t> Journal::take_retired() {
   const std::lock_guard<std::mutex> guard(files_mutex_);
   return std::exchange(retired_, {});
+}
+
+void Journal::set_refusing(bool on) {
+  refusing_.store(on);
+  if (on) make_producers_look();
+}
+
+void Journal::set_room(uint64_t bytes) {
+  room_.store(bytes);
+  if (bytes != UINT64_MAX) make_producers_look();
+}
+
+// Producers whose ring has room look at nothing else: they are made to. Said again each time, for one of them may have
+// been in the slow path just now.
+void Journal::make_producers_look() {
+  const ProcessLock lock;
+  for (const auto& seat : seats_) seat->hot->check_at.store(0, std::memory_order_relaxed);
+}
+
+uint64_t Journal::waiting_bytes(uint64_t room) const {
+  const std::lock_guard<std::mutex> guard(files_mutex_);
+  uint64_t out = 0;
+  for (const auto& held : files_) {
+    RingFile& file = *held->file;
+    const uint64_t released = file.header()->released.load(std::memory_order_acquire);
+    const uint64_t tail = file.header()->tail.load(std::memory_order_acquire);
+    const uint64_t full = held->abandoned.load(std::memory_order_acquire) ? 0 : std::min(file.data_bytes(), room);
+    out += std::max(tail > released ? tail - released : 0, full);
+  }
+  return out;
 }
 
 uint64_t Journal::spill_room() const {
@@ -194,23 +228,39 @@ void Journal::remove_files() {
   }
 }
 
+void Journal::let_go() {
+  std::unique_ptr<OwnerLock> lock;  // ended behind the mutexes: it takes ProcessLock
+  {
+    const std::lock_guard<std::mutex> guard(defs_mutex_);
+    lock = std::move(lock_);
+    defs_file_.reset();
+  }
+  const std::lock_guard<std::mutex> guard(files_mutex_);
+  for (const auto& held : files_) held->file->drop_data();
+}
+
 // --- counts ---------------------------------------------------------------------------------------------------------
 
-void Journal::add_dropped(const LossSlot& slot, uint64_t* dropped, uint64_t* rejected) {
+void Journal::add_dropped(const LossSlot& slot, JournalCounts* counts) {
   const uint64_t key = slot.key.load(std::memory_order_acquire);
   if (key == 0) return;
   const bool is_rejected = static_cast<LossReason>(key & 0xff) == LossReason::kRejected;
-  *(is_rejected ? rejected : dropped) += slot.count.load(std::memory_order_relaxed);
+  const bool is_text = key >> 8 == kTextLosses;
+  uint64_t* into = is_rejected ? &counts->rejected : is_text ? &counts->texts_dropped : &counts->dropped;
+  *into += slot.count.load(std::memory_order_relaxed);
 }
 
 JournalCounts Journal::counts() const {
   const std::lock_guard<std::mutex> guard(files_mutex_);
-  JournalCounts counts{retired_accepted_, retired_dropped_, retired_rejected_, file_bytes_.load() + spill_.bytes(),
-                       damaged_points_.load()};
+  JournalCounts counts = retired_counts_;
+  counts.bytes = file_bytes_.load() + spill_.bytes();
+  counts.damaged = damaged_points_.load();
+  counts.texts_damaged = damaged_texts_.load();
   for (const auto& held : files_) {
     const RingHeader* header = held->file->header();
     counts.accepted += header->accepted.load(std::memory_order_relaxed);
-    for (const LossSlot& slot : header->losses) add_dropped(slot, &counts.dropped, &counts.rejected);
+    counts.texts_accepted += header->texts.load(std::memory_order_relaxed);
+    for (const LossSlot& slot : header->losses) add_dropped(slot, &counts);
   }
   return counts;
 }

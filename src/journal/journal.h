@@ -7,18 +7,20 @@
 // after.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/wake_event.h"
 #include "codec/frame.h"
+#include "journal/call_cost.h"
 #include "journal/definitions.h"
 #include "journal/frame_builder.h"
 #include "journal/frame_record.h"
@@ -27,12 +29,14 @@
 #include "journal/place.h"
 #include "journal/ring_file.h"
 #include "journal/ring_reader.h"
+#include "journal/series_names.h"
 #include "journal/spill.h"
 
 namespace tracker::internal {
 
 constexpr uint32_t kSeriesMax = 262'144;  // series a writer; beyond, points are dropped and counted (kKeyLimit)
 
+enum class RingUse;  // ring_room.h
 enum class OnFull { kWait, kDrop, kBlock };
 
 struct JournalOptions {
@@ -54,6 +58,24 @@ struct JournalCounts {
   uint64_t rejected = 0;
   uint64_t bytes = 0;    // rings and spill file
   uint64_t damaged = 0;  // of accepted: points whose record did not verify
+  // The same of texts, which are in none of the above.
+  uint64_t texts_accepted = 0, texts_dropped = 0, texts_damaged = 0;
+};
+
+// Points by series id; index 0: of no series in particular.
+struct PointCounts {
+  uint64_t stored = 0, dropped = 0, pending = 0;
+};
+class SeriesCounts {
+ public:
+  PointCounts& at(uint32_t series) {
+    if (series >= counts_.size()) counts_.resize(series + size_t{1});
+    return counts_[series];
+  }
+  PointCounts of(uint32_t series) const { return series < counts_.size() ? counts_[series] : PointCounts(); }
+
+ private:
+  std::vector<PointCounts> counts_;
 };
 
 class Journal {
@@ -66,10 +88,11 @@ class Journal {
   // --- producers: any thread, between begin_use and end_use (JournalUse) -----------------------------------------
   uint32_t series_id(std::string_view name,
                      ValueType type);  // 0 above kSeriesMax or when the definition cannot be written
-  Code log_pairs(const ValuePair* pairs, size_t count, int64_t step, bool has_step);
-  // kLimit when the payload is over a quarter of the largest ring or there was no space: then nothing is recorded.
+  Code log_pairs(const ValuePair* pairs, size_t count, int64_t step, bool has_step, uint64_t before = 0);
+  // kLimit: no room, counted as dropped, as a text after the end is (kClosed). kUnsupported: larger than this ring
+  // takes (ring_event_max); the caller has it still.
   Code log_event(EventType type, std::string_view payload, int64_t step, bool has_step);
-  void count_loss(uint32_t series, LossReason reason, uint64_t count);
+  void count_loss(uint32_t series, LossReason reason, uint64_t count);  // kTextLosses: of texts
   void raise_step(int64_t step);  // of something logged that is in no ring: the next automatic step is behind it
 
   // --- the drain thread ------------------------------------------------------------------------------------------
@@ -84,8 +107,24 @@ class Journal {
   // Something that happened to the recording, for the next frame.
   void add_note(Value note) { notes_.push_back(std::move(note)); }
   void prepare_rings();  // next ring for producers past half fill
+  // The store is full: from now on points are dropped and counted, what is in the rings stays. Cost: a lock.
+  void set_refusing(bool on);
+  // No ring may hold more than this at once (at least kFirstRingBytes), and none grows beyond it; UINT64_MAX: all it
+  // has. What is in them already stays. Cost: a lock.
+  void set_room(uint64_t bytes);
+  // Bytes in rings and not released; `room` > 0: with what they would take until then, at most so much each.
+  uint64_t waiting_bytes(uint64_t room) const;
   // There is no drain thread: a producer whose ring is full makes the next one itself, and waits for nothing.
   void set_undrained() { undrained_.store(true); }
+  // Wall time as the rows of this journal have it (hold() below), of something logged now that is in no ring.
+  int64_t now_us();
+  // Each round: the lock is ours, or is again (owner_lock.h). False: another process recovers this journal.
+  bool hold_lock() const { return lock_ == nullptr || lock_->hold(); }
+  // Nobody recovers this journal, nor has: what is spilled now will be found.
+  bool may_spill() const { return lock_ == nullptr || (lock_->hold() && lock_->in_place()); }
+  // Another process has replayed this journal up to `stored` and is done: what lies behind is drained again, with the
+  // definitions above `defined`, and what was reported as lost and is not in `stored`.
+  void rewind(const std::vector<RingPosition>& stored, uint32_t defined);
   // Each second: replaces what a logout unlinked. True when the spill file was among it: what it held must be spilled
   // again.
   bool check_links();
@@ -101,8 +140,18 @@ class Journal {
   // published stays as it is. False: a thread is stopped inside a call; the journal must then never be destroyed.
   bool close();
   void remove_files();  // everything is committed
+  // Behind both, when no producer is inside: descriptors and the memory of rings go back, the counts stay. A run that
+  // has ended may be held for as long as its process lives.
+  void let_go();
 
   JournalCounts counts() const;
+  // Adds what was dropped, and what is in the rings and not drained. The caller keeps frame_kept() from being called
+  // meanwhile. Cost: a pass over the bytes that wait; producers that have to change rings wait for it.
+  void account(SeriesCounts* counts) const;
+  std::vector<SeriesDef> definitions() const;
+  std::vector<uint32_t> known_ids(std::string_view name) const;           // of all types; empty: never logged
+  uint64_t bytes() const { return file_bytes_.load() + spill_.bytes(); }  // of rings and spill file
+  uint64_t call_ns() const;                                               // in calls that log, see call_cost.h
   bool survives_process() const { return place_.kind != JournalKind::kMemory && memory_rings_ == 0; }
   JournalKind kind() const { return place_.kind; }
   const std::string& why() const { return place_.why; }
@@ -116,6 +165,7 @@ class Journal {
     RingFile* current = nullptr;              // written by the producer side at a switch
     std::atomic<RingFile*> pending{nullptr};  // prepared by the drain thread, not yet taken
     std::atomic<RingFile*> newest{nullptr};   // current, or the pending one
+    CallCost cost;                            // the producer's
   };
   struct HeldFile {
     std::unique_ptr<RingFile> file;
@@ -124,7 +174,8 @@ class Journal {
   };
   struct Taken {
     RingFile* file;
-    uint64_t position, points, damaged;
+    uint64_t position, points, texts;
+    uint64_t damaged, texts_damaged;
   };
   struct TakenLoss {
     RingFile* file;
@@ -142,18 +193,24 @@ class Journal {
   Seat* new_seat(bool shared);  // under ProcessLock
   void seat_thread(Seat* seat, uintptr_t thread);
   template <typename Write>
-  Code produce(Seat* seat, uintptr_t owner, uint64_t need, const Write& write);
+  Code produce(Seat* seat, uintptr_t owner, RingUse use, uint64_t need, const Write& write);
   template <typename Body>
   Code with_ring(const Body& body);
+  Code log_part(Seat* seat, uintptr_t owner, const ValuePair* pairs, size_t count, int64_t step, bool has_step,
+                uint64_t tick, uint32_t flags, uint64_t before);
   bool switch_ring(Seat* seat);
   void look_ahead(Seat* seat);
+  void make_producers_look();
+  uint64_t used_of(uint64_t size) const { return std::min(size, room_.load(std::memory_order_relaxed)); }
   bool wait_for_space(Seat* seat, std::chrono::nanoseconds* waited);
+  TimeAnchor hold(TimeAnchor read);  // under files_mutex_
   void install(Seat* seat, RingFile* file);
   void retire_files();
   void abandon(RingFile* file);
   void drain_losses(RingFile* file, FrameBuilder* builder, std::vector<RingPosition>* positions);
-  uint64_t skip_damage(RingSpan* span, RingFile* file, FrameBuilder* builder);
-  static void add_dropped(const LossSlot& slot, uint64_t* dropped, uint64_t* rejected);
+  RingSpan read_between(RingFile* file, uint64_t from, uint64_t to);
+  void skip_damage(RingSpan* span, RingFile* file, FrameBuilder* builder, Taken* taken);
+  static void add_dropped(const LossSlot& slot, JournalCounts* counts);
 
   const JournalOptions options_;
   JournalPlace place_;
@@ -161,7 +218,8 @@ class Journal {
   HotRun* const hot_;
   WriterIdentity identity_;
   std::atomic<uint32_t> users_{0};
-  std::atomic<bool> closed_{false}, undrained_{false};
+  std::atomic<bool> closed_{false}, undrained_{false}, refusing_{false};
+  std::atomic<uint64_t> room_{UINT64_MAX};  // of each ring
   std::atomic<uint32_t> memory_rings_{0};
   std::atomic<int64_t> wait_left_ns_;
   WakeEvent event_;
@@ -174,13 +232,16 @@ class Journal {
   mutable std::mutex files_mutex_;
   std::vector<std::unique_ptr<HeldFile>> files_;
   std::atomic<uint64_t> file_bytes_{0};
-  uint64_t retired_accepted_ = 0, retired_dropped_ = 0, retired_rejected_ = 0;  // guarded by files_mutex_
-  std::vector<uint64_t> retired_;                                               // guarded by files_mutex_
+  JournalCounts retired_counts_;   // accepted, dropped and rejected of rings that are gone; guarded by files_mutex_
+  std::vector<uint64_t> retired_;  // guarded by files_mutex_
+  std::map<uint64_t, uint64_t> retired_losses_;  // by the key of a loss slot; guarded by files_mutex_
+  // What the clock said last, what was made of it, and how far that is ahead; guarded by files_mutex_.
+  TimeAnchor heard_, held_;
+  int64_t ahead_ns_ = 0;
   SpillFile spill_;
 
-  std::mutex defs_mutex_;
-  std::unordered_map<std::string, std::vector<uint32_t>> ids_;  // name -> id by ValueType
-  std::vector<SeriesDef> defs_;
+  mutable std::mutex defs_mutex_;
+  SeriesNames series_;
   std::unique_ptr<DefinitionsFile> defs_file_;
   std::unique_ptr<OwnerLock> lock_;
 
@@ -189,14 +250,15 @@ class Journal {
   std::vector<HeldFile*> span_files_;
   std::unique_ptr<TimeLine> times_;
   TimeAnchor last_anchor_, now_;  // of the last drain that was read to its end, and of the one that goes on
-  size_t defs_drained_ = 0, defs_taken_ = 0;
-  std::vector<Taken> taken_;  // by the frame that is being made
+  TimeAnchor clock_;              // what the clock itself said at the last drain
+  uint32_t defs_drained_ = 0, defs_taken_ = 0;  // ids up to here
+  std::vector<Taken> taken_;                    // by the frame that is being made
   std::vector<TakenLoss> taken_losses_;
   SeriesTable series_drained_;  // the drain thread alone
   bool losses_pending_ = false;
   std::vector<Value> notes_;  // things that happened to the recording, for the next frame
   uint64_t rings_replaced_ = 0;
-  std::atomic<uint64_t> damaged_points_{0};
+  std::atomic<uint64_t> damaged_points_{0}, damaged_texts_{0};
 };
 
 // Keeps the journal of `run` alive during one call off the fast path. `get()` is null in a forked child, after close,

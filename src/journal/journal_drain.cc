@@ -10,13 +10,12 @@
 #include <cstdlib>
 
 #include "journal/journal.h"
+#include "journal/ring_room.h"
 #include "journal/wipe_memory.h"
 
 namespace tracker::internal {
 namespace {
 
-constexpr size_t kRowsAFrame = 65'536;
-constexpr size_t kBytesAFrame = 4 * 1024 * 1024;
 constexpr int64_t kClockStepNs = 1'000'000'000;
 
 }  // namespace
@@ -36,8 +35,9 @@ void Journal::begin_drain() {
     spans_.push_back({header, file->data(), file->data_bytes(), file->nonce(), file->drained, tail, 0, false});
     span_files_.push_back(held.get());
   }
-  const TimeAnchor before = now_;
-  now_ = options_.read_clock();
+  const TimeAnchor before = clock_;
+  clock_ = options_.read_clock();
+  now_ = hold(clock_);
   for (const auto& held : files_) {  // for the records that come next, should nobody be there to drain them
     RingHeader* header = held->file->header();
     const uint64_t n = header->anchor_count.load(std::memory_order_relaxed);
@@ -45,39 +45,61 @@ void Journal::begin_drain() {
     header->anchor_count.store(n + 1, std::memory_order_release);
   }
   times_ = std::make_unique<TimeLine>(std::vector<TimeAnchor>{last_anchor_, now_}, ticks_per_ns());
-  const int64_t jump = (now_.realtime_ns - before.realtime_ns) - (now_.monotonic_ns - before.monotonic_ns);
+  const int64_t jump = (clock_.realtime_ns - before.realtime_ns) - (clock_.monotonic_ns - before.monotonic_ns);
   if (std::llabs(jump) > kClockStepNs)
     notes_.push_back(Value::Map{{"kind", "clock_step"}, {"seconds", static_cast<double>(jump) * 1e-9}});
+}
+
+// The times of a writer never go back. Where the clock is set back they go on as the monotonic clock does, that far
+// ahead of it, until it is set forward again; how far it was set is an event of the run.
+TimeAnchor Journal::hold(TimeAnchor read) {
+  const int64_t passed = read.monotonic_ns - heard_.monotonic_ns;
+  const int64_t jump = read.realtime_ns - heard_.realtime_ns - passed;
+  if (jump > 0) ahead_ns_ -= std::min(ahead_ns_, jump);
+  heard_ = read;
+  const int64_t expected = held_.realtime_ns + (read.monotonic_ns - held_.monotonic_ns);
+  if (read.realtime_ns + ahead_ns_ < held_.realtime_ns) ahead_ns_ = expected - read.realtime_ns;
+  read.realtime_ns += ahead_ns_;
+  held_ = read;
+  return read;
+}
+
+int64_t Journal::now_us() {
+  const std::lock_guard<std::mutex> guard(files_mutex_);
+  return hold(options_.read_clock()).realtime_ns / 1000;
 }
 
 bool Journal::next_frame(FrameBuilder* builder, std::vector<RingPosition>* positions) {
   taken_.clear();
   taken_losses_.clear();
+  bool all_defined = false;  // what rows and losses need
   {
     const std::lock_guard<std::mutex> guard(defs_mutex_);
-    for (defs_taken_ = defs_drained_; defs_taken_ < defs_.size(); ++defs_taken_) {
-      const SeriesDef& series = defs_[defs_taken_];
-      builder->add_series(series);
-      series_drained_.add(series);
+    defs_taken_ = defs_drained_;
+    while (defs_taken_ < series_.size() && builder->series_held() < kSeriesAFrame) {
+      SeriesDef series = series_.def(++defs_taken_);
+      series_drained_.add(series, series_.metric(series.id));
+      builder->add_series(std::move(series));
     }
+    all_defined = defs_taken_ == series_.size();
   }
   builder->use_series(&series_drained_);
   for (const Value& note : notes_)
     builder->add_event(EventType::kNote, 0, false, now_.realtime_ns / 1000, encode_cbor(note));
-  if (losses_pending_) {
+  if (all_defined && losses_pending_) {
     losses_pending_ = false;
     const std::lock_guard<std::mutex> guard(files_mutex_);
     for (const auto& held : files_) drain_losses(held->file.get(), builder, positions);
   }
-  if (!spans_.empty()) {
+  if (all_defined && !spans_.empty()) {
     read_rings(&spans_, *times_, kRowsAFrame, kBytesAFrame, builder);
     for (size_t i = 0; i < spans_.size(); ++i) {
       RingSpan& span = spans_[i];
       RingFile* file = span_files_[i]->file.get();
-      Taken taken{file, span.from, span.points, 0};
-      if (span.damaged) taken.damaged = skip_damage(&span, file, builder);
+      Taken taken{file, span.from, span.points, span.texts, 0, 0};
+      if (span.damaged) skip_damage(&span, file, builder, &taken);
       taken.position = span.from;
-      span.points = 0;
+      span.points = span.texts = 0;
       if (span.from == file->drained) continue;
       positions->push_back({span.nonce, span.from});
       taken_.push_back(taken);
@@ -94,7 +116,9 @@ void Journal::frame_kept() noexcept {
   for (const Taken& taken : taken_) {
     taken.file->drained = taken.position;
     taken.file->points_read += taken.points + taken.damaged;
+    taken.file->texts_read += taken.texts + taken.texts_damaged;
     damaged_points_.fetch_add(taken.damaged);
+    damaged_texts_.fetch_add(taken.texts_damaged);
   }
   for (const TakenLoss& loss : taken_losses_) loss.file->losses_drained[loss.slot] = loss.count;
   taken_.clear();
@@ -116,20 +140,23 @@ void Journal::drain_losses(RingFile* file, FrameBuilder* builder, std::vector<Ri
 }
 
 // Bytes that do not verify in a live ring mean that something in this process wrote where it should not. What follows
-// up to the tail cannot be trusted; it is skipped, counted and said. The number of points lost.
-uint64_t Journal::skip_damage(RingSpan* span, RingFile* file, FrameBuilder* builder) {
+// up to the tail cannot be trusted; it is skipped, counted and said.
+void Journal::skip_damage(RingSpan* span, RingFile* file, FrameBuilder* builder, Taken* taken) {
   const uint64_t skipped = span->to - span->from;
   span->from = span->to;
   span->damaged = false;
-  const uint64_t accepted = file->header()->accepted.load(std::memory_order_relaxed);
-  const uint64_t read = file->points_read + span->points;
-  const uint64_t lost = accepted > read ? accepted - read : 0;
-  builder->add_loss(0, LossReason::kDamaged, lost);
-  builder->add_event(
-      EventType::kNote, 0, false, now_.realtime_ns / 1000,
-      encode_cbor(Value::Map{
-          {"kind", "ring_damaged"}, {"bytes", static_cast<int64_t>(skipped)}, {"points", static_cast<int64_t>(lost)}}));
-  return lost;
+  const auto missing = [](const std::atomic<uint64_t>& accepted, uint64_t read) {
+    const uint64_t all = accepted.load(std::memory_order_relaxed);
+    return all > read ? all - read : 0;
+  };
+  taken->damaged = missing(file->header()->accepted, file->points_read + span->points);
+  taken->texts_damaged = missing(file->header()->texts, file->texts_read + span->texts);
+  builder->add_loss(0, LossReason::kDamaged, taken->damaged);
+  builder->add_loss(kTextLosses, LossReason::kDamaged, taken->texts_damaged);
+  builder->add_event(EventType::kNote, 0, false, now_.realtime_ns / 1000,
+                     encode_cbor(Value::Map{{"kind", "ring_damaged"},
+                                            {"bytes", static_cast<int64_t>(skipped)},
+                                            {"points", static_cast<int64_t>(taken->damaged)}}));
 }
 
 void Journal::prepare_rings() {
@@ -143,8 +170,10 @@ void Journal::prepare_rings() {
           held->seat->pending.load(std::memory_order_acquire) != nullptr)
         continue;
       if (held->seat->newest.load(std::memory_order_relaxed) != file) continue;
-      const uint64_t fill = file->header()->tail.load(std::memory_order_acquire) - file->header()->released.load();
-      if (fill > file->data_bytes() / 2 && file->data_bytes() < options_.ring_bytes_max)
+      const uint64_t released = file->header()->released.load();
+      const bool wanting = file->header()->tail.load(std::memory_order_acquire) >
+                           ring_wake_mark(released, file->data_bytes(), file->data_bytes());
+      if (wanting && file->data_bytes() < std::min(options_.ring_bytes_max, room_.load()))
         wanted.emplace_back(held->seat, std::min(file->data_bytes() * 2, options_.ring_bytes_max));
     }
   }
@@ -240,12 +269,19 @@ void Journal::retire_files() {
       ++i;
       continue;
     }
-    retired_.reserve(retired_.size() + 1 + kLossSlots);  // the one thing here that may fail
+    retired_.reserve(retired_.size() + 1 + kLossSlots);  // with the next lines the one thing here that may fail
+    for (size_t k = 0; k < kLossSlots && header->losses[k].key.load() != 0; ++k)
+      retired_losses_.try_emplace(header->losses[k].key.load(), 0);
     file->unlink_file();
     if (file->path().empty() && !dir_.empty()) memory_rings_.fetch_sub(1);
     file_bytes_.fetch_sub(kRingHeaderBytes + file->data_bytes());
-    retired_accepted_ += header->accepted.load();
-    for (size_t k = 0; k < kLossSlots; ++k) add_dropped(header->losses[k], &retired_dropped_, &retired_rejected_);
+    retired_counts_.accepted += header->accepted.load();
+    retired_counts_.texts_accepted += header->texts.load();
+    for (size_t k = 0; k < kLossSlots; ++k) {
+      add_dropped(header->losses[k], &retired_counts_);
+      if (const uint64_t key = header->losses[k].key.load(); key != 0)
+        retired_losses_[key] += header->losses[k].count.load();
+    }
     retired_.push_back(file->nonce());
     for (size_t k = 0; k < kLossSlots && header->losses[k].key.load() != 0; ++k)
       retired_.push_back(file->nonce() | (k + 1));

@@ -12,8 +12,36 @@
 namespace tracker::internal {
 namespace {
 
-// Of a process of this boot and pid namespace.
+bool is_here(const WriterIdentity& writer, const WriterIdentity& self) {
+  return !writer.boot_id.empty() && writer.boot_id == self.boot_id && writer.pid_namespace == self.pid_namespace;
+}
+
+// `dir`: of its journal, empty where none was found.
+Liveness probe(const WriterIdentity& writer, const std::string& dir) {
+  const WriterIdentity self = this_process();
+  // A writer of this very process that another copy of the library made: its lock file must not be opened here
+  // (owner_lock.h).
+  if (is_here(writer, self) && writer.pid == self.pid && writer.pid_start == self.pid_start)
+    return writer.journal_dir.empty() || is_own_journal(writer.writer.hex()) || !dir.empty() ? Liveness::kLive
+                                                                                             : Liveness::kDead;
+  if (!dir.empty()) {
+    const std::optional<bool> locked = is_locked(dir);
+    if (locked.has_value()) return *locked ? Liveness::kLive : Liveness::kDead;
+  }
+  if (writer.boot_id.empty() || writer.boot_id != self.boot_id) {
+    // The same host after a reboot: whatever ran before is gone. Containers share a boot id, so the host name alone
+    // decides nothing.
+    return !writer.host.empty() && writer.host == self.host ? Liveness::kDead : Liveness::kUnknown;
+  }
+  // Same boot, no lock file to be seen: recovered and removed, another container's or user's /dev/shm, private memory,
+  // or a logout that unlinked the journal. In the same pid namespace the process table answers.
+  return in_process_table(writer);
+}
+
+}  // namespace
+
 Liveness in_process_table(const WriterIdentity& writer) {
+  if (!is_here(writer, this_process()) || writer.pid <= 0) return Liveness::kUnknown;
   auto stat = read_file("/proc/" + std::to_string(writer.pid) + "/stat", 4096);
   if (stat.ok())
     return pid_start_of(*stat) == writer.pid_start && !is_zombie(*stat) ? Liveness::kLive : Liveness::kDead;
@@ -21,32 +49,21 @@ Liveness in_process_table(const WriterIdentity& writer) {
   return ::kill(static_cast<pid_t>(writer.pid), 0) != 0 && errno == ESRCH ? Liveness::kDead : Liveness::kUnknown;
 }
 
-}  // namespace
+std::string find_journal(const WriterIdentity& writer, const std::string& store_path) {
+  if (writer.journal_dir.empty() || writer.writer.is_zero()) return "";
+  for (const std::string& root : journal_roots(store_path)) {
+    std::string dir = join_path(root, writer.writer.hex());
+    if (path_exists(join_path(dir, "lock"))) return dir;
+  }
+  return "";
+}
 
-Liveness probe_writer(const WriterIdentity& writer) {
-  const WriterIdentity self = this_process();
-  const bool same_boot = !writer.boot_id.empty() && writer.boot_id == self.boot_id;
-  // A writer of this very process that another copy of the library made: its lock file must not be opened here
-  // (owner_lock.h).
-  if (same_boot && writer.pid == self.pid && writer.pid_start == self.pid_start &&
-      writer.pid_namespace == self.pid_namespace)
-    return writer.journal_dir.empty() || is_own_journal(writer.journal_dir) ||
-                   path_exists(join_path(writer.journal_dir, "lock"))
-               ? Liveness::kLive
-               : Liveness::kDead;
-  if (!writer.journal_dir.empty()) {
-    const std::optional<bool> locked = is_locked(writer.journal_dir);
-    if (locked.has_value()) return *locked ? Liveness::kLive : Liveness::kDead;
-  }
-  if (!same_boot) {
-    // The same host after a reboot: whatever ran before is gone. Containers share a boot id, so the host name alone
-    // decides nothing.
-    return !writer.host.empty() && writer.host == self.host ? Liveness::kDead : Liveness::kUnknown;
-  }
-  // Same boot, no lock file to be seen: recovered and removed, another container's or user's /dev/shm, private memory,
-  // or a logout that unlinked the journal. In the same pid namespace the process table answers.
-  if (writer.pid_namespace == self.pid_namespace && writer.pid > 0) return in_process_table(writer);
-  return Liveness::kUnknown;
+Liveness probe_writer(const WriterIdentity& writer, const std::string& store_path) {
+  return probe(writer, find_journal(writer, store_path));
+}
+
+Liveness probe_journal(const WriterIdentity& writer, const std::string& dir) {
+  return probe(writer, path_exists(join_path(dir, "lock")) ? dir : "");
 }
 
 }  // namespace tracker::internal

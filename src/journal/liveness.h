@@ -19,6 +19,15 @@ enum class Liveness {
 // A heartbeat is written each 15 s; a reader that cannot see the lock believes in the writer for four of them.
 constexpr std::chrono::microseconds kHeartbeatTrust{60'000'000};
 
-Liveness probe_writer(const WriterIdentity& writer);
+// Where the journal of `writer`, found in a run of the store at `store_path`, lies on this machine: in one of this
+// user's own roots, under the writer's id. Empty where none of them has it with a lock file. What the identity says of
+// the place is never used as a path: it may have come from anywhere.
+std::string find_journal(const WriterIdentity& writer, const std::string& store_path);
+// Of a writer that stands in a run of the store at `store_path`.
+Liveness probe_writer(const WriterIdentity& writer, const std::string& store_path);
+// Of the writer of the journal in `dir`, which was found in one of our own roots.
+Liveness probe_journal(const WriterIdentity& writer, const std::string& dir);
+// By its pid alone; kUnknown outside its boot and pid namespace.
+Liveness in_process_table(const WriterIdentity& writer);
 
 }  // namespace tracker::internal

@@ -7,32 +7,72 @@
 
 #include <cerrno>
 #include <set>
+#include <utility>
 
+#include "journal/definitions.h"
+#include "journal/liveness.h"
 #include "journal/wipe_memory.h"
 
 namespace tracker::internal {
 namespace {
 
+constexpr off_t kPosixByte = 0, kOfdByte = 1;
+
+using LockFile = std::pair<dev_t, ino_t>;
+
 // Our own journals, leaked on purpose. A forked child owns none of them: POSIX locks are not inherited.
 struct Registry {
   uint64_t generation = 0;
-  std::multiset<std::string> dirs;  // twice while a lock file that was unlinked is replaced
+  std::multiset<std::string> writers;  // in hex; twice while a lock file that was unlinked is replaced
+  std::multiset<LockFile> files;
 };
 
-std::multiset<std::string>& own_dirs() {  // under ProcessLock
+Registry& own() {  // under ProcessLock
   static Registry* registry = new Registry;
   if (registry->generation != process_generation()) {
     registry->generation = process_generation();
-    registry->dirs.clear();
+    registry->writers.clear();
+    registry->files.clear();
   }
-  return registry->dirs;
+  return *registry;
 }
 
-struct flock whole_file(short type) {
+std::string writer_of(const std::string& dir) {
+  constexpr std::string_view kUnborn = ".new-";
+  const std::string name = dir.substr(dir.find_last_of('/') + 1);
+  return name.starts_with(kUnborn) ? name.substr(kUnborn.size()) : name;
+}
+
+template <typename T>
+void erase_one(std::multiset<T>* all, const T& one) {
+  if (const auto at = all->find(one); at != all->end()) all->erase(at);
+}
+
+// Under ProcessLock, before the file is opened: whatever its folder is called, also by way of a link.
+bool is_own_file(const std::string& path) {
+  struct stat st;
+  return ::lstat(path.c_str(), &st) == 0 && own().files.contains({st.st_dev, st.st_ino});
+}
+
+struct flock one_byte(short type, off_t at) {
   struct flock lock = {};
   lock.l_type = type;
   lock.l_whence = SEEK_SET;
+  lock.l_start = at;
+  lock.l_len = 1;
   return lock;
+}
+
+bool is_held(int fd, off_t at) {
+  struct flock lock = one_byte(F_WRLCK, at);
+  return ::fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+// The OFD lock says that its process lives, unless that is known to be dead: then a forked child has inherited it.
+bool is_held_by_ofd(int fd, const std::string& dir) {
+  if (!is_held(fd, kOfdByte)) return false;
+  const auto writer = read_writer_identity(dir);
+  return !writer.ok() || in_process_table(*writer) != Liveness::kDead;
 }
 
 }  // namespace
@@ -50,51 +90,78 @@ OwnerLock& OwnerLock::operator=(OwnerLock&& other) noexcept {
 OwnerLock::~OwnerLock() {
   if (!own_) return;
   const ProcessLock lock;
+  const auto file = fd_ ? std::optional<LockFile>(fd_.file()) : std::nullopt;
   // Closed before it is forgotten: else another thread may take the lock between the two, and this close would drop it.
   fd_.reset();
-  const auto at = own_dirs().find(dir_);
-  if (at != own_dirs().end()) own_dirs().erase(at);
+  if (file) erase_one(&own().files, *file);
+  erase_one(&own().writers, writer_of(dir_));
 }
 
 bool OwnerLock::still_linked() const {
   struct stat st;
-  return ::fstat(fd_.get(), &st) == 0 && st.st_nlink > 0;
+  return fd_.is_ours() && ::fstat(fd_.get(), &st) == 0 && st.st_nlink > 0;
+}
+
+bool OwnerLock::in_place() const {
+  struct stat open;
+  struct stat named;
+  return ::fstat(fd_.get(), &open) == 0 && ::lstat(join_path(dir_, "lock").c_str(), &named) == 0 &&
+         open.st_ino == named.st_ino && open.st_dev == named.st_dev;
+}
+
+bool OwnerLock::hold() const {
+  if (!fd_.is_ours()) return true;  // still_linked() says so, and another one is made
+  struct flock lock = one_byte(F_WRLCK, kPosixByte);
+  return ::fcntl(fd_.get(), F_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
 }
 
 bool is_own_journal(const std::string& dir) {
   process_generation();
   const ProcessLock lock;
-  return own_dirs().count(dir) != 0;
+  return own().writers.contains(writer_of(dir));
 }
 
 Result<OwnerLock> OwnerLock::create(const std::string& made_in, const std::string& dir) {
   process_generation();
   {
     const ProcessLock lock;
-    own_dirs().insert(dir);
+    own().writers.insert(writer_of(dir));
   }
-  OwnerLock owner(Fd(), dir, true);
+  OwnerLock owner(LastingFd(), dir, true);
   remove_file(join_path(made_in, "lock"));  // of an earlier attempt: never two descriptors of one lock file
   auto fd = open_file(join_path(made_in, "lock"), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (!fd.ok()) return fd.status();
-  owner.fd_ = std::move(*fd);
-  struct flock lock = whole_file(F_WRLCK);
+  owner.fd_ = LastingFd(std::move(*fd));
+  owner.list();
+  struct flock lock = one_byte(F_WRLCK, kPosixByte);
   if (::fcntl(owner.fd_.get(), F_SETLK, &lock) != 0) return Status::from_errno(errno, "cannot lock", dir);
+  struct flock second = one_byte(F_WRLCK, kOfdByte);
+  (void)::fcntl(owner.fd_.get(), F_OFD_SETLK, &second);  // where a file system has none the first one is all there is
   return owner;
+}
+
+void OwnerLock::list() const {
+  const ProcessLock lock;
+  own().files.insert(fd_.file());
 }
 
 Result<OwnerLock> OwnerLock::take(const std::string& dir, bool make_missing) {
   process_generation();
+  const std::string path = join_path(dir, "lock");
   {
     const ProcessLock lock;
-    if (own_dirs().count(dir) != 0) return Status(Code::kBusy, dir + " belongs to this process");
-    own_dirs().insert(dir);
+    if (own().writers.contains(writer_of(dir)) || is_own_file(path))
+      return Status(Code::kBusy, dir + " belongs to this process");
+    own().writers.insert(writer_of(dir));
   }
-  OwnerLock owner(Fd(), dir, true);
-  auto fd = open_file(join_path(dir, "lock"), O_RDWR | O_NOFOLLOW | (make_missing ? O_CREAT : 0), 0600);
+  OwnerLock owner(LastingFd(), dir, true);
+  auto fd = open_file(path, O_RDWR | O_NOFOLLOW | (make_missing ? O_CREAT : 0), 0600);
   if (!fd.ok()) return fd.status();
-  owner.fd_ = std::move(*fd);
-  struct flock lock = whole_file(F_WRLCK);
+  owner.fd_ = LastingFd(std::move(*fd));
+  owner.list();
+  // Asked first: an owner that finds the POSIX lock taken would leave its journal.
+  if (is_held_by_ofd(owner.fd_.get(), dir)) return Status(Code::kBusy, dir + " is in use");
+  struct flock lock = one_byte(F_WRLCK, kPosixByte);
   if (::fcntl(owner.fd_.get(), F_SETLK, &lock) != 0) return Status(Code::kBusy, dir + " is in use");
   // Whoever recovered it unlinked the file before letting go: then this is a lock on nothing.
   struct stat st;
@@ -104,15 +171,14 @@ Result<OwnerLock> OwnerLock::take(const std::string& dir, bool make_missing) {
 
 std::optional<bool> is_locked(const std::string& dir) {
   process_generation();
+  const std::string path = join_path(dir, "lock");
   // Under the lock, so that no other thread takes this journal between the question and the close, which would drop its
   // lock.
   const ProcessLock guard;
-  if (own_dirs().count(dir) != 0) return true;
-  auto fd = open_file(join_path(dir, "lock"), O_RDWR | O_NOFOLLOW);
+  if (own().writers.contains(writer_of(dir)) || is_own_file(path)) return true;
+  auto fd = open_file(path, O_RDWR | O_NOFOLLOW);
   if (!fd.ok()) return std::nullopt;
-  struct flock lock = whole_file(F_WRLCK);
-  if (::fcntl(fd->get(), F_GETLK, &lock) != 0) return std::nullopt;
-  return lock.l_type != F_UNLCK;
+  return is_held(fd->get(), kPosixByte) || is_held_by_ofd(fd->get(), dir);
 }
 
 }  // namespace tracker::internal

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
-// The lock that says a journal's process is alive: a POSIX fcntl write lock on <journal>/lock. The kernel drops it when
-// the process dies by any cause, and it does not outlive it through a forked child (flock would).
+// The lock that says a journal's process is alive: a POSIX fcntl write lock on byte 0 of <journal>/lock. The kernel
+// drops it when the process dies by any cause, and it does not outlive it through a forked child (flock would).
 //
-// Closing any descriptor of a locked file drops the process's lock on it, so a process must never open its own lock
-// files a second time: a registry of our own journals is asked before any lock file is opened. Threads: any.
+// Closing any descriptor of a locked file drops the process's POSIX locks on it, so a process must never open its own
+// lock files a second time: a registry of our own journals, by writer id and by file, is asked before any lock file is
+// opened. Other code of the process (a copy of the whole store) does not ask: an OFD write lock on byte 1 outlives such
+// a close, and says as much until hold() has put the POSIX lock back. Since a forked child inherits the OFD lock, that
+// one alone counts only while the process table knows the owner (docs/decisions/0001). Threads: any.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "base/fs.h"
+#include "base/lasting_fd.h"
 #include "model/records.h"
 
 namespace tracker::internal {
@@ -26,18 +30,25 @@ class OwnerLock {
   OwnerLock(OwnerLock&& other) noexcept;
   OwnerLock& operator=(OwnerLock&& other) noexcept;
   ~OwnerLock();               // drops the lock
-  bool still_linked() const;  // false when somebody unlinked the lock file under us
+  bool still_linked() const;  // false when somebody unlinked the lock file under us, or closed its descriptor
+  bool in_place() const;      // it is still the file at its path
+  // Puts the POSIX lock back where a close elsewhere in this process has dropped it. False: another process holds it,
+  // and takes this journal for a dead one's. Cost: one system call.
+  bool hold() const;
 
  private:
-  OwnerLock(Fd fd, std::string dir, bool own) : fd_(std::move(fd)), dir_(std::move(dir)), own_(own) {}
-  Fd fd_;
+  OwnerLock(LastingFd fd, std::string dir, bool own) : fd_(std::move(fd)), dir_(std::move(dir)), own_(own) {}
+  void list() const;
+  LastingFd fd_;
   std::string dir_;
   bool own_ = false;
 };
 
-// True when a journal in `dir` is being written by this process.
+// True when this process writes (or recovers) the journal of the writer that the folder `dir` is named by, wherever
+// that is and however it is spelled.
 bool is_own_journal(const std::string& dir);
-// Is the lock of `dir` held by a living process? nullopt when there is no lock file.
+// Is the lock of `dir` held by a living process? nullopt when there is no lock file. `dir` is a name found in one of
+// our own roots, never one that a run or a store brings along.
 std::optional<bool> is_locked(const std::string& dir);
 
 }  // namespace tracker::internal

@@ -52,7 +52,7 @@ uint64_t shm_budget(const std::string& parent) {
 
 bool use_disk(const std::string& store_path, bool make, JournalPlace* place) {
   // In the store when it is on a local disk (nothing is written elsewhere, P9), else the node's own /var/tmp.
-  std::string root = join_path(store_path, "journal");
+  std::string root = store_journal_root(store_path);
   if (const Status status = check_mappable(root); !status.ok()) {
     add_reason(place, status.message());
     root = user_folder(kNodeDisk);
@@ -77,6 +77,15 @@ bool use_disk(const std::string& store_path, bool make, JournalPlace* place) {
   return true;
 }
 
+// Whether a folder can be made at `path`, as far as its nearest parent that is there tells.
+Status could_make(const std::string& path) {
+  std::string parent = parent_path(path);
+  while (parent != "/" && !path_exists(parent)) parent = parent_path(parent);
+  if (!is_directory(parent)) return Status::from_errno(ENOTDIR, "cannot create", path);
+  if (::faccessat(AT_FDCWD, parent.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return {};
+  return Status::from_errno(errno, "cannot create", path);
+}
+
 }  // namespace
 
 const char* journal_kind_name(JournalKind kind) {
@@ -84,7 +93,8 @@ const char* journal_kind_name(JournalKind kind) {
 }
 
 Status check_private_dir(const std::string& path, bool make) {
-  if (!make && !path_exists(path)) return {};
+  struct stat there;
+  if (!make && ::lstat(path.c_str(), &there) != 0 && (errno == ENOENT || errno == ENOTDIR)) return could_make(path);
   if (make && ::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
     return Status::from_errno(errno, "cannot create", path);
   const Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -115,8 +125,10 @@ JournalPlace choose_place(const std::string& wanted, const std::string& store_pa
   return place;
 }
 
+std::string store_journal_root(const std::string& store_path) { return join_path(store_path, "journal"); }
+
 std::vector<std::string> journal_roots(const std::string& store_path) {
-  return {user_folder(shm_parent()), join_path(store_path, "journal"), user_folder(kNodeDisk)};
+  return {user_folder(shm_parent()), store_journal_root(store_path), user_folder(kNodeDisk)};
 }
 
 }  // namespace tracker::internal

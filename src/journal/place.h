@@ -33,11 +33,14 @@ struct JournalPlace {
 // `make` false: says what would be chosen and makes no folder.
 JournalPlace choose_place(const std::string& wanted, const std::string& store_path, bool make = true);
 
+// Where journals lie that are on the disk of their store.
+std::string store_journal_root(const std::string& store_path);
+
 // Every root where journals of this user may lie, for recovery of the store at `store_path`.
 std::vector<std::string> journal_roots(const std::string& store_path);
 
 // Makes `path` (0700) or checks that it is a folder of this user with no access for others and no link. kInvalid
-// otherwise. `make` false: one that is not there is ok too.
+// otherwise. `make` false: one that is not there is ok too where it could be made; kIo where it could not.
 Status check_private_dir(const std::string& path, bool make = true);
 
 }  // namespace tracker::internal

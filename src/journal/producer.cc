@@ -10,7 +10,9 @@
 
 #include "base/file_size_signal.h"
 #include "journal/journal.h"
+#include "journal/ring_room.h"
 #include "journal/wipe_memory.h"
+#include "model/key.h"
 
 namespace tracker::internal {
 
@@ -62,8 +64,9 @@ void say_forked_once() {
   if (::write(STDERR_FILENO, kText, sizeof kText - 1) < 0) return;
 }
 
-void count_late(HotRun* run, uint64_t count) {
-  run->late.fetch_add(count, std::memory_order_relaxed);
+void count_late(HotRun* run, uint64_t points, uint64_t texts) {
+  run->late.fetch_add(points, std::memory_order_relaxed);
+  run->late_texts.fetch_add(texts, std::memory_order_relaxed);
   uint32_t tells = 1;
   if (!run->tells_late.compare_exchange_strong(tells, 0)) return;
   static constexpr char kText[] =
@@ -84,9 +87,9 @@ JournalUse::~JournalUse() {
   if (journal_ != nullptr) journal_->users_.fetch_sub(1, std::memory_order_release);
 }
 
-Code log_pairs_slow(HotRun* run, const ValuePair* pairs, size_t count, int64_t step, bool has_step) {
+Code log_pairs_slow(HotRun* run, const ValuePair* pairs, size_t count, int64_t step, bool has_step, uint64_t before) {
   const JournalUse use(run);
-  if (use.get() != nullptr) return use.get()->log_pairs(pairs, count, step, has_step);
+  if (use.get() != nullptr) return use.get()->log_pairs(pairs, count, step, has_step, before);
   if (run->alive == 0) say_forked_once();
   else count_late(run, count);
   return Code::kClosed;
@@ -186,6 +189,7 @@ bool Journal::switch_ring(Seat* seat) {
   RingFile* next = seat->pending.exchange(nullptr, std::memory_order_acq_rel);
   if (next == nullptr) return false;
   RingFile* old = seat->current;
+  seat->cost.new_ring(seat->hot->position);
   install(seat, next);
   const std::lock_guard<std::mutex> guard(files_mutex_);
   for (const auto& held : files_)
@@ -193,23 +197,25 @@ bool Journal::switch_ring(Seat* seat) {
   return true;
 }
 
-// Sets where the fast path has to come here again: at the end of the lap, of the free space, or of half the ring (to
-// wake the drain thread, which then also prepares a larger ring).
+// Sets where the fast path has to come here again: at the end of the lap, of the room for numbers, or of half the ring
+// (to wake the drain thread, which then also prepares a larger ring), and now and then to be timed.
 void Journal::look_ahead(Seat* seat) {
   HotRing* hot = seat->hot;
   const uint64_t size = hot->mask + 1;
   const uint64_t released = hot->header->released.load(std::memory_order_acquire);
   const uint64_t lap_end = (hot->position / size + 1) * size;
-  uint64_t check = std::min(lap_end, released + size);
-  const uint64_t half = released + size / 2;
-  if (hot->position <= half) {
+  const uint64_t used = used_of(size);
+  const uint64_t limit = ring_limit(RingUse::kNumbers, released, size, used);
+  uint64_t check = std::min({lap_end, limit, seat->cost.next_sample(hot->position)});
+  const uint64_t wake_mark = ring_wake_mark(released, size, used);
+  if (hot->position <= wake_mark) {
     hot->woken = 0;
-    check = std::min(check, half);
+    check = std::min(check, wake_mark);
   } else if (hot->woken == 0) {
     hot->woken = 1;
     event_.wake();
   }
-  hot->check_at.store(check, std::memory_order_relaxed);
+  hot->check_at.store(refusing_.load() ? 0 : check, std::memory_order_relaxed);
 }
 
 // Sleeps a little for space. False when this call or all calls together have waited enough (design 2, full ring).
@@ -233,9 +239,9 @@ bool Journal::wait_for_space(Seat* seat, std::chrono::nanoseconds* waited) {
   return true;
 }
 
-// Finds `need` bytes in the seat's ring and lets `write(hot)` publish a record there.
+// Finds `need` bytes in the seat's ring, in the room for `use`, and lets `write(hot)` publish a record there.
 template <typename Write>
-Code Journal::produce(Seat* seat, uintptr_t owner, uint64_t need, const Write& write) {
+Code Journal::produce(Seat* seat, uintptr_t owner, RingUse use, uint64_t need, const Write& write) {
   HotRing* hot = seat->hot;
   std::chrono::nanoseconds waited{0};
   for (;;) {
@@ -251,7 +257,7 @@ Code Journal::produce(Seat* seat, uintptr_t owner, uint64_t need, const Write& w
       continue;
     }
     const uint64_t size = hot->mask + 1;
-    const uint64_t limit = hot->header->released.load(std::memory_order_acquire) + size;
+    const uint64_t limit = ring_limit(use, hot->header->released.load(std::memory_order_acquire), size, used_of(size));
     const uint64_t lap_left = size - (hot->position & hot->mask);
     const bool fits_lap = need <= lap_left;
     if (hot->position + (fits_lap ? need : lap_left) <= limit) {
@@ -270,13 +276,30 @@ Code Journal::produce(Seat* seat, uintptr_t owner, uint64_t need, const Write& w
       continue;
     }
     hot->busy.store(0, std::memory_order_release);
+    if (use == RingUse::kConsole) return Code::kLimit;
     if (waited.count() == 0) hot->header->waits.fetch_add(1, std::memory_order_relaxed);
     if (!wait_for_space(seat, &waited)) return Code::kLimit;
   }
 }
 
-Code Journal::log_pairs(const ValuePair* pairs, size_t count, int64_t step, bool has_step) {
+// One record. What it takes to write it stands for the calls of the fast path before it.
+Code Journal::log_part(Seat* seat, uintptr_t owner, const ValuePair* pairs, size_t count, int64_t step, bool has_step,
+                       uint64_t tick, uint32_t flags, uint64_t before) {
+  const uint64_t bytes = kRecordHeadBytes + count * sizeof(ValuePair);
+  return produce(seat, owner, RingUse::kNumbers, bytes, [&](HotRing* hot) {
+    const uint64_t begin = ticks();
+    publish_pairs(hot, pairs, count, step, has_step, tick, flags);
+    const uint64_t fast = seat->cost.charge(hot->position, bytes, ticks() - begin + before);
+    hot_->call_ticks.fetch_add(fast, std::memory_order_relaxed);
+  });
+}
+
+Code Journal::log_pairs(const ValuePair* pairs, size_t count, int64_t step, bool has_step, uint64_t before) {
   if (count == 0) return Code::kOk;
+  if (refusing_.load(std::memory_order_relaxed)) {
+    for (size_t i = 0; i < count; ++i) count_loss(pairs[i].series, LossReason::kMaxDisk, 1);
+    return Code::kLimit;
+  }
   const uint64_t tick = ticks();
   size_t at = 0;
   const auto count_rest = [&](const auto& count_one) {
@@ -286,13 +309,11 @@ Code Journal::log_pairs(const ValuePair* pairs, size_t count, int64_t step, bool
   const Code code = with_ring([&](Seat* seat, uintptr_t owner) {
     while (at < count) {
       // At most a quarter of the ring at once; parts share step and tick, which is their call number.
-      const uint64_t quarter = (seat->hot->mask + 1) / 4;
+      const uint64_t quarter = used_of(seat->hot->mask + 1) / 4;
       const size_t part =
           std::min<size_t>({count - at, (quarter - kRecordHeadBytes) / sizeof(ValuePair), kRecordPairsMax});
       const uint32_t flags = at + part < count ? kHeadContinues : 0;
-      const Code written = produce(seat, owner, kRecordHeadBytes + part * sizeof(ValuePair), [&](HotRing* hot) {
-        publish_pairs(hot, pairs + at, part, step, has_step, tick, flags);
-      });
+      const Code written = log_part(seat, owner, pairs + at, part, step, has_step, tick, flags, before);
       if (written == Code::kLimit) {
         counted = true;
         count_rest([&](uint32_t series) {
@@ -308,6 +329,7 @@ Code Journal::log_pairs(const ValuePair* pairs, size_t count, int64_t step, bool
   if (code == Code::kClosed) hot_->late.fetch_add(count - at, std::memory_order_relaxed);
   if (code == Code::kLimit && !counted)
     count_rest([this](uint32_t series) { count_loss(series, LossReason::kRingFull, 1); });
+  hot_->call_ticks.fetch_add(ticks() - tick + before, std::memory_order_relaxed);
   return code;
 }
 
@@ -315,11 +337,17 @@ Code Journal::log_event(EventType type, std::string_view payload, int64_t step, 
   const uint64_t padded = (payload.size() + 7) / 8 * 8;
   const uint64_t need = kRecordHeadBytes + 8 + padded;
   const uint64_t tick = ticks();
-  return with_ring([&](Seat* seat, uintptr_t owner) {
-    // A text of 64 KiB is a little more than a quarter of the first ring; half of it is the most that a full lap can
-    // always hold.
-    if (need > (seat->hot->mask + 1) / 2) return Code::kLimit;
-    return produce(seat, owner, need, [&](HotRing* hot) {
+  const bool with_texts = type == EventType::kText || type == EventType::kMedia;
+  const RingUse use = with_texts                    ? RingUse::kTexts
+                      : type == EventType::kConsole ? RingUse::kConsole
+                                                    : RingUse::kEntries;
+  const bool is_text = type == EventType::kText;
+  const uint32_t lost_as = is_text ? kTextLosses : 0;
+  // By who logs them: lines and media are no points.
+  bool counted = use == RingUse::kConsole || type == EventType::kMedia;
+  const Code code = with_ring([&](Seat* seat, uintptr_t owner) {
+    if (need > ring_event_max(used_of(seat->hot->mask + 1))) return Code::kUnsupported;
+    const Code written = produce(seat, owner, use, need, [&](HotRing* hot) {
       char* at = hot->data + (hot->position & hot->mask);
       const uint32_t head = make_head(RecordKind::kEvent, 0, has_step ? kHeadHasStep : 0);
       uint32_t crc = write_record_words(at, record_crc_begin(hot->seed, hot->position, head), step, tick);
@@ -335,11 +363,20 @@ Code Journal::log_event(EventType type, std::string_view payload, int64_t step, 
       const uint64_t word0 = crc | static_cast<uint64_t>(head) << 32;
       std::memcpy(at, &word0, 8);
       hot->position += need;
-      if (has_step && type == EventType::kText && step > hot->step_max.load(std::memory_order_relaxed))
+      if (is_text) hot->header->texts.fetch_add(1, std::memory_order_relaxed);
+      if (has_step && is_text && step > hot->step_max.load(std::memory_order_relaxed))
         hot->step_max.store(step, std::memory_order_relaxed);
       hot->header->tail.store(hot->position, std::memory_order_release);
+      seat->cost.skip(need);
     });
+    if (written == Code::kLimit && !std::exchange(counted, true))
+      tracker::internal::count_loss(seat->hot->header, lost_as, static_cast<uint8_t>(LossReason::kRingFull), 1);
+    return written;
   });
+  if (code == Code::kLimit && !counted) count_loss(lost_as, LossReason::kRingFull, 1);
+  if (code == Code::kClosed && is_text) hot_->late_texts.fetch_add(1, std::memory_order_relaxed);
+  hot_->call_ticks.fetch_add(ticks() - tick, std::memory_order_relaxed);
+  return code;
 }
 
 void Journal::raise_step(int64_t step) {
@@ -357,25 +394,20 @@ void Journal::count_loss(uint32_t series, LossReason reason, uint64_t count) {
     tracker::internal::count_loss(held->file->header(), series, static_cast<uint8_t>(reason), count);
     return;
   }
-  hot_->late.fetch_add(count, std::memory_order_relaxed);  // no ring is left: counted without saying which
+  // No ring is left: counted without saying which.
+  (series == kTextLosses ? hot_->late_texts : hot_->late).fetch_add(count, std::memory_order_relaxed);
 }
 
 uint32_t Journal::series_id(std::string_view name, ValueType type) {
   const std::lock_guard<std::mutex> guard(defs_mutex_);
-  std::vector<uint32_t>& ids = ids_.try_emplace(std::string(name)).first->second;
-  const auto index = static_cast<size_t>(type);
-  if (ids.size() <= index) ids.resize(index + 1);
-  if (ids[index] != 0) return ids[index];
-  if (defs_.size() >= kSeriesMax) {
-    if (std::all_of(ids.begin(), ids.end(), [](uint32_t id) { return id == 0; })) ids_.erase(std::string(name));
-    return 0;
-  }
-  SeriesDef def{static_cast<uint32_t>(defs_.size() + 1), type, std::string(name)};
-  // Before the id is used: rings can be recovered with nothing else. A full tmpfs refuses the series, not the run.
-  if (defs_file_ && !defs_file_->append(def).ok()) return 0;
-  ids[index] = def.id;
-  defs_.push_back(std::move(def));
-  return ids[index];
+  if (const uint32_t known = series_.find(name, type); known != 0) return known;
+  if (series_.size() >= kSeriesMax || name.size() > kKeyBytesMax) return 0;
+  series_.make_room(name);
+  // Before the id is used: rings can be recovered with nothing else. A full tmpfs refuses the series, not the run; and
+  // names may take no more of it than rings and spill file together, for others live there too.
+  const uint64_t room = std::max(place_.budget_bytes, kJournalBytesMin);
+  if (defs_file_ && !defs_file_->append({series_.size() + 1, type, std::string(name)}, room).ok()) return 0;
+  return series_.add(name, type);
 }
 
 }  // namespace tracker::internal

@@ -71,6 +71,8 @@ void RingFile::unlink_file() {
   if (!path_.empty()) remove_file(path_);
 }
 
+void RingFile::drop_data() { ::madvise(data_, data_bytes_, path_.empty() ? MADV_DONTNEED : MADV_REMOVE); }
+
 bool RingFile::still_linked() const {
   if (path_.empty()) return true;
   struct stat st;

@@ -27,6 +27,8 @@ class RingFile {
   uint64_t nonce() const { return nonce_; }
   const std::string& path() const { return path_; }
   void unlink_file();
+  // Gives the memory behind the header back; records that were there read as zeros.
+  void drop_data();
   // False when the file was unlinked or replaced under us (a logout or a job's epilogue cleans /dev/shm).
   bool still_linked() const;
 
@@ -34,7 +36,7 @@ class RingFile {
   uint64_t losses_drained[kLossSlots] = {};  // counts already reported in frames
   uint64_t losses_released[kLossSlots] =
       {};  // of these, in frames that are committed or spilled; under the journal's files_mutex_
-  uint64_t points_read = 0;
+  uint64_t points_read = 0, texts_read = 0;
 
  private:
   RingFile() = default;

@@ -44,6 +44,7 @@ struct RingHeader {
   alignas(64) std::atomic<uint64_t> tail;  // bytes published since creation; a record lies at position % data_bytes
   std::atomic<uint64_t> accepted;          // points in the records before tail
   std::atomic<uint64_t> waits;             // calls that waited for space
+  std::atomic<uint64_t> texts;             // texts in the records before tail
 
   // Written by the store thread: a hint. What counts is the position in the database.
   alignas(64) std::atomic<uint64_t> released;
@@ -55,6 +56,7 @@ struct RingHeader {
   alignas(64) LossSlot losses[kLossSlots];
 };
 static_assert(sizeof(RingHeader) <= kRingHeaderBytes);
+static_assert(offsetof(RingHeader, texts) == 88);
 static_assert(offsetof(RingHeader, tail) == 64 && offsetof(RingHeader, released) == 128);
 static_assert(offsetof(RingHeader, anchor_count) == 192 && offsetof(RingHeader, losses) == 640);
 static_assert(std::atomic<uint64_t>::is_always_lock_free);

@@ -13,6 +13,15 @@ TimeLine::TimeLine(std::vector<TimeAnchor> anchors, double ticks_per_ns)
   std::erase_if(anchors_, [](const TimeAnchor& a) { return a.tick == 0; });
 }
 
+namespace {
+
+// Anchors of a damaged ring can say anything, also what lies further apart than an int64.
+int64_t difference(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+
+}  // namespace
+
 int64_t TimeLine::wall_us(uint64_t tick) const {
   if (anchors_.empty()) return 0;
   const auto after = std::upper_bound(anchors_.begin(), anchors_.end(), tick,
@@ -20,13 +29,16 @@ int64_t TimeLine::wall_us(uint64_t tick) const {
   const TimeAnchor& base = after == anchors_.begin() ? anchors_.front() : *(after - 1);
   double ns_per_tick = 1.0 / ticks_per_ns_;
   if (after != anchors_.begin() && after != anchors_.end())
-    ns_per_tick =
-        static_cast<double>(after->monotonic_ns - base.monotonic_ns) / static_cast<double>(after->tick - base.tick);
+    ns_per_tick = static_cast<double>(difference(after->monotonic_ns, base.monotonic_ns)) /
+                  static_cast<double>(after->tick - base.tick);
   const double since = static_cast<double>(static_cast<int64_t>(tick - base.tick)) * ns_per_tick;
   // Anchors of a damaged ring can say anything: a century either way is the most that is believed.
   constexpr double kCenturyNs = 3.2e18;
   const auto bounded = static_cast<int64_t>(std::isfinite(since) ? std::clamp(since, -kCenturyNs, kCenturyNs) : 0.0);
-  return base.realtime_ns / 1000 + bounded / 1000;
+  const int64_t wall = base.realtime_ns / 1000 + bounded / 1000;
+  // A clock that is slewed goes slower than the monotonic one: times never go back behind the next anchor.
+  const bool between = after != anchors_.begin() && after != anchors_.end();
+  return between && after->realtime_ns >= base.realtime_ns ? std::min(wall, after->realtime_ns / 1000) : wall;
 }
 
 namespace {
@@ -58,6 +70,7 @@ class Cursor {
       span_->points += head_count(head_);
     } else {
       const uint64_t word = word_at(at + kRecordHeadBytes);
+      span_->texts += static_cast<EventType>(word & 0xff) == EventType::kText ? 1 : 0;
       builder->add_event(static_cast<EventType>(word & 0xff), step, has_step, wall,
                          {at + kRecordHeadBytes + 8, word >> 32});
     }
@@ -81,10 +94,7 @@ class Cursor {
         continue;
       }
       if (left_in_lap < kRecordHeadBytes + 8) break;
-      size_ = kind == RecordKind::kValues ? kRecordHeadBytes + head_count(head_) * sizeof(ValuePair)
-              : kind == RecordKind::kEvent
-                  ? kRecordHeadBytes + 8 + ((word_at(record() + kRecordHeadBytes) >> 32) + 7) / 8 * 8
-                  : 0;
+      size_ = size_of(kind);
       if (size_ == 0 || size_ > left_in_lap || size_ > span_->to - span_->from || !verify(static_cast<uint32_t>(word0)))
         break;
       tick_ = word_at(record() + 16);
@@ -92,6 +102,14 @@ class Cursor {
     }
     if (span_->from < span_->to) span_->damaged = true;
     done_ = true;
+  }
+
+  // By what the record itself says; 0 for none. An event without a type is none: a frame that held it would be refused.
+  uint64_t size_of(RecordKind kind) const {
+    if (kind == RecordKind::kValues) return kRecordHeadBytes + head_count(head_) * sizeof(ValuePair);
+    const uint64_t word = word_at(record() + kRecordHeadBytes);
+    if (kind != RecordKind::kEvent || (word & 0xff) == 0) return 0;
+    return kRecordHeadBytes + 8 + ((word >> 32) + 7) / 8 * 8;
   }
 
   bool verify(uint32_t expected) const {
@@ -136,7 +154,8 @@ bool read_rings(std::vector<RingSpan>* spans, const TimeLine& times, size_t rows
     if (!cursor.done()) cursors.push_back(cursor);
   }
   if (cursors.empty()) return false;
-  for (size_t rows = 0; rows < rows_max && builder->approximate_bytes() < bytes_max && !cursors.empty(); ++rows) {
+  const auto room = [&] { return builder->approximate_bytes() < bytes_max && builder->series_held() < kSeriesAFrame; };
+  for (size_t rows = 0; rows < rows_max && room() && !cursors.empty(); ++rows) {
     // One ring is by far the commonest case; with more, the oldest record is next (k is at most 128 and mostly small).
     size_t oldest = 0;
     for (size_t i = 1; i < cursors.size(); ++i)

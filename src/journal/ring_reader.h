@@ -33,6 +33,7 @@ struct RingSpan {
   uint64_t from = 0, to = 0;
   uint64_t points = 0;   // out: values read
   bool damaged = false;  // out: a record before `to` did not verify; `from` then stands before it
+  uint64_t texts = 0;    // out: texts read
 };
 
 // Where reading can go on behind damage at span.from: the position of the next record that verifies, or span.to. Tries
@@ -42,8 +43,14 @@ uint64_t next_sound_record(const RingSpan& span);
 // About how many values `bytes` of damaged records held: those of one record, and never less than one.
 uint64_t points_in_damage(uint64_t bytes);
 
+// Definitions and columns of a frame, about: one has as many as that and those of a call more.
+constexpr size_t kSeriesAFrame = 4'096;
+// Rows, and the bytes of values and events, about: likewise. All of it is far below kFrameBytesMax.
+constexpr size_t kRowsAFrame = 65'536;
+constexpr size_t kBytesAFrame = 4u << 20;
+
 // Reads at most about `rows_max` rows or `bytes_max` bytes from the spans, oldest tick first, into `builder`, and moves
-// `from`. Returns false when nothing was left to read.
+// `from`; it also ends when the builder holds kSeriesAFrame. Returns false when nothing was left to read.
 bool read_rings(std::vector<RingSpan>* spans, const TimeLine& times, size_t rows_max, size_t bytes_max,
                 FrameBuilder* builder);
 

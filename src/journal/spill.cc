@@ -42,11 +42,11 @@ bool SpillFile::append(const FrameRecord& record, uint64_t limit_bytes) {
   if (!fd_) {
     auto fd = open_file(path_, O_RDWR | O_CREAT | O_NOFOLLOW | O_APPEND, 0600);
     if (!fd.ok()) return false;
-    fd_ = std::move(*fd);
+    fd_ = LastingFd(std::move(*fd));
   }
   // What a failure left torn goes first, else the sound records behind it would not be found.
   struct stat st;
-  if (::fstat(fd_.get(), &st) != 0 ||
+  if (!regain() || ::fstat(fd_.get(), &st) != 0 ||
       (static_cast<uint64_t>(st.st_size) != bytes_ && ::ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0))
     return false;
   ByteWriter out;
@@ -64,12 +64,23 @@ bool SpillFile::append(const FrameRecord& record, uint64_t limit_bytes) {
 }
 
 void SpillFile::clear() {
-  if (fd_ && ::ftruncate(fd_.get(), 0) == 0) bytes_ = 0;
+  if (fd_ && regain() && ::ftruncate(fd_.get(), 0) == 0) bytes_ = 0;
 }
 
-bool SpillFile::still_linked() const {
+// The file that somebody closed is opened again: what is in it is in no ring any more.
+bool SpillFile::regain() {
+  if (fd_.is_ours()) return true;
+  auto fd = open_file(path_, O_RDWR | O_NOFOLLOW | O_APPEND);
+  if (!fd.ok()) return false;
+  LastingFd found(std::move(*fd));
+  if (found.file() != fd_.file()) return false;
+  fd_ = std::move(found);
+  return true;
+}
+
+bool SpillFile::still_linked() {
   struct stat st;
-  return !fd_ || (::fstat(fd_.get(), &st) == 0 && st.st_nlink > 0);
+  return !fd_ || (regain() && ::fstat(fd_.get(), &st) == 0 && st.st_nlink > 0);
 }
 
 void SpillFile::unlink_file() {

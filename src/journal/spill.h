@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/fs.h"
+#include "base/lasting_fd.h"
 #include "journal/frame_record.h"
 
 namespace tracker::internal {
@@ -25,13 +26,14 @@ class SpillFile {
   // Empties the file: every frame in it is committed.
   void clear();
   void unlink_file();
-  bool still_linked() const;                                                 // false when somebody unlinked it under us
+  bool still_linked();  // false when somebody unlinked it under us, or closed it
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }  // any thread
 
  private:
+  bool regain();
   std::string path_;
   uint64_t nonce_;
-  Fd fd_;
+  LastingFd fd_;
   std::atomic<uint64_t> bytes_{0};
 };
 

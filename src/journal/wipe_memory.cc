@@ -22,12 +22,13 @@ struct State {
   std::vector<HotRun*> free_runs;
   std::vector<HotRing*> free_rings;
 };
-// Counts threads inside SQLite; a fork shuts the gate for a moment. Leaked on purpose, begun anew in a child.
+// Counts threads inside SQLite; a fork shuts the gate for a moment. Leaked on purpose, begun anew in a child. Who comes
+// in raises `inside` and then looks at `shut`, a fork raises `shut` and then looks at `inside`: one sees the other.
 struct Gate {
   std::mutex mutex;
   std::condition_variable changed;
-  int inside = 0;
-  int shut = 0;  // forks under way
+  std::atomic<int> inside{0};
+  std::atomic<int> shut{0};  // forks under way
 };
 Gate* g_gate = nullptr;
 State* g_state = nullptr;  // leaked on purpose: nothing of ours runs at static destruction
@@ -44,13 +45,13 @@ void child_after_fork() {
 // Later ones wait outside while those inside come out; who does not (a disk that hangs) keeps no fork waiting.
 void before_fork() {
   std::unique_lock<std::mutex> lock(g_gate->mutex);
-  ++g_gate->shut;
-  g_gate->changed.wait_for(lock, kForkWaitMax, [] { return g_gate->inside == 0; });
+  g_gate->shut.fetch_add(1);
+  g_gate->changed.wait_for(lock, kForkWaitMax, [] { return g_gate->inside.load() == 0; });
 }
 
 void parent_after_fork() {
   const std::lock_guard<std::mutex> lock(g_gate->mutex);
-  --g_gate->shut;
+  g_gate->shut.fetch_sub(1);
   g_gate->changed.notify_all();
 }
 
@@ -76,14 +77,19 @@ void* map_page() {
 
 ForkGate::ForkGate() {
   state();
+  g_gate->inside.fetch_add(1);
+  if (g_gate->shut.load() == 0) return;
   std::unique_lock<std::mutex> lock(g_gate->mutex);
+  g_gate->inside.fetch_sub(1);
+  g_gate->changed.notify_all();
   // Bounded too: a process that forks without a pause must not keep the store thread out.
-  g_gate->changed.wait_for(lock, 2 * kForkWaitMax, [] { return g_gate->shut == 0; });
-  ++g_gate->inside;
+  g_gate->changed.wait_for(lock, 2 * kForkWaitMax, [] { return g_gate->shut.load() == 0; });
+  g_gate->inside.fetch_add(1);
 }
 ForkGate::~ForkGate() {
+  if (g_gate->inside.fetch_sub(1) != 1 || g_gate->shut.load() == 0) return;
   const std::lock_guard<std::mutex> lock(g_gate->mutex);
-  if (--g_gate->inside == 0) g_gate->changed.notify_all();
+  g_gate->changed.notify_all();
 }
 
 ProcessLock::ProcessLock() { state()->mutex.lock(); }
@@ -111,6 +117,7 @@ void revive_hot_run(HotRun* run, int64_t step_base) {
   run->step_base = step_base;
   run->alive = 1;
   run->late.store(0, std::memory_order_relaxed);
+  run->late_texts.store(0, std::memory_order_relaxed);
   run->tells_late.store(0, std::memory_order_relaxed);
 }
 

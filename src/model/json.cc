@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/value.h"
+#include "model/value_tree.h"
 
 namespace tracker::internal {
 
@@ -63,29 +64,6 @@ void append_json(std::string* out, const Value& value, int indent, int depth) {
   } else {
     append_scalar(out, value);
   }
-}
-
-// Of each key the last value, at the place of its first.
-void drop_repeated_keys(Value::Map* map) {
-  std::vector<size_t> order(map->size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(),
-            [&](size_t a, size_t b) { return std::pair((*map)[a].first, a) < std::pair((*map)[b].first, b); });
-  std::vector<bool> gone(map->size());
-  size_t first = 0;
-  for (size_t i = 1; i < order.size(); ++i) {
-    if ((*map)[order[i]].first != (*map)[order[first]].first) {
-      first = i;
-      continue;
-    }
-    (*map)[order[first]].second = std::move((*map)[order[i]].second);
-    gone[order[i]] = true;
-  }
-  if (std::find(gone.begin(), gone.end(), true) == gone.end()) return;
-  Value::Map kept;
-  for (size_t i = 0; i < map->size(); ++i)
-    if (!gone[i]) kept.push_back(std::move((*map)[i]));
-  *map = std::move(kept);
 }
 
 // Builds a value from the events of nlohmann's parser; what is deeper than kValueDepthMax becomes null.

@@ -20,6 +20,7 @@ const char* loss_reason_text(LossReason reason) {
     case LossReason::kDisk: return "store not writable";
     case LossReason::kRejected: return "bad value or key";
     case LossReason::kDamaged: return "journal damaged";
+    case LossReason::kMaxDisk: return "max_disk reached";
   }
   return "unknown";
 }
@@ -73,6 +74,10 @@ Value WriterIdentity::to_value() const {
   if (resume_step) out.set("resume_step", *resume_step);
   if (!launch.empty()) out.set("launch", launch);
   if (observed) out.set("observed", true);
+  if (!oom_file.empty()) {
+    out.set("oom_file", oom_file);
+    out.set("oom_kills", oom_kills);
+  }
   return out;
 }
 
@@ -109,6 +114,8 @@ Result<WriterIdentity> WriterIdentity::from_value(const Value& value) {
   if (const Value* step = value.find("resume_step"); step != nullptr && step->as_int() != nullptr)
     out.resume_step = *step->as_int();
   out.launch = value.text_or("launch", "");
+  out.oom_file = value.text_or("oom_file", "");
+  out.oom_kills = value.int_or("oom_kills", 0);
   const Value* observed = value.find("observed");
   out.observed = observed != nullptr && observed->as_bool() != nullptr && *observed->as_bool();
   return out;

@@ -23,8 +23,18 @@ enum class EventType : uint8_t {
   kNote = 5,    // {kind: "clock_step"|"recovered"|"rings_replaced"|..., ...}: something that happened to the recording
   kEnd = 6,     // {state: finished|failed|interrupted|preempted, exit_code: n, reason: t}
   kMetric = 7,  // {key: name or pattern, value: {step_metric, summary, goal}}: define_metric()
+  kArtifact = 8,      // {key: use and version, value: {use, project, name, version, ...}}: artifact/lineage.h
+  kConsole = 9,       // {stream, line, text, ...}: lines that the process wrote to stdout or stderr
+  kEnvironment = 10,  // {key: "host" | "git" | ..., value: {...}}: what the process runs on
+  kMedia = 11,        // {key: metric, value: {kind, digest, bytes, ...}}: an image and the like, with a step (media.h)
+  kAlert = 12,        // {level, title, text, ...}: what the run's code told people of (model/alert.h)
 };
-constexpr bool is_event_type(uint8_t type) { return type >= 1 && type <= 7; }
+// Of these only the number is kept beside the log.
+constexpr bool is_counted(EventType type) {
+  return type == EventType::kText || type == EventType::kConsole || type == EventType::kMedia ||
+         type == EventType::kAlert;
+}
+constexpr bool is_event_type(uint8_t type) { return type >= 1 && type <= 12; }
 
 // Why points were dropped. On disk: do not change the numbers.
 enum class LossReason : uint8_t {
@@ -35,8 +45,9 @@ enum class LossReason : uint8_t {
   kDisk = 5,      // the bound of memory was reached while the store could not be written
   kRejected = 6,  // a bad value or key: never became a point; counted apart (LossAccount.rejected_values)
   kDamaged = 7,   // accepted, but the ring's bytes did not verify when they were read
+  kMaxDisk = 8,   // the store had reached max_disk
 };
-constexpr uint8_t kLossReasonLast = 7;
+constexpr uint8_t kLossReasonLast = 8;
 const char* loss_reason_text(LossReason reason);
 
 enum class RunState : uint8_t {
@@ -88,6 +99,9 @@ struct WriterIdentity {
   std::string version;      // of the library
   std::string files;        // what it wrote live: "sqlite" | "frames"; "" where it never came to that, or before 0.2
   std::string file_system;  // where: "local", "NFS", "FUSE", ...
+  // What its cgroup had counted of processes killed for want of memory when it began, and where; empty: nothing counts.
+  std::string oom_file;
+  int64_t oom_kills = 0;
   Value to_value() const;
   static Result<WriterIdentity> from_value(const Value& value);
 };

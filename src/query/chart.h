@@ -39,6 +39,7 @@ class CellGrid<int64_t> {
   CellGrid(int64_t lo, int64_t hi, uint32_t pixels);
   bool same_cell(int64_t a, int64_t b) const { return (a >> shift_) == (b >> shift_); }
   double width() const;
+  unsigned shift() const { return static_cast<unsigned>(shift_); }  // the width is 2^shift
 
  private:
   int shift_ = 0;

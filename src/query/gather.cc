@@ -111,21 +111,26 @@ Gatherer::Columns Gatherer::columns_of(const WriterSnapshot& writer) const {
   return columns;
 }
 
-Status Gatherer::read_writer(const WriterSnapshot& writer, WriterReader* reader, std::vector<std::string>* damage) {
+Status Gatherer::read_writer(const WriterSnapshot& writer, WriterReader* reader, std::vector<LogDamage>* damage) {
   LogPosition at;
   return read_log(writer, reader, &at, UINT64_MAX, damage);
 }
 
 Status Gatherer::read_log(const WriterSnapshot& writer, WriterReader* reader, LogPosition* at, uint64_t rows_max,
-                          std::vector<std::string>* damage) {
+                          std::vector<LogDamage>* damage) {
+  return read_log_to(writer, reader, at, writer.end_of_log(), rows_max, damage);
+}
+
+Status Gatherer::read_log_to(const WriterSnapshot& writer, WriterReader* reader, LogPosition* at,
+                             const LogPosition& end, uint64_t rows_max, std::vector<LogDamage>* damage) {
   const Columns columns = columns_of(writer);
   if (columns.empty()) {
-    if (at->seq < writer.last_seq) *at = writer.end_of_log();
+    if (at->seq < end.seq) *at = end;
     return Status();
   }
   for (Target& target : targets_) target.writer_begin = target.frame_begin = target.history.steps.size();
   Visitor visitor(this, columns, rows_max);
-  const Status status = reader->read(at, writer.end_of_log(), &visitor, damage);
+  const Status status = reader->read(at, end, &visitor, damage);
   for (Target& target : targets_) note_source(&target, writer.identity);
   return status;
 }

@@ -24,11 +24,14 @@ class Gatherer {
   void reserve_all();
 
   // Appends the rows that `writer` held when its snapshot was taken. Damage is named in `damage`, the rest is read.
-  Status read_writer(const WriterSnapshot& writer, WriterReader* reader, std::vector<std::string>* damage);
+  Status read_writer(const WriterSnapshot& writer, WriterReader* reader, std::vector<LogDamage>* damage);
   // The same for what lies behind `*at`, up to and with the frame that brings the rows to `rows_max` or more; in a
   // segment up to the row that does. `*at` moves behind what was read or found damaged.
   Status read_log(const WriterSnapshot& writer, WriterReader* reader, LogPosition* at, uint64_t rows_max,
-                  std::vector<std::string>* damage);
+                  std::vector<LogDamage>* damage);
+  // The same up to `end` instead of the snapshot's, whose place in the log it must be.
+  Status read_log_to(const WriterSnapshot& writer, WriterReader* reader, LogPosition* at, const LogPosition& end,
+                     uint64_t rows_max, std::vector<LogDamage>* damage);
   uint64_t rows() const;  // of all metrics so far
   // Rows in the order read, promoted to one type where several met.
   std::vector<History> take();

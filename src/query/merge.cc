@@ -7,7 +7,9 @@
 #include <optional>
 #include <tuple>
 
+#include "model/value_tree.h"
 #include "query/attempts.h"
+#include "query/environment.h"
 
 namespace tracker::internal {
 namespace {
@@ -44,11 +46,25 @@ std::tuple<int64_t, int64_t, int64_t> last_key(const ShownStats& shown) {
 
 void add_range(const SeriesStats& series, ShownStats* shown) {
   shown->points += series.points;
+  shown->nan += series.nan;
   if (series.finite == 0) return;
   shown->min = shown->finite > 0 ? std::min(shown->min, series.min) : series.min;
   shown->max = shown->finite > 0 ? std::max(shown->max, series.max) : series.max;
   shown->sum += series.sum;
   shown->finite += series.finite;
+}
+
+// Whether a row that is the first of its attempt so far is the first of all.
+bool comes_first(const ShownStats& shown, int64_t attempt, int64_t time_us) {
+  return shown.points == 0 ||
+         std::make_pair(attempt, time_us) < std::make_pair(shown.first_attempt, shown.first_time_us);
+}
+
+void take_first(MetricInfo* metric, int64_t attempt, int64_t time_us, ValueType type, uint64_t bits) {
+  metric->shown.first_attempt = attempt;
+  metric->shown.first_time_us = time_us;
+  metric->first_type = type;
+  metric->first_bits = bits;
 }
 
 // The part of a series that no resume shadows. Where it is cut in the middle its statistics tell nothing.
@@ -63,6 +79,8 @@ void add_shown(MetricInfo* metric, const SeriesStats& series, const WriterIdenti
     if (newest_cut->last_attempt == 0 || last_key(here) > last_key(*newest_cut)) *newest_cut = here;
     return;
   }
+  if (comes_first(metric->shown, writer.attempt, series.time_first_us))
+    take_first(metric, writer.attempt, series.time_first_us, series.def.type, series.first_bits);
   const bool is_last = metric->shown.points == 0 || last_key(here) >= last_key(metric->shown);
   add_range(series, &metric->shown);
   if (!is_last) return;
@@ -75,7 +93,7 @@ void add_shown(MetricInfo* metric, const SeriesStats& series, const WriterIdenti
 }
 
 // Adds what one writer knows of a series to the metric it belongs to.
-void add_series(MetricInfo* metric, const SeriesStats& series, int64_t attempt, int64_t* first_attempt) {
+void add_series(MetricInfo* metric, const SeriesStats& series) {
   metric->dropped += series.dropped;
   if (std::find(metric->types.begin(), metric->types.end(), series.def.type) == metric->types.end())
     metric->types.push_back(series.def.type);
@@ -91,12 +109,6 @@ void add_series(MetricInfo* metric, const SeriesStats& series, int64_t attempt, 
   }
   metric->sum += series.sum;
   const bool first = metric->points == 0;
-  if (first || attempt < *first_attempt ||
-      (attempt == *first_attempt && series.time_first_us < metric->time_first_us)) {
-    *first_attempt = attempt;
-    metric->first_type = series.def.type;
-    metric->first_bits = series.first_bits;
-  }
   metric->time_first_us = first ? series.time_first_us : std::min(metric->time_first_us, series.time_first_us);
   metric->time_last_us = first ? series.time_last_us : std::max(metric->time_last_us, series.time_last_us);
   metric->points += series.points;
@@ -161,7 +173,7 @@ Value value_of_bits(ValueType type, uint64_t bits) {
 }
 
 Value merge_config(const std::vector<WriterSnapshot>& writers) {
-  Value config = Value::map();
+  ValueTree config;
   for (const Attribute* attribute : in_effect_order(writers, EventType::kConfig)) {
     if (!attribute->key.empty()) {
       config.set_path(attribute->key, attribute->value);
@@ -170,13 +182,14 @@ Value merge_config(const std::vector<WriterSnapshot>& writers) {
     if (const Value::Map* map = attribute->value.as_map())  // a whole map given at once, as init(config=…) does
       for (const auto& [key, value] : *map) config.set_path(key, value);
   }
-  return config;
+  return config.take();
 }
 
 Value merge_summary(const std::vector<WriterSnapshot>& writers, const std::vector<MetricInfo>& metrics) {
   Value summary = Value::map();
   Value::Map further;  // "loss.min" of a metric with several kinds; a metric of that name is itself
   for (const MetricInfo& metric : metrics) {
+    if (is_system_series(metric.name)) continue;
     const std::vector<SummaryKind>& kinds = metric.definition.summary;
     if (const auto value = summary_value(metric, kinds.empty() ? SummaryKind::kLast : kinds[0]))
       summary.as_map()->emplace_back(metric.name, *value);
@@ -207,7 +220,6 @@ std::vector<MetricInfo> merge_metrics(const std::vector<WriterSnapshot>& writers
   struct Merged {
     MetricInfo info;
     ShownStats newest_cut;
-    int64_t first_attempt = 0;
   };
   const Shadow shadow(writers);
   const Definitions definitions(writers);
@@ -216,7 +228,7 @@ std::vector<MetricInfo> merge_metrics(const std::vector<WriterSnapshot>& writers
     const int64_t shown_up_to = shadow.shown_up_to(writer.identity.attempt);
     for (const SeriesStats& series : writer.series) {
       Merged& merged = by_name[series.def.name];
-      add_series(&merged.info, series, writer.identity.attempt, &merged.first_attempt);
+      add_series(&merged.info, series);
       if (series.points > 0) add_shown(&merged.info, series, writer.identity, shown_up_to, &merged.newest_cut);
     }
   }
@@ -232,17 +244,15 @@ std::vector<MetricInfo> merge_metrics(const std::vector<WriterSnapshot>& writers
   return out;
 }
 
-bool needs_rows(const MetricInfo& metric) {
-  const std::vector<SummaryKind>& kinds = metric.definition.summary;
-  const bool wants_range =
-      std::any_of(kinds.begin(), kinds.end(), [](SummaryKind kind) { return kind != SummaryKind::kLast; });
-  return !metric.shown.last_known || (wants_range && !metric.shown.range_known);
-}
+bool needs_rows(const MetricInfo& metric) { return !metric.shown.last_known || !metric.shown.range_known; }
 
 void complete_from_rows(const History& rows, MetricInfo* metric) {
-  ShownStats shown;
+  metric->shown = ShownStats();
+  ShownStats& shown = metric->shown;
   for (size_t row = 0; row < rows.size(); ++row) {
     const RowSource& source = rows.row_source(row);
+    if (comes_first(shown, source.attempt, rows.times_us[row]))
+      take_first(metric, source.attempt, rows.times_us[row], rows.row_type(row), rows.row_bits(row));
     ShownStats here;
     here.last_attempt = source.attempt;
     here.last_rank = source.rank;
@@ -256,13 +266,13 @@ void complete_from_rows(const History& rows, MetricInfo* metric) {
       metric->last_step = rows.steps[row];
     }
     const double v = to_double(rows.row_type(row), rows.row_bits(row));
+    shown.nan += std::isnan(v) ? 1 : 0;
     if (!std::isfinite(v)) continue;
     shown.min = shown.finite > 0 ? std::min(shown.min, v) : v;
     shown.max = shown.finite > 0 ? std::max(shown.max, v) : v;
     shown.sum += v;
     ++shown.finite;
   }
-  metric->shown = shown;
 }
 
 std::vector<MetricAccount> merge_losses_by_metric(const std::vector<WriterSnapshot>& writers) {
@@ -278,7 +288,7 @@ std::vector<MetricAccount> merge_losses_by_metric(const std::vector<WriterSnapsh
       by_name[series.def.name].stored += series.points;
     }
     for (const Loss& loss : writer.losses) {
-      if (loss.reason == LossReason::kRejected) continue;  // never became a point
+      if (loss.reason == LossReason::kRejected || loss.series == kTextLosses) continue;  // never became a point
       const auto name = names.find(loss.series);
       Account& account = by_name[name == names.end() ? "" : name->second];
       account.dropped += loss.count;
@@ -296,19 +306,25 @@ std::vector<MetricAccount> merge_losses_by_metric(const std::vector<WriterSnapsh
 
 LossAccount merge_losses(const std::vector<WriterSnapshot>& writers) {
   LossAccount account;
-  std::map<LossReason, uint64_t> by_reason;
+  std::map<LossReason, uint64_t> by_reason, texts_by_reason;
   for (const WriterSnapshot& writer : writers) {
-    account.stored += writer.points;
-    account.dropped += writer.dropped;
+    const OwnPoints own = own_points(writer);
+    account.stored += own.stored;
+    account.dropped += own.dropped;
+    account.texts.stored += writer.texts();
+    account.texts.dropped += writer.texts_dropped;
     if (writer.recovered)
       account.recovered += static_cast<uint64_t>(std::max<int64_t>(0, writer.recovered->int_or("points", 0)));
     for (const Loss& loss : writer.losses) {  // a bad value never became a point: it is no dropped one
       if (loss.reason == LossReason::kRejected) account.rejected_values += loss.count;
-      else by_reason[loss.reason] += loss.count;
+      else (loss.series == kTextLosses ? texts_by_reason : by_reason)[loss.reason] += loss.count;
     }
   }
   account.logged = account.stored + account.dropped;
+  account.texts.logged = account.texts.stored + account.texts.dropped;
   for (const auto& [reason, count] : by_reason) account.by_reason.emplace_back(loss_reason_text(reason), count);
+  for (const auto& [reason, count] : texts_by_reason)
+    account.texts.by_reason.emplace_back(loss_reason_text(reason), count);
   return account;
 }
 

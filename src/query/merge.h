@@ -16,7 +16,7 @@ Value merge_config(const std::vector<WriterSnapshot>& writers);
 Value merge_summary(const std::vector<WriterSnapshot>& writers, const std::vector<MetricInfo>& metrics);
 Value merged_attribute(const std::vector<WriterSnapshot>& writers, std::string_view key);
 std::vector<MetricInfo> merge_metrics(const std::vector<WriterSnapshot>& writers);
-// Whether the summary rests on rows that only reading tells: a resume shadows a part of them.
+// Whether what counts of a metric rests on rows that only reading tells: a resume shadows a part of them.
 bool needs_rows(const MetricInfo& metric);
 // Fills in what needs_rows() misses from all rows of the metric, the shadowed ones left out.
 void complete_from_rows(const History& rows, MetricInfo* metric);

@@ -6,16 +6,19 @@
 #include <algorithm>
 #include <map>
 
+#include "query/environment.h"
 #include "query/run_state.h"
 
 namespace tracker::internal {
 namespace {
 
 void add_writer(const WriterSnapshot& writer, RankStatus* out) {
-  out->points += writer.points;
-  out->dropped += writer.dropped;
+  const OwnPoints own = own_points(writer);
+  out->points += own.stored;
+  out->dropped += own.dropped;
   out->last_seen_us = std::max(out->last_seen_us, last_seen_us(writer));
   for (const SeriesStats& series : writer.series) {
+    if (is_system_series(series.def.name)) continue;  // the machine is no sign of what the rank does
     if (series.points == 0 || series.time_last_us < out->last_logged_us) continue;
     const bool same_moment = series.time_last_us == out->last_logged_us;
     out->last_logged_us = series.time_last_us;

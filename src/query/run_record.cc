@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "query/run_record.h"
 
+#include "query/environment.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,15 +22,16 @@ using Id = FilterFieldId;
 constexpr std::chrono::microseconds kWaitingNews = std::chrono::seconds(5);
 
 Value metric_row(const MetricInfo& metric) {
-  const bool any = metric.finite > 0;
+  const ShownStats& shown = metric.shown;  // what a resume shadows is none of them
+  const bool any = shown.finite > 0;
   const auto count = [](uint64_t n) { return Value(static_cast<int64_t>(n)); };
-  return Value::List{metric.shown.points > 0 ? value_of_bits(metric.last_type, metric.last_bits) : Value(),
-                     value_of_bits(metric.first_type, metric.first_bits),
-                     any ? Value(metric.min) : Value(),
-                     any ? Value(metric.max) : Value(),
-                     any ? Value(metric.sum / static_cast<double>(metric.finite)) : Value(),
-                     count(metric.points),
-                     count(metric.nan)};
+  return Value::List{shown.points > 0 ? value_of_bits(metric.last_type, metric.last_bits) : Value(),
+                     shown.points > 0 ? value_of_bits(metric.first_type, metric.first_bits) : Value(),
+                     any ? Value(shown.min) : Value(),
+                     any ? Value(shown.max) : Value(),
+                     any ? Value(shown.sum / static_cast<double>(shown.finite)) : Value(),
+                     count(shown.points),
+                     count(shown.nan)};
 }
 
 Value metric_rows(const std::vector<MetricInfo>& metrics) {
@@ -84,7 +87,7 @@ Result<CatalogRecord> read_run_record(const RunFolder& folder) {
   out.last_seen_us = view.last_seen_us();
   const LossAccount account = view.losses();
   out.points = account.stored;
-  out.dropped = account.dropped;
+  out.dropped = account.dropped + account.texts.dropped;
   if (const WriterSnapshot* leader = leading_writer(view.writers())) out.host = leader->identity.host;
   for (const char* key : {"tags", "notes", "group", "job_type", "archived"}) {
     Value value = view.attribute(key);
@@ -94,7 +97,7 @@ Result<CatalogRecord> read_run_record(const RunFolder& folder) {
   }
   out.config = view.config();
   out.summary = view.summary();
-  out.metrics = metric_rows(view.metrics());
+  out.metrics = metric_rows(metrics_of_kind(view, false));
   const auto& writers = view.writers();
   out.at_rest = !writers.empty() && std::all_of(writers.begin(), writers.end(), [](const WriterSnapshot& writer) {
     return writer.end || writer.recovered;
@@ -105,7 +108,7 @@ Result<CatalogRecord> read_run_record(const RunFolder& folder) {
   const bool silent = out.last_seen_us < realtime_us() - kWaitingNews.count();
   for (const WaitingPoints& each : account.waiting)
     if (!each.live || silent) out.waiting.push_back(each);
-  out.live = out.live || account.pending > 0;
+  out.live = out.live || account.pending + account.texts.pending > 0;
   out.problems = view.problems();
   out.problem_code = view.problem_code();
   bound_documents(&out);

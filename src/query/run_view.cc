@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "query/run_view.h"
 
+#include "query/environment.h"
+
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <set>
@@ -20,6 +24,7 @@
 #include "query/visit.h"
 #include "storage/close_names.h"
 #include "storage/run_folder.h"
+#include "storage/writer_parts.h"
 
 namespace tracker::internal {
 
@@ -41,14 +46,11 @@ struct RunView::Impl {
   std::optional<std::vector<WaitingPoints>> waiting;  // of the last snapshot; none: not looked at yet
 
   void note_problem(Code code, std::string text) {
-    // A newer version outranks damage: nothing is broken, but this program must not be believed about the rest.
-    if (problem_code == Code::kOk || code == Code::kVersion ||
-        (code == Code::kCorrupt && problem_code != Code::kVersion))
-      problem_code = code;
+    problem_code = worse_of(problem_code, code);
     if (std::find(problems.begin(), problems.end(), text) == problems.end()) problems.push_back(std::move(text));
   }
-  void note_damage(std::vector<std::string> lines) {
-    for (std::string& line : lines) note_problem(Code::kCorrupt, std::move(line));
+  void note_damage(std::vector<LogDamage> lines) {
+    for (LogDamage& line : lines) note_problem(line.code, std::move(line.what));
   }
 
   DuplicatePolicy policy() const {
@@ -64,6 +66,7 @@ struct RunView::Impl {
   StateVerdict unreadable() const;
   void take_snapshots();
   void look_at_journals();
+  std::optional<uint32_t> unseen_user() const;
   Status read_all_texts(const std::string& metric, TextsByMetric* out);
   Result<const MetricInfo*> find_metric(const std::string& name) const;
 };
@@ -82,7 +85,7 @@ Result<RunView::Impl::OpenWriter> RunView::Impl::open_writer(const std::string& 
   if (!snapshot.ok()) return snapshot.status();
   out.liveness = Liveness::kDead;
   if (!snapshot->end && !snapshot->recovered) {
-    out.liveness = probe_writer(snapshot->identity);
+    out.liveness = probe_writer(snapshot->identity, store_path_of(folder.path));
     if (out.liveness != Liveness::kLive) snapshot = reader->snapshot();
     if (!snapshot.ok()) return snapshot.status();
   }
@@ -96,7 +99,8 @@ Result<RunView::Impl::OpenWriter> RunView::Impl::open_writer(const std::string& 
 std::vector<std::string> RunView::Impl::find_writers(Liveness* maker) const {
   std::vector<std::string> paths = folder.writer_dbs();
   if (!paths.empty()) return paths;
-  if (const auto identity = read_run_maker(join_path(folder.path, kRunFile))) *maker = probe_writer(*identity);
+  if (const auto identity = read_run_maker(join_path(folder.path, kRunFile)))
+    *maker = probe_writer(*identity, store_path_of(folder.path));
   return *maker == Liveness::kDead ? folder.writer_dbs() : paths;
 }
 
@@ -111,6 +115,7 @@ void RunView::Impl::take_snapshots() {
   problem_code = Code::kOk;
   waiting.reset();
   if (!folder.problem.empty()) note_problem(Code::kCorrupt, folder.problem);
+  for (const MissingParts& missing : missing_parts(folder.path)) note_problem(Code::kCorrupt, missing.text());
   std::map<std::string, std::unique_ptr<WriterReader>> open;
   for (auto& reader : readers) {
     std::string path = reader->path();
@@ -139,23 +144,41 @@ void RunView::Impl::take_snapshots() {
   for (WriterSnapshot& snapshot : snapshots) note_damage(std::move(snapshot.damage));
   metrics = merge_metrics(snapshots);
   verdict = decide_state(snapshots, liveness, maker, folder.identity.created_us, realtime_us());
+  if (const auto user = unseen_user(); user && snapshots.empty() && maker == Liveness::kDead)
+    verdict.detail = fmt::format("its process ended; what may wait in the journal of user id {} cannot be seen", *user);
   if (snapshots.empty() && problems.size() > (folder.problem.empty() ? 0u : 1u)) verdict = unreadable();
+}
+
+// Journals are private: of a run that somebody else's process left without an end only its owner sees what waits.
+std::optional<uint32_t> RunView::Impl::unseen_user() const {
+  struct stat st{};
+  if (verdict.state == RunState::kRunning || ::stat(folder.path.c_str(), &st) != 0 || st.st_uid == ::geteuid())
+    return std::nullopt;
+  const bool over = !snapshots.empty() && std::all_of(snapshots.begin(), snapshots.end(),
+                                                      [](const WriterSnapshot& w) { return w.end || w.recovered; });
+  return over ? std::nullopt : std::optional<uint32_t>(st.st_uid);
 }
 
 // A living writer stores meanwhile: what it has stored since the snapshot still waits as far as the snapshot knows.
 void RunView::Impl::look_at_journals() {
-  std::map<Id128, uint64_t> stored_since;
+  std::map<Id128, Logged> stored_since;
   waiting = points_waiting(folder, [&](const Id128& writer) {
     for (size_t i = 0; i < snapshots.size(); ++i) {
       if (snapshots[i].identity.writer != writer) continue;
       auto now = readers[i]->snapshot();
       if (!now.ok()) return snapshots[i];
-      stored_since[writer] = now->points - std::min(now->points, snapshots[i].points);
+      const uint64_t texts = now->texts();
+      stored_since[writer] = {now->points - std::min(now->points, snapshots[i].points),
+                              texts - std::min(texts, snapshots[i].texts())};
       return std::move(*now);
     }
     return WriterSnapshot();
   });
-  for (WaitingPoints& each : *waiting) each.points += stored_since[each.writer.writer];
+  for (WaitingPoints& each : *waiting) {
+    const Logged& since = stored_since[each.writer.writer];
+    each.points += since.points;
+    each.texts += since.texts;
+  }
 }
 
 Result<const MetricInfo*> RunView::Impl::find_metric(const std::string& name) const {
@@ -172,7 +195,7 @@ Result<std::vector<History>> RunView::Impl::gather(const std::vector<const Metri
                                                    const Selection& selection) {
   Gatherer gatherer(wanted, selection);
   if (!selection.has_row_ranges()) gatherer.reserve_all();
-  std::vector<std::string> damage;
+  std::vector<LogDamage> damage;
   Status status;
   for (size_t i = 0; i < snapshots.size() && status.ok(); ++i)
     if (selects(selection, snapshots[i].identity))
@@ -252,8 +275,13 @@ LossAccount RunView::losses() const {
   if (!impl_->waiting) impl_->look_at_journals();
   LossAccount account = merge_losses(impl_->snapshots);
   account.waiting = *impl_->waiting;
-  for (const WaitingPoints& each : account.waiting) account.pending += each.points;
+  account.unseen = impl_->unseen_user();
+  for (const WaitingPoints& each : account.waiting) {
+    account.pending += each.points;
+    account.texts.pending += each.texts;
+  }
   account.logged += account.pending;
+  account.texts.logged += account.texts.pending;
   return account;
 }
 std::vector<MetricAccount> RunView::losses_by_metric() const { return merge_losses_by_metric(impl_->snapshots); }
@@ -283,7 +311,7 @@ std::vector<std::string> RunView::text_metrics() const {
 
 uint64_t RunView::points() const {
   uint64_t points = 0;
-  for (const WriterSnapshot& writer : impl_->snapshots) points += writer.points;
+  for (const WriterSnapshot& writer : impl_->snapshots) points += own_points(writer).stored;
   return points;
 }
 
@@ -325,7 +353,7 @@ Result<std::vector<History>> RunView::read(const Selection& selection) {
 
 Result<const MetricInfo*> RunView::metric(const std::string& name) const { return impl_->find_metric(name); }
 WriterReader* RunView::reader(size_t index) { return impl_->readers[index].get(); }
-void RunView::note_damage(std::vector<std::string> lines) { impl_->note_damage(std::move(lines)); }
+void RunView::note_damage(std::vector<LogDamage> lines) { impl_->note_damage(std::move(lines)); }
 Result<AcrossRanks> RunView::across_ranks(const std::string& metric) {
   auto rows = history(metric, true);
   if (!rows.ok()) return rows.status();
@@ -336,7 +364,7 @@ std::vector<AttemptInfo> RunView::attempts() const { return attempts_of(impl_->s
 std::vector<RankStatus> RunView::ranks() const { return ranks_of(impl_->snapshots, impl_->liveness); }
 
 Status RunView::Impl::read_all_texts(const std::string& metric, TextsByMetric* out) {
-  std::vector<std::string> damage;
+  std::vector<LogDamage> damage;
   Status status;
   for (size_t i = 0; i < snapshots.size() && status.ok(); ++i)
     status = read_texts(snapshots[i], readers[i].get(), metric, out, &damage);

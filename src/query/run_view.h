@@ -21,9 +21,10 @@ namespace tracker::internal {
 
 // Of the rows of a metric that no resume shadows; rows that a later one of the same step replaces count too.
 struct ShownStats {
-  uint64_t points = 0, finite = 0;
+  uint64_t points = 0, finite = 0, nan = 0;
   double min = 0, max = 0, sum = 0;                           // over finite values; valid when finite > 0
   int64_t last_attempt = 0, last_rank = 0, last_time_us = 0;  // of the row that MetricInfo.last_bits is of
+  int64_t first_attempt = 0, first_time_us = 0;               // and of the row that MetricInfo.first_bits is of
   // Whether the statistics of the writers tell these; else rows must be read, which RunView does when asked.
   bool last_known = true, range_known = true;
 };
@@ -37,12 +38,12 @@ struct MetricInfo {
   int64_t step_min = 0, step_max = 0;  // valid with has_steps
   int64_t last_step = 0;
   int64_t time_first_us = 0, time_last_us = 0;
-  double min = 0, max = 0, sum = 0;  // over finite values
+  double min = 0, max = 0, sum = 0;  // over finite values of all rows, as are the counts; `shown` has those that count
   uint64_t finite = 0, nan = 0, pos_inf = 0, neg_inf = 0;
   ValueType last_type = ValueType::kFloat64;
   uint64_t last_bits = 0;  // value of the last row shown: of the last attempt, there of the lowest rank, there by time
   ValueType first_type = ValueType::kFloat64;
-  uint64_t first_bits = 0;  // and of the first
+  uint64_t first_bits = 0;  // of the first row shown: of the first attempt, there by time
   ShownStats shown;
   MetricDefinition definition;  // of define_metric(): its own, else that of the last pattern that matches
 };
@@ -92,7 +93,12 @@ struct TextRow {
 // at the last snapshot; journals in private memory, of other users and of other machines cannot be seen.
 struct LossAccount {
   uint64_t logged = 0, stored = 0, dropped = 0, pending = 0;
+  struct Texts {  // under a metric's name: no points, with an account of their own
+    uint64_t logged = 0, stored = 0, dropped = 0, pending = 0;
+    std::vector<std::pair<std::string, uint64_t>> by_reason;
+  } texts;
   std::vector<WaitingPoints> waiting;  // of pending: in whose journals
+  std::optional<uint32_t> unseen;      // the user whose journals may hold more: this one cannot see them
   uint64_t rejected_values = 0;
   uint64_t recovered = 0;  // of stored: replayed after a crash
   std::vector<std::pair<std::string, uint64_t>> by_reason;
@@ -167,7 +173,7 @@ class RunView {
   // Of writers()[index], for readers of single frames; valid until refresh(). What they find damaged goes to
   // problems() by note_damage().
   WriterReader* reader(size_t index);
-  void note_damage(std::vector<std::string> lines);
+  void note_damage(std::vector<LogDamage> lines);
 
  private:
   struct Impl;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "query/tail.h"
 
+#include "query/environment.h"
+
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -26,7 +28,7 @@ std::vector<const MetricInfo*> wanted_metrics(const std::vector<MetricInfo>& met
   const std::set<std::string> names = names_of(query);
   std::vector<const MetricInfo*> out;
   for (const MetricInfo& metric : metrics)
-    if (names.empty() || names.contains(metric.name)) out.push_back(&metric);
+    if (names.empty() ? !is_system_series(metric.name) : names.contains(metric.name)) out.push_back(&metric);
   return out;
 }
 
@@ -82,7 +84,7 @@ Result<TailBatch> read_tail(RunView* run, const TailQuery& query, TailCursor* cu
   for (size_t i = 0; i < writers.size(); ++i)
     if (writers[i].last_seq > next.writers[writers[i].identity.writer].seq) with_news.push_back(i);
   Gatherer gatherer(wanted);
-  std::vector<std::string> damage;
+  std::vector<LogDamage> damage;
   TailBatch out;
   Status status;
   for (size_t k = 0; k < with_news.size() && status.ok(); ++k) {

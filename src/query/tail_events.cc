@@ -21,6 +21,7 @@ bool is_wanted(const TailEventQuery& query, const TailedEvent& event) {
     case EventType::kConfig:
     case EventType::kSummary:
     case EventType::kAttribute: return query.settings;
+    case EventType::kAlert: return query.alerts;
     default: return false;
   }
 }
@@ -32,9 +33,10 @@ void take(const Event& event, const TailEventQuery& query, const RowSource& sour
   tailed.type = event.type;
   tailed.key = payload->text_or("key", "");
   if (!is_wanted(query, tailed)) return;
-  const Value* value = payload->find(event.type == EventType::kText ? "text" : "value");
+  const bool alert = event.type == EventType::kAlert;
+  const Value* value = payload->find(alert ? "title" : event.type == EventType::kText ? "text" : "value");
   if (value == nullptr) return;
-  tailed.value = *value;
+  tailed.value = alert ? *payload : *value;
   tailed.has_step = event.has_step;
   tailed.step = event.step;
   tailed.time_us = event.time_us;
@@ -47,10 +49,14 @@ void take(const Event& event, const TailEventQuery& query, const RowSource& sour
 Result<std::vector<TailedEvent>> read_tail_events(RunView* run, const TailEventQuery& query, const TailCursor& from,
                                                   const TailCursor& to) {
   std::vector<TailedEvent> out;
-  if (!query.texts && !query.settings) return out;
-  std::vector<std::string> damage;
+  const auto any_alert = [](const WriterSnapshot& writer) {
+    return std::any_of(writer.attributes.begin(), writer.attributes.end(),
+                       [](const Attribute& attribute) { return attribute.type == EventType::kAlert; });
+  };
+  std::vector<LogDamage> damage;
   Status status;
   for (size_t i = 0; i < run->writers().size() && status.ok(); ++i) {
+    if (!query.texts && !query.settings && !(query.alerts && any_alert(run->writers()[i]))) continue;
     const WriterIdentity& who = run->writers()[i].identity;
     LogPosition at = position_in(from, who.writer);
     const LogPosition end = position_in(to, who.writer);

@@ -25,6 +25,7 @@ struct TailEventQuery {
   std::vector<std::string> metrics;  // of texts; empty: all
   bool texts = false;
   bool settings = false;  // config, summary, attributes
+  bool alerts = false;    // what the run told people of
 };
 
 // The events between two positions of a tail, by writer, within it as recorded: those of the frames behind `from`, up

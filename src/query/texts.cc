@@ -9,7 +9,7 @@
 namespace tracker::internal {
 
 Status read_texts(const WriterSnapshot& writer, WriterReader* reader, const std::string& only, TextsByMetric* out,
-                  std::vector<std::string>* damage) {
+                  std::vector<LogDamage>* damage) {
   const bool any = std::any_of(writer.attributes.begin(), writer.attributes.end(), [&only](const Attribute& attribute) {
     return attribute.type == EventType::kText && (only.empty() || attribute.key == only);
   });

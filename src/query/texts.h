@@ -14,6 +14,6 @@ using TextsByMetric = std::map<std::string, std::vector<TextRow>>;
 
 // Appends the texts that `writer` held when its snapshot was taken, of `only` or (empty) of every metric.
 Status read_texts(const WriterSnapshot& writer, WriterReader* reader, const std::string& only, TextsByMetric* out,
-                  std::vector<std::string>* damage);
+                  std::vector<LogDamage>* damage);
 
 }  // namespace tracker::internal

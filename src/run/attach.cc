@@ -23,6 +23,7 @@ InitOptions options_to_attach(const Launch& parent) {
   out.ranks = parent.options.ranks;
   out.journal = parent.options.journal;
   out.on_full = parent.options.on_full;
+  out.max_disk = parent.options.max_disk;
   out.strict = parent.options.strict;
   out.quiet = true;
   out.rank = parent.rank.rank;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "run/background.h"
 
+#include <fmt/format.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -11,6 +12,8 @@
 
 #include "journal/dead_journal.h"
 #include "journal/place.h"
+#include "run/say.h"
+#include "storage/lost_journals.h"
 #include "storage/recovery.h"
 
 namespace tracker::internal {
@@ -24,22 +27,40 @@ bool start_background_thread(const char* name, const std::function<void()>& body
     std::thread thread(body);
     ::pthread_setname_np(thread.native_handle(), name);
     thread.detach();
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {  // no thread, or no memory for it
     started = false;
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return started;
 }
 
-void recover_in_background(const Store& store) {
+namespace {
+
+// The store was removed with its runs, and this one made in its place: whose they are only a person knows.
+void say_former(const Store& store) {
+  size_t count = 0;
+  for (const LostJournal& journal : lost_journals(store.path())) count += journal.writer.store_path == store.path();
+  if (count == 0) return;
+  say(
+      fmt::format("{} journal{} of a former store at {} {} still there: `tracker doctor` lists them, `tracker gc "
+                  "--lost-journals` removes them",
+                  count, count == 1 ? "" : "s", store.path(), count == 1 ? "is" : "are"));
+}
+
+}  // namespace
+
+void recover_in_background(const Store& store, bool quiet) {
   const std::vector<std::string> roots = journal_roots(store.path());
   // Whether they are dead is asked by the thread: it also knows how to leave those alone that another copy of this
   // library in this process writes (dead_journal.cc).
   const auto has_others = [](const std::string& root) { return !journal_dirs(root).empty(); };
   if (std::none_of(roots.begin(), roots.end(), has_others)) return;
-  (void)start_background_thread("trk-recover", [store] {
+  (void)start_background_thread("trk-recover", [store, quiet] {
     try {
-      (void)recover_dead_writers(store);
+      const RecoveryReport report = recover_dead_writers(store);
+      if (quiet) return;
+      for (const std::string& line : report.left) say(line);
+      say_former(store);
     } catch (const std::exception&) {  // no memory, say: the journals stay for whoever comes next
     }
   });

@@ -12,10 +12,12 @@
 #include <new>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "base/name_table.h"
+#include "run/capi_run.h"
 #include "run/name_slot.h"
 #include "run/run.h"
 
@@ -55,8 +57,13 @@ struct trk_metric {
   HotRun* hot = nullptr;
   bool off = false;             // of a run that has never recorded anything: disabled or gated
   trk_metric* older = nullptr;  // the one that the run has got before it
-  std::string name;
+  uint32_t name_bytes = 0;
   std::array<std::atomic<uint32_t>, 8> ids{};  // by ValueType; 0 until first logged as that type
+
+  // The name stands behind it, in the same piece of memory: there may be 100,000 of them.
+  static trk_metric* make(trk_run* run, std::string_view name);
+  static void destroy(trk_metric* metric) { ::operator delete(metric); }
+  std::string_view name() const { return {reinterpret_cast<const char*>(this + 1), name_bytes}; }
 
   uint32_t known_id(ValueType type) const { return ids[static_cast<size_t>(type)].load(std::memory_order_relaxed); }
   uint32_t id(ValueType type) {
@@ -75,26 +82,37 @@ struct trk_run {
   // In a forked child the lock may be held for ever, and the map half changed: both are then left alone.
   struct Names {
     std::mutex mutex;  // guards metrics
-    std::unordered_map<std::string_view, trk_metric*> metrics;
+    tracker::internal::NameTable<trk_metric*> metrics;
+    trk_metric* find(std::string_view name) const;
+    void add(trk_metric* metric) noexcept { metrics.add(metric->name(), metric); }
+    void make_room();
   };
   std::unique_ptr<Names> names = std::make_unique<Names>();
   std::array<std::atomic<trk_metric*>, kNameSlots> by_name{};  // entries are immutable and live as long as the run
 
   ~trk_run();
-  trk_metric* add(std::unique_ptr<trk_metric> metric) noexcept;
+  trk_metric* add(trk_metric* metric) noexcept;
   void adopt_names();
 };
+
+Run& tracker::internal::run_behind(const trk_run* run) { return *run->run; }
+std::string_view tracker::internal::capi_text(const char* data, size_t size) { return view_of(data, size); }
+trk_code tracker::internal::capi_error(trk_error* error, const Status& status) {
+  if (!status.ok()) set_error(error, code_of(status.code()), status.to_string());
+  return code_of(status.code());
+}
 
 trk_run::~trk_run() {
   if (hot->alive == 0) (void)names.release();
   run.reset();  // ends the run
-  for (const trk_metric* metric = newest.load(); metric != nullptr;) delete std::exchange(metric, metric->older);
+  for (trk_metric* metric = newest.load(); metric != nullptr;)
+    trk_metric::destroy(std::exchange(metric, metric->older));
 }
 
-trk_metric* trk_run::add(std::unique_ptr<trk_metric> metric) noexcept {
+trk_metric* trk_run::add(trk_metric* metric) noexcept {
   metric->older = newest.load(std::memory_order_relaxed);
-  while (!newest.compare_exchange_weak(metric->older, metric.get(), std::memory_order_release)) {}
-  return metric.release();
+  while (!newest.compare_exchange_weak(metric->older, metric, std::memory_order_release)) {}
+  return metric;
 }
 
 // After attach(): the handles go on, with ids of this process's own.
@@ -102,59 +120,75 @@ void trk_run::adopt_names() {
   auto fresh = std::make_unique<Names>();
   for (trk_metric* metric = newest.load(); metric != nullptr; metric = metric->older) {
     for (std::atomic<uint32_t>& id : metric->ids) id.store(0, std::memory_order_relaxed);
-    fresh->metrics[metric->name] = metric;
+    fresh->make_room();
+    if (fresh->find(metric->name()) == nullptr) fresh->add(metric);
   }
   (void)names.release();
   names = std::move(fresh);
 }
 
 uint32_t trk_metric::resolve(ValueType type) {
-  const uint32_t id = run->run->series_id(name, type);
+  const uint32_t id = run->run->series_id(name(), type);
   ids[static_cast<size_t>(type)].store(id, std::memory_order_relaxed);
   return id;
 }
 
-namespace {
-
-std::unique_ptr<trk_metric> make_metric(trk_run* run, std::string_view name) {
-  auto metric = std::make_unique<trk_metric>();
+trk_metric* trk_metric::make(trk_run* run, std::string_view name) {
+  static_assert(std::is_trivially_destructible_v<trk_metric>);
+  auto* metric = new (::operator new(sizeof(trk_metric) + name.size())) trk_metric;
   metric->run = run;
   metric->hot = run->hot;
   metric->off = run->off;
-  metric->name = name;
+  metric->name_bytes = static_cast<uint32_t>(name.size());
+  std::copy(name.begin(), name.end(), reinterpret_cast<char*>(metric + 1));
   return metric;
 }
 
-// A metric by its name: remembered in its slot, else found or made under the lock. nullptr for a bad name (counted), in
-// a forked child, where the lock may be held for ever, and without memory.
-inline trk_metric* metric_of(trk_run* run, std::string_view name) noexcept {
-  std::atomic<trk_metric*>& slot = run->by_name[name_slot(name)];
-  trk_metric* known = slot.load(std::memory_order_acquire);
-  if (known != nullptr && known->name.size() == name.size() && same_bytes(known->name.data(), name.data(), name.size()))
-    return known;
+trk_metric* trk_run::Names::find(std::string_view name) const {
+  return metrics.find(name, [name](const trk_metric* metric) { return metric->name() == name; });
+}
+
+void trk_run::Names::make_room() {
+  metrics.make_room([](const trk_metric* metric) { return metric->name(); });
+}
+
+namespace {
+
+// A metric that is not in its slot: found or made under the lock.
+[[gnu::noinline]] trk_metric* look_up(trk_run* run, std::string_view name) noexcept {
   if (run->hot->alive == 0 || !tracker::internal::check_key(name).ok()) {
     (void)run->run->series_id(name, ValueType::kFloat64);  // says and counts what is wrong; nothing is remembered
     return nullptr;
   }
   try {
     const std::lock_guard<std::mutex> guard(run->names->mutex);
-    const auto found = run->names->metrics.find(name);
-    trk_metric* metric = found != run->names->metrics.end() ? found->second : nullptr;
+    trk_metric* metric = run->names->find(name);
     if (metric == nullptr) {
-      metric = run->add(make_metric(run, name));
-      run->names->metrics.emplace(metric->name, metric);
+      run->names->make_room();
+      metric = run->add(trk_metric::make(run, name));
+      run->names->add(metric);
     }
-    slot.store(metric, std::memory_order_release);
+    run->by_name[name_slot(name)].store(metric, std::memory_order_release);
     return metric;
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
 }
 
+// A metric by its name: remembered in its slot, else looked up. nullptr for a bad name (counted), in a forked child,
+// where the lock may be held for ever, and without memory.
+inline trk_metric* metric_of(trk_run* run, std::string_view name) noexcept {
+  trk_metric* known = run->by_name[name_slot(name)].load(std::memory_order_acquire);
+  if (known != nullptr && known->name_bytes == name.size() &&
+      same_bytes(known->name().data(), name.data(), name.size()))
+    return known;
+  return look_up(run, name);
+}
+
 // For a forked child: refused by every call until trk_attach, and found by no name, so that no lock is needed.
 trk_metric* inert_metric(trk_run* run, std::string_view name) noexcept {
   try {
-    return run->add(make_metric(run, name));
+    return run->add(trk_metric::make(run, name));
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
@@ -204,6 +238,12 @@ bool value_of(const trk_value* value, Value* out) {
   return true;
 }
 
+}  // namespace
+
+bool tracker::internal::capi_value(const trk_value* value, Value* out) { return value_of(value, out); }
+
+namespace {
+
 std::string text_of(const char* text) { return text == nullptr ? std::string() : std::string(text); }
 
 tracker::internal::InitOptions options_of(const trk_init_options& in) {
@@ -223,6 +263,9 @@ tracker::internal::InitOptions options_of(const trk_init_options& in) {
   out.on_full = text_of(in.on_full);
   out.resume_from = text_of(in.resume_from);
   out.duplicate_policy = text_of(in.duplicate_policy);
+  out.max_disk = text_of(in.max_disk);
+  out.capture = text_of(in.capture);
+  if (in.system_interval != 0) out.system_interval = std::max(in.system_interval, 0.0);
   out.rank = in.rank;
   if (in.world_size > 0) out.world_size = in.world_size;
   out.strict = in.strict != 0;
@@ -435,37 +478,6 @@ trk_code trk_finish(trk_run* run, int32_t exit_code, const char* reason) noexcep
   try {
     const RunState state = exit_code == 0 ? RunState::kFinished : RunState::kFailed;
     return code_of(run->run->finish(state, exit_code, view_of(reason, TRK_NUL_TERMINATED)).code());
-  } catch (const std::bad_alloc&) {
-    return TRK_LIMIT;
-  }
-}
-
-trk_code trk_get_status(trk_run* run, trk_status* out) noexcept {
-  if (run == nullptr || out == nullptr || out->size < sizeof(size_t)) return TRK_INVALID;
-  try {
-    const tracker::internal::RunStatus now = run->run->status();
-    trk_status status;
-    std::memset(&status, 0, sizeof status);
-    status.size = std::min(out->size, sizeof status);
-    status.points_logged = now.points_logged;
-    status.points_stored = now.points_stored;
-    status.points_dropped = now.points_dropped;
-    status.points_pending = now.points_pending;
-    status.values_rejected = now.values_rejected;
-    status.bytes_stored = now.bytes_stored;
-    status.survives = (now.survives_process ? TRK_SURVIVES_PROCESS : 0u) |
-                      (now.survives_container ? TRK_SURVIVES_CONTAINER : 0u) |
-                      (now.survives_power ? TRK_SURVIVES_POWER : 0u);
-    status.degraded = now.degraded;
-    status.recording = now.recording;
-    status.rank = run->run->rank();
-    std::strncpy(status.journal, now.journal.c_str(), sizeof status.journal - 1);
-    const std::string& note = now.last_error.empty() ? now.why_not_recording : now.last_error;
-    std::strncpy(status.last_error, note.c_str(), sizeof status.last_error - 1);
-    std::strncpy(status.store_files, now.store_files.c_str(), sizeof status.store_files - 1);
-    status.store_parts = now.store_parts;
-    std::memcpy(out, &status, status.size);
-    return TRK_OK;
   } catch (const std::bad_alloc&) {
     return TRK_LIMIT;
   }

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include <algorithm>
+#include <chrono>
 #include <mutex>
 #include <vector>
 
@@ -32,8 +34,13 @@ void finish_all(int exit_code) {
     const std::lock_guard<std::mutex> guard(all->mutex);
     runs.swap(all->runs);
   }
-  for (const auto& weak : runs)
-    if (const std::shared_ptr<Run> run = weak.lock()) run->finish_at_exit(exit_code);
+  // One disk that hangs must not cost its time a run. What is not stored by then stays in its journal.
+  const auto deadline = std::chrono::steady_clock::now() + kFinishLocalMax;
+  for (const auto& weak : runs) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    if (const std::shared_ptr<Run> run = weak.lock()) run->finish_at_exit(exit_code, std::max(left, kFinishLeast));
+  }
 }
 
 }  // namespace

@@ -10,16 +10,19 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "model/byte_size.h"
 #include "model/key.h"
 #include "query/attempts.h"
 #include "query/merge.h"
 #include "query/run_view.h"
 #include "run/background.h"
+#include "run/disk_limit.h"
 #include "run/resume.h"
 #include "run/say.h"
 #include "run/shared_run.h"
 #include "storage/database_build.h"
 #include "storage/recovery.h"
+#include "storage/run_folder.h"
 #include "storage/store_files.h"
 
 namespace tracker::internal {
@@ -76,6 +79,16 @@ Status check_options(InitOptions* o) {
   return {};
 }
 
+Result<uint64_t> max_disk_of(InitOptions* o) {
+  const char* what = fill(&o->max_disk, "max_disk", "TRACKER_MAX_DISK", "");
+  if (o->max_disk.empty()) return uint64_t{0};
+  auto bytes = parse_byte_size(what, o->max_disk);
+  if (bytes.ok() && *bytes < kMaxDiskMin)
+    return Status(Code::kInvalid,
+                  fmt::format("{}=\"{}\": expected at least {} MiB", what, o->max_disk, kMaxDiskMin >> 20));
+  return bytes;
+}
+
 void take(Launch* launch, RunFolder folder, bool resumed) {
   launch->run = std::move(folder.identity);
   launch->run_dir = std::move(folder.path);
@@ -109,7 +122,12 @@ Result<std::optional<RunFolder>> find_resumed(const Store& store, Launch* launch
 // resume="allow" or "must" met no such run, or one that cannot be read.
 Status missing_run(const Store& store, const InitOptions& o) {
   const std::string folder = join_path(store.path(), "runs/" + folder_name(o.project) + "/" + folder_name(o.id));
-  if (path_exists(join_path(folder, "run.json"))) {
+  const auto document = read_run_document(join_path(folder, "run.json"));
+  if (document.ok() && document->project == o.project && document->id == o.id) return {};  // made at this moment
+  if (const Status newer = document.status(); newer.code() == Code::kVersion) {
+    if (o.resume == "must") return newer;
+    say(newer.to_string() + "; another run is made");
+  } else if (document.ok() || document.status().code() != Code::kNotFound) {  // not there then: made since, perhaps
     const std::string text = join_path(folder, "run.json") + " is damaged, so the run cannot be resumed";
     if (o.resume == "must") return Status(Code::kCorrupt, text, "its databases are untouched");
     say(text + "; another run is made");
@@ -146,15 +164,25 @@ Status choose_run(Store* store, Launch* launch, const LaunchFacts& facts) {
     }
     if (may_resume) TRACKER_RETURN_IF_ERROR(missing_run(*store, o));
     launch->resume_step.reset();  // nothing is there to be shadowed
-    if (!is_shared(*launch)) folder = store->create_run(o.project, o.id);
-    else if (may_resume) folder = store->open_or_create_run(o.project, o.id);
+    if (may_resume && !is_shared(*launch) && !store->lacks_run_file(o.project, o.id)) {
+      // Of processes that begin the run at the same moment one makes it, and the others resume it.
+      const Id128 uid = Id128::random();
+      folder = store->open_or_create_run(o.project, o.id, uid, facts.text);
+      if (folder.ok()) {
+        const bool made_by_another = folder->identity.uid != uid;
+        take(launch, std::move(*folder), made_by_another);
+        return {};
+      }
+    }
+    if (!is_shared(*launch)) folder = store->create_run(o.project, o.id, Id128(), facts.text);
+    else if (may_resume) folder = store->open_or_create_run(o.project, o.id, Id128(), facts.text);
     else folder = run_of_label(store, o.project, o.id, request);
   } else if (facts.key &&
              (launch->rank.world_size > 1 || is_shared(*launch) || env("TORCHELASTIC_RESTART_COUNT") != nullptr)) {
     // Also torchrun with one process: its restart is a new attempt too.
     folder = run_of_launch(store, o.project, facts, request, is_shared(*launch));
   } else {
-    folder = store->create_run(o.project, o.id);
+    folder = store->create_run(o.project, o.id, Id128(), facts.text);
   }
   if (!folder.ok()) return folder.status();
   const bool resumed = facts.restarts > 0 || is_shared(*launch);
@@ -167,22 +195,27 @@ Status choose_run(Store* store, Launch* launch, const LaunchFacts& facts) {
 void read_past(const Store& store, const LaunchFacts& facts, Launch* launch) {
   const RecoveryReport report = recover_dead_writers(store, launch->run.uid);
   for (const RecoveredWriter& writer : report.recovered) launch->recovered_points += writer.points;
+  for (const std::string& line : report.left) say(line);
   for (const std::string& problem : report.problems) say(problem);
   build_ended_frames({launch->run, launch->run_dir});
   auto view = RunView::open({launch->run, launch->run_dir});
-  if (!view.ok()) {
+  if (!view.ok())
     say(fmt::format("earlier attempts of {} cannot be read: {}", launch->run.id, view.status().to_string()));
-    return;
-  }
-  std::vector<WriterSnapshot> past = (*view)->writers();
-  std::vector<WriterIdentity> identities;
-  for (const WriterSnapshot& writer : past) {
-    identities.push_back(writer.identity);
-    launch->attempt = std::max(launch->attempt, writer.identity.attempt + 1);
-  }
-  if (is_shared(*launch)) launch->attempt = attempt_to_join(identities, join_request(*launch, facts.restarts));
-  if (launch->options.attach_attempt > 0) launch->attempt = launch->options.attach_attempt;
-  else std::erase_if(past, [&](const WriterSnapshot& writer) { return writer.identity.attempt >= launch->attempt; });
+  std::vector<WriterSnapshot> past = view.ok() ? (*view)->writers() : std::vector<WriterSnapshot>();
+  std::vector<WriterIdentity> identities = report.living;
+  for (const WriterSnapshot& writer : past) identities.push_back(writer.identity);
+  // What cannot be read has a number of its own too, which is never above the count of writers.
+  int64_t unread = 0;
+  if (view.ok() && !(*view)->problems().empty())
+    unread = static_cast<int64_t>(RunFolder{launch->run, launch->run_dir}.writer_dbs().size());
+  for (const std::string& problem : view.ok() ? (*view)->problems() : std::vector<std::string>())
+    say("an earlier attempt: " + problem);
+  launch->attempt = launch->options.attach_attempt > 0
+                        ? launch->options.attach_attempt
+                        : take_attempt(launch->run_dir, std::move(identities), join_request(*launch, facts.restarts),
+                                       is_shared(*launch), unread);
+  if (launch->options.attach_attempt == 0)
+    std::erase_if(past, [&](const WriterSnapshot& writer) { return writer.identity.attempt >= launch->attempt; });
   launch->config = merge_config(past);
   launch->continues =
       launch->options.attach_attempt > 0 ? 0 : attempt_to_continue(attempts_of(past), launch->resume_step);
@@ -249,6 +282,12 @@ Result<Launch> decide_launch(const InitOptions& options) {
   launch.project_given = !options.project.empty() || env("TRACKER_PROJECT") != nullptr;
   TRACKER_RETURN_IF_ERROR(check_options(&launch.options));
   const InitOptions& o = launch.options;
+  auto max_disk = max_disk_of(&launch.options);
+  if (!max_disk.ok()) return max_disk.status();
+  launch.max_disk = *max_disk;
+  const auto capture = capture_plan(o);
+  if (!capture.ok()) return capture.status();
+  launch.capture = *capture;
   launch.mode = o.mode;
   launch.on_full = o.on_full == "drop" ? OnFull::kDrop : o.on_full == "block" ? OnFull::kBlock : OnFull::kWait;
   auto rank = resolve_rank({o.rank, o.world_size, o.torch_rank, o.torch_world_size, o.child_of_run},
@@ -270,6 +309,7 @@ Result<Launch> decide_launch(const InitOptions& options) {
   Status status = store.status();
   if (store.ok()) {
     launch.store = store->id();
+    if (!store->problem().empty()) say(store->problem());
     status = choose_run(&*store, &launch, facts);
   }
   if (!status.ok()) {
@@ -279,7 +319,7 @@ Result<Launch> decide_launch(const InitOptions& options) {
     run_in_memory(&launch, status);
   } else {
     if (launch.resumed) read_past(*store, facts, &launch);
-    recover_in_background(*store);
+    recover_in_background(*store, o.quiet);
   }
   return launch;
 }

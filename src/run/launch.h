@@ -8,6 +8,7 @@
 #include <string>
 
 #include "journal/journal.h"
+#include "run/capture.h"
 #include "run/ranks.h"
 #include "run/run.h"
 #include "storage/store.h"
@@ -24,6 +25,8 @@ struct Launch {
   std::string gated_line;  // what stderr is told of that; empty: nothing
   RankInfo rank;
   OnFull on_full = OnFull::kWait;
+  uint64_t max_disk = 0;  // bytes; 0: no bound
+  CapturePlan capture;
 
   std::string store_path;
   Id128 store;  // zero when the store could not be opened

@@ -3,13 +3,14 @@
 // functions. Cost: about 2 ns.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
 
 namespace tracker::internal {
 
-constexpr size_t kNameSlots = 1024;  // by-name look-ups remembered a run, direct-mapped
+constexpr size_t kNameSlots = 1024;  // by-name look-ups remembered a run, direct-mapped; a power of two
 
 template <typename Word>
 uint64_t word_at(const char* at) {
@@ -32,7 +33,8 @@ inline size_t name_slot(std::string_view name) {
     a = word_at<uint8_t>(data) | word_at<uint8_t>(data + size / 2) << 8 | word_at<uint8_t>(data + size - 1) << 16;
   }
   const uint64_t h = (a ^ (b * 0x9e3779b97f4a7c15ull) ^ size) * 0xbf58476d1ce4e5b9ull;
-  return static_cast<size_t>(h >> 54);
+  static_assert(std::has_single_bit(kNameSlots));
+  return static_cast<size_t>(h >> (64 - std::countr_zero(kNameSlots)));
 }
 
 // memcmp() of equally long names without the call, which costs as much as the rest of the look-up.
@@ -49,6 +51,5 @@ inline bool same_bytes(const char* x, const char* y, size_t size) {
     if (word_at<uint64_t>(x + i) != word_at<uint64_t>(y + i)) return false;
   return word_at<uint64_t>(x + size - 8) == word_at<uint64_t>(y + size - 8);
 }
-static_assert(kNameSlots == 1024);
 
 }  // namespace tracker::internal

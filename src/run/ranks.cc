@@ -23,7 +23,7 @@ struct Launcher {
   const char* size;
   bool size_must_exceed_one;  // set for single processes too (SLURM inside a plain allocation, RANK=0 left in an image)
 };
-// In the order of design.md. PMIX_RANK comes without a size.
+// The first that says something counts (docs/environment.md). PMIX_RANK comes without a size.
 constexpr Launcher kLaunchers[] = {
     {"RANK", "WORLD_SIZE", true},           {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", true},
     {"PMI_RANK", "PMI_SIZE", true},         {"PMIX_RANK", "PMIX_SIZE", false},

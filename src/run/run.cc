@@ -3,16 +3,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/file_size_signal.h"
 #include "base/fs.h"
+#include "journal/ring_room.h"
 #include "journal/wipe_memory.h"
 #include "model/metric_definition.h"
 #include "model/redact.h"
+#include "model/value_tree.h"
 #include "query/attempts.h"
 #include "run/exit_hook.h"
 #include "run/run_impl.h"
@@ -22,14 +26,13 @@
 namespace tracker::internal {
 namespace {
 
-constexpr std::chrono::milliseconds kFinishLocalMax{2000};
-
 std::string grouped(uint64_t n) {
   std::string digits = std::to_string(n);
   for (int i = static_cast<int>(digits.size()) - 3; i > 0; i -= 3) digits.insert(static_cast<size_t>(i), ",");
   return digits;
 }
 
+std::string texts_text(uint64_t n) { return grouped(n) + (n == 1 ? " text" : " texts"); }
 std::string points_text(uint64_t n) { return grouped(n) + (n == 1 ? " point" : " points"); }
 
 const char* state_text(RunState state) { return run_state_name(state); }
@@ -74,9 +77,9 @@ Result<std::shared_ptr<Run>> Run::init(const InitOptions& options) {
   return run;
 }
 
-// Opens the journal and starts the threads, then writes what is known of the run into the journal.
-Status Run::start() {
-  Launch& plan = impl_->launch;
+// A new writer, as far as it is known before its journal is made.
+WriterIdentity Run::new_writer() const {
+  const Launch& plan = impl_->launch;
   WriterIdentity identity = this_process();
   identity.writer = Id128::random();
   identity.run = plan.run;
@@ -92,6 +95,17 @@ Status Run::start() {
   identity.world_size = plan.rank.world_size;
   identity.started_us = realtime_us();
   identity.version = TRK_VERSION_STRING;
+  if (auto kills = cgroup_oom_kills()) {
+    identity.oom_file = std::move(kills->file);
+    identity.oom_kills = kills->count;
+  }
+  return identity;
+}
+
+// Opens the journal and starts the threads, then writes what is known of the run into the journal.
+Status Run::start() {
+  Launch& plan = impl_->launch;
+  WriterIdentity identity = new_writer();
   JournalOptions journal_options;
   journal_options.kind = plan.options.journal;
   journal_options.store_path = plan.store_path;
@@ -106,9 +120,9 @@ Status Run::start() {
                                                          ? "the journal is in private memory and dies with the process"
                                                          : "the journal is in " + parent_path(identity.journal_dir),
                                                      why));
-  impl_->writer =
-      std::make_shared<Writer>(std::move(*journal), identity,
-                               StoreTarget{plan.store_path, plan.run, plan.store_problem, plan.options.store_files});
+  impl_->writer = std::make_shared<Writer>(
+      std::move(*journal), identity,
+      StoreTarget{plan.store_path, plan.run, plan.store_problem, plan.options.store_files, plan.max_disk});
   if (Status status = impl_->writer->start(); !status.ok()) {
     if (plan.options.strict) {
       impl_->writer->abandon();
@@ -119,6 +133,9 @@ Status Run::start() {
                         "no thread can be started (a limit on processes?); what is logged stays in the "
                         "journal, within its bound, until flush() or finish() stores it");
   }
+  impl_->console = std::make_unique<RunConsole>([this](const std::string& payload) { return log_console(payload); });
+  if (!plan.observed) start_artifacts();
+  start_monitor();
   const InitOptions& o = plan.options;
   const std::pair<const char*, const std::string*> labels[] = {
       {"name", &o.name}, {"group", &o.group}, {"job_type", &o.job_type}, {"notes", &o.notes}};
@@ -185,26 +202,42 @@ Code Run::log_event(EventType type, const Value& payload, int64_t step, bool has
   const JournalUse use(hot_);
   if (use.get() == nullptr) {
     if (hot_->alive == 0) say_forked_once();
-    else if (impl_->writer && !impl_->observed()) count_late(hot_, type == EventType::kText ? 1 : 0);
+    else if (impl_->writer && !impl_->observed()) count_late(hot_, 0, type == EventType::kText ? 1 : 0);
     return Code::kClosed;
   }
-  std::string bytes = encode_cbor(payload);
-  // Of values that replace each other the last one must come last: behind one that waits there, all wait there.
-  const bool keeps_order = type == EventType::kText || !impl_->writer->has_large();
-  if (keeps_order && bytes.size() <= kInlineTextBytesMax + kKeyBytesMax + 64) {
-    const Code code = use.get()->log_event(type, bytes, step, has_step);
-    if (code != Code::kLimit) return code;
+  const uint32_t lost_as = type == EventType::kText ? kTextLosses : 0;
+  const DiskRoom room = impl_->writer->disk_room();
+  if (room == DiskRoom::kOnlyTheEnd || (room == DiskRoom::kNoPoints && type == EventType::kText)) {
+    use.get()->count_loss(lost_as, LossReason::kMaxDisk, 1);
+    return Code::kLimit;
   }
-  // Larger, or no space in the ring: it waits in memory for the drain thread, at most 100 ms (P1: "larger values once
-  // spooled").
+  std::string bytes = encode_cbor(payload);
+  // Of values that replace each other the last one must come last: behind one that waits there it goes through the
+  // ring, where it survives a kill, and once more behind the other.
+  const bool replaces = type == EventType::kConfig || type == EventType::kSummary || type == EventType::kAttribute ||
+                        type == EventType::kMetric;
+  const bool once_more = replaces && impl_->writer->has_large();
+  if (bytes.size() <= kRingPayloadMax) {
+    const Code code = use.get()->log_event(type, bytes, step, has_step);
+    if (code == Code::kOk && once_more) (void)impl_->writer->push_large(type, std::move(bytes), step, has_step);
+    if (code == Code::kLimit)
+      impl_->warnings.say("ring full",
+                          "more is logged than can be stored in time; texts, config or summary values that find no "
+                          "room are dropped and counted");
+    if (code != Code::kUnsupported) return code;
+  }
+  // Larger: it waits in memory for the drain thread, at most 100 ms (P1: "larger values once spooled").
   const Code code = impl_->writer->push_large(type, std::move(bytes), step, has_step);
   if (code == Code::kOk && has_step && type == EventType::kText) use.get()->raise_step(step);
+  if (code == Code::kClosed && type == EventType::kText) count_late(hot_, 0, 1);
   if (code == Code::kLimit) {
-    use.get()->count_loss(0, LossReason::kTooLarge, 1);
-    impl_->warnings.say(
-        "large",
-        fmt::format("more than {} MiB of texts and config wait for the disk; further ones are dropped and counted",
-                    kLargeBytesMax >> 20));
+    const bool disk = impl_->writer->disk_room() != DiskRoom::kEnough;  // which is said by the thread that looks
+    use.get()->count_loss(lost_as, disk ? LossReason::kMaxDisk : LossReason::kTooLarge, 1);
+    if (!disk)
+      impl_->warnings.say(
+          "large",
+          fmt::format("more than {} MiB of texts and config wait for the disk; further ones are dropped and counted",
+                      kLargeBytesMax >> 20));
   }
   return code;
 }
@@ -215,7 +248,9 @@ Code Run::log_text(std::string_view key, std::string_view text, int64_t step, bo
     return Code::kInvalid;
   }
   uint64_t found = 0;
-  std::string clean = redact_text(text, &found);
+  const bool secret = is_secret_key(key);
+  std::string clean = secret ? std::string(kRedacted) : redact_text(text, &found);
+  found += secret;
   if (found > 0 && !impl_->forked()) {
     const std::lock_guard<std::mutex> guard(impl_->mutex);
     impl_->redacted += found;
@@ -232,16 +267,23 @@ Code Run::set_entry(EventType type, std::string_view key, Value value) {
   if (impl_->forked()) return Code::kClosed;
   const size_t slash = key.rfind('/');
   uint64_t redacted = 0;
+  std::string given_twice;
   redact(slash == std::string_view::npos ? key : key.substr(slash + 1), &value, &redacted);
   {
     const std::lock_guard<std::mutex> guard(impl_->mutex);
     impl_->redacted += redacted;
     if (type == EventType::kSummary) impl_->summary.set(key, value);
     if (type == EventType::kConfig && !key.empty()) impl_->config.set_path(key, value);
-    if (type == EventType::kConfig && key.empty() && value.as_map() != nullptr)
-      for (const auto& [name, item] : *value.as_map()) impl_->config.set(name, item);
+    if (type == EventType::kConfig && key.empty() && value.as_map() != nullptr) {
+      impl_->config.merge(value);  // leaf by leaf, as it is stored
+      given_twice = impl_->config.given_twice();
+    }
     if (type == EventType::kAttribute && key == "name" && value.as_text() != nullptr) impl_->name = *value.as_text();
   }
+  if (!given_twice.empty())
+    impl_->warnings.say("config twice", fmt::format("config has two values for '{}' (a '/' in a key leads into a dict "
+                                                    "below it): the later one is kept",
+                                                    given_twice));
   if (!impl_->writer || impl_->observed()) return Code::kOk;  // a gated rank keeps what was set
   return log_event(type, Value::Map{{"key", std::string(key)}, {"value", std::move(value)}}, 0, false);
 }
@@ -276,15 +318,15 @@ Status Run::define_metric(std::string_view name, std::string_view step_metric, c
 }
 
 Value Run::config() const {
-  if (impl_->forked()) return impl_->config;  // as it was at the fork; nobody changes it here
+  if (impl_->forked()) return impl_->config.value();  // as it was at the fork; nobody changes it here
   const std::lock_guard<std::mutex> guard(impl_->mutex);
-  return impl_->config;
+  return impl_->config.value();
 }
 
 Value Run::explicit_summary() const {
-  if (impl_->forked()) return impl_->summary;
+  if (impl_->forked()) return impl_->summary.value();
   const std::lock_guard<std::mutex> guard(impl_->mutex);
-  return impl_->summary;
+  return impl_->summary.value();
 }
 
 // --- the end --------------------------------------------------------------------------------------------------------
@@ -297,26 +339,41 @@ Code Run::flush_code(std::chrono::milliseconds timeout) {
   const bool ended = impl_->wait_finished(timeout).ok();
   const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
   if (!ended && !impl_->writer->flush(timeout - std::min(timeout, waited))) return Code::kTimeout;
-  return impl_->observed() || hot_->late.load(std::memory_order_relaxed) == 0 ? Code::kOk : Code::kClosed;
+  const bool late = hot_->late.load(std::memory_order_relaxed) + hot_->late_texts.load(std::memory_order_relaxed) > 0;
+  return impl_->observed() || !late ? Code::kOk : Code::kClosed;
 }
 
-Status Run::finish(RunState state, int exit_code, std::string_view reason) {
+Status Run::finish(RunState state, int exit_code, std::string_view reason, std::chrono::milliseconds timeout,
+                   std::chrono::milliseconds artifacts) {
   if (impl_->forked()) return Status(Code::kClosed, "the run belongs to the parent process");
   bool first = false;
   {
     const std::lock_guard<std::mutex> guard(impl_->mutex);
     first = !std::exchange(impl_->finished, true);
   }
-  if (!first) return impl_->wait_finished(kFinishLocalMax);
-  Status status;
+  if (!first) return impl_->wait_finished(timeout);
+  impl_->stop->end();
+  Status status, left;
+  if (impl_->artifacts) {
+    const auto start = std::chrono::steady_clock::now();
+    const bool share = artifacts < std::chrono::milliseconds(0);
+    left = impl_->artifacts->close(share ? timeout / kExitArtifactsShare : artifacts);
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
+    if (share) timeout = std::max(timeout - took, std::min(timeout, kFinishLeast));
+  }
   if (impl_->writer) {
+    finish_alerts();
     if (!impl_->launch.options.quiet && !impl_->observed()) hot_->tells_late.store(1);
+    if (impl_->monitor) impl_->monitor->stop();
+    impl_->console->finish();
     uint64_t redacted = 0;
     const std::string end = encode_cbor(Value::Map{{"state", state_text(state)},
                                                    {"exit_code", static_cast<int64_t>(exit_code)},
-                                                   {"reason", redact_text(reason.substr(0, 4096), &redacted)}});
-    status = impl_->writer->finish(end, kFinishLocalMax);
+                                                   {"reason", redact_text(reason.substr(0, 4096), &redacted)},
+                                                   {"cost", cost_value(impl_->writer->cost())}});
+    status = impl_->writer->finish(end, timeout);
     say_end(state, status);
+    if (status.ok()) status = left;
   }
   {
     const std::lock_guard<std::mutex> guard(impl_->mutex);
@@ -330,12 +387,19 @@ Status Run::finish(RunState state, int exit_code, std::string_view reason) {
 void Run::say_end(RunState state, const Status& status) const {
   if (impl_->launch.options.quiet) return;
   const RunStatus counts = this->status();
-  if (!impl_->says_lines() && status.ok() && counts.points_dropped == 0) return;
-  const std::string lost = counts.points_dropped == 0 ? "nothing lost" : points_text(counts.points_dropped) + " lost";
+  const uint64_t media = counts.media.dropped, artifacts = counts.artifacts_failed;
+  if (!impl_->says_lines() && status.ok() && counts.points_dropped + counts.texts_dropped + media + artifacts == 0)
+    return;
+  std::string lost = counts.points_dropped > 0 ? points_text(counts.points_dropped) : "";
+  if (counts.texts_dropped > 0) lost += (lost.empty() ? "" : " and ") + texts_text(counts.texts_dropped);
+  if (media > 0) lost += fmt::format("{}{} media", lost.empty() ? "" : " and ", media);
+  if (artifacts > 0)
+    lost += fmt::format("{}{} artifact{}", lost.empty() ? "" : " and ", artifacts, artifacts == 1 ? "" : "s");
+  lost = lost.empty() ? "nothing lost" : lost + " lost";
   say(status.ok() ? fmt::format("{}/{} {}: {} stored, {}; tracker show {}", project(), id(), state_text(state),
                                 points_text(counts.points_stored), lost, id())
-                  : fmt::format("{}/{} {}: {} stored so far: {}", project(), id(), state_text(state),
-                                points_text(counts.points_stored), status.to_string()));
+                  : fmt::format("{}/{} {}: {} stored so far, {}: {}", project(), id(), state_text(state),
+                                points_text(counts.points_stored), lost, status.to_string()));
 }
 
 void Run::set_exit_reason(RunState state, int exit_code, std::string_view reason) {
@@ -347,7 +411,7 @@ void Run::set_exit_reason(RunState state, int exit_code, std::string_view reason
   impl_->exit_reason = reason;
 }
 
-void Run::finish_at_exit(int exit_code) {
+void Run::finish_at_exit(int exit_code, std::chrono::milliseconds timeout) {
   RunState state = exit_code == 0 ? RunState::kFinished : RunState::kFailed;
   std::string reason;
   {
@@ -357,57 +421,13 @@ void Run::finish_at_exit(int exit_code) {
       reason = impl_->exit_reason;
     }
   }
-  (void)finish(state, exit_code, reason);
+  (void)finish(state, exit_code, reason, timeout, std::chrono::milliseconds(-1));
 }
 
 bool Run::finished() const {
   if (impl_->forked()) return true;
   const std::lock_guard<std::mutex> guard(impl_->mutex);
   return impl_->finished;
-}
-
-RunStatus Run::status() const {
-  RunStatus out;
-  const Launch& plan = impl_->launch;
-  out.journal = "none";
-  out.store_files = "none";
-  out.recovered_points = plan.recovered_points;
-  if (impl_->forked()) {
-    out.why_not_recording = "a forked child; run.attach() (in C trk_attach) records here";
-    return out;
-  }
-  if (!impl_->writer) {
-    out.why_not_recording = plan.why_not;
-    return out;
-  }
-  const WriterStatus writer = impl_->writer->status();
-  out.degraded = writer.degraded;
-  out.last_error = writer.last_error;
-  out.journal = impl_->writer->identity().journal;
-  if (impl_->observed()) {
-    out.why_not_recording = plan.why_not;
-    return out;
-  }
-  out.points_stored = writer.points_stored;
-  out.points_dropped = writer.counts.dropped + writer.counts.damaged;
-  const uint64_t accepted = writer.counts.accepted - writer.counts.damaged;
-  out.points_pending = accepted > writer.points_stored ? accepted - writer.points_stored : 0;
-  out.points_dropped += hot_->late.load(std::memory_order_relaxed);
-  out.points_logged = out.points_stored + out.points_dropped + out.points_pending;
-  out.values_rejected = writer.counts.rejected;
-  out.bytes_stored = writer.bytes_stored;
-  out.journal_bytes = writer.counts.bytes;
-  if (writer.parts > 0) out.store_files = writer.files;
-  out.file_system = writer.file_system;
-  out.store_parts = writer.parts;
-  out.survives_process = impl_->writer->journal()->survives_process();
-  out.survives_container = writer.committed_lately;
-  out.survives_power = writer.synced_lately;
-  const std::lock_guard<std::mutex> guard(impl_->mutex);
-  out.values_redacted = impl_->redacted;
-  out.recording = !impl_->finished;
-  if (impl_->finished) out.why_not_recording = "finished";
-  return out;
 }
 
 // --- facts ----------------------------------------------------------------------------------------------------------

@@ -6,7 +6,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,13 @@
 #include "model/value.h"
 
 namespace tracker::internal {
+
+enum class ConsoleStream : uint8_t;  // run/console.h
+class ArtifactDraft;                 // artifact/draft.h
+struct FoundArtifact;                // artifact/reference.h
+class LoggedArtifact;                // run/artifacts.h
+struct LogArtifactOptions;
+struct MediaFile;  // run/media_folder.h
 
 // Arguments of init(). Empty text means "not given": the environment, then the default decides (docs/environment.md).
 struct InitOptions {
@@ -34,23 +43,50 @@ struct InitOptions {
   std::string journal;           // shm | disk | memory
   std::string on_full;           // wait | drop | block
   std::string store_files;       // of the environment alone: auto | sqlite | frames
+  std::string max_disk;          // bytes of the store at most, as parse_byte_size() takes them
   int rank = -1;                 // explicit rank; -1: from the environment
   int world_size = -1;
   // What torch.distributed says when the Python layer found it initialised in sys.modules; -1 otherwise.
   int torch_rank = -1, torch_world_size = -1;
+  // What is recorded of the surroundings (run/capture.h). capture: none, or some of command, environment, diff, with
+  // commas. system_interval: seconds between samples, 0: none; NaN: not given.
+  std::string capture;
+  double system_interval = std::numeric_limits<double>::quiet_NaN();
+  Value python;                          // what Python says of itself; null from C and C++
+  std::vector<std::string> python_path;  // sys.path, where its packages are looked for
   bool strict = false;
   bool quiet = false;
   bool child_of_run = false;   // a multiprocessing child of a process that has a run (Python says so): gated
   int64_t attach_attempt = 0;  // attach(): join this attempt of the run called `id` as a further writer
 };
 
+// What the tracker takes from the training process (docs/guarantees.md).
+struct RunCost {
+  uint64_t call_ns = 0;           // in calls that log, estimated from samples (decision 0013)
+  uint64_t thread_cpu_ns = 0;     // of the background threads
+  uint64_t memory_bytes = 0;      // rings, spill file and what waits for the disk, now
+  uint64_t memory_bytes_max = 0;  // and at most, as seen each 100 ms
+  uint64_t bytes_written = 0;     // that the kernel was given for the store's disk; 0 on tmpfs
+};
+
+// Values, not files: logged = stored + dropped + pending.
+struct MediaCounts {
+  uint64_t logged = 0, stored = 0, dropped = 0;
+};
+constexpr std::string_view kMediaAccountKey = "media_account";  // an attribute (docs/formats/records.md)
+
 struct RunStatus {
   uint64_t points_logged = 0;  // = stored + dropped + pending
   uint64_t points_stored = 0;  // committed
   uint64_t points_dropped = 0;
-  uint64_t points_pending = 0;   // accepted, not yet committed
+  uint64_t points_pending = 0;  // accepted, not yet committed
+  // Texts under a metric's key, which are no points: the same account.
+  uint64_t texts_logged = 0, texts_stored = 0, texts_dropped = 0, texts_pending = 0;
   uint64_t values_rejected = 0;  // bad values and keys; never became points
   uint64_t values_redacted = 0;
+  MediaCounts media;
+  uint64_t alerts_dropped = 0;     // beyond their bounds: counted, not recorded
+  uint64_t console_cut_bytes = 0;  // written to stdout and stderr, not recorded: too much at once
   uint64_t bytes_stored = 0;
   uint64_t journal_bytes = 0;  // memory of rings and spill file
   std::string journal;         // shm | disk | memory | none
@@ -63,7 +99,24 @@ struct RunStatus {
   std::string why_not_recording;  // "rank 3 of 8 (from SLURM_PROCID)", "mode=disabled", "finished", "forked child"
   std::string last_error;         // one line; stays until the store works again
   uint64_t recovered_points = 0;  // replayed at init from a dead attempt of this run
+  uint64_t max_disk = 0;          // 0: no bound
+  bool disk_full = false;         // the store has reached it: new points are dropped and counted
+  // Of those that this process logged; a refused one counts as failed.
+  uint64_t artifacts_stored = 0, artifacts_pending = 0, artifacts_failed = 0;
+  RunCost cost;
 };
+
+// The same for one metric. Points lost for no metric in particular (more metrics than the limit, more metrics with
+// losses than a ring counts apart, a damaged journal, logged after finish) stand under the empty name.
+struct SeriesStatus {
+  std::string name;
+  uint64_t points_stored = 0, points_dropped = 0, points_pending = 0;
+  uint64_t points_logged() const { return points_stored + points_dropped + points_pending; }
+};
+
+constexpr std::chrono::milliseconds kFinishLocalMax{2000};  // what finish() waits for the disk; at exit, for all runs
+constexpr std::chrono::milliseconds kFinishArtifactsMax{10'000};  // what finish() waits for artifacts before that
+constexpr std::chrono::milliseconds kFinishLeast{20};  // at exit a run has so long, whatever those before it took
 
 class Run : public std::enable_shared_from_this<Run> {
  public:
@@ -91,6 +144,27 @@ class Run : public std::enable_shared_from_this<Run> {
   // --- the rest of the verbs ------------------------------------------------------------------------------------
   // kText: payload {key, text}. Texts up to 64 KiB go through the ring; larger ones through a bounded queue.
   Code log_text(std::string_view key, std::string_view text, int64_t step, bool has_step = true);
+  // What the process has written to one of its streams: folded into lines (monitor/console_lines.h) and recorded. It
+  // never waits; lines that find no room are counted (RunStatus.console_cut_bytes). Does nothing where nothing is
+  // recorded; an observed rank records it.
+  void write_console(ConsoleStream stream, std::string_view bytes);
+  bool takes_console() const;
+  // Media (model/media.h, run/media.cc): counted as they are logged, stored as they come, or dropped and counted.
+  // begin_media: `values` of them are logged under `key` at `step`; kInvalid (counted) for a bad key, kClosed where
+  // nothing is recorded. Each then ends in log_media() with what is said of it, or in drop_media(). `call` is
+  // next_media_call() for the values of one call. store_media*: their files (run/media_folder.h); wait for the disk.
+  Code begin_media(std::string_view key, int64_t step, uint64_t values);
+  uint64_t next_media_call();
+  Result<MediaFile> store_media(std::string_view bytes, std::string_view extension);
+  Result<MediaFile> store_media_file(const std::string& path, std::string_view extension);
+  Status check_media_room(uint64_t bytes) const;  // kLimit: the disk or max_disk has none for so many
+  Status log_media(std::string_view key, int64_t step, uint64_t call, int64_t time_us, Value value);
+  // `reason` is one of a few words that the account of the run keeps, `detail` what is said once on stderr.
+  void drop_media(std::string_view key, std::string_view reason, std::string_view detail, uint64_t values);
+  // All of it for one encoded value: kInvalid (counted as rejected) for a kind or an extension that is none.
+  Code put_media(std::string_view key, int64_t step, std::string_view kind, std::string_view bytes,
+                 std::string_view extension, Value description);
+  bool takes_media() const;
   // config and summary: `key` is a path with "/", "" merges a map. Redacted before they go anywhere.
   Code set_config(std::string_view key, Value value);
   Code set_summary(std::string_view key, Value value);    // null removes the explicit value
@@ -99,20 +173,54 @@ class Run : public std::enable_shared_from_this<Run> {
   // kMetricDefinitionsMax names have one. Where nothing is recorded it only checks.
   Status define_metric(std::string_view name, std::string_view step_metric, const std::vector<std::string>& summary,
                        std::string_view goal);
+  // Gives the artifact to the thread that stores it (run/artifacts.h) and returns: a version of this content, in this
+  // run's project, made by the run (or, as the options say, used by it). What the disk refuses, a file that changes
+  // meanwhile, or a queue that stays full fails it: counted, said once a name, in its wait(); with strict what is known
+  // at once is returned. Where nothing is recorded it is looked at and left. kInvalid, kLimit: bad options. Cost: at
+  // most kArtifactQueueWait where the queue is full.
+  Result<std::shared_ptr<LoggedArtifact>> log_artifact(ArtifactDraft draft, LogArtifactOptions options);
+  // The version that `name` says ("data:latest", artifact/reference.h), and that the run uses it. One of that name that
+  // this run has just logged is waited for, at most kFinishArtifactsMax. Works on gated ranks and where nothing is
+  // recorded too; then it only looks. Errors: as find_artifact(), and of the store. Cost: reads the artifact's
+  // documents.
+  Result<FoundArtifact> use_artifact(std::string_view name, std::string_view use_as = "");
+  // Waits until all artifacts logged before are settled. kTimeout.
+  Status wait_artifacts(std::chrono::milliseconds timeout);
+  void set_artifact_pause_for_testing(void (*pause)());
+  // Told to people while the run goes on; stored with the time and the largest step. `level`: info, warn or error, ""
+  // for info. Title and text are cut at kAlertTitleBytesMax and kAlertTextBytesMax (model/alert.h), which the alert
+  // says. kInvalid: no such level; kLimit: beyond kAlertsMax or kAlertsAMinute, counted (RunStatus.alerts_dropped);
+  // kClosed. A gated rank records nothing and answers kOk.
+  Status alert(std::string_view title, std::string_view text, std::string_view level);
+  // Whether `tracker stop` has asked this attempt of the run to stop; a request that is taken back counts no more. The
+  // code decides. Seen within about kStopLookInterval (run/stop.h), on a network file system when its client looks
+  // again. False in a forked child. Cost: two loads; the first call starts a thread.
+  bool should_stop();
+  // Why, by whom and when, in one line; none: nobody has asked.
+  std::optional<std::string> stop_reason();
   Value config() const;  // as set here and by earlier attempts
   Value explicit_summary() const;
 
   // kOk: all logged before is committed and fsynced. kTimeout: not yet. kClosed: something was logged after the end.
   Code flush_code(std::chrono::milliseconds timeout);
   bool flush(std::chrono::milliseconds timeout) { return flush_code(timeout) == Code::kOk; }
-  // state: kFinished, kFailed, kInterrupted or kPreempted. Local commit at most 2 s. The second call does nothing and
-  // answers what the first one does, for which it waits at most as long.
-  Status finish(RunState state, int exit_code = 0, std::string_view reason = "");
+  // state: kFinished, kFailed, kInterrupted or kPreempted. Local commit at most `timeout`. Before it artifacts that are
+  // not stored yet have `artifacts` (below 0: a part of `timeout`); what is left then is given up, counted and named on
+  // stderr. The second call does nothing and answers what the first one does, for which it waits at most as long.
+  Status finish(RunState state, int exit_code = 0, std::string_view reason = "",
+                std::chrono::milliseconds timeout = kFinishLocalMax,
+                std::chrono::milliseconds artifacts = kFinishArtifactsMax);
   // For the exit handler of the binding: what finish() at process exit should say if nobody calls it before.
   void set_exit_reason(RunState state, int exit_code, std::string_view reason);
-  void finish_at_exit(int exit_code);  // called by the exit handler
+  void finish_at_exit(int exit_code, std::chrono::milliseconds timeout);  // called by the exit handler
   bool finished() const;
+  bool disk_full() const;  // as RunStatus.disk_full
   RunStatus status() const;
+  // By name, all at one moment, without samples of the system: what was logged before the call is in it. Cost: a pass
+  // over what waits to be stored, and a look at each metric.
+  std::vector<SeriesStatus> series_status() const;
+  // kNotFound: this process has not logged it. "": those lost for no metric in particular.
+  Result<SeriesStatus> series_status(std::string_view name) const;
 
   // --- facts ------------------------------------------------------------------------------------------------------
   // Called by the drain and the store thread before each round (Writer::set_pause_for_testing).
@@ -133,9 +241,19 @@ class Run : public std::enable_shared_from_this<Run> {
  private:
   struct Impl;
   explicit Run(std::unique_ptr<Impl> impl);
+  WriterIdentity new_writer() const;
   Status start();
+  void start_artifacts();
+  void start_monitor();
   void say_end(RunState state, const Status& status) const;
   Code log_event(EventType type, const Value& payload, int64_t step, bool has_step);
+  bool log_console(const std::string& payload);
+  Status has_media_folder() const;
+  Status log_media_payload(const std::string& payload, int64_t step);
+  void note_media();
+  void log_dropped_alerts(uint64_t count);
+  void finish_alerts();
+  void note_stop();
   Code set_entry(EventType type, std::string_view key, Value value);
   std::unique_ptr<Impl> impl_;
   HotRun* hot_;

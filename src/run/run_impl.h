@@ -3,6 +3,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -10,35 +11,47 @@
 #include <utility>
 
 #include "journal/wipe_memory.h"
+#include "model/alert.h"
+#include "model/value_tree.h"
+#include "run/artifacts.h"
+#include "run/console.h"
 #include "run/launch.h"
+#include "run/monitor.h"
 #include "run/run.h"
 #include "run/say.h"
+#include "run/stop.h"
 #include "run/writer.h"
 
 namespace tracker::internal {
+
+StopPlace stop_place(const Launch& launch);
 
 struct Run::Impl {
   explicit Impl(Launch decided)
       : launch(std::move(decided)),
         uid_text(launch.run.uid.is_zero() ? "" : launch.run.uid.hex()),
+        stop(std::make_shared<StopWatch>(stop_place(launch))),
         config(launch.config),
         summary(launch.summary),
         name(launch.options.name.empty() ? launch.run.id : launch.options.name) {}
 
   Launch launch;
-  std::shared_ptr<Writer> writer;  // null when nothing is recorded here
+  std::shared_ptr<Writer> writer;           // null when nothing is recorded here
+  std::unique_ptr<RunConsole> console;      // null with it
+  std::shared_ptr<RunArtifacts> artifacts;  // null with it, and on an observed rank
+  std::shared_ptr<RunMonitor> monitor;      // null where it looks at nothing
   uint64_t generation = process_generation();
   std::string uid_text;
   HotRun* observer_hot = nullptr;  // of an observed rank: its journal takes no metrics, so the run's own hot_ has none
   SayOnce warnings;
+  std::shared_ptr<StopWatch> stop;  // never null
 
   bool observed() const { return launch.observed; }
   // One line at start and end a run, not a rank: the others speak only when something is wrong.
   bool says_lines() const { return !launch.options.quiet && launch.rank.is_first; }
 
   mutable std::mutex mutex;  // guards what follows
-  Value config;
-  Value summary;
+  ValueTree config, summary;
   std::string name;
   std::set<std::string> defined;  // names and patterns of define_metric()
   bool finished = false;          // finish() was called
@@ -50,6 +63,11 @@ struct Run::Impl {
   bool exit_known = false;
   std::string exit_reason;
   uint64_t redacted = 0;
+  MediaCounts media;
+  std::map<std::string, uint64_t> media_reasons;  // why they were dropped
+  uint64_t media_calls = 0;
+  AlertRoom alerts;
+  uint64_t alerts_told = 0;  // of those dropped, in the run
   mutable bool dir_made = false;
 
   // What the finish() that was called says, waiting at most `timeout` for it when another thread is in it.

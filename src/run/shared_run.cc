@@ -16,6 +16,7 @@ namespace tracker::internal {
 namespace {
 
 constexpr int kGenerationsMax = 10'000;
+constexpr int kClaimTriesMax = 10'000;  // each one lost means that another process has just taken a number
 
 // The process that started all ranks of a node: boot id, pid and start time name it for as long as the machine runs.
 std::string launcher_of_this_process() {
@@ -30,13 +31,12 @@ std::string label_of(const Id128& uid) { return "run-" + uid.hex().substr(0, 12)
 
 // Whether the newest attempt of the run is one of this launch in which this rank has not been seen.
 bool may_join(const Store& store, const RunFolder& run, const JoinRequest& request) {
-  (void)recover_dead_writers(store, run.identity.uid);  // a rank of an earlier launch may have died before its database
-  const std::vector<WriterIdentity> writers = writers_of(run);
-  if (writers.empty()) return true;  // made just now
-  const int64_t newest = std::max_element(writers.begin(), writers.end(), [](const auto& a, const auto& b) {
-                           return a.attempt < b.attempt;
-                         })->attempt;
-  return attempt_to_join(writers, {request.rank, request.world_size, request.launch, 0}) == newest;
+  // A rank of an earlier launch may have died before its database.
+  const RecoveryReport report = recover_dead_writers(store, run.identity.uid);
+  TakenAttempts taken{writers_of(run), attempt_claims(run.path)};
+  taken.writers.insert(taken.writers.end(), report.living.begin(), report.living.end());
+  return attempt_to_join(taken, {request.rank, request.world_size, request.launch, 0}) <=
+         std::max<int64_t>(taken.newest(), 1);
 }
 
 }  // namespace
@@ -51,15 +51,41 @@ LaunchFacts facts_of_launch(const GetEnv& env) {
   return facts;
 }
 
-int64_t attempt_to_join(const std::vector<WriterIdentity>& writers, const JoinRequest& request) {
+int64_t TakenAttempts::newest() const {
   int64_t newest = 0;
-  for (const WriterIdentity& writer : writers) newest = std::max(newest, writer.attempt);
-  const bool joins =
-      newest > 0 && std::none_of(writers.begin(), writers.end(), [&](const WriterIdentity& w) {
-        const bool other_size = request.world_size != 0 && w.world_size != request.world_size;
-        return w.attempt == newest && (w.rank == request.rank || w.launch != request.launch || other_size);
-      });
+  for (const WriterIdentity& writer : writers) newest = std::max(newest, std::min(writer.attempt, kAttemptMax));
+  for (const AttemptClaim& claim : claims) newest = std::max(newest, claim.attempt);
+  return newest;
+}
+
+int64_t attempt_to_join(const TakenAttempts& taken, const JoinRequest& request) {
+  const int64_t newest = taken.newest();
+  const auto other_size = [&request](int64_t size) { return request.world_size != 0 && size != request.world_size; };
+  const bool no_writer_against = std::none_of(taken.writers.begin(), taken.writers.end(), [&](const WriterIdentity& w) {
+    return w.attempt == newest && (w.rank == request.rank || w.launch != request.launch || other_size(w.world_size));
+  });
+  const bool no_claim_against = std::none_of(taken.claims.begin(), taken.claims.end(), [&](const AttemptClaim& c) {
+    return c.attempt == newest &&
+           ((c.launch && *c.launch != request.launch) || (c.world_size != 0 && other_size(c.world_size)));
+  });
+  const bool joins = newest > 0 && no_writer_against && no_claim_against;
   return std::max<int64_t>(joins ? newest : newest + 1, int64_t{request.restarts} + 1);
+}
+
+int64_t take_attempt(const std::string& run_path, std::vector<WriterIdentity> writers, const JoinRequest& request,
+                     bool shared, int64_t behind) {
+  TakenAttempts taken{std::move(writers), {}};
+  int64_t attempt = 1;
+  for (int i = 0; i < kClaimTriesMax; ++i) {
+    taken.claims = attempt_claims(run_path);
+    const int64_t newest = taken.newest();
+    attempt = shared ? attempt_to_join(taken, request) : std::max(newest, behind) + 1;
+    if (attempt <= std::max<int64_t>(newest, 1)) return attempt;  // that of its launch, which another rank has claimed
+    if (attempt > kAttemptMax) return attempt;                    // no number is left to claim
+    const Status status = claim_attempt(run_path, {attempt, request.launch, request.world_size});
+    if (status.code() != Code::kExists) return attempt;
+  }
+  return attempt;
 }
 
 std::vector<WriterIdentity> writers_of(const RunFolder& run) {
@@ -83,14 +109,14 @@ Result<RunFolder> run_of_launch(Store* store, const std::string& project, const 
     newest = std::move(found);
   }
   if (newest && (facts.restarts > 0 || (shared && may_join(*store, *newest, request)))) return std::move(*newest);
-  return store->open_or_create_run(project, label_of(uid), uid);
+  return store->open_or_create_run(project, label_of(uid), uid, request.launch);
 }
 
 Result<RunFolder> run_of_label(Store* store, const std::string& project, const std::string& label,
                                const JoinRequest& request) {
   for (int generation = 1; generation <= kGenerationsMax; ++generation) {
     const std::string name = generation == 1 ? label : fmt::format("{}-{}", label, generation);
-    auto found = store->open_or_create_run(project, name);
+    auto found = store->open_or_create_run(project, name, Id128(), request.launch);
     if (!found.ok() || may_join(*store, *found, request)) return found;
   }
   return Status(Code::kLimit, fmt::format("{} runs are called \"{}\"", kGenerationsMax, label));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "run/ranks.h"
+#include "storage/attempt_claim.h"
 #include "storage/store.h"
 
 namespace tracker::internal {
@@ -31,9 +32,19 @@ struct JoinRequest {
   std::string launch = {};
   int restarts = 0;
 };
+// What is known of the attempts of a run: who has stored something or lives, and which numbers are taken.
+struct TakenAttempts {
+  std::vector<WriterIdentity> writers;
+  std::vector<AttemptClaim> claims;
+  int64_t newest() const;  // 0: none
+};
 // The attempt a process belongs to: the newest one while it has no writer of this rank and is of the same launch and
 // world size, else the one behind it; after `restarts` elastic restarts at least restarts + 1. 1 in an empty run.
-int64_t attempt_to_join(const std::vector<WriterIdentity>& writers, const JoinRequest& request);
+int64_t attempt_to_join(const TakenAttempts& taken, const JoinRequest& request);
+// The number of a new attempt, larger than all that are taken and than `behind`, and claimed: no other process gets it.
+// With `shared` the one of attempt_to_join(). A disk that takes no file gives a number without a claim.
+int64_t take_attempt(const std::string& run_path, std::vector<WriterIdentity> writers, const JoinRequest& request,
+                     bool shared, int64_t behind);
 
 // The run of this launch by its key; `shared`: every rank records. After an elastic restart the newest one of the key;
 // else the first one that is free, or (shared) that a rank of this launch made before.

@@ -14,21 +14,32 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "journal/journal.h"
+#include "run/disk_limit.h"
+#include "run/run.h"
 #include "run/say.h"
+#include "storage/event_state.h"
 #include "storage/store.h"
 #include "storage/store_files.h"
 
 namespace tracker::internal {
+
+struct WriterSnapshot;
 
 constexpr std::chrono::milliseconds kDrainInterval{100};  // P1: what a container's death may cost
 constexpr std::chrono::milliseconds kSyncInterval{1000};  // P1: what power loss may cost, plus one fsync
 constexpr std::chrono::seconds kHeartbeatInterval{15};
 constexpr size_t kQueueBytesMax = 16 * 1024 * 1024;  // encoded frames that wait for the disk
 constexpr size_t kLargeBytesMax = 16 * 1024 * 1024;  // texts and config values too large for a ring, not yet in a frame
+constexpr size_t kCommitBytesMax = 4 * 1024 * 1024;  // of waiting frames in one transaction, unless the first is larger
+constexpr size_t kOpeningBytesMax = 48 * 1024 * 1024;  // what is said of a run, in one frame of a file begun anew
+constexpr size_t kSamplesWaitingMax = 256;             // samples of the system that wait for the drain thread
+constexpr size_t kFactsBytesMax = 8 * 1024 * 1024;     // facts of the environment that wait for it
 constexpr std::chrono::milliseconds kStuckAfter{200};  // a commit that takes longer lets the spill file step in
 
 // Where the run is to be stored. The store may not exist yet, or not be writable: it is tried again until it is.
@@ -37,20 +48,37 @@ struct StoreTarget {
   RunIdentity run;
   Status problem;              // why init could not open it; ok when it could
   std::string files = "auto";  // TRACKER_STORE_FILES
+  uint64_t max_disk = 0;       // bytes of the store; 0: no bound
 };
 
 struct WriterStatus {
   JournalCounts counts;
-  uint64_t points_stored = 0;
+  uint64_t points_stored = 0, texts_stored = 0;
   uint64_t bytes_stored = 0;
   bool degraded = false;
   std::string last_error;
-  bool committed_lately = false;  // within the last drain intervals: the container promise holds
+  bool committed_lately = false;  // frames reach the store: the container promise holds
   bool synced_lately = false;
   std::string files;        // "sqlite", "frames"; empty before the store was opened
   std::string file_system;  // what they lie on: "NFS", "local", …
   int parts = 0;            // files the database has gone on in
 };
+
+uint64_t thread_cpu_ns();               // of the calling thread
+Value cost_value(const RunCost& cost);  // docs/formats/records.md
+
+struct NamedValue {
+  std::string name;  // of a series
+  double value = 0;
+};
+
+// Points of one series in a frame.
+struct SeriesPoints {
+  uint32_t series = 0, points = 0;
+};
+std::vector<SeriesPoints> points_by_series(const Frame& frame);
+// What is said of a run whose folder was removed while it was recorded.
+std::string removed_text(uint64_t points);
 
 class Writer : public std::enable_shared_from_this<Writer> {
  public:
@@ -68,12 +96,24 @@ class Writer : public std::enable_shared_from_this<Writer> {
   // A value too large for a ring: queued in memory, committed within the next intervals. kLimit: over the bound,
   // counted.
   Code push_large(EventType type, std::string payload, int64_t step, bool has_step);
+  // Before a file of so many bytes is written beside the databases. False: max_disk has no room for it now.
+  bool take_disk(uint64_t bytes);
   bool has_large() const;  // some of those still wait for the drain thread
+  // From the run's monitor, any thread; nothing of it waits. What finds no room is counted (samples) or left out
+  // (facts). A sample is one row without a step; `payload` is that of an environment event.
+  void push_sample(const std::vector<NamedValue>& values);
+  void push_environment(std::string payload);
+  void push_note(Value note);
+  void add_monitor_cpu(uint64_t ns) { monitor_cpu_ns_.fetch_add(ns); }
   bool flush(std::chrono::milliseconds timeout);
   // Ends the log with `end` (CBOR of an end record), commits, turns the database into plain files. kTimeout: the
   // threads go on by themselves and the journal stays, so nothing is lost.
   Status finish(std::string end, std::chrono::milliseconds timeout);
   WriterStatus status() const;
+  RunCost cost() const;
+  DiskRoom disk_room() const { return disk_.room(); }
+  // By series id, all at one moment. Cost: a pass over what waits in rings and queue; the drain thread waits for it.
+  SeriesCounts series_counts() const;
 
   // For tests of F8 and F18: called by the drain and the store thread before each round.
   void set_pause_for_testing(void (*drain)(), void (*store)()) { drain_pause_ = drain, store_pause_ = store; }
@@ -82,14 +122,30 @@ class Writer : public std::enable_shared_from_this<Writer> {
   using Clock = std::chrono::steady_clock;
   struct Queued {
     FrameRecord record;
+    std::vector<SeriesPoints> points;
+    uint64_t texts = 0;
+    std::vector<Loss> losses;
+    uint32_t defined = 0;  // the newest series that the frame defines; 0: none
     Clock::time_point since;
     bool spilled = false;
   };
 
+  // Values of the system at one moment.
+  struct Sample {
+    int64_t time_us = 0;
+    std::vector<ValuePair> pairs;
+  };
   // What a background thread threw. Text without an allocation: there may be no memory.
   struct Fault {
     bool now = false;
     char what[128] = "";
+  };
+  // What one round of the store thread stores.
+  struct Batch {
+    std::vector<std::shared_ptr<Queued>> frames;
+    bool whole = true;   // nothing else waits
+    uint64_t flush = 0;  // this flush is done with it
+    bool last = false, beat = false, durable = false;
   };
   // What the store thread carries from round to round.
   struct StoreRounds {
@@ -103,8 +159,12 @@ class Writer : public std::enable_shared_from_this<Writer> {
   void keep_links();
   void note_faults();
   void store_loop();
+  Batch next_batch(const StoreRounds& rounds);
   bool store_round(StoreRounds* rounds);
   void compact(StoreRounds* rounds);
+  void look_at_disk();
+  DiskWaiting waiting_for_disk() const;
+  bool may_drain();
   bool may_begin();
   bool work_here(Clock::time_point deadline, uint64_t flush);
   void round_here(Clock::time_point deadline);
@@ -112,13 +172,30 @@ class Writer : public std::enable_shared_from_this<Writer> {
   bool drain_once(bool last);
   void forget_large();
   void spill_until_done();
-  void enqueue(Frame frame, std::vector<RingPosition> positions);
+  void enqueue(Frame frame, std::vector<RingPosition> positions, bool last_of_drain);
+  void take_monitored();
+  void add_monitored(FrameBuilder* builder) const;
+  void forget_monitored();
+  void take_samples_back(const Frame& frame);
+  uint64_t samples_stored() const;
   void spill_if_stuck();
-  Status commit(const std::vector<std::shared_ptr<Queued>>& batch, bool durable);
+  void count_stored(const Queued& queued);
+  void note_cost(std::atomic<uint64_t>* cpu_ns);
+  Status commit(const Batch& batch);
   Status open_database();
+  bool leave_removed_store();
+  bool go_on_behind_recovery();
+  void queue_behind(const WriterSnapshot& there);
+  void plan_opening();
+  void note_state(const std::vector<Event>& events);
+  std::vector<Frame> opening_frames(Logged* removed);
   void note_failure(const Status& status);
   void note_success();
   bool close_database();
+  bool quiescent() const {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    return quiescent_;
+  }
 
   const std::unique_ptr<Journal> journal_;
   WriterIdentity identity_;
@@ -127,12 +204,23 @@ class Writer : public std::enable_shared_from_this<Writer> {
   std::atomic<void (*)()> drain_pause_{nullptr}, store_pause_{nullptr};
   std::timed_mutex here_mutex_;  // who works without threads; taken before all others
 
+  std::mutex drain_mutex_;  // a round of the drain thread; taken before hand_over_mutex_
+
+  mutable std::mutex hand_over_mutex_;  // while a frame goes from the rings to the queue; taken before mutex_
+
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Queued>> queue_;  // drained, not yet committed; in sequence order
   size_t queue_bytes_ = 0;
+  uint64_t disk_credit_;  // bytes that may go from the rings to the queue before the next look at the disk
+  bool disk_look_wanted_ = false;
   std::deque<Event> large_;
   size_t large_bytes_ = 0, large_waiting_ = 0;  // with those that the drain thread has, not yet in a frame
+  uint64_t large_texts_ = 0;                    // all that were ever taken
+  std::deque<Sample> samples_, samples_taken_;  // not yet in a frame; taken: by the drain that goes on
+  std::deque<Event> facts_, facts_taken_;       // of the environment, as samples_
+  size_t facts_bytes_ = 0;
+  std::set<uint32_t> sample_series_;  // the series of samples
   enum class Threads { kUndecided, kBoth, kNone } threads_ = Threads::kUndecided;
   uint64_t next_seq_ = 1;
   uint64_t committed_seq_ = 0;
@@ -143,7 +231,14 @@ class Writer : public std::enable_shared_from_this<Writer> {
   std::string last_error_;
   bool degraded_ = false;
   Clock::time_point degraded_since_;
-  uint64_t points_stored_ = 0, bytes_stored_ = 0;
+  uint64_t points_stored_ = 0, texts_stored_ = 0, bytes_stored_ = 0;
+  std::vector<uint64_t> stored_by_series_;   // points, by series id
+  EventState state_;                         // what was said of the run, as far as it is drained
+  EventState lost_;                          // losses that are committed
+  uint32_t defined_ = 0;                     // series up to this one are defined by committed frames
+  std::vector<uint64_t> removed_by_series_;  // points whose file was removed, by series id
+  uint64_t points_removed_ = 0, texts_removed_ = 0;
+  bool anew_ = false;       // a file was removed, and the run went on in another
   StoreFilesChoice files_;  // of the folder where db_ is
   int parts_ = 0;           // 0: it was not opened yet
   Clock::time_point last_commit_, last_sync_;
@@ -157,9 +252,19 @@ class Writer : public std::enable_shared_from_this<Writer> {
   std::deque<Event> large_taken_;
   Clock::time_point next_link_check_;
 
-  std::unique_ptr<WriterStore> db_;  // the store thread's own
-  std::mutex files_mutex_;           // of the journal's files at the end; taken before mutex_
-  bool files_removed_ = false;       // guarded by files_mutex_
+  // The store thread's own.
+  std::unique_ptr<WriterStore> db_;
+  Clock::time_point next_shrink_;
+  // That the committed frames reach, for a file that takes the place of one that was removed: whichever way db_ went.
+  std::vector<RingPosition> positions_;
+  std::vector<FrameRecord> opening_;  // the first frames of such a file
+  std::atomic<uint64_t> drain_cpu_ns_{0}, store_cpu_ns_{0}, here_cpu_ns_{0}, monitor_cpu_ns_{0};
+  std::atomic<uint64_t> bytes_written_{0}, memory_max_{0};
+
+  DiskLimit disk_;
+
+  std::mutex files_mutex_;      // of the journal's files at the end; taken before mutex_
+  bool files_removed_ = false;  // guarded by files_mutex_
 };
 
 }  // namespace tracker::internal

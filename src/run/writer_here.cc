@@ -40,6 +40,7 @@ void Writer::round_here(Clock::time_point deadline) {
   StoreRounds rounds;
   rounds.retry = std::clamp(std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()),
                             std::chrono::milliseconds(0), kRetryHere);
+  const uint64_t before = thread_cpu_ns();
   try {
     bool drained = false;
     {
@@ -48,6 +49,7 @@ void Writer::round_here(Clock::time_point deadline) {
     }
     if (!drained) (void)drain_round();
     (void)store_round(&rounds);
+    const std::lock_guard<std::mutex> one(drain_mutex_);
     const std::lock_guard<std::mutex> files(files_mutex_);
     if (!files_removed_) spill_if_stuck();
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -56,6 +58,7 @@ void Writer::round_here(Clock::time_point deadline) {
     db_.reset();  // as in store_loop()
     note_fault(&store_fault_, "the thread that stores", error.what());
   }
+  here_cpu_ns_.fetch_add(thread_cpu_ns() - before);
 }
 
 }  // namespace tracker::internal

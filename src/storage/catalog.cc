@@ -66,6 +66,7 @@ Status check_tables(Sqlite& db, const std::string& schema, const Store& store, c
   if (!version.ok()) return version.status();
   if (*application != kCatalogApplicationId || *version != kCatalogVersion)
     return Status(Code::kCorrupt, fmt::format("{}: a catalog of version {}, or none", path, *version));
+  TRACKER_RETURN_IF_ERROR(check_catalog_schema(db, schema, path));
   auto id = db.query_text(fmt::format("SELECT value FROM {}.meta WHERE key='store'", schema).c_str());
   if (!id.ok() && id.status().code() == Code::kBusy) return id.status();
   if (!id.ok() || *id != store.id().hex())

@@ -36,9 +36,15 @@ CatalogSign sign_at(const Statement& row) {
 std::string first_of(const std::string& project) { return project + "/"; }
 std::string behind(const std::string& project) { return project + "0"; }
 
+// A run that is removed while it is read is not damaged: `rm` moves its folder away as a whole.
+bool is_still_there(const std::string& path, const CatalogSign& seen) {
+  const auto now = folder_sign(path);
+  return now && now->inode == seen.inode;
+}
+
 void note(CatalogReport* report, Code code, const std::string& problem) {
   report->problems.push_back(problem);
-  if (report->worst != Code::kVersion) report->worst = code;
+  report->worst = worse_of(report->worst, code);
 }
 
 }  // namespace
@@ -164,13 +170,14 @@ Status Catalog::update_run(const std::string& folder, const CatalogRefresh& opti
   if (*done) return {};
   const CatalogFiles files = look_at_files(path);
   auto found = read_run_folder(path);
+  auto record = found.ok() ? read(*found) : Result<CatalogRecord>(found.status());
+  if (!is_still_there(path, *seen)) return writer_->erase(folder);
   if (!found.ok()) {
     // Without run.json and databases it is being made just now, or no run's folder at all.
     const bool is_nothing = found.status().code() == Code::kNotFound && RunFolder{{}, path, ""}.writer_dbs().empty();
     if (!is_nothing) note(report, found.status().code(), found.status().to_string());
     return writer_->erase(folder);
   }
-  auto record = read(*found);
   ++report->read;
   if (!record.ok()) {
     note(report, record.status().code(), record.status().to_string());

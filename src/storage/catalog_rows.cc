@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/crc32c.h"
+#include "storage/schema_check.h"
 
 namespace tracker::internal {
 namespace {
@@ -48,6 +49,11 @@ Result<Value> document(const Statement& row, int column, const std::string& fold
 }
 
 }  // namespace
+
+Status check_catalog_schema(Sqlite& db, const std::string& schema, const std::string& path) {
+  static const auto* const known = new std::vector<SchemaObject>(schema_objects(kSchema));
+  return check_schema(db, schema, *known, path);
+}
 
 Status create_catalog_tables(Sqlite& db) {
   TRACKER_RETURN_IF_ERROR(db.exec("BEGIN IMMEDIATE"));

@@ -16,7 +16,7 @@
 namespace tracker::internal {
 
 constexpr int64_t kCatalogApplicationId = 0x54524b43;  // "TRKC"
-constexpr int kCatalogVersion = 1;
+constexpr int kCatalogVersion = 2;
 constexpr size_t kCatalogDocumentBytesMax = 16 * 1024 * 1024;  // config, summary or metrics of one run, encoded
 
 // What the catalog holds of a run.
@@ -57,6 +57,8 @@ struct CatalogSign {
 
 // Tables and version, in one transaction; does nothing to a catalog that has them.
 Status create_catalog_tables(Sqlite& db);
+// kCorrupt when `schema` ("main", or that of an attached file) holds other tables or indexes than those.
+Status check_catalog_schema(Sqlite& db, const std::string& schema, const std::string& path);
 
 // Columns in the order that read_catalog_record() takes them; the documents come last.
 constexpr std::string_view kCatalogColumns =

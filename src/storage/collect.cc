@@ -9,8 +9,10 @@
 #include "base/fs.h"
 #include "journal/dead_journal.h"
 #include "journal/place.h"
+#include "model/media.h"
 #include "storage/catalog.h"
 #include "storage/database_build.h"
+#include "storage/journal_home.h"
 #include "storage/run_folder.h"
 #include "storage/store_files.h"
 #include "storage/trash.h"
@@ -41,6 +43,7 @@ class Collector {
     const std::vector<RunFolder> runs = store_.list_runs();
     for (size_t i = 0; i < runs.size(); ++i) {
       files_in(runs[i].path);
+      files_in(join_path(runs[i].path, kMediaFolder));
       frames_in(runs[i]);
       if (options_.progress) options_.progress(i + 1, runs.size());
     }
@@ -61,7 +64,7 @@ class Collector {
       for (const std::string& dir : unborn) dead.push_back({"unborn journal", dir, bytes_below(dir)});
       for (const std::string& dir : journal_dirs(root)) {
         const auto definitions = read_definitions(dir);
-        if (!definitions.ok() || !is_of(definitions->identity, store_) || is_locked(dir).value_or(true)) continue;
+        if (!definitions.ok() || !is_of(definitions->identity, dir, store_) || is_locked(dir).value_or(true)) continue;
         dead.push_back({"journal", dir, bytes_below(dir)});
       }
     }
@@ -82,7 +85,7 @@ class Collector {
       const std::string dir = join_path(root, name);
       if (!name.starts_with("damaged-")) continue;
       const auto definitions = read_definitions(dir);
-      if (definitions.ok() && is_of(definitions->identity, store_))
+      if (definitions.ok() && is_of(definitions->identity, dir, store_))
         report_.kept.push_back({"damaged journal", dir, bytes_below(dir)});
     }
   }

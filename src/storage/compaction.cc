@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "base/clock.h"
 
 namespace tracker::internal {
 namespace {
+
+std::atomic<int64_t> g_gather_ns{kCompactionGatherNs};
 
 constexpr uint64_t kBytesAPoint = 4;  // of a weight
 constexpr uint64_t kPointsAFrame = 16;
@@ -17,17 +20,25 @@ Status finish(SegmentBuilder* builder, NewSegment* out) {
   out->first_seq = builder->first_seq();
   out->last_seq = builder->last_seq();
   out->points = builder->points();
-  auto bytes = builder->finish();
+  const bool all_short = builder->rows() < kLevelRowsMin;
+  SegmentTimes times;
+  auto bytes = builder->finish(&times);
   if (!bytes.ok()) return bytes.status();
   out->bytes = std::move(*bytes);
+  out->time_first_us = times.first_us;
+  out->time_last_us = times.last_us;
+  if (all_short) return {};  // no levels; what a directory says of very many series takes more than the segment
   auto view = SegmentView::parse(out->bytes, false);
   if (!view.ok()) return view.status();
-  out->time_first_us = view->time_first_us();
-  out->time_last_us = view->time_last_us();
+  auto levels = make_levels(&*view);
+  if (!levels.ok()) return levels.status();
+  out->levels = std::move(*levels);
   return {};
 }
 
 }  // namespace
+
+void set_compaction_gather_for_testing(int64_t ns) { g_gather_ns = ns; }
 
 // Adds up when pieces are merged, but for bytes, which only shrink: so each merge makes pieces of a higher tier, also
 // where a column takes no bytes and where there are no points.
@@ -150,8 +161,7 @@ Result<bool> Compaction::gather_frames(Sqlite& db, uint64_t up_to, SegmentBuilde
   auto rows = db.prepare("SELECT seq, data FROM frames WHERE seq>? AND seq<=? ORDER BY seq");
   if (!rows.ok()) return rows.status();
   rows->bind(static_cast<int64_t>(frames_after_)).bind(static_cast<int64_t>(up_to));
-  while (out->frames == 0 ||
-         (builder->points() < kSegmentPointsTarget && monotonic_ns() - begun < kCompactionGatherNs)) {
+  while (out->frames == 0 || (builder->points() < kSegmentPointsTarget && monotonic_ns() - begun < g_gather_ns)) {
     auto row = rows->step();
     if (!row.ok()) return row.status();
     if (!*row) break;
@@ -244,7 +254,9 @@ Status Compaction::write(Sqlite& db, const NewSegment& segment) {
   auto insert = db.prepare("INSERT INTO segments VALUES(?,?,?,?,?,?)");
   if (!insert.ok()) return insert.status();
   insert->bind(first).bind(last).bind(static_cast<int64_t>(segment.points));
-  return insert->bind(segment.time_first_us).bind(segment.time_last_us).bind_blob(segment.bytes).run();
+  insert->bind(segment.time_first_us).bind(segment.time_last_us);
+  TRACKER_RETURN_IF_ERROR(insert->bind_blob(segment.bytes).run());
+  return write_levels(db, segment.first_seq, segment.last_seq, segment.frames == 0, segment.levels);
 }
 
 void Compaction::written(const NewSegment& segment) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Compaction of a writer's database: fresh frames become a segment, small segments that stand side by side a larger
 // one (docs/formats/database.md, decision 0011). Each step reads, builds one segment in memory, and replaces what it is
-// made of in one transaction of the caller's: a crash leaves either the old rows or the new one.
+// made of in one transaction of the caller's, the table `levels` with it: a crash leaves either the old rows or the new
+// one.
 //
 // Tiers come about by weight (points, and so much for bytes and sequence numbers): the newest segments are merged when
 // those behind the oldest of them weigh kCompactionFactor - 1 times as much as it, so a point is rewritten about
@@ -18,6 +19,7 @@
 
 #include "base/ids.h"
 #include "codec/segment.h"
+#include "storage/levels.h"
 #include "storage/sqlite.h"
 
 namespace tracker::internal {
@@ -38,10 +40,14 @@ constexpr int64_t kFreePagesShare = 4;                  // and less than this pa
 constexpr int64_t kFreePagesAStep = 256;
 constexpr size_t kTailSegmentsMax = 1024;  // small segments that are looked at
 
+// A test of what segments hold must not depend on how fast the machine gathers them.
+void set_compaction_gather_for_testing(int64_t ns);
+
 struct NewSegment {
   uint64_t first_seq = 0, last_seq = 0, points = 0;
   int64_t time_first_us = 0, time_last_us = 0;
   std::string bytes;
+  SegmentLevels levels;
   uint64_t frames = 0, frame_bytes = 0;  // rows of `frames` that it replaces; 0: it replaces segments
   bool full = false;                     // no more would have fitted
 };

@@ -13,6 +13,7 @@
 #include "base/fs.h"
 #include "journal/liveness.h"
 #include "storage/frames_log.h"
+#include "storage/run_folder.h"
 #include "storage/schema.h"
 #include "storage/store_files.h"
 
@@ -139,10 +140,10 @@ bool is_over(const std::string& path) {
   bool ended = false;
   auto totals = read_totals(*input, &ended);
   if (!totals.ok() || ended) return totals.ok();
-  if (!totals->identity || probe_writer(*totals->identity) != Liveness::kDead) return false;
+  const std::string store_path = store_path_of(parent_path(path));
+  if (!totals->identity || probe_writer(*totals->identity, store_path) != Liveness::kDead) return false;
   // With its journal there, recovery builds it: the rings may hold more.
-  const std::string& journal = totals->identity->journal_dir;
-  return journal.empty() || !path_exists(join_path(journal, "lock"));
+  return find_journal(*totals->identity, store_path).empty();
 }
 
 }  // namespace

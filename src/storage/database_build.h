@@ -33,6 +33,9 @@ class DatabaseBuild : public WriterStore {
   Status append_batch(std::span<const FrameRecord* const> frames, bool durable,
                       const std::vector<uint64_t>& retired = {}) override;
   Status heartbeat(int64_t now_us) override { return db_->heartbeat(now_us); }
+  // Compacts what is there, however long it takes; `at_end`: nothing more comes. After a failure the build is of no
+  // use.
+  Status compact_all(bool at_end) { return db_->compact_all(at_end); }
   Status finish(int timeout_ms = 2000) override;
 
  private:

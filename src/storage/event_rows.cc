@@ -18,6 +18,7 @@ Status EventRows::prepare(Sqlite& db) {
       {&count_text_,
        "INSERT INTO attributes(kind,key,value,time_us,count) VALUES(?1,?2,x'f6',?3,1) "
        "ON CONFLICT(kind,key) DO UPDATE SET time_us=?3, count=count+1"},
+      {&drop_recovered_, "DELETE FROM meta WHERE key='recovered'"},
       {&meta_, "INSERT OR REPLACE INTO meta VALUES(?,?)"},
       {&loss_, "INSERT INTO losses VALUES(?1,?2,?3) ON CONFLICT(series,reason) DO UPDATE SET count=count+?3"},
   };
@@ -51,11 +52,18 @@ Status EventRows::apply(const Event& event) {
     case EventType::kAttribute:
       if (value == nullptr) return {};
       return key.empty() ? merge(event.type, "", *value, event.time_us) : set(event.type, key, *value, event.time_us);
+    case EventType::kArtifact:
+    case EventType::kEnvironment:
     case EventType::kMetric:  // "a" and "a/b" are two metrics, not one below the other
       return value == nullptr || key.empty() ? Status() : put(event.type, key, *value, event.time_us);
+    case EventType::kConsole:
+    case EventType::kAlert:
+      return count_text_.bind(static_cast<int64_t>(event.type)).bind("").bind(event.time_us).run();
+    case EventType::kMedia:
     case EventType::kText:
       return count_text_.bind(static_cast<int64_t>(event.type)).bind(key).bind(event.time_us).run();
     case EventType::kNote:
+      if (payload->text_or("kind", "") == "went_on") return drop_recovered_.run();  // its writer was alive
       if (payload->text_or("kind", "") != "recovered") return {};
       return meta_.bind(meta_key::kRecovered).bind_blob(event.payload).run();
     case EventType::kEnd: {

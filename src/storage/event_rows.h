@@ -22,7 +22,7 @@ class EventRows {
   Status put(EventType kind, const std::string& key, const Value& value, int64_t time_us);
   Status merge(EventType kind, const std::string& prefix, const Value& value, int64_t time_us);
 
-  Statement set_, drop_below_, count_text_, meta_, loss_;
+  Statement set_, drop_below_, count_text_, meta_, loss_, drop_recovered_;
 };
 
 }  // namespace tracker::internal

@@ -26,12 +26,18 @@ void EventState::apply(const Event& event) {
       if (key.empty()) merge(event.type, "", *value, event.time_us);
       else set(event.type, key, *value, event.time_us);
       return;
+    case EventType::kArtifact:
+    case EventType::kEnvironment:
     case EventType::kMetric:  // "a" and "a/b" are two metrics, not one below the other
       if (value != nullptr && !key.empty()) touch(event.type, key, event.time_us).value = *value;
       return;
+    case EventType::kMedia:
     case EventType::kText: touch(event.type, key, event.time_us); return;
+    case EventType::kConsole:
+    case EventType::kAlert: touch(event.type, "", event.time_us); return;
     case EventType::kNote:
       if (payload->text_or("kind", "") == "recovered") recovered_ = std::move(*payload);
+      else if (payload->text_or("kind", "") == "went_on") recovered_.reset();  // its writer was alive
       return;
     case EventType::kEnd: end_ = end_from_value(*payload, event.time_us); return;
   }
@@ -63,7 +69,7 @@ void EventState::merge(EventType kind, const std::string& prefix, const Value& v
 std::vector<Attribute> EventState::attributes() const {
   std::vector<std::pair<uint64_t, Attribute>> ordered;
   for (const auto& [name, entry] : entries_) {
-    Value value = name.first == EventType::kText ? Value(entry.count) : entry.value;
+    Value value = is_counted(name.first) ? Value(entry.count) : entry.value;
     ordered.push_back({entry.order, {name.first, name.second, std::move(value), entry.time_us}});
   }
   std::sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -6,12 +6,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 
 #include "base/bytes.h"
 #include "storage/database_build.h"
 
 namespace tracker::internal {
+
+namespace {
+
+// NFS and FUSE give an unlinked file that is open another name instead; a server that has forgotten it says ESTALE.
+bool is_unlinked(int fd) {
+  struct stat st{};
+  if (::fstat(fd, &st) != 0) return errno == ESTALE;
+  if (st.st_nlink == 0) return true;
+  char target[PATH_MAX];
+  const ssize_t n = ::readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), target, sizeof target);
+  const std::string_view path(target, static_cast<size_t>(std::max<ssize_t>(n, 0)));
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name.starts_with(".nfs") || name.starts_with(".fuse_hidden");
+}
+
+}  // namespace
 
 Result<std::unique_ptr<FramesFile>> FramesFile::open_or_create(const std::string& run_path,
                                                                const WriterIdentity& identity) {
@@ -41,7 +59,7 @@ Status FramesFile::load() {
   };
   auto end = scan_frames(bytes, writer_, kFramesHeaderBytes, visitor);
   if (!end.ok()) return Status(end.status().code(), fmt::format("{}: {}", path_, end.status().message()));
-  fd_ = std::move(input->fd);
+  fd_ = LastingFd(std::move(input->fd));
   end_ = *end;
   torn_ = input->size > end_;
   if (torn_ && ::ftruncate(fd_.get(), static_cast<off_t>(end_)) != 0)
@@ -55,12 +73,16 @@ Status FramesFile::load() {
 // The file as it must be before anything is appended to it.
 Status FramesFile::ensure_open() {
   if (closed_) return Status(Code::kClosed, fmt::format("{} is closed", path_));
+  if (fd_ && !fd_.is_ours()) {  // somebody closed it; what was not synced is written again
+    fd_.reset();
+    doubtful_ = true;
+  }
   if (!fd_) {
     auto input = open_frames(path_, O_RDWR);
     if (!input.ok()) return input.status();
     if (input->writer != writer_ || input->size < durable_end_)
       return Status(Code::kIo, fmt::format("{} was replaced or cut while it is written", path_));
-    fd_ = std::move(input->fd);
+    fd_ = LastingFd(std::move(input->fd));
   }
   if (torn_ || doubtful_) {
     const uint64_t sound = doubtful_ ? durable_end_ : end_;
@@ -105,15 +127,20 @@ Status FramesFile::write_records(const std::string& records) {
   return {};
 }
 
+// Another file has its name, or none.
+Status FramesFile::lose_file() {
+  doubtful_ = true;
+  removed_ = is_unlinked(fd_.get());
+  fd_.reset();
+  return Status(Code::kIo, fmt::format("{} was removed or replaced while it is written", path_));
+}
+
 Status FramesFile::sync() {
   struct stat open{};
   struct stat named{};
   if (::fstat(fd_.get(), &open) != 0 || ::stat(path_.c_str(), &named) != 0 || open.st_ino != named.st_ino ||
-      open.st_dev != named.st_dev) {
-    doubtful_ = true;
-    fd_.reset();
-    return Status(Code::kIo, fmt::format("{} was removed or replaced while it is written", path_));
-  }
+      open.st_dev != named.st_dev)
+    return lose_file();
   if (::fsync(fd_.get()) != 0) {
     const int error = errno;
     doubtful_ = true;
@@ -128,6 +155,7 @@ Status FramesFile::sync() {
 Status FramesFile::append_batch(std::span<const FrameRecord* const> frames, bool durable,
                                 const std::vector<uint64_t>& retired) {
   TRACKER_RETURN_IF_ERROR(ensure_open());
+  if (is_unlinked(fd_.get())) return lose_file();
   std::string records;
   const auto put = [&](FramesKind kind, std::string_view body) {
     put_frames_record(writer_, end_ + records.size(), kind, body, &records);

@@ -9,6 +9,7 @@
 
 #include <memory>
 
+#include "base/lasting_fd.h"
 #include "storage/frames_log.h"
 #include "storage/writer_store.h"
 
@@ -29,6 +30,7 @@ class FramesFile : public WriterStore {
   const std::vector<RingPosition>& positions() const override { return totals_.positions; }
   uint64_t points_stored() const override { return totals_.points; }
   uint64_t bytes_stored() const override { return totals_.frame_bytes; }
+  bool removed() const override { return removed_ && !path_exists(path_); }
   Status append_batch(std::span<const FrameRecord* const> frames, bool durable,
                       const std::vector<uint64_t>& retired = {}) override;
   Status heartbeat(int64_t now_us) override;
@@ -43,10 +45,11 @@ class FramesFile : public WriterStore {
   Status write_at(uint64_t at, std::string_view bytes);
   Status write_records(const std::string& records);
   Status sync();
+  Status lose_file();
 
   std::string path_;
   Id128 writer_;
-  Fd fd_;
+  LastingFd fd_;
   FramesTotals totals_;
   uint64_t end_ = 0;          // behind the last record that a write() took whole
   uint64_t durable_end_ = 0;  // behind the last one that an fsync covered
@@ -54,6 +57,7 @@ class FramesFile : public WriterStore {
   bool doubtful_ = false;     // an fsync failed: unsynced_ must be written again
   bool torn_ = false;         // something may lie behind end_
   bool closed_ = false;
+  bool removed_ = false;  // it has no name any more
 };
 
 }  // namespace tracker::internal

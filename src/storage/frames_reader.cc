@@ -68,7 +68,7 @@ Status FramesReader::refresh() {
   FramesVisitor visitor;
   visitor.entry = [this](const FramesEntry& entry) { return add(entry); };
   visitor.damage = [this](const FramesDamage& damage) {
-    note(damage.offset, fmt::format("{} bytes at {} do not verify", damage.bytes, damage.offset));
+    note(damage.offset, Code::kCorrupt, fmt::format("{} bytes at {} do not verify", damage.bytes, damage.offset));
   };
   auto end = scan_frames(bytes, writer_, seen_.end, visitor);
   if (!end.ok()) return Status(end.status().code(), fmt::format("{}: {}", path_, end.status().message()));
@@ -76,9 +76,9 @@ Status FramesReader::refresh() {
   return {};
 }
 
-void FramesReader::note(uint64_t offset, std::string what) {
+void FramesReader::note(uint64_t offset, Code code, const std::string& what) {
   if (seen_.damage.size() >= kDamageLinesMax) return;
-  seen_.damage.push_back(fmt::format("{}: {}", path_, what));
+  seen_.damage.push_back({code, fmt::format("{}: {}", path_, what)});
   seen_.damage_offsets.push_back(offset);
 }
 
@@ -87,7 +87,8 @@ Status FramesReader::add(const FramesEntry& entry) {
   const bool newer_kind = !view.ok() && view.status().code() == Code::kVersion && entry.kind != FramesKind::kFrame;
   if (newer_kind) return view.status();
   if (!view.ok()) {
-    note(entry.offset, fmt::format("record at {}: {}", entry.offset, view.status().message()));
+    note(entry.offset, damage_code(view.status()),
+         fmt::format("record at {}: {}", entry.offset, view.status().message()));
     return {};
   }
   if (!*view) return {};
@@ -95,7 +96,8 @@ Status FramesReader::add(const FramesEntry& entry) {
   seen_.events.apply(**view);
   auto stats = compute_frame_stats(**view);
   if (!stats.ok()) {
-    note(entry.offset, fmt::format("frame {}: {}", (*view)->seq(), stats.status().message()));
+    note(entry.offset, damage_code(stats.status()),
+         fmt::format("frame {}: {}", (*view)->seq(), stats.status().message()));
     return {};
   }
   for (const auto& [id, later] : stats->series) {
@@ -131,7 +133,7 @@ Result<WriterSnapshot> FramesReader::snapshot() {
     out.identity = *seen_.totals.identity;
   } else {
     out.identity.writer = writer_;
-    out.damage.push_back(path_ + ": the record that says who wrote it does not verify");
+    out.damage.push_back({Code::kCorrupt, path_ + ": the record that says who wrote it does not verify"});
   }
   out.positions = seen_.totals.positions;
   out.last_seq = seen_.totals.last_seq;
@@ -140,6 +142,7 @@ Result<WriterSnapshot> FramesReader::snapshot() {
   out.end = seen_.events.end();
   out.recovered = seen_.events.recovered();
   out.heartbeat_us = seen_.totals.heartbeat_us;
+  if (out.end) out.cost = out.end->cost;
   out.points = seen_.totals.points;
   out.frames = seen_.totals.frames;
   out.frame_bytes = seen_.totals.frame_bytes;
@@ -162,12 +165,13 @@ Result<LogPosition> FramesReader::place_of(uint64_t seq) {
 }
 
 Status FramesReader::read(LogPosition* at, const LogPosition& end, LogVisitor* visitor,
-                          std::vector<std::string>* damage) {
+                          std::vector<LogDamage>* damage) {
   auto input = open_again();
   if (!input.ok()) return input.status();
   FileBytes bytes(input->fd.get(), input->size);
-  const auto report = [&](const std::string& what) {
-    if (damage != nullptr && damage->size() < kDamageLinesMax) damage->push_back(fmt::format("{}: {}", path_, what));
+  const auto report = [&](Code code, const std::string& what) {
+    if (damage != nullptr && damage->size() < kDamageLinesMax)
+      damage->push_back({code, fmt::format("{}: {}", path_, what)});
   };
   FramesTotals totals;
   totals.last_seq = at->seq;
@@ -176,7 +180,7 @@ Status FramesReader::read(LogPosition* at, const LogPosition& end, LogVisitor* v
     if (entry.kind != FramesKind::kFrame) return Status();
     auto view = add_entry(writer_, entry, &totals);
     if (!view.ok()) {
-      report(fmt::format("record at {}: {}", entry.offset, view.status().message()));
+      report(damage_code(view.status()), fmt::format("record at {}: {}", entry.offset, view.status().message()));
       return Status();
     }
     if (!*view) return Status();
@@ -187,11 +191,12 @@ Status FramesReader::read(LogPosition* at, const LogPosition& end, LogVisitor* v
     }
     *at = {frame.seq(), at->points + frame.points()};
     auto more = visitor->frame(frame);
-    if (!more.ok()) report(fmt::format("frame {}: {}", frame.seq(), more.status().message()));
+    if (!more.ok())
+      report(damage_code(more.status()), fmt::format("frame {}: {}", frame.seq(), more.status().message()));
     return !more.ok() || *more ? Status() : Status(Code::kClosed, "enough");
   };
   records.damage = [&](const FramesDamage& bad) {
-    report(fmt::format("{} bytes at {} do not verify", bad.bytes, bad.offset));
+    report(Code::kCorrupt, fmt::format("{} bytes at {} do not verify", bad.bytes, bad.offset));
   };
   const bool same_file = input->inode == seen_.inode && input->size >= seen_.end;
   auto scanned = scan_frames(bytes, writer_, same_file ? offset_before(at->seq) : kFramesHeaderBytes, records);

@@ -25,7 +25,7 @@ class FramesReader {
   const WriterIdentity& identity() const { return identity_; }
   Result<WriterSnapshot> snapshot();
   // As WriterReader::read.
-  Status read(LogPosition* at, const LogPosition& end, LogVisitor* visitor, std::vector<std::string>* damage);
+  Status read(LogPosition* at, const LogPosition& end, LogVisitor* visitor, std::vector<LogDamage>* damage);
   // As WriterReader::place_of.
   Result<LogPosition> place_of(uint64_t seq);
 
@@ -40,7 +40,7 @@ class FramesReader {
     FramesTotals totals;
     SeriesMap series;
     EventState events;
-    std::vector<std::string> damage;
+    std::vector<LogDamage> damage;
     std::vector<uint64_t> damage_offsets;
     std::vector<IndexEntry> index;
     uint64_t index_stride = kIndexStrideMin;
@@ -51,7 +51,7 @@ class FramesReader {
   Result<FramesInput> open_again() const;
   Status refresh();
   Status add(const FramesEntry& entry);
-  void note(uint64_t offset, std::string what);
+  void note(uint64_t offset, Code code, const std::string& what);
   void add_to_index(uint64_t seq, uint64_t offset);
   uint64_t offset_before(uint64_t seq) const;
 

@@ -10,7 +10,7 @@
 #include "journal/liveness.h"
 #include "journal/owner_lock.h"
 #include "journal/place.h"
-#include "storage/store.h"
+#include "storage/journal_home.h"
 #include "storage/writer_reader.h"
 
 namespace tracker::internal {
@@ -21,29 +21,30 @@ struct FoundJournal {
   WriterIdentity identity;
 };
 
-std::vector<FoundJournal> journals_of(const std::string& store_path, const Id128& uid) {
+std::vector<FoundJournal> journals_of(const Store& store, const Id128& uid) {
   std::vector<FoundJournal> out;
-  for (const std::string& root : journal_roots(store_path)) {
+  for (const std::string& root : journal_roots(store.path())) {
     const auto names = list_dir(root);
     if (!names.ok()) continue;
     for (const std::string& name : *names) {
       if (!Id128::from_hex(name)) continue;
       const std::string dir = join_path(root, name);
-      auto definitions = read_definitions(dir);
-      if (definitions.ok() && definitions->identity.run.uid == uid) out.push_back({dir, definitions->identity});
+      const auto writer = read_writer_identity(dir);
+      if (writer.ok() && writer->run.uid == uid && is_of(*writer, dir, store)) out.push_back({dir, *writer});
     }
   }
   return out;
 }
 
 // One that has said its end lives only while it still holds its lock: it is about to leave.
-std::optional<LiveWriter> live_writer(const WriterSnapshot& writer, int64_t now_us) {
+std::optional<LiveWriter> live_writer(const WriterSnapshot& writer, const std::string& store_path, int64_t now_us) {
   const WriterIdentity& who = writer.identity;
   if (writer.end || writer.recovered) {
-    const bool held = !who.journal_dir.empty() && is_locked(who.journal_dir).value_or(false);
+    const std::string dir = find_journal(who, store_path);
+    const bool held = !dir.empty() && is_locked(dir).value_or(false);
     return held ? std::optional(LiveWriter{who, true}) : std::nullopt;
   }
-  switch (probe_writer(who)) {
+  switch (probe_writer(who, store_path)) {
     case Liveness::kLive: return LiveWriter{who, true};
     case Liveness::kDead: return std::nullopt;
     case Liveness::kUnknown: break;
@@ -60,7 +61,7 @@ std::string LiveWriter::text() const {
                             identity.pid, identity.host);
 }
 
-std::vector<LiveWriter> live_writers(const std::string& store_path, const Id128& uid, const std::string& run_path,
+std::vector<LiveWriter> live_writers(const Store& store, const Id128& uid, const std::string& run_path,
                                      int64_t now_us) {
   std::vector<LiveWriter> out;
   const auto add = [&out](LiveWriter writer) {
@@ -69,22 +70,21 @@ std::vector<LiveWriter> live_writers(const std::string& store_path, const Id128&
     });
     if (!known) out.push_back(std::move(writer));
   };
-  for (const FoundJournal& journal : journals_of(store_path, uid))
+  for (const FoundJournal& journal : journals_of(store, uid))
     if (is_locked(journal.dir).value_or(false)) add({journal.identity, true});
   for (const std::string& path : RunFolder{RunIdentity{}, run_path}.writer_dbs()) {
     auto reader = WriterReader::open(path);
     if (!reader.ok()) continue;
     auto snapshot = (*reader)->snapshot();
     if (!snapshot.ok()) continue;
-    if (auto live = live_writer(*snapshot, now_us)) add(std::move(*live));
+    if (auto live = live_writer(*snapshot, store.path(), now_us)) add(std::move(*live));
   }
   return out;
 }
 
-std::vector<std::string> dead_journals_of(const std::string& store_path, const Id128& uid) {
+std::vector<std::string> journal_dirs_of(const Store& store, const Id128& uid) {
   std::vector<std::string> out;
-  for (const FoundJournal& journal : journals_of(store_path, uid))
-    if (!is_locked(journal.dir).value_or(true)) out.push_back(journal.dir);
+  for (const FoundJournal& journal : journals_of(store, uid)) out.push_back(journal.dir);
   return out;
 }
 

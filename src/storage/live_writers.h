@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/records.h"
+#include "storage/store.h"
 
 namespace tracker::internal {
 
@@ -17,12 +18,12 @@ struct LiveWriter {
   std::string text() const;  // "pid 4242 on testhost writes it", …
 };
 
-// The writers of the run `uid` in the store at `store_path`, whose folder stands at `run_path` now: those whose
-// journal's lock is held, with a database or not yet, and those out of sight that are not silent.
-std::vector<LiveWriter> live_writers(const std::string& store_path, const Id128& uid, const std::string& run_path,
-                                     int64_t now_us);
+// The writers of the run `uid` of `store`, whose folder stands at `run_path` now: those whose journal's lock is held,
+// with a database or not yet, and those out of sight that are not silent.
+std::vector<LiveWriter> live_writers(const Store& store, const Id128& uid, const std::string& run_path, int64_t now_us);
 
-// Journals on this machine of dead processes that wrote the run.
-std::vector<std::string> dead_journals_of(const std::string& store_path, const Id128& uid);
+// Journals on this machine of processes that write or wrote the run, and that are of this store (is_of() of
+// journal_home.h: a copy of it has none of the original's).
+std::vector<std::string> journal_dirs_of(const Store& store, const Id128& uid);
 
 }  // namespace tracker::internal

@@ -4,66 +4,45 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <utility>
 
 #include "base/clock.h"
+#include "storage/stored_segment.h"
 
 namespace tracker::internal {
 namespace {
 
-constexpr size_t kSegmentsListed = 256;       // at once
-constexpr uint64_t kSegmentHeadGuess = 4096;  // most directories are shorter
-
-// Parts of a segment as they are asked for; they live as long as this.
-class SegmentParts {
- public:
-  explicit SegmentParts(Blob blob) : blob_(std::move(blob)) {}
-  uint64_t size() const { return blob_.size(); }
-  Result<std::string_view> read(uint64_t offset, uint64_t size) {
-    kept_.push_back(std::make_unique_for_overwrite<char[]>(size));
-    TRACKER_RETURN_IF_ERROR(blob_.read(offset, size, kept_.back().get()));
-    return std::string_view(kept_.back().get(), size);
-  }
-  Result<SegmentView> open() {
-    auto head = read(0, std::min(size(), kSegmentHeadGuess));
-    if (!head.ok()) return head.status();
-    auto bytes = SegmentView::head_bytes(*head, size());
-    if (!bytes.ok()) return bytes.status();
-    if (*bytes > head->size()) head = read(0, *bytes);
-    if (!head.ok()) return head.status();
-    return SegmentView::open(*head, size(), [this](uint64_t offset, uint64_t n) { return read(offset, n); });
-  }
-
- private:
-  Blob blob_;
-  std::vector<std::unique_ptr<char[]>> kept_;
-};
+constexpr size_t kSegmentsListed = 256;  // at once
+std::atomic<int64_t> g_round_ns{kLogRoundNs};
 
 }  // namespace
 
-LogScan::LogScan(Sqlite* db, std::string path, const Id128& writer, LogPosition* at, std::vector<std::string>* damage)
+void set_log_round_for_testing(int64_t ns) { g_round_ns = ns; }
+
+LogScan::LogScan(Sqlite* db, std::string path, const Id128& writer, LogPosition* at, std::vector<LogDamage>* damage)
     : db_(db), path_(std::move(path)), writer_(writer), at_(at), damage_(damage), points_known_(*at == LogPosition()) {}
 
-bool LogScan::time_is_up() const { return monotonic_ns() - round_begun_ns_ > kLogRoundNs; }
+bool LogScan::time_is_up() const { return *at_ != round_from_ && monotonic_ns() - round_begun_ns_ >= g_round_ns; }
 
 void LogScan::report(const std::string& what, const Status& status) {
   if (damage_ != nullptr && damage_->size() < kDamageLinesMax)
-    damage_->push_back(fmt::format("{}: {}: {}", path_, what, status.message()));
+    damage_->push_back({damage_code(status), fmt::format("{}: {}: {}", path_, what, status.message())});
 }
 
 Status LogScan::read(const LogPosition& end, LogVisitor* visitor) {
   end_ = end;
   visitor_ = visitor;
   while (!stopped_ && at_->seq < end_.seq) {
-    const uint64_t before = at_->seq;
+    round_from_ = *at_;
     round_begun_ns_ = monotonic_ns();
     TRACKER_RETURN_IF_ERROR(db_->exec("BEGIN"));
     const Status status = round();
     // Behind a damaged page SQLite may refuse to commit, though nothing was written.
     if (!db_->exec("COMMIT").ok() && db_->in_transaction()) TRACKER_RETURN_IF_ERROR(db_->exec("ROLLBACK"));
     TRACKER_RETURN_IF_ERROR(status);
-    if (at_->seq == before) return {};  // a damaged tree that has nothing more to say
+    if (*at_ == round_from_) return {};  // a damaged tree that has nothing more to say
   }
   return {};
 }
@@ -235,16 +214,14 @@ Status LogScan::take_segment(const SegmentRow& row) {
 }
 
 Result<bool> LogScan::visit_segment(const SegmentRow& row, PointRange* wanted) {
-  auto blob = db_->open_blob("segments", "data", static_cast<int64_t>(row.first_seq));
-  if (!blob.ok()) return blob.status();
-  SegmentParts parts(std::move(*blob));
-  auto view = parts.open();
-  if (!view.ok()) return view.status();
+  auto stored = StoredSegment::open(db_, row.first_seq);
+  if (!stored.ok()) return stored.status();
+  SegmentView* const view = (*stored)->view();
   if (view->writer() != writer_) return Status(Code::kCorrupt, "of writer " + view->writer().hex());
   if (view->first_seq() != row.first_seq || view->last_seq() != row.last_seq || view->points() != row.points)
     return Status(Code::kCorrupt, fmt::format("says it is of frames {} to {} with {} points", view->first_seq(),
                                               view->last_seq(), view->points()));
-  return visitor_->segment(&*view, wanted);
+  return visitor_->segment(view, wanted);
 }
 
 }  // namespace tracker::internal

@@ -23,7 +23,7 @@ constexpr size_t kDamageLinesMax = 1000;  // also the length of a gap behind whi
 class LogScan {
  public:
   // `at` moves with what is read. `damage` may be null.
-  LogScan(Sqlite* db, std::string path, const Id128& writer, LogPosition* at, std::vector<std::string>* damage);
+  LogScan(Sqlite* db, std::string path, const Id128& writer, LogPosition* at, std::vector<LogDamage>* damage);
 
   // Up to `end`, or until the visitor has enough.
   Status read(const LogPosition& end, LogVisitor* visitor);
@@ -42,20 +42,24 @@ class LogScan {
   Status take_segment(const SegmentRow& row);
   Result<uint64_t> points_before(const SegmentRow& row) const;
   Result<bool> visit_segment(const SegmentRow& row, PointRange* wanted);
-  bool time_is_up() const;
+  bool time_is_up() const;  // never before the round has read something
   void report(const std::string& what, const Status& status);
 
   Sqlite* const db_;
   const std::string path_;
   const Id128 writer_;
   LogPosition* const at_;
-  std::vector<std::string>* const damage_;
+  std::vector<LogDamage>* const damage_;
   LogPosition end_;
   LogVisitor* visitor_ = nullptr;
   bool stopped_ = false;
   bool points_known_;  // the position is not within a segment
   int64_t round_begun_ns_ = 0;
+  LogPosition round_from_;
 };
+
+// In the place of kLogRoundNs: how a scan goes on where each round is over at once.
+void set_log_round_for_testing(int64_t ns);
 
 // The last place up to and with frame `seq` where neither a frame nor a segment is divided. `db`: the part that holds
 // the frame behind it.

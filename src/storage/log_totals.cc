@@ -68,7 +68,6 @@ Result<FrameStats> LogTotals::add(const FrameView& frame, size_t bytes) {
 }
 
 Result<FrameStats> LogTotals::add(SegmentView* segment, size_t bytes) {
-  TRACKER_RETURN_IF_ERROR(segment->check());
   SegmentLog log;
   TRACKER_RETURN_IF_ERROR(segment->log(&log));
   auto stats = compute_segment_stats(segment, log);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/status.h"
 #include "codec/frame.h"
@@ -24,6 +25,25 @@ struct LogPosition {
 struct PointRange {
   uint64_t first = 0, last = 0;
 };
+
+// A frame, a segment or a record that could not be read: the file, which one, and what is wrong with it. kVersion: a
+// newer version wrote it; else kCorrupt.
+struct LogDamage {
+  Code code = Code::kCorrupt;
+  std::string what;
+  bool operator==(const LogDamage&) const = default;
+};
+// That of a failure.
+inline Code damage_code(const Status& status) {
+  return status.code() == Code::kVersion ? Code::kVersion : Code::kCorrupt;
+}
+// Of two, the one that an answer goes by: a newer version outranks damage, for then nothing is broken, but this program
+// must not be believed about the rest.
+inline Code worse_of(Code a, Code b) {
+  for (const Code code : {Code::kVersion, Code::kCorrupt})
+    if (a == code || b == code) return code;
+  return b == Code::kOk ? a : b;
+}
 
 // Gets the log in order. A failure is noted as damage of that frame or segment, and reading goes on behind it.
 class LogVisitor {

@@ -4,42 +4,58 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <map>
 
 #include "base/clock.h"
 #include "base/fs.h"
 #include "journal/dead_journal.h"
 #include "journal/liveness.h"
 #include "journal/place.h"
-#include "journal/wipe_memory.h"
 #include "model/key.h"
+#include "model/media.h"
 #include "storage/frames_log.h"
+#include "storage/journal_home.h"
+#include "storage/run_folder.h"
 #include "storage/store_files.h"
+#include "storage/trash.h"
+#include "storage/waiting_points.h"
 
 namespace tracker::internal {
 namespace {
-
-// Frames from the spill file that the database does not have. A gap in the sequence ends them: what follows would be
-// read again from the rings under the same number.
-std::vector<FrameRecord> missing_frames(const DeadJournal& journal, uint64_t last_seq) {
-  std::vector<FrameRecord> out;
-  for (const FrameRecord& frame : journal.spilled()) {
-    if (frame.seq <= last_seq + out.size()) continue;
-    if (frame.seq != last_seq + out.size() + 1) break;
-    out.push_back(frame);
-  }
-  return out;
-}
-
-uint64_t points_in(const FrameRecord& record) {
-  auto frame = decode_frame(record.bytes);
-  return frame.ok() ? frame->points() : 0;
-}
 
 Status append_frame(WriterStore* db, Frame frame, std::vector<RingPosition> positions, const Id128& writer) {
   frame.writer = writer;
   frame.seq = db->last_seq() + 1;
   FrameRecord record{frame.seq, encode_frame(frame), std::move(positions)};
   return db->append({std::move(record)}, false);
+}
+
+// Where the journal knows of points that a database took which is no more. They are counted in front of all that is
+// replayed into the new one: behind the first commit nobody could tell any more that it is new.
+Status count_removed(const std::string& dir, const DeadJournal& journal, WriterStore* db) {
+  if (db->last_seq() != 0) return {};
+  auto copy = DeadJournal::look(dir);
+  if (!copy.ok()) return copy.status();
+  const Logged found = logged_behind(WriterSnapshot(), copy->get());
+  const Logged removed = (*copy)->removed(found);
+  if (removed.points == 0 && removed.texts == 0) return {};
+  Frame frame;
+  frame.writer = journal.identity().writer;
+  frame.seq = journal.spilled().empty() ? 1 : journal.spilled().front().seq - 1;
+  if (frame.seq == 0) return {};  // the spill file begins with the first frame of all: nothing went before it
+  if (removed.points > 0) frame.losses.push_back({0, LossReason::kDisk, removed.points});
+  if (removed.texts > 0) frame.losses.push_back({kTextLosses, LossReason::kDisk, removed.texts});
+  return db->append({{frame.seq, encode_frame(frame), {}}}, false);
+}
+
+// Why the writer died, where something hints at it: its cgroup has lost a process for want of memory since it began.
+std::string hint_of_death(const WriterIdentity& writer) {
+  const WriterIdentity self = this_process();  // elsewhere the same path is another group
+  const bool same = writer.boot_id == self.boot_id && writer.pid_namespace == self.pid_namespace;
+  if (writer.oom_file.empty() || !same) return "";
+  const auto kills = read_oom_kills(writer.oom_file);
+  if (!kills || *kills <= writer.oom_kills) return "";
+  return "out of memory? The kernel has killed a process of its cgroup for that since it began";
 }
 
 // Replays everything; the journal is removed by the caller only after this returned ok. `noted`: the log has its end or
@@ -49,7 +65,7 @@ Status replay(DeadJournal* journal, WriterStore* db, bool ended, bool noted, Rec
   const std::vector<FrameRecord> spilled = missing_frames(*journal, db->last_seq());
   for (const FrameRecord& record : spilled) {
     TRACKER_RETURN_IF_ERROR(db->append({record}, false));
-    out->points += points_in(record);
+    out->points += logged_in(record).points;
     ++out->frames;
   }
   journal->start(db->positions());
@@ -64,11 +80,12 @@ Status replay(DeadJournal* journal, WriterStore* db, bool ended, bool noted, Rec
     ++out->frames;
   }
   if (!ended && (!noted || out->frames > 0)) {
+    Value payload = Value::Map{{"kind", "recovered"},
+                               {"points", static_cast<int64_t>(out->points)},
+                               {"frames", static_cast<int64_t>(out->frames)}};
+    if (std::string hint = hint_of_death(journal->identity()); !hint.empty()) payload.set("hint", std::move(hint));
     Frame note;
-    note.events.push_back({EventType::kNote, false, 0, realtime_us(),
-                           encode_cbor(Value::Map{{"kind", "recovered"},
-                                                  {"points", static_cast<int64_t>(out->points)},
-                                                  {"frames", static_cast<int64_t>(out->frames)}})});
+    note.events.push_back({EventType::kNote, false, 0, realtime_us(), encode_cbor(payload)});
     TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(note), {}, writer));
   }
   TRACKER_RETURN_IF_ERROR(db->append({}, true));
@@ -77,34 +94,45 @@ Status replay(DeadJournal* journal, WriterStore* db, bool ended, bool noted, Rec
   return finished.code() == Code::kBusy || finished.code() == Code::kTimeout ? Status() : finished;
 }
 
-// What replay() would store behind what `stored` says.
-uint64_t points_behind(const WriterSnapshot& stored, DeadJournal* journal) {
-  uint64_t points = 0;
-  std::vector<RingPosition> positions = stored.positions;
-  for (const FrameRecord& record : missing_frames(*journal, stored.last_seq)) {
-    points += points_in(record);
-    for (const RingPosition& position : record.positions) set_position(position, &positions);
-  }
-  journal->start(positions);
-  for (bool more = true; more;) {
-    FrameBuilder builder;
-    std::vector<RingPosition> reached;
-    more = journal->next(&builder, &reached);
-    points += builder.take().points();
-  }
-  return points;
+// A run whose removal somebody was killed in stands in the trash. False: it is removed, and the journal is to go, too.
+Result<bool> undo_removal(const Store& store, const RunIdentity& run, RecoveryReport* report) {
+  const auto found = store.find_run(run.project, run.id);
+  if (found && found->identity.uid == run.uid) return true;
+  for (const RunFolder& other : store.list_runs(run.project))
+    if (other.identity.uid == run.uid) return true;
+  const auto removal = settle_removal(store, run.uid);
+  if (!removal.ok()) return removal.status();
+  if (*removal == RemovalState::kUndone)
+    report->add_problem(Code::kCorrupt,
+                        fmt::format("{}/{}: a removal died half way; the run is back", run.project, run.id));
+  return *removal != RemovalState::kDecided;
 }
 
-Status recover_one(const Store& store, const std::string& dir, const Id128& run_uid, RecoveryReport* report) {
-  auto definitions = read_definitions(dir);
-  if (!definitions.ok()) return definitions.status().code() == Code::kNotFound ? Status() : definitions.status();
-  const WriterIdentity& identity = definitions->identity;
-  if (!is_of(identity, store)) return {};
+// Journals of dead processes by the store that they are left to.
+using LeftTo = std::map<std::string, size_t>;
+
+Status recover_one(const Store& store, const std::string& dir, const Id128& run_uid, LeftTo* left,
+                   RecoveryReport* report) {
+  const auto writer = read_writer_identity(dir);
+  if (!writer.ok()) return writer.status().code() == Code::kNotFound ? Status() : writer.status();
+  const WriterIdentity& identity = *writer;
   if (!run_uid.is_zero() && identity.run.uid != run_uid) return {};
+  if (!is_of(identity, dir, store)) {
+    const std::string original = identity.store == store.id() ? original_of(identity, dir, store.path()) : "";
+    if (!original.empty() && probe_journal(identity, dir) == Liveness::kDead) ++(*left)[original];
+    return {};
+  }
   auto journal = DeadJournal::open(dir);
   if (!journal.ok()) {
     const Code code = journal.status().code();
+    if (code == Code::kBusy) report->living.push_back(identity);
     return code == Code::kBusy || code == Code::kNotFound ? Status() : journal.status();
+  }
+  const auto stays = undo_removal(store, identity.run, report);
+  if (!stays.ok()) return stays.status();
+  if (!*stays) {
+    (*journal)->remove();
+    return {};
   }
   auto folder = folder_of_run(store, identity.run);
   if (!folder.ok()) return folder.status();
@@ -116,22 +144,30 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
       ended = snapshot.ok() && snapshot->end.has_value();
       noted = snapshot.ok() && snapshot->recovered.has_value();
       if (snapshot.ok() && snapshot->frames_file)
-        report->problems.insert(report->problems.end(), snapshot->damage.begin(), snapshot->damage.end());
+        for (LogDamage& damage : snapshot->damage) report->add_problem(damage.code, std::move(damage.what));
     }
   }
   const StoreFilesChoice files = choose_store_files(folder->path, store_files_option());
   auto db = open_writer_store(folder->path, (*journal)->identity(), files.kind);
   if (!db.ok()) return db.status();
+  // Asked behind the look at the database: of a process that lives all the same it may be ahead of the rings.
+  if ((*journal)->is_written()) {
+    report->living.push_back(identity);
+    return {};
+  }
+  TRACKER_RETURN_IF_ERROR(count_removed(dir, **journal, db->get()));
   RecoveredWriter recovered;
   recovered.identity = (*journal)->identity();
-  TRACKER_RETURN_IF_ERROR(replay(journal->get(), db->get(), ended, noted, &recovered));
-  for (const std::string& problem : (*journal)->problems()) report->problems.push_back(problem);
+  const Status replayed = replay(journal->get(), db->get(), ended, noted, &recovered);
+  if ((*db)->taken_over()) report->living.push_back(identity);  // its process stores frames itself
+  if (!replayed.ok()) return (*db)->taken_over() ? Status() : replayed;
+  for (const std::string& problem : (*journal)->problems()) report->add_problem(Code::kCorrupt, problem);
   if ((*journal)->problems().empty()) {
     (*journal)->remove();
   } else if (auto kept = (*journal)->set_aside(); kept.ok()) {
-    report->problems.push_back("what could be read is recovered; the damaged journal is kept in " + *kept);
+    report->add_problem(Code::kCorrupt, "what could be read is recovered; the damaged journal is kept in " + *kept);
   } else {
-    report->problems.push_back(kept.status().to_string());
+    report->add_problem(Code::kCorrupt, kept.status().to_string());
   }
   report->recovered.push_back(std::move(recovered));
   return {};
@@ -139,57 +175,46 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
 
 }  // namespace
 
-bool is_of(const WriterIdentity& writer, const Store& store) {
-  return writer.store.is_zero() ? writer.store_path == store.path() : writer.store == store.id();
+void RecoveryReport::add_problem(Code code, std::string text) {
+  worst = worse_of(worst, code == Code::kVersion ? code : Code::kCorrupt);
+  problems.push_back(std::move(text));
 }
 
 Result<RunFolder> folder_of_run(const Store& store, const RunIdentity& run) {
   Store mutable_store = store;
+  const auto found = store.find_run(run.project, run.id);
+  if (found && found->identity.uid == run.uid) return *found;
+  for (const RunFolder& other : store.list_runs(run.project))  // under another name: somebody moved it, or two had one
+    if (other.identity.uid == run.uid) return other;
   auto folder = mutable_store.open_or_create_run(run.project, run.id, run.uid);
   if (!folder.ok() || folder->identity.uid == run.uid) return folder;
-  for (const RunFolder& other : store.list_runs(run.project))
-    if (other.identity.uid == run.uid) return other;
   return mutable_store.create_run(run.project, run.id, run.uid);
-}
-
-std::vector<WaitingPoints> points_waiting(const RunFolder& folder,
-                                          const std::function<WriterSnapshot(const Id128& writer)>& stored) {
-  std::vector<WaitingPoints> out;
-  const std::string store_path = parent_path(parent_path(parent_path(folder.path)));
-  for (const std::string& root : journal_roots(store_path)) {
-    auto names = list_dir(root);
-    if (!names.ok()) continue;
-    for (const std::string& name : *names) {
-      const std::string dir = join_path(root, name);
-      if (!Id128::from_hex(name) || !is_directory(dir)) continue;
-      const auto definitions = read_definitions(dir);
-      if (!definitions.ok() || definitions->identity.run.uid != folder.identity.uid) continue;
-      auto journal = DeadJournal::look(dir);
-      if (!journal.ok()) continue;
-      WaitingPoints waiting{(*journal)->identity(), false, 0};
-      waiting.live = probe_writer(waiting.writer) == Liveness::kLive;
-      waiting.points = points_behind(stored(waiting.writer.writer), journal->get());
-      if (waiting.points > 0) out.push_back(std::move(waiting));
-    }
-  }
-  return out;
 }
 
 RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid) {
   RecoveryReport report;
+  LeftTo left;
   for (const std::string& root : journal_roots(store.path())) {
     if (!is_directory(root) || !check_private_dir(root).ok()) continue;
     remove_unborn_journals(root);
     for (const std::string& dir : journal_dirs(root)) {
-      const ForkGate inside_sqlite;
-      const Status status = recover_one(store, dir, run_uid, &report);
-      if (!status.ok()) report.problems.push_back(fmt::format("{}: {}", dir, status.to_string()));
+      const Status status = recover_one(store, dir, run_uid, &left, &report);
+      if (!status.ok()) report.add_problem(status.code(), fmt::format("{}: {}", dir, status.to_string()));
     }
   }
+  for (const auto& [original, count] : left)
+    report.left.push_back(
+        fmt::format("{} of dead processes belong{} to the store at {}, of which this one is a copy: `tracker ls --dir "
+                    "{}` recovers what {} there",
+                    count == 1 ? "1 journal" : fmt::format("{} journals", count), count == 1 ? "s" : "", original,
+                    original, count == 1 ? "it holds" : "they hold"));
   // A process that dies while it makes a file leaves it under another name. Looked for only where one has died.
   if (!report.recovered.empty()) {
     remove_leftovers(store.path(), kLeftoverAge.count());
-    for (const RunFolder& run : store.list_runs()) remove_leftovers(run.path, kLeftoverAge.count());
+    for (const RunFolder& run : store.list_runs()) {
+      remove_leftovers(run.path, kLeftoverAge.count());
+      remove_leftovers(join_path(run.path, kMediaFolder), kLeftoverAge.count());
+    }
   }
   return report;
 }

@@ -20,9 +20,6 @@ constexpr std::chrono::seconds kLeftoverAge{3600};  // nobody takes so long to m
 // it is not there. Another run may have taken the label meanwhile: then this one gets the next free label, once.
 Result<RunFolder> folder_of_run(const Store& store, const RunIdentity& run);
 
-// Whether a journal is of this store. A run that began while the store could not be made knows only where it was to be.
-bool is_of(const WriterIdentity& writer, const Store& store);
-
 struct RecoveredWriter {
   WriterIdentity identity;
   uint64_t points = 0;  // replayed from spill file and rings
@@ -31,21 +28,27 @@ struct RecoveredWriter {
 
 struct RecoveryReport {
   std::vector<RecoveredWriter> recovered;
+  std::vector<WriterIdentity> living;  // whose journal's lock is held: they may have stored nothing yet
+  // One line for each store that this one is a copy of and whose dead processes left journals: those are left to it.
+  std::vector<std::string> left;
   // One line each: a damaged journal, an unreachable store; the journal is left alone.
   std::vector<std::string> problems;
+  // kOk without problems; kVersion where a newer version wrote one of them; else kCorrupt.
+  Code worst = Code::kOk;
+  void add_problem(Code code, std::string text);
 };
 
-// Points that a journal holds and the databases do not.
+// Points and texts that a journal holds and the databases do not.
 struct WaitingPoints {
   WriterIdentity writer;
   bool live = false;  // its process stores them itself as soon as it can; else the next recovery does
-  uint64_t points = 0;
+  uint64_t points = 0, texts = 0;
 };
 
 // What recovery would replay into the run in `folder` if every writer died now, writers of this process included;
-// nothing is changed. Only journals of this user are seen. `stored` answers what is stored of a writer by now (asked
-// behind the look at its journal), an empty snapshot where that is nothing. Cost: reads the journals of the run, and
-// the definitions of all others.
+// nothing is changed. Only journals of this user and of the store around `folder` are seen. `stored` answers what is
+// stored of a writer by now (asked behind the look at its journal), an empty snapshot where that is nothing. Cost:
+// reads the journals of the run, and the definitions of all others.
 std::vector<WaitingPoints> points_waiting(const RunFolder& folder,
                                           const std::function<WriterSnapshot(const Id128& writer)>& stored);
 

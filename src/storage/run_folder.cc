@@ -6,30 +6,14 @@
 #include <algorithm>
 
 #include "base/fs.h"
+#include "storage/document.h"
 #include "storage/store_files.h"
 #include "storage/writer_reader.h"
 
 namespace tracker::internal {
 namespace {
 
-constexpr size_t kDocumentBytesMax = 64 * 1024;
 constexpr int kRunVersion = 1;
-
-Result<Value> read_document(const std::string& path, std::string_view format, int version_max) {
-  auto text = read_file(path, kDocumentBytesMax);
-  if (!text.ok()) return text.status();
-  auto value = from_json(*text);
-  if (!value.ok()) return Status(Code::kCorrupt, fmt::format("{}: {}", path, value.status().message()));
-  if (value->text_or("format", "") != format)
-    return Status(Code::kCorrupt, fmt::format("{}: not a document of the format \"{}\"", path, format));
-  const int64_t version = value->int_or("version", 0);
-  if (version > version_max)
-    return Status(Code::kVersion,
-                  fmt::format("{} has version {}, this program knows up to {}", path, version, version_max),
-                  "update tracker; nothing was changed");
-  if (version < 1) return Status(Code::kCorrupt, fmt::format("{}: no valid version", path));
-  return value;
-}
 
 constexpr size_t kHexDigits = 32;
 
@@ -62,16 +46,21 @@ Result<Id128> read_store_document(const std::string& path) {
   return *id;
 }
 
-std::string run_document(const RunIdentity& run) {
+Value this_process_document() {
+  const WriterIdentity self = this_process();
+  return Value::Map{{"host", self.host},
+                    {"boot_id", self.boot_id},
+                    {"pid", self.pid},
+                    {"pid_start", self.pid_start},
+                    {"pid_namespace", static_cast<int64_t>(self.pid_namespace)}};
+}
+
+std::string run_document(const RunIdentity& run, const std::optional<std::string>& launch) {
   Value::Map map{{"format", "tracker-run"}, {"version", kRunVersion}};
   const Value identity = run.to_value();
   for (const auto& item : *identity.as_map()) map.push_back(item);
-  const WriterIdentity self = this_process();
-  map.emplace_back("made_by", Value::Map{{"host", self.host},
-                                         {"boot_id", self.boot_id},
-                                         {"pid", self.pid},
-                                         {"pid_start", self.pid_start},
-                                         {"pid_namespace", static_cast<int64_t>(self.pid_namespace)}});
+  if (launch) map.emplace_back("launch", *launch);
+  map.emplace_back("made_by", this_process_document());
   return to_json(map, 2) + "\n";
 }
 
@@ -100,6 +89,8 @@ Result<RunFolder> read_run_folder(const std::string& path) {
   }
   return identity.status();
 }
+
+std::string store_path_of(const std::string& run_path) { return parent_path(parent_path(parent_path(run_path))); }
 
 std::optional<WriterIdentity> read_run_maker(const std::string& path) {
   auto document = read_document(path, "tracker-run", kRunVersion);

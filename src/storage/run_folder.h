@@ -24,9 +24,13 @@ Result<Id128> read_store_document(const std::string& path);
 // with a problem. Errors as of read_run_document().
 Result<RunFolder> read_run_folder(const std::string& path);
 
-// Of a run that this process makes.
-std::string run_document(const RunIdentity& run);
+// This process, as `made_by` says it.
+Value this_process_document();
+// Of a run that this process makes. `launch`: WriterIdentity.launch of its first attempt, where that is known.
+std::string run_document(const RunIdentity& run, const std::optional<std::string>& launch = {});
 Result<RunIdentity> read_run_document(const std::string& path);
+// Of the store that a run's folder <store>/runs/<project>/<id> stands in.
+std::string store_path_of(const std::string& run_path);
 // The process that made the run, as far as probe_writer() asks; none where the document does not say.
 std::optional<WriterIdentity> read_run_maker(const std::string& path);
 

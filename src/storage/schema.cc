@@ -5,6 +5,8 @@
 
 #include "base/fs.h"
 #include "base/ids.h"
+#include "storage/levels.h"
+#include "storage/schema_check.h"
 
 namespace tracker::internal {
 namespace {
@@ -28,6 +30,16 @@ CREATE TABLE losses(series INTEGER NOT NULL, reason INTEGER NOT NULL, count INTE
   PRIMARY KEY(series, reason)) WITHOUT ROWID;
 CREATE TABLE journal(nonce INTEGER PRIMARY KEY, position INTEGER NOT NULL);
 )";
+
+// Tables and indexes that a database of version 1 may hold.
+const std::vector<SchemaObject>& known_objects() {
+  static const auto* const known = [] {
+    auto* out = new std::vector<SchemaObject>(schema_objects(kSchema));
+    for (SchemaObject& one : schema_objects(kLevelsSchema, false)) out->push_back(std::move(one));
+    return out;
+  }();
+  return *known;
+}
 
 // The header's "file format" bytes; 2 means WAL. SQLite's own switch would leave a -wal and a -shm beside the new file.
 constexpr size_t kWriteFormatAt = 18;
@@ -98,7 +110,7 @@ Status check_database(Sqlite& db, const std::string& path) {
                   fmt::format("{} has version {}, this program reads up to {}", path, *version, kDatabaseVersion),
                   "update tracker; the file was not touched");
   if (*version < 1) return not_ours(path, fmt::format("version {}", *version));
-  return {};
+  return check_schema(db, "main", known_objects(), path);
 }
 
 std::optional<WriterEnd> end_from_value(const Value& value, int64_t time_us) {
@@ -106,6 +118,7 @@ std::optional<WriterEnd> end_from_value(const Value& value, int64_t time_us) {
   end.time_us = time_us;
   end.exit_code = value.int_or("exit_code", 0);
   end.reason = value.text_or("reason", "");
+  if (const Value* cost = value.find("cost"); cost != nullptr) end.cost = *cost;
   const std::string state = value.text_or("state", "");
   for (const RunState known :
        {RunState::kFinished, RunState::kFailed, RunState::kInterrupted, RunState::kPreempted, RunState::kCrashed}) {
@@ -132,11 +145,13 @@ Result<DatabaseMeta> read_meta(Sqlite& db, const std::string& path) {
     if (key == meta_key::kFrameBytes) out.frame_bytes = rows->u64_at(1);
     if (key == meta_key::kStatsSeq) out.stats_seq = rows->u64_at(1);
     if (key == meta_key::kHeartbeat) out.heartbeat_us = rows->int_at(1);
-    if (key != meta_key::kIdentity && key != meta_key::kEnd && key != meta_key::kRecovered) continue;
+    if (key != meta_key::kIdentity && key != meta_key::kEnd && key != meta_key::kRecovered && key != meta_key::kCost)
+      continue;
     auto value = decode_in(path, key, rows->bytes_at(1));
     if (!value.ok()) return value.status();
     if (key == meta_key::kEnd) out.end = end_from_value(*value, value->int_or("time_us", 0));
     if (key == meta_key::kRecovered) out.recovered = *value;
+    if (key == meta_key::kCost) out.cost = *value;
     if (key != meta_key::kIdentity) continue;
     auto identity = WriterIdentity::from_value(*value);
     if (!identity.ok()) return not_ours(path, identity.status().message());
@@ -193,28 +208,43 @@ Status write_series(Statement& statement, const SeriesStats& s) {
   return statement.bind(u64(s.first_bits)).bind(u64(s.last_bits)).run();
 }
 
-Result<std::vector<Attribute>> read_attributes(Sqlite& db) {
+// False: not a row of ours. SQLite reads zeroed bytes of a page as rows without values.
+static bool read_attribute(const Statement& row, Attribute* out) {
+  if (row.is_null(0) || row.is_null(1) || row.is_null(2) || row.int_at(0) < 1 || row.int_at(4) < 1) return false;
+  const int64_t kind = row.int_at(0);
+  if (kind > UINT8_MAX || !is_event_type(static_cast<uint8_t>(kind))) return true;  // of a newer version: left out
+  out->type = static_cast<EventType>(kind);
+  out->key = row.bytes_at(1);
+  out->time_us = row.int_at(3);
+  if (is_counted(out->type)) {
+    out->value = row.int_at(4);
+    return true;
+  }
+  auto value = decode_cbor(row.bytes_at(2));
+  if (!value.ok()) return false;
+  out->value = std::move(*value);
+  return true;
+}
+
+Result<std::vector<Attribute>> read_attributes(Sqlite& db, uint64_t* damaged) {
   auto rows = db.prepare("SELECT kind, key, value, time_us, count FROM attributes ORDER BY id");
   if (!rows.ok()) return rows.status();
   std::vector<Attribute> out;
   for (;;) {
     auto row = rows->step();
+    if (!row.ok() && damaged != nullptr && row.status().code() == Code::kCorrupt) {
+      ++*damaged;
+      return out;
+    }
     if (!row.ok()) return row.status();
     if (!*row) return out;
-    Attribute attribute;
-    const auto kind = static_cast<uint8_t>(rows->int_at(0));
-    if (!is_event_type(kind)) continue;
-    attribute.type = static_cast<EventType>(kind);
-    attribute.key = rows->bytes_at(1);
-    attribute.time_us = rows->int_at(3);
-    if (attribute.type == EventType::kText) {
-      attribute.value = rows->int_at(4);
-    } else {
-      auto value = decode_cbor(rows->bytes_at(2));
-      if (!value.ok()) return value.status();
-      attribute.value = std::move(*value);
+    Attribute attribute{EventType::kEnd, "", Value(), 0};
+    if (!read_attribute(*rows, &attribute)) {
+      if (damaged == nullptr) return Status(Code::kCorrupt, "attributes: a row is damaged");
+      ++*damaged;
+    } else if (attribute.type != EventType::kEnd) {
+      out.push_back(std::move(attribute));
     }
-    out.push_back(std::move(attribute));
   }
 }
 

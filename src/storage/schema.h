@@ -29,6 +29,7 @@ constexpr std::string_view kFrames = "frames";
 constexpr std::string_view kFrameBytes = "frame_bytes";
 constexpr std::string_view kStatsSeq = "stats_seq";  // `series` covers the frames up to here
 constexpr std::string_view kHeartbeat = "heartbeat_us";
+constexpr std::string_view kCost = "cost";            // CBOR: what the tracker took from its process until then
 constexpr std::string_view kEnd = "end";              // CBOR: the payload of the last end event, and time_us
 constexpr std::string_view kRecovered = "recovered";  // CBOR: the payload of the note
 }  // namespace meta_key
@@ -39,6 +40,7 @@ struct DatabaseMeta {
   int64_t heartbeat_us = 0;
   std::optional<WriterEnd> end;
   std::optional<Value> recovered;
+  Value cost;  // null: not said
 };
 
 // A new database's file, whole: tables, identity, WAL mode. Appears at `path` at once or not at all, so that nobody
@@ -48,16 +50,26 @@ Status create_database_file(const std::string& path, const WriterIdentity& ident
 // The same for a file that nobody else knows yet: no WAL mode, no locks, no fsync.
 Status create_detached_database(const std::string& path, const WriterIdentity& identity);
 
-// kCorrupt when the file is not a writer's database, kVersion when it is of a newer version.
+// kCorrupt when the file is not a writer's database, or holds a table, index, view or trigger that is none of ours;
+// kVersion when it is of a newer version.
 Status check_database(Sqlite& db, const std::string& path);
 Result<DatabaseMeta> read_meta(Sqlite& db, const std::string& path);
 Result<SeriesMap> read_series(Sqlite& db);
-Result<std::vector<Attribute>> read_attributes(Sqlite& db);
+// `damaged`: how many rows cannot be what was written; they are left out, and no other is certain. Null: they are
+// kCorrupt.
+Result<std::vector<Attribute>> read_attributes(Sqlite& db, uint64_t* damaged = nullptr);
 Result<std::vector<Loss>> read_losses(Sqlite& db);
 Result<std::vector<RingPosition>> read_positions(Sqlite& db);
 
-// The statement that write_series() binds.
-constexpr std::string_view kWriteSeries = "INSERT OR REPLACE INTO series VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+// The statement that write_series() binds. Without a name the row keeps the one it has.
+constexpr std::string_view kWriteSeries =
+    "INSERT INTO series VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT(id) DO UPDATE SET "
+    "name=CASE excluded.name WHEN '' THEN name ELSE excluded.name END, type=excluded.type, points=excluded.points, "
+    "has_steps=excluded.has_steps, step_min=excluded.step_min, step_max=excluded.step_max, "
+    "last_step=excluded.last_step, time_first_us=excluded.time_first_us, time_last_us=excluded.time_last_us, "
+    "finite=excluded.finite, min_bits=excluded.min_bits, max_bits=excluded.max_bits, sum_bits=excluded.sum_bits, "
+    "nan=excluded.nan, pos_inf=excluded.pos_inf, neg_inf=excluded.neg_inf, first_bits=excluded.first_bits, "
+    "last_bits=excluded.last_bits";
 Status write_series(Statement& statement, const SeriesStats& stats);
 
 // The payload of an end event and back.

@@ -84,9 +84,37 @@ void add_within_frame(const SeriesStats& rows, const Place& place, SeriesStats* 
             std::max(known->last_stepped, place.last_stepped)};
 }
 
+// The rows of one series in one block, into the statistics of the frame or segment.
+class StatsAdder {
+ public:
+  explicit StatsAdder(FrameStats* out) : out_(out) {}
+  void add(uint32_t id, ValueType type, const BlockRows& shared, std::span<const uint64_t> bits) {
+    SeriesStats rows;
+    rows.def.id = id;
+    rows.def.type = type;
+    rows.points = shared.rows;
+    rows.has_steps = shared.has_steps;
+    rows.step_min = shared.step_min;
+    rows.step_max = shared.step_max;
+    rows.last_step = shared.last_step;
+    rows.time_first_us = shared.time_first_us;
+    rows.time_last_us = shared.time_last_us;
+    rows.first_bits = bits[shared.first_row];
+    rows.last_bits = bits[shared.last_row];
+    add_values(type, bits, &rows);
+    const auto [at, is_new] = out_->series.try_emplace(id);
+    if (is_new) at->second.def = rows.def;
+    add_within_frame(rows, shared.place, &at->second, &places_[id]);
+  }
+
+ private:
+  FrameStats* out_;
+  std::map<uint32_t, Place> places_;
+};
+
 class BlockStats {
  public:
-  explicit BlockStats(FrameStats* out) : out_(out) {}
+  explicit BlockStats(FrameStats* out) : out_(out), series_(out) {}
 
   Status add(const FrameView::BlockView& block) {
     if (block.rows == 0) return {};
@@ -117,72 +145,58 @@ class BlockStats {
     for (size_t i = 0; i < block.series.size(); ++i) {
       bits_.clear();
       TRACKER_RETURN_IF_ERROR(FrameView::read_values(block.values[i], block.rows, block.types[i], &bits_));
-      add_series(block.series[i], block.types[i], shared);
-    }
-    out_->points += block.rows * block.series.size();
-    return {};
-  }
-
-  Status add(SegmentView* segment, size_t b) {
-    const SegmentBlock& block = segment->blocks()[b];
-    if (block.rows == 0) return {};
-    BlockRows shared;
-    shared.rows = block.rows;
-    shared.has_steps = block.has_steps;
-    std::vector<uint64_t> order(block.rows);
-    TRACKER_RETURN_IF_ERROR(segment->order(b, RowRange(), order.data()));
-    const auto [first, last] = std::minmax_element(order.begin(), order.end());
-    shared.first_row = static_cast<size_t>(first - order.begin());
-    shared.last_row = static_cast<size_t>(last - order.begin());
-    shared.place.first = static_cast<int64_t>(*first);
-    shared.place.last = static_cast<int64_t>(*last);
-    ints_.resize(block.rows);
-    TRACKER_RETURN_IF_ERROR(segment->times(b, RowRange(), ints_.data()));
-    const auto [early, late] = std::minmax_element(ints_.begin(), ints_.end());
-    shared.time_first_us = *early;
-    shared.time_last_us = *late;
-    if (block.has_steps) {
-      TRACKER_RETURN_IF_ERROR(segment->steps(b, RowRange(), ints_.data()));
-      const auto [low, high] = std::minmax_element(ints_.begin(), ints_.end());
-      shared.step_min = *low;
-      shared.step_max = *high;
-      shared.last_step = ints_[shared.last_row];
-      shared.place.last_stepped = shared.place.last;
-    }
-    bits_.resize(block.rows);
-    for (size_t i = 0; i < block.series.size(); ++i) {
-      TRACKER_RETURN_IF_ERROR(segment->value_bits(b, i, RowRange(), bits_.data()));
-      add_series(block.series[i], block.types[i], shared);
+      series_.add(block.series[i], block.types[i], shared, bits_);
     }
     out_->points += block.rows * block.series.size();
     return {};
   }
 
  private:
-  // Its values are in bits_.
-  void add_series(uint32_t id, ValueType type, const BlockRows& shared) {
-    SeriesStats rows;
-    rows.def.id = id;
-    rows.def.type = type;
-    rows.points = shared.rows;
-    rows.has_steps = shared.has_steps;
-    rows.step_min = shared.step_min;
-    rows.step_max = shared.step_max;
-    rows.last_step = shared.last_step;
-    rows.time_first_us = shared.time_first_us;
-    rows.time_last_us = shared.time_last_us;
-    rows.first_bits = bits_[shared.first_row];
-    rows.last_bits = bits_[shared.last_row];
-    add_values(type, bits_, &rows);
-    const auto [at, is_new] = out_->series.try_emplace(id);
-    if (is_new) at->second.def = rows.def;
-    add_within_frame(rows, shared.place, &at->second, &places_[id]);
-  }
-
   FrameStats* out_;
-  std::map<uint32_t, Place> places_;
+  StatsAdder series_;
   std::vector<int64_t> ints_;
   std::vector<uint64_t> bits_;
+};
+
+// Of a segment, as its columns are checked.
+class SegmentStats : public SegmentVisitor {
+ public:
+  SegmentStats(const SegmentView& segment, FrameStats* out) : segment_(segment), out_(out), series_(out) {}
+
+  void block(size_t b, std::span<const int64_t> steps, std::span<const int64_t> times,
+             std::span<const uint64_t> order) override {
+    const SegmentBlock& block = segment_.blocks()[b];
+    shared_ = BlockRows();
+    shared_.rows = block.rows;
+    shared_.has_steps = block.has_steps;
+    const auto [first, last] = std::minmax_element(order.begin(), order.end());
+    shared_.first_row = static_cast<size_t>(first - order.begin());
+    shared_.last_row = static_cast<size_t>(last - order.begin());
+    shared_.place.first = static_cast<int64_t>(*first);
+    shared_.place.last = static_cast<int64_t>(*last);
+    const auto [early, late] = std::minmax_element(times.begin(), times.end());
+    shared_.time_first_us = *early;
+    shared_.time_last_us = *late;
+    if (block.has_steps) {
+      const auto [low, high] = std::minmax_element(steps.begin(), steps.end());
+      shared_.step_min = *low;
+      shared_.step_max = *high;
+      shared_.last_step = steps[shared_.last_row];
+      shared_.place.last_stepped = shared_.place.last;
+    }
+    out_->points += block.rows * block.series.size();
+  }
+
+  void series(size_t b, size_t i, std::span<const uint64_t> bits) override {
+    const SegmentBlock& block = segment_.blocks()[b];
+    series_.add(block.series[i], block.types[i], shared_, bits);
+  }
+
+ private:
+  const SegmentView& segment_;
+  FrameStats* out_;
+  StatsAdder series_;
+  BlockRows shared_;
 };
 
 void find_times(const std::vector<Event>& events, FrameStats* out) {
@@ -206,8 +220,8 @@ Result<FrameStats> compute_frame_stats(const FrameView& frame) {
 Result<FrameStats> compute_segment_stats(SegmentView* segment, const SegmentLog& log) {
   FrameStats out;
   for (const SeriesDef& def : log.defs) out.series[def.id].def = def;
-  BlockStats blocks(&out);
-  for (size_t b = 0; b < segment->blocks().size(); ++b) TRACKER_RETURN_IF_ERROR(blocks.add(segment, b));
+  SegmentStats blocks(*segment, &out);
+  TRACKER_RETURN_IF_ERROR(segment->check(&blocks));
   find_times(log.events, &out);
   return out;
 }
@@ -244,9 +258,27 @@ void append_stats(const SeriesStats& later, SeriesStats* into) {
   into->last_bits = later.last_bits;
 }
 
+void add_ids(const SeriesMap& series, std::vector<uint32_t>* ids) {
+  const auto known = static_cast<std::ptrdiff_t>(ids->size());
+  for (const auto& [id, stats] : series) ids->push_back(id);
+  const auto middle = ids->begin() + known;
+  if (known == 0 || middle == ids->end() || *(middle - 1) < *middle) return;
+  std::inplace_merge(ids->begin(), middle, ids->end());
+  ids->erase(std::unique(ids->begin(), ids->end()), ids->end());
+}
+
+uint64_t WriterSnapshot::texts() const {
+  uint64_t out = 0;
+  for (const Attribute& attribute : attributes)
+    if (const int64_t* count = attribute.value.as_int(); attribute.type == EventType::kText && count != nullptr)
+      out += static_cast<uint64_t>(std::max<int64_t>(0, *count));
+  return out;
+}
+
 void put_series(SeriesMap series, WriterSnapshot* out) {
   for (const Loss& loss : out->losses) {
-    if (loss.reason != LossReason::kRejected) out->dropped += loss.count;  // a bad value never became a point
+    if (loss.reason != LossReason::kRejected)  // a bad value never became a point
+      (loss.series == kTextLosses ? out->texts_dropped : out->dropped) += loss.count;
     const auto at = series.find(loss.series);
     if (at != series.end()) at->second.dropped += loss.count;
   }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <vector>
 
 #include "base/status.h"
 #include "codec/frame.h"
@@ -26,11 +27,15 @@ struct FrameStats {
 // kCorrupt or kVersion when a column cannot be decoded.
 Result<FrameStats> compute_frame_stats(const FrameView& frame);
 
-// The same of all its frames together; `log` is its log. Decodes and does not look at what the directory says.
+// The same of all its frames together; `log` is its log. With all that SegmentView::check() finds, for each column is
+// decoded once.
 Result<FrameStats> compute_segment_stats(SegmentView* segment, const SegmentLog& log);
 
 // Adds rows that were logged after those of `into`. Counts of dropped points are not touched.
 void append_stats(const SeriesStats& later, SeriesStats* into);
+
+// Adds the ids of `series` to those of `ids`: sorted, each once.
+void add_ids(const SeriesMap& series, std::vector<uint32_t>* ids);
 
 // Completes a snapshot that has its losses: the series, by id, with what each lost.
 void put_series(SeriesMap series, WriterSnapshot* out);

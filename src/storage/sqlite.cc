@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <atomic>
+
 #include "base/fs.h"
+#include "journal/wipe_memory.h"
 
 namespace tracker::internal {
 namespace {
@@ -21,6 +24,8 @@ Status make_error(sqlite3* db, int code, const std::string& path) {
     case SQLITE_LOCKED: return Status(Code::kBusy, std::move(message));
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB: return Status(Code::kCorrupt, std::move(message));
+    case SQLITE_INTERRUPT:
+      return Status(Code::kLimit, fmt::format("{}: a step of a query took too long; it is given up", path));
     case SQLITE_TOOBIG: return Status(Code::kLimit, std::move(message));
     default: return Status(Code::kIo, std::move(message));
   }
@@ -36,6 +41,13 @@ std::string uri_path(const std::string& path) {
   return out;
 }
 
+constexpr int kInstructionsBetweenLooks = 1 << 18;  // about a millisecond
+std::atomic<uint64_t> g_step_instructions_max{kStepInstructionsMax};
+
+int is_step_too_long(void* instructions) {
+  return (*static_cast<uint64_t*>(instructions) += kInstructionsBetweenLooks) > g_step_instructions_max.load() ? 1 : 0;
+}
+
 int remember_wal_pages(void* to, sqlite3*, const char*, int pages) {
   *static_cast<int*>(to) = pages;
   return SQLITE_OK;
@@ -43,25 +55,35 @@ int remember_wal_pages(void* to, sqlite3*, const char*, int pages) {
 
 }  // namespace
 
+void set_step_instructions_for_testing(uint64_t most) {
+  g_step_instructions_max = most == 0 ? kStepInstructionsMax : most;
+}
+
 const char* sqlite_version() { return sqlite3_libversion(); }
 
 Statement& Statement::operator=(Statement&& other) noexcept {
   std::swap(statement_, other.statement_);
   std::swap(path_, other.path_);
+  std::swap(instructions_, other.instructions_);
   std::swap(next_, other.next_);
   std::swap(bind_error_, other.bind_error_);
   return *this;
 }
 
-Statement::~Statement() { sqlite3_finalize(statement_); }
+Statement::~Statement() {
+  const ForkGate inside;
+  sqlite3_finalize(statement_);
+}
 
 Statement& Statement::bind(int64_t value) {
+  const ForkGate inside;
   const int code = sqlite3_bind_int64(statement_, next_++, value);
   if (code != SQLITE_OK) bind_error_ = code;
   return *this;
 }
 
 Statement& Statement::bind(std::string_view text) {
+  const ForkGate inside;
   const int code = sqlite3_bind_text64(statement_, next_++, text.data() != nullptr ? text.data() : "", text.size(),
                                        SQLITE_STATIC, SQLITE_UTF8);
   if (code != SQLITE_OK) bind_error_ = code;
@@ -69,6 +91,7 @@ Statement& Statement::bind(std::string_view text) {
 }
 
 Statement& Statement::bind_blob(std::string_view bytes) {
+  const ForkGate inside;
   const int code = sqlite3_bind_blob64(statement_, next_++, bytes.data() != nullptr ? bytes.data() : "", bytes.size(),
                                        SQLITE_STATIC);
   if (code != SQLITE_OK) bind_error_ = code;
@@ -76,6 +99,7 @@ Statement& Statement::bind_blob(std::string_view bytes) {
 }
 
 Statement& Statement::bind_null() {
+  const ForkGate inside;
   const int code = sqlite3_bind_null(statement_, next_++);
   if (code != SQLITE_OK) bind_error_ = code;
   return *this;
@@ -83,7 +107,11 @@ Statement& Statement::bind_null() {
 
 Result<bool> Statement::step() {
   int code = bind_error_;
-  if (code == SQLITE_OK) code = sqlite3_step(statement_);
+  if (code == SQLITE_OK) {
+    const ForkGate inside;
+    *instructions_ = 0;
+    code = sqlite3_step(statement_);
+  }
   if (code == SQLITE_ROW) return true;
   Status status;
   if (code != SQLITE_DONE) status = make_error(sqlite3_db_handle(statement_), code, *path_);
@@ -101,6 +129,7 @@ Status Statement::run() {
 }
 
 void Statement::reset() {
+  const ForkGate inside;
   sqlite3_reset(statement_);
   next_ = 1;
   bind_error_ = 0;
@@ -109,6 +138,7 @@ void Statement::reset() {
 int64_t Statement::int_at(int column) const { return sqlite3_column_int64(statement_, column); }
 
 std::string_view Statement::bytes_at(int column) const {
+  const ForkGate inside;
   const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_, column));
   const int size = sqlite3_column_bytes(statement_, column);
   return data != nullptr ? std::string_view(data, static_cast<size_t>(size)) : std::string_view();
@@ -124,11 +154,15 @@ Blob& Blob::operator=(Blob&& other) noexcept {
   return *this;
 }
 
-Blob::~Blob() { sqlite3_blob_close(blob_); }
+Blob::~Blob() {
+  const ForkGate inside;
+  sqlite3_blob_close(blob_);
+}
 
 Status Blob::read(uint64_t offset, uint64_t size, char* out) const {
   if (offset > size_ || size > size_ - offset)
     return Status(Code::kCorrupt, fmt::format("{}: a blob too short", *path_));
+  const ForkGate inside;
   const int code = sqlite3_blob_read(blob_, out, static_cast<int>(size), static_cast<int>(offset));
   return code == SQLITE_OK ? Status() : make_error(db_, code, *path_);
 }
@@ -137,16 +171,20 @@ Sqlite& Sqlite::operator=(Sqlite&& other) noexcept {
   std::swap(db_, other.db_);
   std::swap(path_, other.path_);
   std::swap(wal_pages_, other.wal_pages_);
+  std::swap(instructions_, other.instructions_);
   return *this;
 }
 
 void Sqlite::close() {
+  const ForkGate inside;
   sqlite3_close_v2(db_);
   db_ = nullptr;
   delete path_;
   path_ = nullptr;
   delete wal_pages_;
   wal_pages_ = nullptr;
+  delete instructions_;
+  instructions_ = nullptr;
 }
 
 Result<Sqlite> Sqlite::open(const std::string& path, SqliteOpen mode, int busy_timeout_ms) {
@@ -158,6 +196,9 @@ Result<Sqlite> Sqlite::open(const std::string& path, SqliteOpen mode, int busy_t
   // SQLite follows a link in the database's name, though not in those of its -wal, -shm and -journal. (Its own flag
   // against links refuses those above the store, too.)
   if (write && !memory && is_link(path)) return Status(Code::kCorrupt, path + " is a symbolic link; it is not written");
+  // A pipe in its place would be waited for, for ever.
+  if (!memory && path_exists(path) && !is_regular_file(path))
+    return Status(Code::kCorrupt, path + " is no regular file");
   flags |= write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
   if (mode == SqliteOpen::kCreate || mode == SqliteOpen::kDetached) flags |= SQLITE_OPEN_CREATE;
   if (memory) flags |= SQLITE_OPEN_MEMORY;
@@ -166,8 +207,13 @@ Result<Sqlite> Sqlite::open(const std::string& path, SqliteOpen mode, int busy_t
   Sqlite out;
   out.path_ = new std::string(path);
   out.wal_pages_ = new int(0);
+  out.instructions_ = new uint64_t(0);
   const char* vfs = detached || mode == SqliteOpen::kReadPrivateWal ? "unix-none" : nullptr;
-  const int code = sqlite3_open_v2(uri.c_str(), &out.db_, flags, vfs);
+  int code;
+  {
+    const ForkGate inside;
+    code = sqlite3_open_v2(uri.c_str(), &out.db_, flags, vfs);
+  }
   if (code != SQLITE_OK) {
     Status status = make_error(out.db_, code, path);
     out.close();
@@ -180,6 +226,11 @@ Result<Sqlite> Sqlite::open(const std::string& path, SqliteOpen mode, int busy_t
   // The file may come from anywhere: no functions or views of its schema are trusted.
   sqlite3_db_config(out.db_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(out.db_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+#ifdef SQLITE_DBCONFIG_ENABLE_VIEW
+  sqlite3_db_config(out.db_, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+#endif
+  sqlite3_db_config(out.db_, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  if (!write) sqlite3_progress_handler(out.db_, kInstructionsBetweenLooks, is_step_too_long, out.instructions_);
   if (write) sqlite3_wal_hook(out.db_, remember_wal_pages, out.wal_pages_);  // in place of automatic checkpoints
   if (mode == SqliteOpen::kReadPrivateWal) TRACKER_RETURN_IF_ERROR(out.exec("PRAGMA locking_mode=EXCLUSIVE"));
   return out;
@@ -188,21 +239,26 @@ Result<Sqlite> Sqlite::open(const std::string& path, SqliteOpen mode, int busy_t
 Status Sqlite::error(int code) const { return make_error(db_, code, *path_); }
 
 Status Sqlite::exec(const char* sql) {
+  const ForkGate inside;
+  *instructions_ = 0;
   const int code = sqlite3_exec(db_, sql, nullptr, nullptr, nullptr);
   return code == SQLITE_OK ? Status() : error(code);
 }
 
 Result<Statement> Sqlite::prepare(std::string_view sql) {
   Statement out;
+  const ForkGate inside;
   const int code = sqlite3_prepare_v3(db_, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
                                       &out.statement_, nullptr);
   if (code != SQLITE_OK) return error(code);
   out.path_ = path_;
+  out.instructions_ = instructions_;
   return out;
 }
 
 Result<Blob> Sqlite::open_blob(const char* table, const char* column, int64_t rowid) {
   Blob out;
+  const ForkGate inside;
   const int code = sqlite3_blob_open(db_, "main", table, column, rowid, 0, &out.blob_);
   if (code == SQLITE_ERROR) return Status(Code::kCorrupt, error(code).message());
   if (code != SQLITE_OK) return error(code);
@@ -238,6 +294,7 @@ Status Sqlite::checkpoint(Checkpoint kind, int* wal_pages) {
   int in_wal = 0;
   int done = 0;
   const int mode = kind == Checkpoint::kTruncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;
+  const ForkGate inside;
   const int code = sqlite3_wal_checkpoint_v2(db_, nullptr, mode, &in_wal, &done);
   if (wal_pages != nullptr) *wal_pages = in_wal;
   if (code == SQLITE_BUSY && kind == Checkpoint::kPassive) return {};

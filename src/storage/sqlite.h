@@ -16,6 +16,10 @@ struct sqlite3_stmt;
 
 namespace tracker::internal {
 
+// What one step of a reader's statement may take, in instructions of SQLite's virtual machine: seconds. A count over
+// the longest log of ours takes a tenth of it.
+constexpr uint64_t kStepInstructionsMax = uint64_t{1} << 30;
+
 // A prepared statement, finalized with its owner. Bound texts and blobs must live until the statement was stepped:
 // nothing is copied. The first failure of a bind is reported by the next step().
 class Statement {
@@ -29,7 +33,8 @@ class Statement {
   Statement& bind(std::string_view text);
   Statement& bind_blob(std::string_view bytes);
   Statement& bind_null();
-  // True: there is a row. After false or a failure the statement is reset and may be bound again.
+  // True: there is a row. kLimit: it took a reader more than kStepInstructionsMax. After false or a failure the
+  // statement is reset and may be bound again.
   Result<bool> step();
   // step() of a statement without rows.
   Status run();
@@ -45,6 +50,7 @@ class Statement {
   friend class Sqlite;
   sqlite3_stmt* statement_ = nullptr;
   const std::string* path_ = nullptr;  // of the connection, for messages
+  uint64_t* instructions_ = nullptr;   // of the connection: what this step has taken
   int next_ = 1;
   int bind_error_ = 0;
 };
@@ -115,6 +121,10 @@ class Sqlite {
   // On the heap: their addresses are known to SQLite and to statements, and a Sqlite moves.
   std::string* path_ = nullptr;
   int* wal_pages_ = nullptr;
+  uint64_t* instructions_ = nullptr;
 };
+
+// Tests: the bound of steps of connections that are opened from now on; 0: as it is.
+void set_step_instructions_for_testing(uint64_t most);
 
 }  // namespace tracker::internal

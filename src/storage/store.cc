@@ -13,12 +13,15 @@
 #include "model/key.h"
 #include "storage/close_names.h"
 #include "storage/run_folder.h"
+#include "storage/store_identity.h"
+#include "storage/writer_reader.h"
 
 namespace tracker::internal {
 namespace {
 
 constexpr const char* kDefaultFolder = ".tracker";
 constexpr int kLabelTriesMax = 100'000;
+constexpr int kFolderTriesMax = 1000;  // to make a run's folder, each lost to a removal of its project's last run
 constexpr size_t kUidPrefixMin = 6;
 
 Status make_store_folder(const std::string& path) {
@@ -39,9 +42,12 @@ std::string without_trailing_slashes(std::string path) {
 bool holds_databases(const std::string& path) { return !RunFolder{{}, path, ""}.writer_dbs().empty(); }
 
 // Claims the folder for `run`: run.json appears whole and once. kExists when another run has it.
-Status claim_folder(const std::string& path, const RunIdentity& run) {
-  TRACKER_RETURN_IF_ERROR(make_dirs(path));
-  return create_file_exclusive(join_path(path, kRunFile), run_document(run), 0666, false);
+Status claim_folder(const std::string& path, const RunIdentity& run, const std::optional<std::string>& launch) {
+  // A removal of the project's last run may take the project's folder away in between.
+  Status made = make_dirs(path);
+  for (int i = 1; i < kFolderTriesMax && made.code() == Code::kNotFound; ++i) made = make_dirs(path);
+  TRACKER_RETURN_IF_ERROR(made);
+  return create_file_exclusive(join_path(path, kRunFile), run_document(run, launch), 0666, false);
 }
 
 Status not_found(const std::string& store, std::string_view name, const std::vector<RunFolder>& all) {
@@ -61,6 +67,33 @@ Result<RunFolder> the_only_one(std::string_view name, std::vector<RunFolder> fou
   if (found.size() > 5) candidates += fmt::format(" and {} more", found.size() - 5);
   return Status(Code::kInvalid, fmt::format("\"{}\" is ambiguous: {}", name, candidates),
                 "give project/id or more of the uid");
+}
+
+// What keeps the folder of a run that has this name from being read; ok where there is none, or nothing is wrong.
+Status unreadable_run(const std::string& folder) {
+  const auto run = read_run_folder(folder);
+  if (run.ok() || run.status().code() == Code::kVersion) return run.status();
+  const auto files = RunFolder{{}, folder, ""}.writer_dbs();
+  if (files.empty() && run.status().code() == Code::kNotFound) return {};  // it is being made
+  const auto first =
+      files.empty() ? Result<std::unique_ptr<WriterReader>>(Status()) : WriterReader::open(files.front());
+  const std::string why = !files.empty() && !first.ok() ? "; " + first.status().message() : "";
+  return Status(Code::kCorrupt, run.status().message() + why, "`tracker verify` says what of the run is intact");
+}
+
+// kVersion or kCorrupt, which name the file, where the folder of a run of that name cannot be read; else ok.
+Status unreadable_run(const std::string& runs, std::string_view name) {
+  const auto projects = list_dir(runs);
+  for (const std::string& project : projects.ok() ? *projects : std::vector<std::string>()) {
+    const auto status_of = [&](std::string_view label) {
+      return unreadable_run(join_path(join_path(runs, project), folder_name(label)));
+    };
+    if (Status status = status_of(name); !status.ok()) return status;
+    for (size_t slash = name.find('/'); slash != std::string_view::npos; slash = name.find('/', slash + 1))
+      if (folder_name(name.substr(0, slash)) == project)
+        if (Status status = status_of(name.substr(slash + 1)); !status.ok()) return status;
+  }
+  return {};
 }
 
 Status no_working_directory() {
@@ -84,26 +117,56 @@ std::string Store::resolve(std::string_view dir) {
   }
 }
 
+Status no_store_at(const std::string& path) {
+  const std::string runs = join_path(path, kRunsFolder);
+  if (list_dir(runs).value_or({}).empty())
+    return Status(Code::kNotFound, fmt::format("no store at {}", path),
+                  "--dir or TRACKER_DIR says where it is; the first run makes it");
+  return Status(
+      Code::kNotFound, fmt::format("no store at {}: it has {}, but store.json is missing", path, runs),
+      "nothing of them is lost: the next run that is recorded there makes it anew, with the id that they say");
+}
+
 Result<Store> Store::open(const std::string& path) {
   Store store;
   store.path_ = without_trailing_slashes(absolute_path(path));
   if (store.path_.empty()) return no_working_directory();
   auto id = read_store_document(join_path(store.path_, kStoreFile));
-  if (!id.ok() && id.status().code() == Code::kNotFound)
-    return Status(Code::kNotFound, fmt::format("no store at {}", store.path_));
-  if (!id.ok()) return id.status();
-  store.id_ = *id;
+  if (!id.ok() && id.status().code() == Code::kNotFound) return no_store_at(store.path_);
+  if (id.ok()) {
+    store.id_ = *id;
+    return store;
+  }
+  if (id.status().code() != Code::kCorrupt && id.status().code() != Code::kLimit) return id.status();
+  const auto found = identity_of_runs(store.path_);
+  if (!found.ok()) {
+    const bool none = found.status().code() == Code::kNotFound;
+    const std::string file = join_path(store.path_, kStoreFile);
+    return Status(
+        Code::kCorrupt, id.status().message() + "; " + found.status().message(),
+        none ? fmt::format("remove {}, and the next run makes it with a new id", file)
+             : fmt::format("write {} as a copy of the store has it, with the id of these that is right", file));
+  }
+  store.id_ = found->id;
+  store.problem_ = fmt::format("{}; the store's id was taken from {}", id.status().message(), found->from);
   return store;
 }
 
-Result<Store> Store::open_or_create(const std::string& path) {
+Result<Store> Store::open_or_create(const std::string& path, Id128 id) {
   auto store = open(path);
+  if (store.ok() && !store->problem_.empty()) {
+    const auto kept = mend_store_document(store->path_, store->id_);
+    store->problem_ += !kept.ok()      ? "; it cannot be written anew: " + kept.status().message()
+                       : kept->empty() ? "; it is whole again"
+                                       : fmt::format("; it is written anew, the damaged one is {}", *kept);
+  }
   if (store.ok() || store.status().code() != Code::kNotFound) return store;
   const std::string absolute = without_trailing_slashes(absolute_path(path));
   TRACKER_RETURN_IF_ERROR(make_store_folder(absolute));
+  if (const auto found = identity_of_runs(absolute); found.ok()) id = found->id;  // somebody removed store.json
   // The store is there when store.json is, so that comes last. Whoever loses a race takes what the winner wrote.
-  for (const auto& [name, text] :
-       {std::pair<const char*, std::string>{".gitignore", "*\n"}, {kStoreFile, store_document(Id128::random())}}) {
+  for (const auto& [name, text] : {std::pair<const char*, std::string>{".gitignore", "*\n"},
+                                   {kStoreFile, store_document(id.is_zero() ? Id128::random() : id)}}) {
     Status status = create_file_exclusive(join_path(absolute, name), text, 0666, false);
     if (!status.ok() && status.code() != Code::kExists) return status;
   }
@@ -125,7 +188,8 @@ std::optional<RunFolder> Store::find_run(std::string_view project, std::string_v
   return RunFolder{std::move(*identity), path, ""};
 }
 
-Result<RunFolder> Store::create_run(std::string_view project, std::string_view label, Id128 uid) {
+Result<RunFolder> Store::create_run(std::string_view project, std::string_view label, Id128 uid,
+                                    const std::optional<std::string>& launch) {
   TRACKER_RETURN_IF_ERROR(check_label("project", project));
   if (!label.empty()) TRACKER_RETURN_IF_ERROR(check_label("run id", label));
   const std::string project_path = join_path(join_path(path_, kRunsFolder), folder_name(project));
@@ -138,14 +202,21 @@ Result<RunFolder> Store::create_run(std::string_view project, std::string_view l
     const std::string path = join_path(project_path, folder_name(run.id));
     // Databases without run.json are a damaged run, not a free label.
     if (path_exists(join_path(path, kRunFile)) || holds_databases(path)) continue;
-    Status status = claim_folder(path, run);
+    Status status = claim_folder(path, run, launch);
     if (status.ok()) return RunFolder{std::move(run), path, ""};
     if (status.code() != Code::kExists) return status;
   }
   return Status(Code::kLimit, fmt::format("{} runs are called \"{}\" in {}", kLabelTriesMax, label, project_path));
 }
 
-Result<RunFolder> Store::open_or_create_run(std::string_view project, std::string_view label, Id128 uid) {
+bool Store::lacks_run_file(std::string_view project, std::string_view label) const {
+  const std::string path =
+      join_path(join_path(join_path(path_, kRunsFolder), folder_name(project)), folder_name(label));
+  return !path_exists(join_path(path, kRunFile)) && holds_databases(path);
+}
+
+Result<RunFolder> Store::open_or_create_run(std::string_view project, std::string_view label, Id128 uid,
+                                            const std::optional<std::string>& launch) {
   TRACKER_RETURN_IF_ERROR(check_label("project", project));
   TRACKER_RETURN_IF_ERROR(check_label("run id", label));
   if (auto found = find_run(project, label)) return std::move(*found);
@@ -156,7 +227,7 @@ Result<RunFolder> Store::open_or_create_run(std::string_view project, std::strin
   run.project = project;
   run.id = label;
   run.created_us = realtime_us();
-  Status status = claim_folder(path, run);
+  Status status = claim_folder(path, run, launch);
   if (status.ok()) return RunFolder{std::move(run), path, ""};
   if (status.code() != Code::kExists) return status;
   auto identity = read_run_document(join_path(path, kRunFile));
@@ -211,7 +282,9 @@ Result<RunFolder> Store::resolve_run(std::string_view name) const {
     const auto is_uid = [name](const RunFolder& run) { return run.identity.uid.hex().rfind(name, 0) == 0; };
     std::copy_if(all.begin(), all.end(), std::back_inserter(found), is_uid);
   }
-  return found.empty() ? not_found(path_, name, all) : the_only_one(name, std::move(found));
+  if (!found.empty()) return the_only_one(name, std::move(found));
+  const Status unreadable = unreadable_run(join_path(path_, kRunsFolder), name);
+  return unreadable.ok() ? not_found(path_, name, all) : unreadable;
 }
 
 }  // namespace tracker::internal

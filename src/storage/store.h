@@ -26,6 +26,9 @@ struct RunFolder {
   std::vector<std::string> writer_dbs() const;
 };
 
+// kNotFound: there is no store.json in `path`. Says what is there instead, and what makes it.
+Status no_store_at(const std::string& path);
+
 class Store {
  public:
   // Where the store is: `dir` if given, else TRACKER_DIR, else the nearest existing .tracker upward from the working
@@ -35,28 +38,37 @@ class Store {
   static std::string resolve(std::string_view dir);
 
   // Opens the store at `path`, or makes it: folder (0700 for the default .tracker, else umask), store.json,
-  // .gitignore of "*". Safe against any number of processes doing the same. kVersion when written by a newer version;
-  // kCorrupt names store.json.
-  static Result<Store> open_or_create(const std::string& path);
-  // kNotFound when there is no store at `path`.
+  // .gitignore of "*". Safe against any number of processes doing the same. Where runs are there without a store.json
+  // it gets the id that they say; a damaged one is kept aside and written anew with that, and problem() says so.
+  // kVersion when written by a newer version; kCorrupt as open(). `id`: of a store that is made here; zero: random.
+  static Result<Store> open_or_create(const std::string& path, Id128 id = {});
+  // kNotFound when there is no store at `path`; kCorrupt names a store.json that is damaged where no runs say which
+  // store they are of. Where they do it is opened all the same, with a problem().
   static Result<Store> open(const std::string& path);
 
   const std::string& path() const { return path_; }
   const Id128& id() const { return id_; }
+  // One line where store.json is damaged and the runs told which store it is; else empty.
+  const std::string& problem() const { return problem_; }
 
   // Makes a run's folder with its run.json. Empty `label`: a random one is made up. When the label is taken, "-2",
   // "-3", … is appended (a second uid with the same label). `uid` zero: random. Atomic: run.json appears whole or not
-  // at all.
-  Result<RunFolder> create_run(std::string_view project, std::string_view label, Id128 uid = {});
+  // at all. `launch`: WriterIdentity.launch of the run's first attempt, where that is known.
+  Result<RunFolder> create_run(std::string_view project, std::string_view label, Id128 uid = {},
+                               const std::optional<std::string>& launch = {});
   // fsyncs store.json, run.json and their folders. Making them leaves that out, because an init must not wait for a
   // disk; whoever stores the first frame calls this before.
   void sync(const RunFolder& run) const;
   // The run with exactly this project and label; creates it with `uid` when absent. For processes that share one run:
   // all get the same identity, whoever comes first.
-  Result<RunFolder> open_or_create_run(std::string_view project, std::string_view label, Id128 uid = {});
+  Result<RunFolder> open_or_create_run(std::string_view project, std::string_view label, Id128 uid = {},
+                                       const std::optional<std::string>& launch = {});
   std::optional<RunFolder> find_run(std::string_view project, std::string_view label) const;
+  // The folder of that label holds databases and no run.json: a damaged run, and no free label.
+  bool lacks_run_file(std::string_view project, std::string_view label) const;
   // By "project/id", by an id alone where it is unique in the store, or by uid (32 hex digits or an unambiguous
-  // prefix of >= 6). kNotFound names close ids; kInvalid for an ambiguous one names the candidates.
+  // prefix of >= 6). kNotFound names close ids; kInvalid for an ambiguous one names the candidates; kCorrupt
+  // and kVersion name the file of a run's folder of that name that nobody can read.
   Result<RunFolder> resolve_run(std::string_view name) const;
   // All runs, newest first. Damaged run folders are reported through `damaged` (one line each), and left out where not
   // even a database says who the run is.
@@ -65,6 +77,7 @@ class Store {
  private:
   std::string path_;
   Id128 id_;
+  std::string problem_;
 };
 
 }  // namespace tracker::internal

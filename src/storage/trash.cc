@@ -10,10 +10,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <memory>
+#include <optional>
 #include <thread>
 
 #include "base/fs.h"
 #include "journal/dead_journal.h"
+#include "journal/liveness.h"
 #include "model/key.h"
 #include "storage/live_writers.h"
 #include "storage/run_folder.h"
@@ -27,7 +30,7 @@ constexpr int kLockTries = 200;
 constexpr std::chrono::milliseconds kLockPause{25};
 
 Result<Fd> open_folder_at(int parent, const std::string& name, const std::string& path) {
-  Fd fd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  Fd fd(above_standard(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)));
   if (fd) return fd;
   if (errno == ELOOP || errno == ENOTDIR)
     return Status(Code::kInvalid, path + " is a link or no folder; nothing outside the store is removed");
@@ -49,7 +52,8 @@ Result<Trash> open_trash(const Store& store, int store_fd) {
   if (!folder.ok()) return folder.status();
   Trash out;
   out.folder = std::move(*folder);
-  out.lock = Fd(::openat(out.folder.get(), kTrashLockFile, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  out.lock =
+      Fd(above_standard(::openat(out.folder.get(), kTrashLockFile, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)));
   if (!out.lock) return Status::from_errno(errno, "cannot open the lock of", path);
   struct flock lock{};
   lock.l_type = F_WRLCK;
@@ -135,8 +139,8 @@ Result<Removed> remove_tree(int parent, const std::string& name, const std::stri
 
 // Where a run stands: the open folder of its project and its name in it.
 struct RunPlace {
-  Fd project;
-  std::string name;
+  Fd runs, project;
+  std::string project_name, name;
 };
 
 Result<RunPlace> open_place(const Store& store, int store_fd, const std::string& run_path) {
@@ -150,16 +154,30 @@ Result<RunPlace> open_place(const Store& store, int store_fd, const std::string&
   if (!runs_fd.ok()) return runs_fd.status();
   auto project_fd = open_folder_at(runs_fd->get(), last(project), project);
   if (!project_fd.ok()) return project_fd.status();
-  RunPlace out{std::move(*project_fd), last(run_path)};
+  RunPlace out{std::move(*runs_fd), std::move(*project_fd), last(project), last(run_path)};
   auto run = open_folder_at(out.project.get(), out.name, run_path);
   if (!run.ok()) return run.status();
   return out;
 }
 
+// No heartbeat says when a wreck (storage/wreck.h) was written last: the times of its files do.
+Status refuse_fresh(const std::string& path, const std::string& name, int64_t now_us) {
+  const auto files = list_dir(path);
+  for (const std::string& file : files.ok() ? *files : std::vector<std::string>()) {
+    struct stat st{};
+    if (file == kRunFile || ::lstat(join_path(path, file).c_str(), &st) != 0 || !S_ISREG(st.st_mode)) continue;
+    const int64_t age_us = now_us - (st.st_mtim.tv_sec * 1'000'000 + st.st_mtim.tv_nsec / 1000);
+    if (age_us < kHeartbeatTrust.count() && age_us > -kHeartbeatTrust.count())
+      return Status(Code::kBusy, fmt::format("{}: {} was written within the last minute", name, file),
+                    "nothing of it was removed; try again in a minute");
+  }
+  return {};
+}
+
 Status refuse_live(const Store& store, const Id128& uid, const std::string& path, const std::string& name,
                    int64_t now_us) {
-  const std::vector<LiveWriter> live = live_writers(store.path(), uid, path, now_us);
-  if (live.empty()) return {};
+  const std::vector<LiveWriter> live = live_writers(store, uid, path, now_us);
+  if (live.empty()) return uid.is_zero() ? refuse_fresh(path, name, now_us) : Status();
   const std::string others = live.size() > 1 ? fmt::format(", and {} more", live.size() - 1) : "";
   return Status(Code::kBusy, fmt::format("{} is being recorded: {}{}", name, live.front().text(), others),
                 "nothing of it was removed");
@@ -167,15 +185,42 @@ Status refuse_live(const Store& store, const Id128& uid, const std::string& path
 
 std::string run_name(const RunIdentity& run) { return run.project + "/" + run.id; }
 
-// Back to where a run of this name belongs; false when another run stands there by now.
+// Back to where a run of this name belongs; where another one stands there by now, beside that. False: neither.
 bool put_back(const Store& store, int store_fd, const Trash& trash, const std::string& entry, const RunIdentity& run) {
   const std::string project = folder_name(run.project), name = folder_name(run.id);
   auto runs = open_folder_at(store_fd, kRunsFolder, kRunsFolder);
   if (!runs.ok()) return false;
   (void)::mkdirat(runs->get(), project.c_str(), 0777);
   auto folder = open_folder_at(runs->get(), project, join_path(store.path(), project));
-  return folder.ok() &&
-         ::renameat2(trash.folder.get(), entry.c_str(), folder->get(), name.c_str(), 1 /* RENAME_NOREPLACE */) == 0;
+  if (!folder.ok()) return false;
+  const auto move_to = [&](const std::string& to) {
+    return ::renameat2(trash.folder.get(), entry.c_str(), folder->get(), to.c_str(), 1 /* RENAME_NOREPLACE */) == 0;
+  };
+  return move_to(name) || move_to(run.uid.hex());
+}
+
+// The locks of all journals that go with a run: nobody recovers them now, and none is gone before all are ours.
+Status claim_journals(const Store& store, const Id128& uid, std::vector<std::unique_ptr<DeadJournal>>* out) {
+  for (const std::string& dir : journal_dirs_of(store, uid)) {
+    auto journal = DeadJournal::claim(dir);
+    const Code code = journal.status().code();
+    if (journal.ok()) out->push_back(std::move(*journal));
+    else if (code == Code::kBusy) return Status(code, dir + " is being recovered", "nothing of the run was removed");
+    else if (code == Code::kVersion) return journal.status();
+  }
+  return {};
+}
+
+// Of a run that is condemned: its removal died before they went.
+void remove_journals(const Store& store, const Id128& uid) {
+  for (const std::string& dir : journal_dirs_of(store, uid))
+    if (auto journal = DeadJournal::claim(dir); journal.ok()) (*journal)->remove();
+}
+
+bool has_run(const Store& store, const RunIdentity& run) {
+  for (const RunFolder& other : store.list_runs(run.project))
+    if (other.identity.uid == run.uid) return true;
+  return false;
 }
 
 }  // namespace
@@ -190,10 +235,6 @@ Status check_removable(const Store& store, const RunFolder& run, int64_t now_us)
 
 Result<Removed> remove_run(const Store& store, const RunFolder& run, int64_t now_us) {
   TRACKER_RETURN_IF_ERROR(check_removable(store, run, now_us));
-  // First: a run without the tail that waited in a journal can be removed again; a journal without its run would make
-  // it anew.
-  for (const std::string& dir : dead_journals_of(store.path(), run.identity.uid))
-    if (auto journal = DeadJournal::open(dir); journal.ok()) (*journal)->remove();
   auto store_fd = open_store_folder(store);
   if (!store_fd.ok()) return store_fd.status();
   auto trash = open_trash(store, store_fd->get());
@@ -205,20 +246,48 @@ Result<Removed> remove_run(const Store& store, const RunFolder& run, int64_t now
   const std::string trash_path = join_path(store.path(), kTrashFolder);
   if (::renameat(place->project.get(), place->name.c_str(), trash->folder.get(), moved.c_str()) != 0)
     return Status::from_errno(errno, "cannot move into the trash", run.path);
-  const Status live =
-      refuse_live(store, run.identity.uid, join_path(trash_path, moved), run_name(run.identity), now_us);
-  if (!live.ok()) {
-    if (::renameat2(trash->folder.get(), moved.c_str(), place->project.get(), place->name.c_str(), 1) == 0) return live;
-    return Status(Code::kBusy, live.message(), "its folder is now " + join_path(trash_path, moved));
+  std::vector<std::unique_ptr<DeadJournal>> journals;
+  Status status = refuse_live(store, run.identity.uid, join_path(trash_path, moved), run_name(run.identity), now_us);
+  if (status.ok()) status = claim_journals(store, run.identity.uid, &journals);
+  if (status.ok() && ::renameat(trash->folder.get(), moved.c_str(), trash->folder.get(), condemned.c_str()) != 0)
+    status = Status::from_errno(errno, "cannot rename", join_path(trash_path, moved));
+  if (!status.ok()) {
+    if (::renameat2(trash->folder.get(), moved.c_str(), place->project.get(), place->name.c_str(), 1) == 0)
+      return status;
+    return Status(status.code(), status.message(), "its folder is now " + join_path(trash_path, moved));
   }
-  if (::renameat(trash->folder.get(), moved.c_str(), trash->folder.get(), condemned.c_str()) != 0)
-    return Status::from_errno(errno, "cannot rename", join_path(trash_path, moved));
+  // Removed. It must be so for good before a journal goes that could still be recovered into it.
   (void)::fsync(place->project.get());
   (void)::fsync(trash->folder.get());
+  // The last run of its project takes that folder with it; who makes a run there just now makes it again.
+  (void)::unlinkat(place->runs.get(), place->project_name.c_str(), AT_REMOVEDIR);
+  for (const auto& journal : journals) journal->remove();
   trash->lock.reset();  // what is condemned is never put back: deleting it needs no lock
   auto removed = remove_tree(trash->folder.get(), condemned, join_path(trash_path, condemned));
   if (removed.ok()) return removed;
   return Status(removed.status().code(), removed.status().message(), "the run is gone; `tracker gc` removes the rest");
+}
+
+Result<RemovalState> settle_removal(const Store& store, const Id128& uid) {
+  const std::string path = join_path(store.path(), kTrashFolder);
+  const auto find = [&]() -> std::optional<RunFolder> {
+    for (const std::string& name : list_dir(path).value_or({})) {
+      auto run = read_run_folder(join_path(path, name));
+      if (run.ok() && run->identity.uid == uid) return std::move(*run);
+    }
+    return std::nullopt;
+  };
+  if (!find()) return RemovalState::kNone;
+  auto store_fd = open_store_folder(store);
+  if (!store_fd.ok()) return store_fd.status();
+  auto trash = open_trash(store, store_fd->get());
+  if (!trash.ok()) return trash.status();
+  const auto run = find();  // now that nobody else moves it
+  if (!run) return RemovalState::kNone;
+  const std::string name = run->path.substr(path.size() + 1);
+  if (!name.ends_with(kMoved)) return RemovalState::kDecided;
+  if (put_back(store, store_fd->get(), *trash, name, run->identity)) return RemovalState::kUndone;
+  return Status(Code::kIo, fmt::format("{} cannot be put back", run->path), "its journal waits");
 }
 
 Removed empty_trash(const Store& store, bool dry_run, int64_t now_us, std::vector<std::string>* problems) {
@@ -239,12 +308,15 @@ Removed empty_trash(const Store& store, bool dry_run, int64_t now_us, std::vecto
   for (std::string& name : *names) {
     if (!name.ends_with(kMoved) || dry_run) continue;
     const std::string at = join_path(path, name);
-    const auto run = read_run_document(join_path(at, kRunFile));
-    const Status live = run.ok() ? refuse_live(store, run->uid, at, run_name(*run), now_us) : Status();
+    const auto run = read_run_folder(at);
+    Status status = run.ok() ? refuse_live(store, run->identity.uid, at, run_name(run->identity), now_us) : Status();
+    if (status.ok() && run.ok() && !journal_dirs_of(store, run->identity.uid).empty())
+      status = Status(Code::kBusy, fmt::format("{}: a removal died before it took its journals; remove it again",
+                                               run_name(run->identity)));
     const std::string condemned = name.substr(0, name.size() - kMoved.size());
-    if (!live.ok()) {
-      const bool back = put_back(store, store_fd->get(), *trash, name, *run);
-      problems->push_back(fmt::format("{}; its folder {}", live.message(), back ? "was put back" : "stays at " + at));
+    if (!status.ok()) {
+      const bool back = put_back(store, store_fd->get(), *trash, name, run->identity);
+      problems->push_back(fmt::format("{}; its folder {}", status.message(), back ? "was put back" : "stays at " + at));
       name = kTrashLockFile;
     } else if (::renameat(trash->folder.get(), name.c_str(), trash->folder.get(), condemned.c_str()) == 0) {
       name = condemned;
@@ -253,6 +325,9 @@ Removed empty_trash(const Store& store, bool dry_run, int64_t now_us, std::vecto
   trash->lock.reset();
   for (const std::string& name : *names) {
     if (name == kTrashLockFile) continue;
+    if (!dry_run)
+      if (const auto run = read_run_folder(join_path(path, name)); run.ok() && !has_run(store, run->identity))
+        remove_journals(store, run->identity.uid);
     auto removed = remove_tree(trash->folder.get(), name, join_path(path, name), dry_run);
     if (!removed.ok()) problems->push_back(removed.status().to_string());
     else out = {out.files + removed->files, out.bytes + removed->bytes};

@@ -19,11 +19,12 @@ namespace {
 
 // What stands in a store beside the runs.
 constexpr const char* kStoreNames[] = {kStoreFile, ".gitignore", kRunsFolder, kTrashFolder,
-                                       "journal",  "blobs",      "server.db"};
+                                       "journal",  "blobs",      "artifacts", "downloads",
+                                       "staging",  "gated",      "server.db", "import.lock"};
 
 bool is_store_name(const std::string& name) {
   return name.starts_with("catalog.") || name.starts_with("server.db") || name.starts_with("ingest.db") ||
-         is_leftover_name(name) ||
+         is_leftover_name(name) || name.starts_with("store.json.damaged-") ||
          std::find(std::begin(kStoreNames), std::end(kStoreNames), name) != std::end(kStoreNames);
 }
 
@@ -158,9 +159,7 @@ Result<VerifyReport> verify_store(const std::string& path, const VerifyOptions& 
   Verifier verifier(options);
   const std::string file = join_path(path, kStoreFile);
   auto id = read_store_document(file);
-  if (!id.ok() && id.status().code() == Code::kNotFound)
-    return Status(Code::kNotFound, fmt::format("no store at {}", path),
-                  "--dir or TRACKER_DIR says where it is; the first run makes it");
+  if (!id.ok() && id.status().code() == Code::kNotFound) return no_store_at(path);
   if (!id.ok() && id.status().code() == Code::kVersion) {
     verifier.failed("store-file", file, id.status(), "");
     return std::move(verifier.report);  // nothing in it can be judged

@@ -48,6 +48,7 @@ class CatalogCheck {
       note(fmt::format("has version {}, this program's is {}", *version, kCatalogVersion));
       return {};
     }
+    TRACKER_RETURN_IF_ERROR(check_catalog_schema(db, "main", path_));
     auto id = db.query_text("SELECT value FROM meta WHERE key='store'");
     if (!id.ok()) return id.status();
     if (*id != store_.id().hex()) return Status(Code::kCorrupt, "is the catalog of another store");

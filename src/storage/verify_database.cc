@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 // verify: one writer's database, all parts of it.
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
 #include "base/fs.h"
+#include "storage/run_folder.h"
 #include "storage/sqlite.h"
 #include "storage/store_files.h"
 #include "storage/verify_internal.h"
 #include "storage/verify_log.h"
+#include "storage/writer_locks.h"
 #include "storage/writer_parts.h"
 
 namespace tracker::internal {
@@ -67,6 +70,7 @@ class DatabaseCheck {
         damage("database-header", part(number), "is no regular file", kRestoreAdvice);
         return false;
       }
+      if (is_written_here(part(number))) continue;  // to close it here would drop SQLite's locks on it
       // With a WAL the file may be shorter than its header says: the rest is in there.
       if (is_whole_database(part(number)) || size_of_file(part(number) + "-wal") > 0) continue;
       auto head = open_file(part(number), 0);
@@ -152,6 +156,7 @@ class DatabaseCheck {
       return meta_.stats_seq;
     };
     if (status.ok()) status = log_->read(*db, number == parts_ ? LogCheck::AtEnd(at_end) : nullptr);
+    if (status.ok()) status = check_levels(*db, number);
     if (status.ok()) return true;
     if (status.code() == Code::kBusy && live_) {
       out_.findings.push_back({FindingLevel::kNote, "busy", part(number), status.message(), "",
@@ -160,6 +165,16 @@ class DatabaseCheck {
     }
     failed(part(number), status);
     return false;
+  }
+
+  // Where the tree is damaged that has been said, and levels are derived.
+  Status check_levels(Sqlite& db, int number) {
+    Status status = verify_levels(db, part(number), &out_.findings);
+    if (status.code() != Code::kCorrupt) return status;
+    if (tree_said_.empty() && log_->tree_said().empty())
+      damage("levels", part(number), "the table `levels` cannot be read: " + status.message(), kTreeAdvice,
+             "every frame and segment is read without it");
+    return {};
   }
 
   void check_tree(Sqlite& db, int number) {
@@ -216,7 +231,7 @@ class DatabaseCheck {
 
 // Format byte 18 of the header: 2 while it is written, 1 when it was finished.
 bool was_finished(const std::string& path) {
-  auto fd = open_file(path, 0);
+  auto fd = open_file(path, O_RDONLY | O_NONBLOCK);  // a pipe's other end would be waited for
   std::array<char, 19> head{};
   return fd.ok() && ::pread(fd->get(), head.data(), head.size(), 0) == static_cast<ssize_t>(head.size()) &&
          head[18] == 1;
@@ -233,6 +248,7 @@ std::vector<FileStamp> stamps_of(const std::string& path) {
 Result<WriterIdentity> identity_of(const std::string& path, SqliteOpen how) {
   auto db = Sqlite::open(path, how, 0);
   if (!db.ok()) return db.status();
+  TRACKER_RETURN_IF_ERROR(check_database(*db, path));
   auto meta = read_meta(*db, path);
   if (!meta.ok()) return meta.status();
   return std::move(meta->identity);
@@ -243,12 +259,13 @@ Result<WriterIdentity> identity_of(const std::string& path, SqliteOpen how) {
 // Where neither works locks are used, which never hurts but may leave a WAL index behind.
 bool may_be_live(const std::string& path, int64_t now_us) {
   const std::string last = part_path(path, count_parts(path));
+  if (is_written_here(last)) return true;
   const bool wal = size_of_file(last + "-wal") > 0;
   if (!wal && was_finished(last)) return false;
   auto identity = identity_of(path, SqliteOpen::kReadImmutable);
   if (!identity.ok()) identity = identity_of(path, SqliteOpen::kReadPrivateWal);
   if (!identity.ok()) return wal;
-  switch (probe_writer(*identity)) {
+  switch (probe_writer(*identity, store_path_of(parent_path(path)))) {
     case Liveness::kLive: return true;
     case Liveness::kDead: return false;
     case Liveness::kUnknown: break;

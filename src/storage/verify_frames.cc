@@ -6,6 +6,7 @@
 #include "base/fs.h"
 #include "storage/event_state.h"
 #include "storage/frames_log.h"
+#include "storage/run_folder.h"
 #include "storage/series_stats.h"
 #include "storage/verify_internal.h"
 
@@ -83,11 +84,11 @@ class FramesCheck {
              fmt::format("belongs to another run: {}/{}, uid {}", who.run.project, who.run.id, who.run.uid.hex()),
              "move it into that run's folder");
     const bool over = events_.end().has_value() || events_.recovered().has_value();
-    const Liveness liveness = over ? Liveness::kDead : probe_writer(who);
+    const Liveness liveness = over ? Liveness::kDead : probe_writer(who, store_path_of(parent_path(path_)));
     out_.live = liveness == Liveness::kLive ||
                 (liveness == Liveness::kUnknown && totals_.heartbeat_us > now_us_ - kHeartbeatTrust.count());
     if (end == size || out_.live) return;
-    const bool waits = !over && !who.journal_dir.empty() && path_exists(join_path(who.journal_dir, "lock"));
+    const bool waits = !over && !find_journal(who, store_path_of(parent_path(path_))).empty();
     if (waits) {
       out_.findings.push_back({FindingLevel::kNote, "unrecovered", path_,
                                fmt::format("its last {} bytes were being written when its process died", size - end),

@@ -12,6 +12,7 @@
 
 #include "base/ids.h"
 #include "journal/liveness.h"
+#include "storage/sqlite.h"
 #include "storage/verify.h"
 
 namespace tracker::internal {
@@ -74,6 +75,9 @@ WriterVerdict verify_frames_file(Verifier& verifier, const std::string& path, co
 // The WAL of a database at rest: commits behind bytes that do not verify, which SQLite passes over without a word.
 // Empty when there are none.
 std::string verify_wal(const std::string& path);
+
+// The table `levels` of a part. Failures: what SQLite says of the file.
+Status verify_levels(Sqlite& db, const std::string& path, std::vector<Finding>* findings);
 
 // A folder below runs/<project>; `name` is "<project folder>/<run folder>", empty for a folder that stands alone.
 // Returns who the run is, where run.json or a database tells.

@@ -4,12 +4,16 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <ctime>
+#include <thread>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "journal/dead_journal.h"
 #include "journal/place.h"
 #include "storage/frames_log.h"
+#include "storage/journal_home.h"
 #include "storage/schema.h"
 #include "storage/store_files.h"
 #include "storage/verify_internal.h"
@@ -18,7 +22,8 @@
 namespace tracker::internal {
 namespace {
 
-constexpr int64_t kUnbornAgeS = 60;  // as remove_unborn_journals()
+constexpr int64_t kUnbornAgeS = 60;                 // as remove_unborn_journals()
+constexpr int64_t kLockReplacedNs = 2'000'000'000;  // twice what a living process takes
 constexpr const char* kRecoverAdvice = "the next `tracker ls` or init recovers them";
 constexpr const char* kKeepAdvice =
     "the next `tracker ls` stores what can be read, counts the rest as lost and keeps the journal beside the others";
@@ -34,7 +39,7 @@ Stored stored_in_database(const std::string& path) {
   const std::string last = part_path(path, count_parts(path));
   const bool wal = size_of_file(last + "-wal") > 0;
   auto db = Sqlite::open(last, wal ? SqliteOpen::kReadPrivateWal : SqliteOpen::kReadImmutable, 0);
-  if (!db.ok()) return out;
+  if (!db.ok() || !check_database(*db, last).ok()) return out;
   auto meta = read_meta(*db, last);
   auto positions = read_positions(*db);
   if (meta.ok() && positions.ok()) out = {meta->last_seq, std::move(*positions)};
@@ -82,16 +87,17 @@ class JournalCheck {
     if (name.starts_with(".new-")) return look_at_unborn(dir);
     const bool kept = name.starts_with("damaged-");
     if ((!kept && !Id128::from_hex(name)) || is_own_journal(dir)) return;
-    auto definitions = read_definitions(dir);
-    if (!definitions.ok() && definitions.status().code() == Code::kNotFound) return look_at_unborn(dir);
-    if (definitions.ok() && !is_ours(definitions->identity)) return;
+    // Alone: the definitions of others may be long, and those of ours are read with its rings.
+    const auto writer = read_writer_identity(dir);
+    if (!writer.ok() && writer.status().code() == Code::kNotFound) return look_at_unborn(dir);
+    if (writer.ok() && !is_ours(*writer, dir)) return;
     if (kept) return say_kept(dir);
     ++verifier_.report.journals;
-    const std::optional<bool> locked = is_locked(dir);
-    if (locked.value_or(false)) return;  // its process lives
-    if (!definitions.ok()) {
+    const std::optional<bool> locked = writer.ok() ? settled_lock(dir) : is_locked(dir);
+    if (locked.value_or(false) || !is_directory(dir)) return;  // its process lives, or has ended meanwhile
+    if (!writer.ok()) {
       if (runs_.empty())
-        verifier_.failed("journal-definitions", join_path(dir, "defs"), definitions.status(),
+        verifier_.failed("journal-definitions", join_path(dir, "defs"), writer.status(),
                          "its rings cannot be assigned to a run; remove the folder when nothing is missing");
       return;
     }
@@ -100,9 +106,19 @@ class JournalCheck {
   }
 
  private:
-  bool is_ours(const WriterIdentity& writer) const {
+  bool is_ours(const WriterIdentity& writer, const std::string& dir) const {
     const bool ours = writer.store.is_zero() ? writer.store_path == store_path_ : writer.store == store_;
-    return ours && (runs_.empty() || runs_.contains(writer.run.uid));
+    return ours && (runs_.empty() || runs_.contains(writer.run.uid)) && original_of(writer, dir, store_path_).empty();
+  }
+
+  // A process that ends takes its journal away file by file, and one that lives replaces a lock that was removed: only
+  // a lock that stays away is missing.
+  static std::optional<bool> settled_lock(const std::string& dir) {
+    std::optional<bool> locked = is_locked(dir);
+    for (const int64_t end_ns = monotonic_ns() + kLockReplacedNs;
+         !locked && is_directory(dir) && monotonic_ns() < end_ns; locked = is_locked(dir))
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return locked;
   }
 
   void look_at_unborn(const std::string& dir) {

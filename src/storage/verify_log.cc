@@ -90,9 +90,9 @@ Result<bool> LogCheck::was_overtaken(Sqlite& db) const {
 
 // Both tables, by sequence number.
 Status LogCheck::read_rows(Sqlite& db, std::vector<Row>* rows, bool* ended) const {
-  auto frames = db.prepare(std::string(kFrameColumns) + "WHERE seq>? ORDER BY seq");
+  auto frames = db.prepare(fmt::format("{}WHERE seq>? ORDER BY seq", kFrameColumns));
   if (!frames.ok()) return frames.status();
-  auto segments = db.prepare(std::string(kSegmentColumns) + "WHERE first_seq>? ORDER BY first_seq");
+  auto segments = db.prepare(fmt::format("{}WHERE first_seq>? ORDER BY first_seq", kSegmentColumns));
   if (!segments.ok()) return segments.status();
   frames->bind(static_cast<int64_t>(seen_.frame));
   segments->bind(static_cast<int64_t>(seen_.segment));

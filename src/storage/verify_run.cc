@@ -8,9 +8,11 @@
 
 #include "base/fs.h"
 #include "model/key.h"
+#include "storage/attempt_claim.h"
 #include "storage/database_build.h"
 #include "storage/recovery.h"
 #include "storage/run_folder.h"
+#include "storage/stop_request.h"
 #include "storage/store_files.h"
 #include "storage/verify_internal.h"
 #include "storage/writer_parts.h"
@@ -75,7 +77,8 @@ class RunCheck {
   std::string file(const std::string& name) const { return join_path(path_, name); }
 
   void look_at_file(const std::string& name, std::map<std::string, WriterFiles>* writers) {
-    if (name == kRunFile || name == "media" || classify(name, writers)) return;
+    if (name == kRunFile || name == kStopFile || name == "media" || claimed_attempt(name) || classify(name, writers))
+      return;
     struct stat st{};
     const bool old = ::lstat(file(name).c_str(), &st) == 0 && ::time(nullptr) - st.st_mtime >= kLeftoverAge.count();
     if (!is_leftover_name(name))
@@ -126,8 +129,15 @@ class RunCheck {
     const bool reads_db = has_db && (!files.frames || is_whole_database(db));
     const RunIdentity* run = document_.ok() ? &*document_ : nullptr;
     if (reads_db) take(verify_database(verifier_, db, run), db);
-    else if (files.frames) take(verify_frames_file(verifier_, frames, run), frames);
+    else if (files.frames) check_frames(db, frames, run);
     if (reads_db && files.frames) check_both(db, frames);
+  }
+
+  void check_frames(const std::string& db, const std::string& frames, const RunIdentity* run) {
+    WriterVerdict verdict = verify_frames_file(verifier_, frames, run);
+    // Its writer ended after the folder was listed, and made a database of it.
+    if (!path_exists(frames) && path_exists(db)) take(verify_database(verifier_, db, run), db);
+    else take(std::move(verdict), frames);
   }
 
   void check_orphan(const std::string& name) {

@@ -2,24 +2,29 @@
 #include "storage/writer_db.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <set>
 #include <span>
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "storage/checked_frames.h"
 #include "storage/compaction.h"
 #include "storage/event_rows.h"
+#include "storage/frames_log.h"
+#include "storage/own_commits.h"
 #include "storage/schema.h"
 #include "storage/sqlite.h"
+#include "storage/stats_table.h"
 #include "storage/writer_locks.h"
 #include "storage/writer_parts.h"
 
 namespace tracker::internal {
 namespace {
 
+constexpr uint64_t kShrinkWalBytes = 256 * 1024;   // a smaller WAL is not worth an fsync
 constexpr int kBusyTimeoutMs = 100;                // of an append; nobody else of ours writes this file
 constexpr int kCheckpointPages = 1000;             // after a durable append, which has waited for the disk anyway
 constexpr int kCheckpointPagesAlways = 16384;      // 64 MiB: also after others, so that the WAL stays bounded
@@ -27,30 +32,6 @@ constexpr int64_t kStatsIntervalNs = 900'000'000;  // of durable appends
 constexpr int64_t kStatsIntervalAlwaysNs = 5'000'000'000;
 constexpr uint64_t kPageBytes = 4096;
 constexpr int kLeaveWalMs = 250;  // for idle readers to go, once everything is in the database
-
-// The frames of one append, checked and summed up before the transaction begins.
-struct Pending {
-  std::vector<const FrameRecord*> records;
-  std::vector<FrameView> views;
-  std::vector<FrameStats> stats;
-  SeriesMap series;  // all of them together
-  uint64_t last_seq = 0, points = 0, bytes = 0;
-  std::vector<RingPosition> positions;
-};
-
-void set_position(const RingPosition& position, std::vector<RingPosition>* all) {
-  const auto same = [&position](const RingPosition& p) { return p.nonce == position.nonce; };
-  const auto at = std::find_if(all->begin(), all->end(), same);
-  if (at == all->end()) all->push_back(position);
-  else *at = position;
-}
-
-void merge_series(const SeriesMap& later, SeriesMap* into) {
-  for (const auto& [id, stats] : later) {
-    const auto [at, is_new] = into->try_emplace(id, stats);
-    if (!is_new) append_stats(stats, &at->second);
-  }
-}
 
 }  // namespace
 
@@ -64,20 +45,23 @@ struct WriterDb::Impl {
   WriterIdentity identity;
   WriterLocks locks;
   Sqlite db;
-  Statement insert_frame, set_meta, set_position_row, drop_position, write_series_row;
+  Statement begin, commit, read_last, insert_frame, set_meta, set_position_row, drop_position, write_series_row;
   EventRows event_rows;
   bool full_sync = false;
   bool closed = false;
 
   Compaction compaction;
   int64_t next_compaction_ns = 0;  // not before
-
-  // As committed.
+  // As committed, where `sound`; else it is read again before it is used: what failed half way, and be it for want of
+  // memory, has left it ahead.
+  bool sound = false;
+  OwnCommits own;
   uint64_t stats_seq = 0;
   uint64_t last_seq = 0, points = 0, frames = 0, frame_bytes = 0;
   std::vector<RingPosition> positions;
-  SeriesMap series;
-  std::set<uint32_t> unwritten;  // series whose row is older than their frames
+  StatsTable series;                // without names of rows that are written
+  std::string cost;                 // to be written with the next sign of life
+  std::vector<uint32_t> unwritten;  // series whose row is older than their frames, sorted
   int64_t stats_written_ns = 0;
 
   explicit Impl(const WriterIdentity& of) : identity(of), compaction(of.writer) {}
@@ -89,10 +73,9 @@ struct WriterDb::Impl {
   }
 
   void close_connection() {
-    insert_frame = {};
-    set_meta = {};
-    set_position_row = {};
-    drop_position = {};
+    for (Statement* statement :
+         {&begin, &commit, &read_last, &insert_frame, &set_meta, &set_position_row, &drop_position})
+      *statement = {};
     write_series_row = {};
     event_rows.reset();
     db.close();
@@ -109,9 +92,11 @@ struct WriterDb::Impl {
   Status open() {
     auto opened = Sqlite::open(path, detached ? SqliteOpen::kDetached : SqliteOpen::kWrite, kBusyTimeoutMs);
     if (!opened.ok()) return opened.status();
+    sound = false;
     db = std::move(*opened);
     Status status = load();
     if (!status.ok()) close_connection();
+    sound = status.ok();
     return status;
   }
 
@@ -125,6 +110,7 @@ struct WriterDb::Impl {
       return Status(Code::kCorrupt, fmt::format("{} belongs to writer {}", path, meta->identity.writer.hex()));
     auto all_positions = read_positions(db);
     if (!all_positions.ok()) return all_positions.status();
+    series.clear();
     auto rows = read_series(db);
     if (!rows.ok()) return rows.status();
     stats_seq = meta->stats_seq;
@@ -133,7 +119,10 @@ struct WriterDb::Impl {
     frames = meta->frames;
     frame_bytes = meta->frame_bytes;
     positions = std::move(*all_positions);
-    series = std::move(*rows);
+    for (auto row = rows->begin(); row != rows->end(); row = rows->erase(row)) {
+      row->second.def.name.clear();  // it is in the table
+      series.add(row->second);
+    }
     unwritten.clear();
     stats_written_ns = 0;
     TRACKER_RETURN_IF_ERROR(load_stats_behind());
@@ -177,6 +166,9 @@ struct WriterDb::Impl {
       Statement* statement;
       std::string_view sql;
     } all[] = {
+        {&begin, "BEGIN IMMEDIATE"},
+        {&commit, "COMMIT"},
+        {&read_last, kReadLastSeq},
         {&insert_frame, "INSERT INTO frames VALUES(?,?,?,?,?)"},
         {&set_meta, "INSERT OR REPLACE INTO meta VALUES(?,?)"},
         {&set_position_row, "INSERT OR REPLACE INTO journal VALUES(?,?)"},
@@ -194,82 +186,58 @@ struct WriterDb::Impl {
   Status ensure_open() {
     if (closed) return Status(Code::kClosed, fmt::format("{} is closed", path));
     if (!detached && !locks.db()) return start();  // a new part whose locks could not be had
+    if (db && !sound) close_connection();
     return db ? Status() : open();
   }
 
   void add_series(const SeriesMap& later) {
-    merge_series(later, &series);
-    for (const auto& [id, stats] : later) unwritten.insert(id);
-  }
-
-  Result<Pending> check(std::span<const FrameRecord* const> records) const {
-    Pending out;
-    out.last_seq = last_seq;
-    for (const FrameRecord* next : records) {
-      const FrameRecord& record = *next;
-      if (record.seq <= out.last_seq) continue;
-      auto view = FrameView::parse(record.bytes);
-      if (!view.ok()) return view.status();
-      if (view->seq() != record.seq || view->writer() != identity.writer)
-        return Status(Code::kInvalid, fmt::format("{}: frame {} says it is {} of {}", path, record.seq, view->seq(),
-                                                  view->writer().hex()));
-      auto stats = compute_frame_stats(*view);
-      if (!stats.ok()) return stats.status();
-      merge_series(stats->series, &out.series);
-      out.last_seq = record.seq;
-      out.points += stats->points;
-      out.bytes += record.bytes.size();
-      for (const RingPosition& position : record.positions) set_position(position, &out.positions);
-      out.records.push_back(&record);
-      out.views.push_back(std::move(*view));
-      out.stats.push_back(std::move(*stats));
-    }
-    return out;
+    add_ids(later, &unwritten);
+    for (const auto& [id, stats] : later) series.add(stats);
   }
 
   Status put_meta(std::string_view key, uint64_t value) {
     return set_meta.bind(key).bind(static_cast<int64_t>(value)).run();
   }
 
+  Status put_sign_of_life(uint64_t now_us) {
+    if (!cost.empty()) TRACKER_RETURN_IF_ERROR(set_meta.bind(meta_key::kCost).bind_blob(cost).run());
+    return put_meta(meta_key::kHeartbeat, now_us);
+  }
+
   // Everything of one append, inside its transaction.
-  Status write(const Pending& pending, const std::vector<uint64_t>& retired, bool durable, bool with_stats) {
-    for (size_t i = 0; i < pending.records.size(); ++i) {
-      const FrameStats& stats = pending.stats[i];
-      insert_frame.bind(static_cast<int64_t>(pending.records[i]->seq)).bind(static_cast<int64_t>(stats.points));
-      insert_frame.bind(stats.time_first_us).bind(stats.time_last_us);
-      TRACKER_RETURN_IF_ERROR(insert_frame.bind_blob(pending.records[i]->bytes).run());
-      TRACKER_RETURN_IF_ERROR(event_rows.apply(pending.views[i]));
+  Status write(const CheckedFrames& pending, const std::vector<uint64_t>& retired, bool durable, bool with_stats) {
+    for (const CheckedFrames::One& frame : pending.frames) {
+      insert_frame.bind(static_cast<int64_t>(frame.record->seq)).bind(static_cast<int64_t>(frame.points));
+      insert_frame.bind(frame.time_first_us).bind(frame.time_last_us);
+      TRACKER_RETURN_IF_ERROR(insert_frame.bind_blob(frame.record->bytes).run());
+      if (!frame.has_events) continue;
+      auto view = FrameView::parse(frame.record->bytes, false);
+      if (!view.ok()) return view.status();
+      TRACKER_RETURN_IF_ERROR(event_rows.apply(*view));
     }
     for (const RingPosition& position : pending.positions)
       TRACKER_RETURN_IF_ERROR(set_position_row.bind(static_cast<int64_t>(position.nonce))
                                   .bind(static_cast<int64_t>(position.position))
                                   .run());
     for (const uint64_t nonce : retired) TRACKER_RETURN_IF_ERROR(drop_position.bind(static_cast<int64_t>(nonce)).run());
-    if (!pending.records.empty()) {
+    if (!pending.frames.empty()) {
       TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kLastSeq, pending.last_seq));
       TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kPoints, points + pending.points));
-      TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kFrames, frames + pending.records.size()));
+      TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kFrames, frames + pending.frames.size()));
       TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kFrameBytes, frame_bytes + pending.bytes));
     }
     // A durable transaction must write something, or nothing is synced.
-    if (durable) TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kHeartbeat, static_cast<uint64_t>(realtime_us())));
-    return with_stats ? write_stats(pending) : Status();
+    if (durable) TRACKER_RETURN_IF_ERROR(put_sign_of_life(static_cast<uint64_t>(realtime_us())));
+    return with_stats ? write_stats(pending.last_seq) : Status();
   }
 
-  Status write_stats(const Pending& pending) {
-    std::set<uint32_t> ids = unwritten;
-    for (const auto& [id, stats] : pending.series) ids.insert(id);
-    for (const uint32_t id : ids) {
-      const auto before = series.find(id);
-      const auto later = pending.series.find(id);
-      SeriesStats stats = before != series.end() ? before->second : later->second;
-      if (before != series.end() && later != pending.series.end()) append_stats(later->second, &stats);
-      TRACKER_RETURN_IF_ERROR(write_series(write_series_row, stats));
-    }
-    return put_meta(meta_key::kStatsSeq, pending.last_seq);
+  Status write_stats(uint64_t up_to) {
+    for (const uint32_t id : unwritten) TRACKER_RETURN_IF_ERROR(write_series(write_series_row, *series.find(id)));
+    return put_meta(meta_key::kStatsSeq, up_to);
   }
 
   void stats_are_written() {
+    for (const uint32_t id : unwritten) series.forget_name(id);
     unwritten.clear();
     stats_seq = last_seq;
     stats_written_ns = monotonic_ns();
@@ -282,9 +250,10 @@ struct WriterDb::Impl {
       status = db.exec(durable ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
       full_sync = durable;
     }
-    if (status.ok()) status = db.exec("BEGIN IMMEDIATE");
+    if (status.ok()) status = begin.run();
+    if (status.ok()) status = own.check_within(read_last, last_seq);
     if (status.ok()) status = body();
-    if (status.ok()) status = db.exec("COMMIT");
+    if (status.ok()) status = commit.run();
     if (status.ok()) return status;
     if (status.code() == Code::kBusy && (!db.in_transaction() || db.exec("ROLLBACK").ok())) return status;
     // After an I/O error only a new connection knows what is in the file. The locks stay, so nobody takes the WAL
@@ -302,31 +271,43 @@ struct WriterDb::Impl {
   Status append(std::span<const FrameRecord* const> records, bool durable, const std::vector<uint64_t>& retired,
                 bool force_stats) {
     TRACKER_RETURN_IF_ERROR(ensure_open());
-    if (durable && !locks.in_place())
+    if (!detached) TRACKER_RETURN_IF_ERROR(own.check(db, last_seq, records));
+    if (!detached && !locks.in_place())
       return Status(Code::kIo, fmt::format("{} was removed or replaced while it is written", path));
-    auto pending = check(records);
+    sound = false;
+    auto pending =
+        check_frames(records, identity.writer, last_seq, path, [this](const SeriesMap& one) { add_series(one); });
     if (!pending.ok()) return pending.status();
-    if (pending->records.empty() && retired.empty() && !durable && !force_stats) return {};
+    const bool nothing = pending->frames.empty() && retired.empty() && !durable && !force_stats;
+    sound = nothing;
+    if (nothing) return {};
     const int64_t now = monotonic_ns();
     const int64_t age = now - stats_written_ns;
-    const bool any_stats = !unwritten.empty() || !pending->series.empty();
     const bool due = force_stats || (durable && age >= kStatsIntervalNs) || age >= kStatsIntervalAlwaysNs;
-    const bool with_stats = any_stats && due;
+    const bool with_stats = due && !unwritten.empty();
     TRACKER_RETURN_IF_ERROR(transaction(durable, [&] { return write(*pending, retired, durable, with_stats); }));
     last_seq = pending->last_seq;
+    if (!records.empty()) own.committed(last_seq);  // else nothing was held against what is there
     points += pending->points;
-    frames += pending->records.size();
+    frames += pending->frames.size();
     frame_bytes += pending->bytes;
     for (const RingPosition& position : pending->positions) set_position(position, &positions);
-    const auto is_retired = [&retired](const RingPosition& p) {
-      return std::find(retired.begin(), retired.end(), p.nonce) != retired.end();
-    };
-    positions.erase(std::remove_if(positions.begin(), positions.end(), is_retired), positions.end());
-    add_series(pending->series);
-    compaction.appended(pending->records.size(), pending->bytes);
+    drop_positions(retired, &positions);
+    compaction.appended(pending->frames.size(), pending->bytes);
     if (with_stats) stats_are_written();
+    sound = true;
     if (!detached && !force_stats) leave_pinned_wal(durable);
     return {};
+  }
+
+  // A WAL keeps the size that it once had until it is truncated.
+  void shrink() {
+    struct stat st{};
+    if (detached || ::stat((path + "-wal").c_str(), &st) != 0 || static_cast<uint64_t>(st.st_size) < kShrinkWalBytes)
+      return;
+    db.set_busy_timeout(static_cast<int>(kShrinkWait.count()));
+    (void)db.checkpoint(Sqlite::Checkpoint::kTruncate).ok();
+    db.set_busy_timeout(kBusyTimeoutMs);
   }
 
   // A WAL that is at its limit and is not begun anew by commits after checkpoints is held by a reader. When the
@@ -355,12 +336,10 @@ struct WriterDb::Impl {
     TRACKER_RETURN_IF_ERROR(ensure_open());
     if (db.wal_pages() >= kCheckpointPagesAlways && !all) return false;
     const auto inside = [this](const Compaction::Body& body) {
-      Pending nothing_new;
-      nothing_new.last_seq = last_seq;
       const bool behind = stats_seq < last_seq;
       TRACKER_RETURN_IF_ERROR(transaction(false, [&] {
         const Status status = body();
-        return status.ok() && behind ? write_stats(nothing_new) : status;
+        return status.ok() && behind ? write_stats(last_seq) : status;
       }));
       if (behind) stats_are_written();
       return Status();
@@ -423,7 +402,9 @@ Result<std::unique_ptr<WriterDb>> WriterDb::create(const std::string& run_path, 
 Result<std::unique_ptr<WriterDb>> WriterDb::open_or_create(const std::string& run_path,
                                                            const WriterIdentity& identity) {
   const std::string base = join_path(run_path, identity.writer.hex() + ".db");
-  Status created = create_database_file(base, identity);
+  TRACKER_RETURN_IF_ERROR(prepare_parts(base));
+  // Making one needs room, which a full disk does not have for the recovery of one that is there.
+  Status created = path_exists(base) ? Status(Code::kExists, base) : create_database_file(base, identity);
   if (!created.ok() && created.code() != Code::kExists) return created;
   const int part = count_parts(base);
   const std::string path = part_path(base, part);
@@ -458,6 +439,8 @@ const std::vector<RingPosition>& WriterDb::positions() const { return impl_->pos
 uint64_t WriterDb::points_stored() const { return impl_->points; }
 uint64_t WriterDb::bytes_stored() const { return impl_->frame_bytes; }
 int WriterDb::parts() const { return impl_->part; }
+bool WriterDb::taken_over() const { return impl_->own.taken_over(); }
+bool WriterDb::removed() const { return !impl_->detached && impl_->locks.removed(); }
 
 Status WriterDb::append_batch(std::span<const FrameRecord* const> frames, bool durable,
                               const std::vector<uint64_t>& retired) {
@@ -467,8 +450,10 @@ Status WriterDb::append_batch(std::span<const FrameRecord* const> frames, bool d
 Status WriterDb::heartbeat(int64_t now_us) {
   TRACKER_RETURN_IF_ERROR(impl_->ensure_open());
   const auto now = static_cast<uint64_t>(now_us);
-  return impl_->transaction(false, [&] { return impl_->put_meta(meta_key::kHeartbeat, now); });
+  return impl_->transaction(false, [&] { return impl_->put_sign_of_life(now); });
 }
+
+void WriterDb::set_cost(std::string cbor) { impl_->cost = std::move(cbor); }
 
 // A failure is not the run's: the disk refuses the next commit, too, or a page is damaged, which readers will say.
 bool WriterDb::compact(uint64_t up_to) {
@@ -480,6 +465,16 @@ bool WriterDb::compact(uint64_t up_to) {
 bool WriterDb::compaction_due(uint64_t up_to) const {
   return impl_->db && impl_->compaction.due(std::min(up_to, impl_->last_seq)) &&
          monotonic_ns() >= impl_->next_compaction_ns;
+}
+
+Status WriterDb::compact_all(bool at_end) {
+  Result<bool> more = at_end || impl_->compaction.due(impl_->last_seq);
+  while (more.ok() && *more) more = impl_->compact(UINT64_MAX, at_end);
+  return more.status();
+}
+
+void WriterDb::shrink() {
+  if (impl_->db) impl_->shrink();
 }
 
 Status WriterDb::finish(int timeout_ms) {

@@ -37,6 +37,8 @@ class WriterDb : public WriterStore {
   uint64_t points_stored() const override;
   uint64_t bytes_stored() const override;
   int parts() const override;
+  bool removed() const override;
+  bool taken_over() const override;
 
   // One transaction; `durable`: synchronous=FULL. On failure nothing of the call is stored; after an I/O error the
   // connection is reopened by itself. Where somebody keeps the WAL from being emptied, the next call may go into a new
@@ -44,8 +46,12 @@ class WriterDb : public WriterStore {
   Status append_batch(std::span<const FrameRecord* const> frames, bool durable,
                       const std::vector<uint64_t>& retired = {}) override;
   Status heartbeat(int64_t now_us) override;
+  void set_cost(std::string cbor) override;
   bool compact(uint64_t up_to) override;  // a step of compaction.h
   bool compaction_due(uint64_t up_to) const override;
+  // All steps that are due, without a bound of time: for files that nobody waits for. `at_end`: nothing more comes.
+  Status compact_all(bool at_end);
+  void shrink() override;
   // Compacts what it can in kCompactAtEndNs, checkpoints, sets journal_mode=DELETE, releases the locks, closes: the run
   // is plain files. Waits at most `timeout_ms` for readers; on kTimeout or kBusy the data is safe in the WAL and the
   // next reader or recovery finishes the job.

@@ -5,6 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <set>
+
+#include "journal/wipe_memory.h"
+
 namespace tracker::internal {
 namespace {
 
@@ -15,6 +19,12 @@ constexpr off_t kShmDeadMansSwitch = 128;
 constexpr size_t kShmHeaderBytes = 96;  // two copies of WalIndexHdr
 
 bool g_enabled = true;
+
+// The databases that this process writes; under ProcessLock. Leaked on purpose: no static destructors.
+std::multiset<FileId>& written_here() {
+  static auto* files = new std::multiset<FileId>;
+  return *files;
+}
 
 bool set_lock(int fd, short type, off_t start, off_t length) {
   struct flock lock{};
@@ -29,16 +39,28 @@ bool set_lock(int fd, short type, off_t start, off_t length) {
 
 void set_writer_locks_enabled_for_testing(bool enabled) { g_enabled = enabled; }
 
+bool is_written_here(const std::string& db_path) {
+  struct stat st{};
+  if (::stat(db_path.c_str(), &st) != 0) return false;
+  const ProcessLock guard;
+  return written_here().contains({st.st_dev, st.st_ino});
+}
+
 Status WriterLocks::acquire(const std::string& db_path) {
   path_ = db_path;
   auto db = open_file(db_path, O_RDWR | O_NOFOLLOW | O_NONBLOCK);
   if (!db.ok()) return db.status();
-  db_ = std::move(*db);
+  db_ = LastingFd(std::move(*db));
   struct stat st{};
   if (::fstat(db_.get(), &st) != 0) return Status::from_errno(errno, "cannot stat", db_path);
+  unlist();
+  {
+    const ProcessLock guard;
+    written_here().insert(*(listed_ = {st.st_dev, st.st_ino}));
+  }
   auto shm = open_file(db_path + "-shm", O_RDWR | O_CREAT | O_NOFOLLOW, st.st_mode & 0777);
   if (!shm.ok()) return shm.status();
-  shm_ = std::move(*shm);
+  shm_ = LastingFd(std::move(*shm));
   if (!g_enabled) return {};
   set_lock(db_.get(), F_RDLCK, kSharedFirst, kSharedSize);
   // SQLite drops the index that a dead process left when nobody holds this lock. With ours held it never would, so it
@@ -54,13 +76,21 @@ Status WriterLocks::acquire(const std::string& db_path) {
 }
 
 void WriterLocks::release() {
-  if (db_) set_lock(db_.get(), F_UNLCK, 0, 0);
-  if (shm_) set_lock(shm_.get(), F_UNLCK, 0, 0);
+  if (db_.is_ours()) set_lock(db_.get(), F_UNLCK, 0, 0);
+  if (shm_.is_ours()) set_lock(shm_.get(), F_UNLCK, 0, 0);
 }
 
 void WriterLocks::close() {
   shm_.reset();
   db_.reset();
+  unlist();
+}
+
+void WriterLocks::unlist() {
+  if (!listed_) return;
+  const ProcessLock guard;
+  if (const auto at = written_here().find(*listed_); at != written_here().end()) written_here().erase(at);
+  listed_.reset();
 }
 
 bool WriterLocks::in_place() const {
@@ -68,6 +98,11 @@ bool WriterLocks::in_place() const {
   struct stat named{};
   return ::fstat(db_.get(), &open) == 0 && ::stat(path_.c_str(), &named) == 0 && open.st_ino == named.st_ino &&
          open.st_dev == named.st_dev;
+}
+
+bool WriterLocks::removed() const {
+  struct stat open{};
+  return db_.is_ours() && ::fstat(db_.get(), &open) == 0 && open.st_nlink == 0 && !path_exists(path_);
 }
 
 }  // namespace tracker::internal

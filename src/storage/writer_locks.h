@@ -3,18 +3,29 @@
 // do not hold against one's own process, OFD locks on descriptors of our own do. Read locks on the shared range of
 // the .db deny the exclusive lock that deletes the WAL; one on the "dead man's switch" of the -shm denies its
 // truncation.
-// Threads: one at a time. Cost: a few system calls.
+// Threads: one at a time; is_written_here() any. Cost: a few system calls.
 #pragma once
 
+#include <sys/types.h>
+
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "base/fs.h"
+#include "base/lasting_fd.h"
 #include "base/status.h"
 
 namespace tracker::internal {
 
+using FileId = std::pair<dev_t, ino_t>;
+
 class WriterLocks {
  public:
+  WriterLocks() = default;
+  ~WriterLocks() { close(); }
+  WriterLocks(const WriterLocks&) = delete;
+  WriterLocks& operator=(const WriterLocks&) = delete;
   // Before SQLite opens the database, which is in WAL mode. Where a file system has no OFD locks nothing is locked
   // and no failure reported: the database is as safe as any other of SQLite's.
   Status acquire(const std::string& db_path);
@@ -25,13 +36,19 @@ class WriterLocks {
   void close();
   // Whether the file at the path of the .db is still the one that is open here.
   bool in_place() const;
-  const Fd& db() const { return db_; }
+  bool removed() const;  // it has no name any more, and no other file has its own
+  const LastingFd& db() const { return db_; }
 
  private:
+  void unlist();
   std::string path_;
-  Fd db_;
-  Fd shm_;
+  LastingFd db_;
+  LastingFd shm_;
+  std::optional<FileId> listed_;  // among those that are written here
 };
+
+// True for a database that this process writes now: nobody here may open and close it but through SQLite.
+bool is_written_here(const std::string& db_path);
 
 // Tests show that data is lost without them.
 void set_writer_locks_enabled_for_testing(bool enabled);

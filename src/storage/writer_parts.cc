@@ -3,9 +3,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <charconv>
+#include <map>
+#include <set>
 
 #include "base/fs.h"
 #include "base/ids.h"
@@ -40,7 +44,53 @@ Status make_wal_file(const std::string& path) {
   return {};
 }
 
+constexpr std::string_view kDbSuffix = ".db";
+constexpr size_t kHexDigits = 32;
+
+// 1 of <writer>.db, 2 of <writer>-2.db, …; 0 of any other file.
+int part_number(std::string_view name) {
+  if (!name.ends_with(kDbSuffix) || !Id128::from_hex(name.substr(0, kHexDigits))) return 0;
+  const std::string_view middle = name.substr(kHexDigits, name.size() - kHexDigits - kDbSuffix.size());
+  if (middle.empty()) return 1;
+  int number = 0;
+  const char* const end = middle.data() + middle.size();
+  const auto [at, error] = std::from_chars(middle.data() + 1, end, number);
+  return middle[0] == '-' && error == std::errc() && at == end && number > 1 && number <= kPartsMax ? number : 0;
+}
+
 }  // namespace
+
+std::string MissingParts::text() const {
+  const bool one = numbers.size() == 1;
+  const std::string what = fmt::format("{}: part{} {} of {} {} missing", db_path, one ? "" : "s",
+                                       fmt::join(numbers, ", "), last, one ? "is" : "are");
+  return numbers.front() == 1 ? what + ", so nothing of this writer can be read; restore it from a copy"
+                              : what + ", and what was recorded from there on is not read; restore it from a copy";
+}
+
+std::vector<MissingParts> missing_parts(const std::string& folder) {
+  std::map<std::string, std::set<int>> found;
+  for (const std::string& name : list_dir(folder).value_or({}))
+    if (const int number = part_number(name); number > 0) found[name.substr(0, kHexDigits)].insert(number);
+  std::vector<MissingParts> out;
+  for (const auto& [writer, numbers] : found) {
+    MissingParts missing{join_path(folder, writer) + std::string(kDbSuffix), {}, *numbers.rbegin()};
+    for (int number = 1; number < missing.last; ++number)
+      if (!numbers.contains(number)) missing.numbers.push_back(number);
+    if (!missing.numbers.empty()) out.push_back(std::move(missing));
+  }
+  return out;
+}
+
+Status prepare_parts(const std::string& db_path) {
+  for (const MissingParts& missing : missing_parts(parent_path(db_path)))
+    if (missing.db_path == db_path) return Status(Code::kCorrupt, missing.text());
+  if (path_exists(db_path)) return {};
+  const std::string wal = db_path + "-wal";
+  if (path_exists(wal) && ::rename(wal.c_str(), (wal + ".orphan").c_str()) != 0) remove_file(wal);
+  for (const char* suffix : {"-shm", "-journal"}) remove_file(db_path + suffix);
+  return {};
+}
 
 std::string part_path(const std::string& db_path, int part) {
   return part == 1 ? db_path : fmt::format("{}-{}.db", db_path.substr(0, db_path.size() - 3), part);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "model/records.h"
 #include "storage/sqlite.h"
@@ -23,6 +24,19 @@ constexpr int64_t kNextPartRetryNs = 10'000'000'000;  // after a part that could
 std::string part_path(const std::string& db_path, int part);
 // How many there are; 1 also where not even the first is there.
 int count_parts(const std::string& db_path);
+// A database of which an earlier part is gone while a later one is there. Readers stop in front of the hole; nobody
+// writes on behind it, for the numbers that come next are taken.
+struct MissingParts {
+  std::string db_path;  // of part 1
+  std::vector<int> numbers;
+  int last = 1;  // the newest part that is there
+  std::string text() const;
+};
+// Of all databases in a folder. Cost: one listing.
+std::vector<MissingParts> missing_parts(const std::string& folder);
+// Before the database is opened for writing, or made: kCorrupt where a part is missing. Without part 1 what SQLite kept
+// beside it is cleared away, for it would be taken for the new file's; a log is kept as <writer>.db-wal.orphan.
+Status prepare_parts(const std::string& db_path);
 // Makes the next part, whole and fsynced or not at all, from the connection to the last one, whose series rows must be
 // up to date (else kInvalid). kIo.
 Status create_part(Sqlite& last, const std::string& db_path, int part, const WriterIdentity& identity);

@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 
 #include "base/fs.h"
+#include "storage/event_state.h"
 #include "storage/frames_reader.h"
+#include "storage/log_look.h"
 #include "storage/log_scan.h"
 #include "storage/schema.h"
 #include "storage/series_stats.h"
@@ -17,7 +19,8 @@ namespace tracker::internal {
 namespace {
 
 constexpr int kBusyTimeoutMs = 1000;  // a writer that finishes or recovers holds the file for a moment
-constexpr int kSnapshotTries = 5;     // frames that its statistics lack may become a segment meanwhile
+constexpr const char* kLookCache = "PRAGMA cache_size=-64";  // KiB: each page is read once
+constexpr int kSnapshotTries = 5;  // frames that its statistics lack may become a segment meanwhile
 
 // What frames say of the series, added to what is known.
 class StatsVisitor : public LogVisitor {
@@ -43,6 +46,22 @@ class StatsVisitor : public LogVisitor {
   bool met_segment_ = false;
 };
 
+// What the events of a log say; all of it is read.
+class EventStateVisitor : public LogVisitor {
+ public:
+  Result<bool> frame(const FrameView& frame) override {
+    state.apply(frame);
+    return true;
+  }
+  Result<bool> segment(SegmentView* segment, PointRange*) override {
+    SegmentLog log;
+    TRACKER_RETURN_IF_ERROR(segment->log(&log));
+    state.apply(log.events, log.losses);
+    return true;
+  }
+  EventState state;
+};
+
 uint64_t file_size(const std::string& path) {
   struct stat st{};
   return ::stat(path.c_str(), &st) == 0 ? static_cast<uint64_t>(st.st_size) : 0;
@@ -56,6 +75,7 @@ struct WriterReader::Impl {
   std::string path;
   SqliteOpen mode = SqliteOpen::kRead;
   WriterIdentity identity;
+  LookMemory memory;
   std::unique_ptr<FramesReader> log;  // read instead of a database while the file is a .frames file
 
   Result<Sqlite> connect(int part) const {
@@ -63,7 +83,9 @@ struct WriterReader::Impl {
     SqliteOpen how = mode;
     if (part > 1 && mode != SqliteOpen::kRead)
       how = file_size(file + "-wal") > 0 ? SqliteOpen::kReadPrivateWal : SqliteOpen::kReadImmutable;
-    return Sqlite::open(file, how, kBusyTimeoutMs);
+    auto db = Sqlite::open(file, how, kBusyTimeoutMs);
+    if (db.ok() && part > 1) TRACKER_RETURN_IF_ERROR(check_database(*db, file));  // probe() looks at the first
+    return db;
   }
 
   Status probe() {
@@ -87,19 +109,19 @@ struct WriterReader::Impl {
   // What is small is read at one moment. Rows of `series` cover the frames up to stats_seq, the rest is added here. No
   // segment reaches behind stats_seq, so one that is met was made after that moment. False: so it was.
   Result<bool> try_snapshot(Sqlite& db, WriterSnapshot* out) const {
+    *out = WriterSnapshot();
     TRACKER_RETURN_IF_ERROR(db.exec("BEGIN"));
     auto meta = read_meta(db, path);
     if (!meta.ok()) return meta.status();
     auto series = read_series(db);
     if (!series.ok()) return series.status();
-    auto attributes = read_attributes(db);
+    auto attributes = read_attributes(db, &out->attributes_damaged);
     if (!attributes.ok()) return attributes.status();
     auto losses = read_losses(db);
     if (!losses.ok()) return losses.status();
     auto positions = read_positions(db);
     if (!positions.ok()) return positions.status();
     TRACKER_RETURN_IF_ERROR(db.exec("COMMIT"));
-    *out = WriterSnapshot();
     LogPosition at{meta->stats_seq, 0};
     StatsVisitor visitor(&*series);
     LogScan scan(&db, path, identity.writer, &at, &out->damage);
@@ -112,6 +134,7 @@ struct WriterReader::Impl {
     out->end = meta->end;
     out->recovered = std::move(meta->recovered);
     out->heartbeat_us = meta->heartbeat_us;
+    out->cost = meta->end && !meta->end->cost.is_null() ? meta->end->cost : meta->cost;
     out->points = meta->points;
     out->frames = meta->frames;
     out->frame_bytes = meta->frame_bytes;
@@ -121,7 +144,7 @@ struct WriterReader::Impl {
   }
 
   Status read_parts(LogPosition* at, const LogPosition& end, LogVisitor* visitor,
-                    std::vector<std::string>* damage) const {
+                    std::vector<LogDamage>* damage) const {
     const int parts = count_parts(path);
     for (int part = 1; part <= parts && at->seq < end.seq; ++part) {
       auto db = connect(part);
@@ -134,6 +157,19 @@ struct WriterReader::Impl {
       TRACKER_RETURN_IF_ERROR(scan.read(whole ? LogPosition{meta->last_seq, meta->points} : end, visitor));
       if (scan.stopped()) return {};
     }
+    return {};
+  }
+
+  // The table that keeps config, summary and the like is damaged: the log has them still.
+  Status attributes_from_log(WriterSnapshot* out) const {
+    LogPosition at;
+    EventStateVisitor visitor;
+    TRACKER_RETURN_IF_ERROR(read_parts(&at, out->end_of_log(), &visitor, &out->damage));
+    out->attributes = visitor.state.attributes();
+    out->damage.push_back(
+        {Code::kCorrupt,
+         fmt::format("{}: the table of config, summary and attributes is damaged ({} rows); they are read from the log",
+                     path, out->attributes_damaged)});
     return {};
   }
 
@@ -211,6 +247,7 @@ Result<WriterSnapshot> WriterReader::snapshot() {
     if (!taken.ok()) return taken.status();
     if (!*taken) continue;
     out.parts = parts;
+    if (out.attributes_damaged > 0) TRACKER_RETURN_IF_ERROR(impl_->attributes_from_log(&out));
     return out;
   }
   return Status(Code::kBusy, fmt::format("{} changes faster than it is read", impl_->path), "try again");
@@ -224,8 +261,22 @@ Result<LogPosition> WriterReader::place_of(uint64_t seq) {
   return impl_->place_in_parts(seq);
 }
 
+Result<std::unique_ptr<LogLook>> WriterReader::look() {
+  if (impl_->log) return std::unique_ptr<LogLook>();
+  std::vector<std::string> paths;
+  std::vector<Sqlite> dbs;
+  for (int part = 1; part <= count_parts(impl_->path); ++part) {
+    auto db = impl_->connect(part);
+    if (!db.ok()) return db.status();
+    TRACKER_RETURN_IF_ERROR(db->exec(kLookCache));
+    paths.push_back(part_path(impl_->path, part));
+    dbs.push_back(std::move(*db));
+  }
+  return std::make_unique<LogLook>(std::move(paths), std::move(dbs), &impl_->memory);
+}
+
 Status WriterReader::read(LogPosition* at, const LogPosition& end, LogVisitor* visitor,
-                          std::vector<std::string>* damage) {
+                          std::vector<LogDamage>* damage) {
   if (impl_->log) {
     Status status = impl_->log->read(at, end, visitor, damage);
     if (status.ok() || !impl_->became_database(status)) return status;

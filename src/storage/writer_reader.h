@@ -20,6 +20,8 @@
 
 namespace tracker::internal {
 
+class LogLook;  // storage/log_look.h
+
 // What is known of a series without decoding its frames. `points` = rows stored; logged = points + dropped for a
 // writer that ended.
 struct SeriesStats {
@@ -37,7 +39,7 @@ struct SeriesStats {
 
 // A config, summary or attribute entry as last set by this writer; keys are paths ("optimizer/lr"): a map merged
 // without a key stands here leaf by leaf, and setting a key removes what stood below it. A summary value of null
-// removes the entry. Of kText the key is a metric under which texts were logged and the value their number.
+// removes the entry. Of kText and kMedia the key is a metric under which they were logged and the value their number.
 struct Attribute {
   EventType type = EventType::kConfig;
   std::string key;
@@ -50,6 +52,7 @@ struct WriterEnd {
   int64_t exit_code = 0;
   std::string reason;
   int64_t time_us = 0;
+  Value cost;  // as WriterSnapshot.cost; null: not said
 };
 
 // One consistent picture of a writer, taken in one short read.
@@ -62,13 +65,17 @@ struct WriterSnapshot {
   std::optional<WriterEnd> end;
   std::optional<Value> recovered;  // the "recovered" note, when a recoverer finished this writer's log
   int64_t heartbeat_us = 0;
+  Value cost;  // what the tracker took from the process, as last said (docs/formats/records.md); null: not said
   uint64_t points = 0, dropped = 0, frames = 0, frame_bytes = 0;
+  uint64_t texts_dropped = 0;
+  uint64_t texts() const;  // stored
   LogPosition end_of_log() const { return {last_seq, points}; }
   std::vector<RingPosition> positions;  // up to where the rings of its journal are stored
   bool frames_file = false;             // read from a .frames file, not from a database
   int parts = 1;                        // files that the database stands in (writer_parts.h)
+  uint64_t attributes_damaged = 0;      // rows of their table; then `attributes` are what the log says
   // Frames behind the stored statistics that could not be read: series lack their rows.
-  std::vector<std::string> damage;
+  std::vector<LogDamage> damage;
 };
 
 class WriterReader {
@@ -85,9 +92,11 @@ class WriterReader {
   // Hands the log behind `at` to the visitor, in order, up to `end`, which is the last_seq and the points of a
   // snapshot; `at` moves with it. What fails its CRC is named in `damage` (file, which one, what) and skipped; the rest
   // is read. The visitor runs within a read transaction, so it must not wait for anything.
-  Status read(LogPosition* at, const LogPosition& end, LogVisitor* visitor, std::vector<std::string>* damage = nullptr);
+  Status read(LogPosition* at, const LogPosition& end, LogVisitor* visitor, std::vector<LogDamage>* damage = nullptr);
   // The last place up to and with frame `seq` from which read() may begin: where a segment holds it, in front of that.
   Result<LogPosition> place_of(uint64_t seq);
+  // For readers that need not all of the log. Null: of a .frames file, which has no segments.
+  Result<std::unique_ptr<LogLook>> look();
 
  private:
   struct Impl;

@@ -4,6 +4,7 @@
 // thread). Cost: append blocks on the disk; never called by a thread that logs.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -16,6 +17,8 @@
 #include "model/records.h"
 
 namespace tracker::internal {
+
+constexpr std::chrono::milliseconds kShrinkWait{50};
 
 enum class StoreFiles { kSqlite, kFrames };
 
@@ -30,6 +33,13 @@ class WriterStore {
   virtual uint64_t points_stored() const = 0;
   virtual uint64_t bytes_stored() const = 0;  // of frames
   virtual int parts() const { return 1; }     // files it has gone on in, the first one counted
+  // Its file was unlinked under it, which an append has found: what was stored is gone, and only a new one
+  // helps.
+  virtual bool removed() const { return false; }
+
+  // Another process has stored frames of this writer, which an append has found: it took it for dead. Nothing of that
+  // append is stored; opened anew, the file says what is.
+  virtual bool taken_over() const { return false; }
 
   // Commits the frames, all or none of what is new; `durable`: with an fsync that covers all earlier ones too. Frames
   // with seq <= last_seq() are skipped. After a failure the same call is to be repeated; it stores nothing twice.
@@ -38,6 +48,9 @@ class WriterStore {
                               const std::vector<uint64_t>& retired = {}) = 0;
   // Writes the time of the last sign of life (each 15 s; readers on other hosts go by it).
   virtual Status heartbeat(int64_t now_us) = 0;
+  // CBOR of what the tracker takes from its process (docs/formats/records.md): stored with the next sign of life or
+  // durable commit, where the files have a place for it.
+  virtual void set_cost(std::string cbor) { (void)cbor; }
   // Rearranges what is committed for reading, a step at a time: to be called while there is nothing to commit. `up_to`:
   // only frames up to this one, for a server takes them as they are until it has acknowledged them. False: nothing is
   // left to be done until more is committed. A step that fails is tried again later; what is stored stays as it was.
@@ -49,6 +62,9 @@ class WriterStore {
     (void)up_to;
     return false;
   }
+  // What can be given back to the disk at once without losing anything is: the WAL goes into its file. Waits at most
+  // kShrinkWait for readers; what they keep stays, until the next call.
+  virtual void shrink() {}
   // Turns it into plain files and closes it. kTimeout or kBusy: the data is safe and the next reader or recovery
   // finishes the job.
   virtual Status finish(int timeout_ms = 2000) = 0;

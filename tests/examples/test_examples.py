@@ -44,6 +44,25 @@ def test_quickstart_is_read_back_as_the_readme_says(tmp_path: Path) -> None:
     assert run_example("quickstart/read_back.py", tmp_path).splitlines()[-1] == "1000 loss acc"
 
 
+def test_artifacts_of_the_readme_join_the_runs(tmp_path: Path) -> None:
+    folder, joined = run_example("quickstart/artifacts.py", tmp_path).splitlines()[-2:]
+    assert joined == "mnist/mnist-data:v0 mnist/mnist-model:v0 ['prepare']"
+    assert (Path(folder) / "digits.csv").read_text() == "7,2,1\n"
+
+
+def test_surroundings_of_a_run_are_read_back_as_the_readme_says(tmp_path: Path) -> None:
+    first, names = run_example("quickstart/surroundings.py", tmp_path).splitlines()
+    assert first == f"{os.sysconf('SC_NPROCESSORS_ONLN')} CPUs, Python {sys.version.split()[0]}"
+    assert "'system/proc.rss.bytes'" in names
+
+
+def test_media_are_logged_and_read_back_as_the_readme_says(tmp_path: Path) -> None:
+    assert run_example("quickstart/media.py", tmp_path) == "1 table [('7', '1', 0.61), ('9', '4', 0.52)]\n"
+    (run,) = tracker.runs(dir=str(tmp_path / "store"))
+    assert run.media_names() == ["errors", "note", "samples", "weights"]
+    assert run.media("samples")[0].load().shape == (64, 64)
+
+
 def test_resume_goes_on_after_the_last_step(tmp_path: Path) -> None:
     assert run_example("quickstart/resume.py", tmp_path).split() == ["0", "1"]
     assert run_example("quickstart/resume.py", tmp_path).split() == ["100", "2"]
@@ -56,13 +75,32 @@ def test_reading_reads_in_every_way_that_its_document_shows(tmp_path: Path) -> N
     assert rows == 20_000
 
 
+def test_alerts_stops_itself_and_is_found_with_its_alert(tmp_path: Path) -> None:
+    output = run_example("alerts/alerts.py", tmp_path)
+    assert output.startswith("good enough (")
+    (run,) = tracker.runs(dir=str(tmp_path / "store"))
+    assert run.state == "finished"
+    assert 10 < run.points < 100_000
+    assert [(alert.level, alert.title, alert.text) for alert in run.alerts] == [("warn", "loss is NaN", "at step 5")]
+
+
 def test_demo_loses_and_doubles_nothing_through_a_kill(tmp_path: Path) -> None:
     output = run_example("demo/demo.py", tmp_path)
     words = [line.split() for line in output.splitlines()]
     account = {line[0]: line[1] for line in words if len(line) > 1}
     assert (account["lost"], account["doubled"]) == ("0", "0")
-    for section in ("Metrics", "Account", "Writers", "look further"):
+    for section in ("Environment", "Metrics", "Artifacts", "System", "Output", "Account", "Writers", "look further"):
         assert section in output
+    # What it proposes at its end works as it stands, in the folder where it was called.
+    proposed = [line for line in output.partition("look further")[2].splitlines()[1:] if not line.startswith("   #")]
+    assert len(proposed) == 6
+    for line in proposed:
+        environment = {**os.environ, "TRACKER_DIR": str(tmp_path / "store")}
+        done = subprocess.run(
+            line, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, (line, done.stderr)
+        assert done.stdout.strip(), line
     (run,) = tracker.runs(project="digits", dir=str(tmp_path / "store"))
     assert run.state == "finished"
     assert len(run.writers) == 2

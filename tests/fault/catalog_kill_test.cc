@@ -16,13 +16,14 @@
 #include "base/clock.h"
 #include "query/runs_query.h"
 #include "support/child.h"
+#include "support/conditions.h"
 #include "support/store_builder.h"
 
 namespace tracker::internal {
 namespace {
 
-constexpr int kRuns = 60;
-const int kKills = test_count(40);
+constexpr int kRuns = 30;
+const int kKills = test_count(25);
 
 RunsQuery whole_store() {
   RunsQuery query;
@@ -77,7 +78,7 @@ TEST(CatalogKillTest, AKilledListingLeavesACatalogThatIsTrue) {
 }
 
 TEST(CatalogKillTest, AReadOnlyStoreIsListedWithoutACatalogAndWithOne) {
-  if (::geteuid() != 0) GTEST_SKIP() << "drops to another user, which needs root";
+  NEEDS(kRoot);
   StoreBuilder builder;
   for (int i = 0; i < 3; ++i)
     builder.writer(builder.run("p", "run" + std::to_string(i))).log("loss", 0, i).end(RunState::kFinished).finish();

@@ -11,6 +11,7 @@
 
 #include "journal/liveness.h"
 #include "support/child.h"
+#include "support/conditions.h"
 #include "support/sandbox.h"
 
 namespace tracker::internal {
@@ -72,7 +73,7 @@ TEST_F(DeadStateTest, ARunInPrivateMemoryHasCrashedAsSoonAsItsProcessIsDead) {
 }
 
 TEST_F(DeadStateTest, AnotherUserSeesTheSameBeforeAndAfterTheDeath) {
-  if (::geteuid() != 0) GTEST_SKIP() << "not root: there is no other user to be";
+  NEEDS(kRoot);
   begin("shm");
   for (const std::string& folder : {sandbox_.folder(), sandbox_.store()}) ::chmod(folder.c_str(), 0755);
   for (const auto& entry : std::filesystem::recursive_directory_iterator(sandbox_.store()))
@@ -133,10 +134,10 @@ TEST_F(DeadStateTest, AProcessWhoseMainThreadHasEndedBeforeTheOthersLives) {
   auto stat = read_file("/proc/" + std::to_string(child) + "/stat", 4096);
   ASSERT_TRUE(stat.ok());
   writer.pid_start = pid_start_of(*stat);
-  EXPECT_EQ(probe_writer(writer), Liveness::kLive) << *stat;
+  EXPECT_EQ(probe_writer(writer, ""), Liveness::kLive) << *stat;
   ::kill(child, SIGKILL);
   wait_child(child);
-  EXPECT_EQ(probe_writer(writer), Liveness::kDead);
+  EXPECT_EQ(probe_writer(writer, ""), Liveness::kDead);
 }
 
 }  // namespace

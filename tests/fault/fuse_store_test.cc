@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // F17. A store on a real FUSE file system without links, locks and shared mappings, which stalls and fails: chosen at
 // init without being told, the training is not held up, and the run is complete when the mount is back. Method: a FUSE
-// server of our own in a mount namespace.
+// server of our own in a mount namespace. TRACKER_TEST_SECONDS sets how long a mount is away.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "support/child.h"
+#include "support/conditions.h"
 #include "support/fuse_files.h"
 #include "support/integrity.h"
 #include "support/mounts.h"
@@ -55,7 +56,7 @@ class FuseStoreTest : public ::testing::Test {
         return kNoMounts;
       return body();
     }));
-    if (code == kNoMounts) GTEST_SKIP() << "no FUSE mounts allowed here";
+    SKIP_WHERE(code == kNoMounts, kFuseMounts);
     EXPECT_EQ(code, 0) << ::testing::PrintToString(lines_of(sandbox_.shm() + "/stderr"));
   }
   Sandbox sandbox_;
@@ -93,6 +94,12 @@ TEST_F(FuseStoreTest, AKilledRunIsRecoveredThere) {
   });
 }
 
+// How long a mount stalls or fails.
+int fault_ms() {
+  const char* given = std::getenv("TRACKER_TEST_SECONDS");
+  return given != nullptr && std::atoi(given) > 0 ? std::atoi(given) * 1000 : 3000;
+}
+
 class FuseFaultTest : public FuseStoreTest, public ::testing::WithParamInterface<int> {};
 
 TEST_P(FuseFaultTest, AMountThatStallsOrFailsHoldsNobodyUpAndIsCompleteAfterwards) {
@@ -102,7 +109,7 @@ TEST_P(FuseFaultTest, AMountThatStallsOrFailsHoldsNobodyUpAndIsCompleteAfterward
     CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
     (GetParam() == 0 ? ledger_->faults.stall : ledger_->faults.write_errno) = GetParam() == 0 ? 1 : GetParam();
     ledger_->longest_ns = 0;
-    steps = log_for(run, 3000, steps, &*ledger_);
+    steps = log_for(run, fault_ms(), steps, &*ledger_);
     CHILD_CHECK(status_of(run).points_pending > 0 && status_of(run).points_dropped == 0);
     CHILD_CHECK(ledger_->longest_ns < 60'000'000 * kSlowDown);
     ledger_->faults.stall = 0;

@@ -15,6 +15,7 @@
 #include "journal/journal.h"
 #include "journal/wipe_memory.h"
 #include "support/child.h"
+#include "support/conditions.h"
 #include "support/sandbox.h"
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -64,7 +65,7 @@ void expect_no_calls(const std::function<std::function<bool()>()>& prepare) {
     return 0;
   });
   const int code = exit_code_of(wait_child(child));
-  if (code == 77) GTEST_SKIP() << "no seccomp filters here";
+  SKIP_WHERE(code == 77, kSeccomp);
   EXPECT_EQ(code, 0) << "-32 is SIGSYS: the hot path made a system call";
   EXPECT_EQ(outcome->done.load(), 1) << "a call was refused";
   EXPECT_EQ(outcome->allocations.load(), 0u);
@@ -125,7 +126,7 @@ TEST(HotPathTest, TheFilterKillsAndTheCounterCounts) {
     (void)::getppid();
     return 0;
   });
-  if (exit_code_of(status) == 77) GTEST_SKIP() << "no seccomp filters here";
+  SKIP_WHERE(exit_code_of(status) == 77, kSeccomp);
   EXPECT_EQ(exit_code_of(status), -1 - SIGSYS);
   const uint64_t before = t_allocations;
   const std::unique_ptr<std::string> text = std::make_unique<std::string>(100, 'x');
@@ -135,5 +136,5 @@ TEST(HotPathTest, TheFilterKillsAndTheCounterCounts) {
 }  // namespace
 }  // namespace tracker::internal
 #else
-TEST(HotPathTest, IsMeasuredWithoutSanitizersOnly) { GTEST_SKIP() << "a sanitizer makes calls of its own"; }
+TEST(HotPathTest, IsMeasuredWithoutSanitizersOnly) { NEEDS(tracker::internal::kNoSanitizer); }
 #endif

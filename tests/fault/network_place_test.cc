@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "support/child.h"
+#include "support/conditions.h"
 #include "support/fuse_mount.h"
 #include "support/mounts.h"
 #include "support/said.h"
@@ -38,7 +39,7 @@ TEST(NetworkPlaceTest, AnShmFolderOnFuseIsLeftForTheDisk) {
     CHILD_CHECK(list_dir(sandbox.shm()).ok());
     return 0;
   }));
-  if (code == kNoMounts) GTEST_SKIP() << "no FUSE mounts allowed here";
+  SKIP_WHERE(code == kNoMounts, kFuseMounts);
   EXPECT_EQ(code, 0) << ::testing::PrintToString(lines_of(said));
   const std::vector<std::string> lines = lines_of(said);
   ASSERT_EQ(lines.size(), 1u) << ::testing::PrintToString(lines);
@@ -56,7 +57,7 @@ TEST(NetworkPlaceTest, AFuseMountInThePlaceOfTheJournalsFolderIsNotMappedEither)
     expect_journal("", "disk", true);
     return 0;
   }));
-  if (code == kNoMounts) GTEST_SKIP() << "no FUSE mounts allowed here";
+  SKIP_WHERE(code == kNoMounts, kFuseMounts);
   EXPECT_EQ(code, 0);
 }
 

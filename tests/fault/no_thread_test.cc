@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "support/child.h"
+#include "support/conditions.h"
 #include "support/said.h"
 #include "support/sandbox.h"
 
@@ -70,20 +71,13 @@ class NoThreadTest : public testing::Test {
   bool can_forbid_ = true;
 };
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define SKIP_WHERE_THREADS_START() GTEST_SKIP() << "the sanitizer's runtime starts threads of its own"
-#else
-#define SKIP_WHERE_THREADS_START() \
-  if (!can_forbid_) GTEST_SKIP() << "RLIMIT_NPROC does not bind here"
-#endif
-
 void log_steps(trk_run* run, int64_t from, int64_t to) {
   for (int64_t step = from; step < to; ++step)
     CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step, step) == TRK_OK);
 }
 
 TEST_F(NoThreadTest, FlushAndFinishStoreWhatWasLogged) {
-  SKIP_WHERE_THREADS_START();
+  SKIP_WHERE(kSanitized || !can_forbid_, kThreadLimit);
   without_threads([] {
     trk_run* run = open_run("r");
     CHILD_CHECK(run != nullptr);
@@ -105,7 +99,7 @@ TEST_F(NoThreadTest, FlushAndFinishStoreWhatWasLogged) {
 }
 
 TEST_F(NoThreadTest, MoreThanARingHoldsIsKeptUpToTheJournalsBoundAndThenCounted) {
-  SKIP_WHERE_THREADS_START();
+  SKIP_WHERE(kSanitized || !can_forbid_, kThreadLimit);
   without_threads([] {
     trk_run* run = open_run("r", "block");  // with nobody to wait for, it does not
     CHILD_CHECK(run != nullptr);
@@ -121,7 +115,7 @@ TEST_F(NoThreadTest, MoreThanARingHoldsIsKeptUpToTheJournalsBoundAndThenCounted)
 }
 
 TEST_F(NoThreadTest, AKillLosesNothing) {
-  SKIP_WHERE_THREADS_START();
+  SKIP_WHERE(kSanitized || !can_forbid_, kThreadLimit);
   without_threads(
       [] {
         trk_run* run = open_run("r");
@@ -135,7 +129,7 @@ TEST_F(NoThreadTest, AKillLosesNothing) {
 }
 
 TEST_F(NoThreadTest, WhatTheDiskRefusesAtTheEndIsRecoveredWithTheEnd) {
-  SKIP_WHERE_THREADS_START();
+  SKIP_WHERE(kSanitized || !can_forbid_, kThreadLimit);
   const std::string store = sandbox_.store();
   without_threads([&] {
     std::ofstream(store) << "not a folder";
@@ -152,7 +146,7 @@ TEST_F(NoThreadTest, WhatTheDiskRefusesAtTheEndIsRecoveredWithTheEnd) {
 }
 
 TEST_F(NoThreadTest, AStrictRunIsRefusedAtOnceAndLeavesNoJournal) {
-  SKIP_WHERE_THREADS_START();
+  SKIP_WHERE(kSanitized || !can_forbid_, kThreadLimit);
   without_threads([&] {
     trk_init_options options = TRK_INIT_OPTIONS_INIT;
     options.strict = 1;

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "support/child.h"
+#include "support/conditions.h"
 #include "support/integrity.h"
 #include "support/sandbox.h"
 
@@ -137,7 +138,7 @@ TEST_P(OtherReaderTest, AStoreThatIsMovedAwayAndBackCostsNothing) {
 }
 
 TEST_P(OtherReaderTest, AnotherUserReadsALiveRunWithoutDisturbingIt) {
-  if (::geteuid() != 0) GTEST_SKIP() << "not root: there is no other user to be";
+  NEEDS(kRoot);
   begin();
   let_everybody_read();
   std::string problems;
@@ -149,7 +150,7 @@ TEST_P(OtherReaderTest, AnotherUserReadsALiveRunWithoutDisturbingIt) {
 }
 
 TEST_P(OtherReaderTest, AnotherUserReadsWhatACrashedRunHadCommitted) {
-  if (::geteuid() != 0) GTEST_SKIP() << "not root: there is no other user to be";
+  NEEDS(kRoot);
   begin();
   ::kill(child_, SIGKILL);
   wait_child(child_);
@@ -161,7 +162,7 @@ TEST_P(OtherReaderTest, AnotherUserReadsWhatACrashedRunHadCommitted) {
 }
 
 TEST_P(OtherReaderTest, AnotherUserWhoMayNotReadIsToldSo) {
-  if (::geteuid() != 0) GTEST_SKIP() << "not root: there is no other user to be";
+  NEEDS(kRoot);
   begin();
   let_everybody_read();
   for (const auto& entry : std::filesystem::recursive_directory_iterator(sandbox_.store()))

@@ -2,6 +2,7 @@
 // Any number of recoverers, killed at any step, do no harm. Method: a killed run is recovered by several processes at
 // once, by processes killed at random instants, and by one that is killed before each single system call; then the
 // model is compared.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +11,8 @@
 #include <filesystem>
 
 #include "journal/spill.h"
+#include "run/run.h"
+#include "storage/store_files.h"
 #include "support/child.h"
 #include "support/integrity.h"
 #include "support/kill_at_call.h"
@@ -114,6 +117,82 @@ TEST(RecoveryTest, ARecovererKilledBeforeAnySystemCallLeavesTheRunRecoverable) {
   }
   EXPECT_GT(kills, 10) << "is ptrace allowed here?";
   std::printf("killed before %d system calls\n", kills);
+}
+
+std::atomic<bool> g_hold{false};
+void hold_while_asked() {
+  while (g_hold.load()) sleep_ms(1);
+}
+
+// A run of many metrics with one point each. `spill`: the disk is stuck, and the first half is in the spill file.
+void make_dead_run_of_many_metrics(const Sandbox& sandbox, uint32_t count, bool spill) {
+  const int status = run_child([&] {
+    InitOptions options;
+    options.project = "p";
+    options.id = "r";
+    options.on_full = "block";
+    options.quiet = true;
+    auto run = Run::init(options);
+    CHILD_CHECK(run.ok());
+    const std::string file = sandbox.journal_folders().at(0) + "/spill";
+    g_hold = spill;
+    (*run)->set_pause_for_testing(nullptr, hold_while_asked);
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint32_t id = (*run)->series_id("m/" + std::to_string(i), ValueType::kInt64);
+      const ValuePair pair{i, id, 0};
+      CHILD_CHECK(id != 0 && log_pairs((*run)->hot(), &pair, 1, 0) == Code::kOk);
+      std::error_code none;
+      while (spill && i == count / 2 && std::filesystem::file_size(file, none) + 1 <= 1) sleep_ms(5);
+    }
+    ::raise(SIGKILL);
+    return 0;
+  });
+  ASSERT_EQ(exit_code_of(status), -1 - SIGKILL);
+}
+
+// Stores what a dead process left in its spill file and so many parts of its rings, and dies.
+int recover_parts_and_die(const Sandbox& sandbox, int parts) {
+  auto journal = DeadJournal::open(sandbox.journal_folders().at(0));
+  CHILD_CHECK(journal.ok());
+  const WriterIdentity& writer = (*journal)->identity();
+  auto db = open_writer_store(Store::open(sandbox.store())->find_run("p", "r")->path, writer, StoreFiles::kSqlite);
+  CHILD_CHECK(db.ok());
+  for (const FrameRecord& record : (*journal)->spilled())  // a slow disk: the writer had put some there
+    if (record.seq > (*db)->last_seq()) CHILD_CHECK((*db)->append({record}, false).ok());
+  (*journal)->start((*db)->positions());
+  for (int i = 0; i < parts; ++i) {
+    FrameBuilder builder;
+    std::vector<RingPosition> positions;
+    CHILD_CHECK((*journal)->next(&builder, &positions));
+    Frame frame = builder.take();
+    CHILD_CHECK(frame.defs.size() <= kSeriesAFrame);
+    frame.writer = writer.writer;
+    frame.seq = (*db)->last_seq() + 1;
+    CHILD_CHECK((*db)->append({{frame.seq, encode_frame(frame), positions}}, false).ok());
+  }
+  ::raise(SIGKILL);
+  return 0;
+}
+
+// The names alone may be more than one frame can be: all of them in one was refused, by each recoverer anew.
+TEST(RecoveryTest, ARecovererKilledBetweenTheFramesOfManyDefinitionsLosesAndDoublesNothing) {
+  constexpr uint32_t kCount = 2 * kSeriesAFrame + 50;
+  for (const auto& [parts, spill] : {std::pair(0, false), {1, false}, {2, false}, {3, false}, {0, true}, {1, true}}) {
+    SCOPED_TRACE(fmt::format("killed behind {} parts, {} a spill file", parts, spill ? "with" : "without"));
+    Sandbox sandbox;
+    make_dead_run_of_many_metrics(sandbox, kCount, spill);
+    for (int i = 0; i < 2; ++i)
+      EXPECT_EQ(exit_code_of(run_child([&] { return recover_parts_and_die(sandbox, parts); })), -1 - SIGKILL);
+    ReadRun run = recover_and_read(sandbox.store());
+    ASSERT_NE(run.view, nullptr);
+    EXPECT_THAT(run.problems, ::testing::IsEmpty());
+    EXPECT_EQ(run.view->points(), kCount);
+    EXPECT_EQ(run.view->losses().dropped, 0u);
+    for (const uint32_t i : {0u, static_cast<uint32_t>(kSeriesAFrame), kCount - 1})
+      EXPECT_THAT(rows_of(run, "m/" + std::to_string(i)).bits, ::testing::ElementsAre(i));
+    EXPECT_THAT(damaged_databases(run.view->dir()), ::testing::IsEmpty());
+    EXPECT_THAT(sandbox.journal_folders(), ::testing::IsEmpty());
+  }
 }
 
 TEST(RecoveryTest, TheNextInitRecoversOtherDeadRunsWithoutBeingAsked) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Goal: rm and gc may be killed at any point: a run is there as a whole or gone, nothing else is touched, and the next
-// gc leaves nothing behind. Method: children that remove and collect are killed after random times; after each kill
-// every run that is listed must be intact, and the others stay.
+// Goal: rm and gc may be killed at any point: a run is there as a whole or gone, with what waits in the journals of its
+// dead writers, nothing else is touched, and the next gc leaves nothing behind. Method: children that remove and
+// collect are killed after random times, and one that removes a run with a journal before each of its system calls;
+// after each kill every run that is listed must be intact, and the others stay.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include "storage/trash.h"
 #include "storage/verify.h"
 #include "support/child.h"
+#include "support/kill_at_call.h"
 #include "support/sandbox.h"
 #include "support/store_builder.h"
 
@@ -89,6 +91,101 @@ TEST(RemoveKillTest, ARemovalThatIsKilledLeavesWholeRunsOrNone) {
   }
   std::printf("%d of %d kills left a removal half done\n", half_done, kKills);
   EXPECT_GT(half_done, 0);
+}
+
+// A process that was killed with its points in the journal.
+constexpr int kPoints = 300;
+void make_dead_run() {
+  const int status = run_child([&] {
+    trk_run* run = open_run("r");
+    CHILD_CHECK(run != nullptr);
+    trk_metric* loss = trk_metric_open(run, "loss", TRK_NUL_TERMINATED, nullptr);
+    for (int i = 0; i < kPoints; ++i) {
+      CHILD_CHECK(trk_metric_log_f64(loss, i, i) == TRK_OK);
+      if (i == kPoints / 2) CHILD_CHECK(trk_flush(run, 60'000) == TRK_OK);
+    }
+    ::raise(SIGKILL);
+    return 0;
+  });
+  ASSERT_EQ(exit_code_of(status), -1 - SIGKILL);
+}
+
+uint64_t points_of(const Sandbox& sandbox) {
+  auto run = recover_and_read(sandbox.store());
+  return run.view == nullptr ? 0 : rows_of(run, "loss").size();
+}
+
+// The bug: the journals went first, and the folder could not be moved.
+TEST(RemoveKillTest, ARemovalThatFailsLeavesWhatWaitsInTheJournal) {
+  const Sandbox sandbox;
+  make_dead_run();
+  const auto store = Store::open(sandbox.store());
+  ASSERT_TRUE(store.ok());
+  ASSERT_TRUE(write_file_atomic(sandbox.store() + "/trash", "no folder").ok());
+  const auto removed = remove_run(*store, *store->find_run("p", "r"), realtime_us());
+  EXPECT_FALSE(removed.ok());
+  EXPECT_EQ(sandbox.journal_folders().size(), 1u);
+  EXPECT_EQ(points_of(sandbox), uint64_t{kPoints});
+}
+
+// The bug: journals were chosen by the run alone.
+TEST(RemoveKillTest, ARunThatIsCopiedToAnotherStoreIsRemovedThereWithoutTheOriginalsJournal) {
+  const Sandbox sandbox;
+  make_dead_run();
+  const auto other = Store::open_or_create(sandbox.folder() + "/other");
+  ASSERT_TRUE(other.ok());
+  const std::string copy = other->path() + "/runs/p/r";
+  fs::create_directories(copy);
+  fs::copy(sandbox.store() + "/runs/p/r", copy, fs::copy_options::recursive);
+  const auto run = other->find_run("p", "r");
+  ASSERT_TRUE(run.has_value());
+  EXPECT_TRUE(points_waiting(*run, [](const Id128&) { return WriterSnapshot(); }).empty());
+  const auto original = Store::open(sandbox.store())->find_run("p", "r");
+  EXPECT_EQ(points_waiting(*original, [](const Id128&) { return WriterSnapshot(); }).size(), 1u);
+  const auto removed = remove_run(*other, *run, realtime_us());
+  EXPECT_TRUE(removed.ok()) << removed.status().to_string();
+  EXPECT_EQ(sandbox.journal_folders().size(), 1u);
+  EXPECT_EQ(points_of(sandbox), uint64_t{kPoints});
+}
+
+TEST(RemoveKillTest, ARemovalKilledBeforeAnySystemCallTakesTheRunWithItsJournalOrNothing) {
+  const Sandbox sandbox;
+  make_dead_run();
+  const auto options = fs::copy_options::recursive;
+  const std::string store_copy = sandbox.folder() + "/store-copy", shm_copy = sandbox.folder() + "/shm-copy";
+  fs::copy(sandbox.store(), store_copy, options);
+  fs::copy(sandbox.journals(), shm_copy, options);
+  const int stride = std::getenv("TRACKER_TEST_KILLS") != nullptr ? 1 : kSlowDown == 1 ? 2 : 23;
+  int whole = 0, gone = 0;
+  for (int at = 0; !HasFailure(); at += stride) {
+    SCOPED_TRACE("killed before system call " + std::to_string(at));
+    fs::remove_all(sandbox.store());
+    fs::remove_all(sandbox.journals());
+    fs::copy(store_copy, sandbox.store(), options);
+    fs::copy(shm_copy, sandbox.journals(), options);
+    for (const std::string& path : {sandbox.journals(), sandbox.journal_folders().at(0)}) ::chmod(path.c_str(), 0700);
+    const bool killed = killed_at_call(at, [&] {
+      const auto store = Store::open(sandbox.store());
+      return store.ok() && remove_run(*store, *store->find_run("p", "r"), realtime_us()).ok() ? 0 : 1;
+    });
+    // gc first at every other one: it meets the trash before any command has recovered.
+    const auto store = Store::open(sandbox.store());
+    std::vector<std::string> problems;
+    if (at / stride % 2 == 1) (void)empty_trash(*store, false, realtime_us(), &problems);
+    const uint64_t points = points_of(sandbox);
+    EXPECT_TRUE(points == kPoints || points == 0) << points;
+    EXPECT_EQ(store->list_runs().size(), points == 0 ? 0u : 1u);
+    (points == 0 ? gone : whole) += 1;
+    (void)empty_trash(*store, false, realtime_us(), &problems);
+    EXPECT_EQ(list_dir(sandbox.store() + "/trash").value_or({kTrashLockFile}).size(), 1u);
+    for (const std::string& left : sandbox.journal_folders())  // at most one that says nothing any more
+      EXPECT_FALSE(path_exists(left + "/defs"));
+    EXPECT_EQ(points_of(sandbox), points);
+    if (!killed) break;
+  }
+  std::printf("whole after %d kills, gone after %d\n", whole, gone);
+  EXPECT_GT(whole, 10) << "is ptrace allowed here?";
+  EXPECT_GE(gone, stride <= 2 ? 3 : 1);  // a large stride may step over all but the one that is not killed
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "support/child.h"
+#include "support/conditions.h"
 #include "support/mounts.h"
 #include "support/sandbox.h"
 
@@ -66,7 +67,7 @@ TEST(SmallShmTest, AFullSpeedLoggerBesideAProcessThatFillsItLivesAndCounts) {
   Sandbox sandbox;
   Shared<Ledger> ledger;
   const int code = exit_code_of(run_child([&] { return log_beside_a_filler(sandbox, &*ledger); }));
-  if (code == kNoMounts) GTEST_SKIP() << "no mounts allowed here";
+  SKIP_WHERE(code == kNoMounts, kMounts);
   ASSERT_EQ(code, 0);
   ReadRun run = recover_and_read(sandbox.store());
   ASSERT_NE(run.view, nullptr);
@@ -95,7 +96,7 @@ TEST(SmallShmTest, BelowItsMinimumTheJournalMovesToDiskThenToMemory) {
     CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, 1, 1) == TRK_OK && trk_finish(run, 0, nullptr) == TRK_OK);
     return 0;
   }));
-  if (code == kNoMounts) GTEST_SKIP() << "no mounts allowed here";
+  SKIP_WHERE(code == kNoMounts, kMounts);
   EXPECT_EQ(code, 0);
 }
 

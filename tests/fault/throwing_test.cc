@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
 #include <new>
 #include <stdexcept>
 
@@ -15,6 +16,7 @@
 #include "support/integrity.h"
 #include "support/said.h"
 #include "support/sandbox.h"
+#include "support/storage.h"
 
 namespace {
 
@@ -100,6 +102,8 @@ void expect_all(const Sandbox& sandbox, int64_t steps) {
   for (int i = 0; i < 40; ++i) others += rows_of(run, "x/" + std::to_string(i)).size();
   EXPECT_EQ(static_cast<int64_t>(others), steps);
   EXPECT_EQ(run.view->losses().dropped, 0u);
+  for (const MetricInfo& info : run.view->stored_metrics())
+    EXPECT_EQ(info.points, rows_of(run, info.name).size()) << "the statistics of " << info.name;
   const std::string last(100'000, static_cast<char>('a' + (steps - 1) / 200 % 26));
   EXPECT_TRUE(run.view->config().text_or("large", "") == last) << "the last large value is there";
   EXPECT_THAT(damaged_databases(run.view->dir()), ::testing::IsEmpty());
@@ -140,6 +144,34 @@ TEST_P(NoMemoryTest, AnAllocationThatFailsAnywhereInABackgroundThreadLosesNothin
 INSTANTIATE_TEST_SUITE_P(In, NoMemoryTest, ::testing::Values("drain", "store", "both"),
                          [](const auto& test) { return std::string(test.param); });
 
+// The statistics are ahead of the database when an append fails: they are read again.
+TEST(AppendTest, AnAppendThatRanOutOfMemoryAtAnyAllocationIsCountedOnce) {
+  const TempFolder folder;
+  const WriterIdentity identity = test_identity();
+  auto db = WriterDb::create(folder.path(), identity);
+  ASSERT_TRUE(db.ok()) << db.status().to_string();
+  uint64_t seq = 0;
+  while (g_failures.load() == 0) {
+    const FrameRecord record = test_record(identity, ++seq);
+    g_failures = 1;
+    t_allocations_left = static_cast<int64_t>(seq);
+    try {
+      EXPECT_TRUE((*db)->append({record}, true).ok());
+    } catch (const std::bad_alloc&) {}
+    t_allocations_left = INT64_MAX;
+    ASSERT_TRUE((*db)->append({record}, true).ok());
+  }
+  g_failures = 0;
+  EXPECT_GE(seq, 10u);
+  ASSERT_TRUE((*db)->finish().ok());
+  auto reader = WriterReader::open(db_path(folder.path(), identity));
+  ASSERT_TRUE(reader.ok()) << reader.status().to_string();
+  const auto found = (*reader)->snapshot();
+  ASSERT_TRUE(found.ok()) << found.status().to_string();
+  ASSERT_EQ(found->series.size(), 2u);
+  for (const SeriesStats& series : found->series) EXPECT_EQ(series.points, 3 * seq) << series.def.name;
+}
+
 class ThrowingTest : public ::testing::TestWithParam<int> {};
 
 TEST_P(ThrowingTest, AThreadThatAlwaysThrowsIsSaidAndShownAndTheJournalKeepsAll) {
@@ -169,6 +201,44 @@ TEST_P(ThrowingTest, AThreadThatAlwaysThrowsIsSaidAndShownAndTheJournalKeepsAll)
   ReadRun run = recover_and_read(sandbox.store());
   EXPECT_EQ(rows_of(run, "x").size(), static_cast<size_t>(kSteps));
   EXPECT_THAT(run.problems, ::testing::IsEmpty());
+}
+
+std::atomic<bool> g_throw_once{false};
+void throw_once_when_asked() {
+  if (g_throw_once.exchange(false)) throw std::runtime_error("out of luck");
+}
+
+// Whichever way the writer's database was closed, the file that takes the place of a removed one begins with the
+// positions that the frames which went had reached: else a recovery reads their points from the rings, counted as lost.
+TEST(RemovedFolderFaultTest, AThreadThatThrowsBesideARemovedFolderDoesNotMakePointsCountTwice) {
+  Sandbox sandbox;
+  constexpr int64_t kSteps = 200;
+  const int status = run_child([&] {
+    auto run = init(sandbox.shm() + "/said");
+    run->set_pause_for_testing(nullptr, throw_once_when_asked);
+    const uint32_t x = run->series_id("x", ValueType::kInt64);
+    const auto log = [&](int64_t from, int64_t to) {
+      for (int64_t step = from; step < to; ++step) {
+        const ValuePair pair{static_cast<uint64_t>(step), x, 0};
+        CHILD_CHECK(log_pairs(run->hot(), &pair, 1, step) == Code::kOk);
+      }
+      CHILD_CHECK(run->flush(std::chrono::seconds(20)));
+    };
+    log(0, kSteps / 2);
+    std::filesystem::remove_all(sandbox.store() + "/runs/p/r");
+    g_throw_once = true;
+    log(kSteps / 2, kSteps);
+    CHILD_CHECK(!g_throw_once);
+    ::raise(SIGKILL);
+    return 0;
+  });
+  EXPECT_EQ(exit_code_of(status), -1 - SIGKILL);
+  ReadRun run = recover_and_read(sandbox.store());
+  ASSERT_NE(run.view, nullptr);
+  const LossAccount account = run.view->losses();
+  EXPECT_EQ(account.stored, static_cast<uint64_t>(kSteps / 2));
+  EXPECT_EQ(account.dropped, static_cast<uint64_t>(kSteps / 2));
+  EXPECT_EQ(rows_of(run, "x").size(), static_cast<size_t>(kSteps / 2));
 }
 
 INSTANTIATE_TEST_SUITE_P(Thread, ThrowingTest, ::testing::Values(0, 1),

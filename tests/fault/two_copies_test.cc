@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "support/child.h"
+#include "support/conditions.h"
 #include "support/integrity.h"
 #include "support/said.h"
 #include "support/sandbox.h"
@@ -53,7 +54,7 @@ int log_beside_second_sqlite(const Sandbox& sandbox, Ledger* ledger) {
 }
 
 TEST(TwoCopiesTest, ASecondSqliteThroughAWholeRunBeforeAKillLosesNothing) {
-  if (kSanitized) GTEST_SKIP() << "a sanitizer allows no second copy of a library";
+  NEEDS(kLibraryCopies);
   for (int round = 0; round < 3; ++round) {
     Sandbox sandbox;
     Shared<Ledger> ledger;
@@ -61,7 +62,7 @@ TEST(TwoCopiesTest, ASecondSqliteThroughAWholeRunBeforeAKillLosesNothing) {
     sleep_ms(2500 + round * 137);
     ::kill(child, SIGKILL);
     const int code = exit_code_of(wait_child(child));
-    if (code == kNoSecondCopy) GTEST_SKIP() << "no second copy of SQLite to be had";
+    SKIP_WHERE(code == kNoSecondCopy, kSecondSqlite);
     ASSERT_EQ(code, -1 - SIGKILL);
     EXPECT_GT(ledger->opened.load(), 100) << ledger->failed.load() << " failed";
     ReadRun run = recover_and_read(sandbox.store());
@@ -141,7 +142,7 @@ int log_in_two_copies(const Sandbox& sandbox, Ledger* ledger, bool kill) {
 class TwoTrackersTest : public ::testing::TestWithParam<bool> {};
 
 TEST_P(TwoTrackersTest, EachHasALiveRunOfTheSameStoreAndNeitherLosesAPoint) {
-  if (kSanitized) GTEST_SKIP() << "a sanitizer allows no second copy of a library";
+  NEEDS(kLibraryCopies);
   Sandbox sandbox;
   Shared<Ledger> ledger;
   const bool kill = GetParam();
@@ -157,7 +158,7 @@ TEST_P(TwoTrackersTest, EachHasALiveRunOfTheSameStoreAndNeitherLosesAPoint) {
     sleep_ms(20);
   }
   const int code = exit_code_of(status);
-  if (code == kNoSecondCopy) GTEST_SKIP() << "no copies of libtracker.so to be had";
+  SKIP_WHERE(code == kNoSecondCopy, kSecondTracker);
   ASSERT_EQ(code, kill ? -1 - SIGKILL : 0);
   EXPECT_GT(looks, 5);
   for (const char* id : {"one", "two"}) {

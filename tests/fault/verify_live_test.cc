@@ -64,6 +64,16 @@ void wait_rows(std::atomic<uint64_t>* rows, uint64_t count) {
   ASSERT_GE(rows->load(), count);
 }
 
+// One that is killed when it has logged its rows; `wait_ms` later, for what is committed by then.
+void leave_dead_trainer(uint64_t rows_max, int pause_us, int wait_ms = 0) {
+  Shared<std::atomic<uint64_t>> rows;
+  const pid_t child = start_trainer(&*rows, "otter", rows_max, pause_us);
+  wait_rows(&*rows, rows_max);
+  sleep_ms(wait_ms);
+  ::kill(child, SIGKILL);
+  wait_child(child);
+}
+
 class VerifyLive : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Files, VerifyLive, testing::Values("sqlite", "frames"));
 
@@ -127,12 +137,7 @@ TEST_P(VerifyLive, VerifyBesideRunsThatEndSeesNoDamage) {
 TEST(VerifyLiveTest, RingsAndDefinitionsThatAreDamagedAreNamed) {
   for (const bool ring : {true, false}) {
     const Sandbox sandbox;
-    Shared<std::atomic<uint64_t>> rows;
-    const pid_t child = start_trainer(&*rows, "otter", 500, 0);
-    wait_rows(&*rows, 500);
-    sleep_ms(300);
-    ::kill(child, SIGKILL);
-    wait_child(child);
+    leave_dead_trainer(500, 0, 300);
     const std::string dir = sandbox.journal_folders().at(0);
     const auto names = list_dir(dir);
     for (const std::string& name : *names) {
@@ -150,11 +155,7 @@ TEST(VerifyLiveTest, RingsAndDefinitionsThatAreDamagedAreNamed) {
 
 TEST(VerifyLiveTest, DamageInTheWalOfADeadWriterThatHidesCommitsIsNamed) {
   const Sandbox sandbox;
-  Shared<std::atomic<uint64_t>> rows;
-  const pid_t child = start_trainer(&*rows, "otter", 3000, 300);
-  wait_rows(&*rows, 3000);
-  ::kill(child, SIGKILL);
-  wait_child(child);
+  leave_dead_trainer(3000, 300);
   std::string wal;
   for (const auto& entry : fs::recursive_directory_iterator(sandbox.store()))
     if (entry.path().extension() == ".db-wal") wal = entry.path();
@@ -171,11 +172,7 @@ TEST(VerifyLiveTest, DamageInTheWalOfADeadWriterThatHidesCommitsIsNamed) {
 
 TEST(VerifyLiveTest, ADeadJournalWithoutItsLockIsNamedAndLeftAlone) {
   const Sandbox sandbox;
-  Shared<std::atomic<uint64_t>> rows;
-  const pid_t child = start_trainer(&*rows, "otter", 50, 0);
-  wait_rows(&*rows, 50);
-  ::kill(child, SIGKILL);
-  wait_child(child);
+  leave_dead_trainer(50, 0);
   const std::string dir = sandbox.journal_folders().at(0);
   remove_file(dir + "/lock");
   EXPECT_EQ(count(verify(sandbox), "journal"), 1u);

@@ -3,6 +3,7 @@
 // when a format gets a new version; inputs that once crashed stay beside them under names of their own.
 #include <fcntl.h>
 
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -10,7 +11,9 @@
 #include "base/fs.h"
 #include "codec/best_column.h"
 #include "codec/frame.h"
+#include "codec/level.h"
 #include "codec/segment.h"
+#include "corpus_files.h"
 #include "journal/definitions.h"
 #include "journal/spill.h"
 #include "model/value.h"
@@ -48,6 +51,16 @@ Value sample_value() {
   value.set("adam", inner);
   value.set("name", "a \"quoted\" text\n");
   return value;
+}
+
+// One series in 3,000 columns of a few equal rows.
+Frame repeated_series() {
+  Frame frame = sample_frame();
+  Block& block = frame.blocks[0];
+  block.series.assign(3000, 1);
+  block.types.assign(3000, ValueType::kFloat64);
+  block.values.assign(3000, std::vector<uint64_t>(block.times_us.size(), bits_of(0.5)));
+  return frame;
 }
 
 // Two frames of one shape and one of another; rows enough for two mini-blocks, with steps that go back.
@@ -88,6 +101,32 @@ std::string sample_column(ColumnEncoding encoding, ValueType type) {
   return out;
 }
 
+// The input of level_fuzzer: a level without its CRC.
+std::string sample_level(ValueType type, int64_t stride, bool finite) {
+  constexpr int64_t kRows = 5000;
+  std::vector<int64_t> steps;
+  std::vector<uint64_t> bits;
+  for (int64_t row = 0; row < kRows; ++row) {
+    steps.push_back(stride > 0 ? row * stride : row * 3 + row % 2);
+    const double value = !finite && row % 700 == 0 ? NAN : static_cast<double>(row * 7919 % 1000) - 500;
+    const auto narrow = static_cast<float>(value);
+    bits.push_back(type == ValueType::kFloat64   ? bits_of(value)
+                   : type == ValueType::kFloat32 ? bits_of(narrow)
+                                                 : static_cast<uint64_t>(row / 7));
+  }
+  const std::string bytes =
+      encode_level(make_level(steps, bits, type, level_shift(kRows, steps.front(), steps.back())));
+  return bytes.substr(0, bytes.size() - sizeof(uint32_t));
+}
+
+bool write_levels_to(const std::string& root) {
+  return write_file_atomic(join_path(root, "level/float32-stride"), sample_level(ValueType::kFloat32, 2, true), 0644)
+             .ok() &&
+         write_file_atomic(join_path(root, "level/float64-gaps"), sample_level(ValueType::kFloat64, 0, false), 0644)
+             .ok() &&
+         write_file_atomic(join_path(root, "level/int64-gaps"), sample_level(ValueType::kInt64, 0, true), 0644).ok();
+}
+
 bool write_segments_and_columns(const std::string& root) {
   bool ok = write_file_atomic(join_path(root, "segment/one-frame"), sample_segment(1, 20), 0644).ok() &&
             write_file_atomic(join_path(root, "segment/three-frames"), sample_segment(3, 300), 0644).ok();
@@ -126,7 +165,7 @@ int main(int argc, char** argv) {
   if (argc != 2) return 1;
   const std::string root = argv[1];
   for (const char* name :
-       {"cbor", "frame", "definitions", "spill", "segment", "column", "column_values", "frames_file"}) {
+       {"cbor", "frame", "definitions", "spill", "segment", "level", "column", "column_values", "frames_file"}) {
     if (!make_dirs(join_path(root, name)).ok()) return 1;
   }
   const std::string definitions = join_path(root, "definitions/two-series");
@@ -136,8 +175,9 @@ int main(int argc, char** argv) {
   bool ok = write_file_atomic(join_path(root, "cbor/nested"), encode_cbor(sample_value()), 0644).ok() &&
             write_file_atomic(join_path(root, "cbor/json"), to_json(sample_value()), 0644).ok() &&
             write_file_atomic(join_path(root, "frame/one-block"), encode_frame(sample_frame()), 0644).ok() &&
+            write_file_atomic(join_path(root, "frame/one-series-often"), encode_frame(repeated_series()), 0644).ok() &&
             write_file_atomic(join_path(root, "frame/empty"), encode_frame(Frame{}), 0644).ok();
-  ok = ok && write_segments_and_columns(root);
+  ok = ok && write_segments_and_columns(root) && write_levels_to(root);
 
   WriterIdentity identity;
   identity.writer = Id128::hash_of("writer");
@@ -154,6 +194,7 @@ int main(int argc, char** argv) {
   const std::string head(reinterpret_cast<const char*>(&nonce), sizeof nonce);
   ok = ok && bytes.ok() && write_file_atomic(join_path(spill, "one-frame"), head + *bytes, 0644).ok();
   remove_file(join_path(spill, "spill"));
+  ok = ok && write_built_inputs(root);
   ok = ok && write_file_atomic(join_path(root, "frames_file/each-kind"), sample_frames_file(identity), 0644).ok();
   std::puts(ok ? "written" : "failed");
   return ok ? 0 : 1;

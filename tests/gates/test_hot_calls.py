@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conditions import INSTRUCTION_BASELINE, skip_where
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "gate"))
 
@@ -24,8 +25,7 @@ def test_call_executes_no_more_instructions_than_the_baseline_allows(name: str) 
 
     assert shutil.which("valgrind"), "make deps installs valgrind"
     baseline = json.loads(hot_calls.BASELINE.read_text()).get(hot_calls.compiler(), {}).get(name)
-    if baseline is None:
-        pytest.skip(f"benchmarks/baseline.json has no counts for {hot_calls.compiler()}")
+    skip_where(baseline is None, INSTRUCTION_BASELINE)
     passed, line = hot_calls.verdict(name, hot_calls.count(name), baseline)
     print(line)
     assert passed, line

@@ -8,15 +8,15 @@ system's copies of the bundled libraries are hidden while the package runs.
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
+import conditions
 import pytest
+from conditions import needs
 
 Run = Callable[..., str]
 BUNDLED = ("libsqlite3", "libfmt", "libre2", "libzstd")
@@ -106,16 +106,8 @@ def test_wheel_installs_the_command(run: Run, environment: Path, root: Path) -> 
     assert f'"{output.split()[-1]}"' in version
 
 
-def can_hide_files() -> bool:
-    probe = ["unshare", "-m", "mount", "--bind", "/dev/null", "/etc/hostname"]
-    try:
-        return os.geteuid() == 0 and subprocess.run(probe, capture_output=True, check=False).returncode == 0
-    except OSError:
-        return False
-
-
-@pytest.mark.skipif(not can_hide_files(), reason="hiding the system's libraries needs root and a mount namespace")
 def test_wheel_needs_none_of_the_system_copies(run: Run, environment: Path, tmp_path: Path) -> None:
+    needs(conditions.HIDDEN_FILES)
     cache = run(["ldconfig", "-p"])
     hidden = sorted({path for name in (*BUNDLED, "libzstd") for path in re.findall(rf"=> (\S*/{name}\.so\S*)", cache)})
     assert hidden, "this machine built the wheel, so it has them"

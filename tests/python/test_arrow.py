@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import duckdb
+import ml_dtypes
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -60,7 +61,6 @@ def test_one_batch_and_a_schema_are_there_for_those_who_ask(typed: StoredRun) ->
 
 
 def test_bfloat16_is_the_float32_of_the_same_value(run: tracker.Run) -> None:
-    ml_dtypes = pytest.importorskip("ml_dtypes")
     run.log({"b": ml_dtypes.bfloat16(1.5)}, step=0)
     table = pa.table(tracker.open_run(run.uid).history("b"))
     assert table.schema.field("value").type == pa.float32()

@@ -81,6 +81,7 @@ os.kill(os.getpid(), signal.SIGKILL)
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
         arguments = [sys.executable, "-m", "tracker", "tail", "live", "-f", "--json", "--dir", str(tmp_path / "store")]
+        arguments += ["--rows", "500"]  # a busy machine may start it when some rows are there already
         with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as tail:
             child.stdin.write("go\n")
             child.stdin.flush()

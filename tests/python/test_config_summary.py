@@ -8,6 +8,7 @@ import argparse
 import dataclasses
 import enum
 import math
+import time
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,41 @@ def test_every_kind_of_value_has_a_plain_form() -> None:
     assert config["long"] == "x" * 5000
 
 
+class Unshown:
+    def __repr__(self) -> str:
+        raise ValueError("no repr")
+
+
+class Unread(list[int]):
+    def __iter__(self) -> Any:
+        raise OSError("no items")
+
+
+class NoFloat(float):
+    def __float__(self) -> float:
+        raise OSError("no float")
+
+
+class Closed:
+    def __getattribute__(self, name: str) -> Any:
+        raise OSError(name)
+
+
+# Bug: such a value raised from config and summary, and so ended a training at its last line.
+def test_a_value_that_refuses_to_be_looked_at_is_kept_as_text(run: tracker.Run) -> None:
+    values = [10**5000, {"k": [10**5000]}, {Unshown(), Unshown()}, [Unshown()], Unread([1]), NoFloat(1), Closed()]
+    for i, value in enumerate(values):
+        run.config[f"v{i}"] = value
+        run.config.update({f"u{i}": value})
+        run.summary[f"s{i}"] = value
+    stored = tracker.open_run(run.uid)
+    assert set(stored.config) == {f"{kind}{i}" for kind in "uv" for i in range(len(values))}
+    assert stored.config["v0"] == "<int: its repr raised ValueError>"
+    with_values = tracker.init(config={"values": values}, quiet=True)
+    assert len(with_values.config["values"]) == len(values)
+    with_values.finish()
+
+
 def test_config_is_a_mapping_that_writes_through(run: tracker.Run) -> None:
     run.config["lr"] = 0.1
     run.config["model"] = {"depth": 3}
@@ -122,3 +158,60 @@ def test_the_summary_is_the_last_value_and_an_explicit_one_stays(run: tracker.Ru
         del run.summary["acc"]
     run.finish()
     assert run.summary["loss"] == 0.25
+
+
+def test_an_empty_config_key_is_an_error_at_once(run: tracker.Run) -> None:
+    with pytest.raises(ValueError, match="must not be empty"):
+        run.config[""] = 1
+
+
+def test_small_values_behind_a_large_one_survive_a_kill(script: Any) -> None:
+    done = script(
+        """
+        import os, signal, tracker
+        run = tracker.init(project="p", id="r", quiet=True)
+        run.config["big"] = "x" * 100_000
+        run.config["small"] = 1
+        run.summary["best"] = 2
+        os.kill(os.getpid(), signal.SIGKILL)
+        """
+    )
+    assert done.returncode == -9
+    stored = tracker.open_run("p/r")
+    assert stored.config["small"] == 1
+    assert stored.summary["best"] == 2
+
+
+def test_behind_a_large_value_the_last_one_of_a_key_counts(run: tracker.Run) -> None:
+    for value in ("x" * 100_000, "small", "y" * 100_000, "last"):
+        run.config["key"] = value
+    assert run.flush(10)
+    assert tracker.open_run(run.uid).config["key"] == "last"
+
+
+# Regression: the live config kept "a/b" as one key and replaced a dict by a dict; the store keeps leaves by paths.
+def test_the_live_config_is_the_stored_one_where_keys_hold_slashes(capfd: pytest.CaptureFixture[str]) -> None:
+    run = tracker.init(project="test", config={"a/b": 2, "x": {"y": 1, "z": 3}, "x/y": 5})
+    expected: dict[str, Any] = {"a": {"b": 2}, "x": {"y": 5, "z": 3}}
+    assert run.config == expected
+    assert capfd.readouterr().err.count("config has two values for 'x/y'") == 1
+    run.config.update({"x": {"w": 7}})
+    expected["x"]["w"] = 7
+    assert run.config == expected
+    assert tracker.open_run(run.uid).config == expected
+    run.finish()
+
+
+# Regression: each key of a map was searched for among those before it, on the user's thread and in each read.
+def test_a_config_of_100_000_keys_takes_a_time_that_grows_with_its_keys() -> None:
+    def seconds(keys: int) -> float:
+        config = {"d": {str(key): key for key in range(keys)}}
+        begin = time.process_time()
+        run = tracker.init(project="test", config=config, quiet=True)
+        assert run.config == config
+        run.finish()
+        assert tracker.open_run(run.uid).config == config
+        return time.process_time() - begin
+
+    small = min(seconds(10_000) for _ in range(2))
+    assert seconds(100_000) < 30 * small + 1

@@ -166,6 +166,8 @@ def test_a_pipe_in_a_run_makes_nobody_wait(store: Path, name: str) -> None:
     os.mkfifo(folder / name)
     listed = command("ls")
     assert "p/sound" in listed.stdout
+    verified = command("verify")
+    assert str(folder / name) in verified.stdout + verified.stderr
 
 
 def test_a_run_whose_document_is_damaged_is_not_resumed_in_silence(
@@ -221,7 +223,9 @@ def test_the_first_thing_logged_after_finish_is_said_once(capfd: pytest.CaptureF
             run.config["late"] = True
             said = capfd.readouterr().err
             assert said.count("logged after the end of its run") == (0 if quiet else 1), (first, said)
-            assert run.status().points_dropped == 3
+            status = run.status()
+            assert status.points_dropped + status.texts_dropped == 3
+            assert status.texts_dropped == (2 if "text" in first else 0)
             assert run.flush() is False, "what was logged is not stored"
 
 

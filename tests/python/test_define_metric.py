@@ -33,6 +33,22 @@ def test_summary_kinds_stand_in_the_summary(run: tracker.Run) -> None:
     assert (loss["step_metric"], loss["summary"], loss["goal"]) == ("epoch", ("min",), "minimize")
 
 
+def test_a_chart_is_over_the_step_metric_unless_it_says_otherwise(run: tracker.Run) -> None:
+    run.define_metric("loss", step_metric="epoch")
+    run.define_metric("acc", step_metric="never logged")
+    for step in range(6):
+        run.log({"loss": float(step), "acc": 0.0, "epoch": step // 2 / 10}, step=step)
+    run.log({"loss": 9.0}, step=9)
+    run.finish()
+    stored = read_back(run)
+    over = stored.chart("loss")
+    assert (over.x_name, over.rows, over.left_out) == ("epoch", 6, 1)
+    assert over.x0.min() == 0.0
+    assert over.x1.max() == 0.2
+    assert stored.chart("loss", x="step").x0.tolist() == [0, 1, 2, 3, 4, 5, 9]
+    assert stored.chart("acc").x_name == stored.chart("epoch").x_name == "step"
+
+
 def test_the_live_summary_of_the_run_follows_the_definition(run: tracker.Run) -> None:
     run.define_metric("loss", summary="max")
     for value in (1.0, 5.0, 2.0):

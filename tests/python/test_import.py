@@ -11,8 +11,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
+import conditions
 import tracker
+from conditions import needs
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -54,8 +55,8 @@ def test_import_time_is_bounded(script: Script) -> None:
     assert min(float(script(source).stdout) for _ in range(3)) < 0.3
 
 
-@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 def test_a_local_run_opens_no_socket(script: Script, tmp_path: Path) -> None:
+    needs(conditions.STRACE)
     trace = tmp_path.parent / f"{tmp_path.name}.trace"
     done = script(
         """
@@ -70,14 +71,8 @@ def test_a_local_run_opens_no_socket(script: Script, tmp_path: Path) -> None:
     assert [line for line in trace.read_text().splitlines() if "socket(" in line or "connect(" in line] == []
 
 
-def can_unshare() -> bool:
-    if os.geteuid() != 0 or shutil.which("unshare") is None:
-        return False
-    return subprocess.run(["unshare", "-n", "true"], capture_output=True, check=False).returncode == 0
-
-
-@pytest.mark.skipif(not can_unshare(), reason="network namespaces need root")
 def test_a_run_works_without_any_network(script: Script) -> None:
+    needs(conditions.NETWORK_NAMESPACE)
     done = script(
         """
         import tracker
@@ -131,7 +126,7 @@ def test_the_command_line_runs_from_python(script: Script) -> None:
 
 
 def test_a_subinterpreter_is_refused_cleanly_and_the_main_one_goes_on(script: Script) -> None:
-    pytest.importorskip("_xxsubinterpreters", reason="CPython 3.11 and 3.12 name the module so")
+    needs(conditions.SUBINTERPRETERS)
     done = script(
         """
         import tracker

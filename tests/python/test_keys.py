@@ -171,3 +171,34 @@ def test_a_float_method_that_raises_is_a_bad_value_but_ctrl_c_is_not(run: tracke
     assert run.status().values_rejected == 1
     with pytest.raises(KeyboardInterrupt):
         run.log({"a": 1.0, "bad": Raises(KeyboardInterrupt())}, step=1)
+
+
+# A call finds its keys by the order in which they came last time: no order, and no other object of an equal name, may
+# ever give a value to another metric.
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_the_order_of_keys_each_value_is_of_its_own_metric(patient_run: tracker.Run, seed: int) -> None:
+    import random
+
+    run, rng = patient_run, random.Random(seed)
+    names = [f"m/{i}" for i in range(300)]
+    expected: dict[str, list[float]] = {name: [] for name in names}
+    objects: dict[str, list[str]] = {name: [name, "".join(list(name))] for name in names}
+    orders = [rng.sample(names, rng.choice([1, 2, 5, 70, 300])) for _ in range(6)]
+    for step in range(300):
+        order = rng.choice(orders)
+        if rng.random() < 0.2:
+            order = rng.sample(order, len(order))
+        if rng.random() < 0.1:
+            order = order[: rng.randrange(len(order) + 1)]
+        data: dict[str, float] = {}
+        for name in order:
+            key = rng.choice(objects[name]) if rng.random() < 0.9 else f"{name}"
+            value = rng.choice([step + int(name[2:]) * 1000, float(step + int(name[2:]) * 1000)])
+            data[key] = value
+            expected[name].append(float(value))
+        run.log(data, step=step)
+    run.finish()
+    read = tracker.open_run(run.uid)
+    for name, values in expected.items():
+        if values:
+            assert read.history(name).values.astype(float).tolist() == values

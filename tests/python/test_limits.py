@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 import tracker
 
-KEY_BYTES = 1024
-LABEL_BYTES = 256
-LOG_DEPTH = 32
-INLINE_TEXT_BYTES = 64 * 1024
-DEFINITIONS = 4096
+KEY_BYTES = 1024  # kKeyBytesMax
+LABEL_BYTES = 256  # kLabelBytesMax
+LOG_DEPTH = 32  # kDepthMax
+INLINE_TEXT_BYTES = 64 * 1024  # kInlineTextBytesMax
+DEFINITIONS = 4096  # kMetricDefinitionsMax
 INT64_MAX = 2**63 - 1
 
 

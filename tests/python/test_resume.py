@@ -4,9 +4,12 @@ Method: the scenario of failures.md with its sizes, processes killed at random; 
 
 from __future__ import annotations
 
+import json
 import os
 import random
+import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,9 +20,9 @@ Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
 TRAINING = """
 import os, sys, tracker
-first, last, attempt = map(int, sys.argv[1:4])
-resume_from = sys.argv[4] if len(sys.argv) > 4 else None
-run = tracker.init(project="p", id=None if resume_from else "train", resume_from=resume_from, quiet=True)
+first, last, attempt = map(int, sys.argv[2:5])
+resume_from = sys.argv[5] if len(sys.argv) > 5 else None
+run = tracker.init(project=sys.argv[1], id=None if resume_from else "train", resume_from=resume_from, quiet=True)
 kill_at = int(os.environ["KILL_AT"])
 for step in range(first, last + 1):
     run.log({"loss": attempt + step / 10000, "attempt": attempt}, step=step)
@@ -29,15 +32,12 @@ for step in range(first, last + 1):
 """
 
 
-def test_a_training_killed_and_resumed_twice_shows_what_the_model_shows(script: Script) -> None:
-    seed = random.randrange(10**9)
-    print(f"seed {seed}")
-    rng = random.Random(seed)
+def train_and_resume_twice(script: Script, project: str, rng: random.Random) -> None:
     model: dict[int, float] = {}
     rows = 0
     for attempt, (first, last) in enumerate([(0, 1000), (601, 1200), (601, 1200)], start=1):
         kill_at = rng.randrange(700, last)
-        arguments = [str(first), str(last), str(attempt)] + (["train@600"] if attempt > 1 else [])
+        arguments = [project, str(first), str(last), str(attempt)] + (["train@600"] if attempt > 1 else [])
         done = script(TRAINING, *arguments, env={"KILL_AT": str(kill_at)})
         assert done.stdout == f"{kill_at}\n", done.stderr
         if attempt > 1:
@@ -45,7 +45,7 @@ def test_a_training_killed_and_resumed_twice_shows_what_the_model_shows(script: 
         for step in range(first, kill_at + 1):
             model[step] = attempt + step / 10000
             rows += 1
-    run = tracker.open_run("p/train")
+    run = tracker.open_run(f"{project}/train")
     shown = run.history("loss")
     assert shown.steps.tolist() == sorted(model)
     assert shown.values.tolist() == [model[step] for step in sorted(model)]
@@ -59,6 +59,117 @@ def test_a_training_killed_and_resumed_twice_shows_what_the_model_shows(script: 
         (1, 600, None),
     ]
     assert run.summary["attempt"] == 3
+
+
+# The scenario once; the soak says how often.
+ROUNDS = int(os.environ.get("TRACKER_TEST_KILLS", "1"))
+
+
+def test_a_training_killed_and_resumed_twice_shows_what_the_model_shows(script: Script) -> None:
+    seed = random.randrange(10**9)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    for number in range(ROUNDS):
+        train_and_resume_twice(script, f"p{number}", rng)
+
+
+RACE = """
+import multiprocessing, sys, tracker
+
+def begin(barrier, name):
+    barrier.wait()
+    run = tracker.init(project="p", id=name, resume="allow", quiet=True)
+    run.log({"x": 1.0})
+    run.finish()
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("fork")
+    for turn in range(6):
+        barrier = context.Barrier(4)
+        children = [context.Process(target=begin, args=(barrier, f"same{turn}")) for _ in range(4)]
+        for child in children:
+            child.start()
+        for child in children:
+            child.join()
+    print(sorted(f"{run.id} {len(run.history('x', all=True))}" for run in tracker.runs(project="p")))
+"""
+
+
+def test_processes_that_begin_a_run_at_the_same_moment_share_it(script: Script) -> None:
+    done = script(RACE)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{[f'same{turn} 4' for turn in range(6)]}\n", done.stderr
+    assert "damaged" not in done.stderr
+
+
+RESUMED_AT_ONCE = """
+import multiprocessing, tracker
+
+def resume(barrier):
+    barrier.wait()
+    run = tracker.init(project="p", id="r", resume="must", quiet=True)
+    run.log({"x": 1.0})
+    run.finish()
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(8)
+    children = [context.Process(target=resume, args=(barrier,)) for _ in range(8)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+"""
+
+
+def attempts_of(name: str) -> list[int]:
+    return sorted(writer["attempt"] for writer in tracker.open_run(name).writers)
+
+
+@pytest.mark.parametrize("files", ["sqlite", "frames"])
+def test_processes_that_resume_a_run_at_the_same_moment_are_attempts_of_their_own(
+    script: Script, files: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACKER_STORE_FILES", files)
+    tracker.init(project="p", id="r", quiet=True).finish()
+    done = script(RESUMED_AT_ONCE)
+    assert done.returncode == 0, done.stderr
+    assert attempts_of("p/r") == list(range(1, 10))
+    verified = subprocess.run([sys.executable, "-m", "tracker", "verify", "--json"], capture_output=True, text=True)
+    assert verified.returncode == 0, verified.stdout
+    assert json.loads(verified.stdout)["findings"] == [], "what claims an attempt belongs to a run"
+
+
+KILLED_AT_ONCE = """
+import os, tracker
+run = tracker.init(project="p", id="r", resume="allow", journal="memory", quiet=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_an_attempt_that_was_killed_before_it_stored_anything_keeps_its_number(script: Script) -> None:
+    for _ in range(2):  # the one that makes the run, and one that resumes it
+        assert script(KILLED_AT_ONCE).returncode == -9
+    tracker.init(project="p", id="r", resume="must", quiet=True).finish()
+    assert attempts_of("p/r") == [3]
+
+
+STOPPED_AT_ONCE = """
+import os, signal, tracker
+run = tracker.init(project="p", id="r", resume="allow", quiet=True)
+os.kill(os.getpid(), signal.SIGSTOP)
+run.finish()
+"""
+
+
+def test_a_run_whose_first_process_lives_and_has_stored_nothing_is_resumed_as_another_attempt() -> None:
+    first = subprocess.Popen([sys.executable, "-c", STOPPED_AT_ONCE])
+    os.waitpid(first.pid, os.WUNTRACED)
+    tracker.init(project="p", id="r", resume="must", quiet=True).finish()
+    assert attempts_of("p/r") == [2]
+    first.send_signal(signal.SIGCONT)
+    assert first.wait(timeout=60) == 0
+    assert attempts_of("p/r") == [1, 2]
 
 
 def test_the_step_goes_on_behind_the_one_resumed_from() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import random
 import struct
@@ -12,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 import tracker
 
@@ -34,6 +36,21 @@ def second() -> Iterator[ModuleType]:
 
 def bits(value: float) -> bytes:
     return struct.pack("<d", value)
+
+
+def test_lost_texts_are_no_points(second: ModuleType) -> None:
+    run = tracker.init(project="formats", quiet=True, on_full="drop")
+    step = 0
+    while run.status().texts_dropped == 0:
+        for _ in range(100):
+            run.log({"note": "x" * 60_000}, step=step)
+            step += 1
+    folder = Path(run.dir)
+    run.finish()
+    status = run.status()
+    found = second.read_run(folder)
+    assert (found.dropped(), found.texts_dropped()) == (0, status.texts_dropped)
+    assert len(found.texts()) == status.texts_stored == step - status.texts_dropped
 
 
 def test_rows_and_config_are_the_same(second: ModuleType) -> None:
@@ -87,3 +104,55 @@ def test_a_resumed_run_is_the_union_of_its_writers(second: ModuleType) -> None:
     found = second.read_run(folder)
     assert [writer.identity["attempt"] for writer in found.writers] == [1, 2]
     assert [(row.step, row.value) for row in found.rows("loss")] == [(0, 1.0), (1, 0.5)]
+
+
+def test_levels_are_those_of_the_rows(second: ModuleType) -> None:
+    run = tracker.init(project="formats", quiet=True)
+    values: list[list[float]] = [[], []]
+    for i in range(30_000):
+        values[0].append(math.sin(i / 500))
+        run.log({"even": values[0][-1]}, step=3 * i - 1000)
+        if i % 3 == 0:
+            values[1].append(math.nan if i % 700 == 0 else i / 7)
+            run.log({"uneven": values[1][-1]}, step=i + i % 2)
+    folder = Path(run.dir)
+    run.finish()
+    (writer,) = second.read_run(folder).writers
+    assert {series for series, level, _ in writer.levels if level == 1} == {1, 2}
+    for (series, level, _), cells in writer.levels.items():
+        rows = writer.rows("even" if series == 1 else "uneven")
+        rows = [row for row in rows if cells.first_step <= row.step <= cells.last_step]
+        assert len(rows) == cells.rows == sum(cells.counts), (series, level)
+        for i, count in enumerate(cells.counts):
+            of, rows = rows[:count], rows[count:]
+            assert (of[0].step, of[-1].step, of[0].bits, of[-1].bits) == (
+                *(cells.x0[i], cells.x1[i]),
+                *(cells.first[i], cells.last[i]),
+            )
+            assert len({row.step >> cells.shift for row in of}) == 1
+            finite = [row.value for row in of if math.isfinite(row.value)]
+            assert bits(min(finite)) == cells.least[i].to_bytes(8, "little")
+            assert bits(max(finite)) == cells.greatest[i].to_bytes(8, "little")
+            assert struct.unpack("<d", cells.sums[i].to_bytes(8, "little"))[0] == pytest.approx(math.fsum(finite))
+            if cells.not_finite:
+                assert [counts[i] for counts in cells.not_finite] == [len(of) - len(finite), 0, 0]
+
+
+def test_the_second_reader_finds_the_same_media(second: ModuleType) -> None:
+    run = tracker.init(project="formats", quiet=True)
+    for step in range(3):
+        pixels = np.full((4, 4), step, np.uint8)
+        run.log({"image": tracker.Image(pixels, caption="c", masks={"m": pixels}), "loss": 0.5}, step=step)
+        run.log({"note": [tracker.Text("a"), tracker.Histogram([0.5, 1.5])]}, step=step)
+    run.finish(timeout=60)
+    found = second.read_run(Path(run.dir)).media()
+    stored = tracker.open_run(run.uid)
+    mine = [(name, e.step, e.info) for name in stored.media_names() for e in stored.media(name)]
+    assert sorted(found, key=repr) == sorted(mine, key=repr)
+    for name, step, value in found:
+        if name != "image":
+            continue
+        path = Path(run.dir) / "media" / value["digest"][:2] / f"{value['digest']}.{value['ext']}"
+        data = path.read_bytes()
+        assert hashlib.sha256(data).hexdigest() == value["digest"], step
+        assert len(data) == value["bytes"]

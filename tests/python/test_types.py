@@ -37,7 +37,7 @@ with tracker.init() as other:
 
 def best(stored: tracker.StoredRun, among: tracker.RunList) -> tracker.History:
     assert stored in among
-    table: tracker.Table = stored.history(["loss"])
+    table: tracker.HistoryTable = stored.history(["loss"])
     assert len(table["loss"]) > 0
     return stored.history("loss")
 
@@ -84,7 +84,9 @@ def test_every_public_name_is_there_and_typed() -> None:
 def test_the_types_of_what_is_read_stand_in_annotations(run: tracker.Run) -> None:
     run.log({"x": 1.0}, step=0)
 
-    def read(stored: tracker.StoredRun, every: tracker.RunList, one: tracker.History, both: tracker.Table) -> None: ...
+    def read(
+        stored: tracker.StoredRun, every: tracker.RunList, one: tracker.History, both: tracker.HistoryTable
+    ) -> None: ...
 
     hints = get_type_hints(read)
     stored = tracker.open_run(run.uid)
@@ -96,7 +98,6 @@ def test_the_types_of_what_is_read_stand_in_annotations(run: tracker.Run) -> Non
 
 @pytest.mark.parametrize("what", ["package", "use", "misuse"])
 def test_mypy_strict_accepts_the_package_and_right_use(what: str, tmp_path: Path) -> None:
-    pytest.importorskip("mypy")
     path = tmp_path / "use.py"
     path.write_text(USE if what == "use" else 'import tracker\ntracker.init(projet="x")\ntracker.log(3)\n')
     source = PACKAGE.resolve() / "__init__.py"

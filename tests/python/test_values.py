@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 import tracker
@@ -158,7 +159,6 @@ def test_longdouble_becomes_float64(run: tracker.Run) -> None:
 
 
 def test_bfloat16_is_kept_and_read_as_ml_dtypes_has_it(run: tracker.Run) -> None:
-    ml_dtypes = pytest.importorskip("ml_dtypes")
     values = [ml_dtypes.bfloat16(v) for v in (0.0, -0.0, 1.5, -3.0e38, 9.2e-41, math.inf, math.nan)]
     for step, value in enumerate(values):
         run.log({"x": value, "y": np.asarray([value])}, step=step)

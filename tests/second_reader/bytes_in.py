@@ -26,6 +26,11 @@ def crc32c(data: bytes) -> int:
     return crc ^ 0xFFFFFFFF
 
 
+def crc32c_words(words: list[int]) -> int:
+    """The register of the CRC over 8-byte words, as ring.md has it: not inverted at the end."""
+    return crc32c(b"".join(word.to_bytes(8, "little") for word in words)) ^ 0xFFFFFFFF
+
+
 def signed(value: int) -> int:
     """The int64 of the low 64 bits."""
     value &= _MASK

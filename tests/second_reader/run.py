@@ -13,9 +13,15 @@ from typing import Any
 
 import cbor
 from frame import Event, Frame, read_frame
+from frames_file import read_frames_file
+from journal_files import read_definitions, read_journal
+from level import Cells, read_level
 from segment import read_segment
 
+CONFIG, SUMMARY, TEXT, ATTRIBUTE = 1, 2, 3, 4
+ENVIRONMENT, MEDIA, ALERT = 10, 11, 12
 REJECTED = 6
+TEXT_LOSSES = 0xFFFFFFFF  # in the place of a series: what was lost are texts
 
 
 @dataclass
@@ -42,6 +48,11 @@ class Writer:
     identity: dict[str, Any]
     last_seq: int
     frames: list[Frame]  # and segments, each as the frame that it could have been
+    positions: dict[int, int] = field(default_factory=dict)  # up to where the rings of its journal are in the frames
+    levels: dict[tuple[int, int, int], Cells] = field(default_factory=dict)  # by series, level and first_seq
+
+    def order(self) -> tuple[int, int, str]:
+        return (self.identity["attempt"], self.identity["started_us"], self.identity["writer"])
 
     def rows(self, metric: str) -> list[Row]:
         """All rows of a metric in the order logged: frame by frame, within one by the order columns."""
@@ -79,27 +90,102 @@ class Run:
     def rows(self, metric: str) -> list[Row]:
         return [row for writer in self.writers for row in writer.rows(metric)]
 
-    def config(self) -> dict[str, Any]:
-        """Nested; the last one wins by time, then writer id, then as the writer said it."""
-        events = [
-            (event.time_us, writer.identity["writer"], i, event.payload)
+    def placed(self, metric: str) -> list[tuple[Writer, Row]]:
+        return [(writer, row) for writer in self.writers for row in writer.rows(metric)]
+
+    def resolved(self, metric: str) -> list[tuple[Writer, Row]]:
+        """The resolved view of database.md."""
+        policy = self._last(ATTRIBUTE).get("duplicate_policy")
+        best: dict[int, tuple[tuple[int, int, int, int], Writer, Row]] = {}
+        without = []
+        for i, (writer, row) in enumerate(self.placed(metric)):
+            attempt, rank = writer.identity["attempt"], writer.identity.get("rank", 0)
+            if row.step is None:
+                without.append((writer, row))
+                continue
+            cuts = [
+                w.identity["resume_step"]
+                for w in self.writers
+                if w.identity["attempt"] > attempt and w.identity.get("resume_step") is not None
+            ]
+            if cuts and row.step > min(cuts):
+                continue
+            place = (attempt, -rank, writer.identity["started_us"], -i if policy == "first" else i)
+            if row.step not in best or place > best[row.step][0]:
+                best[row.step] = (place, writer, row)
+        return [(best[step][1], best[step][2]) for step in sorted(best)] + without
+
+    def environment(self) -> dict[str, Any]:
+        """By part; of the writers that said any the newest attempt's, there the first rank's, counts."""
+        said = {}
+        for writer in self.writers:
+            parts = {e.payload["key"]: e.payload["value"] for e in writer.events() if e.kind == ENVIRONMENT}
+            if parts:
+                identity = writer.identity
+                said[identity["attempt"], -identity.get("rank", 0), identity["started_us"]] = parts
+        return said[max(said)] if said else {}
+
+    def _events(self, kind: int) -> list[Event]:
+        """Of all writers: by time, then writer id, then as the writer said it."""
+        found = [
+            ((event.time_us, writer.identity["writer"], i), event)
             for writer in self.writers
             for i, event in enumerate(writer.events())
-            if event.kind == 1
+            if event.kind == kind
         ]
+        return [event for _, event in sorted(found, key=lambda entry: entry[0])]
+
+    def _last(self, kind: int) -> dict[str, Any]:
+        return {event.payload["key"]: event.payload["value"] for event in self._events(kind)}
+
+    def config(self) -> dict[str, Any]:
+        """Nested; the last one wins."""
         config: dict[str, Any] = {}
-        for _, _, _, payload in sorted(events, key=lambda entry: entry[:3]):
-            _set(config, payload["key"], payload["value"])
+        for event in self._events(CONFIG):
+            _set(config, event.payload["key"], event.payload["value"])
         return config
+
+    def explicit_summary(self) -> dict[str, Any]:
+        return {key: value for key, value in self._last(SUMMARY).items() if value is not None}
+
+    def alerts(self) -> list[tuple[str, str, str, int | None]]:
+        """Level, title, text and step; those that were dropped are counted in events without a title."""
+        return [
+            (event.payload["level"], event.payload["title"], event.payload.get("text", ""), event.step)
+            for event in self._events(ALERT)
+            if "title" in event.payload
+        ]
+
+    def texts(self) -> list[tuple[str, int | None, str]]:
+        """Name, step and text, by writer as it logged them."""
+        events = [event for writer in self.writers for event in writer.events() if event.kind == TEXT]
+        return [(event.payload["key"], event.step, event.payload["text"]) for event in events]
+
+    def media(self) -> list[tuple[str, int | None, dict[str, Any]]]:
+        """Name, step and what is said of each value, by writer as it logged them, shadowed or not."""
+        events = [event for writer in self.writers for event in writer.events() if event.kind == MEDIA]
+        return [(event.payload["key"], event.step, event.payload["value"]) for event in events]
+
+    def points(self) -> int:
+        return sum(
+            block.rows * len(block.values)
+            for writer in self.writers
+            for frame in writer.frames
+            for block in frame.blocks
+        )
 
     def dropped(self) -> int:
         return sum(
             count
             for writer in self.writers
             for frame in writer.frames
-            for _, reason, count in frame.losses
-            if reason != REJECTED
+            for series, reason, count in frame.losses
+            if reason != REJECTED and series != TEXT_LOSSES
         )
+
+    def texts_dropped(self) -> int:
+        frames = [frame for writer in self.writers for frame in writer.frames]
+        return sum(count for frame in frames for series, _, count in frame.losses if series == TEXT_LOSSES)
 
 
 def _set(config: dict[str, Any], path: str, value: Any) -> None:
@@ -118,27 +204,65 @@ def _set(config: dict[str, Any], path: str, value: Any) -> None:
     config[last] = value
 
 
-def read_run(folder: Path) -> Run:
+def read_run(folder: Path, journals: Path | None = None) -> Run:
+    """`journals`: the folder of the writers' journals; what those that were killed have left there is read too."""
     run = Run(json.loads((folder / "run.json").read_text()))
+    writers = {path.name[:32]: read_unfinished(path) for path in folder.glob("*.frames")}
     for path in folder.glob("*.db"):
-        run.writers.append(read_writer(path))
-    run.writers.sort(key=lambda w: (w.identity["attempt"], w.identity["started_us"], w.identity["writer"]))
+        if len(path.stem) == 32 and (path.stem not in writers or _is_whole(path)):
+            writers[path.stem] = read_database(path)
+    for journal in sorted(journals.iterdir()) if journals else []:
+        identity = read_definitions((journal / "defs").read_bytes()).identity
+        if identity["run"]["uid"] == run.identity["uid"]:
+            writer = writers.setdefault(journal.name, Writer(identity, 0, []))
+            writer.frames += read_journal(journal, writer.positions, writer.last_seq)
+    run.writers = sorted(writers.values(), key=Writer.order)
     return run
 
 
-def read_writer(path: Path) -> Writer:
-    database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
-    try:
-        assert database.execute("PRAGMA application_id").fetchone()[0] == 0x54524B31
-        assert database.execute("PRAGMA user_version").fetchone()[0] == 1
-        meta = dict(database.execute("SELECT key, value FROM meta"))
-        log = [(seq, read_frame(data)) for seq, data in database.execute("SELECT seq, data FROM frames")]
-        log += [(seq, read_segment(data)) for seq, data in database.execute("SELECT first_seq, data FROM segments")]
-    finally:
-        database.close()
-    return Writer(
-        cbor.decode(meta["identity"]), meta["last_seq"], [entry for _, entry in sorted(log, key=lambda entry: entry[0])]
-    )
+def _is_whole(path: Path) -> bool:
+    head = path.read_bytes()[:32]
+    page, pages = int.from_bytes(head[16:18], "big"), int.from_bytes(head[28:32], "big")
+    return len(head) == 32 and path.stat().st_size >= (65536 if page == 1 else page) * pages
+
+
+def read_unfinished(path: Path) -> Writer:
+    found = read_frames_file(path.read_bytes())
+    last = found.frames[-1].seq if found.frames else 0
+    return Writer(found.identity, last, found.frames, found.positions)
+
+
+def read_database(path: Path) -> Writer:
+    """With its further parts, of which the last one has the tables that count."""
+    log: list[tuple[int, Frame]] = []
+    meta: dict[str, Any] = {}
+    positions: dict[int, int] = {}
+    levels: dict[tuple[int, int, int], Cells] = {}
+    for part in [path, *sorted(path.parent.glob(f"{path.stem}-*.db"), key=lambda p: int(p.stem[33:]))]:
+        database = sqlite3.connect(f"file:{part}?mode=ro", uri=True)
+        try:
+            assert database.execute("PRAGMA application_id").fetchone()[0] == 0x54524B31
+            assert database.execute("PRAGMA user_version").fetchone()[0] == 1
+            meta = dict(database.execute("SELECT key, value FROM meta"))
+            log += [(seq, read_frame(data)) for seq, data in database.execute("SELECT seq, data FROM frames")]
+            log += [(seq, read_segment(data)) for seq, data in database.execute("SELECT first_seq, data FROM segments")]
+            levels |= {(series, level, seq): read_level(data) for series, level, seq, data in _levels(database)}
+            positions = {
+                nonce & (1 << 64) - 1: position & (1 << 64) - 1
+                for nonce, position in database.execute("SELECT nonce, position FROM journal")
+            }
+        finally:
+            database.close()
+    frames = [entry for _, entry in sorted(log, key=lambda entry: entry[0])]
+    return Writer(cbor.decode(meta["identity"]), meta["last_seq"], frames, positions, levels)
+
+
+def _levels(database: sqlite3.Connection) -> list[tuple[Any, ...]]:
+    if not database.execute("SELECT 1 FROM sqlite_master WHERE name='levels'").fetchone():
+        return []
+    return database.execute(
+        "SELECT series, level, first_seq, levels.data FROM levels JOIN segments USING (first_seq, last_seq)"
+    ).fetchall()
 
 
 if __name__ == "__main__":

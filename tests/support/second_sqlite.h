@@ -12,10 +12,8 @@ namespace tracker::internal {
 
 // Without RTLD_DEEPBIND the second copy calls the functions of the first, and AddressSanitizer refuses it.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;
 inline constexpr int kLoadFlags = RTLD_NOW | RTLD_LOCAL;
 #else
-inline constexpr bool kSanitized = false;
 inline constexpr int kLoadFlags = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
 #endif
 

@@ -94,14 +94,14 @@ constexpr LogPosition kEndOfLog{INT64_MAX, INT64_MAX};
 
 template <typename Reader>
 Status visit_seqs(Reader* reader, uint64_t after, std::function<bool(uint64_t)> visit,
-                  std::vector<std::string>* damage = nullptr) {
+                  std::vector<LogDamage>* damage = nullptr) {
   SeqVisitor visitor(std::move(visit));
   LogPosition at{after, 0};
   return reader->read(&at, kEndOfLog, &visitor, damage);
 }
 
 // The sequence numbers that a reader finds; -1 at the end for a failure.
-inline std::vector<int64_t> stored_frames(const std::string& path, std::vector<std::string>* damage = nullptr) {
+inline std::vector<int64_t> stored_frames(const std::string& path, std::vector<LogDamage>* damage = nullptr) {
   std::vector<int64_t> out;
   auto reader = WriterReader::open(path);
   if (!reader.ok()) return {-1};
@@ -112,6 +112,35 @@ inline std::vector<int64_t> stored_frames(const std::string& path, std::vector<s
   const Status status = visit_seqs(reader->get(), 0, visit, damage);
   if (!status.ok()) out.push_back(-1);
   return out;
+}
+
+struct LookedAt {
+  uint64_t seq = 0;
+  size_t definitions = 0, event_bytes = 0;
+  std::vector<Value> notes;
+};
+
+// What each frame holds that a reader finds by itself; those within segments are not looked at.
+inline std::vector<LookedAt> frames_of(const std::string& path) {
+  class Visitor : public LogVisitor {
+   public:
+    std::vector<LookedAt> out;
+    Result<bool> frame(const FrameView& frame) override {
+      LookedAt one{frame.seq(), frame.defs().size(), 0, {}};
+      for (const Event& event : frame.events()) {
+        one.event_bytes += event.payload.size();
+        if (event.type == EventType::kNote) one.notes.push_back(*decode_cbor(event.payload));
+      }
+      out.push_back(std::move(one));
+      return true;
+    }
+    Result<bool> segment(SegmentView*, PointRange*) override { return true; }
+  };
+  Visitor visitor;
+  auto reader = WriterReader::open(path);
+  LogPosition at;
+  EXPECT_TRUE(reader.ok() && (*reader)->read(&at, kEndOfLog, &visitor, nullptr).ok()) << path;
+  return visitor.out;
 }
 
 inline std::vector<int64_t> one_to(int64_t last) {

@@ -148,7 +148,14 @@ void WriterBuilder::finish() {
   db_.reset();
 }
 
-StoreBuilder::StoreBuilder() { store_ = must(Store::open_or_create(folder_.path() + "/store")); }
+StoreBuilder::StoreBuilder() : names_journals_(std::getenv("TRACKER_SHM_DIR") == nullptr) {
+  if (names_journals_) ::setenv("TRACKER_SHM_DIR", (folder_.path() + "/shm").c_str(), 1);
+  store_ = must(Store::open_or_create(folder_.path() + "/store"));
+}
+
+StoreBuilder::~StoreBuilder() {
+  if (names_journals_) ::unsetenv("TRACKER_SHM_DIR");
+}
 
 RunFolder StoreBuilder::run(const std::string& project, const std::string& id, int64_t created_us) {
   RunFolder run = must(store_->create_run(project, id, Id128::hash_of(project + "/" + id)));

@@ -77,9 +77,11 @@ class WriterBuilder {
   int64_t now_us_;
 };
 
+// Journals are looked for in a folder of its own, unless the test has named one: what stands in /dev/shm is not its.
 class StoreBuilder {
  public:
   StoreBuilder();
+  ~StoreBuilder();
   const Store& store() const { return *store_; }
   std::string path() const { return store_->path(); }
   // With a fixed uid and time of creation, so that what is shown of it can be compared to a text.
@@ -89,6 +91,7 @@ class StoreBuilder {
  private:
   TempFolder folder_;
   std::optional<Store> store_;
+  const bool names_journals_;
 };
 
 // Changes one byte in the middle of `bytes` where they stand in the file, so that their CRC fails. The file must be at

@@ -129,6 +129,15 @@ def test_a_test_that_nothing_builds_is_found() -> None:
     assert problems(tidy.orphan_tests, {"tests/python/test_a.py": PY}) == []
 
 
+def test_a_skip_outside_the_one_list_is_found() -> None:
+    word = "sk" + "ip"  # this file is looked at too
+    cpp, python = f"  GTEST_{word.upper()}();\n", f"    pytest.{word}('no')\n"
+    found = problems(tidy.scattered_skips, {"tests/unit/a_test.cc": cpp, "tests/python/test_a.py": python})
+    assert [line.split(": ")[0] for line in found] == ["tests/unit/a_test.cc:1", "tests/python/test_a.py:1"]
+    allowed = {"tests/support/conditions.h": cpp, "tests/support/conditions.py": python}
+    assert problems(tidy.scattered_skips, allowed) == []
+
+
 def test_includes_go_down_only() -> None:
     assert problems(tidy.layers, {"src/base/a.cc": '#include "journal/ring.h"\n'}) == [
         "src/base/a.cc:1: base lies below journal, or beside it"

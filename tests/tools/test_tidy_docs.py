@@ -109,3 +109,42 @@ def test_a_verb_has_the_same_defaults_in_module_stub_and_binding() -> None:
     assert list(tidy_docs.signatures(changed)) == [
         "bindings/a.cpp:2: log(step=0), but None in python/tracker/_current.py"
     ]
+
+
+PROMISE = "| Promise | Tested by |\n|---|---|\n| points survive | %s |\n"
+TESTS = {
+    "tests/fault/a_test.cc": "TEST(Suite, Name) {}\nTEST_P(Other, Second) {}\n// TEST(Suite, Gone)\n",
+    "tests/python/test_a.py": "def test_it() -> None: ...\ndef helper() -> None: ...\n",
+}
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "`tests/fault/a_test.cc` `Suite.Name`",
+        "`tests/fault/a_test.cc` `Suite.Name` `Other.Second`; `tests/python/test_a.py` `test_it`",
+        "`tests/python/test_a.py`",
+        "– not in this version",
+        "– no machine of that kind: `clock.cc` reads it",
+    ],
+)
+def test_a_promise_names_tests_that_are_there_or_says_why_not(cell: str) -> None:
+    assert list(tidy_docs.promises({"docs/promises.md": PROMISE % cell, **TESTS})) == []
+
+
+@pytest.mark.parametrize(
+    ("cell", "problem"),
+    [
+        ("`tests/fault/a_test.cc` `Suite.Gone`", "tests/fault/a_test.cc has no test Suite.Gone"),
+        ("`tests/fault/a_test.cc` `Name`", "tests/fault/a_test.cc has no test Name"),
+        ("`tests/python/test_a.py` `helper`", "tests/python/test_a.py has no test helper"),
+        ("`tests/python/test_a.py` `Suite.Name`", "tests/python/test_a.py has no test Suite.Name"),
+        ("`tests/fault/b_test.cc` `Suite.Name`", "tests/fault/b_test.cc does not exist"),
+        ("`Suite.Name`", "the last cell begins with the file of a test, or with – and why there is none"),
+        ("", "the last cell begins with the file of a test, or with – and why there is none"),
+        ("–", "a promise without a test says why"),
+    ],
+)
+def test_a_promise_without_its_test_is_found(cell: str, problem: str) -> None:
+    found = list(tidy_docs.promises({"docs/promises.md": PROMISE % cell, **TESTS}))
+    assert found == [f"docs/promises.md:3: {problem}"]

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 #include <tracker/tracker.h>
 
+#include <chrono>
 #include <cstring>
 #include <string>
+#include <thread>
 
+#include "storage/stop_request.h"
 #include "support/store_builder.h"
 
 namespace {
@@ -37,6 +40,9 @@ TEST_F(CApiTest, NullIsNeverFollowed) {
   EXPECT_EQ(trk_flush(nullptr, 10), TRK_INVALID);
   EXPECT_EQ(trk_finish(nullptr, 0, nullptr), TRK_INVALID);
   EXPECT_EQ(trk_get_status(nullptr, nullptr), TRK_INVALID);
+  EXPECT_EQ(trk_alert(nullptr, "a", 1, nullptr, 0, nullptr), TRK_INVALID);
+  EXPECT_EQ(trk_should_stop(nullptr), 0);
+  EXPECT_EQ(trk_stop_reason(nullptr, nullptr, 0), 0u);
   EXPECT_STREQ(trk_run_id(nullptr), "");
   trk_free(nullptr);
   trk_run* run = open();
@@ -44,6 +50,34 @@ TEST_F(CApiTest, NullIsNeverFollowed) {
   EXPECT_EQ(trk_log_f64(run, nullptr, 0, 1, 0), TRK_INVALID);
   EXPECT_EQ(trk_config_set(run, "a", 1, nullptr), TRK_INVALID);
   EXPECT_EQ(trk_get_status(run, nullptr), TRK_INVALID);
+  trk_free(run);
+}
+
+TEST_F(CApiTest, AnAlertOfAKnownLevelIsTaken) {
+  trk_run* run = open();
+  EXPECT_EQ(trk_alert(run, "slow", TRK_NUL_TERMINATED, "half as fast", TRK_NUL_TERMINATED, "warn"), TRK_OK);
+  EXPECT_EQ(trk_alert(run, "slow", TRK_NUL_TERMINATED, nullptr, 0, nullptr), TRK_OK);
+  EXPECT_EQ(trk_alert(run, "slow", TRK_NUL_TERMINATED, nullptr, 0, "fatal"), TRK_INVALID);
+  EXPECT_EQ(trk_alert(run, nullptr, 0, nullptr, 0, nullptr), TRK_INVALID);
+  trk_finish(run, 0, nullptr);
+  EXPECT_EQ(trk_alert(run, "late", TRK_NUL_TERMINATED, nullptr, 0, nullptr), TRK_CLOSED);
+  trk_free(run);
+}
+
+TEST_F(CApiTest, ARequestToStopIsSeenWithItsReason) {
+  trk_run* run = open();
+  EXPECT_EQ(trk_should_stop(run), 0);
+  char reason[8] = "before";
+  EXPECT_EQ(trk_stop_reason(run, reason, sizeof reason), 0u);
+  EXPECT_STREQ(reason, "");
+  ASSERT_TRUE(tracker::internal::write_stop_request(trk_run_dir(run), {1, 0, "anna on node1", "slow"}).ok());
+  for (int i = 0; i < 6'000 && trk_should_stop(run) == 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(trk_should_stop(run), 1);
+  const std::string whole = "slow (anna on node1, 1970-01-01 00:00:00 UTC)";
+  EXPECT_EQ(trk_stop_reason(run, nullptr, 0), whole.size());
+  EXPECT_EQ(trk_stop_reason(run, reason, sizeof reason), whole.size());
+  EXPECT_STREQ(reason, "slow (a");
   trk_free(run);
 }
 

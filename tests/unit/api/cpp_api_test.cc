@@ -12,6 +12,7 @@
 #include <type_traits>
 
 #include "query/run_view.h"
+#include "support/conditions.h"
 #include "support/store_builder.h"
 #include "unit/api/plain_user.h"
 
@@ -75,9 +76,7 @@ TEST_F(CppApiTest, AnEmptyProjectAndANulAreRefusedWithAWord) {
 }
 
 TEST_F(CppApiTest, AForkedChildThatAttachesRecordsThroughItsRunAndMetrics) {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "a child of a process with threads gets no thread from ThreadSanitizer";
-#endif
+  NEEDS(tracker::internal::kThreadsInForkedChildren);
   auto given = options();
   given.id = "forked";
   auto run = tracker::init(given);
@@ -357,6 +356,33 @@ TEST_F(CppApiTest, CodeWithAndWithoutExceptionsLivesInOneProgram) {
   EXPECT_EQ(without.code, TRK_INVALID);
   EXPECT_EQ(without.message, with.message);
   EXPECT_EQ(without.logged, 3);
+  EXPECT_EQ(with.version, 0);
+  EXPECT_EQ(without.version, 0) << "the same content is the same version";
+}
+
+TEST_F(CppApiTest, AMetricHasItsAccountAndTheRunItsCost) {
+  tracker::Run run = tracker::init(options());
+  const Metric loss = run.metric("loss");
+  for (int64_t step = 0; step < 50; ++step) loss.log(0.5, step);
+  EXPECT_EQ(run.series_status("loss")->points_logged, 50u);
+  EXPECT_FALSE(run.series_status("never"));
+  EXPECT_FALSE(run.series_status(""));
+  ASSERT_TRUE(run.flush());
+  EXPECT_EQ(run.series_status("loss")->points_stored, 50u);
+  const tracker::Status status = run.status();
+  EXPECT_GT(status.cost.in_calls.count(), 0);
+  EXPECT_GT(status.cost.memory_bytes_max, 0u);
+  EXPECT_FALSE(status.disk_full);
+}
+
+TEST_F(CppApiTest, ABadMaxDiskIsAnErrorThatSaysWhatWasExpected) {
+  tracker::InitOptions given = options();
+  given.max_disk = "64MiB";
+  EXPECT_TRUE(tracker::try_init(given).ok());
+  given.max_disk = "a lot";
+  const tracker::Run run = tracker::try_init(given);
+  EXPECT_EQ(run.code(), Code::kInvalid);
+  EXPECT_NE(run.error().find("max_disk=\"a lot\": expected a number of bytes"), std::string::npos) << run.error();
 }
 
 }  // namespace

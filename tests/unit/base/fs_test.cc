@@ -16,6 +16,7 @@
 
 #include "base/ids.h"
 #include "support/child.h"
+#include "support/conditions.h"
 
 namespace tracker::internal {
 namespace {
@@ -190,7 +191,7 @@ TEST(PathTest, FileSystemsOfANetworkAreKnownByName) {
 
 TEST(WriteTest, AFullDeviceIsReportedByName) {
   auto full = open_file("/dev/full", O_WRONLY);
-  if (!full.ok()) GTEST_SKIP() << "no /dev/full here";
+  SKIP_WHERE(!full.ok(), kDevFull);
   const Status status = write_all(full->get(), "x");
   EXPECT_EQ(status.code(), Code::kIo);
   EXPECT_EQ(status.system_errno(), ENOSPC);

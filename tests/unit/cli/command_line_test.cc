@@ -14,10 +14,11 @@ TEST_F(CommandLineTest, AnUnknownCommandNamesTheCommands) {
   EXPECT_EQ(run({"shwo"}), kExitUsage);
   EXPECT_EQ(err_,
             "tracker: unknown command \"shwo\"; did you mean show? "
-            "(commands: ls, show, tail, export, verify, gc, rm, doctor, version)\n");
+            "(commands: ls, show, tail, stop, export, import, verify, gc, rm, artifact, doctor, version)\n");
   EXPECT_EQ(run({"sync", "mnist/otter"}), kExitUsage);
   EXPECT_EQ(err_,
-            "tracker: unknown command \"sync\" (commands: ls, show, tail, export, verify, gc, rm, doctor, "
+            "tracker: unknown command \"sync\" (commands: ls, show, tail, stop, export, import, verify, gc, rm, "
+            "artifact, doctor, "
             "version)\n");
 }
 
@@ -37,7 +38,7 @@ TEST_F(CommandLineTest, AMissingOrWrongArgumentIsSaid) {
     EXPECT_NE(err_.find("expected a whole number from 0"), std::string::npos) << err_;
   }
   EXPECT_EQ(run({"export", "otter", "--format", "cvs"}), kExitUsage);
-  EXPECT_EQ(err_, "tracker: unknown format cvs; did you mean csv? (formats: csv, jsonl)\n");
+  EXPECT_EQ(err_, "tracker: unknown format cvs; did you mean csv? (formats: csv, jsonl, tensorboard, parquet)\n");
   EXPECT_EQ(run({"ls", "--json=maybe"}), kExitUsage);
   EXPECT_EQ(err_, "tracker: --json takes no value (tracker ls --help shows the options)\n");
   EXPECT_EQ(run({"ls", "--limit", "1", "--limit", "2"}), kExitUsage);
@@ -82,7 +83,7 @@ TEST_F(CommandLineTest, AFolderWithoutAStoreIsAnErrorWithAHint) {
 TEST_F(CommandLineTest, AStoreFileThatIsNoJsonIsNamedInWordsOfOurs) {
   const std::string file = builder_.path() + "/store.json";
   ASSERT_TRUE(write_file_atomic(file, "{\"format\": \x1b").ok());
-  EXPECT_EQ(run({"ls"}), kExitFailed);
+  EXPECT_EQ(run({"ls"}), kExitDamaged);
   EXPECT_EQ(err_.rfind("tracker: " + file + ": no valid JSON: a mistake at line 1, column 12", 0), 0u) << err_;
   EXPECT_EQ(err_.find("exception"), std::string::npos) << err_;
 }

@@ -3,9 +3,12 @@
 // Method: environments with one thing wrong each.
 #include <sys/resource.h>
 
+#include <atomic>
 #include <filesystem>
 
 #include "model/value.h"
+#include "support/child.h"
+#include "support/said.h"
 #include "support/sandbox.h"
 #include "unit/cli/cli_fixture.h"
 
@@ -127,6 +130,79 @@ TEST_F(DoctorCommandTest, AJournalWhoseDefinitionsAreDamagedIsNamed) {
   EXPECT_TRUE(advises(document(kExitDamaged), "1 journal whose definitions cannot be read")) << out_;
   EXPECT_EQ(run({"verify"}), kExitDamaged) << out_;
   EXPECT_NE(out_.find("damage journal-definitions  "), std::string::npos) << out_;
+}
+
+// A store that was deleted whole and is not made anew left its journals in shared memory for ever.
+TEST_F(DoctorCommandTest, AJournalWhoseStoreIsGoneIsListedAndRemovedOnDemandOnlyAndNeverALiveOne) {
+  Shared<std::atomic<int>> logged;
+  const pid_t child = start_child([&]() -> int {
+    trk_run* run = open_run("r");
+    trk_metric* x = trk_metric_open(run, "x", TRK_NUL_TERMINATED, nullptr);
+    for (int64_t step = 0; step < 7; ++step) CHILD_CHECK(trk_metric_log_i64(x, step, step) == TRK_OK);
+    CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
+    logged->store(1);
+    for (;;) ::pause();
+  });
+  while (logged->load() == 0) sleep_ms(1);
+  ::kill(child, SIGSTOP);  // else it would make the store anew
+  EXPECT_FALSE(advises(document(), "whose store is gone"));
+  std::filesystem::remove_all(sandbox_.store());
+  ASSERT_EQ(sandbox_.journal_folders().size(), 1u);
+  const std::string dir = sandbox_.journal_folders()[0];
+  EXPECT_EQ(run({"gc", "--lost-journals"}), kExitOk) << err_;
+  EXPECT_TRUE(path_exists(dir)) << "its process lives";
+  ::kill(child, SIGKILL);
+  wait_child(child);
+  const Value report = document();
+  EXPECT_TRUE(advises(report, "1 journal of dead processes whose store is gone")) << out_;
+  EXPECT_FALSE(advises(report, "of other stores"));
+  ASSERT_EQ(report.find("lost")->as_map()->size(), 1u);
+  const Value& lost = report.find("lost")->as_map()->begin()->second;
+  EXPECT_EQ(lost.text_or("path", ""), dir);
+  EXPECT_EQ(lost.text_or("store", ""), sandbox_.store());
+  EXPECT_EQ(lost.text_or("id", ""), "r");
+  EXPECT_EQ(lost.int_or("points", 0), 7);
+  EXPECT_GT(lost.int_or("begun_us", 0), 0);
+  EXPECT_EQ(run({"gc"}), kExitOk) << err_;
+  EXPECT_NE(out_.find("kept lost journal  " + dir), std::string::npos) << out_;
+  EXPECT_EQ(run({"gc", "--lost-journals", "--dry-run"}), kExitOk) << err_;
+  EXPECT_NE(out_.find("would remove lost journal  " + dir), std::string::npos) << out_;
+  EXPECT_TRUE(path_exists(dir));
+  EXPECT_EQ(run({"gc", "--lost-journals"}), kExitOk) << err_;
+  EXPECT_NE(out_.find("removed lost journal  " + dir), std::string::npos) << out_;
+  EXPECT_FALSE(path_exists(dir));
+}
+
+TEST_F(DoctorCommandTest, AnInitInAStoreMadeAnewSaysThatJournalsOfTheFormerOneAreThere) {
+  const auto record = [this](bool quiet, const std::string& said) {
+    return run_child([&, quiet]() -> int {
+      redirect_stderr(said);
+      trk_init_options options = TRK_INIT_OPTIONS_INIT;
+      options.project = "p";
+      options.quiet = quiet ? 1 : 0;
+      trk_run* run = nullptr;
+      CHILD_CHECK(trk_init(&options, &run, nullptr) == TRK_OK);
+      const int64_t deadline = now_ns() + (quiet ? 1'000'000'000 : 20'000'000'000);
+      const auto says = [&said] {
+        for (const std::string& line : lines_of(said))
+          if (line.find("1 journal of a former store at ") != std::string::npos) return true;
+        return false;
+      };
+      while (!says() && now_ns() < deadline) sleep_ms(10);
+      return says() ? 1 : 0;
+    });
+  };
+  const int killed = run_child([] {
+    trk_run* run = open_run("r");
+    CHILD_CHECK(trk_metric_log_i64(trk_metric_open(run, "x", TRK_NUL_TERMINATED, nullptr), 1, 1) == TRK_OK);
+    CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
+    ::raise(SIGKILL);
+    return 0;
+  });
+  ASSERT_EQ(exit_code_of(killed), -1 - SIGKILL);
+  std::filesystem::remove_all(sandbox_.store());
+  EXPECT_EQ(exit_code_of(record(true, sandbox_.shm() + "/quiet")), 0);
+  EXPECT_EQ(exit_code_of(record(false, sandbox_.shm() + "/said")), 1);
 }
 
 }  // namespace

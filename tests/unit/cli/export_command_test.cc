@@ -59,6 +59,25 @@ TEST_F(ExportCommandTest, AFailedExportLeavesTheOldFile) {
   EXPECT_EQ(list_dir(folder_.path())->size(), 1u);
 }
 
+TEST_F(ExportCommandTest, AsJsonOnStdoutItIsOneDocumentWithEveryRow) {
+  write_run(20'000);
+  EXPECT_EQ(run({"export", "otter", "--json"}), kExitOk);
+  const auto document = from_json(out_);
+  ASSERT_TRUE(document.ok()) << document.status().to_string();
+  const std::string whole = out_;
+  EXPECT_EQ(run({"export", "otter", "--format", "jsonl"}), kExitOk);
+  const Value::List* rows = document->find("data")->as_list();
+  ASSERT_NE(rows, nullptr);
+  ASSERT_EQ(rows->size(), static_cast<size_t>(std::count(out_.begin(), out_.end(), '\n')));
+  EXPECT_EQ(document->int_or("rows", -1), static_cast<int64_t>(rows->size()));
+  EXPECT_EQ(to_json(rows->front()), to_json(*from_json(out_.substr(0, out_.find('\n')))));
+  EXPECT_EQ(document->find("run")->text_or("id", ""), "otter");
+  ASSERT_NE(document->find("metrics"), nullptr);
+  EXPECT_EQ(document->find("problems")->as_list()->size(), 0u);
+  EXPECT_EQ(run({"export", "otter", "--json", "--metric", "nope"}), kExitFailed);
+  EXPECT_EQ(out_, "") << "no half a document";
+}
+
 TEST_F(ExportCommandTest, AFolderThatIsNotThereIsOneClearLine) {
   write_run();
   EXPECT_EQ(run({"export", "otter", "-o", file("no/run.csv")}), kExitFailed);
@@ -70,7 +89,8 @@ TEST_F(ExportCommandTest, OptionsThatExcludeEachOtherAreUsageErrors) {
   write_run();
   EXPECT_EQ(run({"export", "otter", "--wide", "--all"}), kExitUsage);
   EXPECT_EQ(run({"export", "otter", "--wide", "--format", "jsonl"}), kExitUsage);
-  EXPECT_EQ(run({"export", "otter", "--json"}), kExitUsage);
+  EXPECT_EQ(run({"export", "otter", "--json", "--format", "csv"}), kExitUsage);
+  EXPECT_EQ(run({"export", "otter", "--json", "--wide"}), kExitUsage);
   EXPECT_EQ(run({"export", "otter", "--format", "parquet"}), kExitUsage);
 }
 

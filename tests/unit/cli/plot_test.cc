@@ -33,16 +33,17 @@ TEST(PlotTest, AConstantIsALineInTheMiddle) { EXPECT_EQ(sparkline(history_of({5,
 TEST(PlotTest, NothingIsBlank) { EXPECT_EQ(sparkline(history_of({}), 3), "   "); }
 
 TEST(PlotTest, ASpikeOfOnePointInAMillionReachesTheTopWhereverItIs) {
-  std::vector<double> values(1'000'000, 0.0);
+  History history = history_of(std::vector<double>(1'000'000, 0.0));
+  const std::string flat = sparkline(history_of(std::vector<double>(10, 0.0)), 20);
   std::mt19937 random(7);
   for (int round = 0; round < 5; ++round) {
-    const size_t at = random() % values.size();
-    values[at] = 1.0;
-    const auto columns = plot_columns(history_of(values), 40);
-    const size_t column = at * 40 / (values.size() - 1);
+    const size_t at = random() % history.bits.size();
+    history.bits[at] = bits_of(1.0);
+    const auto columns = plot_columns(history, 40);
+    const size_t column = at * 40 / (history.bits.size() - 1);
     EXPECT_EQ(columns[std::min<size_t>(column, 39)].max, 1.0) << at;
-    EXPECT_NE(sparkline(history_of(values), 20), sparkline(history_of(std::vector<double>(10, 0.0)), 20));
-    values[at] = 0;
+    EXPECT_NE(sparkline(history, 20), flat);
+    history.bits[at] = bits_of(0.0);
   }
 }
 

@@ -4,7 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
+#include <fstream>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/fs.h"
@@ -35,6 +38,15 @@ class RemoveTest : public CliTest {
       if (entry.path().filename() != kTrashLockFile) return false;
     return true;
   }
+  // A run of another host, whose writer has just given a sign of life.
+  WriterBuilder begin_live_run() {
+    BuilderOptions options;
+    options.started_us = realtime_us();
+    console_.now_us = realtime_us();
+    WriterBuilder writer = builder_.writer(builder_.run("mnist", "live"), options);
+    writer.log("loss", 0, 1).commit().heartbeat(realtime_us());
+    return writer;
+  }
   static void make_old(const std::string& path) {
     fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(2));
   }
@@ -49,6 +61,37 @@ TEST_F(RemoveTest, ARunIsRemovedWithYesAndTheOthersStay) {
   EXPECT_EQ(run({"show", "otter"}), kExitFailed);
   EXPECT_EQ(run({"ls"}), kExitOk) << err_;
   EXPECT_EQ(out_.find("otter"), std::string::npos) << out_;
+}
+
+// Bug: the folder of the project stayed, empty.
+TEST_F(RemoveTest, TheLastRunOfAProjectTakesItsFolderWithIt) {
+  EXPECT_EQ(run({"rm", "otter", "heron", "--yes"}), kExitOk) << err_;
+  EXPECT_TRUE(fs::exists(builder_.path() + "/runs/mnist"));
+  EXPECT_EQ(run({"rm", "lynx", "--yes"}), kExitOk) << err_;
+  EXPECT_FALSE(fs::exists(builder_.path() + "/runs/mnist"));
+  EXPECT_TRUE(fs::exists(builder_.path() + "/runs"));
+}
+
+TEST_F(RemoveTest, AFolderThatAnotherProcessKeepsInTheProjectStays) {
+  fs::create_directory(builder_.path() + "/runs/mnist/being-made");
+  EXPECT_EQ(run({"rm", "otter", "heron", "lynx", "--yes"}), kExitOk) << err_;
+  EXPECT_TRUE(fs::exists(builder_.path() + "/runs/mnist/being-made"));
+}
+
+TEST_F(RemoveTest, ARunIsMadeWhileItsProjectIsTakenAway) {
+  auto store = Store::open(builder_.path());
+  ASSERT_TRUE(store.ok());
+  std::atomic<bool> stop{false};
+  std::thread remover([&] {
+    while (!stop) ::rmdir((builder_.path() + "/runs/raced").c_str());
+  });
+  for (int i = 0; i < 300; ++i) {
+    const auto made = store->create_run("raced", "r");
+    EXPECT_TRUE(made.ok()) << made.status().to_string();
+    if (made.ok()) fs::remove_all(made->path);
+  }
+  stop = true;
+  remover.join();
 }
 
 TEST_F(RemoveTest, WithoutATerminalYesIsNeeded) {
@@ -92,12 +135,66 @@ TEST_F(RemoveTest, ARunThatDoesNotExistRemovesNothingOfTheOthers) {
   EXPECT_TRUE(fs::exists(folder("otter")));
 }
 
-TEST_F(RemoveTest, ARunOutOfSightThatGaveASignOfLifeIsRefused) {
-  BuilderOptions options;
-  options.started_us = realtime_us();
+TEST_F(RemoveTest, ARunWithADamagedDocumentIsRemovedByItsName) {
+  for (const char* name : {"mnist/otter", "heron"}) {
+    const std::string path = folder(std::string(name).substr(std::string(name).find('/') + 1));
+    overwrite_start(path + "/run.json", "{{{{");
+    EXPECT_EQ(run({"rm", name, "--yes"}), kExitOk) << err_;
+    EXPECT_FALSE(fs::exists(path));
+  }
+  EXPECT_TRUE(fs::exists(folder("lynx")));
+  EXPECT_TRUE(trash_is_empty());
+}
+
+TEST_F(RemoveTest, ARunOfWhichNothingCanBeReadIsRemovedByItsNameOrItsFolder) {
+  const auto wreck = [this](const std::string& id) {
+    overwrite_start(folder(id) + "/run.json", "{{{{");
+    for (const auto& file : fs::directory_iterator(folder(id))) {
+      if (file.path().extension() == ".db") overwrite_start(file.path(), "rubbish rubbish rubbish rubbish");
+      make_old(file.path());
+    }
+  };
+  wreck("otter");
+  EXPECT_EQ(run({"show", "mnist/otter"}), kExitDamaged);
+  EXPECT_EQ(run({"rm", "mnist/otter", "--yes", "--json"}), kExitOk) << err_;
+  EXPECT_NE(out_.find("\"uid\": null"), std::string::npos) << out_;
+  EXPECT_FALSE(fs::exists(folder("otter")));
+  wreck("heron");
+  EXPECT_EQ(run({"rm", folder("heron") + "/", "--yes"}), kExitOk) << err_;
+  EXPECT_FALSE(fs::exists(folder("heron")));
+  wreck("lynx");
+  EXPECT_EQ(run({"rm", "lynx", "--yes"}), kExitOk) << err_;
+  EXPECT_TRUE(trash_is_empty());
+  EXPECT_EQ(run({"ls"}), kExitOk) << err_;
+}
+
+TEST_F(RemoveTest, AWreckThatSomebodyMayBeWritingIsRefused) {
   console_.now_us = realtime_us();
-  auto writer = builder_.writer(builder_.run("mnist", "live"), options);
-  writer.log("loss", 0, 1).commit().heartbeat(realtime_us());
+  overwrite_start(folder("otter") + "/run.json", "{{{{");
+  for (const auto& file : fs::directory_iterator(folder("otter")))
+    if (file.path().extension() == ".db") overwrite_start(file.path(), "rubbish rubbish rubbish rubbish");
+  EXPECT_EQ(run({"rm", "otter", "--yes"}), kExitFailed);
+  EXPECT_NE(err_.find("was written within the last minute"), std::string::npos) << err_;
+  EXPECT_TRUE(fs::exists(folder("otter")));
+}
+
+TEST_F(RemoveTest, AFolderThatIsBeingMadeIsNoRun) {
+  fs::create_directories(folder("new"));
+  EXPECT_EQ(run({"rm", "mnist/new", "--yes"}), kExitFailed);
+  EXPECT_TRUE(fs::exists(folder("new")));
+}
+
+TEST_F(RemoveTest, AWreckOfANewerVersionIsLeftAlone) {
+  std::string document = read_file(folder("otter") + "/run.json", 1 << 16).value_or("");
+  document.replace(document.find("\"version\": 1"), 12, "\"version\": 2");
+  std::ofstream(folder("otter") + "/run.json") << document;
+  EXPECT_EQ(run({"rm", "mnist/otter", "--yes"}), kExitVersion) << err_;
+  EXPECT_EQ(run({"rm", folder("otter"), "--yes"}), kExitVersion) << err_;
+  EXPECT_TRUE(fs::exists(folder("otter")));
+}
+
+TEST_F(RemoveTest, ARunOutOfSightThatGaveASignOfLifeIsRefused) {
+  const WriterBuilder writer = begin_live_run();
   EXPECT_EQ(run({"rm", "otter", "live", "--yes"}), kExitFailed);
   EXPECT_NE(err_.find("mnist/live is being recorded: pid 4242 on testhost"), std::string::npos) << err_;
   EXPECT_TRUE(fs::exists(folder("otter")) && fs::exists(folder("live")));
@@ -197,11 +294,7 @@ TEST_F(RemoveTest, GcFinishesARemovalThatWasKilledBehindItsRename) {
 }
 
 TEST_F(RemoveTest, GcPutsARunBackThatSomebodyWrites) {
-  BuilderOptions options;
-  options.started_us = realtime_us();
-  console_.now_us = realtime_us();
-  auto writer = builder_.writer(builder_.run("mnist", "live"), options);
-  writer.log("loss", 0, 1).commit().heartbeat(realtime_us());
+  const WriterBuilder writer = begin_live_run();
   fs::create_directories(builder_.path() + "/trash");
   fs::rename(folder("live"), builder_.path() + "/trash/0123456789abcdef.moved");
   EXPECT_EQ(run({"gc"}), kExitFailed);

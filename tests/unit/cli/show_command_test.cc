@@ -63,6 +63,7 @@ Texts
 
 Account
   214 points lost: ring full. 181 stored of 395 logged.
+  1 text stored.
   34 points recovered after a crash.
 
 Writers

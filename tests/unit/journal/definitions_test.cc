@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The definitions file holds what was defined before the id was used, whatever is cut from its end. Method: a file with
-// several series is cut at each byte and changed at each byte; a journal on a full disk.
+// several series is cut at each byte and changed at each byte; a process that is killed, or may write no further.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include "support/child.h"
 #include "support/live_journal.h"
+#include "support/temp_folder.h"
 
 namespace tracker::internal {
 namespace {
@@ -56,6 +59,30 @@ TEST(DefinitionsTest, AChangedByteNeverGivesASeriesThatWasNotDefined) {
   }
 }
 
+// A journal with 100,000 metrics cost each look for a run's journals half a second: a listing looks once a run.
+TEST(DefinitionsTest, WhoWritesIsReadFromTheFirstRecordWhateverFollowsAndHoweverLongItIs) {
+  Sandbox sandbox;
+  TempFolder folder;
+  std::vector<size_t> ends;
+  const std::string whole = definitions_file(sandbox, &ends);
+  ASSERT_TRUE(write_file_atomic(join_path(folder.path(), "defs"), whole + std::string(64 << 20, 'x')).ok());
+  int64_t begin = now_ns();
+  auto writer = read_writer_identity(folder.path());
+  ASSERT_TRUE(writer.ok()) << writer.status().to_string();
+  EXPECT_EQ(writer->run.id, "r");
+  EXPECT_LT(now_ns() - begin, 20'000'000 * int64_t{kSlowDown}) << "64 MiB were read";
+  WriterIdentity long_one = *writer;
+  long_one.run.id = std::string(2 * kIdentityLookBytes, 'i');
+  const std::string path = join_path(folder.path(), "defs");
+  remove_file(path);
+  ASSERT_TRUE(DefinitionsFile::create(path, long_one).ok());
+  EXPECT_EQ(read_writer_identity(folder.path())->run.id, long_one.run.id);
+  ASSERT_TRUE(write_file_atomic(path, whole.substr(0, ends[0] - 1)).ok());
+  EXPECT_EQ(read_writer_identity(folder.path()).status().code(), Code::kCorrupt);
+  remove_file(path);
+  EXPECT_EQ(read_writer_identity(folder.path()).status().code(), Code::kNotFound);
+}
+
 TEST(DefinitionsTest, AFileOfANewerVersionIsNamedAsSuch) {
   Sandbox sandbox;
   std::vector<size_t> ends;
@@ -73,6 +100,48 @@ TEST(DefinitionsTest, ANameHasOneIdAType) {
   EXPECT_EQ(journal->series_id("x", ValueType::kFloat64), as_float);
   EXPECT_EQ(journal->series_id("x", ValueType::kInt64), as_int);
   EXPECT_EQ(read_definitions(journal.identity().journal_dir)->series.size(), 2u);
+}
+
+// A process that dies with the first id in its hand leaves a ring that can be read with nothing else.
+TEST(DefinitionsTest, ASeriesIsInTheFileBeforeItsIdIsKnown) {
+  Sandbox sandbox;
+  EXPECT_EQ(exit_code_of(run_child([&] {
+              LiveJournal journal(sandbox, {});
+              CHILD_CHECK(journal->series_id("loss", ValueType::kFloat32) == 1);
+              ::raise(SIGKILL);
+              return 0;
+            })),
+            -1 - SIGKILL);
+  const auto read = read_definitions(sandbox.journal_folders().at(0));
+  ASSERT_TRUE(read.ok());
+  ASSERT_EQ(read->series.size(), 1u);
+  EXPECT_EQ(read->series[0], (SeriesDef{1, ValueType::kFloat32, "loss"}));
+  EXPECT_FALSE(read->torn_tail);
+  EXPECT_EQ(read->identity.run.id, "r");
+}
+
+TEST(DefinitionsTest, WhereTheFileTakesNoMoreTheSeriesIsRefusedAndWhatIsThereStaysWhole) {
+  Sandbox sandbox;
+  EXPECT_EQ(exit_code_of(run_child([&] {
+              LiveJournal journal(sandbox, {});
+              const std::string dir = journal.identity().journal_dir;
+              CHILD_CHECK(journal->series_id("first", ValueType::kFloat64) == 1);
+              rlimit limit{};
+              CHILD_CHECK(::getrlimit(RLIMIT_FSIZE, &limit) == 0);
+              const rlim_t before = limit.rlim_cur;
+              limit.rlim_cur = read_file(join_path(dir, "defs"), 1 << 20)->size() + 5;
+              CHILD_CHECK(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
+              for (int i = 0; i < 3; ++i) CHILD_CHECK(journal->series_id("second", ValueType::kFloat64) == 0);
+              auto read = read_definitions(dir);
+              CHILD_CHECK(read.ok() && read->series.size() == 1 && !read->torn_tail);
+              limit.rlim_cur = before;
+              CHILD_CHECK(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
+              CHILD_CHECK(journal->series_id("second", ValueType::kFloat64) == 2);
+              read = read_definitions(dir);
+              CHILD_CHECK(read.ok() && read->series.size() == 2 && !read->torn_tail);
+              return 0;
+            })),
+            0);
 }
 
 }  // namespace

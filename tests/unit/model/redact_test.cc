@@ -33,6 +33,29 @@ TEST(RedactTest, KnownTokensGoAndWordsLikeThemStay) {
     EXPECT_EQ(clean(text), text);
 }
 
+// Each form that the documentation lists, so that none goes missing.
+TEST(RedactTest, EveryListedKeyAndFormIsRedactedAndCounted) {
+  for (const char* key : {"api_key", "secret", "password", "passwd", "token", "private_key"}) {
+    for (const std::string& name : {std::string(key), "my_" + std::string(key)}) {
+      Value value = Value::Map{{name, "plain words"}};
+      uint64_t count = 0;
+      redact("", &value, &count);
+      EXPECT_EQ(*value.find(name), Value("[redacted]")) << name;
+      EXPECT_EQ(count, 1u) << name;
+    }
+  }
+  for (const char* text :
+       {"AKIAIOSFODNN7EXAMPLE", "ghp_abcdefghijklmnopqrstuvwxyz0123456789", "hf_abcdefghijklmnopqrstuvwxyzABCDEF",
+        "sk-abcdefghijklmnopqrstuvwxyz012345", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJlLXNpZw"}) {
+    uint64_t count = 0;
+    EXPECT_EQ(redact_text(std::string("a ") + text + " b", &count), "a [redacted] b") << text;
+    EXPECT_EQ(count, 1u) << text;
+  }
+  uint64_t count = 0;
+  EXPECT_EQ(redact_text("postgres://user:pass@host/db", &count), "postgres://[redacted]@host/db");
+  EXPECT_EQ(count, 1u);
+}
+
 TEST(RedactTest, TheLastWordOfAKeyDecides) {
   for (const char* key : {"api_key", "OPENAI_API_KEY", "openaiApiKey", "db.password", "auth-token", "privateKey",
                           "AWS_SECRET_ACCESS_KEY", "secret"})

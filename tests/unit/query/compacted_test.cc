@@ -4,6 +4,7 @@
 // lost, repeated or out of place shows by itself; steps go up, down and repeat; shapes change; compaction comes at
 // random moments, and a reader in another process follows all the while. The seed is printed: TRACKER_TEST_SEED=….
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <random>
 
 #include "query/tail_events.h"
+#include "support/child.h"
 #include "support/random_frame.h"
 #include "support/read_test.h"
 
@@ -166,6 +168,7 @@ class CompactedTest : public ReadTest {
       std::fprintf(stderr, "the reader: %s\n", what.c_str());
       ::_exit(1);
     };
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that fails meanwhile leaves nobody behind
     Follower follower;
     auto view = RunView::open(run_);
     for (bool ended = false, more = true; !ended || more;) {
@@ -203,7 +206,7 @@ TEST_F(CompactedTest, AReaderInAnotherProcessMissesNothingAndGetsNothingTwice) {
   }
   CountingWriter log(run_, writer, seed);
   ASSERT_EQ(::write(ready[1], "abc", 3), 3);
-  for (int frame = 0; frame < 1500; ++frame) {
+  for (int frame = 0; frame < 1500 / kSlowDown; ++frame) {
     log.append(frame % 100 == 0 ? 300 : 6);
     if (log.random()() % 70 == 0)
       while (log.db()->compact(UINT64_MAX)) continue;

@@ -20,7 +20,7 @@ WriterSnapshot writer(int64_t attempt, int64_t rank, int64_t seen_us) {
 }
 
 WriterSnapshot ended(WriterSnapshot out, RunState state, int64_t exit_code = 0, const std::string& reason = "") {
-  out.end = WriterEnd{state, exit_code, reason, kNow - 5};
+  out.end = WriterEnd{state, exit_code, reason, kNow - 5, {}};
   return out;
 }
 

@@ -9,6 +9,8 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "journal/place.h"
+#include "storage/run_folder.h"
 #include "support/store_builder.h"
 
 namespace tracker::internal {
@@ -88,17 +90,32 @@ TEST(RunViewTest, AProcessThatEndedWithoutAWordHasCrashed) {
 TEST(RunViewTest, AWriterWhoseJournalIsHeldIsRunning) {
   StoreBuilder builder;
   const RunFolder run = builder.run("mnist", "otter");
+  WriterIdentity identity = this_process();
+  identity.writer = Id128::random();
+  identity.run = run.identity;
+  identity.journal_dir = store_journal_root(store_path_of(run.path)) + "/" + identity.writer.hex();
+  ASSERT_TRUE(make_dirs(identity.journal_dir).ok());
+  ASSERT_TRUE(write_file_atomic(identity.journal_dir + "/lock", "").ok());
+  identity.started_us = kBuilderStartUs;  // long ago: the lock counts, not the heartbeat
+  WriterBuilder writer(run, identity);
+  writer.log("loss", 0, 1).commit();
+  EXPECT_EQ(open(run)->state(), RunState::kRunning);
+  EXPECT_EQ(open(run)->liveness()[0], Liveness::kLive);
+}
+
+// What a run says of the place is bytes that may have come from anywhere.
+TEST(RunViewTest, AJournalThatARunNamesOutsideOurOwnFoldersIsNotLookedAt) {
+  StoreBuilder builder;
+  const RunFolder run = builder.run("mnist", "otter");
   TempFolder journal;
   ASSERT_TRUE(write_file_atomic(journal.path() + "/lock", "").ok());
   WriterIdentity identity = this_process();
   identity.writer = Id128::random();
   identity.run = run.identity;
   identity.journal_dir = journal.path();
-  identity.started_us = kBuilderStartUs;  // long ago: the lock counts, not the heartbeat
   WriterBuilder writer(run, identity);
   writer.log("loss", 0, 1).commit();
-  EXPECT_EQ(open(run)->state(), RunState::kRunning);
-  EXPECT_EQ(open(run)->liveness()[0], Liveness::kLive);
+  EXPECT_EQ(open(run)->liveness()[0], Liveness::kDead);
 }
 
 TEST(RunViewTest, AWriterElsewhereIsRunningWhileItsHeartbeatIsFresh) {

@@ -165,8 +165,10 @@ TEST_F(CApiRunTest, AfterFinishEveryCallSaysClosed) {
   const trk_status status = status_of(run);
   EXPECT_EQ(status.recording, 0);
   EXPECT_EQ(status.points_stored, 1u);
-  EXPECT_EQ(status.points_dropped, 5u) << "numbers and a text logged after the end, also of a metric that is new";
-  EXPECT_EQ(status.points_logged, 6u);
+  EXPECT_EQ(status.points_dropped, 4u) << "numbers logged after the end, also of a metric that is new";
+  EXPECT_EQ(status.points_logged, 5u);
+  EXPECT_EQ(status.texts_dropped, 1u);
+  EXPECT_EQ(status.texts_logged, 1u);
 }
 
 TEST_F(CApiRunTest, AutomaticStepsAreOneBehindTheLargest) {
@@ -193,7 +195,9 @@ TEST_F(CApiRunTest, TextsUpToTheirLimitAreKeptAndLargerOnesCounted) {
     EXPECT_EQ(trk_log_text(run, "t", std::string(size, 't').data(), size, static_cast<int64_t>(size)), TRK_OK);
   ASSERT_EQ(trk_flush(run, 30'000), TRK_OK);
   EXPECT_EQ(trk_log_text(run, "t", std::string(17u << 20, 't').data(), 17u << 20, 1), TRK_LIMIT);
-  EXPECT_EQ(status_of(run).points_dropped, 1u);
+  EXPECT_EQ(status_of(run).points_dropped, 0u);
+  EXPECT_EQ(status_of(run).texts_dropped, 1u);
+  EXPECT_EQ(status_of(run).texts_stored, std::size(sizes));
   ASSERT_EQ(trk_finish(run, 0, nullptr), TRK_OK);
   ReadRun read = recover_and_read(sandbox.store());
   auto texts = read.view->texts("t", true);

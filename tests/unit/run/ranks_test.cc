@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Who a process of a distributed job is, from every launcher's variables in the order of design.md. Method: tables of
+// Who a process of a distributed job is, from every launcher's variables, one before the other. Method: tables of
 // environments; pure functions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,18 +7,10 @@
 #include <map>
 
 #include "run/ranks.h"
+#include "support/environment.h"
 
 namespace tracker::internal {
 namespace {
-
-using Environment = std::map<std::string, std::string>;
-
-GetEnv getter(const Environment& environment) {
-  return [&environment](const char* name) -> const char* {
-    const auto at = environment.find(name);
-    return at == environment.end() ? nullptr : at->second.c_str();
-  };
-}
 
 struct Case {
   Environment environment;

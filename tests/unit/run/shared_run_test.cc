@@ -14,6 +14,7 @@
 #include "run/run.h"
 #include "support/child.h"
 #include "support/sandbox.h"
+#include "support/temp_folder.h"
 
 namespace tracker::internal {
 namespace {
@@ -60,6 +61,7 @@ int rank_process(const Job& job, int rank) {
     CHILD_CHECK((*run)->status().points_logged == 0 && !(*run)->status().why_not_recording.empty());
   }
   if (rank == job.killed) ::raise(SIGKILL);
+  CHILD_CHECK((*run)->flush(std::chrono::seconds(60)));  // finish() has two seconds only: too few on a loaded machine
   CHILD_CHECK((*run)->finish(RunState::kFinished).ok());
   return 0;
 }
@@ -195,6 +197,57 @@ TEST(SharedRunTest, WithoutANameForTheRunOnlyRank0Records) {
   EXPECT_EQ(writers(*runs[0]), ranks_of_attempts(1, 1));
 }
 
+TEST(SharedRunTest, AnAttemptThatIsOnlyClaimedIsJoinedByItsOwnLaunch) {
+  const auto taken = [](int64_t attempt, std::optional<std::string> launch, int64_t size) {
+    return TakenAttempts{.writers = {}, .claims = {{attempt, std::move(launch), size}}};
+  };
+  const JoinRequest b{.rank = 3, .world_size = 4, .launch = "b"};
+  EXPECT_EQ(attempt_to_join(taken(2, "b", 4), b), 2);
+  EXPECT_EQ(attempt_to_join(taken(2, "b", 0), b), 2) << "its size is not known";
+  EXPECT_EQ(attempt_to_join(taken(2, "c", 4), b), 3) << "another launch";
+  EXPECT_EQ(attempt_to_join(taken(2, "b", 8), b), 3) << "another size";
+  EXPECT_EQ(attempt_to_join(taken(1, std::nullopt, 0), b), 1) << "made by an earlier version";
+  EXPECT_EQ(attempt_to_join(taken(1, "", 0), b), 2) << "made by a process of no launch";
+}
+
+TEST(SharedRunTest, RanksTakeOneNumberAndProcessesAloneOneEach) {
+  TempFolder folder;
+  const JoinRequest ranks{.rank = 1, .world_size = 4, .launch = "b"};
+  ASSERT_TRUE(claim_attempt(folder.path(), {3, "a", 1}).ok());
+  EXPECT_EQ(take_attempt(folder.path(), {}, ranks, true, 0), 4);
+  EXPECT_EQ(take_attempt(folder.path(), {}, {.rank = 2, .world_size = 4, .launch = "b"}, true, 0), 4);
+  EXPECT_EQ(take_attempt(folder.path(), {}, ranks, false, 0), 5);
+  EXPECT_EQ(take_attempt(folder.path(), {}, ranks, false, 7), 8) << "behind what cannot be read";
+  EXPECT_EQ(claim_attempt(folder.path(), {8, "a", 1}).code(), Code::kExists);
+}
+
+TEST(SharedRunTest, OnlyANumberOfAnAttemptIsAClaim) {
+  EXPECT_EQ(claimed_attempt("attempt-2.json"), 2);
+  EXPECT_EQ(claimed_attempt("attempt-" + std::to_string(kAttemptMax) + ".json"), kAttemptMax);
+  for (const std::string& name :
+       {"attempt-" + std::to_string(kAttemptMax + 1) + ".json", std::string("attempt-0.json"),
+        std::string("attempt-02.json"), std::string("attempt-.json"), std::string("attempt--1.json"),
+        std::string("attempt-9223372036854775808.json"), std::string("attempt-2.json.tmp-0123456789abcdef")})
+    EXPECT_EQ(claimed_attempt(name), std::nullopt) << name;
+}
+
+TEST(SharedRunTest, BehindTheLastNumberNothingIsClaimedAndNobodyWaits) {
+  TempFolder folder;
+  ASSERT_TRUE(claim_attempt(folder.path(), {kAttemptMax, "a", 1}).ok());
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(take_attempt(folder.path(), {}, {}, false, 0), kAttemptMax + 1);
+  EXPECT_FALSE(path_exists(join_path(folder.path(), "attempt-" + std::to_string(kAttemptMax + 1) + ".json")));
+}
+
+TEST(SharedRunTest, AClaimThatCannotBeReadCountsByItsNumber) {
+  TempFolder folder;
+  ASSERT_TRUE(write_file_atomic(join_path(folder.path(), "attempt-5.json"), "{").ok());
+  const auto claims = attempt_claims(folder.path());
+  ASSERT_EQ(claims.size(), 1u);
+  EXPECT_EQ(claims[0].attempt, 5);
+  EXPECT_FALSE(claims[0].launch.has_value());
+  EXPECT_EQ(take_attempt(folder.path(), {}, {}, false, 0), 6);
+}
+
 TEST(SharedRunTest, TheNewestAttemptIsJoinedOnlyByItsOwnLaunch) {
   const auto writer = [](int64_t attempt, int64_t rank, int64_t size, const std::string& launch) {
     WriterIdentity out;
@@ -204,7 +257,7 @@ TEST(SharedRunTest, TheNewestAttemptIsJoinedOnlyByItsOwnLaunch) {
     out.launch = launch;
     return out;
   };
-  const std::vector<WriterIdentity> past{writer(1, 0, 4, "a"), writer(2, 0, 4, "b"), writer(2, 1, 4, "b")};
+  const TakenAttempts past{.writers = {writer(1, 0, 4, "a"), writer(2, 0, 4, "b"), writer(2, 1, 4, "b")}, .claims = {}};
   EXPECT_EQ(attempt_to_join({}, {.rank = 3, .world_size = 4}), 1);
   EXPECT_EQ(attempt_to_join(past, {.rank = 3, .world_size = 4, .launch = "b"}), 2);
   EXPECT_EQ(attempt_to_join(past, {.rank = 1, .world_size = 4, .launch = "b"}), 3) << "its place is taken";

@@ -27,7 +27,10 @@ std::string with_unknown_section(std::string frame) {
 
 class CompactionTest : public ::testing::Test {
  protected:
-  void SetUp() override { db_ = std::move(*WriterDb::create(folder_.path(), identity_)); }
+  void SetUp() override {
+    set_compaction_gather_for_testing(60'000'000'000);
+    db_ = std::move(*WriterDb::create(folder_.path(), identity_));
+  }
   std::string path() const { return db_path(folder_.path(), identity_); }
 
   void append(uint64_t frames, size_t rows = 3) {

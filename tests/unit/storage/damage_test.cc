@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "storage/compaction.h"
 #include "storage/writer_parts.h"
 #include "support/random_frame.h"
 #include "support/storage.h"
@@ -16,6 +17,7 @@ namespace {
 class DamageTest : public ::testing::Test {
  protected:
   void SetUp() override {
+    set_compaction_gather_for_testing(60'000'000'000);  // a loaded machine must not end a segment early
     auto db = WriterDb::create(folder_.path(), identity_);
     ASSERT_TRUE(db.ok());
     for (uint64_t seq = 1; seq <= 12; ++seq) ASSERT_TRUE((*db)->append({test_record(identity_, seq)}, seq == 6).ok());
@@ -65,7 +67,7 @@ class DamageTest : public ::testing::Test {
       return;
     }
     (void)(*reader)->snapshot();
-    std::vector<std::string> damage;
+    std::vector<LogDamage> damage;
     uint64_t last = 0;
     const auto visit = [&last](uint64_t seq) {
       EXPECT_GT(seq, last);
@@ -144,7 +146,7 @@ std::string damaged_database(const std::string& folder, const WriterIdentity& id
 
 TEST_F(DamageTest, ADamagedPageOfFramesCostsOnlyItsFrames) {
   TempFolder other;
-  std::vector<std::string> damage;
+  std::vector<LogDamage> damage;
   const std::vector<int64_t> found = stored_frames(damaged_database(other.path(), identity_, false), &damage);
   EXPECT_GE(found.size(), 5u);
   EXPECT_LT(found.size(), 10u);
@@ -153,11 +155,11 @@ TEST_F(DamageTest, ADamagedPageOfFramesCostsOnlyItsFrames) {
 
 TEST_F(DamageTest, ADamagedPageOfASegmentIsNamedWithItsFrames) {
   TempFolder other;
-  std::vector<std::string> damage;
+  std::vector<LogDamage> damage;
   const std::vector<int64_t> found = stored_frames(damaged_database(other.path(), identity_, true), &damage);
   EXPECT_TRUE(found.empty());
   ASSERT_EQ(damage.size(), 1u);
-  EXPECT_NE(damage[0].find("segment of frames 1 to 10"), std::string::npos) << damage[0];
+  EXPECT_NE(damage[0].what.find("segment of frames 1 to 10"), std::string::npos) << damage[0].what;
 }
 
 }  // namespace

@@ -176,7 +176,7 @@ TEST_F(FramesFileTest, BlocksThatArriveOutOfOrderAreDamageUntilTheyAreThere) {
   EXPECT_FALSE(first->damage.empty());
   EXPECT_LT(first->points, sound.points);
   EXPECT_EQ(first->last_seq, 9u);
-  std::vector<std::string> damage;
+  std::vector<LogDamage> damage;
   EXPECT_LT(stored_frames(path(), &damage).size(), 9u);
   EXPECT_EQ(damage, first->damage);
   std::ofstream(path(), std::ios::in) << whole;
@@ -252,7 +252,7 @@ TEST_F(FramesFileTest, DamageInTheMiddleIsNamedAndKeptAsItIs) {
   EXPECT_FALSE(path_exists(db()));
   const WriterSnapshot snapshot = snapshot_of(path());
   ASSERT_EQ(snapshot.damage.size(), 1u);
-  EXPECT_NE(snapshot.damage[0].find(path()), std::string::npos);
+  EXPECT_NE(snapshot.damage[0].what.find(path()), std::string::npos);
   EXPECT_EQ(snapshot.frames, 7u);
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "storage/writer_locks.h"
+#include "support/conditions.h"
 #include "support/second_sqlite.h"
 #include "support/storage.h"
 
@@ -54,7 +55,7 @@ std::string integrity(const std::string& path) {
 }
 
 TEST(SecondSqliteTest, ASecondCopyThatClosesTheLiveDatabaseLosesNothing) {
-  if (kSanitized) GTEST_SKIP() << "a sanitizer allows no second copy of a library";
+  NEEDS(kLibraryCopies);
   TempFolder folder;
   const WriterIdentity identity = test_identity();
   const int status = commit_beside_second_sqlite(folder.path(), identity, true);
@@ -66,7 +67,7 @@ TEST(SecondSqliteTest, ASecondCopyThatClosesTheLiveDatabaseLosesNothing) {
 
 // Shows that the test above tests something: this is what the locks are for.
 TEST(SecondSqliteTest, WithoutTheLocksCommitsAreLost) {
-  if (kSanitized) GTEST_SKIP() << "a sanitizer allows no second copy of a library";
+  NEEDS(kLibraryCopies);
   TempFolder folder;
   const WriterIdentity identity = test_identity();
   const int status = commit_beside_second_sqlite(folder.path(), identity, false);

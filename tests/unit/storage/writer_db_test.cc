@@ -75,6 +75,20 @@ TEST_F(WriterDbTest, ARepeatedAppendStoresNothingTwice) {
   EXPECT_EQ(found.series[0].points, 6u);
 }
 
+// Bug: a flush of an idle process, just after its file was opened again, made frames that another process had stored
+// under its next numbers its own; what it logged then was taken for stored.
+TEST_F(WriterDbTest, AnAppendWithoutFramesTakesNoForeignOnesForItsOwn) {
+  auto other = create();
+  ASSERT_TRUE(other->append({test_record(identity_, 1), test_record(identity_, 2)}, true).ok());
+  ASSERT_TRUE(other->finish().ok());
+  auto db = reopen();
+  ASSERT_TRUE(db->append({}, true).ok());
+  Frame mine = test_frame(identity_, 2);
+  mine.events.push_back({EventType::kText, false, 0, 1, "mine"});
+  EXPECT_EQ(db->append({record_of(mine, {})}, true).code(), Code::kBusy);
+  EXPECT_TRUE(db->taken_over());
+}
+
 TEST_F(WriterDbTest, PositionsAreCommittedWithTheirFramesAndRetiredOnesGo) {
   auto db = create();
   ASSERT_TRUE(db->append({record_of(test_frame(identity_, 1), {{1, 10}, {~0ull, ~0ull - 1}})}, false).ok());
@@ -97,6 +111,26 @@ TEST_F(WriterDbTest, AForeignOrDamagedFrameIsRefusedAndNothingOfTheCallIsStored)
   EXPECT_EQ(db->last_seq(), 0u);
   EXPECT_EQ(stored_frames(path()), one_to(0));
   EXPECT_TRUE(db->append({test_record(identity_, 1)}, false).ok());
+}
+
+TEST_F(WriterDbTest, AnAppendThatWasRefusedIsNotInTheStatisticsUntilItIsRepeated) {
+  auto db = create();
+  ASSERT_TRUE(db->append({test_record(identity_, 1)}, true).ok());
+  WriterIdentity other = test_identity();
+  EXPECT_EQ(db->append({test_record(identity_, 2), test_record(other, 3)}, true).code(), Code::kInvalid);
+  {
+    auto in_the_way = Sqlite::open(path(), SqliteOpen::kWrite, 1000);
+    ASSERT_TRUE(in_the_way->exec("BEGIN IMMEDIATE").ok());
+    EXPECT_EQ(db->append({test_record(identity_, 2)}, true).code(), Code::kBusy);
+    ASSERT_TRUE(in_the_way->exec("ROLLBACK").ok());
+  }
+  ASSERT_TRUE(db->append({test_record(identity_, 2)}, true).ok());
+  ASSERT_TRUE(db->finish().ok());
+  const WriterSnapshot found = snapshot();
+  EXPECT_EQ(found.points, 12u);
+  ASSERT_EQ(found.series.size(), 2u);
+  EXPECT_EQ(found.series[0].points, 6u);
+  EXPECT_NE(found.series[0].def.name, "");
 }
 
 TEST_F(WriterDbTest, CommittedFramesSurviveKillMinusNine) {

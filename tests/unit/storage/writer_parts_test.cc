@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/fs.h"
+#include "storage/sqlite.h"
 #include "storage/store.h"
 #include "support/storage.h"
 
@@ -119,6 +121,29 @@ TEST_F(WriterPartsTest, BehindAParkedReaderTheWriterGoesOnInAnotherFile) {
   expect_whole();
 }
 
+TEST_F(WriterPartsTest, ANewerSecondPartIsRefusedByItsNameAndNotTouched) {
+  {
+    auto db = WriterDb::create(folder_.path(), identity_);
+    append(db->get(), 10);
+    const ParkedReader reader(path());
+    append(db->get(), 300);
+    ASSERT_EQ((*db)->parts(), 2);
+    ASSERT_TRUE((*db)->finish().ok());
+  }
+  const std::string second = part_path(path(), 2);
+  ASSERT_TRUE(Sqlite::open(second, SqliteOpen::kWrite, 1000)->exec("PRAGMA user_version=2").ok());
+  const auto before = read_file(second, 64u << 20);
+  const auto names = [&second](const Status& status) {
+    return status.code() == Code::kVersion && status.message().find(second) != std::string::npos;
+  };
+  auto reader = WriterReader::open(path());
+  const Status read = reader.ok() ? (*reader)->snapshot().status() : reader.status();
+  EXPECT_TRUE(names(read)) << read.to_string();
+  const Status written = WriterDb::open_or_create(folder_.path(), identity_).status();
+  EXPECT_TRUE(names(written)) << written.to_string();
+  EXPECT_EQ(read_file(second, 64u << 20).value_or(""), before.value_or("-"));
+}
+
 TEST_F(WriterPartsTest, ADeadWritersLastPartIsWrittenOn) {
   {
     auto db = WriterDb::create(folder_.path(), identity_);
@@ -167,6 +192,49 @@ TEST_F(WriterPartsTest, ALaterPartWithoutTheFirstOneIsNamed) {
   const RunFolder run{identity_.run, folder_.path()};
   ASSERT_EQ(run.writer_dbs(), std::vector<std::string>{path()});
   EXPECT_EQ(WriterReader::open(path()).status().code(), Code::kNotFound);
+}
+
+// A reader that stopped in front of the hole said nothing, and a recovery wrote on under numbers that are taken.
+TEST_F(WriterPartsTest, APartThatIsMissingBetweenOthersIsNamedAndNotWrittenOver) {
+  {
+    auto db = WriterDb::create(folder_.path(), identity_);
+    append(db->get(), 30);
+    ASSERT_TRUE((*db)->finish().ok());
+  }
+  for (int part = 2; part <= 4; ++part) {
+    auto last = Sqlite::open(part_path(path(), part - 1), SqliteOpen::kWrite, 100);
+    ASSERT_TRUE(create_part(*last, path(), part, identity_).ok());
+  }
+  EXPECT_TRUE(missing_parts(folder_.path()).empty());
+  remove_file(part_path(path(), 2));
+  const auto missing = missing_parts(folder_.path());
+  ASSERT_EQ(missing.size(), 1u);
+  EXPECT_EQ(missing[0].db_path, path());
+  EXPECT_EQ(missing[0].numbers, std::vector<int>{2});
+  EXPECT_EQ(missing[0].last, 4);
+  EXPECT_EQ(WriterDb::open_or_create(folder_.path(), identity_).status().code(), Code::kCorrupt);
+  remove_file(path());
+  EXPECT_NE(missing_parts(folder_.path()).at(0).text().find("parts 1, 2 of 4 are missing"), std::string::npos);
+  EXPECT_EQ(WriterDb::open_or_create(folder_.path(), identity_).status().code(), Code::kCorrupt);
+  EXPECT_FALSE(path_exists(path()));
+}
+
+// SQLite would take the log for that of the new file, whose pages it then overwrites.
+TEST_F(WriterPartsTest, ALogWhoseDatabaseIsGoneIsNotTakenForThatOfANewOne) {
+  {
+    auto db = WriterDb::create(folder_.path(), identity_);
+    append(db->get(), 30);
+  }
+  ASSERT_GT(wal_bytes(1), 0u);
+  remove_file(path());
+  auto db = WriterDb::open_or_create(folder_.path(), identity_);
+  ASSERT_TRUE(db.ok()) << db.status().to_string();
+  EXPECT_EQ((*db)->last_seq(), 0u);
+  append(db->get(), 5);
+  expect_whole();
+  ASSERT_TRUE((*db)->finish().ok());
+  expect_whole();
+  EXPECT_TRUE(path_exists(path() + "-wal.orphan"));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "storage/sqlite.h"
+#include "support/conditions.h"
 #include "support/storage.h"
 
 namespace tracker::internal {
@@ -116,11 +117,50 @@ TEST_F(WriterReaderTest, ADamagedFrameIsReportedAndTheRestIsRead) {
     const char* sql = "UPDATE frames SET data=CAST(substr(data,1,40)||x'ff'||substr(data,42) AS BLOB) WHERE seq=3";
     ASSERT_TRUE(db->exec(sql).ok());
   }
-  std::vector<std::string> damage;
+  std::vector<LogDamage> damage;
   EXPECT_EQ(stored_frames(path(), &damage), (std::vector<int64_t>{1, 2, 4, 5}));
   ASSERT_EQ(damage.size(), 1u);
-  EXPECT_NE(damage[0].find(path()), std::string::npos);
-  EXPECT_NE(damage[0].find("frame 3"), std::string::npos);
+  EXPECT_NE(damage[0].what.find(path()), std::string::npos);
+  EXPECT_NE(damage[0].what.find("frame 3"), std::string::npos);
+}
+
+// Zeroed bytes of a page are rows without values to SQLite, and no error.
+TEST_F(WriterReaderTest, AttributesWhoseTableIsDamagedAreReadFromTheLog) {
+  {
+    auto db = writer_with(3);
+    Frame frame;
+    frame.writer = identity_.writer;
+    frame.seq = 4;
+    for (const char* key : {"a", "b", "c"}) {
+      const Value value = Value::Map{{"key", key}, {"value", std::string(100, key[0])}};
+      frame.events.push_back({EventType::kConfig, false, 0, 1'000'000, encode_cbor(value)});
+    }
+    ASSERT_TRUE(db->append({record_of(frame)}, false).ok());
+    ASSERT_TRUE(db->finish().ok());
+  }
+  const auto attributes = [&] {
+    std::vector<std::string> out;
+    auto reader = WriterReader::open(path());
+    EXPECT_TRUE(reader.ok()) << reader.status().to_string();
+    auto snapshot = (*reader)->snapshot();
+    EXPECT_TRUE(snapshot.ok()) << snapshot.status().to_string();
+    for (const Attribute& each : snapshot->attributes) out.push_back(each.key + *each.value.as_text());
+    return std::pair(out, snapshot->damage);
+  };
+  const auto [sound, nothing] = attributes();
+  EXPECT_EQ(sound.size(), 3u);
+  EXPECT_TRUE(nothing.empty());
+  std::string bytes = *read_file(path(), 1 << 20);
+  const std::string text(100, 'b');
+  size_t at = bytes.find(text);
+  while (at != std::string::npos && bytes.substr(at - 7, 5) == "value") at = bytes.find(text, at + 1);
+  ASSERT_NE(at, std::string::npos) << "in the table; in the log's frame the word stands before it";
+  std::fill(bytes.begin() + static_cast<ptrdiff_t>(at - 40), bytes.begin() + static_cast<ptrdiff_t>(at + 100), '\0');
+  std::ofstream(path(), std::ios::binary) << bytes;
+  const auto [kept, damage] = attributes();
+  EXPECT_EQ(kept, sound);
+  ASSERT_EQ(damage.size(), 1u);
+  EXPECT_NE(damage[0].what.find("attributes is damaged"), std::string::npos) << damage[0].what;
 }
 
 TEST_F(WriterReaderTest, ACopiedFolderOfALiveRunIsRead) {
@@ -186,7 +226,7 @@ int on_read_only_mount(const std::string& path, Body&& body) {
 TEST_F(WriterReaderTest, AFinishedRunOnReadOnlyMediaIsRead) {
   ASSERT_TRUE(writer_with(10)->finish().ok());
   const int result = on_read_only_mount(folder_.path(), [this] { return stored_frames(path()) == one_to(10) ? 0 : 1; });
-  if (result == -1) GTEST_SKIP() << "no mounts allowed here";
+  SKIP_WHERE(result == -1, kMounts);
   EXPECT_EQ(result, 0);
 }
 
@@ -200,7 +240,7 @@ TEST_F(WriterReaderTest, ACrashedRunOnReadOnlyMediaIsReadWithItsWal) {
     if (!reader.ok() || notice.empty()) return 2;
     return stored_frames(path()) == one_to(10) ? 0 : 3;
   });
-  if (result == -1) GTEST_SKIP() << "no mounts allowed here";
+  SKIP_WHERE(result == -1, kMounts);
   EXPECT_EQ(result, 0);
   EXPECT_FALSE(path_exists(path() + "-shm"));
 }
@@ -219,7 +259,7 @@ TEST_F(WriterReaderTest, AWalDatabaseWithoutAWalOnReadOnlyMediaIsReadImmutable) 
     if (notice.find("immutable") == std::string::npos) return 3;
     return stored_frames(path()) == one_to(10) ? 0 : 4;
   });
-  if (result == -1) GTEST_SKIP() << "no mounts allowed here";
+  SKIP_WHERE(result == -1, kMounts);
   EXPECT_EQ(result, 0);
 }
 

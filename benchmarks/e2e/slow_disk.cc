@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// Question: what does a log call cost while every fsync takes 5 s (F18)? Informational. Workload: one thread, 4,000
+// calls through a handle, then a pause of 100 ms (40,000 points/s), each call timed by the cycle counter with the cost
+// of an empty pair of readings taken off; 15 s with the disk as it is, 15 s with the slow one, which libc's calls taken
+// over make (tests/support/faulty_disk.h). A sample is a second's percentile: what a neighbour on the core does to one
+// second does not hide the others. With bursts of 200 calls and 5 ms between them the first call after each pause, some
+// 2 us of cold caches, is the p99.9.
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <tracker/tracker.hpp>
+#include <vector>
+
+#include "harness.h"
+#include "support/faulty_disk.h"
+
+namespace {
+
+constexpr int kSeconds = 15;
+constexpr int kBurst = 4000;  // 3/5 of the first ring
+constexpr int kPauseMs = 100;
+constexpr int kFsyncMs = 5000;
+constexpr uint64_t kSecondNs = 1'000'000'000;
+
+double ns_a_tick() {
+  const uint64_t wall = bench::wall_ns(), tick = __builtin_ia32_rdtsc();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  return static_cast<double>(bench::wall_ns() - wall) / static_cast<double>(__builtin_ia32_rdtsc() - tick);
+}
+
+double empty_pair_ns(double tick_ns) {
+  std::vector<double> out;
+  for (int i = 0; i < 1000; ++i) {
+    const uint64_t before = __builtin_ia32_rdtsc();
+    out.push_back(static_cast<double>(__builtin_ia32_rdtsc() - before) * tick_ns);
+  }
+  return bench::median(out);
+}
+
+struct Phase {
+  std::vector<double> p50, p999, p9999, longest;
+  uint64_t calls = 0;
+};
+
+Phase log_for_seconds(const tracker::Metric& metric, int64_t* step) {
+  const double tick_ns = ns_a_tick(), overhead = empty_pair_ns(tick_ns);
+  Phase out;
+  for (int second = 0; second < kSeconds; ++second) {
+    std::vector<double> calls;
+    for (const uint64_t end = bench::wall_ns() + kSecondNs; bench::wall_ns() < end;) {
+      for (int i = 0; i < kBurst; ++i) {
+        const uint64_t before = __builtin_ia32_rdtsc();
+        metric.log(0.25, (*step)++);
+        calls.push_back(std::max(0.0, static_cast<double>(__builtin_ia32_rdtsc() - before) * tick_ns - overhead));
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
+    }
+    std::sort(calls.begin(), calls.end());
+    out.p50.push_back(calls[calls.size() / 2]);
+    out.p999.push_back(calls[calls.size() - 1 - calls.size() / 1000]);
+    out.p9999.push_back(calls[calls.size() - 1 - calls.size() / 10'000]);
+    out.longest.push_back(calls.back() / 1e3);
+    out.calls += calls.size();
+  }
+  return out;
+}
+
+void add(bench::Report* report, const std::string& what, const Phase& phase, double target) {
+  report->add({what + ", p50 of a second", "ns", phase.p50, 0});
+  report->add({what + ", p99.9 of a second", "ns", phase.p999, target});
+  report->add({what + ", p99.99 of a second", "ns", phase.p9999, 0});
+  report->add({what + ", longest of a second", "us", phase.longest, 0});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bench::Report report("slow_disk", argc, argv);
+  const bench::TemporaryStore store;
+  tracker::internal::set_faulty_folder(store.path());
+  tracker::internal::FaultyDisk& disk = tracker::internal::faulty_disk();
+  tracker::Run run = tracker::init({.project = "bench", .dir = store.path() + "/s", .quiet = true});
+  const tracker::Metric metric = run.metric("train/loss");
+  int64_t step = 0;
+  add(&report, "the disk as it is", log_for_seconds(metric, &step), 0);
+  disk.fsyncs = 0;
+  disk.fsync_ms = kFsyncMs;
+  add(&report, "every fsync 5 s", log_for_seconds(metric, &step), 100);
+  bench::Report::require(disk.fsyncs >= 2, "fsyncs were slow meanwhile");
+  disk.fsync_ms = 0;
+  bench::Report::require(run.flush(std::chrono::seconds(30)), "flush() returns true");
+  bench::Report::require(run.status().points_stored == static_cast<uint64_t>(step) && run.status().points_dropped == 0,
+                         "every point arrived and none was dropped");
+  run.finish();
+  return report.write();
+}

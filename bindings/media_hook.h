@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// How log() finds media among its values and hands them to tracker/_media.py, which is imported with the first one:
+// a run without media pays nothing for them. Threads: with the GIL held.
+#pragma once
+
+#include <Python.h>
+
+#include "ref.h"
+
+namespace tracker::python {
+
+// Called by tracker/_media.py: the class of all media, `log(run, key, values, step)`, which returns None or an
+// exception for a strict run, and `coerce(value)`, which returns a medium or None. Returns None.
+PyObject* set_media_hook(PyObject* module, PyObject* args);
+// One of that class, or a list or tuple that begins with one.
+bool is_media(PyObject* value);
+// What log() takes as a medium by itself: a figure of matplotlib or plotly, an image of Pillow. Null: it is none (no
+// error set), or what is raised must propagate (error set).
+Ref media_from(PyObject* value);
+// Null with an error set; else None or an exception.
+Ref log_media(PyObject* run, PyObject* key, PyObject* value, PyObject* step);
+
+}  // namespace tracker::python

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+// Artifacts: what the package's Artifact, and what reads artifacts back, are written on.
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "artifact/reference.h"
+#include "base/clock.h"
+#include "model/visible.h"
+#include "register.h"
+#include "run/artifacts.h"
+#include "run/run.h"
+#include "value_convert.h"
+
+namespace tracker::python {
+namespace {
+
+using internal::ArtifactDraft;
+using internal::ArtifactInfo;
+using internal::ArtifactUse;
+using internal::ArtifactVersion;
+using internal::LineageEdge;
+using internal::LogArtifactOptions;
+using internal::LoggedArtifact;
+using internal::ManifestEntry;
+using internal::Run;
+using internal::Store;
+
+// A call without the GIL.
+template <typename F>
+auto released(F&& function) {
+  const py::gil_scoped_release without_gil;
+  return function();
+}
+
+// A version that is stored, and where.
+struct StoredVersion {
+  std::string store_path;
+  ArtifactInfo info;  // without its versions
+  ArtifactVersion version;
+};
+
+StoredVersion make_version(std::string store_path, ArtifactInfo info, const ArtifactVersion& version) {
+  const ArtifactVersion kept = version;
+  info.versions.clear();
+  info.marks.clear();
+  return {std::move(store_path), std::move(info), kept};
+}
+
+Store store_of(const StoredVersion& self) { return take(Store::open(self.store_path)); }
+
+py::object metadata_of(const internal::Value& value) { return value_to_python(value); }
+
+std::optional<double> seconds_of(const std::optional<int64_t>& us) {
+  if (!us) return std::nullopt;
+  return static_cast<double>(*us) / 1e6;
+}
+
+py::list entries_of(const StoredVersion& self) {
+  std::vector<ManifestEntry> all;
+  check(released([&]() -> internal::Status {
+    const auto store = Store::open(self.store_path);
+    if (!store.ok()) return store.status();
+    const auto manifest = internal::StoredManifest::open(*store, self.version.manifest);
+    if (!manifest.ok()) return manifest.status();
+    return manifest->visit([&](const ManifestEntry& entry) {
+      all.push_back(entry);
+      return internal::Status();
+    });
+  }));
+  py::list out;
+  for (const ManifestEntry& entry : all) {
+    const bool is_file = entry.kind == internal::EntryKind::kFile;
+    out.append(py::make_tuple(entry.path, entry.bytes, is_file ? entry.digest.hex() : "", entry.uri, entry.checksum));
+  }
+  return out;
+}
+
+py::tuple download(const StoredVersion& self, const std::string& root, const std::string& prefix) {
+  const Store store = store_of(self);
+  const std::string folder = root.empty() ? internal::download_folder(store, self.info, self.version) : root;
+  auto report = released([&] { return internal::download_artifact(store, self.version, folder, prefix); });
+  const internal::DownloadReport done = take(std::move(report));
+  return py::make_tuple(folder, done.files, done.bytes, done.kept, done.references);
+}
+
+std::vector<std::pair<std::string, std::string>> verify(const StoredVersion& self, bool deep) {
+  const Store store = store_of(self);
+  auto findings = released([&] { return internal::verify_artifact(store, self.version, deep); });
+  std::vector<std::pair<std::string, std::string>> out;
+  for (const internal::ArtifactFinding& each : take(std::move(findings))) out.emplace_back(each.path, each.what);
+  return out;
+}
+
+py::dict edge_to_python(const LineageEdge& edge) {
+  py::dict out;
+  out["use"] = edge.use == ArtifactUse::kOutput ? "output" : "input";
+  out["run_project"] = edge.run.project;
+  out["run_id"] = edge.run.id;
+  out["run_uid"] = edge.run.uid.hex();
+  out["project"] = edge.project;
+  out["name"] = edge.name;
+  out["type"] = edge.type;
+  out["number"] = edge.number;
+  out["digest"] = edge.content.hex();
+  out["aliases"] = edge.aliases;
+  out["use_as"] = edge.use_as;
+  out["time"] = static_cast<double>(edge.time_us) / 1e6;
+  return out;
+}
+
+py::list edges_of_version(const StoredVersion& self, bool outputs) {
+  const Store store = store_of(self);
+  const std::vector<LineageEdge> edges = released([&] {
+    return edges_of_content(internal::read_lineage(store), self.version.content,
+                            outputs ? ArtifactUse::kOutput : ArtifactUse::kInput);
+  });
+  py::list out;
+  for (const LineageEdge& edge : edges) out.append(edge_to_python(edge));
+  return out;
+}
+
+py::list edges_of_folder(const internal::RunFolder& folder) {
+  const std::vector<LineageEdge> edges = released([&] { return internal::edges_of_run(folder); });
+  py::list out;
+  for (const LineageEdge& edge : edges) out.append(edge_to_python(edge));
+  return out;
+}
+
+StoredVersion find(const Store& store, const std::string& name, const std::string& project) {
+  auto found = take(released([&] { return internal::find_artifact(store, name, project); }));
+  return make_version(store.path(), std::move(found.info), found.version);
+}
+
+// All versions that were not deleted, newest first within a name; and lines that say what could not be read.
+py::tuple list_artifacts(const Store& store, const std::string& project) {
+  std::vector<std::string> problems;
+  const std::vector<ArtifactInfo> all =
+      released([&] { return internal::ArtifactRegistry(store).list(project, &problems); });
+  py::list out;
+  for (const ArtifactInfo& info : all) {
+    ArtifactInfo head;
+    head.project = info.project;
+    head.name = info.name;
+    head.type = info.type;
+    head.created_us = info.created_us;
+    for (const std::string& problem : info.problems) problems.push_back(problem);
+    for (auto at = info.versions.rbegin(); at != info.versions.rend(); ++at)
+      if (!at->deleted) out.append(py::cast(StoredVersion{store.path(), head, *at}));
+  }
+  for (std::string& line : problems) line = internal::visible(line);
+  return py::make_tuple(out, problems);
+}
+
+std::shared_ptr<LoggedArtifact> log_artifact(Run& run, const ArtifactDraft& draft, std::vector<std::string> aliases,
+                                             std::vector<std::string> tags, std::optional<int64_t> ttl_s, bool is_input,
+                                             std::string use_as, std::string staging) {
+  LogArtifactOptions options{
+      std::move(aliases), std::move(tags),   ttl_s, is_input ? ArtifactUse::kInput : ArtifactUse::kOutput,
+      std::move(use_as),  std::move(staging)};
+  return take(released([&] { return run.log_artifact(draft, std::move(options)); }));
+}
+
+StoredVersion use_artifact(Run& run, const std::string& name, const std::string& use_as) {
+  auto found = take(released([&] { return run.use_artifact(name, use_as); }));
+  return make_version(run.store_path(), std::move(found.info), found.version);
+}
+
+// True: settled. A refused one raises.
+bool wait(const LoggedArtifact& self, double seconds) {
+  const std::chrono::milliseconds timeout(static_cast<int64_t>(std::clamp(seconds, 0.0, 86400.0) * 1000));
+  const internal::Status status = released([&] { return self.wait(timeout); });
+  if (status.code() == internal::Code::kTimeout && self.state() == internal::ArtifactState::kPending) return false;
+  check(status);
+  return true;
+}
+
+std::string state_of(const LoggedArtifact& self) {
+  switch (self.state()) {
+    case internal::ArtifactState::kPending: return "pending";
+    case internal::ArtifactState::kStored: return "stored";
+    case internal::ArtifactState::kFailed: return "failed";
+    case internal::ArtifactState::kNotRecorded: return "not recorded";
+  }
+  return "failed";
+}
+
+py::object version_of(const LoggedArtifact& self, const std::string& store_path) {
+  const std::optional<ArtifactVersion> version = self.version();
+  if (!version) return py::none();
+  ArtifactInfo info;
+  info.project = self.project;
+  info.name = self.name;
+  info.type = self.type;
+  return py::cast(StoredVersion{store_path, info, *version});
+}
+
+void register_draft(py::module_& module) {
+  py::class_<ArtifactDraft>(module, "ArtifactDraft", "An artifact in the making.")
+      .def(py::init(
+               [](const std::string& name, const std::string& type) { return take(ArtifactDraft::make(name, type)); }),
+           py::arg("name"), py::arg("type"))
+      .def(
+          "add_file",
+          [](ArtifactDraft& self, const std::string& file, const std::string& path) {
+            check(released([&] { return self.add_file(file, path); }));
+          },
+          py::arg("file"), py::arg("path"))
+      .def(
+          "add_folder",
+          [](ArtifactDraft& self, const std::string& folder, const std::string& path) {
+            check(released([&] { return self.add_folder(folder, path); }));
+          },
+          py::arg("folder"), py::arg("path"))
+      .def(
+          "add_reference",
+          [](ArtifactDraft& self, const std::string& uri, const std::string& path, const std::string& checksum,
+             uint64_t bytes) { check(self.add_reference(uri, path, checksum, bytes)); },
+          py::arg("uri"), py::arg("path"), py::arg("checksum"), py::arg("bytes"))
+      .def(
+          "remove", [](ArtifactDraft& self, const std::string& path) { check(self.remove(path)); }, py::arg("path"))
+      .def("contains", &ArtifactDraft::contains, py::arg("path"))
+      .def(
+          "set",
+          [](ArtifactDraft& self, const std::string& description, py::handle metadata) {
+            internal::Value value = value_from(metadata);
+            self.description = description;
+            self.metadata = std::move(value);
+          },
+          py::arg("description"), py::arg("metadata"))
+      .def("paths",
+           [](const ArtifactDraft& self) {
+             std::vector<std::string> out;
+             check(released([&] {
+               return self.visit([&](const ArtifactDraft::Item& item) {
+                 out.push_back(item.entry.path);
+                 return internal::Status();
+               });
+             }));
+             return out;
+           })
+      .def_property_readonly("files", &ArtifactDraft::files)
+      .def_property_readonly("bytes", &ArtifactDraft::bytes)
+      .def_readonly("name", &ArtifactDraft::name)
+      .def_readonly("type", &ArtifactDraft::type);
+}
+
+}  // namespace
+
+void register_artifact(py::module_& module) {
+  register_draft(module);
+  py::class_<LoggedArtifact, std::shared_ptr<LoggedArtifact>>(module, "LoggedArtifact", "One that a run logged.")
+      .def("wait", &wait, py::arg("seconds"))
+      .def_property_readonly("state", &state_of)
+      .def_property_readonly("bytes_done", &LoggedArtifact::bytes_done)
+      .def("version", &version_of, py::arg("store_path"));
+  py::class_<StoredVersion>(module, "StoredVersion", "A version of an artifact in a store.")
+      .def_property_readonly("project", [](const StoredVersion& self) { return self.info.project; })
+      .def_property_readonly("name", [](const StoredVersion& self) { return self.info.name; })
+      .def_property_readonly("type", [](const StoredVersion& self) { return self.info.type; })
+      .def_property_readonly("number", [](const StoredVersion& self) { return self.version.number; })
+      .def_property_readonly("digest", [](const StoredVersion& self) { return self.version.content.hex(); })
+      .def_property_readonly("aliases", [](const StoredVersion& self) { return self.version.aliases; })
+      .def_property_readonly("tags", [](const StoredVersion& self) { return self.version.tags; })
+      .def_property_readonly("files", [](const StoredVersion& self) { return self.version.files; })
+      .def_property_readonly("references", [](const StoredVersion& self) { return self.version.references; })
+      .def_property_readonly("bytes", [](const StoredVersion& self) { return self.version.bytes; })
+      .def_property_readonly("created", [](const StoredVersion& self) { return seconds_of(self.version.created_us); })
+      .def_property_readonly("expires", [](const StoredVersion& self) { return seconds_of(self.version.expires_us); })
+      .def_property_readonly("run", [](const StoredVersion& self) { return self.version.run; })
+      .def_property_readonly("description", [](const StoredVersion& self) { return self.version.description; })
+      .def_property_readonly("metadata", [](const StoredVersion& self) { return metadata_of(self.version.metadata); })
+      .def_readonly("store_path", &StoredVersion::store_path)
+      .def("entries", &entries_of)
+      .def("download", &download, py::arg("root"), py::arg("prefix"))
+      .def("verify", &verify, py::arg("deep"))
+      .def("edges", &edges_of_version, py::arg("outputs"));
+  module.def("log_artifact", &log_artifact, py::arg("run"), py::arg("draft"), py::arg("aliases"), py::arg("tags"),
+             py::arg("ttl_s"), py::arg("is_input"), py::arg("use_as"), py::arg("staging"));
+  module.def("use_artifact", &use_artifact, py::arg("run"), py::arg("name"), py::arg("use_as"));
+  module.def("find_artifact", &find, py::arg("store"), py::arg("name"), py::arg("project"));
+  module.def("list_artifacts", &list_artifacts, py::arg("store"), py::arg("project"));
+  module.def("edges_of_run", &edges_of_folder, py::arg("folder"));
+}
+
+}  // namespace tracker::python

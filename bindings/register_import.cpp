@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// What importers written in Python (python/tracker/exchange) bring runs into a store with: rows as columns by the
+// buffer protocol. Blocks on the disk without the GIL.
+#include <pybind11/stl.h>
+
+#include <string>
+#include <vector>
+
+#include "exchange/run_import.h"
+#include "register.h"
+#include "value_convert.h"
+
+namespace tracker::python {
+namespace {
+
+using internal::EventType;
+using internal::ImportStore;
+using internal::RunImport;
+using internal::RunState;
+using internal::ValuePair;
+using internal::ValueType;
+
+// A one-dimensional buffer whose items are `width` bytes wide; `type` by its format.
+struct Columns {
+  py::buffer_info info;
+  ValueType type = ValueType::kFloat64;
+};
+
+Columns column_of(const py::handle& object, size_t rows) {
+  Columns out{py::reinterpret_borrow<py::buffer>(object).request(), ValueType::kFloat64};
+  const std::string& format = out.info.format;
+  if (format == "d") out.type = ValueType::kFloat64;
+  else if (format == "f") out.type = ValueType::kFloat32;
+  else if (format == "q" || format == "l") out.type = ValueType::kInt64;
+  else if (format == "B" || format == "?") out.type = ValueType::kBool;
+  else throw py::type_error("a column of '" + format + "'; expected one of 'd', 'f', 'q', 'B'");
+  const bool dense = out.info.ndim == 1 && out.info.strides[0] == out.info.itemsize;
+  if (!dense || static_cast<size_t>(out.info.shape[0]) != rows ||
+      static_cast<size_t>(out.info.itemsize) != internal::value_width(out.type))
+    throw py::value_error("columns are one-dimensional, dense and of equal length");
+  return out;
+}
+
+uint64_t bits_at(const Columns& column, size_t row) {
+  uint64_t bits = 0;
+  const size_t width = internal::value_width(column.type);
+  std::memcpy(&bits, static_cast<const char*>(column.info.ptr) + row * width, width);
+  return column.type == ValueType::kBool ? bits != 0 : bits;
+}
+
+void rows(RunImport& run, const std::vector<std::string>& metrics, const py::object& steps, const py::buffer& times,
+          const std::vector<py::buffer>& values) {
+  if (metrics.size() != values.size()) throw py::value_error("as many columns of values as metrics");
+  const auto count = static_cast<size_t>(times.request().size);
+  const Columns times_us = column_of(times, count);
+  std::vector<Columns> columns;
+  for (const py::buffer& value : values) columns.push_back(column_of(value, count));
+  const bool has_steps = !steps.is_none();
+  const Columns step_column = has_steps ? column_of(steps, count) : Columns{};
+  if (times_us.type != ValueType::kInt64 || (has_steps && step_column.type != ValueType::kInt64))
+    throw py::type_error("steps and times are columns of 'q'");
+  const py::gil_scoped_release without_gil;
+  std::vector<ValuePair> pairs(columns.size());
+  for (size_t i = 0; i < columns.size(); ++i) pairs[i] = {0, run.series(metrics[i], columns[i].type), 0};
+  internal::Status status;
+  for (size_t row = 0; row < count && status.ok(); ++row) {
+    for (size_t i = 0; i < columns.size(); ++i) pairs[i].bits = bits_at(columns[i], row);
+    const auto step = has_steps ? static_cast<int64_t>(bits_at(step_column, row)) : 0;
+    status = run.row(pairs, step, has_steps, static_cast<int64_t>(bits_at(times_us, row)));
+  }
+  if (status.ok()) return;
+  const py::gil_scoped_acquire with_gil;
+  check(status);
+}
+
+void set(RunImport& run, const std::string& what, const std::string& key, const py::handle& value) {
+  const EventType type = what == "config"    ? EventType::kConfig
+                         : what == "summary" ? EventType::kSummary
+                                             : EventType::kAttribute;
+  check(run.set(type, key, value_from(value)));
+}
+
+void end(RunImport& run, const std::string& state, int64_t exit_code, int64_t ended_us) {
+  RunState found = RunState::kFinished;
+  for (const RunState one : {RunState::kFailed, RunState::kInterrupted, RunState::kCrashed})
+    if (state == internal::run_state_name(one)) found = one;
+  const internal::Status status = [&] {
+    const py::gil_scoped_release without_gil;
+    return run.finish(found, exit_code, ended_us);
+  }();
+  check(status);
+}
+
+std::unique_ptr<RunImport> begin(ImportStore& store, const std::string& kind, const std::string& key,
+                                 const std::string& source, const std::string& project, const std::string& label,
+                                 const std::string& host, int64_t created_us) {
+  return take(RunImport::begin(&store, {kind, key, source, project, label, host, created_us}));
+}
+
+py::list imported(ImportStore& store) {
+  py::list out;
+  for (const internal::ImportedRun& run : store.report().runs) {
+    py::dict one;
+    one["project"] = run.run.project;
+    one["id"] = run.run.id;
+    one["points"] = run.points;
+    one["changed"] = run.changed;
+    out.append(one);
+  }
+  return out;
+}
+
+}  // namespace
+
+void register_import(py::module_& module) {
+  py::class_<RunImport>(module, "RunImport")
+      .def("rows", &rows, py::arg("metrics"), py::arg("steps"), py::arg("times_us"), py::arg("values"))
+      .def(
+          "text",
+          [](RunImport& run, const std::string& metric, const std::string& text, std::optional<int64_t> step,
+             int64_t time_us) { check(run.text(metric, text, step.value_or(0), step.has_value(), time_us)); },
+          py::arg("metric"), py::arg("text"), py::arg("step"), py::arg("time_us"))
+      .def("set", &set, py::arg("what"), py::arg("key"), py::arg("value"))
+      .def("leave_out", &RunImport::leave_out, py::arg("kind"), py::arg("count") = 1)
+      .def("end", &end, py::arg("state") = "finished", py::arg("exit_code") = 0, py::arg("ended_us") = 0);
+  py::class_<ImportStore>(module, "ImportStore")
+      .def_static("open", [](const std::string& path) { return take(ImportStore::open(path)); })
+      .def("begin", &begin, py::arg("kind"), py::arg("key"), py::arg("source"), py::arg("project"), py::arg("label"),
+           py::arg("host") = "", py::arg("created_us") = 0, py::keep_alive<0, 1>())
+      .def("leave_out",
+           [](ImportStore& store, const std::string& kind, uint64_t count) { store.report().left_out[kind] += count; })
+      .def("problem", [](ImportStore& store,
+                         std::string line) { store.report().add_problem(internal::Code::kCorrupt, std::move(line)); })
+      .def_property_readonly("runs", &imported)
+      .def_property_readonly("left_out", [](ImportStore& store) { return store.report().left_out; })
+      .def_property_readonly("problems", [](ImportStore& store) { return store.report().problems; });
+}
+
+}  // namespace tracker::python

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// What tracker/_media.py is written on: the account, files and events of media, and how they are read back.
+#include <pybind11/stl.h>
+
+#include <memory>
+#include <string>
+
+#include "media_hook.h"
+#include "model/redact.h"
+#include "query/media.h"
+#include "register.h"
+#include "run/media_folder.h"
+#include "run/run.h"
+#include "value_convert.h"
+#include "view_object.h"
+#include "without_gil.h"
+
+namespace tracker::python {
+namespace {
+
+using internal::Code;
+using internal::MediaFile;
+using internal::Run;
+
+py::tuple file_to_python(internal::Result<MediaFile> file) {
+  const MediaFile found = take(std::move(file));
+  return py::make_tuple(found.digest, found.bytes);
+}
+
+py::tuple store_media(Run& run, const py::buffer& bytes, const std::string& extension) {
+  const py::buffer_info info = bytes.request();
+  const std::string_view view(static_cast<const char*>(info.ptr), static_cast<size_t>(info.size * info.itemsize));
+  return file_to_python(without_gil([&] { return run.store_media(view, extension); }));
+}
+
+py::tuple store_media_file(Run& run, const std::string& path, const std::string& extension) {
+  return file_to_python(without_gil([&] { return run.store_media_file(path, extension); }));
+}
+
+void log_media_value(Run& run, const std::string& key, int64_t step, uint64_t call, int64_t time_us, py::handle value) {
+  internal::Value described = value_from(value);
+  // A full ring waits up to 10 ms.
+  check(without_gil([&] { return run.log_media(key, step, call, time_us, std::move(described)); }));
+}
+
+void drop_media(Run& run, const std::string& key, const std::string& reason, const std::string& detail,
+                uint64_t values) {
+  (void)without_gil([&] {
+    run.drop_media(key, reason, detail, values);
+    return 0;
+  });
+}
+
+py::list media_of(View& self, const std::string& name, bool all) {
+  py::list out;
+  for (const internal::MediaRow& row :
+       take(self.with([&](internal::RunView& view) { return read_media(&view, name, all); })))
+    out.append(py::make_tuple(row.has_step ? py::object(py::int_(row.step)) : py::object(py::none()),
+                              static_cast<double>(row.time_us) / 1e6, row.attempt, row.rank, value_to_python(row.value),
+                              row.file));
+  return out;
+}
+
+py::dict media_account_of(View& self) {
+  const internal::MediaAccount account = self.with([](internal::RunView& view) { return media_account(view); });
+  py::dict out, reasons;
+  for (const auto& [reason, count] : account.by_reason) reasons[py::str(reason)] = count;
+  out["logged"] = account.logged;
+  out["stored"] = account.stored;
+  out["dropped"] = account.dropped;
+  out["lost"] = account.lost;
+  out["by_reason"] = reasons;
+  return out;
+}
+
+}  // namespace
+
+void register_media(py::module_& module, py::class_<Run, std::shared_ptr<Run>>& run) {
+  run.def(
+         "begin_media",
+         [](Run& self, const std::string& key, int64_t step, uint64_t values) {
+           return std::string(internal::code_name(self.begin_media(key, step, values)));
+         },
+         py::arg("key"), py::arg("step"), py::arg("values"), py::call_guard<py::gil_scoped_release>())
+      .def("next_media_call", &Run::next_media_call)
+      .def("store_media", &store_media, py::arg("bytes"), py::arg("extension"))
+      .def("store_media_file", &store_media_file, py::arg("path"), py::arg("extension"))
+      .def(
+          "check_media_room",
+          [](const Run& self, uint64_t bytes) { check(without_gil([&] { return self.check_media_room(bytes); })); },
+          py::arg("bytes"))
+      .def("log_media", &log_media_value, py::arg("key"), py::arg("step"), py::arg("call"), py::arg("time_us"),
+           py::arg("value"))
+      .def("drop_media", &drop_media, py::arg("key"), py::arg("reason"), py::arg("detail"), py::arg("values"))
+      .def("reject_media", &Run::count_rejected, py::arg("key"), py::arg("why"))
+      .def_property_readonly("takes_media", &Run::takes_media);
+  module.def("redact_text", [](const std::string& text) {
+    uint64_t count = 0;
+    return internal::redact_text(text, &count);
+  });
+  module.def("is_secret_key", [](const std::string& key) { return internal::is_secret_key(key); });
+  static PyMethodDef hook = {"_set_media_hook", set_media_hook, METH_VARARGS, nullptr};
+  module.attr("_set_media_hook") = py::reinterpret_steal<py::object>(PyCFunction_New(&hook, nullptr));
+}
+
+void register_media_reading(py::class_<View>& view) {
+  view.def("media", &media_of, py::arg("name"), py::arg("all"))
+      .def("media_names", [](View& self) { return self.with([](internal::RunView& v) { return media_names(v); }); })
+      .def("media_account", &media_account_of);
+}
+
+}  // namespace tracker::python

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: MIT
+"""Artifacts in the making, and how a run logs and uses them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from tracker import _core, _current, _options
+from tracker._artifact_read import ArtifactFile, Reading, StoredArtifact
+from tracker._plain import plain
+
+if TYPE_CHECKING:
+    from tracker._run import Run
+
+WAIT_SLICE_S = 0.2  # between two looks for Ctrl-C
+STAGING = "staging"
+
+
+def _path(what: str, value: object) -> str:
+    path = _options.folder(what, value)
+    if path is None:
+        raise TypeError(f"{what} must be a path, got None")
+    clean = _options.utf8(what, path)
+    return str(Path(clean).expanduser()) if clean.startswith("~/") else clean
+
+
+def _name_in(name: object) -> str:
+    if name is None:
+        return ""
+    return _options.utf8("name", os.fspath(name) if isinstance(name, os.PathLike) else _text("name", name))
+
+
+def _text(what: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{what} must be a str, got {type(value).__name__}")
+    return _options.utf8(what, value)
+
+
+def _seconds(ttl: object) -> int | None:
+    if ttl is None:
+        return None
+    if isinstance(ttl, timedelta):
+        ttl = ttl.total_seconds()
+    if isinstance(ttl, bool) or not isinstance(ttl, (int, float)):
+        raise TypeError(f"ttl must be seconds or a timedelta, got {type(ttl).__name__}")
+    if not 0 < ttl < 2**53:
+        raise ValueError(f"ttl must be more than 0 seconds, got {ttl}")
+    return max(1, int(ttl))
+
+
+def _labels(what: str, value: object) -> list[str]:
+    if isinstance(value, str):
+        raise TypeError(f"{what} must be a list of str; did you mean [{value!r}]?")
+    if value is None:
+        return []
+    if not isinstance(value, Iterable):
+        raise TypeError(f"{what} must be a list of str, got {type(value).__name__}")
+    return [_text(f"one of {what}", each) for each in value]
+
+
+def _remove_staging(folder: str, pid: int) -> None:
+    """Not in a forked child: what is there is its parent's."""
+    if os.getpid() == pid:
+        shutil.rmtree(folder, True)
+
+
+class Artifact(Reading):
+    """Files, folders and references that a run will log under a name: a model, a data set.
+
+    Adding looks at sizes and times and returns; the bytes are read after run.log_artifact(), on a thread of the run.
+    Until they are stored the files must stay as they are: one that changes is never stored torn, the artifact is
+    refused and the run goes on. Threads: one at a time, but wait() and what a stored version answers.
+    """
+
+    def __init__(
+        self, name: str, type: str, description: str | None = None, metadata: Mapping[str, Any] | None = None
+    ) -> None:
+        """ValueError for a name or a type that is empty, over 256 bytes or holds "/", ":" or "@"."""
+        self._draft = _core.ArtifactDraft(_text("name", name), _text("type", type))
+        self.description = "" if description is None else _text("description", description)
+        if metadata is not None and not isinstance(metadata, Mapping):
+            raise TypeError(f"metadata must be a dict, got {metadata.__class__.__name__}")
+        self.metadata: dict[str, Any] = dict(metadata or {})
+        self._logged: _core.LoggedArtifact | None = None
+        self._store_path = ""
+        self._staging = ""
+        self._cleanup: weakref.finalize[Any, Artifact] | None = None
+
+    # --- making it ------------------------------------------------------------------------------------------------
+
+    def add_file(self, path: str | os.PathLike[str], name: str | os.PathLike[str] | None = None) -> None:
+        """Adds a file, called `name` in the artifact (None: as it is called; "folder/" puts it there).
+
+        NotFoundError, ValueError for a folder, a device, a pipe, a loop of links; StoreError where the name is taken.
+        """
+        self._changing().add_file(_path("path", path), _name_in(name))
+
+    def add_dir(self, path: str | os.PathLike[str], name: str | os.PathLike[str] | None = None) -> None:
+        """Adds all files below a folder, at the top of the artifact or below `name`; all of them or none.
+
+        Links within the folder count as what they lead to; one that leads out of it is a ValueError.
+        """
+        self._changing().add_folder(_path("path", path), _name_in(name))
+
+    def add_reference(
+        self, uri: str, name: str | None = None, checksum: str | None = None, *, size: int | None = None
+    ) -> None:
+        """Adds something that stays where it is, such as "s3://bucket/data.tar": nothing is read or fetched."""
+        given = "" if checksum is None else _text("checksum", checksum)
+        self._changing().add_reference(_text("uri", uri), _name_in(name), given, _options.number("size", size) or 0)
+
+    @contextlib.contextmanager
+    def new_file(self, name: str, mode: str = "w", encoding: str | None = None) -> Iterator[IO[Any]]:
+        """A new file of the artifact, to be written within the block; it is added when the block ends well.
+
+        It is written into a folder of the store and removed from there once the artifact is stored.
+        """
+        draft = self._changing()
+        if mode not in ("w", "wb", "x", "xb"):
+            raise ValueError(f'mode must be "w" or "wb", got {mode!r}')
+        inside = _name_in(name)
+        if draft.contains(inside):
+            raise _core.StoreError(f'"{inside}" is in the artifact already: remove() it first')
+        # What the name may be the core says before anything is written; on the disk the file has a number.
+        draft.add_reference("file:", inside, "", 0)
+        draft.remove(inside)
+        handle, path = tempfile.mkstemp(dir=self._stage(), prefix="file-")
+        try:
+            text = None if "b" in mode else encoding or "utf-8"
+            with open(handle, mode.replace("x", "w"), encoding=text) as file:
+                yield file
+            draft.add_file(path, inside)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(path).unlink()
+            raise
+
+    def remove(self, name: str) -> None:
+        """Takes a file or reference out again; "folder/" all below it. NotFoundError."""
+        self._changing().remove(_name_in(name))
+
+    def _changing(self) -> _core.ArtifactDraft:
+        if self._logged is not None:
+            raise ValueError(f"the artifact {self.name!r} was logged and does not change any more; make a new one")
+        return self._draft
+
+    def _stage(self) -> str:
+        if not self._staging:
+            run = _current.newest()
+            store = run._core.store_path if run is not None else _core.Store.resolve("")
+            records = run is None or (run._core.recording and run._pid == os.getpid())
+            folder = Path(store, STAGING) if records else None
+            if folder is not None:
+                folder.mkdir(parents=True, exist_ok=True)
+            self._staging = tempfile.mkdtemp(dir=folder, prefix="artifact-")
+            self._cleanup = weakref.finalize(self, _remove_staging, self._staging, os.getpid())
+            self._cleanup.atexit = True
+        return self._staging
+
+    # --- what it is -----------------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return self._draft.name
+
+    @property
+    def type(self) -> str:
+        return self._draft.type
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return self._draft.bytes
+
+    @property
+    def file_count(self) -> int:
+        return self._draft.files
+
+    @property
+    def state(self) -> str:
+        """ "in the making", "pending", "stored", "failed", or "not recorded" (disabled, a gated rank, a fork)."""
+        return "in the making" if self._logged is None else self._logged.state
+
+    @property
+    def version(self) -> str | None:
+        """ "v0", "v1", ... once it is stored; None before and where nothing is recorded. wait() makes sure."""
+        stored = self._found()
+        return None if stored is None else stored.version
+
+    @property
+    def digest(self) -> str | None:
+        stored = self._found()
+        return None if stored is None else stored.digest
+
+    @property
+    def aliases(self) -> tuple[str, ...]:
+        """As they were when it was stored; empty before."""
+        stored = self._found()
+        return () if stored is None else stored.aliases
+
+    @property
+    def qualified_name(self) -> str | None:
+        stored = self._found()
+        return None if stored is None else stored.qualified_name
+
+    def _found(self) -> StoredArtifact | None:
+        version = None if self._logged is None else self._logged.version(self._store_path)
+        return None if version is None else StoredArtifact(version)
+
+    def wait(self, timeout: float | None = None) -> Artifact:
+        """Until it is stored; returns the artifact. Where nothing is recorded it returns at once.
+
+        Raises TimeoutError after `timeout` seconds, and what refused it: StoreError for a file that has changed or a
+        disk that refuses, NotFoundError for a file that is gone, LimitError where there is no room.
+        """
+        from tracker._run import seconds
+
+        if self._logged is None:
+            raise ValueError(f"the artifact {self.name!r} was not logged: run.log_artifact() does")
+        left = None if timeout is None else seconds("timeout", timeout)
+        while not self._logged.wait(WAIT_SLICE_S if left is None else min(left, WAIT_SLICE_S)):
+            left = None if left is None else left - WAIT_SLICE_S
+            if left is not None and left <= 0:
+                done, size = self._logged.bytes_done, self.size
+                raise TimeoutError(f"the artifact {self.name!r} is not stored yet: {done:,} of {size:,} bytes")
+        return self
+
+    def _version(self) -> _core.StoredVersion:
+        self.wait()
+        assert self._logged is not None
+        version = self._logged.version(self._store_path)
+        if version is None:
+            raise _core.ClosedError(f"the artifact {self.name!r} is not stored: nothing is recorded in this process")
+        return version
+
+    def files(self) -> list[ArtifactFile]:
+        """What it holds, by name; before it is stored without sizes and digests."""
+        if self._logged is None:
+            return [ArtifactFile(path, 0, "", "", "") for path in self._draft.paths()]
+        return super().files()
+
+    def __repr__(self) -> str:
+        return f"<tracker.Artifact {self.qualified_name or self.name}, {self.state}>"
+
+
+def _type_of(run: Run, name: str) -> str | None:
+    """The type of an artifact that is there already: all its versions have it."""
+    try:
+        return _core.find_artifact(_core.Store.open(run._core.store_path), name, run.project).type
+    except (_core.TrackerError, ValueError):
+        return None
+
+
+def _made_from(run: Run, path: str, name: str | None, type: str | None, otherwise: str | None) -> Artifact:
+    folder = Path(path).is_dir()
+    called = Path(path).absolute().name if name is None else name
+    out = Artifact(called, type or _type_of(run, called) or otherwise or ("folder" if folder else "file"))
+    if folder:
+        out.add_dir(path)
+    else:
+        out.add_file(path)
+    return out
+
+
+def log(
+    run: Run,
+    given: object,
+    name: str | None,
+    type: str | None,
+    aliases: Iterable[str] | None,
+    tags: Iterable[str] | None,
+    ttl: object,
+    use_as: str | None = None,
+    is_input: bool = False,
+) -> Artifact:
+    labels, tag_list, ttl_s = _labels("aliases", aliases), _labels("tags", tags), _seconds(ttl)
+    if isinstance(given, Artifact):
+        if name is not None or type is not None:
+            raise TypeError("an Artifact has its name and type; name= and type= are for a path")
+        artifact = given
+    elif isinstance(given, (str, os.PathLike)):
+        chosen = _options.label("name", name), _options.label("type", type)
+        artifact = _made_from(run, _path("path", given), *chosen, "dataset" if is_input else None)
+    else:
+        raise TypeError(f"expected an Artifact or a path, got {given.__class__.__name__}")
+    if artifact._staging and artifact._logged is not None:
+        raise ValueError(f"the artifact {artifact.name!r} has files of new_file() and was logged already")
+    artifact._draft.set(artifact.description, plain(artifact.metadata))
+    part = "" if use_as is None else _text("use_as", use_as)
+    logged = _core.log_artifact(run._core, artifact._draft, labels, tag_list, ttl_s, is_input, part, artifact._staging)
+    artifact._store_path = run._core.store_path
+    artifact._logged = logged
+    if artifact._cleanup is not None and logged.state != "not recorded":
+        artifact._cleanup.detach()  # the run's thread removes them
+    return artifact
+
+
+def use(run: Run, given: object, type: str | None, use_as: str | None) -> Artifact | StoredArtifact:
+    part = "" if use_as is None else _text("use_as", use_as)
+    if isinstance(given, StoredArtifact):
+        given = given.qualified_name
+    if isinstance(given, Artifact):
+        if given._logged is not None and given.state != "not recorded":
+            given = given.wait().qualified_name
+        else:
+            return log(run, given, None, None, None, None, None, part, is_input=True)
+    is_name = isinstance(given, str) and not given.startswith(("/", "./", "../", "~"))
+    if isinstance(given, (str, os.PathLike)) and not is_name:
+        return log(run, given, None, type, None, None, None, part, is_input=True)
+    if not isinstance(given, str):
+        raise TypeError(f"expected the name of an artifact, an Artifact or a path, got {given.__class__.__name__}")
+    found = StoredArtifact(_core.use_artifact(run._core, _options.utf8("name", given), part))
+    if type is not None and found.type != type:
+        raise ValueError(f"{found.qualified_name} is of type {found.type!r}, not {type!r}")
+    return found

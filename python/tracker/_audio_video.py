@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+"""Audio and Video: samples become WAV, frames an animated GIF or WebP; files go in as they are."""
+
+from __future__ import annotations
+
+import io
+import os
+import wave
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tracker import _image_array as _array
+from tracker._files import Given, take_file
+from tracker._image import pillow
+from tracker._media import Media, caption_of
+
+if TYPE_CHECKING:
+    from tracker._media_queue import Files
+
+SAMPLE_RATE_MAX = 1_000_000
+AUDIO_CHANNELS_MAX = 32
+# Of samples or frames, as they wait
+ARRAY_BYTES_MAX = 256 * 1024 * 1024
+VIDEO_FRAMES_MAX = 10_000
+# GIF counts in hundredths of a second
+FPS_MAX = 100
+PATHS = (str, os.PathLike, bytes, bytearray, memoryview)
+
+
+def _check_bytes(what: str, size: int) -> None:
+    if size > ARRAY_BYTES_MAX:
+        raise ValueError(f"{what} of {size:,} bytes; an array may have {ARRAY_BYTES_MAX:,}, a file 1 GiB")
+
+
+class _FileEncoder:
+    def __init__(self, kind: str, given: Given, said: dict[str, Any]) -> None:
+        self._kind, self._given, self._said = kind, given.without_parts(), said
+
+    def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
+        file, _ = self._given.add(parts, files)
+        return {"kind": self._kind, **file, **self._said}
+
+
+class Audio(Media):
+    """Sound: the path or bytes of a WAV, MP3, OGG or FLAC file, or samples with their rate.
+
+    data: an array of (samples,) or (samples, channels): int16, or floats -1 to 1; stored as WAV of 16 bits.
+    sample_rate: samples a second, needed for an array. TypeError and ValueError say what was expected.
+    """
+
+    __slots__ = ()
+    kind = "audio"
+
+    def __init__(self, data: Any, sample_rate: int | None = None, caption: str | None = None) -> None:
+        said: dict[str, Any] = caption_of(caption)
+        if sample_rate is not None:
+            if isinstance(sample_rate, bool) or not isinstance(sample_rate, int):
+                raise TypeError(f"sample_rate must be an int, got {type(sample_rate).__name__}")
+            if not 1 <= sample_rate <= SAMPLE_RATE_MAX:
+                raise ValueError(f"sample_rate must be 1 to {SAMPLE_RATE_MAX:,}, got {sample_rate:,}")
+        if isinstance(data, PATHS):
+            given = take_file(data, "audio", ("wav", "mp3", "ogg", "flac"))
+            said |= {"sample_rate": sample_rate} if sample_rate is not None else {}
+            self._set_large(_FileEncoder("audio", given, said), *given.parts)
+            return
+        if sample_rate is None:
+            raise ValueError("audio of an array needs sample_rate=")
+        samples, channels = _samples(data)
+        said |= {"sample_rate": sample_rate, "channels": channels, "samples": samples.size // channels}
+        self._set_large(_WavEncoder(said), samples)
+
+
+def _samples(data: Any) -> tuple[Any, int]:
+    """int16 of (samples × channels), a copy."""
+    np = _array.numpy_for("audio of an array")
+    array = _array.as_array(data, "audio")
+    if array.ndim not in (1, 2) or (array.ndim == 2 and array.shape[1] > AUDIO_CHANNELS_MAX):
+        raise ValueError(
+            f"audio takes (samples,) or (samples, channels) with at most {AUDIO_CHANNELS_MAX} channels, got shape "
+            f"{array.shape}"
+        )
+    _check_bytes("audio", array.size * 2)
+    channels = 1 if array.ndim == 1 else array.shape[1]
+    if array.dtype == np.int16:
+        return np.array(array, order="C"), channels
+    if array.dtype.kind != "f":
+        raise TypeError(f"audio takes int16 or floats, got {array.dtype}")
+    low, high = array.min(), array.max()
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise ValueError("audio holds NaN or infinite values")
+    if low < -1 - _array.ROUNDING or high > 1 + _array.ROUNDING:
+        raise ValueError(f"audio of floats takes -1 to 1, got {low:g} to {high:g}")
+    return np.ascontiguousarray(np.round(np.clip(array, -1, 1).astype(np.float64) * 32767).astype("<i2")), channels
+
+
+class _WavEncoder:
+    def __init__(self, said: dict[str, Any]) -> None:
+        self._said = said
+
+    def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
+        out = io.BytesIO()
+        with wave.open(out, "wb") as file:
+            file.setnchannels(self._said["channels"])
+            file.setsampwidth(2)
+            file.setframerate(self._said["sample_rate"])
+            file.writeframesraw(parts[0])
+        return {"kind": "audio", **files.add(out.getvalue(), "wav"), **self._said}
+
+
+class Video(Media):
+    """Moving pictures: the path or bytes of an MP4, WebM, MOV or GIF file, or frames.
+
+    data: an array of (time, height, width, channels) or (time, channels, height, width), values as for Image; stored as
+    an animated GIF (256 colours a frame) or WebP at fps frames a second. A file is the way to anything better: no
+    encoder of video is run in the training process. TypeError and ValueError say what was expected.
+    """
+
+    __slots__ = ()
+    kind = "video"
+
+    def __init__(
+        self, data: Any, fps: float = 10, caption: str | None = None, *, format: str = "gif", layout: str | None = None
+    ) -> None:
+        said: dict[str, Any] = caption_of(caption)
+        if format not in ("gif", "webp"):
+            raise ValueError(f'format must be "gif" or "webp", got {format!r}')
+        if isinstance(fps, bool) or not isinstance(fps, (int, float)) or not 0 < fps <= FPS_MAX:
+            raise ValueError(f"fps must be more than 0 and at most {FPS_MAX}, got {fps!r}")
+        if isinstance(data, PATHS):
+            given = take_file(data, "a video", ("mp4", "webm", "mov", "gif"))
+            self._set_large(_FileEncoder("video", given, said), *given.parts)
+            return
+        _array.check_layout(layout)
+        array = _array.as_array(data, "a video")
+        if array.ndim != 4:
+            raise ValueError(f"a video takes (time, height, width, channels), got shape {array.shape}")
+        array = _array.channels_last(array, layout, _array.is_torch(data), "a video")
+        frames, height, width, channels = array.shape
+        if frames > VIDEO_FRAMES_MAX:
+            raise ValueError(f"a video has {frames:,} frames; at most {VIDEO_FRAMES_MAX:,}")
+        _check_bytes("a video", array.size)
+        pillow("videos of frames")
+        said |= {"width": width, "height": height, "frames": frames, "fps": float(fps)}
+        pixels = _array.to_bytes(array, "a video")
+        self._set_large(_FramesEncoder(_array.MODES[channels], format, said), pixels)
+
+
+class _FramesEncoder:
+    def __init__(self, mode: str, extension: str, said: dict[str, Any]) -> None:
+        self._mode, self._extension, self._said = mode, extension, said
+
+    def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
+        size = (self._said["width"], self._said["height"])
+        each = parts[0].nbytes // self._said["frames"]
+        make = pillow("videos of frames").frombuffer
+        frames = [
+            make(self._mode, size, parts[0][at : at + each], "raw", self._mode, 0, 1).convert("RGB")
+            for at in range(0, parts[0].nbytes, each)
+        ]
+        out = io.BytesIO()
+        duration = max(10, round(1000 / self._said["fps"]))
+        frames[0].save(out, self._extension.upper(), save_all=True, append_images=frames[1:], duration=duration, loop=0)
+        return {"kind": "video", **files.add(out.getvalue(), self._extension), **self._said}

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""Media: what log() takes beside numbers and texts. This is their base class and the way from log() to the run.
+
+A medium is checked and copied by its constructor, so that what it was made from may change at once. Small ones become
+an event of the run in the call; the others wait for the thread that encodes them (_media_queue.py).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+from tracker import _core
+from tracker._media_queue import Encoder, Item, Payload, queue, reason_of
+
+# A value up to here is a part of its event
+INLINE_BYTES_MAX = 64 * 1024
+CAPTION_CHARS_MAX = 4096
+# Media of one list
+LIST_VALUES_MAX = 1000
+
+
+class Media:
+    """What all media are; made by its subclasses. Threads: any may hold and log one, also several times."""
+
+    __slots__ = ("_description", "_encoder", "_payload")
+
+    _description: dict[str, Any] | None  # of a small one: the whole value of its event
+    _encoder: Encoder | None
+    _payload: Payload
+
+    def _set_small(self, description: dict[str, Any]) -> None:
+        self._description, self._encoder, self._payload = description, None, ()
+
+    def _set_large(self, encoder: Encoder, *parts: Any) -> None:
+        """`encoder` holds no part itself: those may wait in a file."""
+        self._description, self._encoder = None, encoder
+        self._payload = tuple(memoryview(part).cast("B") for part in parts)
+
+
+def caption_of(caption: object) -> dict[str, str]:
+    """TypeError, ValueError say what was expected."""
+    if caption is None:
+        return {}
+    if not isinstance(caption, str):
+        raise TypeError(f"caption must be a str, got {type(caption).__name__}")
+    return {"caption": short_text("caption", caption, CAPTION_CHARS_MAX)}
+
+
+def short_text(name: str, text: str, limit: int) -> str:
+    if len(text) > limit:
+        raise ValueError(f"{name} has {len(text):,} characters; at most {limit:,}")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} is not valid Unicode") from None
+    return str.__str__(text)
+
+
+def _log(run: Any, key: str, given: object, step: int) -> BaseException | None:
+    """Called by log() for each medium or list of them. What it returns is raised by a strict run."""
+    core: _core.RunCore = run._core
+    problem: BaseException | None = None
+    listed = list(given) if isinstance(given, (list, tuple)) else [given]
+    values = [value for value in listed if isinstance(value, Media) and hasattr(value, "_payload")]
+    if len(values) < len(listed):
+        other = next(value for value in listed if not isinstance(value, Media) or not hasattr(value, "_payload"))
+        why = f"a list of media holds a {type(other).__name__}"
+        core.reject_media(key, why)
+        problem = TypeError(f"'{key}': {why}")
+    code = core.begin_media(key, step, len(values))
+    if code != "ok":
+        ended = run._pid == os.getpid() and core.finished  # what a forked child has is inert, which is no error
+        return problem or (_core.ClosedError(f"'{key}': the run has ended") if ended else None)
+    if len(values) > LIST_VALUES_MAX:
+        detail = f"a list of {len(values):,} media; at most {LIST_VALUES_MAX:,} are taken"
+        core.drop_media(key, "list too long", detail, len(values) - LIST_VALUES_MAX)
+        problem = problem or _core.LimitError(f"'{key}': {detail}")
+    call, time_us = core.next_media_call(), time.time_ns() // 1000
+    for index, value in enumerate(values[:LIST_VALUES_MAX]):
+        place = {"index": index} if isinstance(given, (list, tuple)) else {}
+        problem = _log_one(core, key, step, call, time_us, value, place) or problem
+    return problem
+
+
+def _log_one(
+    core: _core.RunCore, key: str, step: int, call: int, time_us: int, value: Media, place: dict[str, int]
+) -> BaseException | None:
+    if value._encoder is not None:
+        full = queue().put(Item(core, key, step, call, time_us, value._encoder, value._payload, place))
+        if not full:
+            return None
+        core.drop_media(key, "queue full", full, 1)
+        return _core.LimitError(f"'{key}': {full}")
+    try:
+        core.log_media(key, step, call, time_us, {**(value._description or {}), **place})
+    except Exception as error:
+        core.drop_media(key, reason_of(error), str(error), 1)
+        return error
+    return None
+
+
+def _coerce(value: object) -> Media | None:
+    """What log() takes without a constructor; None for anything else."""
+    library = type(value).__module__.partition(".")[0]
+    if library in ("matplotlib", "PIL"):
+        from tracker._image import Image
+
+        return Image(value) if hasattr(value, "savefig") or hasattr(value, "tobytes") else None
+    if library == "plotly" and hasattr(value, "to_json"):
+        from tracker._documents import Plotly
+
+        return Plotly(value)
+    return None
+
+
+_core._set_media_hook(Media, _log, _coerce)

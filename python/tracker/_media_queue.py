@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: MIT
+"""Where media wait for their encoding: one daemon thread a process, with the first medium that needs it.
+
+What waits is bounded: 16 MiB in memory, beyond that spooled into the run's media folder, beyond that a short wait, then
+the value is dropped and counted. Threads: any. After fork() the child begins with an empty queue of its own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import secrets
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from tracker import _core
+
+# Of values that wait in memory
+HELD_BYTES_MAX = 16 * 1024 * 1024
+# Of values that wait on the disk
+SPOOL_BYTES_MAX = 256 * 1024 * 1024
+SPOOL_CHUNK_BYTES = 1 * 1024 * 1024
+# Spent by one value on its way into the spool
+SPOOL_CALL_MS_MAX = 100
+QUEUED_VALUES_MAX = 10_000
+WAIT_CALL_MS = 10
+# Of all calls together, until there is room again
+WAIT_TOTAL_MS = 100
+# At the end of a process that called no finish()
+EXIT_MS_MAX = 1000
+
+Payload = tuple[memoryview, ...]
+
+
+class Files(Protocol):
+    """What an encoder writes to: each answers what the event says of the file."""
+
+    def add(self, data: Any, extension: str) -> dict[str, Any]: ...
+    def add_path(self, path: str, extension: str) -> dict[str, Any]: ...
+
+
+Encoder = Callable[[Sequence[memoryview], Files], dict[str, Any]]
+
+
+class RunFiles:
+    def __init__(self, core: _core.RunCore) -> None:
+        self._core = core
+
+    def add(self, data: Any, extension: str) -> dict[str, Any]:
+        digest, size = self._core.store_media(data, extension)
+        return {"digest": digest, "ext": extension, "bytes": size}
+
+    def add_path(self, path: str, extension: str) -> dict[str, Any]:
+        digest, size = self._core.store_media_file(path, extension)
+        return {"digest": digest, "ext": extension, "bytes": size}
+
+
+class Item:
+    """A value on its way. Its encoder knows all but the payload, which may lie in a file meanwhile."""
+
+    __slots__ = ("call", "core", "encoder", "given_up", "key", "payload", "place", "settled", "size", "sizes", "spool",
+                 "step", "time_us")  # fmt: skip
+
+    def __init__(
+        self, core: _core.RunCore, key: str, step: int, call: int, time_us: int, encoder: Encoder, payload: Payload,
+        place: dict[str, int],
+    ) -> None:  # fmt: skip
+        self.core, self.key, self.step, self.call, self.time_us = core, key, step, call, time_us
+        self.encoder = encoder
+        self.payload: Payload = payload
+        self.place = place  # in the list that was logged
+        self.sizes = [part.nbytes for part in payload]
+        self.size = sum(self.sizes)
+        self.spool: str | None = None
+        self.settled = False  # stored or dropped, or about to be stored
+        self.given_up = False  # by finish(): nobody waits for it any more
+
+    def load(self) -> Sequence[memoryview]:
+        if self.spool is None:
+            return self.payload
+        with open(self.spool, "rb") as file:
+            return [memoryview(file.read(size)) for size in self.sizes]
+
+    def forget(self) -> None:
+        self.payload = ()
+        if self.spool is not None:
+            with contextlib.suppress(OSError):
+                Path(self.spool).unlink()
+
+    def write(self, settle: Callable[[Item], bool]) -> None:
+        """Encodes it, stores its files and logs what they are, unless it was dropped meanwhile."""
+        value = self.encoder(self.load(), RunFiles(self.core))
+        if settle(self):
+            self.core.log_media(self.key, self.step, self.call, self.time_us, {**value, **self.place})
+
+
+def reason_of(error: BaseException) -> str:
+    """A word for the account of the run."""
+    if isinstance(error, _core.LimitError):
+        return "no room"
+    if isinstance(error, _core.ClosedError):
+        return "after finish"
+    return "disk" if isinstance(error, OSError) else "not encoded"
+
+
+class Queue:
+    def __init__(self) -> None:
+        self._changed = threading.Condition()  # guards all that follows
+        self._items: deque[Item] = deque()
+        self._now: Item | None = None  # the one that is being encoded
+        self._held = 0
+        self._spooled = 0
+        self._waited = 0.0
+        self._thread: threading.Thread | None = None
+        self._no_thread = False
+
+    # --- logging ----------------------------------------------------------------------------------------------
+
+    def put(self, item: Item) -> str:
+        """ "" when it waits here now, else why there is no room. Waits at most WAIT_CALL_MS, and a spool's writes."""
+        with self._changed:
+            self._start()
+            full = self._no_room(item)
+            spools = bool(full) and self._may_spool(item)
+            if spools:
+                self._spooled += item.size
+        if spools:
+            self._spool(item)  # without the lock: what a disk holds up is this call alone
+        with self._changed:
+            if spools and item.spool is None:
+                self._spooled -= item.size
+            if full and item.spool is None:
+                full = self._wait_for_room(item)
+            if full and item.spool is None:
+                return full
+            if item.spool is None:
+                self._held += item.size
+                self._waited = 0.0 if self._held * 2 < HELD_BYTES_MAX else self._waited
+            self._items.append(item)
+            self._changed.notify_all()
+        return ""
+
+    def _no_room(self, item: Item) -> str:
+        if len(self._items) >= QUEUED_VALUES_MAX:
+            return f"{QUEUED_VALUES_MAX:,} media wait to be encoded"
+        if self._held + item.size > HELD_BYTES_MAX and item.size > 0:
+            return "more media wait to be encoded than memory and spool may hold"
+        return ""
+
+    def _wait_for_room(self, item: Item) -> str:
+        begin = time.monotonic()
+        wait = min(WAIT_CALL_MS, WAIT_TOTAL_MS - self._waited * 1000) / 1000
+        full = self._no_room(item)
+        while full and (left := begin + wait - time.monotonic()) > 0:
+            self._changed.wait(left)
+            full = self._no_room(item)
+        self._waited += time.monotonic() - begin
+        return full
+
+    def _may_spool(self, item: Item) -> bool:
+        return self._spooled + item.size <= SPOOL_BYTES_MAX and len(self._items) < QUEUED_VALUES_MAX
+
+    @staticmethod
+    def _spool(item: Item) -> None:
+        path = f"{item.core.dir}/media/spool.tmp-{secrets.token_hex(8)}"
+        try:
+            item.core.check_media_room(item.size)
+            _write_spool(path, item.payload)
+        except (OSError, _core.TrackerError):
+            with contextlib.suppress(OSError):
+                Path(path).unlink()
+            return
+        item.spool, item.payload = path, ()
+
+    # --- the thread -------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        if self._thread is not None or self._no_thread:
+            return
+        thread = threading.Thread(target=self._work, name="tracker-media", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # a limit on processes: flush() and finish() do the work
+            self._no_thread = True
+            return
+        self._thread = thread
+
+    def _work(self) -> None:
+        with contextlib.suppress(Exception):  # signals are the program's
+            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        while True:
+            with self._changed:
+                while not self._items or self._now is not None:
+                    self._changed.wait()
+                self._now = self._items.popleft()
+            self._write(self._now)
+
+    def _write(self, item: Item) -> None:
+        settled = False
+
+        def settle(of: Item) -> bool:
+            nonlocal settled
+            settled = self._settle(of)
+            return settled
+
+        try:
+            item.write(settle)
+        except BaseException as error:  # whatever an encoder raises, this thread goes on
+            if settled or self._settle(item):
+                detail = f"{type(error).__name__}: {error}"[:300]
+                item.core.drop_media(item.key, reason_of(error), detail, 1)
+        with self._changed:
+            self._release(item)
+            self._now = None
+            self._changed.notify_all()
+
+    def _release(self, item: Item) -> None:
+        if item.spool is None:
+            self._held -= item.size
+        else:
+            self._spooled -= item.size
+        item.forget()
+
+    def _settle(self, item: Item) -> bool:
+        """True for the first who asks: it is his to store or to drop."""
+        with self._changed:
+            first = not item.settled
+            item.settled = True
+            return first
+
+    # --- the end ----------------------------------------------------------------------------------------------
+
+    def _waiting(self, core: _core.RunCore | None) -> list[Item]:
+        items = ([self._now] if self._now is not None else []) + list(self._items)
+        return [item for item in items if (core is None or item.core is core) and not item.given_up]
+
+    def wait(self, core: _core.RunCore | None, seconds: float) -> bool:
+        """Until all that is here now (of one run) is stored or dropped."""
+        deadline = time.monotonic() + seconds
+        with self._changed:
+            mine = set(map(id, self._waiting(core)))
+            while mine.intersection(map(id, self._waiting(core))):
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return False
+                if self._no_thread and self._now is None:
+                    self._write_here()
+                else:
+                    self._changed.wait(left)
+        return True
+
+    def _write_here(self) -> None:
+        """The work of the thread that the system did not give. Under the lock, which is let go meanwhile."""
+        now = self._now = self._items.popleft()
+        self._changed.release()
+        try:
+            self._write(now)
+        finally:
+            self._changed.acquire()
+
+    def end(self, core: _core.RunCore | None, seconds: float) -> None:
+        """Waits, then drops what is left, counted."""
+        if self.wait(core, seconds):
+            return
+        with self._changed:
+            left = self._waiting(core)
+            for item in left:
+                if item is not self._now:
+                    self._items.remove(item)
+                    self._release(item)
+        for item in left:
+            if self._settle(item):
+                item.core.drop_media(item.key, "finish", "the time of finish() was over before it was encoded", 1)
+                item.given_up = True  # nobody waits for it again
+
+
+def _write_spool(path: str, payload: Payload) -> None:
+    with contextlib.suppress(FileExistsError):
+        Path(path).parent.mkdir()
+    begin = time.monotonic()
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with open(descriptor, "wb", buffering=0) as file:
+        for part in payload:
+            data = part.cast("B")
+            for at in range(0, len(data), SPOOL_CHUNK_BYTES):
+                if time.monotonic() - begin > SPOOL_CALL_MS_MAX / 1000:
+                    raise OSError("the disk is slow")
+                chunk = data[at : at + SPOOL_CHUNK_BYTES]
+                while chunk:
+                    chunk = chunk[file.write(chunk) :]
+
+
+_queue: Queue | None = None
+
+
+def queue() -> Queue:
+    global _queue
+    if _queue is None:
+        _queue = Queue()
+    return _queue
+
+
+def wait(core: _core.RunCore, seconds: float) -> bool:
+    return _queue is None or _queue.wait(core, seconds)
+
+
+def end(core: _core.RunCore, seconds: float) -> None:
+    if _queue is not None:
+        _queue.end(core, seconds)
+
+
+def _forget() -> None:
+    """In a forked child: the inherited queue and its lock are the parent's."""
+    global _queue
+    _queue = None
+
+
+def _at_exit() -> None:
+    if _queue is not None:
+        _queue.end(None, EXIT_MS_MAX / 1000)
+
+
+os.register_at_fork(after_in_child=_forget)
+atexit.register(_at_exit)

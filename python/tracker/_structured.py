@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: MIT
+"""Histograms, curves and confusion matrices: numbers in their event, or in a JSON file where they are many."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tracker._image_array import as_array, numpy_for
+from tracker._media import INLINE_BYTES_MAX, Media, caption_of, short_text
+
+if TYPE_CHECKING:
+    from tracker._media_queue import Files
+
+HISTOGRAM_BINS_MAX = 2048
+# Of a confusion matrix, and curves of one
+CLASSES_MAX = 1000
+# Of all curves of one value
+CURVE_POINTS_MAX = 1_000_000
+LABEL_CHARS_MAX = 256
+
+
+class Structured(Media):
+    """Numbers under names."""
+
+    __slots__ = ()
+
+    def _set_data(self, kind: str, data: dict[str, Any], said: dict[str, Any]) -> None:
+        """`data` holds lists of int, float and str, no NaN."""
+        text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+        if len(text) <= INLINE_BYTES_MAX:
+            self._set_small({"kind": kind, "data": data, **said})
+        else:
+            self._set_large(_JsonEncoder(kind, said), text.encode())
+
+
+class _JsonEncoder:
+    def __init__(self, kind: str, said: dict[str, Any]) -> None:
+        self._kind, self._said = kind, said
+
+    def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
+        return {"kind": self._kind, **files.add(parts[0], "json"), **self._said}
+
+
+class Histogram(Structured):
+    """How often values fall into bins: of values, or of counts and edges that are known.
+
+    values: numbers of any shape; bins: how many between the smallest and the largest finite one. NaN and infinities are
+    counted beside the bins. Or counts= and edges=, one edge more than counts, rising. The bins are exact.
+    TypeError and ValueError say what was expected, ImportError without NumPy where values are given.
+    """
+
+    __slots__ = ()
+    kind = "histogram"
+
+    def __init__(
+        self, values: Any = None, bins: int = 64, *, counts: Any = None, edges: Any = None, caption: str | None = None
+    ) -> None:
+        said: dict[str, Any] = dict(caption_of(caption))
+        if (values is None) == (counts is None) or (counts is None) != (edges is None):
+            raise ValueError("a histogram is made of values, or of counts= and edges=")
+        if counts is not None:
+            self._set_data("histogram", _known_bins(list(counts), list(edges)), said)
+            return
+        if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= HISTOGRAM_BINS_MAX:
+            raise ValueError(f"bins must be 1 to {HISTOGRAM_BINS_MAX}, got {bins!r}")
+        np = numpy_for("a histogram of values")
+        array = as_array(values, "a histogram").ravel()
+        array = array.astype(np.float64) if array.dtype != np.float64 else array
+        finite = array[np.isfinite(array)]
+        data: dict[str, Any] = {"counts": [], "edges": []}
+        if finite.size:
+            number, borders = np.histogram(finite, bins=_borders(np, finite, bins))
+            data = {"counts": number.tolist(), "edges": borders.tolist()}
+            data |= {"min": float(finite.min()), "max": float(finite.max())}
+            total = float(finite.sum())
+            data |= {"sum": total} if math.isfinite(total) else {}
+        data["nan"] = int(np.isnan(array).sum())
+        data["pos_inf"] = int(np.isposinf(array).sum())
+        data["neg_inf"] = int(np.isneginf(array).sum())
+        self._set_data("histogram", data, said)
+
+
+def _borders(np: Any, finite: Any, bins: int) -> Any:
+    low, high = float(finite.min()), float(finite.max())
+    if not math.isfinite(high - low):  # the width is beyond float64: halves are not
+        return np.linspace(low / 2, high / 2, bins + 1) * 2
+    borders = np.linspace(low, high, bins + 1)
+    if (np.diff(borders) > 0).all():
+        return borders
+    return 1  # too narrow for so many bins: one
+
+
+def _known_bins(counts: list[Any], edges: list[Any]) -> dict[str, Any]:
+    if not 1 <= len(counts) <= HISTOGRAM_BINS_MAX or len(edges) != len(counts) + 1:
+        raise ValueError(f"a histogram has 1 to {HISTOGRAM_BINS_MAX} counts and one edge more, got {len(counts)} and "
+                         f"{len(edges)}")  # fmt: skip
+    numbers = [_count(count) for count in counts]
+    borders = [float(edge) for edge in edges]
+    if not all(map(math.isfinite, borders)) or any(a >= b for a, b in itertools.pairwise(borders)):
+        raise ValueError("the edges of a histogram must be finite and rise")
+    return {"counts": numbers, "edges": borders}
+
+
+def _count(value: Any) -> int | float:
+    number = float(value)
+    if not math.isfinite(number) or number < 0:
+        raise ValueError(f"a count of a histogram must be 0 or more, got {value!r}")
+    return int(number) if number.is_integer() else number
+
+
+class Curves(Structured):
+    """Curves of precision and recall or of a ROC: made by pr_curve() and roc_curve()."""
+
+    __slots__ = ()
+
+    def __init__(self, kind: str, curves: list[dict[str, Any]], caption: str | None) -> None:
+        points = sum(len(curve["x"]) for curve in curves)
+        if points > CURVE_POINTS_MAX:
+            raise ValueError(f"curves of {points:,} points; at most {CURVE_POINTS_MAX:,}")
+        self._set_data(kind, {"curves": curves}, dict(caption_of(caption)))
+
+
+class ConfusionMatrix(Structured):
+    """How often each class was taken for each: made by confusion_matrix()."""
+
+    __slots__ = ()
+    kind = "confusion_matrix"
+
+    def __init__(self, counts: list[list[int]], classes: list[str], caption: str | None) -> None:
+        data = {"classes": classes, "counts": counts}
+        self._set_data("confusion_matrix", data, dict(caption_of(caption)))
+
+
+def confusion_matrix(
+    labels: Any, predictions: Any, classes: Sequence[str] | None = None, *, caption: str | None = None
+) -> ConfusionMatrix:
+    """Counts by (true class, predicted class). labels, predictions: ints from 0, or names that stand in classes.
+
+    classes: their names; without them what occurs, sorted. ValueError says what was expected.
+    """
+    true, taken = _flat(labels), _flat(predictions)
+    if len(true) != len(taken) or not true:
+        raise ValueError(f"labels and predictions must have one length, 1 or more, got {len(true)} and {len(taken)}")
+    by_number = all(isinstance(each, int) and not isinstance(each, bool) for each in true + taken)
+    if classes is None:
+        count = max(true + taken) + 1 if by_number else 0
+        found = [str(i) for i in range(count)] if by_number else sorted({str(each) for each in true + taken})
+    else:
+        found = [short_text("the name of a class", str(name), LABEL_CHARS_MAX) for name in classes]
+    if not 1 <= len(found) <= CLASSES_MAX:
+        raise ValueError(f"a confusion matrix has 1 to {CLASSES_MAX} classes, got {len(found):,}")
+    place = {name: i for i, name in enumerate(found)}
+    matrix = [[0] * len(found) for _ in found]
+    for a, b in zip(true, taken, strict=True):
+        try:
+            row, column = (a, b) if by_number else (place[str(a)], place[str(b)])
+            if row < 0 or column < 0:
+                raise IndexError
+            matrix[row][column] += 1
+        except (IndexError, KeyError):
+            raise ValueError(f"{a!r} or {b!r} is none of the {len(found)} classes") from None
+    return ConfusionMatrix(matrix, found, caption)
+
+
+def _flat(values: Any) -> list[Any]:
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+    listed = values.tolist() if hasattr(values, "tolist") else list(values)
+    if not isinstance(listed, list) or any(isinstance(each, list) for each in listed):
+        raise ValueError("labels and predictions take one axis")
+    return listed
+
+
+def pr_curve(labels: Any, scores: Any, classes: Sequence[str] | None = None, *, caption: str | None = None) -> Curves:
+    """Precision over recall, at each threshold that the scores have; none is left out.
+
+    labels: 0 and 1 (or bool) with scores of one axis; or class numbers with scores of (samples, classes), a curve a
+    class against the rest. ValueError says what was expected. ImportError without NumPy.
+    """
+    return Curves("pr_curve", [_curve(*each, roc=False) for each in _problems(labels, scores, classes)], caption)
+
+
+def roc_curve(labels: Any, scores: Any, classes: Sequence[str] | None = None, *, caption: str | None = None) -> Curves:
+    """True positives over false positives, as pr_curve(), with the area below each curve."""
+    return Curves("roc_curve", [_curve(*each, roc=True) for each in _problems(labels, scores, classes)], caption)
+
+
+def _problems(labels: Any, scores: Any, classes: Sequence[str] | None) -> list[tuple[str, Any, Any]]:
+    """(name, which are of the class, scores) a curve."""
+    np = numpy_for("curves")
+    true, given = as_array(labels, "labels"), as_array(scores, "scores").astype(np.float64)
+    if true.ndim != 1 or given.ndim not in (1, 2) or len(true) != len(given):
+        raise ValueError(f"labels take one axis and scores one or two of the same length, got shapes {true.shape} and "
+                         f"{given.shape}")  # fmt: skip
+    if not np.isfinite(given).all():
+        raise ValueError("scores hold NaN or infinite values")
+    if given.ndim == 1:
+        if not np.isin(true, (0, 1)).all():
+            raise ValueError("labels beside scores of one axis are 0 and 1")
+        return [(str(classes[-1]) if classes else "1", true.astype(bool), given)]
+    count = given.shape[1]
+    names = [str(i) for i in range(count)] if classes is None else list(map(str, classes))
+    if len(names) != count or count > CLASSES_MAX:
+        raise ValueError(f"scores of {count:,} classes need as many names, at most {CLASSES_MAX}; got {len(names):,}")
+    if not np.isin(true, np.arange(count)).all():
+        raise ValueError(f"labels are the numbers of {count} classes, from 0")
+    return [
+        (short_text("the name of a class", name, LABEL_CHARS_MAX), true == i, given[:, i])
+        for i, name in enumerate(names)
+    ]
+
+
+def _curve(name: str, positive: Any, scores: Any, *, roc: bool) -> dict[str, Any]:
+    np = numpy_for("curves")
+    order = np.argsort(-scores, kind="stable")
+    sorted_scores, hits = scores[order], np.cumsum(positive[order])
+    last = np.append(np.flatnonzero(np.diff(sorted_scores)), len(scores) - 1)  # of equal scores the last
+    hits, taken, thresholds = hits[last], last + 1, sorted_scores[last]
+    positives, negatives = int(positive.sum()), int(len(positive) - positive.sum())
+    out: dict[str, Any] = {"name": name, "positives": positives, "negatives": negatives}
+    recall = hits / positives if positives else np.zeros(len(hits))
+    if not roc:
+        x, y = np.append(0.0, recall), np.append(1.0, hits / taken)
+        out["average_precision"] = float(np.sum(np.diff(x) * y[1:]))
+    else:
+        false = (taken - hits) / negatives if negatives else np.zeros(len(hits))
+        x, y = np.append(0.0, false), np.append(0.0, recall)
+        if positives and negatives:
+            out["area"] = float(np.sum(np.diff(x) * (y[1:] + y[:-1]) / 2))
+    return {**out, "x": x.tolist(), "y": y.tolist(), "thresholds": [None, *thresholds.tolist()]}

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""Table: typed columns as one JSON document (docs/media.md says its form), from rows, pandas or anything of Arrow."""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tracker import _core
+from tracker._documents import Document
+from tracker._media import caption_of, short_text
+
+TABLE_ROWS_MAX = 200_000
+TABLE_COLUMNS_MAX = 1000
+TABLE_CELLS_MAX = 4_000_000
+COLUMN_NAME_CHARS_MAX = 256
+CELL_CHARS_MAX = 64 * 1024
+REDACTED = "[redacted]"
+
+
+class Table(Document):
+    """A table to log: run.log({"errors": tracker.Table(columns=["name", "score"], data=rows)}, step=i).
+
+    data: rows (lists, tuples, or dicts of names to cells), a dict of names to columns, a DataFrame of pandas or polars,
+    or what has __arrow_c_stream__, such as a table of pyarrow. columns: their names, where rows do not say them.
+    Each column has one type: bool, int, float (ints among floats become floats), text or time (datetime, date); None
+    and NaT are empty cells, NaN and infinities stay. A column of mixed types is a TypeError that names it: say str() of
+    it. The cells are copied. LimitError is never raised: more rows, columns or cells than docs/limits.md allows are a
+    ValueError.
+    """
+
+    __slots__ = ()
+    kind = "table"
+
+    def __init__(self, data: Any = None, columns: Sequence[str] | None = None, *, caption: str | None = None) -> None:
+        names, cells = _columns_of(data, columns)
+        rows = len(cells[0]) if cells else 0
+        check_size(rows, len(names))
+        listed = []
+        for name, values in zip(names, cells, strict=True):
+            kind, stored = _typed(name, values)
+            if kind == "text" and _core.is_secret_key(name):
+                stored = [None if value is None else REDACTED for value in stored]
+            listed.append({"name": name, "type": kind, "values": stored})
+        text = json.dumps({"rows": rows, "columns": listed}, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        said = {"rows": rows, "columns": len(names), **caption_of(caption)}
+        self._set_text("table", text, "json", said)
+
+
+def check_size(rows: int, columns: int) -> None:
+    if not columns:
+        raise ValueError("a table has no columns")
+    for what, count, limit in (
+        ("rows", rows, TABLE_ROWS_MAX),
+        ("columns", columns, TABLE_COLUMNS_MAX),
+        ("cells", rows * columns, TABLE_CELLS_MAX),
+    ):
+        if count > limit:
+            raise ValueError(f"a table has {count:,} {what}; at most {limit:,}")
+
+
+def _columns_of(data: Any, names: Sequence[str] | None) -> tuple[list[str], list[list[Any]]]:
+    """Names and columns of one length."""
+    given = None if names is None else _names(names)
+    if hasattr(data, "to_dict") and hasattr(data, "columns"):  # pandas, polars
+        found = _names([str(name) for name in data.columns])
+        check_size(len(data), max(1, len(found)))
+        columns = [_cells(data[name]) for name in data.columns]
+    elif hasattr(data, "__arrow_c_stream__"):
+        try:
+            table = importlib.import_module("pyarrow").table(data)
+        except ImportError as error:
+            raise ImportError("pyarrow is needed for a table from Arrow: pip install pyarrow") from error
+        found = _names(table.column_names)
+        check_size(table.num_rows, max(1, len(found)))
+        columns = [column.to_pylist() for column in table.columns]
+    elif isinstance(data, Mapping):
+        found, columns = _names(list(data)), [list(column) for column in data.values()]
+    else:
+        return _from_rows(data, given)
+    if given is not None and given != found:
+        raise ValueError(f"columns {given} are not those of the data, {found}")
+    if len(set(map(len, columns))) > 1:
+        raise ValueError(f"the columns have different lengths: {sorted(set(map(len, columns)))}")
+    return found, columns
+
+
+def _cells(column: Any) -> list[Any]:
+    """Of a DataFrame. What pandas calls missing in a column that is not of floats is an empty cell."""
+    if hasattr(column, "isna") and getattr(column.dtype, "kind", "O") != "f":
+        return [None if missing else value for value, missing in zip(column, column.isna(), strict=True)]
+    return list(column)
+
+
+def _from_rows(data: Any, names: list[str] | None) -> tuple[list[str], list[list[Any]]]:
+    if data is not None and (isinstance(data, (str, bytes)) or not isinstance(data, Iterable)):
+        raise TypeError(f"a table takes rows, columns, a DataFrame or Arrow, got {type(data).__name__}")
+    rows = [] if data is None else list(data)
+    if rows and isinstance(rows[0], Mapping):
+        names = names if names is not None else _names(list(dict.fromkeys(key for row in rows for key in row)))
+        rows = [[row.get(name) for name in names] for row in rows]
+    if names is None:
+        raise ValueError("a table of rows needs columns=, the names of its columns")
+    check_size(len(rows), max(1, len(names)))
+    for i, row in enumerate(rows):
+        if isinstance(row, (str, bytes)) or not isinstance(row, Iterable):
+            raise TypeError(f"row {i} is no list of cells but {type(row).__name__}")
+        rows[i] = list(row)
+        if len(rows[i]) != len(names):
+            raise ValueError(f"row {i} has {len(rows[i])} cells, the table {len(names)} columns")
+    return names, [[row[i] for row in rows] for i in range(len(names))]
+
+
+def _names(names: Iterable[Any]) -> list[str]:
+    found = list(names)
+    for name in found:
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"the name of a column must be a str that is not empty, got {name!r}")
+        short_text("the name of a column", name, COLUMN_NAME_CHARS_MAX)
+    if len(set(found)) < len(found):
+        raise ValueError("two columns have one name")
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """A cell of NumPy or pandas as Python has it."""
+    if isinstance(value, (bool, int, float, str)) or value is None:
+        return value
+    if type(value).__name__ == "NaTType" or type(value).__name__ == "NAType":
+        return None
+    if type(value).__module__ == "numpy" and hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+        return value.item()
+    return value
+
+
+def _typed(name: str, values: list[Any]) -> tuple[str, list[Any]]:
+    cells = [_plain(value) for value in values]
+    kinds = {_kind(name, value) for value in cells if value is not None}
+    if kinds == {"int", "float"}:
+        kinds = {"float"}
+    if len(kinds) > 1:
+        mixed = ", ".join(sorted(kinds))
+        raise TypeError(f"the column {name!r} mixes {mixed}: one type a column, or str() of each cell")
+    kind = kinds.pop() if kinds else "text"
+    if kind == "float":
+        return kind, [value if value is None else _float(float(value)) for value in cells]
+    if kind == "time":
+        return kind, [value if value is None else value.isoformat() for value in cells]
+    if kind == "text":
+        return kind, [value if value is None else short_text(f"a cell of {name!r}", value, CELL_CHARS_MAX)
+                      for value in cells]  # fmt: skip
+    return kind, cells
+
+
+def _kind(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise ValueError(f"the column {name!r} holds an int beyond int64")
+        return "int"
+    if isinstance(value, float):
+        return "float"
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, (datetime.datetime, datetime.date)):
+        return "time"
+    found = type(value).__name__
+    raise TypeError(f"the column {name!r} holds {found}; bool, int, float, str, datetime and None are taken")
+
+
+def _float(value: float) -> float | str:
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

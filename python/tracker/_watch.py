@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""run.watch(): norm, mean, std, min and max of a PyTorch model's gradients and parameters, as metrics (docs/watch.md).
+
+A hook before each forward pass counts passes and hands over what the pass before has left; hooks of the parameters take
+five numbers of each gradient while a pass is due. The numbers stay on the model's device until they are handed over,
+all in one copy, so that nothing waits in the middle of a backward pass. No graph is kept. What fails here is said once
+and never reaches the training, unless the run is strict. torch is looked up, never imported.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from tracker._run import Run
+
+# Of a model; further ones are left out, which is said.
+PARAMETERS_MAX = 1000
+KINDS = {"gradients": ("gradients",), "parameters": ("parameters",), "all": ("gradients", "parameters")}
+NUMBERS = ("norm", "mean", "std", "min", "max")
+
+
+def watch(run: Run, model: Any, log: str | None, log_freq: int, prefix: str) -> None:
+    """Run.watch()."""
+    torch: Any = sys.modules.get("torch")
+    models = list(model) if isinstance(model, (list, tuple)) else [model]
+    for each in models:
+        if torch is None or not isinstance(each, torch.nn.Module):
+            raise TypeError(f"watch() takes a torch.nn.Module or a list of them, got {type(each).__name__}")
+    if log is not None and log not in KINDS:
+        raise ValueError(f"watch(log=...): expected 'gradients', 'parameters', 'all' or None, got {log!r}")
+    if isinstance(log_freq, bool) or not isinstance(log_freq, int):
+        raise TypeError(f"watch(log_freq=...) must be an int, got {type(log_freq).__name__}")
+    if log_freq < 1:
+        raise ValueError(f"watch(log_freq=...) must be 1 or more, got {log_freq}")
+    if not isinstance(prefix, str):
+        raise TypeError(f"watch(prefix=...) must be a str, got {type(prefix).__name__}")
+    if log is None or not run._core.recording:
+        return
+    for each in models:
+        if all(watched.model() is not each for watched in run._watched):
+            run._watched.append(Watched(run, torch, each, KINDS[log], log_freq, prefix))
+
+
+def unwatch(run: Run, model: Any) -> None:
+    """Run.unwatch()."""
+    for watched in list(run._watched):
+        if model is None or watched.model() is model:
+            run._watched.remove(watched)
+            watched.end()
+
+
+class Watched:
+    """The hooks of one model. Threads: those of its passes."""
+
+    def __init__(self, run: Run, torch: Any, model: Any, kinds: tuple[str, ...], log_freq: int, prefix: str) -> None:
+        self.run, self.torch, self.kinds, self.log_freq, self.prefix = run, torch, kinds, log_freq, prefix
+        self.model: Callable[[], Any] = weakref.ref(model)
+        self.passes = 0
+        self.due = False  # the pass under way is one whose numbers are taken
+        self.taken: dict[str, Any] = {}  # name of a metric without its last part -> five numbers in a tensor
+        self.said = False
+        self.hooks = [model.register_forward_pre_hook(self._before_forward)]
+        if "gradients" in kinds:
+            for name, parameter in self._parameters(model):
+                if parameter.requires_grad:
+                    self.hooks.append(parameter.register_hook(self._hook(f"{prefix}gradients/{name}")))
+
+    def end(self) -> None:
+        """Hands over what the last pass has left, and removes the hooks."""
+        for hook in self.hooks:
+            hook.remove()
+        self.hooks.clear()
+        model = self.model()
+        if self.due and model is not None:
+            self._safely(self._hand_over, model)
+        self.due = False
+
+    def _parameters(self, model: Any) -> Iterator[tuple[str, Any]]:
+        for count, (name, parameter) in enumerate(model.named_parameters()):
+            if count == PARAMETERS_MAX:
+                self._say(f"a model of more than {PARAMETERS_MAX:,} parameters: the others are not watched")
+                return
+            yield name, parameter
+
+    def _before_forward(self, model: Any, _: Any) -> None:
+        if not self.torch.is_grad_enabled():
+            return
+        if self.due:
+            self.due = False
+            self._safely(self._hand_over, model)
+        self.due = self.passes % self.log_freq == 0
+        self.passes += 1
+
+    def _hook(self, name: str) -> Callable[[Any], None]:
+        def take(gradient: Any) -> None:
+            if self.due:
+                self._safely(self._take, name, gradient)
+
+        return take
+
+    def _take(self, name: str, tensor: Any) -> None:
+        with self.torch.no_grad():
+            values = tensor.detach()
+            if values.is_sparse:
+                values = values.coalesce().values()
+            if values.is_complex():
+                values = values.abs()
+            if values.numel() == 0:
+                return
+            if values.dtype is not self.torch.float64:
+                values = values.float()
+            numbers = (values.norm(), values.mean(), values.std(unbiased=False), values.min(), values.max())
+            self.taken[name] = self.torch.stack(numbers).double()
+
+    def _hand_over(self, model: Any) -> None:
+        if "parameters" in self.kinds:
+            for name, parameter in self._parameters(model):
+                self._take(f"{self.prefix}parameters/{name}", parameter)
+        taken, self.taken = self.taken, {}
+        devices: dict[Any, list[str]] = {}
+        for name, numbers in taken.items():
+            devices.setdefault(numbers.device, []).append(name)
+        data: dict[str, float] = {}
+        for names in devices.values():
+            rows = self.torch.stack([taken[name] for name in names]).cpu().tolist()
+            for name, row in zip(names, rows, strict=True):
+                data.update({f"{name}/{what}": value for what, value in zip(NUMBERS, row, strict=True)})
+        if data:
+            self.run.log(data, step=max(self.run.step, 0))
+
+    def _safely(self, body: Callable[..., None], *arguments: Any) -> None:
+        try:
+            body(*arguments)
+        except Exception as error:  # whatever it is, the training shall not meet it
+            if self.run._core.strict:
+                raise
+            self._say(f"{type(error).__name__}: {error}; some of its numbers are missing")
+
+    def _say(self, what: str) -> None:
+        if not self.said:
+            self.said = True
+            print(f"tracker: watch: {what}", file=sys.stderr)

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""Importers and exporters that are written in Python: what `tracker import` and `tracker export` call for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tracker import _core
+
+Progress = Callable[[int, int], None]
+
+
+def import_source(store: _core.ImportStore, format: str, source: str, project: str, progress: Progress) -> None:
+    """Carries the runs at `source` into the store. What is wrong with a part of it is a problem of the store.
+
+    ValueError: the source is not of that format, or the format cannot be read yet.
+    """
+    if format == "wandb":
+        from tracker.exchange.wandb_files import import_wandb
+
+        import_wandb(store, source, project, progress)
+    elif format == "mlflow":
+        from tracker.exchange.mlflow_store import import_mlflow
+
+        import_mlflow(store, source, project, progress)
+    elif format == "trackio":
+        from tracker.exchange.trackio_store import import_trackio
+
+        import_trackio(store, source, project, progress)
+    else:
+        raise ValueError(f"{format} is not read yet (its own export as CSV is)")
+
+
+def export_parquet(folder: str, metrics: list[str], all: bool, output: str) -> tuple[int, int, list[str]]:
+    """Writes a run as Parquet; rows, bytes and metrics that were written. ModuleNotFoundError without pyarrow."""
+    from tracker.exchange.parquet import write_parquet
+
+    return write_parquet(folder, metrics, all, output)

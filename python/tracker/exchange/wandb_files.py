@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: MIT
+"""W&B offline runs: run-<id>.wandb. History, config, summary, name, notes, tags, group, job type are carried over."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tracker.exchange import wire
+from tracker.exchange.leveldb_log import DamagedError, records
+from tracker.exchange.plain_files import is_plain
+from tracker.exchange.rows import Rows, microseconds
+
+if TYPE_CHECKING:
+    from tracker import _core
+    from tracker.exchange import Progress
+
+PROGRESS_BYTES = 1 << 20
+WANDB_FILES_MAX = 100 * 1000
+# Record.record_type, as far as it is read; the others are counted by these names.
+HISTORY, SUMMARY, OUTPUT, CONFIG, STATS, OUTPUT_RAW, RUN, EXIT = 2, 3, 4, 5, 7, 13, 17, 18
+LEFT_OUT = {
+    OUTPUT: "console lines",
+    OUTPUT_RAW: "console lines",
+    STATS: "system samples",
+    6: "files",
+    8: "artifacts",
+    10: "alerts",
+    25: "uses of artifacts",
+}
+_MISSING = object()
+
+
+# What a value of a hostile or odd file makes Python or the core raise.
+NOT_READ = (ValueError, TypeError, OverflowError, RecursionError)
+
+
+def run_files(source: str) -> list[str]:
+    """The run files below `source`, or itself. Links are not followed: `latest-run` is one."""
+    if not Path(source).is_dir():
+        if not Path(source).is_file():  # a pipe would be waited for
+            raise ValueError(f"{source} is no regular file")
+        return [source]
+    found: list[str] = []
+    for folder, folders, names in os.walk(source):
+        folders.sort()
+        found += [
+            path for name in sorted(names) if name.endswith(".wandb") and is_plain(path := str(Path(folder, name)))
+        ]
+        if len(found) > WANDB_FILES_MAX:
+            raise ValueError(f"{source} holds more than {WANDB_FILES_MAX:,} run files; import its folders one by one")
+    return found
+
+
+def import_wandb(store: _core.ImportStore, source: str, project: str, progress: Progress) -> None:
+    files = run_files(source)
+    total = sum(Path(path).stat().st_size for path in files)
+    done = 0
+    for path in files:
+        _RunFile(store, path, project, lambda at, before=done: progress(before + at, total)).carry()
+        done += Path(path).stat().st_size
+
+
+class _RunFile:
+    def __init__(self, store: _core.ImportStore, path: str, project: str, progress: Any) -> None:
+        self.store, self.path, self.project, self.progress = store, path, project, progress
+        self.rows: Rows | None = None
+        self.last: dict[str, Any] = {}  # of each metric the last value: what a summary would repeat
+        self.summary: dict[str, Any] = {}
+        self.exit_code: int | None = None
+        self.ended_us = 0
+
+    def carry(self) -> None:
+        shown = 0
+        with open(self.path, "rb") as file:
+            try:
+                for at, record in records(file, self.path):
+                    try:
+                        self._record(record)
+                    except NOT_READ as error:
+                        self.store.problem(f"{self.path}: the record that ends at byte {at} cannot be read: {error}")
+                    if at - shown >= PROGRESS_BYTES:
+                        shown = at
+                        self.progress(at)
+            except DamagedError as error:
+                self.store.problem(f"{error} (what is before it was taken)")
+        if self.rows is None:
+            self.store.problem(f"{self.path} names no run; nothing of it was stored")
+            return
+        run = self.rows.run
+        try:
+            self.rows.flush()
+        except NOT_READ as error:
+            self.store.problem(f"{self.path}: its last rows cannot be stored: {error}")
+        for key, value in self.summary.items():
+            if _same(self.last.get(key, _MISSING), value):
+                continue
+            try:
+                run.set("summary", key, value)
+            except NOT_READ as error:
+                self.store.problem(f"{self.path}: a value of its summary cannot be stored: {error}")
+        if self.exit_code is None:
+            run.end("crashed", 0, self.ended_us)
+        else:
+            run.end("failed" if self.exit_code else "finished", self.exit_code, self.ended_us)
+
+    def _record(self, record: bytes) -> None:
+        for number, _, value in wire.fields(record):
+            if not isinstance(value, bytes):
+                continue
+            if number == RUN:
+                self._run(value)
+            elif number in LEFT_OUT:
+                self.store.leave_out(LEFT_OUT[number], 1)
+            elif self.rows is None:
+                continue
+            elif number == HISTORY:
+                self._history(self.rows, value)
+            elif number == CONFIG:
+                self._config(self.rows.run, value)
+            elif number == SUMMARY:
+                self._summary(value)
+            elif number == EXIT:
+                self.exit_code = 0  # which the format leaves out
+                for part, _, inner in wire.fields(value):
+                    if part == 1 and isinstance(inner, int):
+                        self.exit_code = wire.signed(inner)
+
+    def _run(self, record: bytes) -> None:
+        if self.rows is not None:
+            return  # a later one says what config and summary records say again
+        texts: dict[int, str] = {}
+        tags: list[str] = []
+        started_us = 0
+        for number, _, value in wire.fields(record):
+            if isinstance(value, bytes) and number in (1, 2, 3, 6, 7, 8, 9, 13):
+                texts[number] = wire.text(value)
+            elif isinstance(value, bytes) and number == 10:
+                tags.append(wire.text(value))
+            elif isinstance(value, bytes) and number == 17:
+                started_us = _timestamp_us(value)
+        key = "/".join(texts.get(number, "") for number in (2, 3, 1))
+        run = self.store.begin(
+            "wandb",
+            key,
+            self.path,
+            self.project or texts.get(3, "") or "uncategorized",
+            texts.get(1, ""),
+            texts.get(13, ""),
+            started_us,
+        )
+        self.rows = Rows(run)
+        for number, name in ((8, "name"), (9, "notes"), (6, "group"), (7, "job_type")):
+            if texts.get(number):
+                run.set("attribute", name, texts[number])
+        if tags:
+            run.set("attribute", "tags", tags)
+        for config in wire.messages(record, 4):
+            self._config(run, config)
+        for summary in wire.messages(record, 5):
+            self._summary(summary)
+
+    def _config(self, run: _core.RunImport, record: bytes) -> None:
+        for path, value in _items(record):
+            if path[0] != "_wandb":
+                run.set("config", "/".join(path), _plain(value))
+
+    def _summary(self, record: bytes) -> None:
+        for path, value in _items(record):
+            key = "/".join(path)
+            if not key.startswith("_") and not _is_media(value):
+                self.summary[key] = _plain(value)
+
+    def _history(self, rows: Rows, record: bytes) -> None:
+        values: list[tuple[str, float | int]] = []
+        texts: list[tuple[str, str]] = []
+        step: int | None = None
+        time_us = 0
+        for number, _, value in wire.fields(record):
+            if number == 2 and isinstance(value, bytes):
+                step = 0
+                for part, _, inner in wire.fields(value):
+                    if part == 1 and isinstance(inner, int):
+                        step = wire.signed(inner)
+            elif number == 1 and isinstance(value, bytes):
+                path, item = _item(value)
+                if path == ["_step"] and isinstance(item, int):
+                    step = item
+                elif path == ["_timestamp"] and isinstance(item, (int, float)):
+                    time_us = microseconds(item)
+                elif not path[0].startswith("_"):
+                    self._value(rows.run, "/".join(path), item, values, texts)
+        self.ended_us = max(self.ended_us, time_us)
+        rows.add(values, step, time_us)
+        if texts:
+            rows.flush()
+        for name, text in texts:
+            rows.run.text(name, text, step, time_us)
+
+    def _value(
+        self,
+        run: _core.RunImport,
+        name: str,
+        item: Any,
+        values: list[tuple[str, float | int]],
+        texts: list[tuple[str, str]],
+    ) -> None:
+        if isinstance(item, dict) and "_type" not in item:
+            for key, below in item.items():
+                self._value(run, f"{name}/{key}", below, values, texts)
+        elif item in ("NaN", "Infinity", "-Infinity"):
+            values.append((name, float(item)))
+        elif isinstance(item, (bool, int, float)):
+            values.append((name, item))
+            self.last[name] = item
+        elif isinstance(item, str):
+            texts.append((name, item))
+            self.last[name] = item
+        elif item is not None:
+            kind = item.get("_type", "") if isinstance(item, dict) else "list"
+            run.leave_out(f"values of type {str(kind)[:40]}", 1)
+
+
+def _items(record: bytes) -> Iterator[tuple[list[str], Any]]:
+    for item in wire.messages(record, 1):
+        yield _item(item)
+
+
+def _item(data: bytes) -> tuple[list[str], Any]:
+    """The path and the value of a ConfigItem, SummaryItem or HistoryItem. ValueError: no such message."""
+    key = ""
+    nested: list[str] = []
+    value: Any = None
+    for number, kind, field in wire.fields(data):
+        if isinstance(field, int):
+            if number == 4:
+                value = field != 0
+            elif number == 5:
+                value = wire.zigzag(field)
+        elif number == 1:
+            key = wire.text(field)
+        elif number == 2:
+            nested.append(wire.text(field))
+        elif number == 6 and kind == wire.FIXED64:
+            value = wire.double(field)
+        elif number == 7:
+            value = wire.text(field)
+        elif number in (8, 16):
+            value = json.loads(field)
+    return nested or [key], value
+
+
+def _timestamp_us(data: bytes) -> int:
+    seconds = nanos = 0
+    for number, _, value in wire.fields(data):
+        if number == 1 and isinstance(value, int):
+            seconds = wire.signed(value)
+        elif number == 2 and isinstance(value, int):
+            nanos = value
+    return microseconds(seconds) + nanos // 1000
+
+
+def _is_media(value: Any) -> bool:
+    return isinstance(value, dict) and "_type" in value
+
+
+def _plain(value: Any) -> Any:
+    """Config as W&B keeps it may stand under `value`, beside its description."""
+    if isinstance(value, dict) and set(value) <= {"value", "desc"} and "value" in value:
+        return value["value"]
+    return value
+
+
+def _same(a: Any, b: Any) -> bool:
+    both_nan = isinstance(a, float) and math.isnan(a) and (b == "NaN" or (isinstance(b, float) and math.isnan(b)))
+    return both_nan or (type(a) is type(b) and a == b)

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+#include "artifact/artifact_store.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "model/redact.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr size_t kManifestBufferBytes = 256 * 1024;
+
+uint64_t room_to_leave(const Store& store, uint64_t asked) {
+  if (asked != 0) return asked == 1 ? 0 : asked;
+  struct statvfs st{};
+  if (::statvfs(store.path().c_str(), &st) != 0) return 0;
+  return std::min(kArtifactFreeBytesMin, uint64_t{st.f_blocks} * st.f_frsize / kArtifactFreeShare);
+}
+
+// A manifest on its way into a blob.
+class ManifestFile {
+ public:
+  explicit ManifestFile(BlobBatch* batch) : batch_(batch) {}
+  ~ManifestFile() {
+    if (file_.fd) remove_file(file_.path);
+  }
+  Status begin() {
+    auto file = batch_->begin();
+    if (!file.ok()) return file.status();
+    file_ = std::move(*file);
+    return {};
+  }
+  Status add(const ManifestEntry& entry) {
+    TRACKER_RETURN_IF_ERROR(writer_.add(entry));
+    return writer_.pending() >= kManifestBufferBytes ? write() : Status();
+  }
+  Status finish() {
+    totals_ = writer_.finish();
+    TRACKER_RETURN_IF_ERROR(write());
+    digest_ = hash_.finish();
+    return {};
+  }
+  Status store() { return batch_->add(std::move(file_), digest_, bytes_); }
+  const ManifestTotals& totals() const { return totals_; }
+  const Digest& digest() const { return digest_; }
+
+ private:
+  Status write() {
+    const std::string bytes = writer_.take();
+    hash_.update(bytes);
+    bytes_ += bytes.size();
+    if (const Status status = write_all(file_.fd.get(), bytes); !status.ok())
+      return Status::from_errno(status.system_errno(), "cannot store the manifest", file_.path);
+    return {};
+  }
+
+  BlobBatch* batch_;
+  BlobBatch::Temporary file_;
+  ManifestWriter writer_;
+  Sha256 hash_;
+  uint64_t bytes_ = 0;
+  ManifestTotals totals_;
+  Digest digest_;
+};
+
+// The change to the marks that logging this version calls for; none where nothing changes.
+bool fill_mark(const StoreArtifactOptions& options, const StoredArtifact& stored, const Digest& manifest,
+               const ArtifactInfo& info, ArtifactMark* mark) {
+  const ArtifactVersion* now = info.version(stored.version.number);
+  if (now == nullptr) return false;
+  const auto has = [](const std::vector<std::string>& list, const std::string& text) {
+    return std::binary_search(list.begin(), list.end(), text);
+  };
+  for (const std::string& alias : options.aliases)
+    if (alias != kLatestAlias && !has(now->aliases, alias)) mark->aliases_added.push_back(alias);
+  for (const std::string& tag : options.tags)
+    if (!has(now->tags, tag)) mark->tags_added.push_back(tag);
+  mark->ttl_s = options.ttl_s;
+  // Logged again, it is there again, it is the latest one, and its time begins anew.
+  if (!stored.is_new) {
+    if (now->deleted || now->expires_us) {
+      mark->deleted = false;
+      mark->manifest = manifest;  // gc may have taken the one it had
+    }
+    if (!has(now->aliases, std::string(kLatestAlias))) mark->logged_behind = info.versions.back().number;
+    if (now->expires_us && !mark->ttl_s)
+      for (const ArtifactMark& each : info.marks)
+        if (each.of == now->number && each.ttl_s) mark->ttl_s = each.ttl_s;
+  }
+  return !mark->aliases_added.empty() || !mark->tags_added.empty() || mark->ttl_s || mark->deleted ||
+         mark->logged_behind;
+}
+
+class Storing {
+ public:
+  Storing(const Store& store, std::string_view project, const ArtifactDraft& draft, const StoreArtifactOptions& options)
+      : store_(store),
+        project_(project),
+        draft_(draft),
+        options_(options),
+        registry_(store),
+        blobs_(store.path()),
+        batch_(blobs_),
+        cache_(store.path()),
+        snapshots_(blobs_, &batch_, &cache_,
+                   {room_to_leave(store, options.free_bytes_min), options.cancel, options.between_reads_for_testing}) {}
+
+  Result<StoredArtifact> run() {
+    for (const std::string& alias : options_.aliases)
+      if (alias != kLatestAlias) TRACKER_RETURN_IF_ERROR(check_alias(alias));
+    for (const std::string& tag : options_.tags) TRACKER_RETURN_IF_ERROR(check_tag(tag));
+    TRACKER_RETURN_IF_ERROR(registry_.create(project_, draft_.name, draft_.type));
+    ManifestFile manifest(&batch_);
+    TRACKER_RETURN_IF_ERROR(manifest.begin());
+    TRACKER_RETURN_IF_ERROR(draft_.visit([&](const ArtifactDraft::Item& item) { return take(item, &manifest); }));
+    TRACKER_RETURN_IF_ERROR(manifest.finish());
+    TRACKER_RETURN_IF_ERROR(manifest.store());
+    // From here on every byte that the version names is on the disk.
+    TRACKER_RETURN_IF_ERROR(batch_.commit());
+    if (options_.may_name && !options_.may_name()) return Status(Code::kClosed, "the artifact was given up");
+    return name_version(manifest);
+  }
+
+ private:
+  Status take(const ArtifactDraft::Item& item, ManifestFile* manifest) {
+    if (options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed))
+      return Status(Code::kClosed, "the artifact was given up");
+    if (item.entry.kind == EntryKind::kReference) return manifest->add(item.entry);
+    auto digest = snapshots_.take(item.folder, item.source);
+    if (!digest.ok()) return digest.status();
+    ManifestEntry entry = item.entry;
+    entry.digest = *digest;
+    ++files_;
+    bytes_ += entry.bytes;
+    if (options_.progress) options_.progress(files_, bytes_);
+    return manifest->add(entry);
+  }
+
+  Result<StoredArtifact> name_version(const ManifestFile& manifest) {
+    StoredArtifact out;
+    NewVersion version{manifest.totals(), manifest.digest(), draft_.description,
+                       draft_.metadata,   options_.run,      options_.now_us != 0 ? options_.now_us : realtime_us()};
+    redact("", &version.metadata, &out.redacted);
+    version.description = redact_text(version.description, &out.redacted);
+    auto added = registry_.add(project_, draft_.name, version, &out.is_new);
+    if (!added.ok()) return added.status();
+    out.version = std::move(*added);
+    auto info = registry_.read(project_, draft_.name);
+    if (!info.ok()) return info.status();
+    ArtifactMark mark;
+    mark.of = out.version.number;
+    mark.run = options_.run;
+    mark.time_us = version.now_us;
+    if (fill_mark(options_, out, manifest.digest(), *info, &mark)) {
+      TRACKER_RETURN_IF_ERROR(registry_.mark(project_, draft_.name, mark));
+      info = registry_.read(project_, draft_.name);
+      if (!info.ok()) return info.status();
+    }
+    if (const ArtifactVersion* now = info->version(out.version.number)) out.version = *now;
+    out.files_read = snapshots_.files_read();
+    out.bytes_read = snapshots_.bytes_read();
+    out.files_cloned = snapshots_.files_cloned();
+    return out;
+  }
+
+  const Store& store_;
+  const std::string_view project_;
+  const ArtifactDraft& draft_;
+  const StoreArtifactOptions& options_;
+  ArtifactRegistry registry_;
+  BlobStore blobs_;
+  BlobBatch batch_;
+  DigestCache cache_;
+  Snapshooter snapshots_;
+  uint64_t files_ = 0, bytes_ = 0;
+};
+
+}  // namespace
+
+Result<StoredArtifact> store_artifact(const Store& store, std::string_view project, const ArtifactDraft& draft,
+                                      const StoreArtifactOptions& options) {
+  return Storing(store, project, draft, options).run();
+}
+
+Result<StoredManifest> StoredManifest::open(const Store& store, const Digest& manifest) {
+  const BlobStore blobs(store.path());
+  auto fd = blobs.open(manifest);
+  if (!fd.ok()) return fd.status();
+  struct stat st{};
+  if (::fstat(fd->get(), &st) != 0) return Status::from_errno(errno, "cannot read", blobs.path_of(manifest));
+  const auto bytes = static_cast<size_t>(st.st_size);
+  if (bytes == 0 || bytes > kManifestBytesMax)
+    return Status(Code::kCorrupt, fmt::format("{} is no manifest: {} bytes", blobs.path_of(manifest), bytes));
+  StoredManifest out;
+  if (bytes < kManifestMappedBytes || fs_kind(store.path()) != FsKind::kLocal) {
+    auto text = read_file(blobs.path_of(manifest), kManifestBytesMax);
+    if (!text.ok()) return text.status();
+    out.text_ = std::move(*text);
+    return out;
+  }
+  void* at = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, fd->get(), 0);
+  if (at == MAP_FAILED) return Status::from_errno(errno, "cannot read", blobs.path_of(manifest));
+  out.at_ = at;
+  out.bytes_ = bytes;
+  return out;
+}
+
+StoredManifest::StoredManifest(StoredManifest&& other) noexcept
+    : text_(std::move(other.text_)), at_(std::exchange(other.at_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+StoredManifest::~StoredManifest() {
+  if (at_ != nullptr) ::munmap(at_, bytes_);
+}
+
+Status StoredManifest::visit(const std::function<Status(const ManifestEntry&)>& visit) const {
+  ManifestReader reader(bytes());
+  ManifestEntry entry;
+  for (;;) {
+    const auto more = reader.next(&entry);
+    if (!more.ok()) return more.status();
+    if (!*more) return {};
+    TRACKER_RETURN_IF_ERROR(visit(entry));
+  }
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Artifacts go into a store and come out of it. Threads: any, and any number of processes, on the same artifact too; a
+// process that is killed at any point leaves a whole version or none, and blobs that gc takes after a day. Cost: reads
+// every file that changed since it was last stored; blocks on the disk; at most 64 MiB of memory for files of any size.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "artifact/draft.h"
+#include "artifact/registry.h"
+#include "artifact/snapshot.h"
+
+namespace tracker::internal {
+
+constexpr size_t kManifestMappedBytes = 16u << 20;  // larger ones are mapped
+// Below this much room artifacts are refused, and metrics go on: 2 GiB, or 2 % where that is less of a small disk.
+constexpr uint64_t kArtifactFreeBytesMin = 2ull << 30;
+constexpr uint64_t kArtifactFreeShare = 50;
+
+struct StoreArtifactOptions {
+  std::vector<std::string> aliases;  // "latest" may stand among them and says nothing
+  std::vector<std::string> tags;
+  std::optional<int64_t> ttl_s;
+  std::string run;     // uid of the run that logs it; may be empty
+  int64_t now_us = 0;  // 0: now
+  // 0: kArtifactFreeBytesMin, or kArtifactFreeShare of the disk where that is less; 1: no bound.
+  uint64_t free_bytes_min = 0;
+  const std::atomic<bool>* cancel = nullptr;
+  std::function<void(uint64_t files, uint64_t bytes)> progress;  // done so far
+  std::function<bool()> may_name;  // asked when all is on the disk; false: no version is made of it, kClosed
+  std::function<void()> between_reads_for_testing;
+};
+
+struct StoredArtifact {
+  ArtifactVersion version;
+  bool is_new = false;      // false: a version with this content was there
+  uint64_t files_read = 0;  // the others were known by their stamps
+  uint64_t bytes_read = 0;
+  uint64_t files_cloned = 0;  // of files_read: share their blocks with the user's file
+  uint64_t redacted = 0;      // values of the metadata
+};
+
+// The version that holds what the draft names: all of it, or none is made. Errors of the draft's files by name (kBusy:
+// one has changed), kLimit: not enough room, kClosed: cancelled, kIo. What was stored of it until then is removed by
+// gc.
+Result<StoredArtifact> store_artifact(const Store& store, std::string_view project, const ArtifactDraft& draft,
+                                      const StoreArtifactOptions& options);
+
+// A manifest in the store, in memory for as long as this lives: read, or where it is large and on a local disk mapped.
+class StoredManifest {
+ public:
+  // kNotFound, kCorrupt, kIo. Its entries are checked as they are read.
+  static Result<StoredManifest> open(const Store& store, const Digest& manifest);
+  StoredManifest(StoredManifest&& other) noexcept;
+  StoredManifest& operator=(StoredManifest&&) = delete;
+  ~StoredManifest();
+  std::string_view bytes() const {
+    return at_ != nullptr ? std::string_view(static_cast<const char*>(at_), bytes_) : std::string_view(text_);
+  }
+  // Calls `visit` for each entry in order; its failure ends the visit.
+  Status visit(const std::function<Status(const ManifestEntry&)>& visit) const;
+
+ private:
+  StoredManifest() = default;
+  std::string text_;
+  void* at_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+struct DownloadReport {
+  uint64_t files = 0, bytes = 0;        // written
+  uint64_t kept = 0;                    // were there already with this content
+  std::vector<std::string> references;  // paths of what is not in the store, and was not fetched
+};
+
+// Where a version is written when nobody says where: <store>/downloads/<project>/<name>/v3. Whoever likes removes it.
+std::string download_folder(const Store& store, const ArtifactInfo& info, const ArtifactVersion& version);
+
+// Writes the files of a version below `root`, which is made. Each is checked against its digest while it is written,
+// appears whole, and takes the place of what stood there. No link below `root` is followed. kCorrupt names a blob that
+// is damaged, kNotFound one that is missing; `prefix`: only paths that begin with it.
+Result<DownloadReport> download_artifact(const Store& store, const ArtifactVersion& version, const std::string& root,
+                                         std::string_view prefix = "");
+
+struct ArtifactFinding {
+  std::string path;  // in the artifact, or of a blob
+  std::string what;
+};
+// Holds a version against its manifest and its blobs; `deep` also reads every blob. Findings: at most kFindingsMax.
+Result<std::vector<ArtifactFinding>> verify_artifact(const Store& store, const ArtifactVersion& version, bool deep);
+
+}  // namespace tracker::internal

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+#include "artifact/blob_collect.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "artifact/artifact_store.h"
+#include "base/ids.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr std::string_view kCondemned = ".gc-";  // behind a blob's name while it is removed
+constexpr size_t kNameDigits = 62;
+
+struct Candidate {
+  Digest digest;
+  bool referenced = false;
+};
+
+class BlobCollector {
+ public:
+  BlobCollector(const Store& store, const BlobCollectOptions& options)
+      : store_(store), options_(options), blobs_(store.path()), registry_(store) {}
+
+  BlobCollectReport run() {
+    std::vector<std::string> damaged;
+    for (ArtifactInfo& info : registry_.list("", &damaged)) {
+      for (std::string& problem : info.problems) damaged.push_back(std::move(problem));
+      expire(&info);
+    }
+    for (std::string& problem : damaged) give_up(std::move(problem));
+    for (const char* folder : {"", "/sha256"}) leftovers(join_path(store_.path(), kBlobsFolder) + folder);
+    staging();
+    const auto folders = list_dir(blobs_.folder());
+    for (const std::string& name : folders.ok() ? *folders : std::vector<std::string>())
+      if (name.size() == 2) gather(name);
+    sweep();
+    return std::move(report_);
+  }
+
+ private:
+  void give_up(std::string problem) {
+    report_.problems.push_back(std::move(problem));
+    report_.gave_up = true;
+  }
+
+  // Versions whose time is over are marked as deleted; their blobs go with the next look at the references.
+  void expire(ArtifactInfo* info) {
+    for (ArtifactVersion& version : info->versions) {
+      if (version.deleted || !version.expires_us || *version.expires_us > options_.now_us) continue;
+      const std::string name = fmt::format("{}/{}:{}", info->project, info->name, version.name());
+      if (!options_.dry_run && !remove_version(*info, version.number)) continue;
+      expired_.push_back({info->project, info->name, version.number});
+      report_.removed.push_back({"version", name, version.bytes});
+    }
+  }
+
+  // A mark that somebody else made since `info` was read says more than the time that was over then.
+  bool remove_version(const ArtifactInfo& info, int64_t number) {
+    ArtifactMark mark;
+    mark.of = number;
+    mark.deleted = true;
+    mark.time_us = options_.now_us;
+    Status status = registry_.mark(info.project, info.name, mark);
+    const auto now = status.ok() ? registry_.read(info.project, info.name) : Result<ArtifactInfo>(status);
+    if (!now.ok()) {
+      report_.problems.push_back(now.status().to_string());
+      return false;
+    }
+    const int64_t known = info.marks.empty() ? 0 : info.marks.back().number;
+    const bool is_used = std::any_of(now->marks.begin(), now->marks.end(), [&](const ArtifactMark& each) {
+      return each.of == number && each.number > known && !each.deleted.value_or(false);
+    });
+    if (!is_used) return true;
+    mark.deleted = false;
+    status = registry_.mark(info.project, info.name, mark);
+    if (!status.ok()) report_.problems.push_back(status.to_string());
+    return false;
+  }
+
+  void leftovers(const std::string& folder) {
+    for (const Leftover& leftover : list_leftovers(folder, kBlobLeftoverAge.count())) {
+      if (!options_.dry_run) remove_file(leftover.path);
+      report_.removed.push_back({"temporary file", leftover.path, leftover.bytes});
+    }
+  }
+
+  // What a process wrote for an artifact, and died before it was stored.
+  void staging() {
+    const std::string root = join_path(store_.path(), kStagingFolder);
+    const auto folders = list_dir(root);
+    for (const std::string& name : folders.ok() ? *folders : std::vector<std::string>()) {
+      const std::string folder = join_path(root, name);
+      struct stat st{};
+      if (!name.starts_with("artifact-") || ::lstat(folder.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) continue;
+      const auto files = list_dir(folder);
+      bool old = is_old(st);
+      uint64_t bytes = 0;
+      for (const std::string& file : files.ok() ? *files : std::vector<std::string>()) {
+        old = old && ::lstat(join_path(folder, file).c_str(), &st) == 0 && is_old(st);
+        bytes += static_cast<uint64_t>(st.st_size);
+      }
+      if (!old) continue;
+      if (!options_.dry_run && files.ok())
+        for (const std::string& file : *files) remove_file(join_path(folder, file));
+      if (!options_.dry_run && ::rmdir(folder.c_str()) != 0) report_.problems.push_back(folder + " cannot be removed");
+      else report_.removed.push_back({"temporary file", folder, bytes});
+    }
+  }
+
+  bool is_old(const struct stat& st) const { return options_.now_us / 1'000'000 - st.st_mtime >= kBlobAge.count(); }
+
+  void gather(const std::string& first) {
+    const std::string folder = join_path(blobs_.folder(), first);
+    const auto names = list_dir(folder);
+    for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
+      const auto digest = Digest::from_hex(first + name.substr(0, kNameDigits));
+      const std::string path = join_path(folder, name);
+      struct stat st{};
+      if (!digest || ::lstat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) continue;
+      if (name.size() > kNameDigits) {
+        // A collector died, or is at work now: back it goes, as it may be referred to since.
+        if (std::string_view(name).substr(kNameDigits).starts_with(kCondemned) && !options_.dry_run)
+          put_back(path, *digest);
+        else continue;
+      }
+      if (!is_old(st)) {
+        ++report_.blobs_kept;
+        report_.bytes_kept += static_cast<uint64_t>(st.st_size);
+        continue;
+      }
+      candidates_.push_back({*digest});
+      if (candidates_.size() >= kCandidatesMax) sweep();
+    }
+  }
+
+  // Link, not rename: a blob that was stored anew meanwhile stays.
+  void put_back(const std::string& condemned, const Digest& digest) {
+    if (::link(condemned.c_str(), blobs_.path_of(digest).c_str()) == 0 || errno == EEXIST) {
+      remove_file(condemned);
+      return;
+    }
+    if (errno == ENOENT) return;
+    if (!path_exists(blobs_.path_of(digest))) (void)::rename(condemned.c_str(), blobs_.path_of(digest).c_str());
+  }
+
+  void refer(const Digest& digest) {
+    const auto at = std::lower_bound(candidates_.begin(), candidates_.end(), digest,
+                                     [](const Candidate& each, const Digest& d) { return each.digest < d; });
+    if (at != candidates_.end() && at->digest == digest) at->referenced = true;
+  }
+
+  bool is_expired(const ArtifactInfo& info, const ArtifactVersion& version) const {
+    return std::any_of(expired_.begin(), expired_.end(), [&](const Expired& each) {
+      return each.project == info.project && each.name == info.name && each.number == version.number;
+    });
+  }
+
+  // The references are read behind the listing: a blob listed as old and referred to since was touched before that.
+  void mark_references() {
+    std::vector<std::string> damaged;
+    for (const ArtifactInfo& info : registry_.list("", &damaged)) {
+      damaged.insert(damaged.end(), info.problems.begin(), info.problems.end());
+      for (const ArtifactVersion& version : info.versions) {
+        if (version.deleted || (options_.dry_run && is_expired(info, version))) continue;
+        refer(version.manifest);
+        auto manifest = StoredManifest::open(store_, version.manifest);
+        const Status read = manifest.ok() ? manifest->visit([this](const ManifestEntry& entry) {
+          if (entry.kind == EntryKind::kFile) refer(entry.digest);
+          return Status();
+        })
+                                          : manifest.status();
+        if (!read.ok()) give_up(fmt::format("{}/{}:{}: {}", info.project, info.name, version.name(), read.to_string()));
+      }
+    }
+    for (std::string& problem : damaged) give_up(std::move(problem));
+  }
+
+  void sweep() {
+    if (candidates_.empty() || report_.gave_up) return candidates_.clear();
+    std::sort(candidates_.begin(), candidates_.end(),
+              [](const Candidate& a, const Candidate& b) { return a.digest < b.digest; });
+    mark_references();
+    for (const Candidate& each : candidates_)
+      if (!each.referenced && !report_.gave_up) remove(each.digest);
+    candidates_.clear();
+  }
+
+  // Moved aside first: who touched it meanwhile gets it back, who looks for it meanwhile stores it anew.
+  void remove(const Digest& digest) {
+    const std::string path = blobs_.path_of(digest);
+    struct stat st{};
+    if (::lstat(path.c_str(), &st) != 0 || !is_old(st)) return;
+    if (!options_.dry_run) {
+      const std::string condemned = fmt::format("{}{}{:016x}", path, kCondemned, random_u64());
+      if (::rename(path.c_str(), condemned.c_str()) != 0) return;
+      if (::lstat(condemned.c_str(), &st) != 0) return;
+      if (!is_old(st)) return put_back(condemned, digest);
+      if (::unlink(condemned.c_str()) != 0) {
+        report_.problems.push_back(condemned + " cannot be removed");
+        return;
+      }
+    }
+    report_.removed.push_back({"blob", path, static_cast<uint64_t>(st.st_size)});
+  }
+
+  struct Expired {
+    std::string project, name;
+    int64_t number = 0;
+  };
+
+  const Store& store_;
+  const BlobCollectOptions& options_;
+  const BlobStore blobs_;
+  const ArtifactRegistry registry_;
+  std::vector<Candidate> candidates_;
+  std::vector<Expired> expired_;
+  BlobCollectReport report_;
+};
+
+}  // namespace
+
+BlobCollectReport collect_blobs(const Store& store, const BlobCollectOptions& options) {
+  return BlobCollector(store, options).run();
+}
+
+}  // namespace tracker::internal

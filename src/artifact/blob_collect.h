@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// Removes blobs that no version of an artifact refers to, and versions whose time to live is over. Safe beside writers
+// and other collectors; may be killed at any point. Threads: one. Cost: a listing of all blobs, one pass over all
+// manifests for each million blobs that are older than a day.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "artifact/blob_store.h"
+#include "storage/collect.h"
+
+namespace tracker::internal {
+
+constexpr size_t kCandidatesMax = 1'000'000;            // blobs looked for in one pass: 32 MB
+constexpr std::chrono::seconds kBlobLeftoverAge{3600};  // a blob in the making of a process that died
+
+struct BlobCollectOptions {
+  bool dry_run = false;  // says what would go
+  int64_t now_us = 0;
+};
+
+struct BlobCollectReport {
+  std::vector<Garbage> removed;  // "blob", "temporary file", "version": or what would be
+  uint64_t blobs_kept = 0, bytes_kept = 0;
+  std::vector<std::string> problems;
+  bool gave_up = false;  // a manifest or version cannot be read: no blob was removed
+};
+
+// Where one version cannot be read, no blob goes: it could be one of its.
+BlobCollectReport collect_blobs(const Store& store, const BlobCollectOptions& options);
+
+}  // namespace tracker::internal

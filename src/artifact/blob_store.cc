@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "artifact/blob_store.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/clock.h"
+#include "base/ids.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr uint32_t kBlobMode = 0444;
+// From so many files on the whole file system is synced once: each fsync is a flush of the disk, 2 ms for 4 KiB.
+constexpr size_t kSyncedByOneMin = 8;
+
+}  // namespace
+
+BlobStore::BlobStore(const std::string& store_path)
+    : folder_(join_path(join_path(store_path, kBlobsFolder), "sha256")) {}
+
+std::string BlobStore::path_of(const Digest& digest) const {
+  const std::string hex = digest.hex();
+  return fmt::format("{}/{}/{}", folder_, std::string_view(hex).substr(0, 2), std::string_view(hex).substr(2));
+}
+
+Result<Fd> BlobStore::open(const Digest& digest) const {
+  const std::string path = path_of(digest);
+  auto fd = open_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (!fd.ok()) {
+    if (fd.status().code() != Code::kNotFound) return fd.status();
+    return Status(Code::kNotFound, fmt::format("the store has no blob {}", digest.hex()),
+                  "`tracker artifact verify` names what is missing");
+  }
+  struct stat st{};
+  if (::fstat(fd->get(), &st) != 0 || !S_ISREG(st.st_mode))
+    return Status(Code::kCorrupt, fmt::format("{} is no regular file", path));
+  return fd;
+}
+
+bool BlobStore::keep(const Digest& digest, uint64_t bytes) const {
+  const std::string path = path_of(digest);
+  struct stat st{};
+  if (::lstat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) return false;
+  if (static_cast<uint64_t>(st.st_size) != bytes) return false;
+  const int64_t age_s = realtime_ns() / 1'000'000'000 - st.st_mtime;
+  if (age_s < kBlobTouchAge.count()) return true;
+  // Another user's blob cannot be touched: the caller writes its own in the same place.
+  return ::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+BlobBatch::~BlobBatch() {
+  for (const Staged& staged : staged_) remove_file(staged.file.path);
+}
+
+Result<BlobBatch::Temporary> BlobBatch::begin() {
+  TRACKER_RETURN_IF_ERROR(make_dirs(store_.folder()));
+  Temporary out;
+  out.path = join_path(store_.folder(), fmt::format("blob.tmp-{:016x}", random_u64()));
+  auto fd = open_file(out.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+  if (!fd.ok()) return fd.status();
+  out.fd = std::move(*fd);
+  return out;
+}
+
+Status BlobBatch::add(Temporary file, const Digest& digest, uint64_t bytes) {
+  if (store_.keep(digest, bytes)) {
+    remove_file(file.path);
+    return {};
+  }
+  // The disk begins now; the fsyncs of commit() then find little left to do.
+  (void)::sync_file_range(file.fd.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
+  staged_.push_back({std::move(file), digest});
+  staged_bytes_ += bytes;
+  return staged_.size() >= kBlobsABatch || staged_bytes_ >= kBlobBytesABatch ? name_staged() : Status();
+}
+
+// By rename: a blob of another user that could not be touched is replaced, one that appeared meanwhile is the same.
+Status BlobBatch::place(const Staged& staged) {
+  const std::string path = store_.path_of(staged.digest);
+  const std::string folder = parent_path(path);
+  if (folders_.insert(folder).second) TRACKER_RETURN_IF_ERROR(make_dirs(folder));
+  if (::rename(staged.file.path.c_str(), path.c_str()) == 0) return {};
+  return Status::from_errno(errno, "cannot name the blob", path);
+}
+
+Status BlobBatch::name_staged() {
+  Status status;
+  // Other file systems than local ones do not all pass syncfs(2) on to where the bytes are.
+  const bool by_one = staged_.size() >= kSyncedByOneMin && fs_kind(store_.folder()) == FsKind::kLocal;
+  for (const Staged& staged : staged_) {
+    if (!status.ok()) break;
+    const int fd = staged.file.fd.get();
+    if (::fchmod(fd, kBlobMode) != 0 || (!by_one && ::fsync(fd) != 0))
+      status = Status::from_errno(errno, "cannot store", staged.file.path);
+  }
+  if (status.ok() && by_one && ::syncfs(staged_.front().file.fd.get()) != 0)
+    status = Status::from_errno(errno, "cannot store", staged_.front().file.path);
+  size_t placed = 0;
+  while (status.ok() && placed < staged_.size()) {
+    status = place(staged_[placed]);
+    placed += status.ok() ? 1 : 0;
+  }
+  staged_.erase(staged_.begin(), staged_.begin() + static_cast<std::ptrdiff_t>(placed));
+  if (status.ok()) staged_bytes_ = 0;
+  return status;
+}
+
+Status BlobBatch::commit() {
+  TRACKER_RETURN_IF_ERROR(name_staged());
+  for (const std::string& folder : folders_) sync_path(folder);
+  if (!folders_.empty()) sync_path(store_.folder());
+  folders_.clear();
+  return {};
+}
+
+}  // namespace tracker::internal

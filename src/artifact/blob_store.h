@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// The bytes of artifacts by content: <store>/blobs/sha256/<2>/<62>, shared by all runs (docs/formats/artifact.md). A
+// blob appears whole under its name or not at all, is never changed, and may be removed by `tracker gc` when nothing
+// refers to it and it is older than a day: so a writer touches a blob before it refers to it. Threads: any, and any
+// number of processes; a BlobBatch belongs to one thread. Cost: system calls; commit() waits for the disk.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "artifact/digest.h"
+#include "base/fs.h"
+#include "base/status.h"
+
+namespace tracker::internal {
+
+constexpr const char* kBlobsFolder = "blobs";
+constexpr const char* kStagingFolder =
+    "staging";  // files that are written for an artifact: artifact-<8 letters>/file-*
+constexpr std::chrono::seconds kBlobAge{24 * 3600};       // what gc leaves alone
+constexpr std::chrono::seconds kBlobTouchAge{12 * 3600};  // what was touched since then needs no touch
+constexpr size_t kBlobsABatch = 64;                       // written and not yet fsynced; open files, too
+constexpr uint64_t kBlobBytesABatch = 64u << 20;
+
+class BlobStore {
+ public:
+  explicit BlobStore(const std::string& store_path);
+  // The folder that holds the blobs of one first byte each, and those in the making.
+  const std::string& folder() const { return folder_; }
+  std::string path_of(const Digest& digest) const;
+  // kNotFound names the digest; kCorrupt: no regular file stands there.
+  Result<Fd> open(const Digest& digest) const;
+  // Whether the blob is there with this size; then gc will not take it within the next 12 hours.
+  bool keep(const Digest& digest, uint64_t bytes) const;
+
+ private:
+  std::string folder_;
+};
+
+// Blobs that are written and not yet named. Destroyed without commit() they are removed.
+class BlobBatch {
+ public:
+  explicit BlobBatch(const BlobStore& store) : store_(store) {}
+  ~BlobBatch();
+  BlobBatch(const BlobBatch&) = delete;
+  BlobBatch& operator=(const BlobBatch&) = delete;
+
+  struct Temporary {
+    Fd fd;
+    std::string path;
+  };
+  // An empty file to write a blob to. kIo: the disk's answer.
+  Result<Temporary> begin();
+  // Takes what begin() gave, written to its end; a blob that is there already is kept and `file` removed. A full batch
+  // is committed first.
+  Status add(Temporary file, const Digest& digest, uint64_t bytes);
+  // All of them are on the disk under their names when this returns ok.
+  Status commit();
+
+ private:
+  struct Staged {
+    Temporary file;
+    Digest digest;
+  };
+  Status name_staged();
+  Status place(const Staged& staged);
+
+  const BlobStore& store_;
+  std::vector<Staged> staged_;
+  uint64_t staged_bytes_ = 0;
+  std::set<std::string> folders_;  // to be fsynced
+};
+
+}  // namespace tracker::internal

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// A SHA-256: what identifies bytes. As text 64 lower-case hex digits. Threads: values.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tracker::internal {
+
+struct Digest {
+  std::array<uint8_t, 32> bytes{};
+
+  static std::optional<Digest> from_hex(std::string_view hex);  // exactly 64 lower-case digits
+  std::string hex() const;
+  std::string_view view() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+  auto operator<=>(const Digest&) const = default;
+};
+
+// One hash in the making. Cost: 16 ns a 32 bytes where the processor has SHA-NI, five times that without; no
+// allocation. docs/decisions/0017-sha-256-from-a-static-libcrypto.md says whose code it is.
+class Sha256 {
+ public:
+  Sha256();
+  void update(std::string_view data);
+  // Ends it; the object begins anew.
+  Digest finish();
+
+ private:
+  void begin();
+  alignas(8) std::array<unsigned char, 128> state_;
+};
+
+inline Digest sha256(std::string_view data) {
+  Sha256 hash;
+  hash.update(data);
+  return hash.finish();
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#include "artifact/draft.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "artifact/registry.h"
+#include "artifact/source_files.h"
+#include "base/fs.h"
+#include "model/key.h"
+#include "model/redact.h"
+
+namespace tracker::internal {
+namespace {
+
+std::string name_of(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+Status taken(std::string_view path) {
+  return Status(Code::kExists, fmt::format("\"{}\" is in the artifact already", path), "remove() it first");
+}
+
+std::string without_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+}  // namespace
+
+Result<ArtifactDraft> ArtifactDraft::make(std::string_view name, std::string_view type) {
+  TRACKER_RETURN_IF_ERROR(check_artifact_name(name));
+  TRACKER_RETURN_IF_ERROR(check_artifact_type(type));
+  ArtifactDraft out;
+  out.name = name;
+  out.type = type;
+  return out;
+}
+
+bool ArtifactDraft::contains(std::string_view path) const {
+  if (singles_.find(path) != singles_.end()) return true;
+  return std::any_of(folders_.begin(), folders_.end(), [path](const Folder& folder) {
+    return path.starts_with(folder.prefix) && folder.files.contains(path.substr(folder.prefix.size()));
+  });
+}
+
+Status ArtifactDraft::add_file(const std::string& file, std::string_view path) {
+  const std::string source = absolute_path(file);
+  if (source.empty()) return Status(Code::kInvalid, "the working directory was deleted", "name the file from \"/\" on");
+  auto found = look_at_file(source);
+  if (!found.ok()) return found.status();
+  std::string at(path);
+  if (at.empty() || at.back() == '/') at += name_of(source);
+  TRACKER_RETURN_IF_ERROR(check_artifact_path(at));
+  if (contains(at)) return taken(at);
+  if (singles_.size() >= kDraftFilesMax)
+    return Status(Code::kLimit, fmt::format("{} files were added one by one", kDraftFilesMax), "add their folder");
+  Single single;
+  single.source = std::move(*found);
+  singles_.emplace(std::move(at), std::move(single));
+  return {};
+}
+
+Status ArtifactDraft::add_folder(const std::string& folder, std::string_view path) {
+  const std::string source = without_slashes(absolute_path(folder));
+  if (source.empty())
+    return Status(Code::kInvalid, "the working directory was deleted", "name the folder from \"/\" on");
+  Folder added{source, std::string(path), {}};
+  if (!added.prefix.empty() && added.prefix.back() != '/') added.prefix += '/';
+  if (!added.prefix.empty())
+    TRACKER_RETURN_IF_ERROR(check_artifact_path(std::string_view(added.prefix).substr(0, added.prefix.size() - 1)));
+  auto files = list_files(source);
+  if (!files.ok()) return files.status();
+  added.files = std::move(*files);
+  if (added.files.size() > kManifestEntriesMax - this->files())
+    return Status(Code::kLimit, fmt::format("an artifact has at most {} files", kManifestEntriesMax));
+  const bool alone = folders_.empty() && singles_.empty();
+  for (FileList::Cursor at(added.files); !at.done(); at.next()) {
+    const std::string& below = at.file().path;
+    if (added.prefix.size() + below.size() > kArtifactPathBytesMax) return check_artifact_path(added.prefix + below);
+    if (!alone && contains(added.prefix + below)) return taken(added.prefix + below);
+  }
+  folders_.push_back(std::move(added));
+  return {};
+}
+
+Status ArtifactDraft::add_reference(std::string_view uri, std::string_view path, std::string_view checksum,
+                                    uint64_t bytes) {
+  Single single;
+  uint64_t redacted = 0;
+  single.entry.kind = EntryKind::kReference;
+  single.entry.uri = redact_text(uri, &redacted);
+  single.entry.checksum = redact_text(checksum, &redacted);
+  single.entry.bytes = bytes;
+  std::string at(path);
+  if (at.empty() || at.back() == '/') at += name_of(std::string(uri.substr(0, uri.find_first_of("?#"))));
+  single.entry.path = at;
+  ManifestWriter check;  // its rules are those of the manifest
+  TRACKER_RETURN_IF_ERROR(check.add(single.entry));
+  if (contains(at)) return taken(at);
+  if (singles_.size() >= kDraftFilesMax)
+    return Status(Code::kLimit, fmt::format("{} references were added one by one", kDraftFilesMax));
+  singles_.emplace(std::move(at), std::move(single));
+  return {};
+}
+
+Status ArtifactDraft::remove(std::string_view path) {
+  const bool below = path.ends_with('/');
+  const auto goes = [&](std::string_view each) { return below ? each.starts_with(path) : each == path; };
+  bool any = std::erase_if(singles_, [&goes](const auto& item) { return goes(item.first); }) > 0;
+  for (Folder& folder : folders_) {
+    FileList kept;
+    for (FileList::Cursor at(folder.files); !at.done(); at.next())
+      if (!goes(folder.prefix + at.file().path)) kept.add(at.file());
+    any = any || kept.size() < folder.files.size();
+    if (kept.size() < folder.files.size()) folder.files = std::move(kept);
+  }
+  return any ? Status() : Status(Code::kNotFound, fmt::format("\"{}\" is not in the artifact", path));
+}
+
+uint64_t ArtifactDraft::files() const {
+  uint64_t out = singles_.size();
+  for (const Folder& folder : folders_) out += folder.files.size();
+  return out;
+}
+
+uint64_t ArtifactDraft::bytes() const {
+  uint64_t out = 0;
+  for (const auto& [path, single] : singles_) out += single.source.bytes;
+  for (const Folder& folder : folders_) out += folder.files.bytes();
+  return out;
+}
+
+Status ArtifactDraft::visit(const std::function<Status(const Item&)>& visit) const {
+  std::vector<std::pair<const Folder*, FileList::Cursor>> cursors;
+  for (const Folder& folder : folders_) cursors.emplace_back(&folder, FileList::Cursor(folder.files));
+  auto single = singles_.begin();
+  for (;;) {
+    std::pair<const Folder*, FileList::Cursor>* least = nullptr;
+    std::string path;
+    for (auto& cursor : cursors) {
+      if (cursor.second.done()) continue;
+      std::string at = cursor.first->prefix + cursor.second.file().path;
+      if (least != nullptr && path <= at) continue;
+      least = &cursor;
+      path = std::move(at);
+    }
+    Item item;
+    if (single != singles_.end() && (least == nullptr || single->first < path)) {
+      item.entry = single->second.entry;
+      item.entry.path = single->first;
+      item.source = single->second.source;
+      ++single;
+    } else if (least != nullptr) {
+      item.entry.path = std::move(path);
+      item.folder = least->first->source;
+      item.source = least->second.file();
+      least->second.next();
+    } else {
+      return {};
+    }
+    if (item.entry.kind == EntryKind::kFile) {
+      item.entry.bytes = item.source.bytes;
+      item.entry.mtime_us = item.source.mtime_ns / 1000;
+    }
+    TRACKER_RETURN_IF_ERROR(visit(item));
+  }
+}
+
+}  // namespace tracker::internal

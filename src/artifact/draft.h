@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// An artifact in the making: which files, folders and references it will hold. Adding looks at sizes and times and
+// returns; nothing is read before store_artifact() (artifact/artifact_store.h). Threads: one at a time. Cost: one lstat
+// a file; memory about 30 bytes and the name for a file of a folder, 200 for one added by itself.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "artifact/file_list.h"
+#include "artifact/manifest.h"
+#include "base/status.h"
+#include "model/value.h"
+
+namespace tracker::internal {
+
+constexpr size_t kDraftFilesMax = 100'000;  // files and references added one by one
+
+class ArtifactDraft {
+ public:
+  // kInvalid, kLimit: a bad name or type.
+  static Result<ArtifactDraft> make(std::string_view name, std::string_view type);
+
+  // `path` in the artifact: as the file is called where it is empty; behind a "/" at its end the file's name is put.
+  // kNotFound, kInvalid as of look_at_file(); kExists: something of that path is there already.
+  Status add_file(const std::string& file, std::string_view path = "");
+  // All files below `folder`, under `path` ("": at the top). The errors of list_files(); kExists. All or nothing.
+  Status add_folder(const std::string& folder, std::string_view path = "");
+  // Something that stays where it is: nothing is read or fetched. Credentials in the URI are redacted.
+  Status add_reference(std::string_view uri, std::string_view path, std::string_view checksum = "", uint64_t bytes = 0);
+  // A file or reference, or with a "/" at the end all below it. kNotFound.
+  Status remove(std::string_view path);
+  bool contains(std::string_view path) const;
+
+  uint64_t files() const;  // references too
+  uint64_t bytes() const;
+
+  // One entry in order of paths: an entry of a manifest without a digest, and for a file where it is.
+  struct Item {
+    ManifestEntry entry;
+    std::string folder;  // "": `source.path` stands alone
+    ListedFile source;
+  };
+  Status visit(const std::function<Status(const Item&)>& visit) const;
+
+  std::string name, type, description;
+  Value metadata = Value::map();
+
+ private:
+  struct Folder {
+    std::string source, prefix;  // prefix: "" or ends with "/"
+    FileList files;
+  };
+  struct Single {
+    ManifestEntry entry;  // without its path
+    ListedFile source;
+  };
+  std::vector<Folder> folders_;
+  std::map<std::string, Single, std::less<>> singles_;
+};
+
+}  // namespace tracker::internal

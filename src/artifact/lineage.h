@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// Which runs made and used which versions, in both directions and across projects. What a run did is said by events of
+// its writers' frames (docs/formats/records.md, type 8); nothing else is asked. Threads: pure functions. Cost: reads
+// the attributes of every run looked at, about 0.2 ms a writer; no points.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "artifact/digest.h"
+#include "base/status.h"
+#include "model/value.h"
+#include "storage/store.h"
+
+namespace tracker::internal {
+
+constexpr size_t kLineageEdgesMax = 100'000;
+
+enum class ArtifactUse { kOutput, kInput };
+
+// A run made (output) or used (input) a version.
+struct LineageEdge {
+  ArtifactUse use = ArtifactUse::kOutput;
+  RunIdentity run;
+  std::string project, name, type;
+  int64_t number = 0;
+  Digest content, manifest;
+  std::vector<std::string> aliases;  // as they were then
+  std::string use_as;
+  int64_t time_us = 0;
+  std::string version_name() const;  // "project/name:v3"
+};
+
+// The event that says so, for the writer's frames: its payload. `run` and `time_us` are not part of it.
+Value artifact_event(const LineageEdge& edge);
+// What such a payload says; kCorrupt where it says nothing that this version understands.
+Result<LineageEdge> edge_of_event(const Value& value);
+
+// What the run made and used, in the order first said.
+std::vector<LineageEdge> edges_of_run(const RunFolder& run, std::vector<std::string>* problems = nullptr);
+
+struct Lineage {
+  std::vector<LineageEdge> edges;
+  std::vector<std::string> problems;
+  bool cut = false;  // there are more than kLineageEdgesMax
+};
+// Of all runs in the store; `project` empty: of all projects.
+Lineage read_lineage(const Store& store, std::string_view project = "");
+
+// The runs that made, or used, this version: by its content, so that a copy under another name is the same.
+std::vector<LineageEdge> edges_of_content(const Lineage& lineage, const Digest& content, ArtifactUse use);
+
+// {"nodes": [{"id", "kind": "run"|"version", ...}], "edges": [{"from", "to", "use"}], "cut"}: edges point the way that
+// data goes. From `start` ("run <uid>" or "version <content digest>") at most `depth` edges away, or all where empty.
+Value lineage_graph(const Lineage& lineage, std::string_view start = "", int depth = 2);
+
+}  // namespace tracker::internal

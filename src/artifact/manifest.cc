@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+#include "artifact/manifest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/crc32c.h"
+#include "model/key.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr std::string_view kMagic = "TRKM";
+constexpr std::string_view kContentPrefix = "tracker-artifact-content-1\n";
+constexpr uint8_t kEnd = 0;
+constexpr uint64_t kBytesMax = INT64_MAX;  // of a file, and of all files
+constexpr size_t kCrcBytes = 4;
+
+size_t shared_bytes(std::string_view a, std::string_view b) {
+  return static_cast<size_t>(std::mismatch(a.begin(), a.begin() + std::min(a.size(), b.size()), b.begin()).first -
+                             a.begin());
+}
+
+// The part of an entry that counts as content.
+void encode_content(const ManifestEntry& entry, std::string_view previous, ByteWriter* out) {
+  const size_t shared = shared_bytes(previous, entry.path);
+  out->u8(static_cast<uint8_t>(entry.kind));
+  out->varint(shared);
+  out->sized(std::string_view(entry.path).substr(shared));
+  out->varint(entry.bytes);
+  if (entry.kind == EntryKind::kFile) return out->bytes(entry.digest.view());
+  out->sized(entry.uri);
+  out->sized(entry.checksum);
+}
+
+Status count(const ManifestEntry& entry, ManifestTotals* totals) {
+  if (entry.bytes > kBytesMax - totals->bytes) return Status(Code::kLimit, "the files have more than 2^63 bytes");
+  if (entry.kind == EntryKind::kReference) return ++totals->references, Status();
+  ++totals->files;
+  totals->bytes += entry.bytes;
+  return {};
+}
+
+Status check_text(std::string_view what, std::string_view text, size_t least) {
+  if (text.size() < least) return Status(Code::kInvalid, fmt::format("{} is empty", what));
+  if (text.size() > kReferenceBytesMax)
+    return Status(Code::kLimit,
+                  fmt::format("{} has {} bytes, at most {} are kept", what, text.size(), kReferenceBytesMax));
+  if (!is_utf8(text)) return Status(Code::kInvalid, fmt::format("{} is not UTF-8", what));
+  for (const char c : text)
+    if (static_cast<uint8_t>(c) < 0x20 || c == 0x7f)
+      return Status(Code::kInvalid, fmt::format("{} holds a control character", what));
+  return {};
+}
+
+Status check_entry(const ManifestEntry& entry) {
+  TRACKER_RETURN_IF_ERROR(check_artifact_path(entry.path));
+  if (entry.kind == EntryKind::kFile) return {};
+  TRACKER_RETURN_IF_ERROR(check_text("the URI of a reference", entry.uri, 1));
+  return check_text("the checksum of a reference", entry.checksum, 0);
+}
+
+}  // namespace
+
+Status check_artifact_path(std::string_view path) {
+  if (path.empty()) return Status(Code::kInvalid, "a path in an artifact is empty");
+  if (path.size() > kArtifactPathBytesMax)
+    return Status(Code::kLimit, fmt::format("a path in an artifact has {} bytes, at most {} are kept: {}…", path.size(),
+                                            kArtifactPathBytesMax, path.substr(0, 64)));
+  const auto refuse = [path](std::string_view why) {
+    return Status(Code::kInvalid, fmt::format("\"{}\" is no path in an artifact: {}", path, why));
+  };
+  if (!is_utf8(path)) return Status(Code::kInvalid, "a path in an artifact is not UTF-8", "rename the file");
+  for (const char c : path) {
+    if (static_cast<uint8_t>(c) < 0x20 || c == 0x7f)
+      return Status(Code::kInvalid, "a path in an artifact holds a control character", "rename the file");
+    if (c == '\\') return refuse("it holds a backslash");
+  }
+  for (size_t at = 0; at <= path.size();) {
+    const size_t end = std::min(path.find('/', at), path.size());
+    const std::string_view part = path.substr(at, end - at);
+    if (part.empty()) return refuse("a part of it is empty");
+    if (part == "." || part == "..") return refuse(fmt::format("it holds \"{}\"", part));
+    if (part.size() > kArtifactPathPartBytesMax) return refuse("a part of it has more than 255 bytes");
+    at = end + 1;
+  }
+  return {};
+}
+
+ManifestWriter::ManifestWriter() {
+  out_.bytes(kMagic);
+  out_.u16(kManifestVersion);
+  out_.u16(0);
+  content_.update(kContentPrefix);
+}
+
+Status ManifestWriter::add(const ManifestEntry& entry) {
+  TRACKER_RETURN_IF_ERROR(check_entry(entry));
+  if (entries_ > 0 && entry.path <= last_path_)
+    return Status(entry.path == last_path_ ? Code::kExists : Code::kInvalid,
+                  fmt::format("\"{}\" comes twice or out of order", entry.path));
+  if (entries_ >= kManifestEntriesMax)
+    return Status(Code::kLimit, fmt::format("an artifact has at most {} files", kManifestEntriesMax));
+  TRACKER_RETURN_IF_ERROR(count(entry, &totals_));
+  ByteWriter content;
+  encode_content(entry, last_path_, &content);
+  content_.update(content.buffer());
+  out_.bytes(content.buffer());
+  if (entry.kind == EntryKind::kFile) out_.zigzag(entry.mtime_us);
+  last_path_ = entry.path;
+  ++entries_;
+  return {};
+}
+
+std::string ManifestWriter::take() {
+  crc_ = crc32c(std::string_view(out_.buffer()).substr(checked_), crc_);
+  checked_ = 0;
+  std::string out = out_.take();
+  out_ = ByteWriter();
+  return out;
+}
+
+ManifestTotals ManifestWriter::finish() {
+  out_.u8(kEnd);
+  out_.varint(entries_);
+  crc_ = crc32c(std::string_view(out_.buffer()), crc_);
+  checked_ = out_.size();
+  out_.u32(crc_);
+  totals_.content = content_.finish();
+  return totals_;
+}
+
+ManifestReader::ManifestReader(std::string_view bytes)
+    : bytes_(bytes), in_(bytes.substr(0, bytes.size() >= kCrcBytes ? bytes.size() - kCrcBytes : 0)) {}
+
+Status ManifestReader::corrupt(std::string_view what) const {
+  return Status(Code::kCorrupt, fmt::format("damaged manifest at byte {}: {}", in_.failed_at(), what));
+}
+
+Status ManifestReader::header() {
+  if (bytes_.size() > kManifestBytesMax) return Status(Code::kLimit, "the manifest is larger than 4 GiB");
+  const std::string_view magic = in_.bytes(kMagic.size());
+  const uint16_t version = in_.u16(), flags = in_.u16();
+  if (!in_.ok() || magic != kMagic) return corrupt("it does not begin as one");
+  if (version > kManifestVersion || flags != 0)
+    return Status(Code::kVersion,
+                  fmt::format("the manifest has version {}, this program knows up to {}", version, kManifestVersion));
+  if (version == 0) return corrupt("no valid version");
+  content_.update(kContentPrefix);
+  begun_ = true;
+  return {};
+}
+
+Status ManifestReader::end() {
+  const size_t at = in_.offset();
+  const uint64_t entries = in_.varint();
+  ByteWriter again;
+  again.varint(entries);
+  if (!in_.ok() || entries != entries_ || !in_.at_end() || again.buffer() != bytes_.substr(at, in_.offset() - at))
+    return corrupt("the end does not fit");
+  uint32_t stored = 0;
+  std::memcpy(&stored, bytes_.data() + bytes_.size() - kCrcBytes, sizeof stored);
+  if (stored != crc32c(bytes_.substr(0, bytes_.size() - kCrcBytes))) return corrupt("the CRC does not fit");
+  totals_.content = content_.finish();
+  ended_ = true;
+  return {};
+}
+
+Result<bool> ManifestReader::next(ManifestEntry* entry) {
+  if (ended_) return false;
+  if (!begun_) TRACKER_RETURN_IF_ERROR(header());
+  const size_t start = in_.offset();
+  const uint8_t kind = in_.u8();
+  if (!in_.ok()) return corrupt("it is cut");
+  if (kind == kEnd) {
+    TRACKER_RETURN_IF_ERROR(end());
+    return false;
+  }
+  if (kind > 2) return corrupt("an entry of an unknown kind");
+  ManifestEntry out;
+  out.kind = static_cast<EntryKind>(kind);
+  const uint64_t shared = in_.varint();
+  const std::string_view suffix = in_.sized();
+  if (!in_.ok() || shared > last_path_.size()) return corrupt("a path is cut");
+  out.path = last_path_.substr(0, shared);
+  out.path += suffix;
+  out.bytes = in_.varint();
+  if (out.kind == EntryKind::kFile) {
+    const std::string_view digest = in_.bytes(out.digest.bytes.size());
+    if (in_.ok()) std::memcpy(out.digest.bytes.data(), digest.data(), digest.size());
+  } else {
+    out.uri = in_.sized();
+    out.checksum = in_.sized();
+  }
+  if (!in_.ok()) return corrupt("an entry is cut");
+  ByteWriter again;
+  encode_content(out, last_path_, &again);
+  const std::string_view content = bytes_.substr(start, in_.offset() - start);
+  if (again.buffer() != content) return corrupt("an entry is not in its canonical form");
+  if (out.kind == EntryKind::kFile) {
+    const size_t time_at = in_.offset();
+    out.mtime_us = in_.zigzag();
+    ByteWriter time;
+    time.zigzag(out.mtime_us);
+    if (!in_.ok() || time.buffer() != bytes_.substr(time_at, in_.offset() - time_at)) return corrupt("a bad time");
+  }
+  if (entries_ > 0 && out.path <= last_path_) return corrupt("a path out of order");
+  if (const Status bad = check_entry(out); !bad.ok()) return corrupt(bad.message());
+  if (const Status bad = count(out, &totals_); !bad.ok()) return corrupt(bad.message());
+  if (++entries_ > kManifestEntriesMax) return Status(Code::kLimit, "the manifest has too many entries");
+  content_.update(content);
+  last_path_ = out.path;
+  *entry = std::move(out);
+  return true;
+}
+
+Status check_manifest(std::string_view bytes, ManifestTotals* totals) {
+  ManifestReader reader(bytes);
+  ManifestEntry entry;
+  for (;;) {
+    const auto more = reader.next(&entry);
+    if (!more.ok()) return more.status();
+    if (*more) continue;
+    if (totals != nullptr) *totals = reader.totals();
+    return {};
+  }
+}
+
+}  // namespace tracker::internal

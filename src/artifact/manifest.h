@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// What an artifact's version holds: one entry a file or reference, sorted by path. Canonical: one list of entries has
+// one encoding, and the digest of the content is that of the entries without their times. Format:
+// docs/formats/artifact.md. Pure functions on spans; threads: values. Cost: no memory a entry, on either side.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "artifact/digest.h"
+#include "base/bytes.h"
+#include "base/status.h"
+
+namespace tracker::internal {
+
+constexpr uint16_t kManifestVersion = 1;
+constexpr uint64_t kManifestEntriesMax = 10'000'000;
+constexpr size_t kManifestBytesMax = size_t{4} << 30;
+constexpr size_t kArtifactPathBytesMax = 4096;
+constexpr size_t kArtifactPathPartBytesMax = 255;
+constexpr size_t kReferenceBytesMax = 8192;  // a URI; its checksum
+
+// On disk: do not change the numbers.
+enum class EntryKind : uint8_t { kFile = 1, kReference = 2 };
+
+struct ManifestEntry {
+  EntryKind kind = EntryKind::kFile;
+  std::string path;      // within the artifact, parts joined by "/"
+  uint64_t bytes = 0;    // of a reference: as the caller said, 0 where unknown
+  Digest digest;         // of a file
+  std::string uri;       // of a reference
+  std::string checksum;  // of a reference, as the caller gave it; may be empty
+  int64_t mtime_us = 0;  // of a file; not part of the content
+  bool operator==(const ManifestEntry&) const = default;
+};
+
+// A relative path of 1 to 4,096 bytes of UTF-8, parts of at most 255, none of them "", "." or "..", no control
+// characters and no backslash. kInvalid says which rule was broken.
+Status check_artifact_path(std::string_view path);
+
+struct ManifestTotals {
+  uint64_t files = 0, references = 0;
+  uint64_t bytes = 0;  // of the files
+  Digest content;      // identifies what the artifact holds
+  bool operator==(const ManifestTotals&) const = default;
+};
+
+// Encodes entries as they come; what is ready is taken out of buffer() by the caller.
+class ManifestWriter {
+ public:
+  ManifestWriter();
+  // kInvalid: not behind the entry before it, or a bad path. kLimit: too many entries.
+  Status add(const ManifestEntry& entry);
+  // Writes the end. Nothing may be added afterwards.
+  ManifestTotals finish();
+  // Bytes that were encoded and not taken yet.
+  size_t pending() const { return out_.size(); }
+  std::string take();
+
+ private:
+  void emit(const std::string& bytes);
+
+  ByteWriter out_;
+  std::string last_path_;
+  uint64_t entries_ = 0;
+  uint32_t crc_ = 0;
+  size_t checked_ = 0;  // bytes of `out_` that are in crc_
+  ManifestTotals totals_;
+  Sha256 content_;
+};
+
+// Goes through an encoded manifest. What is damaged, not canonical or out of order is refused with kCorrupt and the
+// offset, a newer version with kVersion. `bytes` must stay.
+class ManifestReader {
+ public:
+  explicit ManifestReader(std::string_view bytes);
+  // False at the end, where totals() holds and the CRC has been checked.
+  Result<bool> next(ManifestEntry* entry);
+  const ManifestTotals& totals() const { return totals_; }
+
+ private:
+  Status header();
+  Status corrupt(std::string_view what) const;
+  Status end();
+
+  std::string_view bytes_;
+  ByteReader in_;
+  bool begun_ = false, ended_ = false;
+  std::string last_path_;
+  uint64_t entries_ = 0;
+  ManifestTotals totals_;
+  Sha256 content_;
+};
+
+// All of it. `totals` may be null.
+Status check_manifest(std::string_view bytes, ManifestTotals* totals);
+
+}  // namespace tracker::internal

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT
+#include "artifact/registry.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "artifact/registry_documents.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "model/key.h"
+#include "storage/close_names.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr uint32_t kDocumentMode = 0666;
+constexpr size_t kDigestPrefixMin = 6;
+constexpr int64_t kSecondUs = 1'000'000;
+
+Status check_word(std::string_view what, std::string_view word) {
+  TRACKER_RETURN_IF_ERROR(check_label(what, word));
+  for (const char c : {'/', ':', '@'})
+    if (word.find(c) != std::string_view::npos)
+      return Status(Code::kInvalid,
+                    fmt::format("{} \"{}\" holds \"{}\", which divides names from versions", what, word, c));
+  return {};
+}
+
+bool is_version_name(std::string_view text) { return text.starts_with('v') && decimal(text.substr(1)).has_value(); }
+
+// The numbers of the files of one kind, sorted.
+std::vector<int64_t> numbers_of(const std::vector<std::string>& files,
+                                std::optional<int64_t> (*number)(std::string_view)) {
+  std::vector<int64_t> out;
+  for (const std::string& file : files)
+    if (const auto found = number(file)) out.push_back(*found);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// What the marks make of the versions.
+void apply_marks(ArtifactInfo* info) {
+  std::map<std::string, int64_t> aliases;
+  std::map<int64_t, std::set<std::string>> tags;
+  int64_t latest = -1, latest_behind = -1;
+  const auto version_of = [info](int64_t number) { return const_cast<ArtifactVersion*>(info->version(number)); };
+  for (const ArtifactMark& mark : info->marks) {
+    ArtifactVersion* version = version_of(mark.of);
+    if (version == nullptr) continue;
+    for (const std::string& alias : mark.aliases_added) aliases[alias] = mark.of;
+    for (const std::string& alias : mark.aliases_removed)
+      if (const auto at = aliases.find(alias); at != aliases.end() && at->second == mark.of) aliases.erase(at);
+    tags[mark.of].insert(mark.tags_added.begin(), mark.tags_added.end());
+    for (const std::string& tag : mark.tags_removed) tags[mark.of].erase(tag);
+    if (mark.ttl_s) {
+      version->expires_us.reset();
+      if (*mark.ttl_s > 0 && *mark.ttl_s < INT64_MAX / kSecondUs - mark.time_us / kSecondUs)
+        version->expires_us = mark.time_us + *mark.ttl_s * kSecondUs;
+    }
+    if (mark.deleted) version->deleted = *mark.deleted;
+    if (mark.manifest) version->manifest = *mark.manifest;
+    if (mark.description) version->description = *mark.description;
+    if (!mark.metadata.is_null()) version->metadata = mark.metadata;
+    if (mark.logged_behind) {
+      latest = mark.of;
+      latest_behind = *mark.logged_behind;
+    }
+  }
+  // The newest version, unless an older one was logged again since.
+  const ArtifactVersion* newest = nullptr;
+  for (const ArtifactVersion& version : info->versions)
+    if (!version.deleted) newest = &version;
+  const ArtifactVersion* again = info->version(latest);
+  if (newest != nullptr && again != nullptr && !again->deleted && newest->number <= latest_behind) newest = again;
+  if (newest != nullptr) aliases[std::string(kLatestAlias)] = newest->number;
+  for (const auto& [alias, number] : aliases)
+    if (ArtifactVersion* version = version_of(number)) version->aliases.push_back(alias);
+  for (auto& [number, set] : tags)
+    if (ArtifactVersion* version = version_of(number)) version->tags.assign(set.begin(), set.end());
+}
+
+// Takes the lowest number behind `from` that is free; `write` gives the document of a number.
+template <typename Taken, typename Document>
+Result<int64_t> claim(const std::string& folder, int64_t from, int64_t max, std::string (*file)(int64_t),
+                      const Taken& taken, const Document& document) {
+  for (int64_t number = from; number <= max; ++number) {
+    const std::string path = join_path(folder, file(number));
+    const Status status = create_file_exclusive(path, document(number), kDocumentMode);
+    if (status.ok()) return number;
+    if (status.code() != Code::kExists) return status;
+    if (taken(number)) return number;
+  }
+  return Status(Code::kLimit, fmt::format("{} holds {} of them", folder, max));
+}
+
+Status check_version(const NewVersion& version) {
+  if (version.description.size() > kArtifactDescriptionBytesMax)
+    return Status(Code::kLimit, fmt::format("the description has {} bytes, at most {} are kept",
+                                            version.description.size(), kArtifactDescriptionBytesMax));
+  if (!version.metadata.is_map()) return Status(Code::kInvalid, "the metadata of an artifact is a map");
+  if (const size_t bytes = to_json(version.metadata).size(); bytes > kArtifactMetadataBytesMax)
+    return Status(Code::kLimit,
+                  fmt::format("the metadata has {} bytes, at most {} are kept", bytes, kArtifactMetadataBytesMax));
+  return {};
+}
+
+Status check_mark(const ArtifactMark& mark) {
+  for (const auto* list : {&mark.aliases_added, &mark.aliases_removed}) {
+    if (list->size() > kAliasesAMarkMax)
+      return Status(Code::kLimit, fmt::format("{} aliases at once, at most {}", list->size(), kAliasesAMarkMax));
+    for (const std::string& alias : *list) TRACKER_RETURN_IF_ERROR(check_alias(alias));
+  }
+  for (const auto* list : {&mark.tags_added, &mark.tags_removed}) {
+    if (list->size() > kAliasesAMarkMax)
+      return Status(Code::kLimit, fmt::format("{} tags at once, at most {}", list->size(), kAliasesAMarkMax));
+    for (const std::string& tag : *list) TRACKER_RETURN_IF_ERROR(check_tag(tag));
+  }
+  if (mark.ttl_s && *mark.ttl_s < 0) return Status(Code::kInvalid, "a time to live is not negative");
+  return {};
+}
+
+}  // namespace
+
+Status check_artifact_name(std::string_view name) { return check_word("the artifact's name", name); }
+Status check_artifact_type(std::string_view type) { return check_word("the artifact's type", type); }
+Status check_tag(std::string_view tag) { return check_word("the tag", tag); }
+
+Status check_alias(std::string_view alias) {
+  TRACKER_RETURN_IF_ERROR(check_word("the alias", alias));
+  if (alias == kLatestAlias) return Status(Code::kInvalid, "\"latest\" moves by itself");
+  if (!is_version_name(alias)) return {};
+  return Status(Code::kInvalid, fmt::format("the alias \"{}\" is the name of a version", alias));
+}
+
+std::string ArtifactVersion::name() const { return fmt::format("v{}", number); }
+
+const ArtifactVersion* ArtifactInfo::version(int64_t number) const {
+  const auto at = std::lower_bound(versions.begin(), versions.end(), number,
+                                   [](const ArtifactVersion& version, int64_t n) { return version.number < n; });
+  return at != versions.end() && at->number == number ? &*at : nullptr;
+}
+
+Result<const ArtifactVersion*> ArtifactInfo::find(std::string_view text) const {
+  if (text.empty()) text = kLatestAlias;
+  const ArtifactVersion* found = nullptr;
+  std::vector<std::string> names;
+  if (is_version_name(text)) found = version(*decimal(text.substr(1)));
+  for (const ArtifactVersion& each : versions) {
+    names.push_back(each.name());
+    names.insert(names.end(), each.aliases.begin(), each.aliases.end());
+    if (found == nullptr && std::binary_search(each.aliases.begin(), each.aliases.end(), text)) found = &each;
+  }
+  if (found == nullptr && text.size() >= kDigestPrefixMin)
+    for (const ArtifactVersion& each : versions) {
+      if (!each.content.hex().starts_with(text)) continue;
+      if (found != nullptr && found->content != each.content)
+        return Status(Code::kInvalid, fmt::format("\"{}\" is the beginning of more than one digest", text));
+      if (found == nullptr || found->deleted) found = &each;
+    }
+  if (found != nullptr && !found->deleted) return found;
+  const std::string whole = fmt::format("{}/{}:{}", project, name, text);
+  if (found != nullptr) return Status(Code::kNotFound, fmt::format("{} was deleted", whole));
+  return Status(Code::kNotFound, fmt::format("no version {}{}", whole, did_you_mean(text, names)));
+}
+
+std::string ArtifactRegistry::folder(std::string_view project, std::string_view name) const {
+  return join_path(join_path(join_path(store_path_, kArtifactsFolder), folder_name(project)), folder_name(name));
+}
+
+Result<ArtifactInfo> ArtifactRegistry::read(std::string_view project, std::string_view name) const {
+  const std::string path = folder(project, name);
+  auto info = read_artifact_document(join_path(path, kArtifactFile));
+  if (!info.ok() && info.status().code() == Code::kNotFound)
+    return Status(Code::kNotFound, fmt::format("no artifact {}/{} in {}", project, name, store_path_),
+                  "`tracker artifact ls` lists all");
+  if (!info.ok()) return info.status();
+  const auto files = list_dir(path);
+  if (!files.ok()) return files.status();
+  for (const int64_t number : numbers_of(*files, version_number)) {
+    auto version = read_version_document(join_path(path, version_file(number)), number);
+    if (version.ok()) info->versions.push_back(std::move(*version));
+    else info->problems.push_back(version.status().to_string());
+  }
+  for (const int64_t number : numbers_of(*files, mark_number)) {
+    auto mark = read_mark_document(join_path(path, mark_file(number)), number);
+    if (mark.ok()) info->marks.push_back(std::move(*mark));
+    else info->problems.push_back(mark.status().to_string());
+  }
+  apply_marks(&*info);
+  return info;
+}
+
+std::vector<ArtifactInfo> ArtifactRegistry::list(std::string_view project, std::vector<std::string>* problems) const {
+  std::vector<ArtifactInfo> out;
+  const std::string root = join_path(store_path_, kArtifactsFolder);
+  std::vector<std::string> projects;
+  if (!project.empty()) projects.push_back(folder_name(project));
+  else if (auto names = list_dir(root); names.ok()) projects = std::move(*names);
+  for (const std::string& each : projects) {
+    const auto names = list_dir(join_path(root, each));
+    for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
+      const auto identity = read_artifact_document(join_path(join_path(join_path(root, each), name), kArtifactFile));
+      if (!identity.ok() && identity.status().code() == Code::kNotFound) continue;  // being made
+      auto info = identity.ok() ? read(identity->project, identity->name) : Result<ArtifactInfo>(identity.status());
+      if (info.ok()) out.push_back(std::move(*info));
+      else if (problems != nullptr) problems->push_back(info.status().to_string());
+    }
+  }
+  std::sort(out.begin(), out.end(), [](const ArtifactInfo& a, const ArtifactInfo& b) {
+    return std::tie(a.project, a.name) < std::tie(b.project, b.name);
+  });
+  return out;
+}
+
+Status ArtifactRegistry::create(std::string_view project, std::string_view name, std::string_view type) const {
+  TRACKER_RETURN_IF_ERROR(check_label("project", project));
+  TRACKER_RETURN_IF_ERROR(check_artifact_name(name));
+  TRACKER_RETURN_IF_ERROR(check_artifact_type(type));
+  const std::string path = folder(project, name), file = join_path(path, kArtifactFile);
+  if (!path_exists(file)) {
+    TRACKER_RETURN_IF_ERROR(make_dirs(path));
+    const Status status =
+        create_file_exclusive(file, artifact_document(project, name, type, realtime_us()), kDocumentMode);
+    if (!status.ok() && status.code() != Code::kExists) return status;
+    for (const std::string& above : {parent_path(path), parent_path(parent_path(path))}) sync_path(above);
+  }
+  const auto info = read_artifact_document(file);
+  if (!info.ok()) return info.status();
+  if (info->type == type) return {};
+  return Status(Code::kInvalid,
+                fmt::format("the artifact {}/{} has the type \"{}\", not \"{}\"", project, name, info->type, type),
+                "give it another name");
+}
+
+Result<ArtifactVersion> ArtifactRegistry::add(std::string_view project, std::string_view name,
+                                              const NewVersion& version, bool* is_new) const {
+  TRACKER_RETURN_IF_ERROR(check_version(version));
+  const auto info = read(project, name);
+  if (!info.ok()) return info.status();
+  *is_new = false;
+  for (const ArtifactVersion& each : info->versions)
+    if (each.content == version.totals.content) return each;
+  ArtifactVersion out;
+  out.content = version.totals.content;
+  out.manifest = version.manifest;
+  out.files = version.totals.files;
+  out.references = version.totals.references;
+  out.bytes = version.totals.bytes;
+  out.created_us = version.now_us;
+  out.run = version.run;
+  out.description = version.description;
+  out.metadata = version.metadata;
+  // Each number below was looked at: whoever took one meanwhile with the same content gives us his.
+  const std::string path = folder(project, name);
+  std::optional<ArtifactVersion> other;
+  const auto is_same = [&](int64_t number) {
+    auto found = read_version_document(join_path(path, version_file(number)), number);
+    if (!found.ok() || found->content != out.content) return false;
+    other = std::move(*found);
+    return true;
+  };
+  const auto document = [&out](int64_t number) {
+    out.number = number;
+    return version_document(out);
+  };
+  // From the first gap: a listing may miss a file that appears while it goes on.
+  int64_t from = 0;
+  while (info->version(from) != nullptr) ++from;
+  const auto number = claim(path, from, kArtifactVersionsMax, version_file, is_same, document);
+  if (!number.ok()) return number.status();
+  if (other) return *other;
+  *is_new = true;
+  return out;
+}
+
+Status ArtifactRegistry::mark(std::string_view project, std::string_view name, ArtifactMark mark) const {
+  TRACKER_RETURN_IF_ERROR(check_mark(mark));
+  const auto info = read(project, name);
+  if (!info.ok()) return info.status();
+  const ArtifactVersion* version = info->version(mark.of);
+  if (version == nullptr) return Status(Code::kNotFound, fmt::format("no version {}/{}:v{}", project, name, mark.of));
+  if (version->aliases.size() + mark.aliases_added.size() > kAliasesAVersionMax ||
+      version->tags.size() + mark.tags_added.size() > kAliasesAVersionMax)
+    return Status(Code::kLimit, fmt::format("a version has at most {} aliases and as many tags", kAliasesAVersionMax));
+  if (mark.time_us == 0) mark.time_us = realtime_us();
+  const auto document = [&mark](int64_t number) {
+    mark.number = number;
+    return mark_document(mark);
+  };
+  const int64_t from = info->marks.empty() ? 1 : info->marks.back().number + 1;
+  return claim(
+             folder(project, name), from, kArtifactMarksMax, mark_file, [](int64_t) { return false; }, document)
+      .status();
+}
+
+}  // namespace tracker::internal

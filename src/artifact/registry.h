@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// The versions of a named artifact in a project: small files that appear once and are never changed
+// (docs/formats/artifact.md, docs/decisions/0018-a-version-is-a-file-whose-name-is-claimed.md). Any number of processes
+// may add versions and marks at the same time, on any file system that can link or rename, and may be killed at any
+// point. Threads: values; nothing is kept open. Cost: reads every version's and mark's file of the one artifact.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "artifact/manifest.h"
+#include "base/ids.h"
+#include "base/status.h"
+#include "model/value.h"
+#include "storage/store.h"
+
+namespace tracker::internal {
+
+constexpr const char* kArtifactsFolder = "artifacts";
+constexpr size_t kArtifactDocumentBytesMax = 2 << 20;
+constexpr size_t kArtifactMetadataBytesMax = 1 << 20;
+constexpr size_t kArtifactDescriptionBytesMax = 64 * 1024;
+constexpr int64_t kArtifactVersionsMax = 1'000'000;
+constexpr int64_t kArtifactMarksMax = 10'000'000;
+constexpr size_t kAliasesAMarkMax = 64;      // aliases, and tags, of one mark
+constexpr size_t kAliasesAVersionMax = 256;  // tags too
+constexpr std::string_view kLatestAlias = "latest";
+
+// A name: a label without "/", ":" and "@". An alias or tag: the same; an alias is not of the form v<digits>.
+Status check_artifact_name(std::string_view name);
+Status check_alias(std::string_view alias);
+Status check_tag(std::string_view tag);
+Status check_artifact_type(std::string_view type);
+
+// One change to what is said about a version. They are numbered from 1; the later one counts.
+struct ArtifactMark {
+  int64_t number = 0;  // given when it is written
+  int64_t of = 0;      // the version
+  int64_t time_us = 0;
+  std::string run;  // uid of the run that made it; may be empty
+  std::vector<std::string> aliases_added, aliases_removed, tags_added, tags_removed;
+  std::optional<int64_t> ttl_s;    // from this mark on; 0: it stays for ever
+  std::optional<bool> deleted;     // false: it is there again
+  std::optional<Digest> manifest;  // takes the place of the one it had
+  // The same content was logged again: "latest" is this version until there is one with a higher number than this.
+  std::optional<int64_t> logged_behind;
+  std::optional<std::string> description;
+  Value metadata;  // null: as before
+};
+
+struct ArtifactVersion {
+  int64_t number = 0;  // v0, v1, ...
+  Digest content, manifest;
+  uint64_t files = 0, references = 0, bytes = 0;
+  int64_t created_us = 0;
+  std::string run;  // uid of the run that made it; empty: none did
+  std::string description;
+  Value metadata = Value::map();
+  // As the marks say now; so also manifest, description and metadata.
+  std::vector<std::string> aliases, tags;  // sorted; "latest" too
+  std::optional<int64_t> expires_us;
+  bool deleted = false;
+  std::string name() const;  // "v3"
+};
+
+struct ArtifactInfo {
+  std::string project, name, type;
+  int64_t created_us = 0;
+  std::vector<ArtifactVersion> versions;                 // by number
+  std::vector<ArtifactMark> marks;                       // by number: the history of aliases and the rest
+  std::vector<std::string> problems;                     // damaged files, one line each
+  const ArtifactVersion* version(int64_t number) const;  // deleted ones too; nullptr
+  // "v3", an alias, 6 or more digits of a content digest, or "" for "latest". kNotFound lists what there is; kInvalid:
+  // an ambiguous digest.
+  Result<const ArtifactVersion*> find(std::string_view text) const;
+};
+
+// What a version is made of. `run` may be zero.
+struct NewVersion {
+  ManifestTotals totals;
+  Digest manifest;
+  std::string description;
+  Value metadata = Value::map();
+  std::string run;
+  int64_t now_us = 0;
+};
+
+class ArtifactRegistry {
+ public:
+  explicit ArtifactRegistry(const Store& store) : store_path_(store.path()) {}
+
+  // kNotFound names it. Damaged files are named in `problems` and the rest is read.
+  Result<ArtifactInfo> read(std::string_view project, std::string_view name) const;
+  // Sorted by project and name. `project` empty: all.
+  std::vector<ArtifactInfo> list(std::string_view project, std::vector<std::string>* problems = nullptr) const;
+
+  // The artifact's folder, made if need be. kInvalid: it has another type.
+  Status create(std::string_view project, std::string_view name, std::string_view type) const;
+  // The version with this content: a new one, or the one that has it (`*is_new` false). Durable when this returns.
+  Result<ArtifactVersion> add(std::string_view project, std::string_view name, const NewVersion& version,
+                              bool* is_new) const;
+  // Durable when this returns. kNotFound: no such version.
+  Status mark(std::string_view project, std::string_view name, ArtifactMark mark) const;
+
+  std::string folder(std::string_view project, std::string_view name) const;
+
+ private:
+  std::string store_path_;
+};
+
+}  // namespace tracker::internal

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include "artifact/snapshot.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <thread>
+
+#include "base/clock.h"
+
+namespace tracker::internal {
+namespace {
+
+bool is_as_listed(const SourceStamp& stamp, const ListedFile& file) {
+  return stamp.bytes == file.bytes && stamp.mtime_ns == file.mtime_ns;
+}
+
+int64_t age_ns(const SourceStamp& stamp) { return realtime_ns() - std::max(stamp.mtime_ns, stamp.ctime_ns); }
+
+// From here on any write gives the file another stamp. A time in the future is not waited for.
+void wait_for_tick(const SourceStamp& stamp) {
+  const int64_t tick_ns = std::chrono::nanoseconds(kTimestampTick).count();
+  const int64_t age = age_ns(stamp);
+  if (age >= 0 && age < tick_ns) std::this_thread::sleep_for(std::chrono::nanoseconds(tick_ns - age));
+}
+
+Status changed_status(const std::string& path, bool since_named) {
+  if (since_named)
+    return Status(Code::kBusy, fmt::format("{} has changed since it was added to the artifact", path),
+                  "wait() for the artifact before the file is written again");
+  return Status(Code::kBusy, fmt::format("{} changes while it is read: {} tries", path, kSnapshotTriesMax),
+                "nothing of it was stored");
+}
+
+}  // namespace
+
+Snapshooter::Snapshooter(const BlobStore& blobs, BlobBatch* batch, DigestCache* cache, SnapshotOptions options)
+    : blobs_(blobs), batch_(batch), cache_(cache), options_(std::move(options)) {}
+
+Status Snapshooter::check_room(uint64_t bytes) const {
+  if (options_.free_bytes_min == 0) return {};
+  const uint64_t free = free_bytes(parent_path(blobs_.folder()));
+  if (free == 0 || (free >= bytes && free - bytes >= options_.free_bytes_min)) return {};
+  return Status(Code::kLimit,
+                fmt::format("{} has {} bytes free: a file of {} bytes would leave less than {}", blobs_.folder(), free,
+                            bytes, options_.free_bytes_min),
+                "metrics are stored all the same");
+}
+
+Result<Digest> Snapshooter::take(const std::string& folder, const ListedFile& expected) {
+  const std::string path = folder.empty() ? expected.path : join_path(folder, expected.path);
+  auto stamp = stamp_source(folder, expected.path);
+  if (!stamp.ok()) return stamp.status();
+  if (!is_as_listed(*stamp, expected)) return changed_status(path, true);
+  if (const auto known = cache_->find(*stamp); known && blobs_.keep(*known, stamp->bytes)) return *known;
+  for (int attempt = 0; attempt < kSnapshotTriesMax; ++attempt) {
+    bool changed = false;
+    auto digest = read(folder, expected, &changed);
+    if (!changed) return digest;
+  }
+  return changed_status(path, false);
+}
+
+Result<Digest> Snapshooter::read(const std::string& folder, const ListedFile& expected, bool* changed) {
+  const std::string path = folder.empty() ? expected.path : join_path(folder, expected.path);
+  auto source = open_source(folder, expected.path);
+  if (!source.ok()) return source.status();
+  wait_for_tick(source->stamp);
+  struct stat st{};
+  if (::fstat(source->fd.get(), &st) != 0) return Status::from_errno(errno, "cannot read", path);
+  const SourceStamp before = SourceStamp::of(st);
+  if (!is_as_listed(before, expected)) return changed_status(path, true);
+  TRACKER_RETURN_IF_ERROR(check_room(before.bytes));
+  auto target = batch_->begin();
+  if (!target.ok()) return target.status();
+  auto digest = copy_and_hash(source->fd, target->fd, before.bytes, path);
+  const auto after = digest.ok() ? stamp_source(folder, expected.path) : Result<SourceStamp>(before);
+  *changed = digest.status().code() == Code::kBusy || (digest.ok() && (!after.ok() || !(*after == before)));
+  if (!digest.ok() || *changed) {
+    remove_file(target->path);
+    return digest;
+  }
+  TRACKER_RETURN_IF_ERROR(batch_->add(std::move(*target), *digest, before.bytes));
+  const bool remote = fs_kind(path) == FsKind::kNetwork || fs_kind(path) == FsKind::kFuse;
+  const std::chrono::nanoseconds tick = remote ? std::chrono::nanoseconds(kNetworkTimestampTick) : kTimestampTick;
+  if (age_ns(before) >= tick.count()) cache_->put(before, *digest);
+  ++files_read_;
+  bytes_read_ += before.bytes;
+  return digest;
+}
+
+// Of a clone the clone is read: it no longer changes.
+Result<Digest> Snapshooter::copy_and_hash(const Fd& source, const Fd& target, uint64_t bytes, const std::string& path) {
+  const bool cloned = bytes > 0 && ::ioctl(target.get(), FICLONE, source.get()) == 0;
+  files_cloned_ += cloned ? 1 : 0;
+  const int from = cloned ? target.get() : source.get();
+  if (buffer_.empty()) buffer_.resize(kSnapshotBufferBytes);
+  (void)::posix_fadvise(from, 0, 0, POSIX_FADV_SEQUENTIAL);
+  Sha256 hash;
+  uint64_t done = 0;
+  for (;;) {
+    if (options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed))
+      return Status(Code::kClosed, fmt::format("{} was given up", path));
+    if (options_.between_reads_for_testing) options_.between_reads_for_testing();
+    const ssize_t n = ::pread(from, buffer_.data(), buffer_.size(), static_cast<off_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Status::from_errno(errno, "cannot read", path);
+    if (n == 0) break;
+    const std::string_view read(buffer_.data(), static_cast<size_t>(n));
+    hash.update(read);
+    if (!cloned)
+      if (const Status status = write_all(target.get(), read); !status.ok())
+        return Status::from_errno(status.system_errno(), "cannot store a copy of", path);
+    done += static_cast<uint64_t>(n);
+    if (done > bytes) break;
+  }
+  if (done != bytes) return Status(Code::kBusy, fmt::format("{} has another size now", path));
+  return hash.finish();
+}
+
+}  // namespace tracker::internal

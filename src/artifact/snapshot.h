@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// One file becomes a blob: cloned where the file system shares blocks (FICLONE), else copied, and hashed on the way.
+// A file that changes meanwhile is taken again, at most kSnapshotTriesMax times, and then refused by name; it is never
+// stored torn. What a process writes through a shared mapping that it has written to before is not always seen: the
+// kernel gives such a file its new time late. Threads: one an object. Cost: reads the file once; kSnapshotBufferBytes
+// of memory for any size.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "artifact/blob_store.h"
+#include "artifact/digest_cache.h"
+#include "artifact/source_files.h"
+
+namespace tracker::internal {
+
+constexpr int kSnapshotTriesMax = 3;
+constexpr size_t kSnapshotBufferBytes = 1 << 20;
+// A write may give a file the time it has already, as long as the kernel's clock has not ticked: 10 ms at 100 Hz.
+constexpr std::chrono::milliseconds kTimestampTick{20};
+// File servers count in seconds, some of them.
+constexpr std::chrono::seconds kNetworkTimestampTick{2};
+
+struct SnapshotOptions {
+  uint64_t free_bytes_min = 0;                      // less room in the store than this behind the file: kLimit
+  const std::atomic<bool>* cancel = nullptr;        // true: kClosed at the next MiB
+  std::function<void()> between_reads_for_testing;  // called before each MiB is read
+};
+
+class Snapshooter {
+ public:
+  Snapshooter(const BlobStore& blobs, BlobBatch* batch, DigestCache* cache, SnapshotOptions options);
+  // The blob of the file, which is in the batch or the store when this returns. `expected`: as the file was when the
+  // user named it. kBusy: it has changed since, or goes on changing; kNotFound, kInvalid as of open_source(); kIo.
+  Result<Digest> take(const std::string& folder, const ListedFile& expected);
+
+  uint64_t files_read() const { return files_read_; }  // the others were in the cache
+  uint64_t bytes_read() const { return bytes_read_; }
+  uint64_t files_cloned() const { return files_cloned_; }
+
+ private:
+  Result<Digest> read(const std::string& folder, const ListedFile& expected, bool* changed);
+  Result<Digest> copy_and_hash(const Fd& source, const Fd& target, uint64_t bytes, const std::string& path);
+  Status check_room(uint64_t bytes) const;
+
+  const BlobStore& blobs_;
+  BlobBatch* batch_;
+  DigestCache* cache_;
+  const SnapshotOptions options_;
+  std::vector<char> buffer_;
+  uint64_t files_read_ = 0, bytes_read_ = 0, files_cloned_ = 0;
+};
+
+}  // namespace tracker::internal

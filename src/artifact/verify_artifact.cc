@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// A version against what is stored of it.
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "artifact/artifact_store.h"
+#include "storage/verify.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr size_t kBufferBytes = 1 << 20;
+
+// What is wrong with the blob; empty: nothing.
+std::string look_at_blob(const BlobStore& blobs, const Digest& digest, uint64_t bytes, bool deep) {
+  auto fd = blobs.open(digest);
+  if (!fd.ok()) return fd.status().message();
+  struct stat st{};
+  if (::fstat(fd->get(), &st) != 0) return "cannot be read";
+  if (static_cast<uint64_t>(st.st_size) != bytes)
+    return fmt::format("the blob {} has {} bytes instead of {}", digest.hex(), st.st_size, bytes);
+  if (!deep) return "";
+  std::string buffer(kBufferBytes, '\0');
+  Sha256 hash;
+  for (;;) {
+    const ssize_t n = ::read(fd->get(), buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Status::from_errno(errno, "cannot read", blobs.path_of(digest)).message();
+    if (n == 0) break;
+    hash.update({buffer.data(), static_cast<size_t>(n)});
+  }
+  return hash.finish() == digest ? "" : fmt::format("the blob {} is damaged", digest.hex());
+}
+
+}  // namespace
+
+Result<std::vector<ArtifactFinding>> verify_artifact(const Store& store, const ArtifactVersion& version, bool deep) {
+  std::vector<ArtifactFinding> out;
+  const BlobStore blobs(store.path());
+  const auto found = [&out](const std::string& path, std::string what) {
+    if (!what.empty() && out.size() < kFindingsMax) out.push_back({path, std::move(what)});
+  };
+  auto manifest = StoredManifest::open(store, version.manifest);
+  if (!manifest.ok()) {
+    found(blobs.path_of(version.manifest), manifest.status().message());
+    return out;
+  }
+  if (sha256(manifest->bytes()) != version.manifest)
+    found(blobs.path_of(version.manifest), "the manifest's bytes are not those of its digest");
+  const Status read = manifest->visit([&](const ManifestEntry& entry) {
+    if (entry.kind == EntryKind::kFile) found(entry.path, look_at_blob(blobs, entry.digest, entry.bytes, deep));
+    return Status();
+  });
+  if (!read.ok()) {
+    found(blobs.path_of(version.manifest), read.message());
+    return out;
+  }
+  ManifestTotals totals;
+  TRACKER_RETURN_IF_ERROR(check_manifest(manifest->bytes(), &totals));
+  if (totals.content != version.content) found("", "the manifest holds another content than the version says");
+  if (totals.files != version.files || totals.bytes != version.bytes || totals.references != version.references)
+    found("", "the manifest holds other numbers of files or bytes than the version says");
+  return out;
+}
+
+}  // namespace tracker::internal

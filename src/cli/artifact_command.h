@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// What the commands of `tracker artifact` share, and what show, gc and verify say of artifacts. Private to the room.
+// Threads: one at a time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "artifact/lineage.h"
+#include "artifact/reference.h"
+#include "cli/command.h"
+#include "storage/collect.h"
+#include "storage/verify.h"
+
+namespace tracker::internal {
+
+constexpr int kLineageTreeDepth = 6;           // runs and versions behind each other that the tree shows
+constexpr size_t kLineageTreeLinesMax = 1000;  // further ones are counted only
+
+// A name alone is looked for in all projects where the default one has none of it. Errors: as find_artifact(); kInvalid
+// where several projects have one.
+Result<FoundArtifact> find_listed_artifact(const Store& store, const std::string& name);
+Value version_json(const ArtifactInfo& info, const ArtifactVersion& version);
+int run_artifact_lineage(Console& console, const Store& store, const ArtifactOptions& options);
+
+// Of `tracker show`: what the run used and made; empty where it did neither.
+std::string artifacts_section(const Console& console, const std::vector<LineageEdge>& edges);
+// "inputs" or "outputs" of its JSON.
+Value edges_json(const std::vector<LineageEdge>& edges, ArtifactUse use);
+// Adds what `tracker gc` removes, or would, of artifacts.
+void collect_artifacts(const Store& store, bool dry_run, int64_t now_us, CollectReport* report);
+// Adds what `tracker verify` finds in a store's artifacts, and how many versions it looked at.
+void verify_artifacts(const std::string& store_path, bool deep, VerifyReport* report, uint64_t* versions);
+
+}  // namespace tracker::internal

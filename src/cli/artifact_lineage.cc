@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// tracker artifact lineage, and what show, gc and verify say of artifacts.
+#include <fmt/format.h>
+
+#include <set>
+
+#include "artifact/artifact_store.h"
+#include "artifact/blob_collect.h"
+#include "cli/artifact_command.h"
+#include "cli/show_sections.h"
+#include "cli/text.h"
+
+namespace tracker::internal {
+namespace {
+
+std::string run_name(const LineageEdge& edge) { return edge.run.project + "/" + edge.run.id; }
+
+// From one run or version against the way of the data, then along it.
+class LineageTree {
+ public:
+  explicit LineageTree(const Lineage& lineage) : lineage_(lineage) {}
+
+  // Against the way of the data first.
+  void run(const std::string& uid, int depth, const std::string& indent, bool backwards, bool forwards) {
+    if (backwards) uses_of_run(uid, ArtifactUse::kInput, depth, indent);
+    if (forwards) uses_of_run(uid, ArtifactUse::kOutput, depth, indent);
+  }
+  void version(const Digest& content, int depth, const std::string& indent, bool backwards, bool forwards) {
+    if (backwards) uses_of_version(content, ArtifactUse::kOutput, depth, indent);
+    if (forwards) uses_of_version(content, ArtifactUse::kInput, depth, indent);
+  }
+  std::string text() const {
+    return left_out_ == 0 ? out_ : out_ + fmt::format("and {} more; --json has all\n", counted(left_out_, "line"));
+  }
+
+ private:
+  void uses_of_run(const std::string& uid, ArtifactUse use, int depth, const std::string& indent) {
+    const bool is_input = use == ArtifactUse::kInput;
+    for (const LineageEdge& edge : lineage_.edges) {
+      if (edge.use != use || edge.run.uid.hex() != uid) continue;
+      const std::string as = edge.use_as.empty() ? "" : " as " + edge.use_as;
+      const std::string node = edge.content.hex() + edge.version_name() + as;
+      if (!line(indent, is_input ? "used" : "made", edge.version_name() + as, node)) continue;
+      if (depth > 1) version(edge.content, depth - 1, indent + "  ", is_input, !is_input);
+      done_.erase(node);
+    }
+  }
+  void uses_of_version(const Digest& content, ArtifactUse use, int depth, const std::string& indent) {
+    const bool is_output = use == ArtifactUse::kOutput;
+    for (const LineageEdge& edge : lineage_.edges) {
+      if (edge.use != use || edge.content != content) continue;
+      const std::string node = edge.run.uid.hex();
+      if (!line(indent, is_output ? "made by" : "used by", run_name(edge), node)) continue;
+      if (depth > 1) run(node, depth - 1, indent + "  ", is_output, !is_output);
+      done_.erase(node);
+    }
+  }
+  // False where this stands above already: a run may use what it made.
+  bool line(const std::string& indent, std::string_view what, const std::string& name, const std::string& node) {
+    if (!done_.insert(node).second) return false;
+    if (++lines_ <= kLineageTreeLinesMax) out_ += fmt::format("{}{} {}\n", indent, what, visible(name));
+    else ++left_out_;
+    return lines_ <= 10 * kLineageTreeLinesMax;
+  }
+
+  const Lineage& lineage_;
+  std::set<std::string> done_;  // on the way from the root to here
+  std::string out_;
+  size_t lines_ = 0, left_out_ = 0;
+};
+
+}  // namespace
+
+int run_artifact_lineage(Console& console, const Store& store, const ArtifactOptions& options) {
+  const Lineage lineage = read_lineage(store);
+  std::string start, text;
+  LineageTree tree(lineage);
+  const auto run = options.name.find_first_of(":@") == std::string::npos
+                       ? store.resolve_run(options.name)
+                       : Result<RunFolder>(Status(Code::kNotFound, ""));
+  if (run.ok()) {
+    start = "run " + run->identity.uid.hex();
+    text = fmt::format("{}/{}", run->identity.project, run->identity.id);
+    tree.run(run->identity.uid.hex(), kLineageTreeDepth, "  ", true, true);
+  } else {
+    const auto found = find_listed_artifact(store, options.name);
+    if (!found.ok() && found.status().code() == Code::kNotFound)
+      return fail(console, Status(Code::kNotFound, fmt::format("no run and no artifact \"{}\"", options.name),
+                                  "`tracker ls` and `tracker artifact ls` list them"));
+    if (!found.ok()) return fail(console, found.status());
+    start = "version " + found->version.content.hex();
+    text = fmt::format("{}/{}:{}", found->info.project, found->info.name, found->version.name());
+    tree.version(found->version.content, kLineageTreeDepth, "  ", true, true);
+  }
+  if (options.json) {
+    console.print(visible_json(to_json(lineage_graph(lineage, start, kLineageTreeDepth), 2)) + "\n");
+  } else {
+    const std::string below = tree.text();
+    console.print(console.paint(visible(text), "1") + "\n" +
+                  (below.empty() ? "  nothing made it, nothing used it\n" : below));
+  }
+  if (lineage.cut) console.note(fmt::format("only the first {} uses were looked at", kLineageEdgesMax));
+  return finish(console, lineage.problems, lineage.problems.empty() ? Code::kOk : Code::kCorrupt);
+}
+
+std::string artifacts_section(const Console& console, const std::vector<LineageEdge>& edges) {
+  if (edges.empty()) return "";
+  std::string out = title(console, "Artifacts");
+  for (const ArtifactUse use : {ArtifactUse::kInput, ArtifactUse::kOutput})
+    for (const LineageEdge& edge : edges)
+      if (edge.use == use)
+        out += fmt::format("  {:<5} {}  {}{}\n", use == ArtifactUse::kInput ? "used" : "made",
+                           visible(edge.version_name()), visible(edge.type),
+                           edge.use_as.empty() ? "" : ", as " + visible(edge.use_as));
+  return out;
+}
+
+Value edges_json(const std::vector<LineageEdge>& edges, ArtifactUse use) {
+  Value::List out;
+  for (const LineageEdge& edge : edges)
+    if (edge.use == use)
+      out.push_back(Value::Map{{"project", edge.project},
+                               {"name", edge.name},
+                               {"version", fmt::format("v{}", edge.number)},
+                               {"type", edge.type},
+                               {"digest", edge.content.hex()},
+                               {"use_as", edge.use_as}});
+  return out;
+}
+
+void collect_artifacts(const Store& store, bool dry_run, int64_t now_us, CollectReport* report) {
+  BlobCollectOptions options;
+  options.dry_run = dry_run;
+  options.now_us = now_us;
+  BlobCollectReport found = collect_blobs(store, options);
+  for (Garbage& item : found.removed) {
+    if (item.kind != "version") report->bytes += item.bytes;  // its blobs are counted by themselves
+    report->removed.push_back(std::move(item));
+  }
+  for (std::string& problem : found.problems) report->problems.push_back(std::move(problem));
+}
+
+void verify_artifacts(const std::string& store_path, bool deep, VerifyReport* report, uint64_t* versions) {
+  const auto store = Store::open(store_path);
+  if (!store.ok()) return;  // said by verify_store()
+  std::vector<std::string> problems;
+  const auto add = [&](std::string path, std::string what, std::string advice) {
+    if (report->findings.size() >= kFindingsMax) ++report->left_out;
+    else
+      report->findings.push_back({FindingLevel::kDamage, "artifact", std::move(path), std::move(what),
+                                  "all other artifacts, and all runs", std::move(advice)});
+  };
+  for (const ArtifactInfo& info : ArtifactRegistry(*store).list("", &problems)) {
+    for (const std::string& problem : info.problems)
+      add(info.project + "/" + info.name, problem, "restore it from a copy");
+    for (const ArtifactVersion& version : info.versions) {
+      if (version.deleted) continue;
+      ++*versions;
+      const std::string name = fmt::format("{}/{}:{}", info.project, info.name, version.name());
+      const auto findings = verify_artifact(*store, version, deep);
+      if (!findings.ok()) add(name, findings.status().to_string(), "log it again from its files");
+      else
+        for (const ArtifactFinding& each : *findings)
+          add(name, each.path + ": " + each.what, "log it again from its files: the same content mends it");
+    }
+  }
+  for (const std::string& problem : problems) add(store_path, problem, "restore it from a copy");
+}
+
+}  // namespace tracker::internal

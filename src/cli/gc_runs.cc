@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "cli/gc_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/text.h"
+#include "query/run_view.h"
+#include "storage/disk_use.h"
+#include "storage/trash.h"
+
+namespace tracker::internal {
+namespace {
+
+// As far as its databases tell; remove_run() looks again behind the rename.
+bool has_ended(const RunFolder& run) {
+  const auto view = RunView::open(run);
+  if (!view.ok()) return false;
+  switch ((*view)->state()) {
+    case RunState::kFinished:
+    case RunState::kFailed:
+    case RunState::kInterrupted:
+    case RunState::kPreempted:
+    case RunState::kCrashed: return true;
+    default: return false;
+  }
+}
+
+std::string name_of(const RunFolder& run) { return visible(run.identity.project + "/" + run.identity.id); }
+
+}  // namespace
+
+RoomReport make_room(const Store& store, uint64_t max_bytes, bool unsynced, bool dry_run, int64_t now_us) {
+  RoomReport out;
+  out.before = out.after = disk_bytes(store.path());
+  if (out.before <= max_bytes) return out;
+  std::vector<RunFolder> runs = store.list_runs();
+  std::reverse(runs.begin(), runs.end());
+  for (const RunFolder& run : runs) {
+    if (out.after <= max_bytes) break;
+    if (!has_ended(run)) continue;
+    const uint64_t bytes = disk_bytes(run.path);
+    if (!unsynced) {
+      ++out.ended;
+      out.ended_bytes += bytes;
+      continue;
+    }
+    const Status refused = dry_run ? check_removable(store, run, now_us) : remove_run(store, run, now_us).status();
+    if (!refused.ok()) {
+      out.problems.push_back(refused.to_string());
+      continue;
+    }
+    out.removed.push_back({run, bytes});
+    out.after -= std::min(out.after, bytes);
+  }
+  if (!dry_run) out.after = disk_bytes(store.path());
+  return out;
+}
+
+std::string room_text(const RoomReport& report, uint64_t max_bytes, bool dry_run) {
+  std::string out;
+  for (const RemovedRun& each : report.removed)
+    out += fmt::format("{} run  {}  {}\n", dry_run ? "would remove" : "removed", name_of(each.run),
+                       bytes_text(each.bytes));
+  if (report.ended > 0)
+    out += fmt::format(
+        "{} ({}) {} ended and {} with no server, so nothing of them is removed; --unsynced removes the "
+        "oldest all the same\n",
+        counted(report.ended, "run"), bytes_text(report.ended_bytes), report.ended == 1 ? "has" : "have",
+        report.ended == 1 ? "is" : "are");
+  return out + fmt::format("The store {} {} of {}.\n", dry_run ? "would take" : "takes", bytes_text(report.after),
+                           bytes_text(max_bytes));
+}
+
+Value room_json(const RoomReport& report, uint64_t max_bytes) {
+  const auto number = [](uint64_t n) { return Value(static_cast<int64_t>(n)); };
+  Value::List runs;
+  for (const RemovedRun& each : report.removed)
+    runs.push_back(Value::Map{{"project", each.run.identity.project},
+                              {"id", each.run.identity.id},
+                              {"uid", each.run.identity.uid.hex()},
+                              {"bytes", number(each.bytes)}});
+  return Value::Map{{"max_disk", number(max_bytes)},
+                    {"before", number(report.before)},
+                    {"after", number(report.after)},
+                    {"runs", runs},
+                    {"ended_unsynced", number(report.ended)}};
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// tracker import: runs of other tools become runs of the store.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/python_side.h"
+#include "cli/text.h"
+#include "storage/close_names.h"
+
+namespace tracker::internal {
+namespace {
+
+Status carry(Console& console, ImportStore* store, const ImportOptions& options, const SourceFiles& files) {
+  ProgressBar bar(console, "importing " + name_below("", options.source));
+  const ImportProgress progress = [&bar](uint64_t done, uint64_t total) { bar.show(done, total); };
+  const Status status = options.format == "tensorboard" ? import_tensorboard(store, options, files, progress)
+                        : options.format == "csv"       ? import_csv(store, options, files, progress)
+                                                        : console.python->import_source(store, options, progress);
+  bar.clear();
+  return status;
+}
+
+void print_report(Console& console, const ImportReport& report) {
+  size_t unchanged = 0;
+  for (const ImportedRun& run : report.runs) {
+    if (!run.changed) {
+      ++unchanged;
+      continue;
+    }
+    const std::string texts = run.texts > 0 ? ", " + counted(run.texts, "text") : "";
+    console.print(fmt::format("{}/{}  {}{}{}\n", visible(run.run.project), visible(run.run.id),
+                              counted(run.points, "point"), texts, run.is_new ? "" : " added"));
+  }
+  if (unchanged > 0) console.print(fmt::format("{} imported before, with nothing new\n", counted(unchanged, "run")));
+  for (const auto& [kind, count] : report.left_out) console.note(fmt::format("left out: {} {}", count, kind));
+}
+
+std::string report_json(const ImportStore& store, const ImportReport& report, const ImportOptions& options) {
+  Value::List runs, problems;
+  for (const ImportedRun& run : report.runs)
+    runs.emplace_back(Value::Map{{"project", run.run.project},
+                                 {"id", run.run.id},
+                                 {"uid", run.run.uid.hex()},
+                                 {"source", run.source},
+                                 {"new", run.is_new},
+                                 {"changed", run.changed},
+                                 {"points", static_cast<int64_t>(run.points)},
+                                 {"texts", static_cast<int64_t>(run.texts)}});
+  Value left_out = Value::map();
+  for (const auto& [kind, count] : report.left_out) left_out.set(kind, static_cast<int64_t>(count));
+  for (const std::string& line : report.problems) problems.emplace_back(line);
+  return to_json(Value::Map{{"store", store.store().path()},
+                            {"source", options.source},
+                            {"format", options.format},
+                            {"runs", runs},
+                            {"left_out", left_out},
+                            {"problems", problems},
+                            {"problems_more", static_cast<int64_t>(report.problems_more)}},
+                 2);
+}
+
+Status check_format(const Console& console, const std::string& format) {
+  const auto& known = import_formats();
+  if (std::find(known.begin(), known.end(), format) == known.end())
+    return Status(Code::kInvalid, fmt::format("unknown format {}{}", format, did_you_mean(format, known)),
+                  fmt::format("formats: {}", fmt::join(known, ", ")));
+  if (is_python_format(format) && (console.python == nullptr || !console.python->import_source))
+    return Status(Code::kUnsupported, fmt::format("{} is read by the Python package", format),
+                  "pip install tracker-run, and its command `tracker import` does it");
+  return {};
+}
+
+}  // namespace
+
+int run_import(Console& console, const GlobalOptions& global, ImportOptions options, bool json) {
+  if (options.source.empty()) return fail(console, Status(Code::kInvalid, "SOURCE is empty", "name a file or folder"));
+  std::error_code unknown;  // the same source by another way is the same
+  const auto real = std::filesystem::weakly_canonical(options.source, unknown);
+  options.source = unknown ? absolute_path(options.source) : real.string();
+  while (options.source.size() > 1 && options.source.back() == '/') options.source.pop_back();
+  if (!options.format.empty())
+    if (const Status status = check_format(console, options.format); !status.ok()) return fail(console, status);
+  const auto files = look_for_files(options.source);
+  if (!files.ok()) return fail(console, files.status());
+  if (options.format.empty()) {
+    auto found = detect_format(options.source, *files);
+    if (!found.ok()) return fail(console, found.status());
+    options.format = std::move(*found);
+    if (const Status status = check_format(console, options.format); !status.ok()) return fail(console, status);
+  }
+  auto store = ImportStore::open(Store::resolve(global.dir));
+  if (!store.ok()) return fail(console, store.status());
+  ImportReport& report = (*store)->report();
+  if (files->cut) report.add_problem(Code::kLimit, options.source + " holds more folders or files than are looked at");
+  const Status status = carry(console, store->get(), options, *files);
+  if (json) console.print(visible_json(report_json(**store, report, options)) + "\n");
+  else print_report(console, report);
+  if (report.problems_more > 0) console.note(fmt::format("and {} more problems", report.problems_more));
+  const int code = finish(console, report.problems, report.worst);
+  if (!status.ok()) return fail(console, status);
+  if (report.runs.empty() && code == kExitOk)
+    return fail(console, Status(Code::kNotFound, fmt::format("no run was found in {}", options.source)));
+  return code;
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// What the Python package does for the command line where that was started by it: formats that need Python. The native
+// program has none of it and says how to get it. Threads: the one of the command.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "exchange/export.h"
+#include "exchange/import_source.h"
+
+namespace tracker::internal {
+
+struct PythonSide {
+  // One of is_python_format(). What is wrong with the source is a problem of the store's report or the Status.
+  std::function<Status(ImportStore* store, const ImportOptions& options, const ImportProgress& progress)> import_source;
+  // Writes a run as Parquet; the answer is its rows.
+  std::function<Result<ExportResult>(const std::string& run_folder, const ExportOptions& options,
+                                     const std::string& output)>
+      export_parquet;
+};
+
+}  // namespace tracker::internal

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// The files of a run's media against their names, and what its events name against the files. Nothing is written: of a
+// run whose writers' files are not at rest the events are not looked at. Threads: one. Cost: reads every file of media
+// and every frame of the writers that logged some.
+#pragma once
+
+#include <string>
+
+#include "storage/verify.h"
+
+namespace tracker::internal {
+
+// Appends what is missing or damaged. A run that cannot be opened is passed over: verify_runs() has named why.
+void verify_media(const std::string& run_path, VerifyReport* report);
+
+}  // namespace tracker::internal

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// A level: the rows of one series in one segment as exact cells on a fixed grid of steps. A cell holds all rows whose
+// step >> shift is the same. As the grid of a chart is of the same kind (query/chart.h), cells of a level are never
+// divided by a cell of a chart that is at least as wide: a chart is put together from them without a look at a row.
+// Format: docs/formats/level.md. Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "model/number.h"
+
+namespace tracker::internal {
+
+constexpr uint8_t kLevelVersion = 1;
+constexpr uint64_t kLevelCellRows = 512;   // rows a cell of the finest level, at least, on average
+constexpr unsigned kLevelFactorShift = 6;  // the next level is 64 times as coarse
+constexpr unsigned kLevelShiftMax = 63;
+
+struct LevelHead {
+  ValueType type = ValueType::kFloat64;
+  unsigned shift = 0;
+  uint64_t rows = 0;                      // of the series in the segment
+  int64_t step_first = 0, step_last = 0;  // of its first and last row; steps rise
+  uint64_t stride = 0;                    // not 0: from each row to the next one it is this
+  bool operator==(const LevelHead&) const = default;
+};
+
+// Columns of the same length, one entry a cell; cells without rows are left out.
+struct Level : LevelHead {
+  std::vector<int64_t> x0, x1;                  // steps of the first and the last row
+  std::vector<uint64_t> count;                  // rows
+  std::vector<uint64_t> first, last;            // values of these rows, raw bits
+  std::vector<uint64_t> min, max;               // over finite values, -0 < +0; 0 without any
+  std::vector<double> sum;                      // of the finite values
+  std::vector<uint64_t> nan, pos_inf, neg_inf;  // empty: all values are finite
+  size_t cells() const { return x0.size(); }
+  bool operator==(const Level&) const;  // sums by their bits
+};
+
+// The shift of the finest level of so many rows (at least 1) from `first` to `last`: the least one at which there are
+// at most rows / kLevelCellRows + 2 cells.
+unsigned level_shift(uint64_t rows, int64_t first, int64_t last);
+// Of rows whose steps rise. The sum of a cell: as the sum of a block (value_summary.h).
+Level make_level(std::span<const int64_t> steps, std::span<const uint64_t> bits, ValueType type, unsigned shift);
+// The same rows in wider cells; the sums of the cells that make one up are added in order to 0.0.
+Level coarser_level(const Level& fine, unsigned shift);
+
+std::string encode_level(const Level& level);
+// Trusts nothing. kCorrupt with the offset; kVersion for what is newer.
+Result<Level> decode_level(std::string_view bytes);
+// Into memory that is used again; after a failure `out` holds anything.
+Status decode_level(std::string_view bytes, Level* out);
+// All but its cells.
+Result<LevelHead> decode_level_head(std::string_view bytes);
+
+}  // namespace tracker::internal

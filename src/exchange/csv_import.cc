@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+// CSV (RFC 4180) with a line of names: the long form that `tracker export` writes (metric, step, time, value, and rank
+// and attempt, which are left out), or the wide one, a column a metric beside one of steps and perhaps one of times.
+// Numbers become float64, integers beyond 2^53 int64, `true` and `false` bool, all else a text.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "base/bytes.h"
+#include "base/fs.h"
+#include "exchange/import_source.h"
+#include "exchange/run_import.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace tracker::internal {
+namespace {
+
+constexpr size_t kCsvBufferBytes = 1u << 20;
+constexpr size_t kCsvLineBytesMax = 16u << 20;
+constexpr size_t kNone = static_cast<size_t>(-1);
+constexpr int64_t kExactMax = int64_t{1} << 53;
+
+// Lines of fields. Memory: one line.
+class CsvReader {
+ public:
+  explicit CsvReader(Fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+
+  // False at the end. kCorrupt names the line.
+  Result<bool> next(std::vector<std::string>* fields) {
+    fields->assign(1, "");
+    bool quoted = false, any = false;
+    size_t bytes = 0;
+    ++line_;
+    const uint64_t first = line_;
+    for (;;) {
+      const int c = get();
+      if (c == kEof) {
+        if (!error_.ok()) return error_;
+        if (quoted)
+          return Status(Code::kCorrupt, fmt::format("{}: the quote in line {} does not end", path_, first),
+                        "what is before it was taken");
+        return any;
+      }
+      any = true;
+      if (++bytes > kCsvLineBytesMax)
+        return Status(Code::kLimit, fmt::format("{}: line {} has more than 16 MiB", path_, first),
+                      "what is before it was taken");
+      if (c == '\n' && quoted) ++line_;
+      if (c == '"') {
+        if (quoted && peek() == '"') fields->back() += static_cast<char>(get());
+        else quoted = !quoted;
+      } else if (c == ',' && !quoted) {
+        fields->emplace_back();
+      } else if (c == '\n' && !quoted) {
+        return true;
+      } else if (c != '\r' || quoted || peek() != '\n') {
+        fields->back() += static_cast<char>(c);
+      }
+    }
+  }
+  uint64_t line() const { return line_; }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  static constexpr int kEof = -1;
+  int peek() {
+    if (at_ == buffer_.size() && !fill()) return kEof;
+    return static_cast<uint8_t>(buffer_[at_]);
+  }
+  int get() {
+    const int c = peek();
+    if (c != kEof) ++at_, ++bytes_;
+    return c;
+  }
+  bool fill() {
+    buffer_.resize(kCsvBufferBytes);
+    ssize_t n;
+    do {
+      n = ::read(fd_.get(), buffer_.data(), buffer_.size());
+    } while (n < 0 && errno == EINTR);
+    if (n < 0) error_ = Status::from_errno(errno, "cannot read", path_);
+    buffer_.resize(static_cast<size_t>(std::max<ssize_t>(n, 0)));
+    at_ = 0;
+    return n > 0;
+  }
+
+  Fd fd_;
+  std::string path_, buffer_;
+  size_t at_ = 0;
+  uint64_t line_ = 0, bytes_ = 0;
+  Status error_;
+};
+
+std::optional<int64_t> integer_of(std::string_view text) {
+  int64_t out = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (error == std::errc() && end == text.data() + text.size()) return out;
+  return std::nullopt;
+}
+
+std::optional<double> double_of(std::string_view text) {
+  if (text.empty() || text.front() == ' ' || text.front() == '+') return std::nullopt;
+  double out = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (error == std::errc() && end == text.data() + text.size()) return out;
+  return std::nullopt;
+}
+
+// A step may have been written as a float: "3.0".
+std::optional<int64_t> step_of(std::string_view text) {
+  if (auto whole = integer_of(text)) return whole;
+  const auto number = double_of(text);
+  if (number && std::fabs(*number) < static_cast<double>(kExactMax) && *number == std::trunc(*number))
+    return static_cast<int64_t>(*number);
+  return std::nullopt;
+}
+
+// Seconds since 1970, to the microsecond and exactly where they are written so.
+std::optional<int64_t> time_of(std::string_view text) {
+  const size_t dot = text.find('.');
+  const auto seconds = integer_of(text.substr(0, dot));
+  const std::string_view part = dot == std::string_view::npos ? "" : text.substr(dot + 1);
+  constexpr int64_t kSecondsMax = 9'000'000'000'000;
+  if (!seconds || *seconds > kSecondsMax || *seconds < -kSecondsMax || part.size() > 6 ||
+      !std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+    const auto number = double_of(text);
+    if (!number || std::fabs(*number) > static_cast<double>(kSecondsMax)) return std::nullopt;
+    return std::llround(*number * 1e6);
+  }
+  const int64_t us = part.empty() ? 0 : *integer_of(std::string(part) + std::string(6 - part.size(), '0'));
+  return *seconds * 1'000'000 + (text.front() == '-' ? -us : us);
+}
+
+struct Number {
+  ValueType type = ValueType::kFloat64;
+  uint64_t bits = 0;
+};
+
+std::optional<Number> number_of(std::string_view text) {
+  if (text == "true" || text == "false") return Number{ValueType::kBool, bits_of(text == "true")};
+  if (const auto whole = integer_of(text); whole && (*whole > kExactMax || *whole < -kExactMax))
+    return Number{ValueType::kInt64, bits_of(*whole)};
+  if (const auto number = double_of(text)) return Number{ValueType::kFloat64, bits_of(*number)};
+  return std::nullopt;
+}
+
+size_t column_of(const std::vector<std::string>& names, std::initializer_list<std::string_view> wanted) {
+  for (const std::string_view name : wanted)
+    for (size_t i = 0; i < names.size(); ++i)
+      if (names[i] == name) return i;
+  return kNone;
+}
+
+class CsvImport {
+ public:
+  CsvImport(RunImport* run, std::vector<std::string> names, int64_t file_us)
+      : run_(run), names_(std::move(names)), file_us_(file_us) {
+    step_ = column_of(names_, {"step", "Step", "_step", "global_step", "iteration", "epoch"});
+    time_ = column_of(names_, {"time", "timestamp", "_timestamp", "Wall time", "wall_time"});
+    metric_ = column_of(names_, {"metric"});
+    value_ = column_of(names_, {"value"});
+  }
+  bool has_steps() const { return step_ != kNone; }
+
+  Status line(const std::vector<std::string>& fields) {
+    const auto text_at = [&fields](size_t at) { return at < fields.size() ? std::string_view(fields[at]) : ""; };
+    if (fields.size() == 1 && fields[0].empty()) return {};
+    if (fields.size() != names_.size()) run_->leave_out("lines with more or fewer fields than names");
+    if (fields.size() != names_.size()) return {};
+    const auto step = step_of(text_at(step_));
+    if (!step && !text_at(step_).empty()) run_->leave_out("steps that are no integers");
+    const int64_t time_us = time_ == kNone ? file_us_ : time_of(text_at(time_)).value_or(file_us_);
+    pairs_.clear();
+    if (metric_ != kNone && value_ != kNone) {
+      TRACKER_RETURN_IF_ERROR(cell(fields[metric_], fields[value_], step, time_us, false));
+    } else {
+      for (size_t i = 0; i < fields.size(); ++i)
+        if (i != step_ && i != time_) TRACKER_RETURN_IF_ERROR(cell(names_[i], fields[i], step, time_us, true));
+    }
+    return pairs_.empty() ? Status() : run_->row(pairs_, step.value_or(0), step.has_value(), time_us);
+  }
+
+ private:
+  Status cell(const std::string& metric, const std::string& text, std::optional<int64_t> step, int64_t time_us,
+              bool wide) {
+    if (wide && text.empty()) return {};
+    if (const auto number = number_of(text)) {
+      pairs_.push_back({number->bits, run_->series(metric, number->type), 0});
+      return {};
+    }
+    return run_->text(metric, text, step.value_or(0), step.has_value(), time_us);
+  }
+
+  RunImport* run_;
+  std::vector<std::string> names_;
+  int64_t file_us_;
+  size_t step_, time_, metric_, value_;
+  std::vector<ValuePair> pairs_;
+};
+
+std::string without_ending(const std::string& name) { return name.substr(0, name.size() - 4); }
+
+Status import_file(ImportStore* store, const ImportOptions& options, const std::string& path, int64_t file_us,
+                   const std::function<void(uint64_t)>& done) {
+  const auto problem = [store](const Status& status) {
+    store->report().add_problem(status.code(), status.to_string());
+  };
+  auto fd = open_file(path, O_RDONLY);
+  if (!fd.ok()) return problem(fd.status()), Status();
+  CsvReader reader(std::move(*fd), path);
+  std::vector<std::string> fields;
+  auto more = reader.next(&fields);
+  if (more.ok() && !*more) more = Status(Code::kInvalid, path + " is empty");
+  if (!more.ok()) return problem(more.status()), Status();
+  if (fields[0].starts_with("\xef\xbb\xbf")) fields[0].erase(0, 3);
+  ImportIdentity identity;
+  identity.kind = "csv";
+  identity.key = identity.source = path;
+  const std::string folder = parent_path(path);
+  identity.project = !options.project.empty() ? options.project : folder.substr(folder.find_last_of('/') + 1);
+  const std::string name = name_below(options.source, path);
+  identity.label = name.ends_with(".csv") ? without_ending(name) : name;
+  identity.created_us = file_us;
+  auto run = RunImport::begin(store, identity);
+  if (!run.ok()) return run.status();
+  CsvImport import(run->get(), fields, file_us);
+  if (!import.has_steps())
+    return problem(Status(Code::kInvalid, fmt::format("{}: no column is called step", path),
+                          "nothing of it was stored; the first line must name the columns")),
+           Status();
+  constexpr uint64_t kLinesAStep = 4096;
+  for (;;) {
+    more = reader.next(&fields);
+    if (!more.ok()) problem(more.status());
+    if (!more.ok() || !*more) break;
+    TRACKER_RETURN_IF_ERROR(import.line(fields));
+    if (reader.line() % kLinesAStep == 0) done(reader.bytes());
+  }
+  return (*run)->finish(RunState::kFinished);
+}
+
+}  // namespace
+
+Status import_csv(ImportStore* store, const ImportOptions& options, const SourceFiles& files,
+                  const ImportProgress& progress) {
+  std::vector<std::string> paths = files.csv_files;
+  if (paths.empty() && !is_directory(options.source)) paths.push_back(options.source);
+  const uint64_t total = bytes_of(paths);
+  uint64_t before = 0;
+  for (const std::string& path : paths) {
+    const auto done = [&](uint64_t bytes) {
+      if (progress) progress(std::min(before + bytes, total), total);
+    };
+    TRACKER_RETURN_IF_ERROR(import_file(store, options, path, modified_us(path), done));
+    before += bytes_of({path});
+  }
+  return {};
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// The records of a TensorBoard event file (TFRecord: length, its masked CRC-32C, bytes, theirs) and of what messages in
+// them this tool reads and writes: Event, Summary.Value, scalar tensors. The bytes may be anybody's. Threads: one at a
+// time. Memory: kEventBufferBytes, and one record.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/fs.h"
+#include "base/status.h"
+#include "model/number.h"
+
+namespace tracker::internal {
+
+constexpr size_t kEventBufferBytes = 1u << 20;
+constexpr uint64_t kEventRecordBytesMax = 64u << 20;  // a larger one (a graph, a video) is passed over
+
+uint32_t masked_crc32c(std::string_view bytes);
+void append_event_record(std::string_view event, std::string* out);
+
+class EventFile {
+ public:
+  static Result<EventFile> open(const std::string& path);
+  // The next record, valid until the next call; false at the end. kCorrupt with the file and the offset: a record whose
+  // bytes do not verify (the one behind it can be read), a length that does not, or a file that ends within a record
+  // (then this was the last one). kLimit: a record above kEventRecordBytesMax was passed over.
+  Result<bool> next(std::string_view* record);
+  uint64_t offset() const { return offset_; }  // of the next record
+  uint64_t size() const { return size_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  EventFile() = default;
+  Status fill(size_t bytes);  // kNotFound: fewer are there
+  std::string path_;
+  Fd fd_;
+  std::string buffer_;
+  size_t at_ = 0;  // in the buffer
+  uint64_t offset_ = 0, size_ = 0;
+  bool ended_ = false;
+};
+
+// A value of a summary, as far as it is a number or a text.
+struct EventValue {
+  std::string_view tag;
+  std::string_view plugin;          // of its metadata; empty without
+  std::string_view plugin_content;  // likewise
+  bool has_number = false;
+  ValueType type = ValueType::kFloat32;
+  uint64_t bits = 0;
+  bool has_text = false;
+  std::string_view text;
+  const char* kind = "other";  // what it is when it is neither: "images", "histograms", …
+};
+// False: the bytes are no summary value.
+bool read_event_value(std::string_view message, EventValue* out);
+
+// An event with one scalar: as simple_value for float32, else as a tensor of one element, which TensorBoard shows too.
+void append_scalar_event(std::string_view tag, ValueType type, uint64_t bits, int64_t step, double wall_time,
+                         std::string* out);
+void append_text_event(std::string_view tag, std::string_view text, int64_t step, double wall_time, std::string* out);
+
+}  // namespace tracker::internal

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Sources of other tools: which format a path is in, and the importers that need no Python. Nothing in a source is
+// believed: sizes are bounded, links are not followed, and what does not verify is named and left out.
+// Threads: one at a time. Cost: a look at the names below the source, then one pass over its files.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "exchange/import_store.h"
+
+namespace tracker::internal {
+
+constexpr int kImportDepthMax = 16;          // folders within each other that are looked into
+constexpr size_t kImportFilesMax = 200'000;  // files of a source
+
+struct ImportOptions {
+  std::string source;   // file or folder
+  std::string format;   // empty: found out
+  std::string project;  // empty: after the source
+};
+
+// Bytes of the source that are done, and all of them.
+using ImportProgress = std::function<void(uint64_t done, uint64_t total)>;
+
+// The files of a source that one of the formats knows, sorted.
+struct SourceFiles {
+  std::vector<std::string> event_files, csv_files, wandb_files;
+  bool mlflow = false, trackio = false, swanlab = false;
+  bool cut = false;  // there were more than kImportFilesMax, or they lay deeper
+};
+
+const std::vector<std::string>& import_formats();
+// Formats that python/tracker/exchange reads.
+bool is_python_format(std::string_view format);
+
+// kNotFound: no such path; kIo.
+Result<SourceFiles> look_for_files(const std::string& source);
+// Which format. kInvalid where none or several fit; the message says what was looked for, or names them.
+Result<std::string> detect_format(const std::string& source, const SourceFiles& files);
+
+// Each folder with event files is a run. Errors: those of the store. What is wrong with a file is a problem of the
+// report.
+Status import_tensorboard(ImportStore* store, const ImportOptions& options, const SourceFiles& files,
+                          const ImportProgress& progress);
+// Each file is a run: the long form that `tracker export` writes, or one with a column a metric and a column of steps.
+Status import_csv(ImportStore* store, const ImportOptions& options, const SourceFiles& files,
+                  const ImportProgress& progress);
+
+// What the paths below are called in messages and labels: relative to the source, or its last name.
+std::string name_below(const std::string& source, const std::string& path);
+uint64_t bytes_of(const std::vector<std::string>& files);
+int64_t modified_us(const std::string& path);  // 0: not known
+
+}  // namespace tracker::internal

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// A store that runs of other tools are brought into: who is there already, and a place in which a run is built before
+// it appears as a whole. One process at a time imports into a store (`import.lock`). Threads: one at a time. Cost:
+// opening reads the run.json of every run; blocks on the disk.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fs.h"
+#include "base/status.h"
+#include "model/records.h"
+#include "storage/store.h"
+
+namespace tracker::internal {
+
+constexpr const char* kImportLockFile = "import.lock";
+constexpr std::string_view kImportFolderPrefix = "import.new-";  // and 16 hex digits: a run in the making
+constexpr std::string_view kImportJournal = "import";            // WriterIdentity.journal of what was imported
+constexpr size_t kImportProblemsMax = 1'000;                     // lines that are kept; the rest is counted
+
+// What a source says a run is. The uid follows from `kind` and `key`: a second import of one source finds its run.
+struct ImportIdentity {
+  std::string kind;     // "tensorboard", "csv", …
+  std::string key;      // who the run is in its source: an id of its own, else the absolute path
+  std::string source;   // where it was read, for messages and the attribute "imported_from"
+  std::string project;  // empty: "imported"
+  std::string label;    // wanted id; taken ones get "-2", …
+  std::string host;
+  int64_t created_us = 0;  // 0: now
+};
+
+// One run of a source, as it was carried over.
+struct ImportedRun {
+  RunIdentity run;
+  std::string source;
+  uint64_t points = 0, texts = 0;  // new ones
+  bool is_new = false;             // false: it was there; points and texts are what was behind
+  bool changed = false;            // something was written
+};
+
+// What came of an import.
+struct ImportReport {
+  std::vector<ImportedRun> runs;
+  std::map<std::string, uint64_t> left_out;  // what could not be carried, counted by kind
+  std::vector<std::string> problems;         // a line each: damaged or unreadable parts of the source
+  uint64_t problems_more = 0;                // beyond kImportProblemsMax
+  Code worst = Code::kOk;                    // of the problems
+  void add_problem(Code code, std::string line);
+};
+
+class ImportStore {
+ public:
+  // Makes the store where none is. kBusy: another import into it is under way. Removes what killed ones left.
+  static Result<std::unique_ptr<ImportStore>> open(const std::string& path);
+
+  const Store& store() const { return store_; }
+  ImportReport& report() { return report_; }
+  // The run with this uid, or null.
+  const RunFolder* find(const Id128& uid) const;
+  // A label of that project which is free now.
+  Result<std::string> free_label(const std::string& project, const std::string& label) const;
+  // An empty folder of a name that readers ignore.
+  Result<std::string> make_folder() const;
+  // Puts a folder that holds a whole run in its place. kExists: another run has taken the place.
+  Status put(const std::string& folder, const RunIdentity& run);
+
+ private:
+  ImportStore() = default;
+  void remove_left() const;
+
+  Store store_;
+  Fd lock_;
+  std::map<Id128, RunFolder> runs_;
+  ImportReport report_;
+};
+
+// Removes a folder of plain files, best effort.
+void remove_import_folder(const std::string& path);
+
+}  // namespace tracker::internal

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+#include "exchange/run_import.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "model/key.h"
+#include "model/redact.h"
+#include "query/run_view.h"
+#include "storage/attempt_claim.h"
+#include "storage/run_folder.h"
+#include "tracker/version.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr size_t kImportKindsMax = 100;  // names of what is left out may come from the source
+constexpr const char* kProjectDefault = "imported";
+
+// A label out of what a source calls a run: what no label may hold becomes "_", and it is cut.
+std::string label_from(std::string_view text, std::string_view fallback) {
+  std::string out;
+  for (const char c : text) out += static_cast<uint8_t>(c) < 0x20 || c == 0x7f ? '_' : c;
+  constexpr size_t kRoom = 16;  // for "-2" and the like
+  while (out.size() > kLabelBytesMax - kRoom || (!out.empty() && out.size() > kLabelBytesMax / 2 && !is_utf8(out)))
+    out.pop_back();
+  return check_label("label", out).ok() ? out : std::string(fallback);
+}
+
+bool is_imported(const WriterSnapshot& writer) { return writer.identity.journal == kImportJournal; }
+
+}  // namespace
+
+struct RunImport::Known {
+  std::unordered_map<std::string, uint64_t> points, texts;  // by metric, still to be skipped
+  Value config, summary;
+  std::map<std::string, Value> attributes;
+  int64_t attempt = 0;  // the highest one
+  std::unique_ptr<RunView> view;
+};
+
+RunImport::RunImport(ImportStore* store, ImportIdentity identity) : store_(store), identity_(std::move(identity)) {}
+
+RunImport::~RunImport() {
+  database_.reset();
+  if (!folder_.empty()) remove_import_folder(folder_);  // without finish() nothing is left
+}
+
+Result<std::unique_ptr<RunImport>> RunImport::begin(ImportStore* store, const ImportIdentity& identity) {
+  std::unique_ptr<RunImport> out(new RunImport(store, identity));
+  TRACKER_RETURN_IF_ERROR(out->prepare());
+  return out;
+}
+
+Status RunImport::prepare() {
+  RunIdentity& run = out_.run;
+  run.uid = Id128::hash_of("tracker import\n" + identity_.kind + "\n" + identity_.key);
+  out_.source = identity_.source;
+  skip_.push_back(nullptr);
+  if (const RunFolder* found = store_->find(run.uid)) {
+    run = found->identity;
+    run_path_ = found->path;
+    TRACKER_RETURN_IF_ERROR(load_known(*found));
+  } else {
+    run.project = label_from(identity_.project, kProjectDefault);
+    auto label = store_->free_label(run.project, label_from(identity_.label, "run"));
+    if (!label.ok()) return label.status();
+    run.id = std::move(*label);
+    run.created_us = identity_.created_us != 0 ? identity_.created_us : realtime_us();
+    out_.is_new = true;
+  }
+  frame_.use_series(&table_);
+  settings_us_ = out_.is_new ? out_.run.created_us : realtime_us();  // later ones win
+  return !out_.is_new ? Status()
+                      : set(EventType::kAttribute, "imported_from", identity_.kind + ": " + identity_.source);
+}
+
+Status RunImport::load_known(const RunFolder& folder) {
+  auto view = RunView::open(folder);
+  if (!view.ok()) return view.status();
+  known_ = std::make_unique<Known>();
+  known_->config = (*view)->config();
+  known_->summary = Value::map();
+  for (const WriterSnapshot& writer : (*view)->writers()) {
+    known_->attempt = std::max(known_->attempt, writer.identity.attempt);
+    if (!is_imported(writer)) continue;  // what was added here says nothing about the source
+    for (const SeriesStats& series : writer.series) known_->points[series.def.name] += series.points;
+    for (const Attribute& attribute : writer.attributes) {
+      if (attribute.type == EventType::kText)
+        known_->texts[attribute.key] += static_cast<uint64_t>(attribute.value.as_int() ? *attribute.value.as_int() : 0);
+      if (attribute.type == EventType::kSummary) known_->summary.set(attribute.key, attribute.value);
+      if (attribute.type == EventType::kAttribute) known_->attributes[attribute.key] = attribute.value;
+    }
+  }
+  if (Status bad = (*view)->problem_code() == Code::kOk ? Status() : Status((*view)->problem_code(), ""); !bad.ok())
+    return Status(bad.code(),
+                  fmt::format("{} was imported before and is damaged: {}", folder.path, (*view)->problems().front()),
+                  "`tracker rm` it and import again");
+  return {};
+}
+
+uint32_t RunImport::series(std::string_view metric, ValueType type) {
+  const std::pair<std::string, ValueType> key{std::string(metric), type};
+  if (const auto found = ids_.find(key); found != ids_.end()) return found->second;
+  if (!check_key(metric).ok() || last_series_ >= kImportSeriesMax) return 0;
+  const uint32_t id = ++last_series_;
+  ids_.emplace(key, id);
+  const SeriesDef def{id, type, key.first};
+  table_.add(def);
+  frame_.add_series(def);
+  uint64_t* skip = nullptr;
+  if (known_ != nullptr)
+    if (const auto found = known_->points.find(key.first); found != known_->points.end()) skip = &found->second;
+  skip_.push_back(skip);
+  return id;
+}
+
+bool RunImport::is_stored(uint32_t series) {
+  uint64_t* skip = skip_[series];
+  if (skip == nullptr || *skip == 0) return false;
+  --*skip;
+  return true;
+}
+
+void RunImport::see_time(int64_t time_us) { last_us_ = std::max(last_us_, time_us); }
+
+Status RunImport::row(std::span<const ValuePair> values, int64_t step, bool has_step, int64_t time_us) {
+  kept_.clear();
+  for (const ValuePair& value : values) {
+    if (value.series == 0) leave_out("points of metrics without a valid name, or of too many metrics");
+    else if (!is_stored(value.series)) kept_.push_back(value);
+  }
+  see_time(time_us);
+  if (kept_.empty()) return {};
+  out_.points += kept_.size();
+  frame_.add_values(kept_, step, has_step, time_us);
+  return flush_if_full();
+}
+
+Status RunImport::text(std::string_view metric, std::string_view text, int64_t step, bool has_step, int64_t time_us) {
+  if (!check_key(metric).ok() || !is_utf8(text)) {
+    leave_out("texts that are not UTF-8, or without a valid name");
+    return {};
+  }
+  if (text.size() > kInlineTextBytesMax) {
+    leave_out("texts over 64 KiB");
+    return {};
+  }
+  see_time(time_us);
+  if (known_ != nullptr)
+    if (auto found = known_->texts.find(std::string(metric)); found != known_->texts.end() && found->second > 0) {
+      --found->second;
+      return {};
+    }
+  uint64_t redacted = 0;
+  const std::string kept = redact_text(text, &redacted);
+  if (redacted > 0) leave_out("secrets in texts", redacted);
+  frame_.add_event(EventType::kText, step, has_step, time_us,
+                   encode_cbor(Value::Map{{"key", std::string(metric)}, {"text", kept}}));
+  event_bytes_ += kept.size() + 32;
+  ++out_.texts;
+  return flush_if_full();
+}
+
+Status RunImport::set(EventType type, std::string_view key, Value value) {
+  if (!check_key(key).ok()) {
+    leave_out("settings without a valid name");
+    return {};
+  }
+  uint64_t redacted = 0;
+  redact(key, &value, &redacted);
+  if (redacted > 0) leave_out("secrets in settings", redacted);
+  const std::string payload = encode_cbor(Value::Map{{"key", std::string(key)}, {"value", value}});
+  if (payload.size() > kInlineTextBytesMax) {
+    leave_out("settings over 64 KiB");
+    return {};
+  }
+  if (known_ != nullptr) {
+    const Value* there = nullptr;
+    if (type == EventType::kConfig) there = known_->config.find_path(key);
+    if (type == EventType::kSummary) there = known_->summary.find(key);
+    if (const auto found = known_->attributes.find(std::string(key));
+        type == EventType::kAttribute && found != known_->attributes.end())
+      there = &found->second;
+    if (there != nullptr && *there == value) return {};
+  }
+  settings_changed_ = true;
+  frame_.add_event(type, 0, false, settings_us_, payload);
+  event_bytes_ += payload.size() + 32;
+  return flush_if_full();
+}
+
+void RunImport::leave_out(const std::string& kind, uint64_t count) {
+  std::map<std::string, uint64_t>& kinds = store_->report().left_out;
+  const bool listed = kinds.size() < kImportKindsMax || kinds.contains(kind);
+  kinds[listed ? kind : "things of other kinds"] += count;
+}
+
+Status RunImport::flush_if_full() {
+  const bool full = frame_.approximate_bytes() + event_bytes_ >= kImportFrameBytes;
+  return full || frame_.series_held() >= kImportColumnsMax ? flush() : Status();
+}
+
+Status RunImport::open_database() {
+  const RunIdentity& run = out_.run;
+  if (out_.is_new) {
+    auto folder = store_->make_folder();
+    if (!folder.ok()) return folder.status();
+    folder_ = run_path_ = std::move(*folder);
+    TRACKER_RETURN_IF_ERROR(create_file_exclusive(join_path(folder_, kRunFile), run_document(run), 0666));
+  }
+  writer_.writer = Id128::random();
+  writer_.run = run;
+  writer_.store = store_->store().id();
+  writer_.store_path = store_->store().path();
+  writer_.run_dir = join_path(join_path(kRunsFolder, folder_name(run.project)), folder_name(run.id));
+  writer_.journal = kImportJournal;
+  writer_.host = identity_.host;
+  writer_.started_us = out_.is_new ? run.created_us : realtime_us();
+  writer_.version = TRK_VERSION_STRING;
+  writer_.files = "sqlite";
+  if (known_ != nullptr) {
+    writer_.continues = known_->attempt;
+    for (const AttemptClaim& claim : attempt_claims(run_path_))
+      known_->attempt = std::max(known_->attempt, claim.attempt);
+    writer_.attempt = known_->attempt + 1;
+    TRACKER_RETURN_IF_ERROR(claim_attempt(run_path_, {writer_.attempt, std::nullopt, 1}));
+  }
+  auto database = DatabaseBuild::create(join_path(run_path_, writer_.writer.hex() + ".db"), writer_);
+  if (!database.ok()) return database.status();
+  database_ = std::move(*database);
+  return {};
+}
+
+Status RunImport::flush() {
+  if (database_ == nullptr) TRACKER_RETURN_IF_ERROR(open_database());
+  Frame frame = frame_.take();
+  event_bytes_ = 0;
+  frame.writer = writer_.writer;
+  frame.seq = ++seq_;
+  std::vector<FrameRecord> records;
+  records.push_back({frame.seq, encode_frame(frame), {}});
+  frame = Frame();
+  TRACKER_RETURN_IF_ERROR(database_->append(records, false));
+  return database_->compact_all(false);
+}
+
+Status RunImport::finish(RunState state, int64_t exit_code, int64_t ended_us) {
+  ImportReport& report = store_->report();
+  const bool changed = out_.is_new || out_.points > 0 || out_.texts > 0 || settings_changed_;
+  out_.changed = changed;
+  if (changed) {
+    const int64_t end_us = ended_us != 0 ? ended_us : last_us_ != 0 ? last_us_ : out_.run.created_us;
+    const Value end = Value::Map{{"state", run_state_name(state)}, {"exit_code", exit_code}, {"reason", ""}};
+    frame_.add_event(EventType::kEnd, 0, false, end_us, encode_cbor(end));
+    TRACKER_RETURN_IF_ERROR(flush());
+    TRACKER_RETURN_IF_ERROR(database_->heartbeat(end_us));
+    TRACKER_RETURN_IF_ERROR(database_->compact_all(true));
+    TRACKER_RETURN_IF_ERROR(database_->finish());
+    database_.reset();
+    if (out_.is_new) {
+      TRACKER_RETURN_IF_ERROR(store_->put(folder_, out_.run));
+      folder_.clear();
+    }
+  }
+  report.runs.push_back(out_);
+  return {};
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// One run of another tool on its way into a store: rows with the steps and times they had, texts, config, summary. It
+// is built beside its place and appears whole when finish() returns; without that nothing is left of it. Where the run
+// was imported before, rows and texts that are there are skipped, counted metric by metric in the order of the source,
+// and what is behind them becomes a further attempt; where nothing is, nothing is written. Threads: one at a time.
+// Memory: one frame (kImportFrameBytes) and one segment. Cost: some 0.3 µs a point.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "exchange/import_store.h"
+#include "journal/frame_builder.h"
+#include "journal/series_table.h"
+#include "model/value.h"
+#include "storage/database_build.h"
+
+namespace tracker::internal {
+
+constexpr size_t kImportFrameBytes = 2u << 20;  // rows that are held before they become a frame
+constexpr size_t kImportColumnsMax = 16'384;    // and columns
+constexpr uint32_t kImportSeriesMax = 262'144;  // metrics of one run; points of more are left out and counted
+
+class RunImport {
+ public:
+  static Result<std::unique_ptr<RunImport>> begin(ImportStore* store, const ImportIdentity& identity);
+  ~RunImport();
+  RunImport(const RunImport&) = delete;
+  RunImport& operator=(const RunImport&) = delete;
+
+  // The series of a metric in a type: to be asked once. 0 where the name is no metric's or there are too many: points
+  // of series 0 are left out and counted.
+  uint32_t series(std::string_view metric, ValueType type);
+  // One call: values (raw bits of their series' types) that were logged together. kIo and what else the disk says.
+  Status row(std::span<const ValuePair> values, int64_t step, bool has_step, int64_t time_us);
+  Status text(std::string_view metric, std::string_view text, int64_t step, bool has_step, int64_t time_us);
+  // A value of config or summary, or an attribute (name, notes, tags, group, job_type). Secrets are redacted.
+  Status set(EventType type, std::string_view key, Value value);
+  // Something of the source that has no place here.
+  void leave_out(const std::string& kind, uint64_t count = 1);
+
+  // The run is there, as a whole. `ended_us` 0: when its last row was logged.
+  Status finish(RunState state, int64_t exit_code = 0, int64_t ended_us = 0);
+
+ private:
+  struct Known;  // what an earlier import stored
+  RunImport(ImportStore* store, ImportIdentity identity);
+  Status prepare();
+  Status load_known(const RunFolder& folder);
+  Status open_database();
+  bool is_stored(uint32_t series);
+  Status flush();
+  Status flush_if_full();
+  void see_time(int64_t time_us);
+
+  ImportStore* const store_;
+  ImportIdentity identity_;
+  ImportedRun out_;
+  std::string folder_;  // in which a new run is built; empty: it was there
+  std::string run_path_;
+  WriterIdentity writer_;
+  std::unique_ptr<DatabaseBuild> database_;
+  std::unique_ptr<Known> known_;
+
+  FrameBuilder frame_;
+  SeriesTable table_;
+  std::map<std::pair<std::string, ValueType>, uint32_t, std::less<>> ids_;
+  std::vector<uint64_t*> skip_;  // [series]: points of its metric that are stored already; null: none
+  std::vector<ValuePair> kept_;
+  uint32_t last_series_ = 0;
+  uint64_t seq_ = 0;
+  int64_t last_us_ = 0, settings_us_ = 0;
+  size_t event_bytes_ = 0;
+  bool settings_changed_ = false;
+};
+
+}  // namespace tracker::internal

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+// TensorBoard logs: each folder with event files is a run, its files one after the other by name, which begins with the
+// time they were made at. Scalars, texts and hyperparameters are carried over; the rest is counted.
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <bit>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+#include "base/fs.h"
+#include "exchange/event_file.h"
+#include "exchange/import_source.h"
+#include "exchange/run_import.h"
+#include "exchange/wire.h"
+#include "model/visible.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr uint64_t kProgressBytes = 4u << 20;
+constexpr double kTimeMaxS = 9e12;  // fits into microseconds
+constexpr int kProtoValueDepthMax = 16;
+
+int64_t time_us_of(double seconds) {
+  return std::isfinite(seconds) && std::fabs(seconds) < kTimeMaxS ? std::llround(seconds * 1e6) : 0;
+}
+
+// google.protobuf.Value
+std::optional<Value> proto_value(std::string_view message, int depth) {
+  WireReader reader(message);
+  WireField field;
+  std::optional<Value> out = Value();
+  if (depth > kProtoValueDepthMax) return std::nullopt;
+  while (reader.next(&field)) {
+    if (field.is(2, WireType::kFixed64)) out = Value(std::bit_cast<double>(field.value));
+    if (field.is(3, WireType::kBytes)) out = Value(field.bytes);
+    if (field.is(4, WireType::kVarint)) out = Value(field.value != 0);
+    if (field.is(6, WireType::kBytes)) {
+      Value::List list;
+      WireReader items(field.bytes);
+      WireField item;
+      while (items.next(&item))
+        if (auto value = item.is(1, WireType::kBytes) ? proto_value(item.bytes, depth + 1) : std::nullopt)
+          list.push_back(std::move(*value));
+      out = Value(std::move(list));
+    }
+  }
+  return reader.ok() ? out : std::nullopt;
+}
+
+struct TagHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+};
+
+// What is known of a tag: its plugin stands in its first value alone where an older program wrote it.
+struct Tag {
+  std::string plugin;
+  uint32_t series = 0;
+  ValueType type = ValueType::kFloat32;
+  bool has_series = false;
+};
+
+class EventImport {
+ public:
+  explicit EventImport(RunImport* run) : run_(run) {}
+
+  Status event(std::string_view record) {
+    WireReader reader(record);
+    WireField field;
+    double wall_time = 0;
+    int64_t step = 0;
+    std::string_view summary;
+    bool has_summary = false;
+    while (reader.next(&field)) {
+      switch (field.number) {
+        case 1: wall_time = std::bit_cast<double>(field.value); break;
+        case 2: step = static_cast<int64_t>(field.value); break;
+        case 4:
+        case 9: run_->leave_out("graphs"); break;
+        case 5:
+          summary = field.bytes;
+          has_summary = field.type == WireType::kBytes;
+          break;
+        case 6: run_->leave_out("log messages"); break;
+        case 8: run_->leave_out("run metadata"); break;
+        default: break;
+      }
+    }
+    if (!reader.ok()) run_->leave_out("records that are no events");
+    if (!reader.ok() || !has_summary) return {};
+    const int64_t time_us = time_us_of(wall_time);
+    WireReader values(summary);
+    while (values.next(&field)) {
+      if (!field.is(1, WireType::kBytes)) continue;
+      EventValue value;
+      if (!read_event_value(field.bytes, &value)) run_->leave_out("values that cannot be read");
+      else TRACKER_RETURN_IF_ERROR(take(value, step, time_us));
+    }
+    return {};
+  }
+
+  RunState state() const { return state_; }
+  int64_t ended_us() const { return ended_us_; }
+
+ private:
+  Tag& tag_of(const EventValue& value) {
+    auto found = tags_.find(value.tag);
+    if (found == tags_.end()) found = tags_.emplace(std::string(value.tag), Tag()).first;
+    if (!value.plugin.empty()) found->second.plugin = value.plugin;
+    return found->second;
+  }
+
+  Status take(const EventValue& value, int64_t step, int64_t time_us) {
+    if (value.tag == "_hparams_/session_start_info") return hparams(value.plugin_content);
+    if (value.tag == "_hparams_/session_end_info") return session_end(value.plugin_content);
+    Tag& tag = tag_of(value);
+    if (value.has_number && (tag.plugin.empty() || tag.plugin == "scalars")) {
+      if (!tag.has_series || tag.type != value.type) {
+        tag.series = run_->series(value.tag, value.type);
+        tag.type = value.type;
+        tag.has_series = true;
+      }
+      const ValuePair pair{value.bits, tag.series, 0};
+      return run_->row({&pair, 1}, step, true, time_us);
+    }
+    if (value.has_text && (tag.plugin.empty() || tag.plugin == "text"))
+      return run_->text(value.tag, value.text, step, true, time_us);
+    run_->leave_out(tag.plugin.empty() || tag.plugin.size() > 64 ? value.kind : visible(tag.plugin));
+    return {};
+  }
+
+  // HParamsPluginData{3 session_start_info{1 hparams: map}}
+  Status hparams(std::string_view content) {
+    WireReader reader(content);
+    WireField field, item, entry;
+    while (reader.next(&field)) {
+      if (!field.is(3, WireType::kBytes)) continue;
+      WireReader info(field.bytes);
+      while (info.next(&item)) {
+        if (!item.is(1, WireType::kBytes)) continue;
+        std::string_view key;
+        std::optional<Value> value;
+        WireReader pair(item.bytes);
+        while (pair.next(&entry)) {
+          if (entry.is(1, WireType::kBytes)) key = entry.bytes;
+          if (entry.is(2, WireType::kBytes)) value = proto_value(entry.bytes, 0);
+        }
+        if (value) TRACKER_RETURN_IF_ERROR(run_->set(EventType::kConfig, key, std::move(*value)));
+      }
+    }
+    return {};
+  }
+
+  // HParamsPluginData{4 session_end_info{1 status, 2 end_time_secs}}
+  Status session_end(std::string_view content) {
+    WireReader reader(content);
+    WireField field, item;
+    while (reader.next(&field)) {
+      if (!field.is(4, WireType::kBytes)) continue;
+      WireReader info(field.bytes);
+      while (info.next(&item)) {
+        if (item.is(1, WireType::kVarint)) state_ = item.value == 2 ? RunState::kFailed : RunState::kFinished;
+        if (item.is(2, WireType::kFixed64)) ended_us_ = time_us_of(std::bit_cast<double>(item.value));
+      }
+    }
+    return {};
+  }
+
+  RunImport* run_;
+  std::unordered_map<std::string, Tag, TagHash, std::equal_to<>> tags_;
+  RunState state_ = RunState::kFinished;
+  int64_t ended_us_ = 0;
+};
+
+// When a run began: the least time of a file's first two records, one of which says which version wrote it; 0 where it
+// cannot be read.
+int64_t first_time_us(const std::string& path) {
+  auto file = EventFile::open(path);
+  int64_t out = 0;
+  std::string_view record;
+  for (int i = 0; i < 2 && file.ok(); ++i) {
+    auto got = file->next(&record);
+    if (!got.ok() || !*got) break;
+    WireReader reader(record);
+    WireField field;
+    while (reader.next(&field)) {
+      if (!field.is(1, WireType::kFixed64)) continue;
+      const int64_t time_us = time_us_of(std::bit_cast<double>(field.value));
+      if (time_us > 0 && (out == 0 || time_us < out)) out = time_us;
+    }
+  }
+  return out;
+}
+
+// events.out.tfevents.<time>.<host>.…
+std::string host_of(const std::string& path) {
+  const size_t begin = path.find("tfevents.");
+  const size_t host = begin == std::string::npos ? begin : path.find('.', begin + 9);
+  const size_t end = host == std::string::npos ? host : path.find('.', host + 1);
+  return end == std::string::npos ? "" : path.substr(host + 1, end - host - 1);
+}
+
+class TensorBoardImport {
+ public:
+  TensorBoardImport(ImportStore* store, const ImportOptions& options, const ImportProgress& progress, uint64_t total)
+      : store_(store), options_(options), progress_(progress), total_(total) {}
+
+  Status folder(const std::string& path, const std::vector<std::string>& files) {
+    const bool is_root = path == options_.source || !is_directory(options_.source);
+    ImportIdentity identity;
+    identity.kind = "tensorboard";
+    identity.key = identity.source = path;
+    identity.project = !options_.project.empty() ? options_.project : root_name();
+    identity.label = is_root ? root_name() : name_below(options_.source, path);
+    identity.host = host_of(files.front());
+    identity.created_us = first_time_us(files.front());
+    auto run = RunImport::begin(store_, identity);
+    if (!run.ok()) return run.status();
+    EventImport import(run->get());
+    for (const std::string& file : files) TRACKER_RETURN_IF_ERROR(one_file(file, run->get(), &import));
+    return (*run)->finish(import.state(), import.state() == RunState::kFailed ? 1 : 0, import.ended_us());
+  }
+
+ private:
+  std::string root_name() const {
+    const std::string folder = is_directory(options_.source) ? options_.source : parent_path(options_.source);
+    return folder.substr(folder.find_last_of('/') + 1);
+  }
+
+  Status one_file(const std::string& path, RunImport* run, EventImport* import) {
+    auto file = EventFile::open(path);
+    if (!file.ok()) {
+      store_->report().add_problem(file.status().code(), file.status().to_string());
+      return {};
+    }
+    for (std::string_view record;;) {
+      auto got = file->next(&record);
+      if (got.ok() && !*got) break;
+      if (!got.ok() && got.status().code() == Code::kLimit) {
+        run->leave_out("records over 64 MiB");
+      } else if (!got.ok()) {
+        store_->report().add_problem(got.status().code(), got.status().to_string());
+        if (got.status().code() != Code::kCorrupt) break;
+      } else {
+        TRACKER_RETURN_IF_ERROR(import->event(record));
+      }
+      if (done_ + file->offset() >= shown_ + kProgressBytes) {
+        shown_ = done_ + file->offset();
+        if (progress_) progress_(std::min(shown_, total_), total_);
+      }
+    }
+    done_ += file->size();
+    return {};
+  }
+
+  ImportStore* store_;
+  const ImportOptions& options_;
+  const ImportProgress& progress_;
+  uint64_t total_, done_ = 0, shown_ = 0;
+};
+
+}  // namespace
+
+Status import_tensorboard(ImportStore* store, const ImportOptions& options, const SourceFiles& files,
+                          const ImportProgress& progress) {
+  std::map<std::string, std::vector<std::string>> folders;
+  for (const std::string& path : files.event_files) folders[parent_path(path)].push_back(path);
+  TensorBoardImport import(store, options, progress, bytes_of(files.event_files));
+  for (const auto& [folder, paths] : folders) TRACKER_RETURN_IF_ERROR(import.folder(folder, paths));
+  return {};
+}
+
+}  // namespace tracker::internal

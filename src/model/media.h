@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Media: images, tables, histograms and the like, logged under a metric's name and step. Their bytes are files of the
+// run, media/<2>/<sha256>.<extension>, named by their content; an event says what they are (docs/formats/records.md).
+// Nothing that a client says becomes a part of a path but 64 hex digits and an extension of a fixed list. Threads: pure
+// functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace tracker::internal {
+
+constexpr const char* kMediaFolder = "media";
+constexpr uint64_t kMediaBytesMax = 1ull << 30;            // of one file
+constexpr size_t kMediaDescriptionBytesMax = 1024 * 1024;  // of what an event says of one value, encoded
+constexpr size_t kMediaKindBytesMax = 32;
+
+// "png", "wav", ...: those that a reader opens.
+bool is_media_extension(std::string_view extension);
+// 1..32 of a-z, 0-9 and _. kInvalid says so.
+Status check_media_kind(std::string_view kind);
+// "media/<2>/<digest>.<extension>", relative to the run's folder; empty for what is no digest or no known extension.
+std::string media_file_name(std::string_view digest, std::string_view extension);
+
+}  // namespace tracker::internal

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// What a program writes to a terminal, as lines: a carriage return starts the line again, so a progress bar is one line
+// with a count of updates; cursor movements up and down within the last lines are followed, so nested bars are one line
+// each; other escape sequences are kept. A small part of ECMA-48 (CUU, CUD, CNL, CPL, EL) is all that is understood.
+//
+// A line is handed on when it ends, and again at most once a second while it still changes; who reads takes the last
+// piece of a line. Threads: one at a time. Memory: kConsoleRows lines. Cost: a search a byte.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace tracker::internal {
+
+constexpr uint64_t kConsoleBytesAMinute = 10'000'000;  // of one stream; what is above is cut and counted
+constexpr size_t kConsoleLineBytes = 32 * 1024;        // a longer line goes on as the next one, which says so
+constexpr size_t kConsolePieceBytes = 32 * 1024;       // lines of one piece together
+constexpr size_t kConsoleRows = 32;                    // lines that a cursor can go back to
+constexpr size_t kConsoleEscapeBytes = 64;             // a longer escape sequence is text
+constexpr int64_t kConsoleRefreshNs = 1'000'000'000;   // a line that changes is handed on no more often
+
+// Lines that follow each other, joined by newlines.
+struct ConsolePiece {
+  uint64_t line = 0;       // number of the first one, from 0
+  std::string text;        // without the newline that ends it
+  uint64_t updates = 0;    // how often the line was begun again; then it is alone
+  bool open = false;       // the line has not ended yet; alone
+  bool joined = false;     // the next line is the rest of this one; alone
+  uint64_t cut_bytes = 0;  // not 0: so many bytes were cut here; alone, without text
+};
+
+class ConsoleLines {
+ public:
+  // False: there was no room for the piece; it counts as cut.
+  using Emit = std::function<bool(const ConsolePiece&)>;
+  explicit ConsoleLines(Emit emit);
+
+  void write(std::string_view bytes, int64_t now_ns);
+  // Hands on all that was not; the line that is open ends.
+  void finish();
+  uint64_t cut_bytes() const { return cut_total_; }
+
+ private:
+  struct Row {
+    uint64_t line = 0;
+    std::string text;
+    uint64_t updates = 0;
+    uint64_t cut_bytes = 0;
+    bool done = false;      // its newline has come
+    bool sent = false;      // in a piece before
+    bool end_sent = false;  // and with its end
+    bool changed = false;   // since then
+    bool restart = false;   // a carriage return: what comes takes the place of the text
+    bool joined = false;
+  };
+
+  std::string_view within_budget(std::string_view bytes, int64_t now_ns);
+  void parse(std::string_view bytes);
+  void put(std::string_view text);
+  void erase(Row* row);
+  void end_line();
+  void next_row();
+  bool take_escape(std::string_view* bytes);
+  bool obey(std::string_view sequence);
+  void note_cut();
+  void hand_on(int64_t now_ns, bool all);
+  void send(Row* row);
+  void send_batch();
+  void emit(const ConsolePiece& piece);
+
+  Emit emit_;
+  std::deque<Row> rows_;
+  size_t at_ = 0;  // the row of the cursor
+  uint64_t next_line_ = 0;
+  std::string escape_;  // begun, not ended
+  ConsolePiece batch_;
+  uint64_t batch_lines_ = 0;
+  int64_t refreshed_ns_ = INT64_MIN / 2;
+  int64_t minute_ns_ = INT64_MIN / 2;
+  uint64_t minute_bytes_ = 0;
+  uint64_t cut_ = 0;  // not told in a piece yet
+  uint64_t cut_total_ = 0;
+};
+
+}  // namespace tracker::internal

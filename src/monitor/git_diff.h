@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// What is changed and not committed, by `git diff HEAD`: the one place where a process is started, and only for
+// capture=["diff"]. Threads: any but one that trains. Cost: a process, at most kGitDiffTimeMax.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "model/value.h"
+
+namespace tracker::internal {
+
+constexpr size_t kGitDiffBytesMax = 1024 * 1024;              // of its output; what is behind is cut and said
+constexpr std::chrono::milliseconds kGitDiffTimeMax{10'000};  // then it is killed, and what came so far is kept
+
+// text, bytes, and where they apply cut (bytes there were more than kept) or timeout. `error` alone where git cannot be
+// run. Empty where `folder` is in no repository. Secrets are redacted and added to `redacted`.
+Value git_diff(const std::string& folder, uint64_t* redacted);
+
+}  // namespace tracker::internal

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// The variables of schedulers and launchers that are recorded with a run: a fixed list, docs/environment.md has it.
+// Threads: call it where nobody changes the environment meanwhile, as init() does. Cost: a look-up a name.
+#pragma once
+
+#include <span>
+
+#include "model/value.h"
+
+namespace tracker::internal {
+
+constexpr size_t kLauncherValueBytesMax = 1024;  // of a value; longer ones are cut, with … at the end
+
+std::span<const char* const> launcher_names();
+// Those that are set and not empty, as a map; values of a known secret form are redacted.
+Value launcher_variables();
+
+}  // namespace tracker::internal

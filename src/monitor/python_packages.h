@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// The distributions that a Python finds, from the metadata beside them: what importlib.metadata reads, without Python.
+// Threads: any. Cost: a folder a path, and a small file a distribution.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/value.h"
+
+namespace tracker::internal {
+
+constexpr size_t kPackagesMax = 5'000;           // distributions that are recorded
+constexpr size_t kPythonPathsMax = 256;          // entries of sys.path that are looked at
+constexpr size_t kPackageHeadBytes = 16 * 1024;  // of a METADATA or PKG-INFO file: name and version stand at its head
+
+// name -> version, sorted by name; of one name the first path wins, as for an import. `left_out` counts those beyond
+// kPackagesMax. Zip files are not looked into.
+Value python_packages(const std::vector<std::string>& paths, size_t* left_out);
+
+}  // namespace tracker::internal

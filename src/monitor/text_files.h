@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Small text files of the kernel and of git, read by hand: what cannot be read is empty. Threads: any. Cost: system
+// calls; nothing here is called by a thread that trains.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tracker::internal {
+
+constexpr size_t kMonitorFileBytesMax = 1024 * 1024;  // of /proc, /sys, git's refs and config, a package's metadata
+
+// The first `bytes` of a regular file, or "".
+std::string text_of_file(const std::string& path, size_t bytes = kMonitorFileBytesMax);
+std::string_view trimmed(std::string_view text);
+// Lines without their ends; the last one needs none.
+std::vector<std::string_view> lines_of(std::string_view text);
+// What stands behind "name<separator>" in the first line that begins so, trimmed; "" where none does.
+std::string_view field_of(std::string_view text, std::string_view name, char separator = ':');
+// The decimal number that the text begins with, behind blanks.
+std::optional<uint64_t> number_in(std::string_view text);
+
+}  // namespace tracker::internal

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Charts over steps from levels (storage/levels.h), decoding only what these do not tell. Threads: as RunView.
+#pragma once
+
+#include <optional>
+
+#include "query/chart_query.h"
+#include "query/selection.h"
+
+namespace tracker::internal {
+
+// The chart that decoding all rows gives, but for the last bits of sums. None: it must be decoded, as
+// what is there, or the smoother, needs every row. `selection`: of the query, with the steps that it needs. Errors:
+// those of RunView::read and check_window.
+Result<std::optional<ChartResult>> chart_by_levels(RunView* run, const ChartQuery& query, const Selection& selection);
+
+}  // namespace tracker::internal

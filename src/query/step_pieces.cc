@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: MIT
+#include "query/step_pieces.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "query/gather.h"
+#include "query/packed.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr uint64_t kLoadRows = 16'384;  // at once, of columns that decode by parts
+
+// One series of the metric in a writer; more than one cannot be told apart by step alone.
+enum class Found { kNone, kOne, kSeveral };
+Found find_series(const WriterSnapshot& writer, const std::string& name, const SeriesStats** out) {
+  Found found = Found::kNone;
+  for (const SeriesStats& series : writer.series) {
+    if (series.points == 0 || series.def.name != name) continue;
+    if (found != Found::kNone) return Found::kSeveral;
+    found = Found::kOne;
+    *out = &series;
+  }
+  return found;
+}
+
+// Loops of a constant length, which compilers turn into vectors.
+template <typename Each>
+void by_eight(size_t n, Each each) {
+  size_t i = 0;
+  for (; i + 8 <= n; i += 8)
+    for (size_t k = 0; k < 8; ++k) each(i + k);
+  for (; i < n; ++i) each(i);
+}
+
+// 0: its steps must be read.
+uint64_t stride_of(const StepPiece& piece) { return piece.coarse ? piece.coarse->stride : 0; }
+
+// What RunView::read names and passes over.
+bool is_damage(const Status& status) { return status.code() == Code::kCorrupt || status.code() == Code::kVersion; }
+
+}  // namespace
+
+StepPieces::StepPieces(RunView* run, const MetricInfo& metric, const Selection& selection, bool with_times)
+    : run_(run), metric_(metric), selection_(selection), with_times_(with_times) {}
+
+Result<std::unique_ptr<StepPieces>> StepPieces::open(RunView* run, const MetricInfo& metric, const Selection& selection,
+                                                     bool with_times) {
+  std::unique_ptr<StepPieces> out(new StepPieces(run, metric, selection, with_times));
+  for (size_t i = 0; i < run->writers().size(); ++i) {
+    if (!selects(selection, run->writers()[i].identity)) continue;
+    auto added = out->add_writer(i);
+    if (!added.ok() && !is_damage(added.status())) return added.status();
+    if (!added.ok() || !*added) return std::unique_ptr<StepPieces>();
+  }
+  return out;
+}
+
+bool StepPieces::outside(int64_t first, int64_t last) const {
+  return selection_.steps && (last < selection_.steps->min || first > selection_.steps->max);
+}
+
+Result<bool> StepPieces::add_writer(size_t index) {
+  const WriterSnapshot& snapshot = run_->writers()[index];
+  const SeriesStats* series = nullptr;
+  const Found found = find_series(snapshot, metric_.name, &series);
+  if (found != Found::kOne) return found == Found::kNone;
+  auto look = run_->reader(index)->look();
+  if (!look.ok()) return look.status();
+  if (*look == nullptr) return false;
+  Writer& writer = writers_[index];
+  writer = {index, series->def.id, series->def.type, std::move(*look)};
+  auto log = writer.look->pieces(snapshot.end_of_log());
+  if (!log.ok()) return log.status();
+  auto levels = coarse_levels(&writer, *log);
+  if (!levels.ok()) return levels.status();
+  pieces_.reserve(pieces_.size() + log->size());
+  const LogPiece* decode = nullptr;  // from here on
+  for (size_t i = 0; i <= log->size(); ++i) {
+    const LogPiece* const piece = i < log->size() ? &(*log)[i] : nullptr;
+    bool known = piece == nullptr;
+    if (const auto level = piece == nullptr ? levels->end() : levels->find({piece->part, piece->first_seq});
+        level != levels->end() && piece->segment) {
+      auto& [coarse, bytes] = level->second;
+      if (!outside(coarse.step_first, coarse.step_last)) {
+        StepPiece of{index, coarse.step_first, coarse.step_last, coarse.rows, true, *piece, {}, {}, {}, {}, {}};
+        of.coarse = coarse;
+        of.coarse_bytes = std::move(bytes);
+        pieces_.push_back(std::move(of));
+      }
+      known = true;
+    } else if (piece != nullptr && piece->segment) {
+      bool absent = false;
+      auto added = add_segment(writer, *piece, &absent);
+      if (!added.ok()) return added.status();
+      known = *added || (absent && decode == nullptr);
+    }
+    if (!known && decode == nullptr) decode = piece;
+    if (!known || decode == nullptr) continue;
+    auto added = add_decoded(writer, decode->begin, (*log)[i - 1].end);
+    if (!added.ok() || !*added) return added;
+    decode = nullptr;
+  }
+  return true;
+}
+
+Result<std::map<std::pair<int, uint64_t>, StepPieces::Coarse>> StepPieces::coarse_levels(
+    Writer* writer, const std::vector<LogPiece>& log) {
+  std::map<std::pair<int, uint64_t>, Coarse> out;
+  auto piece = log.begin();
+  for (int part = 1; part <= writer->look->parts(); ++part) {
+    const auto visit = [&](uint64_t first_seq, uint64_t last_seq, std::string_view data) -> Status {
+      while (piece != log.end() && (piece->part < part || (piece->part == part && piece->first_seq < first_seq)))
+        ++piece;
+      // Of a segment that is no longer there.
+      if (piece == log.end() || piece->first_seq != first_seq || piece->last_seq != last_seq || !piece->segment)
+        return {};
+      auto level = decode_level_head(data);
+      if (!level.ok()) return level.status();
+      if (level->type != writer->type) return Status(Code::kCorrupt, "a level of another type");
+      out.emplace_hint(out.end(), std::make_pair(part, first_seq), Coarse{*level, std::string(data)});
+      return {};
+    };
+    TRACKER_RETURN_IF_ERROR(writer->look->levels(part, writer->series, kLevels - 1, 0, INT64_MAX, visit));
+  }
+  return out;
+}
+
+// A segment without levels. True: it need not be decoded now; of a series that is not in it nothing need be.
+Result<bool> StepPieces::add_segment(const Writer& writer, const LogPiece& log, bool* absent) {
+  auto stored = writer.look->segment(log);
+  if (!stored.ok()) return stored.status();
+  auto place = series_place(*(*stored)->view(), writer.series);
+  if (!place.ok()) return place.status();
+  *absent = place->columns.empty();
+  if (*absent) return false;
+  if (place->type != writer.type) return Status(Code::kCorrupt, "a series of another type");
+  if (selection_.steps && (place->stepped == 0 || outside(place->step_min, place->step_max))) return true;
+  if (!place->rising) return false;
+  pieces_.push_back({writer.index, place->step_min, place->step_max, place->rows, true, log, {}, {}, {}, {}, {}});
+  return true;
+}
+
+// Frames, and what else is in their way, row by row. False: something is damaged.
+Result<bool> StepPieces::add_decoded(const Writer& writer, const LogPosition& begin, const LogPosition& end) {
+  Selection rows;
+  rows.steps = selection_.steps;
+  Gatherer gatherer({&metric_}, rows);
+  std::vector<LogDamage> damage;
+  LogPosition at = begin;
+  TRACKER_RETURN_IF_ERROR(
+      gatherer.read_log_to(run_->writers()[writer.index], run_->reader(writer.index), &at, end, UINT64_MAX, &damage));
+  if (!damage.empty()) return false;
+  History history = std::move(gatherer.take().front());
+  std::vector<double> values(history.size());
+  to_doubles(history.type, history.bits.data(), values.size(), values.data());
+  StepPiece out;
+  out.writer = writer.index;
+  for (size_t row = 0; row < history.size(); ++row) {
+    if (!history.row_has_step(row)) {
+      ++without_step_;
+      continue;
+    }
+    out.steps.push_back(history.steps[row]);
+    out.values.push_back(values[row]);
+    if (with_times_) out.times.push_back(history.times_us[row]);
+  }
+  if (out.steps.empty()) return true;
+  const auto [least, greatest] = std::minmax_element(out.steps.begin(), out.steps.end());
+  out.first = *least;
+  out.last = *greatest;
+  out.rows = out.steps.size();
+  pieces_.push_back(std::move(out));
+  return true;
+}
+
+// --- rows of rising pieces ----------------------------------------------------------------------------------------
+
+Status StepPieces::open_segment(const StepPiece& piece) {
+  if (open_piece_ == &piece) return {};
+  open_piece_ = nullptr;
+  open_.reset();
+  open_steps_.clear();
+  const Writer& writer = writers_.at(piece.writer);
+  auto stored = writer.look->segment(piece.log);
+  if (!stored.ok()) return stored.status();
+  open_ = std::move(*stored);
+  auto place = series_place(*open_->view(), writer.series);
+  if (!place.ok()) return place.status();
+  place_ = std::move(*place);
+  if (place_.rows != piece.rows || !place_.all_have_steps() || place_.step_min != piece.first ||
+      place_.step_max != piece.last || place_.type != writer.type)
+    return Status(Code::kCorrupt, "levels that are not those of their segment");
+  if (place_.columns.size() > 1) {
+    TRACKER_RETURN_IF_ERROR(read_series(open_->view(), place_, &merged_));
+    open_steps_ = merged_.steps;
+  }
+  open_piece_ = &piece;
+  return {};
+}
+
+Status StepPieces::read(const StepPiece& piece, uint64_t begin, uint64_t end, std::vector<int64_t>* steps,
+                        std::vector<double>* values) {
+  size_t at = steps->size();
+  steps->resize(at + (end - begin));
+  values->resize(at + (end - begin));
+  for (uint64_t row = begin; row < end;) {
+    auto to = load(piece, row, end);
+    if (!to.ok()) return to.status();
+    loaded(row, *to, steps->data() + at, values->data() + at);
+    at += *to - row;
+    row = *to;
+  }
+  return {};
+}
+
+Result<uint64_t> StepPieces::load(const StepPiece& piece, uint64_t begin, uint64_t end) {
+  TRACKER_RETURN_IF_ERROR(open_segment(piece));
+  loaded_begin_ = begin;
+  if (place_.columns.size() > 1) return end;  // merged already
+  const auto [block, column] = place_.columns.front();
+  SegmentView& view = *open_->view();
+  if (end - begin > kLoadRows) {
+    auto by_parts = view.decodes_by_parts(block, column);
+    if (!by_parts.ok()) return by_parts.status();
+    if (*by_parts) end = begin + kLoadRows;
+  }
+  const RowRange range{begin, end};
+  const size_t rows = end - begin;
+  if (stride_of(piece) == 0) {
+    if (loaded_steps_.size() < rows) loaded_steps_.resize(rows);
+    TRACKER_RETURN_IF_ERROR(view.steps(block, range, loaded_steps_.data()));
+  }
+  if (place_.type == ValueType::kFloat32) {
+    if (floats_.size() < rows) floats_.resize(rows);
+    TRACKER_RETURN_IF_ERROR(view.values(block, column, range, floats_.data()));
+    return end;
+  }
+  if (bits_.size() < rows) bits_.resize(rows);
+  TRACKER_RETURN_IF_ERROR(view.value_bits(block, column, range, bits_.data()));
+  return end;
+}
+
+void StepPieces::loaded(uint64_t begin, uint64_t end, int64_t* steps, double* values) const {
+  const size_t rows = end - begin, at = begin - loaded_begin_;
+  if (place_.columns.size() > 1) {
+    std::copy_n(merged_.steps.data() + begin, rows, steps);
+    return to_doubles(place_.type, merged_.bits.data() + begin, rows, values);
+  }
+  if (const uint64_t stride = stride_of(*open_piece_); stride == 0) {
+    std::copy_n(loaded_steps_.data() + at, rows, steps);
+  } else {
+    const uint64_t first = static_cast<uint64_t>(open_piece_->first) + begin * stride;
+    by_eight(rows, [&](size_t i) { steps[i] = static_cast<int64_t>(first + i * stride); });
+  }
+  const float* const floats = floats_.data() + at;
+  if (place_.type == ValueType::kFloat32) by_eight(rows, [&](size_t i) { values[i] = floats[i]; });
+  else to_doubles(place_.type, bits_.data() + at, rows, values);
+}
+
+Status StepPieces::read_times(const StepPiece& piece, uint64_t begin, uint64_t end, std::vector<int64_t>* times) {
+  TRACKER_RETURN_IF_ERROR(open_segment(piece));
+  SegmentView& view = *open_->view();
+  const size_t at = times->size();
+  times->resize(at + (end - begin));
+  if (place_.columns.size() == 1) return view.times(place_.columns.front().first, {begin, end}, times->data() + at);
+  // Rows of several blocks stand by step, as read_series() has them; no step is there twice.
+  std::vector<std::pair<int64_t, int64_t>> rows;  // step, time
+  std::vector<int64_t> block_steps, block_times;
+  for (const auto& [block, column] : place_.columns) {
+    block_steps.resize(view.blocks()[block].rows);
+    block_times.resize(view.blocks()[block].rows);
+    TRACKER_RETURN_IF_ERROR(view.steps(block, RowRange(), block_steps.data()));
+    TRACKER_RETURN_IF_ERROR(view.times(block, RowRange(), block_times.data()));
+    for (size_t i = 0; i < block_steps.size(); ++i) rows.emplace_back(block_steps[i], block_times[i]);
+  }
+  std::sort(rows.begin(), rows.end());
+  for (uint64_t row = begin; row < end; ++row) (*times)[at + (row - begin)] = rows[row].second;
+  return {};
+}
+
+Status StepPieces::rest() {
+  open_piece_ = nullptr;
+  open_.reset();
+  open_steps_.clear();
+  Status status;
+  for (auto& [index, writer] : writers_)
+    if (const Status ended = writer.look->rest(); !ended.ok()) status = ended;
+  return status;
+}
+
+Result<StepPieces::Rows> StepPieces::rows_within(const StepPiece& piece, int64_t first, int64_t last) {
+  if (first <= piece.first && last >= piece.last) return Rows{0, piece.rows, piece.first, piece.last};
+  if (last < piece.first || first > piece.last) return Rows();
+  const auto gap = [](int64_t a, int64_t b) { return static_cast<uint64_t>(b) - static_cast<uint64_t>(a); };
+  if (const uint64_t stride = stride_of(piece); stride > 0) {
+    const auto step = [&](uint64_t row) {
+      return static_cast<int64_t>(static_cast<uint64_t>(piece.first) + row * stride);
+    };
+    const uint64_t begin = first <= piece.first ? 0 : (gap(piece.first, first) - 1) / stride + 1;
+    const uint64_t end = last >= piece.last ? piece.rows : gap(piece.first, last) / stride + 1;
+    return begin < end ? Rows{begin, end, step(begin), step(end - 1)} : Rows();
+  }
+  TRACKER_RETURN_IF_ERROR(open_segment(piece));
+  if (open_steps_.empty()) {
+    open_steps_.resize(piece.rows);
+    TRACKER_RETURN_IF_ERROR(open_->view()->steps(place_.columns.front().first, RowRange(), open_steps_.data()));
+  }
+  const auto begin = std::lower_bound(open_steps_.begin(), open_steps_.end(), first);
+  const auto end = std::upper_bound(begin, open_steps_.end(), last);
+  if (begin == end) return Rows();
+  return Rows{static_cast<uint64_t>(begin - open_steps_.begin()), static_cast<uint64_t>(end - open_steps_.begin()),
+              *begin, *(end - 1)};
+}
+
+Result<std::vector<StepPieces::FineLevel>> StepPieces::fine_levels(const std::vector<const StepPiece*>& pieces) {
+  struct Wanted {
+    uint64_t from = UINT64_MAX, to = 0;
+    std::map<uint64_t, size_t> places;  // by first_seq
+  };
+  std::map<std::pair<size_t, int>, Wanted> wanted;  // by writer and part
+  std::vector<FineLevel> out(pieces.size());
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    if (!pieces[i]->coarse) continue;
+    Wanted& of = wanted[{pieces[i]->writer, pieces[i]->log.part}];
+    of.from = std::min(of.from, pieces[i]->log.first_seq);
+    of.to = std::max(of.to, pieces[i]->log.first_seq);
+    of.places[pieces[i]->log.first_seq] = i;
+  }
+  for (const auto& each : wanted) {
+    const auto& where = each.first;
+    const Wanted& of = each.second;
+    const Writer& writer = writers_.at(where.first);
+    const auto visit = [&](uint64_t first_seq, uint64_t last_seq, std::string_view data) -> Status {
+      const auto at = of.places.find(first_seq);
+      if (at == of.places.end() || pieces[at->second]->log.last_seq != last_seq) return {};
+      auto level = decode_level_head(data);
+      if (!level.ok()) return level.status();
+      const StepPiece& piece = *pieces[at->second];
+      if (level->type != writer.type || level->rows != piece.rows || level->step_first != piece.first ||
+          level->step_last != piece.last)
+        return Status(Code::kCorrupt, "levels that are not those of their segment");
+      out[at->second] = {*level, std::string(data)};
+      return {};
+    };
+    TRACKER_RETURN_IF_ERROR(writer.look->levels(where.second, writer.series, 0, of.from, of.to, visit));
+  }
+  return out;
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+#include "run/artifacts.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <exception>
+
+#include "base/fs.h"
+#include "journal/wipe_memory.h"
+#include "run/background.h"
+#include "run/disk_limit.h"
+#include "storage/disk_use.h"
+
+namespace tracker::internal {
+
+namespace {
+
+// Plain files in one folder, as new_file() of the Python package makes them.
+void remove_staging(const std::string& folder) {
+  if (folder.empty()) return;
+  if (const auto names = list_dir(folder); names.ok())
+    for (const std::string& name : *names) remove_file(join_path(folder, name));
+  (void)::rmdir(folder.c_str());
+}
+
+}  // namespace
+
+Status check_log_artifact(const LogArtifactOptions& options) {
+  if (options.aliases.size() > kAliasesAMarkMax || options.tags.size() > kAliasesAMarkMax)
+    return Status(Code::kLimit,
+                  fmt::format("an artifact is logged with at most {} aliases and as many tags", kAliasesAMarkMax));
+  for (const std::string& alias : options.aliases)
+    if (alias != kLatestAlias) TRACKER_RETURN_IF_ERROR(check_alias(alias));
+  for (const std::string& tag : options.tags) TRACKER_RETURN_IF_ERROR(check_tag(tag));
+  if (options.ttl_s && *options.ttl_s < 0) return Status(Code::kInvalid, "a time to live is not negative");
+  return {};
+}
+
+// --- one artifact ---------------------------------------------------------------------------------------------------
+
+LoggedArtifact::LoggedArtifact(std::string in_project, ArtifactDraft draft, LogArtifactOptions options)
+    : project(std::move(in_project)),
+      name(draft.name),
+      type(draft.type),
+      files(draft.files()),
+      bytes(draft.bytes()),
+      draft_(std::move(draft)),
+      options_(std::move(options)),
+      generation_(process_generation()) {}
+
+// In a forked child the lock may be held for ever by a thread that does not exist there.
+bool LoggedArtifact::forked() const { return generation_ != process_generation(); }
+
+Status LoggedArtifact::wait(std::chrono::milliseconds timeout) const {
+  if (forked()) return Status(Code::kClosed, "the artifact was logged by the parent process");
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (changed_.wait_for(lock, timeout, [this] { return state_ != ArtifactState::kPending; })) return status_;
+  return Status(Code::kTimeout,
+                fmt::format("the artifact \"{}\" is not stored yet: {} of {} bytes", name, bytes_done_.load(), bytes));
+}
+
+ArtifactState LoggedArtifact::state() const {
+  if (forked()) return ArtifactState::kNotRecorded;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return state_;
+}
+
+std::optional<ArtifactVersion> LoggedArtifact::version() const {
+  if (forked()) return {};
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return version_;
+}
+
+void LoggedArtifact::settle(ArtifactState state, Status status, std::optional<ArtifactVersion> version) {
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (state_ != ArtifactState::kPending) return;  // it was given up meanwhile
+    state_ = state;
+    status_ = std::move(status);
+    version_ = std::move(version);
+  }
+  changed_.notify_all();
+}
+
+// --- the queue ------------------------------------------------------------------------------------------------------
+
+bool RunArtifacts::has_room(uint64_t files) const {
+  if (queue_.empty()) return true;
+  return queue_.size() <= kArtifactsWaitingMax && files_waiting_ + files <= kArtifactFilesWaitingMax;
+}
+
+Status RunArtifacts::admit(const std::shared_ptr<LoggedArtifact>& artifact) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const auto ready = [&] { return closed_ || has_room(artifact->files); };
+  if (!changed_.wait_for(lock, kArtifactQueueWait, ready))
+    return Status(Code::kLimit,
+                  fmt::format("{} files of {} artifact{} wait to be stored already", files_waiting_, queue_.size(),
+                              queue_.size() == 1 ? "" : "s"),
+                  "wait() for one before logging the next");
+  if (closed_) return Status(Code::kClosed, "the run has ended");
+  if (!has_thread_) {
+    const auto self = shared_from_this();
+    has_thread_ = start_background_thread("trk-artifact", [self] { self->work(); });
+    if (!has_thread_) return Status(Code::kLimit, "no thread can be started (a limit on processes?)");
+  }
+  queue_.push_back(artifact);
+  files_waiting_ += artifact->files;
+  ++counts_.pending;
+  lock.unlock();
+  changed_.notify_all();
+  return {};
+}
+
+Status RunArtifacts::add(const std::shared_ptr<LoggedArtifact>& artifact) {
+  const Status status = admit(artifact);
+  if (status.ok()) return {};
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    ++counts_.failed;
+  }
+  refuse(artifact.get(), status);
+  return status;
+}
+
+void RunArtifacts::refuse(LoggedArtifact* artifact, const Status& status) {
+  const std::string& written = artifact->options_.staging;  // by new_file()
+  warnings_.say(
+      artifact->name,
+      fmt::format("the artifact \"{}\" is not stored: {}; what was logged beside it is kept{}", artifact->name,
+                  status.to_string(), written.empty() ? "" : ", and the files written for it are in " + written));
+  artifact->settle(ArtifactState::kFailed, status);
+}
+
+Status RunArtifacts::close(std::chrono::milliseconds timeout) {
+  std::deque<std::shared_ptr<LoggedArtifact>> left;
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    closed_ = true;
+    changed_.notify_all();  // who waits for room
+    if (changed_.wait_for(lock, timeout, [this] { return queue_.empty(); })) return {};
+    given_up_ = true;
+    // The first of them has its name already, or is about to: a moment more, or it would be called lost and be there.
+    const size_t with_it = queue_.size();
+    if (naming_) changed_.wait_for(lock, kArtifactNamingWait, [&] { return queue_.size() < with_it; });
+    if (queue_.empty()) return {};
+    left.swap(queue_);
+    files_waiting_ = 0;
+    counts_.pending = 0;
+    counts_.failed += left.size();
+  }
+  changed_.notify_all();
+  const Status status(Code::kTimeout, "the run ended before all of it was read",
+                      "log it again, and wait() for it or give finish() more time; what was stored so far is kept for "
+                      "a day and not read again");
+  for (const auto& artifact : left) refuse(artifact.get(), status);
+  return Status(Code::kTimeout,
+                fmt::format("{} artifact{} not stored", left.size(), left.size() == 1 ? " is" : "s are"),
+                status.hint());
+}
+
+Status RunArtifacts::wait_all(std::chrono::milliseconds timeout) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (changed_.wait_for(lock, timeout, [this] { return queue_.empty(); })) return {};
+  return Status(Code::kTimeout,
+                fmt::format("{} artifact{} not stored yet", queue_.size(), queue_.size() == 1 ? " is" : "s are"));
+}
+
+ArtifactCounts RunArtifacts::counts() const {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return counts_;
+}
+
+// --- the thread -----------------------------------------------------------------------------------------------------
+
+void RunArtifacts::work() {
+  for (;;) {
+    std::shared_ptr<LoggedArtifact> artifact;
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      changed_.wait(lock, [this] { return closed_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      artifact = queue_.front();
+    }
+    try {
+      store(artifact.get());
+    } catch (const std::exception&) {  // no memory to say what happened
+      fail(artifact.get());
+    }
+  }
+}
+
+void RunArtifacts::fail(LoggedArtifact* artifact) {
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    naming_ = false;
+    if (!queue_.empty() && queue_.front().get() == artifact) {
+      queue_.pop_front();
+      files_waiting_ -= artifact->files;
+      --counts_.pending;
+      ++counts_.failed;
+    }
+  }
+  artifact->settle(ArtifactState::kFailed, Status(Code::kIo, ""));
+  changed_.notify_all();
+}
+
+Result<StoredArtifact> RunArtifacts::store_now(LoggedArtifact* artifact) {
+  if (void (*pause)() = pause_.load()) pause();
+  const uint64_t bytes = artifact->bytes;
+  if (target_.max_disk > 0 && disk_bytes(target_.store_path) + bytes + kDiskReserve > target_.max_disk)
+    return Status(Code::kLimit,
+                  fmt::format("its {} bytes do not fit into max_disk ({} bytes)", bytes, target_.max_disk),
+                  "`tracker gc` removes what nothing refers to");
+  const auto store = Store::open_or_create(target_.store_path);
+  if (!store.ok()) return store.status();
+  StoreArtifactOptions options;
+  options.aliases = artifact->options_.aliases;
+  options.tags = artifact->options_.tags;
+  options.ttl_s = artifact->options_.ttl_s;
+  if (artifact->options_.use == ArtifactUse::kOutput) options.run = target_.run.uid.hex();
+  options.cancel = &given_up_;
+  options.may_name = [this] {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    naming_ = !given_up_;
+    return naming_;
+  };
+  options.progress = [artifact](uint64_t, uint64_t done) { artifact->bytes_done_ = done; };
+  return store_artifact(*store, artifact->project, artifact->draft_, options);
+}
+
+void RunArtifacts::store(LoggedArtifact* artifact) {
+  Result<StoredArtifact> stored = Status(Code::kLimit, "out of memory");
+  try {
+    stored = store_now(artifact);
+    if (stored.ok()) {
+      const ArtifactVersion& version = stored->version;
+      LineageEdge edge;
+      edge.use = artifact->options_.use;
+      edge.project = artifact->project;
+      edge.name = artifact->name;
+      edge.type = artifact->type;
+      edge.number = version.number;
+      edge.content = version.content;
+      edge.manifest = version.manifest;
+      edge.aliases = version.aliases;
+      edge.use_as = artifact->options_.use_as;
+      if (const Code code = target_.record(artifact_event(edge)); code != Code::kOk)
+        warnings_.say("record", fmt::format("{} is stored, but not yet that the run {} it ({})", edge.version_name(),
+                                            edge.use == ArtifactUse::kOutput ? "made" : "used", code_name(code)));
+    }
+  } catch (const std::exception& failure) {
+    stored = Status(Code::kIo, failure.what());
+  }
+  const bool ok = stored.ok();
+  artifact->draft_ = ArtifactDraft();
+  if (ok) remove_staging(artifact->options_.staging);  // else it is the only copy: gc takes it after a day
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    naming_ = false;
+    if (queue_.empty() || queue_.front().get() != artifact) return;  // close() has given it up
+    queue_.pop_front();
+    files_waiting_ -= artifact->files;
+    --counts_.pending;
+    ++(ok ? counts_.stored : counts_.failed);
+    if (ok) artifact->settle(ArtifactState::kStored, {}, std::move(stored->version));
+  }
+  if (!ok) refuse(artifact, stored.status());
+  changed_.notify_all();
+}
+
+Status RunArtifacts::wait_for(std::string_view project, std::string_view name, std::chrono::milliseconds timeout) {
+  std::shared_ptr<LoggedArtifact> last;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    for (const auto& artifact : queue_)
+      if (artifact->project == project && artifact->name == name) last = artifact;
+  }
+  return last == nullptr ? Status() : last->wait(timeout);
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// The C ABI: alerts, and requests to stop.
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "run/capi_run.h"
+
+using tracker::internal::run_behind;
+
+namespace {
+
+std::string_view part(const char* data, size_t size) {
+  if (data == nullptr) return {};
+  return {data, size == TRK_NUL_TERMINATED ? std::strlen(data) : size};
+}
+
+}  // namespace
+
+extern "C" {
+
+trk_code trk_alert(trk_run* run, const char* title, size_t title_size, const char* text, size_t text_size,
+                   const char* level) noexcept {
+  if (run == nullptr || title == nullptr) return TRK_INVALID;
+  try {
+    const auto status =
+        run_behind(run).alert(part(title, title_size), part(text, text_size), part(level, TRK_NUL_TERMINATED));
+    return static_cast<trk_code>(status.code());
+  } catch (const std::bad_alloc&) {
+    return TRK_LIMIT;
+  }
+}
+
+int32_t trk_should_stop(trk_run* run) noexcept {
+  try {
+    return run != nullptr && run_behind(run).should_stop() ? 1 : 0;
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
+size_t trk_stop_reason(trk_run* run, char* out, size_t size) noexcept {
+  if (out != nullptr && size > 0) *out = 0;
+  try {
+    const auto reason = run == nullptr ? std::nullopt : run_behind(run).stop_reason();
+    if (!reason) return 0;
+    if (out != nullptr && size > 0) {
+      const size_t n = std::min(reason->size(), size - 1);
+      std::memcpy(out, reason->data(), n);
+      out[n] = 0;
+    }
+    return reason->size();
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
+}  // extern "C"

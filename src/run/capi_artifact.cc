@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+// The C ABI: artifacts.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "artifact/reference.h"
+#include "run/artifacts.h"
+#include "run/capi_run.h"
+
+using tracker::internal::ArtifactDraft;
+using tracker::internal::ArtifactVersion;
+using tracker::internal::capi_error;
+using tracker::internal::capi_text;
+using tracker::internal::Code;
+using tracker::internal::FoundArtifact;
+using tracker::internal::LogArtifactOptions;
+using tracker::internal::LoggedArtifact;
+using tracker::internal::run_behind;
+using tracker::internal::Status;
+using tracker::internal::Store;
+using tracker::internal::Value;
+
+struct trk_artifact {
+  std::optional<ArtifactDraft> draft;      // of one that the caller makes
+  std::shared_ptr<LoggedArtifact> logged;  // once it was logged
+  std::optional<FoundArtifact> found;      // of one that is used
+  std::string store_path;
+};
+
+namespace {
+
+constexpr int64_t kDayMs = 86'400'000;
+
+std::chrono::milliseconds timeout_of(int64_t ms) {
+  return std::chrono::milliseconds(std::clamp<int64_t>(ms, 0, kDayMs));
+}
+
+std::string text_of(const char* text) { return std::string(capi_text(text)); }
+
+Status out_of_memory(const std::exception& failure) { return Status(Code::kLimit, failure.what()); }
+
+// A change of one that the caller makes.
+template <typename F>
+trk_code change(trk_artifact* artifact, trk_error* error, const F& verb) noexcept {
+  try {
+    if (artifact == nullptr) return capi_error(error, Status(Code::kInvalid, "artifact is NULL"));
+    if (!artifact->draft) return capi_error(error, Status(Code::kInvalid, "a version that is stored does not change"));
+    return capi_error(error, verb(*artifact->draft));
+  } catch (const std::exception& failure) {
+    return capi_error(error, out_of_memory(failure));
+  }
+}
+
+LogArtifactOptions options_of(const trk_artifact_options& in) {
+  LogArtifactOptions out;
+  for (size_t i = 0; in.aliases != nullptr && i < in.alias_count; ++i) out.aliases.push_back(text_of(in.aliases[i]));
+  for (size_t i = 0; in.tags != nullptr && i < in.tag_count; ++i) out.tags.push_back(text_of(in.tags[i]));
+  if (in.ttl_s != 0) out.ttl_s = in.ttl_s;
+  if (in.is_input != 0) out.use = tracker::internal::ArtifactUse::kInput;
+  out.use_as = text_of(in.use_as);
+  return out;
+}
+
+std::optional<ArtifactVersion> version_of(const trk_artifact& artifact) {
+  if (artifact.found) return artifact.found->version;
+  return artifact.logged ? artifact.logged->version() : std::nullopt;
+}
+
+Status download(const trk_artifact& artifact, const char* folder, char* written, size_t written_size) {
+  const auto version = version_of(artifact);
+  if (!version) return Status(Code::kInvalid, "the artifact is not stored", "trk_artifact_wait says why");
+  const auto store = Store::open(artifact.store_path);
+  if (!store.ok()) return store.status();
+  tracker::internal::ArtifactInfo info;
+  info.project = artifact.found ? artifact.found->info.project : artifact.logged->project;
+  info.name = artifact.found ? artifact.found->info.name : artifact.logged->name;
+  const std::string root = folder != nullptr ? folder : tracker::internal::download_folder(*store, info, *version);
+  if (written != nullptr && root.size() >= written_size)
+    return Status(Code::kInvalid,
+                  "written: the path of the folder needs " + std::to_string(root.size() + 1) + " bytes");
+  const auto report = tracker::internal::download_artifact(*store, *version, root);
+  if (!report.ok()) return report.status();
+  if (written != nullptr) std::memcpy(written, root.c_str(), root.size() + 1);
+  return {};
+}
+
+}  // namespace
+
+extern "C" {
+
+trk_artifact* trk_artifact_new(const char* name, const char* type, trk_error* error) noexcept {
+  try {
+    auto draft = ArtifactDraft::make(capi_text(name), capi_text(type));
+    if (!draft.ok()) {
+      capi_error(error, draft.status());
+      return nullptr;
+    }
+    auto out = std::make_unique<trk_artifact>();
+    out->draft = std::move(*draft);
+    return out.release();
+  } catch (const std::exception& failure) {
+    capi_error(error, out_of_memory(failure));
+    return nullptr;
+  }
+}
+
+trk_code trk_artifact_add_file(trk_artifact* artifact, const char* file, const char* path, trk_error* error) noexcept {
+  return change(artifact, error, [&](ArtifactDraft& draft) { return draft.add_file(text_of(file), capi_text(path)); });
+}
+
+trk_code trk_artifact_add_dir(trk_artifact* artifact, const char* folder, const char* path, trk_error* error) noexcept {
+  return change(artifact, error,
+                [&](ArtifactDraft& draft) { return draft.add_folder(text_of(folder), capi_text(path)); });
+}
+
+trk_code trk_artifact_add_reference(trk_artifact* artifact, const char* uri, const char* path, const char* checksum,
+                                    trk_error* error) noexcept {
+  return change(artifact, error, [&](ArtifactDraft& draft) {
+    return draft.add_reference(capi_text(uri), capi_text(path), capi_text(checksum));
+  });
+}
+
+trk_code trk_artifact_remove(trk_artifact* artifact, const char* path, trk_error* error) noexcept {
+  return change(artifact, error, [&](ArtifactDraft& draft) { return draft.remove(capi_text(path)); });
+}
+
+trk_code trk_artifact_describe(trk_artifact* artifact, const char* description) noexcept {
+  return change(artifact, nullptr, [&](ArtifactDraft& draft) {
+    draft.description = text_of(description);
+    return Status();
+  });
+}
+
+trk_code trk_artifact_set_metadata(trk_artifact* artifact, const char* key, size_t key_size,
+                                   const trk_value* value) noexcept {
+  return change(artifact, nullptr, [&](ArtifactDraft& draft) {
+    Value converted;
+    const std::string_view name = capi_text(key, key_size);
+    if (name.empty() || !tracker::internal::capi_value(value, &converted))
+      return Status(Code::kInvalid, "key or value");
+    draft.metadata.set_path(name, std::move(converted));
+    return Status();
+  });
+}
+
+trk_code trk_log_artifact(trk_run* run, trk_artifact* artifact, const trk_artifact_options* options,
+                          trk_error* error) noexcept {
+  if (run == nullptr) return capi_error(error, Status(Code::kInvalid, "run is NULL"));
+  trk_artifact_options given = TRK_ARTIFACT_OPTIONS_INIT;
+  if (options != nullptr) {
+    if (options->size < sizeof(size_t))
+      return capi_error(error, Status(Code::kInvalid, "begin with TRK_ARTIFACT_OPTIONS_INIT"));
+    std::memcpy(&given, options, std::min(options->size, sizeof given));
+  }
+  return change(artifact, error, [&](const ArtifactDraft& draft) {
+    auto logged = run_behind(run).log_artifact(draft, options_of(given));
+    if (!logged.ok()) return logged.status();
+    artifact->logged = std::move(*logged);
+    artifact->store_path = run_behind(run).store_path();
+    return Status();
+  });
+}
+
+trk_code trk_artifact_wait(trk_artifact* artifact, int64_t timeout_ms, trk_error* error) noexcept {
+  try {
+    if (artifact == nullptr) return capi_error(error, Status(Code::kInvalid, "artifact is NULL"));
+    if (artifact->found) return TRK_OK;
+    if (!artifact->logged) return capi_error(error, Status(Code::kInvalid, "the artifact was not logged"));
+    return capi_error(error, artifact->logged->wait(timeout_of(timeout_ms)));
+  } catch (const std::exception& failure) {
+    return capi_error(error, out_of_memory(failure));
+  }
+}
+
+trk_code trk_wait_artifacts(trk_run* run, int64_t timeout_ms) noexcept {
+  try {
+    if (run == nullptr) return TRK_INVALID;
+    return capi_error(nullptr, run_behind(run).wait_artifacts(timeout_of(timeout_ms)));
+  } catch (const std::exception&) {
+    return TRK_LIMIT;
+  }
+}
+
+trk_artifact* trk_use_artifact(trk_run* run, const char* name, const char* use_as, trk_error* error) noexcept {
+  try {
+    if (run == nullptr) {
+      capi_error(error, Status(Code::kInvalid, "run is NULL"));
+      return nullptr;
+    }
+    auto found = run_behind(run).use_artifact(capi_text(name), capi_text(use_as));
+    if (!found.ok()) {
+      capi_error(error, found.status());
+      return nullptr;
+    }
+    auto out = std::make_unique<trk_artifact>();
+    out->found = std::move(*found);
+    out->store_path = run_behind(run).store_path();
+    return out.release();
+  } catch (const std::exception& failure) {
+    capi_error(error, out_of_memory(failure));
+    return nullptr;
+  }
+}
+
+trk_code trk_artifact_download(trk_artifact* artifact, const char* folder, char* written, size_t written_size,
+                               trk_error* error) noexcept {
+  try {
+    if (artifact == nullptr) return capi_error(error, Status(Code::kInvalid, "artifact is NULL"));
+    return capi_error(error, download(*artifact, folder, written, written_size));
+  } catch (const std::exception& failure) {
+    return capi_error(error, out_of_memory(failure));
+  }
+}
+
+trk_code trk_artifact_get_info(const trk_artifact* artifact, trk_artifact_info* out) noexcept {
+  if (artifact == nullptr || out == nullptr || out->size < sizeof(size_t)) return TRK_INVALID;
+  try {
+    trk_artifact_info info;
+    std::memset(&info, 0, sizeof info);
+    info.size = std::min(out->size, sizeof info);
+    info.version = -1;
+    if (const auto version = version_of(*artifact)) {
+      info.version = version->number;
+      info.files = version->files + version->references;
+      info.bytes = version->bytes;
+      const std::string digest = version->content.hex();
+      std::memcpy(info.digest, digest.c_str(), digest.size() + 1);
+    } else if (artifact->draft) {
+      info.files = artifact->draft->files();
+      info.bytes = artifact->draft->bytes();
+    }
+    std::memcpy(out, &info, info.size);
+    return TRK_OK;
+  } catch (const std::exception&) {
+    return TRK_LIMIT;
+  }
+}
+
+void trk_artifact_free(trk_artifact* artifact) noexcept { delete artifact; }
+
+}  // extern "C"

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// The Run behind a handle of the C ABI, for the files that the ABI stands in. Threads: any. Cost: nothing.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "run/run.h"
+#include "tracker/tracker.h"
+
+namespace tracker::internal {
+
+// What the files of the ABI share; in capi.cc.
+std::string_view capi_text(const char* data, size_t size = TRK_NUL_TERMINATED);  // NULL: empty
+trk_code capi_error(trk_error* error, const Status& status);                     // the status's code
+bool capi_value(const trk_value* value, Value* out);                             // false: no trk_type
+
+Run& run_behind(const trk_run* run);  // of a handle that is not NULL
+
+}  // namespace tracker::internal

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// Whether somebody has asked this run to stop: a thread of its own looks at one file each second, and the process reads
+// an atomic. The thread starts with the first question, so that runs which never ask cost nothing, and neither a stuck
+// disk nor a slow network file system holds up anybody but it. Threads: any. A forked child uses none of it.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "storage/stop_request.h"
+
+namespace tracker::internal {
+
+constexpr std::chrono::milliseconds kStopLookInterval{1000};
+// A rank that records nothing looks for the run of its launch: among so many folders, the newest, and less and less
+// often.
+constexpr size_t kStopRunsMax = 1'000;
+constexpr std::chrono::milliseconds kStopSearchMax{60'000};
+
+// Which run to look at.
+struct StopPlace {
+  std::string run_path;  // empty: it is found by what follows
+  int64_t attempt = 1;
+  std::string project_path, launch;  // WriterIdentity.launch
+};
+
+class StopWatch : public std::enable_shared_from_this<StopWatch> {
+ public:
+  // Of an empty place nothing is ever asked.
+  explicit StopWatch(StopPlace place);
+
+  // Cost: a load, but for the first call, which starts the thread.
+  bool asked() {
+    const State state = state_.load(std::memory_order_relaxed);
+    if (__builtin_expect(state == State::kIdle, 0)) begin();
+    return state == State::kAsked;
+  }
+  std::optional<StopRequest> request() const;  // that is in force
+  bool is_first() { return !noted_.exchange(true); }
+  // Without it what is asked is never seen.
+  bool lacks_thread() const { return state_.load() == State::kNoThread; }
+  void end();  // nothing is looked at any more; what was seen stays
+
+ private:
+  enum class State : uint8_t { kIdle, kWatching, kAsked, kNoThread };
+  struct Stamp {  // of the file that was read last
+    int64_t mtime_ns = 0, size = -1;
+    uint64_t inode = 0;
+    bool operator==(const Stamp&) const = default;
+  };
+
+  void begin();
+  void loop();
+  void look();
+  bool find_run();
+  void set(std::optional<StopRequest> request);
+
+  std::atomic<State> state_{State::kIdle};
+  std::atomic<bool> noted_{false};
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::optional<StopRequest> request_;
+  bool ended_ = false;
+
+  // The thread's own.
+  StopPlace place_;
+  std::chrono::milliseconds pause_ = kStopLookInterval;
+  Stamp seen_;
+};
+
+}  // namespace tracker::internal

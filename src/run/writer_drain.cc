@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+// The drain thread of a writer: rings become frames, frames wait for the disk, and where that is stuck are spilled.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "run/writer.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr std::chrono::seconds kLinkCheckInterval{1};
+
+}  // namespace
+
+void Writer::drain_loop() {
+  if (!may_begin()) return;
+  next_link_check_ = Clock::now() + kLinkCheckInterval;
+  for (bool last = false; !last;) {
+    journal_->wait(kDrainInterval);
+    try {
+      last = drain_round();
+      note_cost(&drain_cpu_ns_);
+      const std::lock_guard<std::mutex> guard(mutex_);
+      drain_fault_.now = false;
+    } catch (const std::exception& error) {
+      note_fault(&drain_fault_, "trk-drain", error.what());
+    } catch (...) {
+      note_fault(&drain_fault_, "trk-drain", "an exception");
+    }
+  }
+  spill_until_done();
+}
+
+// True when it was the last one.
+bool Writer::drain_round() {
+  if (auto pause = drain_pause_.load()) pause();
+  const std::lock_guard<std::mutex> one(drain_mutex_);
+  uint64_t wanted = 0;
+  bool last = false;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    last = stopping_;
+    wanted = flush_wanted_;
+  }
+  note_faults();
+  (void)journal_->hold_lock();
+  journal_->prepare_rings();  // first: a thread that fills its ring waits for this, the drain takes its time
+  const bool drained = drain_once(last);
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (drained) flush_drained_ = wanted;
+    drained_all_ = last;
+  }
+  changed_.notify_all();
+  if (last) return true;
+  spill_if_stuck();
+  if (Clock::now() >= next_link_check_) keep_links();
+  return false;
+}
+
+void Writer::keep_links() {
+  // What a lost spill file held is in no ring any more: it goes into the new one. So it does when the check fails half
+  // way; frames that are in the file twice are read once.
+  const auto spill_again = [this] {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    for (const auto& queued : queue_) queued->spilled = false;
+  };
+  next_link_check_ = Clock::now() + kLinkCheckInterval;
+  try {
+    if (journal_->check_links()) spill_again();
+  } catch (...) {
+    spill_again();
+    throw;
+  }
+}
+
+// All is drained, but a stuck disk may not have taken it when the process ends: then the spill file has it, the end
+// record too.
+void Writer::spill_until_done() {
+  for (;;) {
+    try {
+      const std::lock_guard<std::mutex> one(drain_mutex_);
+      const std::lock_guard<std::mutex> files(files_mutex_);
+      if (files_removed_) return;
+      spill_if_stuck();
+    } catch (const std::exception& error) {
+      note_fault(&drain_fault_, "trk-drain", error.what());
+    }
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (changed_.wait_for(lock, kDrainInterval, [&] { return done_; })) return;
+  }
+}
+
+// False when nothing was looked at, because too much waits for the disk.
+bool Writer::drain_once(bool last) {
+  {
+    // One look at both: what was logged into a ring before a large value is in this drain, what came after it in the
+    // next one.
+    const std::lock_guard<std::mutex> guard(mutex_);
+    // The queue is full: what is not drained stays in the rings, whose own policy bounds it.
+    if (!last && queue_bytes_ > kQueueBytesMax) return false;
+    if (!last && !may_drain()) {
+      changed_.notify_all();
+      return false;
+    }
+    if (large_taken_.empty()) large_taken_.swap(large_);  // else those of a drain that failed are still to be stored
+    take_monitored();
+    journal_->begin_drain();
+  }
+  for (bool more = true; more;) {
+    FrameBuilder builder;
+    std::vector<RingPosition> positions;
+    more = journal_->next_frame(&builder, &positions);
+    if (!more) {
+      for (Event& event : large_taken_)
+        builder.add_event(event.type, event.step, event.has_step, event.time_us, event.payload);
+      add_monitored(&builder);
+      if (last) builder.add_event(EventType::kEnd, 0, false, journal_->now_us(), end_record_);
+    }
+    if (builder.empty() && positions.empty()) break;
+    enqueue(builder.take(), std::move(positions), !more);
+    if (!more) forget_large();
+  }
+  return true;
+}
+
+// Those that were taken are in a frame.
+void Writer::forget_large() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  for (const Event& event : large_taken_) large_bytes_ -= event.payload.size();
+  large_waiting_ -= large_taken_.size();
+  large_taken_.clear();
+}
+
+void Writer::enqueue(Frame frame, std::vector<RingPosition> positions, bool last_of_drain) {
+  frame.writer = identity_.writer;
+  frame.seq = next_seq_;  // the drain thread alone counts
+  auto queued = std::make_shared<Queued>();
+  queued->record = {frame.seq, encode_frame(frame), std::move(positions)};
+  queued->record.bytes.shrink_to_fit();  // it was made with room for plain columns, and may wait for long
+  queued->points = points_by_series(frame);
+  queued->texts = frame.texts();
+  queued->losses = frame.losses;
+  for (const Loss& loss : frame.losses)
+    if (loss.series != 0 && loss.reason == LossReason::kRingFull)
+      say_once_.say("ring full",
+                    "more is logged than can be stored in time: points that find the ring full are dropped "
+                    "and counted (status() has the counts; on_full=\"block\" waits instead)");
+  if (!frame.defs.empty()) queued->defined = frame.defs.back().id;
+  queued->since = Clock::now();
+  const std::lock_guard<std::mutex> together(hand_over_mutex_);
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    for (const SeriesPoints& each : queued->points)
+      if (each.series >= stored_by_series_.size()) stored_by_series_.resize(each.series + size_t{1});
+    note_state(frame.events);
+    queue_.push_back(queued);
+    queue_bytes_ += queued->record.bytes.size();
+    ++next_seq_;
+    if (last_of_drain) forget_monitored();
+  }
+  journal_->frame_kept();
+  changed_.notify_all();
+}
+
+// While the database does not take frames, the spill file does, in order; then their ring space is free.
+void Writer::spill_if_stuck() {
+  std::vector<std::shared_ptr<Queued>> waiting;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    // Not only when nothing waits: a process that logs without a pause always has a fresh frame in the queue.
+    if (journal_->spill().bytes() > 0 && spilled_seq_ <= committed_seq_) journal_->spill().clear();
+    if (queue_.empty() || Clock::now() - queue_.front()->since < kStuckAfter) return;
+    waiting.assign(queue_.begin(), queue_.end());
+  }
+  if (!journal_->may_spill()) return;
+  for (const std::shared_ptr<Queued>& queued : waiting) {
+    if (queued->spilled) continue;
+    if (!journal_->spill().append(queued->record, journal_->spill_room())) return;
+    queued->spilled = true;
+    spilled_seq_ = queued->record.seq;
+    journal_->release(queued->record.positions);
+  }
+}
+
+}  // namespace tracker::internal

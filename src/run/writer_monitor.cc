@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// What a run's monitor says: values of the series system/… and facts of the environment. They wait in memory for the
+// drain thread, which gives them to the next frame: no ring is spent on a few values each 15 s (decision 0020).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "journal/frame_builder.h"
+#include "run/writer.h"
+
+namespace tracker::internal {
+
+void Writer::push_sample(const std::vector<NamedValue>& values) {
+  if (disk_room() != DiskRoom::kEnough) return;  // none is taken: no point of the program is lost by it
+  Sample sample{journal_->now_us(), {}};
+  uint64_t unnamed = 0;
+  for (const NamedValue& each : values) {
+    const uint32_t id = journal_->series_id(each.name, ValueType::kFloat64);
+    if (id == 0) ++unnamed;
+    else sample.pairs.push_back({bits_of(each.value), id, 0});
+  }
+  bool kept = false;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (stopping_) return;
+    kept = samples_.size() < kSamplesWaitingMax;
+    for (const ValuePair& pair : sample.pairs) sample_series_.insert(pair.series);
+    if (kept) samples_.push_back(sample);
+  }
+  if (unnamed > 0) journal_->count_loss(0, LossReason::kKeyLimit, unnamed);
+  if (!kept) journal_->count_loss(0, LossReason::kDisk, sample.pairs.size());
+}
+
+void Writer::push_environment(std::string payload) {
+  if (disk_room() == DiskRoom::kOnlyTheEnd) return;
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (stopping_ || facts_bytes_ + payload.size() > kFactsBytesMax) return;
+  facts_bytes_ += payload.size();
+  facts_.push_back({EventType::kEnvironment, false, 0, journal_->now_us(), std::move(payload)});
+}
+
+void Writer::push_note(Value note) {
+  std::string payload = encode_cbor(note);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (stopping_ || facts_bytes_ + payload.size() > kFactsBytesMax) return;
+  facts_bytes_ += payload.size();
+  facts_.push_back({EventType::kNote, false, 0, journal_->now_us(), std::move(payload)});
+}
+
+// Under mutex_, at the begin of a drain. What a drain that failed has taken comes first.
+void Writer::take_monitored() {
+  if (samples_taken_.empty()) samples_taken_.swap(samples_);
+  if (facts_taken_.empty()) facts_taken_.swap(facts_);
+}
+
+// Behind all definitions and all rings.
+void Writer::add_monitored(FrameBuilder* builder) const {
+  for (const Sample& sample : samples_taken_) builder->add_values(sample.pairs, 0, false, sample.time_us);
+  for (const Event& event : facts_taken_)
+    builder->add_event(event.type, event.step, event.has_step, event.time_us, event.payload);
+}
+
+// Under mutex_: their frame is in the queue.
+void Writer::forget_monitored() {
+  samples_taken_.clear();
+  for (const Event& event : facts_taken_) facts_bytes_ -= event.payload.size();
+  facts_taken_.clear();
+}
+
+// Under mutex_: of a frame that is not stored and whose rings are drained again, what was in no ring.
+void Writer::take_samples_back(const Frame& frame) {
+  for (const Block& block : frame.blocks) {
+    const bool ours =
+        !block.has_steps && std::all_of(block.series.begin(), block.series.end(),
+                                        [this](uint32_t series) { return sample_series_.count(series) > 0; });
+    for (size_t row = 0; ours && row < block.rows(); ++row) {
+      Sample sample{block.times_us[row], {}};
+      for (size_t i = 0; i < block.series.size(); ++i)
+        sample.pairs.push_back({block.values[i][row], block.series[i], 0});
+      samples_taken_.push_back(std::move(sample));
+    }
+  }
+}
+
+// Under mutex_.
+uint64_t Writer::samples_stored() const {
+  uint64_t out = 0;
+  for (const uint32_t series : sample_series_)
+    if (series < stored_by_series_.size()) out += stored_by_series_[series];
+  return out;
+}
+
+}  // namespace tracker::internal

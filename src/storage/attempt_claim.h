@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Which attempts of a run are taken, before anything of them is stored: <run folder>/attempt-<n>.json, made once by
+// whoever begins attempt n (docs/formats/store.md). Threads: any; any number of processes may do the same at the same
+// time. Cost: a few file operations, no fsync.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace tracker::internal {
+
+constexpr int64_t kAttemptMax = 1'000'000'000;  // a file of a larger number is no claim
+
+struct AttemptClaim {
+  int64_t attempt = 1;
+  std::optional<std::string> launch;  // WriterIdentity.launch of who claimed it; none: the file does not say
+  int64_t world_size = 0;             // 0: not known
+};
+
+// `name` is one of a claim.
+std::optional<int64_t> claimed_attempt(std::string_view name);
+// By number. Attempt 1 is claimed by run.json, so it is first where that is there. Of a claim that cannot be read the
+// number counts.
+std::vector<AttemptClaim> attempt_claims(const std::string& run_path);
+// kExists: another process has it. Anything else: the disk does not take the file.
+Status claim_attempt(const std::string& run_path, const AttemptClaim& claim);
+
+}  // namespace tracker::internal

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// Which store the journal of a writer belongs to. A copy of a store has its id too, so the id alone decides nothing:
+// who recovers a journal removes it, and its points would be missing in the store that was written. Threads: any.
+// Cost: a few system calls.
+#pragma once
+
+#include <string>
+
+#include "model/records.h"
+#include "storage/store.h"
+
+namespace tracker::internal {
+
+// Whether the journal in `dir` is of this store. A run that began while the store could not be made knows only where it
+// was to be.
+bool is_of(const WriterIdentity& writer, const std::string& dir, const Store& store);
+
+// Where the journal in `dir` belongs, when the store at `store_path` is a copy of that one: the path that its writer
+// knows, as long as a store of the writer's id is there (or something that cannot be read) and is another folder, by
+// device and inode. Empty otherwise: then the store has moved here, or this is the one. A journal that lies in the
+// store itself was copied with it and belongs to the copy.
+std::string original_of(const WriterIdentity& writer, const std::string& dir, const std::string& store_path);
+
+}  // namespace tracker::internal

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// A store whose store.json is damaged or gone: its runs say which one it is. Without that a new id would be made, and
+// the journals of dead writers, which name the old one, would wait for ever. Threads: any.
+#pragma once
+
+#include <string>
+
+#include "base/ids.h"
+#include "base/status.h"
+
+namespace tracker::internal {
+
+// Folders of runs that are asked, the newest first; all that answer must agree.
+constexpr size_t kIdentityRunsMax = 8;
+// A damaged store.json is kept as store.json.damaged-1, -2, …
+constexpr int kDamagedKeptMax = 100;
+
+struct FoundIdentity {
+  Id128 id;
+  std::string from;  // the database that says so
+};
+
+// Reads a database or a frames file of each of those runs. kNotFound: none says an id; kCorrupt: they differ, and which
+// do. Cost: a look at each run's folder, a database each of a few.
+Result<FoundIdentity> identity_of_runs(const std::string& store_path);
+
+// Writes <store>/store.json anew in the place of a damaged one, which is kept aside, and says as what. Any number of
+// processes may do it at the same time. One that was mended meanwhile is left as it is. Errors: kIo, kLimit.
+Result<std::string> mend_store_document(const std::string& store_path, const Id128& id);
+
+}  // namespace tracker::internal

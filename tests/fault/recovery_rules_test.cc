@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// What decides in recovery, and what only seems to: the position in the database and not the hint in the ring, the lock
+// and not the pid. Method: rings and definitions of killed and of living children are changed to say something else.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <fstream>
+
+#include "journal/liveness.h"
+#include "support/child.h"
+#include "support/live_journal.h"
+#include "support/sandbox.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr int64_t kPoints = 600;
+constexpr size_t kReleasedOffset = 128, kTailOffset = 64;  // docs/formats/ring.md
+
+// A third is committed, the rest lies in the ring.
+void make_dead_run() {
+  ASSERT_EQ(exit_code_of(run_child([] {
+              trk_run* run = open_run("r", "block");
+              CHILD_CHECK(run != nullptr);
+              for (int64_t step = 0; step < kPoints; ++step) {
+                CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step * 3, step) == TRK_OK);
+                if (step == kPoints / 3) CHILD_CHECK(trk_flush(run, 60'000) == TRK_OK);
+              }
+              ::raise(SIGKILL);
+              return 0;
+            })),
+            -1 - SIGKILL);
+}
+
+void expect_each_point_once(const Sandbox& sandbox) {
+  ReadRun run = recover_and_read(sandbox.store());
+  EXPECT_THAT(run.problems, ::testing::IsEmpty());
+  const History rows = rows_of(run, "x");
+  ASSERT_EQ(static_cast<int64_t>(rows.size()), kPoints);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    ASSERT_EQ(rows.steps[i], static_cast<int64_t>(i));
+    ASSERT_EQ(rows.bits[i], i * 3);
+  }
+  EXPECT_THAT(sandbox.journal_folders(), ::testing::IsEmpty());
+}
+
+std::string only_ring(const Sandbox& sandbox) {
+  const std::string dir = sandbox.journal_folders().at(0);
+  std::vector<std::string> rings;
+  const auto names = list_dir(dir);
+  EXPECT_TRUE(names.ok());
+  for (const std::string& name : *names)
+    if (name.starts_with("ring-")) rings.push_back(join_path(dir, name));
+  EXPECT_EQ(rings.size(), 1u);
+  return rings.at(0);
+}
+
+class HintTest : public ::testing::TestWithParam<int> {};
+
+// What a drain has read is not stored yet, and what is stored may not be noted in the ring yet.
+TEST_P(HintTest, RecoveryStartsFromTheDatabaseWhateverTheRingSaysOfItself) {
+  Sandbox sandbox;
+  make_dead_run();
+  const std::string ring = only_ring(sandbox);
+  uint64_t tail = 0;
+  std::memcpy(&tail, read_file(ring, 64u << 20)->data() + kTailOffset, sizeof tail);
+  ASSERT_GT(tail, 0u);
+  const uint64_t hint = tail * static_cast<uint64_t>(GetParam()) / 2;
+  std::fstream file(ring, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(kReleasedOffset);
+  file.write(reinterpret_cast<const char*>(&hint), sizeof hint);
+  file.close();
+  expect_each_point_once(sandbox);
+}
+
+std::string hint_name(const ::testing::TestParamInfo<int>& test) {
+  const char* names[] = {"NothingIsStored", "HalfIsStored", "AllIsStored", "", "MoreThanThereIs"};
+  return names[test.param];
+}
+
+INSTANTIATE_TEST_SUITE_P(Hint, HintTest, ::testing::Values(0, 1, 2, 4), hint_name);
+
+// The definitions of the journal in `dir` as if another process had written them.
+void rename_owner(const std::string& dir, int64_t pid, uint64_t pid_start) {
+  auto known = read_definitions(dir);
+  ASSERT_TRUE(known.ok());
+  known->identity.pid = pid;
+  known->identity.pid_start = pid_start;
+  const std::string made = join_path(dir, "defs.other");
+  {
+    auto file = DefinitionsFile::create(made, known->identity);
+    ASSERT_TRUE(file.ok());
+    for (const SeriesDef& series : known->series) ASSERT_TRUE(file->append(series).ok());
+  }
+  ASSERT_EQ(::rename(made.c_str(), join_path(dir, "defs").c_str()), 0);
+}
+
+// After a reboot of a container, or in another pid namespace, a pid names somebody else.
+TEST(PidTest, AFreeLockIsADeadProcessThoughItsPidLives) {
+  Sandbox sandbox;
+  make_dead_run();
+  const std::string dir = sandbox.journal_folders().at(0);
+  auto first = read_file("/proc/1/stat", 4096);
+  ASSERT_TRUE(first.ok());
+  rename_owner(dir, 1, pid_start_of(*first));
+  EXPECT_EQ(probe_journal(read_definitions(dir)->identity, dir), Liveness::kDead);
+  expect_each_point_once(sandbox);
+}
+
+TEST(PidTest, AHeldLockIsALivingProcessThoughItsPidIsGone) {
+  Sandbox sandbox;
+  Shared<std::atomic<int>> ready;
+  const pid_t child = start_child([&] {
+    LiveJournal journal(sandbox, {});
+    CHILD_CHECK(journal.log(journal->series_id("x", ValueType::kInt64), 1, 1) == Code::kOk);
+    ready->store(1);
+    sleep_ms(60'000);
+    return 0;
+  });
+  while (ready->load() == 0) ::usleep(1000);
+  const std::string dir = sandbox.journal_folders().at(0);
+  const pid_t gone = start_child([] { return 0; });
+  wait_child(gone);
+  rename_owner(dir, gone, 12345);
+  EXPECT_EQ(probe_journal(read_definitions(dir)->identity, dir), Liveness::kLive);
+  EXPECT_EQ(DeadJournal::open(dir).status().code(), Code::kBusy);
+  ::kill(child, SIGKILL);
+  wait_child(child);
+  EXPECT_EQ(probe_journal(read_definitions(dir)->identity, dir), Liveness::kDead);
+  EXPECT_TRUE(DeadJournal::open(dir).ok());
+}
+
+// A store that is not there is no reason to give a journal up.
+TEST(AwayTest, AJournalWhoseStoreIsAwayIsLeftAloneAndRecoveredWhenItIsBack) {
+  Sandbox sandbox;
+  make_dead_run();
+  const std::string away = sandbox.folder() + "/away";
+  ASSERT_EQ(::rename(sandbox.store().c_str(), away.c_str()), 0);
+  EXPECT_FALSE(recover_and_read(sandbox.store()).problems.empty());
+  auto other = Store::open_or_create(sandbox.store());  // another one in its place
+  ASSERT_TRUE(other.ok());
+  EXPECT_TRUE(recover_dead_writers(*other).recovered.empty());
+  EXPECT_EQ(sandbox.journal_folders().size(), 1u);
+  std::filesystem::remove_all(sandbox.store());
+  ASSERT_EQ(::rename(away.c_str(), sandbox.store().c_str()), 0);
+  expect_each_point_once(sandbox);
+}
+
+}  // namespace
+}  // namespace tracker::internal

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// A live run that another process has recovered all the same: its writer took the frames stored under its next numbers
+// for its own, so that what it had drained meanwhile was lost and counted as stored. Method: a child gives both of its
+// locks away while it logs, its parent recovers it; the child logs on and ends, or is killed.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "storage/verify.h"
+#include "support/child.h"
+#include "support/conditions.h"
+#include "support/sandbox.h"
+
+namespace tracker::internal {
+namespace {
+
+enum Stage { kLocked, kOpen, kRecovered };
+
+struct Ledger {
+  std::atomic<int> stage;
+  std::atomic<int64_t> returned;
+};
+
+// The descriptors of this process that are lock files of journals.
+std::vector<int> lock_descriptors() {
+  std::vector<int> out;
+  for (const std::string& name : list_dir("/proc/self/fd").value_or({})) {
+    char target[4096] = {};
+    const std::string link = "/proc/self/fd/" + name;
+    if (::readlink(link.c_str(), target, sizeof target - 1) > 0 && std::string(target).ends_with("/lock"))
+      out.push_back(std::atoi(name.c_str()));
+  }
+  return out;
+}
+
+// Again and again, for the drain thread puts the first one back.
+void give_locks_away(const std::vector<int>& descriptors) {
+  for (const int fd : descriptors) {
+    struct flock lock{};
+    lock.l_type = F_UNLCK;
+    (void)::fcntl(fd, F_SETLK, &lock);
+    (void)::fcntl(fd, F_OFD_SETLK, &lock);
+  }
+}
+
+class TakenOverTest : public ::testing::Test {
+ protected:
+  // Logs until `more` points behind the recovery are there. Returns how many in all.
+  static int64_t log_through(trk_run* run, Ledger* ledger, int64_t more) {
+    const std::vector<int> locks = lock_descriptors();
+    CHILD_CHECK(!locks.empty());
+    int64_t step = 0;
+    const auto log = [&] {
+      CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step * 3, step) == TRK_OK);
+      ledger->returned.store(++step);
+      if (step % 8 == 0) ::usleep(100);
+    };
+    while (step < 2000) log();
+    CHILD_CHECK(trk_flush(run, 60'000) == TRK_OK);
+    ledger->stage.store(kOpen);
+    while (ledger->stage.load() == kOpen) {
+      for (int i = 0; i < 100; ++i) log();
+      for (int i = 0; i < 200; ++i) {  // a ring that grows shows a process that lives
+        give_locks_away(locks);
+        ::usleep(100);
+      }
+    }
+    for (const int64_t end = step + more; step < end;) log();
+    return step;
+  }
+
+  // In the parent: until the child was recovered once.
+  void recover(Ledger* ledger) {
+    while (ledger->stage.load() == kLocked) ::usleep(200);
+    const auto store = Store::open(sandbox_.store());
+    ASSERT_TRUE(store.ok());
+    const int64_t deadline = now_ns() + 60'000'000'000;
+    while (recover_dead_writers(*store).recovered.empty()) ASSERT_LT(now_ns(), deadline);
+    ledger->stage.store(kRecovered);
+  }
+
+  void expect_rows(int64_t least, int64_t most, RunState state) {
+    ReadRun read = recover_and_read(sandbox_.store());
+    ASSERT_NE(read.view, nullptr);
+    EXPECT_THAT(read.problems, ::testing::IsEmpty());
+    EXPECT_EQ(read.view->state(), state);
+    const History rows = rows_of(read, "x");
+    EXPECT_GE(static_cast<int64_t>(rows.size()), least);
+    EXPECT_LE(static_cast<int64_t>(rows.size()), most);
+    for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows.steps[i], static_cast<int64_t>(i));
+    const LossAccount account = read.view->losses();
+    EXPECT_EQ(account.stored, rows.size());
+    EXPECT_EQ(account.dropped, 0u);
+    const auto report = verify_store(sandbox_.store(), {});
+    ASSERT_TRUE(report.ok());
+    for (const Finding& finding : report->findings)
+      ADD_FAILURE() << finding.kind << " " << finding.path << " " << finding.what;
+  }
+
+  Sandbox sandbox_;
+};
+
+TEST_F(TakenOverTest, ItGoesOnBehindWhatWasStoredAndEveryPointIsThereOnce) {
+  Shared<Ledger> ledger;
+  const pid_t child = start_child([&] {
+    trk_run* run = open_run("r", "block");
+    CHILD_CHECK(run != nullptr);
+    const auto points = static_cast<uint64_t>(log_through(run, &*ledger, 20'000));
+    CHILD_CHECK(trk_flush(run, 60'000) == TRK_OK);
+    const trk_status status = status_of(run);
+    CHILD_CHECK(status.points_stored == points && status.points_pending == 0 && status.points_dropped == 0);
+    CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+    return 0;
+  });
+  recover(&*ledger);
+  ASSERT_EQ(exit_code_of(wait_child(child)), 0);
+  expect_rows(ledger->returned.load(), ledger->returned.load(), RunState::kFinished);
+  EXPECT_THAT(sandbox_.journal_folders(), ::testing::IsEmpty());
+}
+
+TEST_F(TakenOverTest, KilledAfterItWentOnNothingIsLostOrThereTwice) {
+  Shared<Ledger> ledger;
+  const pid_t child = start_child([&] {
+    trk_run* run = open_run("r", "block");
+    CHILD_CHECK(run != nullptr);
+    (void)log_through(run, &*ledger, 1000);
+    CHILD_CHECK(trk_flush(run, 60'000) == TRK_OK);
+    for (int64_t step = ledger->returned.load();; ++step) {
+      CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step * 3, step) == TRK_OK);
+      ledger->returned.store(step + 1);
+      if (step % 8 == 0) ::usleep(100);
+    }
+    return 0;
+  });
+  recover(&*ledger);
+  sleep_ms(3000);
+  ::kill(child, SIGKILL);
+  ASSERT_EQ(exit_code_of(wait_child(child)), -1 - SIGKILL);
+  expect_rows(ledger->returned.load(), ledger->returned.load() + 1, RunState::kCrashed);
+}
+
+}  // namespace
+}  // namespace tracker::internal

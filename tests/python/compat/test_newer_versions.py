@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: MIT
+"""Formats for ever (F32, newer store and old library): what a newer version has written is refused with the version
+named, and not a byte of it is changed; the rest of the store is read, and training goes on.
+
+Method: the newest fixture of tests/compat with one version number raised, each CRC put right; every command and an init
+are let loose on it. There is no migration yet: version 1 is the only one of each format, so none can be killed halfway.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import tracker
+
+COMPAT = Path(__file__).parents[2] / "compat"
+VERSIONS = sorted(path.parent.name for path in COMPAT.glob("*/expected.json"))
+
+COMMANDS = (("ls",), ("show", "RUN"), ("tail", "RUN"), ("export", "RUN"), ("verify",), ("doctor",), ("gc",))
+DERIVED = ("catalog.db", "catalog.lock", "-shm")
+
+
+def crc32c(data: bytes) -> bytes:
+    from bytes_in import crc32c as crc
+
+    return struct.pack("<I", crc(data))
+
+
+def database_of(root: Path, run: str) -> Path:
+    return next(root.glob(f"store/runs/compat/{run}/*.db"))
+
+
+def change(database: Path, sql: str, *values: Any) -> None:
+    with sqlite3.connect(database) as db:
+        db.execute(sql, values)
+    db.close()
+
+
+def newer_store(root: Path) -> None:
+    path = root / "store" / "store.json"
+    path.write_text(path.read_text().replace('"version": 1', '"version": 2'))
+
+
+def newer_run(root: Path) -> None:
+    path = root / "store" / "runs" / "compat" / "frames" / "run.json"
+    path.write_text(path.read_text().replace('"version": 1', '"version": 2'))
+
+
+def newer_database(root: Path) -> None:
+    change(database_of(root, "frames"), "PRAGMA user_version=2")
+
+
+def newer_frame(root: Path) -> None:
+    path = database_of(root, "frames")
+    with sqlite3.connect(path) as db:
+        data = db.execute("SELECT data FROM frames WHERE seq=1").fetchone()[0]
+    db.close()
+    data = data[:4] + b"\2\0" + data[6:-4]
+    change(path, "UPDATE frames SET data=? WHERE seq=1", data + crc32c(data))
+
+
+def newer_segment(root: Path) -> None:
+    path = database_of(root, "segments")
+    with sqlite3.connect(path) as db:
+        seq, data = db.execute("SELECT first_seq, data FROM segments LIMIT 1").fetchone()
+    db.close()
+    size = int.from_bytes(data[44:48], "little")
+    head, directory = data[:4] + b"\2\0" + data[6:48], data[52 : 52 + size]
+    change(path, "UPDATE segments SET data=? WHERE first_seq=?", head + crc32c(head + directory) + data[52:], seq)
+
+
+def newer_frames_file(root: Path) -> None:
+    path = next(root.glob("store/runs/compat/frames-file/*.frames"))
+    data = path.read_bytes()
+    head = data[:7] + b"2" + data[8:28]
+    path.write_bytes(head + crc32c(head) + data[32:])
+
+
+def journal_of(root: Path, run: str) -> Path:
+    found = next(root.glob(f"store/runs/compat/{run}/*.db"), None) or next(root.glob(f"store/runs/compat/{run}/*.fr*"))
+    return next(root.glob("shm/*")) / found.name[:32]
+
+
+def newer_definitions(root: Path) -> None:
+    path = journal_of(root, "killed") / "defs"
+    path.write_bytes(b"TRKDEFS2" + path.read_bytes()[8:])
+
+
+def newer_ring(root: Path) -> None:
+    path = next(journal_of(root, "killed").glob("ring-*"))
+    data = path.read_bytes()
+    path.write_bytes(data[:8] + b"\2" + data[9:])
+
+
+# What is raised, and the run it belongs to. Commands that read that run end with 4: what is newer within a sound
+# database or a journal is named beside what was read.
+CASES: dict[str, tuple[Callable[[Path], None], str]] = {
+    "store.json": (newer_store, "frames"),
+    "run.json": (newer_run, "frames"),
+    "database": (newer_database, "frames"),
+    "frame": (newer_frame, "frames"),
+    "segment": (newer_segment, "segments"),
+    "frames file": (newer_frames_file, "frames-file"),
+    "definitions": (newer_definitions, "killed"),
+    "ring": (newer_ring, "killed"),
+}
+PARTS = ("frame", "segment", "definitions", "ring")  # what is newer within a run that is read all the same
+
+
+def files_of(root: Path, run: str) -> list[Path]:
+    """Those of the run and of its journal, or of the whole store."""
+    if run == "":
+        return [path for path in (root / "store").rglob("*") if path.is_file()]
+    paths = list((root / "store" / "runs" / "compat" / run).rglob("*"))
+    if run in ("killed", "frames-file"):
+        paths += journal_of(root, run).rglob("*")
+    return [path for path in paths if path.is_file() and not path.name.endswith(DERIVED)]
+
+
+def hashes(paths: list[Path]) -> dict[str, str]:
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else "" for path in paths}
+
+
+def command(root: Path, *arguments: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tracker", *arguments, "--dir", str(root / "store")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
+    assert done.returncode in (0, 1, 3, 4), done.stderr
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_newer_version_is_named_and_not_a_byte_of_it_is_changed(
+    case: str,
+    unpacked: Any,
+    modules: dict[str, ModuleType],
+) -> None:
+    raise_it, run = CASES[case]
+    root = unpacked(VERSIONS[-1])
+    raise_it(root)
+    files = files_of(root, "" if case == "store.json" else run)
+    before = hashes(files)
+    named = set()
+    for arguments in COMMANDS:
+        code, said = command(root, *(f"compat/{run}" if word == "RUN" else word for word in arguments))
+        if "version" in said.replace(tracker.__version__, ""):
+            named.add(arguments[0])
+        if arguments[0] in ("show", "tail", "export"):
+            assert code == 4, f"{arguments}: {code}: {said}"
+        assert hashes(files) == before, f"{arguments} has changed something"
+    assert {"verify", "doctor"} & named, "it is named with its version"
+    assert {"show", "export"} <= named
+
+
+@pytest.mark.parametrize("case", PARTS)
+def test_what_is_around_a_newer_part_is_shown(case: str, unpacked: Any, modules: dict[str, ModuleType]) -> None:
+    raise_it, run = CASES[case]
+    root = unpacked(VERSIONS[-1])
+    raise_it(root)
+    code, said = command(root, "show", f"compat/{run}")
+    assert code == 4
+    assert f"compat/{run}" in said
+    assert "Metrics" in said
+    code, said = command(root, "export", f"compat/{run}")
+    assert code == 4
+    assert said.startswith("metric,step,time,value,rank,attempt\n")
+    if case in ("definitions", "ring"):
+        assert command(root, "ls")[0] == 4, "what waits in the journal is not in the list"
+    assert command(root, "verify")[0] == 4, "newer is no damage"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_training_goes_on_beside_what_is_newer(
+    case: str,
+    unpacked: Any,
+    modules: dict[str, ModuleType],
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    raise_it, run = CASES[case]
+    root = unpacked(VERSIONS[-1])
+    raise_it(root)
+    files = files_of(root, "" if case == "store.json" else run)
+    before = hashes(files)
+    with tracker.init(project="compat", id=run, resume="allow", dir=str(root / "store"), quiet=True) as mine:
+        for step in range(10):
+            mine.log({"loss": float(step)}, step=step)
+        status = mine.status()
+        assert status.recording
+        assert status.points_logged == 10
+    assert hashes(files) == before
+    said = capfd.readouterr().err
+    if case == "store.json":
+        assert sorted(files_of(root, "")) == sorted(files), "nothing is put into a newer store"
+        assert "version 2" in said
+    else:
+        assert "version" in said or case in ("frame", "segment"), "init reads no rows"
+        again = tracker.open_run(mine.uid, dir=str(root / "store"))
+        assert again.history("loss", attempts=max(w["attempt"] for w in again.writers)).steps.tolist() == list(
+            range(10)
+        )
+
+
+def test_strict_refuses_a_newer_store_at_once(
+    unpacked: Any,
+    modules: dict[str, ModuleType],
+) -> None:
+    root = unpacked(VERSIONS[-1])
+    newer_store(root)
+    with pytest.raises(tracker.TrackerError, match="version 2"):
+        tracker.init(project="compat", dir=str(root / "store"), strict=True, quiet=True)
+    with pytest.raises(tracker.TrackerError, match="version 2"):
+        tracker.open_run("compat/frames", dir=str(root / "store"))
+
+
+def test_a_run_of_a_newer_version_is_not_called_damaged(
+    unpacked: Any,
+    modules: dict[str, ModuleType],
+) -> None:
+    root = unpacked(VERSIONS[-1])
+    newer_run(root)
+    with pytest.raises(tracker.TrackerError, match="version 2"):
+        tracker.init(project="compat", id="frames", resume="must", dir=str(root / "store"), quiet=True)

@@ -1,0 +1,373 @@
+# SPDX-License-Identifier: MIT
+"""Goal: a run logs files as versions of artifacts and uses them, and no file, disk or end of a process can hurt it.
+
+Method: a store a test; processes of their own that are killed, forked or ended where the end is the question.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import tracker
+
+Script = Callable[..., "subprocess.CompletedProcess[str]"]
+DAY_S = 86_400
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "one.bin").write_bytes(b"a" * 100)
+    (folder / "sub" / "two.bin").write_bytes(b"b" * 50)
+    return folder
+
+
+def made(data: Path, name: str = "data") -> tracker.Artifact:
+    art = tracker.Artifact(name, type="dataset", description="what it is", metadata={"rows": 3, "path": data})
+    art.add_dir(data)
+    return art
+
+
+def test_what_a_run_logs_comes_back_byte_for_byte(run: tracker.Run, data: Path, tmp_path: Path) -> None:
+    art = made(data)
+    assert (art.name, art.type, art.size, art.file_count, art.state) == ("data", "dataset", 150, 2, "in the making")
+    assert art.version is None
+    assert run.log_artifact(art, aliases=["best"], tags=["small"], ttl=DAY_S) is art
+    assert art.wait() is art
+    assert (art.version, art.aliases, art.state) == ("v0", ("best", "latest"), "stored")
+    assert art.qualified_name == "test/data:v0"
+    got = tracker.artifact("test/data:best")
+    assert got.digest == art.digest
+    assert (got.description, got.metadata, got.tags) == ("what it is", {"rows": 3, "path": str(data)}, ("small",))
+    assert got.expires is not None
+    assert [(entry.name, entry.size) for entry in got.files()] == [("one.bin", 100), ("sub/two.bin", 50)]
+    folder = Path(got.download(tmp_path / "out"))
+    assert (folder / "one.bin").read_bytes() == b"a" * 100
+    assert (folder / "sub" / "two.bin").read_bytes() == b"b" * 50
+    got.verify()
+    assert got.get_path("sub/two.bin").read_bytes() == b"b" * 50
+    with pytest.raises(tracker.NotFoundError, match=r"did you mean one\.bin"):
+        got.get_entry("one.bim")
+    assert run.status().artifacts_stored == 1
+
+
+def test_the_same_content_is_the_same_version_and_another_one_is_the_next(run: tracker.Run, data: Path) -> None:
+    first = run.log_artifact(made(data)).wait()
+    again = run.log_artifact(made(data)).wait()
+    assert (first.version, again.version) == ("v0", "v0")
+    (data / "one.bin").write_text("changed")
+    assert run.log_artifact(made(data)).wait().version == "v1"
+    assert [a.version for a in tracker.artifacts(project="test")] == ["v1", "v0"]
+    assert [a.version for a in tracker.artifacts(type="model")] == []
+    assert tracker.artifact("data", project="test").version == "v1"
+
+
+def test_inputs_and_outputs_join_runs_and_versions(store: Path, data: Path) -> None:
+    with tracker.init(project="a", id="maker", quiet=True) as maker:
+        maker.mark_output(made(data)).wait()
+        assert [use.name for use in maker.outputs] == ["a/data:v0"]
+    with tracker.init(project="b", id="user", quiet=True) as user:
+        used = user.mark_input("a/data:latest", use_as="train")
+        assert user.use_artifact(f"a/data@{used.digest}", type="dataset").version == "v0"
+        with pytest.raises(ValueError, match="is of type 'dataset'"):
+            user.use_artifact("a/data", type="model")
+        assert [use.use_as for use in user.inputs] == ["train", ""]
+    art = tracker.artifact("a/data")
+    assert [run.id for run in art.logged_by()] == ["maker"]
+    assert [run.id for run in art.used_by()] == ["user"]
+    assert [use.artifact().version for use in tracker.open_run("b/user").inputs] == ["v0", "v0"]
+    assert tracker.open_run("a/maker").inputs == []
+
+
+def test_a_folder_that_a_run_reads_is_stored_and_is_its_input(run: tracker.Run, data: Path) -> None:
+    used = run.use_artifact(data)
+    assert used.wait().version == "v0"
+    assert [(use.name, use.type) for use in run.inputs] == [("test/data:v0", "dataset")]
+    assert run.outputs == []
+
+
+def test_paths_are_logged_without_an_artifact(run: tracker.Run, data: Path) -> None:
+    assert run.log_artifact(data / "one.bin").wait().qualified_name == "test/one.bin:v0"
+    assert run.log_artifact(str(data), name="all", type="dataset").wait().type == "dataset"
+    assert tracker.log_artifact(str(data), "all").wait().state == "stored"
+    with pytest.raises(TypeError, match="for a path"):
+        run.log_artifact(made(data), name="x")
+    with pytest.raises(TypeError, match="expected an Artifact or a path, got int"):
+        run.log_artifact(3)  # type: ignore[arg-type]
+
+
+def test_new_files_are_written_in_the_store_and_leave_nothing_there(
+    run: tracker.Run, store: Path, tmp_path: Path
+) -> None:
+    art = tracker.Artifact("made", "table")
+    with art.new_file("a/table.csv") as file:
+        file.write("x,y\n1,2\n")
+    with art.new_file("raw", "wb") as file:
+        file.write(b"\0\1")
+    with contextlib.suppress(RuntimeError), art.new_file("half") as file:
+        file.write("half")
+        raise RuntimeError
+    with pytest.raises(ValueError, match=r"\.\."), art.new_file("../escape"):
+        pass
+    assert [entry.name for entry in art.files()] == ["a/table.csv", "raw"]
+    assert not list(tmp_path.glob("*.csv"))
+    run.log_artifact(art).wait()
+    assert tracker.artifact("test/made").get_path("a/table.csv").read_text() == "x,y\n1,2\n"
+    assert list((store / "staging").iterdir()) == []
+    with pytest.raises(ValueError, match="does not change any more"):
+        art.add_file(__file__)
+    with pytest.raises(ValueError, match="was logged already"):
+        run.log_artifact(art)
+
+
+def test_references_are_neither_read_nor_kept_with_their_passwords(run: tracker.Run) -> None:
+    art = tracker.Artifact("refs", "dataset")
+    art.add_reference("https://me:hunter2@host/data.tar?x=1", checksum="md5:1")
+    art.add_reference("s3://bucket/b", "b", size=7)
+    art.remove("b")
+    entry = run.log_artifact(art).wait().files()[0]
+    assert (entry.name, entry.checksum) == ("data.tar", "md5:1")
+    assert "hunter2" not in entry.uri
+    with pytest.raises(ValueError, match="is a reference"):
+        tracker.artifact("test/refs").get_path("data.tar")
+
+
+def test_what_is_no_file_is_refused_at_once_by_name(data: Path) -> None:
+    art = tracker.Artifact("a", "b")
+    with socket.socket(socket.AF_UNIX) as listener, contextlib.chdir(data):
+        for name, what, make in (
+            ("pipe", "a pipe", os.mkfifo),
+            ("loop", "a loop of links", lambda name: Path(name).symlink_to("loop")),
+            ("nowhere", "a link to nothing", lambda name: Path(name).symlink_to("gone")),
+            ("socket", "a socket", listener.bind),
+        ):
+            make(name)
+            with pytest.raises(ValueError, match=what):
+                art.add_file(name)
+            with pytest.raises(ValueError, match=f"{name} is {what}"):
+                art.add_dir(data)
+            Path(name).unlink()
+    (data / "out").symlink_to("/etc/hostname")
+    with pytest.raises(ValueError, match="leads out of the folder"):
+        art.add_dir(data)
+    with pytest.raises(ValueError, match="a device"):
+        art.add_file("/dev/null")
+    with pytest.raises(tracker.NotFoundError, match="gone"):
+        art.add_file("gone")
+    with pytest.raises(ValueError, match="a folder"):
+        art.add_file(data)
+    with pytest.raises(TypeError, match="path must be a path"):
+        art.add_file(3)  # type: ignore[arg-type]
+    for bad in ("", "a/b", "a:b", "a@b", "x" * 300):
+        with pytest.raises((ValueError, tracker.LimitError)):
+            tracker.Artifact(bad, "t")
+    assert art.file_count == 0
+
+
+def test_a_file_that_changes_before_it_is_read_fails_the_artifact_and_never_the_run(
+    run: tracker.Run, data: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    art = made(data)
+    (data / "one.bin").write_text("changed since")
+    run.log_artifact(art)
+    with pytest.raises(tracker.StoreError, match=r"one\.bin has changed"):
+        art.wait()
+    assert (art.state, run.status().artifacts_failed) == ("failed", 1)
+    assert "1 failed" in str(run.status())
+    assert capfd.readouterr().err.count('artifact "data" is not stored') == 1
+    run.log({"x": 1.0})
+    assert run.flush()
+    assert run.outputs == []
+    with pytest.raises(tracker.NotFoundError):
+        tracker.artifact("test/data")
+
+
+def test_a_disabled_run_takes_every_call_and_makes_nothing(store: Path, data: Path, tmp_path: Path) -> None:
+    with tracker.init(mode="disabled") as run:
+        art = made(data)
+        with art.new_file("new") as file:
+            file.write("x")
+        run.log_artifact(art)
+        assert (art.wait().state, art.version, art.digest, art.aliases) == ("not recorded", None, None, ())
+        assert (run.inputs, run.outputs) == ([], [])
+        with pytest.raises(tracker.NotFoundError):
+            run.use_artifact("data")
+        with pytest.raises(ValueError, match="name of a version"):
+            run.log_artifact(made(data), aliases=["v1"])
+        with pytest.raises(TypeError, match=r"did you mean \['best'\]"):
+            run.log_artifact(made(data), aliases="best")
+    assert not store.exists()
+
+
+def test_a_gated_rank_downloads_and_logs_nothing(run: tracker.Run, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run.log_artifact(made(data)).wait()
+    gated = tracker.init(project="test", rank=1, world_size=2, quiet=True)
+    art = gated.log_artifact(made(data, "other"))
+    assert art.wait().state == "not recorded"
+    assert Path(gated.use_artifact("data").download(), "one.bin").read_bytes() == b"a" * 100
+    assert (gated.outputs, gated.inputs) == ([], [])
+    assert [a.name for a in tracker.artifacts()] == ["data"]
+    gated.finish()
+
+
+def test_a_damaged_blob_is_named_and_never_handed_out(run: tracker.Run, store: Path, data: Path) -> None:
+    digest = run.log_artifact(data / "one.bin").wait().files()[0].digest
+    blob = store / "blobs" / "sha256" / digest[:2] / digest[2:]
+    blob.chmod(0o644)
+    blob.write_bytes(b"x" * 100)
+    art = tracker.artifact("test/one.bin")
+    with pytest.raises(tracker.CorruptError, match=r"one\.bin"):
+        art.download()
+    with pytest.raises(tracker.CorruptError):
+        art.verify()
+
+
+def test_wait_ends_after_its_timeout_and_wants_a_logged_artifact(data: Path) -> None:
+    art = made(data)
+    with pytest.raises(ValueError, match="was not logged"):
+        art.wait()
+    with pytest.raises(ValueError, match="timeout"), tracker.init(quiet=True) as run:
+        run.log_artifact(art).wait(timeout=-1)
+
+
+def test_a_forked_child_logs_nothing_and_the_parent_goes_on(script: Script, data: Path) -> None:
+    done = script(
+        """
+        import os, sys, tracker
+        run = tracker.init(project="p", id="r", quiet=True)
+        art = run.log_artifact(sys.argv[1], "data", "dataset").wait()
+        child = os.fork()
+        if child == 0:
+            other = run.log_artifact(sys.argv[1], "other")
+            ok = other.wait().state == "not recorded" and art.state == "not recorded"
+            os._exit(0 if ok and len(run.use_artifact("data").files()) == 2 else 1)
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """,
+        str(data),
+    )
+    assert done.returncode == 0, done.stderr
+    assert [a.name for a in tracker.artifacts()] == ["data"]
+
+
+# Regression: the child's finalizer removed what the parent had written.
+def test_files_written_for_an_artifact_outlive_a_forked_child(script: Script) -> None:
+    done = script(
+        """
+        import os, sys, tracker
+        run = tracker.init(project="p", id="r", quiet=True)
+        art = tracker.Artifact("model", type="model")
+        with art.new_file("weights") as file:
+            file.write("w")
+        for ends in (lambda: os._exit(0), lambda: sys.exit(0)):
+            if os.fork() == 0:
+                del art
+                ends()
+            os.wait()
+        run.log_artifact(art).wait()
+        """
+    )
+    assert done.returncode == 0, done.stderr
+    assert [entry.name for entry in tracker.artifact("p/model").files()] == ["weights"]
+
+
+# Regression: what was refused was removed, and with it the only copy.
+def test_files_written_for_an_artifact_that_is_refused_are_kept_and_named(
+    run: tracker.Run, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run.log_artifact(tracker.Artifact("model", type="model")).wait()
+    other = tracker.Artifact("model", type="dataset")
+    with other.new_file("weights") as file:
+        file.write("w")
+    with pytest.raises((ValueError, tracker.TrackerError)):
+        run.log_artifact(other).wait()
+    folder = other._staging
+    assert folder in capfd.readouterr().err
+    assert [path.read_text() for path in Path(folder).iterdir()] == ["w"]
+
+
+# A bound on the size of a file stands for the disk: what does not fit is refused in the middle of a write.
+def test_a_disk_that_is_full_refuses_the_artifact_and_takes_the_points(script: Script, tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(bytes(16 << 20))
+    done = script(
+        """
+        import resource, signal, tracker
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (12 << 20, 12 << 20))
+        run = tracker.init(project="p", id="r", quiet=True)
+        art = run.log_artifact("large")
+        run.log({"x": 1.0}, step=0)
+        try:
+            art.wait()
+        except tracker.StoreError as error:
+            print(error)
+        assert run.status().artifacts_failed == 1
+        run.log_artifact(__file__, "small").wait()
+        """
+    )
+    assert done.returncode == 0, done.stderr
+    assert "File too large" in done.stdout
+    assert 'the artifact "large" is not stored' in done.stderr
+    run = tracker.open_run("p/r")
+    assert (run.state, run.points, [use.name for use in run.outputs]) == ("finished", 1, ["p/small:v0"])
+
+
+def test_what_waits_at_the_end_of_a_process_is_stored(script: Script, data: Path) -> None:
+    done = script(
+        """
+        import sys, tracker
+        run = tracker.init(project="p", id="r", quiet=True)
+        art = tracker.Artifact("data", "dataset")
+        with art.new_file("note.txt") as file:
+            file.write("made here")
+        run.log_artifact(art)
+        run.finish()
+        assert art.version == "v0", art
+        """
+    )
+    assert done.returncode == 0, done.stderr
+    assert [use.name for use in tracker.open_run("p/r").outputs] == ["p/data:v0"]
+
+
+def test_a_process_killed_while_it_logs_leaves_whole_versions_and_a_readable_run(
+    store: Path, tmp_path: Path, own_shm: Path
+) -> None:
+    seed = int(os.environ.get("TRACKER_TEST_SEED") or random.randrange(2**32))
+    print(f"TRACKER_TEST_SEED={seed}")
+    chance = random.Random(seed)
+    source = tmp_path / "killed.py"
+    source.write_text(
+        "import sys, itertools, tracker\n"
+        "run = tracker.init(project='p', id=sys.argv[1], quiet=True)\n"
+        "for i in itertools.count():\n"
+        "    art = tracker.Artifact('data', 'dataset')\n"
+        "    with art.new_file('n') as file: file.write(sys.argv[1] + str(i) * 1000)\n"
+        "    run.log_artifact(art, aliases=['newest'])\n"
+        "    run.log({'i': i})\n"
+        "    print(i, flush=True)\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent)}
+    for number in range(5):
+        command = [sys.executable, str(source), f"r{number}"]
+        with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "0\n"
+            time.sleep(chance.uniform(0, 0.3))
+            process.send_signal(signal.SIGKILL)
+            process.stdout.read()
+        run = tracker.open_run(f"p/r{number}")
+        assert run.problems == ()
+        for art in tracker.artifacts("p"):
+            art.verify(deep=True)
+        for use in run.outputs:
+            assert use.artifact().digest == use.digest

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: MIT
+"""Goal: what a program prints is recorded complete and costs it nothing that it could see. Method: scripts in a process
+of their own; their output with and without capture is compared byte by byte, the lines are read back."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import tracker
+
+Script = Callable[..., "subprocess.CompletedProcess[str]"]
+
+PRINTS = r"""
+import sys, os
+print("hello", 1, sep=", ")
+print("to stderr", file=sys.stderr)
+for i in range(100): print(f"\r{i}%", end="", flush=True)
+print()
+sys.stdout.writelines(["a\n", "b\n"])
+print("\x1b[31mred\x1b[0m and caf\u00e9")
+print("no end", end="")
+"""
+
+
+def lines_of(store: Path, **query: object) -> list[str]:
+    (run,) = tracker.runs(dir=store)
+    return [line.text for line in tracker.open_run(run.id, dir=store).console(**query)]  # type: ignore[arg-type]
+
+
+def test_what_is_printed_is_read_back_and_reaches_the_terminal_unchanged(script: Script, store: Path) -> None:
+    recorded = script(f"import tracker\nrun = tracker.init(quiet=True)\n{PRINTS}\nrun.finish()")
+    plain = script(PRINTS)
+    assert (recorded.stdout, recorded.stderr) == (plain.stdout, plain.stderr)
+    assert lines_of(store) == [
+        "hello, 1",
+        "to stderr",
+        "99%",
+        "a",
+        "b",
+        "\x1b[31mred\x1b[0m and café",
+        "no end",
+    ]
+    assert lines_of(store, stream="stderr") == ["to stderr"]
+    assert lines_of(store, contains="%") == ["99%"]
+    assert lines_of(store, last=2) == ["\x1b[31mred\x1b[0m and café", "no end"]
+    (run,) = tracker.runs(dir=store)
+    output = run.console()
+    assert output.total == 7
+    assert [line.updates for line in output if line.text == "99%"] == [99]
+    assert str(output).endswith("café\nno end")
+
+
+def test_printed_lines_survive_a_kill(script: Script, store: Path) -> None:
+    script(
+        """
+import tracker, os, signal
+tracker.init(quiet=True)
+print("\\n".join(f"line {i}" for i in range(1000)), flush=True)
+print("the last words", flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    )
+    assert lines_of(store) == [*(f"line {i}" for i in range(1000)), "the last words"]
+
+
+def test_the_streams_stay_what_they_were(script: Script) -> None:
+    done = script(
+        """
+import sys, tracker
+before = [(s, s.fileno(), s.isatty(), s.encoding, "write" in vars(s)) for s in (sys.stdout, sys.stderr)]
+run = tracker.init(quiet=True)
+during = [(s, s.fileno(), s.isatty(), s.encoding) for s in (sys.stdout, sys.stderr)]
+written = sys.stdout.write("text\\n")
+run.finish()
+after = [(s, s.fileno(), s.isatty(), s.encoding, "write" in vars(s)) for s in (sys.stdout, sys.stderr)]
+print(before == after, during == [each[:4] for each in before], written)
+"""
+    )
+    assert done.stdout == "text\nTrue True 5\n", done.stderr
+
+
+def test_an_error_of_the_stream_is_the_programs_and_one_of_ours_is_nobodys(script: Script, store: Path) -> None:
+    done = script(
+        """
+import sys, tracker
+run = tracker.init(quiet=True)
+try:
+    sys.stdout.write(b"bytes")
+except TypeError as error:
+    print("TypeError")
+class Odd(str): pass
+sys.stdout.write(Odd("odd\\n"))
+print("\\udcff surrogate".encode("utf-8", "replace").decode())
+run.finish()
+"""
+    )
+    assert done.stdout == "TypeError\nodd\n? surrogate\n", done.stderr
+    assert lines_of(store) == ["TypeError", "odd", "? surrogate"]
+
+
+def test_a_childs_prints_and_those_behind_the_end_are_not_recorded(script: Script, store: Path) -> None:
+    done = script(
+        """
+import os, tracker
+run = tracker.init(quiet=True)
+print("parent", flush=True)
+if os.fork() == 0:
+    print("child", flush=True)
+    os._exit(0)
+os.wait()
+run.finish()
+print("behind", flush=True)
+"""
+    )
+    assert done.stdout == "parent\nchild\nbehind\n"
+    assert lines_of(store) == ["parent"]
+
+
+def test_two_runs_of_a_process_both_have_its_output(script: Script, store: Path) -> None:
+    script(
+        """
+import tracker
+a = tracker.init(id="a", quiet=True)
+print("one")
+b = tracker.init(id="b", quiet=True)
+print("two")
+b.finish()
+print("three")
+a.finish()
+"""
+    )
+    assert [line.text for line in tracker.open_run("a", dir=store).console()] == ["one", "two", "three"]
+    assert [line.text for line in tracker.open_run("b", dir=store).console()] == ["two"]
+
+
+def test_secrets_in_the_output_are_redacted(script: Script, store: Path) -> None:
+    done = script("import tracker\nrun = tracker.init(quiet=True)\nprint('key ghp_' + 'a1' * 18)\nrun.finish()")
+    assert "ghp_" in done.stdout
+    assert lines_of(store) == ["key [redacted]"]
+    assert not any(b"ghp_a1" in path.read_bytes() for path in store.rglob("*") if path.is_file())
+
+
+def test_capture_can_be_turned_off(script: Script, store: Path) -> None:
+    for arguments, environment in (
+        ('console="off"', {}),
+        ('capture="none"', {}),
+        ("", {"TRACKER_CAPTURE": "none"}),
+    ):
+        script(
+            f"import tracker\nrun = tracker.init(id='r', resume='allow', quiet=True, {arguments})\n"
+            "print('text')\nrun.finish()",
+            env=environment,
+        )
+        assert lines_of(store) == []
+
+
+def test_what_console_does_not_take_is_said_at_once(script: Script) -> None:
+    done = script(
+        """
+import tracker
+for value in ("fd", "all", 1):
+    try:
+        tracker.init(console=value)
+    except (NotImplementedError, ValueError) as error:
+        print(type(error).__name__, error)
+"""
+    )
+    assert done.stdout.splitlines() == [
+        'NotImplementedError init(console="fd") is not in this version yet; "python" records what Python prints',
+        "ValueError console must be one of python, off, fd, got 'all'",
+        "ValueError console must be one of python, off, fd, got 1",
+    ]
+
+
+def test_more_than_a_minute_may_hold_is_cut_and_told(script: Script, store: Path) -> None:
+    done = script(
+        """
+import tracker, sys
+run = tracker.init(quiet=True, on_full="drop")
+line = "x" * 999 + "\\n"
+for _ in range(12_000):
+    sys.stdout.write(line)
+print(run.status().console_cut_bytes >= 2_000_000, file=sys.stderr)
+run.finish()
+"""
+    )
+    assert done.stderr == "True\n"
+    assert len(done.stdout) == 12_000_000
+    (run,) = tracker.runs(dir=store)
+    output = run.console()
+    cut = sum(line.cut_bytes for line in output)
+    kept = sum(len(line.text) + 1 for line in output if not line.cut_bytes and line.stream == "stdout")
+    assert abs(cut + kept - 12_000_000) < 12_000  # line ends of what was cut are no bytes of it

@@ -1,0 +1,454 @@
+# SPDX-License-Identifier: MIT
+"""Goal: each kind of medium takes what it documents, refuses the rest with an ordinary error, and reads back exactly.
+Method: constructors alone for refusals, a run for the way there and back."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import math
+import random
+import wave
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import conditions
+import numpy as np
+import pandas as pd
+import PIL.Image
+import pyarrow as pa
+import pytest
+import tracker
+from conditions import needs
+
+
+def back(run: tracker.Run, value: Any) -> tracker.MediaEntry:
+    run.log({"value": value}, step=0)
+    (entry,) = tracker.open_run(run.uid).media("value")
+    return entry
+
+
+# --- images -----------------------------------------------------------------------------------------------------------
+
+GREY = np.arange(12, dtype=np.uint8).reshape(3, 4)
+COLOUR = np.arange(36, dtype=np.uint8).reshape(3, 4, 3)
+WIDE = np.arange(45, dtype=np.uint8).reshape(3, 5, 3)
+SHAPES: dict[str, tuple[Any, Any]] = {
+    "grey": (GREY, GREY),
+    "one channel": (GREY[:, :, None], GREY),
+    "channels last": (COLOUR, COLOUR),
+    "channels first": (np.moveaxis(WIDE, -1, 0), WIDE),
+    "with alpha": (np.dstack([COLOUR, GREY]), np.dstack([COLOUR, GREY])),
+    "grey with alpha": (np.dstack([GREY, GREY]), np.dstack([GREY, GREY])),
+    "bool": (GREY % 2 == 0, np.where(GREY % 2 == 0, 255, 0)),
+    "int64": (COLOUR.astype(np.int64), COLOUR),
+    "float32": (COLOUR.astype(np.float32) / 255, COLOUR),
+    "float64": (COLOUR / 255, COLOUR),
+    "nested lists": (GREY.tolist(), GREY),
+    "not contiguous": (COLOUR[:, ::-1], COLOUR[:, ::-1]),
+}
+
+
+@pytest.mark.parametrize("what", SHAPES)
+def test_an_array_of_any_layout_and_type_is_the_same_image(run: tracker.Run, what: str) -> None:
+    given, expected = SHAPES[what]
+    entry = back(run, tracker.Image(given))
+    assert np.array_equal(entry.load(), expected)
+
+
+def test_a_shape_that_fits_both_ways_is_channels_last_unless_it_is_said(run: tracker.Run) -> None:
+    cube = np.arange(27, dtype=np.uint8).reshape(3, 3, 3)
+    entry = back(run, [tracker.Image(cube), tracker.Image(cube, layout="CHW")][0])
+    assert np.array_equal(entry.load(), cube)
+    run.log({"chw": tracker.Image(cube, layout="CHW")}, step=0)
+    assert np.array_equal(tracker.open_run(run.uid).media("chw")[0].load(), np.moveaxis(cube, 0, -1))
+
+
+BAD_IMAGES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "no axis": (lambda: np.float32(1), ValueError, "2 or 3 axes"),
+    "one axis": (lambda: np.zeros(4), ValueError, "2 or 3 axes"),
+    "a batch": (lambda: np.zeros((2, 3, 4, 3)), ValueError, "log a list"),
+    "no channels": (lambda: np.zeros((7, 8, 9)), ValueError, "no axis of 1 to 4 channels"),
+    "no pixels": (lambda: np.zeros((0, 4)), ValueError, "no values"),
+    "NaN": (lambda: np.full((2, 2), math.nan), ValueError, "NaN or infinite"),
+    "infinity": (lambda: np.full((2, 2), math.inf), ValueError, "NaN or infinite"),
+    "floats beyond 1": (lambda: np.full((2, 2), 1.5), ValueError, "0 to 1, got 1.5"),
+    "floats below 0": (lambda: np.full((2, 2), -0.5), ValueError, "0 to 1, got -0.5"),
+    "ints beyond 255": (lambda: np.full((2, 2), 256), ValueError, "0 to 255, got 256"),
+    "ints below 0": (lambda: np.full((2, 2), -1), ValueError, "0 to 255, got -1"),
+    "texts": (lambda: np.array([["a"]]), TypeError, "bool, int or float"),
+    "an object": (object, TypeError, "bool, int or float"),
+    "a missing file": (lambda: "missing.png", FileNotFoundError, "missing.png"),
+    "no image": (lambda: b"no image at all", ValueError, "by its first bytes"),
+}
+
+
+@pytest.mark.parametrize("what", BAD_IMAGES)
+def test_a_bad_image_is_an_ordinary_error_that_says_what_was_expected(what: str) -> None:
+    make, error, text = BAD_IMAGES[what]
+    with pytest.raises(error, match=text):
+        tracker.Image(make())
+
+
+def test_files_and_bytes_go_in_as_they_are(run: tracker.Run, tmp_path: Path) -> None:
+    out = io.BytesIO()
+    PIL.Image.fromarray(COLOUR).save(out, "JPEG")
+    path = tmp_path / "a picture.of no known name"
+    path.write_bytes(out.getvalue())
+    run.log({"a": tracker.Image(path), "b": tracker.Image(str(path)), "c": tracker.Image(out.getvalue())}, step=0)
+    stored = tracker.open_run(run.uid)
+    for name in "abc":
+        (entry,) = stored.media(name)
+        assert entry.bytes == out.getvalue()
+        assert (entry.info["ext"], entry.info["width"], entry.info["height"]) == ("jpg", 4, 3)
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB", "RGBA", "P", "1", "CMYK"])
+def test_an_image_of_pillow_is_taken_as_it_is_shown(run: tracker.Run, mode: str) -> None:
+    image = PIL.Image.fromarray(COLOUR).convert(mode)
+    expected = np.array(image if mode in ("L", "RGB", "RGBA") else image.convert("RGB"))
+    run.log({"wrapped": tracker.Image(image), "plain": image}, step=0)
+    stored = tracker.open_run(run.uid)
+    assert np.array_equal(stored.media("wrapped")[0].load(), expected)
+    assert np.array_equal(stored.media("plain")[0].load(), expected)
+
+
+def test_jpeg_is_smaller_and_close(run: tracker.Run) -> None:
+    smooth = np.linspace(0, 1, 64 * 64).reshape(64, 64)
+    entry = back(run, tracker.Image(smooth, format="jpeg", quality=95))
+    assert entry.info["ext"] == "jpg"
+    assert np.abs(entry.load().astype(int) - np.round(smooth * 255)).max() < 16
+
+
+def test_boxes_and_masks_come_back(run: tracker.Run) -> None:
+    mask = (np.arange(12).reshape(3, 4) % 3).astype(np.int64)
+    boxes = {"truth": [{"box": (0, 0, 2, 2), "label": "cat", "score": 0.9}, (1, 1, 2.5, 3)]}
+    image = tracker.Image(COLOUR, boxes=boxes, masks={"seg": {"mask": mask, "labels": {1: "cat"}}, "other": mask > 1})
+    entry = back(run, image)
+    assert entry.info["boxes"] == {
+        "truth": [{"box": [0.0, 0.0, 2.0, 2.0], "label": "cat", "score": 0.9}, {"box": [1.0, 1.0, 2.5, 3.0]}]
+    }
+    masks = entry.masks()
+    assert np.array_equal(masks["seg"], mask)
+    assert np.array_equal(masks["other"], mask > 1)
+    assert entry.info["masks"]["seg"]["labels"] == {"1": "cat"}
+    assert np.array_equal(entry.load(), COLOUR)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"boxes": [(0, 0, 1)]}, "x0, y0, x1, y1"),
+        ({"boxes": [(2, 0, 1, 1)]}, "x0 <= x1"),
+        ({"boxes": [(0, 0, math.nan, 1)]}, "finite"),
+        ({"boxes": [{"box": (0, 0, 1, 1), "lable": "x"}]}, "lable"),
+        ({"masks": {"m": np.zeros((2, 2), int)}}, "2 × 2 pixels, the image 4 × 3"),
+        ({"masks": {"m": np.zeros((3, 4))}}, "takes ints"),
+        ({"masks": {"m": np.full((3, 4), 256)}}, "0 to 255"),
+        ({"format": "bmp"}, "png"),
+        ({"quality": 0}, "1 to 100"),
+        ({"layout": "WHC"}, "HWC"),
+    ],
+)
+def test_a_bad_argument_of_an_image_says_what_was_expected(arguments: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        tracker.Image(COLOUR, **arguments)
+
+
+def test_a_figure_of_matplotlib_is_drawn_when_it_is_logged(run: tracker.Run) -> None:
+    needs(conditions.MATPLOTLIB)
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(2, 1), dpi=50)
+    figure.add_subplot().plot([1, 2, 3])
+    run.log({"plain": figure, "wrapped": tracker.Image(figure, caption="a plot")}, step=0)
+    stored = tracker.open_run(run.uid)
+    assert stored.media("plain")[0].load().shape[:2] == (50, 100)
+    assert stored.media("wrapped")[0].caption == "a plot"
+
+
+def test_a_figure_of_plotly_is_kept_as_its_json(run: tracker.Run) -> None:
+    needs(conditions.PLOTLY)
+    import plotly.graph_objects as go
+
+    run.log({"figure": go.Figure(go.Scatter(y=[1, 3, 2]))}, step=0)
+    (entry,) = tracker.open_run(run.uid).media("figure")
+    assert entry.kind == "plotly"
+    assert entry.load()["data"][0]["type"] == "scatter"
+
+
+# --- audio and video --------------------------------------------------------------------------------------------------
+
+
+def test_samples_come_back_as_16_bits(run: tracker.Run) -> None:
+    stereo = np.stack([np.sin(np.arange(800) / 9), np.cos(np.arange(800) / 7)], axis=1)
+    entry = back(run, tracker.Audio(stereo, sample_rate=8000, caption="a tone"))
+    samples, rate = entry.load()
+    assert (rate, samples.shape, entry.caption) == (8000, (800, 2), "a tone")
+    assert np.abs(samples / 32767 - stereo).max() < 1e-4
+    ints = np.arange(-300, 300, dtype=np.int16)
+    run.log({"ints": tracker.Audio(ints, sample_rate=100)}, step=0)
+    assert np.array_equal(tracker.open_run(run.uid).media("ints")[0].load()[0], ints)
+
+
+@pytest.mark.parametrize(
+    ("data", "arguments", "error", "text"),
+    [
+        (np.zeros(4), {}, ValueError, "sample_rate"),
+        (np.zeros(4), {"sample_rate": 0}, ValueError, "1 to"),
+        (np.full(4, 1.5), {"sample_rate": 8}, ValueError, "-1 to 1"),
+        (np.full(4, math.nan), {"sample_rate": 8}, ValueError, "NaN"),
+        (np.zeros(4, np.int32), {"sample_rate": 8}, TypeError, "int16 or floats"),
+        (np.zeros((2, 2, 2)), {"sample_rate": 8}, ValueError, "samples, channels"),
+        (np.zeros(0), {"sample_rate": 8}, ValueError, "no values"),
+        (b"RIFF but no wave", {}, ValueError, "by its first bytes"),
+    ],
+)
+def test_bad_audio_says_what_was_expected(
+    data: Any, arguments: dict[str, Any], error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error, match=text):
+        tracker.Audio(data, **arguments)
+
+
+def test_a_wav_file_goes_in_as_it_is(run: tracker.Run, tmp_path: Path) -> None:
+    path = tmp_path / "a.wav"
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(1)
+        file.setframerate(100)
+        file.writeframes(bytes(range(100)))
+    assert back(run, tracker.Audio(path)).bytes == path.read_bytes()
+
+
+def test_frames_become_an_animation(run: tracker.Run) -> None:
+    frames = np.zeros((3, 8, 8, 3), np.uint8)
+    frames[1], frames[2] = 128, 255
+    entry = back(run, tracker.Video(frames, fps=5, caption="grows"))
+    assert (entry.info["frames"], entry.info["fps"], entry.info["ext"]) == (3, 5.0, "gif")
+    with PIL.Image.open(entry.path or "") as image:
+        assert getattr(image, "n_frames", 1) == 3
+        image.seek(2)
+        assert np.array(image.convert("RGB")).min() == 255
+    first = np.moveaxis(frames, -1, 1)
+    run.log({"first": tracker.Video(first)}, step=0)
+    assert tracker.open_run(run.uid).media("first")[0].info["width"] == 8
+
+
+def test_a_video_file_larger_than_what_is_copied_is_stored_from_its_path(run: tracker.Run, tmp_path: Path) -> None:
+    from tracker import _files
+
+    path = tmp_path / "large.mp4"
+    path.write_bytes(b"\0\0\0\x20ftypisom" + bytes(_files.FILE_COPIED_BYTES_MAX))
+    run.log({"a": tracker.Video(path)}, step=0)
+    assert run.flush(120)
+    (entry,) = tracker.open_run(run.uid).media("a")
+    assert entry.bytes == path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"), [({"fps": 0}, "fps"), ({"fps": 101}, "at most 100"), ({"format": "mp4"}, "gif")]
+)
+def test_a_bad_argument_of_a_video_says_what_was_expected(arguments: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        tracker.Video(np.zeros((2, 4, 4, 3)), **arguments)
+    with pytest.raises(ValueError, match="time, height, width, channels"):
+        tracker.Video(np.zeros((4, 4, 3)))
+
+
+# --- documents and tables ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 65_537, 300_000])
+@pytest.mark.parametrize("kind", [tracker.Html, tracker.Text, tracker.Markdown])
+def test_a_text_of_any_size_comes_back(run: tracker.Run, kind: Any, size: int) -> None:
+    entry = back(run, kind("ä" * (size // 2) + "x" * (size % 2), caption="c"))
+    assert entry.load() == "ä" * (size // 2) + "x" * (size % 2)
+    assert (entry.path is None) == (size <= 65_536)
+    assert entry.caption == "c"
+
+
+def test_a_page_comes_from_a_path(run: tracker.Run, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text("<h1>ü</h1>")
+    assert back(run, tracker.Html(tmp_path / "page.html")).load() == "<h1>ü</h1>"
+
+
+def test_a_table_keeps_types_order_and_every_float(run: tracker.Run) -> None:
+    when = datetime.datetime(2026, 11, 22, 9, 30, tzinfo=datetime.UTC)
+    rows = [
+        [1, 0.1, "a", True, when],
+        [2**62, math.inf, "ü", None, None],
+        [None, -0.0, None, False, when],
+        [-5, math.nan, "", True, when],
+    ]
+    entry = back(run, tracker.Table(rows, columns=["i", "f", "t", "b", "w"], caption="mixed"))
+    table = entry.load()
+    assert table.types == {"i": "int", "f": "float", "t": "text", "b": "bool", "w": "time"}
+    assert len(table) == 4
+    assert math.isnan(table.columns["f"].pop())
+    assert table.columns["f"] == [0.1, math.inf, -0.0]
+    assert math.copysign(1, table.columns["f"][2]) == -1
+    assert table.columns["i"] == [1, 2**62, None, -5]
+    assert table.columns["w"] == [when, None, when, when]
+
+
+def test_random_tables_come_back(run: tracker.Run) -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    makers: list[Callable[[], Any]] = [
+        lambda: rng.randrange(-(2**63), 2**63),
+        lambda: rng.choice([rng.gauss(0, 1e300), 5e-324, -0.0, math.inf, -math.inf]),
+        lambda: "".join(chr(rng.randrange(1, 0xD7FF)) for _ in range(rng.randrange(9))),
+        lambda: rng.random() < 0.5,
+    ]
+    tables = []
+    for _ in range(20):
+        columns = {f"c{i}": rng.choice(makers) for i in range(rng.randrange(1, 5))}
+        rows = [[None if rng.random() < 0.1 else make() for make in columns.values()] for _ in range(rng.randrange(30))]
+        tables.append((list(columns), rows))
+    run.log({"tables": [tracker.Table(rows, columns=names) for names, rows in tables]}, step=0)
+    entries = tracker.open_run(run.uid).media("tables")
+    for (names, rows), entry in zip(tables, entries, strict=True):
+        table = entry.load()
+        assert list(table.columns) == names
+        assert table.to_rows() == [tuple(row) for row in rows]
+
+
+def test_a_table_is_made_of_pandas_arrow_dicts_and_columns(run: tracker.Run) -> None:
+    frame = pd.DataFrame({"x": [1, 2, 3], "y": [0.5, math.nan, 1.5], "z": ["a", None, "c"]})
+    frame["when"] = pd.Series([pd.Timestamp("2026-01-01"), pd.NaT, pd.Timestamp("2026-01-03")])
+    arrow = pa.table({"x": [1, 2, 3], "z": ["a", None, "c"]})
+    run.log({"frame": tracker.Table(frame), "arrow": tracker.Table(arrow)}, step=0)
+    run.log({"dicts": tracker.Table([{"a": 1}, {"a": 2, "b": "x"}]), "dict": tracker.Table({"a": [1, 2]})}, step=0)
+    stored = tracker.open_run(run.uid)
+    table = stored.media("frame")[0].load()
+    assert table.types == {"x": "int", "y": "float", "z": "text", "when": "time"}
+    assert table.columns["x"] == [1, 2, 3]
+    assert table.columns["when"][1] is None
+    assert stored.media("arrow")[0].load().to_rows() == [(1, "a"), (2, None), (3, "c")]
+    assert stored.media("dicts")[0].load().to_rows() == [(1, None), (2, "x")]
+    assert stored.media("dict")[0].load().to_pandas()["a"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("data", "columns", "error", "text"),
+    [
+        ([[1], ["a"]], ["x"], TypeError, "mixes int, text"),
+        ([[1], [True]], ["x"], TypeError, "mixes bool, int"),
+        ([[object()]], ["x"], TypeError, "holds object"),
+        ([[2**63]], ["x"], ValueError, "beyond int64"),
+        ([[1, 2]], ["x"], ValueError, "row 0 has 2 cells"),
+        ([[1]], None, ValueError, "columns="),
+        ([5], ["x"], TypeError, "row 0"),
+        ("rows", ["x"], TypeError, "got str"),
+        ([], [], ValueError, "no columns"),
+        ([], ["a", "a"], ValueError, "one name"),
+        ([], [""], TypeError, "not empty"),
+        ({"a": [1], "b": []}, None, ValueError, "different lengths"),
+        ({"a": [1]}, ["b"], ValueError, "not those of the data"),
+    ],
+)
+def test_a_bad_table_says_what_was_expected(data: Any, columns: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        tracker.Table(data, columns=columns)
+
+
+# --- histograms, curves, matrices -------------------------------------------------------------------------------------
+
+
+def test_a_histogram_counts_every_value_once(run: tracker.Run) -> None:
+    values = np.concatenate([np.random.default_rng(1).normal(size=1000), [math.nan, math.inf, -math.inf, math.inf]])
+    data = back(run, tracker.Histogram(values, bins=32)).load()
+    counts, edges = np.histogram(values[:1000], bins=32)
+    assert data["counts"] == counts.tolist()
+    assert data["edges"] == edges.tolist()
+    assert (data["nan"], data["pos_inf"], data["neg_inf"]) == (1, 2, 1)
+    assert (data["min"], data["max"]) == (values[:1000].min(), values[:1000].max())
+
+
+@pytest.mark.parametrize("values", [[1.0] * 5, [math.nan], [1e308, -1e308], [5e-324, 0.0], [1, 2, 3], [True, False]])
+def test_a_histogram_of_odd_values_is_one_too(run: tracker.Run, values: list[Any]) -> None:
+    data = back(run, tracker.Histogram(values, bins=8)).load()
+    assert sum(data["counts"]) == len([value for value in values if not math.isnan(value)])
+    assert data["edges"] == sorted(data["edges"])
+
+
+def test_a_histogram_of_known_bins_is_taken_as_it_is(run: tracker.Run) -> None:
+    data = back(run, tracker.Histogram(counts=[1, 2.5], edges=[0, 1, 3])).load()
+    assert data == {"counts": [1, 2.5], "edges": [0.0, 1.0, 3.0]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({}, "values, or of counts"),
+        ({"values": []}, "no values"),
+        ({"values": [1], "bins": 0}, "bins must be"),
+        ({"counts": [1], "edges": [0]}, "one edge more"),
+        ({"counts": [1], "edges": [1, 0]}, "rise"),
+        ({"counts": [-1], "edges": [0, 1]}, "0 or more"),
+        ({"counts": [1], "edges": [0, math.nan]}, "finite"),
+    ],
+)
+def test_a_bad_histogram_says_what_was_expected(arguments: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        tracker.Histogram(**arguments)
+
+
+def test_curves_are_those_of_scikit_learn(run: tracker.Run) -> None:
+    from sklearn.metrics import average_precision_score, roc_auc_score
+    from sklearn.metrics import roc_curve as theirs
+
+    rng = np.random.default_rng(3)
+    labels = rng.integers(0, 2, 500)
+    scores = np.round(rng.normal(size=500) + labels, 1)  # with ties
+    run.log({"roc": tracker.roc_curve(labels, scores), "pr": tracker.pr_curve(labels, scores)}, step=0)
+    stored = tracker.open_run(run.uid)
+    (curve,) = stored.media("roc")[0].load()["curves"]
+    x, y, _ = theirs(labels, scores, drop_intermediate=False)
+    assert np.allclose(curve["x"], x)
+    assert np.allclose(curve["y"], y)
+    assert curve["area"] == pytest.approx(roc_auc_score(labels, scores))
+    (curve,) = stored.media("pr")[0].load()["curves"]
+    assert curve["average_precision"] == pytest.approx(average_precision_score(labels, scores))
+
+
+def test_several_classes_have_a_curve_each_and_large_ones_are_a_file(run: tracker.Run) -> None:
+    rng = np.random.default_rng(4)
+    labels, scores = rng.integers(0, 3, 5000), rng.random((5000, 3))
+    entry = back(run, tracker.pr_curve(labels, scores, classes=["a", "b", "c"]))
+    assert entry.path is not None
+    assert [(c["name"], len(c["x"])) for c in entry.load()["curves"]] == [("a", 5001), ("b", 5001), ("c", 5001)]
+
+
+def test_a_curve_without_positives_is_drawn_all_the_same(run: tracker.Run) -> None:
+    (curve,) = back(run, tracker.roc_curve([0, 0], [0.1, 0.2])).load()["curves"]
+    assert (curve["positives"], "area" in curve) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("labels", "scores", "text"),
+    [
+        ([0, 1], [0.5], "same length"),
+        ([0, 2], [0.5, 0.1], "0 and 1"),
+        ([0, 1], [0.5, math.nan], "NaN"),
+        ([0, 5], [[0.5, 0.5], [0.1, 0.9]], "numbers of 2 classes"),
+    ],
+)
+def test_bad_curves_say_what_was_expected(labels: Any, scores: Any, text: str) -> None:
+    for make in (tracker.pr_curve, tracker.roc_curve):
+        with pytest.raises(ValueError, match=text):
+            make(labels, scores)
+
+
+def test_a_confusion_matrix_counts_pairs(run: tracker.Run) -> None:
+    data = back(run, tracker.confusion_matrix([0, 1, 1, 2], np.array([0, 1, 2, 2]), classes=["a", "b", "c"])).load()
+    assert data == {"classes": ["a", "b", "c"], "counts": [[1, 0, 0], [0, 1, 1], [0, 0, 1]]}
+    run.log({"names": tracker.confusion_matrix(["x", "y"], ["y", "y"])}, step=0)
+    named = tracker.open_run(run.uid).media("names")[0].load()
+    assert named == {"classes": ["x", "y"], "counts": [[0, 1], [0, 1]]}
+    for labels, predictions in (([0], [0, 1]), ([], []), ([3], [0]), ([-1], [0])):
+        with pytest.raises(ValueError, match=r"one length|none of"):
+            tracker.confusion_matrix(labels, predictions, classes=["a", "b"])

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: MIT
+"""Goal: a run says what it ran on and how busy that was, on request with command line, variables and diff, and nothing
+of it is a secret, a metric or in the way. Method: runs in processes of their own, a repository that git makes."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import conditions
+import pytest
+import tracker
+from conditions import needs
+
+Script = Callable[..., "subprocess.CompletedProcess[str]"]
+PATIENCE_S = 120.0
+
+
+def wait_for(run_id: str, holds: Callable[[tracker.StoredRun], bool]) -> tracker.StoredRun:
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        stored = tracker.open_run(run_id)
+        if holds(stored) or time.monotonic() > deadline:
+            return stored
+        time.sleep(0.05)
+
+
+def parts(*names: str) -> Callable[[tracker.StoredRun], bool]:
+    return lambda stored: set(names) <= set(stored.environment)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Iterator[Path]:
+    """A repository with one commit; the working directory."""
+    needs(conditions.GIT)
+    folder = tmp_path / "code"
+    folder.mkdir()
+    env = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+
+    def git(*arguments: str) -> None:
+        name = ("-c", "user.name=n", "-c", "user.email=e@x")
+        subprocess.run(("git", *name, *arguments), cwd=folder, env=env, check=True, capture_output=True)
+
+    git("init", "-q", "-b", "trunk")
+    (folder / "train.py").write_text("lr = 0.1\n")
+    git("add", ".")
+    git("commit", "-q", "-m", "first")
+    git("remote", "add", "origin", "https://me:remote-secret-2f2f@example.org/x.git")
+    before = Path.cwd()
+    os.chdir(folder)
+    yield folder
+    os.chdir(before)
+
+
+def test_machine_python_and_code_are_recorded_by_default(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_JOB_NAME", "night")
+    run = tracker.init(project="p", id="r", quiet=True)
+    found = wait_for("p/r", parts("host", "python", "git", "launcher")).environment
+    assert found["host"]["hostname"] == platform.node()
+    assert found["host"]["cpus_usable"] == len(os.sched_getaffinity(0))
+    assert found["python"]["version"] == platform.python_version()
+    assert found["python"]["executable"] == sys.executable
+    mine = {d.metadata["Name"]: d.version for d in importlib.metadata.distributions()}
+    assert found["python"]["packages"] == {name: found["python"]["packages"].get(name) for name in mine}
+    assert found["python"]["packages"]["pytest"] == mine["pytest"]
+    assert found["git"]["branch"] == "trunk"
+    assert found["git"]["dirty"] is False
+    assert found["git"]["remote"] == "https://[redacted]@example.org/x.git"
+    assert found["launcher"]["SLURM_JOB_NAME"] == "night"
+    assert not {"command", "variables", "diff"} & set(found)
+    run.finish()
+    assert tracker.open_run("p/r").environment == found
+
+
+def test_samples_are_series_of_the_system_and_no_metrics(second: ModuleType) -> None:
+    run = tracker.init(project="p", id="r", quiet=True, system_interval=0.1)
+    run.log({"loss": 0.5}, step=7)
+    stored = wait_for("p/r", lambda r: any(m["points"] >= 3 for m in r.metrics(system=True)))
+    run.log({"loss": 0.25})
+    assert run.status().points_logged == 2
+    assert run.step == 8
+    run.finish()
+    stored = tracker.open_run("p/r")
+    assert stored.series() == ["loss"]
+    names = stored.series(system=True)
+    assert {"system/memory.used.bytes", "system/proc.rss.bytes", "system/proc.threads"} <= set(names)
+    assert stored.series("system/proc.*", system=True) == [n for n in names if n.startswith("system/proc.")]
+    assert stored.summary == {"loss": 0.25}
+    rows = stored.history("system/proc.rss.bytes")
+    assert len(rows) >= 3
+    assert (rows.values > 1 << 20).all()
+    assert len(stored.chart("system/proc.rss.bytes").x0) == len(rows)  # over time
+    shown = subprocess.run(
+        [sys.executable, "-m", "tracker", "show", "p/r"], capture_output=True, text=True, check=True
+    ).stdout
+    assert "\nEnvironment\n" in shown
+    assert "\nSystem\n" in shown
+    assert shown.count("proc.rss.bytes") == 1
+    document = json.loads(
+        subprocess.run(
+            [sys.executable, "-m", "tracker", "show", "p/r", "--json"], capture_output=True, text=True, check=True
+        ).stdout
+    )
+    assert [m["name"] for m in document["metrics"]] == ["loss"]
+    assert [m["name"] for m in document["system"]] == names
+    assert document["environment"] == stored.environment
+    assert second.read_run(Path(run.dir)).environment() == stored.environment
+
+
+def test_capture_none_turns_everything_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRACKER_SYSTEM_INTERVAL")
+    for number, arguments in enumerate(({"capture": "none"}, {"capture": ["none"]}, {})):
+        if not arguments:
+            monkeypatch.setenv("TRACKER_CAPTURE", "none")
+        run = tracker.init(project="p", id=f"r{number}", quiet=True, **arguments)  # type: ignore[arg-type]
+        print("not recorded")
+        time.sleep(0.3)
+        run.finish()
+        stored = tracker.open_run(f"p/r{number}")
+        assert stored.environment == {}
+        assert stored.console().total == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ({"capture": ["everything"]}, ValueError, "capture must be"),
+        ({"capture": ["none", "diff"]}, ValueError, "stands alone"),
+        ({"capture": ["source"]}, NotImplementedError, "not in this version yet"),
+        ({"capture": 7}, TypeError, "capture must be"),
+        ({"system_interval": 0.01}, ValueError, "0.1 to 3600 seconds"),
+        ({"system_interval": True}, TypeError, "must be a number of seconds"),
+    ],
+)
+def test_what_is_asked_wrongly_is_refused_at_once(arguments: dict[str, Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        tracker.init(project="p", quiet=True, **arguments)
+    assert tracker.run is None
+
+
+SECRETS = {
+    "argument": "argument-secret-0a0a",
+    "password": "password-secret-1b1b",
+    "variable": "variable-secret-3c3c",
+    "form": "AKIAIOSFODNN7EXAMPLE",
+    "diff": "diff-secret-4d4d",
+    "config": "config-secret-5e5e",
+    "remote": "remote-secret-2f2f",
+}
+
+
+def test_command_variables_and_diff_are_recorded_on_request_without_a_secret(
+    script: Script, store: Path, repository: Path
+) -> None:
+    (repository / "train.py").write_text(f'lr = 0.2\nAPI_KEY = "{SECRETS["diff"]}"\n# {SECRETS["form"]}\n')
+    done = script(
+        f"""
+        import os, pathlib, time, tracker
+        os.chdir({str(repository)!r})
+        run = tracker.init(project="p", id="secret", quiet=True, capture=["command", "environment", "diff"],
+                           config={{"db_password": {SECRETS["config"]!r}}})
+        for _ in range({int(PATIENCE_S / 0.05)}):
+            if "diff" in tracker.open_run("p/secret").environment:
+                break
+            time.sleep(0.05)
+        me = pathlib.Path(os.environ["TRACKER_SHM_DIR"])
+        data = b"".join(p.read_bytes() for p in me.rglob("*") if p.is_file())
+        print([s for s in {list(SECRETS.values())!r} if s.encode() in data], run.status().values_redacted)
+        """,
+        *("--token", SECRETS["argument"], f"--db.password={SECRETS['password']}", "--lr=0.2"),
+        env={"SERVICE_API_KEY": SECRETS["variable"], "OPTIONS": f"uses {SECRETS['form']}", "HARMLESS": "as it is"},
+    )
+    found_in_rings, redacted = done.stdout.rsplit(maxsplit=1)
+    assert found_in_rings == "[]", done.stderr
+    assert int(redacted) >= 6
+    for name, secret in SECRETS.items():
+        files = [str(p) for p in store.rglob("*") if p.is_file() and secret.encode() in p.read_bytes()]
+        assert files == [], name
+    found = tracker.open_run("p/secret").environment
+    assert found["command"]["arguments"][-4:] == ["--token", "[redacted]", "--db.password=[redacted]", "--lr=0.2"]
+    assert found["variables"]["values"]["SERVICE_API_KEY"] == "[redacted]"
+    assert found["variables"]["values"]["OPTIONS"] == "uses [redacted]"
+    assert found["variables"]["values"]["HARMLESS"] == "as it is"
+    assert "+lr = 0.2" in found["diff"]["text"]
+    assert found["git"]["dirty"] is True
+
+
+def test_ranks_that_are_observed_say_how_busy_they_are(script: Script) -> None:
+    code = """
+        import time, tracker
+        run = tracker.init(project="p", id="job", ranks="observe", system_interval=0.1, quiet=True)
+        print("a line of rank", run.rank)
+        run.log({"loss": 1.0}, step=0)
+        for _ in range(2400):
+            time.sleep(0.05)
+            stored = tracker.open_run("p/job")
+            name = "system/proc.rss.bytes"
+            if stored.series(name, system=True) and list(stored.history(name).ranks).count(run.rank) >= 3:
+                break
+    """
+    for rank in ("0", "1"):
+        script(code, env={"RANK": rank, "WORLD_SIZE": "2", "TRACKER_RUN_ID": "job"})
+    stored = tracker.open_run("p/job")
+    assert stored.series() == ["loss"]
+    assert set(stored.history("loss").ranks) == {0}
+    assert set(stored.history("system/proc.rss.bytes").ranks) == {0, 1}
+    assert "a line of rank 1" in [line.text for line in stored.console(rank=1)]
+
+
+@pytest.fixture
+def second() -> Iterator[ModuleType]:
+    folder = str(Path(__file__).parent.parent / "second_reader")
+    sys.path.insert(0, folder)
+    before = set(sys.modules)
+    import run as module  # type: ignore[import-not-found]
+
+    yield module
+    sys.path.remove(folder)
+    for name in set(sys.modules) - before:
+        if folder in (getattr(sys.modules[name], "__file__", "") or ""):
+            del sys.modules[name]

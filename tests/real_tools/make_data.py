@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: MIT
+"""Writes tests/data/import anew by the tools: .venv-import/bin/python tests/real_tools/make_data.py FOLDER"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+
+def write_tensorboard(folder: Path) -> None:
+    from tensorboard.compat.proto import event_pb2, summary_pb2
+    from tensorboard.plugins.hparams import plugin_data_pb2
+    from tensorboard.summary.writer.event_file_writer import EventFileWriter
+    from tensorboard.util import tensor_util
+
+    def scalars(name: str, count: int, offset: int) -> EventFileWriter:
+        writer = EventFileWriter(str(folder / name), filename_suffix=f".{offset}")
+        for i in range(count):
+            event = event_pb2.Event(wall_time=1700000000.0 + offset + i * 0.25, step=i * 10)
+            event.summary.value.add(tag="loss", simple_value=1.0 / (i + 1))
+            event.summary.value.add(tag="acc", simple_value=i / float(count))
+            writer.add_event(event)
+        return writer
+
+    def metadata(plugin: str, data_class: int) -> summary_pb2.SummaryMetadata:
+        out = summary_pb2.SummaryMetadata(data_class=data_class)
+        out.plugin_data.plugin_name = plugin
+        return out
+
+    writer = scalars("train", 50, 0)
+    event = event_pb2.Event(wall_time=1700000100.5, step=3)
+    scalar = metadata("scalars", summary_pb2.DATA_CLASS_SCALAR)
+    event.summary.value.add(tag="double", tensor=tensor_util.make_tensor_proto(np.float64(0.1)), metadata=scalar)
+    event.summary.value.add(tag="int", tensor=tensor_util.make_tensor_proto(np.int64(2**53 + 1)), metadata=scalar)
+    note = tensor_util.make_tensor_proto(np.array([b"a text"], dtype=object))
+    event.summary.value.add(tag="note", tensor=note, metadata=metadata("text", summary_pb2.DATA_CLASS_TENSOR))
+    weights = event.summary.value.add(tag="weights")
+    weights.histo.min, weights.histo.max = 0, 1
+    writer.add_event(event)
+    data = plugin_data_pb2.HParamsPluginData()
+    data.session_start_info.hparams["lr"].number_value = 0.1
+    data.session_start_info.hparams["opt"].string_value = "adam"
+    data.session_start_info.hparams["bias"].bool_value = True
+    event = event_pb2.Event(wall_time=1700000000.0)
+    value = event.summary.value.add(tag="_hparams_/session_start_info")
+    value.metadata.plugin_data.plugin_name = "hparams"
+    value.metadata.plugin_data.content = data.SerializeToString()
+    writer.add_event(event)
+    writer.close()
+    scalars("val", 10, 1).close()
+
+
+WANDB = """
+import wandb
+settings = wandb.Settings(x_disable_stats=True, x_disable_meta=True, disable_git=True, disable_code=True)
+config = {"lr": 0.1, "opt": {"name": "adam", "betas": [0.9, 0.999]}, "seed": 7}
+run = wandb.init(project="mnist", name="brisk", tags=["a", "b"], notes="a note", config=config, group="g",
+                 job_type="train", settings=settings)
+for i in range(20):
+    row = {"loss": 1 / (i + 1), "acc": i / 20}
+    if i % 5 == 0: row["val/loss"] = 0.1 * i
+    if i == 7: row["loss"] = float("nan")
+    if i == 8: row["loss"] = float("inf")
+    wandb.log(row, step=i * 2)
+wandb.log({"nested": {"x": 1, "y": 2.5}, "note": "a text", "big": 2**53 + 1, "flag": True}, step=50)
+run.summary["best"] = 0.98
+print("hello from the run")
+run.finish()
+"""
+
+
+def write_wandb(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        env = {**os.environ, "WANDB_MODE": "offline", "WANDB_SILENT": "true", "WANDB_DIR": scratch}
+        subprocess.run([sys.executable, "-c", WANDB], check=True, env=env, cwd=scratch, stdout=subprocess.DEVNULL)
+        for path in Path(scratch, "wandb").glob("offline-run-*/run-*.wandb"):
+            shutil.copy(path, folder)
+
+
+def write_mlflow(uri: str) -> None:
+    import mlflow
+
+    mlflow.set_tracking_uri(uri)
+    mlflow.set_experiment("mnist")
+    with mlflow.start_run(run_name="brisk", description="a note"):
+        mlflow.log_params({"lr": 0.1, "opt": "adam"})
+        mlflow.set_tag("team", "vision")
+        for i in range(20):
+            mlflow.log_metric("loss", 1 / (i + 1), step=i)
+            mlflow.log_metric("val/acc", i / 20, step=i)
+        mlflow.log_metric("loss", float("nan"), step=20)
+
+
+def write_all(folder: Path) -> None:
+    write_tensorboard(folder / "tensorboard")
+    write_wandb(folder / "wandb")
+    os.environ["MLFLOW_ALLOW_FILE_STORE"] = "1"
+    with tempfile.TemporaryDirectory() as scratch:
+        write_mlflow(Path(scratch, "mlflow", "mlruns").as_uri())
+        with tarfile.open(folder / "mlflow.tar.gz", "w:gz") as packed_files:
+            packed_files.add(Path(scratch, "mlflow"), "mlflow")
+        write_mlflow(f"sqlite:///{scratch}/mlflow.db")
+        packed = gzip.compress(Path(scratch, "mlflow.db").read_bytes(), mtime=0)
+    (folder / "mlflow.db.gz").write_bytes(packed)
+
+
+if __name__ == "__main__":
+    write_all(Path(sys.argv[1]))

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""Goal: what the current versions of TensorBoard, W&B and MLflow write is read, and TensorBoard reads what we write.
+
+Method: the files of tests/data/import are made anew by the tools that are installed here (tools/test-import.sh).
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import math
+import struct
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tracker
+
+
+def load_maker() -> object:
+    spec = importlib.util.spec_from_file_location("make_data", Path(__file__).with_name("make_data.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    load_maker().write_all(folder)  # type: ignore[attr-defined]
+    with tarfile.open(folder / "mlflow.tar.gz") as packed:
+        packed.extractall(folder, filter="data")
+    (folder / "mlflow.db").write_bytes(gzip.decompress((folder / "mlflow.db.gz").read_bytes()))
+    return folder
+
+
+def command(*arguments: object) -> None:
+    subprocess.run([sys.executable, "-m", "tracker", *map(str, arguments)], check=True, timeout=300)
+
+
+@pytest.mark.parametrize("source", ["tensorboard/train", "wandb", "mlflow", "mlflow.db"])
+def test_what_a_tool_writes_today_is_read(tmp_path: Path, data: Path, source: str) -> None:
+    command("import", data / source, "--dir", tmp_path / "s")
+    (run,) = tracker.runs(dir=str(tmp_path / "s"))
+    values = run.history("loss").values.tolist()
+    assert values[0] == 1.0
+    assert values[1] == 0.5
+    assert run.config["lr"] in (0.1, "0.1")
+
+
+def test_tensorboard_reads_what_is_exported_for_it(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing import event_accumulator, event_file_loader
+    from tensorboard.util import tensor_util
+
+    numbers = [math.sin(step) for step in range(100)]
+    run = tracker.init(project="mnist", id="otter", dir=str(tmp_path / "s"), config={"lr": 0.1}, quiet=True)
+    for step, number in enumerate(numbers):
+        run.log({"loss": number, "narrow": np.float32(number)}, step=step)
+    run.log({"note": "a text"}, step=3)
+    run.finish()
+    out = tmp_path / "tb"
+    command("export", "otter", "--format", "tensorboard", "-o", out, "--dir", tmp_path / "s")
+    (file,) = out.iterdir()
+    events = list(event_file_loader.EventFileLoader(str(file)).Load())
+    read = [
+        (event.step, tensor_util.make_ndarray(value.tensor).item())
+        for event in events
+        for value in event.summary.value
+        if value.tag == "loss"
+    ]
+    assert read == list(enumerate(numbers))
+    accumulator = event_accumulator.EventAccumulator(str(out))
+    accumulator.Reload()
+    assert [one.step for one in accumulator.Tensors("loss")] == list(range(100))
+    narrow = [struct.unpack("<f", struct.pack("<f", number))[0] for number in numbers]
+    tags = accumulator.Tags()
+    if "narrow" in tags["scalars"]:
+        assert [one.value for one in accumulator.Scalars("narrow")] == narrow
+    else:
+        assert [tensor_util.make_ndarray(one.tensor_proto).item() for one in accumulator.Tensors("narrow")] == narrow
+    assert "note" in tags["tensors"]

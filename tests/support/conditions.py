@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""The only list of reasons for which a Python test is left out, and the only place that skips.
+
+tests/support/conditions.h is the same for C++; `tools/tidy.py` refuses `pytest.skip` and its like elsewhere. A test
+says what it needs in its first line: `needs(conditions.STRACE)`; where only trying tells: `skip_where(..., REASON)`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+
+# What only trying tells.
+THREAD_LIMIT = "RLIMIT_NPROC binds no thread here"
+INSTRUCTION_BASELINE = "benchmarks/baseline.json has no counts for this compiler"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """`holds` may start processes; it is asked once, by the first test that needs it."""
+
+    reason: str
+    holds: Callable[[], bool]
+
+
+def _runs(*command: str) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+GIT = Condition("there is no git here", lambda: shutil.which("git") is not None)
+STRACE = Condition("strace is not installed: make deps does it", lambda: shutil.which("strace") is not None)
+NETWORK_NAMESPACE = Condition(
+    "needs root and a network namespace", lambda: os.geteuid() == 0 and _runs("unshare", "-n", "true")
+)
+HIDDEN_FILES = Condition(
+    "hiding the system's libraries needs root and a mount namespace",
+    lambda: os.geteuid() == 0 and _runs("unshare", "-m", "mount", "--bind", "/dev/null", "/etc/hostname"),
+)
+SUBINTERPRETERS = Condition(
+    "only CPython 3.11 and 3.12 have _xxsubinterpreters",
+    lambda: importlib.util.find_spec("_xxsubinterpreters") is not None,
+)
+
+# Not in requirements.lock: what is logged of their figures is 20 lines, and they would bring 60 MB.
+MATPLOTLIB = Condition("matplotlib is not installed", lambda: importlib.util.find_spec("matplotlib") is not None)
+PLOTLY = Condition("plotly is not installed", lambda: importlib.util.find_spec("plotly") is not None)
+
+
+@cache
+def _holds(condition: Condition) -> bool:
+    return condition.holds()
+
+
+def needs(condition: Condition) -> None:
+    """Skips the test, with the reason, where the condition does not hold."""
+    skip_where(not _holds(condition), condition.reason)
+
+
+def skip_where(missing: bool, reason: str) -> None:
+    if missing:
+        pytest.skip(reason)

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: MIT
+"""Goal: docs/limits.md tells the truth: each name in it is a constant of the code with that value, and a test knows it.
+
+Method: the tables are read, the constants are found in the sources and evaluated, and their names are looked for in the
+tests. What a test reaches without the name stands in BY_EFFECT, what has none in NOT_TESTED, with the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOC = ROOT / "docs" / "limits.md"
+SOURCES = ("src", "include", "bindings", "python/tracker")
+SUFFIXES = {".h", ".cc", ".hpp", ".cpp", ".py"}
+
+# Limits that a test reaches without naming them: the file and the test. Times and sizes that the test sets to a smaller
+# value are among them: what happens at the edge is the same.
+BY_EFFECT = {
+    "kImportKindsMax": "tests/unit/exchange/import_test.cc: KindsThatASourceMakesUpAreCountedTogether",
+    "IMPORT_ROWS_MAX": "tests/python/test_importers.py: test_many_rows_of_changing_shapes_are_carried_over_in_order",
+    "kCsvBufferBytes": "tests/unit/exchange/import_test.cc: AFieldThatGoesOverManyLinesIsOneText",
+    "kEventBufferBytes": "tests/unit/exchange/import_test.cc: WhatWasImportedVerifies",
+    "kImportFrameBytes": "tests/unit/exchange/import_test.cc: RowsOfManyShapesStandInTheOrderTheyWereLogged",
+    "kBuildByReadersBytesMax": "tests/fault/frames_test.cc: ABuilderKilledBeforeAnySystemCallLeavesOneWholeRun",
+    "kCommandBytesMax": "tests/python/test_surroundings.py: "
+    "test_command_variables_and_diff_are_recorded_on_request_without_a_secret",
+    "kGpuStuckAfter": "tests/unit/run/monitor_test.cc: ADriverThatHangsIsSaidOnceAndHoldsNothingUp",
+    "ALERTS_MAX": "tests/python/test_notebooks.py: test_a_page_is_bounded_and_escaped",
+    "CONFIG_MAX": "tests/python/test_notebooks.py: test_a_page_is_bounded_and_escaped",
+    "METRICS_MAX": "tests/python/test_notebooks.py: test_a_page_is_bounded_and_escaped",
+    "PARAMETERS_MAX": "tests/torch/test_watch.py: test_of_a_model_of_very_many_parameters_the_first_are_watched",
+    "TEXT_MAX": "tests/python/test_notebooks.py: test_a_page_is_bounded_and_escaped",
+    "kArtifactFreeBytesMin": "tests/unit/artifact/snapshot_test.cc: ItStopsWhenAskedToAndWhereThereIsNoRoom",
+    "kArtifactFreeShare": "tests/unit/artifact/snapshot_test.cc: ItStopsWhenAskedToAndWhereThereIsNoRoom",
+    "kFinishArtifactsMax": "tests/unit/run/run_artifacts_test.cc: FinishGivesUpWhatIsNotStoredInItsTimeAndSaysSo",
+    "kBlobAge": "tests/unit/artifact/blob_collect_test.cc: OnlyOldBlobsThatNothingRefersToGo",
+    "kBlobLeftoverAge": "tests/unit/artifact/blob_collect_test.cc: BlobsInTheMakingOfDeadProcessesGo",
+    "kBlobTouchAge": "tests/unit/artifact/blob_collect_test.cc: AWriterTouchesABlobBeforeItRefersToIt",
+    "kCatalogBusy": "tests/unit/query/runs_query_test.cc: ACatalogThatSomebodyHoldsDoesNotHoldUpAListing",
+    "kCatalogRacy": "tests/unit/query/runs_query_test.cc: FoldersThatAreTooYoungToTellAChangeAreReadAgain",
+    "kCompactFrameBytesAtEnd": "tests/unit/storage/compaction_test.cc: AShortRunStaysAFewFrames",
+    "kCompactFrameBytesMin": "tests/unit/storage/compaction_test.cc: FramesWaitUntilThereAreEnoughForASegment",
+    "kCompactionBytesMax": "tests/fault/compaction_test.cc: ItTakesAFewMebibytesWhateverWaits",
+    "kCompactionRetryNs": "tests/fault/compaction_test.cc: ADiskThatFailsAtAnyWriteOfItCostsNothingAndIsTriedAgain",
+    "kDiskEndReserve": "tests/python/test_max_disk.py: test_a_run_stops_taking_points_at_the_bound_and_counts_them",
+    "kDiskLookInterval": "tests/python/test_max_disk.py: test_a_store_that_is_full_already_takes_no_points",
+    "kDiskAgain": ("tests/python/test_max_disk.py: test_after_a_burst_points_come_back_as_soon_as_the_store_has_room"),
+    "kDiskReserve": "tests/python/test_max_disk.py: test_a_run_stops_taking_points_at_the_bound_and_counts_them",
+    "kDiskRingRoom": "tests/python/test_max_disk.py: test_a_run_stops_taking_points_at_the_bound_and_counts_them",
+    "kConsoleLinesMax": "tests/python/test_console.py: "
+    "test_what_is_printed_is_read_back_and_reaches_the_terminal_unchanged",
+    "kDigestCacheShiftMin": "tests/unit/artifact/digest_cache_test.cc: ItGrowsAndForgetsFew",
+    "kDiskShare": "tests/python/test_max_disk.py: test_two_processes_at_once_stay_below_the_bound_together",
+    "kDrainInterval": "tests/fault/frames_test.cc: ALiveRunIsReadWithoutLocksAndEndsAsAPlainDatabase",
+    "kShrinkWalBytes": (
+        "tests/python/test_max_disk.py: test_after_a_burst_points_come_back_as_soon_as_the_store_has_room"
+    ),
+    "kSegmentRepeatBytes": "tests/unit/codec/segment_test.cc: AFrameThatNamesOneSeriesThousandsOfTimesStaysAFrame",
+    "kSnapshotTriesMax": "tests/unit/artifact/snapshot_test.cc: AFileThatGoesOnChangingIsRefusedByName",
+    "kTimestampTick": "tests/unit/artifact/snapshot_test.cc: AChangeOfContentAloneIsSeenEvenWithinATickOfTheClock",
+    "kFinishLeast": "tests/python/test_process_end.py: test_runs_whose_disk_refuses_share_two_seconds_at_exit",
+    "kFreePagesAStep": "tests/fault/compaction_test.cc: TheFileShrinksByWhatSegmentsSave",
+    "kFreePagesMin": "tests/fault/compaction_test.cc: TheFileShrinksByWhatSegmentsSave",
+    "kFreePagesShare": "tests/fault/compaction_test.cc: TheFileShrinksByWhatSegmentsSave",
+    "kGaussianPairsMax": "tests/unit/query/smooth_test.cc: AGaussianOverTooManyPairsIsRefusedBeforeItIsWorkedOut",
+    "kLeftoverAge": "tests/unit/cli/remove_test.cc: GcRemovesLeftoversAndSaysTheBytes",
+    "kLevelCellRows": "tests/unit/codec/level_test.cc: TheFinestLevelHasAtLeast512RowsACellOnAverage",
+    "kLevelCellsAlone": "tests/unit/storage/levels_test.cc: ALongSegmentHasTwoLevelsASeries",
+    "kLevelRowBytes": "tests/unit/storage/levels_test.cc: NoiseTakesWiderCellsSoThatAPointCostsATwentiethOfAByte",
+    "kMaxDiskMin": "tests/python/test_max_disk.py: test_a_bad_max_disk_says_what_was_expected",
+    "kPinnedCommitsMin": "tests/unit/storage/writer_parts_test.cc: BehindAParkedReaderTheWriterGoesOnInAnotherFile",
+    "kQueueBytesMax": "tests/fault/stuck_test.cc: FlushMeansEverythingAlsoWhenTheQueueForTheDiskWasFull",
+    "kRewindsMax": "tests/unit/cli/verify_command_test.cc: ALiveWriterThatCompactsMeanwhileHasNoDamage",
+    "kRingBytesMax": "tests/unit/journal/full_ring_test.cc: ARingPastHalfFillGrowsUpToItsLimit",
+    "kRingEntryShare": "tests/unit/journal/event_room_test.cc: EventsFindRoomWhereNumbersFindNone",
+    "kRingEventReserve": "tests/unit/journal/event_room_test.cc: TheFirstRingKeepsRoomForATextOf64KiB",
+    "kRingEventShare": "tests/unit/journal/event_room_test.cc: EventsFindRoomWhereNumbersFindNone",
+    "kRingEventShareMax": "tests/unit/journal/event_room_test.cc: ItIsInOnePieceWhereverTheLapEnds",
+    "kRingVersionsAhead": (
+        "tests/python/compat/test_newer_versions.py: test_a_newer_version_is_named_and_not_a_byte_of_it_is_changed"
+    ),
+    "kRingsMax": "tests/unit/journal/pool_test.cc: ThreadsBeyondTheLimitOfRingsShareOneAndLoseNothing",
+    "kSegmentPointsTarget": (
+        "tests/unit/storage/compaction_test.cc: SegmentsOfALongRunAreFewAndEachPointIsRewrittenAFewTimes"
+    ),
+    "kSegmentBytesTarget": (
+        "tests/unit/storage/compaction_test.cc: SegmentsOfALongRunAreFewAndEachPointIsRewrittenAFewTimes"
+    ),
+    "kSnapshotTries": "tests/unit/query/compacted_test.cc: AReaderInAnotherProcessMissesNothingAndGetsNothingTwice",
+    "kSpillBytesMax": "tests/fault/stuck_test.cc: WhatAStuckCommitDoesNotTakeIsSpilledAndSurvivesAKill",
+    "kStepInstructionsMax": "tests/unit/cli/foreign_schema_test.cc: AReadersStepIsBounded",
+    "kTailPoll": "tests/unit/cli/tail_command_test.cc: AFollowedRunIsShownToItsEndEachRowOnce",
+    "kTimedKeysMin": "tests/python/test_keys.py: test_one_call_may_hold_very_many_keys",
+    "kUnsyncedBytesMax": "tests/unit/storage/frames_file_test.cc: RowsBehindAFrameAreFoundInALargeFileByABoundedIndex",
+    "kWaitingNews": "tests/fault/stuck_test.cc: WhatWaitsInAJournalIsCountedForReadersBeforeAndAfterTheDeath",
+    "wait_call": "tests/unit/journal/full_ring_test.cc: WaitIsBoundedByCallAndInAll",
+    "wait_total": "tests/unit/journal/full_ring_test.cc: WaitIsBoundedByCallAndInAll",
+}
+
+# Limits at whose edge no test stands, and why.
+NOT_TESTED = {
+    "kArtifactNamingWait": "a disk that takes longer than 100 ms to name a version",
+    "kArtifactSaidWait": "5 s of a stuck disk; only how soon wait() answers",
+    "kLineageEdgesMax": "100,000 uses; the rest is said to be left out",
+    "kFactsBytesMax": "more than all parts at their own bounds",
+    "kGitDiffTimeMax": "10 s of a git that hangs",
+    "kGitEntriesMax": "200,000 files; the count is compared before anything else",
+    "kGitFileBytesMax": "a file of 16 MiB; it is then not read",
+    "kGitFoldersUp": "it bounds a loop",
+    "kGitIndexBytesMax": "an index of 64 MiB; it is then not read",
+    "kGitIndexTimeMax": "a time that a slow machine reaches earlier: the flag is then unknown",
+    "kGitPackedRefsBytesMax": "refs of 16 MiB; those behind are not found",
+    "kGpusMax": "64 GPUs; it bounds a loop",
+    "kMonitorFileBytesMax": "a file of the system of 1 MiB; its begin is what is looked at",
+    "kOpenFilesMax": "65,536 open files; it bounds a loop",
+    "kPackageHeadBytes": "a head of 16 KiB in front of a name",
+    "kProcessesMax": "128 processes on one GPU; it bounds a list",
+    "kPythonPathsMax": "256 entries of sys.path; it bounds a loop",
+    "kRefDepthMax": "it bounds a loop",
+    "kSamplesWaitingMax": "a drain thread that sleeps for an hour",
+    "kTreeThreadsMax": "4,096 threads; it bounds a loop",
+    "kVariablesBytesMax": "256 KiB of variables",
+    "MLFLOW_TEXT_BYTES_MAX": "it bounds one read of a file",
+    "PARQUET_ROWS": "a batch of pyarrow; what is written is the same",
+    "TRACKIO_JSON_BYTES_MAX": "16 MiB of JSON in one row; a length is compared",
+    "WANDB_FILES_MAX": "100,000 run files; it bounds a list",
+    "WANDB_RECORD_BYTES_MAX": "64 MiB of one record; a length is compared",
+    "kCsvLineBytesMax": "a line of 16 MiB; a length is compared",
+    "kImportFilesMax": "200,000 files; it bounds a list",
+    "kImportLabelsMax": "100,000 runs of one label; it bounds a loop",
+    "kImportSeriesMax": "262,144 metrics of one run; a number is compared",
+    "kAlertsShown": "several processes with 1,000 alerts each; it bounds a list",
+    "kStopRunsMax": "1,000 newer runs of one project; it bounds a search",
+    "kStopSearchMax": "a minute of waiting for a run that nobody makes",
+    "kArtifactDocumentBytesMax": "larger than what the bounds of its parts let a document be",
+    "kArtifactMarksMax": "10,000,000 marks of one artifact; it bounds a loop",
+    "kArtifactVersionsMax": "1,000,000 versions of one artifact; it bounds a loop",
+    "kBlobBytesABatch": "when a batch is fsynced changes no blob",
+    "kBlobsABatch": "when a batch is fsynced changes no blob",
+    "kCandidatesMax": "1,000,000 blobs; a further pass takes the rest",
+    "kCommitBytesMax": "how much a transaction holds changes no frame; a backlog behind a stuck disk is tested",
+    "kDigestCacheShiftMax": "a cache of 1 GiB; older digests are then forgotten, as tested where it grows",
+    "kLostJournalsListed": "64 dead processes; it bounds a list of lines",
+    "kMediaReasonsMax": "the library gives fewer reasons; it bounds a map",
+    "kManifestBytesMax": "4 GiB that claim to be a manifest; the length is compared before anything else",
+    "kManifestEntriesMax": "10,000,000 files; the count is compared before anything else",
+    "kManifestMappedBytes": "how a manifest is read changes no entry",
+    "kNetworkTimestampTick": "no network file system here",
+    "kSyncedByOneMin": "how a batch is fsynced changes no blob",
+    "kShrinkWait": "a wait that is too long delays a commit, nothing more",
+    "kBuildAtFinishBytesMax": "64 MiB of frames in each test run; the other way, a later builder, is tested",
+    "kCatalogBatchNs": "how long a transaction is changes no answer; the listing beside others is tested",
+    "kCatalogBatchRuns": "how long a transaction is changes no answer; the listing of 10,000 runs is tested",
+    "kClaimTriesMax": "10,000 processes that take a number in front of one; it bounds a loop",
+    "kCompactAtEndNs": "a time that a slow machine reaches earlier: what is left stays frames, which all tests read",
+    "kCompactionGatherNs": "a time that a slow machine reaches earlier: the segment is smaller, which all tests read",
+    "kDamageLinesMax": "needs more than 1,000 damaged frames in one file; it bounds a list of lines",
+    "kDiskDepthMax": "folders that deep are of somebody else; it bounds a recursion",
+    "kFindingsMax": "needs 10,000 damaged places; it bounds a list of lines",
+    "kFrameBytesMax": "64 MiB that claim to be a frame; the decoder compares a length before anything else",
+    "kGenerationsMax": "10,000 runs of one launch; it bounds a loop",
+    "kHeartbeatInterval": "15 s of waiting; a sign of life that is late is tested with a clock of its own",
+    "kHoleMax": "1,000 frames in a row behind a damaged page; it bounds a search",
+    "kFolderTriesMax": "1,000 removals at the very moment in which one folder is made; it bounds a loop",
+    "kLabelTriesMax": "100,000 runs of one label; it bounds a loop",
+    "kOverlapWorkMax": "thousands of pieces that overlap; all rows are then decoded, as the random test does",
+    "kPartsMax": "999 files of 256 MiB; the WAL then grows on, as with one file",
+    "kRingFileBytesMax": "a ring file of 64 MiB that is not ours; the length is compared before it is mapped",
+    "kSegmentBuildBytesMax": "compaction, which is tested, passes a smaller one",
+    "kSegmentBytesMax": "64 MiB that claim to be a segment; the decoder compares a length before anything else",
+    "kSegmentCellsMax": "a test would need 320 MiB of rows",
+    "kSegmentHeadGuess": "a first guess: a wrong one costs a second read",
+    "kSegmentLogBytesMax": "a test would need 64 MiB of events",
+    "kSegmentsListed": "a page of a list: more are read in further pages",
+    "kSyncInterval": "what a second of power loss costs cannot be seen without cutting power",
+    "kTailSegmentsMax": "1,024 small segments of one writer do not come about within a test",
+}
+
+UNITS = {
+    "": 1,
+    "B": 1,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    "ns": 1,
+    "µs": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+}
+CHRONO = {"nanoseconds": 1, "microseconds": 10**3, "milliseconds": 10**6, "seconds": 10**9}
+SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+
+
+def rows() -> list[tuple[str, list[str]]]:
+    """The text of each row of a table, and the names in its last cell."""
+    out = []
+    for line in DOC.read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        names = re.findall(r"`([A-Za-z_]\w+)`", cells[-1]) if line.startswith("|") else []
+        if names:
+            out.append((" | ".join(cells[:-1]), names))
+    return out
+
+
+NAMES = sorted({name for _, names in rows() for name in names})
+
+
+def quantities(text: str) -> set[float]:
+    """What numbers with their units say, times in ns, sizes in bytes: "24 MiB", "262,144", "2³²", "each 15 s"."""
+    found: set[float] = set()
+    for base, power in re.findall(r"(\d+)([⁰¹²³⁴⁵⁶⁷⁸⁹]+)", text):
+        found.add(float(int(base) ** int(power.translate(SUPERSCRIPTS))))
+    for number, unit in re.findall(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?)(?:\s(B|KiB|MiB|GiB|ns|µs|ms|s)\b)?", text):
+        plain = float(number.replace(",", ""))
+        found |= {plain * UNITS[unit], plain}
+    # "8 or 16 KiB", "64 or 1 MiB": the unit stands behind the last one.
+    return found
+
+
+@cache
+def definitions() -> dict[str, list[tuple[str, int]]]:
+    """Name -> of each definition the expression of its value, and what its unit is worth."""
+    found: dict[str, list[tuple[str, int]]] = {}
+
+    def add(name: str, expression: str, unit: int = 1) -> None:
+        found.setdefault(name, []).append((expression, unit))
+
+    for folder in SOURCES:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix not in SUFFIXES:
+                continue
+            text = re.sub(r"//.*", "", path.read_text())
+            for match in re.finditer(r"constexpr\s+([\w:<>]+)\s+([^;(]*?[={][^;]*);", text):
+                unit = next((worth for name, worth in CHRONO.items() if match[1].endswith(name)), 1)
+                for name, braced, plain in re.findall(
+                    r"(k\w+)\s*(?:\{([^{}]*)\}|=\s*([^,;{]+(?:\{[^}]*\}[^,;]*)?))", match[2]
+                ):
+                    add(name, braced or plain, unit)
+            if path.suffix == ".py":
+                for name, value in re.findall(r"^([A-Z][A-Z_]+)(?:: \w+)? = ([\d_*+ ]+)$", text, re.M):
+                    add(name, value)
+            for name, value in re.findall(r"std::chrono::nanoseconds (wait_\w+)\{([\d']+)\}", text):
+                add(name, value)
+            for name, value in re.findall(r"#define (TRK_\w+) (\w+)$", text, re.M):
+                add(name, value)
+    return found
+
+
+def values_of(name: str) -> set[float]:
+    """Of all constants of that name: rooms have some of their own."""
+    return {evaluated(expression, unit) for expression, unit in definitions()[name]}
+
+
+def evaluated(expression: str, unit: int) -> float:
+    expression = re.sub(r"(?<=\d)['_](?=\d)", "", expression)
+    expression = re.sub(r"(?<=\d)(?:ull|ll|u|l)\b", "", expression, flags=re.I)
+    expression = re.sub(r"\b(?:u?int64_t|size_t|uint32_t)\{(\w+)\}", r"\1", expression)
+    worth = re.search(r"std::chrono::(\w+)\((\w+)\)", expression)
+    if worth:
+        expression, unit = worth[2], CHRONO[worth[1]]
+    for other in set(re.findall(r"\bk[A-Z]\w+\b", expression)):
+        expression = re.sub(rf"\b{other}\b", str(int(min(values_of(other)))), expression)
+    assert re.fullmatch(r"[\d.\s()*/+<\-]+", expression), f"{expression} cannot be evaluated here"
+    return float(eval(expression.replace("/", "//"))) * unit  # digits and operators only
+
+
+def test_the_page_names_constants() -> None:
+    assert len(NAMES) > 60
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_limit_is_a_constant_of_the_code(name: str) -> None:
+    assert name in definitions(), f"docs/limits.md names {name}, which no source defines"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_limit_has_the_value_that_the_page_says(name: str) -> None:
+    if name == "TRK_STEP_AUTO":
+        assert definitions()[name] == [("INT64_MIN", 1)]
+        return
+    texts = [text for text, names in rows() if name in names]
+    values = values_of(name)
+    assert any(values & quantities(text) for text in texts), f"{name} is {values}; the page says {texts}"
+
+
+@cache
+def all_tests() -> str:
+    here = Path(__file__)
+    files = [path for path in (ROOT / "tests").rglob("*") if path.suffix in SUFFIXES and path != here]
+    return "\n".join(path.read_text() for path in files)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_limit_has_a_test_or_a_reason(name: str) -> None:
+    named = re.search(rf"\b{name}\b", all_tests()) is not None
+    listed = (name in BY_EFFECT) + (name in NOT_TESTED)
+    assert listed <= 1
+    assert named or listed, f"no test names {name}, and it is neither in BY_EFFECT nor in NOT_TESTED"
+    assert not (named and listed), f"a test names {name}: take it out of the list here"
+
+
+@pytest.mark.parametrize("name", sorted({*BY_EFFECT, *NOT_TESTED}))
+def test_what_is_listed_here_is_true(name: str) -> None:
+    assert name in NAMES, f"{name} is not in docs/limits.md"
+    if name in BY_EFFECT:
+        path, test = BY_EFFECT[name].split(": ")
+        assert test in (ROOT / path).read_text(), f"{path} has no {test}"
+
+
+def test_the_checks_find_what_is_wrong() -> None:
+    assert 1024.0 in quantities("1,024 B of UTF-8")
+    assert 24.0 * 2**20 in quantities("the least of 24 MiB, 1/8 of the free space")
+    assert 15e9 in quantities("each 15 s")
+    assert 2.0**32 in quantities("2³²")
+    assert 1025.0 not in quantities("1,024 B of UTF-8")

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+// Goal: what goes into a store as an artifact comes out the same, once for the same content, and nothing half of it.
+// Method: folders stored, stored again, changed, downloaded, damaged.
+#include "artifact/artifact_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "support/child.h"
+#include "support/temp_folder.h"
+
+namespace tracker::internal {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string read(const fs::path& path) {
+  std::stringstream out;
+  out << std::ifstream(path).rdbuf();
+  return out.str();
+}
+
+class ArtifactStoreTest : public ::testing::Test {
+ protected:
+  ArtifactStoreTest() : store_(*Store::open_or_create(folder_.path() + "/store")), registry_(store_) {
+    make("a.txt", "one");
+    make("sub/b.txt", "two");
+    make("sub/empty", "");
+  }
+  void make(const std::string& path, const std::string& content) {
+    fs::create_directories((data_ / path).parent_path());
+    std::ofstream(data_ / path) << content;
+  }
+  ArtifactDraft draft(const std::string& name = "data") {
+    ArtifactDraft out = *ArtifactDraft::make(name, "dataset");
+    EXPECT_TRUE(out.add_folder(data_.string()).ok());
+    return out;
+  }
+  Result<StoredArtifact> store(const ArtifactDraft& draft, StoreArtifactOptions options = {}) {
+    options.free_bytes_min = 1;
+    return store_artifact(store_, "p", draft, options);
+  }
+  TempFolder folder_;
+  const fs::path data_ = fs::path(folder_.path()) / "data";
+  const Store store_;
+  const ArtifactRegistry registry_;
+};
+
+TEST_F(ArtifactStoreTest, WhatWasStoredIsDownloaded) {
+  ArtifactDraft art = draft();
+  ASSERT_TRUE(art.add_reference("s3://bucket/big", "big").ok());
+  const auto stored = store(art);
+  ASSERT_TRUE(stored.ok()) << stored.status().to_string();
+  EXPECT_EQ(stored->version.files, 3u);
+  EXPECT_EQ(stored->version.references, 1u);
+  const fs::path out = fs::path(folder_.path()) / "out";
+  const auto report = download_artifact(store_, stored->version, out.string());
+  ASSERT_TRUE(report.ok()) << report.status().to_string();
+  EXPECT_EQ(report->files, 3u);
+  EXPECT_THAT(report->references, ElementsAre("big"));
+  EXPECT_EQ(read(out / "a.txt"), "one");
+  EXPECT_EQ(read(out / "sub/b.txt"), "two");
+  EXPECT_TRUE(fs::exists(out / "sub/empty"));
+  const auto again = download_artifact(store_, stored->version, out.string());
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->files, 0u);
+  EXPECT_EQ(again->kept, 3u);
+  std::ofstream(out / "a.txt") << "two";
+  ASSERT_TRUE(download_artifact(store_, stored->version, out.string()).ok());
+  EXPECT_EQ(read(out / "a.txt"), "one") << "what was changed there is put right";
+}
+
+TEST_F(ArtifactStoreTest, AnUnchangedFolderIsTheSameVersionAndIsNotRead) {
+  ASSERT_TRUE(store(draft()).ok());
+  const auto again = store(draft());
+  ASSERT_TRUE(again.ok());
+  EXPECT_FALSE(again->is_new);
+  EXPECT_EQ(again->version.number, 0);
+  EXPECT_EQ(again->files_read, 0u);
+  make("a.txt", "three");
+  const auto changed = store(draft());
+  ASSERT_TRUE(changed.ok());
+  EXPECT_EQ(changed->version.number, 1);
+  EXPECT_EQ(changed->files_read, 1u);
+  EXPECT_THAT(changed->version.aliases, ElementsAre("latest"));
+  make("a.txt", "one");
+  const auto back = store(draft());
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(back->version.number, 0);
+  EXPECT_THAT(back->version.aliases, ElementsAre("latest")) << "it was logged last";
+}
+
+TEST_F(ArtifactStoreTest, AFileIsStoredOnceHoweverManyArtifactsHoldIt) {
+  ASSERT_TRUE(store(draft()).ok());
+  make("copy", "one");
+  ASSERT_TRUE(store(draft("other")).ok());
+  size_t files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(store_.path() + "/blobs/sha256"))
+    files += entry.is_regular_file() ? 1 : 0;
+  EXPECT_EQ(files, 3u + 2u) << "three contents and two manifests";
+}
+
+TEST_F(ArtifactStoreTest, AliasesTagsAndTimeToLiveAreSaid) {
+  StoreArtifactOptions options;
+  options.aliases = {"best", "latest"};
+  options.tags = {"clean"};
+  options.ttl_s = 60;
+  options.now_us = 1'700'000'000'000'000;
+  const auto stored = store(draft(), options);
+  ASSERT_TRUE(stored.ok());
+  EXPECT_THAT(stored->version.aliases, ElementsAre("best", "latest"));
+  EXPECT_THAT(stored->version.tags, ElementsAre("clean"));
+  EXPECT_EQ(stored->version.expires_us, options.now_us + 60'000'000);
+  options.aliases = {"v3"};
+  EXPECT_EQ(store(draft(), options).status().code(), Code::kInvalid);
+}
+
+TEST_F(ArtifactStoreTest, SecretsInTheMetadataAreRedacted) {
+  ArtifactDraft art = draft();
+  art.metadata = Value::Map{{"api_key", "abc"}, {"rows", 3}};
+  const auto stored = store(art);
+  ASSERT_TRUE(stored.ok());
+  EXPECT_EQ(stored->version.metadata.text_or("api_key", ""), "[redacted]");
+  EXPECT_EQ(stored->redacted, 1u);
+}
+
+TEST_F(ArtifactStoreTest, AFileThatChangedSinceIsNamedAndNoVersionIsMade) {
+  const ArtifactDraft art = draft();
+  make("sub/b.txt", "changed");
+  const auto stored = store(art);
+  EXPECT_EQ(stored.status().code(), Code::kBusy);
+  EXPECT_THAT(stored.status().message(), HasSubstr("sub/b.txt"));
+  EXPECT_TRUE(registry_.read("p", "data")->versions.empty());
+}
+
+TEST_F(ArtifactStoreTest, DamageIsFoundAndIsNotHandedOut) {
+  const auto stored = store(draft());
+  ASSERT_TRUE(stored.ok());
+  EXPECT_TRUE(verify_artifact(store_, stored->version, true)->empty());
+  const fs::path blob = BlobStore(store_.path()).path_of(sha256("one"));
+  fs::permissions(blob, fs::perms(0644));
+  std::ofstream(blob) << "0ne";
+  EXPECT_TRUE(verify_artifact(store_, stored->version, false)->empty()) << "by size alone";
+  const auto deep = verify_artifact(store_, stored->version, true);
+  ASSERT_EQ(deep->size(), 1u);
+  EXPECT_EQ(deep->front().path, "a.txt");
+  const fs::path out = fs::path(folder_.path()) / "out";
+  EXPECT_EQ(download_artifact(store_, stored->version, out.string()).status().code(), Code::kCorrupt);
+  EXPECT_FALSE(fs::exists(out / "a.txt"));
+  fs::remove(blob);
+  EXPECT_EQ(download_artifact(store_, stored->version, out.string()).status().code(), Code::kNotFound);
+  EXPECT_EQ(verify_artifact(store_, stored->version, false)->size(), 1u);
+}
+
+TEST_F(ArtifactStoreTest, ADownloadWritesThroughNoLink) {
+  const auto stored = store(draft());
+  ASSERT_TRUE(stored.ok());
+  const fs::path out = fs::path(folder_.path()) / "out", outside = fs::path(folder_.path()) / "outside";
+  fs::create_directory(outside);
+  fs::create_directory(out);
+  fs::create_directory_symlink(outside, out / "sub");
+  fs::create_symlink(outside / "target", out / "a.txt");
+  EXPECT_EQ(download_artifact(store_, stored->version, out.string()).status().code(), Code::kInvalid);
+  EXPECT_TRUE(fs::is_empty(outside));
+  EXPECT_EQ(read(out / "a.txt"), "one") << "the link was replaced, not followed";
+}
+
+TEST_F(ArtifactStoreTest, ProcessesThatLogTheSameAtOnceMakeOneVersion) {
+  std::vector<pid_t> children;
+  for (int i = 0; i < 6; ++i)
+    children.push_back(start_child([&] {
+      StoreArtifactOptions options;
+      options.free_bytes_min = 1;
+      for (int turn = 0; turn < 3; ++turn) CHILD_CHECK(store_artifact(store_, "p", draft(), options).ok());
+      return 0;
+    }));
+  for (const pid_t child : children) EXPECT_EQ(exit_code_of(wait_child(child)), 0);
+  const auto info = registry_.read("p", "data");
+  ASSERT_EQ(info->versions.size(), 1u);
+  EXPECT_TRUE(verify_artifact(store_, info->versions[0], true)->empty());
+}
+
+}  // namespace
+}  // namespace tracker::internal

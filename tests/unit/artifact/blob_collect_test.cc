@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// Goal: gc takes blobs that nothing refers to and that are a day old, and no others. Method: blobs made older by their
+// times, versions deleted and expired, damage.
+#include "artifact/blob_collect.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "artifact/artifact_store.h"
+#include "base/clock.h"
+#include "support/temp_folder.h"
+
+namespace tracker::internal {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+class BlobCollectTest : public ::testing::Test {
+ protected:
+  BlobCollectTest() : store_(*Store::open_or_create(folder_.path() + "/store")), registry_(store_) {}
+  ArtifactVersion store(const std::string& content, std::optional<int64_t> ttl_s = {}) {
+    const std::string file = folder_.path() + "/file";
+    std::ofstream(file) << content;
+    ArtifactDraft draft = *ArtifactDraft::make("data", "dataset");
+    EXPECT_TRUE(draft.add_file(file).ok());
+    StoreArtifactOptions options;
+    options.free_bytes_min = 1;
+    options.ttl_s = ttl_s;
+    auto stored = store_artifact(store_, "p", draft, options);
+    EXPECT_TRUE(stored.ok()) << stored.status().to_string();
+    return stored->version;
+  }
+  void age_all(std::chrono::hours age) {
+    for (const auto& entry : fs::recursive_directory_iterator(store_.path() + "/blobs"))
+      if (entry.is_regular_file()) fs::last_write_time(entry, fs::file_time_type::clock::now() - age);
+  }
+  void remove(int64_t version) {
+    ArtifactMark mark;
+    mark.of = version;
+    mark.deleted = true;
+    ASSERT_TRUE(registry_.mark("p", "data", mark).ok());
+  }
+  BlobCollectReport collect(bool dry_run = false) {
+    BlobCollectOptions options;
+    options.dry_run = dry_run;
+    options.now_us = realtime_us();
+    return collect_blobs(store_, options);
+  }
+  bool has(const std::string& content) { return fs::exists(BlobStore(store_.path()).path_of(sha256(content))); }
+  TempFolder folder_;
+  const Store store_;
+  const ArtifactRegistry registry_;
+};
+
+TEST_F(BlobCollectTest, OnlyOldBlobsThatNothingRefersToGo) {
+  store("kept");
+  store("gone");
+  remove(1);
+  EXPECT_TRUE(collect().removed.empty()) << "younger than a day";
+  age_all(25h);
+  EXPECT_EQ(collect(true).removed.size(), 2u);
+  EXPECT_TRUE(has("gone")) << "a dry run removes nothing";
+  EXPECT_EQ(collect().removed.size(), 2u) << "the file and its manifest";
+  EXPECT_FALSE(has("gone"));
+  EXPECT_TRUE(has("kept"));
+  EXPECT_TRUE(verify_artifact(store_, registry_.read("p", "data")->versions[0], true)->empty());
+}
+
+TEST_F(BlobCollectTest, AWriterTouchesABlobBeforeItRefersToIt) {
+  store("a");
+  remove(0);
+  age_all(25h);
+  const ArtifactVersion again = store("a");
+  EXPECT_FALSE(again.deleted) << "logged again it is there again";
+  EXPECT_EQ(again.number, 0);
+  remove(0);
+  collect();
+  EXPECT_TRUE(has("a")) << "it was touched just now";
+}
+
+TEST_F(BlobCollectTest, AVersionWhoseContentIsGoneComesBackWhole) {
+  store("a");
+  remove(0);
+  age_all(25h);
+  collect();
+  ASSERT_FALSE(has("a"));
+  const ArtifactVersion again = store("a");
+  EXPECT_EQ(again.number, 0);
+  EXPECT_TRUE(verify_artifact(store_, again, true)->empty());
+}
+
+TEST_F(BlobCollectTest, AVersionLivesUntilItsTimeIsOver) {
+  store("a", 1'000'000);
+  age_all(48h);
+  EXPECT_TRUE(collect().removed.empty());
+  store("b", 0);
+  ArtifactMark mark;
+  mark.of = 0;
+  mark.ttl_s = 1;
+  mark.time_us = realtime_us() - 2'000'000;
+  ASSERT_TRUE(registry_.mark("p", "data", mark).ok());
+  age_all(48h);
+  EXPECT_EQ(collect().removed.size(), 3u) << "the version, its file, its manifest";
+  EXPECT_TRUE(registry_.read("p", "data")->versions[0].deleted);
+  EXPECT_FALSE(has("a"));
+  EXPECT_TRUE(has("b"));
+}
+
+TEST_F(BlobCollectTest, WhereAVersionCannotBeReadNoBlobGoes) {
+  store("a");
+  store("b");
+  remove(0);
+  age_all(25h);
+  std::ofstream(registry_.folder("p", "data") + "/v1.json") << "damaged";
+  const BlobCollectReport report = collect();
+  EXPECT_TRUE(report.gave_up);
+  EXPECT_FALSE(report.problems.empty());
+  EXPECT_TRUE(has("a"));
+  EXPECT_TRUE(has("b"));
+}
+
+TEST_F(BlobCollectTest, ABlobThatACollectorLeftAsideIsPutBack) {
+  store("a");
+  const std::string path = BlobStore(store_.path()).path_of(sha256("a"));
+  fs::rename(path, path + ".gc-0123456789abcdef");
+  collect();
+  EXPECT_TRUE(has("a"));
+  EXPECT_FALSE(fs::exists(path + ".gc-0123456789abcdef"));
+}
+
+TEST_F(BlobCollectTest, BlobsInTheMakingOfDeadProcessesGo) {
+  store("a");
+  const std::string path = store_.path() + "/blobs/sha256/blob.tmp-0123456789abcdef";
+  std::ofstream(path) << "half";
+  collect();
+  EXPECT_TRUE(fs::exists(path)) << "its process may live";
+  fs::last_write_time(path, fs::file_time_type::clock::now() - 2h);
+  collect();
+  EXPECT_FALSE(fs::exists(path));
+}
+
+}  // namespace
+}  // namespace tracker::internal

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// Goal: what runs made and used is found from their files alone, both ways and across projects. Method: two runs in two
+// projects, one makes what the other uses; the graph from either end.
+#include "artifact/lineage.h"
+
+#include <gtest/gtest.h>
+
+#include "support/store_builder.h"
+
+namespace tracker::internal {
+namespace {
+
+LineageEdge edge(ArtifactUse use, const std::string& name, int64_t number) {
+  LineageEdge out;
+  out.use = use;
+  out.project = "data";
+  out.name = name;
+  out.type = "dataset";
+  out.number = number;
+  out.content = sha256(name + std::to_string(number));
+  out.manifest = sha256("manifest");
+  out.aliases = {"latest"};
+  return out;
+}
+
+class LineageTest : public ::testing::Test {
+ protected:
+  void record(const RunFolder& run, const std::vector<LineageEdge>& edges, bool compact = false) {
+    WriterBuilder writer = builder_.writer(run);
+    for (const LineageEdge& each : edges) writer.event(EventType::kArtifact, {}, 0, artifact_event(each));
+    writer.log("loss", 0, 1).commit();
+    if (compact) writer.compact();
+    writer.end(RunState::kFinished).finish();
+  }
+  StoreBuilder builder_;
+};
+
+TEST_F(LineageTest, AnEventSaysWhatItWasMadeOf) {
+  LineageEdge made = edge(ArtifactUse::kInput, "mnist", 3);
+  made.use_as = "train";
+  const Value event = artifact_event(made);
+  EXPECT_EQ(event.text_or("key", ""), "input data/mnist:v3 as train");
+  const auto again = edge_of_event(*event.find("value"));
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->use, made.use);
+  EXPECT_EQ(again->version_name(), "data/mnist:v3");
+  EXPECT_EQ(again->content, made.content);
+  EXPECT_EQ(again->manifest, made.manifest);
+  EXPECT_EQ(again->aliases, made.aliases);
+  EXPECT_EQ(again->use_as, "train");
+  EXPECT_FALSE(edge_of_event(Value::Map{{"use", "other"}}).ok());
+  EXPECT_FALSE(edge_of_event(Value(3)).ok());
+}
+
+TEST_F(LineageTest, RunsAndVersionsAreFoundFromEachOtherAcrossProjects) {
+  const RunFolder maker = builder_.run("prepare", "clean"), user = builder_.run("train", "fit");
+  record(maker, {edge(ArtifactUse::kOutput, "mnist", 0)}, true);
+  record(user, {edge(ArtifactUse::kInput, "mnist", 0), edge(ArtifactUse::kOutput, "model", 0)});
+  const Lineage lineage = read_lineage(builder_.store());
+  EXPECT_TRUE(lineage.problems.empty());
+  ASSERT_EQ(lineage.edges.size(), 3u);
+  const Digest mnist = sha256("mnist0");
+  const auto made = edges_of_content(lineage, mnist, ArtifactUse::kOutput);
+  const auto used = edges_of_content(lineage, mnist, ArtifactUse::kInput);
+  ASSERT_EQ(made.size(), 1u);
+  ASSERT_EQ(used.size(), 1u);
+  EXPECT_EQ(made[0].run.id, "clean");
+  EXPECT_EQ(used[0].run.id, "fit");
+  EXPECT_EQ(edges_of_run(user).size(), 2u);
+  EXPECT_EQ(edges_of_run(user)[0].version_name(), "data/mnist:v0");
+}
+
+TEST_F(LineageTest, TheGraphGoesTheWayOfTheDataAndEndsAtItsDepth) {
+  const RunFolder maker = builder_.run("p", "maker"), user = builder_.run("p", "user"), far = builder_.run("p", "far");
+  record(maker, {edge(ArtifactUse::kOutput, "a", 0)});
+  record(user, {edge(ArtifactUse::kInput, "a", 0), edge(ArtifactUse::kOutput, "b", 0)});
+  record(far, {edge(ArtifactUse::kInput, "b", 0)});
+  const Lineage lineage = read_lineage(builder_.store());
+  const Value all = lineage_graph(lineage);
+  EXPECT_EQ(all.find("nodes")->as_list()->size(), 5u);
+  EXPECT_EQ(all.find("edges")->as_list()->size(), 4u);
+  const std::string start = "run " + maker.identity.uid.hex();
+  const Value one = lineage_graph(lineage, start, 1);
+  ASSERT_EQ(one.find("edges")->as_list()->size(), 1u);
+  const Value& only = one.find("edges")->as_list()->front();
+  EXPECT_EQ(only.text_or("from", ""), start);
+  EXPECT_EQ(only.text_or("to", ""), "version " + sha256("a0").hex());
+  EXPECT_EQ(lineage_graph(lineage, start, 2).find("edges")->as_list()->size(), 2u);
+  EXPECT_EQ(lineage_graph(lineage, "run nobody", 2).find("edges")->as_list()->size(), 0u);
+}
+
+TEST_F(LineageTest, TheSameUseSaidTwiceIsOneEdge) {
+  const RunFolder run = builder_.run("p", "r");
+  record(run, {edge(ArtifactUse::kInput, "a", 0), edge(ArtifactUse::kInput, "a", 0)});
+  EXPECT_EQ(edges_of_run(run).size(), 1u);
+}
+
+}  // namespace
+}  // namespace tracker::internal

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// Goal: versions are numbered by content, aliases move and have a history, and what is damaged is named. Method: the
+// files of one artifact, written by the registry, by hand, and by processes side by side.
+#include "artifact/registry.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "support/child.h"
+#include "support/temp_folder.h"
+
+namespace tracker::internal {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+NewVersion content(const std::string& text) {
+  NewVersion out;
+  out.totals.content = sha256(text);
+  out.manifest = sha256("manifest of " + text);
+  out.now_us = 1'700'000'000'000'000;
+  return out;
+}
+
+class RegistryTest : public ::testing::Test {
+ protected:
+  RegistryTest() : store_(*Store::open_or_create(folder_.path() + "/store")), registry_(store_) {
+    EXPECT_TRUE(registry_.create("p", "data", "dataset").ok());
+  }
+  ArtifactVersion add(const std::string& text) {
+    bool is_new = false;
+    auto added = registry_.add("p", "data", content(text), &is_new);
+    EXPECT_TRUE(added.ok()) << added.status().to_string();
+    return *added;
+  }
+  Status mark(int64_t of, std::vector<std::string> aliases) {
+    ArtifactMark mark;
+    mark.of = of;
+    mark.aliases_added = std::move(aliases);
+    return registry_.mark("p", "data", mark);
+  }
+  ArtifactInfo info() { return *registry_.read("p", "data"); }
+
+  TempFolder folder_;
+  Store store_;
+  ArtifactRegistry registry_;
+};
+
+TEST_F(RegistryTest, TheSameContentIsTheSameVersion) {
+  bool is_new = false;
+  EXPECT_EQ(registry_.add("p", "data", content("a"), &is_new)->number, 0);
+  EXPECT_TRUE(is_new);
+  EXPECT_EQ(add("b").number, 1);
+  EXPECT_EQ(registry_.add("p", "data", content("a"), &is_new)->number, 0);
+  EXPECT_FALSE(is_new);
+  EXPECT_EQ(info().versions.size(), 2u);
+}
+
+TEST_F(RegistryTest, AnAliasMovesAndItsHistoryStays) {
+  add("a");
+  add("b");
+  ASSERT_TRUE(mark(0, {"best", "prod"}).ok());
+  ASSERT_TRUE(mark(1, {"best"}).ok());
+  const ArtifactInfo now = info();
+  EXPECT_THAT(now.versions[0].aliases, ElementsAre("prod"));
+  EXPECT_THAT(now.versions[1].aliases, ElementsAre("best", "latest"));
+  ASSERT_EQ(now.marks.size(), 2u);
+  EXPECT_EQ(now.marks[0].of, 0);
+  EXPECT_THAT(now.marks[0].aliases_added, ElementsAre("best", "prod"));
+}
+
+TEST_F(RegistryTest, LatestIsTheNewestOrTheOneLoggedAgain) {
+  add("a");
+  add("b");
+  ArtifactMark again;
+  again.of = 0;
+  again.logged_behind = 1;
+  ASSERT_TRUE(registry_.mark("p", "data", again).ok());
+  EXPECT_EQ((*info().find("latest"))->number, 0);
+  add("c");
+  EXPECT_EQ((*info().find(""))->number, 2);
+  ArtifactMark gone;
+  gone.of = 2;
+  gone.deleted = true;
+  ASSERT_TRUE(registry_.mark("p", "data", gone).ok());
+  EXPECT_EQ((*info().find("latest"))->number, 0);
+}
+
+TEST_F(RegistryTest, AVersionIsFoundByNumberAliasAndDigest) {
+  add("a");
+  add("b");
+  ASSERT_TRUE(mark(0, {"best"}).ok());
+  const ArtifactInfo now = info();
+  EXPECT_EQ((*now.find("v1"))->number, 1);
+  EXPECT_EQ((*now.find("best"))->number, 0);
+  EXPECT_EQ((*now.find(sha256("a").hex().substr(0, 10)))->number, 0);
+  EXPECT_EQ(now.find("v7").status().code(), Code::kNotFound);
+  EXPECT_THAT(now.find("bset").status().message(), HasSubstr("best"));
+}
+
+TEST_F(RegistryTest, AliasesThatMeanSomethingElseAreRefused) {
+  add("a");
+  for (const char* alias : {"v3", "latest", "a:b", "a@b", "a/b", "", "a\nb"})
+    EXPECT_EQ(mark(0, {alias}).code(), Code::kInvalid) << alias;
+  EXPECT_EQ(mark(5, {"best"}).code(), Code::kNotFound);
+  EXPECT_EQ(mark(0, std::vector<std::string>(kAliasesAMarkMax + 1, "x")).code(), Code::kLimit);
+  EXPECT_EQ(registry_.create("p", "data", "model").code(), Code::kInvalid) << "another type";
+}
+
+TEST_F(RegistryTest, ADamagedVersionIsNamedAndItsNumberStaysTaken) {
+  add("a");
+  add("b");
+  std::ofstream(registry_.folder("p", "data") + "/v1.json") << "{";
+  ArtifactInfo now = info();
+  EXPECT_EQ(now.versions.size(), 1u);
+  ASSERT_EQ(now.problems.size(), 1u);
+  EXPECT_THAT(now.problems[0], HasSubstr("v1.json"));
+  EXPECT_EQ(add("c").number, 2);
+}
+
+TEST_F(RegistryTest, TooLargeMetadataIsRefused) {
+  NewVersion version = content("a");
+  version.metadata = Value::Map{{"text", std::string(kArtifactMetadataBytesMax, 'x')}};
+  bool is_new = false;
+  EXPECT_EQ(registry_.add("p", "data", version, &is_new).status().code(), Code::kLimit);
+  version.metadata = Value(1);
+  EXPECT_EQ(registry_.add("p", "data", version, &is_new).status().code(), Code::kInvalid);
+}
+
+TEST_F(RegistryTest, TooLongADescriptionIsRefused) {
+  NewVersion version = content("a");
+  bool is_new = false;
+  version.description.assign(kArtifactDescriptionBytesMax + 1, 'x');
+  EXPECT_EQ(registry_.add("p", "data", version, &is_new).status().code(), Code::kLimit);
+  version.description.pop_back();
+  EXPECT_TRUE(registry_.add("p", "data", version, &is_new).ok());
+}
+
+TEST_F(RegistryTest, AVersionHasABoundedNumberOfAliases) {
+  const int64_t version = add("a").number;
+  size_t named = info().versions.at(0).aliases.size();
+  for (int i = 0; named < kAliasesAVersionMax; ++i, ++named)
+    ASSERT_TRUE(mark(version, {"alias-" + std::to_string(i)}).ok()) << i;
+  EXPECT_EQ(mark(version, {"one-more"}).code(), Code::kLimit);
+}
+
+TEST_F(RegistryTest, ProcessesThatAddAtOnceNumberEachContentOnce) {
+  constexpr int kProcesses = 8, kContents = 12;
+  std::vector<pid_t> children;
+  for (int child = 0; child < kProcesses; ++child)
+    children.push_back(start_child([&] {
+      for (int i = 0; i < kContents; ++i) {
+        bool is_new = false;
+        const auto added = registry_.add("p", "data", content(std::to_string((i + child) % kContents)), &is_new);
+        CHILD_CHECK(added.ok());
+        CHILD_CHECK(mark(added->number, {"p" + std::to_string(child)}).ok());
+      }
+      return 0;
+    }));
+  for (const pid_t child : children) EXPECT_EQ(exit_code_of(wait_child(child)), 0);
+  const ArtifactInfo now = info();
+  std::set<Digest> contents;
+  for (const ArtifactVersion& version : now.versions) contents.insert(version.content);
+  EXPECT_EQ(now.versions.size(), static_cast<size_t>(kContents));
+  EXPECT_EQ(contents.size(), static_cast<size_t>(kContents));
+  EXPECT_EQ(now.versions.back().number, kContents - 1);
+  EXPECT_EQ(now.marks.size(), static_cast<size_t>(kProcesses * kContents));
+  EXPECT_TRUE(now.problems.empty());
+}
+
+TEST_F(RegistryTest, AllArtifactsOfAProjectAreListed) {
+  add("a");
+  ASSERT_TRUE(registry_.create("p", "model", "model").ok());
+  ASSERT_TRUE(registry_.create("other/project", "data", "dataset").ok());
+  EXPECT_EQ(registry_.list("p").size(), 2u);
+  const auto all = registry_.list("");
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].project, "other/project");
+  EXPECT_EQ(registry_.read("p", "nothing").status().code(), Code::kNotFound);
+}
+
+}  // namespace
+}  // namespace tracker::internal

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// Goal: a file that changes while it is read is never stored torn; one that settles is stored; an unchanged one is not
+// read again. Method: the file is changed between two reads of a snapshot.
+#include "artifact/snapshot.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "support/child.h"
+#include "support/temp_folder.h"
+
+namespace tracker::internal {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+constexpr size_t kBytes = 3 * kSnapshotBufferBytes + 100;
+
+class SnapshotTest : public ::testing::Test {
+ protected:
+  SnapshotTest() : blobs_(folder_.path() + "/store"), batch_(blobs_), cache_(folder_.path() + "/store") {
+    write(std::string(kBytes, 'a'));
+  }
+  void write(const std::string& text) { std::ofstream(file_) << text; }
+  void change_a_byte() {
+    std::fstream file(file_, std::ios::in | std::ios::out);
+    file.seekp(10).put('b');
+  }
+  Result<Digest> take(SnapshotOptions options = {}) {
+    Snapshooter snapshots(blobs_, &batch_, &cache_, std::move(options));
+    const auto listed = look_at_file(file_);
+    auto digest = snapshots.take("", *listed);
+    files_read_ = snapshots.files_read();
+    return digest;
+  }
+  size_t blobs() {
+    EXPECT_TRUE(batch_.commit().ok());
+    size_t out = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(blobs_.folder())) out += entry.is_regular_file() ? 1 : 0;
+    return out;
+  }
+  TempFolder folder_;
+  const std::string file_ = folder_.path() + "/file";
+  BlobStore blobs_;
+  BlobBatch batch_;
+  DigestCache cache_;
+  uint64_t files_read_ = 0;
+};
+
+TEST_F(SnapshotTest, ABlobHoldsTheFileAndIsReadOnly) {
+  const auto digest = take();
+  ASSERT_TRUE(digest.ok()) << digest.status().to_string();
+  EXPECT_EQ(*digest, sha256(std::string(kBytes, 'a')));
+  EXPECT_EQ(blobs(), 1u);
+  const fs::path path = blobs_.path_of(*digest);
+  EXPECT_EQ(fs::file_size(path), kBytes);
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms(0444));
+}
+
+TEST_F(SnapshotTest, AFileThatGoesOnChangingIsRefusedByName) {
+  int tries = 0;
+  SnapshotOptions options;
+  options.between_reads_for_testing = [&] {
+    if (tries++ % 4 == 2) change_a_byte(), sleep_ms(25);
+  };
+  const auto digest = take(options);
+  EXPECT_EQ(digest.status().code(), Code::kBusy);
+  EXPECT_THAT(digest.status().message(), HasSubstr(file_));
+  EXPECT_EQ(blobs(), 0u) << "nothing of it stays";
+}
+
+TEST_F(SnapshotTest, AFileThatGrowsOrShrinksMeanwhileIsRefused) {
+  for (const off_t size : {off_t{10}, off_t{5 * kSnapshotBufferBytes}}) {
+    write(std::string(kBytes, 'a'));
+    bool done = false;
+    SnapshotOptions options;
+    options.between_reads_for_testing = [&] {
+      if (std::exchange(done, true)) return;
+      EXPECT_EQ(::truncate(file_.c_str(), size), 0);
+    };
+    EXPECT_EQ(take(options).status().code(), Code::kBusy) << size;
+    EXPECT_EQ(blobs(), 0u);
+  }
+}
+
+TEST_F(SnapshotTest, AChangeOfContentAloneIsSeenEvenWithinATickOfTheClock) {
+  // The time of modification is put back: only the time of change tells.
+  const auto before = fs::last_write_time(file_);
+  int calls = 0;
+  SnapshotOptions options;
+  options.between_reads_for_testing = [&] {
+    if (calls++ != 1) return;  // behind the first read, which took the byte as it was
+    change_a_byte();
+    fs::last_write_time(file_, before);
+  };
+  const auto digest = take(options);
+  ASSERT_TRUE(digest.ok()) << digest.status().to_string();
+  std::string expected(kBytes, 'a');
+  expected[10] = 'b';
+  EXPECT_EQ(*digest, sha256(expected)) << "the second try took it as it was then, as a whole";
+}
+
+TEST_F(SnapshotTest, AFileThatChangedSinceItWasNamedIsRefused) {
+  const auto listed = look_at_file(file_);
+  write(std::string(kBytes + 1, 'c'));
+  Snapshooter snapshots(blobs_, &batch_, &cache_, {});
+  const auto digest = snapshots.take("", *listed);
+  EXPECT_EQ(digest.status().code(), Code::kBusy);
+  EXPECT_THAT(digest.status().message(), HasSubstr("since it was added"));
+  fs::remove(file_);
+  EXPECT_EQ(snapshots.take("", *listed).status().code(), Code::kNotFound);
+  fs::create_directory(file_);
+  EXPECT_FALSE(snapshots.take("", *listed).ok());
+}
+
+TEST_F(SnapshotTest, AnUnchangedFileIsNotReadAgainUnlessItsBlobIsGone) {
+  const auto digest = take();
+  EXPECT_EQ(files_read_, 1u);
+  EXPECT_EQ(blobs(), 1u);
+  ASSERT_TRUE(take().ok());
+  EXPECT_EQ(files_read_, 0u);
+  fs::remove(blobs_.path_of(*digest));
+  ASSERT_TRUE(take().ok());
+  EXPECT_EQ(files_read_, 1u);
+  EXPECT_EQ(blobs(), 1u);
+}
+
+TEST_F(SnapshotTest, ItStopsWhenAskedToAndWhereThereIsNoRoom) {
+  const std::atomic<bool> cancel{true};
+  SnapshotOptions options;
+  options.cancel = &cancel;
+  EXPECT_EQ(take(options).status().code(), Code::kClosed);
+  options = {};
+  options.free_bytes_min = uint64_t{1} << 60;
+  EXPECT_EQ(take(options).status().code(), Code::kLimit);
+  EXPECT_EQ(fs::exists(blobs_.folder()) ? blobs() : 0u, 0u);
+}
+
+}  // namespace
+}  // namespace tracker::internal

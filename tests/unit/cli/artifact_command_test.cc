@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+// Goal: tracker artifact brings files into a store and out of it, names and traces them; show, verify and gc know of
+// them. Method: command lines on a store of their own, runs written by hand.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "artifact/lineage.h"
+#include "cli/artifact_command.h"
+#include "unit/cli/cli_fixture.h"
+
+namespace tracker::internal {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ArtifactCommandTest : public CliTest {
+ protected:
+  ArtifactCommandTest() {
+    fs::create_directories(files_ + "/sub");
+    write("one", "one");
+    write("sub/two", "two");
+    console_.now_us = 0;  // as the program's own
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    console_.now_us = now.tv_sec * kSecondUs;
+  }
+  void write(const std::string& name, const std::string& content) { std::ofstream(files_ + "/" + name) << content; }
+  int put(const std::string& name = "data") {
+    return run({"artifact", "put", files_, "--name", "p/" + name, "--type", "dataset", "--alias", "best"});
+  }
+  LineageEdge edge(ArtifactUse use, const std::string& name) {
+    LineageEdge out;
+    const auto store = Store::open(builder_.path());
+    const auto found = find_artifact(*store, name, "p");
+    EXPECT_TRUE(found.ok()) << found.status().to_string();
+    out.use = use;
+    out.project = found->info.project;
+    out.name = found->info.name;
+    out.type = found->info.type;
+    out.number = found->version.number;
+    out.content = found->version.content;
+    out.manifest = found->version.manifest;
+    return out;
+  }
+  void write_run(const std::string& id, const std::vector<LineageEdge>& edges) {
+    const RunFolder folder = builder_.run("p", id);
+    auto writer = builder_.writer(folder, {.attempt = 1});
+    for (const LineageEdge& each : edges) writer.event(EventType::kArtifact, {}, 0, artifact_event(each));
+    writer.end(RunState::kFinished, 0, "", kBuilderStartUs + kSecondUs).finish();
+  }
+  TempFolder folder_;
+  const std::string files_ = folder_.path() + "/files";
+};
+
+TEST_F(ArtifactCommandTest, WhatIsPutIsListedShownAndGot) {
+  ASSERT_EQ(put(), kExitOk) << err_;
+  EXPECT_EQ(out_, "p/data:v0  2 files, 6 B\n");
+  ASSERT_EQ(put(), kExitOk);
+  EXPECT_NE(out_.find("this content was there already"), std::string::npos);
+  ASSERT_EQ(run({"artifact", "ls"}), kExitOk);
+  EXPECT_NE(out_.find("p/data    v0       dataset  best, latest      2   6 B"), std::string::npos) << out_;
+  ASSERT_EQ(run({"artifact", "show", "p/data:best"}), kExitOk);
+  EXPECT_NE(out_.find("sub/two"), std::string::npos) << out_;
+  // A name alone is found in the one project that has it.
+  ASSERT_EQ(run({"artifact", "get", "data", folder_.path() + "/out"}), kExitOk) << err_;
+  EXPECT_TRUE(fs::exists(folder_.path() + "/out/sub/two"));
+  ASSERT_EQ(run({"artifact", "verify", "data", "--deep"}), kExitOk);
+  EXPECT_EQ(out_, "p/data:v0 is intact: every byte was read.\n");
+  ASSERT_EQ(run({"artifact", "ls", "p/data", "--json"}), kExitOk);
+  const auto json = from_json(out_);
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ(json->find("versions")->as_list()->size(), 1u);
+}
+
+TEST_F(ArtifactCommandTest, AliasesMoveAndTagsComeAndGo) {
+  ASSERT_EQ(put(), kExitOk);
+  write("one", "changed");
+  ASSERT_EQ(run({"artifact", "put", files_, "--name", "p/data"}), kExitOk) << err_;
+  ASSERT_EQ(run({"artifact", "alias", "p/data:v1", "best"}), kExitOk) << err_;
+  EXPECT_EQ(out_, "p/data:v1  aliases: best, latest\n");
+  ASSERT_EQ(run({"artifact", "tag", "p/data:v0", "old"}), kExitOk);
+  EXPECT_EQ(out_, "p/data:v0  tags: old\n");
+  ASSERT_EQ(run({"artifact", "tag", "p/data:v0", "--remove", "old"}), kExitOk);
+  EXPECT_EQ(out_, "p/data:v0  tags: \n");
+  EXPECT_EQ(run({"artifact", "alias", "p/data"}), kExitUsage);
+  EXPECT_EQ(run({"artifact", "alias", "p/data", "v7"}), kExitUsage);
+}
+
+TEST_F(ArtifactCommandTest, WhatIsWrongIsSaidWithItsExitCode) {
+  ASSERT_EQ(put(), kExitOk);
+  EXPECT_EQ(run({"artifact", "show", "p/dato"}), kExitFailed);
+  EXPECT_NE(err_.find("did you mean data?"), std::string::npos) << err_;
+  EXPECT_EQ(run({"artifact", "show", "p/data:"}), kExitUsage);
+  EXPECT_EQ(run({"artifact", "put", "/dev/null", "--name", "n"}), kExitUsage);
+  EXPECT_EQ(run({"artifact"}), kExitUsage);
+  EXPECT_EQ(run({"artifact", "nonsense"}), kExitUsage);
+  EXPECT_EQ(run({"artifact", "lineage", "nothing"}), kExitFailed);
+  ASSERT_EQ(run({"artifact", "put", files_, "--name", "q/data"}), kExitOk) << err_;
+  EXPECT_EQ(run({"artifact", "show", "data"}), kExitUsage);
+  EXPECT_NE(err_.find("is in the projects p, q"), std::string::npos) << err_;
+}
+
+TEST_F(ArtifactCommandTest, ADamagedFileIsFoundByEachThatLooks) {
+  ASSERT_EQ(put(), kExitOk);
+  for (const auto& entry : fs::recursive_directory_iterator(builder_.path() + "/blobs/sha256"))
+    if (entry.is_regular_file() && entry.file_size() == 3) {
+      fs::permissions(entry, fs::perms::owner_write, fs::perm_options::add);
+      std::ofstream(entry.path()) << "bad";
+    }
+  EXPECT_EQ(run({"artifact", "verify", "p/data"}), kExitOk) << out_;
+  EXPECT_EQ(run({"artifact", "verify", "p/data", "--deep"}), kExitDamaged);
+  EXPECT_EQ(run({"artifact", "get", "p/data", folder_.path() + "/out"}), kExitDamaged);
+  EXPECT_EQ(run({"verify"}), kExitOk) << out_;
+  EXPECT_NE(out_.find("1 artifact"), std::string::npos) << out_;
+  EXPECT_EQ(run({"verify", "--deep"}), kExitDamaged);
+  EXPECT_NE(out_.find("damage artifact  p/data:v0"), std::string::npos) << out_;
+}
+
+TEST_F(ArtifactCommandTest, ALineageIsATreeBothWays) {
+  ASSERT_EQ(put("data"), kExitOk);
+  write("one", "a model");
+  ASSERT_EQ(put("model"), kExitOk);
+  LineageEdge used = edge(ArtifactUse::kInput, "data");
+  used.use_as = "train";
+  write_run("trainer", {used, edge(ArtifactUse::kOutput, "model")});
+  write_run("tester", {edge(ArtifactUse::kInput, "model")});
+  ASSERT_EQ(run({"artifact", "lineage", "p/model:best"}), kExitOk) << err_;
+  EXPECT_EQ(out_, "p/model:v0\n  made by p/trainer\n    used p/data:v0 as train\n  used by p/tester\n");
+  ASSERT_EQ(run({"artifact", "lineage", "trainer"}), kExitOk);
+  EXPECT_EQ(out_, "p/trainer\n  used p/data:v0 as train\n  made p/model:v0\n    used by p/tester\n");
+  ASSERT_EQ(run({"artifact", "lineage", "trainer", "--json"}), kExitOk);
+  EXPECT_EQ(from_json(out_)->find("edges")->as_list()->size(), 3u) << out_;
+  ASSERT_EQ(run({"show", "p/trainer"}), kExitOk);
+  EXPECT_NE(out_.find("Artifacts\n  used  p/data:v0  dataset, as train\n  made  p/model:v0  dataset\n"),
+            std::string::npos)
+      << out_;
+  ASSERT_EQ(run({"show", "p/trainer", "--json"}), kExitOk);
+  EXPECT_EQ(from_json(out_)->find("inputs")->as_list()->size(), 1u);
+}
+
+TEST_F(ArtifactCommandTest, ATreeOfManyUsesIsCutAndSaysSo) {
+  ASSERT_EQ(put("data"), kExitOk);
+  std::vector<LineageEdge> edges;
+  for (size_t i = 0; i < kLineageTreeLinesMax + 5; ++i) {
+    edges.push_back(edges.empty() ? edge(ArtifactUse::kInput, "data") : edges.front());
+    edges.back().number = static_cast<int64_t>(i);
+  }
+  write_run("user", edges);
+  ASSERT_EQ(run({"artifact", "lineage", "user"}), kExitOk);
+  EXPECT_NE(out_.find("and 5 lines more; --json has all\n"), std::string::npos) << out_.substr(out_.size() - 100);
+}
+
+TEST_F(ArtifactCommandTest, ATreeEndsAtItsDepth) {
+  const int longest = kLineageTreeDepth / 2 + 2;
+  for (int i = 0; i < longest; ++i) {
+    write("one", std::to_string(i));
+    const std::string name = "a" + std::to_string(i);
+    ASSERT_EQ(put(name), kExitOk);
+    std::vector<LineageEdge> edges{edge(ArtifactUse::kOutput, name)};
+    if (i > 0) edges.push_back(edge(ArtifactUse::kInput, "a" + std::to_string(i - 1)));
+    write_run("r" + std::to_string(i), edges);
+  }
+  ASSERT_EQ(run({"artifact", "lineage", "p/a" + std::to_string(longest - 1)}), kExitOk);
+  EXPECT_EQ(std::count(out_.begin(), out_.end(), '\n'), 1 + kLineageTreeDepth) << out_;
+}
+
+TEST_F(ArtifactCommandTest, GcRemovesWhatNothingRefersTo) {
+  ASSERT_EQ(put(), kExitOk);
+  const std::string lost = builder_.path() + "/blobs/sha256/ab/" + std::string(62, 'c');
+  fs::create_directories(fs::path(lost).parent_path());
+  std::ofstream(lost) << "lost";
+  const std::string staged = builder_.path() + "/staging/artifact-12345678";
+  fs::create_directories(staged);
+  std::ofstream(staged + "/file-1") << "of a dead process";
+  ASSERT_EQ(run({"gc"}), kExitOk);
+  EXPECT_TRUE(fs::exists(staged + "/file-1")) << "it may be written now";
+  console_.now_us += 2 * 86'400 * kSecondUs;
+  ASSERT_EQ(run({"gc", "--dry-run"}), kExitOk) << err_;
+  EXPECT_NE(out_.find("would remove blob"), std::string::npos) << out_;
+  ASSERT_TRUE(fs::exists(lost));
+  ASSERT_EQ(run({"gc"}), kExitOk) << err_;
+  EXPECT_FALSE(fs::exists(lost));
+  EXPECT_FALSE(fs::exists(staged));
+  ASSERT_EQ(run({"artifact", "verify", "p/data", "--deep"}), kExitOk) << out_;
+}
+
+}  // namespace
+}  // namespace tracker::internal

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: MIT
+// Goal: a run that is brought in has the very points of its source, appears whole or not at all, and a second import
+// adds what is new and nothing else. Method: event files and CSV written here, exports read back, files cut and
+// damaged.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "exchange/event_file.h"
+#include "exchange/export_tensorboard.h"
+#include "exchange/import_source.h"
+#include "exchange/run_import.h"
+#include "exchange/wire.h"
+#include "model/key.h"
+#include "storage/verify.h"
+#include "support/child.h"
+#include "support/store_builder.h"
+#include "support/temp_folder.h"
+
+namespace tracker::internal {
+namespace {
+
+class ImportTest : public testing::Test {
+ protected:
+  std::string write(const std::string& name, const std::string& bytes) {
+    const std::string path = source_.path() + "/" + name;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+    std::ofstream(path, std::ios::binary) << bytes;
+    return path;
+  }
+  // What an import of the source folder brings; its report is kept.
+  Status import(const std::string& format, const std::string& path = "") {
+    auto store = ImportStore::open(store_path());
+    if (!store.ok()) return store.status();
+    const ImportOptions options{path.empty() ? source_.path() : path, format, "p"};
+    const auto files = look_for_files(options.source);
+    if (!files.ok()) return files.status();
+    const Status status = format == "csv" ? import_csv(store->get(), options, *files, {})
+                                          : import_tensorboard(store->get(), options, *files, {});
+    report_ = (*store)->report();
+    return status;
+  }
+  std::unique_ptr<RunView> view(size_t index = 0) {
+    auto store = Store::open(store_path());
+    EXPECT_TRUE(store.ok());
+    auto folder = store->find_run("p", report_.runs.at(index).run.id);
+    EXPECT_TRUE(folder.has_value());
+    auto out = RunView::open(*folder);
+    EXPECT_TRUE(out.ok()) << out.status().to_string();
+    return std::move(*out);
+  }
+  std::string store_path() const { return store_.path() + "/store"; }
+  size_t names_in_store() const {
+    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(store_path()), {}));
+  }
+
+  TempFolder source_, store_;
+  ImportReport report_;
+};
+
+std::string scalars(int from, int to, const std::string& tag = "loss") {
+  std::string out;
+  for (int i = from; i < to; ++i)
+    append_scalar_event(tag, ValueType::kFloat32, bits_of(1.0f / static_cast<float>(i + 1)), i * 10, 1.7e9 + i * 0.25,
+                        &out);
+  return out;
+}
+
+TEST_F(ImportTest, PointsOfAnEventFileKeepStepsTimesAndBits) {
+  std::string bytes = scalars(0, 100);
+  append_scalar_event("nan", ValueType::kFloat32, 0x7fc12345, -7, 1.7e9, &bytes);
+  append_scalar_event("wide", ValueType::kFloat64, bits_of(0.1), INT64_MAX, 1.7e9 + 1e-6, &bytes);
+  append_scalar_event("int", ValueType::kInt64, bits_of(INT64_MIN + 1), 1, 1.7e9, &bytes);
+  append_text_event("note", "hello", 3, 1.7e9, &bytes);
+  write("train/events.out.tfevents.1700000000.host.1.0", bytes);
+  ASSERT_TRUE(import("tensorboard").ok());
+  ASSERT_EQ(report_.runs.size(), 1u);
+  EXPECT_EQ(report_.runs[0].points, 103u);
+  auto run = view();
+  EXPECT_EQ(run->state(), RunState::kFinished);
+  EXPECT_EQ(run->identity().id, "train");
+  EXPECT_EQ(run->created_us(), 1'700'000'000'000'000);
+  auto loss = run->history("loss");
+  ASSERT_TRUE(loss.ok());
+  ASSERT_EQ(loss->size(), 100u);
+  EXPECT_EQ(loss->type, ValueType::kFloat32);
+  EXPECT_EQ(loss->steps[3], 30);
+  EXPECT_EQ(loss->times_us[3], 1'700'000'000'750'000);
+  EXPECT_EQ(loss->bits[2], bits_of(1.0f / 3.0f));
+  EXPECT_EQ(run->history("nan")->bits[0], 0x7fc12345u);
+  EXPECT_EQ(run->history("nan")->steps[0], -7);
+  EXPECT_EQ(run->history("wide")->bits[0], bits_of(0.1));
+  EXPECT_EQ(run->history("wide")->steps[0], INT64_MAX);
+  EXPECT_EQ(run->history("wide")->times_us[0], 1'700'000'000'000'001);
+  EXPECT_EQ(run->history("int")->bits[0], bits_of(INT64_MIN + 1));
+  EXPECT_EQ(run->texts("note")->at(0).text, "hello");
+}
+
+TEST_F(ImportTest, ASecondImportOfTheSameFilesAddsNothingAndOneOfMoreAddsWhatIsNew) {
+  write("events.out.tfevents.1.a", scalars(0, 50));
+  ASSERT_TRUE(import("tensorboard").ok());
+  ASSERT_TRUE(import("tensorboard").ok());
+  EXPECT_FALSE(report_.runs[0].changed);
+  EXPECT_EQ(view()->writers().size(), 1u);
+  write("events.out.tfevents.1.a", scalars(0, 60));
+  write("events.out.tfevents.2.a", scalars(0, 5, "val"));
+  ASSERT_TRUE(import("tensorboard").ok());
+  EXPECT_TRUE(report_.runs[0].changed);
+  EXPECT_FALSE(report_.runs[0].is_new);
+  EXPECT_EQ(report_.runs[0].points, 15u);
+  EXPECT_EQ(view()->writers().size(), 2u);
+  EXPECT_EQ(view()->history("loss", true)->size(), 60u);
+  EXPECT_EQ(view()->history("val")->size(), 5u);
+  ASSERT_TRUE(import("tensorboard").ok());
+  EXPECT_FALSE(report_.runs[0].changed);
+}
+
+TEST_F(ImportTest, OfAFileThatWasCutEverythingBeforeIsTakenAndTheOffsetIsNamed) {
+  const std::string whole = scalars(0, 10);
+  const std::string path = write("events.out.tfevents.1.a", whole.substr(0, whole.size() - 5));
+  ASSERT_TRUE(import("tensorboard").ok());
+  EXPECT_EQ(report_.runs[0].points, 9u);
+  ASSERT_EQ(report_.problems.size(), 1u);
+  EXPECT_NE(report_.problems[0].find(path + " ends within the record at byte"), std::string::npos)
+      << report_.problems[0];
+  EXPECT_EQ(report_.worst, Code::kCorrupt);
+}
+
+TEST_F(ImportTest, ARecordThatDoesNotVerifyIsLeftOutAndThoseBehindItAreTaken) {
+  std::string bytes = scalars(0, 10);
+  bytes[bytes.size() / 10 * 4 + 20] ^= 1;
+  write("events.out.tfevents.1.a", bytes);
+  ASSERT_TRUE(import("tensorboard").ok());
+  EXPECT_EQ(report_.runs[0].points, 9u);
+  ASSERT_EQ(report_.problems.size(), 1u);
+  EXPECT_NE(report_.problems[0].find("does not verify"), std::string::npos);
+}
+
+TEST_F(ImportTest, AnImportThatIsKilledLeavesNoRunAndTheNextOneCleansUp) {
+  const int status = run_child([this] {
+    auto store = ImportStore::open(store_path());
+    auto run = RunImport::begin(store->get(), {"test", "key", "here", "p", "r", "", 1});
+    const uint32_t series = (*run)->series("loss", ValueType::kFloat64);
+    for (int i = 0; i < 300'000; ++i) {
+      const ValuePair pair{bits_of(static_cast<double>(i)), series, 0};
+      if (!(*run)->row({&pair, 1}, i, true, i).ok()) return 1;
+    }
+    ::raise(SIGKILL);
+    return 2;
+  });
+  EXPECT_EQ(exit_code_of(status), -1 - SIGKILL);
+  auto store = Store::open(store_path());
+  ASSERT_TRUE(store.ok());
+  EXPECT_TRUE(store->list_runs().empty());
+  const size_t before = names_in_store();
+  ASSERT_TRUE(ImportStore::open(store_path()).ok());
+  EXPECT_EQ(names_in_store(), before - 1);
+}
+
+TEST_F(ImportTest, TwoImportsIntoOneStoreDoNotMeet) {
+  auto first = ImportStore::open(store_path());
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(ImportStore::open(store_path()).status().code(), Code::kBusy);
+}
+
+TEST_F(ImportTest, RowsOfManyShapesStandInTheOrderTheyWereLogged) {
+  auto store = ImportStore::open(store_path());
+  ASSERT_TRUE(store.ok());
+  auto run = RunImport::begin(store->get(), {"test", "key", "here", "p", "r", "", 1});
+  ASSERT_TRUE(run.ok());
+  const uint32_t a = (*run)->series("a", ValueType::kFloat64), b = (*run)->series("b", ValueType::kInt64);
+  for (int64_t i = 0; i < 200'000; ++i) {
+    const ValuePair pairs[] = {{bits_of(static_cast<double>(i)), a, 0}, {bits_of(i), b, 0}};
+    ASSERT_TRUE((*run)->row({pairs, i % 3 == 0 ? 2u : 1u}, 7, true, 1000).ok());
+  }
+  ASSERT_TRUE((*run)->finish(RunState::kFailed, 3).ok());
+  report_ = (*store)->report();
+  auto seen = view();
+  EXPECT_EQ(seen->state(), RunState::kFailed);
+  const auto rows = seen->history("a", true);
+  ASSERT_EQ(rows->size(), 200'000u);
+  for (size_t i = 0; i < rows->size(); ++i) ASSERT_EQ(rows->bits[i], bits_of(static_cast<double>(i)));
+}
+
+TEST_F(ImportTest, ARunOfVeryManyMetricsIsCarriedOver) {
+  auto store = ImportStore::open(store_path());
+  auto run = RunImport::begin(store->get(), {"test", "key", "here", "p", "r", "", 1});
+  ASSERT_TRUE(run.ok());
+  for (size_t i = 0; i < kImportColumnsMax + 10; ++i) {
+    const ValuePair pair{bits_of(0.5), (*run)->series("m" + std::to_string(i), ValueType::kFloat64), 0};
+    ASSERT_TRUE((*run)->row({&pair, 1}, 1, true, 1).ok());
+  }
+  ASSERT_TRUE((*run)->finish(RunState::kFinished).ok());
+  report_ = (*store)->report();
+  EXPECT_EQ(view()->metrics().size(), kImportColumnsMax + 10);
+}
+
+TEST_F(ImportTest, ATextAboveTheLimitIsLeftOutAndCounted) {
+  write("run.csv", "step,note\n1," + std::string(kInlineTextBytesMax + 1, 'x') + "\n2,short\n");
+  ASSERT_TRUE(import("csv").ok());
+  EXPECT_EQ(report_.left_out.at("texts over 64 KiB"), 1u);
+  EXPECT_EQ(view()->texts("note")->size(), 1u);
+}
+
+TEST_F(ImportTest, AFieldThatGoesOverManyLinesIsOneText) {
+  std::string text;
+  for (int i = 0; i < 5000; ++i) text += "line\n";
+  std::string csv = "step,note\n";
+  for (int i = 0; i < 100; ++i) csv += std::to_string(i) + ",\"" + text + "\"\n";  // more than the buffer
+  write("run.csv", csv);
+  ASSERT_TRUE(import("csv").ok());
+  const auto texts = view()->texts("note");
+  ASSERT_EQ(texts->size(), 100u);
+  EXPECT_EQ(texts->back().text, text);
+}
+
+TEST_F(ImportTest, FoldersThatLieTooDeepAreNamedAndLeftOut) {
+  std::string path;
+  for (int i = 0; i < kImportDepthMax + 2; ++i) path += "d/";
+  write(path + "events.out.tfevents.1.a", scalars(0, 1));
+  const auto files = look_for_files(source_.path());
+  ASSERT_TRUE(files.ok());
+  EXPECT_TRUE(files->cut);
+  EXPECT_TRUE(files->event_files.empty());
+}
+
+TEST_F(ImportTest, KindsThatASourceMakesUpAreCountedTogether) {
+  auto store = ImportStore::open(store_path());
+  auto run = RunImport::begin(store->get(), {"test", "key", "here", "p", "r", "", 1});
+  ASSERT_TRUE(run.ok());
+  for (int i = 0; i < 1000; ++i) (*run)->leave_out("kind " + std::to_string(i));
+  EXPECT_EQ((*store)->report().left_out.size(), 101u);
+  EXPECT_EQ((*store)->report().left_out.at("things of other kinds"), 900u);
+}
+
+TEST_F(ImportTest, ProblemsBeyondTheLimitAreCounted) {
+  ImportReport report;
+  for (size_t i = 0; i < kImportProblemsMax + 5; ++i) report.add_problem(Code::kCorrupt, "line");
+  EXPECT_EQ(report.problems.size(), kImportProblemsMax);
+  EXPECT_EQ(report.problems_more, 5u);
+}
+
+TEST_F(ImportTest, ARecordAboveTheLimitIsPassedOverAndThoseBehindItAreTaken) {
+  std::string large;
+  append_event_record(std::string(kEventRecordBytesMax + 1, 'g'), &large);
+  write("events.out.tfevents.1.a", scalars(0, 3) + large + scalars(3, 5));
+  ASSERT_TRUE(import("tensorboard").ok());
+  EXPECT_EQ(report_.runs[0].points, 5u);
+  EXPECT_EQ(report_.left_out.at("records over 64 MiB"), 1u);
+  EXPECT_TRUE(report_.problems.empty());
+}
+
+TEST_F(ImportTest, HyperparametersWithinEachOtherWithoutEndAreLeftOut) {
+  std::string value;
+  wire_fixed64(2, bits_of(0.5), &value);
+  for (int i = 0; i < 1000; ++i) {  // kProtoValueDepthMax is far below
+    std::string list, outer;
+    wire_bytes(1, value, &list);
+    wire_bytes(6, list, &outer);
+    value = outer;
+  }
+  std::string entry, info, data, plugin, metadata, message, summary, event, bytes;
+  wire_bytes(1, "lr", &entry);
+  wire_bytes(2, value, &entry);
+  wire_bytes(1, entry, &info);
+  wire_bytes(3, info, &data);
+  wire_bytes(1, "hparams", &plugin);
+  wire_bytes(2, data, &plugin);
+  wire_bytes(1, plugin, &metadata);
+  wire_bytes(1, "_hparams_/session_start_info", &message);
+  wire_bytes(9, metadata, &message);
+  wire_bytes(1, message, &summary);
+  wire_bytes(5, summary, &event);
+  append_event_record(event, &bytes);
+  write("events.out.tfevents.1.a", bytes);
+  ASSERT_TRUE(import("tensorboard").ok());
+  EXPECT_TRUE(report_.problems.empty());
+}
+
+TEST_F(ImportTest, SecretsOfASourceAreNotStored) {
+  auto store = ImportStore::open(store_path());
+  auto run = RunImport::begin(store->get(), {"test", "key", "here", "p", "r", "", 1});
+  ASSERT_TRUE(run.ok());
+  ASSERT_TRUE((*run)->set(EventType::kConfig, "api_key", "123").ok());
+  ASSERT_TRUE((*run)->set(EventType::kConfig, "lr", 0.1).ok());
+  ASSERT_TRUE((*run)->finish(RunState::kFinished).ok());
+  report_ = (*store)->report();
+  EXPECT_EQ(view()->config().text_or("api_key", ""), "[redacted]");
+  EXPECT_EQ(*view()->config().find("lr"), Value(0.1));
+  EXPECT_EQ(report_.left_out.at("secrets in settings"), 1u);
+}
+
+TEST_F(ImportTest, AnExportToTensorBoardComesBackBitForBit) {
+  StoreBuilder builder;
+  const RunFolder source = builder.run("mnist", "otter");
+  std::mt19937_64 random(test_seed("AnExportToTensorBoardComesBackBitForBit"));
+  {
+    auto writer = builder.writer(source, {});
+    for (int i = 0; i < 500; ++i) {
+      writer.log_bits("f64", ValueType::kFloat64, i, random(), 1'700'000'000'000'000 + i);
+      writer.log_bits("f32", ValueType::kFloat32, i, random() & 0xffffffff, 1'700'000'000'000'000 + i);
+    }
+    writer.log_bits("int", ValueType::kInt64, 1, bits_of(int64_t{5}), 1)
+        .log_bits("int", ValueType::kInt64, 2, bits_of(INT64_MAX), 2);
+    writer.text("note", 7, "text", 7'000'000).finish();
+  }
+  auto before = RunView::open(source);
+  ASSERT_TRUE(before.ok());
+  std::string file;
+  const auto written = export_tensorboard(before->get(), {}, source_.path() + "/run", &file);
+  ASSERT_TRUE(written.ok()) << written.status().to_string();
+  ASSERT_TRUE(import("tensorboard").ok());
+  EXPECT_TRUE(report_.problems.empty());
+  auto after = view();
+  for (const char* metric : {"f64", "f32"}) {
+    const auto a = (*before)->history(metric), b = after->history(metric);
+    ASSERT_TRUE(a.ok() && b.ok()) << metric;
+    EXPECT_EQ(a->type, b->type);
+    EXPECT_EQ(a->steps, b->steps);
+    EXPECT_EQ(a->bits, b->bits);
+    EXPECT_EQ(a->times_us, b->times_us);
+  }
+  const auto whole = after->history("int");
+  EXPECT_EQ(to_double(whole->row_type(0), whole->row_bits(0)), 5.0);
+  EXPECT_EQ(whole->row_bits(1), bits_of(INT64_MAX));
+  EXPECT_EQ(after->texts("note")->at(0).text, "text");
+}
+
+TEST_F(ImportTest, ALongCsvComesBackAsItWasExported) {
+  StoreBuilder builder;
+  const RunFolder source = builder.run("mnist", "otter");
+  {
+    auto writer = builder.writer(source, {});
+    writer.log("loss", 1, 0.1, 1'000'000).log("loss", 0, NAN, 2'000'000).log("loss", 5, -0.0, 3'000'001);
+    writer.log("inf", 2, -INFINITY, 6'000'000).log_bits("a,b", ValueType::kInt64, std::nullopt, bits_of(INT64_MIN), 4);
+    writer.text("note", 7, "say \"hi\",\nplease", 7'000'000).finish();
+  }
+  const auto csv = [](RunView* run) {
+    std::string out;
+    EXPECT_TRUE(export_run(run, {}, [&out](std::string_view piece) { return out.append(piece), Status(); }).ok());
+    return out;
+  };
+  const std::string first = csv(RunView::open(source)->get());
+  write("run.csv", first);
+  ASSERT_TRUE(import("csv").ok());
+  EXPECT_EQ(csv(view().get()), first);
+}
+
+TEST_F(ImportTest, AWideCsvHasAColumnAMetric) {
+  write("run.csv", "step,loss,ok,note\r\n1,0.5,true,\r\n2,,false,late\r\n3,0.25\r\n");
+  ASSERT_TRUE(import("csv").ok());
+  EXPECT_EQ(view()->history("loss")->size(), 1u);
+  EXPECT_EQ(view()->history("ok")->type, ValueType::kBool);
+  EXPECT_EQ(view()->texts("note")->at(0).step, 2);
+  EXPECT_EQ(report_.left_out.at("lines with more or fewer fields than names"), 1u);
+}
+
+TEST_F(ImportTest, ACsvWithoutStepsIsRefusedAndNothingIsStored) {
+  write("run.csv", "a,b\n1,2\n");
+  ASSERT_TRUE(import("csv").ok());
+  EXPECT_TRUE(report_.runs.empty());
+  ASSERT_EQ(report_.problems.size(), 1u);
+  EXPECT_NE(report_.problems[0].find("no column is called step"), std::string::npos);
+}
+
+TEST_F(ImportTest, AFolderOfSeveralFormatsIsNotGuessed) {
+  write("a/events.out.tfevents.1.a", "");
+  write("b/run-1.wandb", "");
+  const auto files = look_for_files(source_.path());
+  ASSERT_TRUE(files.ok());
+  EXPECT_EQ(detect_format(source_.path(), *files).status().code(), Code::kInvalid);
+}
+
+TEST_F(ImportTest, WhatWasImportedVerifies) {
+  write("events.out.tfevents.1.a", scalars(0, 50'000) + scalars(0, 50'000, "acc"));
+  ASSERT_TRUE(import("tensorboard").ok());
+  const auto found = verify_store(store_path(), {});
+  ASSERT_TRUE(found.ok());
+  EXPECT_TRUE(found->findings.empty());
+  EXPECT_EQ(view()->points(), 100'000u);
+}
+
+}  // namespace
+}  // namespace tracker::internal

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Goal: alerts are bounded, and what is beyond is counted. Method: a clock that the test moves.
+#include "model/alert.h"
+
+#include <gtest/gtest.h>
+
+namespace tracker::internal {
+namespace {
+
+constexpr int64_t kMinute = 60'000'000'000;
+
+TEST(AlertTest, SixtyFindRoomInAMinuteThatBeginsWithTheFirst) {
+  AlertRoom room;
+  for (uint64_t i = 0; i < kAlertsAMinute; ++i) EXPECT_TRUE(room.take(5));
+  EXPECT_FALSE(room.take(4 + kMinute));
+  EXPECT_TRUE(room.take(5 + kMinute));
+}
+
+TEST(AlertTest, AThousandFindRoomInAll) {
+  AlertRoom room;
+  uint64_t taken = 0;
+  for (int64_t i = 0; i < 1'100; ++i) taken += room.take(i * kMinute) ? 1 : 0;
+  EXPECT_EQ(taken, kAlertsMax);
+}
+
+TEST(AlertTest, OfThoseWithoutRoomEachPowerOfTwoIsTold) {
+  AlertRoom room;
+  std::string told;
+  for (int i = 1; i <= 20; ++i)
+    if (room.count_dropped()) told += std::to_string(i) + " ";
+  EXPECT_EQ(told, "1 2 4 8 16 ");
+  EXPECT_EQ(room.dropped(), 20u);
+}
+
+TEST(AlertTest, LevelsAreKnownByNameInSmallAndCapitalLetters) {
+  EXPECT_EQ(alert_level("WARN"), AlertLevel::kWarn);
+  EXPECT_EQ(alert_level("error"), AlertLevel::kError);
+  EXPECT_EQ(alert_level(""), AlertLevel::kInfo);
+  EXPECT_FALSE(alert_level("warning"));
+}
+
+TEST(AlertTest, WhatIsTooLongIsCutBetweenCharacters) {
+  uint64_t cut = 0;
+  EXPECT_EQ(alert_part("aéé", 4, &cut), "aé");
+  EXPECT_EQ(cut, 2u);
+}
+
+}  // namespace
+}  // namespace tracker::internal

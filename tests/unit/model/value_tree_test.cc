@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Goal: a ValueTree makes the same map as Value::set_path, key by key. Method: random paths and values into both.
+#include "model/value_tree.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace tracker::internal {
+namespace {
+
+TEST(ValueTreeTest, RandomPathsGiveWhatSetPathGives) {
+  const char* const paths[] = {"a", "b", "a/b", "a/b/c", "b/a", "/a", "a/", "a//b", "", "/", "c/d/e", "c/d", "c"};
+  for (unsigned seed = 1; seed <= 300; ++seed) {
+    std::mt19937 random(seed);
+    Value plain = Value::map();
+    ValueTree tree;
+    for (int i = 0; i < 20; ++i) {
+      const std::string_view path = paths[random() % std::size(paths)];
+      Value value = i;
+      if (random() % 4 == 0) value = Value::Map{{"b", i}, {"x", Value::Map{}}};
+      plain.set_path(path, value);
+      tree.set_path(path, value);
+    }
+    EXPECT_EQ(to_json(tree.value()), to_json(plain)) << "seed " << seed;
+    plain.set("a/b", "no path");
+    tree.set("a/b", "no path");
+    EXPECT_EQ(to_json(tree.take()), to_json(plain)) << "seed " << seed;
+  }
+}
+
+TEST(ValueTreeTest, AMergeKeepsWhatLiesBesideItsLeavesAndNamesWhatItGivesTwice) {
+  ValueTree tree(Value::Map{{"x", Value::Map{{"z", 1}}}});
+  tree.merge(Value::Map{{"x", Value::Map{{"y", 2}}}, {"a/b", 3}});
+  EXPECT_EQ(tree.given_twice(), "");
+  tree.merge(Value::Map{{"x", Value::Map{{"y", 4}}}, {"x/y", 5}});
+  EXPECT_EQ(tree.given_twice(), "x/y");
+  EXPECT_EQ(to_json(tree.value()), R"({"x":{"z":1,"y":5},"a":{"b":3}})");
+  tree.merge(Value::Map{{"a", Value::Map{{"b", 3}}}});
+  EXPECT_EQ(tree.given_twice(), "") << "of the last merge";
+  EXPECT_EQ(to_json(tree.take()), R"({"x":{"z":1,"y":5},"a":{"b":3}})");
+}
+
+TEST(ValueTreeTest, OfRepeatedKeysTheLastValueStandsAtTheFirstPlace) {
+  Value::Map map{{"a", 1}, {"b", 2}, {"a", 3}};
+  drop_repeated_keys(&map);
+  EXPECT_EQ(to_json(map), R"({"a":3,"b":2})");
+}
+
+}  // namespace
+}  // namespace tracker::internal

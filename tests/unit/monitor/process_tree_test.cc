@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// Goal: a process tree's use is that of all its members, and a machine full of other processes costs nothing. Method: a
+// /proc of our own.
+#include "monitor/process_tree.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "monitor/system_sample.h"
+#include "support/temp_folder.h"
+
+namespace tracker::internal {
+namespace {
+
+class ProcessTreeTest : public ::testing::Test {
+ protected:
+  void process(int64_t pid, uint64_t ticks, uint64_t pages, const std::string& children = "", uint64_t start = 7) {
+    const std::string folder = folder_.path() + "/" + std::to_string(pid);
+    const std::string task = folder + "/task/" + std::to_string(pid);
+    std::filesystem::create_directories(task);
+    std::ofstream stat(folder + "/stat");
+    stat << pid << " (a ) name) S 1";  // fields 3 and 4
+    for (int i = 5; i <= 13; ++i) stat << " 0";
+    stat << " " << ticks << " 5 0 0 20 0 3 0 " << start << " 1000000 " << pages << " 0 0\n";  // 14 to 24
+    std::ofstream(folder + "/io") << "rchar: 1\nread_bytes: " << ticks * 10 << "\nwrite_bytes: " << ticks << "\n";
+    std::ofstream(task + "/children") << children;
+  }
+  TempFolder folder_;
+};
+
+TEST_F(ProcessTreeTest, ChildrenOfChildrenCountAndWhatIsUsedIsThatSinceTheLookBefore) {
+  process(10, 100, 2, "11 12 ");
+  process(11, 50, 3, "13");
+  process(12, 0, 1);
+  process(13, 7, 4);
+  process(99, 1'000'000, 1'000'000);  // nobody's child here
+  ProcessTree tree(10, folder_.path());
+  TreeUse use = tree.look();
+  EXPECT_EQ(use.processes, 4u);
+  EXPECT_EQ(use.threads, 12u);
+  EXPECT_EQ(use.rss_bytes, 10u * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)));
+  EXPECT_EQ(use.cpu_ticks, 0u) << "nothing came before";
+  process(11, 80, 3, "13 14");
+  process(14, 6, 1);
+  use = tree.look();
+  EXPECT_EQ(use.cpu_ticks, 30u + 6 + 5) << "a new process has used all since the look before";
+  EXPECT_EQ(use.read_bytes, 300u + 60);
+  process(14, 2, 1, "", 8);  // the number was given to another process
+  EXPECT_EQ(tree.look().cpu_ticks, 2u + 5);
+}
+
+TEST_F(ProcessTreeTest, ALargeTreeIsLookedAtWithinTheBound) {
+  std::string children;
+  for (size_t i = 0; i < kTreeProcessesMax + 10; ++i) {
+    children += std::to_string(1000 + i) + " ";
+    process(static_cast<int64_t>(1000 + i), 1, 1);
+  }
+  process(10, 1, 1, children);
+  ProcessTree tree(10, folder_.path());
+  const TreeUse use = tree.look();
+  EXPECT_EQ(use.processes, kTreeProcessesMax);
+  EXPECT_TRUE(use.cut);
+}
+
+TEST_F(ProcessTreeTest, WhatIsNotThereOrNoStatCountsNothing) {
+  ProcessTree tree(10, folder_.path());
+  EXPECT_EQ(tree.look().processes, 0u);
+  std::filesystem::create_directories(folder_.path() + "/10");
+  std::ofstream(folder_.path() + "/10/stat") << "10 (x) S 1 2";
+  EXPECT_EQ(tree.look().processes, 0u);
+}
+
+TEST(SystemSamplerTest, ThisMachineHasMemoryADiskAndThisProcess) {
+  SystemSampler sampler("/");
+  std::vector<SystemValue> first = sampler.look();
+  const auto has = [](const std::vector<SystemValue>& values, const std::string& name) {
+    for (const SystemValue& each : values)
+      if (each.name == name) return each.value > 0;
+    return false;
+  };
+  EXPECT_TRUE(has(first, "system/memory.used.bytes"));
+  EXPECT_TRUE(has(first, "system/proc.rss.bytes"));
+  EXPECT_TRUE(has(first, "system/proc.open_files"));
+  EXPECT_TRUE(has(first, "system/disk.free.bytes"));
+  EXPECT_FALSE(has(first, "system/proc.cpu.percent")) << "a rate needs two looks";
+  uint64_t work = 1;
+  bool busy = false;
+  for (int i = 0; i < 1000 && !busy; ++i) {
+    for (int k = 0; k < 20'000'000; ++k) work = work * 6364136223846793005u + 1;
+    busy = has(sampler.look(), "system/proc.cpu.percent") && work != 0;
+  }
+  EXPECT_TRUE(busy);
+}
+
+}  // namespace
+}  // namespace tracker::internal

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# The tests that need TensorBoard, W&B and MLflow themselves, against the package in build/python, in an environment of
+# their own: .venv-import, with what the package index has now. Remove the folder to get newer ones. Arguments go to
+# pytest.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+python=.venv-import/bin/python
+if [ ! -f .venv-import/complete ]; then
+  rm -rf .venv-import
+  .venv/bin/python -m venv .venv-import
+  "$python" -m pip --disable-pip-version-check install -q -r tests/real_tools/requirements.in
+  touch .venv-import/complete
+fi
+# Warnings are no errors here: those of the tools are not our faults.
+PYTHONPATH=build/python exec "$python" -m pytest tests/real_tools -o filterwarnings=default -o addopts= "$@"
