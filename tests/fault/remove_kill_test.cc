@@ -64,7 +64,7 @@ TEST(RemoveKillTest, ARemovalThatIsKilledLeavesWholeRunsOrNone) {
     std::vector<RunFolder> doomed;
     while (doomed.size() < kRuns) doomed.push_back(make_run(builder, "doomed" + std::to_string(made++)));
     std::vector<pid_t> children;
-    const Shared<std::atomic<int>> begun;
+    Shared<std::atomic<int>> begun;
     for (const bool collects : {false, true}) {
       children.push_back(start_child([&] {
         CollectOptions options;
