@@ -23,6 +23,8 @@ set_target_properties(tracker_shared PROPERTIES
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
   LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
 tracker_export_only(tracker_shared "trk_*")
+# Threads that nobody joins, handlers of fork and exit: dlclose() must leave them their code.
+target_link_options(tracker_shared PRIVATE "LINKER:-z,nodelete")
 if(NOT TRACKER_SANITIZE)  # the sanitizers' own symbols are found only when the program starts
   target_link_options(tracker_shared PRIVATE "LINKER:--no-undefined")
 endif()

@@ -141,7 +141,7 @@ def last_line(error: BaseException) -> str:
         import traceback
 
         lines = "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()
-    except Exception:  # a foreign __str__ may raise anything, and an import without a free descriptor OSError
+    except Exception:  # of a foreign __str__, or an import without a free descriptor
         return type(error).__name__
     if error.__class__.__module__ != "builtins" and len(lines) == 1:
         return lines[0]
@@ -149,7 +149,18 @@ def last_line(error: BaseException) -> str:
 
 
 def end_of(error: BaseException) -> tuple[str, int, str]:
-    """State, exit code and reason of a run that `error` ended."""
+    """State, exit code and reason of a run that `error` ended. Raises nothing, whatever the exception is made of: a
+    text that is no UTF-8 (a file name of os.fsdecode) is escaped, one that cannot be made is its type's name."""
+    try:
+        state, code, reason = _end_of(error)
+        return state, code, reason.encode(errors="backslashreplace").decode()
+    except (
+        Exception
+    ):  # no descriptor is left to import with, no memory, a foreign __str__: the run has failed all the same
+        return "failed", 1, type(error).__name__.encode(errors="backslashreplace").decode()
+
+
+def _end_of(error: BaseException) -> tuple[str, int, str]:
     if isinstance(error, KeyboardInterrupt):
         return "interrupted", EXIT_CODE_SIGINT, "KeyboardInterrupt"
     if isinstance(error, SystemExit):
@@ -167,10 +178,7 @@ def _interactive() -> bool:
 
 def _note(error: BaseException) -> None:
     global _end
-    try:
-        _end = end_of(error)
-    except Exception:  # no descriptor is left to import with, no memory: the run has failed all the same
-        _end = ("failed", 1, type(error).__name__)
+    _end = end_of(error)
     for run in _live:
         if run._pid == os.getpid():
             run._core.set_exit_reason(*_end)

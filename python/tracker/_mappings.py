@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, MutableMapping
 
 from tracker import _core, _options
 from tracker._plain import plain, plain_config
+
+READ_WAIT_MS = 10_000  # for the store to take what was logged, before the summary is read
+STUCK_WAIT_MS = 200  # the same, once it has not
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,25 +93,41 @@ class Config(MutableMapping[str, "Any"]):
 class Summary(MutableMapping[str, "Any"]):
     """One value a metric: the last one logged by itself; a value set here wins and stays until it is deleted.
 
-    Reading in a live run flushes and reads the store, so it costs a commit; do not read it in a hot loop.
+    Reading in a live run flushes and reads the store, so it costs a commit; do not read it in a hot loop. A store that
+    takes nothing for READ_WAIT_MS is said once, and the values are those of the last read until it does.
     """
 
-    __slots__ = ("_run",)
+    __slots__ = ("_last", "_run", "_stuck")
 
     def __init__(self, run: Any) -> None:
         self._run = run
+        self._last: dict[str, Any] = {}
+        self._stuck = False
 
     def _tree(self) -> dict[str, Any]:
         core: _core.RunCore = self._run._core
         tree: dict[str, Any] = {}
         if core.uid and self._run._recorded:
-            from tracker._read import summary_of
-
-            tree = summary_of(self._run)
+            tree = self._stored()
         for key, value in core.explicit_summary().items():
             if value is not None:
                 tree[key] = value
         return tree
+
+    def _stored(self) -> dict[str, Any]:
+        from tracker._read import summary_of
+
+        stored = summary_of(self._run, (STUCK_WAIT_MS if self._stuck else READ_WAIT_MS) / 1000)
+        if stored is None and not self._stuck:
+            print(
+                f"tracker: run.summary: the store has not taken what was logged within {READ_WAIT_MS / 1000:g} s; "
+                "the values are those of the last read, and nothing is lost",
+                file=sys.stderr,
+            )
+        self._stuck = stored is None
+        if stored is not None:
+            self._last = stored
+        return dict(self._last)
 
     def __getitem__(self, key: str) -> Any:
         explicit = self._run._core.explicit_summary().get(key)

@@ -191,7 +191,7 @@ class StoredRun(MediaOfRun, Told):
 
         if not isinstance(name, str):
             raise TypeError(f"name must be a str, got {type(name).__name__}")
-        return AcrossRanks(name, self._view().across_ranks(name))
+        return AcrossRanks(name, self._view().across_ranks(_options.utf8("the name of a metric", name)))
 
     def series(self, pattern: str = "*", *, system: bool = False) -> list[str]:
         """The names of the metrics that hold numbers, sorted; those that match a pattern such as "val/*".
@@ -293,7 +293,10 @@ class StoredRun(MediaOfRun, Told):
         gives the same cells; rows that are appended change the last ones only. Errors: as history().
         """
         parameters = {"half_life": half_life, "weight": weight, "sigma": sigma, "width": width}
-        return _chart.query(self._view(), name, lo, hi, pixels, x, attempts, ranks, smooth, parameters)
+        if not isinstance(name, str):
+            raise TypeError(f"name must be a str, got {type(name).__name__}")
+        name, over = _options.utf8("the name of a metric", name), _name_of_x(x) or None
+        return _chart.query(self._view(), name, lo, hi, pixels, over, attempts, ranks, smooth, parameters)
 
     def tail(
         self,
@@ -314,6 +317,7 @@ class StoredRun(MediaOfRun, Told):
         names = [names] if isinstance(names, str) else list(names or ())
         if not _all_str(names):
             raise TypeError("tail() takes a name or a list of names")
+        names = [_options.utf8("the name of a metric", own) for own in names]
         return Tail(self._view, self._recover, names, cursor, limit, timeout)
 
     def _recover(self) -> None:
@@ -353,7 +357,7 @@ def _name_of_x(x: str | None) -> str:
         return ""
     if not isinstance(x, str) or not x:
         raise TypeError(f"x: expected the name of a metric, got {x!r}")
-    return x
+    return _options.utf8("x", x)
 
 
 def _all_str(names: list[str]) -> bool:
@@ -387,7 +391,7 @@ def _text(name: str, value: object) -> str:
         return ""
     if not isinstance(value, str):
         raise TypeError(f"runs({name}=...) must be a str, got {type(value).__name__}")
-    return value
+    return _options.utf8(f"runs({name}=...)", value)
 
 
 def list_runs(
@@ -438,8 +442,12 @@ def open_run(name: str, dir: object) -> StoredRun:
     return run
 
 
-def summary_of(run: Run) -> dict[str, Any]:
-    """The summary of a run that this process records or has recorded."""
+def summary_of(run: Run, wait_s: float) -> dict[str, Any] | None:
+    """The summary of a run that this process records or has recorded. None where the store does not take what was
+    logged within wait_s: it would not answer a reader either, and a training must not hang there."""
+    writes = not run._core.finished and run._pid == os.getpid()
+    if writes and not run._core.status()["degraded"] and not run.flush(wait_s):
+        return None
     try:
         return StoredRun(_core.Store.open(run._core.store_path).find(run.uid)).summary
     except (_core.TrackerError, ValueError):

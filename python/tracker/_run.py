@@ -176,12 +176,12 @@ class Run(_core.Run):
         min, max and mean are over finite values. goal: "minimize" or "maximize". A metric's own definition beats
         patterns, of which the last counts; a summary that was set beats both. ValueError says what was expected.
         """
-        from tracker._options import summary_kinds, text
+        from tracker._options import summary_kinds, text, utf8
 
         step_metric, goal = text("step_metric", step_metric), text("goal", goal)
         if not isinstance(name, str):
             raise TypeError(f"name must be a str, got {type(name).__name__}")
-        self._core.define_metric(str.__str__(name), step_metric or "", summary_kinds(summary), goal or "")
+        self._core.define_metric(utf8("name", name), step_metric or "", summary_kinds(summary), goal or "")
 
     def log_artifact(
         self,
@@ -373,8 +373,11 @@ class Run(_core.Run):
     ) -> None:
         if error is None:
             self._finish("finished", 0, "")
-        else:
+            return
+        try:
             self._finish(*_current.end_of(error))
+        except Exception as own:  # the caller's exception is the one that counts
+            print(f"tracker: the run {self.project}/{self.id} could not be ended: {own}", file=sys.stderr)
 
     def _repr_html_(self) -> str:
         from tracker import _html

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
-#include "base/file_size_signal.h"
+#include "base/write_signals.h"
 
 namespace tracker::internal {
 namespace {
@@ -42,7 +42,7 @@ Status DefinitionsFile::append(const SeriesDef& series, uint64_t bytes_max) {
   body.u8(static_cast<uint8_t>(series.type));
   body.bytes(series.name);
   const std::string record = framed(body.buffer());
-  const NoFileSizeSignal guard;
+  const NoWriteSignals guard;
   if (!fd_.is_ours()) return Status(Code::kIo, "somebody closed the descriptor of the definitions file");
   // One write: a process that dies in it leaves a torn tail, and the id was not used yet.
   const off_t before = ::lseek(fd_.get(), 0, SEEK_END);

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/file_size_signal.h"
+#include "base/write_signals.h"
 #include "journal/journal.h"
 #include "journal/ring_room.h"
 #include "journal/wipe_memory.h"
@@ -60,7 +60,7 @@ void say_forked_once() {
   static constexpr char kText[] =
       "tracker: this forked process records nothing, its parent records the run; run.attach() (in C trk_attach) "
       "changes that\n";
-  const NoFileSizeSignal guard;
+  const NoWriteSignals guard;
   if (::write(STDERR_FILENO, kText, sizeof kText - 1) < 0) return;
 }
 
@@ -71,7 +71,7 @@ void count_late(HotRun* run, uint64_t points, uint64_t texts) {
   if (!run->tells_late.compare_exchange_strong(tells, 0)) return;
   static constexpr char kText[] =
       "tracker: something is logged after the end of its run; it is dropped and counted (status() has the count)\n";
-  const NoFileSizeSignal guard;
+  const NoWriteSignals guard;
   if (::write(STDERR_FILENO, kText, sizeof kText - 1) < 0) return;
 }
 

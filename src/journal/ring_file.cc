@@ -11,8 +11,8 @@
 #include <cstring>
 #include <new>
 
-#include "base/file_size_signal.h"
 #include "base/fs.h"
+#include "base/write_signals.h"
 
 namespace tracker::internal {
 
@@ -29,7 +29,7 @@ Result<std::unique_ptr<RingFile>> RingFile::create(const std::string& dir, const
     ring->path_ = join_path(dir, fmt::format("ring-{:016x}", ring->nonce_));
     auto fd = open_file(ring->path_, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (!fd.ok()) return fd.status();
-    const NoFileSizeSignal guard;
+    const NoWriteSignals guard;
     // fallocate(2) itself, not posix_fallocate, which would fall back to writing each block.
     struct stat st;
     if (::fallocate(fd->get(), 0, 0, static_cast<off_t>(bytes)) != 0 || ::fstat(fd->get(), &st) != 0) {

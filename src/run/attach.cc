@@ -4,7 +4,7 @@
 // The Run stays the object that it is, and so does its HotRun, whose page the kernel has zeroed: whoever has kept
 // either (a handle, a Python object) goes on with it. All else of the parent's is left as it is, for its locks may be
 // held by threads that do not exist here.
-#include "base/file_size_signal.h"
+#include "base/write_signals.h"
 #include "journal/wipe_memory.h"
 #include "run/exit_hook.h"
 #include "run/run_impl.h"
@@ -39,7 +39,7 @@ Status Run::attach() {
     return Status(Code::kInvalid, "attach() is for a forked child; this process records the run already");
   if (!impl_->writer || impl_->observed())
     return Status(Code::kInvalid, "attach(): the parent process does not record this run", impl_->launch.why_not);
-  const NoFileSizeSignal guard;
+  const NoWriteSignals guard;
   auto launch = decide_launch(options_to_attach(impl_->launch));
   if (!launch.ok()) return launch.status();
   auto own = std::make_unique<Impl>(std::move(*launch));

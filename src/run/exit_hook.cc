@@ -56,7 +56,7 @@ void finish_at_exit(const std::shared_ptr<Run>& run) {
   if (all->generation != generation) {
     all->generation = generation;
 #if defined(__GLIBC__)
-    ::on_exit([](int status, void*) { finish_all(status); }, nullptr);
+    ::on_exit([](int status, void*) { finish_all(status & 0xff); }, nullptr);  // what wait() will tell
 #else
     ::atexit([] { finish_all(0); });
 #endif

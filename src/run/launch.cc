@@ -20,6 +20,7 @@
 #include "run/resume.h"
 #include "run/say.h"
 #include "run/shared_run.h"
+#include "run/store_answers.h"
 #include "storage/database_build.h"
 #include "storage/recovery.h"
 #include "storage/run_folder.h"
@@ -305,7 +306,8 @@ Result<Launch> decide_launch(const InitOptions& options) {
     launch.run_dir = join_path(launch.store_path, "gated/" + launch.rank.folder);
     return launch;
   }
-  auto store = Store::open_or_create(launch.store_path);
+  const Status answers = wait_for_store_disk(launch.store_path);
+  auto store = answers.ok() ? Store::open_or_create(launch.store_path) : Result<Store>(answers);
   Status status = store.status();
   if (store.ok()) {
     launch.store = store->id();

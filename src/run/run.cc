@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/file_size_signal.h"
 #include "base/fs.h"
+#include "base/write_signals.h"
 #include "journal/ring_room.h"
 #include "journal/wipe_memory.h"
 #include "model/metric_definition.h"
@@ -61,7 +61,7 @@ Run::~Run() {
 }
 
 Result<std::shared_ptr<Run>> Run::init(const InitOptions& options) {
-  const NoFileSizeSignal guard;
+  const NoWriteSignals guard;
   auto launch = decide_launch(options);
   if (!launch.ok()) return launch.status();
   std::shared_ptr<Run> run(new Run(std::make_unique<Impl>(std::move(*launch))));

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "artifact/reference.h"
-#include "base/file_size_signal.h"
+#include "base/write_signals.h"
 #include "run/run_impl.h"
 
 namespace tracker::internal {
@@ -40,7 +40,7 @@ Result<std::shared_ptr<LoggedArtifact>> Run::log_artifact(ArtifactDraft draft, L
 }
 
 Result<FoundArtifact> Run::use_artifact(std::string_view text, std::string_view use_as) {
-  const NoFileSizeSignal guard;
+  const NoWriteSignals guard;
   const auto name = parse_artifact_name(text, project());
   if (!name.ok()) return name.status();
   const bool records = impl_->artifacts != nullptr && !impl_->forked();

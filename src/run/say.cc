@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "base/file_size_signal.h"
+#include "base/write_signals.h"
 #include "model/visible.h"
 
 namespace tracker::internal {
@@ -11,7 +11,7 @@ namespace tracker::internal {
 void say(std::string_view text) {
   // One line of text, whatever a name holds.
   const std::string line = "tracker: " + visible(text) + "\n";
-  const NoFileSizeSignal guard;
+  const NoWriteSignals guard;
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // a closed stderr is the user's choice
 }
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <exception>
 
-#include "base/file_size_signal.h"
+#include "base/write_signals.h"
 #include "run/writer.h"
 
 namespace tracker::internal {
@@ -24,7 +24,7 @@ void Writer::abandon() {
 bool Writer::work_here(Clock::time_point deadline, uint64_t flush) {
   std::unique_lock<std::timed_mutex> one(here_mutex_, deadline);
   if (!one.owns_lock()) return false;
-  const NoFileSizeSignal guard;
+  const NoWriteSignals guard;
   for (;;) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A limit on the size of files (ulimit -f) is a full disk: it kills no program, at init or in a log call, and status()
-// says what the store does. Method: children that log through the C ABI under limits, the signal at its default.
+// says what the store does; nor does a stderr that takes nothing. Method: children that log through the C ABI under
+// limits, the signals at their default.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -61,6 +62,29 @@ TEST(FileSizeTest, ARunThatReachesTheLimitIsDegradedAndLives) {
   const int status = run_child([&] {
     limit_files(300 * 1024);
     return use_run(100'000, false);
+  });
+  EXPECT_EQ(exit_code_of(status), 0);
+}
+
+// The bug: the first line that the library said ended the program.
+TEST(FileSizeTest, AStderrThatIsAPipeNobodyReadsKillsNobody) {
+  Sandbox sandbox;
+  const int status = run_child([&] {
+    ::signal(SIGPIPE, SIG_DFL);
+    int ends[2];
+    CHILD_CHECK(::pipe(ends) == 0 && ::dup2(ends[1], STDERR_FILENO) >= 0);
+    ::close(ends[0]);
+    ::close(ends[1]);
+    trk_init_options options = TRK_INIT_OPTIONS_INIT;
+    options.project = "p";
+    options.id = "r";
+    trk_run* run = nullptr;
+    if (trk_init(&options, &run, nullptr) != TRK_OK) return 1;  // says that it records
+    (void)trk_log_f64(run, "", TRK_NUL_TERMINATED, 1, 0);
+    if (trk_log_f64(run, "x", TRK_NUL_TERMINATED, 1, 0) != TRK_OK || trk_finish(run, 0, nullptr) != TRK_OK) return 2;
+    (void)trk_log_f64(run, "x", TRK_NUL_TERMINATED, 1, 0);
+    trk_free(run);
+    return 0;
   });
   EXPECT_EQ(exit_code_of(status), 0);
 }

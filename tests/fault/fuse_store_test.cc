@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "run/store_answers.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "support/fuse_files.h"
@@ -98,6 +99,25 @@ TEST_F(FuseStoreTest, AKilledRunIsRecoveredThere) {
 int fault_ms() {
   const char* given = std::getenv("TRACKER_TEST_SECONDS");
   return given != nullptr && std::atoi(given) > 0 ? std::atoi(given) * 1000 : 3000;
+}
+
+// The bug: init opened the store on the caller's thread, for as long as the mount was away.
+TEST_F(FuseStoreTest, ARunThatBeginsWhileTheMountIsAwayIsNotHeldUpAndIsCompleteAfterwards) {
+  on_fuse([&] {
+    ledger_->faults.stall = 1;
+    const int64_t begin = now_ns();
+    trk_run* run = open_run("r");
+    CHILD_CHECK(run != nullptr);
+    const int64_t waited_ms = (now_ns() - begin) / 1'000'000;
+    const int64_t limit_ms = kStoreAnswerMax.count() * 1'000;
+    CHILD_CHECK(waited_ms >= limit_ms && waited_ms < limit_ms + 1'000 * kSlowDown);
+    const int64_t steps = log_for(run, 200, 0, &*ledger_);
+    CHILD_CHECK(std::string(status_of(run).last_error).find("has not answered for 10 s") != std::string::npos);
+    ledger_->faults.stall = 0;
+    CHILD_CHECK(trk_flush(run, 30'000) == TRK_OK && trk_finish(run, 0, nullptr) == TRK_OK);
+    check_all(sandbox_, steps, RunState::kFinished);
+    return 0;
+  });
 }
 
 class FuseFaultTest : public FuseStoreTest, public ::testing::WithParamInterface<int> {};

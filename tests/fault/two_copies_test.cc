@@ -78,6 +78,7 @@ TEST(TwoCopiesTest, ASecondSqliteThroughAWholeRunBeforeAKillLosesNothing) {
 
 // The calls of one copy of libtracker.so.
 struct Copy {
+  void* library = nullptr;
   decltype(&trk_init) init = nullptr;
   decltype(&trk_log_i64) log = nullptr;
   decltype(&trk_flush) flush = nullptr;
@@ -92,12 +93,13 @@ struct Copy {
   bool load(const std::string& folder, const std::string& name) {
     const std::string copy = folder + "/lib" + name + ".so";
     std::filesystem::copy_file(TRACKER_LIBRARY, copy);
-    void* library = ::dlopen(copy.c_str(), RTLD_NOW | RTLD_LOCAL);
+    library = ::dlopen(copy.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) std::fprintf(stderr, "%s\n", ::dlerror());
     return library != nullptr && find(library, "trk_init", &init) && find(library, "trk_log_i64", &log) &&
            find(library, "trk_flush", &flush) && find(library, "trk_finish", &finish) &&
            find(library, "trk_get_status", &status);
   }
+  int close() const { return ::dlclose(library); }
   trk_run* open(const char* id) const {
     trk_init_options options = TRK_INIT_OPTIONS_INIT;
     options.project = "p";
@@ -137,6 +139,27 @@ int log_in_two_copies(const Sandbox& sandbox, Ledger* ledger, bool kill) {
     CHILD_CHECK(copies[i].status(runs[i], &status) == TRK_OK && status.points_stored == 20'000);
   }
   return 0;
+}
+
+// The bug: threads, handlers of fork and of exit were left behind in code that was gone.
+TEST(TwoCopiesTest, ALibraryThatIsClosedAfterItsRunLeavesAProcessThatForksAndExits) {
+  NEEDS(kLibraryCopies);
+  Sandbox sandbox;
+  const int status = run_child([&] {
+    Copy copy;
+    if (!copy.load(sandbox.folder(), "closed")) return kNoSecondCopy;
+    trk_run* run = copy.open("r");
+    CHILD_CHECK(run != nullptr && copy.log(run, "x", TRK_NUL_TERMINATED, 1, 0) == TRK_OK);
+    CHILD_CHECK(copy.finish(run, 0, nullptr) == TRK_OK);
+    CHILD_CHECK(copy.close() == 0);
+    std::thread([] {}).join();
+    CHILD_CHECK(exit_code_of(run_child([] { return 0; })) == 0);
+    ::usleep(300'000);
+    std::exit(7);
+    return 0;
+  });
+  SKIP_WHERE(exit_code_of(status) == kNoSecondCopy, kLibraryCopies);
+  EXPECT_EQ(exit_code_of(status), 7);
 }
 
 class TwoTrackersTest : public ::testing::TestWithParam<bool> {};

@@ -216,6 +216,14 @@ def test_names_that_are_no_unicode_are_errors_wherever_they_are_given(
         lambda: stored.texts(LONE),
         lambda: tracker.open_run(LONE),
         lambda: tracker.runs(project=LONE),
+        lambda: tracker.runs(where=LONE),
+        lambda: tracker.runs(sort=LONE),
+        lambda: run.define_metric(LONE),
+        lambda: stored.history("x", x=LONE),
+        lambda: stored.chart(LONE),
+        lambda: stored.chart("x", x=LONE),
+        lambda: stored.across_ranks(LONE),
+        lambda: stored.tail(LONE),
         lambda: tracker.init(dir="a\0b"),
     ):
         with pytest.raises(ValueError, match=r"not UTF-8|surrogates not allowed|NUL"):

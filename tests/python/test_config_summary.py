@@ -8,6 +8,10 @@ import argparse
 import dataclasses
 import enum
 import math
+import os
+import subprocess
+import sys
+import textwrap
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tracker
+from tracker._mappings import STUCK_WAIT_MS
 
 
 @dataclasses.dataclass
@@ -141,6 +146,41 @@ def test_config_is_a_mapping_that_writes_through(run: tracker.Run) -> None:
         del run.config["lr"]
     with pytest.raises(TypeError, match="must be a str"):
         run.config[3] = 1  # type: ignore[index]
+
+
+# Regression: the read after a flush that had given up waited as long as the disk did.
+def test_a_summary_that_is_read_while_the_disk_is_stuck_answers_with_what_was_read_last(
+    store: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "slow.c").write_text(
+        "#include <unistd.h>\n"
+        'static int slow(void) { if (access("stuck", F_OK) == 0) sleep(20); return 0; }\n'
+        "int fsync(int fd) { (void)fd; return slow(); }\n"
+        "int fdatasync(int fd) { (void)fd; return slow(); }\n"
+    )
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "slow.so", tmp_path / "slow.c"], check=True)
+    code = """
+        import pathlib, time, tracker
+        from tracker import _mappings
+        _mappings.READ_WAIT_MS = 300
+        run = tracker.init(project="test", quiet=True)
+        run.log({"loss": 1.0})
+        run.summary["mine"] = 7
+        first = dict(run.summary)
+        pathlib.Path("stuck").touch()
+        run.log({"loss": 2.0})
+        begin = time.monotonic()
+        same = first == dict(run.summary) == {"loss": 1.0, "mine": 7}
+        print(same, run.summary["loss"], time.monotonic() - begin < 10)
+        pathlib.Path("stuck").unlink()
+    """
+    environment = {**os.environ, "LD_PRELOAD": str(tmp_path / "slow.so")}
+    environment["PYTHONPATH"] = str(Path(tracker.__file__).parent.parent)
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "True 1.0 True\n"), done.stderr
+    assert STUCK_WAIT_MS < 1000
+    assert done.stderr.count("run.summary: the store has not taken what was logged") == 1, done.stderr
 
 
 def test_the_summary_is_the_last_value_and_an_explicit_one_stays(run: tracker.Run) -> None:

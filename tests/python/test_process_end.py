@@ -27,8 +27,13 @@ ENDS: dict[str, tuple[str, int, str, str]] = {
     "chained exception": ("try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise RuntimeError('outer') from e",
                           1, "failed", "RuntimeError: outer"),
     "own exception": ("class Mine(Exception): pass\nraise Mine('mine\\nsecond line')", 1, "failed", "Mine: mine"),
+    "exception with a text that is no UTF-8": ("raise ValueError('a file ' + os.fsdecode(b'\\xff'))", 1, "failed",
+                                               "ValueError: a file \\udcff"),
+    "exception without a text": ("class Mute(Exception):\n    def __str__(self): raise OSError('mute')\nraise Mute",
+                                 1, "failed", "Mute"),
     "sys.exit(0)": ("sys.exit(0)", 0, "finished", ""),
     "sys.exit(3)": ("sys.exit(3)", 3, "failed", "3"),
+    "sys.exit(256)": ("sys.exit(256)", 0, "finished", ""),
     "sys.exit(text)": ("sys.exit('out of data')", 1, "failed", "1"),
     "SystemExit in a function": ("def f():\n    raise SystemExit(7)\nf()", 7, "failed", "7"),
     "KeyboardInterrupt": ("raise KeyboardInterrupt", -signal.SIGINT, "interrupted", ""),
@@ -87,6 +92,21 @@ def test_nothing_acknowledged_is_lost_and_the_exit_code_is_unchanged(script: Scr
     assert r.history("loss").values.tolist() == [i / 3 for i in range(POINTS)]
     assert r.history("n").values.tolist() == list(range(POINTS))
     assert r.problems == ()
+
+
+# Regression: a lone surrogate in its text made TypeError of it.
+@pytest.mark.parametrize("text", ["plain", "a file \udcff", "\ud800"])
+def test_the_exception_that_leaves_a_with_block_is_the_one_that_was_raised(store: Path, text: str) -> None:
+    with (
+        pytest.raises(ValueError, match="|".join(("plain", "file", "^.$"))) as raised,
+        tracker.init(project="ends", id="with", quiet=True) as run,
+    ):
+        run.log({"loss": 1.0})
+        raise ValueError(text)
+    assert raised.value.args == (text,)
+    ended = tracker.open_run("ends/with")
+    assert (ended.state, ended.history("loss").values.tolist()) == ("failed", [1.0])
+    assert ended.state_detail.endswith("ValueError: " + text.encode(errors="backslashreplace").decode())
 
 
 def test_the_traceback_is_still_printed_and_other_hooks_still_run(script: Script) -> None:

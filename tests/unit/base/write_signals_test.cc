@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Goal: a write beyond RLIMIT_FSIZE fails and kills nobody, and the program's own use of SIGXFSZ stays as it was.
-// Method: children with a small limit that write under the guard and look at mask and pending signals.
-#include "base/file_size_signal.h"
+// Goal: a write beyond RLIMIT_FSIZE or into a pipe without a reader fails and kills nobody, and the program's own use
+// of both signals stays as it was. Method: children that write so under the guard and look at mask and pending signals.
+#include "base/write_signals.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -39,11 +39,11 @@ int write_too_much() {
   return error;
 }
 
-TEST(FileSizeSignalTest, AWriteBeyondTheLimitFailsAndNoSignalIsLeft) {
+TEST(WriteSignalsTest, AWriteBeyondTheLimitFailsAndNoSignalIsLeft) {
   EXPECT_EQ(exit_code_of(run_child([] {
               ::signal(SIGXFSZ, SIG_DFL);
               {
-                const NoFileSizeSignal guard;
+                const NoWriteSignals guard;
                 CHILD_CHECK(write_too_much() == EFBIG && is_pending());
               }
               CHILD_CHECK(!is_pending() && !is_blocked());
@@ -58,7 +58,30 @@ TEST(FileSizeSignalTest, AWriteBeyondTheLimitFailsAndNoSignalIsLeft) {
       << "it does kill without the guard";
 }
 
-TEST(FileSizeSignalTest, ASignalOfTheProgramsOwnIsLeftToIt) {
+TEST(WriteSignalsTest, AWriteThatNobodyReadsFailsAndNoSignalIsLeft) {
+  const auto write_unread = [] {
+    ::signal(SIGPIPE, SIG_DFL);
+    int ends[2];
+    CHILD_CHECK(::pipe(ends) == 0);
+    ::close(ends[0]);
+    return ::write(ends[1], "x", 1) < 0 ? errno : 0;
+  };
+  EXPECT_EQ(exit_code_of(run_child([&] {
+              {
+                const NoWriteSignals guard;
+                CHILD_CHECK(write_unread() == EPIPE);
+              }
+              sigset_t pending, mask;
+              ::sigpending(&pending);
+              ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+              CHILD_CHECK(::sigismember(&pending, SIGPIPE) == 0 && ::sigismember(&mask, SIGPIPE) == 0);
+              return 0;
+            })),
+            0);
+  EXPECT_EQ(exit_code_of(run_child(write_unread)), -1 - SIGPIPE) << "it does kill without the guard";
+}
+
+TEST(WriteSignalsTest, ASignalOfTheProgramsOwnIsLeftToIt) {
   EXPECT_EQ(exit_code_of(run_child([] {
               sigset_t set;
               ::sigemptyset(&set);
@@ -66,7 +89,7 @@ TEST(FileSizeSignalTest, ASignalOfTheProgramsOwnIsLeftToIt) {
               ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
               CHILD_CHECK(write_too_much() == EFBIG && is_pending());
               {
-                const NoFileSizeSignal guard;
+                const NoWriteSignals guard;
                 CHILD_CHECK(write_too_much() == EFBIG);
               }
               CHILD_CHECK(is_pending() && is_blocked());

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#include "run/store_answers.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+#include "base/fs.h"
+#include "run/background.h"
+
+namespace tracker::internal {
+namespace {
+
+// Shared with the thread, which may outlive the call.
+struct Answer {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool here = false;
+};
+
+// The nearest folder on the way to the store that is there: a volume that is not writable tells by its error.
+void touch_disk(std::string folder) {
+  struct stat found;
+  while (::stat(folder.c_str(), &found) != 0 && folder != parent_path(folder)) folder = parent_path(folder);
+  const int fd = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (fd < 0) return;
+  [[maybe_unused]] const ssize_t written = ::write(fd, "", 1);
+  ::close(fd);
+}
+
+}  // namespace
+
+Status wait_for_store_disk(const std::string& store_path, std::chrono::seconds wait) {
+  const auto answer = std::make_shared<Answer>();
+  const bool asked = start_background_thread("trk-ask", [answer, store_path] {
+    touch_disk(store_path);
+    const std::lock_guard<std::mutex> guard(answer->mutex);
+    answer->here = true;
+    answer->changed.notify_all();
+  });
+  if (!asked) return {};
+  std::unique_lock<std::mutex> guard(answer->mutex);
+  if (answer->changed.wait_for(guard, wait, [&] { return answer->here; })) return {};
+  return Status(Code::kIo, fmt::format("the disk of {} has not answered for {} s", store_path, wait.count()));
+}
+
+}  // namespace tracker::internal
