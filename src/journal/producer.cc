@@ -116,17 +116,22 @@ Journal::Seat* Journal::new_seat(bool shared) {
   const uint64_t needed = options_.first_ring_bytes * (reserve ? 2 : 1);
   if (!shared && file_bytes_.load() + spill_.bytes() + needed > place_.budget_bytes) return nullptr;
   auto seat = std::make_unique<Seat>();
+  seats_.reserve(seats_.size() + 1);  // what follows must not end in the middle
   seat->hot = allocate_hot_ring_locked();
   if (seat->hot == nullptr) return nullptr;
-  auto file = add_file(seat.get(), options_.first_ring_bytes, false);
-  if (!file.ok() && (shared || seats_.empty())) file = add_file(seat.get(), options_.first_ring_bytes, true);
-  if (!file.ok()) {
+  RingFile* file = nullptr;
+  try {
+    auto made = add_file(seat.get(), options_.first_ring_bytes, false);
+    if (!made.ok() && (shared || seats_.empty())) made = add_file(seat.get(), options_.first_ring_bytes, true);
+    if (made.ok()) file = *made;
+  } catch (const std::bad_alloc&) {}
+  if (file == nullptr) {
     free_hot_ring_locked(seat->hot);
     return nullptr;
   }
   seat->hot->journal = this;
-  seat->newest.store(*file, std::memory_order_relaxed);
-  install(seat.get(), *file);
+  seat->newest.store(file, std::memory_order_relaxed);
+  install(seat.get(), file);
   hot_->rings[seats_.size()].store(seat->hot, std::memory_order_relaxed);
   seats_.push_back(std::move(seat));
   hot_->ring_count.store(static_cast<uint32_t>(seats_.size()), std::memory_order_release);
@@ -173,7 +178,9 @@ Code Journal::with_ring(const Body& body) {
   bool shared = false;
   {
     const ProcessLock lock;
-    seat = attach_thread();
+    try {
+      seat = attach_thread();
+    } catch (const std::bad_alloc&) {}  // a thread without a ring, as where the journal has no room
     shared = seat != nullptr && seat == shared_seat_;
   }
   if (seat == nullptr) return closed_.load() ? Code::kClosed : Code::kLimit;
@@ -222,7 +229,11 @@ void Journal::look_ahead(Seat* seat) {
 bool Journal::wait_for_space(Seat* seat, std::chrono::nanoseconds* waited) {
   constexpr std::chrono::nanoseconds kNap{100'000};
   if (undrained_.load(std::memory_order_relaxed)) {
-    prepare_rings();
+    try {
+      prepare_rings();
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
     return seat->pending.load(std::memory_order_acquire) != nullptr;
   }
   event_.wake();

@@ -156,11 +156,11 @@ namespace {
 
 // A metric that is not in its slot: found or made under the lock.
 [[gnu::noinline]] trk_metric* look_up(trk_run* run, std::string_view name) noexcept {
-  if (run->hot->alive == 0 || !tracker::internal::check_key(name).ok()) {
-    (void)run->run->series_id(name, ValueType::kFloat64);  // says and counts what is wrong; nothing is remembered
-    return nullptr;
-  }
   try {
+    if (run->hot->alive == 0 || !tracker::internal::check_key(name).ok()) {
+      (void)run->run->series_id(name, ValueType::kFloat64);  // says and counts what is wrong; nothing is remembered
+      return nullptr;
+    }
     const std::lock_guard<std::mutex> guard(run->names->mutex);
     trk_metric* metric = run->names->find(name);
     if (metric == nullptr) {
@@ -194,8 +194,15 @@ trk_metric* inert_metric(trk_run* run, std::string_view name) noexcept {
   }
 }
 
-// Why metric_of found nothing.
-trk_code no_metric(const trk_run* run) { return run->run->recording() ? TRK_INVALID : TRK_CLOSED; }
+// Why metric_of found nothing for a point. A bad name is counted by then, a lack of memory here.
+trk_code no_metric(const trk_run* run, std::string_view name) noexcept {
+  if (!run->run->recording()) return TRK_CLOSED;
+  try {
+    if (!tracker::internal::check_key(name).ok()) return TRK_INVALID;
+  } catch (const std::bad_alloc&) {}
+  run->run->count_no_memory(false);
+  return TRK_LIMIT;
+}
 
 // Inlined into each caller, where type and count are constants.
 __attribute__((always_inline)) inline trk_code log_one(trk_metric* metric, ValueType type, uint64_t bits,
@@ -356,7 +363,7 @@ trk_code trk_log(trk_run* run, const trk_point* points, size_t count, int64_t st
       }
       trk_metric* metric = metric_of(run, name);
       pair.series = metric == nullptr ? 0 : metric->id(type);
-      if (metric == nullptr) worst = no_metric(run);
+      if (metric == nullptr) worst = no_metric(run, name);
       else if (pair.series == 0) worst = run->run->recording() ? TRK_LIMIT : TRK_CLOSED;
       else ++used;
     }
@@ -371,14 +378,14 @@ trk_code trk_log(trk_run* run, const trk_point* points, size_t count, int64_t st
 trk_code trk_log_f64(trk_run* run, const char* name, size_t name_size, double value, int64_t step) noexcept {
   if (run == nullptr) return TRK_INVALID;
   trk_metric* metric = metric_of(run, view_of(name, name_size));
-  if (metric == nullptr) return no_metric(run);
+  if (metric == nullptr) return no_metric(run, view_of(name, name_size));
   return log_one(metric, ValueType::kFloat64, tracker::internal::bits_of(value), step);
 }
 
 trk_code trk_log_i64(trk_run* run, const char* name, size_t name_size, int64_t value, int64_t step) noexcept {
   if (run == nullptr) return TRK_INVALID;
   trk_metric* metric = metric_of(run, view_of(name, name_size));
-  if (metric == nullptr) return no_metric(run);
+  if (metric == nullptr) return no_metric(run, view_of(name, name_size));
   return log_one(metric, ValueType::kInt64, tracker::internal::bits_of(value), step);
 }
 
@@ -388,18 +395,22 @@ trk_code trk_log_text(trk_run* run, const char* name, const char* text, size_t t
     if (step == TRK_STEP_AUTO) step = tracker::internal::hot_next_step(run->hot);
     return code_of(run->run->log_text(view_of(name, TRK_NUL_TERMINATED), view_of(text, text_size), step));
   } catch (const std::bad_alloc&) {
+    run->run->count_no_memory(true);
     return TRK_LIMIT;
   }
 }
 
 trk_metric* trk_metric_open(trk_run* run, const char* name, size_t name_size, trk_error* error) noexcept {
-  const std::string_view key = view_of(name, name_size);
-  const Status status = run == nullptr ? Status(Code::kInvalid, "run is NULL") : tracker::internal::check_key(key);
-  if (!status.ok()) {
-    set_error(error, code_of(status.code()), status.to_string());
-    return nullptr;
-  }
-  trk_metric* metric = run->hot->alive != 0 ? metric_of(run, key) : inert_metric(run, key);
+  trk_metric* metric = nullptr;
+  try {
+    const std::string_view key = view_of(name, name_size);
+    const Status status = run == nullptr ? Status(Code::kInvalid, "run is NULL") : tracker::internal::check_key(key);
+    if (!status.ok()) {
+      set_error(error, code_of(status.code()), status.to_string());
+      return nullptr;
+    }
+    metric = run->hot->alive != 0 ? metric_of(run, key) : inert_metric(run, key);
+  } catch (const std::bad_alloc&) {}
   if (metric == nullptr) set_error(error, TRK_LIMIT, "out of memory");
   return metric;
 }

@@ -162,7 +162,13 @@ Status Run::start() {
 
 // --- logging --------------------------------------------------------------------------------------------------------
 
-uint32_t Run::series_id(std::string_view name, ValueType type) {
+void Run::count_no_memory(bool text) noexcept {
+  const JournalUse use(hot_);
+  if (use.get() != nullptr) use.get()->count_loss(text ? kTextLosses : 0, LossReason::kRingFull, 1);
+  else count_late(hot_, text ? 0 : 1, text ? 1 : 0);
+}
+
+uint32_t Run::series_id(std::string_view name, ValueType type) noexcept try {
   const JournalUse use(hot_);
   if (use.get() == nullptr) {
     if (hot_->alive == 0) say_forked_once();
@@ -183,19 +189,22 @@ uint32_t Run::series_id(std::string_view name, ValueType type) {
                     kSeriesMax));
   }
   return id;
+} catch (const std::bad_alloc&) {
+  count_no_memory(false);
+  return 0;
 }
 
 int64_t Run::next_step() const { return hot_next_step(hot_); }
 int64_t Run::step() const { return hot_step(hot_); }
 
-void Run::count_rejected(std::string_view key, std::string_view why) {
+void Run::count_rejected(std::string_view key, std::string_view why) noexcept try {
   const JournalUse use(hot_);
   if (use.get() == nullptr) return;
   use.get()->count_loss(0, LossReason::kRejected, 1);
   const std::string shown(key.substr(0, 80));
   impl_->warnings.say("key " + shown,
                       fmt::format("'{}' is not logged: {}; the other keys of the call are kept", shown, why));
-}
+} catch (const std::bad_alloc&) {}  // counted, and without memory not said
 
 // Through the ring when it fits there, else through the bounded queue of large values.
 Code Run::log_event(EventType type, const Value& payload, int64_t step, bool has_step) {
@@ -352,6 +361,18 @@ Status Run::finish(RunState state, int exit_code, std::string_view reason, std::
     first = !std::exchange(impl_->finished, true);
   }
   if (!first) return impl_->wait_finished(timeout);
+  try {
+    return finish_first(state, exit_code, reason, timeout, artifacts);
+  } catch (const std::exception&) {  // no memory: the next finish(), or the end of the process, begins again
+    const std::lock_guard<std::mutex> guard(impl_->mutex);
+    impl_->finished = false;
+    throw;
+  }
+}
+
+// May be called again after an exception: each part that has ended stays so.
+Status Run::finish_first(RunState state, int exit_code, std::string_view reason, std::chrono::milliseconds timeout,
+                         std::chrono::milliseconds artifacts) {
   impl_->stop->end();
   Status status, left;
   if (impl_->artifacts) {

@@ -136,10 +136,12 @@ class Run : public std::enable_shared_from_this<Run> {
   // The id of a metric logged as `type`; 0 when the key is bad (counted, named once on stderr), the limit of series is
   // reached, or nothing is recorded here. Called for a point that is logged, which is counted when the run has ended.
   // Cost: a lock and a hash look-up; callers cache it.
-  uint32_t series_id(std::string_view name, ValueType type);
-  int64_t next_step() const;                                        // 1 + the run's largest step, 0 before the first
-  int64_t step() const;                                             // the largest step, INT64_MIN before the first
-  void count_rejected(std::string_view key, std::string_view why);  // a bad value: counted, named once a key on stderr
+  uint32_t series_id(std::string_view name, ValueType type) noexcept;
+  void count_no_memory(bool text) noexcept;  // a point or a text: dropped and counted
+  int64_t next_step() const;                 // 1 + the run's largest step, 0 before the first
+  int64_t step() const;                      // the largest step, INT64_MIN before the first
+  void count_rejected(std::string_view key,
+                      std::string_view why) noexcept;  // a bad value: counted, named once a key on stderr
 
   // --- the rest of the verbs ------------------------------------------------------------------------------------
   // kText: payload {key, text}. Texts up to 64 KiB go through the ring; larger ones through a bounded queue.
@@ -245,6 +247,8 @@ class Run : public std::enable_shared_from_this<Run> {
   Status start();
   void start_artifacts();
   void start_monitor();
+  Status finish_first(RunState state, int exit_code, std::string_view reason, std::chrono::milliseconds timeout,
+                      std::chrono::milliseconds artifacts);
   void say_end(RunState state, const Status& status) const;
   Code log_event(EventType type, const Value& payload, int64_t step, bool has_step);
   bool log_console(const std::string& payload);
