@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "model/redact.h"
 #include "storage/writer_reader.h"
 
 namespace tracker::internal {
@@ -62,8 +63,10 @@ Value artifact_event(const LineageEdge& edge) {
                    {"digest", edge.content.hex()},
                    {"manifest", edge.manifest.hex()},
                    {"aliases", std::move(aliases)}};
-  if (!edge.use_as.empty()) value.emplace_back("use_as", edge.use_as);
-  const std::string part = edge.use_as.empty() ? "" : " as " + edge.use_as;
+  uint64_t redacted = 0;
+  const std::string use_as = redact_text(edge.use_as, &redacted);
+  if (!use_as.empty()) value.emplace_back("use_as", use_as);
+  const std::string part = use_as.empty() ? "" : " as " + use_as;
   return Value::Map{{"key", fmt::format("{} {}{}", use_name(edge.use), edge.version_name(), part)},
                     {"value", Value(std::move(value))}};
 }
