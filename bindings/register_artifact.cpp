@@ -132,6 +132,16 @@ py::list edges_of_folder(const internal::RunFolder& folder) {
   return out;
 }
 
+py::list refused_by_folder(const internal::RunFolder& folder) {
+  const auto refused = released([&] { return internal::refused_by_run(folder); });
+  py::list out;
+  for (const internal::RefusedArtifact& each : refused)
+    out.append(py::make_tuple(each.project + "/" + each.name, each.type,
+                              each.use == ArtifactUse::kOutput ? "output" : "input", each.use_as, each.reason,
+                              static_cast<double>(each.time_us) / 1e6));
+  return out;
+}
+
 StoredVersion find(const Store& store, const std::string& name, const std::string& project) {
   auto found = take(released([&] { return internal::find_artifact(store, name, project); }));
   return make_version(store.path(), std::move(found.info), found.version);
@@ -286,6 +296,7 @@ void register_artifact(py::module_& module) {
   module.def("find_artifact", &find, py::arg("store"), py::arg("name"), py::arg("project"));
   module.def("list_artifacts", &list_artifacts, py::arg("store"), py::arg("project"));
   module.def("edges_of_run", &edges_of_folder, py::arg("folder"));
+  module.def("refused_by_run", &refused_by_folder, py::arg("folder"));
 }
 
 }  // namespace tracker::python

@@ -148,9 +148,13 @@ class Artifact(Reading):
         self._changing().remove(_name_in(name))
 
     def _changing(self) -> _core.ArtifactDraft:
-        if self._logged is not None:
+        if self._logged is not None and not self._refused():
             raise ValueError(f"the artifact {self.name!r} was logged and does not change any more; make a new one")
         return self._draft
+
+    def _refused(self) -> bool:
+        """It was logged and is not stored: it may be changed and logged again."""
+        return self._logged is not None and self._logged.state == "failed"
 
     def _stage(self) -> str:
         if not self._staging:
@@ -242,8 +246,8 @@ class Artifact(Reading):
         return version
 
     def files(self) -> list[ArtifactFile]:
-        """What it holds, by name; before it is stored without sizes and digests."""
-        if self._logged is None:
+        """What it holds, by name; before it is stored, and where it is not, without sizes and digests."""
+        if self._logged is None or self.state in ("failed", "not recorded"):
             return [ArtifactFile(path, 0, "", "", "") for path in self._draft.paths()]
         return super().files()
 
@@ -291,7 +295,7 @@ def log(
         artifact = _made_from(run, _path("path", given), *chosen, "dataset" if is_input else None)
     else:
         raise TypeError(f"expected an Artifact or a path, got {given.__class__.__name__}")
-    if artifact._staging and artifact._logged is not None:
+    if artifact._staging and artifact._logged is not None and not artifact._refused():
         raise ValueError(f"the artifact {artifact.name!r} has files of new_file() and was logged already")
     artifact._draft.set(artifact.description, plain(artifact.metadata))
     part = "" if use_as is None else _text("use_as", use_as)

@@ -42,6 +42,17 @@ class ArtifactUse(NamedTuple):
         return StoredArtifact(_core.find_artifact(_core.Store.open(self.store_path), self.name, ""))
 
 
+class RefusedArtifact(NamedTuple):
+    """An artifact that a run logged, or used by its files, and that was not stored."""
+
+    name: str  # "project/name"
+    type: str
+    use: str  # "output" or "input"
+    use_as: str
+    reason: str  # one line
+    time: float  # seconds since 1970
+
+
 class Reading:
     """What a stored version answers. Private: the base of Artifact and StoredArtifact."""
 

@@ -33,6 +33,9 @@ struct StoreArtifactOptions {
   uint64_t free_bytes_min = 0;
   const std::atomic<bool>* cancel = nullptr;
   std::function<void(uint64_t files, uint64_t bytes)> progress;  // done so far
+  // Called before the last bytes are on the disk: the version is about to be named, with `now_us` as the time it was
+  // made.
+  std::function<void(const Digest& content, const Digest& manifest, int64_t now_us)> about_to_name;
   std::function<bool()> may_name;  // asked when all is on the disk; false: no version is made of it, kClosed
   std::function<void()> between_reads_for_testing;
 };

@@ -7,6 +7,7 @@ Method: a store a test; processes of their own that are killed, forked or ended 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import signal
@@ -31,6 +32,17 @@ def data(tmp_path: Path) -> Path:
     (folder / "one.bin").write_bytes(b"a" * 100)
     (folder / "sub" / "two.bin").write_bytes(b"b" * 50)
     return folder
+
+
+def command(*words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "tracker", *words],
+        env={**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
 
 
 def made(data: Path, name: str = "data") -> tracker.Artifact:
@@ -296,6 +308,53 @@ def test_files_written_for_an_artifact_that_is_refused_are_kept_and_named(
     assert [path.read_text() for path in Path(folder).iterdir()] == ["w"]
 
 
+# Bug: it was "logged and does not change any more", and the run did not say that it was refused.
+def test_an_artifact_that_was_refused_is_kept_with_its_reason_and_may_be_changed_and_logged_again(
+    run: tracker.Run, data: Path
+) -> None:
+    art = made(data)
+    (data / "one.bin").write_text("changed since")
+    with pytest.raises(tracker.StoreError):
+        run.log_artifact(art).wait()
+    assert [file.name for file in art.files()] == ["one.bin", "sub/two.bin"]
+    art.remove("one.bin")
+    art.add_file(data / "one.bin")
+    assert run.log_artifact(art).wait().version == "v0"
+    with pytest.raises(ValueError, match="does not change any more"):
+        art.remove("one.bin")
+    refused = tracker.open_run(run.uid).artifacts_refused
+    assert [(r.name, r.type, r.use) for r in refused] == [("test/data", "dataset", "output")]
+    assert "one.bin has changed" in refused[0].reason
+    shown = command("show", run.uid)
+    assert "artifact test/data refused: " in shown
+    assert json.loads(command("show", run.uid, "--json"))["artifacts_refused"][0]["reason"] == refused[0].reason
+
+
+def test_files_written_for_an_artifact_that_is_refused_are_logged_again_from_where_they_are(script: Script) -> None:
+    done = script(
+        """
+        import resource, signal, tracker
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        run = tracker.init(project="p", id="r", quiet=True)
+        art = tracker.Artifact("large", type="blob")
+        with art.new_file("large") as file:
+            file.write("x" * (16 << 20))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (12 << 20, resource.RLIM_INFINITY))
+        try:
+            run.log_artifact(art).wait()
+            raise SystemExit("not refused")
+        except tracker.StoreError as error:
+            print(error)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        assert run.log_artifact(art).wait().version == "v0"
+        """
+    )
+    assert done.returncode == 0, done.stderr
+    run = tracker.open_run("p/r")
+    assert [use.name for use in run.outputs] == ["p/large:v0"]
+    assert "File too large" in run.artifacts_refused[0].reason
+
+
 # A bound on the size of a file stands for the disk: what does not fit is refused in the middle of a write.
 def test_a_disk_that_is_full_refuses_the_artifact_and_takes_the_points(script: Script, tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(bytes(16 << 20))
@@ -369,5 +428,6 @@ def test_a_process_killed_while_it_logs_leaves_whole_versions_and_a_readable_run
         assert run.problems == ()
         for art in tracker.artifacts("p"):
             art.verify(deep=True)
+            assert [run.id for run in art.logged_by()], art
         for use in run.outputs:
             assert use.artifact().digest == use.digest
