@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import tempfile
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 WAIT_SLICE_S = 0.2  # between two looks for Ctrl-C
 STAGING = "staging"
+# Errors of a disk, and of a place that is no folder.
+DISK_ERRORS = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ENOENT}
+)
 
 
 def _path(what: str, value: object) -> str:
@@ -121,7 +126,8 @@ class Artifact(Reading):
     def new_file(self, name: str, mode: str = "w", encoding: str | None = None) -> Iterator[IO[Any]]:
         """A new file of the artifact, to be written within the block; it is added when the block ends well.
 
-        It is written into a folder of the store and removed from there once the artifact is stored.
+        It is written into a folder of the store and removed from there once the artifact is stored; where there is
+        no store yet, into one for temporary files. StoreError where a disk refuses it: nothing of it was added.
         """
         draft = self._changing()
         if mode not in ("w", "wb", "x", "xb"):
@@ -132,15 +138,24 @@ class Artifact(Reading):
         # What the name may be the core says before anything is written; on the disk the file has a number.
         draft.add_reference("file:", inside, "", 0)
         draft.remove(inside)
-        handle, path = tempfile.mkstemp(dir=self._stage(), prefix="file-")
+        path = None
         try:
+            handle, path = tempfile.mkstemp(dir=self._stage(), prefix="file-")
             text = None if "b" in mode else encoding or "utf-8"
             with open(handle, mode.replace("x", "w"), encoding=text) as file:
                 yield file
             draft.add_file(path, inside)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(path).unlink()
+        except BaseException as failure:
+            if path is not None:
+                with contextlib.suppress(OSError):
+                    Path(path).unlink()
+            # A write says no file; an error that names one is of the caller's own files.
+            ours = path is None or (isinstance(failure, OSError) and failure.filename is None)
+            if ours and isinstance(failure, OSError) and failure.errno in DISK_ERRORS:
+                raise _core.StoreError(
+                    f'"{inside}" of the artifact {self.name!r} could not be written to {self._staging or "its folder"}: '
+                    f"{failure.strerror}; it was not added, what was added before is kept"
+                ) from failure
             raise
 
     def remove(self, name: str) -> None:
@@ -161,7 +176,9 @@ class Artifact(Reading):
             run = _current.newest()
             store = run._core.store_path if run is not None else _core.Store.resolve("")
             records = run is None or (run._core.recording and run._pid == os.getpid())
-            folder = Path(store, STAGING) if records else None
+            # Before init() no store is made: there may never be one, or it is to be another one.
+            there = records and (run is not None or Path(store, "store.json").exists())
+            folder = Path(store, STAGING) if there else None
             if folder is not None:
                 folder.mkdir(parents=True, exist_ok=True)
             self._staging = tempfile.mkdtemp(dir=folder, prefix="artifact-")

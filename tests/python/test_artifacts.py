@@ -355,6 +355,64 @@ def test_files_written_for_an_artifact_that_is_refused_are_logged_again_from_whe
     assert "File too large" in run.artifacts_refused[0].reason
 
 
+# Bug: a bare OSError, which did not say of what.
+def test_a_new_file_that_the_disk_refuses_says_so_and_the_artifact_goes_on(script: Script) -> None:
+    done = script(
+        """
+        import pathlib, resource, signal, tracker
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        run = tracker.init(project="p", id="r", quiet=True)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (12 << 20, resource.RLIM_INFINITY))
+        art = tracker.Artifact("data", type="blob")
+        with art.new_file("small") as file:
+            file.write("x")
+        for block in ("x" * (16 << 20), "x" * (12 << 20) + "y"):  # in write() and when it is closed
+            try:
+                with art.new_file("large") as file:
+                    file.write(block)
+                raise SystemExit("not refused")
+            except tracker.StoreError as error:
+                print(error)
+        try:
+            with art.new_file("other"):
+                open("not-there")
+        except FileNotFoundError as error:
+            print("own:", error.filename)
+        assert len(list(pathlib.Path(art._staging).iterdir())) == 1
+        assert run.log_artifact(art).wait().version == "v0"
+        assert [file.name for file in art.files()] == ["small"]
+        """
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count('"large" of the artifact \'data\' could not be written') == 2
+    assert "File too large; it was not added" in done.stdout
+    assert "own: not-there" in done.stdout
+
+
+# Bug: new_file() before init() made .tracker/staging in the working directory.
+def test_a_new_file_before_init_makes_no_folder_in_the_working_directory(script: Script, tmp_path: Path) -> None:
+    done = script(
+        """
+        import pathlib, tempfile, tracker
+        art = tracker.Artifact("data", type="blob")
+        with art.new_file("one") as file:
+            file.write("x")
+        assert not pathlib.Path(".tracker").exists() and not pathlib.Path("given").exists()
+        run = tracker.init(project="p", id="r", quiet=True, dir="given")
+        assert run.log_artifact(art).wait().version == "v0"
+        assert art.get_path("one").read_text() == "x"
+        assert not pathlib.Path(".tracker").exists() and not pathlib.Path(art._staging).exists()
+        dropped = tracker.Artifact("other", type="blob")
+        with dropped.new_file("one") as file:
+            file.write("x")
+        assert pathlib.Path("given/staging").absolute() in pathlib.Path(dropped._staging).parents
+        """,
+        env={"TRACKER_DIR": "", "TMPDIR": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("artifact-")) == []
+
+
 # A bound on the size of a file stands for the disk: what does not fit is refused in the middle of a write.
 def test_a_disk_that_is_full_refuses_the_artifact_and_takes_the_points(script: Script, tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(bytes(16 << 20))
