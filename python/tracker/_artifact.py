@@ -25,7 +25,17 @@ WAIT_SLICE_S = 0.2  # between two looks for Ctrl-C
 STAGING = "staging"
 # Errors of a disk, and of a place that is no folder.
 DISK_ERRORS = frozenset(
-    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ENOENT}
+    {
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EFBIG,
+        errno.EIO,
+        errno.EROFS,
+        errno.EACCES,
+        errno.EPERM,
+        errno.ENOTDIR,
+        errno.ENOENT,
+    }
 )
 
 

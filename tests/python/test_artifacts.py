@@ -384,7 +384,7 @@ def test_a_new_file_that_the_disk_refuses_says_so_and_the_artifact_goes_on(scrip
         """
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count('"large" of the artifact \'data\' could not be written') == 2
+    assert done.stdout.count("\"large\" of the artifact 'data' could not be written") == 2
     assert "File too large; it was not added" in done.stdout
     assert "own: not-there" in done.stdout
 

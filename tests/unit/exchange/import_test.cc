@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -117,6 +118,67 @@ TEST_F(ImportTest, ASecondImportOfTheSameFilesAddsNothingAndOneOfMoreAddsWhatIsN
   EXPECT_EQ(view()->history("val")->size(), 5u);
   ASSERT_TRUE(import("tensorboard").ok());
   EXPECT_FALSE(report_.runs[0].changed);
+}
+
+// Bug: rows were counted over all files in the order of their names, so an older file that grew doubled and missed
+// rows.
+TEST_F(ImportTest, WhicheverFilesGrowEachRecordIsImportedOnce) {
+  std::mt19937_64 random(test_seed("WhicheverFilesGrowEachRecordIsImportedOnce"));
+  constexpr int kFiles = 4, kRows = 200;
+  std::vector<std::string> whole(kFiles);
+  std::vector<size_t> written(kFiles, 0);
+  std::vector<float> expected;
+  for (int file = 0; file < kFiles; ++file)
+    for (int i = 0; i < kRows; ++i) {
+      const auto value = static_cast<float>(file * 1000 + i);
+      expected.push_back(value);
+      append_scalar_event("loss", ValueType::kFloat32, bits_of(value), file * 1000 + i, 1.7e9 + i, &whole[file]);
+      append_text_event("note", std::to_string(value), file * 1000 + i, 1.7e9 + i, &whole[file]);
+    }
+  for (int round = 0; round < 12; ++round) {
+    for (int n = 0; n < 2; ++n) {  // any file grows by any number of bytes, or appears
+      const size_t file = random() % kFiles;
+      written[file] = round < 10 ? std::min(whole[file].size(), written[file] + random() % (whole[file].size() / 3))
+                                 : whole[file].size();
+    }
+    for (size_t file = 0; file < kFiles; ++file)
+      if (written[file] > 0)
+        write("events.out.tfevents." + std::to_string(file) + ".a", whole[file].substr(0, written[file]));
+    ASSERT_TRUE(import("tensorboard").ok());
+  }
+  for (size_t file = 0; file < kFiles; ++file) write("events.out.tfevents." + std::to_string(file) + ".a", whole[file]);
+  ASSERT_TRUE(import("tensorboard").ok());
+  EXPECT_TRUE(report_.problems.empty());
+  auto run = view();
+  const auto loss = run->history("loss", true);
+  ASSERT_TRUE(loss.ok());
+  std::vector<float> found;
+  for (const uint64_t bits : loss->bits) found.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+  std::sort(found.begin(), found.end());
+  EXPECT_EQ(found, expected);
+  EXPECT_EQ(run->texts("note")->size(), expected.size());
+  ASSERT_TRUE(import("tensorboard").ok());
+  EXPECT_FALSE(report_.runs[0].changed);
+}
+
+TEST_F(ImportTest, AnEventFileThatBecameShorterIsNamed) {
+  write("events.out.tfevents.1.a", scalars(0, 50));
+  ASSERT_TRUE(import("tensorboard").ok());
+  write("events.out.tfevents.1.a", scalars(0, 20));
+  ASSERT_TRUE(import("tensorboard").ok());
+  EXPECT_FALSE(report_.runs[0].changed);
+  ASSERT_EQ(report_.problems.size(), 1u);
+  EXPECT_NE(report_.problems[0].find("were imported before"), std::string::npos) << report_.problems[0];
+  EXPECT_EQ(view()->history("loss", true)->size(), 50u);
+}
+
+TEST_F(ImportTest, ASecondFileOfOneFolderIsTakenBySourceFileAndByFolder) {
+  const std::string one = write("events.out.tfevents.1.a", scalars(0, 10));
+  ASSERT_TRUE(import("tensorboard", one).ok());
+  write("events.out.tfevents.0.a", scalars(100, 120));
+  ASSERT_TRUE(import("tensorboard").ok());
+  EXPECT_EQ(report_.runs[0].points, 20u);
+  EXPECT_EQ(view()->history("loss", true)->size(), 30u);
 }
 
 TEST_F(ImportTest, OfAFileThatWasCutEverythingBeforeIsTakenAndTheOffsetIsNamed) {
