@@ -162,9 +162,10 @@ class Artifact(Reading):
             # A write says no file; an error that names one is of the caller's own files.
             ours = path is None or (isinstance(failure, OSError) and failure.filename is None)
             if ours and isinstance(failure, OSError) and failure.errno in DISK_ERRORS:
+                where = self._staging or "a folder of its own"
                 raise _core.StoreError(
-                    f'"{inside}" of the artifact {self.name!r} could not be written to {self._staging or "its folder"}: '
-                    f"{failure.strerror}; it was not added, what was added before is kept"
+                    f'"{inside}" of the artifact {self.name!r} could not be written to {where}: {failure.strerror}; '
+                    "it was not added, what was added before is kept"
                 ) from failure
             raise
 

@@ -82,14 +82,23 @@ struct DownloadReport {
   std::vector<std::string> references;  // paths of what is not in the store, and was not fetched
 };
 
+// Which files: those whose path begins with `prefix`, or the one that has this path.
+struct DownloadChoice {
+  std::string_view prefix;
+  std::string_view path;  // empty: not one alone
+};
+
 // Where a version is written when nobody says where: <store>/downloads/<project>/<name>/v3. Whoever likes removes it.
 std::string download_folder(const Store& store, const ArtifactInfo& info, const ArtifactVersion& version);
 
 // Writes the files of a version below `root`, which is made. Each is checked against its digest while it is written,
 // appears whole, and takes the place of what stood there. No link below `root` is followed. kCorrupt names a blob that
-// is damaged, kNotFound one that is missing; `prefix`: only paths that begin with it.
+// is damaged, kNotFound one that is missing.
 Result<DownloadReport> download_artifact(const Store& store, const ArtifactVersion& version, const std::string& root,
-                                         std::string_view prefix = "");
+                                         const DownloadChoice& choice = {});
+// Below download_folder(). Where that cannot be written, in a store that is read-only, the error says what to do.
+Result<DownloadReport> download_into_store(const Store& store, const ArtifactInfo& info, const ArtifactVersion& version,
+                                           const DownloadChoice& choice = {});
 
 struct ArtifactFinding {
   std::string path;  // in the artifact, or of a blob

@@ -413,6 +413,39 @@ def test_a_new_file_before_init_makes_no_folder_in_the_working_directory(script:
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("artifact-")) == []
 
 
+# Bug: it fetched every file whose name began so.
+def test_the_path_of_one_file_fetches_no_other(run: tracker.Run, tmp_path: Path) -> None:
+    art = tracker.Artifact("data", type="dataset")
+    for name in ("a", "ab", "a.txt"):
+        with art.new_file(name) as file:
+            file.write(name)
+    run.log_artifact(art).wait()
+    path = art.get_path("a")
+    assert path.read_text() == "a"
+    assert [each.name for each in path.parent.iterdir()] == ["a"]
+    assert sorted(os.listdir(art.download(tmp_path / "some", path_prefix="a."))) == ["a.txt"]
+
+
+def test_a_store_that_takes_no_files_says_where_to_download_instead(
+    run: tracker.Run, store: Path, data: Path, tmp_path: Path
+) -> None:
+    art = run.log_artifact(made(data)).wait()
+    (store / "downloads").write_text("in the way")
+    for fetch in (art.download, lambda: art.get_path("one.bin")):
+        with pytest.raises(tracker.TrackerError, match=r'takes no files.*download\("data"\)'):
+            fetch()
+    assert Path(art.download(tmp_path / "mine"), "one.bin").stat().st_size == 100
+
+
+def test_what_a_run_that_records_nothing_logs_still_says_its_files(store: Path, data: Path) -> None:
+    with tracker.init(mode="disabled") as run:
+        art = run.log_artifact(made(data)).wait()
+        assert [(file.name, file.digest) for file in art.files()] == [("one.bin", ""), ("sub/two.bin", "")]
+        assert art.get_entry("one.bin").name == "one.bin"
+        with pytest.raises(tracker.ClosedError, match="nothing is recorded"):
+            art.download()
+
+
 # A bound on the size of a file stands for the disk: what does not fit is refused in the middle of a write.
 def test_a_disk_that_is_full_refuses_the_artifact_and_takes_the_points(script: Script, tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(bytes(16 << 20))
