@@ -225,6 +225,7 @@ class Run : public std::enable_shared_from_this<Run> {
   // --- facts ------------------------------------------------------------------------------------------------------
   // Called by the drain and the store thread before each round (Writer::set_pause_for_testing).
   void set_pause_for_testing(void (*drain)(), void (*store)());
+  // id() and dir(): once a store could be opened that could not when the run began, what the run got there.
   const std::string& id() const;
   const std::string& uid() const;  // 32 hex digits
   std::string name() const;

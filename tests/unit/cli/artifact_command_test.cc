@@ -85,9 +85,9 @@ TEST_F(ArtifactCommandTest, MetadataIsShownALineAValueInAColumn) {
   options.free_bytes_min = 1;
   ASSERT_TRUE(store_artifact(*store, "p", draft, options).ok());
   ASSERT_EQ(run({"artifact", "show", "p/data"}), kExitOk) << err_;
-  EXPECT_NE(out_.find("Metadata\n  rows       60000\n  split\n    train  0.9\n    test   \"x"), std::string::npos)
+  EXPECT_NE(out_.find("Metadata\n  rows       60000\n  split\n    train  0.9\n    test   x"), std::string::npos)
       << out_;
-  EXPECT_NE(out_.find("\n  long_name  \"y\"\n"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("\n  long_name  y\n"), std::string::npos) << out_;
   EXPECT_EQ(out_.find('\x1b'), std::string::npos);
   EXPECT_EQ(out_.find('{'), std::string::npos) << out_;
 }
