@@ -64,8 +64,8 @@ class RunFiles:
 class Item:
     """A value on its way. Its encoder knows all but the payload, which may lie in a file meanwhile."""
 
-    __slots__ = ("call", "core", "done", "encoder", "given_up", "key", "payload", "place", "settled", "size", "sizes", "spool",
-                 "step", "time_us")  # fmt: skip
+    __slots__ = ("call", "core", "done", "encoder", "given_up", "key", "payload", "place", "settled", "size", "sizes",
+                 "spool", "step", "time_us")  # fmt: skip
 
     def __init__(
         self, core: _core.RunCore, key: str, step: int, call: int, time_us: int, encoder: Encoder, payload: Payload,

@@ -3,6 +3,7 @@
 // adds what is new and nothing else. Method: event files and CSV written here, exports read back, files cut and
 // damaged.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <bit>
@@ -419,6 +420,38 @@ TEST_F(ImportTest, AWideCsvHasAColumnAMetric) {
   EXPECT_EQ(view()->history("ok")->type, ValueType::kBool);
   EXPECT_EQ(view()->texts("note")->at(0).step, 2);
   EXPECT_EQ(report_.left_out.at("lines with more or fewer fields than names"), 1u);
+}
+
+uint64_t memory_max_bytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+// Bug: 16 MiB of commas, in one line, took a GiB of memory.
+TEST_F(ImportTest, ALineOfVeryManyFieldsIsRefusedInLittleMemory) {
+  constexpr size_t kColumnsMax = 65'536;  // kCsvColumnsMax
+  const std::string head = "step" + std::string(kColumnsMax - 1, ',');
+  write("whole.csv", head + "\n1" + head.substr(4) + "\n");
+  write("wide.csv", head + ",\n1,\n");
+  write("line.csv", "step,loss\n1,0.5\n2" + std::string((16 << 20) - 10, ',') + "\n3,0.25\n");
+  write("name.csv", std::string((16 << 20) - 10, ',') + "\n");
+  EXPECT_EQ(exit_code_of(run_child([this] {
+              const uint64_t before = memory_max_bytes();
+              CHILD_CHECK(import("csv").ok());
+              CHILD_CHECK(memory_max_bytes() - before < (128u << 20));
+              return 0;
+            })),
+            0);
+  std::filesystem::remove_all(store_path());
+  ASSERT_TRUE(import("csv").ok());
+  ASSERT_EQ(report_.problems.size(), 3u);
+  EXPECT_NE(report_.problems[0].find("line.csv: line 3 has more than 65536 fields"), std::string::npos)
+      << report_.problems[0];
+  EXPECT_NE(report_.problems[1].find("name.csv: line 1 has more"), std::string::npos) << report_.problems[1];
+  EXPECT_NE(report_.problems[2].find("wide.csv: line 1 has more"), std::string::npos) << report_.problems[2];
+  ASSERT_EQ(report_.runs.size(), 2u);
+  EXPECT_EQ(report_.runs[0].points, 1u);  // before the line
 }
 
 TEST_F(ImportTest, ACsvWithoutStepsIsRefusedAndNothingIsStored) {
