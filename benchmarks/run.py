@@ -32,6 +32,7 @@ PROGRAMS: dict[str, list[str]] = {
     "python_log": [sys.executable, str(ROOT / "benchmarks" / "micro" / "python_log.py")],
     "durable_10k": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "durable_10k.py")],
     "read_numpy": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "read_numpy.py")],
+    "redact": [str(BUILD / "benchmarks" / "bin" / "bench_redact")],
     "query_kernels": [str(BUILD / "benchmarks" / "bin" / "bench_query_kernels")],
     "chart_far": [str(BUILD / "benchmarks" / "bin" / "bench_chart_far")],
     "chart_axes": [str(BUILD / "benchmarks" / "bin" / "bench_chart_axes")],

@@ -81,10 +81,15 @@ py::list entries_of(const StoredVersion& self) {
   return out;
 }
 
-py::tuple download(const StoredVersion& self, const std::string& root, const std::string& prefix) {
+py::tuple download(const StoredVersion& self, const std::string& root, const std::string& prefix,
+                   const std::string& path) {
   const Store store = store_of(self);
   const std::string folder = root.empty() ? internal::download_folder(store, self.info, self.version) : root;
-  auto report = released([&] { return internal::download_artifact(store, self.version, folder, prefix); });
+  const internal::DownloadChoice choice{prefix, path};
+  auto report = released([&] {
+    return root.empty() ? internal::download_into_store(store, self.info, self.version, choice)
+                        : internal::download_artifact(store, self.version, folder, choice);
+  });
   const internal::DownloadReport done = take(std::move(report));
   return py::make_tuple(folder, done.files, done.bytes, done.kept, done.references);
 }
@@ -129,6 +134,16 @@ py::list edges_of_folder(const internal::RunFolder& folder) {
   const std::vector<LineageEdge> edges = released([&] { return internal::edges_of_run(folder); });
   py::list out;
   for (const LineageEdge& edge : edges) out.append(edge_to_python(edge));
+  return out;
+}
+
+py::list refused_by_folder(const internal::RunFolder& folder) {
+  const auto refused = released([&] { return internal::refused_by_run(folder); });
+  py::list out;
+  for (const internal::RefusedArtifact& each : refused)
+    out.append(py::make_tuple(each.project + "/" + each.name, each.type,
+                              each.use == ArtifactUse::kOutput ? "output" : "input", each.use_as, each.reason,
+                              static_cast<double>(each.time_us) / 1e6));
   return out;
 }
 
@@ -277,7 +292,7 @@ void register_artifact(py::module_& module) {
       .def_property_readonly("metadata", [](const StoredVersion& self) { return metadata_of(self.version.metadata); })
       .def_readonly("store_path", &StoredVersion::store_path)
       .def("entries", &entries_of)
-      .def("download", &download, py::arg("root"), py::arg("prefix"))
+      .def("download", &download, py::arg("root"), py::arg("prefix"), py::arg("path"))
       .def("verify", &verify, py::arg("deep"))
       .def("edges", &edges_of_version, py::arg("outputs"));
   module.def("log_artifact", &log_artifact, py::arg("run"), py::arg("draft"), py::arg("aliases"), py::arg("tags"),
@@ -286,6 +301,7 @@ void register_artifact(py::module_& module) {
   module.def("find_artifact", &find, py::arg("store"), py::arg("name"), py::arg("project"));
   module.def("list_artifacts", &list_artifacts, py::arg("store"), py::arg("project"));
   module.def("edges_of_run", &edges_of_folder, py::arg("folder"));
+  module.def("refused_by_run", &refused_by_folder, py::arg("folder"));
 }
 
 }  // namespace tracker::python

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tracker._artifact_read import ArtifactFile as ArtifactFile
     from tracker._artifact_read import ArtifactList as ArtifactList
     from tracker._artifact_read import ArtifactUse as ArtifactUse
+    from tracker._artifact_read import RefusedArtifact as RefusedArtifact
     from tracker._artifact_read import StoredArtifact as StoredArtifact
     from tracker._audio_video import Audio as Audio
     from tracker._audio_video import Video as Video
@@ -91,6 +92,7 @@ __all__ = [
     "NotFoundError",
     "Plotly",
     "Rank",
+    "RefusedArtifact",
     "Run",
     "RunList",
     "StoreError",
@@ -135,7 +137,9 @@ _LATER = {
     "StoredRun": "_read",
     **dict.fromkeys(("AcrossRanks", "Attempt", "Rank"), "_ranks"),
     "Artifact": "_artifact",
-    **dict.fromkeys(("ArtifactFile", "ArtifactList", "ArtifactUse", "StoredArtifact"), "_artifact_read"),
+    **dict.fromkeys(
+        ("ArtifactFile", "ArtifactList", "ArtifactUse", "RefusedArtifact", "StoredArtifact"), "_artifact_read"
+    ),
 }
 _NOT_YET = frozenset({"login", "sync", "upload"})
 

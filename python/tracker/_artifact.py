@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import tempfile
@@ -22,6 +23,20 @@ if TYPE_CHECKING:
 
 WAIT_SLICE_S = 0.2  # between two looks for Ctrl-C
 STAGING = "staging"
+# Errors of a disk, and of a place that is no folder.
+DISK_ERRORS = frozenset(
+    {
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EFBIG,
+        errno.EIO,
+        errno.EROFS,
+        errno.EACCES,
+        errno.EPERM,
+        errno.ENOTDIR,
+        errno.ENOENT,
+    }
+)
 
 
 def _path(what: str, value: object) -> str:
@@ -121,7 +136,8 @@ class Artifact(Reading):
     def new_file(self, name: str, mode: str = "w", encoding: str | None = None) -> Iterator[IO[Any]]:
         """A new file of the artifact, to be written within the block; it is added when the block ends well.
 
-        It is written into a folder of the store and removed from there once the artifact is stored.
+        It is written into a folder of the store and removed from there once the artifact is stored; where there is
+        no store yet, into one for temporary files. StoreError where a disk refuses it: nothing of it was added.
         """
         draft = self._changing()
         if mode not in ("w", "wb", "x", "xb"):
@@ -132,15 +148,25 @@ class Artifact(Reading):
         # What the name may be the core says before anything is written; on the disk the file has a number.
         draft.add_reference("file:", inside, "", 0)
         draft.remove(inside)
-        handle, path = tempfile.mkstemp(dir=self._stage(), prefix="file-")
+        path = None
         try:
+            handle, path = tempfile.mkstemp(dir=self._stage(), prefix="file-")
             text = None if "b" in mode else encoding or "utf-8"
             with open(handle, mode.replace("x", "w"), encoding=text) as file:
                 yield file
             draft.add_file(path, inside)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(path).unlink()
+        except BaseException as failure:
+            if path is not None:
+                with contextlib.suppress(OSError):
+                    Path(path).unlink()
+            # A write says no file; an error that names one is of the caller's own files.
+            ours = path is None or (isinstance(failure, OSError) and failure.filename is None)
+            if ours and isinstance(failure, OSError) and failure.errno in DISK_ERRORS:
+                where = self._staging or "a folder of its own"
+                raise _core.StoreError(
+                    f'"{inside}" of the artifact {self.name!r} could not be written to {where}: {failure.strerror}; '
+                    "it was not added, what was added before is kept"
+                ) from failure
             raise
 
     def remove(self, name: str) -> None:
@@ -148,16 +174,22 @@ class Artifact(Reading):
         self._changing().remove(_name_in(name))
 
     def _changing(self) -> _core.ArtifactDraft:
-        if self._logged is not None:
+        if self._logged is not None and not self._refused():
             raise ValueError(f"the artifact {self.name!r} was logged and does not change any more; make a new one")
         return self._draft
+
+    def _refused(self) -> bool:
+        """It was logged and is not stored: it may be changed and logged again."""
+        return self._logged is not None and self._logged.state == "failed"
 
     def _stage(self) -> str:
         if not self._staging:
             run = _current.newest()
             store = run._core.store_path if run is not None else _core.Store.resolve("")
             records = run is None or (run._core.recording and run._pid == os.getpid())
-            folder = Path(store, STAGING) if records else None
+            # Before init() no store is made: there may never be one, or it is to be another one.
+            there = records and (run is not None or Path(store, "store.json").exists())
+            folder = Path(store, STAGING) if there else None
             if folder is not None:
                 folder.mkdir(parents=True, exist_ok=True)
             self._staging = tempfile.mkdtemp(dir=folder, prefix="artifact-")
@@ -242,8 +274,8 @@ class Artifact(Reading):
         return version
 
     def files(self) -> list[ArtifactFile]:
-        """What it holds, by name; before it is stored without sizes and digests."""
-        if self._logged is None:
+        """What it holds, by name; before it is stored, and where it is not, without sizes and digests."""
+        if self._logged is None or self.state in ("failed", "not recorded"):
             return [ArtifactFile(path, 0, "", "", "") for path in self._draft.paths()]
         return super().files()
 
@@ -291,7 +323,7 @@ def log(
         artifact = _made_from(run, _path("path", given), *chosen, "dataset" if is_input else None)
     else:
         raise TypeError(f"expected an Artifact or a path, got {given.__class__.__name__}")
-    if artifact._staging and artifact._logged is not None:
+    if artifact._staging and artifact._logged is not None and not artifact._refused():
         raise ValueError(f"the artifact {artifact.name!r} has files of new_file() and was logged already")
     artifact._draft.set(artifact.description, plain(artifact.metadata))
     part = "" if use_as is None else _text("use_as", use_as)

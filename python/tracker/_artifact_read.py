@@ -42,6 +42,17 @@ class ArtifactUse(NamedTuple):
         return StoredArtifact(_core.find_artifact(_core.Store.open(self.store_path), self.name, ""))
 
 
+class RefusedArtifact(NamedTuple):
+    """An artifact that a run logged, or used by its files, and that was not stored."""
+
+    name: str  # "project/name"
+    type: str
+    use: str  # "output" or "input"
+    use_as: str
+    reason: str  # one line
+    time: float  # seconds since 1970
+
+
 class Reading:
     """What a stored version answers. Private: the base of Artifact and StoredArtifact."""
 
@@ -52,10 +63,11 @@ class Reading:
         """Writes the files below `root` and returns that folder; None: a folder in the store, the same each time.
 
         Each file is checked against its digest and appears whole, in the place of what stood there; what is there
-        already is left. References are not fetched. CorruptError names a damaged file. Threads: any, without the GIL.
+        already is left. References are not fetched. path_prefix: only files whose names begin with it. CorruptError
+        names a damaged file, StoreError a folder that cannot be written. Threads: any, without the GIL.
         """
         folder = _options.folder("root", root) or ""
-        written: str = self._version().download(folder, path_prefix)[0]
+        written: str = self._version().download(folder, _options.utf8("path_prefix", path_prefix), "")[0]
         return str(Path(written).absolute())
 
     def verify(self, *, deep: bool = True) -> None:
@@ -88,7 +100,8 @@ class Reading:
         entry = self.get_entry(name)
         if entry.uri:
             raise ValueError(f"{name!r} is a reference to {entry.uri}: it is not in the store")
-        return Path(self.download(path_prefix=name), name)
+        folder = self._version().download("", "", entry.name)[0]
+        return Path(folder, entry.name).absolute()
 
     def logged_by(self) -> list[StoredRun]:
         """The runs that made this content. Cost: a look at every run of the store."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import io
 import math
+import operator
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -217,6 +218,22 @@ def _box(box: object) -> dict[str, Any]:
     return out
 
 
+def _labels(name: str, labels: object) -> dict[str, str]:
+    if not isinstance(labels, Mapping):
+        raise TypeError(f"the labels of the mask {name!r} must be a dict such as {{1: 'cat'}}, "
+                        f"got {type(labels).__name__}")  # fmt: skip
+    out: dict[str, str] = {}
+    for number, text in labels.items():
+        try:
+            value = operator.index(int(number) if isinstance(number, str) else number)
+        except (TypeError, ValueError):
+            value = -1
+        if not 0 <= value <= 255:
+            raise ValueError(f"the labels of the mask {name!r} are of ints 0 to 255, got {number!r}")
+        out[str(value)] = short_text("the label of a mask", str(text), LABEL_CHARS_MAX)
+    return out
+
+
 def _masks(masks: object) -> tuple[list[Overlay], dict[str, dict[str, str]]]:
     overlays: list[Overlay] = []
     labels: dict[str, dict[str, str]] = {}
@@ -232,11 +249,12 @@ def _masks(masks: object) -> tuple[list[Overlay], dict[str, dict[str, str]]]:
             raise TypeError("the name of a mask must be a str")
         short_text("the name of a mask", name, LABEL_CHARS_MAX)
         if isinstance(given, Mapping):
-            if given.get("labels"):
-                labels[name] = {
-                    str(int(number)): short_text("the label of a mask", str(text), LABEL_CHARS_MAX)
-                    for number, text in given["labels"].items()
-                }
+            if unknown := set(given) - {"mask", "labels"}:
+                raise ValueError(f"the mask {name!r} has mask and labels, not {sorted(map(str, unknown))}")
+            if given.get("labels") is not None:
+                labels[name] = _labels(name, given["labels"])
+            if given.get("mask") is None:
+                raise ValueError(f'the mask {name!r} has no "mask": expected an array of (height, width) there')
             given = given["mask"]
         array = _array.as_array(given, f"the mask {name!r}")
         if array.ndim != 2 or array.dtype.kind not in "bui":

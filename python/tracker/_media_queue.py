@@ -64,8 +64,8 @@ class RunFiles:
 class Item:
     """A value on its way. Its encoder knows all but the payload, which may lie in a file meanwhile."""
 
-    __slots__ = ("call", "core", "encoder", "given_up", "key", "payload", "place", "settled", "size", "sizes", "spool",
-                 "step", "time_us")  # fmt: skip
+    __slots__ = ("call", "core", "done", "encoder", "given_up", "key", "payload", "place", "settled", "size", "sizes",
+                 "spool", "step", "time_us")  # fmt: skip
 
     def __init__(
         self, core: _core.RunCore, key: str, step: int, call: int, time_us: int, encoder: Encoder, payload: Payload,
@@ -80,6 +80,7 @@ class Item:
         self.spool: str | None = None
         self.settled = False  # stored or dropped, or about to be stored
         self.given_up = False  # by finish(): nobody waits for it any more
+        self.done = False  # it has left the queue
 
     def load(self) -> Sequence[memoryview]:
         if self.spool is None:
@@ -221,6 +222,7 @@ class Queue:
             self._changed.notify_all()
 
     def _release(self, item: Item) -> None:
+        item.done = True
         if item.spool is None:
             self._held -= item.size
         else:
@@ -244,8 +246,9 @@ class Queue:
         """Until all that is here now (of one run) is stored or dropped."""
         deadline = time.monotonic() + seconds
         with self._changed:
-            mine = set(map(id, self._waiting(core)))
-            while mine.intersection(map(id, self._waiting(core))):
+            mine = self._waiting(core)
+            # They leave in order, and end() gives all of a run up at once: behind the last one there is none.
+            while mine and not (mine[-1].done or mine[-1].given_up):
                 left = deadline - time.monotonic()
                 if left <= 0:
                     return False
@@ -270,13 +273,20 @@ class Queue:
             return
         with self._changed:
             left = self._waiting(core)
+            gone = set(map(id, left))
+            self._items = deque(item for item in self._items if id(item) not in gone)
             for item in left:
                 if item is not self._now:
-                    self._items.remove(item)
                     self._release(item)
+            self._changed.notify_all()
+        dropped: dict[tuple[int, str], list[Item]] = {}  # by run and name: one line in the account each
         for item in left:
             if self._settle(item):
-                item.core.drop_media(item.key, "finish", "the time of finish() was over before it was encoded", 1)
+                dropped.setdefault((id(item.core), item.key), []).append(item)
+        for items in dropped.values():
+            why = "the time of finish() was over before it was encoded"
+            items[0].core.drop_media(items[0].key, "finish", why, len(items))
+            for item in items:
                 item.given_up = True  # nobody waits for it again
 
 

@@ -154,6 +154,8 @@ class MediaOfRun:
         all=True: every one, also what a later call or attempt replaced. NotFoundError names those that are there.
         Cost: reads every frame; files are read by MediaEntry.load() and .bytes.
         """
+        if not isinstance(name, str):
+            raise TypeError(f"media(name): name must be a str, got {type(name).__name__}")
         view = self._view()
         _options.utf8("the name of media", name)
         folder = self._folder.path

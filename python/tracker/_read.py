@@ -21,7 +21,7 @@ from tracker._told import Told
 
 if TYPE_CHECKING:
     from tracker import _smooth
-    from tracker._artifact_read import ArtifactUse
+    from tracker._artifact_read import ArtifactUse, RefusedArtifact
     from tracker._ranks import AcrossRanks, Attempt, Rank
     from tracker._run import Run
 
@@ -169,6 +169,12 @@ class StoredRun(MediaOfRun, Told):
         """The versions of artifacts that the run used, in that order."""
         _current.flush_own(self._folder.uid)
         return _artifact_read.uses(self._folder, "input")
+
+    @property
+    def artifacts_refused(self) -> list[RefusedArtifact]:
+        """The artifacts that were not stored, with the last reason of each name; also of those stored later."""
+        _current.flush_own(self._folder.uid)
+        return [_artifact_read.RefusedArtifact(*each) for each in _core.refused_by_run(self._folder)]
 
     def attempts(self) -> list[Attempt]:
         """The attempts by number: which continues which, from which step, and up to where each is shown."""

@@ -121,10 +121,12 @@ class Storing {
     TRACKER_RETURN_IF_ERROR(draft_.visit([&](const ArtifactDraft::Item& item) { return take(item, &manifest); }));
     TRACKER_RETURN_IF_ERROR(manifest.finish());
     TRACKER_RETURN_IF_ERROR(manifest.store());
+    const int64_t now_us = options_.now_us != 0 ? options_.now_us : realtime_us();
+    if (options_.about_to_name) options_.about_to_name(manifest.totals().content, manifest.digest(), now_us);
     // From here on every byte that the version names is on the disk.
     TRACKER_RETURN_IF_ERROR(batch_.commit());
     if (options_.may_name && !options_.may_name()) return Status(Code::kClosed, "the artifact was given up");
-    return name_version(manifest);
+    return name_version(manifest, now_us);
   }
 
  private:
@@ -142,10 +144,9 @@ class Storing {
     return manifest->add(entry);
   }
 
-  Result<StoredArtifact> name_version(const ManifestFile& manifest) {
+  Result<StoredArtifact> name_version(const ManifestFile& manifest, int64_t now_us) {
     StoredArtifact out;
-    NewVersion version{manifest.totals(), manifest.digest(), draft_.description,
-                       draft_.metadata,   options_.run,      options_.now_us != 0 ? options_.now_us : realtime_us()};
+    NewVersion version{manifest.totals(), manifest.digest(), draft_.description, draft_.metadata, options_.run, now_us};
     redact("", &version.metadata, &out.redacted);
     version.description = redact_text(version.description, &out.redacted);
     auto added = registry_.add(project_, draft_.name, version, &out.is_new);

@@ -33,6 +33,9 @@ struct StoreArtifactOptions {
   uint64_t free_bytes_min = 0;
   const std::atomic<bool>* cancel = nullptr;
   std::function<void(uint64_t files, uint64_t bytes)> progress;  // done so far
+  // Called before the last bytes are on the disk: the version is about to be named, with `now_us` as the time it was
+  // made.
+  std::function<void(const Digest& content, const Digest& manifest, int64_t now_us)> about_to_name;
   std::function<bool()> may_name;  // asked when all is on the disk; false: no version is made of it, kClosed
   std::function<void()> between_reads_for_testing;
 };
@@ -79,14 +82,23 @@ struct DownloadReport {
   std::vector<std::string> references;  // paths of what is not in the store, and was not fetched
 };
 
+// Which files: those whose path begins with `prefix`, or the one that has this path.
+struct DownloadChoice {
+  std::string_view prefix;
+  std::string_view path;  // empty: not one alone
+};
+
 // Where a version is written when nobody says where: <store>/downloads/<project>/<name>/v3. Whoever likes removes it.
 std::string download_folder(const Store& store, const ArtifactInfo& info, const ArtifactVersion& version);
 
 // Writes the files of a version below `root`, which is made. Each is checked against its digest while it is written,
 // appears whole, and takes the place of what stood there. No link below `root` is followed. kCorrupt names a blob that
-// is damaged, kNotFound one that is missing; `prefix`: only paths that begin with it.
+// is damaged, kNotFound one that is missing.
 Result<DownloadReport> download_artifact(const Store& store, const ArtifactVersion& version, const std::string& root,
-                                         std::string_view prefix = "");
+                                         const DownloadChoice& choice = {});
+// Below download_folder(). Where that cannot be written, in a store that is read-only, the error says what to do.
+Result<DownloadReport> download_into_store(const Store& store, const ArtifactInfo& info, const ArtifactVersion& version,
+                                           const DownloadChoice& choice = {});
 
 struct ArtifactFinding {
   std::string path;  // in the artifact, or of a blob

@@ -140,7 +140,7 @@ std::string download_folder(const Store& store, const ArtifactInfo& info, const 
 }
 
 Result<DownloadReport> download_artifact(const Store& store, const ArtifactVersion& version, const std::string& root,
-                                         std::string_view prefix) {
+                                         const DownloadChoice& choice) {
   const std::string absolute = absolute_path(root);
   if (absolute.empty())
     return Status(Code::kInvalid, "the working directory was deleted", "name the folder from \"/\" on");
@@ -148,9 +148,21 @@ Result<DownloadReport> download_artifact(const Store& store, const ArtifactVersi
   if (!manifest.ok()) return manifest.status();
   Download download(store, absolute);
   TRACKER_RETURN_IF_ERROR(download.begin());
-  TRACKER_RETURN_IF_ERROR(manifest->visit(
-      [&](const ManifestEntry& entry) { return entry.path.starts_with(prefix) ? download.entry(entry) : Status(); }));
+  TRACKER_RETURN_IF_ERROR(manifest->visit([&](const ManifestEntry& entry) {
+    const bool wanted = choice.path.empty() ? entry.path.starts_with(choice.prefix) : entry.path == choice.path;
+    return wanted ? download.entry(entry) : Status();
+  }));
   return download.take();
+}
+
+Result<DownloadReport> download_into_store(const Store& store, const ArtifactInfo& info, const ArtifactVersion& version,
+                                           const DownloadChoice& choice) {
+  const std::string folder = download_folder(store, info, version);
+  auto report = download_artifact(store, version, folder, choice);
+  if (report.ok() || report.status().system_errno() == 0) return report;
+  return Status(report.status().code(),
+                fmt::format("{}: {} is in the store, which takes no files", report.status().message(), folder),
+                "name a folder of your own: download(\"data\")");
 }
 
 }  // namespace tracker::internal

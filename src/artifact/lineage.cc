@@ -3,9 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
+#include "artifact/registry.h"
+#include "base/fs.h"
+#include "model/redact.h"
 #include "storage/writer_reader.h"
 
 namespace tracker::internal {
@@ -48,41 +53,111 @@ Value version_value(const LineageEdge& edge) {
                     {"digest", edge.content.hex()}};
 }
 
+// What all artifact events say, of an edge or of one that was refused.
+template <typename T>
+Value::Map what_is_used(const T& of) {
+  uint64_t redacted = 0;
+  Value::Map out{{"use", use_name(of.use)}, {"project", of.project}, {"name", of.name}, {"type", of.type}};
+  if (!of.use_as.empty()) out.emplace_back("use_as", redact_text(of.use_as, &redacted));
+  return out;
+}
+
+template <typename T>
+std::string part_of(const T& of) {
+  uint64_t redacted = 0;
+  return of.use_as.empty() ? "" : " as " + redact_text(of.use_as, &redacted);
+}
+
+// False: it says nothing that this version understands.
+template <typename T>
+bool read_what_is_used(const Value& value, T* out) {
+  const std::string use = value.text_or("use", "");
+  out->use = use == "output" ? ArtifactUse::kOutput : ArtifactUse::kInput;
+  out->project = value.text_or("project", "");
+  out->name = value.text_or("name", "");
+  out->type = value.text_or("type", "");
+  out->use_as = value.text_or("use_as", "");
+  return (use == "output" || use == "input") && !out->name.empty();
+}
+
+bool is_naming(const Value& value) { return value.find("named_us") != nullptr; }
+
+void visit_artifact_events(const RunFolder& run, std::vector<std::string>* problems,
+                           const std::function<void(const std::string& path, const Attribute&)>& visit) {
+  for (const std::string& path : run.writer_dbs()) {
+    auto reader = WriterReader::open(path);
+    auto snapshot = reader.ok() ? (*reader)->snapshot() : Result<WriterSnapshot>(reader.status());
+    if (!snapshot.ok() && problems != nullptr) problems->push_back(snapshot.status().to_string());
+    if (!snapshot.ok()) continue;
+    for (const Attribute& attribute : snapshot->attributes)
+      if (attribute.type == EventType::kArtifact) visit(path, attribute);
+  }
+}
+
+// The version that a naming led to, in the store that the run lies in. False: the process died before it had its name.
+// One of the same content that appeared later is another run's.
+bool find_named(const RunFolder& run, LineageEdge* edge) {
+  const auto store = Store::open(parent_path(parent_path(parent_path(run.path))));
+  if (!store.ok()) return false;
+  const auto info = ArtifactRegistry(*store).read(edge->project, edge->name);
+  if (!info.ok()) return false;
+  for (const ArtifactVersion& version : info->versions)
+    if (version.content == edge->content && version.created_us <= edge->time_us) {
+      edge->number = version.number;
+      return true;
+    }
+  return false;
+}
+
 }  // namespace
 
 std::string LineageEdge::version_name() const { return fmt::format("{}/{}:v{}", project, name, number); }
 
 Value artifact_event(const LineageEdge& edge) {
-  Value::List aliases(edge.aliases.begin(), edge.aliases.end());
-  Value::Map value{{"use", use_name(edge.use)},
-                   {"project", edge.project},
-                   {"name", edge.name},
-                   {"type", edge.type},
-                   {"number", edge.number},
-                   {"digest", edge.content.hex()},
-                   {"manifest", edge.manifest.hex()},
-                   {"aliases", std::move(aliases)}};
-  if (!edge.use_as.empty()) value.emplace_back("use_as", edge.use_as);
-  const std::string part = edge.use_as.empty() ? "" : " as " + edge.use_as;
-  return Value::Map{{"key", fmt::format("{} {}{}", use_name(edge.use), edge.version_name(), part)},
+  Value::Map value = what_is_used(edge);
+  value.emplace_back("number", edge.number);
+  value.emplace_back("digest", edge.content.hex());
+  value.emplace_back("manifest", edge.manifest.hex());
+  value.emplace_back("aliases", Value::List(edge.aliases.begin(), edge.aliases.end()));
+  return Value::Map{{"key", fmt::format("{} {}{}", use_name(edge.use), edge.version_name(), part_of(edge))},
+                    {"value", Value(std::move(value))}};
+}
+
+Value naming_event(const LineageEdge& edge) {
+  Value::Map value = what_is_used(edge);
+  value.emplace_back("named_us", edge.time_us);
+  value.emplace_back("digest", edge.content.hex());
+  value.emplace_back("manifest", edge.manifest.hex());
+  return Value::Map{
+      {"key", fmt::format("naming {} {}/{}{}", use_name(edge.use), edge.project, edge.name, part_of(edge))},
+      {"value", Value(std::move(value))}};
+}
+
+Value refused_event(const RefusedArtifact& artifact) {
+  uint64_t redacted = 0;
+  Value::Map value = what_is_used(artifact);
+  std::string reason = redact_text(artifact.reason, &redacted);
+  if (reason.size() > kRefusalBytesMax) {
+    size_t end = kRefusalBytesMax;
+    while (end > 0 && (static_cast<unsigned char>(reason[end]) & 0xc0) == 0x80) --end;  // no torn character
+    reason.resize(end);
+  }
+  value.emplace_back("refused", std::move(reason));
+  return Value::Map{{"key", fmt::format("refused {} {}/{}{}", use_name(artifact.use), artifact.project, artifact.name,
+                                        part_of(artifact))},
                     {"value", Value(std::move(value))}};
 }
 
 Result<LineageEdge> edge_of_event(const Value& value) {
   LineageEdge out;
-  const std::string use = value.text_or("use", "");
   const auto content = Digest::from_hex(value.text_or("digest", ""));
   const auto manifest = Digest::from_hex(value.text_or("manifest", ""));
-  out.project = value.text_or("project", "");
-  out.name = value.text_or("name", "");
-  out.number = value.int_or("number", -1);
-  if ((use != "output" && use != "input") || !content || !manifest || out.name.empty() || out.number < 0)
+  const int64_t none = is_naming(value) ? 0 : -1;  // it has no number yet
+  out.number = value.int_or("number", none);
+  if (!read_what_is_used(value, &out) || !content || !manifest || out.number < 0)
     return Status(Code::kCorrupt, "an artifact event that names no version");
-  out.use = use == "output" ? ArtifactUse::kOutput : ArtifactUse::kInput;
   out.content = *content;
   out.manifest = *manifest;
-  out.type = value.text_or("type", "");
-  out.use_as = value.text_or("use_as", "");
   const Value* aliases = value.find("aliases");
   if (aliases == nullptr || aliases->as_list() == nullptr) return out;
   for (const Value& alias : *aliases->as_list())
@@ -91,28 +166,38 @@ Result<LineageEdge> edge_of_event(const Value& value) {
 }
 
 std::vector<LineageEdge> edges_of_run(const RunFolder& run, std::vector<std::string>* problems) {
-  std::vector<LineageEdge> out;
+  std::vector<LineageEdge> out, named;
   std::set<std::string> known;
-  const auto note = [problems](const std::string& problem) {
-    if (problems != nullptr) problems->push_back(problem);
-  };
-  for (const std::string& path : run.writer_dbs()) {
-    auto reader = WriterReader::open(path);
-    auto snapshot = reader.ok() ? (*reader)->snapshot() : Result<WriterSnapshot>(reader.status());
-    if (!snapshot.ok()) {
-      note(snapshot.status().to_string());
-      continue;
-    }
-    for (const Attribute& attribute : snapshot->attributes) {
-      if (attribute.type != EventType::kArtifact) continue;
-      auto edge = edge_of_event(attribute.value);
-      if (!edge.ok()) note(fmt::format("{}: {}", path, edge.status().message()));
-      if (!edge.ok() || !known.insert(attribute.key).second) continue;
-      edge->run = run.identity;
-      edge->time_us = attribute.time_us;
-      out.push_back(std::move(*edge));
-    }
+  visit_artifact_events(run, problems, [&](const std::string& path, const Attribute& attribute) {
+    if (attribute.value.find("refused") != nullptr) return;
+    auto edge = edge_of_event(attribute.value);
+    if (!edge.ok() && problems != nullptr) problems->push_back(fmt::format("{}: {}", path, edge.status().message()));
+    if (!edge.ok() || !known.insert(attribute.key).second) return;
+    edge->run = run.identity;
+    const bool naming = is_naming(attribute.value);
+    edge->time_us = naming ? attribute.value.int_or("named_us", 0) : attribute.time_us;
+    (naming ? named : out).push_back(std::move(*edge));
+  });
+  for (LineageEdge& edge : named) {
+    const bool said = std::any_of(out.begin(), out.end(), [&edge](const LineageEdge& other) {
+      return other.use == edge.use && other.project == edge.project && other.name == edge.name &&
+             other.content == edge.content && other.use_as == edge.use_as;
+    });
+    if (!said && find_named(run, &edge)) out.push_back(std::move(edge));
   }
+  return out;
+}
+
+std::vector<RefusedArtifact> refused_by_run(const RunFolder& run) {
+  std::vector<RefusedArtifact> out;
+  visit_artifact_events(run, nullptr, [&](const std::string&, const Attribute& attribute) {
+    RefusedArtifact refused;
+    if (attribute.value.find("refused") == nullptr || !read_what_is_used(attribute.value, &refused)) return;
+    refused.reason = attribute.value.text_or("refused", "");
+    refused.run = run.identity;
+    refused.time_us = attribute.time_us;
+    out.push_back(std::move(refused));
+  });
   return out;
 }
 

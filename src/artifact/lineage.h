@@ -33,13 +33,32 @@ struct LineageEdge {
   std::string version_name() const;  // "project/name:v3"
 };
 
+// An artifact that the run logged or used by its files, and that was not stored.
+struct RefusedArtifact {
+  ArtifactUse use = ArtifactUse::kOutput;
+  RunIdentity run;
+  std::string project, name, type, use_as;
+  std::string reason;  // one line, at most kRefusalBytesMax
+  int64_t time_us = 0;
+};
+
+constexpr size_t kRefusalBytesMax = 4096;
+
 // The event that says so, for the writer's frames: its payload. `run` and `time_us` are not part of it.
 Value artifact_event(const LineageEdge& edge);
-// What such a payload says; kCorrupt where it says nothing that this version understands.
+// Said before the version gets its name at `edge.time_us`, when its number is not known yet: of a process that is
+// killed in between the edge is told from this and the version. One a name; the next one takes its place.
+Value naming_event(const LineageEdge& edge);
+// Said of one that is refused; of a name the last reason stays. `run` and `time_us` are not part of it.
+Value refused_event(const RefusedArtifact& artifact);
+// What a payload of artifact_event() says; kCorrupt where it says nothing that this version understands.
 Result<LineageEdge> edge_of_event(const Value& value);
 
-// What the run made and used, in the order first said.
+// What the run made and used, in the order first said. Cost: reads the run's databases, and the versions of an artifact
+// whose naming was not followed by its event.
 std::vector<LineageEdge> edges_of_run(const RunFolder& run, std::vector<std::string>* problems = nullptr);
+// What was refused, the last reason of each name; also of those that were stored later.
+std::vector<RefusedArtifact> refused_by_run(const RunFolder& run);
 
 struct Lineage {
   std::vector<LineageEdge> edges;

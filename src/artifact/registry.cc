@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "model/key.h"
+#include "model/redact.h"
 #include "storage/close_names.h"
 
 namespace tracker::internal {
@@ -22,6 +23,7 @@ constexpr int64_t kSecondUs = 1'000'000;
 
 Status check_word(std::string_view what, std::string_view word) {
   TRACKER_RETURN_IF_ERROR(check_label(what, word));
+  TRACKER_RETURN_IF_ERROR(check_no_secret(what, word));
   for (const char c : {'/', ':', '@'})
     if (word.find(c) != std::string_view::npos)
       return Status(Code::kInvalid,

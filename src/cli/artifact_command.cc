@@ -10,6 +10,7 @@
 #include "artifact/artifact_store.h"
 #include "base/fs.h"
 #include "cli/progress.h"
+#include "cli/show_sections.h"
 #include "cli/table.h"
 #include "cli/text.h"
 
@@ -107,8 +108,11 @@ int show(Console& console, const Store& store, const ArtifactOptions& options) {
   line("digest", version.content.hex());
   line("made by", version.run.empty() ? "" : "run " + version.run);
   line("about", version.description);
-  if (const Value::Map* map = version.metadata.as_map(); map != nullptr && !map->empty())
-    line("metadata", to_json(version.metadata, 0));
+  if (const Value::Map* map = version.metadata.as_map(); map != nullptr && !map->empty()) {
+    std::string tree = title(console, "Metadata");
+    append_tree(console, *map, 2, &tree);
+    console.print(tree);
+  }
   console.print(
       fmt::format("\n{}, {}\n", counted(version.files + version.references, "file"), bytes_text(version.bytes)));
   for (size_t i = 0; i < entries->size() && i < kFilesShown; ++i) {

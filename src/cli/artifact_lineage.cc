@@ -103,8 +103,9 @@ int run_artifact_lineage(Console& console, const Store& store, const ArtifactOpt
   return finish(console, lineage.problems, lineage.problems.empty() ? Code::kOk : Code::kCorrupt);
 }
 
-std::string artifacts_section(const Console& console, const std::vector<LineageEdge>& edges) {
-  if (edges.empty()) return "";
+std::string artifacts_section(const Console& console, const std::vector<LineageEdge>& edges,
+                              const std::vector<RefusedArtifact>& refused) {
+  if (edges.empty() && refused.empty()) return "";
   std::string out = title(console, "Artifacts");
   for (const ArtifactUse use : {ArtifactUse::kInput, ArtifactUse::kOutput})
     for (const LineageEdge& edge : edges)
@@ -112,6 +113,22 @@ std::string artifacts_section(const Console& console, const std::vector<LineageE
         out += fmt::format("  {:<5} {}  {}{}\n", use == ArtifactUse::kInput ? "used" : "made",
                            visible(edge.version_name()), visible(edge.type),
                            edge.use_as.empty() ? "" : ", as " + visible(edge.use_as));
+  for (const RefusedArtifact& each : refused)
+    out +=
+        fmt::format("  artifact {}/{} refused: {}\n", visible(each.project), visible(each.name), visible(each.reason));
+  return out;
+}
+
+Value refused_json(const std::vector<RefusedArtifact>& refused) {
+  Value::List out;
+  for (const RefusedArtifact& each : refused)
+    out.push_back(Value::Map{{"use", each.use == ArtifactUse::kOutput ? "output" : "input"},
+                             {"project", each.project},
+                             {"name", each.name},
+                             {"type", each.type},
+                             {"use_as", each.use_as},
+                             {"reason", each.reason},
+                             {"time_us", each.time_us}});
   return out;
 }
 

@@ -76,10 +76,12 @@ int run_show(Console& console, const GlobalOptions& global, const ShowOptions& o
   if (!media.ok()) return fail(console, media.status());
   const auto folder = store->resolve_run(options.run);
   const std::vector<LineageEdge> uses = folder.ok() ? edges_of_run(*folder) : std::vector<LineageEdge>();
+  const auto refused = folder.ok() ? refused_by_run(*folder) : std::vector<RefusedArtifact>();
   if (options.json) {
     Value document = run_json(run, *texts, *alerts);
     document.set("inputs", edges_json(uses, ArtifactUse::kInput));
     document.set("outputs", edges_json(uses, ArtifactUse::kOutput));
+    document.set("artifacts_refused", refused_json(refused));
     document.set("media", media_json(*media));
     document.set("media_account", media_account_json(media_account(run)));
     console.print(visible_json(to_json(document, 2)) + "\n");
@@ -97,7 +99,7 @@ int run_show(Console& console, const GlobalOptions& global, const ShowOptions& o
   console.print(summary_section(console, run));
   console.print(metrics_section(console, run, plots->sparks));
   console.print(texts_section(console, *texts));
-  console.print(artifacts_section(console, uses));
+  console.print(artifacts_section(console, uses, refused));
   console.print(media_section(console, *media, media_account(run)));
   console.print(alerts_section(console, *alerts));
   console.print(plots->charts);

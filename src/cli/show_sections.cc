@@ -26,6 +26,22 @@ std::string fitted(const Console& console, std::string_view line) {
 std::string exact_text(const Value& value) { return visible(to_display(value, SIZE_MAX)); }
 
 // A map as indented lines, its values in one column.
+std::string files_of(const WriterSnapshot& writer) {
+  if (writer.frames_file) return "a .frames file, a database when it has ended";
+  if (writer.identity.files == "frames") return "a database, written as a .frames file while it ran";
+  return writer.parts == 1 ? "a database" : fmt::format("a database in {} files", writer.parts);
+}
+
+// "0.8 ms", "12 ms", "3.4 s", then as durations are.
+std::string short_duration(int64_t ns) {
+  const double ms = static_cast<double>(ns) * 1e-6;
+  if (ms < 10) return fmt::format("{:.1f} ms", ms);
+  if (ms < 1000) return fmt::format("{:.0f} ms", ms);
+  return ms < 60'000 ? fmt::format("{:.1f} s", ms * 1e-3) : duration_text(ns / 1000);
+}
+
+}  // namespace
+
 void append_tree(const Console& console, const Value::Map& map, size_t indent, std::string* out) {
   constexpr size_t kKeyWidthMax = 28;
   size_t width = 0;
@@ -42,22 +58,6 @@ void append_tree(const Console& console, const Value::Map& map, size_t indent, s
     append_tree(console, *below, indent + 2, out);
   }
 }
-
-std::string files_of(const WriterSnapshot& writer) {
-  if (writer.frames_file) return "a .frames file, a database when it has ended";
-  if (writer.identity.files == "frames") return "a database, written as a .frames file while it ran";
-  return writer.parts == 1 ? "a database" : fmt::format("a database in {} files", writer.parts);
-}
-
-// "0.8 ms", "12 ms", "3.4 s", then as durations are.
-std::string short_duration(int64_t ns) {
-  const double ms = static_cast<double>(ns) * 1e-6;
-  if (ms < 10) return fmt::format("{:.1f} ms", ms);
-  if (ms < 1000) return fmt::format("{:.0f} ms", ms);
-  return ms < 60'000 ? fmt::format("{:.1f} s", ms * 1e-3) : duration_text(ns / 1000);
-}
-
-}  // namespace
 
 std::string title(const Console& console, std::string_view text) { return "\n" + console.paint(text, "1") + "\n"; }
 

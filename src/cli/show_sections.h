@@ -20,6 +20,8 @@ using TextsByName = std::map<std::string, std::vector<TextRow>>;
 std::string guarantees_text(const std::string& journal, const std::string& file_system);
 
 std::string title(const Console& console, std::string_view text);  // of a section
+// A line a value, maps within maps further to the right; names in a column.
+void append_tree(const Console& console, const Value::Map& map, size_t indent, std::string* out);
 std::string head_section(const Console& console, const RunView& run);
 std::string config_section(const Console& console, const RunView& run);
 // Values that the run set itself; the last value of each metric stands in its table.

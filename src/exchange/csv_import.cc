@@ -22,10 +22,12 @@ namespace {
 
 constexpr size_t kCsvBufferBytes = 1u << 20;
 constexpr size_t kCsvLineBytesMax = 16u << 20;
+constexpr size_t kCsvColumnsMax =
+    65'536;  // a field takes some 32 bytes beside its text: a line of commas would take a GiB
 constexpr size_t kNone = static_cast<size_t>(-1);
 constexpr int64_t kExactMax = int64_t{1} << 53;
 
-// Lines of fields. Memory: one line.
+// Lines of fields. Memory: one line, at most some 64 MiB.
 class CsvReader {
  public:
   explicit CsvReader(Fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
@@ -55,6 +57,9 @@ class CsvReader {
         if (quoted && peek() == '"') fields->back() += static_cast<char>(get());
         else quoted = !quoted;
       } else if (c == ',' && !quoted) {
+        if (fields->size() >= kCsvColumnsMax)
+          return Status(Code::kLimit, fmt::format("{}: line {} has more than {} fields", path_, first, kCsvColumnsMax),
+                        "what is before it was taken");
         fields->emplace_back();
       } else if (c == '\n' && !quoted) {
         return true;

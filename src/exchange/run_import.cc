@@ -17,6 +17,8 @@ namespace tracker::internal {
 namespace {
 
 constexpr size_t kImportKindsMax = 100;  // names of what is left out may come from the source
+// Of an attribute that says how far a part of the source was taken.
+constexpr std::string_view kImportMarkPrefix = "imported/";
 constexpr const char* kProjectDefault = "imported";
 
 // A label out of what a source calls a run: what no label may hold becomes "_", and it is cut.
@@ -29,6 +31,9 @@ std::string label_from(std::string_view text, std::string_view fallback) {
   return check_label("label", out).ok() ? out : std::string(fallback);
 }
 
+// Names of files may be longer than a key, or none that a key may have.
+std::string mark_key(std::string_view part) { return std::string(kImportMarkPrefix) + Id128::hash_of(part).hex(); }
+
 bool is_imported(const WriterSnapshot& writer) { return writer.identity.journal == kImportJournal; }
 
 }  // namespace
@@ -37,7 +42,8 @@ struct RunImport::Known {
   std::unordered_map<std::string, uint64_t> points, texts;  // by metric, still to be skipped
   Value config, summary;
   std::map<std::string, Value> attributes;
-  int64_t attempt = 0;  // the highest one
+  std::map<std::string, uint64_t> marks;  // by key
+  int64_t attempt = 0;                    // the highest one
   std::unique_ptr<RunView> view;
 };
 
@@ -91,8 +97,16 @@ Status RunImport::load_known(const RunFolder& folder) {
       if (attribute.type == EventType::kText)
         known_->texts[attribute.key] += static_cast<uint64_t>(attribute.value.as_int() ? *attribute.value.as_int() : 0);
       if (attribute.type == EventType::kSummary) known_->summary.set(attribute.key, attribute.value);
-      if (attribute.type == EventType::kAttribute) known_->attributes[attribute.key] = attribute.value;
+      if (attribute.type != EventType::kAttribute) continue;
+      known_->attributes[attribute.key] = attribute.value;
+      if (!attribute.key.starts_with(kImportMarkPrefix)) continue;
+      uint64_t& mark = known_->marks[attribute.key];
+      mark = std::max(mark, static_cast<uint64_t>(std::max<int64_t>(attribute.value.int_or("taken", 0), 0)));
     }
+  }
+  if (!known_->marks.empty()) {  // they say it all
+    known_->points.clear();
+    known_->texts.clear();
   }
   if (Status bad = (*view)->problem_code() == Code::kOk ? Status() : Status((*view)->problem_code(), ""); !bad.ok())
     return Status(bad.code(),
@@ -192,6 +206,22 @@ Status RunImport::set(EventType type, std::string_view key, Value value) {
   return flush_if_full();
 }
 
+uint64_t RunImport::taken(std::string_view part) const {
+  if (known_ == nullptr) return 0;
+  const auto found = known_->marks.find(mark_key(part));
+  return found != known_->marks.end() ? found->second : 0;
+}
+
+void RunImport::mark(std::string_view part, uint64_t taken) { marks_.insert_or_assign(std::string(part), taken); }
+
+Status RunImport::keep_marks() {
+  for (const auto& [part, taken] : marks_)
+    TRACKER_RETURN_IF_ERROR(
+        set(EventType::kAttribute, mark_key(part),
+            Value::Map{{"part", is_utf8(part) ? part : ""}, {"taken", static_cast<int64_t>(taken)}}));
+  return {};
+}
+
 void RunImport::leave_out(const std::string& kind, uint64_t count) {
   std::map<std::string, uint64_t>& kinds = store_->report().left_out;
   const bool listed = kinds.size() < kImportKindsMax || kinds.contains(kind);
@@ -252,6 +282,7 @@ Status RunImport::finish(RunState state, int64_t exit_code, int64_t ended_us) {
   const bool changed = out_.is_new || out_.points > 0 || out_.texts > 0 || settings_changed_;
   out_.changed = changed;
   if (changed) {
+    TRACKER_RETURN_IF_ERROR(keep_marks());
     const int64_t end_us = ended_us != 0 ? ended_us : last_us_ != 0 ? last_us_ : out_.run.created_us;
     const Value end = Value::Map{{"state", run_state_name(state)}, {"exit_code", exit_code}, {"reason", ""}};
     frame_.add_event(EventType::kEnd, 0, false, end_us, encode_cbor(end));

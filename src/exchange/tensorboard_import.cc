@@ -68,7 +68,9 @@ class EventImport {
  public:
   explicit EventImport(RunImport* run) : run_(run) {}
 
-  Status event(std::string_view record) {
+  // `is_new` false: an earlier import took its rows; what it says of tags and of the run counts.
+  Status event(std::string_view record, bool is_new) {
+    is_new_ = is_new;
     WireReader reader(record);
     WireField field;
     double wall_time = 0;
@@ -114,10 +116,15 @@ class EventImport {
     return found->second;
   }
 
+  static bool is_carried(const EventValue& value, const Tag& tag) {
+    return tag.plugin.empty() || tag.plugin == (value.has_number ? "scalars" : "text");
+  }
+
   Status take(const EventValue& value, int64_t step, int64_t time_us) {
     if (value.tag == "_hparams_/session_start_info") return hparams(value.plugin_content);
     if (value.tag == "_hparams_/session_end_info") return session_end(value.plugin_content);
     Tag& tag = tag_of(value);
+    if (!is_new_ && (value.has_number || value.has_text) && is_carried(value, tag)) return {};
     if (value.has_number && (tag.plugin.empty() || tag.plugin == "scalars")) {
       if (!tag.has_series || tag.type != value.type) {
         tag.series = run_->series(value.tag, value.type);
@@ -174,6 +181,7 @@ class EventImport {
   std::unordered_map<std::string, Tag, TagHash, std::equal_to<>> tags_;
   RunState state_ = RunState::kFinished;
   int64_t ended_us_ = 0;
+  bool is_new_ = true;
 };
 
 // When a run began: the least time of a file's first two records, one of which says which version wrote it; 0 where it
@@ -237,8 +245,19 @@ class TensorBoardImport {
       store_->report().add_problem(file.status().code(), file.status().to_string());
       return {};
     }
+    // Bytes, up to a record's end: files grow in any order, and one that ends within a record has more of it next time.
+    const std::string part = path.substr(path.find_last_of('/') + 1);
+    const uint64_t taken = run->taken(part);
+    if (file->size() < taken)
+      store_->report().add_problem(
+          Code::kCorrupt, fmt::format("{} has {} bytes, and {} of it were imported before: it is another file, "
+                                      "or was cut",
+                                      path, file->size(), taken));
+    uint64_t end = taken;
     for (std::string_view record;;) {
+      const uint64_t begin = file->offset();
       auto got = file->next(&record);
+      if (got.ok() && *got) end = std::max(end, file->offset());
       if (got.ok() && !*got) break;
       if (!got.ok() && got.status().code() == Code::kLimit) {
         run->leave_out("records over 64 MiB");
@@ -246,7 +265,7 @@ class TensorBoardImport {
         store_->report().add_problem(got.status().code(), got.status().to_string());
         if (got.status().code() != Code::kCorrupt) break;
       } else {
-        TRACKER_RETURN_IF_ERROR(import->event(record));
+        TRACKER_RETURN_IF_ERROR(import->event(record, begin >= taken));
       }
       if (done_ + file->offset() >= shown_ + kProgressBytes) {
         shown_ = done_ + file->offset();
@@ -254,6 +273,7 @@ class TensorBoardImport {
       }
     }
     done_ += file->size();
+    run->mark(part, end);
     return {};
   }
 

@@ -1,35 +1,27 @@
 // SPDX-License-Identifier: MIT
 #include "model/redact.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <vector>
 
 namespace tracker::internal {
 namespace {
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_word(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_token_char(char c) { return is_word(c) || c == '_' || c == '-'; }
 bool is_base64url(char c) { return is_token_char(c) || c == '='; }
-
-// "openaiApiKey" -> {openai, api, key}
-std::vector<std::string> words_of(std::string_view key) {
-  std::vector<std::string> words;
-  bool in_word = false;
-  char previous = 0;
-  for (const char c : key) {
-    const bool camel =
-        std::islower(static_cast<unsigned char>(previous)) && std::isupper(static_cast<unsigned char>(c));
-    if (!is_word(c)) in_word = false;
-    else if (!in_word || camel) words.emplace_back();
-    if (is_word(c)) {
-      in_word = true;
-      words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    }
-    previous = c;
-  }
-  return words;
-}
+bool is_bearer_char(char c) { return is_base64url(c) || c == '.' || c == '~' || c == '+' || c == '/'; }
+bool is_name(char c) { return is_token_char(c) || c == '.'; }
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
+bool is_quote(char c) { return c == '"' || c == '\'' || c == '`'; }
+bool is_space(char c) { return is_blank(c) || c == '\n' || c == '\r' || c == '\v' || c == '\f'; }
+bool is_solid(char c) { return !is_space(c) && !is_quote(c); }
+bool is_query_value(char c) { return is_solid(c) && c != '&' && c != '#' && c != '>' && c != ')' && c != ']'; }
 
 size_t run_length(std::string_view text, size_t at, bool (*accept)(char)) {
   size_t n = 0;
@@ -37,97 +29,345 @@ size_t run_length(std::string_view text, size_t at, bool (*accept)(char)) {
   return n;
 }
 
+size_t skip_blanks(std::string_view text, size_t at) { return at + run_length(text, at, is_blank); }
+
+bool same_letters(std::string_view text, std::string_view small) {
+  return text.size() == small.size() && std::equal(text.begin(), text.end(), small.begin(), [](char a, char b) {
+           return std::tolower(static_cast<unsigned char>(a)) == b;
+         });
+}
+
 struct TokenForm {
   std::string_view prefix;
   size_t tail_min;  // characters behind the prefix that make it a token and not a word
 };
 constexpr TokenForm kForms[] = {
-    {"AKIA", 16},        {"ASIA", 16}, {"ghp_", 20}, {"gho_", 20},  {"ghs_", 20},  {"ghu_", 20},
-    {"github_pat_", 20}, {"hf_", 20},  {"sk-", 20},  {"xoxb-", 20}, {"xoxp-", 20}, {"glpat-", 16},
+    {"AKIA", 16},   {"ASIA", 16},  {"AIza", 30},     {"dop_v1_", 20},  {"dckr_pat_", 16}, {"eyJ", 0},
+    {"ghp_", 20},   {"gho_", 20},  {"ghs_", 20},     {"ghu_", 20},     {"ghr_", 20},      {"github_pat_", 20},
+    {"glpat-", 16}, {"gsk_", 20},  {"hf_", 20},      {"npm_", 30},     {"nvapi-", 20},    {"pypi-AgE", 20},
+    {"r8_", 30},    {"sk-", 20},   {"sk_live_", 16}, {"sk_test_", 16}, {"rk_live_", 16},  {"xoxa-", 20},
+    {"xoxb-", 20},  {"xoxp-", 20}, {"xoxr-", 20},    {"xoxs-", 20},    {"xapp-", 20},     {"ya29.", 20},
 };
 
-// Length of the secret that begins at `at`, or 0.
+// The letters that a form begins with.
+constexpr std::array<bool, 256> kFormBegins = [] {
+  std::array<bool, 256> out{};
+  for (const TokenForm& form : kForms) out[static_cast<unsigned char>(form.prefix[0])] = true;
+  return out;
+}();
+
+// A JWT: three base64url parts; the first begins with {". Else 0.
+size_t jwt_at(std::string_view text, size_t at) {
+  size_t length = run_length(text, at, is_base64url);
+  int dots = 0;
+  while (dots < 2 && at + length < text.size() && text[at + length] == '.') {
+    const size_t part = run_length(text, at + length + 1, is_base64url);
+    if (part < 4) break;
+    length += part + 1;
+    ++dots;
+  }
+  return dots >= 1 ? length : 0;
+}
+
+// Length of the PEM private key that begins at `at`, or 0. One without an end reaches to the end of the text.
+size_t private_key_at(std::string_view text, size_t at) {
+  const std::string_view rest = text.substr(at);
+  if (!rest.starts_with("-----BEGIN ") || rest.substr(0, 64).find("PRIVATE KEY-----") == std::string_view::npos)
+    return 0;
+  const size_t end = rest.find("-----END ");
+  if (end == std::string_view::npos) return rest.size();
+  const size_t close = rest.find("-----", end + 9);
+  return close == std::string_view::npos ? rest.size() : close + 5;
+}
+
+// Length of the token that begins at `at`, or 0. A letter or digit before it makes it part of a word, unless it is of
+// an escape: "\n", "%20".
 size_t token_at(std::string_view text, size_t at) {
-  if (at > 0 && is_token_char(text[at - 1])) return 0;
+  if (at > 0 && is_word(text[at - 1])) {
+    const bool escape = (at > 1 && text[at - 2] == '\\') || (at > 2 && text[at - 3] == '%');
+    if (!escape) return 0;
+  }
   const std::string_view rest = text.substr(at);
   for (const TokenForm& form : kForms) {
-    if (!rest.starts_with(form.prefix)) continue;
+    if (rest[0] != form.prefix[0] || !rest.starts_with(form.prefix)) continue;
+    // Parts of words ("a-sk-…"), and of other tokens.
+    const char before = at > 0 ? text[at - 1] : 0;
+    if ((before == '-' && form.prefix == "sk-") || (is_token_char(before) && form.prefix == "eyJ")) return 0;
+    if (form.prefix == "eyJ") return jwt_at(text, at);
     const size_t tail = run_length(text, at + form.prefix.size(), is_token_char);
     if (tail >= form.tail_min) return form.prefix.size() + tail;
-  }
-  if (rest.starts_with("eyJ")) {  // a JWT: three base64url parts; the first begins with {"
-    size_t length = run_length(text, at, is_base64url);
-    int dots = 0;
-    while (dots < 2 && at + length < text.size() && text[at + length] == '.') {
-      const size_t part = run_length(text, at + length + 1, is_base64url);
-      if (part < 4) break;
-      length += part + 1;
-      ++dots;
-    }
-    if (dots >= 1) return length;
-  }
-  if (rest.starts_with("-----BEGIN ") && rest.substr(0, 64).find("PRIVATE KEY-----") != std::string_view::npos) {
-    const size_t end = rest.find("-----END ");
-    if (end == std::string_view::npos) return rest.size();
-    const size_t close = rest.find("-----", end + 9);
-    return close == std::string_view::npos ? rest.size() : close + 5;
   }
   return 0;
 }
 
-// The credentials of "scheme://user:pass@host" when the "://" begins at `at`: {start, length}, length 0 for none.
-std::pair<size_t, size_t> url_credentials(std::string_view text, size_t at) {
+struct Span {
+  size_t begin = 0, length = 0;  // length 0: none
+};
+
+constexpr size_t kUrlBytesMax = 1024;  // so far an "@" is looked for: a line of "://" stays linear
+
+// The credentials of "scheme://user:pass@host" when the "://" begins at `at`.
+Span url_credentials(std::string_view text, size_t at) {
   const size_t start = at + 3;
-  size_t end = start;  // of the URL
-  while (end < text.size() && !std::isspace(static_cast<unsigned char>(text[end])) && text[end] != '"' &&
-         text[end] != '\'')
-    ++end;
-  const std::string_view url = text.substr(start, end - start);
+  const std::string_view url = text.substr(start, run_length(text.substr(0, start + kUrlBytesMax), start, is_solid));
   const size_t colon = url.find(':');
   size_t host_end = std::min(url.find_first_of("/?#"), url.size());
-  if (colon == std::string_view::npos || colon > host_end) return {start, 0};
+  if (colon == std::string_view::npos || colon > host_end) {
+    // "https://<token>@github.com"; of other schemes it is a user's name: ssh://git@host.
+    const size_t user_end = url.substr(0, host_end).rfind('@');
+    const bool web = text.substr(0, at).ends_with("http") || text.substr(0, at).ends_with("https");
+    return web && user_end != std::string_view::npos ? Span{start, user_end} : Span{};
+  }
   // What follows the colon is a port, or a password; one with "/", "?", "#" or "@" in it reaches to the last "@".
   const bool port = url.find_first_not_of("0123456789", colon + 1) >= host_end;
   if (!port && url.substr(0, host_end).find('@') == std::string_view::npos) host_end = url.size();
   const size_t last_at = url.substr(0, host_end).rfind('@');
-  if (last_at == std::string_view::npos || last_at < colon) return {start, 0};
+  if (last_at == std::string_view::npos || last_at < colon) return {};
   return {start, last_at};
+}
+
+// The credentials of "user:pass@host" without a scheme, when the "@" stands at `at` and what is before `from` is done
+// with. Mail ("mailto:a@b.org"), times, versions ("python:3.11@sha256") and paths of copies ("host:/a@b") are none.
+Span bare_credentials(std::string_view text, size_t at, size_t from) {
+  constexpr size_t kBytesMax = 256;
+  size_t begin = at;
+  while (begin > from && at - begin < kBytesMax && is_solid(text[begin - 1])) --begin;
+  const std::string_view run = text.substr(begin, at - begin);
+  const size_t colon = run.find(':');
+  if (colon == std::string_view::npos || at + 1 >= text.size() || !is_word(text[at + 1])) return {};
+  size_t user = colon;
+  while (user > 0 && (is_name(run[user - 1]) || run[user - 1] == '+' || run[user - 1] == '%')) --user;
+  const std::string_view name = run.substr(user, colon - user), password = run.substr(colon + 1);
+  if (name.empty() || password.size() < 2 || password.find('/') != std::string_view::npos) return {};
+  if (user > 0 && run[user - 1] == '/') return {};
+  if (std::all_of(name.begin(), name.end(), is_digit)) return {};
+  for (const std::string_view mail :
+       {"mailto", "email", "e-mail", "mail", "from", "to", "cc", "bcc", "author", "contact"})
+    if (same_letters(name, mail)) return {};
+  const std::string_view host = text.substr(at + 1, run_length(text, at + 1, is_name));
+  const bool number = password.find_first_not_of("v0123456789.-+") == std::string_view::npos;
+  if (host == "sha256" || (number && host.find('.') == std::string_view::npos)) return {};
+  return {begin + user, at - begin - user};
+}
+
+// A quoted text to its quote, else a word; of a line alone.
+size_t value_length(std::string_view text, size_t at) {
+  size_t end = at;
+  if (at < text.size() && is_quote(text[at])) {
+    for (end = at + 1; end < text.size() && text[end] != text[at] && text[end] != '\n';)
+      end += text[end] == '\\' ? 2 : 1;
+    end = std::min(end, text.size());
+    return end - at + (end < text.size() && text[end] == text[at] ? 1 : 0);
+  }
+  while (end < text.size() && !is_space(text[end]) && text[end] != ',' && text[end] != ';') ++end;
+  return end - at;
+}
+
+// Behind a name that ends at `at`: where its value begins, 0 for no assignment.
+size_t value_behind(std::string_view text, size_t at) {
+  if (at < text.size() && is_quote(text[at])) ++at;
+  if (at < text.size() && text[at] == ']') ++at;  // environ["TOKEN"] = "x"
+  at = skip_blanks(text, at);
+  if (at >= text.size() || (text[at] != '=' && text[at] != ':')) return 0;
+  while (at < text.size() && (text[at] == '=' || text[at] == ':' || text[at] == '>')) ++at;
+  return skip_blanks(text, at);
+}
+
+bool is_scheme(std::string_view word) {
+  for (const std::string_view scheme : {"bearer", "basic", "token", "digest", "negotiate", "apikey"})
+    if (same_letters(word, scheme)) return true;
+  return false;
+}
+
+// Of "Authorization: Bearer x" the value is all of it, to the quote that it stands in or to the end of the line.
+size_t header_length(std::string_view text, size_t value, size_t name) {
+  if (value < text.size() && is_quote(text[value])) return value_length(text, value);
+  const char quote = name > 0 && is_quote(text[name - 1]) ? text[name - 1] : 0;
+  size_t end = value;
+  while (end < text.size() && text[end] != '\n' && text[end] != '\r' && text[end] != quote && !is_quote(text[end]))
+    ++end;
+  return end - value;
+}
+
+// Finds the secrets of a text, from left to right.
+class SecretFinder {
+ public:
+  SecretFinder(std::string_view text, bool code) : text_(text), code_(code) {}
+
+  std::vector<Span> run() {
+    for (size_t i = 0; i < text_.size();) i = step(i);
+    return std::move(spans_);
+  }
+
+ private:
+  // Where to go on.
+  size_t step(size_t i) {
+    const char c = text_[i];
+    if (is_name(c)) return word(i);
+    if (c == ':' && text_.substr(i, 3) == "://") return address(i);
+    if (c == '@') return take(bare_credentials(text_, i, done_), i + 1);
+    return i + 1;
+  }
+
+  size_t address(size_t i) {
+    if (i < no_at_until_) return i + 3;
+    const std::string_view rest = text_.substr(i, kUrlBytesMax);
+    const std::string_view url = rest.substr(0, run_length(rest, 0, is_solid));
+    if (url.find('@') != std::string_view::npos) return take(url_credentials(text_, i), i + 3);
+    no_at_until_ = i + url.size();
+    return i + 3;
+  }
+
+  size_t take(Span span, size_t otherwise) {
+    if (span.length == 0) return otherwise;
+    const size_t masked = span.begin + kRedacted.size();  // what was masked before is not counted again
+    if (text_.substr(span.begin).starts_with(kRedacted) && (masked >= text_.size() || !is_word(text_[masked])))
+      return std::max(masked, otherwise);
+    spans_.push_back(span);
+    done_ = span.begin + span.length;
+    return std::max(done_, otherwise);
+  }
+
+  // A run of the characters of names; tokens stand in it where a word begins.
+  size_t word(size_t begin) {
+    if (text_[begin] == '-')
+      if (const size_t length = private_key_at(text_, begin)) return take({begin, length}, begin + 1);
+    size_t end = begin;
+    for (; end < text_.size() && is_name(text_[end]); ++end)
+      if (kFormBegins[static_cast<unsigned char>(text_[end])])
+        if (const size_t length = token_at(text_, end)) return take({end, length}, end + 1);
+    if (end >= text_.size()) return end;
+    const char next = text_[end];
+    if (next == ' ' && is_bearer(begin, end)) return bearer(end + 1);
+    if (next != '=' && next != ':' && !is_blank(next) && !is_quote(next)) return end;
+    return assignment(begin, end);
+  }
+
+  bool is_bearer(size_t begin, size_t end) const {
+    return end - begin == 6 && same_letters(text_.substr(begin, 6), "bearer");
+  }
+
+  size_t bearer(size_t at) {
+    const size_t length = run_length(text_, at, is_bearer_char);
+    const std::string_view token = text_.substr(at, length);
+    const bool digit = std::any_of(token.begin(), token.end(), is_digit);
+    return length >= (digit ? 8u : 20u) ? take({at, length}, at) : at;
+  }
+
+  size_t assignment(size_t begin, size_t end) {
+    const std::string_view name = text_.substr(begin, end - begin);
+    const char before = begin > 0 ? text_[begin - 1] : 0;
+    if (text_[end] == '=' && (before == '?' || before == '&' || before == '#') && is_secret_parameter(name))
+      return take({end + 1, run_length(text_, end + 1, is_query_value)}, end);
+    const bool option = name.starts_with("--");
+    if (!(code_ || option ? is_secret_key(name) : is_secret_in_prose(name)) && !is_variable(name)) return end;
+    size_t value = value_behind(text_, end);
+    if (value == 0 && option) value = word_behind(end);
+    if (value == 0 || text_.substr(value, 3) == "//") return end;  // "token://"
+    const bool header = name.size() >= 6 && (ends_with(name, "authorization") || ends_with(name, "cookie"));
+    size_t length = header ? header_length(text_, value, begin) : value_length(text_, value);
+    if (!header && is_scheme(text_.substr(value, length))) {  // "auth_token: Bearer x"
+      const size_t second = skip_blanks(text_, value + length);
+      length = second + value_length(text_, second) - value;
+    }
+    return take({value, length}, end);
+  }
+
+  // Of "--password x", where x is neither an option nor what a help text has in its place: "--password PASSWORD".
+  size_t word_behind(size_t at) const {
+    if (!is_blank(text_[at])) return 0;
+    const size_t value = skip_blanks(text_, at);
+    if (value >= text_.size() || text_[value] == '-' || text_[value] == '<' || text_[value] == '[') return 0;
+    const std::string_view word = text_.substr(value, value_length(text_, value));
+    const bool placeholder =
+        std::all_of(word.begin(), word.end(), [](char c) { return (c >= 'A' && c <= 'Z') || c == '_'; });
+    return placeholder ? 0 : value;
+  }
+
+  bool is_variable(std::string_view name) const { return code_ && is_secret_in_prose(name); }
+  static bool ends_with(std::string_view name, std::string_view small) {
+    return name.size() >= small.size() && same_letters(name.substr(name.size() - small.size()), small);
+  }
+
+  const std::string_view text_;
+  const bool code_;
+  size_t done_ = 0;         // the end of the last span
+  size_t no_at_until_ = 0;  // there is no "@" before, from where one was looked for last
+  std::vector<Span> spans_;
+};
+
+// How long the escape sequence is that begins at `at` with ESC: colours and movements (CSI), titles and links (OSC).
+size_t escape_length(std::string_view text, size_t at) {
+  if (at + 1 >= text.size()) return 1;
+  size_t end = at + 2;
+  if (text[at + 1] == '[') {
+    while (end < text.size() && (text[end] < 0x40 || text[end] > 0x7e) && text[end] >= 0x20) ++end;
+    return std::min(end + 1, text.size()) - at;
+  }
+  return 2;  // of an OSC what follows is looked at as text
+}
+
+// `text` without its escape sequences, and where each character of it stood.
+struct PlainText {
+  std::string text;
+  std::vector<uint32_t> at;
+};
+
+PlainText without_escapes(std::string_view text) {
+  PlainText out;
+  out.text.reserve(text.size());
+  out.at.reserve(text.size());
+  for (size_t i = 0; i < text.size();) {
+    if (text[i] == '\x1b') {
+      i += escape_length(text, i);
+      continue;
+    }
+    out.at.push_back(static_cast<uint32_t>(i));
+    out.text += text[i++];
+  }
+  return out;
+}
+
+// Only the escape sequences of a secret, so that what follows it looks as it did.
+void append_escapes(std::string_view text, std::string* out) {
+  for (size_t i = text.find('\x1b'); i < text.size(); i = text.find('\x1b', i)) {
+    const size_t length = escape_length(text, i);
+    out->append(text.substr(i, length));
+    i += length;
+  }
+}
+
+std::string redact_as(std::string_view text, bool code, uint64_t* count) {
+  const bool escapes = text.find('\x1b') != std::string_view::npos && text.size() <= UINT32_MAX;
+  const PlainText plain = escapes ? without_escapes(text) : PlainText();
+  const std::vector<Span> spans = SecretFinder(escapes ? std::string_view(plain.text) : text, code).run();
+  if (spans.empty()) return std::string(text);
+  std::string out;
+  size_t kept = 0;
+  for (const Span& span : spans) {
+    const size_t begin = escapes ? plain.at[span.begin] : span.begin;
+    const size_t end = escapes ? plain.at[span.begin + span.length - 1] + 1 : span.begin + span.length;
+    out.append(text.substr(kept, begin - kept)).append(kRedacted);
+    if (escapes) append_escapes(text.substr(begin, end - begin), &out);
+    kept = end;
+  }
+  out.append(text.substr(kept));
+  *count += spans.size();
+  return out;
 }
 
 }  // namespace
 
-bool is_secret_key(std::string_view key) {
-  const std::vector<std::string> words = words_of(key);
-  if (words.empty()) return false;
-  const std::string& last = words.back();
-  if (last == "secret" || last == "password" || last == "passwd" || last == "token" || last == "apikey" ||
-      last == "privatekey")
-    return true;
-  if (last != "key" || words.size() < 2) return false;
-  const std::string& before = words[words.size() - 2];
-  return before == "api" || before == "private" || before == "access" || before == "secret";
-}
+std::string redact_text(std::string_view text, uint64_t* count) { return redact_as(text, false, count); }
+std::string redact_code(std::string_view text, uint64_t* count) { return redact_as(text, true, count); }
 
-std::string redact_text(std::string_view text, uint64_t* count) {
-  std::string out;
-  size_t kept = 0;
-  const auto replace = [&](size_t from, size_t length) {
-    out += text.substr(kept, from - kept);
-    out += kRedacted;
-    kept = from + length;
-    ++*count;
-  };
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (i < kept) continue;
-    if (const size_t length = token_at(text, i)) replace(i, length);
-    else if (text.substr(i, 3) == "://") {
-      const auto [start, length2] = url_credentials(text, i);
-      if (length2 > 0) replace(start, length2);
-    }
-  }
-  if (kept == 0) return std::string(text);
-  out += text.substr(kept);
-  return out;
+Status check_no_secret(std::string_view what, std::string_view text) {
+  uint64_t count = 0;
+  (void)redact_text(text, &count);
+  if (count == 0) return {};
+  return Status(Code::kInvalid,
+                fmt::format("{} holds what looks like a secret (a token, a password), which is never stored", what),
+                "give it another name; nothing was stored");
 }
 
 void redact(std::string_view key, Value* value, uint64_t* count) {

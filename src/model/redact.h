@@ -1,24 +1,33 @@
 // SPDX-License-Identifier: MIT
-// Secrets are never stored (P12): text values whose key's last word names a credential, or which have the form of a
-// known token, become "[redacted]". Threads: pure functions.
+// Secrets are never stored (P12): text values whose key names a credential, or which have the form of a known token,
+// become "[redacted]". All that is masked anywhere is masked here. Threads: pure functions. Cost: one pass; see
+// benchmarks/micro/bench_redact.cc.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "base/status.h"
+#include "model/secret_names.h"
 #include "model/value.h"
 
 namespace tracker::internal {
 
 constexpr std::string_view kRedacted = "[redacted]";
 
-// True when the last word of `key` (words split at anything but letters and digits, and at camelCase) is api_key,
-// secret, password, passwd, token or private_key.
-bool is_secret_key(std::string_view key);
-// `text` with every known token in it replaced: AKIA…, ghp_…/github_pat_…, hf_…, sk-…, JWTs, user:pass@ in URLs, PEM
-// private keys. Returns how many were replaced through `count` (added).
+// `text` with every secret in it replaced, each added to `count`:
+// known tokens (AKIA…, ghp_…/github_pat_…, hf_…, sk-…, xoxb-…, JWTs and their like) and PEM private keys; who is in an
+// address (`https://user:password@host`, `user:password@host`); values of a query (`?token=…&sig=…`); `Bearer …` and
+// what follows `Authorization:`; values behind names that mean a credential in any text (`--password=x`, `API_KEY:
+// "x"`). Colours and other escape sequences within a secret do not hide it, and stay.
 std::string redact_text(std::string_view text, uint64_t* count);
+// The same for code and command lines, where every secret name counts: `token = x` too, which in what a program prints
+// may be a word of a language model.
+std::string redact_code(std::string_view text, uint64_t* count);
+// For names of folders and files, which cannot be kept with a hole: kInvalid where redact_text() would find anything.
+// The message says `what` it is and not the text.
+Status check_no_secret(std::string_view what, std::string_view text);
 // Applies both rules to a value that stands under `key`, maps and lists included.
 void redact(std::string_view key, Value* value, uint64_t* count);
 

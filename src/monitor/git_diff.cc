@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/fs.h"
+#include "model/redact.h"
 #include "monitor/git.h"
-#include "monitor/secrets.h"
 #include "monitor/utf8_text.h"
 
 extern char** environ;  // NOLINT: POSIX says so
@@ -117,7 +117,7 @@ Value git_diff(const std::string& folder, uint64_t* redacted) {
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
   if (!output.timeout && WIFEXITED(status) && WEXITSTATUS(status) != 0 && output.text.empty())
     return Value::Map{{"error", "git diff ended with " + std::to_string(WEXITSTATUS(status))}};
-  out.set("text", redact_free_text(as_utf8(output.text), redacted));
+  out.set("text", redact_code(as_utf8(output.text), redacted));
   out.set("bytes", static_cast<int64_t>(output.text.size() + output.more));
   if (output.more > 0) out.set("cut", static_cast<int64_t>(output.more));
   if (output.timeout) out.set("timeout", true);

@@ -123,12 +123,25 @@ Status RunArtifacts::add(const std::shared_ptr<LoggedArtifact>& artifact) {
   return status;
 }
 
+LineageEdge RunArtifacts::edge_of(const LoggedArtifact& artifact) const {
+  LineageEdge out;
+  out.use = artifact.options_.use;
+  out.project = artifact.project;
+  out.name = artifact.name;
+  out.type = artifact.type;
+  out.use_as = artifact.options_.use_as;
+  return out;
+}
+
 void RunArtifacts::refuse(LoggedArtifact* artifact, const Status& status) {
   const std::string& written = artifact->options_.staging;  // by new_file()
   warnings_.say(
       artifact->name,
       fmt::format("the artifact \"{}\" is not stored: {}; what was logged beside it is kept{}", artifact->name,
                   status.to_string(), written.empty() ? "" : ", and the files written for it are in " + written));
+  // Where even this finds no room, the line above and the count in status() are what there is.
+  (void)target_.note(refused_event({artifact->options_.use, target_.run, artifact->project, artifact->name,
+                                    artifact->type, artifact->options_.use_as, status.to_string()}));
   artifact->settle(ArtifactState::kFailed, status);
 }
 
@@ -220,7 +233,16 @@ Result<StoredArtifact> RunArtifacts::store_now(LoggedArtifact* artifact) {
   options.ttl_s = artifact->options_.ttl_s;
   if (artifact->options_.use == ArtifactUse::kOutput) options.run = target_.run.uid.hex();
   options.cancel = &given_up_;
+  // Of a process that is killed between the name and the run's event this tells what it made.
+  options.about_to_name = [&](const Digest& content, const Digest& manifest, int64_t now_us) {
+    LineageEdge edge = edge_of(*artifact);
+    edge.content = content;
+    edge.manifest = manifest;
+    edge.time_us = now_us;
+    (void)target_.note(naming_event(edge));
+  };
   options.may_name = [this] {
+    (void)target_.flush(kArtifactSaidWait);
     const std::lock_guard<std::mutex> guard(mutex_);
     naming_ = !given_up_;
     return naming_;
@@ -235,17 +257,15 @@ void RunArtifacts::store(LoggedArtifact* artifact) {
     stored = store_now(artifact);
     if (stored.ok()) {
       const ArtifactVersion& version = stored->version;
-      LineageEdge edge;
-      edge.use = artifact->options_.use;
-      edge.project = artifact->project;
-      edge.name = artifact->name;
-      edge.type = artifact->type;
+      if (void (*pause)() = named_pause_.load()) pause();
+      LineageEdge edge = edge_of(*artifact);
       edge.number = version.number;
       edge.content = version.content;
       edge.manifest = version.manifest;
       edge.aliases = version.aliases;
-      edge.use_as = artifact->options_.use_as;
-      if (const Code code = target_.record(artifact_event(edge)); code != Code::kOk)
+      Code code = target_.note(artifact_event(edge));
+      if (code == Code::kOk && !target_.flush(kArtifactSaidWait)) code = Code::kTimeout;
+      if (code != Code::kOk)
         warnings_.say("record", fmt::format("{} is stored, but not yet that the run {} it ({})", edge.version_name(),
                                             edge.use == ArtifactUse::kOutput ? "made" : "used", code_name(code)));
     }

@@ -87,8 +87,9 @@ class RunArtifacts : public std::enable_shared_from_this<RunArtifacts> {
     std::string store_path;
     RunIdentity run;
     uint64_t max_disk = 0;  // 0: no bound
-    // Records what the run made or used; true once that is stored.
-    std::function<Code(const Value& event)> record;
+    // Gives the run an event without waiting; then waits until what it was given is stored.
+    std::function<Code(const Value& event)> note;
+    std::function<bool(std::chrono::milliseconds timeout)> flush;
   };
   explicit RunArtifacts(Target target) : target_(std::move(target)) {}
 
@@ -103,8 +104,8 @@ class RunArtifacts : public std::enable_shared_from_this<RunArtifacts> {
   // kTimeout says how many are pending still.
   Status wait_all(std::chrono::milliseconds timeout);
   ArtifactCounts counts() const;
-  // Called before an artifact is stored.
-  void set_pause_for_testing(void (*pause)()) { pause_ = pause; }
+  // Called before an artifact is stored, and when it is, before the run says so. May be nullptr.
+  void set_pause_for_testing(void (*pause)(), void (*named)() = nullptr) { pause_ = pause, named_pause_ = named; }
 
  private:
   Status admit(const std::shared_ptr<LoggedArtifact>& artifact);
@@ -112,11 +113,12 @@ class RunArtifacts : public std::enable_shared_from_this<RunArtifacts> {
   void work();
   void store(LoggedArtifact* artifact);
   Result<StoredArtifact> store_now(LoggedArtifact* artifact);
+  LineageEdge edge_of(const LoggedArtifact& artifact) const;
   void refuse(LoggedArtifact* artifact, const Status& status);
   void fail(LoggedArtifact* artifact);
 
   const Target target_;
-  std::atomic<void (*)()> pause_{nullptr};
+  std::atomic<void (*)()> pause_{nullptr}, named_pause_{nullptr};
   std::atomic<bool> given_up_{false};
   SayOnce warnings_;
   mutable std::mutex mutex_;  // guards what follows

@@ -83,7 +83,8 @@ Status download(const trk_artifact& artifact, const char* folder, char* written,
   if (written != nullptr && root.size() >= written_size)
     return Status(Code::kInvalid,
                   "written: the path of the folder needs " + std::to_string(root.size() + 1) + " bytes");
-  const auto report = tracker::internal::download_artifact(*store, *version, root);
+  const auto report = folder != nullptr ? tracker::internal::download_artifact(*store, *version, root)
+                                        : tracker::internal::download_into_store(*store, info, *version);
   if (!report.ok()) return report.status();
   if (written != nullptr) std::memcpy(written, root.c_str(), root.size() + 1);
   return {};

@@ -12,6 +12,7 @@
 #include "base/fs.h"
 #include "model/byte_size.h"
 #include "model/key.h"
+#include "model/redact.h"
 #include "query/attempts.h"
 #include "query/merge.h"
 #include "query/run_view.h"
@@ -64,6 +65,9 @@ Status check_options(InitOptions* o) {
                                     {"group", &o->group},
                                     {"job_type", &o->job_type}})
     if (!label->empty()) TRACKER_RETURN_IF_ERROR(check_label(what, *label));
+  // Names of folders; the other ones are redacted when they are stored.
+  TRACKER_RETURN_IF_ERROR(check_no_secret(project, o->project));
+  TRACKER_RETURN_IF_ERROR(check_no_secret("id", o->id));
   for (const std::string& tag : o->tags) TRACKER_RETURN_IF_ERROR(check_label("a tag", tag));
   if (!is_utf8(o->notes)) return Status(Code::kInvalid, "notes is not UTF-8");
   if (!o->config.is_map()) return Status(Code::kInvalid, "config is no mapping: expected keys and values");

@@ -79,29 +79,28 @@ void Run::drop_media(std::string_view key, std::string_view reason, std::string_
   if (!finished()) note_media();
 }
 
-// Where the store could not be written when the run began, nobody knows which folder it will get: its label may be
-// taken.
+// Where the store could not be written when the run began, nobody knows which folder it will get until it can: its
+// label may be taken.
 Status Run::has_media_folder() const {
   if (!takes_media()) return Status(Code::kClosed, "nothing is recorded here");
-  return impl_->launch.store_problem;
+  return impl_->writer->folder() != nullptr ? Status() : impl_->launch.store_problem;
 }
 
 Result<MediaFile> Run::store_media(std::string_view bytes, std::string_view extension) {
   TRACKER_RETURN_IF_ERROR(has_media_folder());
-  const MediaFolder folder(impl_->launch.run_dir, 0, [this](uint64_t n) { return impl_->writer->take_disk(n); });
+  const MediaFolder folder(dir(), 0, [this](uint64_t n) { return impl_->writer->take_disk(n); });
   return folder.store(bytes, extension);
 }
 
 Result<MediaFile> Run::store_media_file(const std::string& path, std::string_view extension) {
   TRACKER_RETURN_IF_ERROR(has_media_folder());
-  const MediaFolder folder(impl_->launch.run_dir, 0, [this](uint64_t n) { return impl_->writer->take_disk(n); });
+  const MediaFolder folder(dir(), 0, [this](uint64_t n) { return impl_->writer->take_disk(n); });
   return folder.store_file(path, extension);
 }
 
 Status Run::check_media_room(uint64_t bytes) const {
   TRACKER_RETURN_IF_ERROR(has_media_folder());
-  return MediaFolder(impl_->launch.run_dir, 0, [this](uint64_t n) { return impl_->writer->take_disk(n); })
-      .check_room(bytes);
+  return MediaFolder(dir(), 0, [this](uint64_t n) { return impl_->writer->take_disk(n); }).check_room(bytes);
 }
 
 Status Run::log_media(std::string_view key, int64_t step, uint64_t call, int64_t time_us, Value value) {

@@ -63,8 +63,9 @@ Value environment_variables(uint64_t* redacted) {
       continue;
     }
     const std::string name = as_utf8(text.substr(0, equals));
-    Value value = redact_free_text(as_utf8(text.substr(equals + 1)), redacted);
-    redact(name, &value, redacted);
+    const bool secret = is_secret_variable(name) && equals + 1 < text.size();
+    *redacted += secret;
+    Value value = secret ? std::string(kRedacted) : redact_code(as_utf8(text.substr(equals + 1)), redacted);
     found.emplace_back(name, std::move(value));
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

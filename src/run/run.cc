@@ -453,7 +453,10 @@ bool Run::finished() const {
 
 // --- facts ----------------------------------------------------------------------------------------------------------
 
-const std::string& Run::id() const { return impl_->launch.run.id; }
+const std::string& Run::id() const {
+  const RunFolder* folder = impl_->writer ? impl_->writer->folder() : nullptr;
+  return folder != nullptr ? folder->identity.id : impl_->launch.run.id;
+}
 const std::string& Run::uid() const { return impl_->uid_text; }
 const std::string& Run::project() const { return impl_->launch.run.project; }
 const std::string& Run::store_path() const { return impl_->launch.store_path; }
@@ -471,7 +474,7 @@ bool Run::recording() const { return impl_->writer != nullptr && !impl_->observe
 std::string Run::name() const {
   if (impl_->forked()) return impl_->launch.run.id;
   const std::lock_guard<std::mutex> guard(impl_->mutex);
-  return impl_->name;
+  return impl_->name == impl_->launch.run.id ? id() : impl_->name;  // without one of its own it is called by its id
 }
 
 const std::string& Run::dir() const {
@@ -480,7 +483,8 @@ const std::string& Run::dir() const {
     const std::lock_guard<std::mutex> guard(impl_->mutex);
     if (!impl_->dir_made) impl_->dir_made = make_dirs(impl_->launch.run_dir).ok();
   }
-  return impl_->launch.run_dir;
+  const RunFolder* folder = impl_->writer ? impl_->writer->folder() : nullptr;
+  return folder != nullptr ? folder->path : impl_->launch.run_dir;
 }
 
 }  // namespace tracker::internal

@@ -188,7 +188,7 @@ class Run : public std::enable_shared_from_this<Run> {
   Result<FoundArtifact> use_artifact(std::string_view name, std::string_view use_as = "");
   // Waits until all artifacts logged before are settled. kTimeout.
   Status wait_artifacts(std::chrono::milliseconds timeout);
-  void set_artifact_pause_for_testing(void (*pause)());
+  void set_artifact_pause_for_testing(void (*pause)(), void (*named)() = nullptr);
   // Told to people while the run goes on; stored with the time and the largest step. `level`: info, warn or error, ""
   // for info. Title and text are cut at kAlertTitleBytesMax and kAlertTextBytesMax (model/alert.h), which the alert
   // says. kInvalid: no such level; kLimit: beyond kAlertsMax or kAlertsAMinute, counted (RunStatus.alerts_dropped);
@@ -227,6 +227,7 @@ class Run : public std::enable_shared_from_this<Run> {
   // --- facts ------------------------------------------------------------------------------------------------------
   // Called by the drain and the store thread before each round (Writer::set_pause_for_testing).
   void set_pause_for_testing(void (*drain)(), void (*store)());
+  // id() and dir(): once a store could be opened that could not when the run began, what the run got there.
   const std::string& id() const;
   const std::string& uid() const;  // 32 hex digits
   std::string name() const;

@@ -13,12 +13,11 @@ void Run::start_artifacts() {
   target.store_path = impl_->launch.store_path;
   target.run = impl_->launch.run;
   target.max_disk = impl_->launch.max_disk;
-  // The queue of large values, because it never waits; then it is made sure that the run's own file has it.
-  target.record = [writer = impl_->writer](const Value& event) {
-    const Code code = writer->push_large(EventType::kArtifact, encode_cbor(event), 0, false);
-    if (code != Code::kOk) return code;
-    return writer->flush(kArtifactSaidWait) ? Code::kOk : Code::kTimeout;
+  // The queue of large values, because it never waits.
+  target.note = [writer = impl_->writer](const Value& event) {
+    return writer->push_large(EventType::kArtifact, encode_cbor(event), 0, false);
   };
+  target.flush = [writer = impl_->writer](std::chrono::milliseconds timeout) { return writer->flush(timeout); };
   impl_->artifacts = std::make_shared<RunArtifacts>(std::move(target));
 }
 
@@ -70,8 +69,8 @@ Status Run::wait_artifacts(std::chrono::milliseconds timeout) {
   return impl_->artifacts && !impl_->forked() ? impl_->artifacts->wait_all(timeout) : Status();
 }
 
-void Run::set_artifact_pause_for_testing(void (*pause)()) {
-  if (impl_->artifacts) impl_->artifacts->set_pause_for_testing(pause);
+void Run::set_artifact_pause_for_testing(void (*pause)(), void (*named)()) {
+  if (impl_->artifacts) impl_->artifacts->set_pause_for_testing(pause, named);
 }
 
 }  // namespace tracker::internal

@@ -167,12 +167,21 @@ Status Writer::open_database() {
   identity_.file_system = files.file_system;
   auto db = open_writer_store(folder->path, identity_, files.kind);
   if (!db.ok()) return db.status();
+  publish_folder(*folder);
   db_ = std::move(*db);
   plan_opening();
   const std::lock_guard<std::mutex> guard(mutex_);
   files_ = files;
   parts_ = db_->parts();
   return {};
+}
+
+// Whoever has asked keeps what he was given, so all of them stay: one more only where the label or the place changed.
+void Writer::publish_folder(const RunFolder& folder) {
+  const RunFolder* now = folder_.load();
+  if (now != nullptr && now->path == folder.path && now->identity.id == folder.identity.id) return;
+  folders_.push_back(std::make_unique<const RunFolder>(folder));
+  folder_.store(folders_.back().get(), std::memory_order_release);
 }
 
 // A ring may be gone as soon as all of it is spilled: its position is forgotten with the frames, not before.

@@ -92,6 +92,9 @@ class Writer : public std::enable_shared_from_this<Writer> {
 
   Journal* journal() { return journal_.get(); }
   const WriterIdentity& identity() const { return identity_; }
+  // The run's folder, once the store could be opened: where it could not when the run began, its label may have been
+  // taken meanwhile. Null before. What it points to lives as long as this. Threads: any.
+  const RunFolder* folder() const { return folder_.load(std::memory_order_acquire); }
 
   // A value too large for a ring: queued in memory, committed within the next intervals. kLimit: over the bound,
   // counted.
@@ -180,6 +183,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   uint64_t samples_stored() const;
   void spill_if_stuck();
   void count_stored(const Queued& queued);
+  void publish_folder(const RunFolder& folder);
   void note_cost(std::atomic<uint64_t>* cpu_ns);
   Status commit(const Batch& batch);
   Status open_database();
@@ -220,6 +224,8 @@ class Writer : public std::enable_shared_from_this<Writer> {
   std::deque<Sample> samples_, samples_taken_;  // not yet in a frame; taken: by the drain that goes on
   std::deque<Event> facts_, facts_taken_;       // of the environment, as samples_
   size_t facts_bytes_ = 0;
+  std::vector<std::unique_ptr<const RunFolder>> folders_;  // of the store thread; each that folder() has named
+  std::atomic<const RunFolder*> folder_{nullptr};
   std::set<uint32_t> sample_series_;  // the series of samples
   enum class Threads { kUndecided, kBoth, kNone } threads_ = Threads::kUndecided;
   uint64_t next_seq_ = 1;

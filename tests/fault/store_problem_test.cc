@@ -80,21 +80,29 @@ TEST(StoreProblemTest, AKillBeforeTheStoreCouldBeMadeLosesNothing) {
 TEST(StoreProblemTest, ALabelThatIsTakenMeanwhileGivesOneOtherFolder) {
   Sandbox sandbox;
   std::ofstream(sandbox.store()) << "not a folder";
-  EXPECT_EQ(exit_code_of(run_child([&] {
-              redirect_stderr("/dev/null");
-              trk_run* run = open_run("same");
-              CHILD_CHECK(run != nullptr && trk_log_i64(run, "x", TRK_NUL_TERMINATED, 1, 1) == TRK_OK);
-              // The store appears with the label taken and, for a while, no databases possible: a folder where they
-              // would lie.
-              const std::string ready = sandbox.folder() + "/ready";
-              auto store = Store::open_or_create(ready);
-              CHILD_CHECK(store.ok() && store->create_run("p", "same").ok());
-              remove_file(sandbox.store());
-              CHILD_CHECK(::rename(ready.c_str(), sandbox.store().c_str()) == 0);
-              CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK && trk_finish(run, 0, nullptr) == TRK_OK);
-              return 0;
-            })),
-            0);
+  EXPECT_EQ(
+      exit_code_of(run_child([&] {
+        redirect_stderr("/dev/null");
+        trk_run* run = open_run("same");
+        CHILD_CHECK(run != nullptr && trk_log_i64(run, "x", TRK_NUL_TERMINATED, 1, 1) == TRK_OK);
+        // The store appears with the label taken and, for a while, no databases possible: a folder where they
+        // would lie.
+        const std::string ready = sandbox.folder() + "/ready";
+        auto store = Store::open_or_create(ready);
+        CHILD_CHECK(store.ok() && store->create_run("p", "same").ok());
+        remove_file(sandbox.store());
+        CHILD_CHECK(::rename(ready.c_str(), sandbox.store().c_str()) == 0);
+        // Bug: the run went on saying "same", and that other run's folder.
+        const char *before = trk_run_id(run), *dir_before = trk_run_dir(run);
+        CHILD_CHECK(std::string(before) == "same");
+        CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
+        CHILD_CHECK(std::string(trk_run_id(run)) == "same-2");
+        CHILD_CHECK(trk_run_dir(run) == sandbox.store() + "/runs/p/same-2");
+        CHILD_CHECK(std::string(before) == "same" && dir_before == sandbox.store() + "/runs/p/same");  // still there
+        CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+        return 0;
+      })),
+      0);
   ReadRun run = recover_and_read(sandbox.store(), "same-2");
   EXPECT_EQ(run.runs, 2u);
   EXPECT_EQ(rows_of(run, "x").size(), 1u);

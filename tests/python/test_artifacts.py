@@ -7,6 +7,7 @@ Method: a store a test; processes of their own that are killed, forked or ended 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import signal
@@ -31,6 +32,17 @@ def data(tmp_path: Path) -> Path:
     (folder / "one.bin").write_bytes(b"a" * 100)
     (folder / "sub" / "two.bin").write_bytes(b"b" * 50)
     return folder
+
+
+def command(*words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "tracker", *words],
+        env={**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
 
 
 def made(data: Path, name: str = "data") -> tracker.Artifact:
@@ -296,6 +308,144 @@ def test_files_written_for_an_artifact_that_is_refused_are_kept_and_named(
     assert [path.read_text() for path in Path(folder).iterdir()] == ["w"]
 
 
+# Bug: it was "logged and does not change any more", and the run did not say that it was refused.
+def test_an_artifact_that_was_refused_is_kept_with_its_reason_and_may_be_changed_and_logged_again(
+    run: tracker.Run, data: Path
+) -> None:
+    art = made(data)
+    (data / "one.bin").write_text("changed since")
+    with pytest.raises(tracker.StoreError):
+        run.log_artifact(art).wait()
+    assert [file.name for file in art.files()] == ["one.bin", "sub/two.bin"]
+    art.remove("one.bin")
+    art.add_file(data / "one.bin")
+    assert run.log_artifact(art).wait().version == "v0"
+    with pytest.raises(ValueError, match="does not change any more"):
+        art.remove("one.bin")
+    refused = tracker.open_run(run.uid).artifacts_refused
+    assert [(r.name, r.type, r.use) for r in refused] == [("test/data", "dataset", "output")]
+    assert "one.bin has changed" in refused[0].reason
+    shown = command("show", run.uid)
+    assert "artifact test/data refused: " in shown
+    assert json.loads(command("show", run.uid, "--json"))["artifacts_refused"][0]["reason"] == refused[0].reason
+
+
+def test_files_written_for_an_artifact_that_is_refused_are_logged_again_from_where_they_are(script: Script) -> None:
+    done = script(
+        """
+        import resource, signal, tracker
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        run = tracker.init(project="p", id="r", quiet=True)
+        art = tracker.Artifact("large", type="blob")
+        with art.new_file("large") as file:
+            file.write("x" * (16 << 20))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (12 << 20, resource.RLIM_INFINITY))
+        try:
+            run.log_artifact(art).wait()
+            raise SystemExit("not refused")
+        except tracker.StoreError as error:
+            print(error)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        assert run.log_artifact(art).wait().version == "v0"
+        """
+    )
+    assert done.returncode == 0, done.stderr
+    run = tracker.open_run("p/r")
+    assert [use.name for use in run.outputs] == ["p/large:v0"]
+    assert "File too large" in run.artifacts_refused[0].reason
+
+
+# Bug: a bare OSError, which did not say of what.
+def test_a_new_file_that_the_disk_refuses_says_so_and_the_artifact_goes_on(script: Script) -> None:
+    done = script(
+        """
+        import pathlib, resource, signal, tracker
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        run = tracker.init(project="p", id="r", quiet=True)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (12 << 20, resource.RLIM_INFINITY))
+        art = tracker.Artifact("data", type="blob")
+        with art.new_file("small") as file:
+            file.write("x")
+        for block in ("x" * (16 << 20), "x" * (12 << 20) + "y"):  # in write() and when it is closed
+            try:
+                with art.new_file("large") as file:
+                    file.write(block)
+                raise SystemExit("not refused")
+            except tracker.StoreError as error:
+                print(error)
+        try:
+            with art.new_file("other"):
+                open("not-there")
+        except FileNotFoundError as error:
+            print("own:", error.filename)
+        assert len(list(pathlib.Path(art._staging).iterdir())) == 1
+        assert run.log_artifact(art).wait().version == "v0"
+        assert [file.name for file in art.files()] == ["small"]
+        """
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\"large\" of the artifact 'data' could not be written") == 2
+    assert "File too large; it was not added" in done.stdout
+    assert "own: not-there" in done.stdout
+
+
+# Bug: new_file() before init() made .tracker/staging in the working directory.
+def test_a_new_file_before_init_makes_no_folder_in_the_working_directory(script: Script, tmp_path: Path) -> None:
+    done = script(
+        """
+        import pathlib, tempfile, tracker
+        art = tracker.Artifact("data", type="blob")
+        with art.new_file("one") as file:
+            file.write("x")
+        assert not pathlib.Path(".tracker").exists() and not pathlib.Path("given").exists()
+        run = tracker.init(project="p", id="r", quiet=True, dir="given")
+        assert run.log_artifact(art).wait().version == "v0"
+        assert art.get_path("one").read_text() == "x"
+        assert not pathlib.Path(".tracker").exists() and not pathlib.Path(art._staging).exists()
+        dropped = tracker.Artifact("other", type="blob")
+        with dropped.new_file("one") as file:
+            file.write("x")
+        assert pathlib.Path("given/staging").absolute() in pathlib.Path(dropped._staging).parents
+        """,
+        env={"TRACKER_DIR": "", "TMPDIR": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("artifact-")) == []
+
+
+# Bug: it fetched every file whose name began so.
+def test_the_path_of_one_file_fetches_no_other(run: tracker.Run, tmp_path: Path) -> None:
+    art = tracker.Artifact("data", type="dataset")
+    for name in ("a", "ab", "a.txt"):
+        with art.new_file(name) as file:
+            file.write(name)
+    run.log_artifact(art).wait()
+    path = art.get_path("a")
+    assert path.read_text() == "a"
+    assert [each.name for each in path.parent.iterdir()] == ["a"]
+    assert sorted(os.listdir(art.download(tmp_path / "some", path_prefix="a."))) == ["a.txt"]
+
+
+def test_a_store_that_takes_no_files_says_where_to_download_instead(
+    run: tracker.Run, store: Path, data: Path, tmp_path: Path
+) -> None:
+    art = run.log_artifact(made(data)).wait()
+    (store / "downloads").write_text("in the way")
+    for fetch in (art.download, lambda: art.get_path("one.bin")):
+        with pytest.raises(tracker.TrackerError, match=r'takes no files.*download\("data"\)'):
+            fetch()
+    assert Path(art.download(tmp_path / "mine"), "one.bin").stat().st_size == 100
+
+
+def test_what_a_run_that_records_nothing_logs_still_says_its_files(store: Path, data: Path) -> None:
+    with tracker.init(mode="disabled") as run:
+        art = run.log_artifact(made(data)).wait()
+        assert [(file.name, file.digest) for file in art.files()] == [("one.bin", ""), ("sub/two.bin", "")]
+        assert art.get_entry("one.bin").name == "one.bin"
+        with pytest.raises(tracker.ClosedError, match="nothing is recorded"):
+            art.download()
+
+
 # A bound on the size of a file stands for the disk: what does not fit is refused in the middle of a write.
 def test_a_disk_that_is_full_refuses_the_artifact_and_takes_the_points(script: Script, tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(bytes(16 << 20))
@@ -369,5 +519,6 @@ def test_a_process_killed_while_it_logs_leaves_whole_versions_and_a_readable_run
         assert run.problems == ()
         for art in tracker.artifacts("p"):
             art.verify(deep=True)
+            assert [run.id for run in art.logged_by()], art
         for use in run.outputs:
             assert use.artifact().digest == use.digest

@@ -146,6 +146,11 @@ def test_boxes_and_masks_come_back(run: tracker.Run) -> None:
         ({"masks": {"m": np.zeros((2, 2), int)}}, "2 × 2 pixels, the image 4 × 3"),
         ({"masks": {"m": np.zeros((3, 4))}}, "takes ints"),
         ({"masks": {"m": np.full((3, 4), 256)}}, "0 to 255"),
+        ({"masks": {"m": np.zeros((3, 4, 1), int)}}, r"\(height, width\), got int64 of shape \(3, 4, 1\)"),
+        ({"masks": {"m": {"labels": {1: "cat"}}}}, 'has no "mask"'),
+        ({"masks": {"m": {"mask": GREY, "lables": {}}}}, "lables"),
+        ({"masks": {"m": {"mask": GREY, "labels": {"cat": 1}}}}, "ints 0 to 255, got 'cat'"),
+        ({"masks": {"m": {"mask": GREY, "labels": {256: "x"}}}}, "ints 0 to 255, got 256"),
         ({"format": "bmp"}, "png"),
         ({"quality": 0}, "1 to 100"),
         ({"layout": "WHC"}, "HWC"),
@@ -154,6 +159,32 @@ def test_boxes_and_masks_come_back(run: tracker.Run) -> None:
 def test_a_bad_argument_of_an_image_says_what_was_expected(arguments: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         tracker.Image(COLOUR, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"masks": [GREY]}, "dict of names to arrays, got list"),
+        ({"masks": {"m": None}}, "the mask 'm' takes"),
+        ({"masks": {"m": {"mask": GREY, "labels": ["background", "cat"]}}}, "labels of the mask 'm' must be a dict"),
+        ({"masks": {1: GREY}}, "name of a mask must be a str"),
+    ],
+)
+def test_a_wrong_type_of_masks_or_labels_says_what_was_expected(arguments: dict[str, Any], text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        tracker.Image(COLOUR, **arguments)
+
+
+def test_labels_of_a_mask_may_be_numbers_of_numpy_or_digits(run: tracker.Run) -> None:
+    labels = {np.int64(1): "cat", "2": "dog"}
+    entry = back(run, tracker.Image(COLOUR, masks={"m": {"mask": GREY, "labels": labels}}))
+    assert entry.info["masks"]["m"]["labels"] == {"1": "cat", "2": "dog"}
+
+
+def test_a_name_of_media_that_is_no_text_is_a_type_error(run: tracker.Run) -> None:
+    back(run, tracker.Image(GREY))
+    with pytest.raises(TypeError, match=r"media\(name\): name must be a str, got int"):
+        tracker.open_run(run.uid).media(5)  # type: ignore[arg-type]
 
 
 def test_a_figure_of_matplotlib_is_drawn_when_it_is_logged(run: tracker.Run) -> None:

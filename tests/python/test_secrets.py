@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import tracker
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -60,3 +61,75 @@ def test_planted_secrets_are_in_no_file(script: Script, store: Path, tmp_path: P
     assert r.config["lr"] == 0.1
     assert r.config["db"]["url"] == "postgres://[redacted]@host/db"
     assert r.texts("note")[0].text == "key [redacted]"
+
+
+# Each in a shape that was kept before: in colours, in a query, in an address without a scheme, in a header, behind a
+# variable's or an option's name that says what it is.
+SHAPES = {
+    "colour": "ghp_" + "c0L0" * 9,
+    "query": "query-secret-2f2f",
+    "address": "address-secret-3a3a",
+    "header": "header-secret-4b4b",
+    "option": "option-secret-5c5c",
+    "assigned": "assigned-secret-6d6d",
+    "variable": "variable-secret-7e7e",
+    "key": "key-secret-8f8f",
+    "tag": "ghp_" + "t4Gs" * 9,
+    "use": "ghp_" + "u5E5" * 9,
+}
+
+
+def test_secrets_of_output_arguments_variables_and_labels_are_in_no_file(
+    script: Script, store: Path, tmp_path: Path
+) -> None:
+    done = script(
+        f"""
+        import os, pathlib, time, tracker
+        S = {SHAPES!r}
+        run = tracker.init(project="p", id="shapes", name="n " + S["tag"], tags=[S["tag"], "plain"], group=S["tag"],
+            job_type=S["tag"], notes="see " + S["tag"], capture=["command", "environment"])
+        print("\\x1b[31m" + S["colour"] + "\\x1b[0m end of colour")
+        print(f"GET https://h/x?a=1&api_key={{S['query']}}&b=2 me:{{S['address']}}@db.example.org")
+        print(f"Authorization: Bearer {{S['header']}}", flush=True)
+        pathlib.Path("f.txt").write_text("x")
+        run.log_artifact("f.txt", name="data", type="data").wait()
+        run.use_artifact("data:latest", use_as=S["use"])
+        for bad in ({{"aliases": [S["tag"]]}}, {{"tags": [S["tag"]]}}, {{"name": S["tag"]}}):
+            try:
+                run.log_artifact("f.txt", **({{"name": "other", "type": "data"}} | bad))
+                raise SystemExit("not refused")
+            except ValueError as refused:
+                assert "never stored" in str(refused) and S["tag"] not in str(refused), refused
+        time.sleep(1)  # its surroundings are looked at beside the program
+        run.finish()
+        """,
+        "--api-key",
+        SHAPES["option"],
+        f"--header=Authorization: Bearer {SHAPES['header']}",
+        f"--password={SHAPES['assigned']}",
+        f"--db=me:{SHAPES['address']}@host",
+        env={"PGPASSWORD": SHAPES["variable"], "OPENAI_KEY": SHAPES["key"], "PLAIN_ONE": "stays"},
+    )
+    assert done.returncode == 0, done.stderr
+    for name, secret in SHAPES.items():
+        assert files_with(store, secret) == [], name
+    r = tracker.open_run("p/shapes")
+    text = "\n".join(line.text for line in r.console())
+    assert "\x1b[31m[redacted]\x1b[0m end of colour" in text
+    assert "api_key=[redacted]&b=2 [redacted]@db.example.org" in text
+    assert r.tags == ("[redacted]", "plain")
+    variables = r.environment["variables"]["values"]
+    assert (variables["PGPASSWORD"], variables["OPENAI_KEY"], variables["PLAIN_ONE"]) == (
+        "[redacted]",
+        "[redacted]",
+        "stays",
+    )
+
+
+def test_a_project_or_id_that_holds_a_token_is_refused_without_saying_it(store: Path) -> None:
+    token = "ghp_" + "p9Rj" * 9
+    for bad in ({"project": token}, {"project": "p", "id": token}):
+        with pytest.raises(ValueError, match="looks like a secret") as refused:
+            tracker.init(**bad)
+        assert token not in str(refused.value)
+    assert files_with(store, token) == []

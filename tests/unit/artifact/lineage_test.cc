@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "artifact/registry.h"
 #include "support/store_builder.h"
 
 namespace tracker::internal {
@@ -68,6 +69,40 @@ TEST_F(LineageTest, RunsAndVersionsAreFoundFromEachOtherAcrossProjects) {
   EXPECT_EQ(used[0].run.id, "fit");
   EXPECT_EQ(edges_of_run(user).size(), 2u);
   EXPECT_EQ(edges_of_run(user)[0].version_name(), "data/mnist:v0");
+}
+
+// A process that was killed between the two says by its naming which version is its own.
+TEST_F(LineageTest, ANamingWithoutItsEventIsAnEdgeOnlyOfAVersionThatItNamed) {
+  const ArtifactRegistry registry(builder_.store());
+  ASSERT_TRUE(registry.create("data", "mnist", "dataset").ok());
+  NewVersion version;
+  version.totals.content = sha256("mnist0");
+  version.manifest = sha256("manifest");
+  version.now_us = 1000;
+  bool is_new = false;
+  ASSERT_TRUE(registry.add("data", "mnist", version, &is_new).ok());
+  const auto edges_of_naming = [&](const std::string& run, const std::string& content, int64_t named_us, bool said) {
+    LineageEdge naming = edge(ArtifactUse::kOutput, "mnist", 0);
+    naming.content = sha256(content);
+    naming.time_us = named_us;
+    const RunFolder folder = builder_.run("train", run);
+    WriterBuilder writer = builder_.writer(folder);
+    writer.event(EventType::kArtifact, {}, 0, naming_event(naming));
+    if (said) writer.event(EventType::kArtifact, {}, 0, artifact_event(naming));
+    writer.log("loss", 0, 1).commit();
+    std::vector<std::string> problems;
+    std::vector<LineageEdge> out = edges_of_run(folder, &problems);
+    EXPECT_TRUE(problems.empty()) << problems.front();
+    return out;
+  };
+  const auto named = edges_of_naming("named", "mnist0", 1000, false);
+  ASSERT_EQ(named.size(), 1u);
+  EXPECT_EQ(named[0].version_name(), "data/mnist:v0");
+  EXPECT_EQ(named[0].time_us, 1000);
+  EXPECT_EQ(edges_of_naming("again", "mnist0", 2000, false).size(), 1u);   // the same content, logged again
+  EXPECT_EQ(edges_of_naming("earlier", "mnist0", 999, false).size(), 0u);  // another run named it
+  EXPECT_EQ(edges_of_naming("other", "mnist1", 2000, false).size(), 0u);   // it died before
+  EXPECT_EQ(edges_of_naming("said", "mnist0", 1000, true).size(), 1u);
 }
 
 TEST_F(LineageTest, TheGraphGoesTheWayOfTheDataAndEndsAtItsDepth) {

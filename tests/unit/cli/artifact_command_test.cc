@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "artifact/artifact_store.h"
 #include "artifact/lineage.h"
 #include "cli/artifact_command.h"
 #include "unit/cli/cli_fixture.h"
@@ -71,6 +72,24 @@ TEST_F(ArtifactCommandTest, WhatIsPutIsListedShownAndGot) {
   const auto json = from_json(out_);
   ASSERT_TRUE(json.ok());
   EXPECT_EQ(json->find("versions")->as_list()->size(), 1u);
+}
+
+// Bug: metadata was one line of JSON, cut at the terminal's edge or longer than it.
+TEST_F(ArtifactCommandTest, MetadataIsShownALineAValueInAColumn) {
+  const auto store = Store::open_or_create(builder_.path());
+  ArtifactDraft draft = *ArtifactDraft::make("data", "dataset");
+  ASSERT_TRUE(draft.add_file(files_ + "/one", "").ok());
+  draft.metadata =
+      Value::Map{{"rows", 60000}, {"split", Value::Map{{"train", 0.9}, {"test", "x\x1b[31m"}}}, {"long_name", "y"}};
+  StoreArtifactOptions options;
+  options.free_bytes_min = 1;
+  ASSERT_TRUE(store_artifact(*store, "p", draft, options).ok());
+  ASSERT_EQ(run({"artifact", "show", "p/data"}), kExitOk) << err_;
+  EXPECT_NE(out_.find("Metadata\n  rows       60000\n  split\n    train  0.9\n    test   x"), std::string::npos)
+      << out_;
+  EXPECT_NE(out_.find("\n  long_name  y\n"), std::string::npos) << out_;
+  EXPECT_EQ(out_.find('\x1b'), std::string::npos);
+  EXPECT_EQ(out_.find('{'), std::string::npos) << out_;
 }
 
 TEST_F(ArtifactCommandTest, AliasesMoveAndTagsComeAndGo) {

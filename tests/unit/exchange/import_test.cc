@@ -3,8 +3,10 @@
 // adds what is new and nothing else. Method: event files and CSV written here, exports read back, files cut and
 // damaged.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -117,6 +119,67 @@ TEST_F(ImportTest, ASecondImportOfTheSameFilesAddsNothingAndOneOfMoreAddsWhatIsN
   EXPECT_EQ(view()->history("val")->size(), 5u);
   ASSERT_TRUE(import("tensorboard").ok());
   EXPECT_FALSE(report_.runs[0].changed);
+}
+
+// Bug: rows were counted over all files in the order of their names, so an older file that grew doubled and missed
+// rows.
+TEST_F(ImportTest, WhicheverFilesGrowEachRecordIsImportedOnce) {
+  std::mt19937_64 random(test_seed("WhicheverFilesGrowEachRecordIsImportedOnce"));
+  constexpr int kFiles = 4, kRows = 200;
+  std::vector<std::string> whole(kFiles);
+  std::vector<size_t> written(kFiles, 0);
+  std::vector<float> expected;
+  for (int file = 0; file < kFiles; ++file)
+    for (int i = 0; i < kRows; ++i) {
+      const auto value = static_cast<float>(file * 1000 + i);
+      expected.push_back(value);
+      append_scalar_event("loss", ValueType::kFloat32, bits_of(value), file * 1000 + i, 1.7e9 + i, &whole[file]);
+      append_text_event("note", std::to_string(value), file * 1000 + i, 1.7e9 + i, &whole[file]);
+    }
+  for (int round = 0; round < 12; ++round) {
+    for (int n = 0; n < 2; ++n) {  // any file grows by any number of bytes, or appears
+      const size_t file = random() % kFiles;
+      written[file] = round < 10 ? std::min(whole[file].size(), written[file] + random() % (whole[file].size() / 3))
+                                 : whole[file].size();
+    }
+    for (size_t file = 0; file < kFiles; ++file)
+      if (written[file] > 0)
+        write("events.out.tfevents." + std::to_string(file) + ".a", whole[file].substr(0, written[file]));
+    ASSERT_TRUE(import("tensorboard").ok());
+  }
+  for (size_t file = 0; file < kFiles; ++file) write("events.out.tfevents." + std::to_string(file) + ".a", whole[file]);
+  ASSERT_TRUE(import("tensorboard").ok());
+  EXPECT_TRUE(report_.problems.empty());
+  auto run = view();
+  const auto loss = run->history("loss", true);
+  ASSERT_TRUE(loss.ok());
+  std::vector<float> found;
+  for (const uint64_t bits : loss->bits) found.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+  std::sort(found.begin(), found.end());
+  EXPECT_EQ(found, expected);
+  EXPECT_EQ(run->texts("note")->size(), expected.size());
+  ASSERT_TRUE(import("tensorboard").ok());
+  EXPECT_FALSE(report_.runs[0].changed);
+}
+
+TEST_F(ImportTest, AnEventFileThatBecameShorterIsNamed) {
+  write("events.out.tfevents.1.a", scalars(0, 50));
+  ASSERT_TRUE(import("tensorboard").ok());
+  write("events.out.tfevents.1.a", scalars(0, 20));
+  ASSERT_TRUE(import("tensorboard").ok());
+  EXPECT_FALSE(report_.runs[0].changed);
+  ASSERT_EQ(report_.problems.size(), 1u);
+  EXPECT_NE(report_.problems[0].find("were imported before"), std::string::npos) << report_.problems[0];
+  EXPECT_EQ(view()->history("loss", true)->size(), 50u);
+}
+
+TEST_F(ImportTest, ASecondFileOfOneFolderIsTakenBySourceFileAndByFolder) {
+  const std::string one = write("events.out.tfevents.1.a", scalars(0, 10));
+  ASSERT_TRUE(import("tensorboard", one).ok());
+  write("events.out.tfevents.0.a", scalars(100, 120));
+  ASSERT_TRUE(import("tensorboard").ok());
+  EXPECT_EQ(report_.runs[0].points, 20u);
+  EXPECT_EQ(view()->history("loss", true)->size(), 30u);
 }
 
 TEST_F(ImportTest, OfAFileThatWasCutEverythingBeforeIsTakenAndTheOffsetIsNamed) {
@@ -357,6 +420,38 @@ TEST_F(ImportTest, AWideCsvHasAColumnAMetric) {
   EXPECT_EQ(view()->history("ok")->type, ValueType::kBool);
   EXPECT_EQ(view()->texts("note")->at(0).step, 2);
   EXPECT_EQ(report_.left_out.at("lines with more or fewer fields than names"), 1u);
+}
+
+uint64_t memory_max_bytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+// Bug: 16 MiB of commas, in one line, took a GiB of memory.
+TEST_F(ImportTest, ALineOfVeryManyFieldsIsRefusedInLittleMemory) {
+  constexpr size_t kColumnsMax = 65'536;  // kCsvColumnsMax
+  const std::string head = "step" + std::string(kColumnsMax - 1, ',');
+  write("whole.csv", head + "\n1" + head.substr(4) + "\n");
+  write("wide.csv", head + ",\n1,\n");
+  write("line.csv", "step,loss\n1,0.5\n2" + std::string((16 << 20) - 10, ',') + "\n3,0.25\n");
+  write("name.csv", std::string((16 << 20) - 10, ',') + "\n");
+  EXPECT_EQ(exit_code_of(run_child([this] {
+              const uint64_t before = memory_max_bytes();
+              CHILD_CHECK(import("csv").ok());
+              CHILD_CHECK(memory_max_bytes() - before < (128u << 20));
+              return 0;
+            })),
+            0);
+  std::filesystem::remove_all(store_path());
+  ASSERT_TRUE(import("csv").ok());
+  ASSERT_EQ(report_.problems.size(), 3u);
+  EXPECT_NE(report_.problems[0].find("line.csv: line 3 has more than 65536 fields"), std::string::npos)
+      << report_.problems[0];
+  EXPECT_NE(report_.problems[1].find("name.csv: line 1 has more"), std::string::npos) << report_.problems[1];
+  EXPECT_NE(report_.problems[2].find("wide.csv: line 1 has more"), std::string::npos) << report_.problems[2];
+  ASSERT_EQ(report_.runs.size(), 2u);
+  EXPECT_EQ(report_.runs[0].points, 1u);  // before the line
 }
 
 TEST_F(ImportTest, ACsvWithoutStepsIsRefusedAndNothingIsStored) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "model/redact.h"
 #include "monitor/sha1.h"
 #include "monitor/utf8_text.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 std::string clean(std::string_view text) {
   uint64_t count = 0;
-  return redact_free_text(text, &count);
+  return redact_code(text, &count);
 }
 
 TEST(SecretsTest, AValueBehindASecretNameIsReplacedInEveryNotation) {

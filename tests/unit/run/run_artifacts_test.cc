@@ -118,6 +118,67 @@ TEST_F(RunArtifactsTest, AFileThatHasChangedSinceItWasNamedIsRefusedAndTheRunGoe
   EXPECT_TRUE(edges("r").empty());
 }
 
+// Bug: a process killed between the name of a version and the event of its run left a version that no run had made.
+TEST_F(RunArtifactsTest, AKillBetweenTheNameOfAVersionAndItsEventLosesNoEdge) {
+  for (const bool input : {false, true})
+    for (const bool again : {false, true}) {  // the content is there already
+      const std::string id = std::string(input ? "in" : "out") + (again ? "-again" : "");
+      write("one", input ? "input" : "output");
+      EXPECT_EQ(exit_code_of(run_child([&] {
+                  const auto run = open(id);
+                  run->set_artifact_pause_for_testing(nullptr, [] { ::raise(SIGKILL); });
+                  LogArtifactOptions options;
+                  options.use = input ? ArtifactUse::kInput : ArtifactUse::kOutput;
+                  options.use_as = "part";
+                  (void)(*run->log_artifact(draft(), options))->wait(kLong);
+                  return 0;
+                })),
+                -1 - SIGKILL);
+      const auto found = edges(id);
+      ASSERT_EQ(found.size(), 1u) << id;
+      EXPECT_EQ(found[0].use, input ? ArtifactUse::kInput : ArtifactUse::kOutput);
+      EXPECT_EQ(found[0].version_name(), input ? "p/data:v1" : "p/data:v0");
+      EXPECT_EQ(found[0].use_as, "part");
+      EXPECT_GT(found[0].time_us, 0);
+    }
+  const auto store = Store::open(sandbox_.store());
+  const Lineage lineage = read_lineage(*store);
+  EXPECT_EQ(lineage.edges.size(), 4u);
+  EXPECT_TRUE(lineage.problems.empty());
+}
+
+// Bug: only stderr and a count said that an artifact was refused.
+TEST_F(RunArtifactsTest, TheRunSaysWhichArtifactWasRefusedAndWhyAndItCanBeLoggedAgain) {
+  const auto run = open("r");
+  ArtifactDraft named = draft();
+  write("two", "changed since");
+  LogArtifactOptions options;
+  options.use_as = "train";
+  ASSERT_FALSE((*run->log_artifact(std::move(named), options))->wait(kLong).ok());
+  ASSERT_TRUE(run->flush(kLong));
+  const auto store = Store::open(sandbox_.store());
+  const auto refused = refused_by_run(*store->find_run("p", "r"));
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_EQ(refused[0].project + "/" + refused[0].name, "p/data");
+  EXPECT_EQ(refused[0].type, "dataset");
+  EXPECT_EQ(refused[0].use_as, "train");
+  EXPECT_NE(refused[0].reason.find("two"), std::string::npos) << refused[0].reason;
+  EXPECT_TRUE(edges("r").empty());
+  EXPECT_TRUE((*run->log_artifact(draft(), options))->wait(kLong).ok());
+  EXPECT_EQ(edges("r").size(), 1u);
+  EXPECT_EQ(refused_by_run(*store->find_run("p", "r")).size(), 1u);  // it was, and is kept
+}
+
+TEST_F(RunArtifactsTest, AReasonIsBoundedAndEndsAtACharacter) {
+  RefusedArtifact refused;
+  refused.name = "data";
+  refused.reason = "x";
+  while (refused.reason.size() < kRefusalBytesMax + 10) refused.reason += "\xc3\xa4";
+  const std::string kept = refused_event(refused).find("value")->text_or("refused", "");
+  EXPECT_EQ(kept.size(), kRefusalBytesMax - 1);
+  EXPECT_EQ(kept, refused.reason.substr(0, kRefusalBytesMax - 1));
+}
+
 TEST_F(RunArtifactsTest, AFileThatVanishesIsRefused) {
   const auto run = open("r");
   ArtifactDraft named = draft();
@@ -151,6 +212,8 @@ TEST_F(RunArtifactsTest, AFullQueueRefusesAfterItsWaitAndCounts) {
 TEST_F(RunArtifactsTest, WhatWaitsIsBoundedInFilesTooButOneMayHaveMore) {
   RunArtifacts::Target target;
   target.store_path = sandbox_.store();
+  target.note = [](const Value&) { return Code::kOk; };
+  target.flush = [](milliseconds) { return true; };
   const auto queue = std::make_shared<RunArtifacts>(target);
   ArtifactDraft large = *ArtifactDraft::make("large", "t");
   for (uint64_t i = 0; i < kArtifactFilesWaitingMax; ++i)
