@@ -142,6 +142,7 @@ NOT_TESTED = {
     "kArtifactVersionsMax": "1,000,000 versions of one artifact; it bounds a loop",
     "kBlobBytesABatch": "when a batch is fsynced changes no blob",
     "kBlobsABatch": "when a batch is fsynced changes no blob",
+    "kBundleBufferBytes": "how much is copied at once changes no byte",
     "kOpenBlobsABatch": "when a batch is fsynced changes no blob",
     "kEarlyWriteBytesMin": "when the disk begins changes no blob",
     "kAllocatedBytesMin": "how a copy's room is taken changes no blob",
