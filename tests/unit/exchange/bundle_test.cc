@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "query/run_view.h"
+#include "support/kill_at_call.h"
 #include "support/store_builder.h"
 #include "support/temp_folder.h"
 
@@ -66,12 +67,13 @@ class BundleTest : public testing::Test {
     report_ = (*store)->report();
     return status;
   }
-  // Names in the store that an import may leave: none but its own lock and the store's two files.
+  // Names that an import leaves in the store, beside its lock and the store's own files (also half made by who was
+  // killed).
   size_t left_in_store() const {
     size_t out = 0;
     for (const auto& entry : fs::directory_iterator(target_)) {
       const std::string name = entry.path().filename();
-      out += name == "store.json" || name == ".gitignore" || name == kImportLockFile ? 0 : 1;
+      out += name.starts_with("store.json") || name.starts_with(".gitignore") || name == kImportLockFile ? 0 : 1;
     }
     return out;
   }
@@ -144,6 +146,24 @@ TEST_F(BundleTest, AnotherRunOfThatNameIsNotTouched) {
   EXPECT_EQ(status.code(), Code::kExists) << status.to_string();
   EXPECT_EQ(other.list_runs().size(), 1u);
   EXPECT_EQ(left_in_store(), 1u) << "runs/ alone";
+}
+
+TEST_F(BundleTest, AnImportThatIsKilledLeavesTheWholeRunOrNoneAndTheNextOneStoresIt) {
+  const std::string bytes = bundle();
+  const auto before = files_of(run_.path);
+  int kills = 0;
+  for (int at = 20;; at += 23) {
+    fs::remove_all(target_);
+    if (!killed_at_call(at, [&] { return import(bytes).ok() ? 0 : 1; })) break;
+    ++kills;
+    const auto store = Store::open(target_);
+    for (const RunFolder& run : store.ok() ? store->list_runs() : std::vector<RunFolder>())
+      ASSERT_EQ(files_of(run.path), before) << "killed at call " << at;
+    ASSERT_TRUE(import(bytes).ok()) << at;
+    ASSERT_EQ(files_of(Store::open(target_)->find_run("p/q", "otter")->path), before) << at;
+    ASSERT_EQ(left_in_store(), 1u) << "killed at call " << at;
+  }
+  EXPECT_GT(kills, 10);
 }
 
 TEST_F(BundleTest, ABundleThatIsCutAnywhereIsRefusedAndStoresNothing) {
