@@ -18,6 +18,8 @@ namespace {
 constexpr uint32_t kBlobMode = 0444;
 // From so many files on the whole file system is synced once: each fsync is a flush of the disk, 2 ms for 4 KiB.
 constexpr size_t kSyncedByOneMin = 8;
+// The disk begins at once with blobs of this size. For a small one the call costs as much as all else about it.
+constexpr uint64_t kEarlyWriteBytesMin = 1 << 20;
 
 }  // namespace
 
@@ -54,14 +56,19 @@ bool BlobStore::keep(const Digest& digest, uint64_t bytes) const {
   return ::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+// Other file systems than local ones do not all pass syncfs(2) on to where the bytes are.
+BlobBatch::BlobBatch(const BlobStore& store)
+    : store_(store), is_local_(fs_kind(store.folder()) == FsKind::kLocal), next_name_(random_u64()) {}
+
 BlobBatch::~BlobBatch() {
   for (const Staged& staged : staged_) remove_file(staged.file.path);
 }
 
 Result<BlobBatch::Temporary> BlobBatch::begin() {
-  TRACKER_RETURN_IF_ERROR(make_dirs(store_.folder()));
+  if (!has_folder_) TRACKER_RETURN_IF_ERROR(make_dirs(store_.folder()));
+  has_folder_ = true;
   Temporary out;
-  out.path = join_path(store_.folder(), fmt::format("blob.tmp-{:016x}", random_u64()));
+  out.path = join_path(store_.folder(), fmt::format("blob.tmp-{:016x}", next_name_++));
   auto fd = open_file(out.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (!fd.ok()) return fd.status();
   out.fd = std::move(*fd);
@@ -73,11 +80,18 @@ Status BlobBatch::add(Temporary file, const Digest& digest, uint64_t bytes) {
     remove_file(file.path);
     return {};
   }
-  // The disk begins now; the fsyncs of commit() then find little left to do.
-  (void)::sync_file_range(file.fd.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
+  if (::fchmod(file.fd.get(), kBlobMode) != 0) {
+    const Status status = Status::from_errno(errno, "cannot store", file.path);
+    remove_file(file.path);
+    return status;
+  }
+  // The fsyncs of commit() then find little left to do.
+  if (bytes >= kEarlyWriteBytesMin) (void)::sync_file_range(file.fd.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
+  if (is_local_ && staged_.size() >= kSyncedByOneMin) file.fd.reset();
   staged_.push_back({std::move(file), digest});
   staged_bytes_ += bytes;
-  return staged_.size() >= kBlobsABatch || staged_bytes_ >= kBlobBytesABatch ? name_staged() : Status();
+  const size_t files_max = is_local_ ? kBlobsABatch : kOpenBlobsABatch;
+  return staged_.size() >= files_max || staged_bytes_ >= kBlobBytesABatch ? name_staged() : Status();
 }
 
 // By rename: a blob of another user that could not be touched is replaced, one that appeared meanwhile is the same.
@@ -91,13 +105,10 @@ Status BlobBatch::place(const Staged& staged) {
 
 Status BlobBatch::name_staged() {
   Status status;
-  // Other file systems than local ones do not all pass syncfs(2) on to where the bytes are.
-  const bool by_one = staged_.size() >= kSyncedByOneMin && fs_kind(store_.folder()) == FsKind::kLocal;
+  const bool by_one = is_local_ && staged_.size() >= kSyncedByOneMin;
   for (const Staged& staged : staged_) {
-    if (!status.ok()) break;
-    const int fd = staged.file.fd.get();
-    if (::fchmod(fd, kBlobMode) != 0 || (!by_one && ::fsync(fd) != 0))
-      status = Status::from_errno(errno, "cannot store", staged.file.path);
+    if (by_one || !status.ok()) break;
+    if (::fsync(staged.file.fd.get()) != 0) status = Status::from_errno(errno, "cannot store", staged.file.path);
   }
   if (status.ok() && by_one && ::syncfs(staged_.front().file.fd.get()) != 0)
     status = Status::from_errno(errno, "cannot store", staged_.front().file.path);

@@ -22,7 +22,10 @@ constexpr const char* kStagingFolder =
     "staging";  // files that are written for an artifact: artifact-<8 letters>/file-*
 constexpr std::chrono::seconds kBlobAge{24 * 3600};       // what gc leaves alone
 constexpr std::chrono::seconds kBlobTouchAge{12 * 3600};  // what was touched since then needs no touch
-constexpr size_t kBlobsABatch = 64;                       // written and not yet fsynced; open files, too
+// Written and not yet on the disk: on a local disk, which syncs them all by one call; elsewhere, where each is an open
+// file until it is fsynced; in bytes.
+constexpr size_t kBlobsABatch = 1024;
+constexpr size_t kOpenBlobsABatch = 64;
 constexpr uint64_t kBlobBytesABatch = 64u << 20;
 
 class BlobStore {
@@ -43,7 +46,7 @@ class BlobStore {
 // Blobs that are written and not yet named. Destroyed without commit() they are removed.
 class BlobBatch {
  public:
-  explicit BlobBatch(const BlobStore& store) : store_(store) {}
+  explicit BlobBatch(const BlobStore& store);
   ~BlobBatch();
   BlobBatch(const BlobBatch&) = delete;
   BlobBatch& operator=(const BlobBatch&) = delete;
@@ -62,13 +65,16 @@ class BlobBatch {
 
  private:
   struct Staged {
-    Temporary file;
+    Temporary file;  // closed where one call will sync it with the others
     Digest digest;
   };
   Status name_staged();
   Status place(const Staged& staged);
 
   const BlobStore& store_;
+  const bool is_local_;
+  uint64_t next_name_;  // of a temporary file
+  bool has_folder_ = false;
   std::vector<Staged> staged_;
   uint64_t staged_bytes_ = 0;
   std::set<std::string> folders_;  // to be fsynced

@@ -20,6 +20,12 @@ bool is_as_listed(const SourceStamp& stamp, const ListedFile& file) {
   return stamp.bytes == file.bytes && stamp.mtime_ns == file.mtime_ns;
 }
 
+// The disk is asked for its room once for so many bytes, and each file counts as so many more than it holds.
+constexpr uint64_t kRoomAskedBytes = 16u << 20;
+constexpr uint64_t kRoomAFileBytes = 16 << 10;
+// From here on room for a copy is taken at once: a full disk is known before the copy is made, and it lies together.
+constexpr uint64_t kAllocatedBytesMin = 1 << 20;
+
 int64_t age_ns(const SourceStamp& stamp) { return realtime_ns() - std::max(stamp.mtime_ns, stamp.ctime_ns); }
 
 // From here on any write gives the file another stamp. A time in the future is not waited for.
@@ -42,10 +48,20 @@ Status changed_status(const std::string& path, bool since_named) {
 Snapshooter::Snapshooter(const BlobStore& blobs, BlobBatch* batch, DigestCache* cache, SnapshotOptions options)
     : blobs_(blobs), batch_(batch), cache_(cache), options_(std::move(options)) {}
 
-Status Snapshooter::check_room(uint64_t bytes) const {
+Status Snapshooter::check_room(uint64_t bytes) {
   if (options_.free_bytes_min == 0) return {};
+  const uint64_t counted = bytes + kRoomAFileBytes;
+  if (counted <= room_known_bytes_) {
+    room_known_bytes_ -= counted;
+    return {};
+  }
+  room_known_bytes_ = 0;
   const uint64_t free = free_bytes(parent_path(blobs_.folder()));
-  if (free == 0 || (free >= bytes && free - bytes >= options_.free_bytes_min)) return {};
+  if (free == 0) return {};
+  if (free >= bytes && free - bytes >= options_.free_bytes_min) {
+    room_known_bytes_ = std::min(kRoomAskedBytes, free - bytes - options_.free_bytes_min);
+    return {};
+  }
   return Status(Code::kLimit,
                 fmt::format("{} has {} bytes free: a file of {} bytes would leave less than {}", blobs_.folder(), free,
                             bytes, options_.free_bytes_min),
@@ -78,7 +94,7 @@ Result<Digest> Snapshooter::read(const std::string& folder, const ListedFile& ex
   TRACKER_RETURN_IF_ERROR(check_room(before.bytes));
   auto target = batch_->begin();
   if (!target.ok()) return target.status();
-  auto digest = copy_and_hash(source->fd, target->fd, before.bytes, path);
+  auto digest = copy_and_hash(*source, target->fd, before.bytes, path);
   const auto after = digest.ok() ? stamp_source(folder, expected.path) : Result<SourceStamp>(before);
   *changed = digest.status().code() == Code::kBusy || (digest.ok() && (!after.ok() || !(*after == before)));
   if (!digest.ok() || *changed) {
@@ -86,21 +102,44 @@ Result<Digest> Snapshooter::read(const std::string& folder, const ListedFile& ex
     return digest;
   }
   TRACKER_RETURN_IF_ERROR(batch_->add(std::move(*target), *digest, before.bytes));
-  const bool remote = fs_kind(path) == FsKind::kNetwork || fs_kind(path) == FsKind::kFuse;
-  const std::chrono::nanoseconds tick = remote ? std::chrono::nanoseconds(kNetworkTimestampTick) : kTimestampTick;
-  if (age_ns(before) >= tick.count()) cache_->put(before, *digest);
+  if (age_ns(before) >= tick(before, path).count()) cache_->put(before, *digest);
   ++files_read_;
   bytes_read_ += before.bytes;
   return digest;
 }
 
-// Of a clone the clone is read: it no longer changes.
-Result<Digest> Snapshooter::copy_and_hash(const Fd& source, const Fd& target, uint64_t bytes, const std::string& path) {
-  const bool cloned = bytes > 0 && ::ioctl(target.get(), FICLONE, source.get()) == 0;
-  files_cloned_ += cloned ? 1 : 0;
-  const int from = cloned ? target.get() : source.get();
+// A device's files are all on one file system.
+std::chrono::nanoseconds Snapshooter::tick(const SourceStamp& stamp, const std::string& path) {
+  if (tick_device_ != stamp.device) {
+    const FsKind kind = fs_kind(path);
+    tick_ = kind == FsKind::kNetwork || kind == FsKind::kFuse ? std::chrono::nanoseconds(kNetworkTimestampTick)
+                                                              : std::chrono::nanoseconds(kTimestampTick);
+    tick_device_ = stamp.device;
+  }
+  return tick_;
+}
+
+bool Snapshooter::clone(const Fd& source, const Fd& target, const SourceStamp& stamp) {
+  if (stamp.bytes == 0 || uncloned_device_ == stamp.device) return false;
+  if (::ioctl(target.get(), FICLONE, source.get()) == 0) {
+    ++files_cloned_;
+    return true;
+  }
+  if (errno == EOPNOTSUPP || errno == EXDEV || errno == ENOTTY) uncloned_device_ = stamp.device;
+  return false;
+}
+
+// Of a clone the clone is read: it no longer changes. By read(2), for a mapping of a file that is cut short or of a
+// disk that fails ends the process.
+Result<Digest> Snapshooter::copy_and_hash(const OpenedFile& source, const Fd& target, uint64_t bytes,
+                                          const std::string& path) {
+  const bool cloned = clone(source.fd, target, source.stamp);
+  const int from = cloned ? target.get() : source.fd.get();
   if (buffer_.empty()) buffer_.resize(kSnapshotBufferBytes);
-  (void)::posix_fadvise(from, 0, 0, POSIX_FADV_SEQUENTIAL);
+  if (bytes > kSnapshotBufferBytes) (void)::posix_fadvise(from, 0, 0, POSIX_FADV_SEQUENTIAL);
+  if (!cloned && bytes >= kAllocatedBytesMin && ::fallocate(target.get(), 0, 0, static_cast<off_t>(bytes)) != 0 &&
+      (errno == ENOSPC || errno == EDQUOT))
+    return Status::from_errno(errno, "cannot store a copy of", path);
   Sha256 hash;
   uint64_t done = 0;
   for (;;) {

@@ -65,6 +65,8 @@ void add_export(CLI::App& app, ExportCommandOptions& options, std::string& forma
       ->type_name("csv|jsonl|tensorboard|parquet");
   command->add_option("--output,-o", options.output, "File to write, of tensorboard a folder; without it, stdout")
       ->type_name("FILE");
+  command->add_option("--bundle", options.bundle, "Write the run whole into one file, for `tracker import`")
+      ->type_name("FILE");
   command->add_option("--metric", options.form.metrics, "Only this metric; may be given again")
       ->type_name("METRIC")
       ->allow_extra_args(false);
@@ -74,15 +76,16 @@ void add_export(CLI::App& app, ExportCommandOptions& options, std::string& forma
   command->footer(
       "Examples:\n  tracker export mnist/brisk-otter > run.csv\n"
       "  tracker export brisk-otter --wide --metric train/loss --metric val/acc -o run.csv\n"
-      "  tracker export brisk-otter --format jsonl --all | head");
+      "  tracker export brisk-otter --format jsonl --all | head\n"
+      "  tracker export brisk-otter --bundle otter.trkb");
 }
 
 void add_import(CLI::App& app, ImportOptions& options, bool& json) {
-  CLI::App* command = app.add_subcommand("import", "Bring in runs of other tools");
-  command->add_option("SOURCE", options.source, "File or folder of TensorBoard, W&B, MLflow, Trackio, or CSV")
+  CLI::App* command = app.add_subcommand("import", "Bring in runs of other tools and stores");
+  command->add_option("SOURCE", options.source, "A bundle, or file or folder of TensorBoard, W&B, MLflow, Trackio, CSV")
       ->required();
   command->add_option("--format", options.format, "What it is, where that cannot be told by the names of the files")
-      ->type_name("tensorboard|csv|wandb|mlflow|trackio|swanlab");
+      ->type_name("tensorboard|csv|bundle|wandb|mlflow|trackio|swanlab");
   command->add_option("--project", options.project, "Project of the runs; else as the source says")->type_name("NAME");
   command->add_flag("--json", json, "Print a JSON document");
   command->footer(
@@ -225,6 +228,15 @@ namespace {
 
 Status read_export_format(CommandLine* line) {
   ExportCommandOptions& exported = line->exported;
+  if (!exported.bundle.empty()) {
+    const bool rows = !line->format.empty() || !exported.output.empty() || !exported.form.metrics.empty() ||
+                      exported.form.wide || exported.form.all;
+    if (rows)
+      return Status(Code::kInvalid, "--bundle writes the run whole: it goes with --json alone",
+                    "leave --format, --output, --metric, --wide and --all out");
+    if (exported.bundle == "-") return Status(Code::kInvalid, "--bundle needs the name of a file", "--bundle run.trkb");
+    return {};
+  }
   const bool to_stdout = exported.output.empty() || exported.output == "-";
   if (line->format.empty()) line->format = exported.json && to_stdout ? "jsonl" : "csv";
   if (exported.json && to_stdout && line->format == "csv")

@@ -52,6 +52,7 @@ struct ExportCommandOptions {
   std::string run;
   std::string output;                                              // empty or "-": stdout
   enum class To { kText, kTensorBoard, kParquet } to = To::kText;  // files of other tools go to `output`
+  std::string bundle;                                              // not empty: the run whole, into this file
   ExportOptions form;
   bool json = false;
 };

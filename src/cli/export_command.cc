@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/python_side.h"
 #include "cli/text.h"
+#include "exchange/bundle.h"
 #include "exchange/export_tensorboard.h"
 
 namespace tracker::internal {
@@ -138,12 +139,35 @@ Result<ExportResult> export_to_stdout(Console& console, RunView* run, const Expo
   });
 }
 
+int run_export_bundle(Console& console, const Store& store, const ExportCommandOptions& options) {
+  const auto run = store.resolve_run(options.run);
+  if (!run.ok()) return fail(console, run.status());
+  const auto result = export_bundle(*run, options.bundle);
+  if (!result.ok()) return fail(console, result.status());
+  if (options.json) {
+    Value::List left_out(result->left_out.begin(), result->left_out.end());
+    console.print(visible_json(to_json(Value::Map{{"output", absolute_path(options.bundle)},
+                                                  {"format", "bundle"},
+                                                  {"files", int64_t{result->files}},
+                                                  {"bytes", static_cast<int64_t>(result->bytes)},
+                                                  {"left_out", std::move(left_out)}},
+                                       2)) +
+                  "\n");
+    return kExitOk;
+  }
+  for (const std::string& name : result->left_out) console.note("left out: " + visible(name));
+  console.note(fmt::format("wrote {} of {}/{} to {}", counted(result->files, "file"), run->identity.project,
+                           run->identity.id, options.bundle));
+  return kExitOk;
+}
+
 }  // namespace
 
 int run_export(Console& console, const GlobalOptions& global, ExportCommandOptions options) {
   const bool to_stdout = options.output.empty() || options.output == "-";
   const auto store = open_store(console, global);
   if (!store.ok()) return fail(console, store.status());
+  if (!options.bundle.empty()) return run_export_bundle(console, *store, options);
   const auto run = open_run(*store, options.run);
   if (!run.ok()) return fail(console, run.status());
   const bool for_others = options.to != ExportCommandOptions::To::kText;

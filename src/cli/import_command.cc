@@ -11,7 +11,9 @@
 #include "cli/progress.h"
 #include "cli/python_side.h"
 #include "cli/text.h"
+#include "exchange/bundle.h"
 #include "storage/close_names.h"
+#include "storage/run_folder.h"
 
 namespace tracker::internal {
 namespace {
@@ -21,6 +23,7 @@ Status carry(Console& console, ImportStore* store, const ImportOptions& options,
   const ImportProgress progress = [&bar](uint64_t done, uint64_t total) { bar.show(done, total); };
   const Status status = options.format == "tensorboard" ? import_tensorboard(store, options, files, progress)
                         : options.format == "csv"       ? import_csv(store, options, files, progress)
+                        : options.format == "bundle"    ? import_bundle(store, options, progress)
                                                         : console.python->import_source(store, options, progress);
   bar.clear();
   return status;
@@ -94,7 +97,11 @@ int run_import(Console& console, const GlobalOptions& global, ImportOptions opti
     options.format = std::move(*found);
     if (const Status status = check_format(console, options.format); !status.ok()) return fail(console, status);
   }
-  auto store = ImportStore::open(Store::resolve(global.dir));
+  const std::string store_path = Store::resolve(global.dir);
+  // No store is made for what will not be stored.
+  if (options.format == "bundle" && !path_exists(join_path(store_path, kStoreFile)))
+    if (const Status status = check_bundle(options.source); !status.ok()) return fail(console, status);
+  auto store = ImportStore::open(store_path);
   if (!store.ok()) return fail(console, store.status());
   ImportReport& report = (*store)->report();
   if (files->cut) report.add_problem(Code::kLimit, options.source + " holds more folders or files than are looked at");

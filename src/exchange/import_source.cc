@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/fs.h"
+#include "exchange/bundle.h"
 
 namespace tracker::internal {
 namespace {
@@ -52,11 +53,14 @@ class Walk {
 }  // namespace
 
 const std::vector<std::string>& import_formats() {
-  static const std::vector<std::string> formats{"tensorboard", "csv", "wandb", "mlflow", "trackio", "swanlab"};
+  static const std::vector<std::string> formats{"tensorboard", "csv",     "bundle", "wandb",
+                                                "mlflow",      "trackio", "swanlab"};
   return formats;
 }
 
-bool is_python_format(std::string_view format) { return format != "tensorboard" && format != "csv"; }
+bool is_python_format(std::string_view format) {
+  return format != "tensorboard" && format != "csv" && format != "bundle";
+}
 
 Result<SourceFiles> look_for_files(const std::string& source) {
   SourceFiles out;
@@ -71,6 +75,7 @@ Result<SourceFiles> look_for_files(const std::string& source) {
 }
 
 Result<std::string> detect_format(const std::string& source, const SourceFiles& files) {
+  if (is_bundle(source)) return std::string("bundle");
   std::vector<std::string> found;
   if (!files.event_files.empty()) found.emplace_back("tensorboard");
   if (!files.wandb_files.empty()) found.emplace_back("wandb");

@@ -42,9 +42,12 @@ void ImportReport::add_problem(Code code, std::string line) {
 }
 
 void remove_import_folder(const std::string& path) {
-  auto names = list_dir(path);
-  if (names.ok())
-    for (const std::string& name : *names) remove_file(join_path(path, name));
+  if (auto names = list_dir(path); names.ok())
+    for (const std::string& name : *names) {
+      const std::string below = join_path(path, name);
+      if (is_directory(below) && !is_link(below)) remove_import_folder(below);
+      else remove_file(below);
+    }
   ::rmdir(path.c_str());
 }
 

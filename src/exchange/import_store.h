@@ -78,7 +78,7 @@ class ImportStore {
   ImportReport report_;
 };
 
-// Removes a folder of plain files, best effort.
+// Removes the folder of a run in the making, its media too; best effort.
 void remove_import_folder(const std::string& path);
 
 }  // namespace tracker::internal

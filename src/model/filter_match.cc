@@ -108,12 +108,22 @@ Verdict test_number(FieldKind kind, FilterOp op, const Value& value, const Filte
   }
 }
 
+// Of "project/name:v3" what a text names that leaves out the project, the version or both.
+std::string_view named_part(std::string_view version, std::string_view text) {
+  if (text.find('/') == std::string_view::npos) version.remove_prefix(version.rfind('/') + 1);
+  if (text.find(':') == std::string_view::npos) version = version.substr(0, version.rfind(':'));
+  return version;
+}
+
 Verdict test_text(const FilterNode& node, const std::string& text, const FilterLiteral& literal) {
   if (node.regex) return verdict(node.regex->search(text));
   // Times and durations are words of the filter, no kinds of a config: against a text they are what was written.
   if (literal.kind != Literal::kText && literal.kind != Literal::kTime && literal.kind != Literal::kDuration)
     return Verdict::kOtherKind;
   if (node.op == FilterOp::kContains) return verdict(text.find(literal.text) != std::string::npos);
+  const bool is_version = node.field.id == FilterFieldId::kInputs || node.field.id == FilterFieldId::kOutputs;
+  const bool is_equality = node.op == FilterOp::kEqual || node.op == FilterOp::kIn;
+  if (is_version && is_equality) return verdict(named_part(text, literal.text) == literal.text);
   return verdict(holds(node.op, text <=> literal.text));
 }
 

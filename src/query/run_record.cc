@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <set>
 
 #include "base/clock.h"
 #include "model/cbor_find.h"
@@ -57,6 +59,32 @@ void bound_documents(CatalogRecord* record) {
 }
 
 // A tag given as one text is a list of one.
+// The versions that the run's writers said it made and used, as texts under "outputs" and "inputs".
+void take_artifacts(const RunView& view, CatalogRecord* record) {
+  std::set<std::string> known;
+  uint64_t left_out = 0;
+  std::map<std::string, Value::List> lists;
+  for (const WriterSnapshot& writer : view.writers())
+    for (const Attribute& attribute : writer.attributes) {
+      if (attribute.type != EventType::kArtifact) continue;
+      const Value& version = attribute.value;
+      const std::string use = version.text_or("use", ""), name = version.text_or("name", "");
+      const int64_t number = version.int_or("number", -1);
+      if ((use != "input" && use != "output") || name.empty() || number < 0) continue;
+      std::string text = fmt::format("{}/{}:v{}", version.text_or("project", ""), name, number);
+      if (!known.insert(use + text).second) continue;
+      Value::List& list = lists[use + "s"];
+      if (list.size() >= kCatalogArtifactsMax) ++left_out;
+      else list.emplace_back(std::move(text));
+    }
+  for (auto& [use, list] : lists) record->attributes.set(use, Value(std::move(list)));
+  if (left_out == 0) return;
+  record->problems.push_back(
+      fmt::format("{}/{}: {} of its inputs and outputs are not listed or filtered; at most {} each",
+                  record->identity.project, record->identity.id, left_out, kCatalogArtifactsMax));
+  if (record->problem_code == Code::kOk) record->problem_code = Code::kLimit;
+}
+
 Value as_tags(Value tags) { return tags.as_text() != nullptr ? Value(Value::List{std::move(tags)}) : std::move(tags); }
 
 std::optional<Value> decoded(std::optional<std::string_view> cbor) {
@@ -111,6 +139,7 @@ Result<CatalogRecord> read_run_record(const RunFolder& folder) {
   out.live = out.live || account.pending + account.texts.pending > 0;
   out.problems = view.problems();
   out.problem_code = view.problem_code();
+  take_artifacts(view, &out);
   bound_documents(&out);
   return out;
 }
@@ -137,10 +166,12 @@ std::optional<Value> CatalogRow::keyed(const FilterField& field) const {
 }
 
 std::optional<Value> CatalogRow::attribute(const FilterField& field) const {
-  const std::string_view key = field.id == Id::kTags    ? "tags"
-                               : field.id == Id::kNotes ? "notes"
-                               : field.id == Id::kGroup ? "group"
-                                                        : "job_type";
+  const std::string_view key = field.id == Id::kTags      ? "tags"
+                               : field.id == Id::kNotes   ? "notes"
+                               : field.id == Id::kGroup   ? "group"
+                               : field.id == Id::kInputs  ? "inputs"
+                               : field.id == Id::kOutputs ? "outputs"
+                                                          : "job_type";
   return decoded(cbor_entry(row_.bytes_at(kColumnAttributes), key));
 }
 
@@ -155,6 +186,8 @@ std::optional<Value> CatalogRow::field(const FilterField& field) const {
     case Id::kTags:
     case Id::kNotes:
     case Id::kGroup:
+    case Id::kInputs:
+    case Id::kOutputs:
     case Id::kJobType: return attribute(field);
     case Id::kCreated: return Value(row_.int_at(kColumnCreated));
     case Id::kFinished:
@@ -168,9 +201,7 @@ std::optional<Value> CatalogRow::field(const FilterField& field) const {
       const auto value = decoded(cbor_entry(row_.bytes_at(kColumnAttributes), "archived"));
       return Value(value && value->as_bool() != nullptr && *value->as_bool());
     }
-    case Id::kAlerts:
-    case Id::kInputs:
-    case Id::kOutputs: return std::nullopt;  // no version records them yet
+    case Id::kAlerts: return std::nullopt;  // no version records them yet
     case Id::kConfig:
     case Id::kSummary:
     case Id::kMetrics: return keyed(field);

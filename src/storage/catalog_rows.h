@@ -16,7 +16,8 @@
 namespace tracker::internal {
 
 constexpr int64_t kCatalogApplicationId = 0x54524b43;  // "TRKC"
-constexpr int kCatalogVersion = 2;
+constexpr int kCatalogVersion = 3;
+constexpr size_t kCatalogArtifactsMax = 1000;                  // inputs, and outputs, of one run
 constexpr size_t kCatalogDocumentBytesMax = 16 * 1024 * 1024;  // config, summary or metrics of one run, encoded
 
 // What the catalog holds of a run.
@@ -28,7 +29,7 @@ struct CatalogRecord {
   int64_t ended_us = 0;  // 0: it has not
   int64_t last_seen_us = 0;
   uint64_t points = 0, dropped = 0;
-  Value attributes = Value::map();  // tags, notes, group, job_type, archived: those that were set
+  Value attributes = Value::map();  // tags, notes, group, job_type, archived, inputs, outputs: those that are there
   Value config = Value::map();
   Value summary = Value::map();
   Value metrics = Value::map();  // name -> [last, first, min, max, mean, count, nan], the order of MetricStat

@@ -76,6 +76,62 @@ TEST_F(ArtifactFaultTest, AKillAtAnySystemCallLeavesAWholeVersionOrNone) {
   EXPECT_GT(kills, 50);
 }
 
+TEST_F(ArtifactFaultTest, AKillAmongManyFilesLeavesAWholeVersionOrNone) {
+  // So many that one call syncs them all, and most of them are closed by then.
+  for (int i = 0; i < 20; ++i) write("more" + std::to_string(i), std::to_string(i));
+  int kills = 0;
+  for (int at = 40;; at += 41) {
+    fs::remove_all(store_.path() + "/artifacts");
+    fs::remove_all(store_.path() + "/blobs");
+    if (!killed_at_call(at, [this] { return store().ok() ? 0 : 1; })) break;
+    ++kills;
+    ASSERT_LE(whole_versions(), 1u);
+    const auto again = store();
+    ASSERT_TRUE(again.ok()) << again.status().to_string() << ", killed at call " << at;
+    ASSERT_EQ(again->version.files, 22u);
+    ASSERT_EQ(whole_versions(), 1u);
+  }
+  EXPECT_GT(kills, 10);
+}
+
+TEST_F(ArtifactFaultTest, NoBlobHasItsNameBeforeItIsOnTheDisk) {
+  const auto blobs = [this] {
+    size_t out = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(store_.path() + "/blobs/sha256"))
+      out += entry.is_regular_file() ? 1 : 0;
+    return out;
+  };
+  ASSERT_TRUE(store().ok());
+  const size_t before = blobs();
+  for (int i = 0; i < 20; ++i) write("more" + std::to_string(i), std::to_string(i));
+  set_faulty_folder(store_.path());
+  faulty_disk().fsync_errno = EIO;
+  EXPECT_EQ(store().status().code(), Code::kIo);
+  faulty_disk().fsync_errno = 0;
+  EXPECT_EQ(blobs(), before);
+  ASSERT_TRUE(store().ok());
+  EXPECT_EQ(whole_versions(), 2u);
+}
+
+TEST_F(ArtifactFaultTest, HundredsOfFilesTakeFewSyncsAndFewOpenFiles) {
+  for (int i = 0; i < 400; ++i) write(std::to_string(i), std::to_string(i));
+  set_faulty_folder(store_.path());
+  faulty_disk().fsyncs = 0;
+  ArtifactDraft draft = *ArtifactDraft::make("data", "dataset");
+  ASSERT_TRUE(draft.add_folder(data_).ok());
+  StoreArtifactOptions options;
+  options.free_bytes_min = 1;
+  std::ptrdiff_t open_files = 0;
+  options.progress = [&](uint64_t files, uint64_t) {
+    if (files % 100 == 99)
+      open_files = std::max(open_files, std::distance(fs::directory_iterator("/proc/self/fd"), {}));
+  };
+  ASSERT_TRUE(store_artifact(store_, "p", draft, options).ok());
+  EXPECT_LT(open_files, 40);
+  // Beside them one for each of the 256 folders of blobs, and those of documents.
+  EXPECT_LT(faulty_disk().fsyncs, 256 + 20);
+}
+
 TEST_F(ArtifactFaultTest, ACollectorThatIsKilledTakesNothingThatIsReferredTo) {
   ASSERT_TRUE(store().ok());
   const auto age = [this] {

@@ -155,6 +155,20 @@ def test_references_are_neither_read_nor_kept_with_their_passwords(run: tracker.
         tracker.artifact("test/refs").get_path("data.tar")
 
 
+def test_runs_are_found_by_what_they_used_and_made(data: Path) -> None:
+    with tracker.init(project="test", id="maker") as maker:
+        maker.log_artifact(made(data)).wait()
+    with tracker.init(project="test", id="user") as user:
+        user.use_artifact("data:latest")
+    for where, expected in {
+        "outputs = data": ["maker"],
+        'inputs = "test/data:v0"': ["user"],
+        'inputs = "data:v1"': [],
+        "inputs = data or outputs = data": ["maker", "user"],
+    }.items():
+        assert sorted(run.id for run in tracker.runs(where=where)) == expected, where
+
+
 def test_what_is_no_file_is_refused_at_once_by_name(data: Path) -> None:
     art = tracker.Artifact("a", "b")
     with socket.socket(socket.AF_UNIX) as listener, contextlib.chdir(data):

@@ -102,3 +102,30 @@ def test_ctrl_c_ends_a_tail_that_follows(tmp_path: Path) -> None:
         tail.send_signal(signal.SIGINT)
         assert tail.wait(timeout=30) == -signal.SIGINT
     run.finish()
+
+
+def test_a_run_goes_into_another_store_in_one_file(store: Path, tmp_path: Path) -> None:
+    bundle, other = tmp_path / "otter.trkb", tmp_path / "other"
+    made = json.loads(command(store, "export", "otter", "--bundle", str(bundle), "--json"))
+    assert (made["format"], made["files"], made["bytes"]) == ("bundle", 2, bundle.stat().st_size)
+    assert "mnist/otter  100 points, 1 text" in command(other, "import", str(bundle))
+    (mine,) = tracker.runs(dir=str(store), where="id = otter")
+    (theirs,) = tracker.runs(dir=str(other))
+    assert (theirs.uid, theirs.config["lr"], theirs.state) == (mine.uid, 0.1, "finished")
+    assert theirs.history("loss").values.tobytes() == mine.history("loss").values.tobytes()
+    assert theirs.history("loss").times.tobytes() == mine.history("loss").times.tobytes()
+    assert [row.text for row in theirs.texts("sample")] == ["a cat"]
+    command(other, "verify")
+    again = json.loads(command(other, "import", str(bundle), "--json"))
+    assert [run["changed"] for run in again["runs"]] == [False]
+    command(store, "export", "otter", "--bundle", str(bundle), "--wide", code=2)
+
+
+def test_a_bundle_that_is_damaged_makes_no_store(store: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "otter.trkb"
+    command(store, "export", "otter", "--bundle", str(bundle))
+    content = bytearray(bundle.read_bytes())
+    content[len(content) // 2] ^= 1
+    bundle.write_bytes(content)
+    command(tmp_path / "other", "import", str(bundle), code=3)
+    assert not (tmp_path / "other").exists()

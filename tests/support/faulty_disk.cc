@@ -137,6 +137,11 @@ TRACKER_TAKES_PLACE int fdatasync(int fd) {
   return sync_fails(fd) ? -1 : real(fd);
 }
 
+TRACKER_TAKES_PLACE int syncfs(int fd) noexcept {
+  static const auto real = next<int (*)(int)>("syncfs");
+  return sync_fails(fd) ? -1 : real(fd);
+}
+
 TRACKER_TAKES_PLACE int open64(const char* path, int flags, ...) {
   static const auto real = next<int (*)(const char*, int, ...)>("open64");
   va_list arguments;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A disk that fails or is slow, for everything in this process that goes through libc, SQLite too: faulty_disk.cc takes
-// the place of write, pwrite, ftruncate, fsync, fdatasync and of open with O_CREAT. Needs no mount and no root.
+// the place of write, pwrite, ftruncate, fsync, fdatasync, syncfs and of open with O_CREAT. Needs no mount and no root.
 #pragma once
 
 #include <atomic>

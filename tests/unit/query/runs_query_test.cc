@@ -382,6 +382,46 @@ TEST_F(RunsQueryTest, ADocumentBeyondItsBoundIsLeftOutAndNamed) {
   EXPECT_EQ(ids(list("missing(config.text)")), "large");
 }
 
+TEST_F(RunsQueryTest, ARunIsFoundByTheVersionsItUsedAndMade) {
+  const auto said = [](const std::string& use, const std::string& name, int64_t number) {
+    return Value(
+        Value::Map{{"key", use + name + std::to_string(number)},
+                   {"value", Value(Value::Map{{"use", use}, {"project", "p"}, {"name", name}, {"number", number}})}});
+  };
+  auto trained = builder_.writer(builder_.run("p", "trained"));
+  for (const Value& event : {said("input", "data", 3), said("input", "data", 3), said("output", "model", 0)})
+    trained.event(EventType::kArtifact, {}, 0, event);
+  trained.finish();
+  builder_.writer(builder_.run("p", "tested")).event(EventType::kArtifact, {}, 0, said("input", "model", 0)).finish();
+  for (int round = 0; round < 2; ++round) {  // read from the runs, then from the catalog
+    EXPECT_EQ(ids(list("inputs = data")), "trained");
+    EXPECT_EQ(ids(list("inputs = \"p/data:v3\"")), "trained");
+    EXPECT_EQ(ids(list("inputs = \"data:v4\"")), "");
+    EXPECT_EQ(ids(list("outputs contains model")), "trained");
+    EXPECT_EQ(ids(list("inputs = model or outputs = model", "id")), "tested trained");
+    EXPECT_EQ(ids(list("missing(outputs)")), "tested");
+  }
+  RunsQuery asked = query("outputs = model");
+  asked.columns = *parse_columns("inputs,outputs");
+  const RunsList found = list(asked);
+  ASSERT_EQ(found.rows.size(), 1u);
+  const auto& columns = found.rows[0].columns;
+  EXPECT_EQ(to_json(Value::List{*columns.at(0), *columns.at(1)}), R"([["p/data:v3"],["p/model:v0"]])");
+}
+
+TEST_F(RunsQueryTest, OfVeryManyInputsTheFirstAreListedAndTheRestIsSaid) {
+  auto writer = builder_.writer(builder_.run("p", "many"));
+  for (size_t i = 0; i < kCatalogArtifactsMax + 2; ++i)
+    writer.event(
+        EventType::kArtifact, {}, 0,
+        Value::Map{{"key", std::to_string(i)},
+                   {"value", Value(Value::Map{{"use", "input"}, {"name", "n"}, {"number", static_cast<int64_t>(i)}})}});
+  writer.finish();
+  const RunsList found = list("inputs = n");
+  ASSERT_TRUE(found.matched == 1 && found.problems.size() == 1);
+  EXPECT_NE(found.problems[0].find("p/many: 2 of its inputs"), std::string::npos) << found.problems[0];
+}
+
 TEST_F(RunsQueryTest, MistakesInFilterAndOrderAreErrors) {
   FilterError error;
   EXPECT_EQ(query_runs(builder_.store(), query("state = "), &error).status().code(), Code::kInvalid);

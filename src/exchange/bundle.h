@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// A run in one file, byte for byte: what `tracker export --bundle` writes and `tracker import` reads back into another
+// store (docs/formats/bundle.md). Threads: one at a time. Cost: reads and writes the run's files once, an import reads
+// the bundle twice; kBundleBufferBytes of memory for any size.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "exchange/import_source.h"
+#include "exchange/import_store.h"
+
+namespace tracker::internal {
+
+constexpr std::string_view kBundleMagic = "TRKBNDL\n";
+constexpr std::string_view kBundleEnd = "TRKBEND\n";
+constexpr uint32_t kBundleVersion = 1;
+constexpr uint32_t kBundleFilesMax = 1'000'000;
+constexpr size_t kBundleNameBytesMax = 255;
+constexpr size_t kBundleBufferBytes = 128 << 10;
+
+// Whether a bundle may hold a file of this name: run.json, attempt-<n>.json, a writer's database, part or .frames file,
+// a medium. Never anything that leads out of the run's folder.
+bool is_bundle_name(std::string_view name);
+// Whether the file begins as a bundle does.
+bool is_bundle(const std::string& path);
+
+struct BundleResult {
+  uint32_t files = 0;
+  uint64_t bytes = 0;                 // of the bundle
+  std::vector<std::string> left_out;  // names in the run's folder that are no part of a run, at most kImportProblemsMax
+};
+
+// Writes `output`, which appears whole or not at all. kBusy: somebody records the run, or changed it meanwhile; kLimit:
+// more than kBundleFilesMax files; kIo.
+Result<BundleResult> export_bundle(const RunFolder& run, const std::string& output);
+
+// Reads it to its end; the errors that import_bundle() finds in the file itself.
+Status check_bundle(const std::string& path);
+
+// Puts the run of a bundle into the store. A run that is there already, by its uid, is left as it is. Errors leave the
+// store as it was: kCorrupt names the byte of the bundle that is wrong, kVersion a newer version, kExists another run
+// of that name, kLimit too little room on the disk.
+Status import_bundle(ImportStore* store, const ImportOptions& options, const ImportProgress& progress);
+
+}  // namespace tracker::internal

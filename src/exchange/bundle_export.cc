@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "base/fs.h"
+#include "exchange/bundle.h"
+#include "query/run_view.h"
+#include "storage/run_folder.h"
+
+namespace tracker::internal {
+namespace {
+
+struct BundledFile {
+  std::string name;
+  uint64_t bytes = 0, inode = 0;
+  int64_t mtime_ns = 0, ctime_ns = 0;
+  bool operator==(const BundledFile&) const = default;
+};
+
+Status being_recorded(const RunIdentity& run, const std::string& why) {
+  return Status(Code::kBusy,
+                fmt::format("{}/{} {}: a bundle is made of a run that has ended", run.project, run.id, why),
+                "nothing was written; export it when its process has ended");
+}
+
+Status changed_meanwhile(const RunFolder& run) {
+  return Status(Code::kBusy, fmt::format("{} was changed while it was read", run.path),
+                "nothing was written; try again");
+}
+
+class FolderList {
+ public:
+  FolderList(const RunFolder& run, std::vector<std::string>* left_out) : run_(run), left_out_(left_out) {}
+
+  Result<std::vector<BundledFile>> read() {
+    TRACKER_RETURN_IF_ERROR(folder("", 0));
+    std::sort(files_.begin(), files_.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    return std::move(files_);
+  }
+
+ private:
+  Status folder(const std::string& below, int depth) {
+    auto names = list_dir(join_path(run_.path, below));
+    if (!names.ok()) return names.status();
+    for (const std::string& each : *names) TRACKER_RETURN_IF_ERROR(entry(below + each, depth));
+    return {};
+  }
+
+  Status entry(const std::string& name, int depth) {
+    struct stat st{};
+    if (::lstat(join_path(run_.path, name).c_str(), &st) != 0) return changed_meanwhile(run_);
+    if (S_ISDIR(st.st_mode) && (name == "media" || (depth == 1 && name.size() == 8)))
+      return folder(name + "/", depth + 1);
+    for (const char* open : {".db-wal", ".db-shm", ".db-journal"})
+      if (name.ends_with(open)) return being_recorded(run_.identity, fmt::format("has an open database ({})", name));
+    if (!S_ISREG(st.st_mode) || !is_bundle_name(name)) {
+      if (left_out_->size() < kImportProblemsMax) left_out_->push_back(name);
+      return {};
+    }
+    if (files_.size() == kBundleFilesMax)
+      return Status(Code::kLimit, fmt::format("{} holds more than {} files", run_.path, kBundleFilesMax));
+    const auto ns = [](const timespec& t) { return t.tv_sec * 1'000'000'000LL + t.tv_nsec; };
+    files_.push_back({name, static_cast<uint64_t>(st.st_size), st.st_ino, ns(st.st_mtim), ns(st.st_ctim)});
+    return {};
+  }
+
+  const RunFolder& run_;
+  std::vector<std::string>* left_out_;
+  std::vector<BundledFile> files_;
+};
+
+class BundleWriter {
+ public:
+  BundleWriter(const RunFolder& run, int fd, const std::string& path) : run_(run), fd_(fd), path_(path) {}
+
+  Status write(const std::vector<BundledFile>& files) {
+    uint64_t bytes = 0;
+    for (const BundledFile& file : files) bytes += file.bytes;
+    ByteWriter head;
+    head.bytes(kBundleMagic);
+    head.u32(kBundleVersion);
+    head.u32(static_cast<uint32_t>(files.size()));
+    head.u64(bytes);
+    head.u32(crc32c(head.buffer()));
+    TRACKER_RETURN_IF_ERROR(put(head.buffer()));
+    for (const BundledFile& file : files) TRACKER_RETURN_IF_ERROR(add(file));
+    return put(kBundleEnd);
+  }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  Status add(const BundledFile& file) {
+    auto source = open_file(join_path(run_.path, file.name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (!source.ok()) return source.status();
+    ByteWriter head;
+    head.u64(file.bytes);
+    head.u32(static_cast<uint32_t>(file.name.size()));
+    head.bytes(file.name);
+    head.u32(crc32c(head.buffer()));
+    TRACKER_RETURN_IF_ERROR(put(head.buffer()));
+    uint32_t crc = 0;
+    uint64_t done = 0;
+    for (;;) {
+      const ssize_t n = ::read(source->get(), buffer_.data(), buffer_.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return Status::from_errno(errno, "cannot read", join_path(run_.path, file.name));
+      if (n == 0) break;
+      const std::string_view part(buffer_.data(), static_cast<size_t>(n));
+      done += part.size();
+      if (done > file.bytes) return changed_meanwhile(run_);
+      crc = crc32c(part, crc);
+      TRACKER_RETURN_IF_ERROR(put(part));
+    }
+    if (done != file.bytes) return changed_meanwhile(run_);
+    ByteWriter tail;
+    tail.u32(crc);
+    return put(tail.buffer());
+  }
+
+  Status put(std::string_view part) {
+    const Status status = write_all(fd_, part);
+    if (!status.ok()) return Status::from_errno(status.system_errno(), "cannot write", path_);
+    bytes_ += part.size();
+    return {};
+  }
+
+  const RunFolder& run_;
+  const int fd_;
+  const std::string& path_;
+  std::string buffer_ = std::string(kBundleBufferBytes, '\0');
+  uint64_t bytes_ = 0;
+};
+
+Status check_at_rest(const RunFolder& run) {
+  auto view = RunView::open(run);
+  if (!view.ok()) return view.status();
+  if ((*view)->state() == RunState::kRunning) return being_recorded(run.identity, "is running");
+  for (const WriterSnapshot& writer : (*view)->writers())
+    if (!writer.end && !writer.recovered)
+      return being_recorded(run.identity, "has a writer of which nobody knows whether it has ended");
+  return {};
+}
+
+}  // namespace
+
+Result<BundleResult> export_bundle(const RunFolder& run, const std::string& output) {
+  TRACKER_RETURN_IF_ERROR(check_at_rest(run));
+  BundleResult out;
+  const auto files = FolderList(run, &out.left_out).read();
+  if (!files.ok()) return files.status();
+  const auto is_run_file = [](const BundledFile& file) { return file.name == kRunFile; };
+  if (std::none_of(files->begin(), files->end(), is_run_file))
+    return Status(Code::kCorrupt, fmt::format("{} has no {}", run.path, kRunFile),
+                  "`tracker verify` says what to do; nothing was written");
+  const std::string path = fmt::format("{}.part-{}", output, ::getpid());
+  auto file = open_file(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0666);
+  if (!file.ok()) return Status::from_errno(file.status().system_errno(), "cannot write", output);
+  BundleWriter writer(run, file->get(), path);
+  Status status = writer.write(*files);
+  if (status.ok()) {
+    std::vector<std::string> ignored;
+    const auto now = FolderList(run, &ignored).read();
+    if (!now.ok()) status = now.status();
+    else if (*now != *files) status = changed_meanwhile(run);
+  }
+  if (status.ok() && ::fsync(file->get()) != 0) status = Status::from_errno(errno, "cannot write", path);
+  if (status.ok() && ::rename(path.c_str(), output.c_str()) != 0)
+    status = Status::from_errno(errno, "cannot rename the bundle to", output);
+  if (!status.ok()) {
+    remove_file(path);
+    return status;
+  }
+  sync_path(parent_path(absolute_path(output)));
+  out.files = static_cast<uint32_t>(files->size());
+  out.bytes = writer.bytes();
+  return out;
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+
+#include "exchange/bundle.h"
+#include "model/media.h"
+#include "storage/attempt_claim.h"
+#include "storage/run_folder.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr size_t kWriterDigits = 32, kMediumDigits = 64;
+constexpr std::string_view kMediaPrefix = "media/";
+
+bool is_hex(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+// <writer>.db, <writer>-2.db, <writer>.frames.
+bool is_writer_file(std::string_view name) {
+  if (name.size() <= kWriterDigits || !is_hex(name.substr(0, kWriterDigits))) return false;
+  name.remove_prefix(kWriterDigits);
+  if (name == ".db" || name == ".frames") return true;
+  if (!name.starts_with('-') || !name.ends_with(".db")) return false;
+  const std::string_view part = name.substr(1, name.size() - 4);
+  return !part.empty() && part.size() <= 3 && part[0] != '0' && part != "1" &&
+         std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// media/<2>/<64 hex>.<ext>
+bool is_medium(std::string_view name) {
+  if (!name.starts_with(kMediaPrefix)) return false;
+  name.remove_prefix(kMediaPrefix.size());
+  if (name.size() < 3 + kMediumDigits + 2 || name[2] != '/') return false;
+  const std::string_view digits = name.substr(3, kMediumDigits), extension = name.substr(3 + kMediumDigits);
+  return is_hex(digits) && digits.substr(0, 2) == name.substr(0, 2) && extension[0] == '.' &&
+         is_media_extension(extension.substr(1));
+}
+
+}  // namespace
+
+bool is_bundle_name(std::string_view name) {
+  if (name.size() > kBundleNameBytesMax) return false;
+  return name == kRunFile || claimed_attempt(name).has_value() || is_writer_file(name) || is_medium(name);
+}
+
+}  // namespace tracker::internal
