@@ -15,6 +15,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <optional>
+#include <utility>
 
 #include "journal/liveness.h"
 #include "journal/place.h"
@@ -51,11 +53,10 @@ uint64_t nonce_of(const std::string& ring_name) {
   return std::strtoull(ring_name.c_str() + std::string_view("ring-").size(), nullptr, 16) & kNonceMask;
 }
 
-// About how many points a ring that cannot be read held behind position `from`: by its own count where that can be,
-// else by the length of the file.
-uint64_t points_unread(uint64_t from, uint64_t tail, uint64_t accepted, uint64_t bytes) {
-  if (tail == 0 || tail < from || tail - from > bytes || accepted > tail / sizeof(ValuePair))
-    return points_in_damage(bytes);
+// Whether what a ring's header says of itself can be: then about how many of the points before `tail` lie behind
+// `from`, for records are about as long as those before them.
+std::optional<uint64_t> points_behind(uint64_t from, uint64_t tail, uint64_t accepted, uint64_t bytes) {
+  if (tail == 0 || tail < from || tail - from > bytes || accepted > tail / sizeof(ValuePair)) return std::nullopt;
   return static_cast<uint64_t>(
       std::llround(static_cast<double>(accepted) * static_cast<double>(tail - from) / static_cast<double>(tail)));
 }
@@ -164,7 +165,10 @@ Status DeadJournal::read_ring(const std::string& name) {
   auto fd = open_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   struct stat st;
   if (!fd.ok() || ::fstat(fd->get(), &st) != 0 || !S_ISREG(st.st_mode)) {
-    problems_.push_back(path + ": cannot be read");
+    const int error = fd.ok() ? 0 : fd.status().system_errno();
+    if (error == EMFILE || error == ENFILE || error == ENOMEM) return fd.status();  // of this process, not of the file
+    problems_.push_back(path + ": cannot be read: an unknown number of points is lost");
+    ++unreadable_;
     return {};
   }
   const auto bytes = static_cast<size_t>(st.st_size);
@@ -243,13 +247,16 @@ void DeadJournal::start(const std::vector<RingPosition>& positions) {
                     fmt::format("tail {} does not fit position {}", tail, from));
       continue;
     }
-    if (from < tail)
-      spans_.push_back({ring->header, ring->data(), header.data_bytes, header.nonce, from, tail, 0, false});
+    if (from == tail) continue;
+    spans_.push_back({ring->header, ring->data(), header.data_bytes, header.nonce, from, tail, 0, false});
+    accounts_.push_back({points_behind(from, tail, header.accepted.load(), header.data_bytes), 0, {}});
   }
   times_ = std::make_unique<TimeLine>(std::move(anchors), rate);
   for (UnreadRing& ring : unread_) {
-    ring.points = points_unread(known_position(ring.nonce), ring.tail, ring.accepted, ring.bytes);
-    problems_.push_back(fmt::format("{}: ring-{:016x}: about {} points are lost", dir_, ring.nonce, ring.points));
+    const auto known = points_behind(known_position(ring.nonce), ring.tail, ring.accepted, ring.bytes);
+    ring.points = known.value_or(points_in_damage(ring.bytes));
+    problems_.push_back(fmt::format("{}: ring-{:016x}: {} {} points are lost", dir_, ring.nonce,
+                                    known ? "about" : "up to", ring.points));
   }
 }
 
@@ -290,6 +297,36 @@ void DeadJournal::add_losses(FrameBuilder* builder, std::vector<RingPosition>* p
   }
 }
 
+uint64_t DeadJournal::points_readable(RingSpan span) {
+  for (;;) {
+    FrameBuilder builder;
+    builder.use_series(&series_);
+    std::vector<RingSpan> one{span};
+    const bool more = read_rings(&one, *times_, kRowsAFrame, kBytesAFrame, &builder);
+    span = one.front();
+    if (span.damaged) span.from = next_sound_record(span);
+    else if (!more) return span.points;
+    span.damaged = false;
+  }
+}
+
+// About how many points the bytes up to `sound` held: by their length, and, where the ring says how many it has
+// accepted, no more than are missing of those.
+uint64_t DeadJournal::points_lost(const RingSpan& span, uint64_t sound, SpanAccount* account) {
+  const uint64_t by_length = points_in_damage(sound - span.from);
+  if (!account->accepted) return by_length;
+  if (!account->missing) {
+    RingSpan rest = span;
+    rest.from = sound;
+    rest.damaged = false;
+    const uint64_t there = account->read + points_readable(rest);
+    account->missing = *account->accepted - std::min(*account->accepted, there);
+  }
+  const uint64_t lost = std::max<uint64_t>(std::min(by_length, *account->missing), 1);
+  *account->missing -= std::min(*account->missing, lost);
+  return lost;
+}
+
 bool DeadJournal::next(FrameBuilder* builder, std::vector<RingPosition>* positions) {
   builder->use_series(&series_);
   const std::vector<SeriesDef>& all = definitions_.series;
@@ -308,9 +345,10 @@ bool DeadJournal::next(FrameBuilder* builder, std::vector<RingPosition>* positio
   name_unknown_series(builder);
   for (size_t i = 0; i < spans_.size(); ++i) {
     RingSpan& span = spans_[i];
+    accounts_[i].read += std::exchange(span.points, 0);
     if (span.damaged) {
       const uint64_t sound = next_sound_record(span);
-      const uint64_t lost = points_in_damage(sound - span.from);
+      const uint64_t lost = points_lost(span, sound, &accounts_[i]);
       builder->add_loss(0, LossReason::kDamaged, lost);
       problems_.push_back(
           fmt::format("{}: ring-{:016x}: {} bytes at position {} do not verify, about {} points are lost", dir_,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -48,6 +49,8 @@ class DeadJournal {
   // journal knows to have been stored in a database that is no more. At least: rings that are gone are not counted.
   Logged removed(const Logged& recovered) const;
   const std::vector<std::string>& problems() const { return problems_; }
+  // Rings of which nobody can say what they held: a pipe, a folder or a link in the place of the file.
+  uint64_t unreadable_rings() const { return unreadable_; }
   // Something could not be read: keeps the folder beside the others as damaged-<writer>, where no recoverer looks, and
   // says where. It goes when a person deletes it.
   Result<std::string> set_aside();
@@ -63,6 +66,12 @@ class DeadJournal {
     uint64_t tail = 0, accepted = 0;
     uint64_t points = 0;  // lost with it, about
   };
+  // Of a span: how many points its ring has accepted behind where it began, where that is known, and those read.
+  struct SpanAccount {
+    std::optional<uint64_t> accepted;
+    uint64_t read = 0;
+    std::optional<uint64_t> missing;  // accepted, and neither readable nor counted as lost; known from the first damage
+  };
   static Result<OwnerLock> lock_dead(const std::string& dir, const WriterIdentity& writer);
   explicit DeadJournal(std::string dir);
   void take(Definitions definitions);
@@ -71,6 +80,8 @@ class DeadJournal {
   // read.
   Status read_ring(const std::string& name);
   Status give_up(const std::string& name, const RingHeader& header, uint64_t bytes, const std::string& why);
+  uint64_t points_lost(const RingSpan& span, uint64_t sound, SpanAccount* account);
+  uint64_t points_readable(RingSpan span);
   void add_losses(FrameBuilder* builder, std::vector<RingPosition>* positions);
   uint64_t known_position(uint64_t name) const;
   void name_unknown_series(FrameBuilder* builder);
@@ -81,7 +92,9 @@ class DeadJournal {
   std::vector<FrameRecord> spilled_;
   std::vector<std::unique_ptr<RingCopy>> rings_;
   std::vector<UnreadRing> unread_;
+  uint64_t unreadable_ = 0;
   std::vector<RingSpan> spans_;
+  std::vector<SpanAccount> accounts_;  // of each span
   std::unique_ptr<TimeLine> times_;
   std::vector<RingPosition> known_;
   size_t defined_ = 0;    // definitions that a part holds

@@ -3,6 +3,7 @@
 // written and read back. Threads: as Sqlite.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -19,6 +20,9 @@ constexpr int64_t kCatalogApplicationId = 0x54524b43;  // "TRKC"
 constexpr int kCatalogVersion = 2;
 constexpr size_t kCatalogDocumentBytesMax = 16 * 1024 * 1024;  // config, summary or metrics of one run, encoded
 
+// Among the attributes of a run: how many rings of dead processes could not be read.
+constexpr std::string_view kUnreadRings = "unread_rings";
+
 // What the catalog holds of a run.
 struct CatalogRecord {
   std::string folder;  // "<project folder>/<run folder>" below runs/
@@ -28,7 +32,10 @@ struct CatalogRecord {
   int64_t ended_us = 0;  // 0: it has not
   int64_t last_seen_us = 0;
   uint64_t points = 0, dropped = 0;
-  Value attributes = Value::map();  // tags, notes, group, job_type, archived: those that were set
+  Value attributes = Value::map();  // tags, notes, group, job_type, archived, unread_rings: those that were set
+  uint64_t unread_rings() const {
+    return static_cast<uint64_t>(std::max<int64_t>(0, attributes.int_or(kUnreadRings, 0)));
+  }
   Value config = Value::map();
   Value summary = Value::map();
   Value metrics = Value::map();  // name -> [last, first, min, max, mean, count, nan], the order of MetricStat

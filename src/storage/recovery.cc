@@ -62,7 +62,7 @@ std::string hint_of_death(const WriterIdentity& writer) {
 // the note of an earlier recoverer, which one that finds nothing left must not take the place of.
 Status replay(DeadJournal* journal, WriterStore* db, bool ended, bool noted, RecoveredWriter* out) {
   const Id128& writer = journal->identity().writer;
-  const std::vector<FrameRecord> spilled = missing_frames(*journal, db->last_seq());
+  const std::vector<FrameRecord> spilled = missing_frames(*journal, db->last_seq(), db->positions());
   for (const FrameRecord& record : spilled) {
     TRACKER_RETURN_IF_ERROR(db->append({record}, false));
     out->points += logged_in(record).points;
@@ -83,6 +83,7 @@ Status replay(DeadJournal* journal, WriterStore* db, bool ended, bool noted, Rec
     Value payload = Value::Map{{"kind", "recovered"},
                                {"points", static_cast<int64_t>(out->points)},
                                {"frames", static_cast<int64_t>(out->frames)}};
+    if (journal->unreadable_rings() > 0) payload.set("unread", static_cast<int64_t>(journal->unreadable_rings()));
     if (std::string hint = hint_of_death(journal->identity()); !hint.empty()) payload.set("hint", std::move(hint));
     Frame note;
     note.events.push_back({EventType::kNote, false, 0, realtime_us(), encode_cbor(payload)});

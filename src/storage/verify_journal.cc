@@ -17,6 +17,7 @@
 #include "storage/schema.h"
 #include "storage/store_files.h"
 #include "storage/verify_internal.h"
+#include "storage/waiting_points.h"
 #include "storage/writer_parts.h"
 
 namespace tracker::internal {
@@ -154,10 +155,7 @@ class JournalCheck {
     const WriterIdentity& writer = (*journal)->identity();
     Stored stored = stored_of(store_path_, writer);
     uint64_t points = 0;
-    for (const FrameRecord& frame : (*journal)->spilled()) {
-      if (frame.seq <= stored.last_seq) continue;
-      if (frame.seq != stored.last_seq + 1) break;
-      stored.last_seq = frame.seq;
+    for (const FrameRecord& frame : missing_frames(**journal, stored.last_seq, stored.positions)) {
       for (const RingPosition& position : frame.positions) set_position(position, &stored.positions);
       if (auto view = FrameView::parse(frame.bytes); view.ok()) points += view->points();
     }
