@@ -229,8 +229,8 @@ TEST(SpilledNumbersTest, SpilledFramesWhoseNumbersAnotherHasGivenAwayAreStoredOn
   const auto last_seq = [&sandbox] {
     return (*RunView::open(*Store::open(sandbox.store())->find_run("p", "r")))->writers().at(0).last_seq;
   };
-  const auto spill = [&](SpillFile* file, uint64_t seq, uint64_t position) {
-    ASSERT_TRUE(file->append(record_of(test_frame(writer, seq), {{kNonce, position}}), 1u << 20));
+  const auto spill = [&](SpillFile* file, uint64_t seq, uint64_t position, size_t rows = 3) {
+    ASSERT_TRUE(file->append(record_of(test_frame(writer, seq, 2, rows), {{kNonce, position}}), 1u << 20));
   };
   {
     SpillFile file(dir, half);
@@ -243,8 +243,8 @@ TEST(SpilledNumbersTest, SpilledFramesWhoseNumbersAnotherHasGivenAwayAreStoredOn
   {
     const uint64_t taken = last_seq();
     SpillFile file(dir, half);
-    spill(&file, taken, 200);      // its number is that of another frame
-    spill(&file, taken + 1, 200);  // its points are there
+    spill(&file, taken, 200);          // its number is that of another frame
+    spill(&file, taken + 1, 200, 50);  // its points are there
     spill(&file, taken + 2, 300);
   }
   ReadRun second = recover_and_read(sandbox.store());
