@@ -87,6 +87,22 @@ std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(Seconds(std::min(std::max(seconds, 0.0), 31536000.0)));
 }
 
+// A signal's handler runs while the disk is waited for: what it raises, as Ctrl-C does, ends the wait and is raised.
+bool flush(Run& self, double timeout) {
+  bool raised = false;
+  const auto no_signal = [&raised] {
+    const py::gil_scoped_acquire with_gil;
+    raised = PyErr_CheckSignals() != 0;
+    return !raised;
+  };
+  const auto code = [&] {
+    const py::gil_scoped_release without_gil;
+    return self.flush_code(milliseconds(timeout), no_signal);
+  }();
+  if (raised) throw py::error_already_set();
+  return code == internal::Code::kOk;
+}
+
 py::dict cost_of(const internal::RunCost& cost) {
   py::dict out;
   out["call_seconds"] = static_cast<double>(cost.call_ns) * 1e-9;
@@ -257,9 +273,7 @@ void register_run(py::module_& module) {
       .def("stop_reason", &Run::stop_reason)
       .def("config", [](const Run& self) { return value_to_python(self.config()); })
       .def("explicit_summary", [](const Run& self) { return value_to_python(self.explicit_summary()); })
-      .def(
-          "flush", [](Run& self, double timeout) { return self.flush(milliseconds(timeout)); }, py::arg("timeout"),
-          py::call_guard<py::gil_scoped_release>())
+      .def("flush", &flush, py::arg("timeout"))
       .def("finish", &finish, py::arg("state"), py::arg("exit_code"), py::arg("reason"), py::arg("artifacts"))
       .def(
           "set_exit_reason",

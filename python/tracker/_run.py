@@ -298,7 +298,8 @@ class Run(_core.Run):
         """Waits until all that this process logged before is committed and fsynced ("durable"), media included.
 
         False when that did not happen within `timeout` seconds, nothing is lost by it, and when something was logged
-        after finish() and so dropped. Threads: any, without the GIL.
+        after finish() and so dropped. Ctrl-C, and what any signal's handler raises, ends the wait within 0.1 s, and
+        nothing is lost by that either. Threads: any, without the GIL.
         """
         left = seconds("timeout", timeout)
         if "tracker._media_queue" not in sys.modules or self._pid != os.getpid():

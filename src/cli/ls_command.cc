@@ -31,10 +31,17 @@ std::string summary_text(const RunRow& run) {
 
 std::string run_text(const RunRow& run) { return run.record.identity.project + "/" + run.record.identity.id; }
 
+// "12", "12 + ?" where rings could not be read.
+std::string lost_text(const CatalogRecord& record) {
+  const std::string known = record.dropped > 0 ? count_text(record.dropped) : "";
+  if (record.unread_rings() == 0) return known;
+  return known.empty() ? "?" : known + " + ?";
+}
+
 std::string table_text(const Console& console, const RunsList& list) {
   const auto any = [&list](auto test) { return std::any_of(list.rows.begin(), list.rows.end(), test); };
   const bool names = any([](const RunRow& run) { return run.record.name != run.record.identity.id; });
-  const bool lost = any([](const RunRow& run) { return run.record.dropped > 0; });
+  const bool lost = any([](const RunRow& run) { return run.record.dropped + run.record.unread_rings() > 0; });
   std::vector<TableColumn> columns{{"RUN", false, 16}};
   if (names) columns.push_back({"NAME", false, 8});
   columns.insert(columns.end(), {{"STATE"}, {"CREATED"}, {"DURATION"}, {"POINTS", true}});
@@ -50,7 +57,7 @@ std::string table_text(const Console& console, const RunsList& list) {
     row.emplace_back(ago_text(created_us, console.now_us));
     row.emplace_back(duration_text((record.ended_us != 0 ? record.ended_us : console.now_us) - created_us));
     row.emplace_back(count_text(record.points));
-    if (lost) row.emplace_back(record.dropped > 0 ? count_text(record.dropped) : "", "31");
+    if (lost) row.emplace_back(lost_text(record), "31");
     row.emplace_back(summary_text(run));
     table.add(std::move(row));
   }

@@ -128,6 +128,7 @@ Value losses_json(const LossAccount& account) {
                                          {"pending", count(texts.pending)},
                                          {"dropped_by_reason", reasons_json(texts.by_reason)}}},
                     {"recovered", count(account.recovered)},
+                    {"unread_rings", count(account.unread_rings)},
                     {"rejected_values", count(account.rejected_values)}};
 }
 
@@ -158,7 +159,8 @@ Value waiting_json(const WaitingPoints& waiting) {
                     {"pid", waiting.writer.pid},
                     {"live", waiting.live},
                     {"points", count(waiting.points)},
-                    {"texts", count(waiting.texts)}};
+                    {"texts", count(waiting.texts)},
+                    {"unread_rings", count(waiting.unread_rings)}};
 }
 
 int64_t duration_us(const RunView& run, int64_t now_us) {
@@ -195,6 +197,7 @@ Value run_head_json(const RunView& run) {
                     {"last_seen_us", run.last_seen_us()},
                     {"points", count(account.stored)},
                     {"dropped", count(account.dropped + account.texts.dropped)},
+                    {"unread_rings", count(account.unread_rings)},
                     {"summary", run.summary()},
                     {"dir", run.dir()}};
 }
@@ -212,6 +215,7 @@ Value run_head_json(const RunRow& run) {
                     {"last_seen_us", record.last_seen_us},
                     {"points", count(record.points)},
                     {"dropped", count(record.dropped)},
+                    {"unread_rings", count(record.unread_rings())},
                     {"summary", record.summary},
                     {"dir", run.path}};
 }

@@ -188,6 +188,10 @@ std::string losses_section(const Console& console, const std::vector<MetricAccou
 }
 
 std::string waiting_text(const WaitingPoints& waiting) {
+  if (waiting.points + waiting.texts == 0 && waiting.unread_rings > 0)
+    return fmt::format("{} in the journal of {} pid {} cannot be read; the next run or command keeps {} aside",
+                       counted(waiting.unread_rings, "ring"), visible(waiting.writer.host), waiting.writer.pid,
+                       waiting.unread_rings == 1 ? "it" : "them");
   std::string what = waiting.points > 0 || waiting.texts == 0 ? counted(waiting.points, "point") : "";
   if (waiting.texts > 0) what += (what.empty() ? "" : " and ") + counted(waiting.texts, "text");
   return fmt::format("{} {} in the journal of {} pid {}; {}", what,
@@ -201,7 +205,8 @@ std::string account_section(const Console& console, const RunView& run) {
   const bool all_read = run.problems().empty();  // of what cannot be read nobody knows what it holds
   std::string out = title(console, "Account");
   const LossAccount::Texts& texts = account.texts;
-  const bool nothing = account.dropped == 0 && texts.dropped == 0 && !account.unseen && all_read;
+  const bool nothing =
+      account.dropped == 0 && texts.dropped == 0 && account.unread_rings == 0 && !account.unseen && all_read;
   const std::string text_count = texts.stored > 0 && texts.dropped == 0 ? " and " + counted(texts.stored, "text") : "";
   if (account.dropped == 0)
     out += fmt::format("  {}{}{} stored{}.\n", nothing ? "Nothing lost: " : "", counted(account.stored, "point"),
@@ -212,6 +217,11 @@ std::string account_section(const Console& console, const RunView& run) {
   if (texts.dropped > 0)
     out += lost_line(console, texts.dropped, "text", reasons_text(texts.by_reason), texts.stored, texts.logged);
   else if (account.dropped > 0 && texts.stored > 0) out += fmt::format("  {} stored.\n", counted(texts.stored, "text"));
+  if (account.unread_rings > 0) {
+    const std::string line = fmt::format("An unknown number of points lost: {} of a dead process could not be read",
+                                         counted(account.unread_rings, "ring"));
+    out += fmt::format("  {}.\n", console.paint(line, "31"));
+  }
   if (account.unseen) {
     const std::string line = fmt::format(
         "more may wait in the journal of user id {}, which only that user sees; its "

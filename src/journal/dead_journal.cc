@@ -15,6 +15,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <optional>
+#include <utility>
 
 #include "journal/liveness.h"
 #include "journal/place.h"
@@ -51,11 +53,10 @@ uint64_t nonce_of(const std::string& ring_name) {
   return std::strtoull(ring_name.c_str() + std::string_view("ring-").size(), nullptr, 16) & kNonceMask;
 }
 
-// About how many points a ring that cannot be read held behind position `from`: by its own count where that can be,
-// else by the length of the file.
-uint64_t points_unread(uint64_t from, uint64_t tail, uint64_t accepted, uint64_t bytes) {
-  if (tail == 0 || tail < from || tail - from > bytes || accepted > tail / sizeof(ValuePair))
-    return points_in_damage(bytes);
+// Whether what a ring's header says of itself can be: then about how many of the points before `tail` lie behind
+// `from`, for records are about as long as those before them.
+std::optional<uint64_t> points_behind(uint64_t from, uint64_t tail, uint64_t accepted, uint64_t bytes) {
+  if (tail == 0 || tail < from || tail - from > bytes || accepted > tail / sizeof(ValuePair)) return std::nullopt;
   return static_cast<uint64_t>(
       std::llround(static_cast<double>(accepted) * static_cast<double>(tail - from) / static_cast<double>(tail)));
 }
@@ -70,22 +71,30 @@ void remove_journal_files(const std::string& dir, bool keep_identity) {
   }
 }
 
+Result<Definitions> definitions_of(const std::string& dir, const WriterIdentity* writer) {
+  auto read = read_definitions(dir);
+  if (read.ok() || writer == nullptr) return read;
+  const Code code = read.status().code();
+  if (code != Code::kCorrupt && !(code == Code::kNotFound && holds_log(dir))) return read;
+  return salvage_definitions(read_file(join_path(dir, "defs"), kDefinitionsBytesMax).value_or(""), *writer);
+}
+
 }  // namespace
 
 DeadJournal::DeadJournal(std::string dir) : dir_(std::move(dir)) {}
 DeadJournal::~DeadJournal() = default;
 
-Result<std::unique_ptr<DeadJournal>> DeadJournal::open(const std::string& dir) {
-  auto journal = claim(dir);
+Result<std::unique_ptr<DeadJournal>> DeadJournal::open(const std::string& dir, const WriterIdentity* writer) {
+  auto journal = claim(dir, writer);
   if (journal.ok()) TRACKER_RETURN_IF_ERROR((*journal)->read_files());
   return journal;
 }
 
-Result<std::unique_ptr<DeadJournal>> DeadJournal::claim(const std::string& dir) {
+Result<std::unique_ptr<DeadJournal>> DeadJournal::claim(const std::string& dir, const WriterIdentity* known) {
   std::unique_ptr<DeadJournal> journal(new DeadJournal(dir));
   // Who wrote it is read before its lock file is opened: another copy of this library in this very process may hold
   // that lock, and closing our descriptor would drop it (owner_lock.h).
-  auto definitions = read_definitions(dir);
+  auto definitions = definitions_of(dir, known);
   if (!definitions.ok()) return definitions.status();
   const WriterIdentity self = this_process();
   const WriterIdentity& writer = definitions->identity;
@@ -95,23 +104,29 @@ Result<std::unique_ptr<DeadJournal>> DeadJournal::claim(const std::string& dir) 
   auto lock = lock_dead(dir, writer);
   if (!lock.ok()) return lock.status();
   journal->lock_ = std::make_unique<OwnerLock>(std::move(*lock));
-  definitions = read_definitions(dir);                   // again, now that nobody writes it
+  definitions = definitions_of(dir, known);              // again, now that nobody writes it
   if (definitions.status().code() == Code::kNotFound) {  // recovered meanwhile; the lock file may be one that we made
     remove_file(join_path(dir, "lock"));
     ::rmdir(dir.c_str());
   }
   if (!definitions.ok()) return definitions.status();
-  journal->definitions_ = std::move(*definitions);
+  journal->take(std::move(*definitions));
   return journal;
 }
 
-Result<std::unique_ptr<DeadJournal>> DeadJournal::look(const std::string& dir) {
+Result<std::unique_ptr<DeadJournal>> DeadJournal::look(const std::string& dir, const WriterIdentity* writer) {
   std::unique_ptr<DeadJournal> journal(new DeadJournal(dir));
-  auto definitions = read_definitions(dir);
+  auto definitions = definitions_of(dir, writer);
   if (!definitions.ok()) return definitions.status();
-  journal->definitions_ = std::move(*definitions);
+  journal->take(std::move(*definitions));
   TRACKER_RETURN_IF_ERROR(journal->read_files());
   return journal;
+}
+
+void DeadJournal::take(Definitions definitions) {
+  definitions_ = std::move(definitions);
+  if (definitions_.salvaged)
+    problems_.push_back(dir_ + "/defs does not say any more who wrote it; the files of that writer in the store do");
 }
 
 // The spill file last: a living writer moves what is in a ring there, never back.
@@ -150,7 +165,10 @@ Status DeadJournal::read_ring(const std::string& name) {
   auto fd = open_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   struct stat st;
   if (!fd.ok() || ::fstat(fd->get(), &st) != 0 || !S_ISREG(st.st_mode)) {
-    problems_.push_back(path + ": cannot be read");
+    const int error = fd.ok() ? 0 : fd.status().system_errno();
+    if (error == EMFILE || error == ENFILE || error == ENOMEM) return fd.status();  // of this process, not of the file
+    problems_.push_back(path + ": cannot be read: an unknown number of points is lost");
+    ++unreadable_;
     return {};
   }
   const auto bytes = static_cast<size_t>(st.st_size);
@@ -229,13 +247,16 @@ void DeadJournal::start(const std::vector<RingPosition>& positions) {
                     fmt::format("tail {} does not fit position {}", tail, from));
       continue;
     }
-    if (from < tail)
-      spans_.push_back({ring->header, ring->data(), header.data_bytes, header.nonce, from, tail, 0, false});
+    if (from == tail) continue;
+    spans_.push_back({ring->header, ring->data(), header.data_bytes, header.nonce, from, tail, 0, false});
+    accounts_.push_back({points_behind(from, tail, header.accepted.load(), header.data_bytes), 0, {}});
   }
   times_ = std::make_unique<TimeLine>(std::move(anchors), rate);
   for (UnreadRing& ring : unread_) {
-    ring.points = points_unread(known_position(ring.nonce), ring.tail, ring.accepted, ring.bytes);
-    problems_.push_back(fmt::format("{}: ring-{:016x}: about {} points are lost", dir_, ring.nonce, ring.points));
+    const auto known = points_behind(known_position(ring.nonce), ring.tail, ring.accepted, ring.bytes);
+    ring.points = known.value_or(points_in_damage(ring.bytes));
+    problems_.push_back(fmt::format("{}: ring-{:016x}: {} {} points are lost", dir_, ring.nonce,
+                                    known ? "about" : "up to", ring.points));
   }
 }
 
@@ -276,6 +297,36 @@ void DeadJournal::add_losses(FrameBuilder* builder, std::vector<RingPosition>* p
   }
 }
 
+uint64_t DeadJournal::points_readable(RingSpan span) {
+  for (;;) {
+    FrameBuilder builder;
+    builder.use_series(&series_);
+    std::vector<RingSpan> one{span};
+    const bool more = read_rings(&one, *times_, kRowsAFrame, kBytesAFrame, &builder);
+    span = one.front();
+    if (span.damaged) span.from = next_sound_record(span);
+    else if (!more) return span.points;
+    span.damaged = false;
+  }
+}
+
+// About how many points the bytes up to `sound` held: by their length, and, where the ring says how many it has
+// accepted, no more than are missing of those.
+uint64_t DeadJournal::points_lost(const RingSpan& span, uint64_t sound, SpanAccount* account) {
+  const uint64_t by_length = points_in_damage(sound - span.from);
+  if (!account->accepted) return by_length;
+  if (!account->missing) {
+    RingSpan rest = span;
+    rest.from = sound;
+    rest.damaged = false;
+    const uint64_t there = account->read + points_readable(rest);
+    account->missing = *account->accepted - std::min(*account->accepted, there);
+  }
+  const uint64_t lost = std::max<uint64_t>(std::min(by_length, *account->missing), 1);
+  *account->missing -= std::min(*account->missing, lost);
+  return lost;
+}
+
 bool DeadJournal::next(FrameBuilder* builder, std::vector<RingPosition>* positions) {
   builder->use_series(&series_);
   const std::vector<SeriesDef>& all = definitions_.series;
@@ -294,9 +345,10 @@ bool DeadJournal::next(FrameBuilder* builder, std::vector<RingPosition>* positio
   name_unknown_series(builder);
   for (size_t i = 0; i < spans_.size(); ++i) {
     RingSpan& span = spans_[i];
+    accounts_[i].read += std::exchange(span.points, 0);
     if (span.damaged) {
       const uint64_t sound = next_sound_record(span);
-      const uint64_t lost = points_in_damage(sound - span.from);
+      const uint64_t lost = points_lost(span, sound, &accounts_[i]);
       builder->add_loss(0, LossReason::kDamaged, lost);
       problems_.push_back(
           fmt::format("{}: ring-{:016x}: {} bytes at position {} do not verify, about {} points are lost", dir_,
@@ -348,6 +400,13 @@ std::vector<std::string> journal_dirs(const std::string& root) {
   return out;
 }
 
+bool holds_log(const std::string& dir) {
+  const auto names = list_dir(dir);
+  return names.ok() && std::any_of(names->begin(), names->end(), [](const std::string& name) {
+           return name == "spill" || name.starts_with("ring-");
+         });
+}
+
 std::vector<std::string> list_unborn_journals(const std::string& root) {
   std::vector<std::string> out;
   auto names = list_dir(root);
@@ -358,7 +417,7 @@ std::vector<std::string> list_unborn_journals(const std::string& root) {
     const bool unborn = name.starts_with(".new-") || (Id128::from_hex(name) && !path_exists(join_path(dir, "defs")));
     if (!unborn || ::lstat(dir.c_str(), &st) != 0 || !S_ISDIR(st.st_mode) || ::time(nullptr) - st.st_mtime < 60)
       continue;
-    if (!is_locked(dir).value_or(false)) out.push_back(dir);
+    if (!is_locked(dir).value_or(false) && !holds_log(dir)) out.push_back(dir);
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,13 +24,14 @@ class DeadJournal {
  public:
   // Takes the lock and reads what is there. kBusy: its process lives, or another recoverer is at work. kNotFound:
   // recovered meanwhile. kCorrupt / kVersion: named; the files are left alone. So is a journal without its lock file
-  // whose process may live; when that is known to be dead, the lock file is made anew.
-  static Result<std::unique_ptr<DeadJournal>> open(const std::string& dir);
+  // whose process may live; when that is known to be dead, the lock file is made anew. `writer`: who wrote it, as a
+  // store says; it holds where the definitions do not verify, or are gone from beside rings, which is a problem.
+  static Result<std::unique_ptr<DeadJournal>> open(const std::string& dir, const WriterIdentity* writer = nullptr);
   // The same without reading rings and spill file, which may take 24 MiB: to remove it.
-  static Result<std::unique_ptr<DeadJournal>> claim(const std::string& dir);
+  static Result<std::unique_ptr<DeadJournal>> claim(const std::string& dir, const WriterIdentity* writer = nullptr);
   // open() without the lock, to count what is there while its process may live: nothing may be removed. Databases are
   // to be asked for their positions after this, for what they have taken may be gone from here. Errors as above.
-  static Result<std::unique_ptr<DeadJournal>> look(const std::string& dir);
+  static Result<std::unique_ptr<DeadJournal>> look(const std::string& dir, const WriterIdentity* writer = nullptr);
   ~DeadJournal();
 
   const WriterIdentity& identity() const { return definitions_.identity; }
@@ -47,6 +49,8 @@ class DeadJournal {
   // journal knows to have been stored in a database that is no more. At least: rings that are gone are not counted.
   Logged removed(const Logged& recovered) const;
   const std::vector<std::string>& problems() const { return problems_; }
+  // Rings of which nobody can say what they held: a pipe, a folder or a link in the place of the file.
+  uint64_t unreadable_rings() const { return unreadable_; }
   // Something could not be read: keeps the folder beside the others as damaged-<writer>, where no recoverer looks, and
   // says where. It goes when a person deletes it.
   Result<std::string> set_aside();
@@ -62,13 +66,22 @@ class DeadJournal {
     uint64_t tail = 0, accepted = 0;
     uint64_t points = 0;  // lost with it, about
   };
+  // Of a span: how many points its ring has accepted behind where it began, where that is known, and those read.
+  struct SpanAccount {
+    std::optional<uint64_t> accepted;
+    uint64_t read = 0;
+    std::optional<uint64_t> missing;  // accepted, and neither readable nor counted as lost; known from the first damage
+  };
   static Result<OwnerLock> lock_dead(const std::string& dir, const WriterIdentity& writer);
   explicit DeadJournal(std::string dir);
+  void take(Definitions definitions);
   Status read_files();
   // kVersion: one that only a newer version understands. Whatever else is wrong with it is a problem, and the rest is
   // read.
   Status read_ring(const std::string& name);
   Status give_up(const std::string& name, const RingHeader& header, uint64_t bytes, const std::string& why);
+  uint64_t points_lost(const RingSpan& span, uint64_t sound, SpanAccount* account);
+  uint64_t points_readable(RingSpan span);
   void add_losses(FrameBuilder* builder, std::vector<RingPosition>* positions);
   uint64_t known_position(uint64_t name) const;
   void name_unknown_series(FrameBuilder* builder);
@@ -79,7 +92,9 @@ class DeadJournal {
   std::vector<FrameRecord> spilled_;
   std::vector<std::unique_ptr<RingCopy>> rings_;
   std::vector<UnreadRing> unread_;
+  uint64_t unreadable_ = 0;
   std::vector<RingSpan> spans_;
+  std::vector<SpanAccount> accounts_;  // of each span
   std::unique_ptr<TimeLine> times_;
   std::vector<RingPosition> known_;
   size_t defined_ = 0;    // definitions that a part holds
@@ -91,6 +106,8 @@ class DeadJournal {
 
 // Folders under `root` that may be journals (their names are writer ids), own ones left out.
 std::vector<std::string> journal_dirs(const std::string& root);
+// Whether something of a writer's log is in the folder of a journal: a ring or a spill file, whatever became of `defs`.
+bool holds_log(const std::string& dir);
 // What processes left that died while they made a journal, when older than a minute.
 std::vector<std::string> list_unborn_journals(const std::string& root);
 // Removes them.

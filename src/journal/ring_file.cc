@@ -13,6 +13,8 @@
 
 #include "base/fs.h"
 #include "base/write_signals.h"
+#include "codec/frame.h"
+#include "model/records.h"
 
 namespace tracker::internal {
 
@@ -80,17 +82,14 @@ bool RingFile::still_linked() const {
 }
 
 void count_loss(RingHeader* header, uint32_t series, uint8_t reason, uint64_t count) {
-  const uint64_t key = static_cast<uint64_t>(series) << 8 | reason;
+  static_assert(kLossSlotsShared == 2 * kLossReasonLast, "one for each reason, of points and of texts");
+  uint64_t key = static_cast<uint64_t>(series) << 8 | reason;
   for (size_t i = 0; i < kLossSlots; ++i) {
+    // No slot of its own is left: counted, without saying which series.
+    if (i == kLossSlots - kLossSlotsShared && series != kTextLosses) key = reason;
     LossSlot& slot = header->losses[i];
     uint64_t found = slot.key.load(std::memory_order_acquire);
-    if (i == kLossSlots - 1) {
-      // No slot of its own is left: counted, without saying which series.
-      if (found == 0) slot.key.compare_exchange_strong(found, reason, std::memory_order_acq_rel);
-      found = key;
-    } else if (found == 0 && slot.key.compare_exchange_strong(found, key, std::memory_order_acq_rel)) {
-      found = key;
-    }
+    if (found == 0 && slot.key.compare_exchange_strong(found, key, std::memory_order_acq_rel)) found = key;
     if (found != key) continue;
     slot.count.fetch_add(count, std::memory_order_release);
     return;

@@ -313,8 +313,10 @@ LossAccount merge_losses(const std::vector<WriterSnapshot>& writers) {
     account.dropped += own.dropped;
     account.texts.stored += writer.texts();
     account.texts.dropped += writer.texts_dropped;
-    if (writer.recovered)
+    if (writer.recovered) {
       account.recovered += static_cast<uint64_t>(std::max<int64_t>(0, writer.recovered->int_or("points", 0)));
+      account.unread_rings += static_cast<uint64_t>(std::max<int64_t>(0, writer.recovered->int_or("unread", 0)));
+    }
     for (const Loss& loss : writer.losses) {  // a bad value never became a point: it is no dropped one
       if (loss.reason == LossReason::kRejected) account.rejected_values += loss.count;
       else (loss.series == kTextLosses ? texts_by_reason : by_reason)[loss.reason] += loss.count;

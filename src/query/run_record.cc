@@ -116,6 +116,7 @@ Result<CatalogRecord> read_run_record(const RunFolder& folder) {
   const LossAccount account = view.losses();
   out.points = account.stored;
   out.dropped = account.dropped + account.texts.dropped;
+  if (account.unread_rings > 0) out.attributes.set(kUnreadRings, static_cast<int64_t>(account.unread_rings));
   if (const WriterSnapshot* leader = leading_writer(view.writers())) out.host = leader->identity.host;
   for (const char* key : {"tags", "notes", "group", "job_type", "archived"}) {
     Value value = view.attribute(key);

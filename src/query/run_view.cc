@@ -279,6 +279,7 @@ LossAccount RunView::losses() const {
   for (const WaitingPoints& each : account.waiting) {
     account.pending += each.points;
     account.texts.pending += each.texts;
+    account.unread_rings += each.unread_rings;
   }
   account.logged += account.pending;
   account.texts.logged += account.texts.pending;

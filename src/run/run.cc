@@ -340,14 +340,14 @@ Value Run::explicit_summary() const {
 
 // --- the end --------------------------------------------------------------------------------------------------------
 
-Code Run::flush_code(std::chrono::milliseconds timeout) {
+Code Run::flush_code(std::chrono::milliseconds timeout, const std::function<bool()>& keep_waiting) {
   if (!impl_->writer || impl_->forked()) return Code::kOk;
-  if (!finished()) return impl_->writer->flush(timeout) ? Code::kOk : Code::kTimeout;
+  if (!finished()) return impl_->writer->flush(timeout, keep_waiting) ? Code::kOk : Code::kTimeout;
   // The threads may have come to the end after finish() gave up. What was logged behind it is nowhere.
   const auto start = std::chrono::steady_clock::now();
   const bool ended = impl_->wait_finished(timeout).ok();
   const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
-  if (!ended && !impl_->writer->flush(timeout - std::min(timeout, waited))) return Code::kTimeout;
+  if (!ended && !impl_->writer->flush(timeout - std::min(timeout, waited), keep_waiting)) return Code::kTimeout;
   const bool late = hot_->late.load(std::memory_order_relaxed) + hot_->late_texts.load(std::memory_order_relaxed) > 0;
   return impl_->observed() || !late ? Code::kOk : Code::kClosed;
 }

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -204,7 +205,8 @@ class Run : public std::enable_shared_from_this<Run> {
   Value explicit_summary() const;
 
   // kOk: all logged before is committed and fsynced. kTimeout: not yet. kClosed: something was logged after the end.
-  Code flush_code(std::chrono::milliseconds timeout);
+  // `keep_waiting`: asked each kFlushAskInterval meanwhile, on this thread and without a lock; false ends the wait.
+  Code flush_code(std::chrono::milliseconds timeout, const std::function<bool()>& keep_waiting = {});
   bool flush(std::chrono::milliseconds timeout) { return flush_code(timeout) == Code::kOk; }
   // state: kFinished, kFailed, kInterrupted or kPreempted. Local commit at most `timeout`. Before it artifacts that are
   // not stored yet have `artifacts` (below 0: a part of `timeout`); what is left then is given up, counted and named on

@@ -70,15 +70,16 @@ RunStatus Run::status() const {
     out.artifacts_pending = artifacts.pending;
     out.artifacts_failed = artifacts.failed;
   }
-  const std::lock_guard<std::mutex> guard(impl_->mutex);
-  out.values_redacted = impl_->redacted;
-  out.media = impl_->media;
-  out.alerts_dropped = impl_->alerts.dropped();
-  if (impl_->console && !impl_->forked()) {
+  // Each asks under a lock of its own: what it holds while it logs is never taken with the run's held.
+  if (impl_->console) {
     out.values_redacted += impl_->console->redacted();
     out.console_cut_bytes = impl_->console->cut_bytes();
   }
   if (impl_->monitor) out.values_redacted += impl_->monitor->redacted();
+  const std::lock_guard<std::mutex> guard(impl_->mutex);
+  out.values_redacted += impl_->redacted;
+  out.media = impl_->media;
+  out.alerts_dropped = impl_->alerts.dropped();
   out.recording = !impl_->finished;
   if (impl_->finished) out.why_not_recording = "finished";
   return out;

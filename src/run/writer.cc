@@ -119,12 +119,12 @@ bool Writer::store_round(StoreRounds* rounds) {
   }
   if (auto pause = store_pause_.load()) pause();
   look_at_disk();
-  Status status = open_database();
+  Status status = taken_over_ ? Status(Code::kBusy, "another process has this run's files") : open_database();
   if (status.ok() && (durable || beat)) db_->set_cost(encode_cbor(cost_value(cost())));
   if (status.ok() && (durable || any)) status = commit(batch);
   else if (status.ok() && beat) status = db_->heartbeat(realtime_us());
   if (!status.ok()) {
-    if (leave_removed_store() || go_on_behind_recovery()) return false;
+    if (go_on_behind_recovery() || (!taken_over_ && leave_removed_store())) return false;
     note_failure(status);
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait_for(lock, rounds->retry);
@@ -133,7 +133,7 @@ bool Writer::store_round(StoreRounds* rounds) {
   }
   rounds->retry = kRetryFirst;
   rounds->unsynced = durable ? false : rounds->unsynced || any;
-  rounds->compacting = db_->compaction_due(kCompactUpTo);
+  rounds->compacting = db_ && db_->compaction_due(kCompactUpTo);
   note_success();
   {
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -191,6 +191,12 @@ Status Writer::commit(const Batch& batch) {
   for (const auto& queued : batch.frames) records.push_back(&queued->record);
   const std::vector<uint64_t> retired = batch.whole ? journal_->take_retired() : std::vector<uint64_t>();
   TRACKER_RETURN_IF_ERROR(db_->append_batch(records, batch.durable, retired));
+  // Of a .frames file somebody has made a database (writer_taken.cc): only a new one in its place keeps these frames.
+  const bool anew = db_->kind() == StoreFiles::kFrames && !is_frames_path(db_->path()) && !batch.last;
+  if (const Status built = anew ? db_->finish() : Status(); !built.ok()) {
+    db_.reset();
+    return built;
+  }
   positions_ = db_->positions();
   opening_.clear();
   for (const auto& queued : batch.frames) journal_->release(queued->record.positions);
@@ -212,6 +218,7 @@ Status Writer::commit(const Batch& batch) {
   committed_seq_ = db_->last_seq();
   points_stored_ = db_->points_stored();
   bytes_stored_ = db_->bytes_stored();
+  if (anew) db_.reset();
   return {};
 }
 
@@ -316,16 +323,25 @@ bool Writer::has_large() const {
   return large_waiting_ > 0;
 }
 
-bool Writer::flush(std::chrono::milliseconds timeout) {
+bool Writer::flush(std::chrono::milliseconds timeout, const std::function<bool()>& keep_waiting) {
+  const auto deadline = Clock::now() + timeout;
   uint64_t mine = 0;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     mine = ++flush_wanted_;
   }
-  if (threads_ == Threads::kNone) return work_here(Clock::now() + timeout, mine);
+  if (threads_ == Threads::kNone) return work_here(deadline, mine, keep_waiting);
   journal_->wake();
+  const auto done = [&] { return flush_done_ >= mine || done_; };
   std::unique_lock<std::mutex> lock(mutex_);
-  return changed_.wait_for(lock, timeout, [&] { return flush_done_ >= mine || done_; });
+  if (!keep_waiting) return changed_.wait_until(lock, deadline, done);
+  while (!changed_.wait_until(lock, std::min(deadline, Clock::now() + kFlushAskInterval), done)) {
+    if (Clock::now() >= deadline) return false;
+    lock.unlock();
+    if (!keep_waiting()) return false;
+    lock.lock();
+  }
+  return true;
 }
 
 Status Writer::finish(std::string end, std::chrono::milliseconds timeout) {

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -31,8 +32,9 @@ namespace tracker::internal {
 
 struct WriterSnapshot;
 
-constexpr std::chrono::milliseconds kDrainInterval{100};  // P1: what a container's death may cost
-constexpr std::chrono::milliseconds kSyncInterval{1000};  // P1: what power loss may cost, plus one fsync
+constexpr std::chrono::milliseconds kFlushAskInterval{50};  // of flush(), whether to wait on: a signal is seen so late
+constexpr std::chrono::milliseconds kDrainInterval{100};    // P1: what a container's death may cost
+constexpr std::chrono::milliseconds kSyncInterval{1000};    // P1: what power loss may cost, plus one fsync
 constexpr std::chrono::seconds kHeartbeatInterval{15};
 constexpr size_t kQueueBytesMax = 16 * 1024 * 1024;  // encoded frames that wait for the disk
 constexpr size_t kLargeBytesMax = 16 * 1024 * 1024;  // texts and config values too large for a ring, not yet in a frame
@@ -108,7 +110,8 @@ class Writer : public std::enable_shared_from_this<Writer> {
   void push_environment(std::string payload);
   void push_note(Value note);
   void add_monitor_cpu(uint64_t ns) { monitor_cpu_ns_.fetch_add(ns); }
-  bool flush(std::chrono::milliseconds timeout);
+  // False at the time-out, or when `keep_waiting` says so, which is asked each kFlushAskInterval without a lock.
+  bool flush(std::chrono::milliseconds timeout, const std::function<bool()>& keep_waiting = {});
   // Ends the log with `end` (CBOR of an end record), commits, turns the database into plain files. kTimeout: the
   // threads go on by themselves and the journal stays, so nothing is lost.
   Status finish(std::string end, std::chrono::milliseconds timeout);
@@ -169,7 +172,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   DiskWaiting waiting_for_disk() const;
   bool may_drain();
   bool may_begin();
-  bool work_here(Clock::time_point deadline, uint64_t flush);
+  bool work_here(Clock::time_point deadline, uint64_t flush, const std::function<bool()>& keep_waiting = {});
   void round_here(Clock::time_point deadline);
   void note_fault(Fault* fault, const char* thread, const char* what) noexcept;
   bool drain_once(bool last);
@@ -179,7 +182,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   void take_monitored();
   void add_monitored(FrameBuilder* builder) const;
   void forget_monitored();
-  void take_samples_back(const Frame& frame);
+  void take_samples_back(const Frame& frame, const WriterSnapshot& there);
   uint64_t samples_stored() const;
   void spill_if_stuck();
   void count_stored(const Queued& queued);
@@ -189,7 +192,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   Status open_database();
   bool leave_removed_store();
   bool go_on_behind_recovery();
-  void queue_behind(const WriterSnapshot& there);
+  void queue_behind(const WriterSnapshot& there, std::vector<Event> said);
   void plan_opening();
   void note_state(const std::vector<Event>& events);
   std::vector<Frame> opening_frames(Logged* removed);
@@ -260,6 +263,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
 
   // The store thread's own.
   std::unique_ptr<WriterStore> db_;
+  bool taken_over_ = false;  // another process has stored frames of this writer, and queue_ is not behind them yet
   Clock::time_point next_shrink_;
   // That the committed frames reach, for a file that takes the place of one that was removed: whichever way db_ went.
   std::vector<RingPosition> positions_;

@@ -21,7 +21,7 @@ void Writer::abandon() {
 
 // Until flush number `flush` is durable, or the end is committed. False at the deadline; a disk that hangs in a call
 // goes beyond it, as there is nobody to wait for it instead.
-bool Writer::work_here(Clock::time_point deadline, uint64_t flush) {
+bool Writer::work_here(Clock::time_point deadline, uint64_t flush, const std::function<bool()>& keep_waiting) {
   std::unique_lock<std::timed_mutex> one(here_mutex_, deadline);
   if (!one.owns_lock()) return false;
   const NoWriteSignals guard;
@@ -30,7 +30,7 @@ bool Writer::work_here(Clock::time_point deadline, uint64_t flush) {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (done_ || flush_done_ >= flush) return true;
     }
-    if (Clock::now() >= deadline) return false;
+    if (Clock::now() >= deadline || (keep_waiting && !keep_waiting())) return false;
     round_here(deadline);
   }
 }

@@ -67,13 +67,20 @@ void Writer::forget_monitored() {
   facts_taken_.clear();
 }
 
-// Under mutex_: of a frame that is not stored and whose rings are drained again, what was in no ring.
-void Writer::take_samples_back(const Frame& frame) {
+// Under mutex_: of a frame whose rings are drained again, what was in no ring and is not in the log that is `there`,
+// which holds the first samples of each series.
+void Writer::take_samples_back(const Frame& frame, const WriterSnapshot& there) {
+  const auto is_there = [&there](const Block& block, size_t row) {
+    return std::any_of(there.series.begin(), there.series.end(), [&](const SeriesStats& series) {
+      return series.def.id == block.series.front() && series.points > 0 && series.time_last_us >= block.times_us[row];
+    });
+  };
   for (const Block& block : frame.blocks) {
     const bool ours =
         !block.has_steps && std::all_of(block.series.begin(), block.series.end(),
                                         [this](uint32_t series) { return sample_series_.count(series) > 0; });
     for (size_t row = 0; ours && row < block.rows(); ++row) {
+      if (is_there(block, row)) continue;
       Sample sample{block.times_us[row], {}};
       for (size_t i = 0; i < block.series.size(); ++i)
         sample.pairs.push_back({block.values[i][row], block.series[i], 0});

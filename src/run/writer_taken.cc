@@ -6,6 +6,7 @@
 
 #include "base/fs.h"
 #include "model/key.h"
+#include "query/event_visitor.h"
 #include "run/writer.h"
 #include "storage/frames_log.h"
 #include "storage/writer_reader.h"
@@ -27,27 +28,56 @@ bool is_in_no_ring(const Event& event) {
          event.payload.size() > kInlineTextBytesMax;
 }
 
+// Its .frames file was made a database of, as is done with those of dead writers.
+bool was_built(const WriterStore& store) {
+  return store.kind() == StoreFiles::kFrames && store.removed() && is_frames_path(store.path()) &&
+         is_whole_database(db_path_of(store.path()));
+}
+
+bool is_same(const Event& a, const Event& b) {
+  return a.type == b.type && a.time_us == b.time_us && a.has_step == b.has_step && a.step == b.step &&
+         a.payload == b.payload;
+}
+
+// What the other process has stored of that, out of the spill file.
+Status read_said(WriterReader* reader, uint64_t after, const WriterSnapshot& there, std::vector<Event>* out) {
+  auto at = reader->place_of(after);
+  if (!at.ok()) return at.status();
+  EventVisitor visitor(after, there.last_seq, [out](const Event& event) {
+    if (is_in_no_ring(event)) out->push_back(event);
+  });
+  return reader->read(&*at, there.end_of_log(), &visitor);
+}
+
 }  // namespace
 
 // Behind a failure of the store. While the other process is still at work nothing is stored; then its lock is free, or
-// the lock file is gone, and nobody recovers this journal any more.
+// the lock file is gone, and nobody recovers this journal any more. A disk that is slow to open the files keeps the
+// store thread alone: drains go on, into frames that get other numbers here.
 bool Writer::go_on_behind_recovery() {
-  if (!db_ || !db_->taken_over()) return false;
-  const std::lock_guard<std::mutex> drain(drain_mutex_);
-  if (!journal_->hold_lock()) return false;
-  const std::string path = join_path(parent_path(db_->path()), identity_.writer.hex() + ".db");
+  taken_over_ = taken_over_ || (db_ && (db_->taken_over() || was_built(*db_)));
+  if (!taken_over_) return false;
+  {
+    const std::lock_guard<std::mutex> drain(drain_mutex_);
+    if (!journal_->hold_lock()) return false;
+  }
   db_.reset();
   if (!open_database().ok()) return false;
-  auto reader = WriterReader::open(path);
+  auto reader = WriterReader::open(join_path(parent_path(db_->path()), identity_.writer.hex() + ".db"));
+  if (!reader.ok()) reader = WriterReader::open(db_->path());  // a .frames file
   if (!reader.ok()) return false;
   const auto there = (*reader)->snapshot();
   if (!there.ok() || there->last_seq != db_->last_seq()) return false;
+  std::vector<Event> said;
+  if (!read_said(reader->get(), committed_seq_, *there, &said).ok()) return false;
+  const std::lock_guard<std::mutex> drain(drain_mutex_);
   (void)journal_->check_links();  // what the other process has removed
   {
     const std::lock_guard<std::mutex> together(hand_over_mutex_);
     const std::lock_guard<std::mutex> guard(mutex_);
-    queue_behind(*there);
+    queue_behind(*there, std::move(said));
   }
+  taken_over_ = false;
   journal_->add_note(Value::Map{{"kind", "went_on"}});
   (void)drain_once(drained_all_);
   say_once_.say(
@@ -58,8 +88,9 @@ bool Writer::go_on_behind_recovery() {
 }
 
 // Under mutex_ and hand_over_mutex_: what is stored is counted, and only spilled frames that are not stored stay in the
-// queue, under the numbers that come next. The rings are drained again behind both.
-void Writer::queue_behind(const WriterSnapshot& there) {
+// queue, under the numbers that come next. The rings are drained again behind both. `said`: what is stored of notes
+// and the like.
+void Writer::queue_behind(const WriterSnapshot& there, std::vector<Event> said) {
   std::vector<RingPosition> known = there.positions;
   std::deque<std::shared_ptr<Queued>> kept;
   std::vector<Event> events;
@@ -75,9 +106,14 @@ void Writer::queue_behind(const WriterSnapshot& there) {
       kept.push_back(queued);
       continue;
     }
-    take_samples_back(*frame);
-    for (Event& event : frame->events)
-      if (is_in_no_ring(event)) events.push_back(std::move(event));
+    take_samples_back(*frame, there);
+    for (Event& event : frame->events) {
+      if (!is_in_no_ring(event)) continue;
+      const auto found =
+          std::find_if(said.begin(), said.end(), [&event](const Event& other) { return is_same(event, other); });
+      if (found == said.end()) events.push_back(std::move(event));
+      else said.erase(found);
+    }
   }
   journal_->rewind(known, kept.empty() ? defined_ : 0);
   large_taken_.insert(large_taken_.end(), events.begin(), events.end());  // from here on nothing fails

@@ -3,6 +3,7 @@
 // written and read back. Threads: as Sqlite.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,6 +21,9 @@ constexpr int kCatalogVersion = 3;
 constexpr size_t kCatalogArtifactsMax = 1000;                  // inputs, and outputs, of one run
 constexpr size_t kCatalogDocumentBytesMax = 16 * 1024 * 1024;  // config, summary or metrics of one run, encoded
 
+// Among the attributes of a run: how many rings of dead processes could not be read.
+constexpr std::string_view kUnreadRings = "unread_rings";
+
 // What the catalog holds of a run.
 struct CatalogRecord {
   std::string folder;  // "<project folder>/<run folder>" below runs/
@@ -29,7 +33,11 @@ struct CatalogRecord {
   int64_t ended_us = 0;  // 0: it has not
   int64_t last_seen_us = 0;
   uint64_t points = 0, dropped = 0;
-  Value attributes = Value::map();  // tags, notes, group, job_type, archived, inputs, outputs: those that are there
+  // tags, notes, group, job_type, archived, unread_rings, inputs, outputs: those that are there
+  Value attributes = Value::map();
+  uint64_t unread_rings() const {
+    return static_cast<uint64_t>(std::max<int64_t>(0, attributes.int_or(kUnreadRings, 0)));
+  }
   Value config = Value::map();
   Value summary = Value::map();
   Value metrics = Value::map();  // name -> [last, first, min, max, mean, count, nan], the order of MetricStat

@@ -112,6 +112,7 @@ Status FramesFile::write_at(uint64_t at, std::string_view bytes) {
 
 Status FramesFile::write_records(const std::string& records) {
   if (records.empty()) return {};
+  if (is_unlinked(fd_.get())) return lose_file();
   const Status status = write_at(end_, records);
   if (!status.ok()) {
     torn_ = ::ftruncate(fd_.get(), static_cast<off_t>(end_)) != 0;

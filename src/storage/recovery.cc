@@ -34,7 +34,7 @@ Status append_frame(WriterStore* db, Frame frame, std::vector<RingPosition> posi
 // replayed into the new one: behind the first commit nobody could tell any more that it is new.
 Status count_removed(const std::string& dir, const DeadJournal& journal, WriterStore* db) {
   if (db->last_seq() != 0) return {};
-  auto copy = DeadJournal::look(dir);
+  auto copy = DeadJournal::look(dir, &journal.identity());
   if (!copy.ok()) return copy.status();
   const Logged found = logged_behind(WriterSnapshot(), copy->get());
   const Logged removed = (*copy)->removed(found);
@@ -62,7 +62,7 @@ std::string hint_of_death(const WriterIdentity& writer) {
 // the note of an earlier recoverer, which one that finds nothing left must not take the place of.
 Status replay(DeadJournal* journal, WriterStore* db, bool ended, bool noted, RecoveredWriter* out) {
   const Id128& writer = journal->identity().writer;
-  const std::vector<FrameRecord> spilled = missing_frames(*journal, db->last_seq());
+  const std::vector<FrameRecord> spilled = missing_frames(*journal, db->last_seq(), db->positions());
   for (const FrameRecord& record : spilled) {
     TRACKER_RETURN_IF_ERROR(db->append({record}, false));
     out->points += logged_in(record).points;
@@ -83,6 +83,7 @@ Status replay(DeadJournal* journal, WriterStore* db, bool ended, bool noted, Rec
     Value payload = Value::Map{{"kind", "recovered"},
                                {"points", static_cast<int64_t>(out->points)},
                                {"frames", static_cast<int64_t>(out->frames)}};
+    if (journal->unreadable_rings() > 0) payload.set("unread", static_cast<int64_t>(journal->unreadable_rings()));
     if (std::string hint = hint_of_death(journal->identity()); !hint.empty()) payload.set("hint", std::move(hint));
     Frame note;
     note.events.push_back({EventType::kNote, false, 0, realtime_us(), encode_cbor(payload)});
@@ -113,7 +114,7 @@ using LeftTo = std::map<std::string, size_t>;
 
 Status recover_one(const Store& store, const std::string& dir, const Id128& run_uid, LeftTo* left,
                    RecoveryReport* report) {
-  const auto writer = read_writer_identity(dir);
+  const auto writer = writer_of_journal(dir, store);
   if (!writer.ok()) return writer.status().code() == Code::kNotFound ? Status() : writer.status();
   const WriterIdentity& identity = *writer;
   if (!run_uid.is_zero() && identity.run.uid != run_uid) return {};
@@ -122,7 +123,7 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
     if (!original.empty() && probe_journal(identity, dir) == Liveness::kDead) ++(*left)[original];
     return {};
   }
-  auto journal = DeadJournal::open(dir);
+  auto journal = DeadJournal::open(dir, &identity);
   if (!journal.ok()) {
     const Code code = journal.status().code();
     if (code == Code::kBusy) report->living.push_back(identity);

@@ -43,6 +43,7 @@ struct WaitingPoints {
   WriterIdentity writer;
   bool live = false;  // its process stores them itself as soon as it can; else the next recovery does
   uint64_t points = 0, texts = 0;
+  uint64_t unread_rings = 0;  // of a dead process: nobody can say what they held
 };
 
 // What recovery would replay into the run in `folder` if every writer died now, writers of this process included;

@@ -17,6 +17,7 @@
 #include "storage/schema.h"
 #include "storage/store_files.h"
 #include "storage/verify_internal.h"
+#include "storage/waiting_points.h"
 #include "storage/writer_parts.h"
 
 namespace tracker::internal {
@@ -88,7 +89,7 @@ class JournalCheck {
     const bool kept = name.starts_with("damaged-");
     if ((!kept && !Id128::from_hex(name)) || is_own_journal(dir)) return;
     // Alone: the definitions of others may be long, and those of ours are read with its rings.
-    const auto writer = read_writer_identity(dir);
+    const auto writer = writer_of(dir);
     if (!writer.ok() && writer.status().code() == Code::kNotFound) return look_at_unborn(dir);
     if (writer.ok() && !is_ours(*writer, dir)) return;
     if (kept) return say_kept(dir);
@@ -102,10 +103,15 @@ class JournalCheck {
       return;
     }
     if (!locked) return say_without_lock(dir);
-    read(dir);
+    read(dir, *writer);
   }
 
  private:
+  Result<WriterIdentity> writer_of(const std::string& dir) const {
+    const auto store = Store::open(store_path_);
+    return store.ok() ? writer_of_journal(dir, *store) : read_writer_identity(dir);
+  }
+
   bool is_ours(const WriterIdentity& writer, const std::string& dir) const {
     const bool ours = writer.store.is_zero() ? writer.store_path == store_path_ : writer.store == store_;
     return ours && (runs_.empty() || runs_.contains(writer.run.uid)) && original_of(writer, dir, store_path_).empty();
@@ -138,8 +144,8 @@ class JournalCheck {
                      "when that process is dead, an empty file `lock` in it lets it be recovered");
   }
 
-  void read(const std::string& dir) {
-    auto journal = DeadJournal::open(dir);
+  void read(const std::string& dir, const WriterIdentity& known) {
+    auto journal = DeadJournal::open(dir, &known);
     if (!journal.ok()) {
       const Code code = journal.status().code();
       if (code != Code::kBusy && code != Code::kNotFound)
@@ -149,10 +155,7 @@ class JournalCheck {
     const WriterIdentity& writer = (*journal)->identity();
     Stored stored = stored_of(store_path_, writer);
     uint64_t points = 0;
-    for (const FrameRecord& frame : (*journal)->spilled()) {
-      if (frame.seq <= stored.last_seq) continue;
-      if (frame.seq != stored.last_seq + 1) break;
-      stored.last_seq = frame.seq;
+    for (const FrameRecord& frame : missing_frames(**journal, stored.last_seq, stored.positions)) {
       for (const RingPosition& position : frame.positions) set_position(position, &stored.positions);
       if (auto view = FrameView::parse(frame.bytes); view.ok()) points += view->points();
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "storage/waiting_points.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -35,6 +36,29 @@ class RunsOfJournals {
   std::map<std::pair<std::string, std::string>, Id128> runs_;
 };
 
+// What stored positions say of a spilled frame. That of a ring may be missing: it was retired, or is not stored yet.
+enum class Coverage { kUnknown, kStored, kBehind };
+
+Coverage coverage_of(const FrameRecord& frame, const std::vector<RingPosition>& stored) {
+  size_t reached = 0;
+  for (const RingPosition& position : frame.positions) {
+    const auto at = std::find_if(stored.begin(), stored.end(),
+                                 [&position](const RingPosition& other) { return other.nonce == position.nonce; });
+    if (at == stored.end()) continue;
+    if (at->position < position.position) return Coverage::kBehind;
+    ++reached;
+  }
+  return reached > 0 && reached == frame.positions.size() ? Coverage::kStored : Coverage::kUnknown;
+}
+
+bool renumber(FrameRecord* record, uint64_t seq) {
+  auto frame = decode_frame(record->bytes);
+  if (!frame.ok()) return false;
+  frame->seq = record->seq = seq;
+  record->bytes = encode_frame(*frame);
+  return true;
+}
+
 RunsOfJournals& runs_of_journals() {
   thread_local RunsOfJournals runs;
   return runs;
@@ -42,13 +66,20 @@ RunsOfJournals& runs_of_journals() {
 
 }  // namespace
 
-std::vector<FrameRecord> missing_frames(const DeadJournal& journal, uint64_t last_seq) {
+std::vector<FrameRecord> missing_frames(const DeadJournal& journal, uint64_t last_seq,
+                                        std::vector<RingPosition> positions) {
   std::vector<FrameRecord> out;
   if (last_seq == 0 && !journal.spilled().empty()) last_seq = journal.spilled().front().seq - 1;
-  for (const FrameRecord& frame : journal.spilled()) {
-    if (frame.seq <= last_seq + out.size()) continue;
-    if (frame.seq != last_seq + out.size() + 1) break;
-    out.push_back(frame);
+  uint64_t seen = last_seq, seq = last_seq;
+  for (const FrameRecord& spilled : journal.spilled()) {
+    if (spilled.seq > seen + 1) break;
+    seen = std::max(seen, spilled.seq);
+    const Coverage coverage = coverage_of(spilled, positions);
+    if (spilled.seq <= last_seq ? coverage != Coverage::kBehind : coverage == Coverage::kStored) continue;
+    FrameRecord frame = spilled;
+    if (++seq != frame.seq && !renumber(&frame, seq)) break;
+    for (const RingPosition& position : frame.positions) set_position(position, &positions);
+    out.push_back(std::move(frame));
   }
   return out;
 }
@@ -61,7 +92,7 @@ Logged logged_in(const FrameRecord& record) {
 Logged logged_behind(const WriterSnapshot& stored, DeadJournal* journal) {
   Logged out;
   std::vector<RingPosition> positions = stored.positions;
-  for (const FrameRecord& record : missing_frames(*journal, stored.last_seq)) {
+  for (const FrameRecord& record : missing_frames(*journal, stored.last_seq, stored.positions)) {
     out += logged_in(record);
     for (const RingPosition& position : record.positions) set_position(position, &positions);
   }
@@ -89,18 +120,19 @@ std::vector<WaitingPoints> points_waiting(const RunFolder& folder,
       const Id128* known = runs_of_journals().find(root, name);
       if (known != nullptr && *known != folder.identity.uid) continue;
       if (!is_directory(dir)) continue;
-      const auto writer = read_writer_identity(dir);
+      const auto writer = writer_of_journal(dir, folder);
       if (!writer.ok()) continue;
       runs_of_journals().learn(root, name, writer->run.uid, names->size());
       if (writer->run.uid != folder.identity.uid || !is_of(*writer, dir, *store)) continue;
-      auto journal = DeadJournal::look(dir);
+      auto journal = DeadJournal::look(dir, &*writer);
       if (!journal.ok()) continue;
-      WaitingPoints waiting{(*journal)->identity(), false, 0, 0};
+      WaitingPoints waiting{(*journal)->identity(), false, 0, 0, 0};
       waiting.live = probe_journal(waiting.writer, dir) == Liveness::kLive;
       const Logged behind = logged_behind(stored(waiting.writer.writer), journal->get());
       waiting.points = behind.points;
       waiting.texts = behind.texts;
-      if (waiting.points + waiting.texts > 0) out.push_back(std::move(waiting));
+      if (!waiting.live) waiting.unread_rings = (*journal)->unreadable_rings();
+      if (waiting.points + waiting.texts + waiting.unread_rings > 0) out.push_back(std::move(waiting));
     }
   }
   return out;

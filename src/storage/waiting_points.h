@@ -13,8 +13,11 @@ namespace tracker::internal {
 
 // Frames from the spill file that the database does not have. A gap in the sequence ends them: what follows would be
 // read again from the rings under the same number. A database without any frame may be one made anew, in the place of
-// one that somebody removed: the spill file begins where that one ended.
-std::vector<FrameRecord> missing_frames(const DeadJournal& journal, uint64_t last_seq);
+// one that somebody removed: the spill file begins where that one ended. A live writer that was recovered all the same
+// may have spilled frames under numbers that the recoverer has given away, or that hold what it has read from the
+// rings: the stored positions tell, and those that are missing get the numbers that come next.
+std::vector<FrameRecord> missing_frames(const DeadJournal& journal, uint64_t last_seq,
+                                        std::vector<RingPosition> positions);
 
 // Nothing of a frame that cannot be decoded.
 Logged logged_in(const FrameRecord& record);

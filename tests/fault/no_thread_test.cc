@@ -4,39 +4,17 @@
 // second thread; root becomes a user of its own first, for it is bound by no such limit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <filesystem>
-#include <system_error>
-#include <thread>
 
 #include "support/child.h"
 #include "support/conditions.h"
+#include "support/no_threads.h"
 #include "support/said.h"
 #include "support/sandbox.h"
 
 namespace tracker::internal {
 namespace {
-
-constexpr uid_t kUser = 54'321;
-
-void become_user() {
-  if (::geteuid() != 0) return;
-  CHILD_CHECK(::setresgid(kUser, kUser, kUser) == 0 && ::setresuid(kUser, kUser, kUser) == 0);
-}
-
-// False where the system starts one all the same.
-bool forbid_threads() {
-  become_user();
-  const rlimit one{1, 1};
-  CHILD_CHECK(::setrlimit(RLIMIT_NPROC, &one) == 0);
-  try {
-    std::thread([] {}).join();
-  } catch (const std::system_error&) {
-    return true;
-  }
-  return false;
-}
 
 class NoThreadTest : public testing::Test {
  protected:

@@ -7,8 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
+#include <memory>
 #include <thread>
 
+#include "run/run.h"
 #include "storage/verify.h"
 #include "support/child.h"
 #include "support/conditions.h"
@@ -46,6 +49,11 @@ void give_locks_away(const std::vector<int>& descriptors) {
   }
 }
 
+std::atomic<bool> g_store_waits{false};
+void wait_to_store() {
+  while (g_store_waits.load()) sleep_ms(1);
+}
+
 class TakenOverTest : public ::testing::Test {
  protected:
   // Logs until `more` points behind the recovery are there. Returns how many in all.
@@ -81,6 +89,8 @@ class TakenOverTest : public ::testing::Test {
     while (recover_dead_writers(*store).recovered.empty()) ASSERT_LT(now_ns(), deadline);
     ledger->stage.store(kRecovered);
   }
+
+  std::shared_ptr<internal::Run> held_run(Ledger* ledger, int64_t points);
 
   void expect_rows(int64_t least, int64_t most, RunState state) {
     ReadRun read = recover_and_read(sandbox_.store());
@@ -140,6 +150,89 @@ TEST_F(TakenOverTest, KilledAfterItWentOnNothingIsLostOrThereTwice) {
   ::kill(child, SIGKILL);
   ASSERT_EQ(exit_code_of(wait_child(child)), -1 - SIGKILL);
   expect_rows(ledger->returned.load(), ledger->returned.load() + 1, RunState::kCrashed);
+}
+
+void log_steps_of(internal::Run* run, uint32_t id, int64_t from, int64_t to) {
+  for (int64_t step = from; step < to; ++step) {
+    const ValuePair pair{static_cast<uint64_t>(step * 3), id, 0};
+    CHILD_CHECK(log_pairs(run->hot(), &pair, 1, step) == Code::kOk);
+  }
+}
+
+// A run whose store thread stood still while another process recovered it: half of `points` is stored by itself, then a
+// long text and the other half lie in the spill file or in the ring.
+std::shared_ptr<internal::Run> TakenOverTest::held_run(Ledger* ledger, int64_t points) {
+  InitOptions options;
+  options.project = "p";
+  options.id = "r";
+  options.on_full = "block";
+  options.quiet = true;
+  auto made = internal::Run::init(options);
+  CHILD_CHECK(made.ok());
+  std::shared_ptr<internal::Run> run = std::move(*made);
+  const uint32_t id = run->series_id("x", ValueType::kInt64);
+  log_steps_of(run.get(), id, 0, points / 2);
+  CHILD_CHECK(run->flush(std::chrono::seconds(60)));
+  const std::vector<int> locks = lock_descriptors();
+  g_store_waits = true;
+  run->set_pause_for_testing(nullptr, wait_to_store);
+  const std::string text(kInlineTextBytesMax + 1, 't');
+  CHILD_CHECK(run->log_text("note", text, 0) == Code::kOk);
+  log_steps_of(run.get(), id, points / 2, points);
+  const std::string spill = sandbox_.journal_folders().at(0) + "/spill";
+  std::error_code none;
+  while (std::filesystem::file_size(spill, none) + 1 <= text.size()) sleep_ms(5);
+  ledger->stage.store(kOpen);
+  while (ledger->stage.load() == kOpen) {
+    give_locks_away(locks);
+    ::usleep(100);
+  }
+  return run;
+}
+
+// Bug: what was in the spill file and in no ring, a long text for one, was stored by the other process and then said
+// again.
+TEST_F(TakenOverTest, WhatTheOtherProcessStoredFromTheSpillFileIsNotSaidAgain) {
+  Shared<Ledger> ledger;
+  const pid_t child = start_child([&] {
+    auto run = held_run(&*ledger, 1);
+    g_store_waits = false;
+    CHILD_CHECK(run->flush(std::chrono::seconds(60)));
+    CHILD_CHECK(run->status().texts_stored == 1);
+    CHILD_CHECK(run->finish(RunState::kFinished).ok());
+    return 0;
+  });
+  recover(&*ledger);
+  ASSERT_EQ(exit_code_of(wait_child(child)), 0);
+  ReadRun read = recover_and_read(sandbox_.store());
+  ASSERT_NE(read.view, nullptr);
+  EXPECT_THAT(read.problems, ::testing::IsEmpty());
+  EXPECT_EQ(read.view->losses().texts.stored, 1u);
+  EXPECT_EQ(read.view->texts_by_metric(true)->at("note").size(), 1u);
+}
+
+// Nothing is stored meanwhile, under numbers that may be taken.
+TEST_F(TakenOverTest, WhereTheFilesCannotBeOpenedAtOnceItGoesOnAsSoonAsTheyCan) {
+  constexpr int64_t kPoints = 3000;
+  Shared<Ledger> ledger;
+  const pid_t child = start_child([&] {
+    auto run = held_run(&*ledger, kPoints / 2);
+    log_steps_of(run.get(), run->series_id("x", ValueType::kInt64), kPoints / 2, kPoints);
+    sleep_ms(300);  // and drained
+    const std::string document = sandbox_.store() + "/store.json", original = *read_file(document, 1 << 20);
+    CHILD_CHECK(write_file_atomic(document, R"({"format": "tracker-store", "version": 99})")
+                    .ok());  // as a newer version would leave it
+    g_store_waits = false;
+    sleep_ms(1000);
+    CHILD_CHECK(write_file_atomic(document, original).ok());
+    CHILD_CHECK(run->flush(std::chrono::seconds(60)));
+    CHILD_CHECK(run->status().points_stored == kPoints);
+    CHILD_CHECK(run->finish(RunState::kFinished).ok());
+    return 0;
+  });
+  recover(&*ledger);
+  ASSERT_EQ(exit_code_of(wait_child(child)), 0);
+  expect_rows(kPoints, kPoints, RunState::kFinished);
 }
 
 }  // namespace

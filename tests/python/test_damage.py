@@ -4,9 +4,11 @@ Method: a process dies without a word, its journal or the store is damaged, and 
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -91,7 +93,7 @@ def test_a_ring_with_a_damaged_header_is_counted_by_its_length(shm: Path) -> Non
     listed = command("ls")
     assert listed.returncode == 3
     points = (256 * 1024 - 24) // 16
-    assert f"about {points} points are lost" in listed.stderr
+    assert f"up to {points} points are lost" in listed.stderr
     assert f"{points:,} points lost" in command("show", "p/r").stdout
 
 
@@ -104,6 +106,52 @@ def test_of_a_cut_ring_what_is_there_is_read_and_the_rest_is_counted(shm: Path) 
     assert "is cut by" in listed.stderr
     assert tracker.open_run("p/r").history("loss").steps.tolist() == list(range(150))
     assert list(journal.parent.glob("damaged-*"))
+    assert tracker.open_run("p/r").losses["logged"] == 2 * POINTS  # 525 were counted as lost, of 300 that were there
+
+
+def test_damage_is_never_counted_as_more_than_was_accepted(shm: Path) -> None:
+    journal = journal_of_a_dead_process(shm)
+    (ring,) = journal.glob("ring-*")
+    for record in (*range(20, 40), *range(100, 150)):
+        flip(ring, 4096 + 56 * record + 30)
+    assert command("ls").returncode == 3
+    losses = tracker.open_run("p/r").losses
+    assert losses["stored"] == 2 * (POINTS - 70)
+    assert losses["dropped"] == 2 * 70
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def folder(path: Path) -> None:
+    path.mkdir()
+
+
+def link(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize("put", [pipe, folder, link])
+def test_what_a_ring_held_that_is_no_file_is_said_to_be_unknown(shm: Path, put: Callable[[Path], None]) -> None:
+    journal = journal_of_a_dead_process(shm)
+    (ring,) = journal.glob("ring-*")
+    ring.unlink()
+    put(ring)
+    listed = command("ls")
+    assert listed.returncode == 3
+    assert f"{ring.name}: cannot be read: an unknown number of points is lost" in listed.stderr
+    again = command("ls")
+    assert again.returncode == 0
+    (row,) = (line for line in again.stdout.splitlines() if "p/r" in line)
+    assert "LOST" in again.stdout
+    assert "?" in row.split(), again.stdout
+    shown = command("show", "p/r").stdout
+    assert "Nothing lost" not in shown
+    assert "An unknown number of points lost: 1 ring of a dead process could not be read." in shown
+    assert json.loads(command("show", "p/r", "--json").stdout)["losses"]["unread_rings"] == 1
+    assert json.loads(command("ls", "--json").stdout)["runs"][0]["unread_rings"] == 1
+    assert tracker.open_run("p/r").losses["unread_rings"] == 1
 
 
 def test_a_ring_cut_within_its_header_is_counted(shm: Path) -> None:

@@ -11,9 +11,11 @@
 namespace tracker::internal {
 
 // Runs `body` in a child under ptrace and kills it with SIGKILL at the entry of its system call number `at`, counted
-// from 0. False when it ended by itself before that, with whatever code. Call it from a process without threads.
-inline bool killed_at_call(int at, const std::function<int()>& body) {
+// from 0, those of `prepare` before it left out. False when it ended by itself before that, with whatever code. Call it
+// from a process without threads.
+inline bool killed_at_call(int at, const std::function<int()>& body, const std::function<void()>& prepare = {}) {
   const pid_t child = start_child([&] {
+    if (prepare) prepare();
     if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) return 77;
     ::raise(SIGSTOP);
     return body();

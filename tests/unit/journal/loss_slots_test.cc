@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// What a ring counts as lost keeps its reason, however many metrics lose points. Method: more metrics than there are
+// slots, each reason in turn, for points and for texts.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "codec/frame.h"
+#include "journal/ring_file.h"
+#include "model/records.h"
+
+namespace tracker::internal {
+namespace {
+
+std::map<uint64_t, uint64_t> loss_counts(const RingHeader& header) {
+  std::map<uint64_t, uint64_t> out;
+  for (const LossSlot& slot : header.losses)
+    if (slot.key.load() != 0) out[slot.key.load()] += slot.count.load();
+  return out;
+}
+
+// Bug: the last slot took the key of the first that came and the counts of all that followed.
+TEST(LossSlotsTest, WhereSlotsRunOutReasonsAndTextsAreStillCountedApart) {
+  auto ring = RingFile::create("", Id128::random(), 4096);
+  ASSERT_TRUE(ring.ok());
+  RingHeader* header = (*ring)->header();
+  constexpr uint32_t kMetrics = 2 * kLossSlots;
+  for (uint8_t reason = 1; reason <= kLossReasonLast; ++reason) {
+    for (uint32_t series = 1; series <= kMetrics; ++series) count_loss(header, series, reason, reason);
+    count_loss(header, kTextLosses, reason, 1000);
+  }
+  std::map<uint64_t, uint64_t> of_points, of_texts;
+  size_t apart = 0;
+  for (const auto& [key, count] : loss_counts(*header)) {
+    const bool is_text = key >> 8 == kTextLosses;
+    (is_text ? of_texts : of_points)[key & 0xff] += count;
+    if (!is_text && key >> 8 != 0) ++apart;
+  }
+  EXPECT_EQ(apart, kLossSlots - kLossSlotsShared);
+  for (uint8_t reason = 1; reason <= kLossReasonLast; ++reason) {
+    EXPECT_EQ(of_points[reason], uint64_t{kMetrics} * reason) << loss_reason_text(static_cast<LossReason>(reason));
+    EXPECT_EQ(of_texts[reason], 1000u) << loss_reason_text(static_cast<LossReason>(reason));
+  }
+}
+
+}  // namespace
+}  // namespace tracker::internal
