@@ -12,6 +12,7 @@
 #include "number_from.h"
 #include "run/say.h"
 #include "run_object.h"
+#include "signals.h"
 
 namespace tracker::python {
 namespace {
@@ -54,6 +55,7 @@ class Collector {
   bool add_number(const Place& place, const Number& number);
   bool write_texts(int64_t step);
   bool write_media(int64_t step);
+  bool drop_rest(size_t texts_written, int64_t step);
   bool add_foreign(const Place& place, PyObject* value, std::string why);
   void reject(std::string_view key, std::string_view why, PyObject* type) {
     reject_value(run_, key, why, type, &problem_);
@@ -222,7 +224,8 @@ bool Collector::add_number(const Place& place, const Number& number) {
 }
 
 bool Collector::write_texts(int64_t step) {
-  for (const TextValue& entry : texts_) {
+  for (size_t i = 0; i < texts_.size(); ++i) {
+    const TextValue& entry = texts_[i];
     std::string_view text;
     if (!utf8_of(entry.text.get(), &text)) {
       PyErr_Clear();
@@ -230,15 +233,45 @@ bool Collector::write_texts(int64_t step) {
       continue;
     }
     Code code = Code::kOk;
-    Py_BEGIN_ALLOW_THREADS;  // a full ring waits up to 10 ms
-    code = run_->run->log_text(entry.key, text, step);
-    Py_END_ALLOW_THREADS;
+    // A full ring waits up to 10 ms, or as long as it takes.
+    const bool quiet = without_gil_but_signals([&] { code = run_->run->log_text(entry.key, text, step); });
+    if (!quiet) return drop_rest(i + 1, step);
     if (code == Code::kOk || problem_.type != nullptr || (code == Code::kClosed && !ended_here(run_))) continue;
     problem_ = {
         error_class(code),
         "'" + entry.key + "': the text was dropped and counted (" + std::string(internal::code_name(code)) + ")", 0};
   }
   return true;
+}
+
+// The call ends with the error that is set: texts are logged where there is room at once, all others and the media are
+// dropped and counted.
+bool Collector::drop_rest(size_t texts_written, int64_t step) {
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  {
+    const internal::WaitScope no_wait;
+    for (size_t i = texts_written; i < texts_.size(); ++i) {
+      std::string_view text;
+      if (utf8_of(texts_[i].text.get(), &text)) {
+        (void)run_->run->log_text(texts_[i].key, text, step);
+      } else {
+        PyErr_Clear();
+        reject(texts_[i].key, "text must be valid Unicode", PyExc_ValueError);
+      }
+    }
+    for (const MediaValue& entry : media_) {
+      std::string_view name;
+      (void)utf8_of(entry.key.get(), &name);
+      PyObject* all = entry.value.get();
+      const bool many = PyList_Check(all) || PyTuple_Check(all);
+      const auto values = many ? static_cast<uint64_t>(PySequence_Fast_GET_SIZE(all)) : 1;
+      if (run_->run->begin_media(name, step, values) == Code::kOk)
+        run_->run->drop_media(name, "no room", "the call that logged them was ended by an error", values);
+    }
+  }
+  PyErr_Restore(type, value, trace);
+  return false;
 }
 
 bool Collector::write_media(int64_t step) {
@@ -265,7 +298,7 @@ bool Collector::write_media(int64_t step) {
 bool Collector::write(const int64_t* step) {
   if (!pairs_.empty() || !texts_.empty() || !media_.empty()) {
     const int64_t at = step != nullptr ? *step : internal::hot_next_step(run_->hot);
-    if (!pairs_.empty() && !record_pairs(run_, pairs_.data(), pairs_.size(), at)) return false;
+    if (!pairs_.empty() && !record_pairs(run_, pairs_.data(), pairs_.size(), at)) return drop_rest(0, at);
     if (!write_texts(at) || !write_media(at)) return false;
   }
   return settle(run_, problem_);

@@ -79,9 +79,9 @@ void register_media(py::module_& module, py::class_<Run, std::shared_ptr<Run>>& 
   run.def(
          "begin_media",
          [](Run& self, const std::string& key, int64_t step, uint64_t values) {
-           return std::string(internal::code_name(self.begin_media(key, step, values)));
+           return std::string(internal::code_name(without_gil([&] { return self.begin_media(key, step, values); })));
          },
-         py::arg("key"), py::arg("step"), py::arg("values"), py::call_guard<py::gil_scoped_release>())
+         py::arg("key"), py::arg("step"), py::arg("values"))
       .def("next_media_call", &Run::next_media_call)
       .def("store_media", &store_media, py::arg("bytes"), py::arg("extension"))
       .def("store_media_file", &store_media_file, py::arg("path"), py::arg("extension"))

@@ -9,6 +9,7 @@
 #include "register.h"
 #include "run/run.h"
 #include "value_convert.h"
+#include "without_gil.h"
 
 namespace tracker::python {
 namespace {
@@ -175,11 +176,7 @@ py::dict status_of(const Run& run) {
 template <typename F>
 void set_value(Run& run, const std::string& key, py::handle object, F verb) {
   internal::Value value = value_from(object);
-  internal::Code code = internal::Code::kOk;
-  {
-    const py::gil_scoped_release without_gil;
-    code = verb(run, key, std::move(value));
-  }
+  const internal::Code code = without_gil([&] { return verb(run, key, std::move(value)); });
   if (code == internal::Code::kInvalid) check(internal::check_key(key));
   if (!run.strict() || code == internal::Code::kOk) return;
   if (code == internal::Code::kClosed && (!run.finished() || run.hot()->alive == 0)) return;
@@ -200,18 +197,12 @@ void finish(Run& run, const std::string& state, int exit_code, const std::string
 // A bad level is an error at once; what finds no room only in a strict run.
 void define_metric(Run& run, const std::string& name, const std::string& step_metric,
                    const std::vector<std::string>& summary, const std::string& goal) {
-  const internal::Status status = [&] {
-    const py::gil_scoped_release without_gil;
-    return run.define_metric(name, step_metric, summary, goal);
-  }();
+  const internal::Status status = without_gil([&] { return run.define_metric(name, step_metric, summary, goal); });
   if (status.code() == internal::Code::kInvalid || run.strict()) check(status);
 }
 
 void alert(Run& run, const std::string& title, const std::string& text, const std::string& level) {
-  const internal::Status status = [&] {
-    const py::gil_scoped_release without_gil;
-    return run.alert(title, text, level);
-  }();
+  const internal::Status status = without_gil([&] { return run.alert(title, text, level); });
   const bool refused = status.code() == internal::Code::kInvalid;
   if (refused || (run.strict() && status.code() != internal::Code::kClosed)) check(status);
   if (run.strict() && run.finished() && run.hot()->alive != 0) check(status);

@@ -8,6 +8,7 @@
 #include "errors.h"
 #include "handle.h"
 #include "number_from.h"
+#include "signals.h"
 
 namespace tracker::python {
 
@@ -216,7 +217,12 @@ PyMethodDef g_run_methods[] = {
      "converted. A bad\n"
      "value or key is counted and named once on stderr, the others are kept; with strict=True it is then raised.\n"
      "Raises TypeError when data is no mapping or step no int, ValueError for a step beyond int64.\n"
-     "Threads: any. Cost: about a call of an empty function; waits at most 10 ms, only while the ring is full."},
+     "Threads: any. Cost: about a call of an empty function; waits at most 10 ms, only while the ring is full, and "
+     "with\n"
+     "on_full=\"block\" until there is room: Ctrl-C, and what any signal's handler raises, ends that wait within 0.1 "
+     "s; "
+     "what\n"
+     "the call could not log is then dropped and counted."},
     {"metric", make_metric, METH_O,
      "metric($self, name, /)\n--\n\n"
      "A handle whose log(value, step) skips the look-up of the name. Lives as long as it is used; threads may share "
@@ -272,10 +278,10 @@ bool no_series(RunObject* self) {
 
 bool record_pairs_slow(RunObject* self, const ValuePair* pairs, size_t count, int64_t step, uint64_t before) {
   Code code = Code::kOk;
-  // A full ring waits up to 10 ms; a wrapped one does not, and the 25 ns of the GIL are paid once a lap.
-  Py_BEGIN_ALLOW_THREADS;
-  code = internal::log_pairs_slow(self->hot, pairs, count, step, true, before);
-  Py_END_ALLOW_THREADS;
+  // A full ring waits up to 10 ms, or as long as it takes; a wrapped one does not, and the 25 ns of the GIL are paid
+  // once a lap.
+  if (!without_gil_but_signals([&] { code = internal::log_pairs_slow(self->hot, pairs, count, step, true, before); }))
+    return false;
   if (code == Code::kOk || !self->strict) return true;
   if (code == Code::kClosed && !ended_here(self)) return true;  // gated or forked: never an error
   PyErr_SetString(error_class(code), code == Code::kClosed ? "log: the run has ended; the point was dropped and counted"

@@ -4,32 +4,30 @@
 // sleeps here instead, until the process is gone.
 #pragma once
 
-#include <Python.h>
-#include <unistd.h>
+#include <pybind11/pybind11.h>
 
 #include <exception>
 #include <optional>
 #include <utility>
 
+#include "signals.h"
+
 namespace tracker::python {
 
-inline void take_gil_or_sleep(PyThreadState* state) {
-  while (_Py_IsFinalizing() != 0) ::pause();
-  PyEval_RestoreThread(state);
-}
-
-// What `work` returns, done without the GIL; what it throws is thrown with it.
+// What `work` returns, done without the GIL; what it throws is thrown with it, and so is what the handler of a signal
+// raises while it waits for room in a ring.
 template <typename Work>
 auto without_gil(Work work) {
   std::optional<decltype(work())> out;
   std::exception_ptr failure;
-  PyThreadState* state = PyEval_SaveThread();
-  try {
-    out.emplace(work());
-  } catch (const std::exception&) {
-    failure = std::current_exception();
-  }
-  take_gil_or_sleep(state);
+  const bool quiet = without_gil_but_signals([&] {
+    try {
+      out.emplace(work());
+    } catch (const std::exception&) {
+      failure = std::current_exception();
+    }
+  });
+  if (!quiet) throw pybind11::error_already_set();
   if (failure) std::rethrow_exception(failure);
   return std::move(*out);
 }

@@ -144,7 +144,8 @@ typedef struct trk_init_options {
   const char* resume;  /* "never" (default) | "allow" | "must" */
   const char* ranks;   /* "first" (default) | "observe" | "all"; TRACKER_RANKS */
   const char* journal; /* "shm" | "disk" | "memory"; default: the best that the machine offers */
-  const char* on_full; /* "wait" (default: wait <= 10 ms, then drop and count) | "drop" | "block" */
+  const char* on_full; /* "wait" (default: wait <= 10 ms, then drop and count) | "drop" | "block": for as long as the
+                          store takes nothing; a signal's handler runs meanwhile and decides, the wait goes on */
   int32_t rank;        /* -1: read from the environment (ARCHITECTURE.md, ranks) */
   int32_t strict;     /* 1: a store that cannot be written is an error of trk_init; log calls return codes either way */
   int32_t quiet;      /* 1: no line at start and end on stderr */

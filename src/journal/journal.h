@@ -89,6 +89,7 @@ class Journal {
   uint32_t series_id(std::string_view name,
                      ValueType type);  // 0 above kSeriesMax or when the definition cannot be written
   Code log_pairs(const ValuePair* pairs, size_t count, int64_t step, bool has_step, uint64_t before = 0);
+  // Both wait for room as on_full says, and while a WaitScope of the thread lets them (wait_scope.h).
   // kLimit: no room, counted as dropped, as a text after the end is (kClosed). kUnsupported: larger than this ring
   // takes (ring_event_max); the caller has it still.
   Code log_event(EventType type, std::string_view payload, int64_t step, bool has_step);
@@ -177,6 +178,7 @@ class Journal {
     uint64_t position, points, texts;
     uint64_t damaged, texts_damaged;
   };
+  enum class RingTry { kFirst, kAgain, kLast };  // of a call to find room
   struct TakenLoss {
     RingFile* file;
     size_t slot;
@@ -193,11 +195,11 @@ class Journal {
   Seat* new_seat(bool shared);  // under ProcessLock
   void seat_thread(Seat* seat, uintptr_t thread);
   template <typename Write>
-  Code produce(Seat* seat, uintptr_t owner, RingUse use, uint64_t need, const Write& write);
+  Code produce(Seat* seat, uintptr_t owner, RingUse use, uint64_t need, RingTry which, const Write& write);
   template <typename Body>
   Code with_ring(const Body& body);
   Code log_part(Seat* seat, uintptr_t owner, const ValuePair* pairs, size_t count, int64_t step, bool has_step,
-                uint64_t tick, uint32_t flags, uint64_t before);
+                uint64_t tick, uint32_t flags, uint64_t before, RingTry which);
   bool switch_ring(Seat* seat);
   void look_ahead(Seat* seat);
   void make_producers_look();

@@ -11,6 +11,7 @@
 #include "base/write_signals.h"
 #include "journal/journal.h"
 #include "journal/ring_room.h"
+#include "journal/wait_scope.h"
 #include "journal/wipe_memory.h"
 #include "model/key.h"
 
@@ -172,6 +173,9 @@ Journal::Seat* Journal::attach_thread() {
   return shared_seat_;
 }
 
+// `body` gives kBusy where it finds no room, and is called again behind each wait; what it has done stays done. The
+// last time it is told so, and counts what it cannot log. Nothing is held while it waits, the ring that threads share
+// neither.
 template <typename Body>
 Code Journal::with_ring(const Body& body) {
   Seat* seat = nullptr;
@@ -184,9 +188,15 @@ Code Journal::with_ring(const Body& body) {
     shared = seat != nullptr && seat == shared_seat_;
   }
   if (seat == nullptr) return closed_.load() ? Code::kClosed : Code::kLimit;
-  if (!shared) return body(seat, thread_pointer());
-  const std::lock_guard<std::mutex> guard(shared_mutex_);
-  return body(seat, kSharedOwner);
+  const auto attempt = [&](RingTry which) {
+    if (!shared) return body(seat, thread_pointer(), which);
+    const std::lock_guard<std::mutex> guard(shared_mutex_);
+    return body(seat, kSharedOwner, which);
+  };
+  Code code = attempt(RingTry::kFirst);
+  std::chrono::nanoseconds waited{0};
+  while (code == Code::kBusy) code = attempt(wait_for_space(seat, &waited) ? RingTry::kAgain : RingTry::kLast);
+  return code;
 }
 
 // --- space ---------------------------------------------------------------------------------------------------------
@@ -225,7 +235,8 @@ void Journal::look_ahead(Seat* seat) {
   hot->check_at.store(refusing_.load() ? 0 : check, std::memory_order_relaxed);
 }
 
-// Sleeps a little for space. False when this call or all calls together have waited enough (design 2, full ring).
+// Sleeps a little for space. False when this call or all calls together have waited enough (design 2, full ring), or
+// who made the call asks for no more of it.
 bool Journal::wait_for_space(Seat* seat, std::chrono::nanoseconds* waited) {
   constexpr std::chrono::nanoseconds kNap{100'000};
   if (undrained_.load(std::memory_order_relaxed)) {
@@ -241,20 +252,22 @@ bool Journal::wait_for_space(Seat* seat, std::chrono::nanoseconds* waited) {
   if (options_.on_full == OnFull::kWait) {
     if (*waited >= options_.wait_call || wait_left_ns_.load(std::memory_order_relaxed) <= 0) return false;
   }
+  if (!WaitScope::may_wait()) return false;
   const timespec nap{0, static_cast<long>(kNap.count())};
   const int64_t before = monotonic_ns();
   ::nanosleep(&nap, nullptr);
-  const int64_t slept = monotonic_ns() - before;
-  *waited += std::chrono::nanoseconds(slept);
-  wait_left_ns_.fetch_sub(slept, std::memory_order_relaxed);
-  return true;
+  const std::chrono::nanoseconds slept(monotonic_ns() - before);
+  const auto asked = *waited / kWaitAskInterval;
+  *waited += slept;
+  wait_left_ns_.fetch_sub(slept.count(), std::memory_order_relaxed);
+  return *waited / kWaitAskInterval == asked || WaitScope::ask();
 }
 
-// Finds `need` bytes in the seat's ring, in the room for `use`, and lets `write(hot)` publish a record there.
+// Finds `need` bytes in the seat's ring, in the room for `use`, and lets `write(hot)` publish a record there. Without
+// room: kBusy, or kLimit at the last attempt and for what waits for nothing.
 template <typename Write>
-Code Journal::produce(Seat* seat, uintptr_t owner, RingUse use, uint64_t need, const Write& write) {
+Code Journal::produce(Seat* seat, uintptr_t owner, RingUse use, uint64_t need, RingTry which, const Write& write) {
   HotRing* hot = seat->hot;
-  std::chrono::nanoseconds waited{0};
   for (;;) {
     hot->busy.store(1, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -288,16 +301,16 @@ Code Journal::produce(Seat* seat, uintptr_t owner, RingUse use, uint64_t need, c
     }
     hot->busy.store(0, std::memory_order_release);
     if (use == RingUse::kConsole) return Code::kLimit;
-    if (waited.count() == 0) hot->header->waits.fetch_add(1, std::memory_order_relaxed);
-    if (!wait_for_space(seat, &waited)) return Code::kLimit;
+    if (which == RingTry::kFirst) hot->header->waits.fetch_add(1, std::memory_order_relaxed);
+    return which == RingTry::kLast ? Code::kLimit : Code::kBusy;
   }
 }
 
 // One record. What it takes to write it stands for the calls of the fast path before it.
 Code Journal::log_part(Seat* seat, uintptr_t owner, const ValuePair* pairs, size_t count, int64_t step, bool has_step,
-                       uint64_t tick, uint32_t flags, uint64_t before) {
+                       uint64_t tick, uint32_t flags, uint64_t before, RingTry which) {
   const uint64_t bytes = kRecordHeadBytes + count * sizeof(ValuePair);
-  return produce(seat, owner, RingUse::kNumbers, bytes, [&](HotRing* hot) {
+  return produce(seat, owner, RingUse::kNumbers, bytes, which, [&](HotRing* hot) {
     const uint64_t begin = ticks();
     publish_pairs(hot, pairs, count, step, has_step, tick, flags);
     const uint64_t fast = seat->cost.charge(hot->position, bytes, ticks() - begin + before);
@@ -317,14 +330,14 @@ Code Journal::log_pairs(const ValuePair* pairs, size_t count, int64_t step, bool
     for (size_t i = at; i < count; ++i) count_one(pairs[i].series);
   };
   bool counted = false;
-  const Code code = with_ring([&](Seat* seat, uintptr_t owner) {
+  const Code code = with_ring([&](Seat* seat, uintptr_t owner, RingTry which) {
     while (at < count) {
       // At most a quarter of the ring at once; parts share step and tick, which is their call number.
       const uint64_t quarter = used_of(seat->hot->mask + 1) / 4;
       const size_t part =
           std::min<size_t>({count - at, (quarter - kRecordHeadBytes) / sizeof(ValuePair), kRecordPairsMax});
       const uint32_t flags = at + part < count ? kHeadContinues : 0;
-      const Code written = log_part(seat, owner, pairs + at, part, step, has_step, tick, flags, before);
+      const Code written = log_part(seat, owner, pairs + at, part, step, has_step, tick, flags, before, which);
       if (written == Code::kLimit) {
         counted = true;
         count_rest([&](uint32_t series) {
@@ -356,9 +369,9 @@ Code Journal::log_event(EventType type, std::string_view payload, int64_t step, 
   const uint32_t lost_as = is_text ? kTextLosses : 0;
   // By who logs them: lines and media are no points.
   bool counted = use == RingUse::kConsole || type == EventType::kMedia;
-  const Code code = with_ring([&](Seat* seat, uintptr_t owner) {
+  const Code code = with_ring([&](Seat* seat, uintptr_t owner, RingTry which) {
     if (need > ring_event_max(used_of(seat->hot->mask + 1))) return Code::kUnsupported;
-    const Code written = produce(seat, owner, use, need, [&](HotRing* hot) {
+    const Code written = produce(seat, owner, use, need, which, [&](HotRing* hot) {
       char* at = hot->data + (hot->position & hot->mask);
       const uint32_t head = make_head(RecordKind::kEvent, 0, has_step ? kHeadHasStep : 0);
       uint32_t crc = write_record_words(at, record_crc_begin(hot->seed, hot->position, head), step, tick);
@@ -391,7 +404,7 @@ Code Journal::log_event(EventType type, std::string_view payload, int64_t step, 
 }
 
 void Journal::raise_step(int64_t step) {
-  (void)with_ring([&](Seat* seat, uintptr_t) {
+  (void)with_ring([&](Seat* seat, uintptr_t, RingTry) {
     if (step > seat->hot->step_max.load(std::memory_order_relaxed))
       seat->hot->step_max.store(step, std::memory_order_relaxed);
     return Code::kOk;

@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <thread>
 
 #include "journal/ring_room.h"
+#include "journal/wait_scope.h"
 #include "support/child.h"
 #include "support/live_journal.h"
 
@@ -99,6 +101,91 @@ TEST(FullRingTest, BlockLosesNothingUnderManyThreads) {
   EXPECT_EQ(drained.load(), 20'000u);
   EXPECT_EQ(journal->counts().accepted, 20'000u);
   EXPECT_EQ(journal->counts().dropped, 0u);
+}
+
+// What a scope of the thread answers at the third question, each time.
+struct ThirdAnswer {
+  bool last;
+  int asked = 0;
+  std::function<void()> meanwhile = {};
+  static bool answer(void* context) {
+    auto* self = static_cast<ThirdAnswer*>(context);
+    if (self->meanwhile) self->meanwhile();
+    return ++self->asked < 3 || self->last;
+  }
+};
+
+TEST(FullRingTest, ABlockedCallEndsWhenItsScopeSaysSoAndOnlyItsOwnPointsAreCounted) {
+  Sandbox sandbox;
+  LiveJournal journal(sandbox, options_of(OnFull::kBlock));
+  const uint32_t id = journal->series_id("x", ValueType::kFloat64);
+  uint64_t accepted = 0;
+  ThirdAnswer third{false};
+  const int64_t begin = now_ns();
+  {
+    const WaitScope scope(ThirdAnswer::answer, &third);
+    while (journal.log(id, 1, 0) == Code::kOk) ++accepted;
+    EXPECT_GE(now_ns() - begin, 3 * std::chrono::nanoseconds(kWaitAskInterval).count() - 1'000'000);
+    EXPECT_EQ(third.asked, 3);
+    const int64_t again = now_ns();
+    EXPECT_EQ(journal.log_many(id, 3, 1), Code::kLimit) << "under the same scope nothing waits any more";
+    while (journal->log_event(EventType::kText, "a text", 1, true) == Code::kOk) {}
+    EXPECT_LT(now_ns() - again, std::chrono::nanoseconds(kWaitAskInterval).count());
+  }
+  EXPECT_EQ(third.asked, 3);
+  EXPECT_EQ(journal->counts().dropped, 4u);
+  EXPECT_EQ(journal->counts().texts_dropped, 1u);
+  EXPECT_EQ(cells_of(journal.drain()).size(), accepted);
+  EXPECT_EQ(journal.log(id, 1, 2), Code::kOk);
+}
+
+TEST(FullRingTest, ACallThatWaitsLogsInItsScopesAnswerAndGoesOnOnceThereIsRoom) {
+  Sandbox sandbox;
+  LiveJournal journal(sandbox, options_of(OnFull::kBlock));
+  const uint32_t id = journal->series_id("x", ValueType::kFloat64);
+  {
+    const WaitScope none;
+    while (journal.log(id, 1, 0) == Code::kOk) {}
+  }
+  ThirdAnswer third{true};
+  size_t drained = 0;
+  third.meanwhile = [&] {
+    const WaitScope inner;
+    EXPECT_EQ(journal.log(id, 2, 1), Code::kLimit);
+    if (third.asked == 2) drained = cells_of(journal.drain()).size();
+  };
+  const WaitScope scope(ThirdAnswer::answer, &third);
+  EXPECT_EQ(journal.log(id, 3, 2), Code::kOk);
+  EXPECT_EQ(third.asked, 3);
+  EXPECT_EQ(journal->counts().accepted, drained + 1);
+  EXPECT_EQ(journal->counts().dropped, 4u) << "that which filled it, and one at each question";
+}
+
+// Where no ring is left for a thread, several share one: who waits there keeps it from nobody.
+TEST(FullRingTest, WhoWaitsInTheRingThatThreadsShareHoldsNoneOfThemUp) {
+  Sandbox sandbox;
+  JournalOptions options = options_of(OnFull::kBlock);
+  options.rings_max = 2;
+  LiveJournal journal(sandbox, options);
+  const uint32_t id = journal->series_id("x", ValueType::kFloat64);
+  ASSERT_EQ(journal.log(id, 0, 0), Code::kOk);  // the first ring is this thread's
+  std::atomic<bool> waits{false};
+  std::thread waiting([&] {
+    {
+      const WaitScope none;
+      while (journal.log(id, 1, 0) == Code::kOk) {}
+    }
+    const WaitScope scope([](void* flag) { return *static_cast<std::atomic<bool>*>(flag) = true; }, &waits);
+    EXPECT_EQ(journal.log(id, 2, 1), Code::kOk);
+  });
+  while (!waits) ::usleep(1000);
+  std::thread other([&] {
+    const WaitScope none;
+    EXPECT_EQ(journal.log(id, 3, 2), Code::kLimit);
+  });
+  other.join();
+  (void)journal.drain();
+  waiting.join();
 }
 
 TEST(FullRingTest, ARingPastHalfFillGrowsUpToItsLimit) {
