@@ -112,6 +112,7 @@ py::dict losses_of(View& self) {
   out["rejected_values"] = account.rejected_values;
   out["recovered"] = account.recovered;
   out["unread_rings"] = account.unread_rings;
+  out["missing_journals"] = account.missing_journals;
   py::dict reasons, texts, text_reasons;
   for (const auto& [reason, count] : account.by_reason) reasons[py::str(reason)] = count;
   for (const auto& [reason, count] : account.texts.by_reason) text_reasons[py::str(reason)] = count;

@@ -129,6 +129,7 @@ Value losses_json(const LossAccount& account) {
                                          {"dropped_by_reason", reasons_json(texts.by_reason)}}},
                     {"recovered", count(account.recovered)},
                     {"unread_rings", count(account.unread_rings)},
+                    {"missing_journals", count(account.missing_journals)},
                     {"rejected_values", count(account.rejected_values)}};
 }
 

@@ -206,7 +206,8 @@ std::string account_section(const Console& console, const RunView& run) {
   std::string out = title(console, "Account");
   const LossAccount::Texts& texts = account.texts;
   const bool nothing =
-      account.dropped == 0 && texts.dropped == 0 && account.unread_rings == 0 && !account.unseen && all_read;
+      account.dropped == 0 && texts.dropped == 0 && account.unread_rings == 0 && account.missing_journals == 0 &&
+      !account.unseen && all_read;
   const std::string text_count = texts.stored > 0 && texts.dropped == 0 ? " and " + counted(texts.stored, "text") : "";
   if (account.dropped == 0)
     out += fmt::format("  {}{}{} stored{}.\n", nothing ? "Nothing lost: " : "", counted(account.stored, "point"),
@@ -221,6 +222,13 @@ std::string account_section(const Console& console, const RunView& run) {
     const std::string line = fmt::format("An unknown number of points lost: {} of a dead process could not be read",
                                          counted(account.unread_rings, "ring"));
     out += fmt::format("  {}.\n", console.paint(line, "31"));
+  }
+  if (account.missing_journals > 0) {
+    const bool one = account.missing_journals == 1;
+    const std::string line = fmt::format("What {} logged behind the last commit is not known: {} not here",
+                                         one ? "a process" : count_text(account.missing_journals) + " processes",
+                                         one ? "its journal is" : "their journals are");
+    out += fmt::format("  {}.\n", console.paint(line, "33"));
   }
   if (account.unseen) {
     const std::string line = fmt::format(

@@ -159,6 +159,12 @@ std::optional<uint32_t> RunView::Impl::unseen_user() const {
   return over ? std::nullopt : std::optional<uint32_t>(st.st_uid);
 }
 
+// Of a run that does not go on: the journal was removed with its container or machine, lies on another one, or was
+// private memory.
+bool has_lost_its_journal(const WriterSnapshot& writer) {
+  return !writer.end && !writer.recovered && !path_exists(writer.identity.journal_dir);
+}
+
 // A living writer stores meanwhile: what it has stored since the snapshot still waits as far as the snapshot knows.
 void RunView::Impl::look_at_journals() {
   std::map<Id128, Logged> stored_since;
@@ -281,6 +287,8 @@ LossAccount RunView::losses() const {
     account.texts.pending += each.texts;
     account.unread_rings += each.unread_rings;
   }
+  if (!account.unseen && impl_->verdict.state != RunState::kRunning)
+    for (const WriterSnapshot& writer : impl_->snapshots) account.missing_journals += has_lost_its_journal(writer);
   account.logged += account.pending;
   account.texts.logged += account.texts.pending;
   return account;

@@ -94,6 +94,20 @@ Result<uint64_t> max_disk_of(InitOptions* o) {
   return bytes;
 }
 
+// SQLite opens no file whose path has more than 512 bytes: a run that could never be stored is refused at once.
+Status check_path_of_run(const Launch& launch) {
+  const InitOptions& o = launch.options;
+  const char* from_env = env("TRACKER_RUN_ID");
+  const std::string id = o.id.empty() && from_env != nullptr ? from_env : o.id;
+  const std::string run = join_path(
+      launch.store_path, "runs/" + folder_name(o.project) + "/" + (id.empty() ? random_label() : folder_name(id)));
+  if (run.size() <= kRunPathBytesMax) return {};
+  return Status(Code::kInvalid,
+                fmt::format("the folder of the run would have a path of {} bytes, at most {} are possible: {}",
+                            run.size(), kRunPathBytesMax, run),
+                "a shorter dir, project or id; a byte that is no letter, digit, '.', '_' or '-' takes three there");
+}
+
 void take(Launch* launch, RunFolder folder, bool resumed) {
   launch->run = std::move(folder.identity);
   launch->run_dir = std::move(folder.path);
@@ -310,6 +324,7 @@ Result<Launch> decide_launch(const InitOptions& options) {
     launch.run_dir = join_path(launch.store_path, "gated/" + launch.rank.folder);
     return launch;
   }
+  TRACKER_RETURN_IF_ERROR(check_path_of_run(launch));
   const Status answers = wait_for_store_disk(launch.store_path);
   auto store = answers.ok() ? Store::open_or_create(launch.store_path) : Result<Store>(answers);
   Status status = store.status();

@@ -233,6 +233,24 @@ def test_names_that_are_no_unicode_are_errors_wherever_they_are_given(
         tracker.runs()
 
 
+# The bug: SQLite takes no longer path, so init said "recording" of a run that nothing could ever store.
+def test_a_run_whose_path_is_too_long_to_be_stored_is_refused_at_once_and_the_longest_is_stored(tmp_path: Path) -> None:
+    k_run_path_bytes_max = 450  # kRunPathBytesMax
+    here = tmp_path / "s"
+    room = k_run_path_bytes_max - len(f"{here}/runs/p/")
+    store = here
+    while room > 200:  # what is left to the id
+        store = store / ("d" * min(room - 100, 99))
+        room = k_run_path_bytes_max - len(f"{store}/runs/p/")
+    with tracker.init(project="p", id="i" * room, dir=store, quiet=True) as run:
+        run.log({"loss": 1.0})
+    assert tracker.open_run(f"p/{'i' * room}", dir=store).history("loss").values.tolist() == [1.0]
+    with pytest.raises(ValueError, match=r"path of 451 bytes, at most 450 .*: /.*a shorter dir, project or id"):
+        tracker.init(project="p", id="i" * (room + 1), dir=store, quiet=True)
+    with pytest.raises(ValueError, match="at most 450"):
+        tracker.init(project="日本" * 30, id="語" * 60, dir=store, quiet=True)
+
+
 # The store was made in the root of the file system.
 def test_a_deleted_working_directory_is_no_place_for_a_store(script: Script) -> None:
     done = script(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -152,6 +153,21 @@ def test_what_a_ring_held_that_is_no_file_is_said_to_be_unknown(shm: Path, put: 
     assert json.loads(command("show", "p/r", "--json").stdout)["losses"]["unread_rings"] == 1
     assert json.loads(command("ls", "--json").stdout)["runs"][0]["unread_rings"] == 1
     assert tracker.open_run("p/r").losses["unread_rings"] == 1
+
+
+# The bug: "Nothing lost", where 2,000 accepted points were.
+def test_a_journal_that_went_with_its_machine_is_said_to_be_missing(shm: Path) -> None:
+    journal = journal_of_a_dead_process(shm)
+    shutil.move(journal, shm.parent / "elsewhere")
+    shown = command("show", "p/r").stdout
+    assert "Nothing lost" not in shown
+    assert "What a process logged behind the last commit is not known: its journal is not here." in shown
+    assert json.loads(command("show", "p/r", "--json").stdout)["losses"]["missing_journals"] == 1
+    assert tracker.open_run("p/r").losses["missing_journals"] == 1
+    shutil.move(shm.parent / "elsewhere", journal)
+    shown = command("show", "p/r").stdout
+    assert "Nothing lost" in shown
+    assert json.loads(command("show", "p/r", "--json").stdout)["losses"]["missing_journals"] == 0
 
 
 def test_a_ring_cut_within_its_header_is_counted(shm: Path) -> None:
