@@ -102,6 +102,25 @@ py::list metrics_of(View& self) {
   return out;
 }
 
+// Points and texts in journals of dead processes, one line each. Where every writer lives or has ended nothing is read.
+std::vector<std::string> unrecovered_of(View& self) {
+  const std::vector<internal::WaitingPoints> waiting = self.with([](RunView& view) {
+    const auto& writers = view.writers();
+    bool dead = writers.empty() && view.state() != internal::RunState::kRunning;
+    for (size_t i = 0; i < writers.size(); ++i)
+      dead |= !writers[i].end && !writers[i].recovered && view.liveness()[i] != internal::Liveness::kLive;
+    return dead ? view.losses().waiting : std::vector<internal::WaitingPoints>();
+  });
+  std::vector<std::string> out;
+  for (const internal::WaitingPoints& each : waiting) {
+    if (each.live || each.points + each.texts == 0) continue;
+    out.push_back("not read: " + std::to_string(each.points) + " points and " + std::to_string(each.texts) +
+                  " texts, which wait in the journal of " + internal::visible(each.writer.host) + " pid " +
+                  std::to_string(each.writer.pid));
+  }
+  return out;
+}
+
 py::dict losses_of(View& self) {
   const internal::LossAccount account = self.with([](RunView& view) { return view.losses(); });
   py::dict out;
@@ -338,6 +357,7 @@ void register_read(py::module_& module) {
            })
       .def("default_x", &default_x, py::arg("metric"))
       .def("losses", &losses_of)
+      .def("unrecovered", &unrecovered_of)
       .def("writers", &writers_of)
       .def("attempts", &attempts_of)
       .def("ranks", &ranks_of)

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from tracker import _core, _options
 from tracker._plain import plain, plain_config
 
-READ_WAIT_MS = 10_000  # for the store to take what was logged, before the summary is read
-STUCK_WAIT_MS = 200  # the same, once it has not
+# For the store to take what was logged, before the summary is read; the same once it has not.
+READ_WAIT_MS = 10_000
+STUCK_WAIT_MS = 200
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -35,6 +35,10 @@ class StoredRun(MediaOfRun, Told):
         self._folder = folder
         self._opened: _core.RunView | None = None
         self._ended = False
+        self._recovered_in = ""  # the state of the run when that was last tried
+        self._in_the_way: list[str] = []
+        self._told_of_rows = False
+        self._asked_in = ""  # the state of the run then
 
     def _view(self) -> _core.RunView:
         if not self._ended:
@@ -47,6 +51,34 @@ class StoredRun(MediaOfRun, Told):
             self._ended = self._opened.state() == "finished"
         assert self._opened is not None
         return self._opened
+
+    def _rows(self) -> _core.RunView:
+        """The view, to read rows from: once it is said what a dead process has left and nobody could store."""
+        view = self._view()
+        state = view.state()
+        if self._told_of_rows or state == self._asked_in:
+            return view
+        self._asked_in = state
+        if lines := self._unrecovered(view):
+            self._told_of_rows = True
+            frame, level = sys._getframe(1), 2  # the first frame that is not this package's
+            while frame.f_back and os.path.dirname(frame.f_code.co_filename) == os.path.dirname(__file__):
+                frame, level = frame.f_back, level + 1
+            text = f"tracker: {self._folder.project}/{self._folder.id}: {'; '.join(lines)}"
+            warnings.warn(text, RuntimeWarning, stacklevel=level)
+        return view
+
+    def _unrecovered(self, view: _core.RunView) -> list[str]:
+        """Rows that wait in journals of dead processes, behind an attempt to store them, and what stood in the way."""
+        if not view.unrecovered():
+            return []
+        if self._recovered_in != view.state():
+            self._recovered_in = view.state()
+            self._recover()
+            view.refresh()
+        waiting = view.unrecovered()
+        hint = "nothing is lost: open the run again when the store takes them"
+        return [*(f"{line}; {hint}" for line in waiting), *self._in_the_way] if waiting else []
 
     def refresh(self) -> None:
         """Looks again at a run that was seen finished: a later attempt may have resumed it."""
@@ -130,17 +162,20 @@ class StoredRun(MediaOfRun, Told):
     @property
     def summary(self) -> dict[str, Any]:
         """A copy: the last value of each metric, explicit ones win."""
-        return self._view().summary()
+        return self._rows().summary()
 
     @property
     def points(self) -> int:
         """Rows stored, all metrics and writers; samples of the system are not among them."""
-        return self._view().points()
+        return self._rows().points()
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is damaged or could not be read, one line each; the rest is read all the same."""
-        return tuple(self._view().problems())
+        """What is damaged or could not be read, one line each; the rest is read all the same. Also how many rows of a
+        dead process wait in its journal, where nobody could store them, and why."""
+        view = self._view()
+        unread = self._unrecovered(view)
+        return (*view.problems(), *unread)
 
     @property
     def losses(self) -> dict[str, Any]:
@@ -200,7 +235,7 @@ class StoredRun(MediaOfRun, Told):
 
         if not isinstance(name, str):
             raise TypeError(f"name must be a str, got {type(name).__name__}")
-        return AcrossRanks(name, self._view().across_ranks(_options.utf8("the name of a metric", name)))
+        return AcrossRanks(name, self._rows().across_ranks(_options.utf8("the name of a metric", name)))
 
     def series(self, pattern: str = "*", *, system: bool = False) -> list[str]:
         """The names of the metrics that hold numbers, sorted; those that match a pattern such as "val/*".
@@ -211,7 +246,7 @@ class StoredRun(MediaOfRun, Told):
     def metrics(self, *, system: bool = False) -> list[dict[str, Any]]:
         """What is known of each metric without reading its rows: types, points, dropped, steps, min, max, NaNs.
         system: of the system's series instead."""
-        return [metric for metric in self._view().metrics() if metric["name"].startswith(SYSTEM_PREFIX) == system]
+        return [metric for metric in self._rows().metrics() if metric["name"].startswith(SYSTEM_PREFIX) == system]
 
     @overload
     def history(
@@ -267,7 +302,7 @@ class StoredRun(MediaOfRun, Told):
         }
         if isinstance(name, str):
             _options.utf8("the name of a metric", name)
-            return history_of(self._view(), name, **chosen, all=bool(all))
+            return history_of(self._rows(), name, **chosen, all=bool(all))
         names = list(name)
         if not names or not _all_str(names):
             raise TypeError("history() takes a name or a list of names")
@@ -275,7 +310,7 @@ class StoredRun(MediaOfRun, Told):
             _options.utf8("the name of a metric", own)
         if all:
             raise ValueError("all=True is for one metric: rows with repeated steps cannot be aligned")
-        return table_of(self._view(), names, **chosen)
+        return table_of(self._rows(), names, **chosen)
 
     def chart(
         self,
@@ -305,7 +340,7 @@ class StoredRun(MediaOfRun, Told):
         if not isinstance(name, str):
             raise TypeError(f"name must be a str, got {type(name).__name__}")
         name, over = _options.utf8("the name of a metric", name), _name_of_x(x) or None
-        return _chart.query(self._view(), name, lo, hi, pixels, over, attempts, ranks, smooth, parameters)
+        return _chart.query(self._rows(), name, lo, hi, pixels, over, attempts, ranks, smooth, parameters)
 
     def tail(
         self,
@@ -327,16 +362,16 @@ class StoredRun(MediaOfRun, Told):
         if not _all_str(names):
             raise TypeError("tail() takes a name or a list of names")
         names = [_options.utf8("the name of a metric", own) for own in names]
-        return Tail(self._view, self._recover, names, cursor, limit, timeout)
+        return Tail(self._rows, self._recover, names, cursor, limit, timeout)
 
     def _recover(self) -> None:
         """What a process that died during a tail has left in its rings joins the run."""
         store = Path(self._folder.path).parents[2]  # <store>/runs/<project>/<id>
-        _core.Store.open(str(store)).recover(self._folder.uid)
+        self._in_the_way = _core.Store.open(str(store)).recover(self._folder.uid)
 
     def texts(self, name: str, *, all: bool = False) -> list[TextRow]:
         """The texts logged under a name; by step as history() has it, or every one with all=True. NotFoundError."""
-        view = self._view()
+        view = self._rows()
         _options.utf8("the name of a text", name)
         rows = view.texts(name, bool(all))
         if not rows:
@@ -351,7 +386,7 @@ class StoredRun(MediaOfRun, Told):
 
         At most the last `last` lines; `total` of the result says how many there are. Cost: reads every frame.
         """
-        return read_console(self._view(), rank, stream, contains, last)
+        return read_console(self._rows(), rank, stream, contains, last)
 
     def text_names(self) -> list[str]:
         """The names that hold texts, sorted."""
@@ -444,8 +479,9 @@ def open_run(name: str, dir: object) -> StoredRun:
     path, _ = _store(dir)
     store = _core.Store.open(path)
     folder = store.find(_options.utf8("name", name))
-    store.recover(folder.uid)
     run = StoredRun(folder)
+    run._in_the_way = store.recover(folder.uid)
+    run._recovered_in = run.state
     for problem in [store.problem, *run.problems] if store.problem else run.problems:
         print(f"tracker: {problem}", file=sys.stderr)
     return run

@@ -28,6 +28,7 @@ Writer::Writer(std::unique_ptr<Journal> journal, WriterIdentity identity, StoreT
       disk_credit_(target_.max_disk / kDiskShare),
       last_commit_(Clock::now()),
       last_sync_(Clock::now()),
+      drained_(Clock::now()),
       disk_(target_.max_disk) {}
 
 Writer::~Writer() {
@@ -139,6 +140,8 @@ bool Writer::store_round(StoreRounds* rounds) {
     const std::lock_guard<std::mutex> guard(mutex_);
     const auto now = Clock::now();
     if (durable) last_sync_ = now, flush_done_ = std::max(flush_done_, batch.flush);
+    if (durable) unsynced_since_.reset();
+    else if (any && !unsynced_since_) unsynced_since_ = now;
     if (durable || beat || any) last_commit_ = now;
   }
   changed_.notify_all();

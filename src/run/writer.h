@@ -42,6 +42,7 @@ constexpr size_t kCommitBytesMax = 4 * 1024 * 1024;  // of waiting frames in one
 constexpr size_t kOpeningBytesMax = 48 * 1024 * 1024;  // what is said of a run, in one frame of a file begun anew
 constexpr size_t kSamplesWaitingMax = 256;             // samples of the system that wait for the drain thread
 constexpr size_t kFactsBytesMax = 8 * 1024 * 1024;     // facts of the environment that wait for it
+constexpr std::chrono::milliseconds kCommitLate{300};  // then a container is not survived any more
 constexpr std::chrono::milliseconds kStuckAfter{200};  // a commit that takes longer lets the spill file step in
 
 // Where the run is to be stored. The store may not exist yet, or not be writable: it is tried again until it is.
@@ -59,8 +60,9 @@ struct WriterStatus {
   uint64_t bytes_stored = 0;
   bool degraded = false;
   std::string last_error;
-  bool committed_lately = false;  // frames reach the store: the container promise holds
-  bool synced_lately = false;
+  // Of what was logged until now nothing waits for its commit longer than kCommitLate, nor for that and its fsync
+  // longer than 3 s: the promises for container and power hold.
+  bool committed_lately = false, synced_lately = false;
   std::string files;        // "sqlite", "frames"; empty before the store was opened
   std::string file_system;  // what they lie on: "NFS", "local", …
   int parts = 0;            // files the database has gone on in
@@ -171,6 +173,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   void look_at_disk();
   DiskWaiting waiting_for_disk() const;
   bool may_drain();
+  Clock::duration uncommitted_for() const;
   bool may_begin();
   bool work_here(Clock::time_point deadline, uint64_t flush, const std::function<bool()>& keep_waiting = {});
   void round_here(Clock::time_point deadline);
@@ -251,6 +254,8 @@ class Writer : public std::enable_shared_from_this<Writer> {
   StoreFilesChoice files_;  // of the folder where db_ is
   int parts_ = 0;           // 0: it was not opened yet
   Clock::time_point last_commit_, last_sync_;
+  Clock::time_point drained_;                        // the last time that all rings were
+  std::optional<Clock::time_point> unsynced_since_;  // the first commit behind the last fsync
   Fault drain_fault_, store_fault_;
   uint64_t faults_ = 0;
   SayOnce say_once_;

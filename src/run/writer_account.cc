@@ -52,6 +52,16 @@ SeriesCounts Writer::series_counts() const {
 
 // --- what it says ---------------------------------------------------------------------------------------------------
 
+// Under mutex_: how long the oldest of what was logged waits for its commit, from the drain that took it or should
+// have.
+Writer::Clock::duration Writer::uncommitted_for() const {
+  const auto now = Clock::now();
+  if (done_) return {};
+  const auto in_queue = queue_.empty() ? Clock::duration::zero() : now - queue_.front()->since;
+  const bool undrained = journal_->waiting_bytes(0) > 0 || large_waiting_ > 0;
+  return std::max(in_queue, undrained ? now - drained_ : Clock::duration::zero());
+}
+
 WriterStatus Writer::status() const {
   WriterStatus out;
   const std::lock_guard<std::mutex> guard(mutex_);
@@ -70,10 +80,10 @@ WriterStatus Writer::status() const {
                    : out.degraded       ? "no thread can be started; flush() and finish() store what was logged"
                    : anew_              ? removed_text(points_removed_)
                                         : "";
-  const auto waiting = queue_.empty() ? Clock::duration::zero() : Clock::now() - queue_.front()->since;
-  out.synced_lately = !out.degraded && waiting < kSyncInterval * 3;
-  // What survives power survives the container: frames that wait a moment longer than usual take neither away.
-  out.committed_lately = out.synced_lately;
+  const auto waits = uncommitted_for();
+  const auto unsynced = unsynced_since_ ? Clock::now() - *unsynced_since_ : Clock::duration::zero();
+  out.committed_lately = !out.degraded && waits < kCommitLate;
+  out.synced_lately = !out.degraded && std::max(waits, unsynced) < kSyncInterval * 3;
   out.parts = parts_;
   if (parts_ == 0) return out;
   out.files = store_files_name(files_.kind);

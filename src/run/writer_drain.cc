@@ -41,6 +41,7 @@ bool Writer::drain_round() {
   const std::lock_guard<std::mutex> one(drain_mutex_);
   uint64_t wanted = 0;
   bool last = false;
+  const auto begin = Clock::now();
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     last = stopping_;
@@ -52,7 +53,7 @@ bool Writer::drain_round() {
   const bool drained = drain_once(last);
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    if (drained) flush_drained_ = wanted;
+    if (drained) flush_drained_ = wanted, drained_ = begin;
     drained_all_ = last;
   }
   changed_.notify_all();

@@ -117,6 +117,41 @@ TEST(StuckTest, LogKeepsItsBoundWhileTheDrainThreadSleepsAndFinishReturns) {
   expect_all(sandbox, *ledger, RunState::kCrashed);
 }
 
+// Regression: for 3 s it said that all was survived, while nothing was committed any more.
+TEST(StuckTest, WhatIsSaidToSurviveTheContainerIsCommittedOrWasJustLogged) {
+  Sandbox sandbox;
+  const int status = run_child([&] {
+    auto run = init();
+    const uint32_t id = run->series_id("x", ValueType::kInt64);
+    const auto log = [&](int64_t step) {
+      const ValuePair pair{0, id, 0};
+      return log_pairs(run->hot(), &pair, 1, step) == Code::kOk;
+    };
+    int64_t step = 0;
+    for (const bool drain : {false, true}) {
+      g_hold = false;
+      CHILD_CHECK(log(++step) && run->flush(std::chrono::seconds(30)));
+      sleep_ms(1200);  // a process that logs nothing has nothing to lose, whatever its threads do
+      CHILD_CHECK(run->status().survives_container && run->status().survives_power);
+      g_hold = true;
+      run->set_pause_for_testing(drain ? hold_while_asked : nullptr, drain ? nullptr : hold_while_asked);
+      sleep_ms(300);
+      CHILD_CHECK(log(++step));
+      sleep_ms(900);
+      const RunStatus now = run->status();
+      CHILD_CHECK(now.points_pending == 1 && now.survives_process && !now.survives_container && now.survives_power);
+      sleep_ms(3000);
+      CHILD_CHECK(!run->status().survives_power);
+    }
+    g_hold = false;
+    CHILD_CHECK(run->flush(std::chrono::seconds(30)));
+    CHILD_CHECK(run->status().survives_container && run->status().survives_power);
+    CHILD_CHECK(run->finish(RunState::kFinished).ok());
+    return 0;
+  });
+  EXPECT_EQ(exit_code_of(status), 0);
+}
+
 TEST(StuckTest, WhatAStuckCommitDoesNotTakeIsSpilledAndSurvivesAKill) {
   Sandbox sandbox;
   Shared<Ledger> ledger;

@@ -52,6 +52,7 @@ BY_EFFECT = {
     "kDiskAgain": ("tests/python/test_max_disk.py: test_after_a_burst_points_come_back_as_soon_as_the_store_has_room"),
     "kDiskReserve": "tests/python/test_max_disk.py: test_a_run_stops_taking_points_at_the_bound_and_counts_them",
     "kDiskRingRoom": "tests/python/test_max_disk.py: test_a_run_stops_taking_points_at_the_bound_and_counts_them",
+    "kCommitLate": "tests/fault/stuck_test.cc: WhatIsSaidToSurviveTheContainerIsCommittedOrWasJustLogged",
     "kConsoleLinesMax": "tests/python/test_console.py: "
     "test_what_is_printed_is_read_back_and_reaches_the_terminal_unchanged",
     "kDigestCacheShiftMin": "tests/unit/artifact/digest_cache_test.cc: ItGrowsAndForgetsFew",
