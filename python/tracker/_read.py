@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from tracker._ranks import AcrossRanks, Attempt, Rank
     from tracker._run import Run
 
+_HERE = str(Path(__file__).parent) + os.sep  # this package's frames
+
 
 class StoredRun(MediaOfRun, Told):
     """A run to read. While it is live every look at it sees what has been committed by then; in the process that
@@ -62,7 +64,7 @@ class StoredRun(MediaOfRun, Told):
         if lines := self._unrecovered(view):
             self._told_of_rows = True
             frame, level = sys._getframe(1), 2  # the first frame that is not this package's
-            while frame.f_back and os.path.dirname(frame.f_code.co_filename) == os.path.dirname(__file__):
+            while frame.f_back and frame.f_code.co_filename.startswith(_HERE):
                 frame, level = frame.f_back, level + 1
             text = f"tracker: {self._folder.project}/{self._folder.id}: {'; '.join(lines)}"
             warnings.warn(text, RuntimeWarning, stacklevel=level)

@@ -205,9 +205,8 @@ std::string account_section(const Console& console, const RunView& run) {
   const bool all_read = run.problems().empty();  // of what cannot be read nobody knows what it holds
   std::string out = title(console, "Account");
   const LossAccount::Texts& texts = account.texts;
-  const bool nothing =
-      account.dropped == 0 && texts.dropped == 0 && account.unread_rings == 0 && account.missing_journals == 0 &&
-      !account.unseen && all_read;
+  const bool nothing = account.dropped == 0 && texts.dropped == 0 && account.unread_rings == 0 &&
+                       account.missing_journals == 0 && !account.unseen && all_read;
   const std::string text_count = texts.stored > 0 && texts.dropped == 0 ? " and " + counted(texts.stored, "text") : "";
   if (account.dropped == 0)
     out += fmt::format("  {}{}{} stored{}.\n", nothing ? "Nothing lost: " : "", counted(account.stored, "point"),

@@ -102,7 +102,7 @@ struct LossAccount {
   // Writers that neither ended nor were recovered and whose journal is not here: what they logged behind their last
   // commit is not known.
   uint64_t missing_journals = 0;
-  uint64_t unread_rings = 0;           // of dead processes: nobody can say what they held, so more may be lost
+  uint64_t unread_rings = 0;  // of dead processes: nobody can say what they held, so more may be lost
   uint64_t rejected_values = 0;
   uint64_t recovered = 0;  // of stored: replayed after a crash
   std::vector<std::pair<std::string, uint64_t>> by_reason;
