@@ -102,7 +102,7 @@ def test_the_exception_that_leaves_a_with_block_is_the_one_that_was_raised(store
             run.log({"loss": 1.0})
             raise ValueError(text)
 
-    with pytest.raises(ValueError, match="plain|file|^.$") as raised:
+    with pytest.raises(ValueError, match=r"plain|file|^.$") as raised:
         train()
     assert raised.value.args == (text,)
     ended = tracker.open_run("ends/with")
