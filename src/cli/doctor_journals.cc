@@ -42,13 +42,13 @@ struct Journals {
 void look_at(const std::string& dir, bool kept, const Store* store, const std::set<std::string>& lost, Journals* out) {
   if (lost.contains(dir)) return;
   if (!kept && is_locked(dir).value_or(false)) return out->live.add(dir);
-  const auto definitions = read_definitions(dir);
-  if (!definitions.ok()) {
-    if (definitions.status().code() == Code::kNotFound) return;  // being made, or unborn
-    if (out->worst != Code::kVersion) out->worst = definitions.status().code();
+  const auto writer = store != nullptr ? writer_of_journal(dir, *store) : read_writer_identity(dir);
+  if (!writer.ok()) {
+    if (writer.status().code() == Code::kNotFound) return;  // being made, or unborn
+    if (out->worst != Code::kVersion) out->worst = writer.status().code();
     return out->unreadable.add(dir);
   }
-  const bool ours = store != nullptr && is_of(definitions->identity, dir, *store);
+  const bool ours = store != nullptr && is_of(*writer, dir, *store);
   if (!ours) out->others.add(dir);
   else if (kept) out->kept.add(dir);
   else out->waiting.add(dir);

@@ -70,22 +70,30 @@ void remove_journal_files(const std::string& dir, bool keep_identity) {
   }
 }
 
+Result<Definitions> definitions_of(const std::string& dir, const WriterIdentity* writer) {
+  auto read = read_definitions(dir);
+  if (read.ok() || writer == nullptr) return read;
+  const Code code = read.status().code();
+  if (code != Code::kCorrupt && !(code == Code::kNotFound && holds_log(dir))) return read;
+  return salvage_definitions(read_file(join_path(dir, "defs"), kDefinitionsBytesMax).value_or(""), *writer);
+}
+
 }  // namespace
 
 DeadJournal::DeadJournal(std::string dir) : dir_(std::move(dir)) {}
 DeadJournal::~DeadJournal() = default;
 
-Result<std::unique_ptr<DeadJournal>> DeadJournal::open(const std::string& dir) {
-  auto journal = claim(dir);
+Result<std::unique_ptr<DeadJournal>> DeadJournal::open(const std::string& dir, const WriterIdentity* writer) {
+  auto journal = claim(dir, writer);
   if (journal.ok()) TRACKER_RETURN_IF_ERROR((*journal)->read_files());
   return journal;
 }
 
-Result<std::unique_ptr<DeadJournal>> DeadJournal::claim(const std::string& dir) {
+Result<std::unique_ptr<DeadJournal>> DeadJournal::claim(const std::string& dir, const WriterIdentity* known) {
   std::unique_ptr<DeadJournal> journal(new DeadJournal(dir));
   // Who wrote it is read before its lock file is opened: another copy of this library in this very process may hold
   // that lock, and closing our descriptor would drop it (owner_lock.h).
-  auto definitions = read_definitions(dir);
+  auto definitions = definitions_of(dir, known);
   if (!definitions.ok()) return definitions.status();
   const WriterIdentity self = this_process();
   const WriterIdentity& writer = definitions->identity;
@@ -95,23 +103,29 @@ Result<std::unique_ptr<DeadJournal>> DeadJournal::claim(const std::string& dir) 
   auto lock = lock_dead(dir, writer);
   if (!lock.ok()) return lock.status();
   journal->lock_ = std::make_unique<OwnerLock>(std::move(*lock));
-  definitions = read_definitions(dir);                   // again, now that nobody writes it
+  definitions = definitions_of(dir, known);              // again, now that nobody writes it
   if (definitions.status().code() == Code::kNotFound) {  // recovered meanwhile; the lock file may be one that we made
     remove_file(join_path(dir, "lock"));
     ::rmdir(dir.c_str());
   }
   if (!definitions.ok()) return definitions.status();
-  journal->definitions_ = std::move(*definitions);
+  journal->take(std::move(*definitions));
   return journal;
 }
 
-Result<std::unique_ptr<DeadJournal>> DeadJournal::look(const std::string& dir) {
+Result<std::unique_ptr<DeadJournal>> DeadJournal::look(const std::string& dir, const WriterIdentity* writer) {
   std::unique_ptr<DeadJournal> journal(new DeadJournal(dir));
-  auto definitions = read_definitions(dir);
+  auto definitions = definitions_of(dir, writer);
   if (!definitions.ok()) return definitions.status();
-  journal->definitions_ = std::move(*definitions);
+  journal->take(std::move(*definitions));
   TRACKER_RETURN_IF_ERROR(journal->read_files());
   return journal;
+}
+
+void DeadJournal::take(Definitions definitions) {
+  definitions_ = std::move(definitions);
+  if (definitions_.salvaged)
+    problems_.push_back(dir_ + "/defs does not say any more who wrote it; the files of that writer in the store do");
 }
 
 // The spill file last: a living writer moves what is in a ring there, never back.
@@ -348,6 +362,13 @@ std::vector<std::string> journal_dirs(const std::string& root) {
   return out;
 }
 
+bool holds_log(const std::string& dir) {
+  const auto names = list_dir(dir);
+  return names.ok() && std::any_of(names->begin(), names->end(), [](const std::string& name) {
+           return name == "spill" || name.starts_with("ring-");
+         });
+}
+
 std::vector<std::string> list_unborn_journals(const std::string& root) {
   std::vector<std::string> out;
   auto names = list_dir(root);
@@ -358,7 +379,7 @@ std::vector<std::string> list_unborn_journals(const std::string& root) {
     const bool unborn = name.starts_with(".new-") || (Id128::from_hex(name) && !path_exists(join_path(dir, "defs")));
     if (!unborn || ::lstat(dir.c_str(), &st) != 0 || !S_ISDIR(st.st_mode) || ::time(nullptr) - st.st_mtime < 60)
       continue;
-    if (!is_locked(dir).value_or(false)) out.push_back(dir);
+    if (!is_locked(dir).value_or(false) && !holds_log(dir)) out.push_back(dir);
   }
   return out;
 }

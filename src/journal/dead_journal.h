@@ -23,13 +23,14 @@ class DeadJournal {
  public:
   // Takes the lock and reads what is there. kBusy: its process lives, or another recoverer is at work. kNotFound:
   // recovered meanwhile. kCorrupt / kVersion: named; the files are left alone. So is a journal without its lock file
-  // whose process may live; when that is known to be dead, the lock file is made anew.
-  static Result<std::unique_ptr<DeadJournal>> open(const std::string& dir);
+  // whose process may live; when that is known to be dead, the lock file is made anew. `writer`: who wrote it, as a
+  // store says; it holds where the definitions do not verify, or are gone from beside rings, which is a problem.
+  static Result<std::unique_ptr<DeadJournal>> open(const std::string& dir, const WriterIdentity* writer = nullptr);
   // The same without reading rings and spill file, which may take 24 MiB: to remove it.
-  static Result<std::unique_ptr<DeadJournal>> claim(const std::string& dir);
+  static Result<std::unique_ptr<DeadJournal>> claim(const std::string& dir, const WriterIdentity* writer = nullptr);
   // open() without the lock, to count what is there while its process may live: nothing may be removed. Databases are
   // to be asked for their positions after this, for what they have taken may be gone from here. Errors as above.
-  static Result<std::unique_ptr<DeadJournal>> look(const std::string& dir);
+  static Result<std::unique_ptr<DeadJournal>> look(const std::string& dir, const WriterIdentity* writer = nullptr);
   ~DeadJournal();
 
   const WriterIdentity& identity() const { return definitions_.identity; }
@@ -64,6 +65,7 @@ class DeadJournal {
   };
   static Result<OwnerLock> lock_dead(const std::string& dir, const WriterIdentity& writer);
   explicit DeadJournal(std::string dir);
+  void take(Definitions definitions);
   Status read_files();
   // kVersion: one that only a newer version understands. Whatever else is wrong with it is a problem, and the rest is
   // read.
@@ -91,6 +93,8 @@ class DeadJournal {
 
 // Folders under `root` that may be journals (their names are writer ids), own ones left out.
 std::vector<std::string> journal_dirs(const std::string& root);
+// Whether something of a writer's log is in the folder of a journal: a ring or a spill file, whatever became of `defs`.
+bool holds_log(const std::string& dir);
 // What processes left that died while they made a journal, when older than a minute.
 std::vector<std::string> list_unborn_journals(const std::string& root);
 // Removes them.

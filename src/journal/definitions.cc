@@ -58,20 +58,19 @@ bool DefinitionsFile::still_linked() const {
   return fd_.is_ours() && ::fstat(fd_.get(), &st) == 0 && st.st_nlink > 0;
 }
 
-Result<Definitions> parse_definitions(std::string_view bytes) {
-  if (bytes.size() < kDefinitionsMagic.size() || bytes.substr(0, 7) != kDefinitionsMagic.substr(0, 7))
-    return Status(Code::kCorrupt, "not a definitions file: bad magic at byte 0");
-  if (bytes[7] != kDefinitionsMagic[7])
-    return Status(Code::kVersion, fmt::format("definitions file of version '{}', this library reads 1", bytes[7]));
-  ByteReader in(bytes.substr(kDefinitionsMagic.size()));
-  Definitions out;
-  bool have_identity = false;
+namespace {
+
+constexpr char kNewestVersion = '1' + kDefinitionsVersionsAhead;
+
+// The records from `at` on; the first that does not verify ends them.
+Status read_records(std::string_view bytes, size_t at, Definitions* out, bool* have_identity) {
+  ByteReader in(bytes.substr(at));
   while (!in.at_end()) {
     const uint32_t length = in.u32();
     const uint32_t crc = in.u32();
     const std::string_view body = in.bytes(length);
     if (!in.ok() || body.empty() || crc32c(body) != crc) {
-      out.torn_tail = true;
+      out->torn_tail = true;
       break;
     }
     ByteReader record(body.substr(1));
@@ -80,21 +79,60 @@ Result<Definitions> parse_definitions(std::string_view bytes) {
       if (!value.ok()) return value.status();
       auto identity = WriterIdentity::from_value(*value);
       if (!identity.ok()) return identity.status();
-      out.identity = *identity;
-      have_identity = true;
+      out->identity = *identity;
+      *have_identity = true;
     } else if (body[0] == kSeries) {
       SeriesDef series;
       series.id = record.u32();
       const uint8_t type = record.u8();
       series.name = std::string(record.bytes(record.remaining()));
-      if (!record.ok() || !is_value_type(type) || series.id != out.series.size() + 1)
-        return Status(Code::kCorrupt, fmt::format("definitions file: bad series record before byte {}",
-                                                  in.offset() + kDefinitionsMagic.size()));
+      if (!record.ok() || !is_value_type(type) || series.id != out->series.size() + 1)
+        return Status(Code::kCorrupt,
+                      fmt::format("definitions file: bad series record before byte {}", in.offset() + at));
       series.type = static_cast<ValueType>(type);
-      out.series.push_back(std::move(series));
+      out->series.push_back(std::move(series));
     }  // other kinds come from later versions and are skipped
   }
+  return {};
+}
+
+// Where the record of series 1 begins, whatever stands before it; the end of `bytes` where there is none.
+size_t find_first_series(std::string_view bytes) {
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    ByteReader in(bytes.substr(at));
+    const uint32_t length = in.u32();
+    const uint32_t crc = in.u32();
+    if (length > kSeriesRecordBytesMax) continue;
+    const std::string_view body = in.bytes(length);
+    if (!in.ok() || body.empty() || body[0] != kSeries || ByteReader(body.substr(1)).u32() != 1) continue;
+    if (crc32c(body) == crc) return at;
+  }
+  return bytes.size();
+}
+
+}  // namespace
+
+Result<Definitions> parse_definitions(std::string_view bytes) {
+  const size_t magic = kDefinitionsMagic.size();
+  if (bytes.size() < magic || bytes.substr(0, 7) != kDefinitionsMagic.substr(0, 7))
+    return Status(Code::kCorrupt, "not a definitions file: bad magic at byte 0");
+  if (bytes[7] > kDefinitionsMagic[7] && bytes[7] <= kNewestVersion)
+    return Status(Code::kVersion, fmt::format("definitions file of version '{}', this library reads 1", bytes[7]));
+  if (bytes[7] != kDefinitionsMagic[7]) return Status(Code::kCorrupt, "definitions file: bad version at byte 7");
+  Definitions out;
+  bool have_identity = false;
+  TRACKER_RETURN_IF_ERROR(read_records(bytes, magic, &out, &have_identity));
   if (!have_identity) return Status(Code::kCorrupt, "definitions file without a writer's identity");
+  return out;
+}
+
+Definitions salvage_definitions(std::string_view bytes, const WriterIdentity& writer) {
+  Definitions out;
+  bool have_identity = false;
+  const Status read = read_records(bytes, find_first_series(bytes), &out, &have_identity);
+  out.torn_tail = out.torn_tail || !read.ok();
+  out.identity = writer;
+  out.salvaged = true;
   return out;
 }
 

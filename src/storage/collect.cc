@@ -63,8 +63,8 @@ class Collector {
       const std::vector<std::string> unborn = list_unborn_journals(root);
       for (const std::string& dir : unborn) dead.push_back({"unborn journal", dir, bytes_below(dir)});
       for (const std::string& dir : journal_dirs(root)) {
-        const auto definitions = read_definitions(dir);
-        if (!definitions.ok() || !is_of(definitions->identity, dir, store_) || is_locked(dir).value_or(true)) continue;
+        const auto writer = writer_of_journal(dir, store_);
+        if (!writer.ok() || !is_of(*writer, dir, store_) || is_locked(dir).value_or(true)) continue;
         dead.push_back({"journal", dir, bytes_below(dir)});
       }
     }
@@ -84,8 +84,8 @@ class Collector {
     for (const std::string& name : *names) {
       const std::string dir = join_path(root, name);
       if (!name.starts_with("damaged-")) continue;
-      const auto definitions = read_definitions(dir);
-      if (definitions.ok() && is_of(definitions->identity, dir, store_))
+      const auto writer = writer_of_journal(dir, store_);
+      if (writer.ok() && is_of(*writer, dir, store_))
         report_.kept.push_back({"damaged journal", dir, bytes_below(dir)});
     }
   }

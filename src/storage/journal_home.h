@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "base/status.h"
 #include "model/records.h"
 #include "storage/store.h"
 
@@ -14,6 +15,13 @@ namespace tracker::internal {
 // Whether the journal in `dir` is of this store. A run that began while the store could not be made knows only where it
 // was to be.
 bool is_of(const WriterIdentity& writer, const std::string& dir, const Store& store);
+
+// Who wrote the journal in `dir`: as its definitions say; where these do not verify, or are gone from beside its rings,
+// as that writer's own files in the run's folder say, for the folder of a journal is named after its writer. The second
+// form looks in all runs of the store. kNotFound: no journal; kVersion; kCorrupt names the file, when nobody can tell.
+// Cost: a read(2); a look at each run's folder where the definitions are damaged.
+Result<WriterIdentity> writer_of_journal(const std::string& dir, const RunFolder& run);
+Result<WriterIdentity> writer_of_journal(const std::string& dir, const Store& store);
 
 // Where the journal in `dir` belongs, when the store at `store_path` is a copy of that one: the path that its writer
 // knows, as long as a store of the writer's id is there (or something that cannot be read) and is another folder, by

@@ -34,7 +34,7 @@ Status append_frame(WriterStore* db, Frame frame, std::vector<RingPosition> posi
 // replayed into the new one: behind the first commit nobody could tell any more that it is new.
 Status count_removed(const std::string& dir, const DeadJournal& journal, WriterStore* db) {
   if (db->last_seq() != 0) return {};
-  auto copy = DeadJournal::look(dir);
+  auto copy = DeadJournal::look(dir, &journal.identity());
   if (!copy.ok()) return copy.status();
   const Logged found = logged_behind(WriterSnapshot(), copy->get());
   const Logged removed = (*copy)->removed(found);
@@ -113,7 +113,7 @@ using LeftTo = std::map<std::string, size_t>;
 
 Status recover_one(const Store& store, const std::string& dir, const Id128& run_uid, LeftTo* left,
                    RecoveryReport* report) {
-  const auto writer = read_writer_identity(dir);
+  const auto writer = writer_of_journal(dir, store);
   if (!writer.ok()) return writer.status().code() == Code::kNotFound ? Status() : writer.status();
   const WriterIdentity& identity = *writer;
   if (!run_uid.is_zero() && identity.run.uid != run_uid) return {};
@@ -122,7 +122,7 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
     if (!original.empty() && probe_journal(identity, dir) == Liveness::kDead) ++(*left)[original];
     return {};
   }
-  auto journal = DeadJournal::open(dir);
+  auto journal = DeadJournal::open(dir, &identity);
   if (!journal.ok()) {
     const Code code = journal.status().code();
     if (code == Code::kBusy) report->living.push_back(identity);

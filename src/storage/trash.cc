@@ -18,6 +18,7 @@
 #include "journal/dead_journal.h"
 #include "journal/liveness.h"
 #include "model/key.h"
+#include "storage/journal_home.h"
 #include "storage/live_writers.h"
 #include "storage/run_folder.h"
 
@@ -202,7 +203,8 @@ bool put_back(const Store& store, int store_fd, const Trash& trash, const std::s
 // The locks of all journals that go with a run: nobody recovers them now, and none is gone before all are ours.
 Status claim_journals(const Store& store, const Id128& uid, std::vector<std::unique_ptr<DeadJournal>>* out) {
   for (const std::string& dir : journal_dirs_of(store, uid)) {
-    auto journal = DeadJournal::claim(dir);
+    const auto writer = writer_of_journal(dir, store);
+    auto journal = DeadJournal::claim(dir, writer.ok() ? &*writer : nullptr);
     const Code code = journal.status().code();
     if (journal.ok()) out->push_back(std::move(*journal));
     else if (code == Code::kBusy) return Status(code, dir + " is being recovered", "nothing of the run was removed");

@@ -88,7 +88,7 @@ class JournalCheck {
     const bool kept = name.starts_with("damaged-");
     if ((!kept && !Id128::from_hex(name)) || is_own_journal(dir)) return;
     // Alone: the definitions of others may be long, and those of ours are read with its rings.
-    const auto writer = read_writer_identity(dir);
+    const auto writer = writer_of(dir);
     if (!writer.ok() && writer.status().code() == Code::kNotFound) return look_at_unborn(dir);
     if (writer.ok() && !is_ours(*writer, dir)) return;
     if (kept) return say_kept(dir);
@@ -102,10 +102,15 @@ class JournalCheck {
       return;
     }
     if (!locked) return say_without_lock(dir);
-    read(dir);
+    read(dir, *writer);
   }
 
  private:
+  Result<WriterIdentity> writer_of(const std::string& dir) const {
+    const auto store = Store::open(store_path_);
+    return store.ok() ? writer_of_journal(dir, *store) : read_writer_identity(dir);
+  }
+
   bool is_ours(const WriterIdentity& writer, const std::string& dir) const {
     const bool ours = writer.store.is_zero() ? writer.store_path == store_path_ : writer.store == store_;
     return ours && (runs_.empty() || runs_.contains(writer.run.uid)) && original_of(writer, dir, store_path_).empty();
@@ -138,8 +143,8 @@ class JournalCheck {
                      "when that process is dead, an empty file `lock` in it lets it be recovered");
   }
 
-  void read(const std::string& dir) {
-    auto journal = DeadJournal::open(dir);
+  void read(const std::string& dir, const WriterIdentity& known) {
+    auto journal = DeadJournal::open(dir, &known);
     if (!journal.ok()) {
       const Code code = journal.status().code();
       if (code != Code::kBusy && code != Code::kNotFound)

@@ -89,11 +89,11 @@ std::vector<WaitingPoints> points_waiting(const RunFolder& folder,
       const Id128* known = runs_of_journals().find(root, name);
       if (known != nullptr && *known != folder.identity.uid) continue;
       if (!is_directory(dir)) continue;
-      const auto writer = read_writer_identity(dir);
+      const auto writer = writer_of_journal(dir, folder);
       if (!writer.ok()) continue;
       runs_of_journals().learn(root, name, writer->run.uid, names->size());
       if (writer->run.uid != folder.identity.uid || !is_of(*writer, dir, *store)) continue;
-      auto journal = DeadJournal::look(dir);
+      auto journal = DeadJournal::look(dir, &*writer);
       if (!journal.ok()) continue;
       WaitingPoints waiting{(*journal)->identity(), false, 0, 0};
       waiting.live = probe_journal(waiting.writer, dir) == Liveness::kLive;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // What decides in recovery, and what only seems to: the position in the database and not the hint in the ring, the lock
 // and not the pid. Method: rings and definitions of killed and of living children are changed to say something else.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "journal/liveness.h"
 #include "support/child.h"
@@ -130,6 +133,70 @@ TEST(PidTest, AHeldLockIsALivingProcessThoughItsPidIsGone) {
   wait_child(child);
   EXPECT_EQ(probe_journal(read_definitions(dir)->identity, dir), Liveness::kDead);
   EXPECT_TRUE(DeadJournal::open(dir).ok());
+}
+
+class BadDefinitionsTest : public ::testing::TestWithParam<const char*> {};
+
+void expect_points_in(ReadRun* run, const std::string& metric) {
+  const History rows = rows_of(*run, metric);
+  ASSERT_EQ(static_cast<int64_t>(rows.size()), kPoints);
+  for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows.bits[i], i * 3);
+}
+
+// Bug: a bad byte there and nobody recovered the rings, though the store knew whose they were.
+TEST_P(BadDefinitionsTest, ABadByteInWhoWroteThemCostsNothingWhereTheStoreKnows) {
+  for (const size_t at : {0, 7, 8, 11, 12, 16, 40, 200}) {
+    SCOPED_TRACE(at);
+    Sandbox sandbox;
+    ::setenv("TRACKER_STORE_FILES", GetParam(), 1);
+    make_dead_run();
+    const std::string dir = sandbox.journal_folders().at(0);
+    std::string bytes = *read_file(join_path(dir, "defs"), 1 << 20);
+    bytes.at(at) = static_cast<char>(bytes.at(at) ^ 0x60);
+    ASSERT_TRUE(write_file_atomic(join_path(dir, "defs"), bytes).ok());
+    ReadRun run = recover_and_read(sandbox.store());
+    expect_points_in(&run, "x");
+    EXPECT_EQ(run.view->losses().dropped, 0u);
+    EXPECT_THAT(run.problems, ::testing::Contains(::testing::HasSubstr("defs does not say any more who wrote it")));
+    EXPECT_THAT(sandbox.journal_folders(), ::testing::ElementsAre(::testing::HasSubstr("/damaged-")));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(StoreFiles, BadDefinitionsTest, ::testing::Values("sqlite", "frames"));
+
+TEST(NoDefinitionsTest, WithoutDefinitionsTheRingsAreReadAndTheirMetricsHaveNamesOfTheirOwn) {
+  Sandbox sandbox;
+  make_dead_run();
+  const std::string dir = sandbox.journal_folders().at(0);
+  ASSERT_TRUE(std::filesystem::remove(dir + "/defs"));
+  const timespec old[2] = {{1'000'000'000, 0}, {1'000'000'000, 0}};  // as old as what is taken for half made
+  ASSERT_EQ(::utimensat(AT_FDCWD, dir.c_str(), old, 0), 0);
+  ReadRun run = recover_and_read(sandbox.store());
+  ASSERT_NE(run.view, nullptr);
+  EXPECT_EQ(run.view->points(), static_cast<uint64_t>(kPoints));
+  EXPECT_EQ(run.view->losses().dropped, 0u);
+}
+
+TEST(NoDefinitionsTest, WhereNobodyKnowsWhoWroteTheJournalIsNamedAndKeptUntilSomebodyDoes) {
+  Sandbox sandbox;
+  make_dead_run();
+  const std::string dir = sandbox.journal_folders().at(0);
+  ASSERT_TRUE(write_file_atomic(join_path(dir, "defs"), "TRKDEFS1").ok());
+  const std::string run_path = Store::open(sandbox.store())->find_run("p", "r")->path;
+  const std::string away = sandbox.folder() + "/away";
+  ASSERT_EQ(::rename(run_path.c_str(), away.c_str()), 0);
+  for (int i = 0; i < 2; ++i) {
+    const RecoveryReport report = recover_dead_writers(*Store::open(sandbox.store()));
+    EXPECT_THAT(report.problems, ::testing::ElementsAre(::testing::AllOf(::testing::HasSubstr(dir),
+                                                                         ::testing::HasSubstr("no file of that writer"),
+                                                                         ::testing::HasSubstr("its rings are kept"))));
+    EXPECT_THAT(sandbox.journal_folders(), ::testing::ElementsAre(dir));
+    EXPECT_EQ(only_ring(sandbox).substr(0, dir.size()), dir);
+  }
+  ASSERT_EQ(::rename(away.c_str(), run_path.c_str()), 0);
+  ReadRun run = recover_and_read(sandbox.store());
+  ASSERT_NE(run.view, nullptr);
+  EXPECT_EQ(run.view->points(), static_cast<uint64_t>(kPoints));
 }
 
 // A store that is not there is no reason to give a journal up.

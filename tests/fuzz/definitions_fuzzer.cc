@@ -17,14 +17,19 @@ using namespace tracker::internal;
 
 namespace {
 
-void check(std::string_view bytes) {
-  const auto definitions = parse_definitions(bytes);
-  if (!definitions.ok()) return;
+void check_order(const Definitions& definitions) {
   uint32_t last = 0;
-  for (const SeriesDef& series : definitions->series) {
+  for (const SeriesDef& series : definitions.series) {
     if (series.id <= last) std::abort();
     last = series.id;
   }
+}
+
+void check(std::string_view bytes) {
+  check_order(salvage_definitions(bytes, WriterIdentity()));
+  const auto definitions = parse_definitions(bytes);
+  if (!definitions.ok()) return;
+  check_order(*definitions);
   const auto again = WriterIdentity::from_value(definitions->identity.to_value());
   if (!again.ok() || again->writer != definitions->identity.writer) std::abort();
 }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include "model/key.h"
 #include "support/child.h"
 #include "support/live_journal.h"
 #include "support/temp_folder.h"
@@ -59,6 +60,37 @@ TEST(DefinitionsTest, AChangedByteNeverGivesASeriesThatWasNotDefined) {
   }
 }
 
+// Bug: one bad byte in front of them, and no series had a name any more.
+TEST(DefinitionsTest, ABadByteInFrontOfThemCostsNoSeriesOnceItIsKnownWhoWrites) {
+  Sandbox sandbox;
+  std::vector<size_t> ends;
+  std::string whole = definitions_file(sandbox, &ends);
+  const auto good = parse_definitions(whole);
+  for (size_t at = 0; at < ends[0]; ++at) {
+    whole[at] = static_cast<char>(whole[at] ^ 0x10);
+    const Definitions read = salvage_definitions(whole, good->identity);
+    ASSERT_EQ(read.series, good->series) << at;
+    ASSERT_TRUE(read.salvaged);
+    ASSERT_FALSE(read.torn_tail) << at;
+    whole[at] = static_cast<char>(whole[at] ^ 0x10);
+  }
+  EXPECT_TRUE(salvage_definitions("", good->identity).series.empty());
+  EXPECT_TRUE(salvage_definitions(std::string(100, 'x'), good->identity).series.empty());
+}
+
+// So that what looks like a record in a long file is not read again and again.
+TEST(DefinitionsTest, BehindDamageARecordLongerThanAnyNameIsNoSeries) {
+  Sandbox sandbox;
+  const WriterIdentity writer = this_process();
+  for (const size_t name_bytes : {kKeyBytesMax, kSeriesRecordBytesMax}) {
+    const std::string path = join_path(sandbox.folder(), std::to_string(name_bytes));
+    auto file = DefinitionsFile::create(path, writer);
+    ASSERT_TRUE(file.ok() && file->append({1, ValueType::kFloat32, std::string(name_bytes, 'n')}).ok());
+    const Definitions read = salvage_definitions(*read_file(path, 1 << 20), writer);
+    EXPECT_EQ(read.series.size(), name_bytes == kKeyBytesMax ? 1u : 0u);
+  }
+}
+
 // A journal with 100,000 metrics cost each look for a run's journals half a second: a listing looks once a run.
 TEST(DefinitionsTest, WhoWritesIsReadFromTheFirstRecordWhateverFollowsAndHoweverLongItIs) {
   Sandbox sandbox;
@@ -87,8 +119,12 @@ TEST(DefinitionsTest, AFileOfANewerVersionIsNamedAsSuch) {
   Sandbox sandbox;
   std::vector<size_t> ends;
   std::string whole = definitions_file(sandbox, &ends);
-  whole[7] = '2';
-  EXPECT_EQ(parse_definitions(whole).status().code(), Code::kVersion);
+  for (const char version : {'2', static_cast<char>('1' + kDefinitionsVersionsAhead)}) {
+    whole[7] = version;
+    EXPECT_EQ(parse_definitions(whole).status().code(), Code::kVersion);
+  }
+  whole[7] = static_cast<char>('2' + kDefinitionsVersionsAhead);  // no version that will ever be
+  EXPECT_EQ(parse_definitions(whole).status().code(), Code::kCorrupt);
 }
 
 TEST(DefinitionsTest, ANameHasOneIdAType) {
