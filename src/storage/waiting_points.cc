@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "storage/waiting_points.h"
 
+#include <fmt/format.h>
+
 #include <map>
 #include <string>
 #include <utility>
@@ -42,13 +44,22 @@ RunsOfJournals& runs_of_journals() {
 
 }  // namespace
 
-std::vector<FrameRecord> missing_frames(const DeadJournal& journal, uint64_t last_seq) {
-  std::vector<FrameRecord> out;
-  if (last_seq == 0 && !journal.spilled().empty()) last_seq = journal.spilled().front().seq - 1;
+MissingFrames missing_frames(const DeadJournal& journal, uint64_t last_seq, std::vector<RingPosition> positions) {
+  MissingFrames out;
+  out.positions = std::move(positions);
+  if (last_seq == 0 && journal.spill_sound() && !journal.spilled().empty())
+    last_seq = journal.spilled().front().seq - 1;
   for (const FrameRecord& frame : journal.spilled()) {
-    if (frame.seq <= last_seq + out.size()) continue;
-    if (frame.seq != last_seq + out.size() + 1) break;
-    out.push_back(frame);
+    if (frame.seq <= last_seq) continue;
+    if (const uint64_t gap = frame.seq - last_seq - 1; gap > 0) {
+      out.problem =
+          fmt::format("frames {} to {} are neither stored nor in the spill file", last_seq + 1, frame.seq - 1);
+      if (gap > kSpillGapFramesMax || journal.rings_hold(out.positions)) break;
+      out.gaps.push_back(out.frames.size());
+    }
+    last_seq = frame.seq;
+    for (const RingPosition& position : frame.positions) set_position(position, &out.positions);
+    out.frames.push_back(frame);
   }
   return out;
 }
@@ -60,12 +71,9 @@ Logged logged_in(const FrameRecord& record) {
 
 Logged logged_behind(const WriterSnapshot& stored, DeadJournal* journal) {
   Logged out;
-  std::vector<RingPosition> positions = stored.positions;
-  for (const FrameRecord& record : missing_frames(*journal, stored.last_seq)) {
-    out += logged_in(record);
-    for (const RingPosition& position : record.positions) set_position(position, &positions);
-  }
-  journal->start(positions);
+  const MissingFrames missing = missing_frames(*journal, stored.last_seq, stored.positions);
+  for (const FrameRecord& record : missing.frames) out += logged_in(record);
+  journal->start(missing.positions, stored.last_seq == 0);
   for (bool more = true; more;) {
     FrameBuilder builder;
     std::vector<RingPosition> reached;
