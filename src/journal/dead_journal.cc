@@ -53,12 +53,19 @@ uint64_t nonce_of(const std::string& ring_name) {
   return std::strtoull(ring_name.c_str() + std::string_view("ring-").size(), nullptr, 16) & kNonceMask;
 }
 
+// About how many of the points before `tail` lie between two positions, for records are about as long as others: by the
+// ring's own count where that can be, else by the bytes.
+uint64_t points_between(uint64_t from, uint64_t to, uint64_t tail, uint64_t accepted) {
+  if (accepted > tail / sizeof(ValuePair)) return points_in_damage(to - from);
+  return static_cast<uint64_t>(
+      std::llround(static_cast<double>(accepted) * static_cast<double>(to - from) / static_cast<double>(tail)));
+}
+
 // Whether what a ring's header says of itself can be: then about how many of the points before `tail` lie behind
-// `from`, for records are about as long as those before them.
+// `from`.
 std::optional<uint64_t> points_behind(uint64_t from, uint64_t tail, uint64_t accepted, uint64_t bytes) {
   if (tail == 0 || tail < from || tail - from > bytes || accepted > tail / sizeof(ValuePair)) return std::nullopt;
-  return static_cast<uint64_t>(
-      std::llround(static_cast<double>(accepted) * static_cast<double>(tail - from) / static_cast<double>(tail)));
+  return points_between(from, tail, tail, accepted);
 }
 
 // Only what a journal holds by name: somebody else's file in the folder stays.
@@ -137,7 +144,11 @@ Status DeadJournal::read_files() {
     if (name.starts_with("ring-")) TRACKER_RETURN_IF_ERROR(read_ring(name));
   uint64_t nonce = 0;
   std::memcpy(&nonce, identity().writer.bytes.data(), sizeof nonce);
-  spilled_ = read_spill(dir_, nonce);
+  SpillContents spill = read_spill(dir_, nonce);
+  spilled_ = std::move(spill.frames);
+  spill_damaged_bytes_ = spill.damaged_bytes;
+  spill_sound_ = spill.problem.empty();
+  if (!spill_sound_) problems_.push_back(std::move(spill.problem));
   return {};
 }
 
@@ -223,7 +234,62 @@ uint64_t DeadJournal::known_position(uint64_t name) const {
   return out;
 }
 
-void DeadJournal::start(const std::vector<RingPosition>& positions) {
+uint64_t DeadJournal::points_in_spill_damage() const {
+  uint64_t bytes = 0, points = 0;
+  for (const FrameRecord& record : spilled_)
+    if (const auto frame = FrameView::parse(record.bytes); frame.ok()) {
+      bytes += record.bytes.size();
+      points += frame->points();
+    }
+  if (spill_damaged_bytes_ == 0) return 0;
+  if (bytes == 0) return points_in_damage(spill_damaged_bytes_);
+  return static_cast<uint64_t>(std::llround(static_cast<double>(points) * static_cast<double>(spill_damaged_bytes_) /
+                                            static_cast<double>(bytes)));
+}
+
+bool DeadJournal::rings_reach(const std::vector<RingPosition>& positions) const {
+  return unread_.empty() && std::all_of(rings_.begin(), rings_.end(), [&positions](const auto& ring) {
+           const RingHeader& header = *ring->header;
+           const auto at = std::find_if(positions.begin(), positions.end(),
+                                        [&header](const RingPosition& p) { return p.nonce == header.nonce; });
+           const uint64_t from = at == positions.end() ? 0 : at->position;
+           const uint64_t tail = header.tail.load();
+           return from <= tail && tail - from <= header.data_bytes;
+         });
+}
+
+bool DeadJournal::rings_hold(const std::vector<RingPosition>& positions) const {
+  const auto is_here = [this](const RingPosition& position) {
+    return std::any_of(rings_.begin(), rings_.end(),
+                       [&](const auto& ring) { return ring->header->nonce == (position.nonce & kNonceMask); });
+  };
+  return rings_reach(positions) && std::all_of(spilled_.begin(), spilled_.end(), [&](const FrameRecord& record) {
+           return std::all_of(record.positions.begin(), record.positions.end(), is_here);
+         });
+}
+
+uint64_t DeadJournal::accepted_before() const {
+  uint64_t out = 0;
+  for (const auto& ring : rings_) out = std::max(out, ring->header->accepted_before.load());
+  return out;
+}
+
+bool DeadJournal::counts_all() const { return unread_.empty() && unreadable_ == 0 && accepted_before() > 0; }
+
+Logged DeadJournal::accepted() const {
+  Logged out;
+  for (const auto& ring : rings_) {
+    const RingHeader& header = *ring->header;
+    const uint64_t tail = header.tail.load();
+    const RingSpan span{ring->header, ring->data(), header.data_bytes, header.nonce, tail, tail};
+    const uint64_t begun = tail % 8 == 0 ? points_begun(span) : 0;
+    out += {header.accepted.load() - std::min(header.accepted.load(), begun), header.texts.load()};
+  }
+  if (const uint64_t before = accepted_before(); before > 0) out.points += before - 1;
+  return out;
+}
+
+void DeadJournal::start(const std::vector<RingPosition>& positions, bool afresh) {
   known_ = positions;
   std::vector<TimeAnchor> anchors;
   double rate = 1.0;
@@ -238,10 +304,21 @@ void DeadJournal::start(const std::vector<RingPosition>& positions) {
     const uint64_t tail = header.tail.load();
     const uint64_t released = header.released.load();
     released_unknown_ = released_unknown_ || released > from;
-    // No position though the ring is in a later lap: the database that had it is no more. What was not released is
-    // here.
-    if (from == 0 && tail > header.data_bytes) from = released;
-    // A position outside the ring's last lap cannot be: then the header is not what it was.
+    if (tail > from && tail - from > header.data_bytes && tail % 8 == 0) {
+      // What is stored does not reach the ring's last lap: the spill file, or the database, lacks what was released.
+      const RingSpan lap{ring->header, ring->data(), header.data_bytes, header.nonce, tail - header.data_bytes - 8,
+                         tail};
+      if (const uint64_t sound = next_sound_record(lap); sound < tail) {
+        skipped_.push_back({header.nonce, sound});
+        if (!afresh || !spill_sound_) {
+          skipped_points_ += points_between(from, sound, tail, header.accepted.load());
+          problems_.push_back(
+              fmt::format("{}: what it held from position {} to {} is stored nowhere", ring->path, from, sound));
+        }
+        from = sound;
+      }
+    }
+    // Where nothing of the last lap verifies, the header is not what it was.
     if (from > tail || tail - from > header.data_bytes || from % 8 != 0) {
       (void)give_up(ring->path.substr(dir_.size() + 1), header, header.data_bytes,
                     fmt::format("tail {} does not fit position {}", tail, from));
@@ -263,10 +340,8 @@ void DeadJournal::start(const std::vector<RingPosition>& positions) {
 Logged DeadJournal::removed(const Logged& recovered) const {
   const bool later = !spilled_.empty() && spilled_.front().seq > 1;
   if (!(released_unknown_ || later) || !problems_.empty()) return {};  // damage is counted by itself
-  Logged accepted;
-  for (const auto& ring : rings_) accepted += {ring->header->accepted.load(), ring->header->texts.load()};
-  return {accepted.points - std::min(accepted.points, recovered.points),
-          accepted.texts - std::min(accepted.texts, recovered.texts)};
+  const Logged all = accepted();
+  return {all.points - std::min(all.points, recovered.points), all.texts - std::min(all.texts, recovered.texts)};
 }
 
 // What the rings' headers have counted as lost and no frame has, and the rings that cannot be read.

@@ -36,12 +36,29 @@ class DeadJournal {
 
   const WriterIdentity& identity() const { return definitions_.identity; }
   const std::vector<SeriesDef>& series() const { return definitions_.series; }
-  // Frames in the spill file, in sequence order.
+  // Sound frames of the spill file, in sequence order. Where it is damaged (a problem), some are missing between them.
   const std::vector<FrameRecord>& spilled() const { return spilled_; }
+  bool spill_sound() const { return spill_sound_; }
+  // About how many points were in the damaged bytes of the spill file, as its sound frames go.
+  uint64_t points_in_spill_damage() const;
+  // The rings that are here still have all that lies behind these positions.
+  bool rings_reach(const std::vector<RingPosition>& positions) const;
+  // And no other one was spilled from: what the spill file has of it is not needed.
+  bool rings_hold(const std::vector<RingPosition>& positions) const;
   // A ring has grown since it was read: its process lives, whatever became of its lock. Cost: a read(2) a ring.
   bool is_written() const;
-  // Begins reading the rings behind `positions` (from the database, then from the spill file).
-  void start(const std::vector<RingPosition>& positions);
+  // Begins reading the rings behind `positions` (from the database, then from the spill file). Of a ring whose position
+  // lies before its last lap, what was released and is stored nowhere is skipped, and what verifies of that lap is
+  // read: a problem, unless `afresh`, that is where the database had no frame before, for it may be a new one.
+  void start(const std::vector<RingPosition>& positions, bool afresh = false);
+  // What start() has skipped: where each of these rings is read from, and about how many points lay before.
+  const std::vector<RingPosition>& skipped() const { return skipped_; }
+  uint64_t skipped_points() const { return skipped_points_; }
+  // How much the rings have accepted, less a call that its process died in.
+  Logged accepted() const;
+  // accepted() has the points of rings that are gone, too, and no ring is here that cannot be read.
+  bool counts_all() const;
+  void add_problem(std::string problem) { problems_.push_back(std::move(problem)); }
   // The next part into `builder`, bounded as a frame of the living writer is; false when all is read. The definitions
   // come first, in as many parts as they need: only those behind them hold records, and move positions.
   bool next(FrameBuilder* builder, std::vector<RingPosition>* positions);
@@ -84,12 +101,17 @@ class DeadJournal {
   uint64_t points_readable(RingSpan span);
   void add_losses(FrameBuilder* builder, std::vector<RingPosition>* positions);
   uint64_t known_position(uint64_t name) const;
+  uint64_t accepted_before() const;  // and one; 0: no ring says
   void name_unknown_series(FrameBuilder* builder);
   bool released_unknown_ = false;  // a ring has released more than the database says it has
   std::string dir_;
   std::unique_ptr<OwnerLock> lock_;
   Definitions definitions_;
   std::vector<FrameRecord> spilled_;
+  uint64_t spill_damaged_bytes_ = 0;
+  bool spill_sound_ = true;
+  std::vector<RingPosition> skipped_;
+  uint64_t skipped_points_ = 0;
   std::vector<std::unique_ptr<RingCopy>> rings_;
   std::vector<UnreadRing> unread_;
   uint64_t unreadable_ = 0;

@@ -28,6 +28,7 @@ void Journal::begin_drain() {
   for (const auto& held : files_) {
     RingFile* file = held->file.get();
     RingHeader* header = file->header();
+    header->accepted_before.store(retired_counts_.accepted + 1, std::memory_order_relaxed);
     const uint64_t tail = header->tail.load(std::memory_order_acquire);
     for (size_t i = 0; i < kLossSlots && header->losses[i].key.load(std::memory_order_acquire) != 0; ++i)
       losses_pending_ |= header->losses[i].count.load(std::memory_order_relaxed) != file->losses_drained[i];

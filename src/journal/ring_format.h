@@ -39,7 +39,8 @@ struct RingHeader {
   uint64_t data_bytes;
   uint8_t writer[16];
   double ticks_per_ns;  // estimate at creation, for records that no second anchor encloses
-  uint64_t reserved[1];
+  // 1 + the points in rings of this writer that are gone; 0: not said. Written by the drain thread.
+  std::atomic<uint64_t> accepted_before;
 
   // Written by the producer.
   alignas(64) std::atomic<uint64_t> tail;  // bytes published since creation; a record lies at position % data_bytes
@@ -57,7 +58,7 @@ struct RingHeader {
   alignas(64) LossSlot losses[kLossSlots];
 };
 static_assert(sizeof(RingHeader) <= kRingHeaderBytes);
-static_assert(offsetof(RingHeader, texts) == 88);
+static_assert(offsetof(RingHeader, accepted_before) == 56 && offsetof(RingHeader, texts) == 88);
 static_assert(offsetof(RingHeader, tail) == 64 && offsetof(RingHeader, released) == 128);
 static_assert(offsetof(RingHeader, anchor_count) == 192 && offsetof(RingHeader, losses) == 640);
 static_assert(std::atomic<uint64_t>::is_always_lock_free);

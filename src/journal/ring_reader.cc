@@ -57,6 +57,7 @@ class Cursor {
   bool done() const { return done_; }
   uint64_t tick() const { return tick_; }
   uint64_t size() const { return size_; }
+  uint64_t values() const { return head_kind(head_) == RecordKind::kValues ? head_count(head_) : 0; }
 
   void feed(const TimeLine& times, FrameBuilder* builder) {
     const char* at = record();
@@ -140,6 +141,14 @@ uint64_t next_sound_record(const RingSpan& span) {
     checked += 8 + cursor.size();
   }
   return span.to;
+}
+
+uint64_t points_begun(const RingSpan& span) {
+  RingSpan probe = span;
+  probe.from = span.to;
+  probe.to = span.to + 2 * span.data_bytes;
+  const Cursor cursor(&probe);
+  return cursor.done() ? 0 : cursor.values();
 }
 
 uint64_t points_in_damage(uint64_t bytes) {

@@ -40,6 +40,8 @@ struct RingSpan {
 // every multiple of 8; gives up (span.to) after kResyncBytesMax of checking.
 constexpr uint64_t kResyncBytesMax = 256u << 20;
 uint64_t next_sound_record(const RingSpan& span);
+// How many values the record at span.to has, which was written and counted, but not published: 0 for none.
+uint64_t points_begun(const RingSpan& span);
 // About how many values `bytes` of damaged records held: those of one record, and never less than one.
 uint64_t points_in_damage(uint64_t bytes);
 

@@ -2,12 +2,17 @@
 #include "journal/spill.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <optional>
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "journal/place.h"
+#include "journal/ring_reader.h"
 
 namespace tracker::internal {
 namespace {
@@ -89,37 +94,86 @@ void SpillFile::unlink_file() {
   bytes_ = 0;
 }
 
-std::vector<FrameRecord> parse_spill(std::string_view bytes, uint64_t nonce) {
-  std::vector<FrameRecord> out;
+namespace {
+
+std::string_view spill_magic() { return {reinterpret_cast<const char*>(&kSpillMagic), sizeof kSpillMagic}; }
+
+// The record that `bytes` begin with, and in `size` what it takes; nothing where none verifies.
+std::optional<FrameRecord> first_record(std::string_view bytes, uint64_t nonce, size_t* size) {
   ByteReader in(bytes);
-  while (!in.at_end()) {
-    const uint32_t magic = in.u32();
-    const uint32_t size = in.u32();
-    const uint32_t crc = in.u32();
-    in.u32();
-    const std::string_view body = in.bytes(size);
-    if (!in.ok() || magic != kSpillMagic || body_crc(nonce, body) != crc) break;
-    ByteReader record(body);
-    FrameRecord frame;
-    frame.seq = record.u64();
-    const uint32_t positions = record.u32();
-    if (positions > record.remaining() / 16) break;
-    for (uint32_t i = 0; i < positions; ++i) {
-      RingPosition position;
-      position.nonce = record.u64();
-      position.position = record.u64();
-      frame.positions.push_back(position);
-    }
-    frame.bytes = std::string(record.bytes(record.remaining()));
-    if (!record.ok()) break;
-    out.push_back(std::move(frame));
+  const uint32_t magic = in.u32();
+  const uint32_t body_bytes = in.u32();
+  const uint32_t crc = in.u32();
+  in.u32();
+  const std::string_view body = in.bytes(body_bytes);
+  *size = kSpillHead + body.size();
+  if (!in.ok() || magic != kSpillMagic || body_crc(nonce, body) != crc) return std::nullopt;
+  ByteReader record(body);
+  FrameRecord frame;
+  frame.seq = record.u64();
+  const uint32_t positions = record.u32();
+  if (positions > record.remaining() / 16) return std::nullopt;
+  for (uint32_t i = 0; i < positions; ++i) {
+    RingPosition position;
+    position.nonce = record.u64();
+    position.position = record.u64();
+    frame.positions.push_back(position);
   }
+  frame.bytes = std::string(record.bytes(record.remaining()));
+  if (!record.ok()) return std::nullopt;
+  return frame;
+}
+
+// Where the next record that verifies begins, else the end.
+size_t next_record(std::string_view bytes, size_t at, uint64_t nonce) {
+  uint64_t checked = 0;
+  for (at = bytes.find(spill_magic(), at); at != std::string_view::npos && checked < kResyncBytesMax;
+       at = bytes.find(spill_magic(), at + 1)) {
+    size_t size = 0;
+    if (first_record(bytes.substr(at), nonce, &size)) return at;
+    checked += size;
+  }
+  return bytes.size();
+}
+
+bool is_cut(std::string_view rest) {
+  const std::string_view magic = spill_magic();
+  if (rest.size() < kSpillHead) return rest.substr(0, magic.size()) == magic.substr(0, rest.size());
+  ByteReader in(rest);
+  return in.u32() == kSpillMagic && in.u32() > rest.size() - kSpillHead;
+}
+
+}  // namespace
+
+SpillContents parse_spill(std::string_view bytes, uint64_t nonce) {
+  SpillContents out;
+  for (size_t at = 0; at < bytes.size();) {
+    size_t size = 0;
+    if (auto frame = first_record(bytes.substr(at), nonce, &size)) {
+      out.frames.push_back(std::move(*frame));
+      at += size;
+      continue;
+    }
+    const size_t next = next_record(bytes, at + 1, nonce);
+    if (next == bytes.size() && is_cut(bytes.substr(at))) break;
+    if (out.problem.empty()) out.problem = fmt::format("does not verify from byte {} on", at);
+    out.damaged_bytes += next - at;
+    at = next;
+  }
+  if (out.damaged_bytes > 0) out.problem += fmt::format("; {} bytes are damaged", out.damaged_bytes);
   return out;
 }
 
-std::vector<FrameRecord> read_spill(const std::string& dir, uint64_t nonce) {
-  auto bytes = read_file(join_path(dir, "spill"), 2 * kSpillBytesMax);
-  return bytes.ok() ? parse_spill(*bytes, nonce) : std::vector<FrameRecord>();
+SpillContents read_spill(const std::string& dir, uint64_t nonce) {
+  const std::string path = join_path(dir, "spill");
+  struct stat st;
+  if (::lstat(path.c_str(), &st) != 0 && errno == ENOENT) return {};
+  SpillContents out;
+  auto bytes = read_file(path, 2 * kSpillBytesMax);
+  if (bytes.ok()) out = parse_spill(*bytes, nonce);
+  else out.problem = "cannot be read: " + bytes.status().message();
+  if (!out.problem.empty()) out.problem = path + ": " + out.problem;
+  return out;
 }
 
 }  // namespace tracker::internal

@@ -32,8 +32,8 @@ Status append_frame(WriterStore* db, Frame frame, std::vector<RingPosition> posi
 
 // Where the journal knows of points that a database took which is no more. They are counted in front of all that is
 // replayed into the new one: behind the first commit nobody could tell any more that it is new.
-Status count_removed(const std::string& dir, const DeadJournal& journal, WriterStore* db) {
-  if (db->last_seq() != 0) return {};
+Status count_removed(const std::string& dir, const DeadJournal& journal, WriterStore* db, uint64_t* lost) {
+  if (db->last_seq() != 0 || !journal.spill_sound()) return {};
   auto copy = DeadJournal::look(dir, &journal.identity());
   if (!copy.ok()) return copy.status();
   const Logged found = logged_behind(WriterSnapshot(), copy->get());
@@ -43,9 +43,20 @@ Status count_removed(const std::string& dir, const DeadJournal& journal, WriterS
   frame.writer = journal.identity().writer;
   frame.seq = journal.spilled().empty() ? 1 : journal.spilled().front().seq - 1;
   if (frame.seq == 0) return {};  // the spill file begins with the first frame of all: nothing went before it
+  *lost += removed.points;
   if (removed.points > 0) frame.losses.push_back({0, LossReason::kDisk, removed.points});
   if (removed.texts > 0) frame.losses.push_back({kTextLosses, LossReason::kDisk, removed.texts});
-  return db->append({{frame.seq, encode_frame(frame), {}}}, false);
+  // With where the rings are read from: the next recoverer is to know that what lies before is counted.
+  return db->append({{frame.seq, encode_frame(frame), (*copy)->skipped()}}, false);
+}
+
+// Points that were accepted and lost behind the rings: neither what found no room nor what was no point.
+uint64_t lost_of_accepted(const std::vector<Loss>& losses) {
+  uint64_t out = 0;
+  for (const Loss& loss : losses)
+    if ((loss.reason == LossReason::kDamaged || loss.reason == LossReason::kDisk) && loss.series != kTextLosses)
+      out += loss.count;
+  return out;
 }
 
 // Why the writer died, where something hints at it: its cgroup has lost a process for want of memory since it began.
@@ -58,27 +69,86 @@ std::string hint_of_death(const WriterIdentity& writer) {
   return "out of memory? The kernel has killed a process of its cgroup for that since it began";
 }
 
-// Replays everything; the journal is removed by the caller only after this returned ok. `noted`: the log has its end or
-// the note of an earlier recoverer, which one that finds nothing left must not take the place of.
-Status replay(DeadJournal* journal, WriterStore* db, bool ended, bool noted, RecoveredWriter* out) {
-  const Id128& writer = journal->identity().writer;
-  const std::vector<FrameRecord> spilled = missing_frames(*journal, db->last_seq(), db->positions());
-  for (const FrameRecord& record : spilled) {
+// Frames for the numbers below `next`, the first of which has what is said here: `points` are missing, and what each
+// series is, for the frame that said it may be gone.
+Status append_gap(const DeadJournal& journal, uint64_t points, uint64_t next, std::vector<RingPosition> positions,
+                  WriterStore* db) {
+  std::vector<FrameRecord> records;
+  for (uint64_t seq = db->last_seq() + 1; seq < next; ++seq) {
+    Frame frame;
+    frame.writer = journal.identity().writer;
+    frame.seq = seq;
+    if (records.empty()) {
+      if (points > 0) frame.losses.push_back({0, LossReason::kDamaged, points});
+      if (journal.series().size() <= kSeriesAFrame) frame.defs = journal.series();
+    }
+    records.push_back({seq, encode_frame(frame), {}});
+  }
+  if (!records.empty()) records.front().positions = std::move(positions);
+  return db->append(records, false);
+}
+
+// What the spill file has behind the database. Where rings do not count what was in rings that are gone, what is
+// missing in between is estimated; else count_missing() knows.
+Status replay_spilled(const std::string& dir, DeadJournal* journal, WriterStore* db, uint64_t* lost,
+                      RecoveredWriter* out) {
+  const MissingFrames spilled = missing_frames(*journal, db->last_seq(), db->positions());
+  if (!spilled.problem.empty()) journal->add_problem(dir + ": " + spilled.problem);
+  size_t gaps = 0;
+  for (size_t i = 0; i < spilled.frames.size(); ++i) {
+    const FrameRecord& record = spilled.frames[i];
+    if (gaps < spilled.gaps.size() && spilled.gaps[gaps] == i) {
+      const uint64_t points = gaps++ == 0 && !journal->counts_all() ? journal->points_in_spill_damage() : 0;
+      TRACKER_RETURN_IF_ERROR(append_gap(*journal, points, record.seq, {}, db));
+      *lost += points;
+    }
     TRACKER_RETURN_IF_ERROR(db->append({record}, false));
     out->points += logged_in(record).points;
     ++out->frames;
   }
-  journal->start(db->positions());
+  return {};
+}
+
+// Once all is replayed: what the rings have accepted and neither stored nor counted as lost is, at least, is lost. A
+// recoverer that dies before or behind this leaves the next one the same sum.
+Status count_missing(const std::string& dir, uint64_t lost, DeadJournal* journal, WriterStore* db) {
+  const uint64_t accepted = journal->accepted().points, known = db->points_stored() + lost;
+  if (accepted <= known) return {};
+  Frame frame;
+  frame.losses.push_back({0, LossReason::kDamaged, accepted - known});
+  TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(frame), {}, journal->identity().writer));
+  journal->add_problem(fmt::format(
+      "{}: {} points that were accepted are neither stored nor in the journal: they are lost", dir, accepted - known));
+  return {};
+}
+
+// Replays everything; the journal is removed by the caller only after this returned ok. `stored`: before; its end, or
+// the note of an earlier recoverer, is not taken the place of by one that finds nothing left.
+Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, const WriterSnapshot& stored,
+              RecoveredWriter* out) {
+  const Id128& writer = journal->identity().writer;
+  const bool ended = stored.end.has_value(), noted = stored.recovered.has_value(), afresh = db->last_seq() == 0;
+  uint64_t lost = lost_of_accepted(stored.losses);
+  TRACKER_RETURN_IF_ERROR(count_removed(dir, *journal, db, &lost));
+  TRACKER_RETURN_IF_ERROR(replay_spilled(dir, journal, db, &lost, out));
+  journal->start(db->positions(), afresh);
+  if (journal->skipped_points() > 0 && !journal->counts_all()) {
+    TRACKER_RETURN_IF_ERROR(
+        append_gap(*journal, journal->skipped_points(), db->last_seq() + 2, journal->skipped(), db));
+    lost += journal->skipped_points();
+  }
   for (;;) {
     FrameBuilder builder;
     std::vector<RingPosition> positions;
     if (!journal->next(&builder, &positions)) break;
     Frame frame = builder.take();
     const uint64_t points = frame.points();
+    lost += lost_of_accepted(frame.losses);
     TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(frame), std::move(positions), writer));
     out->points += points;
     ++out->frames;
   }
+  TRACKER_RETURN_IF_ERROR(count_missing(dir, lost, journal, db));
   if (!ended && (!noted || out->frames > 0)) {
     Value payload = Value::Map{{"kind", "recovered"},
                                {"points", static_cast<int64_t>(out->points)},
@@ -137,15 +207,15 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
   }
   auto folder = folder_of_run(store, identity.run);
   if (!folder.ok()) return folder.status();
-  bool ended = false, noted = false;
+  WriterSnapshot stored;
   for (const std::string& path : folder->writer_dbs()) {
     if (path.find(identity.writer.hex()) == std::string::npos) continue;
     if (auto reader = WriterReader::open(path); reader.ok()) {
       auto snapshot = (*reader)->snapshot();
-      ended = snapshot.ok() && snapshot->end.has_value();
-      noted = snapshot.ok() && snapshot->recovered.has_value();
-      if (snapshot.ok() && snapshot->frames_file)
+      if (!snapshot.ok()) continue;
+      if (snapshot->frames_file)
         for (LogDamage& damage : snapshot->damage) report->add_problem(damage.code, std::move(damage.what));
+      stored = std::move(*snapshot);
     }
   }
   const StoreFilesChoice files = choose_store_files(folder->path, store_files_option());
@@ -156,10 +226,9 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
     report->living.push_back(identity);
     return {};
   }
-  TRACKER_RETURN_IF_ERROR(count_removed(dir, **journal, db->get()));
   RecoveredWriter recovered;
   recovered.identity = (*journal)->identity();
-  const Status replayed = replay(journal->get(), db->get(), ended, noted, &recovered);
+  const Status replayed = replay(dir, journal->get(), db->get(), stored, &recovered);
   if ((*db)->taken_over()) report->living.push_back(identity);  // its process stores frames itself
   if (!replayed.ok()) return (*db)->taken_over() ? Status() : replayed;
   for (const std::string& problem : (*journal)->problems()) report->add_problem(Code::kCorrupt, problem);

@@ -153,13 +153,13 @@ class JournalCheck {
       return;
     }
     const WriterIdentity& writer = (*journal)->identity();
-    Stored stored = stored_of(store_path_, writer);
+    const Stored stored = stored_of(store_path_, writer);
     uint64_t points = 0;
-    for (const FrameRecord& frame : missing_frames(**journal, stored.last_seq, stored.positions)) {
-      for (const RingPosition& position : frame.positions) set_position(position, &stored.positions);
+    const MissingFrames missing = missing_frames(**journal, stored.last_seq, stored.positions);
+    if (!missing.problem.empty()) (*journal)->add_problem(dir + ": " + missing.problem);
+    for (const FrameRecord& frame : missing.frames)
       if (auto view = FrameView::parse(frame.bytes); view.ok()) points += view->points();
-    }
-    (*journal)->start(stored.positions);
+    (*journal)->start(missing.positions, stored.last_seq == 0);
     for (;;) {
       FrameBuilder builder;
       std::vector<RingPosition> positions;

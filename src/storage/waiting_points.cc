@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "storage/waiting_points.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <string>
@@ -66,20 +68,34 @@ RunsOfJournals& runs_of_journals() {
 
 }  // namespace
 
-std::vector<FrameRecord> missing_frames(const DeadJournal& journal, uint64_t last_seq,
-                                        std::vector<RingPosition> positions) {
-  std::vector<FrameRecord> out;
-  if (last_seq == 0 && !journal.spilled().empty()) last_seq = journal.spilled().front().seq - 1;
-  uint64_t seen = last_seq, seq = last_seq;
+MissingFrames missing_frames(const DeadJournal& journal, uint64_t last_seq, std::vector<RingPosition> positions) {
+  MissingFrames out;
+  out.positions = std::move(positions);
+  if (last_seq == 0 && journal.spill_sound() && !journal.spilled().empty())
+    last_seq = journal.spilled().front().seq - 1;
+  uint64_t seen = last_seq, seq = last_seq;  // numbers of the spill file, and those that its frames get
   for (const FrameRecord& spilled : journal.spilled()) {
-    if (spilled.seq > seen + 1) break;
+    const Coverage coverage = coverage_of(spilled, out.positions);
+    if (spilled.seq <= last_seq ? coverage != Coverage::kBehind : coverage == Coverage::kStored) {
+      seen = std::max(seen, spilled.seq);  // and what was in front of it
+      continue;
+    }
+    // Behind damage its number may have been taken by a recoverer that was reading the same from the rings.
+    if (spilled.seq <= last_seq && !journal.spill_sound() && journal.rings_hold(out.positions)) break;
+    if (const uint64_t gap = spilled.seq > seen ? spilled.seq - seen - 1 : 0; gap > 0) {
+      out.problem = fmt::format("frames {} to {} are neither stored nor in the spill file", seen + 1, spilled.seq - 1);
+      if (gap > kSpillGapFramesMax || journal.rings_hold(out.positions)) break;
+      out.gaps.push_back(out.frames.size());
+      seq += gap;
+    }
     seen = std::max(seen, spilled.seq);
-    const Coverage coverage = coverage_of(spilled, positions);
-    if (spilled.seq <= last_seq ? coverage != Coverage::kBehind : coverage == Coverage::kStored) continue;
     FrameRecord frame = spilled;
-    if (++seq != frame.seq && !renumber(&frame, seq)) break;
-    for (const RingPosition& position : frame.positions) set_position(position, &positions);
-    out.push_back(std::move(frame));
+    if (++seq != frame.seq && !renumber(&frame, seq)) {
+      out.problem = fmt::format("frame {} of the spill file cannot be decoded", frame.seq);
+      break;
+    }
+    for (const RingPosition& position : frame.positions) set_position(position, &out.positions);
+    out.frames.push_back(std::move(frame));
   }
   return out;
 }
@@ -91,12 +107,9 @@ Logged logged_in(const FrameRecord& record) {
 
 Logged logged_behind(const WriterSnapshot& stored, DeadJournal* journal) {
   Logged out;
-  std::vector<RingPosition> positions = stored.positions;
-  for (const FrameRecord& record : missing_frames(*journal, stored.last_seq, stored.positions)) {
-    out += logged_in(record);
-    for (const RingPosition& position : record.positions) set_position(position, &positions);
-  }
-  journal->start(positions);
+  const MissingFrames missing = missing_frames(*journal, stored.last_seq, stored.positions);
+  for (const FrameRecord& record : missing.frames) out += logged_in(record);
+  journal->start(missing.positions, stored.last_seq == 0);
   for (bool more = true; more;) {
     FrameBuilder builder;
     std::vector<RingPosition> reached;

@@ -11,13 +11,24 @@
 
 namespace tracker::internal {
 
-// Frames from the spill file that the database does not have. A gap in the sequence ends them: what follows would be
-// read again from the rings under the same number. A database without any frame may be one made anew, in the place of
-// one that somebody removed: the spill file begins where that one ended. A live writer that was recovered all the same
-// may have spilled frames under numbers that the recoverer has given away, or that hold what it has read from the
-// rings: the stored positions tell, and those that are missing get the numbers that come next.
-std::vector<FrameRecord> missing_frames(const DeadJournal& journal, uint64_t last_seq,
-                                        std::vector<RingPosition> positions);
+// More frames than this are not taken for missing between two of a spill file: the number is damage.
+constexpr uint64_t kSpillGapFramesMax = 65'536;
+
+// Frames from the spill file that the database does not have.
+struct MissingFrames {
+  std::vector<FrameRecord> frames;  // with the numbers to store them under
+  // Where numbers are missing in front of one of them, its index: what those frames held is lost.
+  std::vector<size_t> gaps;
+  std::vector<RingPosition> positions;  // behind them all
+  std::string problem;                  // what a gap means here; empty without one
+};
+// `last_seq` and `positions`: of the database. A gap in the sequence ends the frames where the rings still have all
+// that lies behind it; else what the spill file has behind it is taken, for it is nowhere else. A database without any
+// frame may be one made anew, in the place of one that somebody removed: a sound spill file begins where that one
+// ended. A live writer that was recovered all the same may have spilled frames under numbers that the recoverer has
+// given away, or that hold what it has read from the rings: the stored positions tell, and those that are missing get
+// the numbers that come next.
+MissingFrames missing_frames(const DeadJournal& journal, uint64_t last_seq, std::vector<RingPosition> positions);
 
 // Nothing of a frame that cannot be decoded.
 Logged logged_in(const FrameRecord& record);

@@ -26,6 +26,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   file.u32(crc32c(rest, crc32c({reinterpret_cast<const char*>(&nonce), sizeof nonce})));
   file.u32(0);
   file.bytes(rest);
-  for (const FrameRecord& record : parse_spill(file.buffer(), nonce)) (void)decode_frame(record.bytes);
+  for (const FrameRecord& record : parse_spill(file.buffer(), nonce).frames) (void)decode_frame(record.bytes);
   return 0;
 }

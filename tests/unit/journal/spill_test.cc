@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The spill file gives back whole records in order and never a changed one. Method: cut and changed at each byte; its
-// limit.
+// The spill file gives back whole records in order and never a changed one, and says what is damaged. Method: cut and
+// changed at each byte, in the place of something else; its limit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,25 +39,53 @@ TEST(SpillTest, ACutFileGivesTheWholeRecordsBeforeTheCut) {
   const std::string whole = spill.bytes();
   EXPECT_EQ(spill.file.bytes(), whole.size());
   for (size_t size = 0; size <= whole.size(); ++size) {
-    const auto read = parse_spill(std::string_view(whole).substr(0, size), kNonce);
+    const SpillContents cut = parse_spill(std::string_view(whole).substr(0, size), kNonce);
+    const std::vector<FrameRecord>& read = cut.frames;
+    ASSERT_EQ(cut.problem, "") << size << ": its process died while it wrote it";
     const auto expected = static_cast<size_t>(std::upper_bound(ends.begin(), ends.end(), size) - ends.begin()) - 1;
     ASSERT_EQ(read.size(), expected) << size;
     for (size_t i = 0; i < expected; ++i) ASSERT_TRUE(same(read[i], records()[i])) << i;
   }
 }
 
-TEST(SpillTest, AChangedByteEndsTheFileBeforeItsRecord) {
+// A changed byte once ended the file, and nothing was said.
+TEST(SpillTest, BehindAChangedByteTheNextSoundRecordIsReadAndTheDamageIsSaid) {
   Spill spill;
-  for (const FrameRecord& record : records()) ASSERT_TRUE(spill.file.append(record, 1 << 20));
+  std::vector<size_t> ends;
+  for (const FrameRecord& record : records()) {
+    ASSERT_TRUE(spill.file.append(record, 1 << 20));
+    ends.push_back(spill.bytes().size());
+  }
   std::string whole = spill.bytes();
-  for (size_t at = 0; at < whole.size(); ++at) {
+  for (size_t at = 0; at < ends[2]; ++at) {
     whole[at] = static_cast<char>(whole[at] ^ 4);
-    const auto read = parse_spill(whole, kNonce);
+    const SpillContents read = parse_spill(whole, kNonce);
+    const auto hit = static_cast<size_t>(std::upper_bound(ends.begin(), ends.end(), at) - ends.begin());
+    const size_t begin = hit == 0 ? 0 : ends[hit - 1];
+    std::vector<FrameRecord> expected = records();
     // The fourth word of a record's head is reserved and not looked at.
-    for (size_t i = 0; i < read.size(); ++i) ASSERT_TRUE(same(read[i], records()[i])) << at;
+    const bool ignored = at - begin >= 12 && at - begin < 16;
+    if (!ignored) expected.erase(expected.begin() + static_cast<ptrdiff_t>(hit));
+    ASSERT_EQ(read.frames.size(), expected.size()) << at;
+    for (size_t i = 0; i < expected.size(); ++i) ASSERT_TRUE(same(read.frames[i], expected[i])) << at;
+    ASSERT_EQ(read.damaged_bytes, ignored ? 0 : ends[hit] - begin) << at;
+    ASSERT_EQ(read.problem.empty(), ignored) << at;
     whole[at] = static_cast<char>(whole[at] ^ 4);
   }
-  EXPECT_TRUE(parse_spill(whole, kNonce + 1).empty()) << "another writer's nonce";
+  const SpillContents other = parse_spill(whole, kNonce + 1);
+  EXPECT_TRUE(other.frames.empty()) << "another writer's nonce";
+  EXPECT_EQ(other.damaged_bytes, whole.size());
+}
+
+TEST(SpillTest, WhatCannotBeReadIsSaid) {
+  const Sandbox sandbox;
+  EXPECT_EQ(read_spill(sandbox.folder(), kNonce).problem, "") << "none is there";
+  const std::string path = join_path(sandbox.folder(), "spill");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THAT(read_spill(sandbox.folder(), kNonce).problem, ::testing::HasSubstr(path));
+  remove_file(path);
+  ASSERT_EQ(::mkdir(path.c_str(), 0700), 0);
+  EXPECT_THAT(read_spill(sandbox.folder(), kNonce).problem, ::testing::HasSubstr(path));
 }
 
 TEST(SpillTest, TheLimitIsKeptAndClearMakesRoom) {
@@ -66,11 +94,11 @@ TEST(SpillTest, TheLimitIsKeptAndClearMakesRoom) {
   EXPECT_TRUE(spill.file.append(large, 2500));
   EXPECT_TRUE(spill.file.append(large, 2500));
   EXPECT_FALSE(spill.file.append(large, 2500));
-  EXPECT_EQ(parse_spill(spill.bytes(), kNonce).size(), 2u);
+  EXPECT_EQ(parse_spill(spill.bytes(), kNonce).frames.size(), 2u);
   spill.file.clear();
   EXPECT_EQ(spill.file.bytes(), 0u);
   EXPECT_TRUE(spill.file.append(large, 2500));
-  EXPECT_EQ(parse_spill(spill.bytes(), kNonce).size(), 1u);
+  EXPECT_EQ(parse_spill(spill.bytes(), kNonce).frames.size(), 1u);
 }
 
 TEST(SpillTest, AJournalInPrivateMemoryHasNone) {
