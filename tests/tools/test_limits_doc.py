@@ -56,6 +56,7 @@ BY_EFFECT = {
     "test_what_is_printed_is_read_back_and_reaches_the_terminal_unchanged",
     "kDigestCacheShiftMin": "tests/unit/artifact/digest_cache_test.cc: ItGrowsAndForgetsFew",
     "kDiskShare": "tests/python/test_max_disk.py: test_two_processes_at_once_stay_below_the_bound_together",
+    "kRecovererWait": "tests/fault/recovering_test.cc: ARunThatAnotherProcessRecoversIsCrashedAndWhatWaitsIsSaid",
     "kDrainInterval": "tests/fault/frames_test.cc: ALiveRunIsReadWithoutLocksAndEndsAsAPlainDatabase",
     "kShrinkWalBytes": (
         "tests/python/test_max_disk.py: test_after_a_burst_points_come_back_as_soon_as_the_store_has_room"
