@@ -34,6 +34,7 @@ Result<Store> open_store(Console& console, const GlobalOptions& global) {
   const RecoveryReport report = recover_dead_writers(*store);
   if (const std::string text = recovery_text(report); !text.empty()) console.note(text);
   for (const std::string& line : report.left) console.note(line);
+  for (const std::string& line : report.unfinished) console.note(line);
   for (const std::string& problem : report.problems) console.note(problem);
   console.recovery_met = store->problem().empty() || report.worst == Code::kVersion ? report.worst : Code::kCorrupt;
   return store;

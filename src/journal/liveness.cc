@@ -26,7 +26,9 @@ Liveness probe(const WriterIdentity& writer, const std::string& dir) {
                                                                                              : Liveness::kDead;
   if (!dir.empty()) {
     const std::optional<bool> locked = is_locked(dir);
-    if (locked.has_value()) return *locked ? Liveness::kLive : Liveness::kDead;
+    // Of a process that is known to be dead a recoverer holds it.
+    const bool recovering = locked.value_or(false) && in_process_table(writer) == Liveness::kDead;
+    if (locked.has_value()) return *locked && !recovering ? Liveness::kLive : Liveness::kDead;
   }
   if (writer.boot_id.empty() || writer.boot_id != self.boot_id) {
     // The same host after a reboot: whatever ran before is gone. Containers share a boot id, so the host name alone

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Is the process that writes a journal still there? Answered by the fcntl lock on the journal's lock file; where none
-// can be seen, by the process table, and that only within its boot and pid namespace (pids lie across them).
+// can be seen, or it may be that of a recoverer, by the process table, and that only within the writer's boot and pid
+// namespace (pids lie across them).
 // Threads: any. Cost: a few system calls.
 #pragma once
 
@@ -12,7 +13,7 @@ namespace tracker::internal {
 
 enum class Liveness {
   kLive,     // the lock is held (or the writer is in this very process)
-  kDead,     // the lock is free, or the journal is gone on the machine and boot that made it
+  kDead,     // the lock is free, or a recoverer's; or the journal is gone on the machine and boot that made it
   kUnknown,  // on another host, or in a container or of a user whose /dev/shm we do not see: go by the heartbeat
 };
 

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <map>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/fs.h"
@@ -182,7 +183,45 @@ Result<bool> undo_removal(const Store& store, const RunIdentity& run, RecoveryRe
 // Journals of dead processes by the store that they are left to.
 using LeftTo = std::map<std::string, size_t>;
 
-Status recover_one(const Store& store, const std::string& dir, const Id128& run_uid, LeftTo* left,
+// How long a call has still to wait for others.
+using Patience = std::chrono::nanoseconds;
+
+// A journal whose process is dead and that is held all the same is another recoverer's, who is mostly done in a moment.
+Result<std::unique_ptr<DeadJournal>> open_dead(const std::string& dir, const WriterIdentity& writer, Patience* left) {
+  constexpr std::chrono::milliseconds kPause{5};
+  for (;;) {
+    auto journal = DeadJournal::open(dir, &writer);
+    if (journal.ok() || journal.status().code() != Code::kBusy || left->count() <= 0 ||
+        in_process_table(writer) != Liveness::kDead)
+      return journal;
+    std::this_thread::sleep_for(kPause);
+    *left -= kPause;
+  }
+}
+
+// What of a journal that somebody else recovers is not stored yet; empty where that is nothing.
+std::string unfinished_text(const Store& store, const std::string& dir, const WriterIdentity& writer) {
+  const auto folder = store.find_run(writer.run.project, writer.run.id);
+  auto journal = DeadJournal::look(dir, &writer);
+  if (!journal.ok()) return "";
+  WriterSnapshot stored;
+  if (folder)
+    for (const std::string& path : folder->writer_dbs()) {
+      if (path.find(writer.writer.hex()) == std::string::npos) continue;
+      auto reader = WriterReader::open(path);
+      auto snapshot = reader.ok() ? (*reader)->snapshot() : Result<WriterSnapshot>(reader.status());
+      if (snapshot.ok()) stored = std::move(*snapshot);
+    }
+  const Logged waiting = logged_behind(stored, journal->get());
+  if (waiting.points == 0 && waiting.texts == 0) return "";
+  return fmt::format(
+      "{} points and {} texts of {}/{} wait in the journal of {} pid {}, which has ended: another process has "
+      "been recovering it for more than {} s; what is read now lacks them",
+      waiting.points, waiting.texts, writer.run.project, writer.run.id, writer.host, writer.pid,
+      kRecovererWait.count());
+}
+
+Status recover_one(const Store& store, const std::string& dir, const Id128& run_uid, LeftTo* left, Patience* patience,
                    RecoveryReport* report) {
   const auto writer = writer_of_journal(dir, store);
   if (!writer.ok()) return writer.status().code() == Code::kNotFound ? Status() : writer.status();
@@ -193,10 +232,13 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
     if (!original.empty() && probe_journal(identity, dir) == Liveness::kDead) ++(*left)[original];
     return {};
   }
-  auto journal = DeadJournal::open(dir, &identity);
+  auto journal = open_dead(dir, identity, patience);
   if (!journal.ok()) {
     const Code code = journal.status().code();
     if (code == Code::kBusy) report->living.push_back(identity);
+    if (code == Code::kBusy && in_process_table(identity) == Liveness::kDead)
+      if (std::string text = unfinished_text(store, dir, identity); !text.empty())
+        report->unfinished.push_back(std::move(text));
     return code == Code::kBusy || code == Code::kNotFound ? Status() : journal.status();
   }
   const auto stays = undo_removal(store, identity.run, report);
@@ -264,11 +306,12 @@ Result<RunFolder> folder_of_run(const Store& store, const RunIdentity& run) {
 RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid) {
   RecoveryReport report;
   LeftTo left;
+  Patience patience = kRecovererWait;
   for (const std::string& root : journal_roots(store.path())) {
     if (!is_directory(root) || !check_private_dir(root).ok()) continue;
     remove_unborn_journals(root);
     for (const std::string& dir : journal_dirs(root)) {
-      const Status status = recover_one(store, dir, run_uid, &left, &report);
+      const Status status = recover_one(store, dir, run_uid, &left, &patience, &report);
       if (!status.ok()) report.add_problem(status.code(), fmt::format("{}: {}", dir, status.to_string()));
     }
   }

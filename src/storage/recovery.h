@@ -14,6 +14,7 @@
 
 namespace tracker::internal {
 
+constexpr std::chrono::seconds kRecovererWait{2};   // for others who recover the same, once a call
 constexpr std::chrono::seconds kLeftoverAge{3600};  // nobody takes so long to make a file
 
 // The folder of `run` in this store (it may have moved since, or been made while no disk could be written); made when
@@ -31,6 +32,9 @@ struct RecoveryReport {
   std::vector<WriterIdentity> living;  // whose journal's lock is held: they may have stored nothing yet
   // One line for each store that this one is a copy of and whose dead processes left journals: those are left to it.
   std::vector<std::string> left;
+  // One line for each journal that another process has been recovering for longer than is waited for: what is read of
+  // the run lacks the rows it says.
+  std::vector<std::string> unfinished;
   // One line each: a damaged journal, an unreachable store; the journal is left alone.
   std::vector<std::string> problems;
   // kOk without problems; kVersion where a newer version wrote one of them; else kCorrupt.
@@ -53,7 +57,8 @@ struct WaitingPoints {
 std::vector<WaitingPoints> points_waiting(const RunFolder& folder,
                                           const std::function<WriterSnapshot(const Id128& writer)>& stored);
 
-// Recovers the dead writers of `store`; with `run_uid` not zero only those of that run.
+// Where another process is at it, waits for it, at most kRecovererWait in all. Recovers the dead writers of `store`;
+// with `run_uid` not zero only those of that run.
 RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid = {});
 
 }  // namespace tracker::internal

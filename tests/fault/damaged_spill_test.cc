@@ -8,9 +8,12 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstring>
 #include <functional>
 
+#include "journal/dead_journal.h"
+#include "journal/ring_format.h"
 #include "journal/spill.h"
 #include "run/run.h"
 #include "storage/verify.h"
@@ -157,6 +160,60 @@ TEST(SpillGapTest, AFrameThatIsTooFarAheadIsNotTaken) {
   SpillFile alone(dir, nonce);  // in the place of what is there
   ASSERT_TRUE(alone.append(record_of(test_frame(writer, 2 * kSpillGapFramesMax)), 1u << 20));
   EXPECT_GT(lost_after_recovery(sandbox, logged), 0u);
+}
+
+// An earlier recoverer that read rings has taken the numbers of frames behind damage: those would be stored over what
+// the rings have, which is whole.
+TEST(SpillNumberTest, BehindDamageAFrameWhoseNumberIsTakenDoesNotComeBeforeTheRings) {
+  Sandbox sandbox;
+  constexpr uint64_t kLogged = 600;
+  const int status = run_child([&] {
+    InitOptions options;
+    options.project = "p";
+    options.id = "r";
+    options.quiet = true;
+    auto run = Run::init(options);
+    CHILD_CHECK(run.ok());
+    const uint32_t id = (*run)->series_id("x", ValueType::kInt64);
+    for (uint64_t i = 0; i < kLogged; ++i) {
+      if (i == kStoredPoints) {
+        CHILD_CHECK((*run)->flush(std::chrono::seconds(10)));
+        g_commits_held = true;
+        (*run)->set_pause_for_testing(nullptr, wait_while_commits_are_held);
+      }
+      const ValuePair pair{i, id, 0};
+      CHILD_CHECK(log_pairs((*run)->hot(), &pair, 1, static_cast<int64_t>(i)) == Code::kOk);
+    }
+    ::raise(SIGKILL);
+    return 0;
+  });
+  ASSERT_EQ(exit_code_of(status), -1 - SIGKILL);
+  const std::string dir = sandbox.journal_folders().at(0);
+  const WriterIdentity writer = read_definitions(dir)->identity;
+  std::vector<RingPosition> ends;
+  const auto names = list_dir(dir);
+  ASSERT_TRUE(names.ok());
+  for (const std::string& name : *names) {
+    if (!name.starts_with("ring-")) continue;
+    const auto page = read_file(join_path(dir, name), kRingFileBytesMax);
+    ASSERT_TRUE(page.ok());
+    RingPosition end;
+    std::memcpy(&end.nonce, page->data() + offsetof(RingHeader, nonce), sizeof end.nonce);
+    std::memcpy(&end.position, page->data() + offsetof(RingHeader, tail), sizeof end.position);
+    ends.push_back(end);
+  }
+  uint64_t nonce = 0;
+  std::memcpy(&nonce, writer.writer.bytes.data(), sizeof nonce);
+  SpillFile spill(dir, nonce);
+  const std::string path = join_path(dir, "spill");
+  ASSERT_TRUE(spill.append(record_of(test_frame(writer, 1), ends), 1u << 20));
+  ASSERT_TRUE(spill.append(record_of(test_frame(writer, 1), ends), 1u << 20));
+  flip_byte(path, 20);
+  EXPECT_THAT(recover_and_read(sandbox.store()).problems, ::testing::Contains(::testing::HasSubstr("is kept in")));
+  ReadRun run = recover_and_read(sandbox.store());
+  ASSERT_NE(run.view, nullptr);
+  EXPECT_EQ(rows_of(run, "x").size(), kLogged);
+  EXPECT_EQ(run.view->losses().dropped, 0u);
 }
 
 }  // namespace

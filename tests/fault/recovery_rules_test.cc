@@ -88,11 +88,12 @@ std::string hint_name(const ::testing::TestParamInfo<int>& test) {
 INSTANTIATE_TEST_SUITE_P(Hint, HintTest, ::testing::Values(0, 1, 2, 4), hint_name);
 
 // The definitions of the journal in `dir` as if another process had written them.
-void rename_owner(const std::string& dir, int64_t pid, uint64_t pid_start) {
+void rename_owner(const std::string& dir, int64_t pid, uint64_t pid_start, uint64_t pid_namespace = 0) {
   auto known = read_definitions(dir);
   ASSERT_TRUE(known.ok());
   known->identity.pid = pid;
   known->identity.pid_start = pid_start;
+  if (pid_namespace != 0) known->identity.pid_namespace = pid_namespace;
   const std::string made = join_path(dir, "defs.other");
   {
     auto file = DefinitionsFile::create(made, known->identity);
@@ -114,7 +115,7 @@ TEST(PidTest, AFreeLockIsADeadProcessThoughItsPidLives) {
   expect_each_point_once(sandbox);
 }
 
-TEST(PidTest, AHeldLockIsALivingProcessThoughItsPidIsGone) {
+TEST(PidTest, AHeldLockIsALivingProcessThoughItsPidOfAnotherNamespaceIsGone) {
   Sandbox sandbox;
   Shared<std::atomic<int>> ready;
   const pid_t child = start_child([&] {
@@ -128,7 +129,7 @@ TEST(PidTest, AHeldLockIsALivingProcessThoughItsPidIsGone) {
   const std::string dir = sandbox.journal_folders().at(0);
   const pid_t gone = start_child([] { return 0; });
   wait_child(gone);
-  rename_owner(dir, gone, 12345);
+  rename_owner(dir, gone, 12345, 1);
   EXPECT_EQ(probe_journal(read_definitions(dir)->identity, dir), Liveness::kLive);
   EXPECT_EQ(DeadJournal::open(dir).status().code(), Code::kBusy);
   ::kill(child, SIGKILL);

@@ -60,6 +60,7 @@ BY_EFFECT = {
     "kFlushAskInterval": (
         "tests/python/test_flush_interrupt.py: test_a_flush_that_waits_for_the_disk_hears_signals_and_loses_nothing"
     ),
+    "kRecovererWait": "tests/fault/recovering_test.cc: ARunThatAnotherProcessRecoversIsCrashedAndWhatWaitsIsSaid",
     "kDrainInterval": "tests/fault/frames_test.cc: ALiveRunIsReadWithoutLocksAndEndsAsAPlainDatabase",
     "kShrinkWalBytes": (
         "tests/python/test_max_disk.py: test_after_a_burst_points_come_back_as_soon_as_the_store_has_room"
