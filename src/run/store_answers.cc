@@ -10,7 +10,6 @@
 #include <memory>
 #include <mutex>
 
-#include "base/fs.h"
 #include "run/background.h"
 
 namespace tracker::internal {
@@ -23,11 +22,11 @@ struct Answer {
   bool here = false;
 };
 
-// The nearest folder on the way to the store that is there: a volume that is not writable tells by its error.
-void touch_disk(std::string folder) {
+// Nothing is written outside a store: where there is none yet, only the way to it is looked at.
+void touch_disk(const std::string& store_path) {
   struct stat found;
-  while (::stat(folder.c_str(), &found) != 0 && folder != parent_path(folder)) folder = parent_path(folder);
-  const int fd = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (::stat(store_path.c_str(), &found) != 0) return;
+  const int fd = ::open(store_path.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
   if (fd < 0) return;
   [[maybe_unused]] const ssize_t written = ::write(fd, "", 1);
   ::close(fd);

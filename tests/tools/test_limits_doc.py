@@ -181,7 +181,6 @@ NOT_TESTED = {
     "kLabelTriesMax": "100,000 runs of one label; it bounds a loop",
     "kOverlapWorkMax": "thousands of pieces that overlap; all rows are then decoded, as the random test does",
     "kPartsMax": "999 files of 256 MiB; the WAL then grows on, as with one file",
-    "kRingFileBytesMax": "a ring file of 64 MiB that is not ours; the length is compared before it is mapped",
     "kSegmentBuildBytesMax": "compaction, which is tested, passes a smaller one",
     "kSegmentBytesMax": "64 MiB that claim to be a segment; the decoder compares a length before anything else",
     "kSegmentCellsMax": "a test would need 320 MiB of rows",
