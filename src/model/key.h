@@ -13,7 +13,8 @@ namespace tracker::internal {
 constexpr size_t kKeyBytesMax = 1024;   // metric, config and summary keys
 constexpr size_t kLabelBytesMax = 256;  // project, id, name, group, job_type, a tag
 constexpr size_t kFolderNameBytesMax = 200;
-constexpr size_t kRunPathBytesMax = 470;           // of the folder of a run; SQLite takes 512 with the name of the file
+constexpr size_t kRunPathBytesMax =
+    440;  // of the folder of a run; SQLite takes 512 with the name of a file in the making
 constexpr size_t kInlineTextBytesMax = 64 * 1024;  // texts up to here pass through the ring (P1)
 
 bool is_utf8(std::string_view text);
