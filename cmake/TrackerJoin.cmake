@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # Several files of a target compiled as one: what they instantiate of the standard library, GoogleTest and pybind11 is
 # most of the time to compile a short file, and is then compiled once for all of them. The sanitizer presets do so, and
-# .ci/run (TRACKER_JOIN=ON in the environment) with dev. Everywhere else each file is compiled by itself: an include
-# that is missing is found, and a change costs one file.
+# .ci/run (TRACKER_JOIN=ON in the environment) with the tests of dev, whose library stays as it is compiled for the
+# wheel and for other projects: the compiler's cache has it then. Everywhere else each file is compiled by itself: an
+# include that is missing is found, and a change costs one file.
 #
 # A name without linkage that two joined files have is an error there ("redefinition"): rename it, or name one of the
 # files again as ALONE.

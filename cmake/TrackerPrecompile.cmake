@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Precompiled headers of other people's code: two of the five seconds that a test takes to compile. Only who
-# joins files uses them too (cmake/TrackerJoin.cmake); elsewhere each file of the library is read alone, so an include
-# that is missing is still found.
+# Precompiled headers of other people's code: two of the five seconds that a test takes to compile. Only the
+# sanitizer presets use them, and they join files too (cmake/TrackerJoin.cmake); dev reads each file of the library
+# alone, so an include that is missing is still found.
 option(TRACKER_PRECOMPILE "Precompile the headers of the standard library, fmt and GoogleTest" OFF)
 
 if(TRACKER_PRECOMPILE)
