@@ -174,7 +174,8 @@ def test_a_summary_that_is_read_while_the_disk_is_stuck_answers_with_what_was_re
         print(same, run.summary["loss"], time.monotonic() - begin < 10)
         pathlib.Path("stuck").unlink()
     """
-    environment = {**os.environ, "LD_PRELOAD": str(tmp_path / "slow.so")}
+    loaded = f"{os.environ.get('LD_PRELOAD', '')} {tmp_path / 'slow.so'}"  # behind a sanitizer's, which must be first
+    environment = {**os.environ, "LD_PRELOAD": loaded.strip()}
     environment["PYTHONPATH"] = str(Path(tracker.__file__).parent.parent)
     command = [sys.executable, "-c", textwrap.dedent(code)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=120)
