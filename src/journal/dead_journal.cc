@@ -103,11 +103,8 @@ Result<std::unique_ptr<DeadJournal>> DeadJournal::claim(const std::string& dir, 
   // that lock, and closing our descriptor would drop it (owner_lock.h).
   auto definitions = definitions_of(dir, known);
   if (!definitions.ok()) return definitions.status();
-  const WriterIdentity self = this_process();
   const WriterIdentity& writer = definitions->identity;
-  if (writer.boot_id == self.boot_id && writer.pid == self.pid && writer.pid_start == self.pid_start &&
-      writer.pid_namespace == self.pid_namespace)
-    return Status(Code::kBusy, dir + " belongs to this process");
+  if (is_same_process(writer, this_process())) return Status(Code::kBusy, dir + " belongs to this process");
   auto lock = lock_dead(dir, writer);
   if (!lock.ok()) return lock.status();
   journal->lock_ = std::make_unique<OwnerLock>(std::move(*lock));

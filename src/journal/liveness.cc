@@ -21,7 +21,7 @@ Liveness probe(const WriterIdentity& writer, const std::string& dir) {
   const WriterIdentity self = this_process();
   // A writer of this very process that another copy of the library made: its lock file must not be opened here
   // (owner_lock.h).
-  if (is_here(writer, self) && writer.pid == self.pid && writer.pid_start == self.pid_start)
+  if (is_here(writer, self) && is_same_process(writer, self))
     return writer.journal_dir.empty() || is_own_journal(writer.writer.hex()) || !dir.empty() ? Liveness::kLive
                                                                                              : Liveness::kDead;
   if (!dir.empty()) {
@@ -43,7 +43,9 @@ Liveness probe(const WriterIdentity& writer, const std::string& dir) {
 }  // namespace
 
 Liveness in_process_table(const WriterIdentity& writer) {
-  if (!is_here(writer, this_process()) || writer.pid <= 0) return Liveness::kUnknown;
+  const WriterIdentity self = this_process();
+  if (!is_here(writer, self) || writer.pid <= 0) return Liveness::kUnknown;
+  if (writer.pid == self.pid) return is_same_process(writer, self) ? Liveness::kLive : Liveness::kDead;
   auto stat = read_file("/proc/" + std::to_string(writer.pid) + "/stat", 4096);
   if (stat.ok())
     return pid_start_of(*stat) == writer.pid_start && !is_zombie(*stat) ? Liveness::kLive : Liveness::kDead;

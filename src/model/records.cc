@@ -2,10 +2,12 @@
 #include "model/records.h"
 
 #include <fmt/format.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 
 #include "base/fs.h"
 
@@ -74,6 +76,7 @@ Value WriterIdentity::to_value() const {
   if (resume_step) out.set("resume_step", *resume_step);
   if (!launch.empty()) out.set("launch", launch);
   if (observed) out.set("observed", true);
+  if (image != 0) out.set("image", image);
   if (!oom_file.empty()) {
     out.set("oom_file", oom_file);
     out.set("oom_kills", oom_kills);
@@ -116,6 +119,7 @@ Result<WriterIdentity> WriterIdentity::from_value(const Value& value) {
   out.launch = value.text_or("launch", "");
   out.oom_file = value.text_or("oom_file", "");
   out.oom_kills = value.int_or("oom_kills", 0);
+  out.image = value.int_or("image", 0);
   const Value* observed = value.find("observed");
   out.observed = observed != nullptr && observed->as_bool() != nullptr && *observed->as_bool();
   return out;
@@ -135,7 +139,29 @@ int64_t stat_number(std::string_view stat, int number) {
   return std::strtoll(std::string(stat_field(stat, number)).c_str(), nullptr, 10);
 }
 
+// The kernel gives each program that it starts 16 random bytes (AT_RANDOM, getauxval(3)). They seed the stack protector
+// too, so what is stored is 32 bits out of which they cannot be told: mixed by the finalizer of SplitMix64.
+int64_t program_image() {
+  const auto* random = reinterpret_cast<const unsigned char*>(::getauxval(AT_RANDOM));
+  if (random == nullptr) return 0;
+  uint64_t mixed = 0;
+  for (int half = 0; half < 2; ++half) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, random + size_t{8} * half, sizeof bits);
+    mixed += bits + 0x9E3779B97F4A7C15;
+    mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB;
+    mixed ^= mixed >> 31;
+  }
+  return static_cast<int64_t>(mixed >> 32) + 1;  // 0 says that it is not known
+}
+
 }  // namespace
+
+bool is_same_process(const WriterIdentity& one, const WriterIdentity& other) {
+  return one.boot_id == other.boot_id && one.pid == other.pid && one.pid_start == other.pid_start &&
+         one.pid_namespace == other.pid_namespace && (one.image == other.image || one.image == 0 || other.image == 0);
+}
 
 int64_t pid_start_of(std::string_view stat) { return stat_number(stat, 22); }
 
@@ -156,6 +182,7 @@ WriterIdentity this_process() {
   if (stat.ok()) out.pid_start = pid_start_of(*stat);
   struct stat ns;
   if (::stat("/proc/self/ns/pid", &ns) == 0) out.pid_namespace = ns.st_ino;
+  out.image = program_image();
   return out;
 }
 

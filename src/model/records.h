@@ -86,6 +86,7 @@ struct WriterIdentity {
   int64_t pid = 0;
   int64_t pid_start = 0;  // field 22 of /proc/self/stat: tells a reused pid apart
   uint64_t pid_namespace = 0;
+  int64_t image = 0;    // another after each execve of the same pid, which `pid_start` outlives; 0: not known
   int64_t attempt = 1;  // 1 for the first writer of a run, +1 for each resume or elastic restart
   // The attempt whose curve this one goes on from: 0 for the first. With a step (resume_from="run@step") rows of
   // earlier attempts behind it are shadowed; without one nothing is hidden.
@@ -105,6 +106,10 @@ struct WriterIdentity {
   Value to_value() const;
   static Result<WriterIdentity> from_value(const Value& value);
 };
+
+// Whether both name one process that has not exchanged its program since (execve keeps pid and start time, and ends
+// every writer all the same).
+bool is_same_process(const WriterIdentity& one, const WriterIdentity& other);
 
 // What this process can say about itself and its machine (host, boot id, pid and so on filled; the rest empty).
 WriterIdentity this_process();

@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "run/background.h"
+#include "storage/store.h"
 
 namespace tracker::internal {
 namespace {
@@ -22,10 +23,10 @@ struct Answer {
   bool here = false;
 };
 
-// Nothing is written outside a store: where there is none yet, only the way to it is looked at.
+// A store that is not there yet is made: where that fails, init finds the same error and says it.
 void touch_disk(const std::string& store_path) {
   struct stat found;
-  if (::stat(store_path.c_str(), &found) != 0) return;
+  if (::stat(store_path.c_str(), &found) != 0 && !Store::open_or_create(store_path).ok()) return;
   const int fd = ::open(store_path.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
   if (fd < 0) return;
   [[maybe_unused]] const ssize_t written = ::write(fd, "", 1);

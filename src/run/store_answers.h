@@ -12,10 +12,10 @@ namespace tracker::internal {
 
 constexpr std::chrono::seconds kStoreAnswerMax{10};  // a disk that spins up, a volume that is mounted by looking at it
 
-// Looks for the store and, where it is there, writes a byte into a file without a name in it, on a background thread.
+// Makes the store where it is not there yet and writes a byte into a file without a name in it, on a background thread.
 // kIo: there was no answer within `wait`; the thread stays until there is one. An error is an answer, and the system
 // that gives no thread leaves the question open: both are ok, the caller meets them by itself. Cost: a thread, four
-// system calls.
+// system calls in a store that is there.
 Status wait_for_store_disk(const std::string& store_path, std::chrono::seconds wait = kStoreAnswerMax);
 
 }  // namespace tracker::internal

@@ -52,7 +52,8 @@ Value this_process_document() {
                     {"boot_id", self.boot_id},
                     {"pid", self.pid},
                     {"pid_start", self.pid_start},
-                    {"pid_namespace", static_cast<int64_t>(self.pid_namespace)}};
+                    {"pid_namespace", static_cast<int64_t>(self.pid_namespace)},
+                    {"image", self.image}};
 }
 
 std::string run_document(const RunIdentity& run, const std::optional<std::string>& launch) {
@@ -102,6 +103,7 @@ std::optional<WriterIdentity> read_run_maker(const std::string& path) {
   out.pid = maker->int_or("pid", 0);
   out.pid_start = maker->int_or("pid_start", 0);
   out.pid_namespace = static_cast<uint64_t>(maker->int_or("pid_namespace", 0));
+  out.image = maker->int_or("image", 0);
   return out;
 }
 

@@ -101,10 +101,13 @@ int fault_ms() {
   return given != nullptr && std::atoi(given) > 0 ? std::atoi(given) * 1000 : 3000;
 }
 
-// The bug: init opened the store on the caller's thread, for as long as the mount was away.
-TEST_F(FuseStoreTest, ARunThatBeginsWhileTheMountIsAwayIsNotHeldUpAndIsCompleteAfterwards) {
+class FuseBeginTest : public FuseStoreTest, public ::testing::WithParamInterface<Stall> {};
+
+// The bugs: init opened the store on the caller's thread, for as long as the mount was away; where no store was there
+// yet it was only looked for, which a frozen volume answers, and made on the caller's thread.
+TEST_P(FuseBeginTest, ARunThatBeginsWhileTheMountIsAwayIsNotHeldUpAndIsCompleteAfterwards) {
   on_fuse([&] {
-    ledger_->faults.stall = 1;
+    ledger_->faults.stall = GetParam();
     const int64_t begin = now_ns();
     trk_run* run = open_run("r");
     CHILD_CHECK(run != nullptr);
@@ -113,12 +116,16 @@ TEST_F(FuseStoreTest, ARunThatBeginsWhileTheMountIsAwayIsNotHeldUpAndIsCompleteA
     CHILD_CHECK(waited_ms >= limit_ms && waited_ms < limit_ms + 1'000 * kSlowDown);
     const int64_t steps = log_for(run, 200, 0, &*ledger_);
     CHILD_CHECK(std::string(status_of(run).last_error).find("has not answered for 10 s") != std::string::npos);
-    ledger_->faults.stall = 0;
+    ledger_->faults.stall = kNone;
     CHILD_CHECK(trk_flush(run, 30'000) == TRK_OK && trk_finish(run, 0, nullptr) == TRK_OK);
     check_all(sandbox_, steps, RunState::kFinished);
     return 0;
   });
 }
+
+INSTANTIATE_TEST_SUITE_P(Mounts, FuseBeginTest, ::testing::Values(kEverything, kChanges), [](const auto& test) {
+  return std::string(test.param == kEverything ? "WithoutItsServer" : "Frozen");
+});
 
 class FuseFaultTest : public FuseStoreTest, public ::testing::WithParamInterface<int> {};
 
@@ -127,7 +134,8 @@ TEST_P(FuseFaultTest, AMountThatStallsOrFailsHoldsNobodyUpAndIsCompleteAfterward
     trk_run* run = open_run("r");
     int64_t steps = log_for(run, 200, 0, &*ledger_);
     CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
-    (GetParam() == 0 ? ledger_->faults.stall : ledger_->faults.write_errno) = GetParam() == 0 ? 1 : GetParam();
+    (GetParam() == 0 ? ledger_->faults.stall : ledger_->faults.write_errno) =
+        GetParam() == 0 ? kEverything : GetParam();
     ledger_->longest_ns = 0;
     steps = log_for(run, fault_ms(), steps, &*ledger_);
     CHILD_CHECK(status_of(run).points_pending > 0 && status_of(run).points_dropped == 0);

@@ -10,9 +10,15 @@
 
 namespace tracker::internal {
 
+enum Stall {
+  kNone,
+  kEverything,  // a server that is gone
+  kChanges,     // a frozen volume: it is read until somebody writes, then it is locked for all
+};
+
 struct FuseFaults {
   std::atomic<int> write_errno;  // of write and fsync
-  std::atomic<int> stall;        // while it is not 0 nothing is answered
+  std::atomic<int> stall;        // a Stall; while it is not kNone requests wait
 };
 
 class FuseFiles {
@@ -25,8 +31,8 @@ class FuseFiles {
       const ssize_t n = ::read(device_, request.data(), request.size());
       if (n < 0 && (errno == EINTR || errno == ENOENT)) continue;
       if (n < static_cast<ssize_t>(sizeof(fuse_in_header))) return;
-      while (faults_->stall.load() != 0) ::usleep(1000);
       std::memcpy(&in_, request.data(), sizeof in_);
+      while (stalls()) ::usleep(1000);
       answer(request.substr(sizeof in_, static_cast<size_t>(n) - sizeof in_));
     }
   }
@@ -37,6 +43,12 @@ class FuseFiles {
     std::string data;
     std::map<std::string, uint64_t> names;
   };
+
+  bool stalls() const {
+    const int stall = faults_->stall.load();
+    if (stall != kChanges) return stall != kNone;
+    return in_.opcode == FUSE_MKDIR || in_.opcode == FUSE_CREATE || in_.opcode == FUSE_WRITE;
+  }
 
   template <typename T>
   static T take(const std::string& body) {
