@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: MIT
-# Precompiled headers of other people's code: two of the five seconds that a test takes to compile. Only the
-# sanitizer presets use them, and they join files too (cmake/TrackerJoin.cmake); dev reads each file of the library
-# alone, so an include that is missing is still found.
-option(TRACKER_PRECOMPILE "Precompile the headers of the standard library, fmt and GoogleTest" OFF)
+# Precompiled headers of other people's code: two of the five seconds that a test takes to compile. The sanitizer
+# presets use them, and .ci/run with the tests of dev; both join files too (cmake/TrackerJoin.cmake). dev reads each
+# file of the library alone, so an include that is missing is still found.
+option(TRACKER_PRECOMPILE_SOURCES "Precompile the headers of the standard library for the rooms" OFF)
+option(TRACKER_PRECOMPILE_TESTS "Precompile the headers of the standard library and GoogleTest for the tests" OFF)
 
-if(TRACKER_PRECOMPILE)
-  add_compile_options(-pthread)  # it defines a macro, and all who use precompiled headers must define the same
-endif()
 set(TRACKER_STANDARD_HEADERS <algorithm> <atomic> <chrono> <functional> <map> <memory> <optional> <set> <string>
   <string_view> <variant> <vector>)
 
 # tracker_precompiled(name [POSITION_INDEPENDENT] HEADERS ... DEPENDS ...): makes the headers' target; who
-# uses them must have its flags.
-function(tracker_precompiled name)
+# uses them must have its flags, and lie in the folder that calls this or below.
+macro(tracker_precompiled name)
+  add_compile_options(-pthread)  # it defines a macro, and all who use precompiled headers must define the same
+  _tracker_precompiled(${name} ${ARGN})
+endmacro()
+function(_tracker_precompiled name)
   cmake_parse_arguments(PRECOMPILED "POSITION_INDEPENDENT" "" "HEADERS;DEPENDS" ${ARGN})
-  if(NOT TRACKER_PRECOMPILE)
-    return()
-  endif()
   set(source "${CMAKE_CURRENT_BINARY_DIR}/${name}.cc")
   file(CONFIGURE OUTPUT "${source}" CONTENT "// A target must have a source.\n")
   add_library(${name} OBJECT "${source}")
@@ -26,7 +25,7 @@ function(tracker_precompiled name)
 endfunction()
 
 function(tracker_precompile target name)
-  if(TRACKER_PRECOMPILE)
+  if(TARGET ${name})
     target_precompile_headers(${target} REUSE_FROM ${name})
   endif()
 endfunction()

@@ -10,6 +10,7 @@ part run once more alone; what passes then is named as unstable.
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -288,6 +289,12 @@ DEFAULT_PARTS = ("build", "cpp", "python", "tools", "examples", "gates", "instal
 ALL_PARTS = (*DEFAULT_PARTS, "clang", "clang-tidy", "fuzz", "torch")
 
 
+def cpu_s() -> float:
+    """CPU time of all commands that have ended, in seconds."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def main(names: Sequence[str]) -> int:
     if list(names) == ["all"]:
         names = ALL_PARTS
@@ -298,9 +305,10 @@ def main(names: Sequence[str]) -> int:
     started = time.monotonic()
     total = Tally()
     for name in names or DEFAULT_PARTS:
-        part_started = time.monotonic()
+        part_started, cpu_before = time.monotonic(), cpu_s()
         tally = PARTS[name]()
-        print(f"{name:<12} {tally}  ({time.monotonic() - part_started:.1f} s)", flush=True)
+        wall = time.monotonic() - part_started
+        print(f"{name:<12} {tally}  ({wall:.0f} s, {cpu_s() - cpu_before:.0f} s of CPU)", flush=True)
         total.add(tally)
         if name == "build" and tally.failed:
             break  # nothing after it would say more
@@ -310,7 +318,7 @@ def main(names: Sequence[str]) -> int:
         print(f"UNSTABLE: {name}: failed beside the others, passed alone")
     for failure in total.failures:
         print(f"FAILED: {failure}")
-    print(f"total {time.monotonic() - started:.0f} s")
+    print(f"total {time.monotonic() - started:.0f} s, {cpu_s():.0f} s of CPU")
     print(total)
     return 1 if total.failed else 0
 
