@@ -22,17 +22,21 @@ STREAMS = {"stdout": 1, "stderr": 2}  # numbers of docs/formats/records.md
 _cores: tuple[_core.RunCore, ...] = ()
 # Stream, our wrapper, and what stood in the stream itself before (None: its class had the method).
 _wrapped: list[tuple[Any, Callable[..., Any], Callable[..., Any] | None]] = []
+_wrapping = 0  # counts the times that streams were wrapped: wrappers of an earlier time take nothing more
 
 
 def add(core: _core.RunCore) -> None:
     """From now on what is printed goes to this run too."""
-    global _cores
+    global _cores, _wrapping
     if not core.takes_console or core in _cores:
         return
-    _cores = (*_cores, core)
-    if not _wrapped:
+    if not _cores:
+        _wrapping += 1
         for name, number in STREAMS.items():
-            _wrap(getattr(sys, name, None), number)
+            stream = getattr(sys, name, None)
+            if all(stream is not wrapped for wrapped, _, _ in _wrapped):  # sys.stderr = sys.stdout is one stream
+                _wrap(stream, number, _wrapping)
+    _cores = (*_cores, core)
 
 
 def remove(core: _core.RunCore) -> None:
@@ -42,7 +46,7 @@ def remove(core: _core.RunCore) -> None:
     if _cores:
         return
     for stream, wrapper, own in _wrapped:
-        # Somebody else's wrapper around ours stays, and ours below it, which then does nothing but write.
+        # Somebody else's wrapper around ours stays, and ours below it, which from now on does nothing but write.
         if stream.__dict__.get("write") is not wrapper:
             continue
         if own is None:
@@ -52,7 +56,7 @@ def remove(core: _core.RunCore) -> None:
     _wrapped.clear()
 
 
-def _wrap(stream: Any, number: int) -> None:
+def _wrap(stream: Any, number: int, wrapping: int) -> None:
     if stream is None or not callable(getattr(stream, "write", None)):
         return
     before = stream.write
@@ -61,7 +65,7 @@ def _wrap(stream: Any, number: int) -> None:
     def write(*args: Any, **keywords: Any) -> Any:
         written = before(*args, **keywords)
         try:
-            if _cores and args and isinstance(args[0], str):
+            if _cores and wrapping == _wrapping and args and isinstance(args[0], str):
                 for core in _cores:
                     core.write_console(number, args[0])
         except Exception:  # whatever it is, the program that prints shall not meet it

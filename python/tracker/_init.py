@@ -168,6 +168,8 @@ def _checked(given: dict[str, Any]) -> dict[str, Any]:
         options[option] = _options.flag(option, given[option])
     for option in ("rank", "world_size"):
         options[option] = _options.number(option, given[option])
+    if options["world_size"] == 0:
+        raise ValueError("world_size must be at least 1; leave it out where it is not known")
     return options
 
 

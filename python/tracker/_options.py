@@ -42,7 +42,7 @@ def capture(value: object) -> str | None:
     if value is None:
         return None
     words = value.replace(",", " ").split() if isinstance(value, str) else value
-    if not isinstance(words, Iterable):
+    if not isinstance(words, Iterable) or isinstance(words, (bytes, bytearray)):
         raise TypeError(f"capture must be a str or a list of str, got {type(value).__name__}")
     names = list(words)
     for name in names:
@@ -62,6 +62,8 @@ def interval(value: object) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"system_interval must be a number of seconds, got {type(value).__name__}")
+    if value != value:  # NaN, which the core takes for "not given"
+        raise ValueError("system_interval must be a number of seconds, got nan")
     return float(value)
 
 

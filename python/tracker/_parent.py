@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 VARIABLE = "TRACKER_PARENT_RUN"
-MARK = "tracker_run"  # in multiprocessing's _config: the pid of the process that has the run
+MARK = "tracker_run"  # in multiprocessing's _config: the pid of the process that has the run; 0: it has none any more
 ANCESTORS_MAX = 64
 
 _before: tuple[str | None, int | None] | None = None  # the variable and the mark that mark() has replaced
@@ -55,10 +55,12 @@ def unmark() -> None:
         del os.environ[VARIABLE]
     else:
         os.environ[VARIABLE] = variable
-    if marked is None:
-        config.pop(MARK, None)
-    else:
+    if marked is not None:
         config[MARK] = marked
+    elif variable is None:
+        config[MARK] = 0  # a fork server that was started in the meantime keeps the variable
+    else:
+        config.pop(MARK, None)
 
 
 def _runs_multiprocessing(pid: int) -> bool:
@@ -96,7 +98,10 @@ def is_above() -> bool:
         return False
     if parent is None:
         return False
-    if _config().get(MARK, os.getpid()) != os.getpid():
+    marked = _config().get(MARK, os.getpid())
+    if marked == 0:
+        return False
+    if marked != os.getpid():
         return True
     named = os.environ.get(VARIABLE, "")
     if not named.isdecimal() or int(named) == os.getpid():

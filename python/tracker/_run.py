@@ -111,6 +111,7 @@ class Run(_core.Run):
 
     @property
     def world_size(self) -> int:
+        """Of the distributed job; 1 without one, 0 where only the rank is known."""
         return self._core.world_size
 
     @property

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/throw_memory.h"
 #include "base/write_signals.h"
 #include "journal/journal.h"
 #include "journal/ring_room.h"
@@ -40,6 +41,8 @@ void release_places_of_thread(void* list) {
 namespace {
 
 void remember_place(HotRing* hot) {
+  (void)take_throw_memory();
+  (void)WaitScope::may_wait();  // its memory of this thread, for the same reason
   static pthread_key_t key;
   static const bool ready = ::pthread_key_create(&key, release_places_of_thread) == 0;
   if (!ready) return;  // no key left: rings of dead threads are not reused, nothing else changes

@@ -27,7 +27,7 @@ InitOptions options_to_attach(const Launch& parent) {
   out.strict = parent.options.strict;
   out.quiet = true;
   out.rank = parent.rank.rank;
-  out.world_size = std::max(parent.rank.world_size, parent.rank.rank + 1);
+  if (parent.rank.size_known) out.world_size = std::max(parent.rank.world_size, parent.rank.rank + 1);
   out.attach_attempt = parent.attempt;
   return out;
 }

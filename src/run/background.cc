@@ -6,10 +6,12 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <system_error>
 #include <thread>
 
+#include "base/throw_memory.h"
 #include "journal/dead_journal.h"
 #include "journal/place.h"
 #include "run/say.h"
@@ -24,7 +26,11 @@ bool start_background_thread(const char* name, const std::function<void()>& body
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   bool started = true;
   try {
-    std::thread thread(body);
+    std::thread thread([body] {
+      constexpr std::chrono::milliseconds kPause{20};
+      while (!take_throw_memory()) std::this_thread::sleep_for(kPause);
+      body();
+    });
     ::pthread_setname_np(thread.native_handle(), name);
     thread.detach();
   } catch (const std::exception&) {  // no thread, or no memory for it

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/throw_memory.h"
 #include "model/byte_size.h"
 #include "model/key.h"
 #include "model/redact.h"
@@ -196,8 +197,8 @@ Status choose_run(Store* store, Launch* launch, const LaunchFacts& facts) {
     if (!is_shared(*launch)) folder = store->create_run(o.project, o.id, Id128(), facts.text);
     else if (may_resume) folder = store->open_or_create_run(o.project, o.id, Id128(), facts.text);
     else folder = run_of_label(store, o.project, o.id, request);
-  } else if (facts.key &&
-             (launch->rank.world_size > 1 || is_shared(*launch) || env("TORCHELASTIC_RESTART_COUNT") != nullptr)) {
+  } else if (facts.key && (launch->rank.world_size > 1 || launch->rank.rank > 0 || is_shared(*launch) ||
+                           env("TORCHELASTIC_RESTART_COUNT") != nullptr)) {
     // Also torchrun with one process: its restart is a new attempt too.
     folder = run_of_launch(store, o.project, facts, request, is_shared(*launch));
   } else {
@@ -297,6 +298,7 @@ void decide_recording(const LaunchFacts& facts, Launch* launch) {
 }  // namespace
 
 Result<Launch> decide_launch(const InitOptions& options) {
+  (void)take_throw_memory();
   Launch launch;
   launch.options = options;
   launch.project_given = !options.project.empty() || env("TRACKER_PROJECT") != nullptr;

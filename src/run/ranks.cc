@@ -32,15 +32,14 @@ constexpr Launcher kLaunchers[] = {
 
 RankInfo make(int rank, std::optional<int> known_size, std::string source) {
   RankInfo info;
-  const int size = known_size.value_or(rank + 1);
   info.rank = rank;
-  info.world_size = size;
+  info.world_size = known_size.value_or(rank == 0 ? 1 : 0);
   info.size_known = known_size.has_value();
   info.is_first = rank == 0;
   info.source = std::move(source);
   info.folder = fmt::format("rank-{}", rank);
-  info.why = size > 1 ? fmt::format("rank {} of {} (from {})", rank, size, info.source)
-                      : fmt::format("rank {} (from {})", rank, info.source);
+  info.why = info.world_size > 1 ? fmt::format("rank {} of {} (from {})", rank, info.world_size, info.source)
+                                 : fmt::format("rank {} (from {})", rank, info.source);
   return info;
 }
 

@@ -22,7 +22,7 @@ struct RankRequest {
 struct RankInfo {
   int rank = 0;            // -1: not known, as only a local or a node rank is
   int world_size = 1;      // 0: not known
-  bool size_known = true;  // false: world_size is only what the rank itself implies
+  bool size_known = true;  // false: world_size is 0, or 1 for rank 0
   std::string source;      // "RANK", "SLURM_PROCID", ...; empty when nothing says that this is a job of several
   bool is_first = true;    // this process records in ranks="first"
   // The line for a gated process: `rank 3 of 8 (from SLURM_PROCID) records nothing; ...`. Empty when is_first.

@@ -417,6 +417,7 @@ void Run::say_end(RunState state, const Status& status) const {
   if (artifacts > 0)
     lost += fmt::format("{}{} artifact{}", lost.empty() ? "" : " and ", artifacts, artifacts == 1 ? "" : "s");
   lost = lost.empty() ? "nothing lost" : lost + " lost";
+  if (counts.points_pending > 0) lost += fmt::format(", {} pending", points_text(counts.points_pending));
   say(status.ok() ? fmt::format("{}/{} {}: {} stored, {}; tracker show {}", project(), id(), state_text(state),
                                 points_text(counts.points_stored), lost, id())
                   : fmt::format("{}/{} {}: {} stored so far, {}: {}", project(), id(), state_text(state),

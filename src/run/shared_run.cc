@@ -60,13 +60,14 @@ int64_t TakenAttempts::newest() const {
 
 int64_t attempt_to_join(const TakenAttempts& taken, const JoinRequest& request) {
   const int64_t newest = taken.newest();
-  const auto other_size = [&request](int64_t size) { return request.world_size != 0 && size != request.world_size; };
+  const auto other_size = [&request](int64_t size) {
+    return request.world_size != 0 && size != 0 && size != request.world_size;
+  };
   const bool no_writer_against = std::none_of(taken.writers.begin(), taken.writers.end(), [&](const WriterIdentity& w) {
     return w.attempt == newest && (w.rank == request.rank || w.launch != request.launch || other_size(w.world_size));
   });
   const bool no_claim_against = std::none_of(taken.claims.begin(), taken.claims.end(), [&](const AttemptClaim& c) {
-    return c.attempt == newest &&
-           ((c.launch && *c.launch != request.launch) || (c.world_size != 0 && other_size(c.world_size)));
+    return c.attempt == newest && ((c.launch && *c.launch != request.launch) || other_size(c.world_size));
   });
   const bool joins = newest > 0 && no_writer_against && no_claim_against;
   return std::max<int64_t>(joins ? newest : newest + 1, int64_t{request.restarts} + 1);

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import tracker
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -133,6 +134,30 @@ a.finish()
     )
     assert [line.text for line in tracker.open_run("a", dir=store).console()] == ["one", "two", "three"]
     assert [line.text for line in tracker.open_run("b", dir=store).console()] == ["two"]
+
+
+# The bugs: each run wrapped the one object twice and took off one wrapper, and after a thousand runs print raised; a
+# wrapper below somebody else's took text again as soon as there was another run.
+@pytest.mark.parametrize("around", ["", "sys.stdout.write = lambda text, w=sys.stdout.write: w(text)"])
+def test_stderr_that_is_stdout_is_recorded_once_however_many_runs_a_process_has(
+    script: Script, store: Path, around: str
+) -> None:
+    done = script(
+        f"""
+import sys, tracker
+sys.stderr = sys.stdout
+for number in range(5):
+    run = tracker.init(id=f"r{{number}}", quiet=True)
+    {around}
+    print("line", number)
+    run.finish()
+print("write" in vars(sys.stdout))
+"""
+    )
+    assert done.stdout == "".join(f"line {i}\n" for i in range(5)) + f"{bool(around)}\n", done.stderr
+    for number in range(5):
+        lines = tracker.open_run(f"r{number}", dir=store).console()
+        assert [(line.text, line.stream) for line in lines] == [(f"line {number}", "stdout")]
 
 
 def test_secrets_in_the_output_are_redacted(script: Script, store: Path) -> None:

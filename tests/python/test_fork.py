@@ -261,6 +261,30 @@ if __name__ == "__main__":
     assert sorted(r.id for r in tracker.runs()) == ["child", "parent"]
 
 
+# The bug: the server keeps the variable that named the process while it had the run.
+def test_a_child_of_a_fork_server_that_was_started_during_a_run_records_after_its_end(script: Script) -> None:
+    done = script(
+        """
+import multiprocessing, tracker
+def work(name):
+    tracker.init(project="fork", id=name, quiet=True).finish()
+def start(name):
+    child = multiprocessing.get_context("forkserver").Process(target=work, args=(name,))
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+if __name__ == "__main__":
+    for first, during, after in (("r", "r-during", "r-after"), ("s", "s-during", "s-after")):
+        with tracker.init(project="fork", id=first, quiet=True):
+            start(during)
+        start(after)
+    print(sorted(run.id for run in tracker.runs()))
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "['r', 'r-after', 's', 's-after']\n"
+
+
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
 def test_a_child_of_a_process_without_a_run_records(script: Script, method: str) -> None:
     done = script(

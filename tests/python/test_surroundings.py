@@ -139,6 +139,9 @@ def test_capture_none_turns_everything_off(monkeypatch: pytest.MonkeyPatch) -> N
         ({"capture": 7}, TypeError, "capture must be"),
         ({"system_interval": 0.01}, ValueError, "0.1 to 3600 seconds"),
         ({"system_interval": True}, TypeError, "must be a number of seconds"),
+        ({"system_interval": float("nan")}, ValueError, "must be a number of seconds, got nan"),
+        ({"capture": b"none"}, TypeError, "capture must be a str or a list of str, got bytes"),
+        ({"world_size": 0}, ValueError, "world_size must be at least 1"),
     ],
 )
 def test_what_is_asked_wrongly_is_refused_at_once(arguments: dict[str, Any], error: type[Exception], text: str) -> None:

@@ -28,7 +28,7 @@ TEST(RanksTest, EachLauncherIsUnderstood) {
       {{{"RANK", "4"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "0"}, {"GROUP_RANK", "1"}}, 4, 8, "RANK", false},
       {{{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "2"}}, 1, 2, "OMPI_COMM_WORLD_RANK", false},
       {{{"PMI_RANK", "0"}, {"PMI_SIZE", "4"}}, 0, 4, "PMI_RANK", true},
-      {{{"PMIX_RANK", "2"}}, 2, 3, "PMIX_RANK", false},
+      {{{"PMIX_RANK", "2"}}, 2, 0, "PMIX_RANK", false},
       {{{"PMIX_RANK", "0"}}, 0, 1, "PMIX_RANK", true},
       {{{"SLURM_PROCID", "3"}, {"SLURM_NTASKS", "8"}}, 3, 8, "SLURM_PROCID", false},
       {{{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}}, 0, 1, "", true},
@@ -53,7 +53,7 @@ TEST(RanksTest, EachLauncherIsUnderstood) {
       {{{"LOCAL_RANK", "0"}, {"GROUP_RANK", "3"}}, -1, 0, "GROUP_RANK", false},
       // TRACKER_RANK beats them all.
       {{{"TRACKER_RANK", "0"}, {"RANK", "3"}, {"WORLD_SIZE", "8"}}, 0, 8, "TRACKER_RANK", true},
-      {{{"TRACKER_RANK", "2"}, {"LOCAL_RANK", "0"}}, 2, 3, "TRACKER_RANK", false},
+      {{{"TRACKER_RANK", "2"}, {"LOCAL_RANK", "0"}}, 2, 0, "TRACKER_RANK", false},
       {{{"TRACKER_RANK", ""}, {"RANK", "1"}, {"WORLD_SIZE", "2"}}, 1, 2, "RANK", false},
   };
   for (const Case& each : cases) {
