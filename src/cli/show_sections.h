@@ -46,7 +46,7 @@ int show_console(Console& console, RunView& run, bool json);
 // What the run's code told people of, the last ones; empty where it told nothing.
 std::string alerts_section(const Console& console, const Alerts& alerts);
 std::string losses_section(const Console& console, const std::vector<MetricAccount>& accounts);
-// "82,800 points wait in the journal of node1 pid 123; the next run or command stores them"
+// "82,800 points wait in the journal of node1 pid 123; the next run or command that can take it stores them"
 std::string waiting_text(const WaitingPoints& waiting);
 std::string account_section(const Console& console, const RunView& run);
 // What the tracker took from the run's processes; empty where they did not say it.

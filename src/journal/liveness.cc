@@ -26,9 +26,14 @@ Liveness probe(const WriterIdentity& writer, const std::string& dir) {
                                                                                              : Liveness::kDead;
   if (!dir.empty()) {
     const std::optional<bool> locked = is_locked(dir);
-    // Of a process that is known to be dead a recoverer holds it.
-    const bool recovering = locked.value_or(false) && in_process_table(writer) == Liveness::kDead;
-    if (locked.has_value()) return *locked && !recovering ? Liveness::kLive : Liveness::kDead;
+    if (locked.has_value() && !*locked) return Liveness::kDead;
+    if (locked.has_value()) {
+      const Liveness process = in_process_table(writer);
+      // Of a process that is known to be dead a recoverer holds it. Of one in another pid namespace nothing is known,
+      // and where only the OFD lock is held that may be by a child that it has forked.
+      if (process == Liveness::kUnknown && !is_locked_by_process(dir).value_or(true)) return Liveness::kUnknown;
+      return process == Liveness::kDead ? Liveness::kDead : Liveness::kLive;
+    }
   }
   if (writer.boot_id.empty() || writer.boot_id != self.boot_id) {
     // The same host after a reboot: whatever ran before is gone. Containers share a boot id, so the host name alone

@@ -169,7 +169,9 @@ Result<OwnerLock> OwnerLock::take(const std::string& dir, bool make_missing) {
   return owner;
 }
 
-std::optional<bool> is_locked(const std::string& dir) {
+namespace {
+
+std::optional<bool> ask_lock(const std::string& dir, bool by_process) {
   process_generation();
   const std::string path = join_path(dir, "lock");
   // Under the lock, so that no other thread takes this journal between the question and the close, which would drop its
@@ -178,7 +180,13 @@ std::optional<bool> is_locked(const std::string& dir) {
   if (own().writers.contains(writer_of(dir)) || is_own_file(path)) return true;
   auto fd = open_file(path, O_RDWR | O_NOFOLLOW);
   if (!fd.ok()) return std::nullopt;
-  return is_held(fd->get(), kPosixByte) || is_held_by_ofd(fd->get(), dir);
+  return is_held(fd->get(), kPosixByte) || (!by_process && is_held_by_ofd(fd->get(), dir));
 }
+
+}  // namespace
+
+std::optional<bool> is_locked(const std::string& dir) { return ask_lock(dir, false); }
+
+std::optional<bool> is_locked_by_process(const std::string& dir) { return ask_lock(dir, true); }
 
 }  // namespace tracker::internal

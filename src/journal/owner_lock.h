@@ -50,5 +50,8 @@ bool is_own_journal(const std::string& dir);
 // Is the lock of `dir` held by a living process? nullopt when there is no lock file. `dir` is a name found in one of
 // our own roots, never one that a run or a store brings along.
 std::optional<bool> is_locked(const std::string& dir);
+// The same by the POSIX lock alone. Where that is free and is_locked() is true the process has ended and a child that
+// it forked holds its descriptor; or it lives, and a second copy of this library in it has dropped the POSIX lock.
+std::optional<bool> is_locked_by_process(const std::string& dir);
 
 }  // namespace tracker::internal

@@ -3,6 +3,7 @@
 // has stored anything, with a journal in private memory, to another user, and while its parent has not waited for it.
 // Method: children that open a run and log nothing or a little; the run is read before and after their death.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <filesystem>
 
 #include "journal/liveness.h"
+#include "query/run_state.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "support/sandbox.h"
@@ -88,6 +90,44 @@ TEST_F(DeadStateTest, AnotherUserSeesTheSameBeforeAndAfterTheDeath) {
   kill_without_waiting();
   EXPECT_EQ(seen_by_nobody(), static_cast<int>(RunState::kCrashed));
   wait_child(child_);
+}
+
+// The bug: it was said to run, and to store soon what it had logged, for as long as its worker lived.
+TEST_F(DeadStateTest, AProcessOfAnotherPidNamespaceThatDiedBeforeItsForkedWorkerIsNotSaidToLive) {
+  NEEDS(kRoot);
+  Shared<std::atomic<int>> enough;
+  const pid_t keeper = start_child([&]() -> int {
+    CHILD_CHECK(::unshare(CLONE_NEWPID) == 0);
+    const pid_t first = start_child([&]() -> int {  // pid 1 there: the others end with it
+      run_child([&]() -> int {
+        trk_run* run = open_run("r");
+        for (int step = 0; step < 500; ++step)
+          CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step, step) == TRK_OK);
+        CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
+        if (::fork() == 0)
+          for (;;) ::pause();
+        return ::raise(SIGKILL);
+      });
+      *ready_ = 1;
+      for (;;) ::pause();
+    });
+    while (enough->load() == 0) sleep_ms(1);
+    ::kill(first, SIGKILL);
+    wait_child(first);
+    return 0;
+  });
+  while (ready_->load() == 0) sleep_ms(1);
+  auto view = RunView::open(Store::open(sandbox_.store())->list_runs().at(0));
+  const WriterSnapshot writer = (*view)->writers().at(0);
+  EXPECT_EQ(probe_writer(writer.identity, sandbox_.store()), Liveness::kUnknown);
+  EXPECT_EQ(decide_state((*view)->writers(), (*view)->liveness(), Liveness::kUnknown, 0,
+                         last_seen_us(writer) + kHeartbeatTrust.count())
+                .state,
+            RunState::kLostContact);
+  *enough = 1;
+  wait_child(keeper);
+  EXPECT_EQ(probe_writer(writer.identity, sandbox_.store()), Liveness::kDead);
+  EXPECT_EQ(state_of(sandbox_.store()), RunState::kCrashed);
 }
 
 TEST_F(DeadStateTest, AnIdleRunGivesASignOfLifeEachFifteenSeconds) {
