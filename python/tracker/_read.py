@@ -71,16 +71,17 @@ class StoredRun(MediaOfRun, Told):
         return view
 
     def _unrecovered(self, view: _core.RunView) -> list[str]:
-        """Rows that wait in journals of dead processes, behind an attempt to store them, and what stood in the way."""
+        """Rows that wait in journals of dead processes, behind an attempt to store them; what stood in the way of that,
+        or was damaged there."""
         if not view.unrecovered():
-            return []
+            return self._in_the_way
         if self._recovered_in != view.state():
             self._recovered_in = view.state()
             self._recover()
             view.refresh()
         waiting = view.unrecovered()
         hint = "nothing is lost: open the run again when the store takes them"
-        return [*(f"{line}; {hint}" for line in waiting), *self._in_the_way] if waiting else []
+        return [*(f"{line}; {hint}" for line in waiting), *self._in_the_way]
 
     def refresh(self) -> None:
         """Looks again at a run that was seen finished: a later attempt may have resumed it."""
@@ -456,7 +457,8 @@ def list_runs(
         return RunList(())
     if store.problem:
         warnings.warn(f"tracker: {store.problem}", RuntimeWarning, stacklevel=3)
-    store.recover("")
+    for line in store.recover(""):
+        warnings.warn(f"tracker: {line}", RuntimeWarning, stacklevel=3)
     _current.flush_all(path)
 
     def query(documents: bool) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -46,9 +47,11 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def journal_of_a_dead_process(shm: Path) -> Path:
+def journal_of_a_dead_process(shm: Path, stored: bool = True) -> Path:
+    """`stored`: whether its first row is in the store."""
     environment = {**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent)}
-    subprocess.run([sys.executable, "-c", DIES], env=environment, check=True, timeout=20)
+    source = DIES if stored else DIES.replace("run.flush()", "")
+    subprocess.run([sys.executable, "-c", source], env=environment, check=True, timeout=20)
     (journal,) = (shm / f"tracker-{os.geteuid()}").iterdir()
     return journal
 
@@ -108,6 +111,38 @@ def test_of_a_cut_ring_what_is_there_is_read_and_the_rest_is_counted(shm: Path) 
     assert tracker.open_run("p/r").history("loss").steps.tolist() == list(range(150))
     assert list(journal.parent.glob("damaged-*"))
     assert tracker.open_run("p/r").losses["logged"] == 2 * POINTS  # 525 were counted as lost, of 300 that were there
+
+
+# The bug: only the command line said it, with exit code 3.
+def test_damage_that_python_meets_first_is_among_the_problems_and_warned_of(shm: Path) -> None:
+    journal = journal_of_a_dead_process(shm)
+    (ring,) = journal.glob("ring-*")
+    os.truncate(ring, 4096 + 56 * 150 + 30)
+    run = tracker.open_run("p/r")
+    assert any("is cut by" in line for line in run.problems)
+    assert any("damaged-" in line for line in run.problems)
+    with pytest.warns(RuntimeWarning, match="is cut by"):
+        assert run.history("loss").steps.tolist() == list(range(150))
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_damaged_definitions_are_said_by_a_listing_that_meets_them_first(shm: Path, stored: bool) -> None:
+    journal = journal_of_a_dead_process(shm, stored)
+    os.truncate(journal / "defs", 30)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        assert [run.id for run in tracker.runs()] == ["r"]
+    assert any("defs" in str(each.message) for each in said)
+
+
+def test_definitions_that_name_nobody_are_said_of_every_run_that_may_be_theirs(shm: Path) -> None:
+    journal = journal_of_a_dead_process(shm, stored=False)
+    os.truncate(journal / "defs", 30)
+    assert any("defs" in line for line in tracker.open_run("p/r").problems)
+    shown = command("show", "p/r")
+    assert shown.returncode == 3
+    assert "Nothing lost" not in shown.stdout
+    assert any("defs" in line for line in json.loads(command("show", "p/r", "--json").stdout)["problems"])
 
 
 def test_damage_is_never_counted_as_more_than_was_accepted(shm: Path) -> None:
