@@ -34,7 +34,8 @@ Result<Store> open_store(Console& console, const GlobalOptions& global) {
   const RecoveryReport report = recover_dead_writers(*store);
   if (const std::string text = recovery_text(report); !text.empty()) console.note(text);
   for (const std::string& line : report.left) console.note(line);
-  for (const std::string& line : report.unfinished) console.note(line);
+  for (const UnfinishedRecovery& each : report.unfinished) console.note(each.text);
+  console.unfinished = report.unfinished;
   for (const std::string& problem : report.problems) console.note(problem);
   console.recovery_met = store->problem().empty() || report.worst == Code::kVersion ? report.worst : Code::kCorrupt;
   return store;
@@ -65,6 +66,13 @@ int fail_at(Console& console, const Status& status, std::string_view text, const
   console.write_err(fmt::format("  {}\n  {}^\n", visible(text),
                                 std::string(display_width(visible(text.substr(0, error.offset))), ' ')));
   return code == kExitFailed ? kExitUsage : code;
+}
+
+std::vector<std::string> problems_to_show(const Console& console, const RunView& run) {
+  std::vector<std::string> out = run.problems();
+  for (const UnfinishedRecovery& each : console.unfinished)
+    if (each.run.uid == run.identity().uid) out.push_back(each.text);
+  return out;
 }
 
 int finish(Console& console, const std::vector<std::string>& problems, Code worst) {

@@ -128,6 +128,10 @@ Result<Store> open_store(Console& console, const GlobalOptions& global);
 std::string recovery_text(const RecoveryReport& report);
 Result<std::unique_ptr<RunView>> open_run(const Store& store, const std::string& name);
 
+// For a document: the problems of the run, and its rows that somebody else still recovers, which open_store() has said
+// on stderr.
+std::vector<std::string> problems_to_show(const Console& console, const RunView& run);
+
 // Says what went wrong on stderr and returns the exit code for it.
 int fail(Console& console, const Status& status);
 // A mistake in a filter, an order or columns: also points at the place in `text` on a terminal.

@@ -8,8 +8,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
+#include "storage/recovery.h"
 
 namespace tracker::internal {
 
@@ -24,9 +26,10 @@ struct Console {
   bool color = false;
   bool progress = false;  // stderr is a terminal: long work may draw a bar there
   int64_t now_us = 0;
-  Code recovery_met = Code::kOk;       // recovery named something damaged or newer: the exit code says so
-  const PythonSide* python = nullptr;  // what the Python package adds; null in the native program
-  Status out_status;                   // the first failure of write_out; after it nothing more is written
+  Code recovery_met = Code::kOk;               // recovery named something damaged or newer: the exit code says so
+  std::vector<UnfinishedRecovery> unfinished;  // rows that recovery left to others: documents say so
+  const PythonSide* python = nullptr;          // what the Python package adds; null in the native program
+  Status out_status;                           // the first failure of write_out; after it nothing more is written
 
   void print(std::string_view text);
   // One line on stderr, "tracker: " in front. The text may hold names from runs: it is made visible here.

@@ -11,6 +11,7 @@
 #include "base/fs.h"
 #include "cli/command.h"
 #include "cli/python_side.h"
+#include "cli/run_json.h"
 #include "cli/text.h"
 #include "exchange/bundle.h"
 #include "exchange/export_tensorboard.h"
@@ -57,16 +58,14 @@ Result<ExportResult> export_for_others(Console& console, RunView* run, ExportCom
   return console.python->export_parquet(run->dir(), options->form, absolute_path(options->output));
 }
 
-std::string result_json(const ExportCommandOptions& options, const RunView& run, const ExportResult& result) {
-  Value::List metrics, problems;
-  for (const std::string& metric : result.metrics) metrics.emplace_back(metric);
-  for (const std::string& problem : run.problems()) problems.emplace_back(problem);
+std::string result_json(const Console& console, const ExportCommandOptions& options, const RunView& run,
+                        const ExportResult& result) {
   return to_json(Value::Map{{"output", absolute_path(options.output)},
                             {"format", format_name(options)},
                             {"rows", static_cast<int64_t>(result.rows)},
                             {"bytes", static_cast<int64_t>(result.bytes)},
-                            {"metrics", metrics},
-                            {"problems", problems}},
+                            {"metrics", text_list(result.metrics)},
+                            {"problems", text_list(problems_to_show(console, run))}},
                  2);
 }
 
@@ -102,11 +101,9 @@ class RowsDocument {
 
   void end(const ExportResult& result) {
     if (!begun_) print(begin());
-    Value::List metrics, problems;
-    for (const std::string& metric : result.metrics) metrics.emplace_back(metric);
-    for (const std::string& problem : run_.problems()) problems.emplace_back(problem);
     print(fmt::format("{}],\n  \"rows\": {},\n  \"metrics\": {},\n  \"problems\": {}\n}}\n", any_ ? "\n  " : "",
-                      result.rows, to_json(metrics), to_json(problems)));
+                      result.rows, to_json(text_list(result.metrics)),
+                      to_json(text_list(problems_to_show(console_, run_)))));
   }
 
  private:
@@ -177,7 +174,7 @@ int run_export(Console& console, const GlobalOptions& global, ExportCommandOptio
                                       : export_document(console, run->get(), options.form);
   if (!result.ok()) return fail(console, result.status());
   if (options.json && !to_stdout) {
-    console.print(visible_json(result_json(options, **run, *result)) + "\n");
+    console.print(visible_json(result_json(console, options, **run, *result)) + "\n");
   } else if (!to_stdout) {
     console.note(fmt::format("wrote {} of {} to {}", counted(result->rows, "row"),
                              counted(result->metrics.size(), "metric"), options.output));

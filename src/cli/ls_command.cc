@@ -88,12 +88,6 @@ std::string columns_text(const Console& console, const RunsList& list, const std
   return table.render(console);
 }
 
-Value text_list(const std::vector<std::string>& lines) {
-  Value::List out;
-  for (const std::string& line : lines) out.emplace_back(line);
-  return out;
-}
-
 Value waiting_json(const RunsList& list) {
   Value::List out;
   for (const auto& [run, waiting] : list.waiting) {
@@ -105,7 +99,7 @@ Value waiting_json(const RunsList& list) {
 }
 
 std::string json_document(const Store& store, const RunsList& list, uint64_t left_out,
-                          const std::vector<FilterField>& fields) {
+                          const std::vector<FilterField>& fields, const std::vector<std::string>& problems) {
   Value::List runs;
   for (const RunRow& row : list.rows) {
     Value run = run_head_json(row);
@@ -120,7 +114,7 @@ std::string json_document(const Store& store, const RunsList& list, uint64_t lef
                             {"left_out", static_cast<int64_t>(left_out)},
                             {"notes", text_list(list.notes)},
                             {"waiting", waiting_json(list)},
-                            {"problems", text_list(list.problems)}},
+                            {"problems", text_list(problems)}},
                  2);
 }
 
@@ -135,7 +129,10 @@ void print(Console& console, const Store& store, const LsOptions& options, const
   const uint64_t first = std::min(options.offset, list.matched);
   const uint64_t left_out = list.matched - first - list.rows.size();
   if (options.json) {
-    console.print(visible_json(json_document(store, list, left_out, fields)) + "\n");
+    std::vector<std::string> problems = list.problems;
+    for (const UnfinishedRecovery& each : console.unfinished)
+      if (options.project.empty() || each.run.project == options.project) problems.push_back(each.text);
+    console.print(visible_json(json_document(store, list, left_out, fields, problems)) + "\n");
     return;
   }
   if (!list.rows.empty())

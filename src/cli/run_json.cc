@@ -146,13 +146,13 @@ Value metric_losses_json(const RunView& run) {
   return out;
 }
 
+}  // namespace
+
 Value text_list(const std::vector<std::string>& lines) {
   Value::List out;
   for (const std::string& line : lines) out.emplace_back(line);
   return out;
 }
-
-}  // namespace
 
 Value waiting_json(const WaitingPoints& waiting) {
   return Value::Map{{"writer", waiting.writer.writer.hex()},
@@ -274,7 +274,6 @@ Value run_json(const RunView& run, const std::map<std::string, std::vector<TextR
   for (const RankStatus& rank : run.ranks()) ranks.push_back(rank_json(rank));
   out.set("attempts", attempts);
   out.set("ranks", ranks);
-  out.set("problems", text_list(run.problems()));
   return out;
 }
 

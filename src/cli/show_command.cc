@@ -84,6 +84,7 @@ int run_show(Console& console, const GlobalOptions& global, const ShowOptions& o
     document.set("artifacts_refused", refused_json(refused));
     document.set("media", media_json(*media));
     document.set("media_account", media_account_json(media_account(run)));
+    document.set("problems", text_list(problems_to_show(console, run)));
     console.print(visible_json(to_json(document, 2)) + "\n");
     return finish(console, run.problems(), run.problem_code());
   }

@@ -76,7 +76,9 @@ int show_console(Console& console, RunView& run, bool json) {
   const auto output = read_console(&run);
   if (!output.ok()) return fail(console, output.status());
   if (json) {
-    console.print(visible_json(to_json(console_json(*output), 2)) + "\n");
+    Value document = console_json(*output);
+    document.set("problems", text_list(problems_to_show(console, run)));
+    console.print(visible_json(to_json(document, 2)) + "\n");
     return finish(console, run.problems(), run.problem_code());
   }
   const bool ranks = run.ranks().size() > 1;

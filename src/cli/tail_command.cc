@@ -79,6 +79,7 @@ class Tail {
       if (state == RunState::kCrashed && !recovered) {
         recovered = true;
         const RecoveryReport report = recover_dead_writers(store, run_->identity().uid);
+        for (const UnfinishedRecovery& each : report.unfinished) console_.note(each.text);
         for (const std::string& problem : report.problems) console_.note(problem);
         worst_ = worse_of(worst_, report.worst);
         continue;

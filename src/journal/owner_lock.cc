@@ -24,6 +24,7 @@ using LockFile = std::pair<dev_t, ino_t>;
 struct Registry {
   uint64_t generation = 0;
   std::multiset<std::string> writers;  // in hex; twice while a lock file that was unlinked is replaced
+  std::multiset<std::string> dead;     // likewise, of dead processes: taken by one of our threads
   std::multiset<LockFile> files;
 };
 
@@ -32,6 +33,7 @@ Registry& own() {  // under ProcessLock
   if (registry->generation != process_generation()) {
     registry->generation = process_generation();
     registry->writers.clear();
+    registry->dead.clear();
     registry->files.clear();
   }
   return *registry;
@@ -52,6 +54,11 @@ void erase_one(std::multiset<T>* all, const T& one) {
 bool is_own_file(const std::string& path) {
   struct stat st;
   return ::lstat(path.c_str(), &st) == 0 && own().files.contains({st.st_dev, st.st_ino});
+}
+
+// Under ProcessLock: a second thread that took the same journal would close its lock file, and drop the lock.
+bool is_listed(const std::string& dir) {
+  return own().writers.contains(writer_of(dir)) || own().dead.contains(writer_of(dir));
 }
 
 struct flock one_byte(short type, off_t at) {
@@ -78,23 +85,23 @@ bool is_held_by_ofd(int fd, const std::string& dir) {
 }  // namespace
 
 OwnerLock::OwnerLock(OwnerLock&& other) noexcept
-    : fd_(std::move(other.fd_)), dir_(std::move(other.dir_)), own_(std::exchange(other.own_, false)) {}
+    : fd_(std::move(other.fd_)), dir_(std::move(other.dir_)), of_(std::exchange(other.of_, Of::kNobody)) {}
 
 OwnerLock& OwnerLock::operator=(OwnerLock&& other) noexcept {
   std::swap(fd_, other.fd_);
   std::swap(dir_, other.dir_);
-  std::swap(own_, other.own_);
+  std::swap(of_, other.of_);
   return *this;
 }
 
 OwnerLock::~OwnerLock() {
-  if (!own_) return;
+  if (of_ == Of::kNobody) return;
   const ProcessLock lock;
   const auto file = fd_ ? std::optional<LockFile>(fd_.file()) : std::nullopt;
   // Closed before it is forgotten: else another thread may take the lock between the two, and this close would drop it.
   fd_.reset();
   if (file) erase_one(&own().files, *file);
-  erase_one(&own().writers, writer_of(dir_));
+  erase_one(of_ == Of::kThisProcess ? &own().writers : &own().dead, writer_of(dir_));
 }
 
 bool OwnerLock::still_linked() const {
@@ -127,7 +134,7 @@ Result<OwnerLock> OwnerLock::create(const std::string& made_in, const std::strin
     const ProcessLock lock;
     own().writers.insert(writer_of(dir));
   }
-  OwnerLock owner(LastingFd(), dir, true);
+  OwnerLock owner(dir, Of::kThisProcess);
   remove_file(join_path(made_in, "lock"));  // of an earlier attempt: never two descriptors of one lock file
   auto fd = open_file(join_path(made_in, "lock"), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (!fd.ok()) return fd.status();
@@ -150,11 +157,10 @@ Result<OwnerLock> OwnerLock::take(const std::string& dir, bool make_missing) {
   const std::string path = join_path(dir, "lock");
   {
     const ProcessLock lock;
-    if (own().writers.contains(writer_of(dir)) || is_own_file(path))
-      return Status(Code::kBusy, dir + " belongs to this process");
-    own().writers.insert(writer_of(dir));
+    if (is_listed(dir) || is_own_file(path)) return Status(Code::kBusy, dir + " belongs to this process");
+    own().dead.insert(writer_of(dir));
   }
-  OwnerLock owner(LastingFd(), dir, true);
+  OwnerLock owner(dir, Of::kDeadProcess);
   auto fd = open_file(path, O_RDWR | O_NOFOLLOW | (make_missing ? O_CREAT : 0), 0600);
   if (!fd.ok()) return fd.status();
   owner.fd_ = LastingFd(std::move(*fd));
@@ -177,7 +183,7 @@ std::optional<bool> ask_lock(const std::string& dir, bool by_process) {
   // Under the lock, so that no other thread takes this journal between the question and the close, which would drop its
   // lock.
   const ProcessLock guard;
-  if (own().writers.contains(writer_of(dir)) || is_own_file(path)) return true;
+  if (is_listed(dir) || is_own_file(path)) return true;
   auto fd = open_file(path, O_RDWR | O_NOFOLLOW);
   if (!fd.ok()) return std::nullopt;
   return is_held(fd->get(), kPosixByte) || (!by_process && is_held_by_ofd(fd->get(), dir));

@@ -23,9 +23,9 @@ class OwnerLock {
   // Creates and locks <made_in>/lock of a journal that this process makes and will rename to `dir`; registers `dir` as
   // our own.
   static Result<OwnerLock> create(const std::string& made_in, const std::string& dir);
-  // Takes the lock of a dead process's journal. kBusy: its process lives (or another recoverer works on it), or it is
-  // our own. kNotFound: somebody recovered it meanwhile, or there is no lock file; with `make_missing` it is made,
-  // which is right only when the journal's process is known to be dead.
+  // Takes the lock of a dead process's journal. kBusy: its process lives, or it is our own, or another recoverer works
+  // on it, in another process or thread. kNotFound: somebody recovered it meanwhile, or there is no lock file; with
+  // `make_missing` it is made, which is right only when the journal's process is known to be dead.
   static Result<OwnerLock> take(const std::string& dir, bool make_missing = false);
   OwnerLock(OwnerLock&& other) noexcept;
   OwnerLock& operator=(OwnerLock&& other) noexcept;
@@ -37,15 +37,16 @@ class OwnerLock {
   bool hold() const;
 
  private:
-  OwnerLock(LastingFd fd, std::string dir, bool own) : fd_(std::move(fd)), dir_(std::move(dir)), own_(own) {}
+  enum class Of { kNobody, kThisProcess, kDeadProcess };  // whose journal; kNobody: moved from
+  OwnerLock(std::string dir, Of of) : dir_(std::move(dir)), of_(of) {}
   void list() const;
   LastingFd fd_;
   std::string dir_;
-  bool own_ = false;
+  Of of_ = Of::kNobody;
 };
 
-// True when this process writes (or recovers) the journal of the writer that the folder `dir` is named by, wherever
-// that is and however it is spelled.
+// True when this process writes the journal of the writer that the folder `dir` is named by, wherever that is and
+// however it is spelled. Not of a dead process's that one of our threads recovers.
 bool is_own_journal(const std::string& dir);
 // Is the lock of `dir` held by a living process? nullopt when there is no lock file. `dir` is a name found in one of
 // our own roots, never one that a run or a store brings along.

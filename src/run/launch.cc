@@ -216,7 +216,7 @@ void read_past(const Store& store, const LaunchFacts& facts, Launch* launch) {
   const RecoveryReport report = recover_dead_writers(store, launch->run.uid);
   for (const RecoveredWriter& writer : report.recovered) launch->recovered_points += writer.points;
   for (const std::string& line : report.left) say(line);
-  for (const std::string& line : report.unfinished) say(line);
+  for (const UnfinishedRecovery& each : report.unfinished) say(each.text);
   for (const std::string& problem : report.problems) say(problem);
   build_ended_frames({launch->run, launch->run_dir});
   auto view = RunView::open({launch->run, launch->run_dir});

@@ -17,6 +17,7 @@ namespace tracker::internal {
 namespace {
 
 constexpr std::chrono::milliseconds kRetryFirst{100}, kRetryMax{5000};
+constexpr int kRewriteRest = 10;  // a database that each commit writes anew takes at most an eleventh of the time
 constexpr uint64_t kCompactUpTo = UINT64_MAX;  // without a server all that is committed may be rearranged
 
 }  // namespace
@@ -120,7 +121,14 @@ bool Writer::store_round(StoreRounds* rounds) {
   }
   if (auto pause = store_pause_.load()) pause();
   look_at_disk();
+  const auto begun = Clock::now();
   Status status = taken_over_ ? Status(Code::kBusy, "another process has this run's files") : open_database();
+  if (status.ok() && db_->kind() == StoreFiles::kFrames) {
+    // Nothing in the file itself keeps two processes apart, as locks do with a database: whoever recovers this run has
+    // the lock of its journal, and until that is free again nothing is appended.
+    const std::lock_guard<std::mutex> drain(drain_mutex_);
+    if (!journal_->hold_lock()) status = Status(Code::kBusy, "another process recovers this run");
+  }
   if (status.ok() && (durable || beat)) db_->set_cost(encode_cbor(cost_value(cost())));
   if (status.ok() && (durable || any)) status = commit(batch);
   else if (status.ok() && beat) status = db_->heartbeat(realtime_us());
@@ -145,7 +153,13 @@ bool Writer::store_round(StoreRounds* rounds) {
     if (durable || beat || any) last_commit_ = now;
   }
   changed_.notify_all();
-  return batch.last && close_database();
+  if (batch.last) return close_database();
+  if (!db_) {  // commit() has written it anew, all of it
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait_for(lock, kRewriteRest * (Clock::now() - begun),
+                      [this] { return flush_done_ < flush_wanted_ || stopping_ || queue_bytes_ > kQueueBytesMax / 2; });
+  }
+  return false;
 }
 
 // One step, and back to the queue.

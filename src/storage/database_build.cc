@@ -112,7 +112,8 @@ class Mover {
   Status damage_;
 };
 
-// What the file holds, without its rows. `ended`: its last word is an end or a recoverer's note.
+// What the file holds, without its rows. `ended`: its last word is an end or a recoverer's note. Behind such a note a
+// writer that lives all the same may have gone on.
 Result<FramesTotals> read_totals(FramesInput& input, bool* ended) {
   FramesTotals totals;
   FileBytes bytes(input.fd.get(), input.size);
@@ -121,6 +122,7 @@ Result<FramesTotals> read_totals(FramesInput& input, bool* ended) {
     auto view = add_entry(input.writer, entry, &totals);
     if (!view.ok()) return view.status().code() == Code::kCorrupt ? Status() : view.status();
     if (!*view) return Status();
+    *ended = false;
     for (const Event& event : (*view)->events()) {
       auto payload = decode_cbor(event.payload);
       if (event.type == EventType::kEnd) *ended = true;
@@ -131,6 +133,11 @@ Result<FramesTotals> read_totals(FramesInput& input, bool* ended) {
   auto end = scan_frames(bytes, input.writer, kFramesHeaderBytes, visitor);
   if (!end.ok()) return end.status();
   return totals;
+}
+
+uint64_t length_of(const Fd& fd) {
+  struct stat st{};
+  return ::fstat(fd.get(), &st) == 0 ? static_cast<uint64_t>(st.st_size) : 0;
 }
 
 // Nobody may build while the writer writes: an end, or a process that is known to be gone with its journal.
@@ -200,12 +207,21 @@ Status build_database(const std::string& frames_path) {
   auto totals = read_totals(*input, &ended);
   if (!totals.ok()) return totals.status();
   if (!totals->identity) return Status(Code::kCorrupt, frames_path + ": who wrote it does not verify");
-  auto build = DatabaseBuild::create(db_path, *totals->identity);
-  if (!build.ok()) return build.status();
-  FileBytes bytes(input->fd.get(), input->size);
-  TRACKER_RETURN_IF_ERROR(Mover(frames_path, input->writer, build->get()).run(bytes));
-  TRACKER_RETURN_IF_ERROR((*build)->finish());
-  remove_file(frames_path);
+  // Its writer may live all the same, and has stored what it appended as long as the file had its name. So the length
+  // is looked at once more behind the unlink, and what has come is added out of the file that has no name any more;
+  // mostly that is seen before, while a failure leaves it where it is.
+  uint64_t built = 0;
+  for (int round = 1; built < input->size; ++round) {
+    auto build = round == 1 ? DatabaseBuild::create(db_path, *totals->identity)
+                            : DatabaseBuild::copy_of(db_path, *totals->identity);
+    if (!build.ok()) return build.status();
+    FileBytes bytes(input->fd.get(), input->size);
+    TRACKER_RETURN_IF_ERROR(Mover(frames_path, input->writer, build->get()).run(bytes));
+    TRACKER_RETURN_IF_ERROR((*build)->finish());
+    built = input->size;
+    if (length_of(input->fd) == built || round > 1) remove_file(frames_path);
+    input->size = length_of(input->fd);
+  }
   return {};
 }
 

@@ -110,9 +110,21 @@ Status FramesFile::write_at(uint64_t at, std::string_view bytes) {
   return {};
 }
 
+// Whoever took this process for dead has appended to the file, or made a database of it and unlinked it. Asked before
+// an append, so that nothing of theirs is written over, and behind it: what was written into a file that has lost its
+// name is not stored. A builder looks at the length of the file once more behind its unlink (build_database()), so of
+// the two one always sees the other.
+Status FramesFile::look_for_others(uint64_t end) {
+  if (is_unlinked(fd_.get())) return lose_file();
+  struct stat st{};
+  if (::fstat(fd_.get(), &st) != 0 || static_cast<uint64_t>(st.st_size) <= end) return {};
+  taken_over_ = true;
+  return Status(Code::kBusy, fmt::format("another process has appended to {}", path_));
+}
+
 Status FramesFile::write_records(const std::string& records) {
   if (records.empty()) return {};
-  if (is_unlinked(fd_.get())) return lose_file();
+  TRACKER_RETURN_IF_ERROR(look_for_others(end_));
   const Status status = write_at(end_, records);
   if (!status.ok()) {
     torn_ = ::ftruncate(fd_.get(), static_cast<off_t>(end_)) != 0;
@@ -123,6 +135,7 @@ Status FramesFile::write_records(const std::string& records) {
     }
     return status;
   }
+  TRACKER_RETURN_IF_ERROR(look_for_others(end_ + records.size()));
   end_ += records.size();
   unsynced_ += records;
   return {};
@@ -156,7 +169,7 @@ Status FramesFile::sync() {
 Status FramesFile::append_batch(std::span<const FrameRecord* const> frames, bool durable,
                                 const std::vector<uint64_t>& retired) {
   TRACKER_RETURN_IF_ERROR(ensure_open());
-  if (is_unlinked(fd_.get())) return lose_file();
+  TRACKER_RETURN_IF_ERROR(look_for_others(end_));
   std::string records;
   const auto put = [&](FramesKind kind, std::string_view body) {
     put_frames_record(writer_, end_ + records.size(), kind, body, &records);

@@ -31,6 +31,7 @@ class FramesFile : public WriterStore {
   uint64_t points_stored() const override { return totals_.points; }
   uint64_t bytes_stored() const override { return totals_.frame_bytes; }
   bool removed() const override { return removed_ && !path_exists(path_); }
+  bool taken_over() const override { return taken_over_; }
   Status append_batch(std::span<const FrameRecord* const> frames, bool durable,
                       const std::vector<uint64_t>& retired = {}) override;
   Status heartbeat(int64_t now_us) override;
@@ -44,6 +45,7 @@ class FramesFile : public WriterStore {
   Status ensure_open();
   Status write_at(uint64_t at, std::string_view bytes);
   Status write_records(const std::string& records);
+  Status look_for_others(uint64_t end);
   Status sync();
   Status lose_file();
 
@@ -57,7 +59,8 @@ class FramesFile : public WriterStore {
   bool doubtful_ = false;     // an fsync failed: unsynced_ must be written again
   bool torn_ = false;         // something may lie behind end_
   bool closed_ = false;
-  bool removed_ = false;  // it has no name any more
+  bool removed_ = false;     // it has no name any more
+  bool taken_over_ = false;  // somebody else has appended to it
 };
 
 }  // namespace tracker::internal

@@ -199,7 +199,8 @@ Result<std::unique_ptr<DeadJournal>> open_dead(const std::string& dir, const Wri
   }
 }
 
-// What of a journal that somebody else recovers is not stored yet; empty where that is nothing.
+// What of a journal that somebody else recovers is not stored yet; empty where that is nothing. Of rings that nobody
+// can read it is not known how much.
 std::string unfinished_text(const Store& store, const std::string& dir, const WriterIdentity& writer) {
   const auto folder = store.find_run(writer.run.project, writer.run.id);
   auto journal = DeadJournal::look(dir, &writer);
@@ -213,12 +214,18 @@ std::string unfinished_text(const Store& store, const std::string& dir, const Wr
       if (snapshot.ok()) stored = std::move(*snapshot);
     }
   const Logged waiting = logged_behind(stored, journal->get());
-  if (waiting.points == 0 && waiting.texts == 0) return "";
+  const uint64_t unread = (*journal)->unreadable_rings();
+  std::string what;
+  if (waiting.points > 0 || waiting.texts > 0)
+    what = fmt::format("{} points and {} texts", waiting.points, waiting.texts);
+  if (unread > 0)
+    what += fmt::format("{}an unknown number of points in {} ring{} that cannot be read", what.empty() ? "" : " and ",
+                        unread, unread == 1 ? "" : "s");
+  if (what.empty()) return "";
   return fmt::format(
-      "{} points and {} texts of {}/{} wait in the journal of {} pid {}, which has ended: another process has "
-      "been recovering it for more than {} s; what is read now lacks them",
-      waiting.points, waiting.texts, writer.run.project, writer.run.id, writer.host, writer.pid,
-      kRecovererWait.count());
+      "{} of {}/{} wait in the journal of {} pid {}, which has ended: another process or thread has been recovering it "
+      "for more than {} s; what is read now lacks them",
+      what, writer.run.project, writer.run.id, writer.host, writer.pid, kRecovererWait.count());
 }
 
 Status recover_one(const Store& store, const std::string& dir, const Id128& run_uid, LeftTo* left, Patience* patience,
@@ -238,7 +245,7 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
     if (code == Code::kBusy) report->living.push_back(identity);
     if (code == Code::kBusy && in_process_table(identity) == Liveness::kDead)
       if (std::string text = unfinished_text(store, dir, identity); !text.empty())
-        report->unfinished.push_back(std::move(text));
+        report->unfinished.push_back({identity.run, std::move(text)});
     return code == Code::kBusy || code == Code::kNotFound ? Status() : journal.status();
   }
   const auto stays = undo_removal(store, identity.run, report);

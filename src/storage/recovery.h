@@ -27,14 +27,20 @@ struct RecoveredWriter {
   uint64_t frames = 0;
 };
 
+// Rows of a run that were not there to read when recovery was done, and the line that says so.
+struct UnfinishedRecovery {
+  RunIdentity run;
+  std::string text;
+};
+
 struct RecoveryReport {
   std::vector<RecoveredWriter> recovered;
   std::vector<WriterIdentity> living;  // whose journal's lock is held: they may have stored nothing yet
   // One line for each store that this one is a copy of and whose dead processes left journals: those are left to it.
   std::vector<std::string> left;
-  // One line for each journal that another process has been recovering for longer than is waited for: what is read of
-  // the run lacks the rows it says.
-  std::vector<std::string> unfinished;
+  // One for each journal that somebody else has been recovering for longer than is waited for: what is read of the run
+  // lacks the rows it says.
+  std::vector<UnfinishedRecovery> unfinished;
   // One line each: a damaged journal, an unreachable store; the journal is left alone.
   std::vector<std::string> problems;
   // kOk without problems; kVersion where a newer version wrote one of them; else kCorrupt.
@@ -57,8 +63,8 @@ struct WaitingPoints {
 std::vector<WaitingPoints> points_waiting(const RunFolder& folder,
                                           const std::function<WriterSnapshot(const Id128& writer)>& stored);
 
-// Where another process is at it, waits for it, at most kRecovererWait in all. Recovers the dead writers of `store`;
-// with `run_uid` not zero only those of that run.
+// Where another process or thread is at it, waits for it, at most kRecovererWait in all. Recovers the dead writers of
+// `store`; with `run_uid` not zero only those of that run.
 RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid = {});
 
 }  // namespace tracker::internal

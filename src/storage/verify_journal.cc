@@ -97,9 +97,10 @@ class JournalCheck {
     const std::optional<bool> locked = writer.ok() ? settled_lock(dir) : is_locked(dir);
     if (locked.value_or(false) || !is_directory(dir)) return;  // its process lives, or has ended meanwhile
     if (!writer.ok()) {
-      if (runs_.empty())
-        verifier_.failed("journal-definitions", join_path(dir, "defs"), writer.status(),
-                         "its rings cannot be assigned to a run; remove the folder when nothing is missing");
+      if (!runs_.empty()) return;
+      verifier_.failed("journal-definitions", join_path(dir, "defs"), writer.status(),
+                       "its rings cannot be assigned to a run; remove the folder when nothing is missing");
+      if (writer.status().code() == Code::kCorrupt) say_nameless(dir);
       return;
     }
     if (!locked) return say_without_lock(dir);
@@ -139,6 +140,22 @@ class JournalCheck {
                    "what could be read of it is in the run; remove it when nobody wants to look at it");
   }
 
+  // What it holds beside what is stored nobody knows without the files of its writer; that it holds something is seen.
+  void say_nameless(const std::string& dir) {
+    uint64_t rings = 0, bytes = 0;
+    for (const std::string& name : list_dir(dir).value_or({})) {
+      if (!name.starts_with("ring-") && name != "spill") continue;
+      rings += name != "spill";
+      bytes += size_of_file(join_path(dir, name));
+    }
+    if (bytes == 0) return;
+    verifier_.note("unrecovered", dir,
+                   fmt::format("an unknown number of points waits in {} ring{} and spill file, {} bytes, of a writer "
+                               "that nobody can name",
+                               rings, rings == 1 ? "" : "s", bytes),
+                   "they are kept: a store that holds a database of this name recovers them");
+  }
+
   void say_without_lock(const std::string& dir) {
     verifier_.damage("journal", dir, "has no lock file, so whether its process lives cannot be told",
                      "when that process is dead, an empty file `lock` in it lets it be recovered");
@@ -167,10 +184,15 @@ class JournalCheck {
       points += builder.take().points();
     }
     for (const std::string& problem : (*journal)->problems()) verifier_.damage("journal", dir, problem, kKeepAdvice);
-    verifier_.note("unrecovered", dir,
-                   fmt::format("{} points of {}/{} wait for recovery: its process died", points, writer.run.project,
-                               writer.run.id),
-                   kRecoverAdvice);
+    std::string what = fmt::format("{} points", points);
+    if (const uint64_t rings = (*journal)->unreadable_rings(); rings > 0) {
+      what = points > 0 ? what + " and " : "";
+      what += fmt::format("an unknown number in {} ring{} that cannot be read", rings, rings == 1 ? "" : "s");
+    }
+    verifier_.note(
+        "unrecovered", dir,
+        fmt::format("{} of {}/{} wait for recovery: its process died", what, writer.run.project, writer.run.id),
+        kRecoverAdvice);
   }
 
   Verifier& verifier_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // F17. A run on a file system where SQLite cannot live: .frames files are read while they grow, become a database when
 // the run ends, and no kill at any step loses or doubles a row. Method: TRACKER_STORE_FILES=frames, kill -9 at random
-// instants, and before each system call of the builder.
+// instants, before each system call of the builder, and appends while the builder stands before each of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "storage/database_build.h"
+#include "storage/frames_file.h"
 #include "storage/store_files.h"
 #include "support/child.h"
 #include "support/integrity.h"
@@ -121,8 +122,8 @@ TEST_F(FramesTest, KilledAtRandomInstantsNothingIsLostOrDoubled) {
   }
 }
 
-TEST_F(FramesTest, ABuilderKilledBeforeAnySystemCallLeavesOneWholeRun) {
-  // The files of a run whose process has ended and whose journal is gone.
+// The files of a run whose process has ended and whose journal is gone.
+void make_ended_run(const Sandbox& sandbox) {
   EXPECT_EQ(exit_code_of(run_child([&] {
               trk_run* run = open_run("r");
               for (int64_t step = 0; step < 300; ++step)
@@ -132,7 +133,94 @@ TEST_F(FramesTest, ABuilderKilledBeforeAnySystemCallLeavesOneWholeRun) {
               return 0;
             })),
             -1 - SIGKILL);
-  for (const std::string& folder : sandbox_.journal_folders()) std::filesystem::remove_all(folder);
+  for (const std::string& folder : sandbox.journal_folders()) std::filesystem::remove_all(folder);
+}
+
+// A frame of an event alone, behind the last one that `file` knows of.
+FrameRecord next_record(const FramesFile& file, const Id128& writer) {
+  Frame frame;
+  frame.writer = writer;
+  frame.seq = file.last_seq() + 1;
+  frame.events.push_back({EventType::kNote, false, 0, 1, encode_cbor(Value::Map{{"kind", "test"}})});
+  return {frame.seq, encode_frame(frame), {}};
+}
+
+// Bug: what a writer that lives all the same had appended between the reading and the unlink was gone, and stored.
+TEST_F(FramesTest, WhatItsWriterAppendsWhileADatabaseIsMadeOfItIsThereOrRefused) {
+  make_ended_run(sandbox_);
+  const std::string folder = sandbox_.store() + "/runs/p/r", copy = sandbox_.folder() + "/copy";
+  std::filesystem::copy(folder, copy);
+  int pauses = 0, stored = 0;
+  for (int at = 0, stride = kSlowDown == 1 ? 1 : 23; !HasFailure(); at += stride, ++pauses) {
+    SCOPED_TRACE("appended before system call " + std::to_string(at));
+    std::filesystem::remove_all(folder);
+    std::filesystem::copy(copy, folder);
+    const std::string path = Store::open(sandbox_.store())->list_runs().at(0).writer_dbs().at(0);
+    const WriterIdentity writer = (*WriterReader::open(path))->identity();
+    auto file = FramesFile::open_or_create(folder, writer);
+    ASSERT_TRUE(file.ok());
+    const FrameRecord record = next_record(**file, writer.writer);
+    bool ok = false;
+    const bool paused = paused_at_call(
+        at, [&] { return build_database(path).ok() ? 0 : 1; }, [&] { ok = (*file)->append({record}, true).ok(); });
+    const std::vector<std::string> files = Store::open(sandbox_.store())->list_runs().at(0).writer_dbs();
+    ASSERT_EQ(files.size(), 1u) << "one file a writer";
+    const auto snapshot = (*WriterReader::open(files[0]))->snapshot();
+    ASSERT_TRUE(snapshot.ok());
+    EXPECT_EQ(snapshot->last_seq, ok ? record.seq : record.seq - 1);
+    EXPECT_EQ(snapshot->points, 300u);
+    stored += ok;
+    if (!paused) break;
+  }
+  EXPECT_GT(pauses, kSlowDown == 1 ? 10 : 3) << "is ptrace allowed here?";
+  EXPECT_GT(stored, 0);
+  std::printf("appended before %d system calls, stored %d times\n", pauses, stored);
+}
+
+// Bug: it was written over, where a recoverer had died behind its first frame.
+TEST_F(FramesTest, WhatARecovererHasAppendedIsNotWrittenOver) {
+  make_ended_run(sandbox_);
+  const std::string folder = sandbox_.store() + "/runs/p/r";
+  const std::string path = Store::open(sandbox_.store())->list_runs().at(0).writer_dbs().at(0);
+  const WriterIdentity identity = (*WriterReader::open(path))->identity();
+  auto writer = FramesFile::open_or_create(folder, identity), recoverer = FramesFile::open_or_create(folder, identity);
+  ASSERT_TRUE(writer.ok() && recoverer.ok());
+  const FrameRecord record = next_record(**recoverer, identity.writer);
+  ASSERT_TRUE((*recoverer)->append({record}, true).ok());
+  EXPECT_EQ((*writer)->append({record}, false).code(), Code::kBusy);
+  EXPECT_TRUE((*writer)->taken_over());
+  EXPECT_EQ((*writer)->heartbeat(5).code(), Code::kBusy);
+  const auto snapshot = (*WriterReader::open(path))->snapshot();
+  ASSERT_TRUE(snapshot.ok());
+  EXPECT_THAT(snapshot->damage, ::testing::IsEmpty());
+  EXPECT_EQ(snapshot->last_seq, record.seq);
+}
+
+// Bug: a recoverer's note anywhere in the file let a reader make a database of what was still written.
+TEST_F(FramesTest, BehindARecoverersNoteALiveWriterGoesOnAndNobodyBuilds) {
+  make_ended_run(sandbox_);
+  const std::string folder = sandbox_.store() + "/runs/p/r";
+  const RunFolder run = Store::open(sandbox_.store())->list_runs().at(0);
+  WriterIdentity identity = (*WriterReader::open(run.writer_dbs().at(0)))->identity();
+  std::filesystem::remove(run.writer_dbs().at(0));
+  const WriterIdentity self = this_process();
+  identity.pid = self.pid;
+  identity.pid_start = self.pid_start;
+  identity.journal_dir.clear();
+  auto file = FramesFile::open_or_create(folder, identity);
+  ASSERT_TRUE(file.ok());
+  Frame note;
+  note.writer = identity.writer;
+  note.seq = 1;
+  note.events.push_back({EventType::kNote, false, 0, 1, encode_cbor(Value::Map{{"kind", "recovered"}})});
+  ASSERT_TRUE((*file)->append({{1, encode_frame(note), {}}}, true).ok());
+  ASSERT_TRUE((*file)->append({next_record(**file, identity.writer)}, true).ok());
+  build_ended_frames(run);
+  EXPECT_THAT(run.writer_dbs(), ::testing::ElementsAre(::testing::EndsWith(".frames")));
+}
+
+TEST_F(FramesTest, ABuilderKilledBeforeAnySystemCallLeavesOneWholeRun) {
+  make_ended_run(sandbox_);
   const std::string folder = sandbox_.store() + "/runs/p/r", copy = sandbox_.folder() + "/copy";
   std::filesystem::copy(folder, copy);
   int kills = 0, stride = kSlowDown == 1 ? 1 : 23;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// While another process recovers a dead run's journal, nobody takes the dead process for a living one, and nobody reads
-// half of the run without a word. Method: a child holds the journal as a recoverer does, for longer than is waited, or
-// dies meanwhile.
+// While another process or thread recovers a dead run's journal, nobody takes the dead process for a living one, and
+// nobody reads half of the run without a word. Method: a child or a thread holds the journal as a recoverer does, for
+// longer than is waited, or lets go of it meanwhile.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
+#include <thread>
 
 #include "journal/liveness.h"
 #include "support/child.h"
@@ -63,7 +65,9 @@ TEST(RecoveringTest, ARunThatAnotherProcessRecoversIsCrashedAndWhatWaitsIsSaid) 
   EXPECT_EQ((*view)->state(), RunState::kCrashed);
   const uint64_t waiting = static_cast<uint64_t>(kRows) - (*view)->points();
   EXPECT_GT(waiting, 0u);
-  EXPECT_THAT(report.unfinished, ::testing::ElementsAre(::testing::HasSubstr(std::to_string(waiting) + " points")));
+  ASSERT_EQ(report.unfinished.size(), 1u);
+  EXPECT_THAT(report.unfinished[0].text, ::testing::HasSubstr(std::to_string(waiting) + " points"));
+  EXPECT_EQ(report.unfinished[0].run.uid, (*view)->identity().uid);
   ::kill(child, SIGKILL);
   wait_child(child);
   ReadRun run = recover_and_read(sandbox.store());
@@ -79,6 +83,67 @@ TEST(RecoveringTest, ARecovererThatIsGoneInAMomentIsWaitedFor) {
   ReadRun run = recover_and_read(sandbox.store());
   wait_child(child);
   EXPECT_EQ(rows_of(run, "x").size(), static_cast<size_t>(kRows));
+}
+
+// Bug: points alone were counted, and of rings that nobody can read nothing was said.
+TEST(RecoveringTest, WhereOnlyRingsWaitThatNobodyCanReadThatIsSaidToo) {
+  Sandbox sandbox;
+  make_run_to_recover();
+  ASSERT_FALSE(HasFailure());
+  const std::string dir = sandbox.journal_folders().at(0);
+  for (const std::string& name : list_dir(dir).value_or({})) {
+    if (!name.starts_with("ring-")) continue;
+    std::filesystem::remove(join_path(dir, name));
+    std::filesystem::create_directory(join_path(dir, name));
+  }
+  Shared<std::atomic<int>> holds;
+  const pid_t child = start_recoverer(dir, &*holds, 60'000);
+  const RecoveryReport report = recover_dead_writers(*Store::open(sandbox.store()));
+  ::kill(child, SIGKILL);
+  wait_child(child);
+  ASSERT_EQ(report.unfinished.size(), 1u);
+  EXPECT_THAT(report.unfinished[0].text,
+              ::testing::StartsWith("an unknown number of points in 1 ring that cannot be read of p/r"));
+}
+
+// A thread of this process that recovers the journal for so long, and then leaves it as it was.
+std::thread recovering_thread(const std::string& dir, std::atomic<int>* holds, int ms) {
+  std::thread out([=] {
+    auto journal = DeadJournal::open(dir);
+    EXPECT_TRUE(journal.ok());
+    holds->store(1);
+    sleep_ms(ms);
+  });
+  while (holds->load() == 0) ::usleep(1000);
+  return out;
+}
+
+// Bug: it was taken for a journal that this process writes, and not looked at.
+TEST(RecoveringTest, AnotherThreadOfThisProcessIsWaitedForLikeAnotherProcess) {
+  Sandbox sandbox;
+  make_run_to_recover();
+  ASSERT_FALSE(HasFailure());
+  std::atomic<int> holds{0};
+  std::thread other = recovering_thread(sandbox.journal_folders().at(0), &holds, 300);
+  ReadRun run = recover_and_read(sandbox.store());
+  other.join();
+  EXPECT_EQ(rows_of(run, "x").size(), static_cast<size_t>(kRows));
+}
+
+TEST(RecoveringTest, WhereAnotherThreadIsNotDoneInTimeWhatIsMissingIsSaid) {
+  Sandbox sandbox;
+  make_run_to_recover();
+  ASSERT_FALSE(HasFailure());
+  const std::string dir = sandbox.journal_folders().at(0);
+  std::atomic<int> holds{0};
+  const int longer = static_cast<int>(std::chrono::milliseconds(kRecovererWait).count()) + 2000;
+  std::thread other = recovering_thread(dir, &holds, longer);
+  EXPECT_EQ(probe_journal(read_definitions(dir)->identity, dir), Liveness::kDead);
+  const RecoveryReport report = recover_dead_writers(*Store::open(sandbox.store()));
+  other.join();
+  EXPECT_TRUE(report.recovered.empty());
+  ASSERT_EQ(report.unfinished.size(), 1u);
+  EXPECT_THAT(report.unfinished[0].text, ::testing::HasSubstr("another process or thread has been recovering it"));
 }
 
 }  // namespace

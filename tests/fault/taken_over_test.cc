@@ -15,6 +15,7 @@
 #include "storage/verify.h"
 #include "support/child.h"
 #include "support/conditions.h"
+#include "support/faulty_disk.h"
 #include "support/sandbox.h"
 
 namespace tracker::internal {
@@ -209,6 +210,62 @@ TEST_F(TakenOverTest, WhatTheOtherProcessStoredFromTheSpillFileIsNotSaidAgain) {
   EXPECT_THAT(read.problems, ::testing::IsEmpty());
   EXPECT_EQ(read.view->losses().texts.stored, 1u);
   EXPECT_EQ(read.view->texts_by_metric(true)->at("note").size(), 1u);
+}
+
+// Bug: it appended under the recoverer, who then made a database without those frames.
+TEST_F(TakenOverTest, WhileAnotherProcessHoldsTheJournalNothingIsAppendedToAFramesFile) {
+  ::setenv("TRACKER_STORE_FILES", "frames", 1);
+  Shared<Ledger> ledger;
+  const pid_t child = start_child([&] {
+    trk_run* run = open_run("r", "block");
+    CHILD_CHECK(run != nullptr);
+    ledger->returned.store(log_through(run, &*ledger, 1000));
+    CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+    return 0;
+  });
+  while (ledger->stage.load() == kLocked) ::usleep(200);
+  {
+    auto journal = DeadJournal::open(sandbox_.journal_folders().at(0));
+    while (!journal.ok()) journal = DeadJournal::open(sandbox_.journal_folders().at(0));
+    const std::string file = Store::open(sandbox_.store())->list_runs().at(0).writer_dbs().at(0);
+    sleep_ms(100);  // a commit that was under way
+    const uint64_t before = std::filesystem::file_size(file);
+    const int64_t logged = ledger->returned.load();
+    while (ledger->returned.load() < logged + 2000) ::usleep(200);
+    EXPECT_EQ(std::filesystem::file_size(file), before);
+  }
+  ledger->stage.store(kRecovered);
+  ASSERT_EQ(exit_code_of(wait_child(child)), 0);
+  expect_rows(ledger->returned.load(), ledger->returned.load(), RunState::kFinished);
+  ::unsetenv("TRACKER_STORE_FILES");
+}
+
+// Bug: each commit, ten times a second, copied the database that another process had made of its file.
+TEST_F(TakenOverTest, AFramesRunThatBecameADatabaseIsNotWrittenAnewAllTheTime) {
+  ::setenv("TRACKER_STORE_FILES", "frames", 1);
+  Shared<Ledger> ledger;
+  const pid_t child = start_child([&] {
+    set_faulty_folder(sandbox_.folder());
+    trk_run* run = open_run("r", "block");
+    CHILD_CHECK(run != nullptr);
+    int64_t step = log_through(run, &*ledger, 1000);
+    CHILD_CHECK(trk_flush(run, 60'000) == TRK_OK);  // it goes on in the database
+    constexpr int kFsyncMs = 100;
+    faulty_disk().fsync_ms = kFsyncMs;
+    const int before = faulty_disk().fsyncs.load();
+    for (const int64_t end = now_ns() + 4'000'000'000; now_ns() < end; ::usleep(500))
+      CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step * 3, step) == TRK_OK && ++step > 0);
+    // Two commits, of four fsyncs each; without the rest it is one in half a second.
+    CHILD_CHECK(faulty_disk().fsyncs.load() - before <= 16);
+    faulty_disk().fsync_ms = 0;
+    CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+    ledger->returned.store(step);
+    return 0;
+  });
+  recover(&*ledger);
+  ASSERT_EQ(exit_code_of(wait_child(child)), 0);
+  expect_rows(ledger->returned.load(), ledger->returned.load(), RunState::kFinished);
+  ::unsetenv("TRACKER_STORE_FILES");
 }
 
 // Nothing is stored meanwhile, under numbers that may be taken.

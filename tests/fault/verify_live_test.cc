@@ -153,6 +153,35 @@ TEST(VerifyLiveTest, RingsAndDefinitionsThatAreDamagedAreNamed) {
   }
 }
 
+std::string unrecovered_text(const VerifyReport& report) {
+  std::string out;
+  for (const Finding& finding : report.findings)
+    if (finding.kind == "unrecovered") out += finding.what + "\n";
+  return out;
+}
+
+// Bug: "0 points", or not a word, where nobody can know the number.
+TEST(VerifyLiveTest, WhereNobodyCanSayHowManyPointsWaitThatIsSaid) {
+  const Sandbox sandbox;
+  leave_dead_trainer(500, 0, 300);
+  const std::string dir = sandbox.journal_folders().at(0);
+  ASSERT_TRUE(write_file_atomic(dir + "/defs", "TRKDEFS1").ok());
+  EXPECT_EQ(unrecovered_text(verify(sandbox)).find("unknown"), std::string::npos) << "the store knows its writer";
+  const std::string run_path = Store::open(sandbox.store())->list_runs().at(0).path;
+  const std::string away = sandbox.folder() + "/away";
+  ASSERT_EQ(::rename(run_path.c_str(), away.c_str()), 0);
+  const std::string nameless = unrecovered_text(verify(sandbox));
+  EXPECT_NE(nameless.find("an unknown number of points waits in 1 ring and"), std::string::npos) << nameless;
+  ASSERT_EQ(::rename(away.c_str(), run_path.c_str()), 0);
+  for (const std::string& name : list_dir(dir).value_or({})) {
+    if (!name.starts_with("ring-")) continue;
+    fs::remove(join_path(dir, name));
+    fs::create_directory(join_path(dir, name));
+  }
+  const std::string unread = unrecovered_text(verify(sandbox));
+  EXPECT_EQ(unread.find("an unknown number in 1 ring that cannot be read of p/"), 0u) << unread;
+}
+
 TEST(VerifyLiveTest, DamageInTheWalOfADeadWriterThatHidesCommitsIsNamed) {
   const Sandbox sandbox;
   leave_dead_trainer(3000, 300);

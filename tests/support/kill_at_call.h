@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Kills a child at one system call after the other, so that a test stops work between any two of its writes. Linux.
+// Stops or kills a child at one system call after the other, so that a test interrupts work between any two of its
+// writes. Linux.
 #pragma once
 
 #include <sys/ptrace.h>
@@ -10,10 +11,11 @@
 
 namespace tracker::internal {
 
-// Runs `body` in a child under ptrace and kills it with SIGKILL at the entry of its system call number `at`, counted
-// from 0, those of `prepare` before it left out. False when it ended by itself before that, with whatever code. Call it
-// from a process without threads.
-inline bool killed_at_call(int at, const std::function<int()>& body, const std::function<void()>& prepare = {}) {
+// Runs `body` in a child under ptrace up to the entry of its system call number `at`, counted from 0, those of
+// `prepare` before it left out, and does `then` with the child that stands there. False when it ended by itself before
+// that, with whatever code. Call it from a process without threads.
+inline bool stopped_at_call(int at, const std::function<int()>& body, const std::function<void()>& prepare,
+                            const std::function<void(pid_t)>& then) {
   const pid_t child = start_child([&] {
     if (prepare) prepare();
     if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) return 77;
@@ -25,14 +27,30 @@ inline bool killed_at_call(int at, const std::function<int()>& body, const std::
   if (WIFEXITED(status)) return false;
   for (int stops = 0;; ++stops) {
     if (stops == at * 2 + 1) {  // each call stops at its entry and at its exit
-      ::kill(child, SIGKILL);
-      ::waitpid(child, &status, 0);
+      then(child);
       return true;
     }
     ::ptrace(PTRACE_SYSCALL, child, nullptr, nullptr);
     ::waitpid(child, &status, 0);
     if (WIFEXITED(status) || WIFSIGNALED(status)) return false;
   }
+}
+
+// Kills it there with SIGKILL.
+inline bool killed_at_call(int at, const std::function<int()>& body, const std::function<void()>& prepare = {}) {
+  return stopped_at_call(at, body, prepare, [](pid_t child) {
+    ::kill(child, SIGKILL);
+    wait_child(child);
+  });
+}
+
+// Does `meanwhile` while it stands there, and lets it go on to its end.
+inline bool paused_at_call(int at, const std::function<int()>& body, const std::function<void()>& meanwhile) {
+  return stopped_at_call(at, body, {}, [&meanwhile](pid_t child) {
+    meanwhile();
+    ::ptrace(PTRACE_DETACH, child, nullptr, nullptr);
+    wait_child(child);
+  });
 }
 
 }  // namespace tracker::internal

@@ -26,6 +26,7 @@ BY_EFFECT = {
     "kCsvBufferBytes": "tests/unit/exchange/import_test.cc: AFieldThatGoesOverManyLinesIsOneText",
     "kEventBufferBytes": "tests/unit/exchange/import_test.cc: WhatWasImportedVerifies",
     "kImportFrameBytes": "tests/unit/exchange/import_test.cc: RowsOfManyShapesStandInTheOrderTheyWereLogged",
+    "kRewriteRest": "tests/fault/taken_over_test.cc: AFramesRunThatBecameADatabaseIsNotWrittenAnewAllTheTime",
     "kBuildByReadersBytesMax": "tests/fault/frames_test.cc: ABuilderKilledBeforeAnySystemCallLeavesOneWholeRun",
     "kCommandBytesMax": "tests/python/test_surroundings.py: "
     "test_command_variables_and_diff_are_recorded_on_request_without_a_secret",
@@ -60,7 +61,6 @@ BY_EFFECT = {
     "kFlushAskInterval": (
         "tests/python/test_flush_interrupt.py: test_a_flush_that_waits_for_the_disk_hears_signals_and_loses_nothing"
     ),
-    "kRecovererWait": "tests/fault/recovering_test.cc: ARunThatAnotherProcessRecoversIsCrashedAndWhatWaitsIsSaid",
     "kDrainInterval": "tests/fault/frames_test.cc: ALiveRunIsReadWithoutLocksAndEndsAsAPlainDatabase",
     "kShrinkWalBytes": (
         "tests/python/test_max_disk.py: test_after_a_burst_points_come_back_as_soon_as_the_store_has_room"
