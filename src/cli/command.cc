@@ -37,6 +37,7 @@ Result<Store> open_store(Console& console, const GlobalOptions& global) {
   for (const UnfinishedRecovery& each : report.unfinished) console.note(each.text);
   console.unfinished = report.unfinished;
   for (const std::string& problem : report.problems) console.note(problem);
+  console.recovery_problems = report.problems;
   console.recovery_met = store->problem().empty() || report.worst == Code::kVersion ? report.worst : Code::kCorrupt;
   return store;
 }
@@ -72,6 +73,7 @@ std::vector<std::string> problems_to_show(const Console& console, const RunView&
   std::vector<std::string> out = run.problems();
   for (const UnfinishedRecovery& each : console.unfinished)
     if (each.run.uid == run.identity().uid) out.push_back(each.text);
+  out.insert(out.end(), console.recovery_problems.begin(), console.recovery_problems.end());
   return out;
 }
 

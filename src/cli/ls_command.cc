@@ -132,6 +132,7 @@ void print(Console& console, const Store& store, const LsOptions& options, const
     std::vector<std::string> problems = list.problems;
     for (const UnfinishedRecovery& each : console.unfinished)
       if (options.project.empty() || each.run.project == options.project) problems.push_back(each.text);
+    problems.insert(problems.end(), console.recovery_problems.begin(), console.recovery_problems.end());
     console.print(visible_json(json_document(store, list, left_out, fields, problems)) + "\n");
     return;
   }

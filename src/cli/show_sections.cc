@@ -202,7 +202,9 @@ std::string waiting_text(const WaitingPoints& waiting) {
 
 std::string account_section(const Console& console, const RunView& run) {
   const LossAccount account = run.losses();
-  const bool all_read = run.problems().empty();  // of what cannot be read nobody knows what it holds
+  // Of what cannot be read nobody knows what it holds; a journal that is damaged may be of any run without an end.
+  const bool journals_read = console.recovery_problems.empty() || run.state() == RunState::kFinished;
+  const bool all_read = run.problems().empty() && journals_read;
   std::string out = title(console, "Account");
   const LossAccount::Texts& texts = account.texts;
   const bool nothing = account.dropped == 0 && texts.dropped == 0 && account.unread_rings == 0 &&
