@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +58,12 @@ struct StoredArtifact {
 // gc.
 Result<StoredArtifact> store_artifact(const Store& store, std::string_view project, const ArtifactDraft& draft,
                                       const StoreArtifactOptions& options);
+
+// What storing the draft's files would add to the store's blobs: a content that is there, or that several files have,
+// counts once. Stops where that is more than `enough`. Errors as of store_artifact(). Cost: reads the files whose
+// content is not known by their stamps; writes nothing but the cache of digests.
+Result<uint64_t> new_artifact_bytes(const Store& store, const ArtifactDraft& draft, uint64_t enough,
+                                    const std::atomic<bool>* cancel = nullptr);
 
 // A manifest in the store, in memory for as long as this lives: read, or where it is large and on a local disk mapped.
 class StoredManifest {
