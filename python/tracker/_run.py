@@ -276,17 +276,26 @@ class Run(_core.Run):
         """Why, by whom and when the run was asked to stop, in one line; None where nobody has."""
         return self._core.stop_reason()
 
-    def watch(self, model: Any, log: str | None = "gradients", log_freq: int = 1000, *, prefix: str = "") -> None:
+    def watch(
+        self,
+        model: Any,
+        log: str | None = "gradients",
+        log_freq: int = 1000,
+        *,
+        prefix: str = "",
+        histograms: bool = False,
+    ) -> None:
         """Logs norm, mean, std, min and max of a PyTorch model's gradients, parameters or both ("all") as metrics
         "gradients/<parameter>/norm" and so on, at each log_freq-th backward pass.
 
+        histograms=True: "gradients/<parameter>/histogram" too, of the first 100 parameters.
         They go with the run's largest step by then. log=None watches nothing. TypeError and ValueError say what was
         expected; a model that is watched is not watched again. Costs nothing between; see docs/watch.md. Removed by
         unwatch() and finish().
         """
         from tracker import _watch
 
-        _watch.watch(self, model, log, log_freq, prefix)
+        _watch.watch(self, model, log, log_freq, prefix, histograms)
 
     def unwatch(self, model: Any = None) -> None:
         """Ends watch() of the model, or of all."""

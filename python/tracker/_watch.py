@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""run.watch(): norm, mean, std, min and max of a PyTorch model's gradients and parameters, as metrics (docs/watch.md).
+"""run.watch(): norm, mean, std, min and max of a PyTorch model's gradients and parameters, as metrics, and where asked
+for their histograms (docs/watch.md).
 
 A hook before each forward pass counts passes and hands over what the pass before has left; hooks of the parameters take
-five numbers of each gradient while a pass is due. The numbers stay on the model's device until they are handed over,
-all in one copy, so that nothing waits in the middle of a backward pass. No graph is kept. What fails here is said once
-and never reaches the training, unless the run is strict. torch is looked up, never imported.
+five numbers of each gradient while a pass is due, and the counts of its bins. The numbers stay on the model's device
+until they are handed over, all in one copy, so that nothing waits in the middle of a backward pass. No graph is kept.
+What fails here is said once and never reaches the training, unless the run is strict. torch is looked up, never
+imported.
 """
 
 from __future__ import annotations
 
+import itertools
 import sys
 import weakref
 
@@ -21,11 +24,16 @@ if TYPE_CHECKING:
 
 # Of a model; further ones are left out, which is said.
 PARAMETERS_MAX = 1000
+# Of a model; further ones have numbers alone, which is said
+HISTOGRAMS_MAX = 100
+HISTOGRAM_BINS = 64
+# Of a tensor; of a larger one each n-th value counts
+HISTOGRAM_VALUES_MAX = 262_144
 KINDS = {"gradients": ("gradients",), "parameters": ("parameters",), "all": ("gradients", "parameters")}
 NUMBERS = ("norm", "mean", "std", "min", "max")
 
 
-def watch(run: Run, model: Any, log: str | None, log_freq: int, prefix: str) -> None:
+def watch(run: Run, model: Any, log: str | None, log_freq: int, prefix: str, histograms: bool) -> None:
     """Run.watch()."""
     torch: Any = sys.modules.get("torch")
     models = list(model) if isinstance(model, (list, tuple)) else [model]
@@ -44,7 +52,7 @@ def watch(run: Run, model: Any, log: str | None, log_freq: int, prefix: str) -> 
         return
     for each in models:
         if all(watched.model() is not each for watched in run._watched):
-            run._watched.append(Watched(run, torch, each, KINDS[log], log_freq, prefix))
+            run._watched.append(Watched(run, torch, each, KINDS[log], log_freq, prefix, bool(histograms)))
 
 
 def unwatch(run: Run, model: Any) -> None:
@@ -58,12 +66,17 @@ def unwatch(run: Run, model: Any) -> None:
 class Watched:
     """The hooks of one model. Threads: those of its passes."""
 
-    def __init__(self, run: Run, torch: Any, model: Any, kinds: tuple[str, ...], log_freq: int, prefix: str) -> None:
+    def __init__(
+        self, run: Run, torch: Any, model: Any, kinds: tuple[str, ...], log_freq: int, prefix: str, histograms: bool
+    ) -> None:
         self.run, self.torch, self.kinds, self.log_freq, self.prefix = run, torch, kinds, log_freq, prefix
+        self.histograms = histograms
+        self.with_histogram: set[str] = set()  # the first names that came
         self.model: Callable[[], Any] = weakref.ref(model)
         self.passes = 0
         self.due = False  # the pass under way is one whose numbers are taken
-        self.taken: dict[str, Any] = {}  # name of a metric without its last part -> five numbers in a tensor
+        # name of a metric without its last part -> a tensor of five numbers, and of a histogram's ends and counts
+        self.taken: dict[str, Any] = {}
         self.said = False
         self.hooks = [model.register_forward_pre_hook(self._before_forward)]
         if "gradients" in kinds:
@@ -116,21 +129,48 @@ class Watched:
             if values.dtype is not self.torch.float64:
                 values = values.float()
             numbers = (values.norm(), values.mean(), values.std(unbiased=False), values.min(), values.max())
-            self.taken[name] = self.torch.stack(numbers).double()
+            row = self.torch.stack(numbers).double()
+            self.taken[name] = self.torch.cat((row, self._bins(values))) if self._has_histogram(name) else row
+
+    def _has_histogram(self, name: str) -> bool:
+        if not self.histograms or name in self.with_histogram:
+            return self.histograms
+        if len(self.with_histogram) >= HISTOGRAMS_MAX * len(self.kinds):
+            self._say(f"histograms of {HISTOGRAMS_MAX} parameters are logged; of the others numbers alone are")
+            return False
+        self.with_histogram.add(name)
+        return True
+
+    def _bins(self, values: Any) -> Any:
+        """The smallest and the largest finite value, and how many fall into each bin between. Nothing here waits for
+        the device: no size and no range is asked for on the host."""
+        torch = self.torch
+        flat = values.reshape(-1)
+        flat = flat[:: -(-flat.numel() // HISTOGRAM_VALUES_MAX)].double()
+        finite = torch.isfinite(flat)
+        low = torch.where(finite, flat, torch.full_like(flat, float("inf"))).min()
+        high = torch.where(finite, flat, torch.full_like(flat, float("-inf"))).max()
+        place = torch.nan_to_num((flat - low) / (high - low) * HISTOGRAM_BINS).clamp(0, HISTOGRAM_BINS - 1)
+        place = torch.where(finite, place, torch.full_like(place, HISTOGRAM_BINS)).long()
+        counts = torch.zeros(HISTOGRAM_BINS + 1, dtype=flat.dtype, device=flat.device)
+        counts.scatter_add_(0, place, torch.ones_like(flat))
+        return torch.cat((low.reshape(1), high.reshape(1), counts[:-1]))
 
     def _hand_over(self, model: Any) -> None:
         if "parameters" in self.kinds:
             for name, parameter in self._parameters(model):
                 self._take(f"{self.prefix}parameters/{name}", parameter)
         taken, self.taken = self.taken, {}
-        devices: dict[Any, list[str]] = {}
+        devices: dict[Any, list[str]] = {}  # rows of one length on one device, which stack
         for name, numbers in taken.items():
-            devices.setdefault(numbers.device, []).append(name)
-        data: dict[str, float] = {}
+            devices.setdefault((numbers.device, numbers.numel()), []).append(name)
+        data: dict[str, Any] = {}
         for names in devices.values():
             rows = self.torch.stack([taken[name] for name in names]).cpu().tolist()
             for name, row in zip(names, rows, strict=True):
-                data.update({f"{name}/{what}": value for what, value in zip(NUMBERS, row, strict=True)})
+                data.update({f"{name}/{what}": value for what, value in zip(NUMBERS, row, strict=False)})
+                if len(row) > len(NUMBERS) and (histogram := _histogram(row[len(NUMBERS) :])) is not None:
+                    data[f"{name}/histogram"] = histogram
         if data:
             self.run.log(data, step=max(self.run.step, 0))
 
@@ -146,3 +186,17 @@ class Watched:
         if not self.said:
             self.said = True
             print(f"tracker: watch: {what}", file=sys.stderr)
+
+
+def _histogram(row: list[float]) -> Any:
+    """None where no value was finite."""
+    from tracker._structured import Histogram
+
+    low, high, counts = row[0], row[1], [int(count) for count in row[2:]]
+    if not low <= high:
+        return None
+    edges = [low + (high - low) * (i / len(counts)) for i in range(len(counts))] + [high]
+    if any(a >= b for a, b in itertools.pairwise(edges)):  # too narrow for so many bins: one
+        half = max(abs(low), abs(high)) * 1e-6 or 1e-6
+        counts, edges = [sum(counts)], [low - half, high + half]
+    return Histogram(counts=counts, edges=edges)

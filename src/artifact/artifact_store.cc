@@ -7,6 +7,7 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/clock.h"
 #include "model/redact.h"
@@ -187,6 +188,25 @@ class Storing {
 Result<StoredArtifact> store_artifact(const Store& store, std::string_view project, const ArtifactDraft& draft,
                                       const StoreArtifactOptions& options) {
   return Storing(store, project, draft, options).run();
+}
+
+Result<uint64_t> new_artifact_bytes(const Store& store, const ArtifactDraft& draft, uint64_t enough,
+                                    const std::atomic<bool>* cancel) {
+  const BlobStore blobs(store.path());
+  BlobBatch none(blobs);
+  DigestCache cache(store.path());
+  Snapshooter snapshots(blobs, &none, &cache, {0, cancel, {}});
+  std::set<Digest> counted;
+  uint64_t out = 0;
+  const Status status = draft.visit([&](const ArtifactDraft::Item& item) -> Status {
+    if (item.entry.kind == EntryKind::kReference || out > enough) return {};
+    const auto missing = snapshots.missing(item.folder, item.source);
+    if (!missing.ok()) return missing.status();
+    if (*missing && counted.insert(**missing).second) out += item.entry.bytes;
+    return {};
+  });
+  if (!status.ok()) return status;
+  return out;
 }
 
 Result<StoredManifest> StoredManifest::open(const Store& store, const Digest& manifest) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,9 @@ constexpr size_t kManifestMappedBytes = 16u << 20;  // larger ones are mapped
 constexpr uint64_t kArtifactFreeBytesMin = 2ull << 30;
 constexpr uint64_t kArtifactFreeShare = 50;
 
+// Files and bytes of them that are done so far.
+using ArtifactProgress = std::function<void(uint64_t files, uint64_t bytes)>;
+
 struct StoreArtifactOptions {
   std::vector<std::string> aliases;  // "latest" may stand among them and says nothing
   std::vector<std::string> tags;
@@ -32,7 +36,7 @@ struct StoreArtifactOptions {
   // 0: kArtifactFreeBytesMin, or kArtifactFreeShare of the disk where that is less; 1: no bound.
   uint64_t free_bytes_min = 0;
   const std::atomic<bool>* cancel = nullptr;
-  std::function<void(uint64_t files, uint64_t bytes)> progress;  // done so far
+  ArtifactProgress progress;
   // Called before the last bytes are on the disk: the version is about to be named, with `now_us` as the time it was
   // made.
   std::function<void(const Digest& content, const Digest& manifest, int64_t now_us)> about_to_name;
@@ -54,6 +58,12 @@ struct StoredArtifact {
 // gc.
 Result<StoredArtifact> store_artifact(const Store& store, std::string_view project, const ArtifactDraft& draft,
                                       const StoreArtifactOptions& options);
+
+// What storing the draft's files would add to the store's blobs: a content that is there, or that several files have,
+// counts once. Stops where that is more than `enough`. Errors as of store_artifact(). Cost: reads the files whose
+// content is not known by their stamps; writes nothing but the cache of digests.
+Result<uint64_t> new_artifact_bytes(const Store& store, const ArtifactDraft& draft, uint64_t enough,
+                                    const std::atomic<bool>* cancel = nullptr);
 
 // A manifest in the store, in memory for as long as this lives: read, or where it is large and on a local disk mapped.
 class StoredManifest {
@@ -95,7 +105,7 @@ std::string download_folder(const Store& store, const ArtifactInfo& info, const 
 // appears whole, and takes the place of what stood there. No link below `root` is followed. kCorrupt names a blob that
 // is damaged, kNotFound one that is missing.
 Result<DownloadReport> download_artifact(const Store& store, const ArtifactVersion& version, const std::string& root,
-                                         const DownloadChoice& choice = {});
+                                         const DownloadChoice& choice = {}, const ArtifactProgress& progress = {});
 // Below download_folder(). Where that cannot be written, in a store that is read-only, the error says what to do.
 Result<DownloadReport> download_into_store(const Store& store, const ArtifactInfo& info, const ArtifactVersion& version,
                                            const DownloadChoice& choice = {});
@@ -105,6 +115,7 @@ struct ArtifactFinding {
   std::string what;
 };
 // Holds a version against its manifest and its blobs; `deep` also reads every blob. Findings: at most kFindingsMax.
-Result<std::vector<ArtifactFinding>> verify_artifact(const Store& store, const ArtifactVersion& version, bool deep);
+Result<std::vector<ArtifactFinding>> verify_artifact(const Store& store, const ArtifactVersion& version, bool deep,
+                                                     const ArtifactProgress& progress = {});
 
 }  // namespace tracker::internal

@@ -22,7 +22,8 @@ constexpr size_t kBufferBytes = 1 << 20;
 
 class Download {
  public:
-  Download(const Store& store, const std::string& root) : blobs_(store.path()), cache_(store.path()), root_(root) {}
+  Download(const Store& store, const std::string& root, const ArtifactProgress& progress)
+      : blobs_(store.path()), cache_(store.path()), root_(root), progress_(progress) {}
 
   Status begin() {
     TRACKER_RETURN_IF_ERROR(make_dirs(root_));
@@ -41,19 +42,30 @@ class Download {
     const std::string name = entry.path.substr(slash == std::string::npos ? 0 : slash + 1);
     auto folder = open_folder(slash == std::string::npos ? "" : entry.path.substr(0, slash));
     if (!folder.ok()) return folder.status();
-    if (is_there(folder->get(), name, entry)) return ++report_.kept, Status();
+    if (is_there(folder->get(), name, entry)) {
+      ++report_.kept;
+      bytes_done_ += entry.bytes;
+      show_progress(0);
+      return {};
+    }
     const std::string temporary = fmt::format("tracker.tmp-{:016x}", random_u64());
     const Status status = write(folder->get(), name, temporary, entry);
     if (!status.ok()) ::unlinkat(folder->get(), temporary.c_str(), 0);
     if (!status.ok()) return status;
     ++report_.files;
     report_.bytes += entry.bytes;
+    bytes_done_ += entry.bytes;
+    show_progress(0);
     return {};
   }
 
   DownloadReport take() { return std::move(report_); }
 
  private:
+  void show_progress(uint64_t of_this_file) const {
+    if (progress_) progress_(report_.files + report_.kept, bytes_done_ + of_this_file);
+  }
+
   // One part after the other, through no link.
   Result<Fd> open_folder(const std::string& below) {
     Fd at(::fcntl(folder_.get(), F_DUPFD_CLOEXEC, 0));
@@ -114,6 +126,7 @@ class Download {
       const std::string_view read(buffer_.data(), static_cast<size_t>(n));
       hash.update(read);
       done += static_cast<uint64_t>(n);
+      show_progress(done);
       if (cloned) continue;
       if (const Status status = write_all(target.get(), read); !status.ok())
         return Status::from_errno(status.system_errno(), "cannot write", path);
@@ -127,6 +140,8 @@ class Download {
   DigestCache cache_;
   const std::string root_;
   Fd folder_;
+  const ArtifactProgress& progress_;
+  uint64_t bytes_done_ = 0;  // of the files before this one
   std::vector<char> buffer_;
   DownloadReport report_;
 };
@@ -140,13 +155,13 @@ std::string download_folder(const Store& store, const ArtifactInfo& info, const 
 }
 
 Result<DownloadReport> download_artifact(const Store& store, const ArtifactVersion& version, const std::string& root,
-                                         const DownloadChoice& choice) {
+                                         const DownloadChoice& choice, const ArtifactProgress& progress) {
   const std::string absolute = absolute_path(root);
   if (absolute.empty())
     return Status(Code::kInvalid, "the working directory was deleted", "name the folder from \"/\" on");
   const auto manifest = StoredManifest::open(store, version.manifest);
   if (!manifest.ok()) return manifest.status();
-  Download download(store, absolute);
+  Download download(store, absolute, progress);
   TRACKER_RETURN_IF_ERROR(download.begin());
   TRACKER_RETURN_IF_ERROR(manifest->visit([&](const ManifestEntry& entry) {
     const bool wanted = choice.path.empty() ? entry.path.starts_with(choice.prefix) : entry.path == choice.path;

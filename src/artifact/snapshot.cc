@@ -94,7 +94,7 @@ Result<Digest> Snapshooter::read(const std::string& folder, const ListedFile& ex
   TRACKER_RETURN_IF_ERROR(check_room(before.bytes));
   auto target = batch_->begin();
   if (!target.ok()) return target.status();
-  auto digest = copy_and_hash(*source, target->fd, before.bytes, path);
+  auto digest = copy_and_hash(*source, &target->fd, before.bytes, path);
   const auto after = digest.ok() ? stamp_source(folder, expected.path) : Result<SourceStamp>(before);
   *changed = digest.status().code() == Code::kBusy || (digest.ok() && (!after.ok() || !(*after == before)));
   if (!digest.ok() || *changed) {
@@ -105,6 +105,24 @@ Result<Digest> Snapshooter::read(const std::string& folder, const ListedFile& ex
   if (age_ns(before) >= tick(before, path).count()) cache_->put(before, *digest);
   ++files_read_;
   bytes_read_ += before.bytes;
+  return digest;
+}
+
+Result<std::optional<Digest>> Snapshooter::missing(const std::string& folder, const ListedFile& expected) {
+  const std::string path = folder.empty() ? expected.path : join_path(folder, expected.path);
+  auto source = open_source(folder, expected.path);
+  if (!source.ok()) return source.status();
+  if (!is_as_listed(source->stamp, expected)) return changed_status(path, true);
+  std::optional<Digest> digest = cache_->find(source->stamp);
+  if (!digest) {
+    const auto read = copy_and_hash(*source, nullptr, source->stamp.bytes, path);
+    if (!read.ok()) return read.status();
+    const auto after = stamp_source(folder, expected.path);
+    const bool is_old = age_ns(source->stamp) >= tick(source->stamp, path).count();
+    if (is_old && after.ok() && *after == source->stamp) cache_->put(source->stamp, *read);
+    digest = *read;
+  }
+  if (blobs_.keep(*digest, source->stamp.bytes)) digest.reset();
   return digest;
 }
 
@@ -131,13 +149,14 @@ bool Snapshooter::clone(const Fd& source, const Fd& target, const SourceStamp& s
 
 // Of a clone the clone is read: it no longer changes. By read(2), for a mapping of a file that is cut short or of a
 // disk that fails ends the process.
-Result<Digest> Snapshooter::copy_and_hash(const OpenedFile& source, const Fd& target, uint64_t bytes,
+Result<Digest> Snapshooter::copy_and_hash(const OpenedFile& source, const Fd* target, uint64_t bytes,
                                           const std::string& path) {
-  const bool cloned = clone(source.fd, target, source.stamp);
-  const int from = cloned ? target.get() : source.fd.get();
+  const bool cloned = target != nullptr && clone(source.fd, *target, source.stamp);
+  const bool copied = target != nullptr && !cloned;
+  const int from = cloned ? target->get() : source.fd.get();
   if (buffer_.empty()) buffer_.resize(kSnapshotBufferBytes);
   if (bytes > kSnapshotBufferBytes) (void)::posix_fadvise(from, 0, 0, POSIX_FADV_SEQUENTIAL);
-  if (!cloned && bytes >= kAllocatedBytesMin && ::fallocate(target.get(), 0, 0, static_cast<off_t>(bytes)) != 0 &&
+  if (copied && bytes >= kAllocatedBytesMin && ::fallocate(target->get(), 0, 0, static_cast<off_t>(bytes)) != 0 &&
       (errno == ENOSPC || errno == EDQUOT))
     return Status::from_errno(errno, "cannot store a copy of", path);
   Sha256 hash;
@@ -152,8 +171,8 @@ Result<Digest> Snapshooter::copy_and_hash(const OpenedFile& source, const Fd& ta
     if (n == 0) break;
     const std::string_view read(buffer_.data(), static_cast<size_t>(n));
     hash.update(read);
-    if (!cloned)
-      if (const Status status = write_all(target.get(), read); !status.ok())
+    if (copied)
+      if (const Status status = write_all(target->get(), read); !status.ok())
         return Status::from_errno(status.system_errno(), "cannot store a copy of", path);
     done += static_cast<uint64_t>(n);
     if (done > bytes) break;

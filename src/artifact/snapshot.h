@@ -40,6 +40,9 @@ class Snapshooter {
   // The blob of the file, which is in the batch or the store when this returns. `expected`: as the file was when the
   // user named it. kBusy: it has changed since, or goes on changing; kNotFound, kInvalid as of open_source(); kIo.
   Result<Digest> take(const std::string& folder, const ListedFile& expected);
+  // The file's content where no blob has it; none where one does. Reads the file where its stamp is not known, and
+  // stores nothing. Errors as of take().
+  Result<std::optional<Digest>> missing(const std::string& folder, const ListedFile& expected);
 
   uint64_t files_read() const { return files_read_; }  // the others were in the cache
   uint64_t bytes_read() const { return bytes_read_; }
@@ -47,7 +50,8 @@ class Snapshooter {
 
  private:
   Result<Digest> read(const std::string& folder, const ListedFile& expected, bool* changed);
-  Result<Digest> copy_and_hash(const OpenedFile& source, const Fd& target, uint64_t bytes, const std::string& path);
+  // Into `target`, or without one nowhere.
+  Result<Digest> copy_and_hash(const OpenedFile& source, const Fd* target, uint64_t bytes, const std::string& path);
   Status check_room(uint64_t bytes);
   bool clone(const Fd& source, const Fd& target, const SourceStamp& stamp);
   std::chrono::nanoseconds tick(const SourceStamp& stamp, const std::string& path);

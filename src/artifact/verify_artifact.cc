@@ -14,8 +14,9 @@ namespace {
 
 constexpr size_t kBufferBytes = 1 << 20;
 
-// What is wrong with the blob; empty: nothing.
-std::string look_at_blob(const BlobStore& blobs, const Digest& digest, uint64_t bytes, bool deep) {
+// What is wrong with the blob; empty: nothing. `read` is told of each piece that was read.
+std::string look_at_blob(const BlobStore& blobs, const Digest& digest, uint64_t bytes, bool deep,
+                         const std::function<void(uint64_t bytes)>& read) {
   auto fd = blobs.open(digest);
   if (!fd.ok()) return fd.status().message();
   struct stat st{};
@@ -31,13 +32,15 @@ std::string look_at_blob(const BlobStore& blobs, const Digest& digest, uint64_t 
     if (n < 0) return Status::from_errno(errno, "cannot read", blobs.path_of(digest)).message();
     if (n == 0) break;
     hash.update({buffer.data(), static_cast<size_t>(n)});
+    read(static_cast<uint64_t>(n));
   }
   return hash.finish() == digest ? "" : fmt::format("the blob {} is damaged", digest.hex());
 }
 
 }  // namespace
 
-Result<std::vector<ArtifactFinding>> verify_artifact(const Store& store, const ArtifactVersion& version, bool deep) {
+Result<std::vector<ArtifactFinding>> verify_artifact(const Store& store, const ArtifactVersion& version, bool deep,
+                                                     const ArtifactProgress& progress) {
   std::vector<ArtifactFinding> out;
   const BlobStore blobs(store.path());
   const auto found = [&out](const std::string& path, std::string what) {
@@ -50,8 +53,16 @@ Result<std::vector<ArtifactFinding>> verify_artifact(const Store& store, const A
   }
   if (sha256(manifest->bytes()) != version.manifest)
     found(blobs.path_of(version.manifest), "the manifest's bytes are not those of its digest");
+  uint64_t files = 0, bytes = 0;
+  const auto was_read = [&](uint64_t n) {
+    bytes += n;
+    if (progress) progress(files, bytes);
+  };
   const Status read = manifest->visit([&](const ManifestEntry& entry) {
-    if (entry.kind == EntryKind::kFile) found(entry.path, look_at_blob(blobs, entry.digest, entry.bytes, deep));
+    if (entry.kind != EntryKind::kFile) return Status();
+    found(entry.path, look_at_blob(blobs, entry.digest, entry.bytes, deep, was_read));
+    ++files;
+    was_read(0);
     return Status();
   });
   if (!read.ok()) {

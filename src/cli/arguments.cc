@@ -82,7 +82,9 @@ void add_export(CLI::App& app, ExportCommandOptions& options, std::string& forma
 
 void add_import(CLI::App& app, ImportOptions& options, bool& json) {
   CLI::App* command = app.add_subcommand("import", "Bring in runs of other tools and stores");
-  command->add_option("SOURCE", options.source, "A bundle, or file or folder of TensorBoard, W&B, MLflow, Trackio, CSV")
+  command
+      ->add_option("SOURCE", options.source,
+                   "A bundle, or file or folder of TensorBoard, W&B, MLflow, Trackio, SwanLab, CSV")
       ->required();
   command->add_option("--format", options.format, "What it is, where that cannot be told by the names of the files")
       ->type_name("tensorboard|csv|bundle|wandb|mlflow|trackio|swanlab");

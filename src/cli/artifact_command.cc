@@ -131,7 +131,11 @@ int get(Console& console, const Store& store, const ArtifactOptions& options) {
   const auto found = find_listed_artifact(store, options.name);
   if (!found.ok()) return fail(console, found.status());
   const std::string folder = !options.path.empty() ? options.path : found->info.name + "-" + found->version.name();
-  const auto report = download_artifact(store, found->version, folder);
+  ProgressBar bar(console, "reading KiB");
+  const uint64_t bytes = found->version.bytes;
+  const auto report = download_artifact(store, found->version, folder, {},
+                                        [&](uint64_t, uint64_t done) { bar.show(done >> 10, bytes >> 10); });
+  bar.clear();
   if (!report.ok()) return fail(console, report.status());
   if (options.json)
     print_json(console, Value::Map{{"folder", absolute_path(folder)},
@@ -192,7 +196,13 @@ int put(Console& console, const Store& store, const ArtifactOptions& options) {
 int verify(Console& console, const Store& store, const ArtifactOptions& options) {
   const auto found = find_listed_artifact(store, options.name);
   if (!found.ok()) return fail(console, found.status());
-  const auto findings = verify_artifact(store, found->version, options.deep);
+  ProgressBar bar(console, options.deep ? "checking KiB" : "checking files");
+  const ArtifactVersion& version = found->version;
+  const auto findings = verify_artifact(store, version, options.deep, [&](uint64_t files, uint64_t bytes) {
+    if (options.deep) bar.show(bytes >> 10, version.bytes >> 10);
+    else bar.show(files, version.files);
+  });
+  bar.clear();
   if (!findings.ok()) return fail(console, findings.status());
   const std::string name = fmt::format("{}/{}:{}", found->info.project, found->info.name, found->version.name());
   if (options.json) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "cli/text.h"
 
@@ -20,6 +22,7 @@ void ProgressBar::show(uint64_t done, uint64_t total) {
   const int64_t now = monotonic_ns();
   if (!console_.progress || total == 0 || now - begun_ns_ < quiet_ns_ || now - drawn_ns_ < kProgressRedrawNs) return;
   drawn_ns_ = now;
+  done = std::min(done, total);  // what is read may be larger than it says
   const uint64_t filled = done * kCells / total;
   const double left_s = static_cast<double>(now - begun_ns_) / 1e9 * static_cast<double>(total - done) /
                         static_cast<double>(done > 0 ? done : 1);

@@ -21,7 +21,7 @@ void take_file(const std::string& path, const std::string& name, SourceFiles* ou
   else if (name.ends_with(".wandb")) out->wandb_files.push_back(path);
   else if (name == "mlflow.db" || name == "mlruns.db") out->mlflow = true;
   else if (name == "meta.yaml" && path.find("/mlruns/") != std::string::npos) out->mlflow = true;
-  else if (name == "runs.swanlab" || name == "backup.swanlab") out->swanlab = true;
+  else if (name.ends_with(".swanlab")) out->swanlab = true;
   else if (name.ends_with(".db") && path.find("/trackio/") != std::string::npos) out->trackio = true;
 }
 
@@ -87,7 +87,8 @@ Result<std::string> detect_format(const std::string& source, const SourceFiles& 
   if (found.empty())
     return Status(
         Code::kInvalid,
-        fmt::format("{} holds no file of a known format (*tfevents*, *.csv, *.wandb, mlruns, mlflow.db)", source),
+        fmt::format("{} holds no file of a known format (*tfevents*, *.csv, *.wandb, *.swanlab, mlruns, mlflow.db)",
+                    source),
         fmt::format("--format says what it is: {}", fmt::join(import_formats(), ", ")));
   return Status(Code::kInvalid, fmt::format("{} holds files of several formats: {}", source, fmt::join(found, ", ")),
                 "--format says which");

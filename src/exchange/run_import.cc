@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "model/key.h"
 #include "model/redact.h"
+#include "query/program_name.h"
 #include "query/run_view.h"
 #include "storage/attempt_claim.h"
 #include "storage/run_folder.h"
@@ -116,9 +117,9 @@ Status RunImport::load_known(const RunFolder& folder) {
 }
 
 uint32_t RunImport::series(std::string_view metric, ValueType type) {
-  const std::pair<std::string, ValueType> key{std::string(metric), type};
+  const std::pair<std::string, ValueType> key{name_of_program(metric), type};
   if (const auto found = ids_.find(key); found != ids_.end()) return found->second;
-  if (!check_key(metric).ok() || last_series_ >= kImportSeriesMax) return 0;
+  if (!check_key(key.first).ok() || last_series_ >= kImportSeriesMax) return 0;
   const uint32_t id = ++last_series_;
   ids_.emplace(key, id);
   const SeriesDef def{id, type, key.first};

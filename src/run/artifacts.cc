@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
 
 #include "base/fs.h"
@@ -22,6 +23,21 @@ void remove_staging(const std::string& folder) {
   if (const auto names = list_dir(folder); names.ok())
     for (const std::string& name : *names) remove_file(join_path(folder, name));
   (void)::rmdir(folder.c_str());
+}
+
+// Before anything is written: what was stored of one that does not fit would keep metrics out until gc takes it.
+Status check_max_disk(const Store& store, const ArtifactDraft& draft, uint64_t max_disk,
+                      const std::atomic<bool>* cancel) {
+  if (max_disk == 0) return {};
+  const uint64_t left = max_disk - std::min(max_disk, disk_bytes(store.path()) + kDiskReserve);
+  if (draft.bytes() <= left) return {};
+  const auto bytes = new_artifact_bytes(store, draft, left, cancel);
+  if (!bytes.ok()) return bytes.status();
+  if (*bytes <= left) return {};
+  return Status(Code::kLimit,
+                fmt::format("of its {} bytes {} or more are not in the store yet; max_disk ({} bytes) has room for {}",
+                            draft.bytes(), *bytes, max_disk, left),
+                "`tracker gc` removes what nothing refers to");
 }
 
 }  // namespace
@@ -220,13 +236,9 @@ void RunArtifacts::fail(LoggedArtifact* artifact) {
 
 Result<StoredArtifact> RunArtifacts::store_now(LoggedArtifact* artifact) {
   if (void (*pause)() = pause_.load()) pause();
-  const uint64_t bytes = artifact->bytes;
-  if (target_.max_disk > 0 && disk_bytes(target_.store_path) + bytes + kDiskReserve > target_.max_disk)
-    return Status(Code::kLimit,
-                  fmt::format("its {} bytes do not fit into max_disk ({} bytes)", bytes, target_.max_disk),
-                  "`tracker gc` removes what nothing refers to");
   const auto store = Store::open_or_create(target_.store_path);
   if (!store.ok()) return store.status();
+  TRACKER_RETURN_IF_ERROR(check_max_disk(*store, artifact->draft_, target_.max_disk, &given_up_));
   StoreArtifactOptions options;
   options.aliases = artifact->options_.aliases;
   options.tags = artifact->options_.tags;

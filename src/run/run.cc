@@ -18,6 +18,7 @@
 #include "model/redact.h"
 #include "model/value_tree.h"
 #include "query/attempts.h"
+#include "query/program_name.h"
 #include "run/exit_hook.h"
 #include "run/run_impl.h"
 #include "storage/store_files.h"
@@ -174,6 +175,14 @@ uint32_t Run::series_id(std::string_view name, ValueType type) noexcept try {
     if (hot_->alive == 0) say_forked_once();
     else if (impl_->writer && check_key(name).ok()) count_late(hot_, 1);
     return 0;
+  }
+  std::string renamed;
+  if (is_system_series(name)) {
+    renamed = name_of_program(name);
+    impl_->warnings.say("system series",
+                        fmt::format("metrics named {0}... are what the tracker samples: '{1}' is stored as '{2}{1}'",
+                                    kSystemPrefix, name.substr(0, 80), kProgramPrefix));
+    name = renamed;
   }
   if (const Status status = check_key(name); !status.ok()) {
     count_rejected(name, status.message());

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "query/environment.h"
+#include "query/program_name.h"
 #include "run/run_impl.h"
 
 namespace tracker::internal {
@@ -111,7 +112,7 @@ Result<SeriesStatus> Run::series_status(std::string_view name) const {
   out.name = name;
   const Status unknown(Code::kNotFound, "this process has logged no metric \"" + out.name + "\" here");
   if (impl_->forked() || !impl_->writer || impl_->observed()) return unknown;
-  const std::vector<uint32_t> ids = impl_->writer->journal()->known_ids(name);
+  const std::vector<uint32_t> ids = impl_->writer->journal()->known_ids(name_of_program(name));
   if (ids.empty() && !name.empty()) return unknown;
   const SeriesCounts counts = impl_->writer->series_counts();
   for (const uint32_t id : ids) add(counts.of(id), &out);

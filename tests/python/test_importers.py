@@ -8,6 +8,7 @@ the command line; cut and random bytes for the parsers written here.
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import io
 import json
 import math
@@ -24,7 +25,7 @@ from typing import Any
 
 import pytest
 import tracker
-from tracker.exchange import leveldb_log, sqlite_source, wire
+from tracker.exchange import leveldb_log, sqlite_source, swanlab_files, wire
 from tracker.exchange.rows import Rows, microseconds
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "import"
@@ -44,12 +45,12 @@ def import_json(store: Path, *arguments: object, code: int = 0) -> dict[str, Any
 
 
 def unpacked(folder: Path, name: str) -> Path:
-    """Files of a tool, as it left them. MLflow's are packed: there are many of them."""
-    if name != "mlflow":
+    """Files of a tool, as it left them. Those of MLflow and SwanLab are packed: there are many of them."""
+    if name not in ("mlflow", "swanlab"):
         return DATA / name
-    with tarfile.open(DATA / "mlflow.tar.gz") as packed:
+    with tarfile.open(DATA / f"{name}.tar.gz") as packed:
         packed.extractall(folder / "unpacked", filter="data")
-    return folder / "unpacked" / "mlflow"
+    return folder / "unpacked" / name
 
 
 def opened(store: Path, report: dict[str, Any], index: int = 0) -> Any:
@@ -138,7 +139,85 @@ def test_a_trackio_database_has_a_run_a_name(tmp_path: Path) -> None:
     assert run.history("n").values.dtype == "int64"
 
 
-@pytest.mark.parametrize("source", ["tensorboard", "wandb", "mlflow"])
+def test_runs_that_share_a_name_in_trackio_are_runs_of_their_own(tmp_path: Path) -> None:
+    # Bug: their rows were taken for one run's, and of the two configs the last one counted.
+    path = tmp_path / "trackio" / "mnist.db"
+    path.parent.mkdir()
+    path.write_bytes(gzip.decompress((DATA / "trackio.db.gz").read_bytes()))
+    report = import_json(tmp_path / "s", path)
+    assert [(run["id"], run["points"]) for run in report["runs"]] == [("brisk", 64), ("brisk-2", 64)]
+    for index, lr in enumerate((0.1, 0.2)):
+        run = opened(tmp_path / "s", report, index)
+        assert (run.project, run.group, run.config) == ("mnist", "g", {"lr": lr, "opt": {"name": "adam"}})
+        loss = run.history("loss")
+        assert loss.steps.tolist() == list(range(0, 44, 2))
+        assert loss.values.tolist()[:20] == [1 / (i + 1) for i in range(20)]
+        assert math.isnan(loss.values[20])
+        assert loss.values[21] == math.inf
+        assert run.history("nested/y").values.tolist() == [2.5]
+        assert [row.text for row in run.texts("note")] == ["a text"]
+
+
+def test_a_swanlab_run_keeps_scalars_texts_names_and_state(tmp_path: Path) -> None:
+    report = import_json(tmp_path / "s", unpacked(tmp_path, "swanlab"))
+    run = opened(tmp_path / "s", report)
+    assert (run.project, run.name, run.state, run.notes) == ("mnist", "brisk", "finished", "a note")
+    assert run.tags == ("a", "b")
+    assert (run.group, run.job_type) == ("g", "train")
+    loss = run.history("loss")
+    assert loss.steps.tolist() == list(range(0, 44, 2))
+    assert loss.values.tolist()[:20] == [1 / (i + 1) for i in range(20)]
+    assert math.isnan(loss.values[20])
+    assert loss.values[21] == math.inf
+    assert run.history("nested/y").values.tolist() == [2.5]
+    assert run.history(["loss", "acc"]).steps.tolist() == list(range(0, 44, 2))
+    assert [row.text for row in run.texts("note")] == ["a text"]
+    assert report["left_out"]["console lines"] > 0
+
+
+def test_swanlabs_config_is_read_with_pyyaml_and_counted_without(tmp_path: Path) -> None:
+    report = import_json(tmp_path / "s", unpacked(tmp_path, "swanlab"))
+    config = opened(tmp_path / "s", report).config
+    if importlib.util.find_spec("yaml") is None:
+        assert config == {}
+        assert any("PyYAML" in kind for kind in report["left_out"])
+    else:
+        assert config == {"lr": 0.1, "opt": {"name": "adam", "betas": [0.9, 0.999]}}
+
+
+def test_a_swanlab_file_reads_no_file_outside_its_folder(tmp_path: Path) -> None:
+    folder = unpacked(tmp_path, "swanlab")
+    secret = tmp_path / "secret"
+    secret.write_text("plain words")
+    (text,) = (folder / "media" / "text").iterdir()
+    text.unlink()
+    text.symlink_to(secret)
+    report = import_json(tmp_path / "s", folder)
+    assert report["left_out"]["texts"] == 1
+    with pytest.raises(tracker.NotFoundError):
+        opened(tmp_path / "s", report).texts("note")
+    # A name that leads elsewhere, as a hostile file may say it.
+    read = swanlab_files._RunFile(None, str(folder / "run-x.swanlab"), "", None)  # type: ignore[arg-type]
+    name = b"../../../secret"
+    assert read._text(bytes([0x0A, len(name)]) + name) is None
+    text.unlink()
+    text.write_bytes(b"x" * (swanlab_files.SWANLAB_FILE_BYTES_MAX + 1))
+    name = text.name.encode()
+    assert read._text(bytes([0x0A, len(name)]) + name) is None
+    text.write_bytes(b"x" * swanlab_files.SWANLAB_FILE_BYTES_MAX)
+    assert read._text(bytes([0x0A, len(name)]) + name) is not None
+
+
+def test_yaml_of_aliases_without_end_is_no_config() -> None:
+    tree: list[object] = ["x"] * 10
+    for _ in range(20):
+        tree = [tree] * 10
+    assert not swanlab_files._is_bounded({"a": tree})
+    assert not swanlab_files._is_bounded(["x"] * swanlab_files.SWANLAB_SETTINGS_MAX)
+    assert swanlab_files._is_bounded(["x"] * (swanlab_files.SWANLAB_SETTINGS_MAX - 1))
+
+
+@pytest.mark.parametrize("source", ["tensorboard", "wandb", "mlflow", "swanlab"])
 def test_a_second_import_adds_nothing(tmp_path: Path, source: str) -> None:
     folder = unpacked(tmp_path, source)
     first = import_json(tmp_path / "s", folder)
@@ -198,18 +277,19 @@ def test_random_bytes_never_get_past_the_parsers(tmp_path: Path) -> None:
         assert len(read) <= len(noise)
 
 
-def test_damaged_wandb_files_end_in_a_problem_and_never_in_a_traceback(tmp_path: Path) -> None:
+@pytest.mark.parametrize("format", ["wandb", "swanlab"])
+def test_damaged_run_files_end_in_a_problem_and_never_in_a_traceback(tmp_path: Path, format: str) -> None:
     seed = int(os.environ.get("TRACKER_TEST_SEED", random.randrange(1 << 32)))
     print(f"TRACKER_TEST_SEED={seed}")
     rng = random.Random(seed)
-    whole = next((DATA / "wandb").glob("*.wandb")).read_bytes()
+    whole = next(unpacked(tmp_path, format).glob(f"*.{format}")).read_bytes()
     store = tracker._core.ImportStore.open(str(tmp_path / "s"))
     for i in range(20):
         damaged = bytearray(whole)
         damaged[rng.randrange(7, len(damaged))] ^= 1 << rng.randrange(8)
-        path = tmp_path / f"run-{i}.wandb"
+        path = tmp_path / f"run-{i}.{format}"
         path.write_bytes(damaged)
-        tracker.exchange.import_source(store, "wandb", str(path), "", lambda done, total: None)
+        tracker.exchange.import_source(store, format, str(path), "", lambda done, total: None)
         assert store.problems
 
 

@@ -116,6 +116,28 @@ def test_samples_are_series_of_the_system_and_no_metrics(second: ModuleType) -> 
     assert second.read_run(Path(run.dir)).environment() == stored.environment
 
 
+# Bug: whose points they are went by the name, so a program's metric below system/ was in no account.
+def test_a_metric_of_the_program_that_is_named_like_a_sample_is_in_its_own_account(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    run = tracker.init(project="p", id="r", system_interval=0.1)
+    for step in range(10):
+        run.log({"system/proc.rss.bytes": -1.0, "system/mine": step}, step=step)
+    wait_for("p/r", lambda r: any(m["points"] >= 3 for m in r.metrics(system=True)))
+    status = run.status(series=True)
+    assert status.points_logged == 20
+    assert status.series["user/system/mine"].logged == 10
+    run.finish()
+    stored = tracker.open_run("p/r")
+    assert stored.series() == ["user/system/mine", "user/system/proc.rss.bytes"]
+    assert stored.history("user/system/mine").values.tolist() == list(range(10))
+    assert (stored.history("system/proc.rss.bytes").values > 0).all()
+    assert stored.losses["stored"] == 20
+    err = capfd.readouterr().err
+    assert err.count("what the tracker samples") == 1
+    assert "'user/system/proc.rss.bytes'" in err
+
+
 def test_capture_none_turns_everything_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRACKER_SYSTEM_INTERVAL")
     for number, arguments in enumerate(({"capture": "none"}, {"capture": ["none"]}, {})):

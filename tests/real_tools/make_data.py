@@ -100,17 +100,70 @@ def write_mlflow(uri: str) -> None:
         mlflow.log_metric("loss", float("nan"), step=20)
 
 
+TRACKIO = """
+import trackio
+for lr in (0.1, 0.2):  # two runs of one name
+    trackio.init(project="mnist", name="brisk", group="g", config={"lr": lr, "opt": {"name": "adam"}},
+                 auto_log_cpu=False, auto_log_gpu=False)
+    for i in range(20):
+        trackio.log({"loss": 1 / (i + 1), "acc": i / 20, "n": i}, step=i * 2)
+    trackio.log({"loss": float("nan")}, step=40)
+    trackio.log({"loss": float("inf"), "nested": {"x": 1, "y": 2.5}, "note": "a text"}, step=42)
+    trackio.finish()
+"""
+
+
+def write_trackio(folder: Path) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        env = {**os.environ, "TRACKIO_DIR": str(folder), "HF_HUB_OFFLINE": "1", "HF_HOME": scratch}
+        subprocess.run([sys.executable, "-c", TRACKIO], check=True, env=env, cwd=scratch, stdout=subprocess.DEVNULL)
+
+
+SWANLAB = """
+import swanlab
+swanlab.init(project="mnist", experiment_name="brisk", description="a note", group="g", job_type="train",
+             config={"lr": 0.1, "opt": {"name": "adam", "betas": [0.9, 0.999]}}, tags=["a", "b"], mode="offline",
+             logdir=".")
+for i in range(20):
+    swanlab.log({"loss": 1 / (i + 1), "acc": i / 20, "n": i}, step=i * 2)
+swanlab.log({"loss": float("nan")}, step=40)
+swanlab.log({"loss": float("inf"), "nested": {"x": 1, "y": 2.5}, "note": swanlab.Text("a text")}, step=42)
+print("hello from the run")
+swanlab.finish()
+"""
+
+
+def write_swanlab(folder: Path) -> None:
+    """What is kept of its folder: the run's file, the texts, the config. The rest says what machine it was."""
+    with tempfile.TemporaryDirectory() as scratch:
+        env = {**os.environ, "HOME": scratch}
+        subprocess.run([sys.executable, "-c", SWANLAB], check=True, env=env, cwd=scratch, stdout=subprocess.DEVNULL)
+        (path,) = Path(scratch).glob("run-*/run-*.swanlab")
+        for name in (
+            path.name,
+            "files/config.yaml",
+            *(str(p.relative_to(path.parent)) for p in path.parent.glob("media/text/*")),
+        ):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path.parent / name, folder / name)
+
+
 def write_all(folder: Path) -> None:
     write_tensorboard(folder / "tensorboard")
     write_wandb(folder / "wandb")
     os.environ["MLFLOW_ALLOW_FILE_STORE"] = "1"
     with tempfile.TemporaryDirectory() as scratch:
         write_mlflow(Path(scratch, "mlflow", "mlruns").as_uri())
-        with tarfile.open(folder / "mlflow.tar.gz", "w:gz") as packed_files:
-            packed_files.add(Path(scratch, "mlflow"), "mlflow")
+        write_swanlab(Path(scratch, "swanlab"))
+        for name in ("mlflow", "swanlab"):
+            with tarfile.open(folder / f"{name}.tar.gz", "w:gz") as packed_files:
+                packed_files.add(Path(scratch, name), name)
         write_mlflow(f"sqlite:///{scratch}/mlflow.db")
         packed = gzip.compress(Path(scratch, "mlflow.db").read_bytes(), mtime=0)
+        write_trackio(Path(scratch, "trackio"))
+        packed_trackio = gzip.compress(Path(scratch, "trackio", "mnist.db").read_bytes(), mtime=0)
     (folder / "mlflow.db.gz").write_bytes(packed)
+    (folder / "trackio.db.gz").write_bytes(packed_trackio)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Goal: what the current versions of TensorBoard, W&B and MLflow write is read, and TensorBoard reads what we write.
+"""Goal: what the current versions of TensorBoard, W&B, MLflow, Trackio and SwanLab write is read, and TensorBoard
+reads what we write.
 
 Method: the files of tests/data/import are made anew by the tools that are installed here (tools/test-import.sh).
 """
@@ -33,9 +34,11 @@ def load_maker() -> object:
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
     load_maker().write_all(folder)  # type: ignore[attr-defined]
-    with tarfile.open(folder / "mlflow.tar.gz") as packed:
-        packed.extractall(folder, filter="data")
-    (folder / "mlflow.db").write_bytes(gzip.decompress((folder / "mlflow.db.gz").read_bytes()))
+    for name in ("mlflow", "swanlab"):
+        with tarfile.open(folder / f"{name}.tar.gz") as packed:
+            packed.extractall(folder, filter="data")
+    for name in ("mlflow.db", "trackio.db"):
+        (folder / name).write_bytes(gzip.decompress((folder / f"{name}.gz").read_bytes()))
     return folder
 
 
@@ -43,7 +46,7 @@ def command(*arguments: object) -> None:
     subprocess.run([sys.executable, "-m", "tracker", *map(str, arguments)], check=True, timeout=300)
 
 
-@pytest.mark.parametrize("source", ["tensorboard/train", "wandb", "mlflow", "mlflow.db"])
+@pytest.mark.parametrize("source", ["tensorboard/train", "wandb", "mlflow", "mlflow.db", "swanlab"])
 def test_what_a_tool_writes_today_is_read(tmp_path: Path, data: Path, source: str) -> None:
     command("import", data / source, "--dir", tmp_path / "s")
     (run,) = tracker.runs(dir=str(tmp_path / "s"))
@@ -51,6 +54,28 @@ def test_what_a_tool_writes_today_is_read(tmp_path: Path, data: Path, source: st
     assert values[0] == 1.0
     assert values[1] == 0.5
     assert run.config["lr"] in (0.1, "0.1")
+
+
+def test_runs_of_one_name_that_trackio_writes_today_are_runs_of_their_own(tmp_path: Path, data: Path) -> None:
+    command("import", data / "trackio.db", "--format", "trackio", "--dir", tmp_path / "s")
+    runs = tracker.runs(dir=str(tmp_path / "s"))
+    assert sorted(run.config["lr"] for run in runs) == [0.1, 0.2]
+    for run in runs:
+        loss = run.history("loss")
+        assert loss.steps.tolist() == [*range(0, 42, 2), 42]
+        assert loss.values[1] == 0.5
+        assert math.isnan(loss.values[20])
+        assert loss.values[21] == math.inf
+        assert run.history("nested/y").values.tolist() == [2.5]
+        assert run.group == "g"
+
+
+def test_what_swanlab_writes_today_keeps_config_names_and_texts(tmp_path: Path, data: Path) -> None:
+    command("import", data / "swanlab", "--dir", tmp_path / "s")
+    (run,) = tracker.runs(dir=str(tmp_path / "s"))
+    assert (run.project, run.name, run.state, run.notes, run.group) == ("mnist", "brisk", "finished", "a note", "g")
+    assert run.config == {"lr": 0.1, "opt": {"name": "adam", "betas": [0.9, 0.999]}}
+    assert [row.text for row in run.texts("note")] == ["a text"]
 
 
 def test_tensorboard_reads_what_is_exported_for_it(tmp_path: Path) -> None:
@@ -74,7 +99,10 @@ def test_tensorboard_reads_what_is_exported_for_it(tmp_path: Path) -> None:
         if value.tag == "loss"
     ]
     assert read == list(enumerate(numbers))
-    accumulator = event_accumulator.EventAccumulator(str(out))
+    # Without a guide ten tensors of a tag are kept, drawn at random.
+    accumulator = event_accumulator.EventAccumulator(
+        str(out), {event_accumulator.TENSORS: 0, event_accumulator.SCALARS: 0}
+    )
     accumulator.Reload()
     assert [one.step for one in accumulator.Tensors("loss")] == list(range(100))
     narrow = [struct.unpack("<f", struct.pack("<f", number))[0] for number in numbers]

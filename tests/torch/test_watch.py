@@ -40,6 +40,50 @@ def test_numbers_of_gradients_and_parameters_go_with_the_step_of_their_pass(stor
     assert stored.history("parameters/weight/max").values[0] == pytest.approx(float(model.weight.max()))
 
 
+def test_histograms_count_every_finite_value_between_the_smallest_and_the_largest(store: Path) -> None:
+    model = torch.nn.Linear(4, 2)
+    with torch.no_grad():
+        model.weight.copy_(torch.tensor([[0.0, 1.0, 2.0, 4.0], [4.0, float("nan"), float("inf"), 1.0]]))
+        model.bias.fill_(3.0)
+    with tracker.init(project="t", quiet=True, strict=True) as run:
+        run.watch(model, log="parameters", log_freq=1, histograms=True)
+        model(torch.ones(3, 4))
+        run.log({"loss": 0.5}, step=7)
+    stored = tracker.open_run(run.id)
+    (entry,) = stored.media("parameters/weight/histogram")
+    assert entry.step == 7
+    found = entry.load()
+    assert found["edges"] == [i / 16 for i in range(65)]
+    assert {i: n for i, n in enumerate(found["counts"]) if n} == {0: 1, 16: 2, 32: 1, 63: 2}
+    (flat,) = stored.media("parameters/bias/histogram")
+    assert flat.load()["counts"] == [2]
+    assert stored.series("parameters/bias/norm") == ["parameters/bias/norm"]
+
+
+def test_a_histogram_of_a_large_tensor_takes_each_nth_value(store: Path) -> None:
+    model = torch.nn.ParameterList([torch.nn.Parameter(torch.linspace(0, 1, 1_000_000))])
+    with tracker.init(project="t", quiet=True, strict=True) as run:
+        run.watch(model, log="parameters", log_freq=1, histograms=True)
+        (watched,) = run._watched
+        watched._before_forward(model, None)
+    (entry,) = tracker.open_run(run.id).media("parameters/0/histogram")
+    counts = entry.load()["counts"]
+    assert sum(counts) == 250_000
+    assert max(counts) - min(counts) <= 1
+
+
+def test_histograms_of_very_many_parameters_are_of_the_first(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    model = torch.nn.ParameterList(torch.nn.Parameter(torch.ones(1)) for _ in range(105))
+    with tracker.init(project="t", quiet=True, strict=True) as run:
+        run.watch(model, log="parameters", log_freq=1, histograms=True)
+        (watched,) = run._watched
+        watched._before_forward(model, None)
+    stored = tracker.open_run(run.id)
+    assert len(stored.series("parameters/*/norm")) == 105
+    assert sum(bool(stored.media(f"parameters/{i}/histogram")) for i in range(100)) == 100
+    assert capfd.readouterr().err.count("histograms of 100 parameters") == 1
+
+
 def test_unwatch_and_finish_remove_the_hooks(store: Path) -> None:
     model = torch.nn.Linear(4, 2)
     run = tracker.init(project="t", quiet=True, strict=True)

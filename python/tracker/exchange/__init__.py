@@ -15,7 +15,7 @@ Progress = Callable[[int, int], None]
 def import_source(store: _core.ImportStore, format: str, source: str, project: str, progress: Progress) -> None:
     """Carries the runs at `source` into the store. What is wrong with a part of it is a problem of the store.
 
-    ValueError: the source is not of that format, or the format cannot be read yet.
+    ValueError: the source is not of that format.
     """
     if format == "wandb":
         from tracker.exchange.wandb_files import import_wandb
@@ -29,8 +29,12 @@ def import_source(store: _core.ImportStore, format: str, source: str, project: s
         from tracker.exchange.trackio_store import import_trackio
 
         import_trackio(store, source, project, progress)
+    elif format == "swanlab":
+        from tracker.exchange.swanlab_files import import_swanlab
+
+        import_swanlab(store, source, project, progress)
     else:
-        raise ValueError(f"{format} is not read yet (its own export as CSV is)")
+        raise ValueError(f"{format} is not read")
 
 
 def export_parquet(folder: str, metrics: list[str], all: bool, output: str) -> tuple[int, int, list[str]]:

@@ -6,7 +6,9 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from tracker.exchange import wire
 
 if TYPE_CHECKING:
     from tracker import _core
@@ -23,6 +25,35 @@ def microseconds(seconds: float) -> int:
     if not math.isfinite(seconds) or abs(seconds) * 1e6 > TIME_US_MAX:
         return 0
     return round(seconds * 1e6)
+
+
+def timestamp_us(data: bytes) -> int:
+    """google.protobuf.Timestamp"""
+    seconds = nanos = 0
+    for number, _, value in wire.fields(data):
+        if number == 1 and isinstance(value, int):
+            seconds = wire.signed(value)
+        elif number == 2 and isinstance(value, int):
+            nanos = value
+    return microseconds(seconds) + nanos // 1000
+
+
+def sort_value(
+    name: str, item: Any, values: list[tuple[str, float | int]], texts: list[tuple[str, str]], run: _core.RunImport
+) -> None:
+    """What a row of JSON says under a name, among the numbers or the texts of the row; the rest is counted."""
+    if isinstance(item, dict) and "_type" not in item:
+        for key, below in item.items():
+            sort_value(f"{name}/{key}", below, values, texts, run)
+    elif item in ("NaN", "Infinity", "-Infinity"):
+        values.append((name, float(item)))
+    elif isinstance(item, (bool, int, float)):
+        values.append((name, item))
+    elif isinstance(item, str):
+        texts.append((name, item))
+    elif item is not None:
+        kind = item.get("_type", "") if isinstance(item, dict) else "list"
+        run.leave_out(f"values of type {str(kind)[:40]}", 1)
 
 
 class Rows:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Trackio: <project>.db, SQLite, a row of JSON a call. Metrics, texts and config are carried over."""
+"""Trackio: <project>.db, SQLite, a row of JSON a call. Metrics, texts, config and group are carried over."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracker.exchange.rows import Rows, microseconds
+from tracker.exchange.rows import Rows, microseconds, sort_value
 from tracker.exchange.sqlite_source import open_source, text_or
 
 if TYPE_CHECKING:
@@ -19,6 +19,13 @@ if TYPE_CHECKING:
 
 TABLES = {"metrics": {"timestamp", "run_name", "step", "metrics"}}
 TRACKIO_JSON_BYTES_MAX = 16 * 1024 * 1024
+# By table; rows of all runs
+LEFT_OUT = {
+    "system_metrics": "system samples",
+    "alerts": "alerts",
+    "traces": "traces",
+    "artifact_versions": "versions of artifacts",
+}
 
 
 def import_trackio(store: _core.ImportStore, source: str, project: str, progress: Progress) -> None:
@@ -30,11 +37,13 @@ def import_trackio(store: _core.ImportStore, source: str, project: str, progress
     for path in paths:
         with contextlib.closing(open_source(path, TABLES)) as db:
             try:
-                names = [name for (name,) in db.execute("SELECT DISTINCT run_name FROM metrics ORDER BY run_name")]
-                for done, name in enumerate(names):
-                    if isinstance(name, str):
-                        _carry(store, db, path, project, name)
-                    progress(done + 1, len(names))
+                runs = _runs(db)
+                for done, (id, name) in enumerate(runs):
+                    _carry(store, db, path, project, id, name)
+                    progress(done + 1, len(runs))
+                for table, kind in LEFT_OUT.items():
+                    if count := _count(db, table):
+                        store.leave_out(kind, count)
             except sqlite3.DatabaseError as error:
                 store.problem(f"{path}: {error} (runs before it were taken)")
 
@@ -60,32 +69,49 @@ def _document(store: _core.ImportStore, text: object) -> dict[str, Any]:
     return {}
 
 
-def _carry(store: _core.ImportStore, db: sqlite3.Connection, path: str, project: str, name: str) -> None:
+def _has(db: sqlite3.Connection, table: str, column: str) -> bool:
+    kind = db.execute("SELECT type FROM sqlite_schema WHERE name=?", (table,)).fetchone()
+    return kind == ("table",) and column in {row[1] for row in db.execute(f'PRAGMA table_info("{table}")')}
+
+
+def _count(db: sqlite3.Connection, table: str) -> int:
+    return int(db.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0]) if _has(db, table, "id") else 0
+
+
+def _runs(db: sqlite3.Connection) -> list[tuple[str, str]]:
+    """(id, name). Several runs may have one name, since Trackio gives each an id; before that the name is all."""
+    id = "run_id" if _has(db, "metrics", "run_id") else "run_name"
+    rows = db.execute(f"SELECT {id}, min(run_name) FROM metrics GROUP BY {id} ORDER BY min(rowid)")
+    return [(one, name) for one, name in rows if isinstance(one, str) and isinstance(name, str)]
+
+
+def _carry(store: _core.ImportStore, db: sqlite3.Connection, path: str, project: str, id: str, name: str) -> None:
     own = Path(path).name.removesuffix(".db")
-    first = db.execute("SELECT timestamp FROM metrics WHERE run_name=? ORDER BY rowid LIMIT 1", (name,)).fetchone()
-    run = store.begin("trackio", f"{own}/{name}", path, project or own, name, "", _time_us(first[0]))
-    has_configs = db.execute("SELECT count(*) FROM sqlite_schema WHERE type='table' AND name='configs'").fetchone()[0]
-    if has_configs:
-        for (config,) in db.execute("SELECT config FROM configs WHERE run_name=?", (name,)):
+    ids = _has(db, "metrics", "run_id")
+    where, which = ("run_id=?", (id,)) if ids else ("run_name=?", (name,))
+    first = db.execute(f"SELECT timestamp FROM metrics WHERE {where} ORDER BY rowid LIMIT 1", which).fetchone()
+    run = store.begin("trackio", f"{own}/{id}", path, project or own, name, "", _time_us(first[0]))
+    if _has(db, "configs", "config"):
+        of, whose = (where, which) if _has(db, "configs", "run_id") else ("run_name=?", (name,))
+        for (config,) in db.execute(f"SELECT config FROM configs WHERE {of}", whose):
             for key, value in _document(store, config).items():
-                if not key.startswith("_"):
+                if key == "_Group" and isinstance(value, str):
+                    run.set("attribute", "group", value)
+                elif not key.startswith("_"):
                     run.set("config", key, value)
     rows = Rows(run)
     for time, step, document in db.execute(
-        "SELECT timestamp, step, metrics FROM metrics WHERE run_name=? ORDER BY rowid", (name,)
+        f"SELECT timestamp, step, metrics FROM metrics WHERE {where} ORDER BY rowid", which
     ):
         values: list[tuple[str, float | int]] = []
+        texts: list[tuple[str, str]] = []
         at, time_us = step if isinstance(step, int) else None, _time_us(time)
         for key, value in _document(store, document).items():
-            if isinstance(value, (int, float)):
-                values.append((key, value))
-            elif value in ("NaN", "Infinity", "-Infinity"):
-                values.append((key, float(value)))
-            elif isinstance(value, str):
-                rows.flush()
-                run.text(key, value, at, time_us)
-            elif value is not None:
-                store.leave_out("values that are neither numbers nor texts", 1)
+            sort_value(key, value, values, texts, run)
         rows.add(values, at, time_us)
+        if texts:
+            rows.flush()
+        for key, text in texts:
+            run.text(key, text, at, time_us)
     rows.flush()
     run.end()

@@ -5,22 +5,20 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracker.exchange import wire
 from tracker.exchange.leveldb_log import DamagedError, records
-from tracker.exchange.plain_files import is_plain
-from tracker.exchange.rows import Rows, microseconds
+from tracker.exchange.plain_files import run_files
+from tracker.exchange.rows import Rows, microseconds, sort_value, timestamp_us
 
 if TYPE_CHECKING:
     from tracker import _core
     from tracker.exchange import Progress
 
 PROGRESS_BYTES = 1 << 20
-WANDB_FILES_MAX = 100 * 1000
 # Record.record_type, as far as it is read; the others are counted by these names.
 HISTORY, SUMMARY, OUTPUT, CONFIG, STATS, OUTPUT_RAW, RUN, EXIT = 2, 3, 4, 5, 7, 13, 17, 18
 LEFT_OUT = {
@@ -39,25 +37,8 @@ _MISSING = object()
 NOT_READ = (ValueError, TypeError, OverflowError, RecursionError)
 
 
-def run_files(source: str) -> list[str]:
-    """The run files below `source`, or itself. Links are not followed: `latest-run` is one."""
-    if not Path(source).is_dir():
-        if not Path(source).is_file():  # a pipe would be waited for
-            raise ValueError(f"{source} is no regular file")
-        return [source]
-    found: list[str] = []
-    for folder, folders, names in os.walk(source):
-        folders.sort()
-        found += [
-            path for name in sorted(names) if name.endswith(".wandb") and is_plain(path := str(Path(folder, name)))
-        ]
-        if len(found) > WANDB_FILES_MAX:
-            raise ValueError(f"{source} holds more than {WANDB_FILES_MAX:,} run files; import its folders one by one")
-    return found
-
-
 def import_wandb(store: _core.ImportStore, source: str, project: str, progress: Progress) -> None:
-    files = run_files(source)
+    files = run_files(source, ".wandb")
     total = sum(Path(path).stat().st_size for path in files)
     done = 0
     for path in files:
@@ -142,7 +123,7 @@ class _RunFile:
             elif isinstance(value, bytes) and number == 10:
                 tags.append(wire.text(value))
             elif isinstance(value, bytes) and number == 17:
-                started_us = _timestamp_us(value)
+                started_us = timestamp_us(value)
         key = "/".join(texts.get(number, "") for number in (2, 3, 1))
         run = self.store.begin(
             "wandb",
@@ -193,36 +174,15 @@ class _RunFile:
                 elif path == ["_timestamp"] and isinstance(item, (int, float)):
                     time_us = microseconds(item)
                 elif not path[0].startswith("_"):
-                    self._value(rows.run, "/".join(path), item, values, texts)
+                    sort_value("/".join(path), item, values, texts, rows.run)
         self.ended_us = max(self.ended_us, time_us)
+        self.last.update(values)
+        self.last.update(texts)
         rows.add(values, step, time_us)
         if texts:
             rows.flush()
         for name, text in texts:
             rows.run.text(name, text, step, time_us)
-
-    def _value(
-        self,
-        run: _core.RunImport,
-        name: str,
-        item: Any,
-        values: list[tuple[str, float | int]],
-        texts: list[tuple[str, str]],
-    ) -> None:
-        if isinstance(item, dict) and "_type" not in item:
-            for key, below in item.items():
-                self._value(run, f"{name}/{key}", below, values, texts)
-        elif item in ("NaN", "Infinity", "-Infinity"):
-            values.append((name, float(item)))
-        elif isinstance(item, (bool, int, float)):
-            values.append((name, item))
-            self.last[name] = item
-        elif isinstance(item, str):
-            texts.append((name, item))
-            self.last[name] = item
-        elif item is not None:
-            kind = item.get("_type", "") if isinstance(item, dict) else "list"
-            run.leave_out(f"values of type {str(kind)[:40]}", 1)
 
 
 def _items(record: bytes) -> Iterator[tuple[list[str], Any]]:
@@ -252,16 +212,6 @@ def _item(data: bytes) -> tuple[list[str], Any]:
         elif number in (8, 16):
             value = json.loads(field)
     return nested or [key], value
-
-
-def _timestamp_us(data: bytes) -> int:
-    seconds = nanos = 0
-    for number, _, value in wire.fields(data):
-        if number == 1 and isinstance(value, int):
-            seconds = wire.signed(value)
-        elif number == 2 and isinstance(value, int):
-            nanos = value
-    return microseconds(seconds) + nanos // 1000
 
 
 def _is_media(value: Any) -> bool:

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 
 #include "support/child.h"
@@ -74,6 +75,29 @@ TEST_F(ArtifactStoreTest, WhatWasStoredIsDownloaded) {
   std::ofstream(out / "a.txt") << "two";
   ASSERT_TRUE(download_artifact(store_, stored->version, out.string()).ok());
   EXPECT_EQ(read(out / "a.txt"), "one") << "what was changed there is put right";
+}
+
+TEST_F(ArtifactStoreTest, HowFarADownloadOrALookIsRisesToAllFilesAndBytes) {
+  make("large", std::string(5 << 20, 'x'));
+  const auto stored = store(draft());
+  ASSERT_TRUE(stored.ok()) << stored.status().to_string();
+  const std::string out = folder_.path() + "/out";
+  const std::vector<std::pair<std::string, std::function<bool(const ArtifactProgress&)>>> works{
+      {"download", [&](const auto& seen) { return download_artifact(store_, stored->version, out, {}, seen).ok(); }},
+      {"again", [&](const auto& seen) { return download_artifact(store_, stored->version, out, {}, seen).ok(); }},
+      {"deep", [&](const auto& seen) { return verify_artifact(store_, stored->version, true, seen)->empty(); }}};
+  for (const auto& [name, work] : works) {
+    uint64_t files = 0, bytes = 0, calls = 0;
+    EXPECT_TRUE(work([&](uint64_t files_now, uint64_t bytes_now) {
+      EXPECT_TRUE(files_now >= files && bytes_now >= bytes) << name;
+      files = files_now, bytes = bytes_now, ++calls;
+    })) << name;
+    EXPECT_EQ(files, 4u) << name;
+    EXPECT_EQ(bytes, stored->version.bytes) << name;
+    if (name != "again") {
+      EXPECT_GT(calls, 4u + 3u) << name << ": of a large file within it too";
+    }
+  }
 }
 
 TEST_F(ArtifactStoreTest, AnUnchangedFolderIsTheSameVersionAndIsNotRead) {

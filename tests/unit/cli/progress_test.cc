@@ -29,6 +29,14 @@ TEST(ProgressBarTest, ATerminalSeesHowFarTheWorkIsAndThenAnEmptyLine) {
   EXPECT_TRUE(drawn.err.ends_with("\r\033[K"));
 }
 
+// Bug: work that turned out larger than was said asked for a negative number of cells.
+TEST(ProgressBarTest, WorkThatIsLargerThanWasSaidFillsTheBarAndNoMore) {
+  Drawn drawn(true);
+  ProgressBar bar(drawn.console, "reading KiB", 0);
+  bar.show(5000, 1000);
+  EXPECT_NE(drawn.err.find("[##############################] 1,000 of 1,000"), std::string::npos) << drawn.err;
+}
+
 TEST(ProgressBarTest, ShortWorkAndOtherPlacesSeeNothing) {
   Drawn quick(true), pipe(false);
   ProgressBar one(quick.console, "reading runs"), other(pipe.console, "reading runs", 0);

@@ -13,6 +13,7 @@
 #include "artifact/reference.h"
 #include "run/artifacts.h"
 #include "run/run.h"
+#include "storage/disk_use.h"
 #include "support/child.h"
 #include "support/sandbox.h"
 
@@ -360,6 +361,24 @@ TEST_F(RunArtifactsTest, WhatDoesNotFitIntoMaxDiskIsRefused) {
   const Status status = (*logged)->wait(kLong);
   EXPECT_EQ(status.code(), Code::kLimit);
   EXPECT_NE(status.message().find("max_disk"), std::string::npos) << status.to_string();
+}
+
+// Bug: files counted in full though their content was in the store, so the same checkpoint was refused the second time.
+TEST_F(RunArtifactsTest, AContentThatIsInTheStoreTakesNoRoomOfMaxDisk) {
+  const auto run = open("r", [](InitOptions* o) { o->max_disk = "32MiB"; });
+  const std::string content(15 << 20, 'x');
+  std::ofstream(data_ + "/large") << content;
+  ASSERT_TRUE((*run->log_artifact(draft(), {}))->wait(kLong).ok());
+  std::ofstream(data_ + "/copy") << content;
+  const Status copied = (*run->log_artifact(draft(), {}))->wait(kLong);
+  EXPECT_TRUE(copied.ok()) << copied.to_string();
+  // Of two new files with one content one counts; of two contents both do.
+  for (const char* name : {"/new", "/new2"}) std::ofstream(data_ + name) << std::string(5 << 20, 'y');
+  const Status twice = (*run->log_artifact(draft(), {}))->wait(kLong);
+  EXPECT_TRUE(twice.ok()) << twice.to_string();
+  std::ofstream(data_ + "/more") << std::string(14 << 20, 'z');
+  EXPECT_EQ((*run->log_artifact(draft(), {}))->wait(kLong).code(), Code::kLimit);
+  EXPECT_LE(disk_bytes(sandbox_.store()), 32u << 20);
 }
 
 TEST_F(RunArtifactsTest, AProcessThatEndsWithAStuckArtifactEndsInItsTime) {
