@@ -63,6 +63,22 @@ def _paths() -> list[str]:
     return out
 
 
+def _source_folder() -> str | None:
+    """Where the script lies that was started; None for a program of an environment (pytest, jupyter) and for -c."""
+    path = getattr(sys.modules.get("__main__"), "__file__", None)
+    if not isinstance(path, str):
+        return None
+    from pathlib import Path
+
+    folder = str(Path(path).absolute().parent)
+    if folder.startswith((sys.prefix + os.sep, sys.base_prefix + os.sep + "lib")):
+        return None
+    try:
+        return _options.utf8("a path", folder)
+    except ValueError:
+        return None
+
+
 def _store_before_hydra() -> str | None:
     """Hydra changes the working directory per job: the store is looked for from where the program was started."""
     hydra: Any = sys.modules.get("hydra.core.hydra_config")
@@ -110,7 +126,7 @@ def init(
     console: Literal["python", "off", "fd"] | None = None,
     capture: Literal["none"] | Iterable[str] | None = None,
     system_interval: float | None = None,
-    tensorboard: None = None,
+    tensorboard: str | os.PathLike[str] | None = None,
     **unknown: Never,
 ) -> Run:
     """Opens a run, which becomes the current one (tracker.run, tracker.log).
@@ -128,8 +144,10 @@ def init(
     TRACKER_CAPTURE=none.
 
     Machine, container, packages and git commit are recorded too, and each system_interval seconds (15; 0: never) what
-    machine, process and GPUs do, as series "system/...". capture=["command", "environment", "diff"] adds the command
-    line, the variables and `git diff`, without the secrets that are found in them; capture="none" leaves all out.
+    machine, process and GPUs do, as series "system/...". capture=["command", "environment", "diff", "source"] adds the
+    command line, the variables, `git diff` and a copy of the program's folder as artifact "source", without the secrets
+    that are found in them; capture="none" leaves all out.
+    tensorboard: a folder; a TensorBoard event file in <folder>/<project>/<id>/ follows the run within some 2 s.
 
     A store that cannot be written is no error (unless strict): status() says so and the run recovers with the disk.
     Raises TypeError for an unknown or ill-typed argument, ValueError for a value that is not one of those expected,
@@ -162,6 +180,9 @@ def _checked(given: dict[str, Any]) -> dict[str, Any]:
     options["capture"] = _options.capture(given["capture"])
     options["console"] = _options.console(given["console"], options["capture"])
     options["system_interval"] = _options.interval(given["system_interval"])
+    if "source" in (options["capture"] or os.environ.get("TRACKER_CAPTURE") or ""):
+        options["source_folder"] = _source_folder()
+    options["tensorboard"] = _options.folder("tensorboard", given["tensorboard"])
     options["python"] = _python()
     options["python_path"] = _paths()
     for option in ("strict", "quiet"):
