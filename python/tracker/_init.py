@@ -141,7 +141,7 @@ def init(
     environment says. max_disk: bytes, or a text such as "10GB", that the store may take; when it takes more, new points
     are dropped and counted, and nothing is ever deleted for it. Two live runs in one process are legal; the newest is
     current. What Python prints to stdout and stderr is recorded too, unless console="off", capture="none" or
-    TRACKER_CAPTURE=none.
+    TRACKER_CAPTURE=none; console="fd" records what native code and child processes print as well.
 
     Machine, container, packages and git commit are recorded too, and each system_interval seconds (15; 0: never) what
     machine, process and GPUs do, as series "system/...". capture=["command", "environment", "diff", "source"] adds the
@@ -193,7 +193,7 @@ def _checked(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _open(options: dict[str, Any]) -> Run:
-    takes_console = options.pop("console", False)
+    console = options.pop("console", "off")
     cell = None
     if "ipykernel" in sys.modules:
         from tracker import _notebook
@@ -208,6 +208,10 @@ def _open(options: dict[str, Any]) -> Run:
     if "typing" in sys.modules:  # else it costs some ms here; status() must work when no descriptor is left
         from tracker import _status as _status
     _current.add(run)
-    if takes_console:
+    if console == "python":
         _console.add(run._core)
+    elif console == "fd":
+        from tracker import _console_fd
+
+        _console_fd.add(run._core)
     return run

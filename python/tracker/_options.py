@@ -61,16 +61,14 @@ def interval(value: object) -> float | None:
     return float(value)
 
 
-def console(console: object, captured: str | None) -> bool:
-    """Whether what is printed is recorded: the arguments, else TRACKER_CAPTURE."""
+def console(console: object, captured: str | None) -> str:
+    """How what is printed is recorded, "off" for not at all: the arguments, else TRACKER_CAPTURE."""
     known = ("python", "off", "fd")
     if console is not None and console not in known:
         raise ValueError(f"console must be one of {', '.join(known)}, got {console!r}")
-    if console == "fd":
-        raise NotImplementedError('init(console="fd") is not in this version yet; "python" records what Python prints')
-    if console is not None:
-        return console != "off"
-    return (captured or os.environ.get("TRACKER_CAPTURE")) != "none"
+    if isinstance(console, str):
+        return console
+    return "off" if (captured or os.environ.get("TRACKER_CAPTURE")) == "none" else "python"
 
 
 def text(name: str, value: object) -> str | None:
