@@ -59,7 +59,7 @@ Status LiveEvents::follow(const std::string& path, RunView* run, const std::func
     if (!go_on()) return {};
     std::string bytes;
     if (plan_.resume_step && *plan_.resume_step < INT64_MAX)
-      append_restart_event(*plan_.resume_step + 1, event_seconds(realtime_us()), &bytes);
+      append_start_event(*plan_.resume_step + 1, event_seconds(realtime_us()), &bytes);
     const int64_t before = std::exchange(attempt_, plan_.attempt);
     if (Status status = write(std::move(bytes)); !status.ok()) return attempt_ = before, status;
   }
@@ -131,6 +131,7 @@ Status LiveEvents::is_there() const {
 Status LiveEvents::begin(const RunView& run) {
   std::string bytes;
   append_event_header(event_seconds(run.created_us()), &bytes);
+  append_start_event(0, event_seconds(run.created_us()), &bytes);
   has_config_ = false;
   attempt_ = 0;
   return write(std::move(bytes));

@@ -68,7 +68,7 @@ void append_config_event(const Value& config, double wall_time, std::string* out
   append_event_record(event, out);
 }
 
-void append_restart_event(int64_t step, double wall_time, std::string* out) {
+void append_start_event(int64_t step, double wall_time, std::string* out) {
   std::string session, event;
   wire_varint(1, kSessionStart, &session);
   wire_fixed64(1, bits_of(wall_time), &event);

@@ -20,7 +20,8 @@ void append_number_event(const std::string& name, ValueType type, uint64_t bits,
                          std::string* out);
 // config as hyperparameters; nothing for an empty one.
 void append_config_event(const Value& config, double wall_time, std::string* out);
-// From here on the run goes on at `step`: TensorBoard forgets what it has read of this step and of later ones.
-void append_restart_event(int64_t step, double wall_time, std::string* out);
+// A process goes on with the run at `step`: TensorBoard forgets what it has read of this step and of later ones. The
+// first such event of a file only says that there is a process.
+void append_start_event(int64_t step, double wall_time, std::string* out);
 
 }  // namespace tracker::internal

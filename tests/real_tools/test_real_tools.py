@@ -74,7 +74,7 @@ def test_tensorboard_reads_what_is_exported_for_it(tmp_path: Path) -> None:
         if value.tag == "loss"
     ]
     assert read == list(enumerate(numbers))
-    accumulator = event_accumulator.EventAccumulator(str(out))
+    accumulator = event_accumulator.EventAccumulator(str(out), {event_accumulator.TENSORS: 0})  # 0: all
     accumulator.Reload()
     assert [one.step for one in accumulator.Tensors("loss")] == list(range(100))
     narrow = [struct.unpack("<f", struct.pack("<f", number))[0] for number in numbers]
@@ -87,7 +87,7 @@ def test_tensorboard_reads_what_is_exported_for_it(tmp_path: Path) -> None:
 
 
 def test_tensorboard_follows_a_live_run_and_forgets_what_a_resume_shadows(tmp_path: Path) -> None:
-    from tensorboard.backend.event_processing import event_accumulator
+    from tensorboard.backend.event_processing import plugin_event_accumulator as event_accumulator
 
     board = tmp_path / "board"
     options = {"project": "mnist", "dir": str(tmp_path / "s"), "tensorboard": board, "quiet": True}
@@ -95,7 +95,7 @@ def test_tensorboard_follows_a_live_run_and_forgets_what_a_resume_shadows(tmp_pa
     for step in range(100):
         run.log({"loss": step}, step=step)
     run.finish()
-    accumulator = event_accumulator.EventAccumulator(str(board / "mnist" / "otter"))
+    accumulator = event_accumulator.EventAccumulator(str(board / "mnist" / "otter"), {event_accumulator.TENSORS: 0})
     accumulator.Reload()
     assert [one.step for one in accumulator.Tensors("loss")] == list(range(100))
     run = tracker.init(resume_from="otter@49", **options)  # type: ignore[arg-type]
@@ -104,6 +104,6 @@ def test_tensorboard_follows_a_live_run_and_forgets_what_a_resume_shadows(tmp_pa
     run.finish()
     accumulator.Reload()  # goes on behind the marks
     assert [one.step for one in accumulator.Tensors("loss")] == list(range(60))
-    fresh = event_accumulator.EventAccumulator(str(board / "mnist" / "otter"))
+    fresh = event_accumulator.EventAccumulator(str(board / "mnist" / "otter"), {event_accumulator.TENSORS: 0})
     fresh.Reload()
     assert [one.step for one in fresh.Tensors("loss")] == list(range(60))

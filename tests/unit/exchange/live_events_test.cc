@@ -22,8 +22,7 @@
 namespace tracker::internal {
 namespace {
 
-using Rows =
-    std::vector<std::pair<std::string, int64_t>>;  // tag and step; "restart" where TensorBoard is told to forget
+using Rows = std::vector<std::pair<std::string, int64_t>>;  // tag and step; "start" of a process
 
 void take_values(std::string_view summary, int64_t step, Rows* out) {
   WireReader values(summary);
@@ -45,7 +44,7 @@ Rows rows_of(const std::string& path) {
     int64_t step = 0;
     while (event.next(&field)) {
       if (field.number == 2) step = static_cast<int64_t>(field.value);
-      if (field.number == 7) out.emplace_back("restart", step);
+      if (field.number == 7) out.emplace_back("start", step);
       if (field.number == 5) take_values(field.bytes, step, &out);
     }
   }
@@ -77,7 +76,7 @@ TEST_F(LiveEventsTest, AFileThatWasCutAnywhereIsGoneOnWithAndHoldsEachRowOnce) {
     ASSERT_TRUE(follow(&first).ok());
   }
   const Rows whole = rows_of(path_);
-  ASSERT_EQ(whole.size(), 12u);  // 6 losses, 5 texts, config
+  ASSERT_EQ(whole.size(), 13u);  // start, config, 6 losses, 5 texts
   const auto bytes = std::filesystem::file_size(path_);
   for (uint64_t cut = 0; cut < bytes; cut += 10) {
     TempFolder other;
@@ -90,7 +89,7 @@ TEST_F(LiveEventsTest, AFileThatWasCutAnywhereIsGoneOnWithAndHoldsEachRowOnce) {
     Rows again = rows_of(copy);
     std::map<std::pair<std::string, int64_t>, int> counts;
     for (const auto& row : again) ++counts[row];
-    EXPECT_EQ(again.size(), 12u) << cut;
+    EXPECT_EQ(again.size(), 13u) << cut;
     for (const auto& row : whole) EXPECT_EQ(counts[row], 1) << cut << " " << row.first << " " << row.second;
   }
 }
@@ -100,10 +99,10 @@ TEST_F(LiveEventsTest, AResumeAtAStepTellsTensorBoardToForgetWhatIsBehindIt) {
   builder_.writer(run_, {.attempt = 2, .continues = 1, .resume_step = 1}).log("loss", 2, 0.75).commit();
   LiveEvents events({0, 2, 1});
   ASSERT_TRUE(follow(&events).ok());
-  EXPECT_EQ(rows_of(path_), (Rows{{"loss", 0}, {"loss", 1}, {"loss", 2}, {"restart", 2}, {"loss", 2}}));
+  EXPECT_EQ(rows_of(path_), (Rows{{"start", 0}, {"loss", 0}, {"loss", 1}, {"loss", 2}, {"start", 2}, {"loss", 2}}));
   LiveEvents again({0, 2, 1});
   ASSERT_TRUE(follow(&again).ok());
-  EXPECT_EQ(rows_of(path_).size(), 5u);
+  EXPECT_EQ(rows_of(path_).size(), 6u);
 }
 
 TEST_F(LiveEventsTest, OtherRanksAreNotInIt) {
@@ -111,7 +110,7 @@ TEST_F(LiveEventsTest, OtherRanksAreNotInIt) {
   builder_.writer(run_, {.rank = 0, .world_size = 2}).log("loss", 0, 1.0).finish();
   LiveEvents events({});
   ASSERT_TRUE(follow(&events).ok());
-  EXPECT_EQ(rows_of(path_), (Rows{{"loss", 0}}));
+  EXPECT_EQ(rows_of(path_), (Rows{{"start", 0}, {"loss", 0}}));
 }
 
 TEST_F(LiveEventsTest, MoreRowsThanABatchAreAllThere) {
@@ -123,7 +122,7 @@ TEST_F(LiveEventsTest, MoreRowsThanABatchAreAllThere) {
   writer.finish();
   LiveEvents events({});
   ASSERT_TRUE(follow(&events).ok());
-  EXPECT_EQ(rows_of(path_).size(), kLiveEventsRows + 1);
+  EXPECT_EQ(rows_of(path_).size(), kLiveEventsRows + 2);
 }
 
 TEST_F(LiveEventsTest, ADiskThatIsFullLeavesAWholeFileThatGoesOnLater) {
@@ -146,7 +145,7 @@ TEST_F(LiveEventsTest, ADiskThatIsFullLeavesAWholeFileThatGoesOnLater) {
   EXPECT_FALSE(status.ok());
   EXPECT_EQ(std::filesystem::file_size(path_), before);
   ASSERT_TRUE(follow(&events).ok());
-  EXPECT_EQ(rows_of(path_).size(), 1000u);
+  EXPECT_EQ(rows_of(path_).size(), 1001u);
 }
 
 TEST_F(LiveEventsTest, AFolderThatWasRemovedIsNotMadeAgain) {
@@ -169,7 +168,7 @@ TEST_F(LiveEventsTest, AFileAtItsBoundIsLeftAsItIs) {
   for (int step = 1; step < 100; ++step) writer.log("loss", step, 1.0);
   writer.commit();
   EXPECT_EQ(follow(&events).code(), Code::kLimit);
-  EXPECT_EQ(rows_of(path_), (Rows{{"loss", 0}}));
+  EXPECT_EQ(rows_of(path_), (Rows{{"start", 0}, {"loss", 0}}));
 }
 
 }  // namespace
