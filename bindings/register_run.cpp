@@ -37,6 +37,8 @@ void set_option(InitOptions* options, const std::string& name, py::handle value)
       {"max_disk", &InitOptions::max_disk},
       {"ranks", &InitOptions::ranks},
       {"capture", &InitOptions::capture},
+      {"source_folder", &InitOptions::source_folder},
+      {"tensorboard", &InitOptions::tensorboard},
       {"journal", &InitOptions::journal},
       {"on_full", &InitOptions::on_full}};
   const std::pair<const char*, int InitOptions::*> numbers[] = {{"rank", &InitOptions::rank},

@@ -156,12 +156,15 @@ typedef struct trk_init_options {
   const char* max_disk; /* "10GB", "512MiB", "1000000000": where the store takes more, new points are dropped and
                            counted; default: TRACKER_MAX_DISK, else no bound */
   const char* capture; /* "none": nothing of the surroundings is recorded; or, beside what always is, some of "command",
-                          "environment", "diff", with commas; default: TRACKER_CAPTURE */
+                          "environment", "diff", "source", with commas; default: TRACKER_CAPTURE */
   double system_interval; /* seconds between samples of machine and process, 0.1 to 3600; 0: TRACKER_SYSTEM_INTERVAL,
                              else 15; below 0: none */
+  const char*
+      tensorboard; /* a folder: while the run goes on, what is stored of it is also written, in the background, to
+                      a TensorBoard event file in <folder>/<project>/<id>/ (docs/exchange.md); default: none */
 } trk_init_options;
 #define TRK_INIT_OPTIONS_INIT \
-  {sizeof(trk_init_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0, 0, 0}
+  {sizeof(trk_init_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* What a point that was accepted survives right now (bits of trk_status.survives). */
 #define TRK_SURVIVES_PROCESS 1u   /* any signal, _exit, abort, OOM kill */

@@ -58,8 +58,11 @@ struct InitOptions {
   std::string resume_from = {};  ///< "run@step": what that run logged behind the step is shadowed; "run": nothing is
   std::string duplicate_policy = {};  ///< what readers see of a step logged twice: "last", the default | "first"
   std::string max_disk = {};  ///< "10GB", "512MiB": a fuller store takes no new points; TRACKER_MAX_DISK, else no bound
-  std::string capture = {};   ///< "none", or on request some of "command", "environment", "diff"; TRACKER_CAPTURE
+  std::string capture =
+      {};  ///< "none", or on request some of "command", "environment", "diff", "source"; TRACKER_CAPTURE
   double system_interval = 0;  ///< seconds between samples of the system; 0: 15; below 0: none
+  std::string tensorboard =
+      {};  ///< a folder: a TensorBoard event file is written live in <folder>/<project>/<id>/ (docs/exchange.md)
 };
 
 /// What define_metric() says; empty means "not said".
@@ -424,6 +427,7 @@ inline Run try_init(const InitOptions& options = {}) {
   given.max_disk = text(options.max_disk);
   given.capture = text(options.capture);
   given.system_interval = options.system_interval;
+  given.tensorboard = text(options.tensorboard);
   given.rank = options.rank;
   given.world_size = options.world_size;
   given.strict = options.strict ? 1 : 0;

@@ -2,8 +2,8 @@
 """What the process prints, recorded with its runs: the `write` of sys.stdout and sys.stderr is wrapped.
 
 The stream stays the object that it was, with its fileno, isatty and encoding, and is written to first; nothing that
-fails here reaches the caller. What native code and child processes write past these objects is not seen. The wrapper
-goes when the last run ends. Threads: any; a forked child records nothing through it.
+fails here reaches the caller. What native code and child processes write past these objects is not seen: that is what
+_console_fd.py is for. The wrapper goes when the last run ends. Threads: any; a forked child records nothing through it.
 """
 
 from __future__ import annotations
@@ -19,33 +19,35 @@ if TYPE_CHECKING:
 
 STREAMS = {"stdout": 1, "stderr": 2}  # numbers of docs/formats/records.md
 
-_cores: tuple[_core.RunCore, ...] = ()
-# Stream, our wrapper, and what stood in the stream itself before (None: its class had the method).
-_wrapped: list[tuple[Any, Callable[..., Any], Callable[..., Any] | None]] = []
-_wrapping = 0  # counts the times that streams were wrapped: wrappers of an earlier time take nothing more
+_cores: dict[int, tuple[_core.RunCore, ...]] = dict.fromkeys(STREAMS.values(), ())  # by stream
+# Number, stream, our wrapper, and what stood in the stream itself before (None: its class had the method).
+_wrapped: list[tuple[int, Any, Callable[..., Any], Callable[..., Any] | None]] = []
+_wrapping = 0  # counts the times that streams were unwrapped: wrappers of an earlier time take nothing more
 
 
-def add(core: _core.RunCore) -> None:
-    """From now on what is printed goes to this run too."""
-    global _cores, _wrapping
-    if not core.takes_console or core in _cores:
+def add(core: _core.RunCore, streams: dict[str, int] = STREAMS) -> None:
+    """From now on what is printed to these streams goes to this run too."""
+    if not core.takes_console:
         return
-    if not _cores:
-        _wrapping += 1
-        for name, number in STREAMS.items():
-            stream = getattr(sys, name, None)
-            if all(stream is not wrapped for wrapped, _, _ in _wrapped):  # sys.stderr = sys.stdout is one stream
-                _wrap(stream, number, _wrapping)
-    _cores = (*_cores, core)
+    for name, number in streams.items():
+        if core in _cores[number]:
+            continue
+        stream = getattr(sys, name, None)
+        # sys.stderr = sys.stdout is one stream.
+        if not any(number == known or stream is wrapped for known, wrapped, *_ in _wrapped):
+            _wrap(stream, number, _wrapping)
+        _cores[number] = (*_cores[number], core)
 
 
 def remove(core: _core.RunCore) -> None:
     """Nothing more is taken for it; behind the last one the streams are as they were."""
-    global _cores
-    _cores = tuple(other for other in _cores if other is not core)
-    if _cores:
+    global _wrapping
+    for number, cores in _cores.items():
+        _cores[number] = tuple(other for other in cores if other is not core)
+    if any(_cores.values()):
         return
-    for stream, wrapper, own in _wrapped:
+    _wrapping += 1
+    for _, stream, wrapper, own in _wrapped:
         # Somebody else's wrapper around ours stays, and ours below it, which from now on does nothing but write.
         if stream.__dict__.get("write") is not wrapper:
             continue
@@ -65,8 +67,8 @@ def _wrap(stream: Any, number: int, wrapping: int) -> None:
     def write(*args: Any, **keywords: Any) -> Any:
         written = before(*args, **keywords)
         try:
-            if _cores and wrapping == _wrapping and args and isinstance(args[0], str):
-                for core in _cores:
+            if wrapping == _wrapping and args and isinstance(args[0], str):
+                for core in _cores[number]:
                     core.write_console(number, args[0])
         except Exception:  # whatever it is, the program that prints shall not meet it
             pass
@@ -75,6 +77,6 @@ def _wrap(stream: Any, number: int, wrapping: int) -> None:
     try:
         stream.write = write
         if stream.__dict__.get("write") is write:
-            _wrapped.append((stream, write, own))
+            _wrapped.append((number, stream, write, own))
     except (AttributeError, TypeError):  # an object that takes no attribute
         pass

@@ -63,6 +63,22 @@ def _paths() -> list[str]:
     return out
 
 
+def _source_folder() -> str | None:
+    """Where the script lies that was started; None for a program of an environment (pytest, jupyter) and for -c."""
+    path = getattr(sys.modules.get("__main__"), "__file__", None)
+    if not isinstance(path, str):
+        return None
+    from pathlib import Path
+
+    folder = str(Path(path).absolute().parent)
+    if folder.startswith((sys.prefix + os.sep, sys.base_prefix + os.sep + "lib")):
+        return None
+    try:
+        return _options.utf8("a path", folder)
+    except ValueError:
+        return None
+
+
 def _store_before_hydra() -> str | None:
     """Hydra changes the working directory per job: the store is looked for from where the program was started."""
     hydra: Any = sys.modules.get("hydra.core.hydra_config")
@@ -110,7 +126,7 @@ def init(
     console: Literal["python", "off", "fd"] | None = None,
     capture: Literal["none"] | Iterable[str] | None = None,
     system_interval: float | None = None,
-    tensorboard: None = None,
+    tensorboard: str | os.PathLike[str] | None = None,
     **unknown: Never,
 ) -> Run:
     """Opens a run, which becomes the current one (tracker.run, tracker.log).
@@ -125,11 +141,13 @@ def init(
     environment says. max_disk: bytes, or a text such as "10GB", that the store may take; when it takes more, new points
     are dropped and counted, and nothing is ever deleted for it. Two live runs in one process are legal; the newest is
     current. What Python prints to stdout and stderr is recorded too, unless console="off", capture="none" or
-    TRACKER_CAPTURE=none.
+    TRACKER_CAPTURE=none; console="fd" records what native code and child processes print as well.
 
     Machine, container, packages and git commit are recorded too, and each system_interval seconds (15; 0: never) what
-    machine, process and GPUs do, as series "system/...". capture=["command", "environment", "diff"] adds the command
-    line, the variables and `git diff`, without the secrets that are found in them; capture="none" leaves all out.
+    machine, process and GPUs do, as series "system/...". capture=["command", "environment", "diff", "source"] adds the
+    command line, the variables, `git diff` and a copy of the program's folder as artifact "source", without the secrets
+    that are found in them; capture="none" leaves all out.
+    tensorboard: a folder; a TensorBoard event file in <folder>/<project>/<id>/ follows the run within some 2 s.
 
     A store that cannot be written is no error (unless strict): status() says so and the run recovers with the disk.
     Raises TypeError for an unknown or ill-typed argument, ValueError for a value that is not one of those expected,
@@ -162,6 +180,9 @@ def _checked(given: dict[str, Any]) -> dict[str, Any]:
     options["capture"] = _options.capture(given["capture"])
     options["console"] = _options.console(given["console"], options["capture"])
     options["system_interval"] = _options.interval(given["system_interval"])
+    if "source" in (options["capture"] or os.environ.get("TRACKER_CAPTURE") or ""):
+        options["source_folder"] = _source_folder()
+    options["tensorboard"] = _options.folder("tensorboard", given["tensorboard"])
     options["python"] = _python()
     options["python_path"] = _paths()
     for option in ("strict", "quiet"):
@@ -174,7 +195,7 @@ def _checked(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _open(options: dict[str, Any]) -> Run:
-    takes_console = options.pop("console", False)
+    console = options.pop("console", "off")
     cell = None
     if "ipykernel" in sys.modules:
         from tracker import _notebook
@@ -189,6 +210,10 @@ def _open(options: dict[str, Any]) -> Run:
     if "typing" in sys.modules:  # else it costs some ms here; status() must work when no descriptor is left
         from tracker import _status as _status
     _current.add(run)
-    if takes_console:
+    if console == "python":
         _console.add(run._core)
+    elif console == "fd":
+        from tracker import _console_fd
+
+        _console_fd.add(run._core)
     return run

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 # Named in the design, not built yet: a value other than None is refused, so that nobody relies on what does nothing.
-NOT_YET = ("on_sigterm", "on_exit", "tensorboard")
+NOT_YET = ("on_sigterm", "on_exit")
 NAMES = (
     *("project", "name", "config", "tags", "group", "job_type", "notes", "id", "resume", "mode", "dir", "ranks"),
     *("strict", "journal", "on_full", "quiet", "rank", "world_size", "resume_from", "duplicate_policy"),
-    *("max_disk", "console", "capture", "system_interval"),
+    *("max_disk", "console", "capture", "system_interval", "tensorboard"),
     *NOT_YET,
 )
 
@@ -34,7 +34,7 @@ def refuse_not_yet(name: str) -> NoReturn:
     raise NotImplementedError(f"init({name}=...) is not in this version yet")
 
 
-CAPTURES = ("command", "environment", "diff")
+CAPTURES = ("command", "environment", "diff", "source")
 
 
 def capture(value: object) -> str | None:
@@ -46,10 +46,6 @@ def capture(value: object) -> str | None:
         raise TypeError(f"capture must be a str or a list of str, got {type(value).__name__}")
     names = list(words)
     for name in names:
-        if name == "source":
-            raise NotImplementedError(
-                'init(capture=["source"]) is not in this version yet; log_artifact() stores a folder'
-            )
         if name not in (*CAPTURES, "none"):
             raise ValueError(f'capture must be "none" or some of {", ".join(CAPTURES)}, got {name!r}')
     if "none" in names and len(names) > 1:
@@ -67,16 +63,14 @@ def interval(value: object) -> float | None:
     return float(value)
 
 
-def console(console: object, captured: str | None) -> bool:
-    """Whether what is printed is recorded: the arguments, else TRACKER_CAPTURE."""
+def console(console: object, captured: str | None) -> str:
+    """How what is printed is recorded, "off" for not at all: the arguments, else TRACKER_CAPTURE."""
     known = ("python", "off", "fd")
     if console is not None and console not in known:
         raise ValueError(f"console must be one of {', '.join(known)}, got {console!r}")
-    if console == "fd":
-        raise NotImplementedError('init(console="fd") is not in this version yet; "python" records what Python prints')
-    if console is not None:
-        return console != "off"
-    return (captured or os.environ.get("TRACKER_CAPTURE")) != "none"
+    if isinstance(console, str):
+        return console
+    return "off" if (captured or os.environ.get("TRACKER_CAPTURE")) == "none" else "python"
 
 
 def text(name: str, value: object) -> str | None:

@@ -354,6 +354,10 @@ class Run(_core.Run):
             if "tracker._media_queue" in sys.modules and not self._core.finished:
                 queue = _media_queue()
                 queue.end(self._core, budget if budget >= 0 else queue.EXIT_MS_MAX / 1000)
+            if "tracker._console_fd" in sys.modules:
+                from tracker import _console_fd
+
+                _console_fd.remove(self._core)
             self._core.finish(state, exit_code, reason, budget)
         finally:
             _console.remove(self._core)

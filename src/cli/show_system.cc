@@ -95,6 +95,16 @@ std::string words_text(const Value& command) {
   return out;
 }
 
+std::string source_text(const Value& source) {
+  Parts out;
+  out.add(text_at(source, "root"));
+  if (source.find("error") != nullptr) return out.add("not stored: " + text_at(source, "error")).text();
+  out.add(text_at(source, "files") + " files").add(bytes_at(source, "bytes", ""));
+  if (const Value* left = source.find("left_out"); left != nullptr) out.add("left out: " + pairs_text(*left));
+  if (source.find("cut") != nullptr) out.add("and more, behind a bound");
+  return out.text();
+}
+
 }  // namespace
 
 std::string environment_section(const Console& console, const RunView& run) {
@@ -137,6 +147,7 @@ std::string environment_section(const Console& console, const RunView& run) {
   if (const size_t n = size_of(part("variables"), "values"); n > 0)
     line("variables", counted(n, "variable") + " (--json has them)");
   if (diff.find("text") != nullptr) line("diff", bytes_at(diff, "bytes", " (--json has it)"));
+  if (environment.find("source") != nullptr) line("source", source_text(part("source")));
   return out;
 }
 

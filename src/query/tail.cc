@@ -82,7 +82,9 @@ Result<TailBatch> read_tail(RunView* run, const TailQuery& query, TailCursor* cu
   TailCursor next = *cursor;
   std::vector<size_t> with_news;
   for (size_t i = 0; i < writers.size(); ++i)
-    if (writers[i].last_seq > next.writers[writers[i].identity.writer].seq) with_news.push_back(i);
+    if ((!query.takes || query.takes(writers[i].identity)) &&
+        writers[i].last_seq > next.writers[writers[i].identity.writer].seq)
+      with_news.push_back(i);
   Gatherer gatherer(wanted);
   std::vector<LogDamage> damage;
   TailBatch out;

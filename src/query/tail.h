@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ constexpr uint64_t kTailRowsDefault = 1u << 20;
 struct TailQuery {
   std::vector<std::string> metrics;      // empty: all of them. Names that are not there yet are waited for
   uint64_t rows_max = kTailRowsDefault;  // of one batch; at least 1
+  // Of which writers; empty: of all. The cursor does not move for the others, and goes on with any choice.
+  std::function<bool(const WriterIdentity&)> takes = {};
 };
 
 struct TailedMetric {

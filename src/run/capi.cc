@@ -272,6 +272,7 @@ tracker::internal::InitOptions options_of(const trk_init_options& in) {
   out.duplicate_policy = text_of(in.duplicate_policy);
   out.max_disk = text_of(in.max_disk);
   out.capture = text_of(in.capture);
+  out.tensorboard = text_of(in.tensorboard);
   if (in.system_interval != 0) out.system_interval = std::max(in.system_interval, 0.0);
   out.rank = in.rank;
   if (in.world_size > 0) out.world_size = in.world_size;

@@ -19,12 +19,10 @@ Status add_word(const char* what, const std::string& word, CapturePlan* plan) {
   else if (word == "command") plan->command = true;
   else if (word == "environment") plan->variables = true;
   else if (word == "diff") plan->diff = true;
-  else if (word == "source")
-    return Status(Code::kUnsupported, fmt::format("{}=\"source\" is not in this version yet", what),
-                  "log_artifact() stores a folder");
+  else if (word == "source") plan->source = true;
   else
     return Status(Code::kInvalid,
-                  fmt::format("{}=\"{}\": expected none, or some of command, environment, diff", what, word));
+                  fmt::format("{}=\"{}\": expected none, or some of command, environment, diff, source", what, word));
   return {};
 }
 
@@ -34,7 +32,7 @@ Status add_words(const char* what, const std::string& text, CapturePlan* plan) {
     if (end > at) TRACKER_RETURN_IF_ERROR(add_word(what, text.substr(at, end - at), plan));
     at = end + 1;
   }
-  if (!plan->environment && (plan->command || plan->variables || plan->diff))
+  if (!plan->environment && (plan->command || plan->variables || plan->diff || plan->source))
     return Status(Code::kInvalid, fmt::format("{}=\"{}\": \"none\" stands alone", what, text));
   return {};
 }

@@ -15,13 +15,13 @@ constexpr double kSystemIntervalMin = 0.1;
 constexpr double kSystemIntervalMax = 3600;
 
 struct CapturePlan {
-  bool environment = true;                                // host, container, packages, git, launcher
-  bool command = false, variables = false, diff = false;  // on request
-  std::chrono::milliseconds system_interval{0};           // 0: no system metrics
+  bool environment = true;                                                // host, container, packages, git, launcher
+  bool command = false, variables = false, diff = false, source = false;  // on request
+  std::chrono::milliseconds system_interval{0};                           // 0: no system metrics
 };
 
 // The arguments, else TRACKER_CAPTURE and TRACKER_SYSTEM_INTERVAL, else the defaults; "none" turns all off but an
-// interval that was given as an argument. kInvalid says what was expected; kUnsupported: capture="source".
+// interval that was given as an argument. kInvalid says what was expected.
 Result<CapturePlan> capture_plan(const InitOptions& options);
 
 }  // namespace tracker::internal

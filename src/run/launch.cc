@@ -310,6 +310,9 @@ Result<Launch> decide_launch(const InitOptions& options) {
   const auto capture = capture_plan(o);
   if (!capture.ok()) return capture.status();
   launch.capture = *capture;
+  if (!o.tensorboard.empty() && (launch.tensorboard = absolute_path(o.tensorboard)).empty())
+    return Status(Code::kInvalid, fmt::format("tensorboard=\"{}\": the working directory was removed", o.tensorboard),
+                  "an absolute path works");
   launch.mode = o.mode;
   launch.on_full = o.on_full == "drop" ? OnFull::kDrop : o.on_full == "block" ? OnFull::kBlock : OnFull::kWait;
   auto rank = resolve_rank({o.rank, o.world_size, o.torch_rank, o.torch_world_size, o.child_of_run},

@@ -28,6 +28,8 @@ struct Launch {
   uint64_t max_disk = 0;  // bytes; 0: no bound
   CapturePlan capture;
 
+  std::string tensorboard;  // absolute; empty: no event file is written by this process
+
   std::string store_path;
   Id128 store;  // zero when the store could not be opened
   RunIdentity run;

@@ -137,6 +137,8 @@ Status Run::start() {
   impl_->console = std::make_unique<RunConsole>([this](const std::string& payload) { return log_console(payload); });
   if (!plan.observed) start_artifacts();
   start_monitor();
+  start_source();
+  start_tensorboard();
   const InitOptions& o = plan.options;
   const std::pair<const char*, const std::string*> labels[] = {
       {"name", &o.name}, {"group", &o.group}, {"job_type", &o.job_type}, {"notes", &o.notes}};
@@ -387,7 +389,10 @@ Status Run::finish_first(RunState state, int exit_code, std::string_view reason,
   if (impl_->artifacts) {
     const auto start = std::chrono::steady_clock::now();
     const bool share = artifacts < std::chrono::milliseconds(0);
-    left = impl_->artifacts->close(share ? timeout / kExitArtifactsShare : artifacts);
+    const auto budget = share ? timeout / kExitArtifactsShare : artifacts;
+    if (impl_->source) impl_->source->end(budget / 2);
+    const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
+    left = impl_->artifacts->close(budget - std::min(budget, spent));
     const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
     if (share) timeout = std::max(timeout - took, std::min(timeout, kFinishLeast));
   }
@@ -401,7 +406,10 @@ Status Run::finish_first(RunState state, int exit_code, std::string_view reason,
                                                    {"exit_code", static_cast<int64_t>(exit_code)},
                                                    {"reason", redact_text(reason.substr(0, 4096), &redacted)},
                                                    {"cost", cost_value(impl_->writer->cost())}});
+    const auto begin = std::chrono::steady_clock::now();
+    if (impl_->tensorboard) impl_->tensorboard->hold(timeout / kTensorBoardHoldShare);
     status = impl_->writer->finish(end, timeout);
+    if (impl_->tensorboard) impl_->tensorboard->end(begin + timeout);
     say_end(state, status);
     if (status.ok()) status = left;
   }

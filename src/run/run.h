@@ -49,10 +49,12 @@ struct InitOptions {
   int world_size = -1;
   // What torch.distributed says when the Python layer found it initialised in sys.modules; -1 otherwise.
   int torch_rank = -1, torch_world_size = -1;
-  // What is recorded of the surroundings (run/capture.h). capture: none, or some of command, environment, diff, with
-  // commas. system_interval: seconds between samples, 0: none; NaN: not given.
+  // What is recorded of the surroundings (run/capture.h). capture: none, or some of command, environment, diff,
+  // source, with commas. system_interval: seconds between samples, 0: none; NaN: not given.
   std::string capture;
   double system_interval = std::numeric_limits<double>::quiet_NaN();
+  std::string source_folder;             // where the program lies, for capture "source"; empty: the working directory
+  std::string tensorboard;               // folder below which a TensorBoard event file is written live; empty: none
   Value python;                          // what Python says of itself; null from C and C++
   std::vector<std::string> python_path;  // sys.path, where its packages are looked for
   bool strict = false;
@@ -250,6 +252,8 @@ class Run : public std::enable_shared_from_this<Run> {
   Status start();
   void start_artifacts();
   void start_monitor();
+  void start_source();
+  void start_tensorboard();
   Status finish_first(RunState state, int exit_code, std::string_view reason, std::chrono::milliseconds timeout,
                       std::chrono::milliseconds artifacts);
   void say_end(RunState state, const Status& status) const;

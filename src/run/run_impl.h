@@ -19,7 +19,9 @@
 #include "run/monitor.h"
 #include "run/run.h"
 #include "run/say.h"
+#include "run/source.h"
 #include "run/stop.h"
+#include "run/tensorboard.h"
 #include "run/writer.h"
 
 namespace tracker::internal {
@@ -36,10 +38,12 @@ struct Run::Impl {
         name(launch.options.name.empty() ? launch.run.id : launch.options.name) {}
 
   Launch launch;
-  std::shared_ptr<Writer> writer;           // null when nothing is recorded here
-  std::unique_ptr<RunConsole> console;      // null with it
-  std::shared_ptr<RunArtifacts> artifacts;  // null with it, and on an observed rank
-  std::shared_ptr<RunMonitor> monitor;      // null where it looks at nothing
+  std::shared_ptr<Writer> writer;               // null when nothing is recorded here
+  std::unique_ptr<RunConsole> console;          // null with it
+  std::shared_ptr<RunArtifacts> artifacts;      // null with it, and on an observed rank
+  std::shared_ptr<RunMonitor> monitor;          // null where it looks at nothing
+  std::shared_ptr<RunSource> source;            // null where it is not asked for
+  std::shared_ptr<RunTensorBoard> tensorboard;  // null where none is asked for, and on every rank but the first
   uint64_t generation = process_generation();
   std::string uid_text;
   HotRun* observer_hot = nullptr;  // of an observed rank: its journal takes no metrics, so the run's own hot_ has none

@@ -77,6 +77,7 @@ RunStatus Run::status() const {
     out.console_cut_bytes = impl_->console->cut_bytes();
   }
   if (impl_->monitor) out.values_redacted += impl_->monitor->redacted();
+  if (impl_->source) out.values_redacted += impl_->source->redacted();
   const std::lock_guard<std::mutex> guard(impl_->mutex);
   out.values_redacted += impl_->redacted;
   out.media = impl_->media;

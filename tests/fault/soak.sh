@@ -69,6 +69,8 @@ scenario() {
     spike) python spike "TRACKER_TEST_POINTS=$(of 10000000)" test_spike.py ;;
     many_runs)
       python many_runs "TRACKER_TEST_RUNS=$(of 100000) TRACKER_TEST_POINTS=$(of 100000000)" test_many_runs.py ;;
+    # 1 GB of output, byte for byte
+    console) python console "CONSOLE_BYTES=$(of 1000000000)" 'test_console_fd.py -k byte_for_byte' ;;
     # F29
     cycles) python cycles "TRACKER_TEST_CYCLES=$(of 100000)" test_cycles.py ;;
     *) echo "unknown: $1" >&2 && exit 2 ;;
@@ -76,7 +78,7 @@ scenario() {
 }
 
 if [ $# = 0 ]; then
-  set -- kill recovery model out_of_memory power_cut big_training resume fuse spike many_runs cycles
+  set -- kill recovery model out_of_memory power_cut big_training resume fuse spike many_runs console cycles
   set -- "$@" parked_reader frozen
 fi
 for name in "$@"; do scenario "$name"; done

@@ -114,7 +114,7 @@ def test_init_says_what_it_expected(options: dict[str, Any], error: type[Excepti
     assert tracker.run is None
 
 
-@pytest.mark.parametrize("name", ["on_sigterm", "on_exit", "tensorboard"])
+@pytest.mark.parametrize("name", ["on_sigterm", "on_exit"])
 def test_what_is_not_built_yet_is_refused(name: str) -> None:
     options: Any = {name: "x"}
     with pytest.raises(NotImplementedError, match=f"{name}=.*not in this version yet"):

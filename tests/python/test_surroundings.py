@@ -157,7 +157,7 @@ def test_capture_none_turns_everything_off(monkeypatch: pytest.MonkeyPatch) -> N
     [
         ({"capture": ["everything"]}, ValueError, "capture must be"),
         ({"capture": ["none", "diff"]}, ValueError, "stands alone"),
-        ({"capture": ["source"]}, NotImplementedError, "not in this version yet"),
+        ({"capture": ["none", "source"]}, ValueError, "stands alone"),
         ({"capture": 7}, TypeError, "capture must be"),
         ({"system_interval": 0.01}, ValueError, "0.1 to 3600 seconds"),
         ({"system_interval": True}, TypeError, "must be a number of seconds"),

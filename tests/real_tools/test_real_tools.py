@@ -112,3 +112,26 @@ def test_tensorboard_reads_what_is_exported_for_it(tmp_path: Path) -> None:
     else:
         assert [tensor_util.make_ndarray(one.tensor_proto).item() for one in accumulator.Tensors("narrow")] == narrow
     assert "note" in tags["tensors"]
+
+
+def test_tensorboard_follows_a_live_run_and_forgets_what_a_resume_shadows(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing import plugin_event_accumulator as event_accumulator
+
+    board = tmp_path / "board"
+    options = {"project": "mnist", "dir": str(tmp_path / "s"), "tensorboard": board, "quiet": True}
+    run = tracker.init(id="otter", **options)  # type: ignore[arg-type]
+    for step in range(100):
+        run.log({"loss": step}, step=step)
+    run.finish()
+    accumulator = event_accumulator.EventAccumulator(str(board / "mnist" / "otter"), {event_accumulator.TENSORS: 0})
+    accumulator.Reload()
+    assert [one.step for one in accumulator.Tensors("loss")] == list(range(100))
+    run = tracker.init(resume_from="otter@49", **options)  # type: ignore[arg-type]
+    for step in range(50, 60):
+        run.log({"loss": -step}, step=step)
+    run.finish()
+    accumulator.Reload()  # goes on behind the marks
+    assert [one.step for one in accumulator.Tensors("loss")] == list(range(60))
+    fresh = event_accumulator.EventAccumulator(str(board / "mnist" / "otter"), {event_accumulator.TENSORS: 0})
+    fresh.Reload()
+    assert [one.step for one in fresh.Tensors("loss")] == list(range(60))

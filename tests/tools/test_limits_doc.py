@@ -63,6 +63,9 @@ BY_EFFECT = {
     "kFlushAskInterval": (
         "tests/python/test_flush_interrupt.py: test_a_flush_that_waits_for_the_disk_hears_signals_and_loses_nothing"
     ),
+    "kTensorBoardHoldShare": "tests/python/test_tensorboard.py: test_the_file_follows_the_run_and_is_whole_at_its_end",
+    "SIZE_LOOK_MS": "tests/python/test_console_fd.py: test_the_window_keeps_its_size",
+    "TAIL_LOOK_MS": "tests/python/test_console_fd.py: test_a_file_stays_a_file_and_needs_no_relay",
     "kDrainInterval": "tests/fault/frames_test.cc: ALiveRunIsReadWithoutLocksAndEndsAsAPlainDatabase",
     "kShrinkWalBytes": (
         "tests/python/test_max_disk.py: test_after_a_burst_points_come_back_as_soon_as_the_store_has_room"
@@ -142,6 +145,8 @@ NOT_TESTED = {
     "kImportFilesMax": "200,000 files; it bounds a list",
     "kImportLabelsMax": "100,000 runs of one label; it bounds a loop",
     "kImportSeriesMax": "262,144 metrics of one run; a number is compared",
+    "kTensorBoardRetryMax": "a minute of a disk that refuses; it bounds a pause",
+    "kSourceTimeMax": "10 s of a slow disk; a look that is ended says so, as tested with a shorter one",
     "kAlertsShown": "several processes with 1,000 alerts each; it bounds a list",
     "kStopRunsMax": "1,000 newer runs of one project; it bounds a search",
     "kStopSearchMax": "a minute of waiting for a run that nobody makes",
