@@ -281,8 +281,10 @@ uint64_t WriterSnapshot::texts() const {
 
 void put_series(SeriesMap series, WriterSnapshot* out) {
   for (const Loss& loss : out->losses) {
-    if (loss.reason != LossReason::kRejected)  // a bad value never became a point
-      (loss.series == kTextLosses ? out->texts_dropped : out->dropped) += loss.count;
+    uint64_t& dropped = loss.series == kTextLosses    ? out->texts_dropped
+                        : loss.series == kEntryLosses ? out->entries_dropped
+                                                      : out->dropped;
+    if (loss.reason != LossReason::kRejected) dropped += loss.count;  // a bad value never became a point
     const auto at = series.find(loss.series);
     if (at != series.end()) at->second.dropped += loss.count;
   }
