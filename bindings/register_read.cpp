@@ -132,7 +132,7 @@ py::dict losses_of(View& self) {
   out["recovered"] = account.recovered;
   out["unread_rings"] = account.unread_rings;
   out["missing_journals"] = account.missing_journals;
-  py::dict reasons, texts, text_reasons;
+  py::dict reasons, texts, text_reasons, entries, entry_reasons;
   for (const auto& [reason, count] : account.by_reason) reasons[py::str(reason)] = count;
   for (const auto& [reason, count] : account.texts.by_reason) text_reasons[py::str(reason)] = count;
   out["by_reason"] = reasons;
@@ -142,6 +142,10 @@ py::dict losses_of(View& self) {
   texts["pending"] = account.texts.pending;
   texts["by_reason"] = text_reasons;
   out["texts"] = texts;
+  for (const auto& [reason, count] : account.entries.by_reason) entry_reasons[py::str(reason)] = count;
+  entries["dropped"] = account.entries.dropped;
+  entries["by_reason"] = entry_reasons;
+  out["entries"] = entries;
   py::dict metrics;
   for (const internal::MetricAccount& each : self.with([](RunView& view) { return view.losses_by_metric(); })) {
     py::dict entry, why;

@@ -142,6 +142,7 @@ py::dict status_of(const Run& run) {
   out["texts_stored"] = status.texts_stored;
   out["texts_dropped"] = status.texts_dropped;
   out["texts_pending"] = status.texts_pending;
+  out["entries_dropped"] = status.entries_dropped;
   out["values_rejected"] = status.values_rejected;
   out["values_redacted"] = status.values_redacted;
   out["media_logged"] = status.media.logged;

@@ -31,6 +31,8 @@ py::dict row_to_python(const RunRow& row) {
   out["host"] = value_to_python(internal::Value(record.host));
   out["points"] = record.points;
   out["lost"] = record.dropped;
+  out["texts_lost"] = record.texts_dropped();
+  out["entries_lost"] = record.entries_dropped();
   out["attributes"] = value_to_python(record.attributes);
   out["config"] = value_to_python(record.config);
   out["summary"] = value_to_python(record.summary);

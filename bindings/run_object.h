@@ -20,6 +20,7 @@ struct RunObject {
   internal::Run* run;  // owned by `core`
   bool inert;          // records nothing, ever: disabled or gated by its rank
   bool strict;
+  bool other_values;        // the last call of many keys had some that cannot be logged in place
   uint32_t epoch;           // one more with each attach(): ids that handles have kept are then those of another process
   uint64_t values_rounded;  // ints beyond int64 stored as float64
   KeyTable* keys;

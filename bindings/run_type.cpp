@@ -7,6 +7,7 @@
 #include "arguments.h"
 #include "errors.h"
 #include "handle.h"
+#include "journal/open_record.h"
 #include "number_from.h"
 #include "signals.h"
 
@@ -25,6 +26,9 @@ PyTypeObject* g_run_type = nullptr;
 
 // --- log() ---------------------------------------------------------------------------------------------------------
 
+// A call of fewer keys gains nothing from being written in place.
+constexpr Py_ssize_t kInPlaceKeysMin = 8;
+
 enum class Converted { kAll, kNeedsGeneral, kRaised };
 
 // The pairs of a dict that holds only builtin numbers and None under known or valid str keys. Runs no Python code.
@@ -32,6 +36,7 @@ Converted convert_builtin(RunObject* self, PyObject* dict, ValuePair* pairs, siz
   PyObject *key = nullptr, *value = nullptr;
   Py_ssize_t position = 0;
   size_t n = 0;
+  bool others = false;
   KeyTable& keys = *self->keys;
   KeyTable::Walk walk(&keys);
   // Counted, so that no call of PyDict_Next only says that there are no more. Nothing here can change the dict.
@@ -41,7 +46,10 @@ Converted convert_builtin(RunObject* self, PyObject* dict, ValuePair* pairs, siz
     if (PyFloat_CheckExact(value)) {
       number.bits = internal::bits_of(PyFloat_AS_DOUBLE(value));
       id = keys.float64_id(walk.next(key));
-    } else if (number_from_builtin(value, &number) || number_from_numpy_scalar(value, &number)) {
+    } else if (number_from_builtin(value, &number)) {
+      id = keys.id_of(walk.next(key), number.type);
+    } else if (number_from_numpy_scalar(value, &number)) {
+      others = true;
       id = keys.id_of(walk.next(key), number.type);
     } else if (value == Py_None) {
       continue;
@@ -63,6 +71,7 @@ Converted convert_builtin(RunObject* self, PyObject* dict, ValuePair* pairs, siz
     pairs[n++] = {number.bits, id, 0};
   }
   *count = n;
+  if (PyDict_GET_SIZE(dict) >= kInPlaceKeysMin) self->other_values = others;
   return Converted::kAll;
 }
 
@@ -79,10 +88,45 @@ uint64_t conversion_ticks(RunObject* self, PyObject* dict, ValuePair* pairs) {
   return internal::ticks() - begin;
 }
 
+// The usual call of many keys, floats and ints under keys whose ids are known, straight into the ring: what is done
+// here allocates nothing and runs no code of others (open_record.h). False: something else is among the values, or the
+// call needs the slow path, and nothing was logged.
+bool log_in_place(RunObject* self, PyObject* dict, int64_t step) {
+  internal::OpenRecord record;
+  if (!record.begin(self->hot, static_cast<size_t>(PyDict_GET_SIZE(dict)), step)) return false;
+  PyObject *key = nullptr, *value = nullptr;
+  Py_ssize_t position = 0;
+  KeyTable& keys = *self->keys;
+  KeyTable::Walk walk(&keys);
+  for (Py_ssize_t left = PyDict_GET_SIZE(dict); left > 0 && PyDict_Next(dict, &position, &key, &value); --left) {
+    Number number;
+    uint32_t id = 0;
+    if (PyFloat_CheckExact(value)) {
+      number.bits = internal::bits_of(PyFloat_AS_DOUBLE(value));
+      id = keys.float64_id(walk.next(key));
+    } else if (number_from_builtin(value, &number)) {
+      id = keys.id_of(walk.next(key), number.type);
+    } else if (value == Py_None) {
+      continue;
+    } else {
+      self->other_values = true;
+    }
+    if (__builtin_expect(id == 0, 0)) {
+      record.leave();
+      return false;
+    }
+    record.add(number.bits, id);
+  }
+  record.publish();
+  return true;
+}
+
 // True: done, or an error is set (*ok false). False: log_general() has to do it.
 __attribute__((noinline)) bool log_builtin(RunObject* self, PyObject* data, PyObject* step_object, int64_t step,
                                            bool* ok) {
   const auto size = static_cast<size_t>(PyDict_GET_SIZE(data));
+  if (step_object == nullptr) step = internal::hot_next_step(self->hot);
+  if (PyDict_GET_SIZE(data) >= kInPlaceKeysMin && !self->other_values && log_in_place(self, data, step)) return true;
   ValuePair stack[kStackPairs];
   ValuePair* pairs = stack;
   size_t capacity = kStackPairs, count = 0;
@@ -96,7 +140,6 @@ __attribute__((noinline)) bool log_builtin(RunObject* self, PyObject* data, PyOb
   const uint64_t took = size >= kTimedKeysMin ? internal::ticks() - begin : 0;
   *ok = converted != Converted::kRaised;
   if (converted == Converted::kAll && count > 0) {
-    if (step_object == nullptr) step = internal::hot_next_step(self->hot);
     const bool done = count == 1 ? internal::try_log_pairs(self->hot, pairs, 1, step)
                                  : internal::try_log_pairs(self->hot, pairs, count, step);
     *ok = __builtin_expect(done, 1) ||

@@ -207,9 +207,41 @@ typedef struct trk_status {
   uint64_t media_logged;
   uint64_t media_stored;
   uint64_t media_dropped;
+  uint64_t entries_dropped; /* of config, summary, attributes, definitions, alerts: counted, not recorded */
 } trk_status;
 #define TRK_STATUS_INIT \
-  {sizeof(trk_status), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {sizeof(trk_status),  \
+   0,                   \
+   0,                   \
+   0,                   \
+   0,                   \
+   0,                   \
+   0,                   \
+   0,                   \
+   0,                   \
+   0,                   \
+   0,                   \
+   {0},                 \
+   {0},                 \
+   {0},                 \
+   0,                   \
+   0,                   \
+   0,                   \
+   0,                   \
+   0,                   \
+   0,                   \
+   0,                   \
+   0,                   \
+   0,                   \
+   0,                   \
+   0,                   \
+   0,                   \
+   0,                   \
+   0,                   \
+   0,                   \
+   0,                   \
+   0,                   \
+   0}
 
 /* Where the points of one metric are. */
 typedef struct trk_series_status {

@@ -115,6 +115,7 @@ struct Status {
   uint64_t texts_stored = 0;
   uint64_t texts_dropped = 0;
   uint64_t texts_pending = 0;
+  uint64_t entries_dropped = 0;  ///< of config, summary, attributes, definitions, alerts: counted, not recorded
 };
 
 /// A metric resolved once: the shortest way to the ring. Trivially copyable; lives as long as its run; threads may
@@ -350,6 +351,7 @@ class Run {
     out.texts_stored = now.texts_stored;
     out.texts_dropped = now.texts_dropped;
     out.texts_pending = now.texts_pending;
+    out.entries_dropped = now.entries_dropped;
     return out;
   }
   /// Of one metric; nothing where this process has not logged it. Cost: a pass over what waits to be stored.

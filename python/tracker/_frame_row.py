@@ -17,7 +17,7 @@ def frame_row(run: StoredRun, row: dict[str, Any]) -> dict[str, Any]:
     out = {"project": run.project, "id": run.id, "uid": run.uid, "name": row["name"], "state": row["state"]}
     out |= {"state_detail": row["state_detail"], "created": run.created, "finished": finished}
     out |= {"duration": (time.time() if finished is None else finished) - run.created, "host": row["host"]}
-    out |= {"points": row["points"], "lost": row["lost"]}
+    out |= {key: row[key] for key in ("points", "lost", "texts_lost", "entries_lost")}
     out |= {key: row["attributes"].get(key) for key in ("group", "job_type", "notes", "tags")}
     out |= {f"config.{key}": value for key, value in _flat(row["config"]).items()}
     return out | {f"summary.{key}": value for key, value in row["summary"].items()}

@@ -183,14 +183,14 @@ class StoredRun(MediaOfRun, Told):
     @property
     def losses(self) -> dict[str, Any]:
         """The account: logged = stored + dropped + pending, rejected_values, recovered, unread_rings,
-        missing_journals, by_reason, by_metric, texts.
+        missing_journals, by_reason, by_metric, texts, entries.
 
         Points lost for no metric in particular stand under "". Pending is what journals of this user hold and the
         databases do not; by_metric leaves it out. Of "unread_rings", left by a process that died, nobody can say what
         they held: where that is not 0 more may be lost than is counted. So where "missing_journals" is not: processes
-        that neither ended nor were recovered, whose journal is not here. "texts" is the same account of texts, which
-        are no points. In the process that records the run what was logged before is stored first, so nothing is
-        pending while the disk takes it.
+        that neither ended nor were recovered, whose journal is not here. "texts" is the account of texts, "entries" is
+        what was dropped of config, summary and the like: both are no points. In the process that records the run
+        what was logged before is stored first, so nothing is pending while the disk takes it.
         """
         return self._view().losses()
 

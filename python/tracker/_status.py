@@ -43,6 +43,7 @@ class RunStatus(NamedTuple):
     texts_stored: int
     texts_dropped: int
     texts_pending: int
+    entries_dropped: int  # of config, summary, attributes, definitions, alerts: counted, not recorded
     values_rejected: int  # bad values and keys: never became points
     values_rounded: int  # ints beyond int64, stored as float64
     values_redacted: int  # secrets, stored as "[redacted]"
@@ -84,6 +85,8 @@ class RunStatus(NamedTuple):
         )
         if self.texts_dropped:
             points += f"; {self.texts_dropped:,} of {self.texts_logged:,} texts dropped"
+        if self.entries_dropped:
+            points += f"; {self.entries_dropped:,} config or summary values dropped"
         if not self.recording:
             return f"{points}; not recording: {self.why_not_recording or 'ended'}"
         text = f"{points}; survives: {', '.join(self.survives) or 'nothing yet'} (journal: {self.journal})"

@@ -31,17 +31,24 @@ std::string summary_text(const RunRow& run) {
 
 std::string run_text(const RunRow& run) { return run.record.identity.project + "/" + run.record.identity.id; }
 
-// "12", "12 + ?" where rings could not be read.
+uint64_t lost_of_any_kind(const CatalogRecord& record) {
+  return record.dropped + record.texts_dropped() + record.entries_dropped() + record.unread_rings();
+}
+
+// "12", "12 + 1 text + 3 entries", "12 + ?" where rings could not be read.
 std::string lost_text(const CatalogRecord& record) {
-  const std::string known = record.dropped > 0 ? count_text(record.dropped) : "";
-  if (record.unread_rings() == 0) return known;
-  return known.empty() ? "?" : known + " + ?";
+  std::string out = record.dropped > 0 ? count_text(record.dropped) : "";
+  const auto add = [&out](const std::string& part) { out += (out.empty() ? "" : " + ") + part; };
+  if (record.texts_dropped() > 0) add(counted(record.texts_dropped(), "text"));
+  if (record.entries_dropped() > 0) add(counted(record.entries_dropped(), "entry"));
+  if (record.unread_rings() > 0) add("?");
+  return out;
 }
 
 std::string table_text(const Console& console, const RunsList& list) {
   const auto any = [&list](auto test) { return std::any_of(list.rows.begin(), list.rows.end(), test); };
   const bool names = any([](const RunRow& run) { return run.record.name != run.record.identity.id; });
-  const bool lost = any([](const RunRow& run) { return run.record.dropped + run.record.unread_rings() > 0; });
+  const bool lost = any([](const RunRow& run) { return lost_of_any_kind(run.record) > 0; });
   std::vector<TableColumn> columns{{"RUN", false, 16}};
   if (names) columns.push_back({"NAME", false, 8});
   columns.insert(columns.end(), {{"STATE"}, {"CREATED"}, {"DURATION"}, {"POINTS", true}});

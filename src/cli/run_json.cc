@@ -127,6 +127,8 @@ Value losses_json(const LossAccount& account) {
                                          {"dropped", count(texts.dropped)},
                                          {"pending", count(texts.pending)},
                                          {"dropped_by_reason", reasons_json(texts.by_reason)}}},
+                    {"entries", Value::Map{{"dropped", count(account.entries.dropped)},
+                                           {"dropped_by_reason", reasons_json(account.entries.by_reason)}}},
                     {"recovered", count(account.recovered)},
                     {"unread_rings", count(account.unread_rings)},
                     {"missing_journals", count(account.missing_journals)},
@@ -197,7 +199,9 @@ Value run_head_json(const RunView& run) {
                     {"ended_us", run.ended_us() != 0 ? Value(run.ended_us()) : Value()},
                     {"last_seen_us", run.last_seen_us()},
                     {"points", count(account.stored)},
-                    {"dropped", count(account.dropped + account.texts.dropped)},
+                    {"dropped", count(account.dropped)},
+                    {"texts_dropped", count(account.texts.dropped)},
+                    {"entries_dropped", count(account.entries.dropped)},
                     {"unread_rings", count(account.unread_rings)},
                     {"summary", run.summary()},
                     {"dir", run.dir()}};
@@ -216,6 +220,8 @@ Value run_head_json(const RunRow& run) {
                     {"last_seen_us", record.last_seen_us},
                     {"points", count(record.points)},
                     {"dropped", count(record.dropped)},
+                    {"texts_dropped", count(record.texts_dropped())},
+                    {"entries_dropped", count(record.entries_dropped())},
                     {"unread_rings", count(record.unread_rings())},
                     {"summary", record.summary},
                     {"dir", run.path}};

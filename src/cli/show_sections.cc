@@ -207,7 +207,7 @@ std::string account_section(const Console& console, const RunView& run) {
   const bool all_read = run.problems().empty() && journals_read;
   std::string out = title(console, "Account");
   const LossAccount::Texts& texts = account.texts;
-  const bool nothing = account.dropped == 0 && texts.dropped == 0 && account.unread_rings == 0 &&
+  const bool nothing = account.dropped + texts.dropped + account.entries.dropped + account.unread_rings == 0 &&
                        account.missing_journals == 0 && !account.unseen && all_read;
   const std::string text_count = texts.stored > 0 && texts.dropped == 0 ? " and " + counted(texts.stored, "text") : "";
   if (account.dropped == 0)
@@ -219,6 +219,12 @@ std::string account_section(const Console& console, const RunView& run) {
   if (texts.dropped > 0)
     out += lost_line(console, texts.dropped, "text", reasons_text(texts.by_reason), texts.stored, texts.logged);
   else if (account.dropped > 0 && texts.stored > 0) out += fmt::format("  {} stored.\n", counted(texts.stored, "text"));
+  if (account.entries.dropped > 0) {
+    const std::string line =
+        fmt::format("{} lost, of config, summary and the like: {}.", counted(account.entries.dropped, "entry"),
+                    reasons_text(account.entries.by_reason));
+    out += fmt::format("  {}\n", console.paint(line, "31"));
+  }
   if (account.unread_rings > 0) {
     const std::string line = fmt::format("An unknown number of points lost: {} of a dead process could not be read",
                                          counted(account.unread_rings, "ring"));

@@ -74,6 +74,8 @@ std::string count_text(uint64_t count) {
 }
 
 std::string counted(uint64_t count, std::string_view noun) {
+  if (count != 1 && noun.ends_with('y'))
+    return fmt::format("{} {}ies", count_text(count), noun.substr(0, noun.size() - 1));
   return fmt::format("{} {}{}", count_text(count), noun, count == 1 ? "" : "s");
 }
 

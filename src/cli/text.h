@@ -21,7 +21,7 @@ std::string cut_to(std::string_view text, size_t width);
 std::string pad_to(std::string_view text, size_t width, bool right = false);
 
 std::string count_text(uint64_t count);                      // "12,345"
-std::string counted(uint64_t count, std::string_view noun);  // "1 point", "12,345 points"
+std::string counted(uint64_t count, std::string_view noun);  // "1 point", "12,345 points"; "1 entry", "2 entries"
 std::string bytes_text(uint64_t bytes);                      // "512 B", "1.4 KiB", "24.0 MiB"
 std::string short_number(double value);                      // five significant digits: "0.25", "1.2346e+08", "nan"
 std::string short_number(ValueType type, uint64_t bits);     // ints and bools as they are

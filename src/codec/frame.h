@@ -56,10 +56,13 @@ struct Event {
   bool operator==(const Event&) const = default;
 };
 
-// Stands in a loss for the series of what is no point: texts. On disk and in rings: do not change it.
+// Stand in a loss for the series of what is no point: texts, and entries (config, summary, attributes, definitions,
+// alerts, notes). On disk and in rings: do not change them.
 constexpr uint32_t kTextLosses = 0xffffffff;
+constexpr uint32_t kEntryLosses = 0xfffffffe;
+constexpr bool is_of_points(uint32_t series_of_loss) { return series_of_loss < kEntryLosses; }
 
-// Points, or texts, that were dropped since the last frame.
+// Points, texts or entries that were dropped since the last frame.
 struct Loss {
   uint32_t series = 0;  // 0: not attributable to one series
   LossReason reason = LossReason::kRingFull;

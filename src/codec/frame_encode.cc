@@ -30,13 +30,13 @@ void put_defs(ByteWriter& out, const std::vector<SeriesDef>& defs) {
 }
 
 // The directory (ids, types, lengths) stands before the columns, so that a reader finds one without decoding another.
-void put_block(ByteWriter& out, const Block& block, std::string* columns) {
+// `columns`, `lengths`: memory that is used again.
+void put_block(ByteWriter& out, const Block& block, std::string* columns, std::vector<size_t>* lengths) {
   columns->clear();
-  std::vector<size_t> lengths;
-  lengths.reserve(block.series.size() + 3);
+  lengths->clear();
   size_t before = 0;
   const auto column_done = [&] {
-    lengths.push_back(columns->size() - before);
+    lengths->push_back(columns->size() - before);
     before = columns->size();
   };
   if (block.has_steps) {
@@ -61,7 +61,7 @@ void put_block(ByteWriter& out, const Block& block, std::string* columns) {
     out.varint(block.series[i]);
     out.u8(static_cast<uint8_t>(type_of(i)));
   }
-  for (const size_t length : lengths) out.varint(length);
+  for (const size_t length : *lengths) out.varint(length);
   out.bytes(*columns);
 }
 
@@ -118,8 +118,9 @@ std::string encode_frame(const Frame& frame) {
   if (!frame.defs.empty()) put_section(out, SectionKind::kDefs, [&] { put_defs(out, frame.defs); });
   std::string columns;
   columns.reserve(block_cells_max * 8 + 256);
+  std::vector<size_t> lengths;
   for (const Block& block : frame.blocks)
-    put_section(out, SectionKind::kBlock, [&] { put_block(out, block, &columns); });
+    put_section(out, SectionKind::kBlock, [&] { put_block(out, block, &columns, &lengths); });
   if (!frame.events.empty()) put_section(out, SectionKind::kEvents, [&] { put_events(out, frame.events); });
   if (!frame.losses.empty()) put_section(out, SectionKind::kLosses, [&] { put_losses(out, frame.losses); });
   out.patch_u32(kFrameSizeAt, static_cast<uint32_t>(out.size() + kFrameCrcBytes));

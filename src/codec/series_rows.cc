@@ -49,13 +49,17 @@ Status read_series(SegmentView* segment, const SeriesPlace& place, SeriesRows* o
     TRACKER_RETURN_IF_ERROR(segment->value_bits(block, i, RowRange(), out->bits.data() + row));
     row += segment->blocks()[block].rows;
   }
-  if (std::is_sorted(out->steps.begin(), out->steps.end())) return {};
-  std::vector<size_t> order(place.rows);
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [out](size_t a, size_t b) { return out->steps[a] < out->steps[b]; });
-  permute(order, &out->steps);
-  permute(order, &out->bits);
+  sort_by_step(out);
   return {};
+}
+
+void sort_by_step(SeriesRows* rows) {
+  if (std::is_sorted(rows->steps.begin(), rows->steps.end())) return;
+  std::vector<size_t> order(rows->steps.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [rows](size_t a, size_t b) { return rows->steps[a] < rows->steps[b]; });
+  permute(order, &rows->steps);
+  permute(order, &rows->bits);
 }
 
 bool rises(const std::vector<int64_t>& steps) {

@@ -28,6 +28,7 @@ struct SeriesRows {
   std::vector<int64_t> steps;
   std::vector<uint64_t> bits;
 };
+void sort_by_step(SeriesRows* rows);
 // All rows of `place`, whose rows all have steps. Failures: those of the view's columns.
 Status read_series(SegmentView* segment, const SeriesPlace& place, SeriesRows* out);
 

@@ -27,14 +27,21 @@ bool has_repeats(std::span<const ValuePair> pairs, const SeriesTable* table) {
 void drop_needless_orders(Frame* frame, const SeriesTable* table) {
   if (frame->blocks.size() < 2) return;
   const auto metric = [table](uint32_t series) { return table != nullptr ? table->metric(series) : series; };
-  std::unordered_map<uint32_t, size_t> blocks_of;
+  std::vector<uint32_t> metrics;
   for (const Block& block : frame->blocks)
-    for (const uint32_t series : block.series) ++blocks_of[metric(series)];
+    for (const uint32_t series : block.series) metrics.push_back(metric(series));
+  std::sort(metrics.begin(), metrics.end());
+  const bool any_shared = std::adjacent_find(metrics.begin(), metrics.end()) != metrics.end();
   for (Block& block : frame->blocks) {
-    const auto shared = [&](uint32_t series) { return blocks_of[metric(series)] > 1; };
-    if (std::none_of(block.series.begin(), block.series.end(), shared)) block.order.clear();
+    const auto shared = [&](uint32_t series) {
+      const auto [first, end] = std::equal_range(metrics.begin(), metrics.end(), metric(series));
+      return end - first > 1;
+    };
+    if (!any_shared || std::none_of(block.series.begin(), block.series.end(), shared)) block.order.clear();
   }
 }
+
+size_t shape_place(uint64_t hash, size_t places) { return static_cast<size_t>(hash >> 32) & (places - 1); }
 
 }  // namespace
 
@@ -42,10 +49,12 @@ Block* FrameBuilder::block_for(std::span<const ValuePair> pairs, bool has_step) 
   if (last_ < frame_.blocks.size() && same_shape(frame_.blocks[last_], pairs, has_step)) return &frame_.blocks[last_];
   uint64_t hash = pairs.size() * 2 + (has_step ? 1 : 0);
   for (const ValuePair& pair : pairs) hash = (hash ^ pair.series) * 0x9e3779b97f4a7c15ull, hash ^= hash >> 29;
-  const auto [first, end] = shapes_.equal_range(hash);
-  for (auto it = first; it != end; ++it) {
-    if (!same_shape(frame_.blocks[it->second], pairs, has_step)) continue;
-    last_ = it->second;
+  hash *= 0x9e3779b97f4a7c15ull;
+  for (size_t at = shapes_.empty() ? 0 : shape_place(hash, shapes_.size()); !shapes_.empty() && shapes_[at] != 0;
+       at = (at + 1) & (shapes_.size() - 1)) {
+    const size_t block = shapes_[at] - 1;
+    if (hashes_[block] != hash || !same_shape(frame_.blocks[block], pairs, has_step)) continue;
+    last_ = block;
     return &frame_.blocks[last_];
   }
   if (pairs.size() > 1 && has_repeats(pairs, series_)) return nullptr;
@@ -57,16 +66,28 @@ Block* FrameBuilder::add_block(std::span<const ValuePair> pairs, bool has_step, 
     frame_.blocks[0].order.resize(frame_.blocks[0].rows());
     std::iota(frame_.blocks[0].order.begin(), frame_.blocks[0].order.end(), int64_t{0});
   }
-  Block block;
+  Block block = pool_ != nullptr ? pool_->take() : Block();
   block.has_steps = has_step;
   block.series.reserve(pairs.size());
   for (const ValuePair& pair : pairs) block.series.push_back(pair.series);
   block.values.resize(pairs.size());
   columns_ += pairs.size();
   last_ = frame_.blocks.size();
-  shapes_.emplace(hash, last_);
   frame_.blocks.push_back(std::move(block));
+  remember_shape(hash, static_cast<uint32_t>(last_));
   return &frame_.blocks[last_];
+}
+
+void FrameBuilder::remember_shape(uint64_t hash, uint32_t block) {
+  hashes_.push_back(hash);
+  const auto put = [this](uint32_t index) {
+    size_t at = shape_place(hashes_[index], shapes_.size());
+    while (shapes_[at] != 0) at = (at + 1) & (shapes_.size() - 1);
+    shapes_[at] = index + 1;
+  };
+  if (hashes_.size() * 2 <= shapes_.size()) return put(block);
+  shapes_.assign(std::max<size_t>(256, shapes_.size() * 4), 0);
+  for (uint32_t index = 0; index <= block; ++index) put(index);
 }
 
 void FrameBuilder::add_values(std::span<const ValuePair> pairs, int64_t step, bool has_step, int64_t time_us) {
@@ -108,6 +129,7 @@ Frame FrameBuilder::take() {
   Frame out = std::move(frame_);
   frame_ = Frame();
   shapes_.clear();
+  hashes_.clear();
   last_ = 0;
   points_ = 0;
   rows_ = 0;

@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "codec/frame.h"
+#include "journal/block_pool.h"
 #include "journal/ring_format.h"
 #include "journal/series_table.h"
 
@@ -18,6 +18,8 @@ namespace tracker::internal {
 
 class FrameBuilder {
  public:
+  // `pool`: where the memory of blocks comes from; null: they are made. Must live until take().
+  explicit FrameBuilder(BlockPool* pool = nullptr) : pool_(pool) {}
   void add_values(std::span<const ValuePair> pairs, int64_t step, bool has_step, int64_t time_us);
   void add_event(EventType type, int64_t step, bool has_step, int64_t time_us, std::string_view payload);
   void add_loss(uint32_t series, LossReason reason, uint64_t count);
@@ -38,9 +40,13 @@ class FrameBuilder {
  private:
   Block* block_for(std::span<const ValuePair> pairs, bool has_step);
   Block* add_block(std::span<const ValuePair> pairs, bool has_step, uint64_t hash);
+  void remember_shape(uint64_t hash, uint32_t block);
+  BlockPool* pool_;
   Frame frame_;
-  std::unordered_multimap<uint64_t, size_t> shapes_;  // hash of a shape -> index of its block
-  size_t last_ = 0;                                   // the block of the previous row: most rows repeat the shape
+  // Where a shape's block is: the number behind its index, by hash, 0 where free; a power of two, half of it free.
+  std::vector<uint32_t> shapes_;
+  std::vector<uint64_t> hashes_;  // of the blocks' shapes
+  size_t last_ = 0;               // the block of the previous row: most rows repeat the shape
   const SeriesTable* series_ = nullptr;
   uint64_t points_ = 0;
   int64_t rows_ = 0;

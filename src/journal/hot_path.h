@@ -99,6 +99,17 @@ __attribute__((always_inline)) inline void write_pairs(char* at, uint32_t seed, 
   std::memcpy(at, &word0, 8);
 }
 
+// Publishes the record of `count` pairs that stands at the ring's position.
+__attribute__((always_inline)) inline void advance_ring(HotRing* ring, size_t count, int64_t step, bool has_step) {
+  ring->position += kRecordHeadBytes + count * sizeof(ValuePair);
+  ring->accepted += count;
+  RingHeader* header = ring->header;
+  header->accepted.store(ring->accepted, std::memory_order_relaxed);
+  if (has_step && step > ring->step_max.load(std::memory_order_relaxed))
+    ring->step_max.store(step, std::memory_order_relaxed);
+  header->tail.store(ring->position, std::memory_order_release);
+}
+
 // Writes the record at the ring's position and publishes it. The caller has checked owner and space.
 __attribute__((always_inline)) inline void publish_pairs(HotRing* ring, const ValuePair* pairs, size_t count,
                                                          int64_t step, bool has_step, uint64_t tick,
@@ -109,13 +120,7 @@ __attribute__((always_inline)) inline void publish_pairs(HotRing* ring, const Va
       make_head(RecordKind::kValues, static_cast<uint32_t>(count), (has_step ? kHeadHasStep : 0) | flags);
   if (__builtin_expect(kHasCrc32c, 1)) write_pairs<true>(at, ring->seed, position, head, pairs, count, step, tick);
   else write_pairs<false>(at, ring->seed, position, head, pairs, count, step, tick);
-  ring->position = position + kRecordHeadBytes + count * 16;
-  ring->accepted += count;
-  RingHeader* header = ring->header;
-  header->accepted.store(ring->accepted, std::memory_order_relaxed);
-  if (has_step && step > ring->step_max.load(std::memory_order_relaxed))
-    ring->step_max.store(step, std::memory_order_relaxed);
-  header->tail.store(ring->position, std::memory_order_release);
+  advance_ring(ring, count, step, has_step);
 }
 
 // 1 + the largest step that any thread of this run has logged, 0 before the first.

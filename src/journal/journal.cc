@@ -245,8 +245,10 @@ void Journal::add_dropped(const LossSlot& slot, JournalCounts* counts) {
   const uint64_t key = slot.key.load(std::memory_order_acquire);
   if (key == 0) return;
   const bool is_rejected = static_cast<LossReason>(key & 0xff) == LossReason::kRejected;
-  const bool is_text = key >> 8 == kTextLosses;
-  uint64_t* into = is_rejected ? &counts->rejected : is_text ? &counts->texts_dropped : &counts->dropped;
+  uint64_t* into = is_rejected                ? &counts->rejected
+                   : key >> 8 == kTextLosses  ? &counts->texts_dropped
+                   : key >> 8 == kEntryLosses ? &counts->entries_dropped
+                                              : &counts->dropped;
   *into += slot.count.load(std::memory_order_relaxed);
 }
 

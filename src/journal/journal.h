@@ -60,6 +60,7 @@ struct JournalCounts {
   uint64_t damaged = 0;  // of accepted: points whose record did not verify
   // The same of texts, which are in none of the above.
   uint64_t texts_accepted = 0, texts_dropped = 0, texts_damaged = 0;
+  uint64_t entries_dropped = 0;  // of config, summary and the like, which are in none of the above either
 };
 
 // Points by series id; index 0: of no series in particular.
@@ -93,7 +94,7 @@ class Journal {
   // kLimit: no room, counted as dropped, as a text after the end is (kClosed). kUnsupported: larger than this ring
   // takes (ring_event_max); the caller has it still.
   Code log_event(EventType type, std::string_view payload, int64_t step, bool has_step);
-  void count_loss(uint32_t series, LossReason reason, uint64_t count);  // kTextLosses: of texts
+  void count_loss(uint32_t series, LossReason reason, uint64_t count);  // or kTextLosses, kEntryLosses
   void raise_step(int64_t step);  // of something logged that is in no ring: the next automatic step is behind it
 
   // --- the drain thread ------------------------------------------------------------------------------------------

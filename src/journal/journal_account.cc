@@ -48,7 +48,7 @@ void count_waiting(RingFile* file, SeriesCounts* counts) {
 void count_dropped(uint64_t key, uint64_t count, SeriesCounts* counts) {
   if (static_cast<LossReason>(key & 0xff) == LossReason::kRejected) return;  // never became a point
   const uint64_t series = key >> 8;
-  if (series == kTextLosses) return;  // texts are of no series
+  if (series == kTextLosses || series == kEntryLosses) return;  // these are of no series
   counts->at(series <= kSeriesMax ? static_cast<uint32_t>(series) : 0).dropped += count;
 }
 

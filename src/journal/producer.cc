@@ -369,8 +369,8 @@ Code Journal::log_event(EventType type, std::string_view payload, int64_t step, 
                       : type == EventType::kConsole ? RingUse::kConsole
                                                     : RingUse::kEntries;
   const bool is_text = type == EventType::kText;
-  const uint32_t lost_as = is_text ? kTextLosses : 0;
-  // By who logs them: lines and media are no points.
+  const uint32_t lost_as = is_text ? kTextLosses : kEntryLosses;
+  // By who logs them: lines and media.
   bool counted = use == RingUse::kConsole || type == EventType::kMedia;
   const Code code = with_ring([&](Seat* seat, uintptr_t owner, RingTry which) {
     if (need > ring_event_max(used_of(seat->hot->mask + 1))) return Code::kUnsupported;
@@ -421,8 +421,9 @@ void Journal::count_loss(uint32_t series, LossReason reason, uint64_t count) {
     tracker::internal::count_loss(held->file->header(), series, static_cast<uint8_t>(reason), count);
     return;
   }
-  // No ring is left: counted without saying which.
-  (series == kTextLosses ? hot_->late_texts : hot_->late).fetch_add(count, std::memory_order_relaxed);
+  // No ring is left: counted without saying which, and of entries not at all.
+  if (series == kTextLosses) hot_->late_texts.fetch_add(count, std::memory_order_relaxed);
+  else if (is_of_points(series)) hot_->late.fetch_add(count, std::memory_order_relaxed);
 }
 
 uint32_t Journal::series_id(std::string_view name, ValueType type) {

@@ -82,11 +82,11 @@ bool RingFile::still_linked() const {
 }
 
 void count_loss(RingHeader* header, uint32_t series, uint8_t reason, uint64_t count) {
-  static_assert(kLossSlotsShared == 2 * kLossReasonLast, "one for each reason, of points and of texts");
+  static_assert(kLossSlotsShared == 3 * kLossReasonLast, "one for each reason, of points, texts and entries");
   uint64_t key = static_cast<uint64_t>(series) << 8 | reason;
   for (size_t i = 0; i < kLossSlots; ++i) {
     // No slot of its own is left: counted, without saying which series.
-    if (i == kLossSlots - kLossSlotsShared && series != kTextLosses) key = reason;
+    if (i == kLossSlots - kLossSlotsShared && is_of_points(series)) key = reason;
     LossSlot& slot = header->losses[i];
     uint64_t found = slot.key.load(std::memory_order_acquire);
     if (found == 0 && slot.key.compare_exchange_strong(found, key, std::memory_order_acq_rel)) found = key;

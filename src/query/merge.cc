@@ -288,7 +288,7 @@ std::vector<MetricAccount> merge_losses_by_metric(const std::vector<WriterSnapsh
       by_name[series.def.name].stored += series.points;
     }
     for (const Loss& loss : writer.losses) {
-      if (loss.reason == LossReason::kRejected || loss.series == kTextLosses) continue;  // never became a point
+      if (loss.reason == LossReason::kRejected || !is_of_points(loss.series)) continue;  // never became a point
       const auto name = names.find(loss.series);
       Account& account = by_name[name == names.end() ? "" : name->second];
       account.dropped += loss.count;
@@ -306,20 +306,23 @@ std::vector<MetricAccount> merge_losses_by_metric(const std::vector<WriterSnapsh
 
 LossAccount merge_losses(const std::vector<WriterSnapshot>& writers) {
   LossAccount account;
-  std::map<LossReason, uint64_t> by_reason, texts_by_reason;
+  std::map<LossReason, uint64_t> by_reason, texts_by_reason, entries_by_reason;
   for (const WriterSnapshot& writer : writers) {
     const OwnPoints own = own_points(writer);
     account.stored += own.stored;
     account.dropped += own.dropped;
     account.texts.stored += writer.texts();
     account.texts.dropped += writer.texts_dropped;
+    account.entries.dropped += writer.entries_dropped;
     if (writer.recovered) {
       account.recovered += static_cast<uint64_t>(std::max<int64_t>(0, writer.recovered->int_or("points", 0)));
       account.unread_rings += static_cast<uint64_t>(std::max<int64_t>(0, writer.recovered->int_or("unread", 0)));
     }
     for (const Loss& loss : writer.losses) {  // a bad value never became a point: it is no dropped one
       if (loss.reason == LossReason::kRejected) account.rejected_values += loss.count;
-      else (loss.series == kTextLosses ? texts_by_reason : by_reason)[loss.reason] += loss.count;
+      else if (loss.series == kTextLosses) texts_by_reason[loss.reason] += loss.count;
+      else if (loss.series == kEntryLosses) entries_by_reason[loss.reason] += loss.count;
+      else by_reason[loss.reason] += loss.count;
     }
   }
   account.logged = account.stored + account.dropped;
@@ -327,6 +330,8 @@ LossAccount merge_losses(const std::vector<WriterSnapshot>& writers) {
   for (const auto& [reason, count] : by_reason) account.by_reason.emplace_back(loss_reason_text(reason), count);
   for (const auto& [reason, count] : texts_by_reason)
     account.texts.by_reason.emplace_back(loss_reason_text(reason), count);
+  for (const auto& [reason, count] : entries_by_reason)
+    account.entries.by_reason.emplace_back(loss_reason_text(reason), count);
   return account;
 }
 

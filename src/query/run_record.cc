@@ -115,8 +115,11 @@ Result<CatalogRecord> read_run_record(const RunFolder& folder) {
   out.last_seen_us = view.last_seen_us();
   const LossAccount account = view.losses();
   out.points = account.stored;
-  out.dropped = account.dropped + account.texts.dropped;
-  if (account.unread_rings > 0) out.attributes.set(kUnreadRings, static_cast<int64_t>(account.unread_rings));
+  out.dropped = account.dropped;
+  for (const auto& [key, count] : {std::pair{kUnreadRings, account.unread_rings},
+                                   {kTextsDropped, account.texts.dropped},
+                                   {kEntriesDropped, account.entries.dropped}})
+    if (count > 0) out.attributes.set(key, static_cast<int64_t>(count));
   if (const WriterSnapshot* leader = leading_writer(view.writers())) out.host = leader->identity.host;
   for (const char* key : {"tags", "notes", "group", "job_type", "archived"}) {
     Value value = view.attribute(key);

@@ -97,6 +97,11 @@ struct LossAccount {
     uint64_t logged = 0, stored = 0, dropped = 0, pending = 0;
     std::vector<std::pair<std::string, uint64_t>> by_reason;
   } texts;
+  struct Entries {  // config, summary, attributes, definitions, alerts, notes: what is stored of them replaces each
+                    // other
+    uint64_t dropped = 0;
+    std::vector<std::pair<std::string, uint64_t>> by_reason;
+  } entries;
   std::vector<WaitingPoints> waiting;  // of pending: in whose journals
   std::optional<uint32_t> unseen;      // the user whose journals may hold more: this one cannot see them
   // Writers that neither ended nor were recovered and whose journal is not here: what they logged behind their last

@@ -51,6 +51,7 @@ trk_code trk_get_status(trk_run* run, trk_status* out) noexcept {
     status.media_logged = now.media.logged;
     status.media_stored = now.media.stored;
     status.media_dropped = now.media.dropped;
+    status.entries_dropped = now.entries_dropped;
     std::memcpy(out, &status, status.size);
     return TRK_OK;
   } catch (const std::bad_alloc&) {

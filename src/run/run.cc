@@ -33,6 +33,7 @@ std::string grouped(uint64_t n) {
   return digits;
 }
 
+std::string entries_text(uint64_t n) { return grouped(n) + (n == 1 ? " entry" : " entries"); }
 std::string texts_text(uint64_t n) { return grouped(n) + (n == 1 ? " text" : " texts"); }
 std::string points_text(uint64_t n) { return grouped(n) + (n == 1 ? " point" : " points"); }
 
@@ -225,7 +226,7 @@ Code Run::log_event(EventType type, const Value& payload, int64_t step, bool has
     else if (impl_->writer && !impl_->observed()) count_late(hot_, 0, type == EventType::kText ? 1 : 0);
     return Code::kClosed;
   }
-  const uint32_t lost_as = type == EventType::kText ? kTextLosses : 0;
+  const uint32_t lost_as = type == EventType::kText ? kTextLosses : kEntryLosses;
   const DiskRoom room = impl_->writer->disk_room();
   if (room == DiskRoom::kOnlyTheEnd || (room == DiskRoom::kNoPoints && type == EventType::kText)) {
     use.get()->count_loss(lost_as, LossReason::kMaxDisk, 1);
@@ -426,10 +427,13 @@ void Run::say_end(RunState state, const Status& status) const {
   if (impl_->launch.options.quiet) return;
   const RunStatus counts = this->status();
   const uint64_t media = counts.media.dropped, artifacts = counts.artifacts_failed;
-  if (!impl_->says_lines() && status.ok() && counts.points_dropped + counts.texts_dropped + media + artifacts == 0)
+  const uint64_t entries = counts.entries_dropped;
+  if (!impl_->says_lines() && status.ok() &&
+      counts.points_dropped + counts.texts_dropped + entries + media + artifacts == 0)
     return;
   std::string lost = counts.points_dropped > 0 ? points_text(counts.points_dropped) : "";
   if (counts.texts_dropped > 0) lost += (lost.empty() ? "" : " and ") + texts_text(counts.texts_dropped);
+  if (entries > 0) lost += (lost.empty() ? "" : " and ") + entries_text(entries);
   if (media > 0) lost += fmt::format("{}{} media", lost.empty() ? "" : " and ", media);
   if (artifacts > 0)
     lost += fmt::format("{}{} artifact{}", lost.empty() ? "" : " and ", artifacts, artifacts == 1 ? "" : "s");

@@ -56,6 +56,7 @@ RunStatus Run::status() const {
   out.texts_pending = texts > writer.texts_stored ? texts - writer.texts_stored : 0;
   out.texts_dropped += hot_->late_texts.load(std::memory_order_relaxed);
   out.texts_logged = out.texts_stored + out.texts_dropped + out.texts_pending;
+  out.entries_dropped = writer.counts.entries_dropped;
   out.values_rejected = writer.counts.rejected;
   out.bytes_stored = writer.bytes_stored;
   out.journal_bytes = writer.counts.bytes;

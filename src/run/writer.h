@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "journal/block_pool.h"
 #include "journal/journal.h"
 #include "run/disk_limit.h"
 #include "run/run.h"
@@ -265,6 +266,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   uint64_t faults_noted_ = 0;
   std::deque<Event> large_taken_;
   Clock::time_point next_link_check_;
+  BlockPool spare_blocks_;
 
   // The store thread's own.
   std::unique_ptr<WriterStore> db_;

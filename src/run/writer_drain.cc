@@ -113,7 +113,7 @@ bool Writer::drain_once(bool last) {
     journal_->begin_drain();
   }
   for (bool more = true; more;) {
-    FrameBuilder builder;
+    FrameBuilder builder(&spare_blocks_);
     std::vector<RingPosition> positions;
     more = journal_->next_frame(&builder, &positions);
     if (!more) {
@@ -166,6 +166,7 @@ void Writer::enqueue(Frame frame, std::vector<RingPosition> positions, bool last
   }
   journal_->frame_kept();
   changed_.notify_all();
+  spare_blocks_.give(std::move(frame.blocks));
 }
 
 // While the database does not take frames, the spill file does, in order; then their ring space is free.

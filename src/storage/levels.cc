@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "codec/series_rows.h"
-
 namespace tracker::internal {
 namespace {
 
@@ -24,9 +22,11 @@ std::vector<uint32_t> long_series(const SegmentView& segment) {
   return out;
 }
 
-void add_levels(uint32_t series, ValueType type, const SeriesRows& rows, std::vector<SegmentLevels::Row>* out) {
-  const uint64_t count = rows.steps.size();
-  Level fine = make_level(rows.steps, rows.bits, type, level_shift(count, rows.steps.front(), rows.steps.back()));
+// Of steps that rise.
+void add_levels(uint32_t series, ValueType type, std::span<const int64_t> steps, std::span<const uint64_t> bits,
+                std::vector<SegmentLevels::Row>* out) {
+  const uint64_t count = steps.size();
+  Level fine = make_level(steps, bits, type, level_shift(count, steps.front(), steps.back()));
   std::string data = encode_level(fine);
   while ((data.size() + kLevelRowBytes) * kLevelRowsAByte > count && fine.shift < kLevelShiftMax) {
     fine = coarser_level(fine, fine.shift + 1);
@@ -51,9 +51,30 @@ Result<SegmentLevels> make_levels(SegmentView* segment) {
     if (!place->all_have_steps()) continue;
     TRACKER_RETURN_IF_ERROR(read_series(segment, *place, &rows));
     if (!rises(rows.steps)) continue;
-    add_levels(series, place->type, rows, &out.rows);
+    add_levels(series, place->type, rows.steps, rows.bits, &out.rows);
   }
   return out;
+}
+
+LevelsVisitor::LevelsVisitor(const SegmentView& segment) : segment_(segment) { levels_.series = long_series(segment); }
+
+void LevelsVisitor::block(size_t, std::span<const int64_t> steps, std::span<const int64_t>, std::span<const uint64_t>) {
+  if (!levels_.series.empty()) steps_.assign(steps.begin(), steps.end());
+}
+
+void LevelsVisitor::series(size_t block, size_t series, std::span<const uint64_t> bits) {
+  const uint32_t id = segment_.blocks()[block].series[series];
+  if (!std::binary_search(levels_.series.begin(), levels_.series.end(), id)) return;
+  const auto place = series_place(segment_, id);
+  if (!place.ok() || !place->all_have_steps()) return;
+  if (place->rising) return add_levels(id, place->type, steps_, bits, &levels_.rows);
+  SeriesRows& rows = parts_[id];
+  rows.steps.insert(rows.steps.end(), steps_.begin(), steps_.end());
+  rows.bits.insert(rows.bits.end(), bits.begin(), bits.end());
+  if (rows.steps.size() < place->rows) return;
+  sort_by_step(&rows);
+  if (rises(rows.steps)) add_levels(id, place->type, rows.steps, rows.bits, &levels_.rows);
+  parts_.erase(id);
 }
 
 Status write_levels(Sqlite& db, uint64_t first_seq, uint64_t last_seq, bool replaces, const SegmentLevels& levels) {

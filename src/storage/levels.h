@@ -7,11 +7,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "codec/level.h"
 #include "codec/segment.h"
+#include "codec/series_rows.h"
 #include "storage/sqlite.h"
 
 namespace tracker::internal {
@@ -46,6 +49,24 @@ struct SegmentLevels {
 
 // Of a sound segment. Cost: decodes the series that are in it with enough rows, 16 bytes of memory a row.
 Result<SegmentLevels> make_levels(SegmentView* segment);
+
+// The same, from columns that are decoded for something else: SegmentView::check() hands them on, and nothing is
+// decoded twice. Memory: 8 bytes a row of the block at hand, 16 a row of the series that do not stand in one block and
+// rise there.
+class LevelsVisitor : public SegmentVisitor {
+ public:
+  explicit LevelsVisitor(const SegmentView& segment);
+  void block(size_t block, std::span<const int64_t> steps, std::span<const int64_t> times,
+             std::span<const uint64_t> order) override;
+  void series(size_t block, size_t series, std::span<const uint64_t> bits) override;
+  SegmentLevels take() { return std::move(levels_); }
+
+ private:
+  const SegmentView& segment_;
+  std::vector<int64_t> steps_;  // of the block at hand
+  std::map<uint32_t, SeriesRows> parts_;
+  SegmentLevels levels_;
+};
 // Inside the transaction that writes the segment of these frames. Makes the table where it is not there. `replaces`:
 // the segment takes the place of others, whose levels go.
 Status write_levels(Sqlite& db, uint64_t first_seq, uint64_t last_seq, bool replaces, const SegmentLevels& levels);

@@ -67,10 +67,10 @@ Result<FrameStats> LogTotals::add(const FrameView& frame, size_t bytes) {
   return stats;
 }
 
-Result<FrameStats> LogTotals::add(SegmentView* segment, size_t bytes) {
+Result<FrameStats> LogTotals::add(SegmentView* segment, size_t bytes, SegmentVisitor* also) {
   SegmentLog log;
   TRACKER_RETURN_IF_ERROR(segment->log(&log));
-  auto stats = compute_segment_stats(segment, log);
+  auto stats = compute_segment_stats(segment, log, also);
   if (!stats.ok()) return stats;
   if (stats->time_first_us != segment->time_first_us() || stats->time_last_us != segment->time_last_us())
     return Status(Code::kCorrupt, "segment: times of the directory are not those of its rows and events");

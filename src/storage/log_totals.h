@@ -23,8 +23,8 @@ class LogTotals {
 
   // In order. kCorrupt, kVersion: a column cannot be decoded; nothing was added.
   Result<FrameStats> add(const FrameView& frame, size_t bytes);
-  // The same, and all that SegmentView::check() finds.
-  Result<FrameStats> add(SegmentView* segment, size_t bytes);
+  // The same, and all that SegmentView::check() finds; `also` sees the columns as they are decoded.
+  Result<FrameStats> add(SegmentView* segment, size_t bytes, SegmentVisitor* also = nullptr);
 
   uint64_t frames() const { return frames_; }
   uint64_t points() const { return points_; }

@@ -55,7 +55,7 @@ Status count_removed(const std::string& dir, const DeadJournal& journal, WriterS
 uint64_t lost_of_accepted(const std::vector<Loss>& losses) {
   uint64_t out = 0;
   for (const Loss& loss : losses)
-    if ((loss.reason == LossReason::kDamaged || loss.reason == LossReason::kDisk) && loss.series != kTextLosses)
+    if ((loss.reason == LossReason::kDamaged || loss.reason == LossReason::kDisk) && is_of_points(loss.series))
       out += loss.count;
   return out;
 }

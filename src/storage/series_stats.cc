@@ -161,10 +161,12 @@ class BlockStats {
 // Of a segment, as its columns are checked.
 class SegmentStats : public SegmentVisitor {
  public:
-  SegmentStats(const SegmentView& segment, FrameStats* out) : segment_(segment), out_(out), series_(out) {}
+  SegmentStats(const SegmentView& segment, SegmentVisitor* also, FrameStats* out)
+      : segment_(segment), also_(also), out_(out), series_(out) {}
 
   void block(size_t b, std::span<const int64_t> steps, std::span<const int64_t> times,
              std::span<const uint64_t> order) override {
+    if (also_ != nullptr) also_->block(b, steps, times, order);
     const SegmentBlock& block = segment_.blocks()[b];
     shared_ = BlockRows();
     shared_.rows = block.rows;
@@ -188,12 +190,14 @@ class SegmentStats : public SegmentVisitor {
   }
 
   void series(size_t b, size_t i, std::span<const uint64_t> bits) override {
+    if (also_ != nullptr) also_->series(b, i, bits);
     const SegmentBlock& block = segment_.blocks()[b];
     series_.add(block.series[i], block.types[i], shared_, bits);
   }
 
  private:
   const SegmentView& segment_;
+  SegmentVisitor* also_;
   FrameStats* out_;
   StatsAdder series_;
   BlockRows shared_;
@@ -217,10 +221,10 @@ Result<FrameStats> compute_frame_stats(const FrameView& frame) {
   return out;
 }
 
-Result<FrameStats> compute_segment_stats(SegmentView* segment, const SegmentLog& log) {
+Result<FrameStats> compute_segment_stats(SegmentView* segment, const SegmentLog& log, SegmentVisitor* also) {
   FrameStats out;
   for (const SeriesDef& def : log.defs) out.series[def.id].def = def;
-  SegmentStats blocks(*segment, &out);
+  SegmentStats blocks(*segment, also, &out);
   TRACKER_RETURN_IF_ERROR(segment->check(&blocks));
   find_times(log.events, &out);
   return out;
@@ -277,8 +281,10 @@ uint64_t WriterSnapshot::texts() const {
 
 void put_series(SeriesMap series, WriterSnapshot* out) {
   for (const Loss& loss : out->losses) {
-    if (loss.reason != LossReason::kRejected)  // a bad value never became a point
-      (loss.series == kTextLosses ? out->texts_dropped : out->dropped) += loss.count;
+    uint64_t& dropped = loss.series == kTextLosses    ? out->texts_dropped
+                        : loss.series == kEntryLosses ? out->entries_dropped
+                                                      : out->dropped;
+    if (loss.reason != LossReason::kRejected) dropped += loss.count;  // a bad value never became a point
     const auto at = series.find(loss.series);
     if (at != series.end()) at->second.dropped += loss.count;
   }

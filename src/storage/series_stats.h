@@ -28,8 +28,8 @@ struct FrameStats {
 Result<FrameStats> compute_frame_stats(const FrameView& frame);
 
 // The same of all its frames together; `log` is its log. With all that SegmentView::check() finds, for each column is
-// decoded once.
-Result<FrameStats> compute_segment_stats(SegmentView* segment, const SegmentLog& log);
+// decoded once; `also` sees them too, where it is not null.
+Result<FrameStats> compute_segment_stats(SegmentView* segment, const SegmentLog& log, SegmentVisitor* also = nullptr);
 
 // Adds rows that were logged after those of `into`. Counts of dropped points are not touched.
 void append_stats(const SeriesStats& later, SeriesStats* into);

@@ -169,7 +169,7 @@ class DatabaseCheck {
 
   // Where the tree is damaged that has been said, and levels are derived.
   Status check_levels(Sqlite& db, int number) {
-    Status status = verify_levels(db, part(number), &out_.findings);
+    Status status = verify_levels(db, part(number), log_->levels(), &out_.findings);
     if (status.code() != Code::kCorrupt) return status;
     if (tree_said_.empty() && log_->tree_said().empty())
       damage("levels", part(number), "the table `levels` cannot be read: " + status.message(), kTreeAdvice,

@@ -7,11 +7,13 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "base/ids.h"
 #include "journal/liveness.h"
+#include "storage/levels.h"
 #include "storage/sqlite.h"
 #include "storage/verify.h"
 
@@ -76,8 +78,22 @@ WriterVerdict verify_frames_file(Verifier& verifier, const std::string& path, co
 // Empty when there are none.
 std::string verify_wal(const std::string& path);
 
-// The table `levels` of a part. Failures: what SQLite says of the file.
-Status verify_levels(Sqlite& db, const std::string& path, std::vector<Finding>* findings);
+// The levels that the segments of a part should have, as digests: found while the log is checked, so that no column is
+// decoded again for its levels. Memory: some 100 bytes a level, which is of 4,096 rows and more.
+class ExpectedLevels {
+ public:
+  void add(uint64_t first_seq, uint64_t last_seq, const SegmentLevels& levels);
+  // Whether the segment of these frames has exactly this level. False also where it was not looked at.
+  bool has(uint64_t first_seq, uint64_t last_seq, const SegmentLevels::Row& row) const;
+
+ private:
+  std::map<std::tuple<uint64_t, uint64_t, uint32_t, int>, Id128> digests_;
+};
+
+// The table `levels` of a part; what is not as expected is held against the segments anew. Failures: what SQLite says
+// of the file.
+Status verify_levels(Sqlite& db, const std::string& path, const ExpectedLevels& expected,
+                     std::vector<Finding>* findings);
 
 // A folder below runs/<project>; `name` is "<project folder>/<run folder>", empty for a folder that stands alone.
 // Returns who the run is, where run.json or a database tells.

@@ -28,6 +28,8 @@ class LogCheck {
   Status read(Sqlite& db, const AtEnd& at_end);
 
   const LogTotals& totals() const { return seen_.totals; }
+  // Of the segments of the part that was read last; none where it has no levels.
+  const ExpectedLevels& levels() const { return levels_; }
   // Nothing of it is bad or missing, so that tables can be held against it.
   bool whole(const DatabaseMeta& meta) const;
   // What the pages of the file did not give, as SQLite says it; empty when all were read.
@@ -72,6 +74,8 @@ class LogCheck {
   const bool live_;
   const uint64_t last_seq_;  // of a log at rest: nothing counts behind it
   Seen seen_, saved_;
+  ExpectedLevels levels_;
+  bool has_levels_ = false;
   int rewinds_ = 0;
   uint64_t stats_seq_at_end_ = 0;
   std::string tree_said_;

@@ -28,8 +28,9 @@ constexpr uint64_t kShrinkWalBytes = 256 * 1024;   // a smaller WAL is not worth
 constexpr int kBusyTimeoutMs = 100;                // of an append; nobody else of ours writes this file
 constexpr int kCheckpointPages = 1000;             // after a durable append, which has waited for the disk anyway
 constexpr int kCheckpointPagesAlways = 16384;      // 64 MiB: also after others, so that the WAL stays bounded
-constexpr int64_t kStatsIntervalNs = 900'000'000;  // of durable appends
+constexpr int64_t kStatsIntervalNs = 900'000'000;  // of durable appends behind which much came
 constexpr int64_t kStatsIntervalAlwaysNs = 5'000'000'000;
+constexpr uint64_t kStatsPointsMin = 64 << 10;  // readers of a live run sum up fewer in less than a millisecond
 constexpr uint64_t kPageBytes = 4096;
 constexpr int kLeaveWalMs = 250;  // for idle readers to go, once everything is in the database
 
@@ -58,6 +59,7 @@ struct WriterDb::Impl {
   OwnCommits own;
   uint64_t stats_seq = 0;
   uint64_t last_seq = 0, points = 0, frames = 0, frame_bytes = 0;
+  uint64_t stats_points = 0;  // that the rows of `series` were last written for
   std::vector<RingPosition> positions;
   StatsTable series;                // without names of rows that are written
   std::string cost;                 // to be written with the next sign of life
@@ -125,6 +127,7 @@ struct WriterDb::Impl {
     }
     unwritten.clear();
     stats_written_ns = 0;
+    stats_points = 0;
     TRACKER_RETURN_IF_ERROR(load_stats_behind());
     TRACKER_RETURN_IF_ERROR(compaction.load(db));
     return prepare();
@@ -240,6 +243,7 @@ struct WriterDb::Impl {
     for (const uint32_t id : unwritten) series.forget_name(id);
     unwritten.clear();
     stats_seq = last_seq;
+    stats_points = points;
     stats_written_ns = monotonic_ns();
   }
 
@@ -283,7 +287,8 @@ struct WriterDb::Impl {
     if (nothing) return {};
     const int64_t now = monotonic_ns();
     const int64_t age = now - stats_written_ns;
-    const bool due = force_stats || (durable && age >= kStatsIntervalNs) || age >= kStatsIntervalAlwaysNs;
+    const bool many = points + pending->points - stats_points >= kStatsPointsMin;
+    const bool due = force_stats || (durable && many && age >= kStatsIntervalNs) || age >= kStatsIntervalAlwaysNs;
     const bool with_stats = due && !unwritten.empty();
     TRACKER_RETURN_IF_ERROR(transaction(durable, [&] { return write(*pending, retired, durable, with_stats); }));
     last_seq = pending->last_seq;

@@ -67,7 +67,7 @@ struct WriterSnapshot {
   int64_t heartbeat_us = 0;
   Value cost;  // what the tracker took from the process, as last said (docs/formats/records.md); null: not said
   uint64_t points = 0, dropped = 0, frames = 0, frame_bytes = 0;
-  uint64_t texts_dropped = 0;
+  uint64_t texts_dropped = 0, entries_dropped = 0;
   uint64_t texts() const;  // stored
   LogPosition end_of_log() const { return {last_seq, points}; }
   std::vector<RingPosition> positions;  // up to where the rings of its journal are stored

@@ -22,6 +22,7 @@ CONFIG, SUMMARY, TEXT, ATTRIBUTE = 1, 2, 3, 4
 ENVIRONMENT, MEDIA, ALERT = 10, 11, 12
 REJECTED = 6
 TEXT_LOSSES = 0xFFFFFFFF  # in the place of a series: what was lost are texts
+ENTRY_LOSSES = 0xFFFFFFFE  # or config, summary and the like
 
 
 @dataclass
@@ -180,7 +181,7 @@ class Run:
             for writer in self.writers
             for frame in writer.frames
             for series, reason, count in frame.losses
-            if reason != REJECTED and series != TEXT_LOSSES
+            if reason != REJECTED and series not in (TEXT_LOSSES, ENTRY_LOSSES)
         )
 
     def texts_dropped(self) -> int:

@@ -117,6 +117,11 @@ WriterBuilder& WriterBuilder::lose(const std::string& metric, LossReason reason,
   return *this;
 }
 
+WriterBuilder& WriterBuilder::lose_others(uint32_t kind, LossReason reason, uint64_t count) {
+  frame_.losses.push_back({kind, reason, count});
+  return *this;
+}
+
 WriterBuilder& WriterBuilder::end(RunState state, int64_t exit_code, const std::string& reason, int64_t time_us) {
   return event(EventType::kEnd, std::nullopt, time_us,
                Value::Map{{"state", run_state_name(state)}, {"exit_code", exit_code}, {"reason", reason}});

@@ -49,6 +49,7 @@ class WriterBuilder {
   WriterBuilder& set(EventType type, const std::string& key, const Value& value, int64_t time_us = 0);
   WriterBuilder& note(const Value& payload);
   WriterBuilder& lose(const std::string& metric, LossReason reason, uint64_t count);
+  WriterBuilder& lose_others(uint32_t kind, LossReason reason, uint64_t count);  // kTextLosses, kEntryLosses
   WriterBuilder& end(RunState state, int64_t exit_code = 0, const std::string& reason = "", int64_t time_us = 0);
   WriterBuilder& event(EventType type, std::optional<int64_t> step, int64_t time_us, const Value& payload);
   WriterBuilder& heartbeat(int64_t now_us);

@@ -61,6 +61,34 @@ TEST_F(LsCommandTest, JsonHoldsTheSameRuns) {
   EXPECT_EQ(runs[2].int_or("ended_us", 0), kBuilderStartUs + 192 * kSecondUs);
 }
 
+// Bug: texts were added to the points in one number, and a config value was counted as a point of no metric.
+TEST_F(LsCommandTest, PointsTextsAndEntriesThatWereLostStandApart) {
+  builder_.writer(builder_.run("mnist", "otter"))
+      .log("loss", 0, 1)
+      .lose("loss", LossReason::kRingFull, 1234)
+      .lose_others(kTextLosses, LossReason::kRingFull, 1)
+      .lose_others(kEntryLosses, LossReason::kMaxDisk, 3)
+      .end(RunState::kFinished)
+      .finish();
+  for (int look = 0; look < 2; ++look) {  // the second one is answered by the catalog
+    EXPECT_EQ(run({"ls"}), kExitOk);
+    EXPECT_NE(out_.find("1,234 + 1 text + 3 entries"), std::string::npos) << out_;
+    EXPECT_EQ(run({"ls", "--json"}), kExitOk);
+    const auto document = from_json(out_);
+    const Value& row = document->find("runs")->as_list()->front();
+    EXPECT_EQ(row.int_or("dropped", 0), 1234);
+    EXPECT_EQ(row.int_or("texts_dropped", 0), 1);
+    EXPECT_EQ(row.int_or("entries_dropped", 0), 3);
+  }
+  EXPECT_EQ(run({"ls", "--where", "lost = 1234"}), kExitOk);
+  EXPECT_NE(out_.find("otter"), std::string::npos) << out_;
+  EXPECT_EQ(run({"show", "otter"}), kExitOk);
+  EXPECT_NE(out_.find("1,234 points lost: ring full. 1 stored of 1,235 logged."), std::string::npos) << out_;
+  EXPECT_NE(out_.find("3 entries lost, of config, summary and the like: "), std::string::npos) << out_;
+  EXPECT_EQ(run({"show", "otter", "--json"}), kExitOk);
+  EXPECT_EQ(from_json(out_)->find("losses")->find("entries")->int_or("dropped", 0), 3);
+}
+
 TEST_F(LsCommandTest, AFilterAnOrderAndColumnsChooseWhatIsShown) {
   write_three_runs();
   EXPECT_EQ(run({"ls", "--where", "metrics.loss < 1 or acc", "--columns", "state,metrics.loss.min,created,duration"}),

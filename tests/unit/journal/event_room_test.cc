@@ -30,7 +30,7 @@ JournalOptions options_of(uint64_t bytes, OnFull on_full = OnFull::kDrop, uint64
 
 // What was logged, as each call answered.
 struct Account {
-  uint64_t numbers = 0, dropped = 0, texts_dropped = 0;
+  uint64_t numbers = 0, dropped = 0, texts_dropped = 0, entries_dropped = 0;
   std::vector<std::string> events;
 };
 
@@ -43,7 +43,7 @@ bool log_number(LiveJournal& journal, uint32_t id, Account* account) {
 bool log_event(LiveJournal& journal, EventType type, const std::string& payload, Account* account) {
   const bool ok = journal->log_event(type, payload, 1, true) == Code::kOk;
   if (ok) account->events.push_back(payload);
-  else ++(type == EventType::kText ? account->texts_dropped : account->dropped);
+  else ++(type == EventType::kText ? account->texts_dropped : account->entries_dropped);
   return ok;
 }
 
@@ -58,9 +58,11 @@ void expect_drained(LiveJournal& journal, const Account& account) {
   const std::vector<Frame> frames = journal.drain();
   EXPECT_EQ(cells_of(frames).size(), account.numbers);
   EXPECT_EQ(payloads_of(frames), account.events) << "in order";
-  EXPECT_EQ(losses_of(frames, LossReason::kRingFull), account.dropped + account.texts_dropped);
+  EXPECT_EQ(losses_of(frames, LossReason::kRingFull),
+            account.dropped + account.texts_dropped + account.entries_dropped);
   EXPECT_EQ(journal->counts().dropped, account.dropped);
   EXPECT_EQ(journal->counts().texts_dropped, account.texts_dropped);
+  EXPECT_EQ(journal->counts().entries_dropped, account.entries_dropped) << "config is no point";
 }
 
 class RingSizeTest : public ::testing::TestWithParam<uint64_t> {};
@@ -79,7 +81,8 @@ TEST_P(RingSizeTest, EventsFindRoomWhereNumbersFindNone) {
   EXPECT_TRUE(log_event(journal, EventType::kConfig, "config", &account)) << "a flood of texts leaves room for it";
   while (log_event(journal, EventType::kSummary, std::to_string(account.events.size()), &account)) {}
   ASSERT_FALSE(log_event(journal, EventType::kText, "flood", &account));
-  EXPECT_EQ(account.dropped, 3u);
+  EXPECT_EQ(account.dropped, 2u);
+  EXPECT_EQ(account.entries_dropped, 1u);
   EXPECT_EQ(account.texts_dropped, 2u);
   expect_drained(journal, account);
   EXPECT_TRUE(log_number(journal, id, &account)) << "room again";
@@ -132,7 +135,7 @@ TEST(EventRoomTest, TheFirstRingKeepsRoomForATextOf64KiB) {
   const uint32_t id = journal->series_id("x", ValueType::kFloat64);
   Account account;
   for (int lap = 0; lap < 30; ++lap) {
-    account = {0, account.dropped, 0, {}};
+    account = {0, account.dropped, 0, 0, {}};
     while (log_number(journal, id, &account)) {}
     ASSERT_TRUE(log_event(journal, EventType::kText, std::string(kRingPayloadMax, 'x'), &account)) << lap;
     const std::vector<Frame> frames = journal.drain();

@@ -68,6 +68,37 @@ TEST(FrameBuilderTest, BlocksThatShareAMetricKeepTheOrderOfTheCalls) {
   EXPECT_EQ(again->blocks, frame.blocks);
 }
 
+// Logs what the drain of one tenth of a second may find, and hands the blocks back as the drain thread does.
+std::string encoded_round(BlockPool* pool, int64_t round) {
+  FrameBuilder builder(pool);
+  for (uint32_t series = 1; series <= 300; ++series) {  // more than the pool keeps
+    const auto bits = static_cast<uint64_t>(round * 1000 + series);
+    builder.add_values(Pairs{{bits, series, 0}}, round, round % 2 == 0, round);
+    if (series % 3 == 0) builder.add_values(Pairs{{bits, series, 0}, {bits + 1, series + 1000, 0}}, round, true, round);
+  }
+  for (int64_t row = 0; row < 200; ++row) builder.add_values(Pairs{{7, 5000, 0}}, row, true, row);
+  Frame frame = builder.take();
+  std::string out = encode_frame(frame);
+  if (pool != nullptr) pool->give(std::move(frame.blocks));
+  return out;
+}
+
+TEST(FrameBuilderTest, BlocksWhoseMemoryIsUsedAgainGiveTheSameFrames) {
+  BlockPool pool;
+  for (int64_t round = 0; round < 5; ++round)
+    ASSERT_EQ(encoded_round(&pool, round), encoded_round(nullptr, round)) << round;
+  EXPECT_EQ(pool.size(), kSpareBlocksMax) << "and no more are kept";
+}
+
+TEST(FrameBuilderTest, ALongBlockIsNotKept) {
+  BlockPool pool;
+  FrameBuilder builder(&pool);
+  for (int64_t row = 0; row < 1000; ++row) builder.add_values(Pairs{{1, 1, 0}}, row, true, row);
+  builder.add_values(Pairs{{1, 2, 0}}, 0, true, 0);
+  pool.give(builder.take().blocks);
+  EXPECT_EQ(pool.size(), 1u);
+}
+
 TEST(TimeLineTest, BetweenTwoAnchorsTimeIsInterpolatedByTheMonotonicClock) {
   // 2 ticks a ns; realtime begins at 1 s.
   const TimeLine times({{1000, 0, 1'000'000'000}, {3'001'000, 1'500'000, 1'001'500'000}}, 99.0);

@@ -80,6 +80,10 @@ TEST(MergeTest, LossesAddUpOverWritersByReason) {
   two.points = 5;
   two.dropped = 4;
   two.losses = {{1, LossReason::kRingFull, 4}, {0, LossReason::kRejected, 6}};
+  two.texts_dropped = 8;
+  two.entries_dropped = 2;
+  two.losses.insert(two.losses.end(),
+                    {{kTextLosses, LossReason::kRingFull, 8}, {kEntryLosses, LossReason::kMaxDisk, 2}});
   two.recovered = Value(Value::Map{{"points", 5}});
   const LossAccount account = merge_losses({one, two});
   EXPECT_EQ(account.logged, 22u);
@@ -89,6 +93,10 @@ TEST(MergeTest, LossesAddUpOverWritersByReason) {
   EXPECT_EQ(account.rejected_values, 6u);
   EXPECT_EQ(account.by_reason,
             (std::vector<std::pair<std::string, uint64_t>>{{"ring full", 6}, {"store not writable", 1}}));
+  EXPECT_EQ(account.texts.dropped, 8u);
+  EXPECT_EQ(account.entries.dropped, 2u);
+  EXPECT_EQ(account.entries.by_reason,
+            (std::vector<std::pair<std::string, uint64_t>>{{loss_reason_text(LossReason::kMaxDisk), 2}}));
 }
 
 TEST(MergeTest, EveryMetricHasAnAccountAndTheyAddUpToTheRuns) {
