@@ -67,6 +67,7 @@ void add_export(CLI::App& app, ExportCommandOptions& options, std::string& forma
       ->type_name("FILE");
   command->add_option("--bundle", options.bundle, "Write the run whole into one file, for `tracker import`")
       ->type_name("FILE");
+  command->add_flag("--artifacts", options.artifacts, "In the bundle, the artifacts that the run used and made too");
   command->add_option("--metric", options.form.metrics, "Only this metric; may be given again")
       ->type_name("METRIC")
       ->allow_extra_args(false);
@@ -234,11 +235,13 @@ Status read_export_format(CommandLine* line) {
     const bool rows = !line->format.empty() || !exported.output.empty() || !exported.form.metrics.empty() ||
                       exported.form.wide || exported.form.all;
     if (rows)
-      return Status(Code::kInvalid, "--bundle writes the run whole: it goes with --json alone",
+      return Status(Code::kInvalid, "--bundle writes the run whole: it goes with --artifacts and --json alone",
                     "leave --format, --output, --metric, --wide and --all out");
     if (exported.bundle == "-") return Status(Code::kInvalid, "--bundle needs the name of a file", "--bundle run.trkb");
     return {};
   }
+  if (exported.artifacts)
+    return Status(Code::kInvalid, "--artifacts goes with --bundle", "tracker export RUN --bundle run.trkb --artifacts");
   const bool to_stdout = exported.output.empty() || exported.output == "-";
   if (line->format.empty()) line->format = exported.json && to_stdout ? "jsonl" : "csv";
   if (exported.json && to_stdout && line->format == "csv")

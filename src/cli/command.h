@@ -53,6 +53,7 @@ struct ExportCommandOptions {
   std::string output;                                              // empty or "-": stdout
   enum class To { kText, kTensorBoard, kParquet } to = To::kText;  // files of other tools go to `output`
   std::string bundle;                                              // not empty: the run whole, into this file
+  bool artifacts = false;                                          // in the bundle, what the run used and made
   ExportOptions form;
   bool json = false;
 };

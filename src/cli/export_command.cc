@@ -9,6 +9,7 @@
 #include <cstdio>
 
 #include "base/fs.h"
+#include "cli/bundle_artifacts.h"
 #include "cli/command.h"
 #include "cli/python_side.h"
 #include "cli/run_json.h"
@@ -139,14 +140,20 @@ Result<ExportResult> export_to_stdout(Console& console, RunView* run, const Expo
 int run_export_bundle(Console& console, const Store& store, const ExportCommandOptions& options) {
   const auto run = store.resolve_run(options.run);
   if (!run.ok()) return fail(console, run.status());
-  const auto result = export_bundle(*run, options.bundle);
+  Result<BundledArtifacts> artifacts = BundledArtifacts();
+  if (options.artifacts) artifacts = artifacts_for_bundle(store, *run);
+  if (!artifacts.ok()) return fail(console, artifacts.status());
+  auto result = export_bundle(*run, options.bundle, artifacts->files);
   if (!result.ok()) return fail(console, result.status());
+  result->left_out.insert(result->left_out.end(), artifacts->left_out.begin(), artifacts->left_out.end());
   if (options.json) {
     Value::List left_out(result->left_out.begin(), result->left_out.end());
+    Value::List with(artifacts->names.begin(), artifacts->names.end());
     console.print(visible_json(to_json(Value::Map{{"output", absolute_path(options.bundle)},
                                                   {"format", "bundle"},
                                                   {"files", int64_t{result->files}},
                                                   {"bytes", static_cast<int64_t>(result->bytes)},
+                                                  {"artifacts", std::move(with)},
                                                   {"left_out", std::move(left_out)}},
                                        2)) +
                   "\n");

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "cli/bundle_artifacts.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/python_side.h"
@@ -18,18 +19,23 @@
 namespace tracker::internal {
 namespace {
 
-Status carry(Console& console, ImportStore* store, const ImportOptions& options, const SourceFiles& files) {
+// `artifacts`: versions that a bundle brought.
+Status carry(Console& console, ImportStore* store, const ImportOptions& options, const SourceFiles& files,
+             std::vector<std::string>* artifacts) {
   ProgressBar bar(console, "importing " + name_below("", options.source));
   const ImportProgress progress = [&bar](uint64_t done, uint64_t total) { bar.show(done, total); };
+  const TakeBundleExtras take = [&](const std::string& folder, const RunIdentity& run) {
+    return take_bundled_artifacts(store->store(), folder, run, &store->report(), artifacts);
+  };
   const Status status = options.format == "tensorboard" ? import_tensorboard(store, options, files, progress)
                         : options.format == "csv"       ? import_csv(store, options, files, progress)
-                        : options.format == "bundle"    ? import_bundle(store, options, progress)
+                        : options.format == "bundle"    ? import_bundle(store, options, progress, take)
                                                         : console.python->import_source(store, options, progress);
   bar.clear();
   return status;
 }
 
-void print_report(Console& console, const ImportReport& report) {
+void print_report(Console& console, const ImportReport& report, const std::vector<std::string>& artifacts) {
   size_t unchanged = 0;
   for (const ImportedRun& run : report.runs) {
     if (!run.changed) {
@@ -41,10 +47,12 @@ void print_report(Console& console, const ImportReport& report) {
                               counted(run.points, "point"), texts, run.is_new ? "" : " added"));
   }
   if (unchanged > 0) console.print(fmt::format("{} imported before, with nothing new\n", counted(unchanged, "run")));
+  for (const std::string& name : artifacts) console.print("artifact " + visible(name) + "\n");
   for (const auto& [kind, count] : report.left_out) console.note(fmt::format("left out: {} {}", count, kind));
 }
 
-std::string report_json(const ImportStore& store, const ImportReport& report, const ImportOptions& options) {
+std::string report_json(const ImportStore& store, const ImportReport& report, const ImportOptions& options,
+                        const std::vector<std::string>& artifacts) {
   Value::List runs, problems;
   for (const ImportedRun& run : report.runs)
     runs.emplace_back(Value::Map{{"project", run.run.project},
@@ -62,6 +70,7 @@ std::string report_json(const ImportStore& store, const ImportReport& report, co
                             {"source", options.source},
                             {"format", options.format},
                             {"runs", runs},
+                            {"artifacts", Value::List(artifacts.begin(), artifacts.end())},
                             {"left_out", left_out},
                             {"problems", problems},
                             {"problems_more", static_cast<int64_t>(report.problems_more)}},
@@ -105,9 +114,10 @@ int run_import(Console& console, const GlobalOptions& global, ImportOptions opti
   if (!store.ok()) return fail(console, store.status());
   ImportReport& report = (*store)->report();
   if (files->cut) report.add_problem(Code::kLimit, options.source + " holds more folders or files than are looked at");
-  const Status status = carry(console, store->get(), options, *files);
-  if (json) console.print(visible_json(report_json(**store, report, options)) + "\n");
-  else print_report(console, report);
+  std::vector<std::string> artifacts;
+  const Status status = carry(console, store->get(), options, *files, &artifacts);
+  if (json) console.print(visible_json(report_json(**store, report, options, artifacts)) + "\n");
+  else print_report(console, report, artifacts);
   if (report.problems_more > 0) console.note(fmt::format("and {} more problems", report.problems_more));
   const int code = finish(console, report.problems, report.worst);
   if (!status.ok()) return fail(console, status);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,14 +17,16 @@ namespace tracker::internal {
 
 constexpr std::string_view kBundleMagic = "TRKBNDL\n";
 constexpr std::string_view kBundleEnd = "TRKBEND\n";
-constexpr uint32_t kBundleVersion = 1;
+constexpr uint32_t kBundleVersion = 2;  // with versions of artifacts; without any 1 is written
+constexpr uint32_t kBundleVersionPlain = 1;
+constexpr std::string_view kBundleArtifacts = "artifacts/", kBundleBlobs = "blobs/";
 constexpr uint32_t kBundleFilesMax = 1'000'000;
 constexpr size_t kBundleNameBytesMax = 255;
 constexpr size_t kBundleBufferBytes = 128 << 10;
 
 // Whether a bundle may hold a file of this name: run.json, attempt-<n>.json, a writer's database, part or .frames file,
-// a medium. Never anything that leads out of the run's folder.
-bool is_bundle_name(std::string_view name);
+// a medium; from version 2 on a document of an artifact and a blob. Never anything that leads out of the folder.
+bool is_bundle_name(std::string_view name, uint32_t version = kBundleVersion);
 // Whether the file begins as a bundle does.
 bool is_bundle(const std::string& path);
 
@@ -33,9 +36,18 @@ struct BundleResult {
   std::vector<std::string> left_out;  // names in the run's folder that are no part of a run, at most kImportProblemsMax
 };
 
+// A file beside those of the run: at `path`, or without one `content`.
+struct BundleExtra {
+  std::string name, path, content;
+};
+// What becomes of them: called when the run's files verify, before the run is in the store, with the folder that they
+// lie in. Its failure ends the import.
+using TakeBundleExtras = std::function<Status(const std::string& folder, const RunIdentity& run)>;
+
 // Writes `output`, which appears whole or not at all. kBusy: somebody records the run, or changed it meanwhile; kLimit:
 // more than kBundleFilesMax files; kIo.
-Result<BundleResult> export_bundle(const RunFolder& run, const std::string& output);
+Result<BundleResult> export_bundle(const RunFolder& run, const std::string& output,
+                                   const std::vector<BundleExtra>& extras = {});
 
 // Reads it to its end; the errors that import_bundle() finds in the file itself.
 Status check_bundle(const std::string& path);
@@ -43,6 +55,7 @@ Status check_bundle(const std::string& path);
 // Puts the run of a bundle into the store. A run that is there already, by its uid, is left as it is. Errors leave the
 // store as it was: kCorrupt names the byte of the bundle that is wrong, kVersion a newer version, kExists another run
 // of that name, kLimit too little room on the disk.
-Status import_bundle(ImportStore* store, const ImportOptions& options, const ImportProgress& progress);
+Status import_bundle(ImportStore* store, const ImportOptions& options, const ImportProgress& progress,
+                     const TakeBundleExtras& take_extras = {});
 
 }  // namespace tracker::internal

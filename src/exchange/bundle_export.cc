@@ -82,37 +82,69 @@ class BundleWriter {
  public:
   BundleWriter(const RunFolder& run, int fd, const std::string& path) : run_(run), fd_(fd), path_(path) {}
 
-  Status write(const std::vector<BundledFile>& files) {
+  Status write(const std::vector<BundledFile>& own, const std::vector<BundleExtra>& extras) {
+    std::vector<Source> files;
+    for (const BundledFile& file : own)
+      files.push_back({file.name, join_path(run_.path, file.name), nullptr, file.bytes});
+    for (const BundleExtra& extra : extras) {
+      auto source = source_of(extra);
+      if (!source.ok()) return source.status();
+      files.push_back(std::move(*source));
+    }
+    if (files.size() > kBundleFilesMax)
+      return Status(Code::kLimit, fmt::format("{} files: a bundle holds at most {}", files.size(), kBundleFilesMax),
+                    "nothing was written; leave the artifacts out");
+    std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
     uint64_t bytes = 0;
-    for (const BundledFile& file : files) bytes += file.bytes;
+    for (const Source& file : files) bytes += file.bytes;
     ByteWriter head;
     head.bytes(kBundleMagic);
-    head.u32(kBundleVersion);
+    head.u32(extras.empty() ? kBundleVersionPlain : kBundleVersion);
     head.u32(static_cast<uint32_t>(files.size()));
     head.u64(bytes);
     head.u32(crc32c(head.buffer()));
     TRACKER_RETURN_IF_ERROR(put(head.buffer()));
-    for (const BundledFile& file : files) TRACKER_RETURN_IF_ERROR(add(file));
+    for (const Source& file : files) TRACKER_RETURN_IF_ERROR(add(file));
     return put(kBundleEnd);
   }
   uint64_t bytes() const { return bytes_; }
 
  private:
-  Status add(const BundledFile& file) {
-    auto source = open_file(join_path(run_.path, file.name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    if (!source.ok()) return source.status();
+  struct Source {
+    std::string name, path;
+    const std::string* content;  // in the place of a path
+    uint64_t bytes;
+  };
+
+  static Result<Source> source_of(const BundleExtra& extra) {
+    if (extra.path.empty()) return Source{extra.name, "", &extra.content, extra.content.size()};
+    struct stat st{};
+    if (::lstat(extra.path.c_str(), &st) != 0 || !S_ISREG(st.st_mode))
+      return Status(Code::kNotFound, fmt::format("{} is no file", extra.path), "nothing was written");
+    return Source{extra.name, extra.path, nullptr, static_cast<uint64_t>(st.st_size)};
+  }
+
+  Status add(const Source& file) {
     ByteWriter head;
     head.u64(file.bytes);
     head.u32(static_cast<uint32_t>(file.name.size()));
     head.bytes(file.name);
     head.u32(crc32c(head.buffer()));
     TRACKER_RETURN_IF_ERROR(put(head.buffer()));
+    if (file.content != nullptr) {
+      ByteWriter tail;
+      tail.u32(crc32c(*file.content));
+      TRACKER_RETURN_IF_ERROR(put(*file.content));
+      return put(tail.buffer());
+    }
+    auto source = open_file(file.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (!source.ok()) return source.status();
     uint32_t crc = 0;
     uint64_t done = 0;
     for (;;) {
       const ssize_t n = ::read(source->get(), buffer_.data(), buffer_.size());
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return Status::from_errno(errno, "cannot read", join_path(run_.path, file.name));
+      if (n < 0) return Status::from_errno(errno, "cannot read", file.path);
       if (n == 0) break;
       const std::string_view part(buffer_.data(), static_cast<size_t>(n));
       done += part.size();
@@ -152,7 +184,8 @@ Status check_at_rest(const RunFolder& run) {
 
 }  // namespace
 
-Result<BundleResult> export_bundle(const RunFolder& run, const std::string& output) {
+Result<BundleResult> export_bundle(const RunFolder& run, const std::string& output,
+                                   const std::vector<BundleExtra>& extras) {
   TRACKER_RETURN_IF_ERROR(check_at_rest(run));
   BundleResult out;
   const auto files = FolderList(run, &out.left_out).read();
@@ -165,7 +198,7 @@ Result<BundleResult> export_bundle(const RunFolder& run, const std::string& outp
   auto file = open_file(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0666);
   if (!file.ok()) return Status::from_errno(file.status().system_errno(), "cannot write", output);
   BundleWriter writer(run, file->get(), path);
-  Status status = writer.write(*files);
+  Status status = writer.write(*files, extras);
   if (status.ok()) {
     std::vector<std::string> ignored;
     const auto now = FolderList(run, &ignored).read();
@@ -180,7 +213,7 @@ Result<BundleResult> export_bundle(const RunFolder& run, const std::string& outp
     return status;
   }
   sync_path(parent_path(absolute_path(output)));
-  out.files = static_cast<uint32_t>(files->size());
+  out.files = static_cast<uint32_t>(files->size() + extras.size());
   out.bytes = writer.bytes();
   return out;
 }

@@ -53,7 +53,7 @@ class BundleReader {
       std::string name;
       uint64_t content = 0;
       TRACKER_RETURN_IF_ERROR(entry(&name, &content));
-      if (!is_bundle_name(name))
+      if (!is_bundle_name(name, version_))
         return bad(fmt::format("\"{}\" is no file of a run: it may lead out of its folder", visible(name)));
       if (i > 0 && name <= last) return bad(fmt::format("{} stands behind {}", name, last));
       if (content > bytes) return bad(fmt::format("{} is larger than all files together", name));
@@ -107,15 +107,15 @@ class BundleReader {
     TRACKER_RETURN_IF_ERROR(take(kHeadBytes - 4, &text));
     ByteReader reader(text);
     if (reader.bytes(kBundleMagic.size()) != kBundleMagic) return bad("it is no bundle of a run");
-    const uint32_t version = reader.u32();
-    if (version > kBundleVersion)
+    version_ = reader.u32();
+    if (version_ > kBundleVersion)
       return Status(Code::kVersion,
-                    fmt::format("{} has version {}, this program reads {}", path_, version, kBundleVersion),
+                    fmt::format("{} has version {}, this program reads {}", path_, version_, kBundleVersion),
                     "nothing was stored; a newer tracker reads it");
     *files = reader.u32();
     *bytes = reader.u64();
     TRACKER_RETURN_IF_ERROR(take_crc(crc32c(text), "its head"));
-    if (version == 0) return bad("version 0");
+    if (version_ == 0) return bad("version 0");
     if (*files == 0 || *files > kBundleFilesMax)
       return bad(fmt::format("it says that it holds {} files; 1 to {} can be", *files, kBundleFilesMax));
     if (*bytes > size_) return bad(fmt::format("it says that it holds {} bytes of files and has {}", *bytes, size_));
@@ -149,6 +149,7 @@ class BundleReader {
   std::string path_, buffer_;
   Fd fd_;
   uint64_t size_ = 0, at_ = 0;
+  uint32_t version_ = 0;
 };
 
 // A first reading that writes nothing: every byte verifies, and run.json is there.
@@ -213,7 +214,15 @@ Status look_at_run(const RunFolder& run, const std::string& source, ImportReport
   return {};
 }
 
-Status put_run(ImportStore* store, const std::string& source, const std::string& folder) {
+Status take(const TakeBundleExtras& take_extras, const std::string& folder, const RunIdentity& run) {
+  const Status status = take_extras ? take_extras(folder, run) : Status();
+  for (const std::string_view below : {kBundleArtifacts, kBundleBlobs})
+    remove_import_folder(join_path(folder, std::string(below.substr(0, below.size() - 1))));
+  return status;
+}
+
+Status put_run(ImportStore* store, const std::string& source, const std::string& folder,
+               const TakeBundleExtras& take_extras) {
   auto identity = read_run_document(join_path(folder, kRunFile));
   if (!identity.ok()) return identity.status();
   ImportedRun out;
@@ -221,6 +230,7 @@ Status put_run(ImportStore* store, const std::string& source, const std::string&
   out.run = *identity;
   if (const RunFolder* known = store->find(identity->uid)) {
     out.run = known->identity;
+    TRACKER_RETURN_IF_ERROR(take(take_extras, folder, out.run));
     remove_import_folder(folder);
     store->report().runs.push_back(std::move(out));
     return {};
@@ -233,6 +243,7 @@ Status put_run(ImportStore* store, const std::string& source, const std::string&
         Code::kExists,
         fmt::format("{} has another run {}/{} already", store->store().path(), identity->project, identity->id),
         "nothing was stored; --dir names another store");
+  TRACKER_RETURN_IF_ERROR(take(take_extras, folder, *identity));
   TRACKER_RETURN_IF_ERROR(store->put(folder, *identity));
   out.is_new = out.changed = true;
   store->report().runs.push_back(std::move(out));
@@ -252,7 +263,8 @@ Status check_bundle(const std::string& path) {
   return reader.ok() ? check(&*reader, {}) : reader.status();
 }
 
-Status import_bundle(ImportStore* store, const ImportOptions& options, const ImportProgress& progress) {
+Status import_bundle(ImportStore* store, const ImportOptions& options, const ImportProgress& progress,
+                     const TakeBundleExtras& take_extras) {
   if (!options.project.empty())
     return Status(Code::kInvalid, "--project: the run of a bundle stays in its project", "leave --project out");
   auto reader = BundleReader::open(options.source);
@@ -266,7 +278,7 @@ Status import_bundle(ImportStore* store, const ImportOptions& options, const Imp
   auto folder = store->make_folder();
   if (!folder.ok()) return folder.status();
   Status status = extract(&*reader, *folder, progress);
-  if (status.ok()) status = put_run(store, options.source, *folder);
+  if (status.ok()) status = put_run(store, options.source, *folder, take_extras);
   if (!status.ok()) remove_import_folder(*folder);
   return status;
 }

@@ -9,7 +9,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr size_t kWriterDigits = 32, kMediumDigits = 64;
+constexpr size_t kWriterDigits = 32, kMediumDigits = 64, kArtifactDigits = 6, kVersionDigits = 7;
 constexpr std::string_view kMediaPrefix = "media/";
 
 bool is_hex(std::string_view text) {
@@ -37,10 +37,31 @@ bool is_medium(std::string_view name) {
          is_media_extension(extension.substr(1));
 }
 
+bool is_number(std::string_view text, size_t digits_max) {
+  return !text.empty() && text.size() <= digits_max && (text == "0" || text[0] != '0') &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// artifacts/<n>.json, artifacts/<n>-v<k>.json
+bool is_artifact_document(std::string_view name) {
+  if (!name.starts_with(kBundleArtifacts) || !name.ends_with(".json")) return false;
+  name = name.substr(kBundleArtifacts.size(), name.size() - kBundleArtifacts.size() - 5);
+  const size_t version = name.find("-v");
+  return is_number(name.substr(0, version), kArtifactDigits) &&
+         (version == std::string_view::npos || is_number(name.substr(version + 2), kVersionDigits));
+}
+
+// blobs/<64 hex>
+bool is_bundled_blob(std::string_view name) {
+  return name.starts_with(kBundleBlobs) && name.size() == kBundleBlobs.size() + kMediumDigits &&
+         is_hex(name.substr(kBundleBlobs.size()));
+}
+
 }  // namespace
 
-bool is_bundle_name(std::string_view name) {
+bool is_bundle_name(std::string_view name, uint32_t version) {
   if (name.size() > kBundleNameBytesMax) return false;
+  if (version > kBundleVersionPlain && (is_artifact_document(name) || is_bundled_blob(name))) return true;
   return name == kRunFile || claimed_attempt(name).has_value() || is_writer_file(name) || is_medium(name);
 }
 

@@ -155,6 +155,8 @@ NOT_TESTED = {
     "kArtifactVersionsMax": "1,000,000 versions of one artifact; it bounds a loop",
     "kBlobBytesABatch": "when a batch is fsynced changes no blob",
     "kBlobsABatch": "when a batch is fsynced changes no blob",
+    "kBundleArtifactsMax": "10,000 versions that one run used and made; a number is compared",
+    "kBundleManifestBytesMax": "a manifest of 256 MiB; a size is compared",
     "kBundleBufferBytes": "how much is copied at once changes no byte",
     "kOpenBlobsABatch": "when a batch is fsynced changes no blob",
     "kEarlyWriteBytesMin": "when the disk begins changes no blob",

@@ -190,18 +190,50 @@ TEST_F(BundleTest, AByteThatIsWrongAnywhereIsRefusedByItsPlace) {
 
 TEST_F(BundleTest, NamesThatAreNoFilesOfARunAreRefused) {
   const std::string run_json = content(run_.path + "/run.json"), writer(32, 'a');
-  for (const std::string& name : std::vector<std::string>{
-           "../run.json", "/etc/passwd", "media/../run.json", "media/ab/../../../x", writer + ".db-wal",
-           writer + ".db-journal", writer + "-1.db", writer + "-01.db", writer + ".db/x", "media/ab/" + writer,
-           "stop-request.json", "media/zz/zz" + std::string(62, '0') + ".png",
-           "media/ab/ab" + std::string(62, '0') + ".sh", ".", "..", std::string("run.json\0x", 10), std::string("a\nb"),
-           std::string(255, 'x')}) {
+  for (const std::string& name : std::vector<std::string>{"../run.json",
+                                                          "/etc/passwd",
+                                                          "media/../run.json",
+                                                          "media/ab/../../../x",
+                                                          writer + ".db-wal",
+                                                          writer + ".db-journal",
+                                                          writer + "-1.db",
+                                                          writer + "-01.db",
+                                                          writer + ".db/x",
+                                                          "media/ab/" + writer,
+                                                          "stop-request.json",
+                                                          "media/zz/zz" + std::string(62, '0') + ".png",
+                                                          "media/ab/ab" + std::string(62, '0') + ".sh",
+                                                          "blobs/" + std::string(63, 'a') + "/",
+                                                          "blobs/../" + std::string(61, 'a'),
+                                                          "blobs/" + std::string(64, 'A'),
+                                                          "blobs/" + std::string(65, 'a'),
+                                                          "artifacts/../run.json",
+                                                          "artifacts/01.json",
+                                                          "artifacts/1-v.json",
+                                                          "artifacts/1-v1/x.json",
+                                                          "artifacts/1234567.json",
+                                                          "artifacts/.json",
+                                                          "artifacts/x.json",
+                                                          ".",
+                                                          "..",
+                                                          std::string("run.json\0x", 10),
+                                                          std::string("a\nb"),
+                                                          std::string(255, 'x')}) {
     EXPECT_FALSE(is_bundle_name(name)) << name;
     const Status status = import(made_up({{name, "x"}, {"run.json", run_json}}));
     EXPECT_EQ(status.code(), Code::kCorrupt) << name;
     EXPECT_EQ(left_in_store(), 0u) << name;
   }
   EXPECT_FALSE(fs::exists(folder_.path() + "/run.json"));
+}
+
+TEST_F(BundleTest, ABundleOfTheFirstVersionHoldsNoArtifacts) {
+  const std::string bytes = bundle();
+  EXPECT_EQ(bytes[kBundleMagic.size()], static_cast<char>(kBundleVersionPlain)) << "what older programs read";
+  for (const std::string& name : {"blobs/" + std::string(64, 'a'), std::string("artifacts/0.json")}) {
+    EXPECT_TRUE(is_bundle_name(name));
+    EXPECT_FALSE(is_bundle_name(name, kBundleVersionPlain));
+  }
 }
 
 TEST_F(BundleTest, NumbersThatCannotBeTakeNoMemoryAndAreRefused) {

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+#include "cli/bundle_artifacts.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <map>
+#include <set>
+
+#include "artifact/artifact_store.h"
+#include "artifact/lineage.h"
+#include "artifact/registry_documents.h"
+#include "base/fs.h"
+#include "model/key.h"
+#include "model/visible.h"
+
+namespace tracker::internal {
+namespace {
+
+Status bad(const std::string& what) {
+  return Status(Code::kCorrupt, "the bundle's artifacts: " + what, "nothing was stored; export the run again");
+}
+
+bool is_stored(const BlobStore& blobs, const Digest& digest, uint64_t bytes) {
+  struct stat st{};
+  return ::lstat(blobs.path_of(digest).c_str(), &st) == 0 && S_ISREG(st.st_mode) &&
+         static_cast<uint64_t>(st.st_size) == bytes;
+}
+
+// The blobs of a version, its manifest first. What is wrong with it; empty: nothing.
+std::string list_blobs(const Store& store, const ArtifactVersion& version, std::set<Digest>* out) {
+  const BlobStore blobs(store.path());
+  const auto manifest = StoredManifest::open(store, version.manifest);
+  if (!manifest.ok()) return manifest.status().message();
+  if (manifest->bytes().size() > kBundleManifestBytesMax) return "its manifest is too large for a bundle";
+  std::set<Digest> found{version.manifest};
+  const Status status = manifest->visit([&](const ManifestEntry& entry) {
+    if (entry.kind != EntryKind::kFile) return Status();
+    if (!is_stored(blobs, entry.digest, entry.bytes)) return Status(Code::kNotFound, entry.path + " is not whole");
+    if (found.insert(entry.digest).second && found.size() + out->size() > kBundleFilesMax)
+      return Status(Code::kLimit, fmt::format("more than {} files", kBundleFilesMax));
+    return Status();
+  });
+  if (!status.ok()) return status.message();
+  out->merge(found);
+  return "";
+}
+
+Result<Digest> digest_of(const std::string& path) {
+  auto fd = open_file(path, O_RDONLY | O_NOFOLLOW);
+  if (!fd.ok()) return fd.status();
+  std::string buffer(kBundleBufferBytes, '\0');
+  Sha256 hash;
+  for (;;) {
+    const ssize_t n = ::read(fd->get(), buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return Status::from_errno(errno, "cannot read", path);
+    if (n == 0) return hash.finish();
+    hash.update({buffer.data(), static_cast<size_t>(n)});
+  }
+}
+
+// What a bundle brought, as far as it was checked.
+class Taken {
+ public:
+  Taken(const Store& store, const std::string& folder) : store_(store), blobs_(store.path()), folder_(folder) {}
+
+  Status check() {
+    TRACKER_RETURN_IF_ERROR(check_blobs());
+    return check_versions();
+  }
+
+  Status put(const RunIdentity& run, ImportReport* report, std::vector<std::string>* stored) {
+    BlobBatch batch(blobs_);
+    for (const auto& [digest, bytes] : bundled_) {
+      const std::string path = path_of(digest);
+      auto fd = open_file(path, O_RDWR | O_NOFOLLOW);
+      if (!fd.ok()) return fd.status();
+      TRACKER_RETURN_IF_ERROR(batch.add({std::move(*fd), path}, digest, bytes));
+    }
+    TRACKER_RETURN_IF_ERROR(batch.commit());
+    const ArtifactRegistry registry(store_);
+    for (const auto& [number, each] : versions_) {
+      NewVersion version{each.totals,           each.version.manifest, each.version.description,
+                         each.version.metadata, run.uid.hex(),         each.version.created_us};
+      if (each.version.run != run.uid.hex()) version.run = each.version.run;
+      Status status = registry.create(each.info.project, each.info.name, each.info.type);
+      bool is_new = false;
+      const auto added = status.ok() ? registry.add(each.info.project, each.info.name, version, &is_new)
+                                     : Result<ArtifactVersion>(status);
+      if (!added.ok())
+        report->add_problem(added.status().code(), fmt::format("the artifact {}/{} was left out: {}", each.info.project,
+                                                               each.info.name, added.status().to_string()));
+      else if (is_new) stored->push_back(fmt::format("{}/{}:{}", each.info.project, each.info.name, added->name()));
+    }
+    return {};
+  }
+
+ private:
+  struct Version {
+    ArtifactInfo info;
+    ArtifactVersion version;
+    ManifestTotals totals;
+    bool has_version = false;
+  };
+
+  std::string path_of(const Digest& digest) const {
+    return join_path(folder_, std::string(kBundleBlobs) + digest.hex());
+  }
+
+  Status check_blobs() {
+    const std::string below = join_path(folder_, "blobs");
+    if (!is_directory(below)) return {};
+    const auto names = list_dir(below);
+    if (!names.ok()) return names.status();
+    for (const std::string& name : *names) {
+      const auto digest = Digest::from_hex(name);
+      if (!digest) return bad("a blob without a digest");
+      const std::string path = path_of(*digest);
+      const auto found = digest_of(path);
+      if (!found.ok()) return found.status();
+      if (*found != *digest) return bad(fmt::format("the blob {} holds other bytes than its digest says", name));
+      struct stat st{};
+      if (::lstat(path.c_str(), &st) != 0) return Status::from_errno(errno, "cannot read", path);
+      bundled_[*digest] = static_cast<uint64_t>(st.st_size);
+    }
+    return {};
+  }
+
+  Status check_versions() {
+    const std::string below = join_path(folder_, "artifacts");
+    if (!is_directory(below)) return {};
+    const auto names = list_dir(below);
+    if (!names.ok()) return names.status();
+    for (const std::string& name : *names) {  // as is_bundle_name() has let them in
+      const std::string stem = name.substr(0, name.size() - std::string_view(".json").size());
+      const size_t at = stem.find("-v");
+      const auto number = decimal(stem.substr(0, at));
+      if (!number || versions_.size() > kBundleArtifactsMax) return bad("too many of them");
+      Version& each = versions_[*number];
+      if (at == std::string::npos) {
+        auto info = read_artifact_document(join_path(below, name));
+        if (!info.ok()) return bad(info.status().message());
+        each.info = std::move(*info);
+        continue;
+      }
+      auto version = read_version_document(join_path(below, name), decimal(stem.substr(at + 2)).value_or(0));
+      if (!version.ok()) return bad(version.status().message());
+      if (each.has_version) return bad(fmt::format("two versions of number {}", *number));
+      each.version = std::move(*version);
+      each.has_version = true;
+    }
+    for (auto& [number, each] : versions_) TRACKER_RETURN_IF_ERROR(check_version(&each));
+    return {};
+  }
+
+  Status check_version(Version* each) {
+    const std::string name = fmt::format("{}/{}", visible(each->info.project), visible(each->info.name));
+    if (!each->has_version || !check_label("project", each->info.project).ok() ||
+        !check_artifact_name(each->info.name).ok() || !check_artifact_type(each->info.type).ok())
+      return bad(fmt::format("\"{}\" is no artifact with a version", name));
+    if (!bundled_.contains(each->version.manifest)) return bad(name + " has no manifest");
+    const auto bytes = read_file(path_of(each->version.manifest), kBundleManifestBytesMax);
+    if (!bytes.ok()) return bytes.status();
+    if (const Status status = check_manifest(*bytes, &each->totals); !status.ok())
+      return bad(fmt::format("the manifest of {}: {}", name, status.message()));
+    if (each->totals.content != each->version.content) return bad(name + " holds another content than it says");
+    ManifestReader reader(*bytes);
+    for (ManifestEntry entry;;) {
+      const auto more = reader.next(&entry);
+      if (!more.ok()) return bad(more.status().message());
+      if (!*more) return {};
+      if (entry.kind != EntryKind::kFile) continue;
+      const auto found = bundled_.find(entry.digest);
+      if (found == bundled_.end() || found->second != entry.bytes)
+        return bad(fmt::format("{} has no file {}", name, visible(entry.path)));
+    }
+  }
+
+  const Store& store_;
+  const BlobStore blobs_;
+  const std::string& folder_;
+  std::map<Digest, uint64_t> bundled_;  // bytes
+  std::map<int64_t, Version> versions_;
+};
+
+}  // namespace
+
+Result<BundledArtifacts> artifacts_for_bundle(const Store& store, const RunFolder& run) {
+  BundledArtifacts out;
+  std::set<Digest> blobs;
+  std::set<std::string> seen;
+  const ArtifactRegistry registry(store);
+  for (const LineageEdge& edge : edges_of_run(run, &out.left_out)) {
+    const std::string name = edge.version_name();
+    if (!seen.insert(name).second) continue;
+    const auto info = registry.read(edge.project, edge.name);
+    const ArtifactVersion* version = info.ok() ? info->version(edge.number) : nullptr;
+    if (version == nullptr || version->deleted || version->content != edge.content) {
+      out.left_out.push_back(name + ": it is not in the store");
+      continue;
+    }
+    if (const std::string wrong = list_blobs(store, *version, &blobs); !wrong.empty()) {
+      out.left_out.push_back(fmt::format("{}: {}", name, wrong));
+      continue;
+    }
+    if (out.names.size() == kBundleArtifactsMax)
+      return Status(Code::kLimit, fmt::format("the run used and made more than {} versions", kBundleArtifactsMax),
+                    "nothing was written; leave --artifacts out");
+    const std::string stem = std::string(kBundleArtifacts) + std::to_string(out.names.size());
+    out.files.push_back(
+        {stem + ".json", "", artifact_document(info->project, info->name, info->type, info->created_us)});
+    out.files.push_back({fmt::format("{}-v{}.json", stem, version->number), "", version_document(*version)});
+    out.names.push_back(name);
+  }
+  const BlobStore blob_store(store.path());
+  for (const Digest& digest : blobs)
+    out.files.push_back({std::string(kBundleBlobs) + digest.hex(), blob_store.path_of(digest), ""});
+  return out;
+}
+
+Status take_bundled_artifacts(const Store& store, const std::string& folder, const RunIdentity& run,
+                              ImportReport* report, std::vector<std::string>* stored) {
+  Taken taken(store, folder);
+  TRACKER_RETURN_IF_ERROR(taken.check());
+  return taken.put(run, report, stored);
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+// Goal: the artifacts of a run go with its bundle into another store, whole and checked, or the bundle is refused.
+// Method: command lines on a store with one run and one artifact, then on an empty one; blobs damaged in between.
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "artifact/artifact_store.h"
+#include "artifact/lineage.h"
+#include "artifact/reference.h"
+#include "cli/bundle_artifacts.h"
+#include "unit/cli/cli_fixture.h"
+
+namespace tracker::internal {
+namespace {
+
+namespace fs = std::filesystem;
+
+class BundleArtifactsTest : public CliTest {
+ protected:
+  BundleArtifactsTest() {
+    fs::create_directories(files_ + "/sub");
+    std::ofstream(files_ + "/one") << "one";
+    std::ofstream(files_ + "/sub/two") << std::string(300'000, '2');
+    EXPECT_EQ(run({"artifact", "put", files_, "--name", "p/data", "--type", "dataset"}), kExitOk) << err_;
+    const auto found = find_artifact(*Store::open(builder_.path()), "data", "p");
+    version_ = found->version;
+    LineageEdge edge;
+    edge.project = "p";
+    edge.name = "data";
+    edge.type = "dataset";
+    edge.number = version_.number;
+    edge.content = version_.content;
+    edge.manifest = version_.manifest;
+    auto writer = builder_.writer(builder_.run("p", "r"), {.attempt = 1});
+    writer.log("loss", 0, 1.0).event(EventType::kArtifact, {}, 0, artifact_event(edge));
+    writer.end(RunState::kFinished, 0, "", kBuilderStartUs + kSecondUs).finish();
+  }
+  int export_run() { return run({"export", "p/r", "--bundle", bundle_, "--artifacts"}); }
+  int import(std::vector<std::string> more = {}) {
+    out_.clear();
+    err_.clear();
+    std::vector<std::string> arguments{"import", bundle_, "--dir", target_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_command_line(console_, arguments);
+  }
+  std::string blob(const Digest& digest) const { return BlobStore(builder_.path()).path_of(digest); }
+  Digest two() const { return sha256(std::string(300'000, '2')); }
+  static void overwrite(const std::string& path, const std::string& content) {
+    fs::permissions(path, fs::perms::owner_all);
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+  }
+
+  TempFolder folder_;
+  const std::string files_ = folder_.path() + "/files", bundle_ = folder_.path() + "/r.trkb",
+                    target_ = folder_.path() + "/target";
+  ArtifactVersion version_;
+};
+
+TEST_F(BundleArtifactsTest, AnArtifactGoesWithItsRunIntoAnotherStore) {
+  ASSERT_EQ(export_run(), kExitOk) << err_;
+  ASSERT_EQ(import(), kExitOk) << err_;
+  EXPECT_NE(out_.find("artifact p/data:v0\n"), std::string::npos) << out_;
+  const auto store = Store::open(target_);
+  const auto found = find_artifact(*store, "data", "p");
+  ASSERT_TRUE(found.ok()) << found.status().to_string();
+  EXPECT_EQ(found->version.content, version_.content);
+  EXPECT_EQ(found->info.type, "dataset");
+  EXPECT_TRUE(verify_artifact(*store, found->version, true)->empty());
+  const std::string out = folder_.path() + "/out";
+  ASSERT_TRUE(download_artifact(*store, found->version, out).ok());
+  std::stringstream two;
+  two << std::ifstream(out + "/sub/two").rdbuf();
+  EXPECT_EQ(two.str(), std::string(300'000, '2'));
+  const auto folder = store->find_run("p", "r");
+  ASSERT_TRUE(folder.has_value());
+  EXPECT_EQ(edges_of_run(*folder).size(), 1u);
+  EXPECT_FALSE(fs::exists(folder->path + "/blobs") || fs::exists(folder->path + "/artifacts"));
+}
+
+TEST_F(BundleArtifactsTest, ASecondImportAddsNothingAndOneBehindARunAloneAddsTheArtifacts) {
+  ASSERT_EQ(run({"export", "p/r", "--bundle", bundle_}), kExitOk) << err_;
+  ASSERT_EQ(import(), kExitOk) << err_;
+  EXPECT_FALSE(find_artifact(*Store::open(target_), "data", "p").ok());
+  ASSERT_EQ(export_run(), kExitOk) << err_;
+  ASSERT_EQ(import(), kExitOk) << err_;
+  EXPECT_NE(out_.find("artifact p/data:v0\n"), std::string::npos) << out_;
+  ASSERT_EQ(import({"--json"}), kExitOk) << err_;
+  EXPECT_NE(out_.find("\"artifacts\": []"), std::string::npos) << out_;
+  EXPECT_EQ(find_artifact(*Store::open(target_), "data", "p")->info.versions.size(), 1u);
+}
+
+TEST_F(BundleArtifactsTest, ABlobOfOtherBytesThanItsDigestLeavesTheStoreAsItWas) {
+  overwrite(blob(two()), std::string(300'000, '3'));
+  ASSERT_EQ(export_run(), kExitOk) << err_;
+  EXPECT_EQ(import(), kExitDamaged);
+  EXPECT_NE(err_.find(two().hex()), std::string::npos) << err_;
+  EXPECT_FALSE(fs::exists(target_ + "/blobs") || fs::exists(target_ + "/artifacts"));
+  EXPECT_TRUE(Store::open(target_)->list_runs().empty());
+}
+
+TEST_F(BundleArtifactsTest, WhatIsNotInTheStoreAnyMoreIsNamedAndLeftOut) {
+  fs::remove(blob(two()));
+  ASSERT_EQ(export_run(), kExitOk);
+  EXPECT_NE(err_.find("left out: p/data:v0: sub/two is not whole"), std::string::npos) << err_;
+  ASSERT_EQ(import(), kExitOk) << err_;
+  EXPECT_FALSE(find_artifact(*Store::open(target_), "data", "p").ok());
+}
+
+TEST_F(BundleArtifactsTest, ANameThatHasAnotherTypeThereIsAProblemAndTheRunIsStored) {
+  ASSERT_EQ(export_run(), kExitOk) << err_;
+  const auto store = Store::open_or_create(target_);
+  ASSERT_TRUE(ArtifactRegistry(*store).create("p", "data", "model").ok());
+  EXPECT_NE(import(), kExitOk);
+  EXPECT_NE(err_.find("p/data was left out"), std::string::npos) << err_;
+  EXPECT_TRUE(store->find_run("p", "r").has_value());
+}
+
+TEST_F(BundleArtifactsTest, DocumentsThatDoNotFitTheirManifestAreRefused) {
+  const auto artifacts =
+      artifacts_for_bundle(*Store::open(builder_.path()), *Store::open(builder_.path())->find_run("p", "r"));
+  ASSERT_TRUE(artifacts.ok());
+  const RunFolder run_folder = *Store::open(builder_.path())->find_run("p", "r");
+  const auto without = [&](const std::string& part) {
+    std::vector<BundleExtra> files;
+    for (const BundleExtra& file : artifacts->files)
+      if (file.name.find(part) == std::string::npos) files.push_back(file);
+    EXPECT_EQ(files.size() + 1, artifacts->files.size()) << part;
+    EXPECT_TRUE(export_bundle(run_folder, bundle_, files).ok());
+    return import();
+  };
+  EXPECT_EQ(without(version_.manifest.hex()), kExitDamaged);
+  EXPECT_EQ(without(two().hex()), kExitDamaged);
+  EXPECT_EQ(without("-v0.json"), kExitDamaged);
+  EXPECT_EQ(without("artifacts/0.json"), kExitDamaged);
+  EXPECT_FALSE(fs::exists(target_ + "/blobs") || fs::exists(target_ + "/artifacts"));
+}
+
+TEST_F(BundleArtifactsTest, ArtifactsAloneAreNoBundle) {
+  EXPECT_EQ(run({"export", "p/r", "--artifacts"}), kExitUsage);
+  EXPECT_NE(err_.find("--bundle"), std::string::npos) << err_;
+}
+
+}  // namespace
+}  // namespace tracker::internal
