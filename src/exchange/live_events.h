@@ -36,7 +36,7 @@ class LiveEvents {
   // another process writes the file; kNotFound: the file or its folder was removed meanwhile, nothing is made in its
   // place; kLimit: it would be beyond LiveEventsPlan.bytes_max; else what the disk said: the next call goes on there.
   Status follow(const std::string& path, RunView* run, const std::function<bool()>& go_on);
-  const std::string& path() const { return path_; }
+  void close() { fd_.reset(); }
 
  private:
   Status open(const std::string& path);

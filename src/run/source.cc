@@ -84,7 +84,9 @@ void RunSource::work() {
   if (root.empty())
     return tell(Value::Map{{"error", "the program lies in \"/\" or in a home folder, which is not copied"}});
   SourceList list = list_source(root, input_.store_path, go_on);
-  Value said = Value::Map{{"root", root}};
+  uint64_t in_path = 0;
+  const std::string shown = redact_text(root, &in_path);
+  Value said = Value::Map{{"root", shown}};
   auto draft = ArtifactDraft::make(kSourceArtifact, kSourceType);
   auto staging = make_staging(input_.store_path);
   Status status = draft.ok() ? staging.status() : draft.status();
@@ -93,7 +95,7 @@ void RunSource::work() {
   if (!status.ok()) {
     if (staging.ok()) remove_copies(*staging);
     say(fmt::format("the source of the program is not stored: {}; the run goes on", status.to_string()));
-    return tell(Value::Map{{"root", root}, {"error", status.message()}});
+    return tell(Value::Map{{"root", shown}, {"error", status.message()}});
   }
   if (draft->files() == 0) {
     remove_copies(*staging);

@@ -66,6 +66,7 @@ void RunTensorBoard::loop() {
     looking_ = false;
     whole_ = whole;
     last = last || given_up_;
+    if (last) events_.close();  // a run that has ended holds no descriptor
     done_ = last;
     changed_.notify_all();
   }

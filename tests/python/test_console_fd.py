@@ -27,7 +27,7 @@ from tracker import _console_fd, _console_relay
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
 PACKAGE_ROOT = str(Path(tracker.__file__).parent.parent)
-PATIENCE_S = 60
+PATIENCE_S = 20
 BYTES = int(os.environ.get("CONSOLE_BYTES", "20_000_000"))  # 1 GB in tests/fault/soak.sh
 
 BEGIN = 'import os, subprocess, sys, time, tracker\nrun = tracker.init(console="fd", quiet=True)\n'

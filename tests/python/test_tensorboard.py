@@ -50,6 +50,8 @@ def test_the_file_follows_the_run_and_is_whole_at_its_end(tmp_path: Path) -> Non
         run.log({"loss": math.sin(step), "none": math.nan}, step=step)
     run.finish()
     assert [path.parent for path in files(board)] == [board / "mnist" / "otter"]
+    held = [path.readlink() for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+    assert not any(str(board) in str(path) for path in held)
     before, after = tracker.open_run("otter"), imported(tmp_path, board, "ended")
     for name in ("loss", "none"):
         a, b = before.history(name), after.history(name)

@@ -59,6 +59,7 @@ TEST(IgnoreRulesTest, AFileOfRulesHoldsForItsFolderAlone) {
   EXPECT_TRUE(rules.ignores("a/b/data", false));
   EXPECT_TRUE(rules.ignores("a/b/c/x.bin", false));
   EXPECT_FALSE(rules.ignores("a/data", false));
+  EXPECT_FALSE(rules.ignores("a/c/data", false));
   EXPECT_FALSE(rules.ignores("x.bin", false));
 }
 
