@@ -93,6 +93,7 @@ Result<CatalogRecord> read_catalog_record(const Statement& row, CatalogDocuments
   auto attributes = document(row, kColumnAttributes, out.folder);
   if (!attributes.ok()) return attributes.status();
   out.attributes = std::move(*attributes);
+  out.dropped -= std::min(out.dropped, out.others_dropped());
   if (documents == CatalogDocuments::kNone) return out;
   for (const auto& [column, to] :
        {std::pair{kColumnConfig, &out.config}, {kColumnSummary, &out.summary}, {kColumnMetrics, &out.metrics}}) {
@@ -144,7 +145,7 @@ Status CatalogWriter::put(const CatalogRecord& record, const CatalogSign& sign) 
   if (record.ended_us != 0) insert_run_.bind(record.ended_us);
   else insert_run_.bind_null();
   insert_run_.bind(record.last_seen_us).bind(static_cast<int64_t>(record.points));
-  insert_run_.bind(static_cast<int64_t>(record.dropped));
+  insert_run_.bind(static_cast<int64_t>(record.dropped + record.others_dropped()));
   bind_text_or_null(insert_run_, record.host.empty() ? nullptr : &record.host);
   bind_text_or_null(insert_run_, text_of(record.attributes, "group"));
   bind_text_or_null(insert_run_, text_of(record.attributes, "job_type"));

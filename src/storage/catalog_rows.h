@@ -41,6 +41,7 @@ struct CatalogRecord {
   uint64_t unread_rings() const { return count_of(kUnreadRings); }
   uint64_t texts_dropped() const { return count_of(kTextsDropped); }
   uint64_t entries_dropped() const { return count_of(kEntriesDropped); }
+  uint64_t others_dropped() const { return texts_dropped() + entries_dropped(); }
   uint64_t count_of(std::string_view attribute) const {
     return static_cast<uint64_t>(std::max<int64_t>(0, attributes.int_or(attribute, 0)));
   }
