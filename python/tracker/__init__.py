@@ -163,7 +163,7 @@ def runs(
     Threads: any. Cost: a stat a run and a read of every run that changed since the last listing; the runs themselves
     are opened when they are looked at.
     """
-    from tracker._read import list_runs
+    from tracker._runs import list_runs
 
     return list_runs(project, where, sort, limit, offset, dir)
 
@@ -173,7 +173,7 @@ def open_run(name: str, *, dir: str | None = None) -> StoredRun:
 
     Raises NotFoundError with close names, ValueError when the name fits several runs. Threads: any.
     """
-    from tracker._read import open_run as open_stored
+    from tracker._runs import open_run as open_stored
 
     return open_stored(name, dir)
 

@@ -226,7 +226,7 @@ class ArtifactList(Sequence[StoredArtifact]):
 
 
 def find(name: str, project: str | None, dir: object) -> StoredArtifact:
-    from tracker._read import _store
+    from tracker._runs import _store
 
     if not isinstance(name, str):
         raise TypeError(f"artifact(name): name must be a str such as 'project/name:latest', got {type(name).__name__}")
@@ -236,7 +236,7 @@ def find(name: str, project: str | None, dir: object) -> StoredArtifact:
 
 
 def list_all(project: str | None, type: str | None, dir: object) -> ArtifactList:
-    from tracker._read import _store
+    from tracker._runs import _store
 
     chosen, kind = _options.label("project", project), _options.label("type", type)
     path, named = _store(dir)

@@ -116,7 +116,7 @@ class Summary(MutableMapping[str, "Any"]):
         return tree
 
     def _stored(self) -> dict[str, Any]:
-        from tracker._read import summary_of
+        from tracker._runs import summary_of
 
         stored = summary_of(self._run, (STUCK_WAIT_MS if self._stuck else READ_WAIT_MS) / 1000)
         if stored is None and not self._stuck:

@@ -249,40 +249,6 @@ bool value_of(const trk_value* value, Value* out) {
 
 bool tracker::internal::capi_value(const trk_value* value, Value* out) { return value_of(value, out); }
 
-namespace {
-
-std::string text_of(const char* text) { return text == nullptr ? std::string() : std::string(text); }
-
-tracker::internal::InitOptions options_of(const trk_init_options& in) {
-  tracker::internal::InitOptions out;
-  out.project = text_of(in.project);
-  out.name = text_of(in.name);
-  out.id = text_of(in.id);
-  out.group = text_of(in.group);
-  out.job_type = text_of(in.job_type);
-  out.notes = text_of(in.notes);
-  for (size_t i = 0; in.tags != nullptr && i < in.tag_count; ++i) out.tags.push_back(text_of(in.tags[i]));
-  out.dir = text_of(in.dir);
-  out.mode = text_of(in.mode);
-  out.resume = text_of(in.resume);
-  out.ranks = text_of(in.ranks);
-  out.journal = text_of(in.journal);
-  out.on_full = text_of(in.on_full);
-  out.resume_from = text_of(in.resume_from);
-  out.duplicate_policy = text_of(in.duplicate_policy);
-  out.max_disk = text_of(in.max_disk);
-  out.capture = text_of(in.capture);
-  out.tensorboard = text_of(in.tensorboard);
-  if (in.system_interval != 0) out.system_interval = std::max(in.system_interval, 0.0);
-  out.rank = in.rank;
-  if (in.world_size > 0) out.world_size = in.world_size;
-  out.strict = in.strict != 0;
-  out.quiet = in.quiet != 0;
-  return out;
-}
-
-}  // namespace
-
 extern "C" {
 
 trk_code trk_init(const trk_init_options* options, trk_run** out, trk_error* error) noexcept {
@@ -305,7 +271,7 @@ trk_code trk_init(const trk_init_options* options, trk_run** out, trk_error* err
       set_error(error, TRK_INVALID, "project is empty: expected a name");
       return TRK_INVALID;
     }
-    auto run = Run::init(options_of(given));
+    auto run = Run::init(tracker::internal::capi_options(given));
     if (!run.ok()) {
       set_error(error, code_of(run.status().code()), run.status().to_string());
       return code_of(run.status().code());

@@ -15,6 +15,8 @@ std::string_view capi_text(const char* data, size_t size = TRK_NUL_TERMINATED); 
 trk_code capi_error(trk_error* error, const Status& status);                     // the status's code
 bool capi_value(const trk_value* value, Value* out);                             // false: no trk_type
 
+InitOptions capi_options(const trk_init_options& in);  // in capi_options.cc
+
 Run& run_behind(const trk_run* run);  // of a handle that is not NULL
 
 }  // namespace tracker::internal

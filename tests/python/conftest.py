@@ -65,6 +65,16 @@ def strict_run() -> tracker.Run:
     return tracker.init(project="test", quiet=True, strict=True)
 
 
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A folder of two files, one below the other, to make artifacts of."""
+    folder = tmp_path / "data"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "one.bin").write_bytes(b"a" * 100)
+    (folder / "sub" / "two.bin").write_bytes(b"b" * 50)
+    return folder
+
+
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
 

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""The runs of a store: tracker.runs() and tracker.open_run(), and the summary of a run that this process records."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from tracker import _core, _current, _options
+from tracker._read import StoredRun
+from tracker._run_list import RunList
+
+if TYPE_CHECKING:
+    from tracker._run import Run
+
+
+def _store(dir: object) -> tuple[str, bool]:
+    """The folder and whether somebody named it."""
+    from tracker._init import _store_before_hydra
+
+    named = _options.folder("dir", dir)
+    try:
+        path = _core.Store.resolve(named or _store_before_hydra() or "")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"the path of the store is not UTF-8: {error.object!r}; dir= or TRACKER_DIR names another"
+        ) from None
+    return path, named is not None or bool(os.environ.get("TRACKER_DIR"))
+
+
+def _count(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"runs({name}=...) must be an int, got {type(value).__name__}")
+    if value < 0:
+        raise ValueError(f"runs({name}=...) must not be negative")
+    return min(value, 2**63 - 1)
+
+
+def _text(name: str, value: object) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise TypeError(f"runs({name}=...) must be a str, got {type(value).__name__}")
+    return _options.utf8(f"runs({name}=...)", value)
+
+
+def list_runs(
+    project: str | None, where: str | None, sort: str | None, limit: int | None, offset: int, dir: object
+) -> RunList:
+    _options.label("project", project)
+    filter_text, order = _text("where", where), _text("sort", sort)
+    rows_max = None if limit is None else _count("limit", limit)
+    first = _count("offset", offset)
+    path, named = _store(dir)
+    try:
+        store = _core.Store.open(path)
+    except _core.NotFoundError:
+        if named:
+            raise
+        return RunList(())
+    if store.problem:
+        warnings.warn(f"tracker: {store.problem}", RuntimeWarning, stacklevel=3)
+    for line in store.recover(""):
+        warnings.warn(f"tracker: {line}", RuntimeWarning, stacklevel=3)
+    _current.flush_all(path)
+
+    def query(documents: bool) -> dict[str, Any]:
+        page = 0 if rows_max is None else max(rows_max, 1)  # 0 means all to the core
+        may_write = not _current.records()
+        return _core.query_runs(store, project or "", filter_text, order, page, first, documents, may_write)
+
+    def rows() -> dict[str, dict[str, Any]]:
+        return {row["uid"]: row for row in query(True)["rows"]}
+
+    found = query(False)
+    for line in found["problems"]:
+        warnings.warn(f"tracker: {line}", RuntimeWarning, stacklevel=3)
+    return RunList(
+        [StoredRun(folder) for folder in found["folders"][:rows_max]], rows, found["matched"], found["notes"]
+    )
+
+
+def open_run(name: str, dir: object) -> StoredRun:
+    if not isinstance(name, str):
+        raise TypeError(f"open_run(name): name must be a str such as 'project/id', got {type(name).__name__}")
+    path, _ = _store(dir)
+    store = _core.Store.open(path)
+    folder = store.find(_options.utf8("name", name))
+    run = StoredRun(folder)
+    run._in_the_way = store.recover(folder.uid)
+    run._recovered_in = run.state
+    for problem in [store.problem, *run.problems] if store.problem else run.problems:
+        print(f"tracker: {problem}", file=sys.stderr)
+    return run
+
+
+def summary_of(run: Run, wait_s: float) -> dict[str, Any] | None:
+    """The summary of a run that this process records or has recorded. None where the store does not take what was
+    logged within wait_s: it would not answer a reader either, and a training must not hang there."""
+    writes = not run._core.finished and run._pid == os.getpid()
+    if writes and not run._core.status()["degraded"] and not run.flush(wait_s):
+        return None
+    try:
+        return StoredRun(_core.Store.open(run._core.store_path).find(run.uid)).summary
+    except (_core.TrackerError, ValueError):
+        return {}  # nothing stored yet: the disk refuses, or mode="disabled"
