@@ -20,12 +20,31 @@ if TYPE_CHECKING:
 
 def _find(tree: dict[str, Any], path: str) -> Any:
     """The value under a key, or under a path with "/" through nested dicts. KeyError when there is none."""
-    if path in tree:
+    if dict.__contains__(tree, path):
         return tree[path]
-    head, slash, rest = path.partition("/")
-    if slash and isinstance(tree.get(head), dict):
-        return _find(tree[head], rest)
+    head, slash, rest = path.partition("/") if isinstance(path, str) else ("", "", "")
+    below = dict.get(tree, head)
+    if slash and isinstance(below, dict):
+        return _find(below, rest)
     raise KeyError(path)
+
+
+class StoredConfig(dict[str, "Any"]):
+    """The config of a stored run: nested dicts, in which a key with "/" is a path, as it is in Config."""
+
+    __slots__ = ()
+
+    def __missing__(self, key: str) -> Any:
+        return _find(self, key)
+
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(key) or (isinstance(key, str) and self.get(key, self) is not self)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        try:
+            return self[key]
+        except KeyError:
+            return default
 
 
 class Config(MutableMapping[str, "Any"]):

@@ -14,6 +14,7 @@ from tracker import _artifact_read, _chart, _core, _current, _options, _selectio
 from tracker._chart import SYSTEM_PREFIX, Chart
 from tracker._console_lines import LINES_MAX, ConsoleOutput, read_console
 from tracker._history import History, Table, TextRow, history_of, table_of
+from tracker._mappings import StoredConfig
 from tracker._media_read import MediaOfRun
 from tracker._tail import ROWS_MAX, Tail
 from tracker._told import Told
@@ -152,8 +153,8 @@ class StoredRun(MediaOfRun, Told):
 
     @property
     def config(self) -> dict[str, Any]:
-        """A copy, nested."""
-        return self._view().config()
+        """A copy, nested; a key with "/" is a path: config["opt/lr"]."""
+        return StoredConfig(self._view().config())
 
     @property
     def environment(self) -> dict[str, Any]:

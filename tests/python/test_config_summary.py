@@ -256,3 +256,19 @@ def test_a_config_of_100_000_keys_takes_a_time_that_grows_with_its_keys() -> Non
 
     small = min(seconds(10_000) for _ in range(2))
     assert seconds(100_000) < 30 * small + 1
+
+
+def test_a_stored_config_is_read_by_the_keys_it_was_written_with() -> None:
+    run = tracker.init(config={"opt/lr": 0.1, "model": {"depth": 3}}, quiet=True)
+    run.config["opt/beta"] = 0.9
+    run.finish()
+    config = tracker.open_run(run.uid).config
+    assert (config["opt/lr"], config["opt/beta"], config["model/depth"]) == (0.1, 0.9, 3)
+    assert config == {"opt": {"lr": 0.1, "beta": 0.9}, "model": {"depth": 3}}
+    assert "opt/lr" in config
+    assert "opt/eps" not in config
+    assert config.get("opt/lr") == 0.1
+    assert config.get("opt/eps", 1e-8) == 1e-8
+    for key in ("opt/eps", "model/depth/x", "none", "/"):
+        with pytest.raises(KeyError):
+            config[key]

@@ -5,6 +5,7 @@ that says every line of the documentation's summary."""
 from __future__ import annotations
 
 import inspect
+import time
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +49,10 @@ def test_a_run_has_the_verbs_and_facts_of_the_documentation(store: Path) -> None
     assert run.flush(timeout=10) is True
     status = run.status()
     assert (status.points_logged, status.points_stored, status.points_dropped, status.points_pending) == (5, 5, 0, 0)
-    assert set(status.survives) == {"process", "container", "power"}
+    deadline = time.monotonic() + 20
+    while "container" not in run.status().survives and time.monotonic() < deadline:
+        time.sleep(0.01)  # a commit that a busy disk holds up takes it back for that time
+    assert set(run.status().survives) == {"process", "container", "power"}
     assert (run.project, run.url, run.step) == ("mnist", None, 2)
     assert all((run.id, run.uid, run.name, Path(run.dir).is_dir()))
     run.finish(timeout=10)
