@@ -30,6 +30,7 @@ class FramesFile : public WriterStore {
   const std::vector<RingPosition>& positions() const override { return totals_.positions; }
   uint64_t points_stored() const override { return totals_.points; }
   uint64_t bytes_stored() const override { return totals_.frame_bytes; }
+  int put_back() const override { return put_backs_; }
   bool removed() const override { return removed_ && !path_exists(path_); }
   Status append_batch(std::span<const FrameRecord* const> frames, bool durable,
                       const std::vector<uint64_t>& retired = {}) override;
@@ -46,6 +47,7 @@ class FramesFile : public WriterStore {
   Status write_records(const std::string& records);
   Status sync();
   Status lose_file();
+  Status take_place();
 
   std::string path_;
   Id128 writer_;
@@ -57,7 +59,9 @@ class FramesFile : public WriterStore {
   bool doubtful_ = false;     // an fsync failed: unsynced_ must be written again
   bool torn_ = false;         // something may lie behind end_
   bool closed_ = false;
-  bool removed_ = false;  // it has no name any more
+  int put_backs_ = 0;
+  int64_t next_put_back_ns_ = 0;  // not before
+  bool removed_ = false;          // it has no name any more
 };
 
 }  // namespace tracker::internal
