@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +13,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <new>
 #include <optional>
 #include <utility>
@@ -139,6 +139,7 @@ Status DeadJournal::read_files() {
   if (!names.ok()) return names.status();
   for (const std::string& name : *names)
     if (name.starts_with("ring-")) TRACKER_RETURN_IF_ERROR(read_ring(name));
+  leave_copies_out();
   uint64_t nonce = 0;
   std::memcpy(&nonce, identity().writer.bytes.data(), sizeof nonce);
   SpillContents spill = read_spill(dir_, nonce);
@@ -207,6 +208,27 @@ Status DeadJournal::read_ring(const std::string& name) {
     return give_up(name, header, data, rest.message());
   rings_.push_back(std::move(ring));
   return {};
+}
+
+// Somebody's copy of a ring holds the same points once more. One that is here under another name alone is the ring,
+// renamed.
+void DeadJournal::leave_copies_out() {
+  const auto is_named_so = [this](const RingCopy& ring) {
+    return ring.path == join_path(dir_, fmt::format("ring-{:016x}", ring.header->nonce));
+  };
+  const auto comes_first = [&](const auto& a, const auto& b) {
+    if (is_named_so(*a) != is_named_so(*b)) return is_named_so(*a);
+    return a->header->tail.load() > b->header->tail.load();
+  };
+  std::stable_sort(rings_.begin(), rings_.end(), comes_first);
+  std::map<uint64_t, std::string> kept;
+  std::erase_if(rings_, [&](const auto& ring) {
+    const auto [first, added] = kept.emplace(ring->header->nonce, ring->path);
+    if (!added)
+      problems_.push_back(
+          fmt::format("{}: a copy of {}; what it holds is not stored twice", ring->path, first->second));
+    return !added;
+  });
 }
 
 Status DeadJournal::give_up(const std::string& name, const RingHeader& header, uint64_t bytes, const std::string& why) {
@@ -458,40 +480,6 @@ void DeadJournal::remove() {
   remove_file(join_path(dir_, "defs"));
   remove_file(join_path(dir_, "lock"));  // last: without it the next recoverer finds nothing to do
   ::rmdir(dir_.c_str());
-}
-
-std::vector<std::string> journal_dirs(const std::string& root) {
-  std::vector<std::string> out;
-  auto names = list_dir(root);
-  if (!names.ok()) return out;
-  for (const std::string& name : *names) {
-    if (!Id128::from_hex(name)) continue;
-    std::string dir = join_path(root, name);
-    if (is_directory(dir) && !is_own_journal(dir)) out.push_back(std::move(dir));
-  }
-  return out;
-}
-
-bool holds_log(const std::string& dir) {
-  const auto names = list_dir(dir);
-  return names.ok() && std::any_of(names->begin(), names->end(), [](const std::string& name) {
-           return name == "spill" || name.starts_with("ring-");
-         });
-}
-
-std::vector<std::string> list_unborn_journals(const std::string& root) {
-  std::vector<std::string> out;
-  auto names = list_dir(root);
-  if (!names.ok()) return out;
-  for (const std::string& name : *names) {
-    const std::string dir = join_path(root, name);
-    struct stat st;
-    const bool unborn = name.starts_with(".new-") || (Id128::from_hex(name) && !path_exists(join_path(dir, "defs")));
-    if (!unborn || ::lstat(dir.c_str(), &st) != 0 || !S_ISDIR(st.st_mode) || ::time(nullptr) - st.st_mtime < 60)
-      continue;
-    if (!is_locked(dir).value_or(false) && !holds_log(dir)) out.push_back(dir);
-  }
-  return out;
 }
 
 void remove_unborn_journals(const std::string& root) {

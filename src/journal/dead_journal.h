@@ -96,6 +96,7 @@ class DeadJournal {
   // kVersion: one that only a newer version understands. Whatever else is wrong with it is a problem, and the rest is
   // read.
   Status read_ring(const std::string& name);
+  void leave_copies_out();
   Status give_up(const std::string& name, const RingHeader& header, uint64_t bytes, const std::string& why);
   uint64_t points_lost(const RingSpan& span, uint64_t sound, SpanAccount* account);
   uint64_t points_readable(RingSpan span);

@@ -190,6 +190,8 @@ class Journal {
   Status make_files(const WriterIdentity& identity);
   Status make_defs(const std::string& made_in, std::unique_ptr<DefinitionsFile>* out);
   Status replace_lost_files();
+  Status replace_defs(const std::string& made_in);
+  Status append_def(const SeriesDef& series, uint64_t room);
   Status make_first_ring();
   Result<RingFile*> add_file(Seat* seat, uint64_t bytes, bool private_memory);
   Seat* attach_thread();        // under ProcessLock

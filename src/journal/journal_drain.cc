@@ -204,14 +204,18 @@ Status Journal::replace_lost_files() {
       return Status::from_errno(errno, "cannot replace the lock in", dir_);
     lock_ = std::make_unique<OwnerLock>(std::move(*lock));
   }
-  if (!defs_file_->still_linked()) {
-    std::unique_ptr<DefinitionsFile> defs;
-    TRACKER_RETURN_IF_ERROR(make_defs(made_in, &defs));
-    if (::rename(join_path(made_in, "defs").c_str(), join_path(dir_, "defs").c_str()) != 0)
-      return Status::from_errno(errno, "cannot replace the definitions in", dir_);
-    defs_file_ = std::move(defs);
-  }
+  if (!defs_file_->still_linked()) TRACKER_RETURN_IF_ERROR(replace_defs(made_in));
   ::rmdir(made_in.c_str());
+  return {};
+}
+
+// Under defs_mutex_.
+Status Journal::replace_defs(const std::string& made_in) {
+  std::unique_ptr<DefinitionsFile> defs;
+  TRACKER_RETURN_IF_ERROR(make_defs(made_in, &defs));
+  if (::rename(join_path(made_in, "defs").c_str(), join_path(dir_, "defs").c_str()) != 0)
+    return Status::from_errno(errno, "cannot replace the definitions in", dir_);
+  defs_file_ = std::move(defs);
   return {};
 }
 

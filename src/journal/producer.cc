@@ -2,6 +2,7 @@
 // The producers' side of a journal off the fast path: a thread's first call, the end of a lap, a full ring, large
 // calls, events.
 #include <pthread.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -434,8 +435,20 @@ uint32_t Journal::series_id(std::string_view name, ValueType type) {
   // Before the id is used: rings can be recovered with nothing else. A full tmpfs refuses the series, not the run; and
   // names may take no more of it than rings and spill file together, for others live there too.
   const uint64_t room = std::max(place_.budget_bytes, kJournalBytesMin);
-  if (defs_file_ && !defs_file_->append({series_.size() + 1, type, std::string(name)}, room).ok()) return 0;
+  if (defs_file_ && !append_def({series_.size() + 1, type, std::string(name)}, room).ok()) return 0;
   return series_.add(name, type);
+}
+
+// Under defs_mutex_. A file whose descriptor others have closed is made anew here: until the drain thread does, points
+// of new metrics would be lost.
+Status Journal::append_def(const SeriesDef& series, uint64_t room) {
+  Status status = defs_file_->append(series, room);
+  if (status.ok() || status.code() == Code::kLimit || defs_file_->still_linked()) return status;
+  const std::string made_in = join_path(place_.root, ".new-" + identity_.writer.hex());
+  if (::mkdir(made_in.c_str(), 0700) != 0 && errno != EEXIST) return status;
+  status = replace_defs(made_in);
+  ::rmdir(made_in.c_str());
+  return status.ok() ? defs_file_->append(series, room) : status;
 }
 
 }  // namespace tracker::internal

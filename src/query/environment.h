@@ -2,17 +2,12 @@
 // What a run says of its surroundings, and which of its series are the system's. Pure functions. Threads: any.
 #pragma once
 
-#include <string_view>
 #include <vector>
 
+#include "model/system_series.h"
 #include "query/run_view.h"
 
 namespace tracker::internal {
-
-constexpr std::string_view kSystemPrefix = "system/";  // of the names of series that sample machine and process
-
-// Such series are no part of the summary, of listings, or of what is read where no metric is named.
-inline bool is_system_series(std::string_view name) { return name.starts_with(kSystemPrefix); }
 
 // A map by part ("host", "git", ...; docs/formats/records.md). Of several writers the first rank of the newest attempt
 // counts that said any, there the one that started last. Empty where nothing was recorded.

@@ -223,6 +223,10 @@ Status Writer::commit(const Batch& batch) {
                   fmt::format("a reader stays in a transaction and lets the WAL of {}.db grow; the run goes on "
                               "in another file beside it",
                               identity_.writer.hex()));
+  if (db_->put_back() > 0)
+    say_once_.say("put back", fmt::format("{} was replaced while it is written, by an editor, rsync or a restore; what "
+                                          "the run has stored was put back in its place",
+                                          db_->path()));
   const std::lock_guard<std::mutex> guard(mutex_);
   parts_ = parts;
   for (const auto& queued : batch.frames) {

@@ -229,6 +229,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   size_t large_bytes_ = 0, large_waiting_ = 0;  // with those that the drain thread has, not yet in a frame
   uint64_t large_texts_ = 0;                    // all that were ever taken
   std::deque<Sample> samples_, samples_taken_;  // not yet in a frame; taken: by the drain that goes on
+  std::atomic<bool> samples_left_out_{false};   // some were, and the run says so
   std::deque<Event> facts_, facts_taken_;       // of the environment, as samples_
   size_t facts_bytes_ = 0;
   std::vector<std::unique_ptr<const RunFolder>> folders_;  // of the store thread; each that folder() has named

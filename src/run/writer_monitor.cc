@@ -27,8 +27,9 @@ void Writer::push_sample(const std::vector<NamedValue>& values) {
     for (const ValuePair& pair : sample.pairs) sample_series_.insert(pair.series);
     if (kept) samples_.push_back(sample);
   }
-  if (unnamed > 0) journal_->count_loss(0, LossReason::kKeyLimit, unnamed);
-  if (!kept) journal_->count_loss(0, LossReason::kDisk, sample.pairs.size());
+  // No points of the program: its account does not have them.
+  if (!kept) unnamed += sample.pairs.size();
+  if (unnamed > 0 && !samples_left_out_.exchange(true)) push_note(Value::Map{{"kind", "samples_left_out"}});
 }
 
 void Writer::push_environment(std::string payload) {

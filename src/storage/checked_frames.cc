@@ -35,4 +35,19 @@ Result<CheckedFrames> check_frames(std::span<const FrameRecord* const> records, 
   return out;
 }
 
+Status read_stats_behind(Sqlite& db, uint64_t seq, const std::function<void(const SeriesMap& series)>& add_series) {
+  auto rows = db.prepare("SELECT seq, data FROM frames WHERE seq>? ORDER BY seq");
+  if (!rows.ok()) return rows.status();
+  rows->bind(static_cast<int64_t>(seq));
+  for (;;) {
+    auto row = rows->step();
+    if (!row.ok()) return row.status();
+    if (!*row) return {};
+    auto view = FrameView::parse(rows->bytes_at(1));
+    if (!view.ok()) continue;
+    auto stats = compute_frame_stats(*view);
+    if (stats.ok()) add_series(stats->series);
+  }
+}
+
 }  // namespace tracker::internal

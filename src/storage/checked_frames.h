@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "journal/frame_record.h"
 #include "storage/series_stats.h"
+#include "storage/sqlite.h"
 
 namespace tracker::internal {
 
@@ -33,5 +34,8 @@ struct CheckedFrames {
 Result<CheckedFrames> check_frames(std::span<const FrameRecord* const> records, const Id128& writer, uint64_t last_seq,
                                    const std::string& path,
                                    const std::function<void(const SeriesMap& series)>& add_series);
+
+// The series of the frames behind `seq` that `db` has. A damaged frame is the readers' to report; its writer goes on.
+Status read_stats_behind(Sqlite& db, uint64_t seq, const std::function<void(const SeriesMap& series)>& add_series);
 
 }  // namespace tracker::internal

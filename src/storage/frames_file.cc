@@ -11,7 +11,9 @@
 #include <climits>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "storage/database_build.h"
+#include "storage/put_back.h"
 
 namespace tracker::internal {
 
@@ -115,7 +117,7 @@ Status FramesFile::write_at(uint64_t at, std::string_view bytes) {
 // name is not stored. A builder looks at the length of the file once more behind its unlink (build_database()), so of
 // the two one always sees the other.
 Status FramesFile::look_for_others(uint64_t end) {
-  if (is_unlinked(fd_.get())) return lose_file();
+  if (is_unlinked(fd_.get())) TRACKER_RETURN_IF_ERROR(lose_file());
   struct stat st{};
   if (::fstat(fd_.get(), &st) != 0 || static_cast<uint64_t>(st.st_size) <= end) return {};
   taken_over_ = true;
@@ -135,18 +137,35 @@ Status FramesFile::write_records(const std::string& records) {
     }
     return status;
   }
+  const int put_backs = put_backs_;
   TRACKER_RETURN_IF_ERROR(look_for_others(end_ + records.size()));
+  if (put_backs_ != put_backs) return Status(Code::kIo, path_ + " was put back, without what was just appended");
   end_ += records.size();
   unsynced_ += records;
   return {};
 }
 
-// Another file has its name, or none.
+// Another file has its name, which a copy of ours takes: ok where that worked.
+Status FramesFile::take_place() {
+  TRACKER_RETURN_IF_ERROR(may_put_back(path_, &next_put_back_ns_));
+  TRACKER_RETURN_IF_ERROR(put_frames_back(fd_.get(), end_, path_, writer_));
+  auto input = open_frames(path_, O_RDWR);
+  if (!input.ok()) return input.status();
+  fd_ = LastingFd(std::move(input->fd));
+  durable_end_ = end_;
+  unsynced_.clear();
+  ++put_backs_;
+  return {};
+}
+
+// Another file has its name, or none. Ok: ours has it again. What may be copied later stays open.
 Status FramesFile::lose_file() {
+  Status status = fd_.is_ours() ? take_place() : Status(Code::kIo, path_ + " was replaced while it is written");
+  if (status.ok() || (path_exists(path_) && fd_.is_ours() && status.system_errno() != ESTALE)) return status;
   doubtful_ = true;
   removed_ = is_unlinked(fd_.get());
   fd_.reset();
-  return Status(Code::kIo, fmt::format("{} was removed or replaced while it is written", path_));
+  return status;
 }
 
 Status FramesFile::sync() {
@@ -154,7 +173,7 @@ Status FramesFile::sync() {
   struct stat named{};
   if (::fstat(fd_.get(), &open) != 0 || ::stat(path_.c_str(), &named) != 0 || open.st_ino != named.st_ino ||
       open.st_dev != named.st_dev)
-    return lose_file();
+    TRACKER_RETURN_IF_ERROR(lose_file());
   if (::fsync(fd_.get()) != 0) {
     const int error = errno;
     doubtful_ = true;

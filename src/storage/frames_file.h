@@ -30,6 +30,7 @@ class FramesFile : public WriterStore {
   const std::vector<RingPosition>& positions() const override { return totals_.positions; }
   uint64_t points_stored() const override { return totals_.points; }
   uint64_t bytes_stored() const override { return totals_.frame_bytes; }
+  int put_back() const override { return put_backs_; }
   bool removed() const override { return removed_ && !path_exists(path_); }
   bool taken_over() const override { return taken_over_; }
   Status append_batch(std::span<const FrameRecord* const> frames, bool durable,
@@ -48,6 +49,7 @@ class FramesFile : public WriterStore {
   Status look_for_others(uint64_t end);
   Status sync();
   Status lose_file();
+  Status take_place();
 
   std::string path_;
   Id128 writer_;
@@ -59,7 +61,9 @@ class FramesFile : public WriterStore {
   bool doubtful_ = false;     // an fsync failed: unsynced_ must be written again
   bool torn_ = false;         // something may lie behind end_
   bool closed_ = false;
-  bool removed_ = false;     // it has no name any more
+  int put_backs_ = 0;
+  int64_t next_put_back_ns_ = 0;  // not before
+  bool removed_ = false;          // it has no name any more
   bool taken_over_ = false;  // somebody else has appended to it
 };
 

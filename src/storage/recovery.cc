@@ -104,7 +104,7 @@ Status replay_spilled(const std::string& dir, DeadJournal* journal, WriterStore*
       *lost += points;
     }
     TRACKER_RETURN_IF_ERROR(db->append({record}, false));
-    out->points += logged_in(record).points;
+    out->points += logged_in(record, journal->series()).points;
     ++out->frames;
   }
   return {};

@@ -23,7 +23,7 @@ Result<RunFolder> folder_of_run(const Store& store, const RunIdentity& run);
 
 struct RecoveredWriter {
   WriterIdentity identity;
-  uint64_t points = 0;  // replayed from spill file and rings
+  uint64_t points = 0;  // replayed from spill file and rings; samples of the system are none
   uint64_t frames = 0;
 };
 

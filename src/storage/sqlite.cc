@@ -7,7 +7,7 @@
 #include <atomic>
 
 #include "base/fs.h"
-#include "journal/wipe_memory.h"
+#include "storage/sqlite_calls.h"
 
 namespace tracker::internal {
 namespace {
@@ -41,6 +41,7 @@ std::string uri_path(const std::string& path) {
   return out;
 }
 
+constexpr int kPagesACopyStep = 256;
 constexpr int kInstructionsBetweenLooks = 1 << 18;  // about a millisecond
 std::atomic<uint64_t> g_step_instructions_max{kStepInstructionsMax};
 
@@ -71,19 +72,19 @@ Statement& Statement::operator=(Statement&& other) noexcept {
 }
 
 Statement::~Statement() {
-  const ForkGate inside;
+  const SqliteCall inside;
   sqlite3_finalize(statement_);
 }
 
 Statement& Statement::bind(int64_t value) {
-  const ForkGate inside;
+  const SqliteCall inside;
   const int code = sqlite3_bind_int64(statement_, next_++, value);
   if (code != SQLITE_OK) bind_error_ = code;
   return *this;
 }
 
 Statement& Statement::bind(std::string_view text) {
-  const ForkGate inside;
+  const SqliteCall inside;
   const int code = sqlite3_bind_text64(statement_, next_++, text.data() != nullptr ? text.data() : "", text.size(),
                                        SQLITE_STATIC, SQLITE_UTF8);
   if (code != SQLITE_OK) bind_error_ = code;
@@ -91,7 +92,7 @@ Statement& Statement::bind(std::string_view text) {
 }
 
 Statement& Statement::bind_blob(std::string_view bytes) {
-  const ForkGate inside;
+  const SqliteCall inside;
   const int code = sqlite3_bind_blob64(statement_, next_++, bytes.data() != nullptr ? bytes.data() : "", bytes.size(),
                                        SQLITE_STATIC);
   if (code != SQLITE_OK) bind_error_ = code;
@@ -99,7 +100,7 @@ Statement& Statement::bind_blob(std::string_view bytes) {
 }
 
 Statement& Statement::bind_null() {
-  const ForkGate inside;
+  const SqliteCall inside;
   const int code = sqlite3_bind_null(statement_, next_++);
   if (code != SQLITE_OK) bind_error_ = code;
   return *this;
@@ -108,7 +109,7 @@ Statement& Statement::bind_null() {
 Result<bool> Statement::step() {
   int code = bind_error_;
   if (code == SQLITE_OK) {
-    const ForkGate inside;
+    const SqliteCall inside;
     *instructions_ = 0;
     code = sqlite3_step(statement_);
   }
@@ -129,7 +130,7 @@ Status Statement::run() {
 }
 
 void Statement::reset() {
-  const ForkGate inside;
+  const SqliteCall inside;
   sqlite3_reset(statement_);
   next_ = 1;
   bind_error_ = 0;
@@ -138,7 +139,7 @@ void Statement::reset() {
 int64_t Statement::int_at(int column) const { return sqlite3_column_int64(statement_, column); }
 
 std::string_view Statement::bytes_at(int column) const {
-  const ForkGate inside;
+  const SqliteCall inside;
   const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_, column));
   const int size = sqlite3_column_bytes(statement_, column);
   return data != nullptr ? std::string_view(data, static_cast<size_t>(size)) : std::string_view();
@@ -155,14 +156,14 @@ Blob& Blob::operator=(Blob&& other) noexcept {
 }
 
 Blob::~Blob() {
-  const ForkGate inside;
+  const SqliteCall inside;
   sqlite3_blob_close(blob_);
 }
 
 Status Blob::read(uint64_t offset, uint64_t size, char* out) const {
   if (offset > size_ || size > size_ - offset)
     return Status(Code::kCorrupt, fmt::format("{}: a blob too short", *path_));
-  const ForkGate inside;
+  const SqliteCall inside;
   const int code = sqlite3_blob_read(blob_, out, static_cast<int>(size), static_cast<int>(offset));
   return code == SQLITE_OK ? Status() : make_error(db_, code, *path_);
 }
@@ -176,7 +177,7 @@ Sqlite& Sqlite::operator=(Sqlite&& other) noexcept {
 }
 
 void Sqlite::close() {
-  const ForkGate inside;
+  const SqliteCall inside;
   sqlite3_close_v2(db_);
   db_ = nullptr;
   delete path_;
@@ -209,9 +210,10 @@ Result<Sqlite> Sqlite::open(const std::string& path, SqliteOpen mode, int busy_t
   out.wal_pages_ = new int(0);
   out.instructions_ = new uint64_t(0);
   const char* vfs = detached || mode == SqliteOpen::kReadPrivateWal ? "unix-none" : nullptr;
+  guard_sqlite_descriptors();
   int code;
   {
-    const ForkGate inside;
+    const SqliteCall inside;
     code = sqlite3_open_v2(uri.c_str(), &out.db_, flags, vfs);
   }
   if (code != SQLITE_OK) {
@@ -239,7 +241,7 @@ Result<Sqlite> Sqlite::open(const std::string& path, SqliteOpen mode, int busy_t
 Status Sqlite::error(int code) const { return make_error(db_, code, *path_); }
 
 Status Sqlite::exec(const char* sql) {
-  const ForkGate inside;
+  const SqliteCall inside;
   *instructions_ = 0;
   const int code = sqlite3_exec(db_, sql, nullptr, nullptr, nullptr);
   return code == SQLITE_OK ? Status() : error(code);
@@ -247,7 +249,7 @@ Status Sqlite::exec(const char* sql) {
 
 Result<Statement> Sqlite::prepare(std::string_view sql) {
   Statement out;
-  const ForkGate inside;
+  const SqliteCall inside;
   const int code = sqlite3_prepare_v3(db_, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
                                       &out.statement_, nullptr);
   if (code != SQLITE_OK) return error(code);
@@ -258,7 +260,7 @@ Result<Statement> Sqlite::prepare(std::string_view sql) {
 
 Result<Blob> Sqlite::open_blob(const char* table, const char* column, int64_t rowid) {
   Blob out;
-  const ForkGate inside;
+  const SqliteCall inside;
   const int code = sqlite3_blob_open(db_, "main", table, column, rowid, 0, &out.blob_);
   if (code == SQLITE_ERROR) return Status(Code::kCorrupt, error(code).message());
   if (code != SQLITE_OK) return error(code);
@@ -294,11 +296,28 @@ Status Sqlite::checkpoint(Checkpoint kind, int* wal_pages) {
   int in_wal = 0;
   int done = 0;
   const int mode = kind == Checkpoint::kTruncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;
-  const ForkGate inside;
+  const SqliteCall inside;
   const int code = sqlite3_wal_checkpoint_v2(db_, nullptr, mode, &in_wal, &done);
   if (wal_pages != nullptr) *wal_pages = in_wal;
   if (code == SQLITE_BUSY && kind == Checkpoint::kPassive) return {};
   return code == SQLITE_OK ? Status() : error(code);
+}
+
+Status Sqlite::copy_to(Sqlite* to) {
+  sqlite3_backup* backup = nullptr;
+  {
+    const SqliteCall inside;
+    backup = sqlite3_backup_init(to->db_, "main", db_, "main");
+  }
+  if (backup == nullptr) return to->error(SQLITE_ERROR);
+  int code = SQLITE_OK;
+  while (code == SQLITE_OK) {
+    const SqliteCall inside;  // a fork waits for so many pages, not for all
+    code = sqlite3_backup_step(backup, kPagesACopyStep);
+  }
+  const SqliteCall inside;
+  const int finished = sqlite3_backup_finish(backup);
+  return code == SQLITE_DONE && finished == SQLITE_OK ? Status() : make_error(nullptr, code, *to->path_);
 }
 
 }  // namespace tracker::internal

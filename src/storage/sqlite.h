@@ -112,6 +112,8 @@ class Sqlite {
   enum class Checkpoint { kPassive, kTruncate };
   // kBusy when readers or a writer kept it from completing (kTruncate only). `wal_pages`: what is left in the WAL.
   Status checkpoint(Checkpoint kind, int* wal_pages = nullptr);
+  // All of it, with what is in the WAL, page by page into a connection to a new file; nobody writes meanwhile.
+  Status copy_to(Sqlite* to);
   // Pages in the WAL after the last commit of this connection.
   int wal_pages() const { return *wal_pages_; }
 

@@ -11,6 +11,7 @@
 #include "base/fs.h"
 #include "journal/liveness.h"
 #include "journal/place.h"
+#include "model/system_series.h"
 #include "storage/frames_log.h"
 #include "storage/journal_home.h"
 #include "storage/recovery.h"
@@ -100,15 +101,20 @@ MissingFrames missing_frames(const DeadJournal& journal, uint64_t last_seq, std:
   return out;
 }
 
-Logged logged_in(const FrameRecord& record) {
-  auto frame = decode_frame(record.bytes);
-  return frame.ok() ? frame->logged() : Logged();
+Logged logged_in(const FrameRecord& record, const std::vector<SeriesDef>& series) {
+  const auto frame = decode_frame(record.bytes);
+  if (!frame.ok()) return {};
+  Logged out = frame->logged();
+  for (const Block& block : frame->blocks)
+    for (const uint32_t id : block.series)
+      if (id > 0 && id <= series.size() && is_system_series(series[id - 1].name)) out.points -= block.rows();
+  return out;
 }
 
 Logged logged_behind(const WriterSnapshot& stored, DeadJournal* journal) {
   Logged out;
   const MissingFrames missing = missing_frames(*journal, stored.last_seq, stored.positions);
-  for (const FrameRecord& record : missing.frames) out += logged_in(record);
+  for (const FrameRecord& record : missing.frames) out += logged_in(record, journal->series());
   journal->start(missing.positions, stored.last_seq == 0);
   for (bool more = true; more;) {
     FrameBuilder builder;

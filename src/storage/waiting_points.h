@@ -30,8 +30,8 @@ struct MissingFrames {
 // the numbers that come next.
 MissingFrames missing_frames(const DeadJournal& journal, uint64_t last_seq, std::vector<RingPosition> positions);
 
-// Nothing of a frame that cannot be decoded.
-Logged logged_in(const FrameRecord& record);
+// What the program has logged of a frame; nothing of one that cannot be decoded. `series`: in the order of their ids.
+Logged logged_in(const FrameRecord& record, const std::vector<SeriesDef>& series);
 
 // What a recovery would store behind what `stored` says.
 Logged logged_behind(const WriterSnapshot& stored, DeadJournal* journal);

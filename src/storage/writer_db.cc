@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
 #include "base/clock.h"
@@ -15,8 +16,10 @@
 #include "storage/event_rows.h"
 #include "storage/frames_log.h"
 #include "storage/own_commits.h"
+#include "storage/put_back.h"
 #include "storage/schema.h"
 #include "storage/sqlite.h"
+#include "storage/sqlite_calls.h"
 #include "storage/stats_table.h"
 #include "storage/writer_locks.h"
 #include "storage/writer_parts.h"
@@ -43,6 +46,9 @@ struct WriterDb::Impl {
   bool detached = false;
   int commits_over_limit = 0;  // in a row, with a WAL of wal_bytes_max()
   int64_t next_part_ns = 0;    // not before
+  int put_backs = 0;
+  int64_t next_put_back_ns = 0;  // not before
+  std::optional<FileId> wal;     // that SQLite has open
   WriterIdentity identity;
   WriterLocks locks;
   Sqlite db;
@@ -74,6 +80,22 @@ struct WriterDb::Impl {
     return open();
   }
 
+  // Descriptors were closed by others, or the locks of a new part could not be had. A file that took the place of ours
+  // meanwhile may lack what was committed: removed() says then that ours is gone.
+  Status start_again() {
+    if (part == 1 && locks.lost_to_another()) TRACKER_RETURN_IF_ERROR(set_other_file_aside(path));
+    return start();
+  }
+
+  Status put_back() {
+    TRACKER_RETURN_IF_ERROR(may_put_back(path, &next_put_back_ns));
+    TRACKER_RETURN_IF_ERROR(put_database_back(&db, path, identity.writer, wal && wal == file_at(path + "-wal")));
+    ++put_backs;
+    close_connection();
+    locks.forget();
+    return start();
+  }
+
   void close_connection() {
     for (Statement* statement :
          {&begin, &commit, &read_last, &insert_frame, &set_meta, &set_position_row, &drop_position})
@@ -83,9 +105,13 @@ struct WriterDb::Impl {
     db.close();
   }
 
-  void close() {
+  void close_all() {
     close_connection();
     locks.close();
+  }
+
+  void close() {
+    close_all();
     closed = true;
   }
 
@@ -99,6 +125,7 @@ struct WriterDb::Impl {
     Status status = load();
     if (!status.ok()) close_connection();
     sound = status.ok();
+    wal = file_at(path + "-wal");
     return status;
   }
 
@@ -128,7 +155,7 @@ struct WriterDb::Impl {
     unwritten.clear();
     stats_written_ns = 0;
     stats_points = 0;
-    TRACKER_RETURN_IF_ERROR(load_stats_behind());
+    TRACKER_RETURN_IF_ERROR(read_stats_behind(db, stats_seq, [this](const SeriesMap& one) { add_series(one); }));
     TRACKER_RETURN_IF_ERROR(compaction.load(db));
     return prepare();
   }
@@ -146,22 +173,6 @@ struct WriterDb::Impl {
     // Some builds overwrite what is deleted: compaction would write all pages twice.
     TRACKER_RETURN_IF_ERROR(db.exec("PRAGMA secure_delete=OFF"));
     return db.exec("PRAGMA journal_size_limit=16777216");
-  }
-
-  Status load_stats_behind() {
-    auto rows = db.prepare("SELECT seq, data FROM frames WHERE seq>? ORDER BY seq");
-    if (!rows.ok()) return rows.status();
-    rows->bind(static_cast<int64_t>(stats_seq));
-    for (;;) {
-      auto row = rows->step();
-      if (!row.ok()) return row.status();
-      if (!*row) return {};
-      // A damaged frame is the readers' to report; its writer goes on.
-      auto view = FrameView::parse(rows->bytes_at(1));
-      if (!view.ok()) continue;
-      auto stats = compute_frame_stats(*view);
-      if (stats.ok()) add_series(stats->series);
-    }
   }
 
   Status prepare() {
@@ -188,7 +199,8 @@ struct WriterDb::Impl {
 
   Status ensure_open() {
     if (closed) return Status(Code::kClosed, fmt::format("{} is closed", path));
-    if (!detached && !locks.db()) return start();  // a new part whose locks could not be had
+    if (!detached && locks.is_closed_by_others()) close_all();  // what SQLite has open may be, too; its locks are gone
+    if (!detached && !locks.db()) return start_again();
     if (db && !sound) close_connection();
     return db ? Status() : open();
   }
@@ -250,6 +262,7 @@ struct WriterDb::Impl {
   template <typename Body>
   Status transaction(bool durable, Body&& body) {
     Status status;
+    const uint64_t lost = sqlite_descriptors_lost();
     if (durable != full_sync) {
       status = db.exec(durable ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
       full_sync = durable;
@@ -258,10 +271,13 @@ struct WriterDb::Impl {
     if (status.ok()) status = own.check_within(read_last, last_seq);
     if (status.ok()) status = body();
     if (status.ok()) status = commit.run();
+    // Without its locks the WAL may have been taken away meanwhile: only a new connection knows what is stored.
+    if (status.ok() && !detached && locks.is_closed_by_others()) status = closed_by_others(path);
     if (status.ok()) return status;
     if (status.code() == Code::kBusy && (!db.in_transaction() || db.exec("ROLLBACK").ok())) return status;
     // After an I/O error only a new connection knows what is in the file. The locks stay, so nobody takes the WAL
     // away meanwhile.
+    if (lost != sqlite_descriptors_lost()) status = closed_by_others(path);
     close_connection();
     return status;
   }
@@ -276,8 +292,7 @@ struct WriterDb::Impl {
                 bool force_stats) {
     TRACKER_RETURN_IF_ERROR(ensure_open());
     if (!detached) TRACKER_RETURN_IF_ERROR(own.check(db, last_seq, records));
-    if (!detached && !locks.in_place())
-      return Status(Code::kIo, fmt::format("{} was removed or replaced while it is written", path));
+    if (!detached && !locks.in_place()) TRACKER_RETURN_IF_ERROR(put_back());
     sound = false;
     auto pending =
         check_frames(records, identity.writer, last_seq, path, [this](const SeriesMap& one) { add_series(one); });
@@ -327,8 +342,7 @@ struct WriterDb::Impl {
     Status status = append({}, true, {}, true);  // the series rows go with the small tables
     if (status.ok()) status = create_part(db, base, part + 1, identity);
     if (!status.ok()) return;
-    close_connection();
-    locks.close();
+    close_all();
     path = part_path(base, ++part);
     commits_over_limit = 0;
     next_part_ns = 0;
@@ -375,21 +389,7 @@ struct WriterDb::Impl {
     // All is in the database now, so a WAL that a second SQLite copy deletes from here on is an empty one.
     locks.release();
     for (int earlier = 1; earlier < part; ++earlier) settle_part(part_path(base, earlier), kLeaveWalMs / part);
-    return leave_wal(std::min(deadline, monotonic_ns() + int64_t{kLeaveWalMs} * 1'000'000));
-  }
-
-  // Needs the file for itself; SQLite does not wait for that by its busy timeout.
-  Status leave_wal(int64_t deadline_ns) {
-    db.set_busy_timeout(0);
-    for (;;) {
-      auto mode = db.query_text("PRAGMA journal_mode=DELETE");
-      if (mode.ok() && *mode == "delete") return {};
-      if (!mode.ok() && mode.status().code() != Code::kBusy) return mode.status();
-      if (monotonic_ns() >= deadline_ns)
-        return Status(Code::kBusy, fmt::format("{} is open in another program and stays in WAL mode", path),
-                      "all data is in it");
-      ::usleep(5000);
-    }
+    return leave_wal(&db, path, std::min(deadline, monotonic_ns() + int64_t{kLeaveWalMs} * 1'000'000));
   }
 };
 
@@ -444,6 +444,7 @@ const std::vector<RingPosition>& WriterDb::positions() const { return impl_->pos
 uint64_t WriterDb::points_stored() const { return impl_->points; }
 uint64_t WriterDb::bytes_stored() const { return impl_->frame_bytes; }
 int WriterDb::parts() const { return impl_->part; }
+int WriterDb::put_back() const { return impl_->put_backs; }
 bool WriterDb::taken_over() const { return impl_->own.taken_over(); }
 bool WriterDb::removed() const { return !impl_->detached && impl_->locks.removed(); }
 

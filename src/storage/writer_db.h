@@ -37,6 +37,7 @@ class WriterDb : public WriterStore {
   uint64_t points_stored() const override;
   uint64_t bytes_stored() const override;
   int parts() const override;
+  int put_back() const override;
   bool removed() const override;
   bool taken_over() const override;
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <set>
+#include <utility>
 
 #include "journal/wipe_memory.h"
 
@@ -39,6 +40,12 @@ bool set_lock(int fd, short type, off_t start, off_t length) {
 
 void set_writer_locks_enabled_for_testing(bool enabled) { g_enabled = enabled; }
 
+std::optional<FileId> file_at(const std::string& path) {
+  struct stat st{};
+  if (::stat(path.c_str(), &st) != 0) return std::nullopt;
+  return FileId(st.st_dev, st.st_ino);
+}
+
 bool is_written_here(const std::string& db_path) {
   struct stat st{};
   if (::stat(db_path.c_str(), &st) != 0) return false;
@@ -47,19 +54,23 @@ bool is_written_here(const std::string& db_path) {
 }
 
 Status WriterLocks::acquire(const std::string& db_path) {
-  path_ = db_path;
+  if (std::exchange(path_, db_path) != db_path) held_.reset();
   auto db = open_file(db_path, O_RDWR | O_NOFOLLOW | O_NONBLOCK);
   if (!db.ok()) return db.status();
   db_ = LastingFd(std::move(*db));
   struct stat st{};
   if (::fstat(db_.get(), &st) != 0) return Status::from_errno(errno, "cannot stat", db_path);
   unlist();
+  held_ = {st.st_dev, st.st_ino};
   {
     const ProcessLock guard;
-    written_here().insert(*(listed_ = {st.st_dev, st.st_ino}));
+    written_here().insert(*(listed_ = held_));
   }
   auto shm = open_file(db_path + "-shm", O_RDWR | O_CREAT | O_NOFOLLOW, st.st_mode & 0777);
-  if (!shm.ok()) return shm.status();
+  if (!shm.ok()) {
+    close();
+    return shm.status();
+  }
   shm_ = LastingFd(std::move(*shm));
   if (!g_enabled) return {};
   set_lock(db_.get(), F_RDLCK, kSharedFirst, kSharedSize);
@@ -93,6 +104,13 @@ void WriterLocks::unlist() {
   listed_.reset();
 }
 
+void WriterLocks::forget() {
+  close();
+  held_.reset();
+}
+
+bool WriterLocks::is_closed_by_others() const { return (db_ && !db_.is_ours()) || (shm_ && !shm_.is_ours()); }
+
 bool WriterLocks::in_place() const {
   struct stat open{};
   struct stat named{};
@@ -101,8 +119,15 @@ bool WriterLocks::in_place() const {
 }
 
 bool WriterLocks::removed() const {
+  if (path_exists(path_)) return false;
+  if (!db_.is_ours()) return held_.has_value();
   struct stat open{};
-  return db_.is_ours() && ::fstat(db_.get(), &open) == 0 && open.st_nlink == 0 && !path_exists(path_);
+  return ::fstat(db_.get(), &open) == 0 && open.st_nlink == 0;
+}
+
+bool WriterLocks::lost_to_another() const {
+  const auto named = file_at(path_);
+  return !db_ && held_ && named && *held_ != *named;
 }
 
 }  // namespace tracker::internal

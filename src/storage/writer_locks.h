@@ -19,6 +19,7 @@
 namespace tracker::internal {
 
 using FileId = std::pair<dev_t, ino_t>;
+std::optional<FileId> file_at(const std::string& path);
 
 class WriterLocks {
  public:
@@ -34,9 +35,15 @@ class WriterLocks {
   void release();
   // Only after SQLite has closed the database.
   void close();
+  // Somebody closed a descriptor of ours: what it locked is not locked any more, nor is what SQLite has locked itself.
+  bool is_closed_by_others() const;
   // Whether the file at the path of the .db is still the one that is open here.
   bool in_place() const;
-  bool removed() const;  // it has no name any more, and no other file has its own
+  // It has no name any more, and no other file has its own; also where it is not open any more.
+  bool removed() const;
+  // Not open any more, and another file has its name.
+  bool lost_to_another() const;
+  void forget();  // close(), and what file it was
   const LastingFd& db() const { return db_; }
 
  private:
@@ -44,6 +51,7 @@ class WriterLocks {
   std::string path_;
   LastingFd db_;
   LastingFd shm_;
+  std::optional<FileId> held_;    // that was open last
   std::optional<FileId> listed_;  // among those that are written here
 };
 

@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/ids.h"
 #include "storage/schema.h"
@@ -34,14 +35,6 @@ Status copy_small_tables(Sqlite& last, const std::string& to, int part) {
   else if (last.in_transaction()) (void)last.exec("ROLLBACK").ok();
   const Status detached = last.exec("DETACH next");
   return status.ok() ? detached : status;
-}
-
-Status make_wal_file(const std::string& path) {
-  auto fd = open_file(path, O_RDWR);
-  if (!fd.ok()) return fd.status();
-  if (::pwrite(fd->get(), "\2\2", 2, kFormatBytesAt) != 2 || ::fsync(fd->get()) != 0)
-    return Status::from_errno(errno, "cannot write", path);
-  return {};
 }
 
 constexpr std::string_view kDbSuffix = ".db";
@@ -116,6 +109,27 @@ Status create_part(Sqlite& last, const std::string& db_path, int part, const Wri
   if (status.ok()) sync_path(parent_path(path));
   else remove_file(temporary);
   return status;
+}
+
+Status make_wal_file(const std::string& path) {
+  auto fd = open_file(path, O_RDWR);
+  if (!fd.ok()) return fd.status();
+  if (::pwrite(fd->get(), "\2\2", 2, kFormatBytesAt) != 2 || ::fsync(fd->get()) != 0)
+    return Status::from_errno(errno, "cannot write", path);
+  return {};
+}
+
+Status leave_wal(Sqlite* db, const std::string& path, int64_t deadline_ns) {
+  db->set_busy_timeout(0);
+  for (;;) {
+    auto mode = db->query_text("PRAGMA journal_mode=DELETE");
+    if (mode.ok() && *mode == "delete") return {};
+    if (!mode.ok() && mode.status().code() != Code::kBusy) return mode.status();
+    if (monotonic_ns() >= deadline_ns)
+      return Status(Code::kBusy, fmt::format("{} is open in another program and stays in WAL mode", path),
+                    "all data is in it");
+    ::usleep(5000);
+  }
 }
 
 void settle_part(const std::string& path, int timeout_ms) {

@@ -40,6 +40,11 @@ Status prepare_parts(const std::string& db_path);
 // Makes the next part, whole and fsynced or not at all, from the connection to the last one, whose series rows must be
 // up to date (else kInvalid). kIo.
 Status create_part(Sqlite& last, const std::string& db_path, int part, const WriterIdentity& identity);
+// Into WAL mode, by its header alone, and fsynced: of a whole file that nobody has open.
+Status make_wal_file(const std::string& path);
+// All of `db` is to be in its file, without a WAL: needs the file for itself, for which SQLite does not wait by its
+// busy timeout. kBusy: others had it open until `deadline_ns`, and all data is in it.
+Status leave_wal(Sqlite* db, const std::string& path, int64_t deadline_ns);
 // Best effort: all into the database, no WAL. For parts that their writer has left.
 void settle_part(const std::string& path, int timeout_ms);
 

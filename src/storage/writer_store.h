@@ -33,6 +33,8 @@ class WriterStore {
   virtual uint64_t points_stored() const = 0;
   virtual uint64_t bytes_stored() const = 0;  // of frames
   virtual int parts() const { return 1; }     // files it has gone on in, the first one counted
+  // How often another file stood in the place of its own, which took that again (put_back.h).
+  virtual int put_back() const { return 0; }
   // Its file was unlinked under it, which an append has found: what was stored is gone, and only a new one
   // helps.
   virtual bool removed() const { return false; }

@@ -132,6 +132,8 @@ NOT_TESTED = {
     "kProcessesMax": "128 processes on one GPU; it bounds a list",
     "kPythonPathsMax": "256 entries of sys.path; it bounds a loop",
     "kRefDepthMax": "it bounds a loop",
+    "kGuardedDescriptorsMax": "65,536 open files; it bounds a table",
+    "kPutBackIntervalNs": "a program that replaces the file again within 10 s",
     "kSamplesWaitingMax": "a drain thread that sleeps for an hour",
     "kTreeThreadsMax": "4,096 threads; it bounds a loop",
     "kVariablesBytesMax": "256 KiB of variables",

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "storage/put_back.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/ids.h"
+#include "storage/frames_log.h"
+#include "storage/schema.h"
+#include "storage/writer_parts.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr size_t kCopyBytes = 128 << 10;
+
+std::string new_name(const std::string& path) { return fmt::format("{}.new-{:016x}", path, random_u64()); }
+
+// A copy of what the writer has made: nothing is in it that ours has not.
+bool is_database_of(const std::string& path, const Id128& writer) {
+  if (!is_regular_file(path)) return false;
+  auto db = Sqlite::open(path, SqliteOpen::kReadImmutable, 0);
+  if (!db.ok() || !check_database(*db, path).ok()) return false;
+  const auto meta = read_meta(*db, path);
+  return meta.ok() && meta->identity.writer == writer;
+}
+
+bool is_frames_of(const std::string& path, const Id128& writer) {
+  const auto input = open_frames(path, O_RDONLY);
+  return input.ok() && input->writer == writer;
+}
+
+Status take_name(const std::string& made, const std::string& path, bool is_copy) {
+  if (!is_copy) TRACKER_RETURN_IF_ERROR(set_other_file_aside(path));
+  if (::rename(made.c_str(), path.c_str()) != 0) return Status::from_errno(errno, "cannot put back", path);
+  sync_path(parent_path(path));
+  return {};
+}
+
+Status copy_bytes(int from, int to, uint64_t bytes, const std::string& path) {
+  std::string buffer(kCopyBytes, '\0');
+  for (uint64_t at = 0; at < bytes;) {
+    const ssize_t n = ::pread(from, buffer.data(), std::min<uint64_t>(kCopyBytes, bytes - at), static_cast<off_t>(at));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return Status::from_errno(n < 0 ? errno : EIO, "cannot read", path);
+    TRACKER_RETURN_IF_ERROR(write_all(to, std::string_view(buffer.data(), static_cast<size_t>(n))));
+    at += static_cast<uint64_t>(n);
+  }
+  return ::fsync(to) == 0 ? Status() : Status::from_errno(errno, "fsync failed", path);
+}
+
+}  // namespace
+
+Status may_put_back(const std::string& path, int64_t* next_ns) {
+  if (!path_exists(path)) return Status(Code::kIo, path + " was removed while it is written");
+  const int64_t now = monotonic_ns();
+  if (now < *next_ns) return Status(Code::kIo, path + " was replaced while it is written, again; it is put back soon");
+  *next_ns = now + kPutBackIntervalNs;
+  return {};
+}
+
+Status set_other_file_aside(const std::string& path) {
+  const std::string aside = fmt::format("{}.replaced-{:016x}", path, random_u64());
+  return ::rename(path.c_str(), aside.c_str()) == 0 ? Status() : Status::from_errno(errno, "cannot move aside", path);
+}
+
+// The WAL behind the copy says again what is in it, page by page: who opens both before we do reads the same.
+Status put_database_back(Sqlite* db, const std::string& path, const Id128& writer, bool own_wal) {
+  const std::string made = new_name(path);
+  Status status;
+  {
+    auto copy = Sqlite::open(made, SqliteOpen::kDetached, 0);
+    status = copy.ok() ? copy->exec("PRAGMA journal_mode=OFF") : copy.status();
+    if (status.ok()) status = db->copy_to(&*copy);
+  }
+  if (status.ok()) status = make_wal_file(made);
+  if (const std::string wal = path + "-wal"; status.ok() && !own_wal && path_exists(wal)) {
+    if (::rename(wal.c_str(), (wal + ".orphan").c_str()) != 0)
+      status = Status::from_errno(errno, "cannot move aside", wal);
+    remove_file(path + "-shm");
+  }
+  if (status.ok()) status = take_name(made, path, is_database_of(path, writer));
+  if (!status.ok()) remove_file(made);
+  return status;
+}
+
+Status put_frames_back(int fd, uint64_t bytes, const std::string& path, const Id128& writer) {
+  const std::string made = new_name(path);
+  auto to = open_file(made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+  if (!to.ok()) return to.status();
+  Status status = copy_bytes(fd, to->get(), bytes, path);
+  if (status.ok()) status = take_name(made, path, is_frames_of(path, writer));
+  if (!status.ok()) remove_file(made);
+  return status;
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "storage/sqlite_calls.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+#include <mutex>
+
+namespace tracker::internal {
+namespace {
+
+// What our connections have opened, by number. Pages of it that are not used take no memory. Inode 0: nothing is known.
+struct Opened {
+  std::atomic<uint64_t> device{0}, inode{0};
+};
+Opened g_opened[kGuardedDescriptorsMax];
+
+thread_local bool t_inside = false;
+thread_local uint64_t t_lost = 0;
+
+Opened* opened_at(int fd) { return t_inside && fd >= 0 && fd < kGuardedDescriptorsMax ? &g_opened[fd] : nullptr; }
+
+bool is_what_was_opened(int fd) {
+  const Opened* const opened = opened_at(fd);
+  const uint64_t inode = opened == nullptr ? 0 : opened->inode.load(std::memory_order_relaxed);
+  if (inode == 0) return true;
+  struct stat st;
+  if (::fstat(fd, &st) != 0) return errno != EBADF;  // a server that has forgotten the file
+  return st.st_ino == inode && st.st_dev == opened->device.load(std::memory_order_relaxed);
+}
+
+// Sets errno where it is not ours.
+bool may_use(int fd) {
+  const int before = errno;
+  const bool ours = is_what_was_opened(fd);
+  if (!ours) ++t_lost;
+  errno = ours ? before : EBADF;
+  return ours;
+}
+
+template <typename F>
+struct Call {
+  const char* name;
+  F* real = nullptr;  // set once, before ours is called
+};
+Call<int(const char*, int, int)> g_open{"open"};
+Call<int(int)> g_close{"close"};
+Call<int(int, struct stat*)> g_fstat{"fstat"};
+Call<int(int, off_t)> g_ftruncate{"ftruncate"};
+Call<int(int, int, ...)> g_fcntl{"fcntl"};
+Call<ssize_t(int, void*, size_t)> g_read{"read"};
+Call<ssize_t(int, const void*, size_t)> g_write{"write"};
+Call<ssize_t(int, void*, size_t, off_t)> g_pread{"pread"}, g_pread64{"pread64"};
+Call<ssize_t(int, const void*, size_t, off_t)> g_pwrite{"pwrite"}, g_pwrite64{"pwrite64"};
+Call<int(int, off_t, off_t)> g_fallocate{"fallocate"};
+Call<void*(void*, size_t, int, int, int, off_t)> g_mmap{"mmap"};
+
+int open_ours(const char* path, int flags, int mode) {
+  const int fd = g_open.real(path, flags, mode);
+  Opened* const opened = opened_at(fd);
+  struct stat st;
+  if (opened == nullptr) return fd;
+  const int error = errno;
+  const bool known = ::fstat(fd, &st) == 0;
+  opened->device.store(known ? st.st_dev : 0, std::memory_order_relaxed);
+  opened->inode.store(known ? st.st_ino : 0, std::memory_order_relaxed);
+  errno = error;
+  return fd;
+}
+
+int close_ours(int fd) {
+  const bool ours = may_use(fd);
+  if (Opened* const opened = opened_at(fd)) opened->inode.store(0, std::memory_order_relaxed);
+  return ours ? g_close.real(fd) : 0;
+}
+
+int fcntl_ours(int fd, int command, ...) {
+  va_list rest;
+  va_start(rest, command);
+  void* const argument = va_arg(rest, void*);  // as the C library takes it, whatever it is
+  va_end(rest);
+  return may_use(fd) ? g_fcntl.real(fd, command, argument) : -1;
+}
+
+void* mmap_ours(void* at, size_t bytes, int protection, int flags, int fd, off_t offset) {
+  return may_use(fd) ? g_mmap.real(at, bytes, protection, flags, fd, offset) : MAP_FAILED;
+}
+
+template <auto& kCall, typename... Rest>
+auto on_descriptor(int fd, Rest... rest) -> decltype(kCall.real(fd, rest...)) {
+  return may_use(fd) ? kCall.real(fd, rest...) : -1;
+}
+
+template <typename F>
+void replace(sqlite3_vfs* vfs, Call<F>* call, F* ours) {
+  call->real = reinterpret_cast<F*>(vfs->xGetSystemCall(vfs, call->name));
+  if (call->real != nullptr) vfs->xSetSystemCall(vfs, call->name, reinterpret_cast<sqlite3_syscall_ptr>(ours));
+}
+
+void replace_all() {
+  sqlite3_vfs* const vfs = sqlite3_initialize() == SQLITE_OK ? sqlite3_vfs_find("unix") : nullptr;
+  if (vfs == nullptr || vfs->iVersion < 3 || vfs->xSetSystemCall == nullptr) return;
+  replace(vfs, &g_open, open_ours);
+  replace(vfs, &g_close, close_ours);
+  replace(vfs, &g_fstat, on_descriptor<g_fstat, struct stat*>);
+  replace(vfs, &g_ftruncate, on_descriptor<g_ftruncate, off_t>);
+  replace(vfs, &g_fcntl, fcntl_ours);
+  replace(vfs, &g_read, on_descriptor<g_read, void*, size_t>);
+  replace(vfs, &g_write, on_descriptor<g_write, const void*, size_t>);
+  replace(vfs, &g_pread, on_descriptor<g_pread, void*, size_t, off_t>);
+  replace(vfs, &g_pread64, on_descriptor<g_pread64, void*, size_t, off_t>);
+  replace(vfs, &g_pwrite, on_descriptor<g_pwrite, const void*, size_t, off_t>);
+  replace(vfs, &g_pwrite64, on_descriptor<g_pwrite64, const void*, size_t, off_t>);
+  replace(vfs, &g_fallocate, on_descriptor<g_fallocate, off_t, off_t>);
+  replace(vfs, &g_mmap, mmap_ours);
+}
+
+}  // namespace
+
+SqliteCall::SqliteCall() { t_inside = true; }
+SqliteCall::~SqliteCall() { t_inside = false; }
+
+void guard_sqlite_descriptors() {
+  static std::once_flag once;
+  std::call_once(once, replace_all);
+}
+
+uint64_t sqlite_descriptors_lost() { return t_lost; }
+
+Status closed_by_others(const std::string& path) {
+  return Status(Code::kIo,
+                path +
+                    ": its descriptor was closed by other code of this process, by os.closerange() "
+                    "or a close too many",
+                "what is stored is safe, and the file is opened again");
+}
+
+}  // namespace tracker::internal
