@@ -17,7 +17,6 @@ import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -134,35 +133,18 @@ def run(name: str, command: Sequence[str], env: dict[str, str] | None = None, re
     return code == 0
 
 
-def build(preset: str, prefix: Sequence[str] = ()) -> Tally:
+def build(preset: str) -> Tally:
     """Configures and builds one preset. Success counts nothing: a build is no test."""
     tally = Tally()
     steps = (
         ("configure", ["cmake", "--preset", preset]),
-        ("build", [*prefix, "cmake", "--build", "--preset", preset, "-j", JOBS]),
+        ("build", ["cmake", "--build", "--preset", preset, "-j", JOBS]),
     )
     for step, command in steps:
         if not run(f"{preset}-{step}", command):
             tally.fail(f"{preset}: {step}")
             break
     return tally
-
-
-# Builds for parts to come, on a thread of their own: tests wait for disks, deaths and clocks, and a processor is idle
-# for a quarter of the time. At the lowest priority, so that no test waits for a compiler.
-AHEAD: dict[str, Future[Tally]] = {}
-
-
-def build_ahead(presets: Sequence[str]) -> None:
-    builders = ThreadPoolExecutor(max_workers=1)
-    for preset in presets:
-        AHEAD[preset] = builders.submit(build, preset, ["nice", "-n", "19"])
-    builders.shutdown(wait=False)
-
-
-def built(preset: str) -> Tally:
-    """Waits for a build that is under way, or builds."""
-    return AHEAD.pop(preset).result() if preset in AHEAD else build(preset)
 
 
 def with_report(name: str, report: Path, command: Sequence[str], env: dict[str, str] | None = None) -> Tally:
@@ -219,7 +201,7 @@ def real_tools() -> Tally:
 
 def sanitized(preset: str) -> Tally:
     """Builds a sanitizer preset and runs its C++ tests."""
-    tally = built(preset)
+    tally = build(preset)
     if tally.failed:
         return tally
     # The sanitizers of gcc 12 cannot place their shadow memory where the kernel randomises 32 bits of mmap addresses.
@@ -322,8 +304,7 @@ def main(names: Sequence[str]) -> int:
         return 2
     started = time.monotonic()
     total = Tally()
-    names = names or DEFAULT_PARTS
-    for name in names:
+    for name in names or DEFAULT_PARTS:
         part_started, cpu_before = time.monotonic(), cpu_s()
         tally = PARTS[name]()
         wall = time.monotonic() - part_started
@@ -331,8 +312,6 @@ def main(names: Sequence[str]) -> int:
         total.add(tally)
         if name == "build" and tally.failed:
             break  # nothing after it would say more
-        if name == "build":
-            build_ahead([preset for preset in ("asan", "tsan") if preset in names])
     for skip in total.skips:
         print(f"skipped: {skip}")
     for name in total.unstable:

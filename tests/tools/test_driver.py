@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-import threading
-from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -130,29 +128,3 @@ def test_pytest_and_ctest_run_only_what_failed_again(driver: ModuleType, tmp_pat
 
 def test_every_part_of_the_default_run_exists(driver: ModuleType) -> None:
     assert set(driver.DEFAULT_PARTS) <= set(driver.ALL_PARTS) <= set(driver.PARTS)
-
-
-def test_a_sanitizer_is_built_while_earlier_parts_run_and_its_failure_is_its_part_s(
-    driver: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    begun, parted = threading.Event(), threading.Event()
-
-    def build(preset: str, prefix: Sequence[str] = ()) -> object:
-        assert (preset, prefix) == ("asan", ["nice", "-n", "19"])
-        begun.set()
-        assert parted.wait(20)
-        return driver.Tally(failed=1, failures=["asan: build"])
-
-    def cpp() -> object:
-        assert begun.wait(20), "nothing is built while this part runs"
-        parted.set()
-        return driver.Tally(passed=1)
-
-    monkeypatch.setattr(driver, "build", build)
-    parts = {"build": driver.Tally, "cpp": cpp, "asan": lambda: driver.sanitized("asan")}
-    monkeypatch.setattr(driver, "PARTS", parts)
-    assert driver.main(["build", "cpp", "asan"]) == 1
-    said = capsys.readouterr().out.splitlines()
-    assert said[-1] == "1 passed, 1 failed, 0 skipped"
-    assert any(line.startswith("cpp          1 passed, 0 failed") for line in said)
-    assert any(line.startswith("asan         0 passed, 1 failed") for line in said)
