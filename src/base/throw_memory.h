@@ -18,6 +18,8 @@ inline bool take_throw_memory() {
   if (probe == nullptr) return false;
   std::free(probe);
   [[maybe_unused]] const volatile int asked = std::uncaught_exceptions();
+  [[maybe_unused]] static thread_local volatile char own = 0;  // the thread-local memory of this library itself
+  own = 1;
   return true;
 }
 

@@ -43,7 +43,6 @@ namespace {
 
 void remember_place(HotRing* hot) {
   (void)take_throw_memory();
-  (void)WaitScope::may_wait();  // its memory of this thread, for the same reason
   static pthread_key_t key;
   static const bool ready = ::pthread_key_create(&key, release_places_of_thread) == 0;
   if (!ready) return;  // no key left: rings of dead threads are not reused, nothing else changes

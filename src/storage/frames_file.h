@@ -64,7 +64,7 @@ class FramesFile : public WriterStore {
   int put_backs_ = 0;
   int64_t next_put_back_ns_ = 0;  // not before
   bool removed_ = false;          // it has no name any more
-  bool taken_over_ = false;  // somebody else has appended to it
+  bool taken_over_ = false;       // somebody else has appended to it
 };
 
 }  // namespace tracker::internal

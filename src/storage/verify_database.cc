@@ -101,7 +101,7 @@ class DatabaseCheck {
     if (status.ok()) status = read_tables(*db);
     if (status.ok()) status = db->exec("COMMIT");
     if (!status.ok()) {
-      failed(part(parts_), status);
+      if (!say_busy(parts_, status)) failed(part(parts_), status);
       // What can be read of the tree says more than the first failure.
       if (status.code() == Code::kCorrupt && db.ok()) check_tree(*db, parts_);
       return false;
@@ -158,13 +158,16 @@ class DatabaseCheck {
     if (status.ok()) status = log_->read(*db, number == parts_ ? LogCheck::AtEnd(at_end) : nullptr);
     if (status.ok()) status = check_levels(*db, number);
     if (status.ok()) return true;
-    if (status.code() == Code::kBusy && live_) {
-      out_.findings.push_back({FindingLevel::kNote, "busy", part(number), status.message(), "",
-                               "nothing is known to be damaged; verify it when the run has ended"});
-      return false;
-    }
-    failed(part(number), status);
+    if (!say_busy(number, status)) failed(part(number), status);
     return false;
+  }
+
+  // Somebody holds it: its writer, who ends the run, or a recoverer.
+  bool say_busy(int number, const Status& status) {
+    if (status.code() != Code::kBusy) return false;
+    out_.findings.push_back({FindingLevel::kNote, "busy", part(number), status.message(), "",
+                             "nothing is known to be damaged; verify it when the run has ended"});
+    return true;
   }
 
   // Where the tree is damaged that has been said, and levels are derived.
@@ -283,8 +286,8 @@ WriterVerdict verify_database(Verifier& verifier, const std::string& path, const
     const std::vector<FileStamp> before = stamps_of(path);
     const bool live = may_be_live(path, verifier.options.now_us);
     WriterVerdict verdict = DatabaseCheck(verifier, path, run, live).run();
-    // A writer came back, or a recoverer was at work: what was read without locks proves nothing.
-    if (live || verdict.findings.empty() || look == kLooksMax || before == stamps_of(path)) return verdict;
+    // A writer came back or was about to leave, or a recoverer was at work: what was read meanwhile proves nothing.
+    if (verdict.findings.empty() || look == kLooksMax || before == stamps_of(path)) return verdict;
   }
 }
 

@@ -144,11 +144,12 @@ TEST(ForkTest, ChildrenForkedAtAnyMomentMayHaveRunsOfTheirOwn) {
         g_in_child = true;
         trk_run* own = open_run(("child-" + std::to_string(i)).c_str());
         CHILD_CHECK(own != nullptr && trk_log_i64(own, "x", TRK_NUL_TERMINATED, i, 1) == TRK_OK);
+        CHILD_CHECK(trk_flush(own, 20'000) == TRK_OK);  // a busy disk may take longer than finish() waits
         CHILD_CHECK(trk_finish(own, 0, nullptr) == TRK_OK);
         ::_exit(0);
       }
       int ended = 0;
-      CHILD_CHECK(wait_child_at_most(child, 5000, &ended) && exit_code_of(ended) == 0);
+      CHILD_CHECK(wait_child_at_most(child, 30'000, &ended) && exit_code_of(ended) == 0);
     }
     g_stop = true;
     flusher.join();
