@@ -50,12 +50,12 @@ __attribute__((noinline)) void operator delete(void* memory, size_t) noexcept { 
 namespace tracker::internal {
 namespace {
 
-// Before each round: in every second one, one of the next few hundred allocations fails. (In every one, a frame that
+// Before each round: in every second one, one of the next sixty allocations fails. (In every one, a frame that
 // needs more could never be made.)
 void fail_at_random() {
   if (t_random == 0) t_random = reinterpret_cast<uintptr_t>(&t_random) | 1;
   t_random = t_random * 6364136223846793005ull + 1442695040888963407ull;
-  t_allocations_left = (t_random >> 33) % 2 == 0 ? INT64_MAX : static_cast<int64_t>(1 + (t_random >> 34) % 300);
+  t_allocations_left = (t_random >> 33) % 2 == 0 ? INT64_MAX : static_cast<int64_t>(1 + (t_random >> 34) % 60);
 }
 
 std::atomic<bool> g_throw{false};
