@@ -144,7 +144,8 @@ class _Relay:
     def __init__(self, channels: list[_Replaced], streams: list[_Stream]) -> None:
         self._channels, self._streams = channels, streams
         self._drained = threading.Semaphore(0)
-        self._ending = False
+        self._lock = threading.Lock()  # of the next two: one of two threads closes the channels
+        self._ending = self._taken_over = False
         self._ended = threading.Event()
         self._copies, self._orders = self._start()
         try:
@@ -210,7 +211,9 @@ class _Relay:
         except Exception:  # whatever it is, the program that prints shall not meet it
             pass
         pipe.close()
-        if not self._ending:
+        with self._lock:
+            self._taken_over = not self._ending
+        if self._taken_over:
             self._take_over()
         self._ended.set()
 
@@ -240,10 +243,12 @@ class _Relay:
     def end(self) -> None:
         for channel in self._channels:
             channel.restore()
-        self._ending = True
+        with self._lock:
+            self._ending = True
+            taken_over = self._taken_over
         self.drain()
         os.close(self._orders)
-        if not self._ended.is_set():  # else another thread hands on, and closes them
+        if not taken_over:  # else another thread hands on, and closes them
             for channel in self._channels:
                 channel.close()
 

@@ -29,7 +29,7 @@ def steps_of(kind: str, rng: random.Random) -> list[int | None]:
 def test_metrics_on_three_clocks_keep_every_row_in_the_order_logged(patient_run: tracker.Run) -> None:
     seed = random.randrange(10**9)
     print(f"seed {seed}")
-    kinds = ("train", "eval", "system")
+    kinds = ("train", "eval", "hardware")
     given = {kind: steps_of(kind, random.Random(f"{seed} {kind}")) for kind in kinds}
 
     def log(kind: str) -> None:
