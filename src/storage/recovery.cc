@@ -199,20 +199,25 @@ Result<std::unique_ptr<DeadJournal>> open_dead(const std::string& dir, const Wri
   }
 }
 
+// What is stored of that writer; of nobody where nothing can be read.
+WriterSnapshot snapshot_of(const RunFolder& folder, const Id128& writer) {
+  WriterSnapshot out;
+  for (const std::string& path : folder.writer_dbs()) {
+    if (path.find(writer.hex()) == std::string::npos) continue;
+    auto reader = WriterReader::open(path);
+    auto snapshot = reader.ok() ? (*reader)->snapshot() : Result<WriterSnapshot>(reader.status());
+    if (snapshot.ok()) out = std::move(*snapshot);
+  }
+  return out;
+}
+
 // What of a journal that somebody else recovers is not stored yet; empty where that is nothing. Of rings that nobody
 // can read it is not known how much.
 std::string unfinished_text(const Store& store, const std::string& dir, const WriterIdentity& writer) {
   const auto folder = store.find_run(writer.run.project, writer.run.id);
   auto journal = DeadJournal::look(dir, &writer);
   if (!journal.ok()) return "";
-  WriterSnapshot stored;
-  if (folder)
-    for (const std::string& path : folder->writer_dbs()) {
-      if (path.find(writer.writer.hex()) == std::string::npos) continue;
-      auto reader = WriterReader::open(path);
-      auto snapshot = reader.ok() ? (*reader)->snapshot() : Result<WriterSnapshot>(reader.status());
-      if (snapshot.ok()) stored = std::move(*snapshot);
-    }
+  const WriterSnapshot stored = folder ? snapshot_of(*folder, writer.writer) : WriterSnapshot();
   const Logged waiting = logged_behind(stored, journal->get());
   const uint64_t unread = (*journal)->unreadable_rings();
   std::string what;
@@ -256,22 +261,17 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
   }
   auto folder = folder_of_run(store, identity.run);
   if (!folder.ok()) return folder.status();
-  WriterSnapshot stored;
-  for (const std::string& path : folder->writer_dbs()) {
-    if (path.find(identity.writer.hex()) == std::string::npos) continue;
-    if (auto reader = WriterReader::open(path); reader.ok()) {
-      auto snapshot = (*reader)->snapshot();
-      if (!snapshot.ok()) continue;
-      if (snapshot->frames_file)
-        for (LogDamage& damage : snapshot->damage) report->add_problem(damage.code, std::move(damage.what));
-      stored = std::move(*snapshot);
-    }
-  }
+  WriterSnapshot stored = snapshot_of(*folder, identity.writer);
+  if (stored.frames_file)
+    for (LogDamage& damage : stored.damage) report->add_problem(damage.code, std::move(damage.what));
   const StoreFilesChoice files = choose_store_files(folder->path, store_files_option());
   auto db = open_writer_store(folder->path, (*journal)->identity(), files.kind);
   if (!db.ok()) return db.status();
-  // Asked behind the look at the database: of a process that lives all the same it may be ahead of the rings.
-  if ((*journal)->is_written()) {
+  // Asked behind the look at the database: of a process that lives all the same it may be ahead of the rings, or have
+  // stored what is still in them.
+  const bool grows =
+      (*db)->last_seq() > stored.last_seq && snapshot_of(*folder, identity.writer).last_seq > stored.last_seq;
+  if (grows || (*journal)->is_written()) {
     report->living.push_back(identity);
     return {};
   }
