@@ -6,7 +6,7 @@ TEST := $(PY) tools/test.py
 .PHONY: demo test deps build unit integration fault python bench tidy format wheel soak test-torch \
   test-import install-test   asan tsan fuzz ci-full test-pythons examples bench-rivals clean
 
-demo: build                    ; @PYTHONPATH=build/python $(PY) examples/demo/demo.py
+demo: deps                     ; @$(TEST) package && PYTHONPATH=build/python $(PY) examples/demo/demo.py
 test: deps                     ; @$(TEST)
 deps:                          ; @tools/setup.sh
 build: deps                    ; @$(TEST) build
