@@ -192,6 +192,7 @@ TEST_P(ThrowingTest, AThreadThatAlwaysThrowsIsSaidAndShownAndTheJournalKeepsAll)
         const RunStatus status = run->status();
         CHILD_CHECK(status.degraded && status.points_pending > 0);
         CHILD_CHECK(status.last_error.find(GetParam() == 0 ? "out of luck" : "an exception") != std::string::npos);
+        while (lines_of(said).empty() && now_ns() < deadline) ::usleep(1000);
         ::raise(SIGKILL);
         return 0;
       })),

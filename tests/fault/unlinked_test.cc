@@ -25,8 +25,8 @@ int log_slowly(Ledger* ledger, int nap_us) {
   trk_metric* metric = trk_metric_open(run, "x", TRK_NUL_TERMINATED, nullptr);
   for (int64_t step = 0;; ++step) {
     if (trk_metric_log_i64(metric, step * 3, step) != TRK_OK) ledger->refused.fetch_add(1);
-    ledger->returned.store(step + 1);
     if (step % 1000 == 0) (void)trk_log_i64(run, ("late/" + std::to_string(step)).c_str(), TRK_NUL_TERMINATED, 1, step);
+    ledger->returned.store(step + 1);
     if (nap_us > 0) ::usleep(static_cast<useconds_t>(nap_us));
   }
 }
