@@ -34,6 +34,7 @@ PROGRAMS: dict[str, list[str]] = {
     "read_numpy": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "read_numpy.py")],
     "redact": [str(BUILD / "benchmarks" / "bin" / "bench_redact")],
     "query_kernels": [str(BUILD / "benchmarks" / "bin" / "bench_query_kernels")],
+    "ranged_read": [str(BUILD / "benchmarks" / "bin" / "bench_ranged_read")],
     "chart_far": [str(BUILD / "benchmarks" / "bin" / "bench_chart_far")],
     "chart_axes": [str(BUILD / "benchmarks" / "bin" / "bench_chart_axes")],
     "many_runs": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "many_runs.py")],
@@ -42,6 +43,7 @@ PROGRAMS: dict[str, list[str]] = {
     "rivals": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "rivals.py")],
     "artifact": [str(BUILD / "benchmarks" / "bin" / "bench_artifact")],
     "import_events": [str(BUILD / "benchmarks" / "bin" / "bench_import_events")],
+    "all_on": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "all_on.py")],
     "startup": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "startup.py")],
 }
 

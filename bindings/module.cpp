@@ -19,6 +19,7 @@ PYBIND11_MODULE(_core_in_main, module) {
   tracker::python::register_artifact(module);
   tracker::python::register_import(module);
   tracker::python::register_cli(module);
+  tracker::python::register_values(module);
 }
 
 // Before pybind11 is asked: on CPython 3.11 its own start waits for ever in a subinterpreter.

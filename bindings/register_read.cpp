@@ -102,7 +102,21 @@ py::list metrics_of(View& self) {
   return out;
 }
 
-// Points and texts in journals of dead processes, one line each. Where every writer lives or has ended nothing is read.
+std::string unrecovered_text(const internal::WaitingPoints& waiting) {
+  const std::string place =
+      "the journal of " + internal::visible(waiting.writer.host) + " pid " + std::to_string(waiting.writer.pid);
+  const std::string unread =
+      waiting.unread_rings == 0 ? ""
+      : waiting.unread_rings == 1
+          ? "an unknown number of points in 1 ring that cannot be read"
+          : "an unknown number of points in " + std::to_string(waiting.unread_rings) + " rings that cannot be read";
+  if (waiting.points + waiting.texts == 0) return "not read: " + unread + ", in " + place;
+  return "not read: " + std::to_string(waiting.points) + " points and " + std::to_string(waiting.texts) +
+         " texts, which wait in " + place + "; nothing is lost: open the run again when the store takes them" +
+         (unread.empty() ? "" : "; and " + unread);
+}
+
+// What is in journals of dead processes, one line each. Where every writer lives or has ended nothing is read.
 std::vector<std::string> unrecovered_of(View& self) {
   const std::vector<internal::WaitingPoints> waiting = self.with([](RunView& view) {
     const auto& writers = view.writers();
@@ -113,10 +127,7 @@ std::vector<std::string> unrecovered_of(View& self) {
   });
   std::vector<std::string> out;
   for (const internal::WaitingPoints& each : waiting) {
-    if (each.live || each.points + each.texts == 0) continue;
-    out.push_back("not read: " + std::to_string(each.points) + " points and " + std::to_string(each.texts) +
-                  " texts, which wait in the journal of " + internal::visible(each.writer.host) + " pid " +
-                  std::to_string(each.writer.pid));
+    if (!each.live) out.push_back(unrecovered_text(each));
   }
   return out;
 }
@@ -203,7 +214,8 @@ py::list attempts_of(View& self) {
   py::list out;
   for (const internal::AttemptInfo& info : self.with([](RunView& view) { return view.attempts(); }))
     out.append(py::make_tuple(info.attempt, info.continues, info.resume_step, info.shown_up_to,
-                              static_cast<double>(info.started_us) / 1e6, info.writers, info.points));
+                              static_cast<double>(info.started_us) / 1e6, info.writers, info.points, info.state,
+                              static_cast<double>(info.last_seen_us) / 1e6));
   return out;
 }
 

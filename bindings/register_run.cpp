@@ -40,7 +40,9 @@ void set_option(InitOptions* options, const std::string& name, py::handle value)
       {"source_folder", &InitOptions::source_folder},
       {"tensorboard", &InitOptions::tensorboard},
       {"journal", &InitOptions::journal},
-      {"on_full", &InitOptions::on_full}};
+      {"on_full", &InitOptions::on_full},
+      {"on_sigterm", &InitOptions::on_sigterm},
+      {"on_exit", &InitOptions::on_exit}};
   const std::pair<const char*, int InitOptions::*> numbers[] = {{"rank", &InitOptions::rank},
                                                                 {"world_size", &InitOptions::world_size},
                                                                 {"torch_rank", &InitOptions::torch_rank},
@@ -211,6 +213,14 @@ void alert(Run& run, const std::string& title, const std::string& text, const st
   if (run.strict() && run.finished() && run.hot()->alive != 0) check(status);
 }
 
+// It may be called again, by whoever hears of it: only a run that is over has no use for it.
+void mark_preempting(Run& run) {
+  const internal::Code code = without_gil([&] { return run.mark_preempting(); });
+  if (run.strict() && code != internal::Code::kOk)
+    check(
+        internal::Status(code, "the run could not be marked as preempted: " + std::string(internal::code_name(code))));
+}
+
 // Keeps the GIL: a thread that waits here can then not be one that a fork leaves behind. It never waits for the disk.
 void write_console(Run& run, int stream, const py::str& text) {
   Py_ssize_t size = 0;
@@ -265,6 +275,8 @@ void register_run(py::module_& module) {
       .def("alert", &alert, py::arg("title"), py::arg("text"), py::arg("level"))
       .def("should_stop", &Run::should_stop)
       .def("stop_reason", &Run::stop_reason)
+      .def("mark_preempting", &mark_preempting)
+      .def_property_readonly("ends_with_process", &Run::ends_with_process)
       .def("config", [](const Run& self) { return value_to_python(self.config()); })
       .def("explicit_summary", [](const Run& self) { return value_to_python(self.explicit_summary()); })
       .def("flush", &flush, py::arg("timeout"))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Precompiled headers of other people's code: two of the five seconds that a test takes to compile. The sanitizer
-# presets use them, and .ci/run with the tests of dev; both join files too (cmake/TrackerJoin.cmake). dev reads each
-# file of the library alone, so an include that is missing is still found.
+# presets use them, and .ci/run with dev; both join files too (cmake/TrackerJoin.cmake). Everywhere else each file is
+# read alone, so an include that is missing is found.
 option(TRACKER_PRECOMPILE_SOURCES "Precompile the headers of the standard library for the rooms" OFF)
 option(TRACKER_PRECOMPILE_TESTS "Precompile the headers of the standard library and GoogleTest for the tests" OFF)
 

@@ -192,7 +192,10 @@ def pytest(name: str, *paths: str, jobs: str = "0", build: str = "build", env: d
 
 def torch() -> Tally:
     report = LOGS / "torch.xml"
-    return with_report("torch", report, ["tools/test-torch.sh", f"--junitxml={report}"])
+    command = ["tools/test-torch.sh", f"--junitxml={report}"]
+    again = [*command, "--last-failed", "--last-failed-no-failures", "none"]
+    first = with_report("torch", report, command)
+    return alone_again(first, lambda: with_report("torch-again", report, again))
 
 
 def real_tools() -> Tally:

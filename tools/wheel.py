@@ -17,7 +17,12 @@ RAW = ROOT / "build-wheel"
 # Compiler and flags of the preset dev, so that what it has compiled is not compiled again; the debug information is
 # stripped.
 COMPILERS = {"CC": "cc", "CXX": "c++"}
-FLAGS = ("-DTRACKER_WERROR=ON", "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -g1 -DNDEBUG")
+FLAGS = (
+    "-DTRACKER_WERROR=ON",
+    "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -g1 -DNDEBUG",
+    f"-DTRACKER_JOIN_ENDS={os.environ.get('TRACKER_JOIN', 'OFF')}",
+    f"-DTRACKER_PRECOMPILE_SOURCES={os.environ.get('TRACKER_JOIN', 'OFF')}",
+)
 DIST = ROOT / "dist"
 
 

@@ -82,7 +82,7 @@ bool same_cells(const ChartResult& a, const ChartResult& b) {
   const auto& y = std::get<Chart<X>>(b.chart).cells;
   return a.rows == b.rows && std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const auto& c, const auto& d) {
            return c.x0 == d.x0 && c.x1 == d.x1 && c.first == d.first && c.last == d.last && c.min == d.min &&
-                  c.max == d.max && c.count == d.count && c.sum == d.sum;
+                  c.max == d.max && c.count == d.count && std::fabs(c.sum - d.sum) <= 1e-9 * std::fabs(d.sum);
          });
 }
 

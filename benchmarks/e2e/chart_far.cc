@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Question: how long does a chart of 2,000 pixels take in the core, whatever the length of the series and the zoom?
+// Question: how long does a chart of 2,000 pixels take in the core, whatever the length of the series and the zoom,
+// over steps and over time?
 // Workload: one series of 10^8 noisy float32 points, and 20 series of 10^7 that are logged together, written through
 // the classes of the store (frames, commits, compaction between them) as the store thread does. A chart is the call
 // query_chart() of an open run: it opens the database, reads and closes it again. The first one lists the segments and
@@ -33,7 +34,7 @@ constexpr int64_t kZooms[] = {1, 4, 16, 50, 64, 100, 256, 4096};  // the narrowe
 struct LongRun {
   RunFolder folder;
   std::string path;
-  int64_t rows = 0;
+  int64_t rows = 0, time_first_us = 0, time_last_us = 0;
 };
 
 Frame frame_of(const WriterIdentity& identity, uint64_t seq, uint32_t series, int64_t first, size_t rows,
@@ -82,7 +83,10 @@ LongRun write_run(Store* store, const std::string& name, uint32_t series, int64_
   uint64_t seq = 0;
   for (int64_t first = 0; first < rows; first += static_cast<int64_t>(frame_rows)) {
     const size_t count = std::min<size_t>(frame_rows, static_cast<size_t>(rows - first));
-    const FrameRecord record{++seq, encode_frame(frame_of(identity, seq, series, first, count, &values, noise)), {}};
+    const Frame frame = frame_of(identity, ++seq, series, first, count, &values, noise);
+    if (first == 0) out.time_first_us = frame.blocks[0].times_us.front();
+    out.time_last_us = frame.blocks[0].times_us.back();
+    const FrameRecord record{seq, encode_frame(frame), {}};
     bench::Report::require((*db)->append({record}, false).ok(), "a commit works");
     while ((*db)->compaction_due(UINT64_MAX)) {
       const uint64_t begin = bench::thread_cpu_ns();
@@ -124,12 +128,14 @@ Taken time_chart(RunView* view, const ChartQuery& query) {
   return {static_cast<double>(bench::wall_ns() - begin) / 1e6, static_cast<double>(bench::thread_cpu_ns() - cpu) / 1e6};
 }
 
-ChartQuery zoomed(const LongRun& run, int64_t zoom) {
-  ChartQuery query{.metric = "loss/1"};
+ChartQuery zoomed(const LongRun& run, int64_t zoom, ChartAxis axis) {
+  ChartQuery query{.metric = "loss/1", .axis = axis};
   query.pixels = kPixels;
   if (zoom == 1) return query;
-  const int64_t width = run.rows / zoom;
-  query.lo_int = run.rows / 2 - width / 2 + 77;
+  const bool by_time = axis == ChartAxis::kTime;
+  const int64_t begin = by_time ? run.time_first_us : 0, range = by_time ? run.time_last_us - begin + 1 : run.rows;
+  const int64_t width = range / zoom;
+  query.lo_int = begin + range / 2 - width / 2 + 77;
   query.hi_int = *query.lo_int + width - 1;
   return query;
 }
@@ -143,12 +149,37 @@ bool same_cells(const ChartResult& a, const ChartResult& b) {
          });
 }
 
+void measure_zooms(bench::Report* report, const LongRun& run, const std::string& name, ChartAxis axis, RunView* view) {
+  for (const int64_t zoom : kZooms) {
+    ChartQuery query = zoomed(run, zoom, axis);
+    std::vector<double> wall, cpu;
+    for (int i = 0; i < kRepeats; ++i) {
+      const Taken taken = time_chart(view, query);
+      wall.push_back(taken.wall_ms);
+      cpu.push_back(taken.cpu_ms);
+    }
+    const std::string what = zoom == 1 ? ": all" : ": 1/" + std::to_string(zoom) + " of it";
+    std::vector<double> first;
+    for (int i = 0; i < kRepeats; ++i) first.push_back(time_chart(open(run).get(), query).cpu_ms);
+    report->add({name + what + ", CPU", "ms", cpu, 5});
+    report->add({name + what + ", first chart of an opened run, CPU", "ms", first, 5});
+    report->add({name + what + ", wall", "ms", wall, 0});
+    const ChartResult quick = chart(view, query);
+    query.decode_all = true;
+    const uint64_t begin = bench::thread_cpu_ns();
+    const ChartResult slow = chart(view, query);
+    const double slow_ms = static_cast<double>(bench::thread_cpu_ns() - begin) / 1e6;
+    if (zoom == 1 || zoom == 64) report->add({name + what + ", every row decoded, CPU", "ms", {slow_ms}, 0});
+    bench::Report::require(same_cells(quick, slow), "the cells are those of all rows");
+  }
+}
+
 void measure(bench::Report* report, const LongRun& run, const std::string& name) {
   std::vector<double> cold;
   for (int i = 0; i < 3; ++i) {
     drop_from_page_cache(run.path);
     auto view = open(run);
-    cold.push_back(time_chart(view.get(), zoomed(run, 1)).wall_ms);
+    cold.push_back(time_chart(view.get(), zoomed(run, 1, ChartAxis::kStep)).wall_ms);
   }
   report->add({name + ": all, cold, wall", "ms", cold, 0});
   std::vector<double> opening;
@@ -159,34 +190,13 @@ void measure(bench::Report* report, const LongRun& run, const std::string& name)
   }
   report->add({name + ": opening the run", "ms", opening, 0});
   auto view = open(run);
-  for (const int64_t zoom : kZooms) {
-    ChartQuery query = zoomed(run, zoom);
-    std::vector<double> wall, cpu;
-    for (int i = 0; i < kRepeats; ++i) {
-      const Taken taken = time_chart(view.get(), query);
-      wall.push_back(taken.wall_ms);
-      cpu.push_back(taken.cpu_ms);
-    }
-    const std::string what = zoom == 1 ? ": all" : ": 1/" + std::to_string(zoom) + " of it";
-    std::vector<double> first;
-    for (int i = 0; i < kRepeats; ++i) first.push_back(time_chart(open(run).get(), query).cpu_ms);
-    report->add({name + what + ", CPU", "ms", cpu, 5});
-    report->add({name + what + ", first chart of an opened run, CPU", "ms", first, 5});
-    report->add({name + what + ", wall", "ms", wall, 0});
-    const ChartResult quick = chart(view.get(), query);
-    query.decode_all = true;
-    const uint64_t begin = bench::thread_cpu_ns();
-    const ChartResult slow = chart(view.get(), query);
-    const double slow_ms = static_cast<double>(bench::thread_cpu_ns() - begin) / 1e6;
-    if (zoom == 1 || zoom == 64) report->add({name + what + ", every row decoded, CPU", "ms", {slow_ms}, 0});
-    bench::Report::require(same_cells(quick, slow), "the cells are those of all rows");
-  }
+  measure_zooms(report, run, name, ChartAxis::kStep, view.get());
+  measure_zooms(report, run, name + " over time", ChartAxis::kTime, view.get());
   const auto points = static_cast<double>(view->points());
   report->add(
       {name + ": the file", "B/point", {static_cast<double>(std::filesystem::file_size(run.path)) / points}, 0});
   bench::Report::require(view->problems().empty(), "nothing is damaged");
 }
-
 }  // namespace
 
 int main(int argc, char** argv) {

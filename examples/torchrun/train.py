@@ -8,6 +8,8 @@ There is no `if rank == 0` around tracker: rank 0 records, the others say once t
 
 from __future__ import annotations
 
+import time
+
 import torch
 import torch.distributed as dist
 import tracker
@@ -15,6 +17,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 STEPS = 200
+GLOO_IDLE_S = 0.2
 
 
 def batch(step: int, rank: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -45,6 +48,8 @@ def main() -> None:
     run.summary["parameters"] = sum(p.numel() for p in model.parameters())
     run.finish()
     dist.destroy_process_group()
+    # For torch 2.15, with or without a tracker: see README.md beside this file.
+    time.sleep(GLOO_IDLE_S)
 
 
 if __name__ == "__main__":

@@ -162,9 +162,13 @@ typedef struct trk_init_options {
   const char*
       tensorboard; /* a folder: while the run goes on, what is stored of it is also written, in the background, to
                       a TensorBoard event file in <folder>/<project>/<id>/ (docs/exchange.md); default: none */
+  const char* on_sigterm; /* "mark": a handler of SIGTERM marks the run as preempted and calls the one that was there
+                             before, which is back behind the run's end; default: SIGTERM is left alone */
+  const char* on_exit;    /* "finish" (default): exit() finishes a run that nobody has, and waits up to 2 s for it |
+                             "leave": as if the process were killed, the run has crashed and nothing of it is lost */
 } trk_init_options;
 #define TRK_INIT_OPTIONS_INIT \
-  {sizeof(trk_init_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {sizeof(trk_init_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* What a point that was accepted survives right now (bits of trk_status.survives). */
 #define TRK_SURVIVES_PROCESS 1u   /* any signal, _exit, abort, OOM kill */
@@ -403,6 +407,12 @@ TRK_API int32_t trk_should_stop(trk_run* run) TRK_NOEXCEPT;
 /* Why, by whom and when, in one line: as much of it as `size` bytes hold, with a NUL behind it. Returns the bytes of
  * all of it, 0 where nobody has asked. `out` may be NULL. */
 TRK_API size_t trk_stop_reason(trk_run* run, char* out, size_t size) TRK_NOEXCEPT;
+
+/* The machine is about to take the process away (a spot instance, a job that is requeued): whether it exits or is
+ * killed, the run's state is "preempted" from then on, with the exit code where one is known. TRK_CLOSED behind the
+ * end; on a rank that records nothing, and in a forked child, it does nothing. Not in a signal's handler: there
+ * on_sigterm="mark" does it. */
+TRK_API trk_code trk_mark_preempting(trk_run* run) TRK_NOEXCEPT;
 
 /* Waits until all that this process logged before is committed and fsynced. TRK_TIMEOUT after timeout_ms; nothing is
  * lost by that. TRK_CLOSED: something was logged after trk_finish, and dropped. */

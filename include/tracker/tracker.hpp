@@ -63,6 +63,8 @@ struct InitOptions {
   double system_interval = 0;  ///< seconds between samples of the system; 0: 15; below 0: none
   std::string tensorboard =
       {};  ///< a folder: a TensorBoard event file is written live in <folder>/<project>/<id>/ (docs/exchange.md)
+  std::string on_sigterm = {};  ///< "mark": SIGTERM marks the run as preempted and goes on to the handler before
+  std::string on_exit = {};     ///< "finish", the default: exit() finishes the run | "leave": as if it were killed
 };
 
 /// What define_metric() says; empty means "not said".
@@ -295,6 +297,9 @@ class Run {
   /// Whether `tracker stop` has asked this attempt to stop: leave the loop and finish. Seen about a second later. Cost:
   /// two loads; the first call starts a thread that looks at one file a second.
   bool should_stop() const noexcept { return trk_should_stop(run_) != 0; }
+  /// The machine is about to take the process away: however it ends, the run is "preempted" then. kClosed behind the
+  /// end. Not in a signal's handler: on_sigterm="mark" is for that.
+  Code mark_preempting() const noexcept { return static_cast<Code>(trk_mark_preempting(run_)); }
   /// Why, by whom and when; empty where nobody has asked.
   std::string stop_reason() const {
     std::string out(trk_stop_reason(run_, nullptr, 0), '\0');
@@ -430,6 +435,8 @@ inline Run try_init(const InitOptions& options = {}) {
   given.capture = text(options.capture);
   given.system_interval = options.system_interval;
   given.tensorboard = text(options.tensorboard);
+  given.on_sigterm = text(options.on_sigterm);
+  given.on_exit = text(options.on_exit);
   given.rank = options.rank;
   given.world_size = options.world_size;
   given.strict = options.strict ? 1 : 0;

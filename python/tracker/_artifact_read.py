@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
-from tracker import _core, _current, _options
+from tracker import _core, _current, _options, _stores
 
 if TYPE_CHECKING:
     from tracker._read import StoredRun
@@ -226,25 +226,17 @@ class ArtifactList(Sequence[StoredArtifact]):
 
 
 def find(name: str, project: str | None, dir: object) -> StoredArtifact:
-    from tracker._runs import _store
-
     if not isinstance(name, str):
         raise TypeError(f"artifact(name): name must be a str such as 'project/name:latest', got {type(name).__name__}")
-    path, _ = _store(dir)
+    store = _stores.open_store(dir)
     chosen = _options.label("project", project) or os.environ.get("TRACKER_PROJECT") or "default"
-    return StoredArtifact(_core.find_artifact(_core.Store.open(path), _options.utf8("name", name), chosen))
+    return StoredArtifact(_core.find_artifact(store, _options.utf8("name", name), chosen))
 
 
 def list_all(project: str | None, type: str | None, dir: object) -> ArtifactList:
-    from tracker._runs import _store
-
     chosen, kind = _options.label("project", project), _options.label("type", type)
-    path, named = _store(dir)
-    try:
-        store = _core.Store.open(path)
-    except _core.NotFoundError:
-        if named:
-            raise
+    store = _stores.open_if_there(dir)
+    if store is None:
         return ArtifactList(())
     versions, problems = _core.list_artifacts(store, chosen or "")
     for line in problems:

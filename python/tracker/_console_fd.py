@@ -6,14 +6,14 @@ and a pipe by a pipe, and a relay, a process of its own, hands on what is writte
 0028). Two descriptors that lead to one place stay one place, so that lines keep their order; they are recorded as
 stdout. Of anything else (a socket, /dev/null) what Python prints is recorded, and stderr says so.
 
-Where the relay dies the descriptors are put back, and what was on its way is handed on here. Threads: any. A forked
-child writes to what its parent wrote to, and has none of the rest.
+Where the relay dies the descriptors are put back, and what was on its way is handed on here. Where the program closes
+descriptors of ours, output goes on where it went, and the record says that some of it may be missing. Threads: any. A
+forked child writes to what its parent wrote to, and has none of the rest.
 """
 
 from __future__ import annotations
 
 import atexit
-import codecs
 import os
 import stat
 import sys
@@ -21,145 +21,40 @@ import threading
 import time
 
 from tracker import _console, _core
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tracker._console_channel import CLOSED, READ_BYTES, Replaced, Stream, high, say
+from tracker._lasting_fd import LastingFd
 
 # What the end of a run waits for the relay, whose target may take nothing.
 DRAIN_MS_MAX = 2_000
 # Between looks at a file, and what it may have grown: of more than is recorded of a minute the rest is only counted.
 TAIL_LOOK_MS = 200
 TAIL_BYTES_MAX = 16 * 1024 * 1024
-READ_BYTES = 64 * 1024
-HIGH = 64  # descriptors of ours, while the relay's are put in their places
 COPY, CONTROL, FIRST = 3, 4, 5  # the relay's
-
-
-def _say(text: str) -> None:
-    try:
-        os.write(2, f"tracker: {text}\n".encode())
-    except OSError:
-        pass
-
-
-def _high(descriptor: int) -> int:
-    """The same file above the numbers that the relay gets; 1 or 2 may have been closed, and this be one of them."""
-    import fcntl
-
-    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, HIGH)
-    os.close(descriptor)
-    return moved
-
-
-class _Stream:
-    """Bytes of one stream on their way into the runs, as text: a character may come in two pieces."""
-
-    def __init__(self, number: int, cores: Callable[[], tuple[_core.RunCore, ...]]) -> None:
-        self.number = number
-        self._cores = cores
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-
-    def take(self, chunk: bytes) -> None:
-        text = self._decoder.decode(chunk)
-        for core in self._cores():
-            core.write_console(self.number, text)
-
-    def cut(self, size: int) -> None:
-        """What was left out behind more than a minute may have: the core cuts and counts it."""
-        blank = " " * (1 << 20)
-        while size > 0:
-            for core in self._cores():
-                core.write_console(self.number, blank[:size])
-            size -= len(blank)
-
-
-class _Replaced:
-    """A terminal or a pipe in whose place stands one of ours. `descriptors`: 1, 2 or both."""
-
-    def __init__(self, descriptors: list[int]) -> None:
-        import fcntl
-
-        self.descriptors = descriptors
-        self.saved = fcntl.fcntl(descriptors[0], fcntl.F_DUPFD_CLOEXEC, HIGH)
-        try:
-            self.source, self._write = map(_high, self._terminal() if os.isatty(self.saved) else os.pipe())
-        except OSError:
-            os.close(self.saved)
-            raise
-        found = os.fstat(self._write)
-        self._identity = found.st_dev, found.st_ino
-
-    def _terminal(self) -> tuple[int, int]:
-        """Like the one it stands for, but that it changes nothing: the other end does what a terminal does with it."""
-        import fcntl
-        import termios
-
-        own, theirs = os.openpty()
-        attributes = termios.tcgetattr(self.saved)
-        attributes[1] &= ~termios.OPOST
-        termios.tcsetattr(theirs, termios.TCSANOW, attributes)
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, fcntl.ioctl(self.saved, termios.TIOCGWINSZ, b"\0" * 8))
-        return own, theirs
-
-    def put(self) -> None:
-        for descriptor in self.descriptors:
-            os.dup2(self._write, descriptor, inheritable=True)
-        os.close(self._write)
-
-    def give_up(self) -> None:
-        for descriptor in (self._write, self.source, self.saved):
-            os.close(descriptor)
-
-    def restore(self) -> None:
-        """Where the program has put something else in its place meanwhile, that stays."""
-        for descriptor in self.descriptors:
-            try:
-                found = os.fstat(descriptor)
-                if (found.st_dev, found.st_ino) == self._identity:
-                    os.dup2(self.saved, descriptor, inheritable=True)
-            except OSError:  # closed by the program
-                pass
-
-    def close(self) -> None:
-        os.close(self.source)
-        os.close(self.saved)
-
-    def hand_on(self, stream: _Stream) -> None:
-        """In the place of a relay that is gone, until nobody can write any more."""
-        try:
-            while chunk := os.read(self.source, READ_BYTES):
-                view = memoryview(chunk)
-                while view:
-                    view = view[os.write(self.saved, view) :]
-                stream.take(chunk)
-        except OSError:  # nobody reads, or the terminal has no other end
-            pass
-        self.close()
 
 
 class _Relay:
     """The process, and the thread that takes its copies."""
 
-    def __init__(self, channels: list[_Replaced], streams: list[_Stream]) -> None:
+    def __init__(self, channels: list[Replaced], streams: list[Stream]) -> None:
         self._channels, self._streams = channels, streams
         self._drained = threading.Semaphore(0)
         self._lock = threading.Lock()  # of the next two: one of two threads closes the channels
-        self._ending = self._taken_over = False
+        self._ending = self._taken_over = self._told = False
         self._ended = threading.Event()
+        self._held, self._taken = b"", 0  # of the copies: what was read last, and how much of it is taken
         self._copies, self._orders = self._start()
         try:
             threading.Thread(target=self._read, name="tracker-console", daemon=True).start()
         except RuntimeError as error:
-            os.close(self._copies)
-            os.close(self._orders)
+            self._copies.close()
+            self._orders.close()
             raise OSError(str(error)) from None
         for channel in channels:
             channel.put()
 
-    def _start(self) -> tuple[int, int]:
-        copies, to_copies = map(_high, os.pipe())
-        orders, to_orders = map(_high, os.pipe())
+    def _start(self) -> tuple[LastingFd, LastingFd]:
+        copies, to_copies = map(high, os.pipe())
+        orders, to_orders = map(high, os.pipe())
         try:
             actions: list[tuple[int, ...] | tuple[int, int, str, int, int]] = [
                 (os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)
@@ -169,8 +64,8 @@ class _Relay:
             for i, channel in enumerate(self._channels):
                 source, target = FIRST + 2 * i, FIRST + 2 * i + 1
                 actions += [
-                    (os.POSIX_SPAWN_DUP2, channel.source, source),
-                    (os.POSIX_SPAWN_DUP2, channel.saved, target),
+                    (os.POSIX_SPAWN_DUP2, channel.source.number(), source),
+                    (os.POSIX_SPAWN_DUP2, channel.saved.number(), target),
                 ]
                 arguments.append(f"{source}:{target}")
             program = __file__.replace("_console_fd", "_console_relay")
@@ -191,48 +86,96 @@ class _Relay:
         finally:
             os.close(to_copies)
             os.close(orders)
-        return copies, to_orders
+        return LastingFd(copies), LastingFd(to_orders)
 
     def _read(self) -> None:
-        from tracker._console_relay import CUT, DATA, FRAME
-
-        pipe = os.fdopen(self._copies, "rb", buffering=1 << 16)
+        closed = False
         try:
-            while len(head := pipe.read(FRAME.size)) == FRAME.size:
-                kind, channel, size = FRAME.unpack(head)
-                if kind == DATA:
-                    self._streams[channel].take(pipe.read(size))
-                elif kind == CUT:
-                    self._streams[channel].cut(size)
-                else:
-                    self._drained.release()
-                    if self._ending:
-                        break
+            self._take_copies()
         except Exception:  # whatever it is, the program that prints shall not meet it
-            pass
-        pipe.close()
+            closed = not self._copies.is_ours()
+        self._copies.close()
         with self._lock:
-            self._taken_over = not self._ending
-        if self._taken_over:
+            self._taken_over = not self._ending and not closed
+        if closed:  # nothing can be recorded any more
+            for channel in self._channels:
+                channel.restore()
+            self._tell_closed()
+        elif self._taken_over:
             self._take_over()
         self._ended.set()
 
+    def _take_copies(self) -> None:
+        from tracker._console_relay import CUT, DATA, FRAME
+
+        while len(head := self._head(FRAME.size)) == FRAME.size:
+            kind, channel, size = FRAME.unpack(head)
+            if kind == DATA:
+                while size > 0 and (chunk := self._some(size)):
+                    self._streams[channel].take(chunk)
+                    size -= len(chunk)
+            elif kind == CUT:
+                self._streams[channel].cut(size)
+            else:
+                self._drained.release()
+                if self._ending:
+                    break
+
+    def _some(self, most: int) -> bytes:
+        """Nothing where the relay is gone."""
+        if self._taken == len(self._held):
+            self._held, self._taken = self._copies.read(READ_BYTES), 0
+        out = self._held[self._taken : self._taken + most]
+        self._taken += len(out)
+        return out
+
+    def _head(self, size: int) -> bytes:
+        out = b""
+        while len(out) < size and (chunk := self._some(size - len(out))):
+            out += chunk
+        return out
+
+    def _tell_closed(self) -> None:
+        with self._lock:
+            if self._told:
+                return
+            self._told = True
+        for stream in self._streams:
+            stream.note(f"some output behind this line may be missing here: {CLOSED}")
+        say(
+            f'console="fd": {CLOSED}: stdout and stderr lead where they led, but some of what is printed from now on '
+            "may be missing in the record"
+        )
+
     def _take_over(self) -> None:
-        for channel in self._channels:
-            channel.restore()
-        _say(
+        restored = [channel.restore() for channel in self._channels]
+        say(
             'the relay of console="fd" has ended: stdout and stderr are what they were before; what the program prints '
             "from now on is not recorded, and nothing of it is lost"
+            if all(restored)
+            else f'the relay of console="fd" has ended, and {CLOSED}: what the program prints from now on is lost'
         )
         others = list(zip(self._channels, self._streams, strict=True))
+        for (channel, stream), back in zip(others, restored, strict=True):
+            if not back:
+                stream.note(f"all output behind this line is lost: the relay has ended, and {CLOSED}")
+                channel.lead_nowhere()
         for channel, stream in others[1:]:
             threading.Thread(target=channel.hand_on, args=(stream,), name="tracker-console", daemon=True).start()
         others[0][0].hand_on(others[0][1])
 
-    def drain(self) -> None:
-        """Waits until what was written by now is handed on and recorded, at most DRAIN_MS_MAX."""
+    def drain(self, leaves: bool = False) -> None:
+        """Waits until what was written by now is handed on and recorded, at most DRAIN_MS_MAX. `leaves`: nothing of
+        this process writes to the relay any more."""
+        if self._ended.is_set():
+            return
+        if not self._copies.is_ours() or not self._orders.is_ours():
+            # Nobody can be asked; but the copies end when the relay does, which has nothing left to wait for.
+            if not (leaves and self._copies.is_ours() and self._ended.wait(DRAIN_MS_MAX / 1000)):
+                self._tell_closed()
+            return
         try:
-            os.write(self._orders, b"d")
+            self._orders.write(b"d")
         except OSError:  # it is gone
             return
         end = time.monotonic() + DRAIN_MS_MAX / 1000
@@ -241,13 +184,12 @@ class _Relay:
                 return
 
     def end(self) -> None:
-        for channel in self._channels:
-            channel.restore()
+        restored = [channel.restore() for channel in self._channels]
         with self._lock:
             self._ending = True
             taken_over = self._taken_over
-        self.drain()
-        os.close(self._orders)
+        self.drain(all(restored))
+        self._orders.close()
         if not taken_over:  # else another thread hands on, and closes them
             for channel in self._channels:
                 channel.close()
@@ -256,14 +198,16 @@ class _Relay:
 class _Tail:
     """A file that is written by whoever has it, read as it grows; nothing of the program is touched."""
 
-    def __init__(self, descriptor: int, stream: _Stream) -> None:
+    def __init__(self, descriptor: int, stream: Stream) -> None:
         import fcntl
 
         self._stream = stream
+        self._descriptor = descriptor
         flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
-        self._file = os.open(f"/proc/self/fd/{descriptor}", os.O_RDONLY | os.O_CLOEXEC)
+        self._file = self._open()
         size = os.fstat(descriptor).st_size
         self._at = size if flags & os.O_APPEND else os.lseek(descriptor, 0, os.SEEK_CUR)
+        self._told = False
         self._stop = threading.Event()
         self._lock = threading.Lock()
         threading.Thread(target=self._read, name="tracker-console", daemon=True).start()
@@ -271,12 +215,31 @@ class _Tail:
     def _read(self) -> None:
         while not self._stop.wait(TAIL_LOOK_MS / 1000):
             self.drain()
-        os.close(self._file)
+        self._file.close()
+
+    def _open(self) -> LastingFd:
+        return LastingFd(os.open(f"/proc/self/fd/{self._descriptor}", os.O_RDONLY | os.O_CLOEXEC))
+
+    def _keep_open(self) -> None:
+        """Where the program has closed ours it is opened anew, by the program's own, if that is the same file still."""
+        if self._file.is_ours() or self._told:
+            return
+        try:
+            again = self._open()
+            if again.is_same(self._file):
+                self._file = again
+                return
+            again.close()
+        except OSError:  # the program has closed its own, too
+            pass
+        self._told = True
+        self._stream.note(f"output behind this line is missing here: {CLOSED}")
 
     def drain(self) -> None:
         with self._lock:
             try:
-                size = os.fstat(self._file).st_size
+                self._keep_open()
+                size = os.fstat(self._file.number()).st_size
                 if size < self._at:  # it was emptied
                     self._at = 0
                 if size - self._at > TAIL_BYTES_MAX:
@@ -289,7 +252,7 @@ class _Tail:
                 pass
 
     def _take(self, size: int) -> None:
-        while size > 0 and (chunk := os.pread(self._file, min(size, READ_BYTES), self._at)):
+        while size > 0 and (chunk := os.pread(self._file.number(), min(size, READ_BYTES), self._at)):
             self._at += len(chunk)
             size -= len(chunk)
             self._stream.take(chunk)
@@ -310,27 +273,27 @@ class _Capture:
 
     def begin(self) -> None:
         flush()
-        replaced: list[_Replaced] = []
-        streams: list[_Stream] = []
+        replaced: list[Replaced] = []
+        streams: list[Stream] = []
         for descriptors in places():
-            stream = _Stream(descriptors[0], lambda: self.cores)
+            stream = Stream(descriptors[0], lambda: self.cores)
             try:
                 mode = os.fstat(descriptors[0]).st_mode
                 if stat.S_ISREG(mode):
                     self._tails.append(_Tail(descriptors[0], stream))
                 elif stat.S_ISFIFO(mode) or os.isatty(descriptors[0]):
-                    replaced.append(_Replaced(descriptors))
+                    replaced.append(Replaced(descriptors))
                     streams.append(stream)
                 else:
                     raise OSError("it is no terminal, pipe or file")
                 self.taken.update(descriptors)
             except OSError as error:
                 name = " and ".join({1: "stdout", 2: "stderr"}[each] for each in descriptors)
-                _say(f'console="fd": of {name} only what Python prints is recorded: {error}')
+                say(f'console="fd": of {name} only what Python prints is recorded: {error}')
         if replaced:
             self._begin_relay(replaced, streams)
 
-    def _begin_relay(self, replaced: list[_Replaced], streams: list[_Stream]) -> None:
+    def _begin_relay(self, replaced: list[Replaced], streams: list[Stream]) -> None:
         try:
             if not sys.executable or getattr(sys, "frozen", False):
                 raise OSError("this program is no Python interpreter that could be started again")
@@ -339,7 +302,7 @@ class _Capture:
             for channel in replaced:
                 self.taken.difference_update(channel.descriptors)
                 channel.give_up()
-            _say(f'console="fd": only what Python prints is recorded, for the relay cannot be started: {error}')
+            say(f'console="fd": only what Python prints is recorded, for the relay cannot be started: {error}')
 
     def drain(self) -> None:
         flush()

@@ -180,7 +180,7 @@ def _note(error: BaseException) -> None:
     global _end
     _end = end_of(error)
     for run in _live:
-        if run._pid == os.getpid():
+        if run._pid == os.getpid() and run._core.ends_with_process:
             run._core.set_exit_reason(*_end)
 
 
@@ -213,5 +213,5 @@ def _at_exit() -> None:
     if _end is None:
         return
     for run in live_runs():
-        if run._pid == pid:
+        if run._pid == pid and run._core.ends_with_process:
             run._finish(*_end, -1.0)

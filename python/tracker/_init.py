@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _LABELS = (
     *("project", "name", "id", "resume", "resume_from", "duplicate_policy", "mode", "ranks", "journal", "on_full"),
+    *("on_sigterm", "on_exit"),
 )
 
 
@@ -118,8 +119,8 @@ def init(
     quiet: bool = False,
     rank: int | None = None,
     world_size: int | None = None,
-    on_sigterm: None = None,
-    on_exit: None = None,
+    on_sigterm: Literal["mark"] | None = None,
+    on_exit: Literal["finish", "leave"] | None = None,
     resume_from: str | None = None,
     duplicate_policy: Literal["last", "first"] | None = None,
     max_disk: int | str | None = None,
@@ -147,11 +148,17 @@ def init(
     machine, process and GPUs do, as series "system/...". capture=["command", "environment", "diff", "source"] adds the
     command line, the variables, `git diff` and a copy of the program's folder as artifact "source", without the secrets
     that are found in them; capture="none" leaves all out.
+    on_sigterm="mark": SIGTERM marks the run as preempted, however its process ends then, and goes on to the handler
+    that was there before, or ends the process as it would have; from whichever thread init is called, also while native
+    code runs. Once the run has ended the handler before is back. One that is installed behind init takes its place and
+    is to call run.mark_preempting(). on_exit="leave": a process that exits leaves the run that nobody finished as if it
+    were killed, at once and crashed; all it logged is recovered. "finish" (default): finished, or failed by the exit
+    code.
     tensorboard: a folder; a TensorBoard event file in <folder>/<project>/<id>/ follows the run within some 2 s.
 
     A store that cannot be written is no error (unless strict): status() says so and the run recovers with the disk.
     Raises TypeError for an unknown or ill-typed argument, ValueError for a value that is not one of those expected,
-    NotFoundError for resume="must" without the run, NotImplementedError for what is not in this version yet.
+    NotFoundError for resume="must" without the run.
     Cost: at most about 10 ms on a local disk; never waits for a network.
     """
     arguments: dict[str, Any] = dict(locals())
@@ -162,9 +169,6 @@ def init(
 
 def _checked(given: dict[str, Any]) -> dict[str, Any]:
     """The options of the core from the arguments of init(); raises what init() promises."""
-    for option in _options.NOT_YET:
-        if given[option] is not None:
-            _options.refuse_not_yet(option)
     options: dict[str, Any] = {
         "max_disk": _options.byte_size("max_disk", given["max_disk"]),
         "config": plain_config(given["config"]),

@@ -10,13 +10,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-# Named in the design, not built yet: a value other than None is refused, so that nobody relies on what does nothing.
-NOT_YET = ("on_sigterm", "on_exit")
 NAMES = (
     *("project", "name", "config", "tags", "group", "job_type", "notes", "id", "resume", "mode", "dir", "ranks"),
     *("strict", "journal", "on_full", "quiet", "rank", "world_size", "resume_from", "duplicate_policy"),
-    *("max_disk", "console", "capture", "system_interval", "tensorboard"),
-    *NOT_YET,
+    *("max_disk", "console", "capture", "system_interval", "tensorboard", "on_sigterm", "on_exit"),
 )
 
 
@@ -28,10 +25,6 @@ def refuse_unknown(names: Iterable[str]) -> NoReturn:
     close = difflib.get_close_matches(name, NAMES, n=1, cutoff=0.5)
     hint = f"; did you mean {close[0]!r}?" if close else f"; the options are {', '.join(NAMES)}"
     raise TypeError(f"init() got an unexpected keyword argument {name!r}{hint}")
-
-
-def refuse_not_yet(name: str) -> NoReturn:
-    raise NotImplementedError(f"init({name}=...) is not in this version yet")
 
 
 CAPTURES = ("command", "environment", "diff", "source")

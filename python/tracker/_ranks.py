@@ -24,6 +24,8 @@ class Attempt(NamedTuple):
     started: float  # seconds since 1970
     writers: int
     points: int
+    state: str  # "running", "finished", ..., "crashed", "preempted", "not visible from this machine"
+    last_seen: float  # the last row or sign of life of its processes
 
 
 class Rank(NamedTuple):

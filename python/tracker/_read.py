@@ -78,9 +78,7 @@ class StoredRun(MediaOfRun, Told):
             self._recovered_in = view.state()
             self._recover()
             view.refresh()
-        waiting = view.unrecovered()
-        hint = "nothing is lost: open the run again when the store takes them"
-        return [*(f"{line}; {hint}" for line in waiting), *self._in_the_way]
+        return [*view.unrecovered(), *self._in_the_way]
 
     def refresh(self) -> None:
         """Looks again at a run that was seen finished: a later attempt may have resumed it."""

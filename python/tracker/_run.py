@@ -276,6 +276,16 @@ class Run(_core.Run):
         """Why, by whom and when the run was asked to stop, in one line; None where nobody has."""
         return self._core.stop_reason()
 
+    def mark_preempting(self) -> None:
+        """The machine is about to take the process away: however it ends, the run is "preempted" then.
+
+        For who hears of it otherwise than by SIGTERM (init(on_sigterm="mark")), or in a handler of their own. What is
+        logged from then on is recorded as before, and a further attempt (resume) is a state of its own. Does nothing
+        behind the end (strict raises), in a forked child and on a rank that records nothing. Threads: any, and a
+        handler of Python's signal module.
+        """
+        self._core.mark_preempting()
+
     def watch(
         self,
         model: Any,

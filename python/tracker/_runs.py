@@ -8,26 +8,12 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from tracker import _core, _current, _options
+from tracker import _core, _current, _options, _stores
 from tracker._read import StoredRun
 from tracker._run_list import RunList
 
 if TYPE_CHECKING:
     from tracker._run import Run
-
-
-def _store(dir: object) -> tuple[str, bool]:
-    """The folder and whether somebody named it."""
-    from tracker._init import _store_before_hydra
-
-    named = _options.folder("dir", dir)
-    try:
-        path = _core.Store.resolve(named or _store_before_hydra() or "")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"the path of the store is not UTF-8: {error.object!r}; dir= or TRACKER_DIR names another"
-        ) from None
-    return path, named is not None or bool(os.environ.get("TRACKER_DIR"))
 
 
 def _count(name: str, value: object) -> int:
@@ -53,18 +39,14 @@ def list_runs(
     filter_text, order = _text("where", where), _text("sort", sort)
     rows_max = None if limit is None else _count("limit", limit)
     first = _count("offset", offset)
-    path, named = _store(dir)
-    try:
-        store = _core.Store.open(path)
-    except _core.NotFoundError:
-        if named:
-            raise
+    store = _stores.open_if_there(dir)
+    if store is None:
         return RunList(())
     if store.problem:
         warnings.warn(f"tracker: {store.problem}", RuntimeWarning, stacklevel=3)
     for line in store.recover(""):
         warnings.warn(f"tracker: {line}", RuntimeWarning, stacklevel=3)
-    _current.flush_all(path)
+    _current.flush_all(store.path)
 
     def query(documents: bool) -> dict[str, Any]:
         page = 0 if rows_max is None else max(rows_max, 1)  # 0 means all to the core
@@ -85,9 +67,14 @@ def list_runs(
 def open_run(name: str, dir: object) -> StoredRun:
     if not isinstance(name, str):
         raise TypeError(f"open_run(name): name must be a str such as 'project/id', got {type(name).__name__}")
-    path, _ = _store(dir)
-    store = _core.Store.open(path)
-    folder = store.find(_options.utf8("name", name))
+    store = _stores.open_store(dir)
+    try:
+        folder = store.find(_options.utf8("name", name))
+    except _core.NotFoundError:
+        # Of a run whose folder was removed only the journal may be left: recovery makes a folder anew.
+        for line in store.recover(""):
+            print(f"tracker: {line}", file=sys.stderr)
+        folder = store.find(name)
     run = StoredRun(folder)
     run._in_the_way = store.recover(folder.uid)
     run._recovered_in = run.state

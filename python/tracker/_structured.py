@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from tracker import _core
 from tracker._image_array import as_array, numpy_for
 from tracker._media import INLINE_BYTES_MAX, Media, caption_of, short_text
 
@@ -69,29 +70,26 @@ class Histogram(Structured):
             raise ValueError(f"bins must be 1 to {HISTOGRAM_BINS_MAX}, got {bins!r}")
         np = numpy_for("a histogram of values")
         array = as_array(values, "a histogram").ravel()
-        array = array.astype(np.float64) if array.dtype != np.float64 else array
-        finite = array[np.isfinite(array)]
+        if array.dtype not in (np.float32, np.float64) or not array.dtype.isnative:
+            array = array.astype(np.float64)
+        finite, low, high, total, nan, pos_inf, neg_inf = _core.summarize_values(array)
         data: dict[str, Any] = {"counts": [], "edges": []}
-        if finite.size:
-            number, borders = np.histogram(finite, bins=_borders(np, finite, bins))
-            data = {"counts": number.tolist(), "edges": borders.tolist()}
-            data |= {"min": float(finite.min()), "max": float(finite.max())}
-            total = float(finite.sum())
+        if finite:
+            borders = _borders(np, low, high, bins).tolist()
+            data = {"counts": _core.count_in_bins(array, borders), "edges": borders, "min": low, "max": high}
             data |= {"sum": total} if math.isfinite(total) else {}
-        data["nan"] = int(np.isnan(array).sum())
-        data["pos_inf"] = int(np.isposinf(array).sum())
-        data["neg_inf"] = int(np.isneginf(array).sum())
+        data |= {"nan": nan, "pos_inf": pos_inf, "neg_inf": neg_inf}
         self._set_data("histogram", data, said)
 
 
-def _borders(np: Any, finite: Any, bins: int) -> Any:
-    low, high = float(finite.min()), float(finite.max())
+def _borders(np: Any, low: float, high: float, bins: int) -> Any:
     if not math.isfinite(high - low):  # the width is beyond float64: halves are not
         return np.linspace(low / 2, high / 2, bins + 1) * 2
     borders = np.linspace(low, high, bins + 1)
     if (np.diff(borders) > 0).all():
         return borders
-    return 1  # too narrow for so many bins: one
+    # Too narrow for so many bins: one, around a single value as NumPy has it
+    return np.histogram_bin_edges([], bins=1, range=(low, high))
 
 
 def _known_bins(counts: list[Any], edges: list[Any]) -> dict[str, Any]:

@@ -101,8 +101,7 @@ bool fill_mark(const StoreArtifactOptions& options, const StoredArtifact& stored
 class Storing {
  public:
   Storing(const Store& store, std::string_view project, const ArtifactDraft& draft, const StoreArtifactOptions& options)
-      : store_(store),
-        project_(project),
+      : project_(project),
         draft_(draft),
         options_(options),
         registry_(store),
@@ -171,7 +170,6 @@ class Storing {
     return out;
   }
 
-  const Store& store_;
   const std::string_view project_;
   const ArtifactDraft& draft_;
   const StoreArtifactOptions& options_;

@@ -57,8 +57,10 @@ bool BlobStore::keep(const Digest& digest, uint64_t bytes) const {
 }
 
 // Other file systems than local ones do not all pass syncfs(2) on to where the bytes are.
-BlobBatch::BlobBatch(const BlobStore& store)
-    : store_(store), is_local_(fs_kind(store.folder()) == FsKind::kLocal), next_name_(random_u64()) {}
+BlobBatch::BlobBatch(const BlobStore& store) : store_(store), next_name_(random_u64()) {
+  const FsKind kind = fs_kind(store.folder());
+  is_local_ = kind == FsKind::kLocal || kind == FsKind::kTmpfs;
+}
 
 BlobBatch::~BlobBatch() {
   for (const Staged& staged : staged_) remove_file(staged.file.path);

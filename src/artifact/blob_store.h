@@ -72,8 +72,8 @@ class BlobBatch {
   Status place(const Staged& staged);
 
   const BlobStore& store_;
-  const bool is_local_;
-  uint64_t next_name_;  // of a temporary file
+  bool is_local_ = false;  // syncfs(2) covers what is there
+  uint64_t next_name_;     // of a temporary file
   bool has_folder_ = false;
   std::vector<Staged> staged_;
   uint64_t staged_bytes_ = 0;

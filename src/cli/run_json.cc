@@ -87,7 +87,9 @@ Value attempt_json(const AttemptInfo& info) {
                     {"shown_up_to", step(info.shown_up_to)},
                     {"started_us", info.started_us},
                     {"writers", count(info.writers)},
-                    {"points", count(info.points)}};
+                    {"points", count(info.points)},
+                    {"state", info.state},
+                    {"last_seen_us", info.last_seen_us}};
 }
 
 Value rank_json(const RankStatus& rank) {

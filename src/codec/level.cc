@@ -15,10 +15,10 @@ bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
                     [](double x, double y) { return bits_of(x) == bits_of(y); });
 }
 
-uint64_t stride_of(std::span<const int64_t> steps) {
-  if (steps.size() < 2) return 0;
-  const auto gap = [&steps](size_t i) { return static_cast<uint64_t>(steps[i]) - static_cast<uint64_t>(steps[i - 1]); };
-  for (size_t i = 2; i < steps.size(); ++i)
+uint64_t stride_of(std::span<const int64_t> x) {
+  if (x.size() < 2) return 0;
+  const auto gap = [&x](size_t i) { return static_cast<uint64_t>(x[i]) - static_cast<uint64_t>(x[i - 1]); };
+  for (size_t i = 2; i < x.size(); ++i)
     if (gap(i) != gap(1)) return 0;
   return gap(1);
 }
@@ -42,31 +42,34 @@ bool Level::operator==(const Level& o) const {
          pos_inf == o.pos_inf && neg_inf == o.neg_inf;
 }
 
-unsigned level_shift(uint64_t rows, int64_t first, int64_t last) {
+unsigned level_shift(uint64_t rows, int64_t first, int64_t last, LevelAxis axis) {
+  const uint64_t places = rows / level_cell_rows(axis) + 1;
+  const auto too_many = [&](unsigned shift) {
+    return static_cast<uint64_t>(last >> shift) - static_cast<uint64_t>(first >> shift) > places;
+  };
   unsigned shift = 0;
-  while (shift<kLevelShiftMax&& static_cast<uint64_t>(last >> shift) - static_cast<uint64_t>(first >> shift)> rows /
-             kLevelCellRows +
-         1)
-    ++shift;
+  while (shift < kLevelShiftMax && too_many(shift)) ++shift;
   return shift;
 }
 
-Level make_level(std::span<const int64_t> steps, std::span<const uint64_t> bits, ValueType type, unsigned shift) {
+Level make_level(std::span<const int64_t> x, std::span<const uint64_t> bits, ValueType type, unsigned shift,
+                 LevelAxis axis) {
   Level out;
+  out.axis = axis;
   out.type = type;
   out.shift = shift;
-  out.rows = steps.size();
-  out.step_first = steps.front();
-  out.step_last = steps.back();
-  out.stride = stride_of(steps);
-  for (size_t begin = 0; begin < steps.size();) {
-    const auto of = steps.begin() + static_cast<std::ptrdiff_t>(begin);
-    const int64_t behind = steps[begin] | static_cast<int64_t>((uint64_t{1} << shift) - 1);
-    const auto end = static_cast<size_t>(std::upper_bound(of, steps.end(), behind) - steps.begin());
+  out.rows = x.size();
+  out.x_first = x.front();
+  out.x_last = x.back();
+  out.stride = stride_of(x);
+  for (size_t begin = 0; begin < x.size();) {
+    const auto of = x.begin() + static_cast<std::ptrdiff_t>(begin);
+    const int64_t behind = x[begin] | static_cast<int64_t>((uint64_t{1} << shift) - 1);
+    const auto end = static_cast<size_t>(std::upper_bound(of, x.end(), behind) - x.begin());
     const auto values = bits.subspan(begin, end - begin);
     const ValueSummary all = summarize_block(summarize_minis(values, type), values, type);
-    out.x0.push_back(steps[begin]);
-    out.x1.push_back(steps[end - 1]);
+    out.x0.push_back(x[begin]);
+    out.x1.push_back(x[end - 1]);
     out.count.push_back(all.rows);
     out.first.push_back(all.first_bits);
     out.last.push_back(all.last_bits);

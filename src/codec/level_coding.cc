@@ -55,7 +55,7 @@ class LevelDecoder {
 
   Status run(Level* out) {
     TRACKER_RETURN_IF_ERROR(head(out));
-    for (auto* steps : {&out->x0, &out->x1}) steps->clear();
+    for (auto* x : {&out->x0, &out->x1}) x->clear();
     for (auto* values :
          {&out->count, &out->first, &out->last, &out->min, &out->max, &out->nan, &out->pos_inf, &out->neg_inf})
       values->clear();
@@ -87,9 +87,9 @@ class LevelDecoder {
     out->shift = in_.u8();
     const uint8_t flags = in_.u8();
     out->rows = in_.varint();
-    out->step_first = in_.zigzag();
+    out->x_first = in_.zigzag();
     const uint64_t span = in_.varint();
-    out->step_last = static_cast<int64_t>(static_cast<uint64_t>(out->step_first) + span);
+    out->x_last = static_cast<int64_t>(static_cast<uint64_t>(out->x_first) + span);
     const bool fixed = (flags & kFixedStride) != 0;
     out->stride = fixed ? in_.varint() : 0;
     cells_ = in_.varint();
@@ -97,9 +97,10 @@ class LevelDecoder {
     if (!in_.ok() || version == 0) return corrupt("cut", in_.failed_at());
     if ((flags & ~(kFixedStride | kSomeNotFinite)) != 0 || !is_value_type(type))
       return Status(Code::kVersion, fmt::format("level: flags {} or type {} are of a newer version", flags, type));
+    out->axis = static_cast<LevelAxis>(version);
     out->type = static_cast<ValueType>(type);
-    if (out->shift > kLevelShiftMax || out->step_last < out->step_first || out->rows == 0 ||
-        out->rows > kSegmentRowsMax || cells_ == 0 || cells_ > out->rows / kLevelCellRows + 2)
+    if (out->shift > kLevelShiftMax || out->x_last < out->x_first || out->rows == 0 || out->rows > kSegmentRowsMax ||
+        cells_ == 0 || cells_ > out->rows / level_cell_rows(out->axis) + 2)
       return corrupt("counts that cannot be", in_.offset());
     const bool strides = out->stride > 0 && span % out->stride == 0 && span / out->stride == out->rows - 1;
     return fixed && !strides ? corrupt("a stride that does not fit", in_.offset()) : Status();
@@ -108,15 +109,15 @@ class LevelDecoder {
  private:
   Status fixed_stride(Level* out) const {
     const auto mask = static_cast<int64_t>((uint64_t{1} << out->shift) - 1);
-    for (int64_t x = out->step_first;;) {
+    for (int64_t x = out->x_first;;) {
       if (out->x0.size() == cells_) return corrupt("more cells than it says", in_.offset());
-      const int64_t end = std::min(x | mask, out->step_last);
+      const int64_t end = std::min(x | mask, out->x_last);
       const uint64_t more = (static_cast<uint64_t>(end) - static_cast<uint64_t>(x)) / out->stride;
       const auto last = static_cast<int64_t>(static_cast<uint64_t>(x) + more * out->stride);
       out->x0.push_back(x);
       out->x1.push_back(last);
       out->count.push_back(more + 1);
-      if (last == out->step_last) break;
+      if (last == out->x_last) break;
       x = static_cast<int64_t>(static_cast<uint64_t>(last) + out->stride);
     }
     return out->x0.size() == cells_ ? Status() : corrupt("fewer cells than it says", in_.offset());
@@ -156,7 +157,7 @@ class LevelDecoder {
         left -= n;
       }
     }
-    if (rows != level.rows || level.x0.front() != level.step_first || level.x1.back() != level.step_last)
+    if (rows != level.rows || level.x0.front() != level.x_first || level.x1.back() != level.x_last)
       return corrupt("cells that are not all of the rows", end);
     return {};
   }
@@ -170,13 +171,13 @@ class LevelDecoder {
 
 std::string encode_level(const Level& level) {
   ByteWriter out;
-  out.u8(kLevelVersion);
+  out.u8(static_cast<uint8_t>(level.axis));
   out.u8(static_cast<uint8_t>(level.type));
   out.u8(static_cast<uint8_t>(level.shift));
   out.u8(static_cast<uint8_t>((level.stride > 0 ? kFixedStride : 0) | (level.nan.empty() ? 0 : kSomeNotFinite)));
   out.varint(level.rows);
-  out.zigzag(level.step_first);
-  out.varint(static_cast<uint64_t>(level.step_last) - static_cast<uint64_t>(level.step_first));
+  out.zigzag(level.x_first);
+  out.varint(static_cast<uint64_t>(level.x_last) - static_cast<uint64_t>(level.x_first));
   if (level.stride > 0) out.varint(level.stride);
   out.varint(level.cells());
   if (level.stride == 0) {

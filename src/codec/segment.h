@@ -115,7 +115,8 @@ class SegmentView {
   // Ordinals in the raw order of the segment: sorting the rows of a series by them gives it back. Without has_order:
   // row numbers, for the rows are in raw order and no other block holds their series.
   Status order(size_t block, RowRange rows, uint64_t* out);
-  // Whether steps and values of a series are columns of the first sort. Fetches them.
+  // Whether the steps are a column of the first sort. Fetches them; so does the next one, with the values of a series.
+  Result<bool> steps_decode_by_parts(size_t block);
   Result<bool> decodes_by_parts(size_t block, size_t series);
   // `series` is a position in SegmentBlock::series. values(): in the type's own width (float, double, int64_t, ...);
   // value_bits(): raw bits in 8 bytes each.

@@ -48,6 +48,11 @@ struct SegmentView::Impl {
     if (status.ok()) return status;
     return Status(status.code(), fmt::format("segment: column at byte {}: {}", part.offset, status.message()));
   }
+  Result<bool> by_parts(const SegmentPart& part) {
+    auto bytes = bytes_of(part);
+    if (!bytes.ok()) return bytes.status();
+    return tracker::internal::decodes_by_parts(*bytes);
+  }
   Status decode(const SegmentPart& part, uint64_t rows, ValueType type, RowRange range, void* out) {
     auto bytes = bytes_of(part);
     if (!bytes.ok()) return bytes.status();
@@ -150,15 +155,14 @@ Status SegmentView::order(size_t block, RowRange rows, uint64_t* out) {
   return {};
 }
 
+Result<bool> SegmentView::steps_decode_by_parts(size_t block) {
+  if (!blocks()[block].has_steps) return true;
+  return impl_->by_parts(impl_->directory.parts[block].steps);
+}
+
 Result<bool> SegmentView::decodes_by_parts(size_t block, size_t series) {
-  const SegmentBlockParts& parts = impl_->directory.parts[block];
-  for (const SegmentPart* part : {&parts.steps, &parts.series[series].values}) {
-    if (part == &parts.steps && !blocks()[block].has_steps) continue;
-    auto bytes = impl_->bytes_of(*part);
-    if (!bytes.ok()) return bytes.status();
-    if (!tracker::internal::decodes_by_parts(*bytes)) return false;
-  }
-  return true;
+  const Result<bool> steps = steps_decode_by_parts(block);
+  return steps.ok() && *steps ? impl_->by_parts(impl_->directory.parts[block].series[series].values) : steps;
 }
 
 Status SegmentView::values(size_t block, size_t series, RowRange rows, void* out) {

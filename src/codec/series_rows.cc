@@ -40,12 +40,14 @@ Result<SeriesPlace> series_place(const SegmentView& segment, uint32_t series) {
   return out;
 }
 
-Status read_series(SegmentView* segment, const SeriesPlace& place, SeriesRows* out) {
+Status read_series(SegmentView* segment, const SeriesPlace& place, bool with_times, SeriesRows* out) {
   out->steps.resize(place.rows);
+  out->times.resize(with_times ? place.rows : 0);
   out->bits.resize(place.rows);
   size_t row = 0;
   for (const auto& [block, i] : place.columns) {
     TRACKER_RETURN_IF_ERROR(segment->steps(block, RowRange(), out->steps.data() + row));
+    if (with_times) TRACKER_RETURN_IF_ERROR(segment->times(block, RowRange(), out->times.data() + row));
     TRACKER_RETURN_IF_ERROR(segment->value_bits(block, i, RowRange(), out->bits.data() + row));
     row += segment->blocks()[block].rows;
   }
@@ -59,6 +61,7 @@ void sort_by_step(SeriesRows* rows) {
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(), [rows](size_t a, size_t b) { return rows->steps[a] < rows->steps[b]; });
   permute(order, &rows->steps);
+  if (!rows->times.empty()) permute(order, &rows->times);
   permute(order, &rows->bits);
 }
 

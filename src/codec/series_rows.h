@@ -26,11 +26,12 @@ Result<SeriesPlace> series_place(const SegmentView& segment, uint32_t series);
 // Rows by step; of equal steps in no particular order.
 struct SeriesRows {
   std::vector<int64_t> steps;
+  std::vector<int64_t> times;  // empty: they were not asked for
   std::vector<uint64_t> bits;
 };
 void sort_by_step(SeriesRows* rows);
 // All rows of `place`, whose rows all have steps. Failures: those of the view's columns.
-Status read_series(SegmentView* segment, const SeriesPlace& place, SeriesRows* out);
+Status read_series(SegmentView* segment, const SeriesPlace& place, bool with_times, SeriesRows* out);
 
 // Whether each is greater than the one before.
 bool rises(const std::vector<int64_t>& steps);

@@ -21,7 +21,7 @@ namespace {
 // Of the message Event, whose own fields go to 10: readers pass over what they do not know.
 constexpr uint32_t kMarkField = 1000;
 
-bool is_ours(int fd) {
+bool may_lock(int fd) {
   struct flock whole{};
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;
@@ -39,6 +39,7 @@ std::string LiveEvents::path_of(const std::string& folder, const RunView& run) {
 
 Status LiveEvents::follow(const std::string& path, RunView* run, const std::function<bool()>& go_on) {
   if (!fd_) TRACKER_RETURN_IF_ERROR(open(path));
+  TRACKER_RETURN_IF_ERROR(keep_open());
   TRACKER_RETURN_IF_ERROR(is_there());
   TailQuery query;
   query.rows_max = kLiveEventsRows;
@@ -75,14 +76,35 @@ Status LiveEvents::open(const std::string& path) {
   const Status busy(Code::kBusy, path + " is written by another process");
   struct stat info{};
   if (::fstat(fd->get(), &info) != 0 || !S_ISREG(info.st_mode)) return Status(Code::kInvalid, path + " is no file");
-  if (!is_ours(fd->get())) return busy;
+  if (!may_lock(fd->get())) return busy;
   TRACKER_RETURN_IF_ERROR(read_marks(path));
   // Reading has opened and closed the file, and so let go of the lock.
-  if (!is_ours(fd->get())) return busy;
+  if (!may_lock(fd->get())) return busy;
   // Behind the last mark stands what a killed process could not finish: those rows come again.
   if (::ftruncate(fd->get(), static_cast<off_t>(size_)) != 0) return Status::from_errno(errno, "cannot cut", path);
-  fd_ = std::move(*fd);
+  fd_ = LastingFd(std::move(*fd));
   path_ = path;
+  return {};
+}
+
+// Other code of the process may have closed the file. It is opened anew where it stands under its name, and gone on
+// with where it ended: the lock went with the descriptor, and what another process has added meanwhile is read.
+Status LiveEvents::keep_open() {
+  if (fd_.is_ours()) return {};
+  auto fd = open_file(path_, O_WRONLY | O_NOFOLLOW | O_NONBLOCK, 0);
+  if (!fd.ok() && fd.status().code() != Code::kNotFound) return fd.status();
+  LastingFd again(fd.ok() ? std::move(*fd) : Fd());
+  if (!again || again.file() != fd_.file()) return Status(Code::kNotFound, path_ + " was removed");
+  const Status busy(Code::kBusy, path_ + " is written by another process");
+  if (!may_lock(again.get())) return busy;
+  struct stat info{};
+  if (::fstat(again.get(), &info) != 0) return Status::from_errno(errno, "cannot read", path_);
+  if (static_cast<uint64_t>(info.st_size) != size_) {
+    TRACKER_RETURN_IF_ERROR(read_marks(path_));
+    if (!may_lock(again.get())) return busy;
+    if (::ftruncate(again.get(), static_cast<off_t>(size_)) != 0) return Status::from_errno(errno, "cannot cut", path_);
+  }
+  fd_ = std::move(again);
   return {};
 }
 
@@ -183,10 +205,11 @@ Status LiveEvents::write(std::string bytes) {
   append_event_record(event, &bytes);
   if (size_ + bytes.size() > plan_.bytes_max)
     return Status(Code::kLimit, fmt::format("{} has reached its bound of {} MiB", path_, plan_.bytes_max >> 20));
+  if (!fd_.is_ours()) return Status(Code::kIo, path_ + " was closed by other code of this process");
   if (::lseek(fd_.get(), static_cast<off_t>(size_), SEEK_SET) < 0)
     return Status::from_errno(errno, "cannot seek", path_);
   if (const Status status = write_all(fd_.get(), bytes); !status.ok()) {
-    (void)!::ftruncate(fd_.get(), static_cast<off_t>(size_));
+    if (fd_.is_ours()) (void)!::ftruncate(fd_.get(), static_cast<off_t>(size_));
     return Status(status.code(), path_ + ": " + status.message());
   }
   size_ += bytes.size();

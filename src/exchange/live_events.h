@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-#include "base/fs.h"
+#include "base/lasting_fd.h"
 #include "query/tail.h"
 
 namespace tracker::internal {
@@ -42,6 +42,7 @@ class LiveEvents {
   Status open(const std::string& path);
   Status read_marks(const std::string& path);
   bool read_mark(std::string_view record);
+  Status keep_open();
   Status is_there() const;
   Status begin(const RunView& run);
   Status follow_writers(const TailQuery& query, RunView* run, const std::function<bool()>& go_on);
@@ -50,7 +51,7 @@ class LiveEvents {
 
   LiveEventsPlan plan_;
   std::string path_;
-  Fd fd_;
+  LastingFd fd_;
   uint64_t size_ = 0;  // up to the last mark
   // What the last mark says.
   TailCursor cursor_;

@@ -74,7 +74,8 @@ void remove_journal_files(const std::string& dir, bool keep_identity) {
   if (!names.ok()) return;
   for (const std::string& name : *names) {
     const bool identity = name == "lock" || name == "defs";
-    if (identity ? !keep_identity : name == "spill" || name.starts_with("ring-")) remove_file(join_path(dir, name));
+    if (identity ? !keep_identity : name == "spill" || name == kSigtermFile || name.starts_with("ring-"))
+      remove_file(join_path(dir, name));
   }
 }
 
@@ -287,9 +288,9 @@ bool DeadJournal::rings_hold(const std::vector<RingPosition>& positions) const {
          });
 }
 
-uint64_t DeadJournal::accepted_before() const {
+uint64_t DeadJournal::largest(std::atomic<uint64_t> RingHeader::* count) const {
   uint64_t out = 0;
-  for (const auto& ring : rings_) out = std::max(out, ring->header->accepted_before.load());
+  for (const auto& ring : rings_) out = std::max(out, (ring->header->*count).load());
   return out;
 }
 
@@ -305,6 +306,7 @@ Logged DeadJournal::accepted() const {
     out += {header.accepted.load() - std::min(header.accepted.load(), begun), header.texts.load()};
   }
   if (const uint64_t before = accepted_before(); before > 0) out.points += before - 1;
+  out.points += accepted_unfiled();
   return out;
 }
 
@@ -473,6 +475,8 @@ Result<std::string> DeadJournal::set_aside() {
   }
   return Status::from_errno(errno, "cannot rename", dir_);
 }
+
+bool DeadJournal::got_sigterm() const { return path_exists(join_path(dir_, kSigtermFile)); }
 
 void DeadJournal::remove() {
   for (const auto& ring : rings_) remove_file(ring->path);

@@ -56,6 +56,8 @@ class DeadJournal {
   uint64_t skipped_points() const { return skipped_points_; }
   // How much the rings have accepted, less a call that its process died in.
   Logged accepted() const;
+  // Of these: points in rings that were no files, and are gone with the process.
+  uint64_t accepted_unfiled() const { return largest(&RingHeader::accepted_unfiled); }
   // accepted() has the points of rings that are gone, too, and no ring is here that cannot be read.
   bool counts_all() const;
   void add_problem(std::string problem) { problems_.push_back(std::move(problem)); }
@@ -68,6 +70,7 @@ class DeadJournal {
   const std::vector<std::string>& problems() const { return problems_; }
   // Rings of which nobody can say what they held: a pipe, a folder or a link in the place of the file.
   uint64_t unreadable_rings() const { return unreadable_; }
+  bool got_sigterm() const;  // and was to mark it: its run was preempted
   // Something could not be read: keeps the folder beside the others as damaged-<writer>, where no recoverer looks, and
   // says where. It goes when a person deletes it.
   Result<std::string> set_aside();
@@ -102,7 +105,8 @@ class DeadJournal {
   uint64_t points_readable(RingSpan span);
   void add_losses(FrameBuilder* builder, std::vector<RingPosition>* positions);
   uint64_t known_position(uint64_t name) const;
-  uint64_t accepted_before() const;  // and one; 0: no ring says
+  uint64_t largest(std::atomic<uint64_t> RingHeader::* count) const;                  // what each ring says of all
+  uint64_t accepted_before() const { return largest(&RingHeader::accepted_before); }  // and one; 0: no ring says
   void name_unknown_series(FrameBuilder* builder);
   bool released_unknown_ = false;  // a ring has released more than the database says it has
   std::string dir_;

@@ -17,6 +17,7 @@ namespace tracker::internal {
 namespace {
 
 constexpr std::chrono::milliseconds kCloseWait{200};
+constexpr int kRemoveTriesMax = 100;  // of a journal's folder, while signals come
 
 void nap_us(long us) {
   const timespec nap{0, us * 1000};
@@ -115,6 +116,7 @@ Result<RingFile*> Journal::add_file(Seat* seat, uint64_t bytes, bool private_mem
   RingFile* added = held->file.get();
   const std::lock_guard<std::mutex> guard(files_mutex_);
   held->file->header()->anchors[0] = hold(options_.read_clock());
+  held->file->header()->accepted_unfiled.store(accepted_unfiled_, std::memory_order_relaxed);
   files_.push_back(std::move(held));
   file_bytes_.fetch_add(kRingHeaderBytes + bytes);
   return added;
@@ -222,9 +224,12 @@ void Journal::remove_files() {
   spill_.unlink_file();
   if (dir_.empty()) return;
   for (const std::string& dir : {dir_, join_path(place_.root, ".new-" + identity_.writer.hex())}) {
-    remove_file(join_path(dir, "defs"));
-    remove_file(join_path(dir, "lock"));
-    ::rmdir(dir.c_str());
+    for (const char* name : {"defs", "lock"}) remove_file(join_path(dir, name));
+    // A signal may make its file between the two; behind the second it cannot.
+    for (int tries = 0; tries < kRemoveTriesMax; ++tries) {
+      remove_file(join_path(dir, kSigtermFile));
+      if (::rmdir(dir.c_str()) == 0 || errno != ENOTEMPTY) break;
+    }
   }
 }
 

@@ -109,6 +109,7 @@ class Journal {
   // Something that happened to the recording, for the next frame.
   void add_note(Value note) { notes_.push_back(std::move(note)); }
   void prepare_rings();  // next ring for producers past half fill
+  void leave_memory();   // a ring that was no file, for want of room, becomes one
   // The store is full: from now on points are dropped and counted, what is in the rings stays. Cost: a lock.
   void set_refusing(bool on);
   // No ring may hold more than this at once (at least kFirstRingBytes), and none grows beyond it; UINT64_MAX: all it
@@ -206,6 +207,9 @@ class Journal {
   bool switch_ring(Seat* seat);
   void look_ahead(Seat* seat);
   void make_producers_look();
+  bool is_unfiled(const RingFile& file) const { return file.path().empty() && !dir_.empty(); }
+  void count_unfiled(uint64_t points);
+  void count_no_room(Seat* seat, uint32_t series);
   uint64_t used_of(uint64_t size) const { return std::min(size, room_.load(std::memory_order_relaxed)); }
   bool wait_for_space(Seat* seat, std::chrono::nanoseconds* waited);
   TimeAnchor hold(TimeAnchor read);  // under files_mutex_
@@ -238,6 +242,8 @@ class Journal {
   std::vector<std::unique_ptr<HeldFile>> files_;
   std::atomic<uint64_t> file_bytes_{0};
   JournalCounts retired_counts_;   // accepted, dropped and rejected of rings that are gone; guarded by files_mutex_
+  uint64_t retired_unfiled_ = 0;   // of the accepted there: in rings that were no files; guarded by files_mutex_
+  uint64_t accepted_unfiled_ = 0;  // in all of those; guarded by files_mutex_
   std::vector<uint64_t> retired_;  // guarded by files_mutex_
   std::map<uint64_t, uint64_t> retired_losses_;  // by the key of a loss slot; guarded by files_mutex_
   // What the clock said last, what was made of it, and how far that is ahead; guarded by files_mutex_.

@@ -28,7 +28,7 @@ void Journal::begin_drain() {
   for (const auto& held : files_) {
     RingFile* file = held->file.get();
     RingHeader* header = file->header();
-    header->accepted_before.store(retired_counts_.accepted + 1, std::memory_order_relaxed);
+    header->accepted_before.store(retired_counts_.accepted - retired_unfiled_ + 1, std::memory_order_relaxed);
     const uint64_t tail = header->tail.load(std::memory_order_acquire);
     for (size_t i = 0; i < kLossSlots && header->losses[i].key.load(std::memory_order_acquire) != 0; ++i)
       losses_pending_ |= header->losses[i].count.load(std::memory_order_relaxed) != file->losses_drained[i];
@@ -188,6 +188,28 @@ void Journal::prepare_rings() {
   }
 }
 
+// Only the ring that threads share may be no file. It is left as soon as there is room for one: what lies in it dies
+// with the process. Under the lock that its producers hold, for one of them may log nothing more.
+void Journal::leave_memory() {
+  if (dir_.empty() || memory_rings_.load() == 0) return;
+  Seat* seat = nullptr;
+  {
+    const ProcessLock lock;
+    seat = shared_seat_;
+  }
+  if (seat == nullptr) return;
+  const std::lock_guard<std::mutex> guard(shared_mutex_);
+  if (!is_unfiled(*seat->current)) return;
+  if (seat->pending.load(std::memory_order_acquire) == nullptr) {
+    const std::lock_guard<std::mutex> one(prepare_mutex_);
+    auto file = add_file(seat, seat->current->data_bytes(), false);
+    if (!file.ok()) return;
+    seat->newest.store(*file, std::memory_order_relaxed);
+    seat->pending.store(*file, std::memory_order_release);
+  }
+  (void)switch_ring(seat);
+}
+
 // Lock and definitions: the folder anew when it is gone, else each file by a rename into it, so that the rings which
 // are still there stay recoverable. What fails is tried again in a second.
 Status Journal::replace_lost_files() {
@@ -278,7 +300,7 @@ void Journal::retire_files() {
     for (size_t k = 0; k < kLossSlots && header->losses[k].key.load() != 0; ++k)
       retired_losses_.try_emplace(header->losses[k].key.load(), 0);
     file->unlink_file();
-    if (file->path().empty() && !dir_.empty()) memory_rings_.fetch_sub(1);
+    if (is_unfiled(*file)) memory_rings_.fetch_sub(1), retired_unfiled_ += header->accepted.load();
     file_bytes_.fetch_sub(kRingHeaderBytes + file->data_bytes());
     retired_counts_.accepted += header->accepted.load();
     retired_counts_.texts_accepted += header->texts.load();

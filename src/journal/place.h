@@ -14,6 +14,9 @@ namespace tracker::internal {
 enum class JournalKind { kShm, kDisk, kMemory };
 const char* journal_kind_name(JournalKind kind);
 
+// In a journal: SIGTERM has come to its process, which was to mark that (src/run/sigterm.h).
+constexpr const char* kSigtermFile = "sigterm";
+
 constexpr uint64_t kFirstRingBytes = 256 * 1024;
 constexpr uint64_t kRingBytesMax = 8 * 1024 * 1024;
 constexpr uint64_t kJournalBytesMax = 24 * 1024 * 1024;  // rings and spill file together

@@ -343,11 +343,10 @@ Code Journal::log_pairs(const ValuePair* pairs, size_t count, int64_t step, bool
       const Code written = log_part(seat, owner, pairs + at, part, step, has_step, tick, flags, before, which);
       if (written == Code::kLimit) {
         counted = true;
-        count_rest([&](uint32_t series) {
-          tracker::internal::count_loss(seat->hot->header, series, static_cast<uint8_t>(LossReason::kRingFull), 1);
-        });
+        count_rest([&](uint32_t series) { count_no_room(seat, series); });
       }
       if (written != Code::kOk) return written;
+      if (is_unfiled(*seat->current)) count_unfiled(part);
       at += part;
     }
     return Code::kOk;
@@ -396,14 +395,27 @@ Code Journal::log_event(EventType type, std::string_view payload, int64_t step, 
       hot->header->tail.store(hot->position, std::memory_order_release);
       seat->cost.skip(need);
     });
-    if (written == Code::kLimit && !std::exchange(counted, true))
-      tracker::internal::count_loss(seat->hot->header, lost_as, static_cast<uint8_t>(LossReason::kRingFull), 1);
+    if (written == Code::kLimit && !std::exchange(counted, true)) count_no_room(seat, lost_as);
     return written;
   });
   if (code == Code::kLimit && !counted) count_loss(lost_as, LossReason::kRingFull, 1);
   if (code == Code::kClosed && is_text) hot_->late_texts.fetch_add(1, std::memory_order_relaxed);
   hot_->call_ticks.fetch_add(ticks() - tick, std::memory_order_relaxed);
   return code;
+}
+
+// For the producer of `seat`, whose ring is full.
+void Journal::count_no_room(Seat* seat, uint32_t series) {
+  if (is_unfiled(*seat->current)) count_loss(series, LossReason::kRingFull, 1);
+  else tracker::internal::count_loss(seat->hot->header, series, static_cast<uint8_t>(LossReason::kRingFull), 1);
+}
+
+// Points that a ring has taken which is no file: a recoverer will not find it, but how much it has taken.
+void Journal::count_unfiled(uint64_t points) {
+  const std::lock_guard<std::mutex> guard(files_mutex_);
+  accepted_unfiled_ += points;
+  for (const auto& held : files_)
+    held->file->header()->accepted_unfiled.store(accepted_unfiled_, std::memory_order_relaxed);
 }
 
 void Journal::raise_step(int64_t step) {
@@ -416,9 +428,14 @@ void Journal::raise_step(int64_t step) {
 
 void Journal::count_loss(uint32_t series, LossReason reason, uint64_t count) {
   const std::lock_guard<std::mutex> guard(files_mutex_);
+  RingHeader* header = nullptr;
   for (const auto& held : files_) {
-    if (held->abandoned.load(std::memory_order_relaxed)) continue;
-    tracker::internal::count_loss(held->file->header(), series, static_cast<uint8_t>(reason), count);
+    if (held->abandoned.load(std::memory_order_relaxed) || (header != nullptr && is_unfiled(*held->file))) continue;
+    header = held->file->header();
+    if (!is_unfiled(*held->file)) break;  // there the count survives the process
+  }
+  if (header != nullptr) {
+    tracker::internal::count_loss(header, series, static_cast<uint8_t>(reason), count);
     return;
   }
   // No ring is left: counted without saying which, and of entries not at all.

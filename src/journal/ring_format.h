@@ -51,6 +51,10 @@ struct RingHeader {
   // Written by the store thread: a hint. What counts is the position in the database.
   alignas(64) std::atomic<uint64_t> released;
 
+  // Points accepted so far in rings of this writer that are no files, for want of room. The same in every ring of the
+  // writer; written by whoever logs there, under a lock of the writer's.
+  std::atomic<uint64_t> accepted_unfiled;
+
   // Written by the drain thread; anchor i of the process is in slot i % kAnchorSlots.
   alignas(64) std::atomic<uint64_t> anchor_count;
   TimeAnchor anchors[kAnchorSlots];
@@ -60,6 +64,7 @@ struct RingHeader {
 static_assert(sizeof(RingHeader) <= kRingHeaderBytes);
 static_assert(offsetof(RingHeader, accepted_before) == 56 && offsetof(RingHeader, texts) == 88);
 static_assert(offsetof(RingHeader, tail) == 64 && offsetof(RingHeader, released) == 128);
+static_assert(offsetof(RingHeader, accepted_unfiled) == 136);
 static_assert(offsetof(RingHeader, anchor_count) == 192 && offsetof(RingHeader, losses) == 640);
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 

@@ -30,36 +30,38 @@ struct Gate {
   std::atomic<int> inside{0};
   std::atomic<int> shut{0};  // forks under way
 };
-Gate* g_gate = nullptr;
-State* g_state = nullptr;  // leaked on purpose: nothing of ours runs at static destruction
+std::atomic<Gate*> g_gate{nullptr};  // another thread may fork as soon as it is there
+State* g_state = nullptr;            // leaked on purpose: nothing of ours runs at static destruction
 uint64_t g_generation = 1;
+
+Gate* gate() { return g_gate.load(std::memory_order_acquire); }
 
 // In the child the lock may be held by a thread that does not exist there, and the free lists name wiped memory: begin
 // anew.
 void child_after_fork() {
-  g_gate = new (std::nothrow) Gate;
+  g_gate.store(new (std::nothrow) Gate);
   g_state = new (std::nothrow) State;
   ++g_generation;
 }
 
 // Later ones wait outside while those inside come out; who does not (a disk that hangs) keeps no fork waiting.
 void before_fork() {
-  std::unique_lock<std::mutex> lock(g_gate->mutex);
-  g_gate->shut.fetch_add(1);
-  g_gate->changed.wait_for(lock, kForkWaitMax, [] { return g_gate->inside.load() == 0; });
+  std::unique_lock<std::mutex> lock(gate()->mutex);
+  gate()->shut.fetch_add(1);
+  gate()->changed.wait_for(lock, kForkWaitMax, [] { return gate()->inside.load() == 0; });
 }
 
 void parent_after_fork() {
-  const std::lock_guard<std::mutex> lock(g_gate->mutex);
-  g_gate->shut.fetch_sub(1);
-  g_gate->changed.notify_all();
+  const std::lock_guard<std::mutex> lock(gate()->mutex);
+  gate()->shut.fetch_sub(1);
+  gate()->changed.notify_all();
 }
 
 State* state() {
   static std::once_flag once;
   std::call_once(once, [] {
     g_state = new State;
-    g_gate = new Gate;
+    g_gate.store(new Gate, std::memory_order_release);
     ::pthread_atfork(before_fork, parent_after_fork, child_after_fork);
     ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
   });
@@ -77,19 +79,19 @@ void* map_page() {
 
 ForkGate::ForkGate() {
   state();
-  g_gate->inside.fetch_add(1);
-  if (g_gate->shut.load() == 0) return;
-  std::unique_lock<std::mutex> lock(g_gate->mutex);
-  g_gate->inside.fetch_sub(1);
-  g_gate->changed.notify_all();
+  gate()->inside.fetch_add(1);
+  if (gate()->shut.load() == 0) return;
+  std::unique_lock<std::mutex> lock(gate()->mutex);
+  gate()->inside.fetch_sub(1);
+  gate()->changed.notify_all();
   // Bounded too: a process that forks without a pause must not keep the store thread out.
-  g_gate->changed.wait_for(lock, 2 * kForkWaitMax, [] { return g_gate->shut.load() == 0; });
-  g_gate->inside.fetch_add(1);
+  gate()->changed.wait_for(lock, 2 * kForkWaitMax, [] { return gate()->shut.load() == 0; });
+  gate()->inside.fetch_add(1);
 }
 ForkGate::~ForkGate() {
-  if (g_gate->inside.fetch_sub(1) != 1 || g_gate->shut.load() == 0) return;
-  const std::lock_guard<std::mutex> lock(g_gate->mutex);
-  g_gate->changed.notify_all();
+  if (gate()->inside.fetch_sub(1) != 1 || gate()->shut.load() == 0) return;
+  const std::lock_guard<std::mutex> lock(gate()->mutex);
+  gate()->changed.notify_all();
 }
 
 ProcessLock::ProcessLock() { state()->mutex.lock(); }

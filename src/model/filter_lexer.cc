@@ -127,7 +127,8 @@ class Lexer {
 
 std::string token_name(const FilterToken& token) {
   if (token.kind == Kind::kEnd) return "the end";
-  std::string shown = token.text.size() > 40 ? token.text.substr(0, 40) + "..." : token.text;
+  const std::string shown =
+      token.text.size() > 40 ? fmt::format("{}...", std::string_view(token.text).substr(0, 40)) : token.text;
   return token.kind == Kind::kQuoted ? fmt::format("the text \"{}\"", shown) : fmt::format("\"{}\"", shown);
 }
 

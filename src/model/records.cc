@@ -27,6 +27,10 @@ const char* loss_reason_text(LossReason reason) {
   return "unknown";
 }
 
+std::string preempted_payload(std::string_view why) {
+  return encode_cbor(Value::Map{{"key", std::string(kPreemptedKey)}, {"value", std::string(why)}});
+}
+
 const char* run_state_name(RunState state) {
   switch (state) {
     case RunState::kRunning: return "running";

@@ -60,6 +60,9 @@ enum class RunState : uint8_t {
   kLostContact,
   kDamaged
 };
+// An attribute of a writer: why its run is preempted unless its end says so, "SIGTERM" or "" for a call.
+constexpr std::string_view kPreemptedKey = "preempted", kSigterm = "SIGTERM";
+std::string preempted_payload(std::string_view why);
 const char* run_state_name(RunState state);  // "running", ..., "lost contact"
 
 // Who a run is: runs/<project>/<id>/run.json, made once by its first writer.

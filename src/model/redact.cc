@@ -297,12 +297,14 @@ class SecretFinder {
 };
 
 // How long the escape sequence is that begins at `at` with ESC: colours and movements (CSI), titles and links (OSC).
+// No sequence has a byte of a longer character: none is cut in two.
 size_t escape_length(std::string_view text, size_t at) {
-  if (at + 1 >= text.size()) return 1;
+  const auto is_ascii = [&](size_t i) { return static_cast<unsigned char>(text[i]) < 0x80; };
+  if (at + 1 >= text.size() || !is_ascii(at + 1)) return 1;
   size_t end = at + 2;
   if (text[at + 1] == '[') {
     while (end < text.size() && (text[end] < 0x40 || text[end] > 0x7e) && text[end] >= 0x20) ++end;
-    return std::min(end + 1, text.size()) - at;
+    return end - at + (end < text.size() && is_ascii(end) ? 1 : 0);
   }
   return 2;  // of an OSC what follows is looked at as text
 }

@@ -6,7 +6,10 @@
 #include <numeric>
 #include <tuple>
 
+#include "query/environment.h"
+#include "query/rank_status.h"
 #include "query/resolve.h"
+#include "query/run_state.h"
 
 namespace tracker::internal {
 namespace {
@@ -87,11 +90,13 @@ std::vector<size_t> resolved(const Rows& rows, DuplicatePolicy policy) {
 
 }  // namespace
 
-std::vector<AttemptInfo> attempts_of(const std::vector<WriterSnapshot>& writers) {
+std::vector<AttemptInfo> attempts_of(const std::vector<WriterSnapshot>& writers,
+                                     const std::vector<Liveness>& liveness) {
   std::map<int64_t, AttemptInfo> by_number;
   std::map<int64_t, std::tuple<int64_t, int64_t>> first;  // who speaks for it: the lowest rank, the first started
   Shadow shadow(writers);
-  for (const WriterSnapshot& writer : writers) {
+  for (size_t i = 0; i < writers.size(); ++i) {
+    const WriterSnapshot& writer = writers[i];
     const WriterIdentity& id = writer.identity;
     AttemptInfo& info = by_number[id.attempt];
     const auto key = std::make_tuple(id.rank, id.started_us);
@@ -101,10 +106,12 @@ std::vector<AttemptInfo> attempts_of(const std::vector<WriterSnapshot>& writers)
       info.attempt = id.attempt;
       info.continues = id.continues;
       info.resume_step = id.resume_step;
+      info.state = writer_state_text(writer, liveness.empty() ? Liveness::kUnknown : liveness[i]);
     }
+    info.last_seen_us = std::max(info.last_seen_us, last_seen_us(writer));
     info.started_us = is_new ? id.started_us : std::min(info.started_us, id.started_us);
     ++info.writers;
-    info.points += writer.points;
+    info.points += own_points(writer).stored;
   }
   std::vector<AttemptInfo> out;
   for (auto& [number, info] : by_number) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,11 +21,14 @@ struct AttemptInfo {
   std::optional<int64_t> resume_step;  // rows of earlier attempts behind it are shadowed; none: nothing is
   std::optional<int64_t> shown_up_to;  // set by later attempts: rows of this one with a larger step are shadowed
   int64_t started_us = 0;
-  uint64_t writers = 0, points = 0;
+  uint64_t writers = 0, points = 0;  // points: without samples of the system
+  std::string state;                 // of its first writer, as writer_state_text() says it
+  int64_t last_seen_us = 0;          // of all its writers
 };
 
-// By number. `writers` in any order.
-std::vector<AttemptInfo> attempts_of(const std::vector<WriterSnapshot>& writers);
+// By number. `writers` in any order, `liveness` parallel to them; empty: `state` is what is stored alone.
+std::vector<AttemptInfo> attempts_of(const std::vector<WriterSnapshot>& writers,
+                                     const std::vector<Liveness>& liveness = {});
 
 // The attempt whose curve a new attempt resumed at `step` goes on from (no step: the newest): the one that holds the
 // resolved view at that step. 0 when there is none.

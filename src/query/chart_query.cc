@@ -119,6 +119,15 @@ std::optional<Int64Range> steps_needed(const ChartQuery& query) {
   return out;
 }
 
+// None: all rows must be in memory.
+Result<std::optional<ChartResult>> chart_by_parts(RunView* run, const ChartQuery& query, const Selection& selection) {
+  if (query.axis != ChartAxis::kMetric) {
+    auto chart = chart_by_levels(run, query, selection);
+    if (!chart.ok() || *chart || query.axis == ChartAxis::kStep) return chart;
+  }
+  return chart_by_spans(run, query, selection);
+}
+
 }  // namespace
 
 Result<ChartResult> query_chart(RunView* run, const ChartQuery& query) {
@@ -132,8 +141,7 @@ Result<ChartResult> query_chart(RunView* run, const ChartQuery& query) {
   selection.ranks = query.ranks;
   selection.steps = steps_needed(query);
   if (!query.decode_all) {
-    auto chart =
-        query.axis == ChartAxis::kStep ? chart_by_levels(run, query, selection) : chart_by_spans(run, query, selection);
+    auto chart = chart_by_parts(run, query, selection);
     if (!chart.ok()) return chart.status();
     if (*chart) return std::move(**chart);
   }

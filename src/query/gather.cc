@@ -55,6 +55,11 @@ void for_each_column(History* history, F&& visit) {
   visit_used(&history->has_step);
 }
 
+template <typename Columns>
+bool holds_any(const RowBlock& block, const Columns& columns) {
+  return std::any_of(block.series().begin(), block.series().end(), [&](uint32_t id) { return columns.contains(id); });
+}
+
 void cut_rows(History* history, size_t rows) {
   for_each_column(history, [rows](auto* column) { cut(column, rows); });
 }
@@ -190,6 +195,7 @@ Status Gatherer::read_blocks(SegmentView* segment, const Columns& columns, bool 
   for (size_t b = 0; b < segment->blocks().size(); ++b) {
     if (has_ranges() && !may_hold(segment->blocks()[b], steps_, times_us_)) continue;
     SegmentRowBlock block(segment, b, with_order);
+    if (has_ranges() && holds_any(block, columns)) TRACKER_RETURN_IF_ERROR(block.narrow(steps_, times_us_));
     TRACKER_RETURN_IF_ERROR(read_block(&block, columns));
   }
   for (Target& target : targets_) sort_rows(&target);

@@ -45,10 +45,11 @@ int64_t newest_attempt(const std::vector<RankStatus>& ranks) {
 
 std::string writer_state_text(const WriterSnapshot& writer, Liveness liveness) {
   if (writer.end) return run_state_name(writer.end->state);
-  if (writer.recovered) return "crashed";
+  const char* dead = run_state_name(preempted(writer) != nullptr ? RunState::kPreempted : RunState::kCrashed);
+  if (writer.recovered) return dead;
   switch (liveness) {
     case Liveness::kLive: return "running";
-    case Liveness::kDead: return "crashed";
+    case Liveness::kDead: return dead;
     case Liveness::kUnknown: return "not visible from this machine";
   }
   return "unknown";

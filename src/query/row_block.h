@@ -53,14 +53,28 @@ class SegmentRowBlock : public RowBlock {
  public:
   // `with_order`: row numbers take the place of a column that is not there.
   SegmentRowBlock(SegmentView* segment, size_t block, bool with_order);
+  // Leaves out rows at either end that lie outside the ranges; those between may too. Cost: of sorted steps a search by
+  // halves, and two mini-blocks at each end, of others and of times the whole column, unless the directory says that
+  // all of them lie in the range. kCorrupt: steps that fall where the block says they do not; steps() says it of those
+  // between.
+  Status narrow(const std::optional<Int64Range>& steps, const std::optional<Int64Range>& times_us);
   Status steps(std::vector<int64_t>* out) override;
   Status times(std::vector<int64_t>* out) override;
   Status order(std::vector<int64_t>* out) override;
   Status values(size_t i, std::vector<uint64_t>* out) override;
 
  private:
+  Status narrow_sorted_steps(const Int64Range& wanted);
+  Status first_step_not_below(int64_t bound, uint64_t* row) const;
+  Status check_sorted(RowRange rows) const;
+  Status unsorted() const;
+  template <typename Read>
+  Status narrow_column(const Int64Range& wanted, Read&& read);
+
   SegmentView* const segment_;
   const size_t block_;
+  RowRange range_;               // rows() of them
+  bool must_be_sorted_ = false;  // their steps: so they were found
 };
 
 // Whether the directory rules out that a row of the block lies in the ranges.

@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
+
+#include "query/rank_status.h"
 
 namespace tracker::internal {
 namespace {
@@ -28,6 +31,11 @@ std::string end_detail(const WriterEnd& end) {
 StateVerdict without_end(const WriterSnapshot& leader, Liveness liveness) {
   StateVerdict out;
   out.ended_us = last_seen_us(leader);
+  if (const Value* why = preempted(leader)) {
+    out.state = RunState::kPreempted;
+    out.detail = why->as_text() != nullptr ? *why->as_text() : "";
+    return out;
+  }
   if (liveness == Liveness::kUnknown && !leader.recovered) {
     out.state = RunState::kLostContact;
     out.detail = fmt::format("no sign of life from host {} for over {} s", leader.identity.host,
@@ -51,14 +59,40 @@ StateVerdict without_writers(Liveness maker, int64_t created_us, int64_t now_us)
 std::string dead_ranks(const std::vector<WriterSnapshot>& writers, const WriterIdentity& leader) {
   std::set<int64_t> dead;
   for (const WriterSnapshot& writer : writers)
-    if (writer.identity.attempt == leader.attempt && writer.identity.rank != leader.rank && !writer.end)
+    if (writer.identity.attempt == leader.attempt && writer.identity.rank != leader.rank && !writer.end &&
+        preempted(writer) == nullptr)
       dead.insert(writer.identity.rank);
   if (dead.empty()) return "";
   if (dead.size() == 1) return fmt::format("rank {} crashed", *dead.begin());
   return fmt::format("{} ranks crashed, the first is {}", dead.size(), *dead.begin());
 }
 
+// A process that was stopped, or cut off, while another resumed its run, and went on behind the end of that one. What
+// the newest attempt says still counts, as its rows do: readers see them, and the times of two machines may differ. But
+// it is said.
+std::string outlived_by(const std::vector<WriterSnapshot>& writers, const std::vector<Liveness>& liveness,
+                        int64_t newest, int64_t ended_us) {
+  std::map<int64_t, std::string> attempts;
+  for (size_t i = 0; i < writers.size(); ++i)
+    if (writers[i].identity.attempt < newest && last_seen_us(writers[i]) > ended_us)
+      attempts.emplace(writers[i].identity.attempt, writer_state_text(writers[i], liveness[i]));
+  if (attempts.empty()) return "";
+  const auto& [number, state] = *attempts.rbegin();
+  const std::string text = fmt::format("attempt {} went on behind the end of attempt {}: {}", number, newest, state);
+  return attempts.size() == 1 ? text : fmt::format("{}, and {} more", text, attempts.size() - 1);
+}
+
+void add_detail(const std::string& text, StateVerdict* verdict) {
+  if (!text.empty()) verdict->detail += (verdict->detail.empty() ? "" : "; ") + text;
+}
+
 }  // namespace
+
+const Value* preempted(const WriterSnapshot& writer) {
+  for (const Attribute& attribute : writer.attributes)
+    if (attribute.type == EventType::kAttribute && attribute.key == kPreemptedKey) return &attribute.value;
+  return nullptr;
+}
 
 int64_t last_seen_us(const WriterSnapshot& writer) {
   int64_t newest = std::max(writer.heartbeat_us, writer.identity.started_us);
@@ -83,11 +117,15 @@ StateVerdict decide_state(const std::vector<WriterSnapshot>& writers, const std:
   if (leader == nullptr) return without_writers(maker, created_us, now_us);
   for (size_t i = 0; i < writers.size(); ++i)
     if (may_write(writers[i], liveness[i], now_us)) return {RunState::kRunning, "", 0};
-  if (!leader->end) return without_end(*leader, liveness[static_cast<size_t>(leader - writers.data())]);
-  std::string detail = end_detail(*leader->end);
-  if (const std::string dead = dead_ranks(writers, leader->identity); !dead.empty())
-    detail += (detail.empty() ? "" : "; ") + dead;
-  return {leader->end->state, detail, leader->end->time_us};
+  StateVerdict out;
+  if (!leader->end) {
+    out = without_end(*leader, liveness[static_cast<size_t>(leader - writers.data())]);
+  } else {
+    out = {leader->end->state, end_detail(*leader->end), leader->end->time_us};
+    add_detail(dead_ranks(writers, leader->identity), &out);
+  }
+  add_detail(outlived_by(writers, liveness, leader->identity.attempt, out.ended_us), &out);
+  return out;
 }
 
 }  // namespace tracker::internal

@@ -22,6 +22,9 @@ struct StateVerdict {
 // Newest sign of life of one writer: its heartbeat, its rows, its end.
 int64_t last_seen_us(const WriterSnapshot& writer);
 
+// Why the run was marked as preempted, null where it was not (kPreemptedKey).
+const Value* preempted(const WriterSnapshot& writer);
+
 // The writer whose end is the end of the run: of the last attempt the lowest rank, of several the first started
 // (attached processes come later). nullptr for no writers.
 const WriterSnapshot* leading_writer(const std::vector<WriterSnapshot>& writers);

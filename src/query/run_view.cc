@@ -23,6 +23,7 @@
 #include "query/texts.h"
 #include "query/visit.h"
 #include "storage/close_names.h"
+#include "storage/damaged_database.h"
 #include "storage/run_folder.h"
 #include "storage/writer_parts.h"
 
@@ -116,6 +117,7 @@ void RunView::Impl::take_snapshots() {
   waiting.reset();
   if (!folder.problem.empty()) note_problem(Code::kCorrupt, folder.problem);
   for (const MissingParts& missing : missing_parts(folder.path)) note_problem(Code::kCorrupt, missing.text());
+  for (const std::string& path : databases_set_aside(folder.path)) note_problem(Code::kCorrupt, set_aside_text(path));
   std::map<std::string, std::unique_ptr<WriterReader>> open;
   for (auto& reader : readers) {
     std::string path = reader->path();
@@ -369,7 +371,7 @@ Result<AcrossRanks> RunView::across_ranks(const std::string& metric) {
   return internal::across_ranks(std::move(*rows), Shadow(impl_->snapshots), impl_->policy());
 }
 
-std::vector<AttemptInfo> RunView::attempts() const { return attempts_of(impl_->snapshots); }
+std::vector<AttemptInfo> RunView::attempts() const { return attempts_of(impl_->snapshots, impl_->liveness); }
 std::vector<RankStatus> RunView::ranks() const { return ranks_of(impl_->snapshots, impl_->liveness); }
 
 Status RunView::Impl::read_all_texts(const std::string& metric, TextsByMetric* out) {

@@ -167,7 +167,8 @@ class RunView {
   // Several metrics for one reading of the frames; the result is in the order asked.
   Result<std::vector<History>> histories(const std::vector<std::string>& metrics, bool all = false);
   // Of several metrics the rows that `selection` chooses, resolved unless it asks for all. Beside kNotFound for a
-  // metric the errors of check_selection(). Cost: as above; rows outside a range of steps or times take no memory.
+  // metric the errors of check_selection(). Cost: as above; rows outside a range of steps or times take no memory, and
+  // of segments' blocks at its ends little time.
   Result<std::vector<History>> read(const Selection& selection);
   // min, mean and max of a metric over the ranks, by step (query/across_ranks.h). Cost: as history(all=true).
   Result<AcrossRanks> across_ranks(const std::string& metric);

@@ -7,6 +7,7 @@
 #include "query/chart_smooth.h"
 #include "query/step_spans.h"
 #include "query/stream_chart.h"
+#include "query/time_spans.h"
 
 namespace tracker::internal {
 namespace {
@@ -25,16 +26,46 @@ int64_t reach_right(int64_t hi, double reach) {
   return far ? INT64_MAX : out;
 }
 
-Status add_cells(const StepView& view, int64_t lo, int64_t hi, const CellGrid<int64_t>& grid,
+// The rows of a chart on its axis.
+class AxisView {
+ public:
+  // Over steps the spans of a window are found for it; over time all are found first.
+  static Result<AxisView> open(StepPieces* pieces, const ViewRules& rules, LevelAxis axis) {
+    AxisView out(pieces, rules, axis);
+    if (axis == LevelAxis::kSteps) return out;
+    auto spans = spans_within(out.view_, INT64_MIN, INT64_MAX);
+    if (!spans.ok()) return spans.status();
+    out.all_ = std::move(*spans);
+    return out;
+  }
+  // From `lo` to `hi`, both in it. kLimit: they cannot be had so.
+  Result<std::vector<StepSpan>> within(int64_t lo, int64_t hi) const {
+    if (axis_ == LevelAxis::kSteps) return spans_within(view_, lo, hi);
+    auto spans = spans_by_time(view_.pieces, all_, lo, hi);
+    if (!spans.ok()) return spans.status();
+    if (!*spans) return Status(Code::kLimit, "times that fall along the steps, or no levels over them");
+    return std::move(**spans);
+  }
+  SpanSource source(const std::vector<StepSpan>& spans) const { return {view_.pieces, spans, axis_}; }
+  uint64_t without_step() const { return view_.pieces->without_step(); }
+
+ private:
+  AxisView(StepPieces* pieces, const ViewRules& rules, LevelAxis axis) : view_(rules.view(pieces)), axis_(axis) {}
+  StepView view_;
+  LevelAxis axis_;
+  std::vector<StepSpan> all_;
+};
+
+Status add_cells(const AxisView& view, int64_t lo, int64_t hi, const CellGrid<int64_t>& grid,
                  std::vector<ChartCell<int64_t>>* out) {
-  auto spans = spans_within(view, lo, hi);
+  auto spans = view.within(lo, hi);
   if (!spans.ok()) return spans.status();
-  SpanSource source(view.pieces, *spans);
+  SpanSource source = view.source(*spans);
   return build_cells(&source, grid, false, out);
 }
 
 // Cells on both sides, as far as the smoother sees.
-Result<std::vector<double>> smoothed(const StepView& view, const ChartQuery& query, int64_t lo, int64_t hi,
+Result<std::vector<double>> smoothed(const AxisView& view, const ChartQuery& query, int64_t lo, int64_t hi,
                                      const Chart<int64_t>& chart) {
   const CellGrid<int64_t> grid(lo, hi, query.pixels);
   const SmoothReach reach = smooth_reach(query.smoothing);
@@ -50,10 +81,10 @@ Result<std::vector<double>> smoothed(const StepView& view, const ChartQuery& que
 
 using Found = Result<std::optional<ChartResult>>;
 
-Found chart_of(const StepView& view, const ChartQuery& query) {
+Found chart_of(const AxisView& view, const ChartQuery& query) {
   ChartResult out;
-  out.left_out = view.pieces->without_step();
-  auto spans = spans_within(view, query.lo_int.value_or(INT64_MIN), query.hi_int.value_or(INT64_MAX));
+  out.left_out = view.without_step();
+  auto spans = view.within(query.lo_int.value_or(INT64_MIN), query.hi_int.value_or(INT64_MAX));
   if (!spans.ok()) return spans.status();
   if (spans->empty() && (!query.lo_int || !query.hi_int)) {
     out.chart = Chart<int64_t>{{}, true};
@@ -62,7 +93,7 @@ Found chart_of(const StepView& view, const ChartQuery& query) {
   const int64_t lo = query.lo_int ? *query.lo_int : spans->front().first;
   const int64_t hi = query.hi_int ? *query.hi_int : spans->back().last;
   TRACKER_RETURN_IF_ERROR(check_window(lo, hi, query.pixels));
-  SpanSource source(view.pieces, *spans);
+  SpanSource source = view.source(*spans);
   out.rows = source.rows();
   auto chart = build_chart<int64_t>(&source, lo, hi, query.pixels);
   if (!chart.ok()) return chart.status();
@@ -78,11 +109,15 @@ Found chart_of(const StepView& view, const ChartQuery& query) {
 }
 
 Found try_chart(RunView* run, const MetricInfo& metric, const ChartQuery& query, const Selection& selection) {
-  auto pieces = StepPieces::open(run, metric, selection);
+  const bool by_time = query.axis == ChartAxis::kTime;
+  auto pieces = StepPieces::open(run, metric, selection, by_time);
   if (!pieces.ok()) return pieces.status();
-  if (*pieces == nullptr) return std::optional<ChartResult>();
+  // A row without a step has a time.
+  if (*pieces == nullptr || (by_time && (*pieces)->without_step() > 0)) return std::optional<ChartResult>();
   const ViewRules rules(*run, selection);
-  return chart_of(rules.view(pieces->get()), query);
+  auto view = AxisView::open(pieces->get(), rules, by_time ? LevelAxis::kTimes : LevelAxis::kSteps);
+  if (!view.ok()) return view.status();
+  return chart_of(*view, query);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ void by_eight(size_t n, Each each) {
 }
 
 // 0: its steps must be read.
-uint64_t stride_of(const StepPiece& piece) { return piece.coarse ? piece.coarse->stride : 0; }
+uint64_t stride_of(const StepPiece& piece) { return piece.coarse ? piece.coarse->head.stride : 0; }
 
 // What RunView::read names and passes over.
 bool is_damage(const Status& status) { return status.code() == Code::kCorrupt || status.code() == Code::kVersion; }
@@ -75,8 +75,10 @@ Result<bool> StepPieces::add_writer(size_t index) {
   writer = {index, series->def.id, series->def.type, std::move(*look)};
   auto log = writer.look->pieces(snapshot.end_of_log());
   if (!log.ok()) return log.status();
-  auto levels = coarse_levels(&writer, *log);
+  auto levels = coarse_levels(&writer, LevelAxis::kSteps, *log);
   if (!levels.ok()) return levels.status();
+  auto times = with_times_ ? coarse_levels(&writer, LevelAxis::kTimes, *log) : CoarseLevels();
+  if (!times.ok()) return times.status();
   pieces_.reserve(pieces_.size() + log->size());
   const LogPiece* decode = nullptr;  // from here on
   for (size_t i = 0; i <= log->size(); ++i) {
@@ -84,11 +86,14 @@ Result<bool> StepPieces::add_writer(size_t index) {
     bool known = piece == nullptr;
     if (const auto level = piece == nullptr ? levels->end() : levels->find({piece->part, piece->first_seq});
         level != levels->end() && piece->segment) {
-      auto& [coarse, bytes] = level->second;
-      if (!outside(coarse.step_first, coarse.step_last)) {
-        StepPiece of{index, coarse.step_first, coarse.step_last, coarse.rows, true, *piece, {}, {}, {}, {}, {}};
-        of.coarse = coarse;
-        of.coarse_bytes = std::move(bytes);
+      const LevelHead& head = level->second.head;
+      if (!outside(head.x_first, head.x_last)) {
+        StepPiece of{index, head.x_first, head.x_last, head.rows, true, *piece, {}, {}, {}, {}, {}};
+        of.coarse = std::move(level->second);
+        if (const auto at = times->find(level->first); at != times->end()) {
+          if (at->second.head.rows != of.rows) return Status(Code::kCorrupt, "levels of other rows");
+          of.coarse_times = std::move(at->second);
+        }
         pieces_.push_back(std::move(of));
       }
       known = true;
@@ -107,9 +112,9 @@ Result<bool> StepPieces::add_writer(size_t index) {
   return true;
 }
 
-Result<std::map<std::pair<int, uint64_t>, StepPieces::Coarse>> StepPieces::coarse_levels(
-    Writer* writer, const std::vector<LogPiece>& log) {
-  std::map<std::pair<int, uint64_t>, Coarse> out;
+Result<StepPieces::CoarseLevels> StepPieces::coarse_levels(Writer* writer, LevelAxis axis,
+                                                           const std::vector<LogPiece>& log) {
+  CoarseLevels out;
   auto piece = log.begin();
   for (int part = 1; part <= writer->look->parts(); ++part) {
     const auto visit = [&](uint64_t first_seq, uint64_t last_seq, std::string_view data) -> Status {
@@ -120,11 +125,12 @@ Result<std::map<std::pair<int, uint64_t>, StepPieces::Coarse>> StepPieces::coars
         return {};
       auto level = decode_level_head(data);
       if (!level.ok()) return level.status();
-      if (level->type != writer->type) return Status(Code::kCorrupt, "a level of another type");
-      out.emplace_hint(out.end(), std::make_pair(part, first_seq), Coarse{*level, std::string(data)});
+      if (level->type != writer->type || level->axis != axis) return Status(Code::kCorrupt, "a level of another type");
+      out.emplace_hint(out.end(), std::make_pair(part, first_seq), StepPiece::Coarse{*level, std::string(data)});
       return {};
     };
-    TRACKER_RETURN_IF_ERROR(writer->look->levels(part, writer->series, kLevels - 1, 0, INT64_MAX, visit));
+    TRACKER_RETURN_IF_ERROR(
+        writer->look->levels(part, writer->series, level_number(axis, kLevels - 1), 0, INT64_MAX, visit));
   }
   return out;
 }
@@ -195,7 +201,7 @@ Status StepPieces::open_segment(const StepPiece& piece) {
       place_.step_max != piece.last || place_.type != writer.type)
     return Status(Code::kCorrupt, "levels that are not those of their segment");
   if (place_.columns.size() > 1) {
-    TRACKER_RETURN_IF_ERROR(read_series(open_->view(), place_, &merged_));
+    TRACKER_RETURN_IF_ERROR(read_series(open_->view(), place_, with_times_, &merged_));
     open_steps_ = merged_.steps;
   }
   open_piece_ = &piece;
@@ -208,7 +214,7 @@ Status StepPieces::read(const StepPiece& piece, uint64_t begin, uint64_t end, st
   steps->resize(at + (end - begin));
   values->resize(at + (end - begin));
   for (uint64_t row = begin; row < end;) {
-    auto to = load(piece, row, end);
+    auto to = load(piece, row, end, LevelAxis::kSteps);
     if (!to.ok()) return to.status();
     loaded(row, *to, steps->data() + at, values->data() + at);
     at += *to - row;
@@ -217,9 +223,10 @@ Status StepPieces::read(const StepPiece& piece, uint64_t begin, uint64_t end, st
   return {};
 }
 
-Result<uint64_t> StepPieces::load(const StepPiece& piece, uint64_t begin, uint64_t end) {
+Result<uint64_t> StepPieces::load(const StepPiece& piece, uint64_t begin, uint64_t end, LevelAxis axis) {
   TRACKER_RETURN_IF_ERROR(open_segment(piece));
   loaded_begin_ = begin;
+  loaded_axis_ = axis;
   if (place_.columns.size() > 1) return end;  // merged already
   const auto [block, column] = place_.columns.front();
   SegmentView& view = *open_->view();
@@ -230,9 +237,12 @@ Result<uint64_t> StepPieces::load(const StepPiece& piece, uint64_t begin, uint64
   }
   const RowRange range{begin, end};
   const size_t rows = end - begin;
-  if (stride_of(piece) == 0) {
-    if (loaded_steps_.size() < rows) loaded_steps_.resize(rows);
-    TRACKER_RETURN_IF_ERROR(view.steps(block, range, loaded_steps_.data()));
+  if (axis == LevelAxis::kTimes || stride_of(piece) == 0) {
+    if (loaded_x_.size() < rows) loaded_x_.resize(rows);
+    TRACKER_RETURN_IF_ERROR(axis == LevelAxis::kTimes ? view.times(block, range, loaded_x_.data())
+                                                      : view.steps(block, range, loaded_x_.data()));
+    if (!std::is_sorted(loaded_x_.begin(), loaded_x_.begin() + static_cast<std::ptrdiff_t>(rows)))
+      return Status(Code::kCorrupt, "rows that are not in the order their segment says");
   }
   if (place_.type == ValueType::kFloat32) {
     if (floats_.size() < rows) floats_.resize(rows);
@@ -244,42 +254,36 @@ Result<uint64_t> StepPieces::load(const StepPiece& piece, uint64_t begin, uint64
   return end;
 }
 
-void StepPieces::loaded(uint64_t begin, uint64_t end, int64_t* steps, double* values) const {
+void StepPieces::loaded(uint64_t begin, uint64_t end, int64_t* x, double* values) const {
   const size_t rows = end - begin, at = begin - loaded_begin_;
+  const bool by_time = loaded_axis_ == LevelAxis::kTimes;
   if (place_.columns.size() > 1) {
-    std::copy_n(merged_.steps.data() + begin, rows, steps);
+    std::copy_n((by_time ? merged_.times : merged_.steps).data() + begin, rows, x);
     return to_doubles(place_.type, merged_.bits.data() + begin, rows, values);
   }
-  if (const uint64_t stride = stride_of(*open_piece_); stride == 0) {
-    std::copy_n(loaded_steps_.data() + at, rows, steps);
+  if (const uint64_t stride = stride_of(*open_piece_); stride == 0 || by_time) {
+    std::copy_n(loaded_x_.data() + at, rows, x);
   } else {
     const uint64_t first = static_cast<uint64_t>(open_piece_->first) + begin * stride;
-    by_eight(rows, [&](size_t i) { steps[i] = static_cast<int64_t>(first + i * stride); });
+    by_eight(rows, [&](size_t i) { x[i] = static_cast<int64_t>(first + i * stride); });
   }
-  const float* const floats = floats_.data() + at;
-  if (place_.type == ValueType::kFloat32) by_eight(rows, [&](size_t i) { values[i] = floats[i]; });
-  else to_doubles(place_.type, bits_.data() + at, rows, values);
+  if (place_.type == ValueType::kFloat32) {
+    const float* const floats = floats_.data() + at;
+    by_eight(rows, [&](size_t i) { values[i] = floats[i]; });
+    return;
+  }
+  to_doubles(place_.type, bits_.data() + at, rows, values);
 }
 
 Status StepPieces::read_times(const StepPiece& piece, uint64_t begin, uint64_t end, std::vector<int64_t>* times) {
   TRACKER_RETURN_IF_ERROR(open_segment(piece));
-  SegmentView& view = *open_->view();
   const size_t at = times->size();
   times->resize(at + (end - begin));
-  if (place_.columns.size() == 1) return view.times(place_.columns.front().first, {begin, end}, times->data() + at);
-  // Rows of several blocks stand by step, as read_series() has them; no step is there twice.
-  std::vector<std::pair<int64_t, int64_t>> rows;  // step, time
-  std::vector<int64_t> block_steps, block_times;
-  for (const auto& [block, column] : place_.columns) {
-    block_steps.resize(view.blocks()[block].rows);
-    block_times.resize(view.blocks()[block].rows);
-    TRACKER_RETURN_IF_ERROR(view.steps(block, RowRange(), block_steps.data()));
-    TRACKER_RETURN_IF_ERROR(view.times(block, RowRange(), block_times.data()));
-    for (size_t i = 0; i < block_steps.size(); ++i) rows.emplace_back(block_steps[i], block_times[i]);
+  if (place_.columns.size() > 1) {
+    std::copy_n(merged_.times.data() + begin, end - begin, times->data() + at);
+    return {};
   }
-  std::sort(rows.begin(), rows.end());
-  for (uint64_t row = begin; row < end; ++row) (*times)[at + (row - begin)] = rows[row].second;
-  return {};
+  return open_->view()->times(place_.columns.front().first, {begin, end}, times->data() + at);
 }
 
 Status StepPieces::rest() {
@@ -308,6 +312,7 @@ Result<StepPieces::Rows> StepPieces::rows_within(const StepPiece& piece, int64_t
   if (open_steps_.empty()) {
     open_steps_.resize(piece.rows);
     TRACKER_RETURN_IF_ERROR(open_->view()->steps(place_.columns.front().first, RowRange(), open_steps_.data()));
+    if (!rises(open_steps_)) return Status(Code::kCorrupt, "steps that do not rise as their segment says");
   }
   const auto begin = std::lower_bound(open_steps_.begin(), open_steps_.end(), first);
   const auto end = std::upper_bound(begin, open_steps_.end(), last);
@@ -316,7 +321,8 @@ Result<StepPieces::Rows> StepPieces::rows_within(const StepPiece& piece, int64_t
               *begin, *(end - 1)};
 }
 
-Result<std::vector<StepPieces::FineLevel>> StepPieces::fine_levels(const std::vector<const StepPiece*>& pieces) {
+Result<std::vector<StepPieces::FineLevel>> StepPieces::fine_levels(const std::vector<const StepPiece*>& pieces,
+                                                                   LevelAxis axis) {
   struct Wanted {
     uint64_t from = UINT64_MAX, to = 0;
     std::map<uint64_t, size_t> places;  // by first_seq
@@ -324,7 +330,6 @@ Result<std::vector<StepPieces::FineLevel>> StepPieces::fine_levels(const std::ve
   std::map<std::pair<size_t, int>, Wanted> wanted;  // by writer and part
   std::vector<FineLevel> out(pieces.size());
   for (size_t i = 0; i < pieces.size(); ++i) {
-    if (!pieces[i]->coarse) continue;
     Wanted& of = wanted[{pieces[i]->writer, pieces[i]->log.part}];
     of.from = std::min(of.from, pieces[i]->log.first_seq);
     of.to = std::max(of.to, pieces[i]->log.first_seq);
@@ -340,13 +345,15 @@ Result<std::vector<StepPieces::FineLevel>> StepPieces::fine_levels(const std::ve
       auto level = decode_level_head(data);
       if (!level.ok()) return level.status();
       const StepPiece& piece = *pieces[at->second];
-      if (level->type != writer.type || level->rows != piece.rows || level->step_first != piece.first ||
-          level->step_last != piece.last)
+      const LevelHead& coarse = piece.coarsest(axis)->head;
+      if (level->type != writer.type || level->axis != axis || level->rows != piece.rows ||
+          level->x_first != coarse.x_first || level->x_last != coarse.x_last)
         return Status(Code::kCorrupt, "levels that are not those of their segment");
       out[at->second] = {*level, std::string(data)};
       return {};
     };
-    TRACKER_RETURN_IF_ERROR(writer.look->levels(where.second, writer.series, 0, of.from, of.to, visit));
+    TRACKER_RETURN_IF_ERROR(
+        writer.look->levels(where.second, writer.series, level_number(axis, 0), of.from, of.to, visit));
   }
   return out;
 }

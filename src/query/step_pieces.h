@@ -26,8 +26,15 @@ struct StepPiece {
   // A segment in which steps rise; else rows are there.
   bool rising = false;
   LogPiece log;
-  std::optional<LevelHead> coarse;  // head of the coarsest level, where the segment has levels
-  std::string coarse_bytes;         // all of it
+  // The coarsest level, where the segment has levels; over times: where those were asked for.
+  struct Coarse {
+    LevelHead head;
+    std::string bytes;
+  };
+  std::optional<Coarse> coarse, coarse_times;
+  const std::optional<Coarse>& coarsest(LevelAxis axis) const {
+    return axis == LevelAxis::kTimes ? coarse_times : coarse;
+  }
   // In the order logged; all of them have a step. Times: where they were asked for.
   std::vector<int64_t> steps;
   std::vector<double> values;
@@ -50,9 +57,9 @@ class StepPieces {
               std::vector<double>* values);
   // The same in two, for memory that stays in the cache: decodes the first of them, as they are stored, up to the row
   // answered; then any of these are given, few at a time, until the next call of anything else here.
-  Result<uint64_t> load(const StepPiece& piece, uint64_t begin, uint64_t end);
-  void loaded(uint64_t begin, uint64_t end, int64_t* steps, double* values) const;
-  // Times of the rows [begin, end) of a rising piece, by step, appended.
+  Result<uint64_t> load(const StepPiece& piece, uint64_t begin, uint64_t end, LevelAxis axis);
+  void loaded(uint64_t begin, uint64_t end, int64_t* x, double* values) const;
+  // Times of the rows [begin, end) of a rising piece, by step, appended; where they were asked for.
   Status read_times(const StepPiece& piece, uint64_t begin, uint64_t end, std::vector<int64_t>* times);
   bool with_times() const { return with_times_; }
   // Closes what is open and ends the transactions, until something is read again.
@@ -63,12 +70,13 @@ class StepPieces {
     int64_t first = 0, last = 0;  // steps of the first and the last one, where there are any
   };
   Result<Rows> rows_within(const StepPiece& piece, int64_t first, int64_t last);
-  // The finest levels of these pieces, by position in `pieces`; without cells where they have none.
+  // The finest levels of these pieces, which all have a coarsest one, by position in `pieces`; without a head where
+  // they have none.
   struct FineLevel {
     std::optional<LevelHead> head;
     std::string bytes;
   };
-  Result<std::vector<FineLevel>> fine_levels(const std::vector<const StepPiece*>& pieces);
+  Result<std::vector<FineLevel>> fine_levels(const std::vector<const StepPiece*>& pieces, LevelAxis axis);
 
  private:
   struct Writer {
@@ -78,14 +86,11 @@ class StepPieces {
     std::unique_ptr<LogLook> look;
   };
 
-  struct Coarse {
-    LevelHead head;
-    std::string bytes;
-  };
+  using CoarseLevels = std::map<std::pair<int, uint64_t>, StepPiece::Coarse>;  // by part and first_seq
 
   StepPieces(RunView* run, const MetricInfo& metric, const Selection& selection, bool with_times);
   Result<bool> add_writer(size_t index);
-  Result<std::map<std::pair<int, uint64_t>, Coarse>> coarse_levels(Writer* writer, const std::vector<LogPiece>& log);
+  Result<CoarseLevels> coarse_levels(Writer* writer, LevelAxis axis, const std::vector<LogPiece>& log);
   Result<bool> add_segment(const Writer& writer, const LogPiece& log, bool* absent);
   Result<bool> add_decoded(const Writer& writer, const LogPosition& begin, const LogPosition& end);
   bool outside(int64_t first, int64_t last) const;
@@ -107,9 +112,10 @@ class StepPieces {
   std::vector<int64_t> open_steps_;  // its steps, once looked at
   // What load() decoded, from row `loaded_begin_` on. Memory is kept from segment to segment.
   uint64_t loaded_begin_ = 0;
-  std::vector<int64_t> loaded_steps_;  // where no stride tells them
-  std::vector<float> floats_;          // of float32
-  std::vector<uint64_t> bits_;         // of other types
+  LevelAxis loaded_axis_ = LevelAxis::kSteps;
+  std::vector<int64_t> loaded_x_;  // times, and steps where no stride tells them
+  std::vector<float> floats_;      // of float32
+  std::vector<uint64_t> bits_;     // of other types
 };
 
 }  // namespace tracker::internal

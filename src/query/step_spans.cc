@@ -145,7 +145,8 @@ Result<std::vector<StepSpan>> spans_within(const StepView& view, int64_t lo, int
   return out;
 }
 
-SpanSource::SpanSource(StepPieces* pieces, const std::vector<StepSpan>& spans) : pieces_(pieces), spans_(spans) {
+SpanSource::SpanSource(StepPieces* pieces, const std::vector<StepSpan>& spans, LevelAxis axis)
+    : pieces_(pieces), spans_(spans), axis_(axis) {
   for (const StepSpan& span : spans_) rows_ += span.end - span.begin;
 }
 
@@ -157,18 +158,18 @@ Status SpanSource::choose_levels(const CellGrid<int64_t>& grid) {
   std::vector<std::pair<size_t, size_t>> places;  // span, position in `wanted`
   for (size_t i = 0; i < spans_.size(); ++i) {
     const StepPiece* const piece = spans_[i].piece;
-    if (piece == nullptr || !piece->coarse) continue;
-    const unsigned coarse = piece->coarse->shift;
-    if (coarse <= grid.shift()) {
-      levels_[i] = &piece->coarse_bytes;
-    } else if (level_shift(piece->rows, piece->first, piece->last) <= grid.shift()) {
+    if (piece == nullptr || !piece->coarsest(axis_)) continue;
+    const LevelHead& coarse = piece->coarsest(axis_)->head;
+    if (coarse.shift <= grid.shift()) {
+      levels_[i] = &piece->coarsest(axis_)->bytes;
+    } else if (level_shift(coarse.rows, coarse.x_first, coarse.x_last, axis_) <= grid.shift()) {
       const auto [at, is_new] = known.emplace(piece, wanted.size());
       if (is_new) wanted.push_back(piece);
       places.emplace_back(i, at->second);
     }
   }
   if (wanted.empty()) return {};
-  auto fine = pieces_->fine_levels(wanted);
+  auto fine = pieces_->fine_levels(wanted, axis_);
   if (!fine.ok()) return fine.status();
   fine_ = std::move(*fine);
   for (const auto& [span, i] : places)
@@ -203,16 +204,16 @@ void SpanSource::begin_rows(uint64_t begin, uint64_t end) {
 
 Status SpanSource::give_rows(const StepSpan& span, ChartPiece<int64_t>* out) {
   if (row_ == loaded_end_) {
-    auto to = pieces_->load(*span.piece, row_, row_end_);
+    auto to = pieces_->load(*span.piece, row_, row_end_, axis_);
     if (!to.ok()) return to.status();
     loaded_end_ = *to;
   }
   const uint64_t rows = std::min(kPieceRows, loaded_end_ - row_);
-  steps_.resize(kPieceRows);
+  x_.resize(kPieceRows);
   values_.resize(kPieceRows);
-  pieces_->loaded(row_, row_ + rows, steps_.data(), values_.data());
+  pieces_->loaded(row_, row_ + rows, x_.data(), values_.data());
   row_ += rows;
-  *out = {{steps_.data(), rows}, {values_.data(), rows}, nullptr};
+  *out = {{x_.data(), rows}, {values_.data(), rows}, nullptr};
   return {};
 }
 
@@ -249,7 +250,7 @@ Result<bool> SpanSource::next(const CellGrid<int64_t>& grid, bool points_only, C
     if (!entered_) {
       TRACKER_RETURN_IF_ERROR(enter(span, points_only));
       if (span.piece == nullptr) {
-        *out = {span.steps, span.values, nullptr};
+        *out = {axis_ == LevelAxis::kTimes ? span.times : span.steps, span.values, nullptr};
         return true;
       }
     }

@@ -17,7 +17,7 @@ namespace tracker::internal {
 struct StepSpan {
   const StepPiece* piece = nullptr;  // rows [begin, end) of a rising one; null: those below
   uint64_t begin = 0, end = 0;
-  int64_t first = 0, last = 0;  // steps of the first and the last row
+  int64_t first = 0, last = 0;  // steps of the first and the last row; spans_by_time(): times
   std::vector<int64_t> steps;
   std::vector<double> values;
   std::vector<int64_t> times;  // where the pieces have them
@@ -47,11 +47,12 @@ bool needs_all_rows(const Status& status);
 // The view from `lo` to `hi`, both in it, in order. kLimit: so many pieces overlap that reading all is cheaper.
 Result<std::vector<StepSpan>> spans_within(const StepView& view, int64_t lo, int64_t hi);
 
-// The spans as a source of charts: cells of levels where the grid is at least as wide as theirs, else rows.
+// The spans as a source of charts over steps or, where times do not fall along them, over times: cells of levels where
+// the grid is at least as wide as theirs, else rows.
 class SpanSource : public ChartSource<int64_t> {
  public:
   // Both must outlive it.
-  SpanSource(StepPieces* pieces, const std::vector<StepSpan>& spans);
+  SpanSource(StepPieces* pieces, const std::vector<StepSpan>& spans, LevelAxis axis = LevelAxis::kSteps);
   uint64_t rows() const override { return rows_; }
   Result<bool> next(const CellGrid<int64_t>& grid, bool points_only, ChartPiece<int64_t>* out) override;
 
@@ -71,6 +72,7 @@ class SpanSource : public ChartSource<int64_t> {
 
   StepPieces* const pieces_;
   const std::vector<StepSpan>& spans_;
+  const LevelAxis axis_;
   uint64_t rows_ = 0;
   bool chosen_ = false;
   std::vector<StepPieces::FineLevel> fine_;  // where they are needed
@@ -82,7 +84,7 @@ class SpanSource : public ChartSource<int64_t> {
   uint64_t cell_begin_ = 0;  // its first row in the piece
   ChartCell<int64_t> summary_;
   uint64_t row_ = 0, row_end_ = 0, loaded_end_ = 0;  // of the piece: to be given
-  std::vector<int64_t> steps_;
+  std::vector<int64_t> x_;
   std::vector<double> values_;
 };
 

@@ -23,6 +23,8 @@ InitOptions options_to_attach(const Launch& parent) {
   out.ranks = parent.options.ranks;
   out.journal = parent.options.journal;
   out.on_full = parent.options.on_full;
+  out.on_sigterm = parent.options.on_sigterm;
+  out.on_exit = parent.options.on_exit;
   out.max_disk = parent.options.max_disk;
   out.strict = parent.options.strict;
   out.quiet = true;
@@ -53,7 +55,7 @@ Status Run::attach() {
     return status;
   }
   (void)own.release();  // the parent's threads and locks
-  tracker::internal::finish_at_exit(shared_from_this());
+  if (ends_with_process()) tracker::internal::finish_at_exit(shared_from_this());
   return {};
 }
 

@@ -83,7 +83,7 @@ struct trk_run {
   struct Names {
     std::mutex mutex;  // guards metrics
     tracker::internal::NameTable<trk_metric*> metrics;
-    trk_metric* find(std::string_view name) const;
+    trk_metric* find(std::string_view wanted) const;
     void add(trk_metric* metric) noexcept { metrics.add(metric->name(), metric); }
     void make_room();
   };
@@ -144,8 +144,8 @@ trk_metric* trk_metric::make(trk_run* run, std::string_view name) {
   return metric;
 }
 
-trk_metric* trk_run::Names::find(std::string_view name) const {
-  return metrics.find(name, [name](const trk_metric* metric) { return metric->name() == name; });
+trk_metric* trk_run::Names::find(std::string_view wanted) const {
+  return metrics.find(wanted, [wanted](const trk_metric* metric) { return metric->name() == wanted; });
 }
 
 void trk_run::Names::make_room() {

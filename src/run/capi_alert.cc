@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The C ABI: alerts, and requests to stop.
+// The C ABI: alerts, requests to stop, and the mark of a run that is preempted.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -38,6 +38,15 @@ int32_t trk_should_stop(trk_run* run) noexcept {
     return run != nullptr && run_behind(run).should_stop() ? 1 : 0;
   } catch (const std::exception&) {
     return 0;
+  }
+}
+
+trk_code trk_mark_preempting(trk_run* run) noexcept {
+  if (run == nullptr) return TRK_INVALID;
+  try {
+    return static_cast<trk_code>(run_behind(run).mark_preempting());
+  } catch (const std::bad_alloc&) {
+    return TRK_LIMIT;
   }
 }
 

@@ -33,6 +33,8 @@ InitOptions capi_options(const trk_init_options& in) {
   out.max_disk = text_of(in.max_disk);
   out.capture = text_of(in.capture);
   out.tensorboard = text_of(in.tensorboard);
+  out.on_sigterm = text_of(in.on_sigterm);
+  out.on_exit = text_of(in.on_exit);
   if (in.system_interval != 0) out.system_interval = std::max(in.system_interval, 0.0);
   out.rank = in.rank;
   if (in.world_size > 0) out.world_size = in.world_size;

@@ -39,7 +39,7 @@ DiskRoom DiskLimit::look(const std::string& store_path, const std::string& run_p
   // Once stopped, points come back when there is some room more, not one by one.
   const uint64_t again = room() == DiskRoom::kEnough ? 0 : kDiskAgain;
   narrow_ = left(waiting.wide) <= again;
-  credit_ = left(narrow_ ? waiting.narrow : waiting.wide) / 2;
+  credit_ = left(narrow_ ? waiting.narrow : waiting.wide) / 2 / kDiskShare;  // others look at the same room
   const DiskRoom room = others_ + own_ + kDiskEndReserve > max_                  ? DiskRoom::kOnlyTheEnd
                         : left(narrow_ ? waiting.narrow : waiting.wide) <= again ? DiskRoom::kNoPoints
                                                                                  : DiskRoom::kEnough;

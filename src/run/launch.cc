@@ -59,6 +59,7 @@ Status check_options(InitOptions* o) {
   const char* ranks = fill(&o->ranks, "ranks", "TRACKER_RANKS", "first");
   fill(&o->duplicate_policy, "duplicate_policy", nullptr, "last");
   fill(&o->on_full, "on_full", nullptr, "wait");
+  fill(&o->on_exit, "on_exit", nullptr, "finish");
   fill(&o->journal, "journal", nullptr, "auto");
   TRACKER_RETURN_IF_ERROR(check_label(project, o->project));
   for (const auto& [what, label] : {std::pair<const char*, const std::string*>{"id", &o->id},
@@ -77,6 +78,8 @@ Status check_options(InitOptions* o) {
   TRACKER_RETURN_IF_ERROR(check_resume(o, env("TRACKER_RUN_ID") != nullptr));
   TRACKER_RETURN_IF_ERROR(one_of("duplicate_policy", o->duplicate_policy, {"last", "first"}));
   TRACKER_RETURN_IF_ERROR(one_of("on_full", o->on_full, {"wait", "drop", "block"}));
+  TRACKER_RETURN_IF_ERROR(one_of("on_exit", o->on_exit, {"finish", "leave"}));
+  if (!o->on_sigterm.empty()) TRACKER_RETURN_IF_ERROR(one_of("on_sigterm", o->on_sigterm, {"mark"}));
   TRACKER_RETURN_IF_ERROR(one_of("journal", o->journal, {"auto", "shm", "disk", "memory"}));
   o->store_files = store_files_option();
   TRACKER_RETURN_IF_ERROR(one_of("TRACKER_STORE_FILES", o->store_files, {"auto", "sqlite", "frames"}));

@@ -43,6 +43,8 @@ struct InitOptions {
   std::string ranks;             // first | observe | all
   std::string journal;           // shm | disk | memory
   std::string on_full;           // wait | drop | block
+  std::string on_sigterm;        // mark; empty: the signal is left alone
+  std::string on_exit;           // finish | leave
   std::string store_files;       // of the environment alone: auto | sqlite | frames
   std::string max_disk;          // bytes of the store at most, as parse_byte_size() takes them
   int rank = -1;                 // explicit rank; -1: from the environment
@@ -217,6 +219,10 @@ class Run : public std::enable_shared_from_this<Run> {
   Status finish(RunState state, int exit_code = 0, std::string_view reason = "",
                 std::chrono::milliseconds timeout = kFinishLocalMax,
                 std::chrono::milliseconds artifacts = kFinishArtifactsMax);
+  // The process is about to be stopped by its machine: unless it goes on under this attempt its end is kPreempted, and
+  // so is its state when it is killed. kClosed behind the end. Where nothing is recorded it does nothing.
+  Code mark_preempting();
+  bool ends_with_process() const;  // not with on_exit="leave"
   // For the exit handler of the binding: what finish() at process exit should say if nobody calls it before.
   void set_exit_reason(RunState state, int exit_code, std::string_view reason);
   void finish_at_exit(int exit_code, std::chrono::milliseconds timeout);  // called by the exit handler
@@ -255,8 +261,10 @@ class Run : public std::enable_shared_from_this<Run> {
   void start_monitor();
   void start_source();
   void start_tensorboard();
+  void mark_at_sigterm();
   Status finish_first(RunState state, int exit_code, std::string_view reason, std::chrono::milliseconds timeout,
                       std::chrono::milliseconds artifacts);
+  bool preempting() const;
   void say_end(RunState state, const Status& status) const;
   Code log_event(EventType type, const Value& payload, int64_t step, bool has_step);
   bool log_console(const std::string& payload);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a Run holds. For run.cc and attach.cc alone. Threads: the mutex guards what stands behind it.
+// What a Run holds. For the files of Run alone (run.cc names them). Threads: the mutex guards what stands behind it.
 #pragma once
 
 #include <condition_variable>
@@ -19,6 +19,7 @@
 #include "run/monitor.h"
 #include "run/run.h"
 #include "run/say.h"
+#include "run/sigterm.h"
 #include "run/source.h"
 #include "run/stop.h"
 #include "run/tensorboard.h"
@@ -48,6 +49,7 @@ struct Run::Impl {
   std::string uid_text;
   HotRun* observer_hot = nullptr;  // of an observed rank: its journal takes no metrics, so the run's own hot_ has none
   SayOnce warnings;
+  SigtermMark* sigterm = nullptr;   // null: the signal is left alone
   std::shared_ptr<StopWatch> stop;  // never null
 
   bool observed() const { return launch.observed; }
@@ -66,6 +68,7 @@ struct Run::Impl {
   int exit_code = 0;
   bool exit_known = false;
   std::string exit_reason;
+  bool preempting = false;  // mark_preempting() was called
   uint64_t redacted = 0;
   MediaCounts media;
   std::map<std::string, uint64_t> media_reasons;  // why they were dropped

@@ -15,6 +15,12 @@ void say(std::string_view text) {
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // a closed stderr is the user's choice
 }
 
+std::string count_text(uint64_t n, std::string_view one, std::string_view many) {
+  std::string out = std::to_string(n);
+  for (int i = static_cast<int>(out.size()) - 3; i > 0; i -= 3) out.insert(static_cast<size_t>(i), ",");
+  return out.append(" ").append(n == 1 ? one : many);
+}
+
 void SayOnce::say(std::string_view topic, std::string_view text) {
   {
     const std::lock_guard<std::mutex> guard(mutex_);

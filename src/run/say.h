@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <mutex>
 #include <set>
 #include <string>
@@ -13,6 +14,9 @@ namespace tracker::internal {
 
 // Writes "tracker: <text>\n" to file descriptor 2 in one write.
 void say(std::string_view text);
+
+// "1 point", "12,345 points".
+std::string count_text(uint64_t n, std::string_view one, std::string_view many);
 
 // Says each line once, and no more than kSaidMax different ones (then one line that more are counted only).
 class SayOnce {

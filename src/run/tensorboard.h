@@ -16,7 +16,8 @@
 
 namespace tracker::internal {
 
-constexpr std::chrono::milliseconds kTensorBoardInterval{2'000};   // TensorBoard itself looks each 5 s
+constexpr std::chrono::milliseconds kTensorBoardFirst{1'000};      // behind init
+constexpr std::chrono::milliseconds kTensorBoardInterval{5'000};   // as TensorBoard itself; a look opens the run anew
 constexpr std::chrono::milliseconds kTensorBoardRetryMax{60'000};  // after failures it looks less and less often
 constexpr int kTensorBoardHoldShare = 4;  // of the time of finish(): what it waits for a batch that is being written
 
@@ -50,7 +51,7 @@ class RunTensorBoard : public std::enable_shared_from_this<RunTensorBoard> {
 
   // The thread's own.
   LiveEvents events_;
-  std::chrono::milliseconds pause_ = kTensorBoardInterval;
+  std::chrono::milliseconds pause_ = kTensorBoardFirst;
 };
 
 }  // namespace tracker::internal

@@ -133,7 +133,7 @@ bool Writer::store_round(StoreRounds* rounds) {
   if (status.ok() && (durable || any)) status = commit(batch);
   else if (status.ok() && beat) status = db_->heartbeat(realtime_us());
   if (!status.ok()) {
-    if (go_on_behind_recovery() || (!taken_over_ && leave_removed_store())) return false;
+    if (go_on_behind_recovery() || (!taken_over_ && leave_lost_store())) return false;
     note_failure(status);
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait_for(lock, rounds->retry);
@@ -186,7 +186,10 @@ Status Writer::open_database() {
   if (!db.ok()) return db.status();
   publish_folder(*folder);
   db_ = std::move(*db);
-  plan_opening();
+  if (Status planned = plan_opening(); !planned.ok()) {
+    db_.reset();
+    return planned;
+  }
   const std::lock_guard<std::mutex> guard(mutex_);
   files_ = files;
   parts_ = db_->parts();

@@ -69,6 +69,8 @@ struct WriterStatus {
   int parts = 0;            // files the database has gone on in
 };
 
+struct SigtermMark;  // run/sigterm.h
+
 uint64_t thread_cpu_ns();               // of the calling thread
 Value cost_value(const RunCost& cost);  // docs/formats/records.md
 
@@ -83,7 +85,6 @@ struct SeriesPoints {
 };
 std::vector<SeriesPoints> points_by_series(const Frame& frame);
 // What is said of a run whose folder was removed while it was recorded.
-std::string removed_text(uint64_t points);
 
 class Writer : public std::enable_shared_from_this<Writer> {
  public:
@@ -112,6 +113,8 @@ class Writer : public std::enable_shared_from_this<Writer> {
   void push_sample(const std::vector<NamedValue>& values);
   void push_environment(std::string payload);
   void push_note(Value note);
+  // Set once; the drain thread records a SIGTERM that it tells of. It lives as long as the process.
+  void watch_sigterm(const SigtermMark* mark) { sigterm_.store(mark, std::memory_order_release); }
   void add_monitor_cpu(uint64_t ns) { monitor_cpu_ns_.fetch_add(ns); }
   // False at the time-out, or when `keep_waiting` says so, which is asked each kFlushAskInterval without a lock.
   bool flush(std::chrono::milliseconds timeout, const std::function<bool()>& keep_waiting = {});
@@ -167,6 +170,8 @@ class Writer : public std::enable_shared_from_this<Writer> {
   bool drain_round();
   void keep_links();
   void note_faults();
+  void note_sigterm();
+  void say_memory_ring();
   void store_loop();
   Batch next_batch(const StoreRounds& rounds);
   bool store_round(StoreRounds* rounds);
@@ -194,12 +199,12 @@ class Writer : public std::enable_shared_from_this<Writer> {
   void note_cost(std::atomic<uint64_t>* cpu_ns);
   Status commit(const Batch& batch);
   Status open_database();
-  bool leave_removed_store();
+  bool leave_lost_store();
   bool go_on_behind_recovery();
   void queue_behind(const WriterSnapshot& there, std::vector<Event> said);
-  void plan_opening();
+  Status plan_opening();
   void note_state(const std::vector<Event>& events);
-  std::vector<Frame> opening_frames(Logged* removed);
+  std::vector<Frame> opening_frames(const WriterSnapshot& there, Logged* removed);
   void note_failure(const Status& status);
   void note_success();
   bool close_database();
@@ -229,8 +234,9 @@ class Writer : public std::enable_shared_from_this<Writer> {
   size_t large_bytes_ = 0, large_waiting_ = 0;  // with those that the drain thread has, not yet in a frame
   uint64_t large_texts_ = 0;                    // all that were ever taken
   std::deque<Sample> samples_, samples_taken_;  // not yet in a frame; taken: by the drain that goes on
-  std::atomic<bool> samples_left_out_{false};   // some were, and the run says so
-  std::deque<Event> facts_, facts_taken_;       // of the environment, as samples_
+  std::atomic<const SigtermMark*> sigterm_{nullptr};
+  std::atomic<bool> samples_left_out_{false};  // some were, and the run says so
+  std::deque<Event> facts_, facts_taken_;      // of the environment, as samples_
   size_t facts_bytes_ = 0;
   std::vector<std::unique_ptr<const RunFolder>> folders_;  // of the store thread; each that folder() has named
   std::atomic<const RunFolder*> folder_{nullptr};
@@ -252,7 +258,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   uint32_t defined_ = 0;                     // series up to this one are defined by committed frames
   std::vector<uint64_t> removed_by_series_;  // points whose file was removed, by series id
   uint64_t points_removed_ = 0, texts_removed_ = 0;
-  bool anew_ = false;       // a file was removed, and the run went on in another
+  std::string lost_text_;   // a file was removed or taken back, and what the run says of that
   StoreFilesChoice files_;  // of the folder where db_ is
   int parts_ = 0;           // 0: it was not opened yet
   Clock::time_point last_commit_, last_sync_;
@@ -261,10 +267,12 @@ class Writer : public std::enable_shared_from_this<Writer> {
   Fault drain_fault_, store_fault_;
   uint64_t faults_ = 0;
   SayOnce say_once_;
+  bool in_memory_ = false;  // a ring is no file, as of the last round; the drain thread's own
 
   // The drain thread's own.
   uint64_t spilled_seq_ = 0;  // of the newest frame in the spill file
   uint64_t faults_noted_ = 0;
+  bool sigterm_noted_ = false;
   std::deque<Event> large_taken_;
   Clock::time_point next_link_check_;
   BlockPool spare_blocks_;

@@ -74,12 +74,12 @@ WriterStatus Writer::status() const {
   out.counts.texts_damaged += texts_removed_;
   out.bytes_stored = bytes_stored_;
   out.degraded = degraded_ || drain_fault_.now || store_fault_.now || (threads_ == Threads::kNone && !done_);
-  out.last_error = !last_error_.empty() ? last_error_
-                   : drain_fault_.now   ? drain_fault_.what
-                   : store_fault_.now   ? store_fault_.what
-                   : out.degraded       ? "no thread can be started; flush() and finish() store what was logged"
-                   : anew_              ? removed_text(points_removed_)
-                                        : "";
+  out.last_error = !last_error_.empty()  ? last_error_
+                   : drain_fault_.now    ? drain_fault_.what
+                   : store_fault_.now    ? store_fault_.what
+                   : out.degraded        ? "no thread can be started; flush() and finish() store what was logged"
+                   : !lost_text_.empty() ? lost_text_
+                                         : "";
   const auto waits = uncommitted_for();
   const auto unsynced = unsynced_since_ ? Clock::now() - *unsynced_since_ : Clock::duration::zero();
   out.committed_lately = !out.degraded && waits < kCommitLate;

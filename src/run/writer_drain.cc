@@ -48,8 +48,11 @@ bool Writer::drain_round() {
     wanted = flush_wanted_;
   }
   note_faults();
+  note_sigterm();
   (void)journal_->hold_lock();
   journal_->prepare_rings();  // first: a thread that fills its ring waits for this, the drain takes its time
+  say_memory_ring();
+  journal_->leave_memory();
   const bool drained = drain_once(last);
   {
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -61,6 +64,18 @@ bool Writer::drain_round() {
   spill_if_stuck();
   if (Clock::now() >= next_link_check_) keep_links();
   return false;
+}
+
+// Threads that found no room for a ring in /dev/shm share one in private memory, until there is.
+void Writer::say_memory_ring() {
+  const bool now = journal_->kind() != JournalKind::kMemory && !journal_->survives_process();
+  if (std::exchange(in_memory_, now) || !now) return;
+  journal_->add_note(Value::Map{{"kind", "ring_in_memory"}});
+  say_once_.say(
+      "ring in memory",
+      fmt::format("there is no room for a further ring in {}: until there is, what its threads log and is not "
+                  "committed yet (100 ms) does not survive a kill, which would count it as lost",
+                  parent_path(identity_.journal_dir)));
 }
 
 void Writer::keep_links() {

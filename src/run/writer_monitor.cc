@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "journal/frame_builder.h"
+#include "run/sigterm.h"
 #include "run/writer.h"
 
 namespace tracker::internal {
@@ -46,6 +47,17 @@ void Writer::push_note(Value note) {
   if (stopping_ || facts_bytes_ + payload.size() > kFactsBytesMax) return;
   facts_bytes_ += payload.size();
   facts_.push_back({EventType::kNote, false, 0, journal_->now_us(), std::move(payload)});
+}
+
+// It waits for no room: the account of facts is for what comes again and again.
+void Writer::note_sigterm() {
+  const SigtermMark* mark = sigterm_.load(std::memory_order_acquire);
+  if (mark == nullptr || sigterm_noted_ || !mark->seen.load(std::memory_order_acquire)) return;
+  std::string payload = preempted_payload(kSigterm);
+  const std::lock_guard<std::mutex> guard(mutex_);
+  facts_bytes_ += payload.size();
+  facts_.push_back({EventType::kAttribute, false, 0, journal_->now_us(), std::move(payload)});
+  sigterm_noted_ = true;
 }
 
 // Under mutex_, at the begin of a drain. What a drain that failed has taken comes first.

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT
-// A run whose files are removed while it is recorded (rm -rf of the run or of the store) goes on in a new folder. What
-// was stored is gone and counted; what was said of the run, its series and its losses stands in the first frames of
-// the new file, which take the numbers of the newest frames that went.
+// A run whose files are removed while it is recorded (rm -rf of the run or of the store) goes on in a new folder, and
+// one whose file was taken back to an earlier state (a restore into the same file) goes on behind that. What was stored
+// and went is counted; what was said of the run, its series and its losses stands in the first frames that follow,
+// which take the numbers of the newest frames that went.
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
 
 #include "base/clock.h"
 #include "base/fs.h"
 #include "journal/frame_builder.h"
 #include "run/writer.h"
+#include "storage/writer_reader.h"
 
 namespace tracker::internal {
 namespace {
@@ -17,14 +22,40 @@ Event event_of(const Attribute& attribute) {
   return {attribute.type, false, 0, attribute.time_us, encode_cbor(payload)};
 }
 
-}  // namespace
-
 std::string removed_text(uint64_t points) {
   return fmt::format(
       "the files of the run were removed while it was recorded: {} point{} that {} stored went with them "
       "and {} counted as dropped; the run goes on in new ones",
       points, points == 1 ? "" : "s", points == 1 ? "was" : "were", points == 1 ? "is" : "are");
 }
+
+std::string taken_back_text(const std::string& path, uint64_t points) {
+  return fmt::format(
+      "{} was taken back to an earlier state while it is written: {} point{} that {} stored since went "
+      "and {} counted as dropped; the run goes on behind that state",
+      path, points, points == 1 ? "" : "s", points == 1 ? "was" : "were", points == 1 ? "is" : "are");
+}
+
+// Of all parts of the writer's files.
+Result<WriterSnapshot> read_all(const std::string& path, const Id128& writer) {
+  auto reader = WriterReader::open(join_path(parent_path(path), writer.hex() + ".db"));
+  if (!reader.ok()) reader = WriterReader::open(path);  // a .frames file
+  if (!reader.ok()) return reader.status();
+  return (*reader)->snapshot();
+}
+
+// What `all` holds more than `there`.
+std::vector<Loss> losses_since(const std::vector<Loss>& all, const std::vector<Loss>& there) {
+  std::vector<Loss> out;
+  for (Loss loss : all) {
+    for (const Loss& known : there)
+      if (known.series == loss.series && known.reason == loss.reason) loss.count -= std::min(loss.count, known.count);
+    if (loss.count > 0) out.push_back(loss);
+  }
+  return out;
+}
+
+}  // namespace
 
 // Under mutex_. Texts are gone with the points.
 void Writer::note_state(const std::vector<Event>& events) {
@@ -34,24 +65,34 @@ void Writer::note_state(const std::vector<Event>& events) {
       state_.apply({event}, {});
 }
 
-// Behind a failure of the store. What SQLite kept beside the file belongs to no other one.
-bool Writer::leave_removed_store() {
-  if (!db_ || !db_->removed()) return false;
+// Behind a failure of the store. What SQLite kept beside a file that was removed belongs to no other one; one that was
+// taken back is opened as it is.
+bool Writer::leave_lost_store() {
+  if (!db_ || !(db_->removed() || db_->taken_back())) return false;
   const std::string path = db_->path();
+  const bool removed = db_->removed();
   db_.reset();
-  for (const char* suffix : {"-wal", "-shm", "-journal"}) remove_file(path + suffix);
+  if (removed)
+    for (const char* suffix : {"-wal", "-shm", "-journal"}) remove_file(path + suffix);
   return true;
 }
 
-// The file that was just opened is new, and frames have been committed to another one.
-void Writer::plan_opening() {
+// The file that was just opened lacks frames that have been committed: it is a new one, or one that was taken back.
+Status Writer::plan_opening() {
+  if (!opening_.empty() || db_->last_seq() >= committed_seq_) return {};
+  Result<WriterSnapshot> there = WriterSnapshot();
+  if (db_->last_seq() > 0) there = read_all(db_->path(), identity_.writer);
+  if (!there.ok()) return there.status();
   Logged removed;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    if (!opening_.empty() || committed_seq_ == 0 || db_->last_seq() != 0) return;
     std::vector<FrameRecord> records;
     EventState lost;
-    for (const Frame& frame : opening_frames(&removed)) {
+    lost.apply({}, there->losses);
+    const std::vector<Frame> frames = opening_frames(*there, &removed);
+    if (frames.size() > committed_seq_ - there->last_seq)
+      return Status(Code::kCorrupt, db_->path() + " lacks what it held, and its numbers leave no room to say so");
+    for (const Frame& frame : frames) {
       records.push_back({frame.seq, encode_frame(frame), {}});
       lost.apply({}, frame.losses);
     }
@@ -61,48 +102,66 @@ void Writer::plan_opening() {
     // With the first one: rings are read on from there even where a death cuts an append to a .frames file short.
     opening_.front().positions = std::move(positions);
     lost_ = std::move(lost);
-    for (size_t series = 0; series < stored_by_series_.size(); ++series)
-      removed_by_series_[series] += std::exchange(stored_by_series_[series], 0);
+    std::vector<uint64_t> stored(stored_by_series_.size());
+    for (const SeriesStats& series : there->series)
+      if (series.def.id < stored.size()) stored[series.def.id] = series.points;
+    for (size_t series = 0; series < stored.size(); ++series)
+      removed_by_series_[series] += stored_by_series_[series] - std::min(stored_by_series_[series], stored[series]);
+    stored_by_series_ = std::move(stored);
     points_removed_ += removed.points;
-    texts_removed_ += std::exchange(texts_stored_, 0);
-    points_stored_ = 0;
-    anew_ = true;
+    texts_removed_ += removed.texts;
+    texts_stored_ = there->texts();
+    points_stored_ = there->points;
+    lost_text_ = db_->last_seq() > 0 ? taken_back_text(db_->path(), points_removed_) : removed_text(points_removed_);
   }
-  say_once_.say("removed", removed_text(removed.points));
+  say_once_.say(db_->last_seq() > 0 ? "taken back" : "removed", lost_text_);
+  return {};
 }
 
 // Under mutex_. Frames no larger than those of a drain, so that each can be read: as many as are needed, and never more
 // than have gone, whose numbers they take. What those have not defined, frames that still wait will define. Where the
-// end was committed to the file that went, it is said again.
-std::vector<Frame> Writer::opening_frames(Logged* removed) {
+// end was committed to the file that went, it is said again. `there`: what the file still holds.
+std::vector<Frame> Writer::opening_frames(const WriterSnapshot& there, Logged* removed) {
   std::vector<Frame> out;
   FrameBuilder builder;
-  EventState lost = lost_;
-  for (size_t series = 0; series < stored_by_series_.size(); ++series) {
-    if (stored_by_series_[series] == 0) continue;
-    if (sample_series_.count(static_cast<uint32_t>(series)) == 0) removed->points += stored_by_series_[series];
-    lost.apply({}, {{static_cast<uint32_t>(series), LossReason::kDisk, stored_by_series_[series]}});
+  const uint64_t frames_max = committed_seq_ - there.last_seq;
+  std::vector<uint64_t> held(stored_by_series_.size());
+  std::set<uint32_t> defined;
+  for (const SeriesStats& series : there.series) {
+    defined.insert(series.def.id);
+    if (series.def.id < held.size()) held[series.def.id] = series.points;
   }
-  removed->texts = texts_stored_;
-  if (texts_stored_ > 0) lost.apply({}, {{kTextLosses, LossReason::kDisk, texts_stored_}});
+  EventState lost;
+  lost.apply({}, losses_since(lost_.losses(), there.losses));
+  for (size_t series = 0; series < held.size(); ++series) {
+    if (stored_by_series_[series] <= held[series]) continue;
+    const uint64_t gone = stored_by_series_[series] - held[series];
+    if (sample_series_.count(static_cast<uint32_t>(series)) == 0) removed->points += gone;
+    lost.apply({}, {{static_cast<uint32_t>(series), LossReason::kDisk, gone}});
+  }
+  removed->texts = texts_stored_ - std::min(texts_stored_, there.texts());
+  if (removed->texts > 0) lost.apply({}, {{kTextLosses, LossReason::kDisk, removed->texts}});
   for (const Loss& loss : lost.losses()) builder.add_loss(loss.series, loss.reason, loss.count);
   for (SeriesDef& series : journal_->definitions()) {
     if (series.id > defined_) break;
+    if (defined.contains(series.id)) continue;
     if (builder.series_held() >= kSeriesAFrame) out.push_back(builder.take());
     builder.add_series(std::move(series));
   }
   int64_t left_out = 0;
   for (const Attribute& attribute : state_.attributes()) {
     const Event event = event_of(attribute);
-    if (builder.approximate_bytes() >= kBytesAFrame && out.size() + 1 < committed_seq_) out.push_back(builder.take());
+    if (builder.approximate_bytes() >= kBytesAFrame && out.size() + 1 < frames_max) out.push_back(builder.take());
     if (builder.approximate_bytes() + event.payload.size() > kOpeningBytesMax) ++left_out;
     else builder.add_event(event.type, event.step, event.has_step, event.time_us, event.payload);
   }
-  Value note = Value::Map{{"kind", "files_removed"}, {"points", static_cast<int64_t>(removed->points)}};
+  Value note = Value::Map{{"kind", there.last_seq > 0 ? "file_taken_back" : "files_removed"},
+                          {"points", static_cast<int64_t>(removed->points)}};
   if (removed->texts > 0) note.set("texts", static_cast<int64_t>(removed->texts));
   if (left_out > 0) note.set("left_out", left_out);
   builder.add_event(EventType::kNote, 0, false, realtime_us(), encode_cbor(note));
-  if (drained_all_ && queue_.empty()) builder.add_event(EventType::kEnd, 0, false, realtime_us(), end_record_);
+  if (drained_all_ && queue_.empty() && !there.end)
+    builder.add_event(EventType::kEnd, 0, false, realtime_us(), end_record_);
   out.push_back(builder.take());
   for (size_t i = 0; i < out.size(); ++i) {
     out[i].writer = identity_.writer;

@@ -63,6 +63,7 @@ bool Writer::go_on_behind_recovery() {
   }
   db_.reset();
   if (!open_database().ok()) return false;
+  if (!opening_.empty()) return !(taken_over_ = false);  // nothing was added, something went
   auto reader = WriterReader::open(join_path(parent_path(db_->path()), identity_.writer.hex() + ".db"));
   if (!reader.ok()) reader = WriterReader::open(db_->path());  // a .frames file
   if (!reader.ok()) return false;

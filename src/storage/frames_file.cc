@@ -14,6 +14,8 @@
 #include "base/clock.h"
 #include "storage/database_build.h"
 #include "storage/put_back.h"
+#include "storage/sqlite_calls.h"
+#include "storage/writer_locks.h"
 
 namespace tracker::internal {
 
@@ -53,7 +55,8 @@ Status FramesFile::load() {
   if (!input.ok()) return input.status();
   if (input->writer != writer_)
     return Status(Code::kCorrupt, fmt::format("{} belongs to writer {}", path_, input->writer.hex()));
-  FileBytes bytes(input->fd.get(), input->size);
+  fd_ = LastingFd(std::move(input->fd));
+  FileBytes bytes(fd_.get(), input->size);
   FramesVisitor visitor;
   visitor.entry = [this](const FramesEntry& entry) {
     auto added = add_entry(writer_, entry, &totals_);
@@ -61,7 +64,6 @@ Status FramesFile::load() {
   };
   auto end = scan_frames(bytes, writer_, kFramesHeaderBytes, visitor);
   if (!end.ok()) return Status(end.status().code(), fmt::format("{}: {}", path_, end.status().message()));
-  fd_ = LastingFd(std::move(input->fd));
   end_ = *end;
   torn_ = input->size > end_;
   if (torn_ && ::ftruncate(fd_.get(), static_cast<off_t>(end_)) != 0)
@@ -72,19 +74,32 @@ Status FramesFile::load() {
   return {};
 }
 
+// `why` the file that has the name cannot be gone on with. Where ours has neither a descriptor nor a name any more
+// nothing is left to copy from: removed() then, and what stands in its place is kept.
+Status FramesFile::leave_closed_file(Status why) {
+  if (!closed_by_others_) return why;
+  const auto named = file_at(path_);
+  if (named ? *named == *closed_by_others_ : why.system_errno() != ENOENT) return why;
+  if (named) TRACKER_RETURN_IF_ERROR(set_other_file_aside(path_));
+  removed_ = true;
+  return why;
+}
+
 // The file as it must be before anything is appended to it.
 Status FramesFile::ensure_open() {
   if (closed_) return Status(Code::kClosed, fmt::format("{} is closed", path_));
   if (fd_ && !fd_.is_ours()) {  // somebody closed it; what was not synced is written again
+    closed_by_others_ = fd_.file();
     fd_.reset();
     doubtful_ = true;
   }
   if (!fd_) {
     auto input = open_frames(path_, O_RDWR);
-    if (!input.ok()) return input.status();
+    if (!input.ok()) return leave_closed_file(input.status());
     if (input->writer != writer_ || input->size < durable_end_)
-      return Status(Code::kIo, fmt::format("{} was replaced or cut while it is written", path_));
+      return leave_closed_file(Status(Code::kIo, fmt::format("{} was replaced or cut while it is written", path_)));
     fd_ = LastingFd(std::move(input->fd));
+    closed_by_others_.reset();
   }
   if (torn_ || doubtful_) {
     const uint64_t sound = doubtful_ ? durable_end_ : end_;
@@ -102,6 +117,7 @@ Status FramesFile::ensure_open() {
 }
 
 Status FramesFile::write_at(uint64_t at, std::string_view bytes) {
+  if (!fd_.is_ours()) return closed_by_others(path_);  // since ensure_open(): encoding takes milliseconds
   while (!bytes.empty()) {
     const ssize_t n = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
     if (n < 0 && errno == EINTR) continue;
@@ -117,9 +133,15 @@ Status FramesFile::write_at(uint64_t at, std::string_view bytes) {
 // name is not stored. A builder looks at the length of the file once more behind its unlink (build_database()), so of
 // the two one always sees the other.
 Status FramesFile::look_for_others(uint64_t end) {
+  if (!fd_.is_ours()) return closed_by_others(path_);
   if (is_unlinked(fd_.get())) TRACKER_RETURN_IF_ERROR(lose_file());
   struct stat st{};
-  if (::fstat(fd_.get(), &st) != 0 || static_cast<uint64_t>(st.st_size) <= end) return {};
+  if (::fstat(fd_.get(), &st) != 0) return {};
+  const auto size = static_cast<uint64_t>(st.st_size);
+  if (size < end)  // the bytes are gone; a recoverer goes on behind what is left of them, and counts
+    return Status(Code::kCorrupt, path_ + " was cut or overwritten while it is written, and what it held behind byte " +
+                                      std::to_string(size) + " is gone; what was logged since stays in the journal");
+  if (size == end) return {};
   taken_over_ = true;
   return Status(Code::kBusy, fmt::format("another process has appended to {}", path_));
 }
@@ -147,8 +169,10 @@ Status FramesFile::write_records(const std::string& records) {
 
 // Another file has its name, which a copy of ours takes: ok where that worked.
 Status FramesFile::take_place() {
-  TRACKER_RETURN_IF_ERROR(may_put_back(path_, &next_put_back_ns_));
-  TRACKER_RETURN_IF_ERROR(put_frames_back(fd_.get(), end_, path_, writer_));
+  TRACKER_RETURN_IF_ERROR(put_back_pace_.begin(path_));
+  const Status status = put_frames_back(fd_.get(), end_, path_, writer_);
+  put_back_pace_.end();
+  TRACKER_RETURN_IF_ERROR(status);
   auto input = open_frames(path_, O_RDWR);
   if (!input.ok()) return input.status();
   fd_ = LastingFd(std::move(input->fd));
@@ -171,7 +195,7 @@ Status FramesFile::lose_file() {
 Status FramesFile::sync() {
   struct stat open{};
   struct stat named{};
-  if (::fstat(fd_.get(), &open) != 0 || ::stat(path_.c_str(), &named) != 0 || open.st_ino != named.st_ino ||
+  if (::fstat(fd_.get(), &open) != 0 || ::lstat(path_.c_str(), &named) != 0 || open.st_ino != named.st_ino ||
       open.st_dev != named.st_dev)
     TRACKER_RETURN_IF_ERROR(lose_file());
   if (::fsync(fd_.get()) != 0) {

@@ -8,9 +8,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "base/lasting_fd.h"
 #include "storage/frames_log.h"
+#include "storage/put_back.h"
 #include "storage/writer_store.h"
 
 namespace tracker::internal {
@@ -49,11 +52,13 @@ class FramesFile : public WriterStore {
   Status look_for_others(uint64_t end);
   Status sync();
   Status lose_file();
+  Status leave_closed_file(Status why);
   Status take_place();
 
   std::string path_;
   Id128 writer_;
   LastingFd fd_;
+  std::optional<std::pair<uint64_t, uint64_t>> closed_by_others_;  // the file that fd_ had open
   FramesTotals totals_;
   uint64_t end_ = 0;          // behind the last record that a write() took whole
   uint64_t durable_end_ = 0;  // behind the last one that an fsync covered
@@ -62,9 +67,9 @@ class FramesFile : public WriterStore {
   bool torn_ = false;         // something may lie behind end_
   bool closed_ = false;
   int put_backs_ = 0;
-  int64_t next_put_back_ns_ = 0;  // not before
-  bool removed_ = false;          // it has no name any more
-  bool taken_over_ = false;       // somebody else has appended to it
+  PutBackPace put_back_pace_;
+  bool removed_ = false;     // it has no name any more
+  bool taken_over_ = false;  // somebody else has appended to it
 };
 
 }  // namespace tracker::internal

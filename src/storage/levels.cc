@@ -7,6 +7,11 @@
 namespace tracker::internal {
 namespace {
 
+struct SeriesColumns {
+  std::span<const int64_t> steps, times;
+  std::span<const uint64_t> bits;
+};
+
 std::vector<uint32_t> long_series(const SegmentView& segment) {
   std::vector<std::pair<uint32_t, uint64_t>> rows;
   for (const SegmentBlock& block : segment.blocks())
@@ -22,21 +27,29 @@ std::vector<uint32_t> long_series(const SegmentView& segment) {
   return out;
 }
 
-// Of steps that rise.
-void add_levels(uint32_t series, ValueType type, std::span<const int64_t> steps, std::span<const uint64_t> bits,
-                std::vector<SegmentLevels::Row>* out) {
-  const uint64_t count = steps.size();
-  Level fine = make_level(steps, bits, type, level_shift(count, steps.front(), steps.back()));
+void add_levels_of(uint32_t series, ValueType type, LevelAxis axis, std::span<const int64_t> x,
+                   std::span<const uint64_t> bits, std::vector<SegmentLevels::Row>* out) {
+  const uint64_t count = x.size();
+  Level fine = make_level(x, bits, type, level_shift(count, x.front(), x.back(), axis), axis);
   std::string data = encode_level(fine);
-  while ((data.size() + kLevelRowBytes) * kLevelRowsAByte > count && fine.shift < kLevelShiftMax) {
+  const uint64_t rows_a_byte = axis == LevelAxis::kTimes ? kTimeLevelRowsAByte : kLevelRowsAByte;
+  while ((data.size() + kLevelRowBytes) * rows_a_byte > count && fine.shift < kLevelShiftMax) {
     fine = coarser_level(fine, fine.shift + 1);
     data = encode_level(fine);
   }
   const bool alone = fine.cells() <= kLevelCellsAlone;
-  out->push_back({series, alone ? 1 : 0, std::move(data)});
+  out->push_back({series, level_number(axis, alone ? 1 : 0), std::move(data)});
   if (alone) return;
-  const unsigned wider = std::min(fine.shift + kLevelFactorShift, kLevelShiftMax);
-  out->push_back({series, 1, encode_level(coarser_level(fine, wider))});
+  const unsigned factor = axis == LevelAxis::kTimes ? kTimeLevelFactorShift : kLevelFactorShift;
+  const unsigned wider = std::min(fine.shift + factor, kLevelShiftMax);
+  out->push_back({series, level_number(axis, 1), encode_level(coarser_level(fine, wider))});
+}
+
+// Of rows whose steps rise.
+void add_levels(uint32_t series, ValueType type, const SeriesColumns& rows, std::vector<SegmentLevels::Row>* out) {
+  add_levels_of(series, type, LevelAxis::kSteps, rows.steps, rows.bits, out);
+  if (rows.steps.size() >= kTimeLevelRowsMin && std::is_sorted(rows.times.begin(), rows.times.end()))
+    add_levels_of(series, type, LevelAxis::kTimes, rows.times, rows.bits, out);
 }
 
 }  // namespace
@@ -49,17 +62,20 @@ Result<SegmentLevels> make_levels(SegmentView* segment) {
     auto place = series_place(*segment, series);
     if (!place.ok()) return place.status();
     if (!place->all_have_steps()) continue;
-    TRACKER_RETURN_IF_ERROR(read_series(segment, *place, &rows));
+    TRACKER_RETURN_IF_ERROR(read_series(segment, *place, place->rows >= kTimeLevelRowsMin, &rows));
     if (!rises(rows.steps)) continue;
-    add_levels(series, place->type, rows.steps, rows.bits, &out.rows);
+    add_levels(series, place->type, {rows.steps, rows.times, rows.bits}, &out.rows);
   }
   return out;
 }
 
 LevelsVisitor::LevelsVisitor(const SegmentView& segment) : segment_(segment) { levels_.series = long_series(segment); }
 
-void LevelsVisitor::block(size_t, std::span<const int64_t> steps, std::span<const int64_t>, std::span<const uint64_t>) {
-  if (!levels_.series.empty()) steps_.assign(steps.begin(), steps.end());
+void LevelsVisitor::block(size_t, std::span<const int64_t> steps, std::span<const int64_t> times,
+                          std::span<const uint64_t>) {
+  if (levels_.series.empty()) return;
+  steps_.assign(steps.begin(), steps.end());
+  times_.assign(times.begin(), times.end());
 }
 
 void LevelsVisitor::series(size_t block, size_t series, std::span<const uint64_t> bits) {
@@ -67,13 +83,14 @@ void LevelsVisitor::series(size_t block, size_t series, std::span<const uint64_t
   if (!std::binary_search(levels_.series.begin(), levels_.series.end(), id)) return;
   const auto place = series_place(segment_, id);
   if (!place.ok() || !place->all_have_steps()) return;
-  if (place->rising) return add_levels(id, place->type, steps_, bits, &levels_.rows);
+  if (place->rising) return add_levels(id, place->type, {steps_, times_, bits}, &levels_.rows);
   SeriesRows& rows = parts_[id];
   rows.steps.insert(rows.steps.end(), steps_.begin(), steps_.end());
+  rows.times.insert(rows.times.end(), times_.begin(), times_.end());
   rows.bits.insert(rows.bits.end(), bits.begin(), bits.end());
   if (rows.steps.size() < place->rows) return;
   sort_by_step(&rows);
-  if (rises(rows.steps)) add_levels(id, place->type, rows.steps, rows.bits, &levels_.rows);
+  if (rises(rows.steps)) add_levels(id, place->type, {rows.steps, rows.times, rows.bits}, &levels_.rows);
   parts_.erase(id);
 }
 
@@ -89,7 +106,8 @@ Status write_levels(Sqlite& db, uint64_t first_seq, uint64_t last_seq, bool repl
   }
   if (!there) return {};
   if (replaces) {
-    auto drop = db.prepare("DELETE FROM levels WHERE series=? AND level IN (0,1) AND first_seq>=? AND first_seq<=?");
+    auto drop =
+        db.prepare("DELETE FROM levels WHERE series=? AND level IN (0,1,2,3) AND first_seq>=? AND first_seq<=?");
     if (!drop.ok()) return drop.status();
     for (const uint32_t series : levels.series)
       TRACKER_RETURN_IF_ERROR(drop->bind(int64_t{series}).bind(first).bind(last).run());

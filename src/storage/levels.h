@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The table `levels` of a writer's database: of each segment and series with enough rows a level or two
-// (codec/level.h), so that a chart of a long series reads these instead of segments. Derived: a database without the
-// table, or without some of its rows, reads the same, only slower. Rows of a segment that is no longer there mean
-// nothing: their last_seq is not that of the segment. Format: docs/formats/database.md. Threads: one at a time.
+// The table `levels` of a writer's database: of each segment and series with enough rows a level or two over steps and,
+// with more rows, as many over times (codec/level.h), so that a chart of a long series reads these instead of segments.
+// Derived: a database without the table, or without some of its rows, reads the same, only slower. Rows of a segment
+// that is no longer there mean nothing: their last_seq is not that of the segment. Format: docs/formats/database.md.
+// Threads: one at a time.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +22,16 @@ namespace tracker::internal {
 
 // With fewer rows of a series in a segment decoding them is cheap, and levels would cost more bytes a point.
 constexpr uint64_t kLevelRowsMin = 4096;
-constexpr int kLevels = 2;  // 0 the finest, 1 the coarsest
+constexpr int kLevels = 2;  // of an axis: 0 the finest, 1 the coarsest
+// Levels over times come with so many rows: with fewer, many series share a segment and its times, and they would cost
+// more than 6.4 bytes a point leave (decision 0041).
+constexpr uint64_t kTimeLevelRowsMin = 10'240;
+// What stands in the column `level`. Those over times came later: 2 and 3.
+constexpr int level_number(LevelAxis axis, int level) { return axis == LevelAxis::kTimes ? kLevels + level : level; }
 // A series' finest level takes at most a byte for so many rows, its row in the table included, and the cells are as
 // wide as that needs. With few cells it stands alone, as level 1.
 constexpr uint64_t kLevelRowsAByte = 20;
+constexpr uint64_t kTimeLevelRowsAByte = 16;  // of one over times
 constexpr uint64_t kLevelRowBytes = 45;
 constexpr size_t kLevelCellsAlone = 64;
 
@@ -44,14 +51,14 @@ struct SegmentLevels {
     std::string data;
   };
   std::vector<uint32_t> series;  // with enough rows: what the segment takes the place of may have had levels of them
-  std::vector<Row> rows;         // of those whose steps rise
+  std::vector<Row> rows;         // of those whose steps rise, and times where these do not fall along them
 };
 
-// Of a sound segment. Cost: decodes the series that are in it with enough rows, 16 bytes of memory a row.
+// Of a sound segment. Cost: decodes the series that are in it with enough rows, 24 bytes of memory a row.
 Result<SegmentLevels> make_levels(SegmentView* segment);
 
 // The same, from columns that are decoded for something else: SegmentView::check() hands them on, and nothing is
-// decoded twice. Memory: 8 bytes a row of the block at hand, 16 a row of the series that do not stand in one block and
+// decoded twice. Memory: 16 bytes a row of the block at hand, 24 a row of the series that do not stand in one block and
 // rise there.
 class LevelsVisitor : public SegmentVisitor {
  public:
@@ -63,7 +70,7 @@ class LevelsVisitor : public SegmentVisitor {
 
  private:
   const SegmentView& segment_;
-  std::vector<int64_t> steps_;  // of the block at hand
+  std::vector<int64_t> steps_, times_;  // of the block at hand
   std::map<uint32_t, SeriesRows> parts_;
   SegmentLevels levels_;
 };

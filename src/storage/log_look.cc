@@ -29,6 +29,14 @@ Status read_rows(Sqlite& db, const char* sql, bool segment, uint64_t last_seq, s
   }
 }
 
+Status read_all(Sqlite& db, uint32_t series, int level, std::vector<LookMemory::Row>* out) {
+  return read_levels(db, series, level, 0, INT64_MAX,
+                     [out](uint64_t first_seq, uint64_t last_seq, std::string_view data) {
+                       out->push_back({first_seq, last_seq, std::string(data)});
+                       return Status();
+                     });
+}
+
 }  // namespace
 
 LogLook::LogLook(std::vector<std::string> paths, std::vector<Sqlite> dbs, LookMemory* memory) : memory_(memory) {
@@ -111,30 +119,22 @@ Status LogLook::levels(int part, uint32_t series, int level, uint64_t from, uint
   Part& of = parts_[static_cast<size_t>(part) - 1];
   TRACKER_RETURN_IF_ERROR(begin(&of));
   if (!of.has_levels) return {};
-  const bool coarsest = level == kLevels - 1 && from == 0 && to >= memory_->end.seq;
+  const bool coarsest = level % kLevels == kLevels - 1 && from == 0 && to >= memory_->end.seq;
   if (!coarsest || memory_->pieces.empty()) return read_levels(of.db, series, level, from, to, visit);
-  const auto known = memory_->rows.find({part, series});
+  const auto known = memory_->rows.find({part, series, level});
   std::vector<LookMemory::Row> read;
-  if (known == memory_->rows.end()) TRACKER_RETURN_IF_ERROR(read_coarsest(&of, series, &read));
+  if (known == memory_->rows.end()) TRACKER_RETURN_IF_ERROR(read_all(of.db, series, level, &read));
   for (const LookMemory::Row& row : known != memory_->rows.end() ? known->second : read)
     TRACKER_RETURN_IF_ERROR(visit(row.first_seq, row.last_seq, row.data));
   if (known != memory_->rows.end()) return {};
   for (const LookMemory::Row& row : read) memory_->row_bytes += sizeof row + row.data.size();
   if (memory_->row_bytes <= kLookMemoryBytesMax) {
-    memory_->rows[{part, series}] = std::move(read);
+    memory_->rows[{part, series, level}] = std::move(read);
   } else {
     memory_->rows.clear();
     memory_->row_bytes = 0;
   }
   return {};
-}
-
-Status LogLook::read_coarsest(Part* part, uint32_t series, std::vector<LookMemory::Row>* out) {
-  return read_levels(part->db, series, kLevels - 1, 0, INT64_MAX,
-                     [out](uint64_t first_seq, uint64_t last_seq, std::string_view data) {
-                       out->push_back({first_seq, last_seq, std::string(data)});
-                       return Status();
-                     });
 }
 
 Result<std::unique_ptr<StoredSegment>> LogLook::segment(const LogPiece& piece) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -36,8 +37,8 @@ struct LookMemory {
     std::string data;
   };
   LogPosition end;
-  std::vector<LogPiece> pieces;                               // none: nothing is known
-  std::map<std::pair<int, uint32_t>, std::vector<Row>> rows;  // coarsest levels, by part and series
+  std::vector<LogPiece> pieces;                                     // none: nothing is known
+  std::map<std::tuple<int, uint32_t, int>, std::vector<Row>> rows;  // coarsest levels, by part, series and number
   size_t row_bytes = 0;
 };
 
@@ -49,7 +50,7 @@ class LogLook {
 
   // All up to `end`, which is that of a snapshot, in order. kCorrupt: the tables contradict each other.
   Result<std::vector<LogPiece>> pieces(const LogPosition& end);
-  // read_levels() of a part; nothing where it has none.
+  // read_levels() of a part; nothing where it has none. `level`: level_number().
   Status levels(int part, uint32_t series, int level, uint64_t from, uint64_t to, const LevelVisit& visit);
   // kBusy: it is no longer there, and what was remembered is forgotten: look anew. The segment must be gone before the
   // next call.
@@ -66,7 +67,6 @@ class LogLook {
     bool has_levels = false;
   };
   Status begin(Part* part);
-  Status read_coarsest(Part* part, uint32_t series, std::vector<LookMemory::Row>* out);
   Status pieces_of(Part* part, int number, const LogPosition& end, LogPosition* at, std::vector<LogPiece>* out);
 
   std::vector<Part> parts_;

@@ -23,16 +23,22 @@ class OwnCommits {
   void committed(uint64_t last_seq) { last_ = last_seq; }
   // Before an append, `found` being the number of the newest frame there: what lies beyond our own is ours only where
   // it is, byte by byte, what is to be stored; then a commit went through though it failed. Of a file that was just
-  // opened nothing is known until the first append. kBusy: it is another process's.
+  // opened nothing is known until the first append. kBusy: it is another process's. kCorrupt: taken_back().
   Status check(Sqlite& db, uint64_t found, std::span<const FrameRecord* const> records);
-  // Within a transaction: nothing was committed since `known` was read. kBusy as above. The statement is kReadLastSeq.
+  // Within a transaction: nothing was committed since `known` was read, or went. As above. The statement is
+  // kReadLastSeq.
   Status check_within(Statement& read_last_seq, uint64_t known);
+  // What was committed is not there any more: kCorrupt. Somebody has put an earlier state of the file in its place, or
+  // the disk has lost what it had taken.
+  bool taken_back() const { return taken_back_; }
+  // Somebody else's frames were seen in another way: kBusy, and from now on.
+  Status leave();
   bool taken_over() const { return taken_over_; }
 
  private:
-  Status leave();
   std::optional<uint64_t> last_;
-  bool taken_over_ = false;
+  bool taken_over_ = false, taken_back_ = false;
+  Status go_back();
 };
 
 }  // namespace tracker::internal

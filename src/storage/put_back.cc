@@ -43,6 +43,13 @@ Status take_name(const std::string& made, const std::string& path, bool is_copy)
   return {};
 }
 
+Status check_copy(Sqlite& copy, const std::string& path) {
+  const auto found = copy.query_text("PRAGMA quick_check(1)");
+  if (found.ok() && *found == "ok") return {};
+  return Status(Code::kCorrupt, path + " was overwritten while it is written, and what it held is gone; what was " +
+                                    "logged since stays in the journal");
+}
+
 Status copy_bytes(int from, int to, uint64_t bytes, const std::string& path) {
   std::string buffer(kCopyBytes, '\0');
   for (uint64_t at = 0; at < bytes;) {
@@ -57,12 +64,34 @@ Status copy_bytes(int from, int to, uint64_t bytes, const std::string& path) {
 
 }  // namespace
 
-Status may_put_back(const std::string& path, int64_t* next_ns) {
+Status PutBackPace::begin(const std::string& path) {
   if (!path_exists(path)) return Status(Code::kIo, path + " was removed while it is written");
-  const int64_t now = monotonic_ns();
-  if (now < *next_ns) return Status(Code::kIo, path + " was replaced while it is written, again; it is put back soon");
-  *next_ns = now + kPutBackIntervalNs;
+  begun_ns_ = monotonic_ns();
+  if (begun_ns_ < next_ns_)
+    return Status(Code::kIo, path + " was replaced or overwritten while it is written, again; it is put back soon");
   return {};
+}
+
+void PutBackPace::end() {
+  const int64_t now = monotonic_ns();
+  next_ns_ = now + std::min(kPutBackRest * (now - begun_ns_), kPutBackIntervalNs);
+}
+
+Status OtherWalWait::wait(const std::string& db_path) {
+  const int64_t now = monotonic_ns();
+  const bool gone = !path_exists(db_path + "-wal");
+  if (!gone && since_ns_ == 0) since_ns_ = now;
+  if (!gone && now - since_ns_ < kOtherWalWaitNs)
+    return Status(Code::kIo, db_path + "-wal was replaced while it is written");
+  since_ns_ = 0;
+  return {};
+}
+
+std::optional<uint64_t> last_seq_without_wal(const std::string& path) {
+  auto db = Sqlite::open(path, SqliteOpen::kReadImmutable, 0);
+  if (!db.ok() || !check_database(*db, path).ok()) return std::nullopt;
+  const auto meta = read_meta(*db, path);
+  return meta.ok() ? std::optional<uint64_t>(meta->last_seq) : std::nullopt;
 }
 
 Status set_other_file_aside(const std::string& path) {
@@ -71,17 +100,18 @@ Status set_other_file_aside(const std::string& path) {
 }
 
 // The WAL behind the copy says again what is in it, page by page: who opens both before we do reads the same.
-Status put_database_back(Sqlite* db, const std::string& path, const Id128& writer, bool own_wal) {
+Status put_database_back(Sqlite* db, const std::string& path, const Id128& writer, bool own_wal, bool is_whole) {
   const std::string made = new_name(path);
   Status status;
   {
     auto copy = Sqlite::open(made, SqliteOpen::kDetached, 0);
     status = copy.ok() ? copy->exec("PRAGMA journal_mode=OFF") : copy.status();
     if (status.ok()) status = db->copy_to(&*copy);
+    if (status.ok() && !is_whole) status = check_copy(*copy, path);
   }
   if (status.ok()) status = make_wal_file(made);
-  if (const std::string wal = path + "-wal"; status.ok() && !own_wal && path_exists(wal)) {
-    if (::rename(wal.c_str(), (wal + ".orphan").c_str()) != 0)
+  if (const std::string wal = path + "-wal"; status.ok() && !own_wal) {
+    if (path_exists(wal) && ::rename(wal.c_str(), (wal + ".orphan").c_str()) != 0)
       status = Status::from_errno(errno, "cannot move aside", wal);
     remove_file(path + "-shm");
   }

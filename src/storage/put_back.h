@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
@@ -14,13 +15,36 @@
 
 namespace tracker::internal {
 
-constexpr int64_t kPutBackIntervalNs = 10'000'000'000;  // between two, for each writes the whole file
+constexpr int kPutBackRest = 10;                        // each writes the whole file: at most an eleventh of the time
+constexpr int64_t kPutBackIntervalNs = 10'000'000'000;  // the longest between two
+constexpr int64_t kOtherWalWaitNs =
+    2'000'000'000;  // for who may be recovering this writer, before its log is moved aside
 
-// Whether another file has the name, and the last time is `*next_ns` ago; that is moved on. kIo says what stands there.
-Status may_put_back(const std::string& path, int64_t* next_ns);
+// Between two times that a file is put back.
+class PutBackPace {
+ public:
+  // Whether another file has the name, and it is time again. kIo says what stands there.
+  Status begin(const std::string& path);
+  void end();
+
+ private:
+  int64_t begun_ns_ = 0, next_ns_ = 0;
+};
+// Another log at the place of a live writer's is waited for before it is moved aside, one that is gone is not.
+class OtherWalWait {
+ public:
+  Status wait(const std::string& db_path);  // kIo: not yet
+
+ private:
+  int64_t since_ns_ = 0;  // 0: none was seen
+};
+
+// The number of the newest frame that the file has without its log; nothing where it cannot be read as it is.
+std::optional<uint64_t> last_seq_without_wal(const std::string& path);
 // `db`: the connection to our file, which stays as it is and is to be closed then. `own_wal`: the WAL at the path is
-// its own, which goes with the copy, too; another one is moved aside.
-Status put_database_back(Sqlite* db, const std::string& path, const Id128& writer, bool own_wal);
+// its own, which goes with the copy, too; another one is moved aside. `is_whole`: nobody has cut our file itself; else
+// only what SQLite still holds in memory can complete it, and kCorrupt is what a copy with holes gives.
+Status put_database_back(Sqlite* db, const std::string& path, const Id128& writer, bool own_wal, bool is_whole);
 // The first `bytes` of the file that `fd` has open.
 Status put_frames_back(int fd, uint64_t bytes, const std::string& path, const Id128& writer);
 // What stands at `path` and is not ours gets another name, which nobody reads: <path>.replaced-<16 hex>.

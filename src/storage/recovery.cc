@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <thread>
@@ -14,6 +15,8 @@
 #include "journal/place.h"
 #include "model/key.h"
 #include "model/media.h"
+#include "model/system_series.h"
+#include "storage/damaged_database.h"
 #include "storage/frames_log.h"
 #include "storage/journal_home.h"
 #include "storage/run_folder.h"
@@ -110,14 +113,27 @@ Status replay_spilled(const std::string& dir, DeadJournal* journal, WriterStore*
   return {};
 }
 
-// Once all is replayed: what the rings have accepted and neither stored nor counted as lost is, at least, is lost. A
-// recoverer that dies before or behind this leaves the next one the same sum.
-Status count_missing(const std::string& dir, uint64_t lost, DeadJournal* journal, WriterStore* db) {
-  const uint64_t accepted = journal->accepted().points, known = db->points_stored() + lost;
+// Of the rows of a database those that the program has logged: samples of the system went through no ring.
+uint64_t logged_of(uint64_t rows, const WriterSnapshot& stored) {
+  for (const SeriesStats& series : stored.series)
+    if (is_system_series(series.def.name)) rows -= std::min(rows, series.points);
+  return rows;
+}
+
+// Once all is replayed: what the rings have accepted and is neither stored nor counted as lost (`known`) is, at least,
+// lost. A recoverer that dies before or behind this leaves the next one the same sum. What rings were missing that were
+// no files is no damage of the journal.
+Status count_missing(const std::string& dir, uint64_t known, DeadJournal* journal, WriterStore* db,
+                     uint64_t* lost_in_memory) {
+  const uint64_t accepted = journal->accepted().points;
   if (accepted <= known) return {};
   Frame frame;
   frame.losses.push_back({0, LossReason::kDamaged, accepted - known});
   TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(frame), {}, journal->identity().writer));
+  if (journal->accepted_unfiled() >= accepted - known) {
+    *lost_in_memory = accepted - known;
+    return {};
+  }
   journal->add_problem(fmt::format(
       "{}: {} points that were accepted are neither stored nor in the journal: they are lost", dir, accepted - known));
   return {};
@@ -129,6 +145,7 @@ Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, con
               RecoveredWriter* out) {
   const Id128& writer = journal->identity().writer;
   const bool ended = stored.end.has_value(), noted = stored.recovered.has_value(), afresh = db->last_seq() == 0;
+  const uint64_t logged_before = logged_of(db->points_stored(), stored);
   uint64_t lost = lost_of_accepted(stored.losses);
   TRACKER_RETURN_IF_ERROR(count_removed(dir, *journal, db, &lost));
   TRACKER_RETURN_IF_ERROR(replay_spilled(dir, journal, db, &lost, out));
@@ -149,7 +166,7 @@ Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, con
     out->points += points;
     ++out->frames;
   }
-  TRACKER_RETURN_IF_ERROR(count_missing(dir, lost, journal, db));
+  TRACKER_RETURN_IF_ERROR(count_missing(dir, logged_before + out->points + lost, journal, db, &out->lost_in_memory));
   if (!ended && (!noted || out->frames > 0)) {
     Value payload = Value::Map{{"kind", "recovered"},
                                {"points", static_cast<int64_t>(out->points)},
@@ -157,6 +174,8 @@ Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, con
     if (journal->unreadable_rings() > 0) payload.set("unread", static_cast<int64_t>(journal->unreadable_rings()));
     if (std::string hint = hint_of_death(journal->identity()); !hint.empty()) payload.set("hint", std::move(hint));
     Frame note;
+    if (journal->got_sigterm())
+      note.events.push_back({EventType::kAttribute, false, 0, realtime_us(), preempted_payload(kSigterm)});
     note.events.push_back({EventType::kNote, false, 0, realtime_us(), encode_cbor(payload)});
     TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(note), {}, writer));
   }
@@ -233,6 +252,24 @@ std::string unfinished_text(const Store& store, const std::string& dir, const Wr
       what, writer.run.project, writer.run.id, writer.host, writer.pid, kRecovererWait.count());
 }
 
+// The store of a dead writer; of a database that was overwritten a new one takes the place.
+Result<std::unique_ptr<WriterStore>> open_for_recovery(const std::string& folder, const DeadJournal& journal,
+                                                       WriterSnapshot* stored, RecoveryReport* report) {
+  const WriterIdentity& writer = journal.identity();
+  const std::string path = join_path(folder, writer.writer.hex() + ".db");
+  const StoreFilesChoice files = choose_store_files(folder, store_files_option());
+  if (!is_overwritten(path, writer.writer)) {
+    auto db = open_writer_store(folder, writer, files.kind);
+    if (db.ok() || db.status().code() != Code::kCorrupt || !is_unreadable(path)) return db;
+  }
+  if (journal.is_written()) return Status(Code::kBusy, path + " belongs to a process that lives");
+  auto aside = set_database_aside(path);
+  if (!aside.ok()) return aside.status();
+  report->add_problem(Code::kCorrupt, set_aside_text(*aside));
+  *stored = WriterSnapshot();
+  return open_writer_store(folder, writer, files.kind);
+}
+
 Status recover_one(const Store& store, const std::string& dir, const Id128& run_uid, LeftTo* left, Patience* patience,
                    RecoveryReport* report) {
   const auto writer = writer_of_journal(dir, store);
@@ -264,8 +301,7 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
   WriterSnapshot stored = snapshot_of(*folder, identity.writer);
   if (stored.frames_file)
     for (LogDamage& damage : stored.damage) report->add_problem(damage.code, std::move(damage.what));
-  const StoreFilesChoice files = choose_store_files(folder->path, store_files_option());
-  auto db = open_writer_store(folder->path, (*journal)->identity(), files.kind);
+  auto db = open_for_recovery(folder->path, **journal, &stored, report);
   if (!db.ok()) return db.status();
   // Asked behind the look at the database: of a process that lives all the same it may be ahead of the rings, or have
   // stored what is still in them.
@@ -275,12 +311,19 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
     report->living.push_back(identity);
     return {};
   }
+  (*db)->for_the_dead();
   RecoveredWriter recovered;
   recovered.identity = (*journal)->identity();
   const Status replayed = replay(dir, journal->get(), db->get(), stored, &recovered);
   if ((*db)->taken_over()) report->living.push_back(identity);  // its process stores frames itself
   if (!replayed.ok()) return (*db)->taken_over() ? Status() : replayed;
   for (const std::string& problem : (*journal)->problems()) report->add_problem(Code::kCorrupt, problem);
+  if (recovered.lost_in_memory > 0)
+    report->add_problem(
+        Code::kCorrupt,
+        fmt::format("{}: {} points that were accepted are lost: there was no room for them in {}, so they "
+                    "were in the memory of the process, which was killed before they were committed",
+                    dir, recovered.lost_in_memory, parent_path(dir)));
   if ((*journal)->problems().empty()) {
     (*journal)->remove();
   } else if (auto kept = (*journal)->set_aside(); kept.ok()) {

@@ -25,6 +25,7 @@ struct RecoveredWriter {
   WriterIdentity identity;
   uint64_t points = 0;  // replayed from spill file and rings; samples of the system are none
   uint64_t frames = 0;
+  uint64_t lost_in_memory = 0;  // points that were in rings which were no files, for want of room
 };
 
 // Rows of a run that were not there to read when recovery was done, and the line that says so.

@@ -54,6 +54,16 @@ int remember_wal_pages(void* to, sqlite3*, const char*, int pages) {
   return SQLITE_OK;
 }
 
+// SQLite waits for a pipe in the place of its log, too, and of a link or a folder it says "I/O error".
+Status check_log_files(const std::string& path) {
+  for (const char* suffix : {"-wal", "-shm"}) {
+    const std::string file = path + suffix;
+    if (path_exists(file) && (is_link(file) || !is_regular_file(file)))
+      return Status(Code::kCorrupt, file + " is no regular file; move it away");
+  }
+  return {};
+}
+
 }  // namespace
 
 void set_step_instructions_for_testing(uint64_t most) {
@@ -200,6 +210,7 @@ Result<Sqlite> Sqlite::open(const std::string& path, SqliteOpen mode, int busy_t
   // A pipe in its place would be waited for, for ever.
   if (!memory && path_exists(path) && !is_regular_file(path))
     return Status(Code::kCorrupt, path + " is no regular file");
+  if (!memory && !detached && mode != SqliteOpen::kReadImmutable) TRACKER_RETURN_IF_ERROR(check_log_files(path));
   flags |= write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
   if (mode == SqliteOpen::kCreate || mode == SqliteOpen::kDetached) flags |= SQLITE_OPEN_CREATE;
   if (memory) flags |= SQLITE_OPEN_MEMORY;

@@ -21,6 +21,8 @@ struct Opened {
 };
 Opened g_opened[kGuardedDescriptorsMax];
 
+uint64_t g_since_generation = 1;  // forks before the calls were replaced are none of ours
+
 thread_local bool t_inside = false;
 thread_local uint64_t t_lost = 0;
 
@@ -52,6 +54,7 @@ struct Call {
 Call<int(const char*, int, int)> g_open{"open"};
 Call<int(int)> g_close{"close"};
 Call<int(int, struct stat*)> g_fstat{"fstat"};
+Call<int(const char*, struct stat*)> g_stat{"stat"};
 Call<int(int, off_t)> g_ftruncate{"ftruncate"};
 Call<int(int, int, ...)> g_fcntl{"fcntl"};
 Call<ssize_t(int, void*, size_t)> g_read{"read"};
@@ -80,6 +83,27 @@ int close_ours(int fd) {
   return ours ? g_close.real(fd) : 0;
 }
 
+// SQLite keeps one table of locks and of the mapped index for each device and inode, and a forked child inherits it
+// with locks that only the parent has and descriptors that may be closed. What a child opens is on a device of its own,
+// so that it finds no such entry (docs/decisions/0039). Nothing else in SQLite asks for the device. Connections of
+// others are told the same: two entries for one file in one process would not see each other's locks.
+void make_new_in_child(struct stat* st) {
+  constexpr int kAboveAnyDevice = 40;  // major and minor number take 32 bits
+  st->st_dev ^= (process_generation() - g_since_generation) << kAboveAnyDevice;
+}
+
+int fstat_ours(int fd, struct stat* st) {
+  const int code = may_use(fd) ? g_fstat.real(fd, st) : -1;
+  if (code == 0) make_new_in_child(st);
+  return code;
+}
+
+int stat_ours(const char* path, struct stat* st) {
+  const int code = g_stat.real(path, st);
+  if (code == 0) make_new_in_child(st);
+  return code;
+}
+
 int fcntl_ours(int fd, int command, ...) {
   va_list rest;
   va_start(rest, command);
@@ -106,9 +130,11 @@ void replace(sqlite3_vfs* vfs, Call<F>* call, F* ours) {
 void replace_all() {
   sqlite3_vfs* const vfs = sqlite3_initialize() == SQLITE_OK ? sqlite3_vfs_find("unix") : nullptr;
   if (vfs == nullptr || vfs->iVersion < 3 || vfs->xSetSystemCall == nullptr) return;
+  g_since_generation = process_generation();
   replace(vfs, &g_open, open_ours);
   replace(vfs, &g_close, close_ours);
-  replace(vfs, &g_fstat, on_descriptor<g_fstat, struct stat*>);
+  replace(vfs, &g_fstat, fstat_ours);
+  replace(vfs, &g_stat, stat_ours);
   replace(vfs, &g_ftruncate, on_descriptor<g_ftruncate, off_t>);
   replace(vfs, &g_fcntl, fcntl_ours);
   replace(vfs, &g_read, on_descriptor<g_read, void*, size_t>);

@@ -273,10 +273,8 @@ Result<RunFolder> Store::resolve_run(std::string_view name) const {
     if (auto found = find_run(name.substr(0, slash), name.substr(slash + 1))) return std::move(*found);
   const std::vector<RunFolder> all = list_runs();
   std::vector<RunFolder> found;
-  // The folder of a run whose run.json is damaged was not found by its name above.
-  const auto is_id = [name](const RunFolder& run) {
-    return run.identity.id == name || (!run.problem.empty() && run_name(run.identity) == name);
-  };
+  // A folder that was renamed, or whose run.json is damaged, was not found by its name above.
+  const auto is_id = [name](const RunFolder& run) { return run.identity.id == name || run_name(run.identity) == name; };
   std::copy_if(all.begin(), all.end(), std::back_inserter(found), is_id);
   if (found.empty() && name.size() >= kUidPrefixMin) {
     const auto is_uid = [name](const RunFolder& run) { return run.identity.uid.hex().rfind(name, 0) == 0; };

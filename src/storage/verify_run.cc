@@ -5,10 +5,13 @@
 
 #include <charconv>
 #include <ctime>
+#include <filesystem>
+#include <set>
 
 #include "base/fs.h"
 #include "model/key.h"
 #include "storage/attempt_claim.h"
+#include "storage/damaged_database.h"
 #include "storage/database_build.h"
 #include "storage/recovery.h"
 #include "storage/run_folder.h"
@@ -63,7 +66,8 @@ class RunCheck {
       return {};
     }
     std::map<std::string, WriterFiles> writers;
-    for (const std::string& file : *names) look_at_file(file, &writers);
+    for (const std::string& name : *names) check_kind(name);
+    for (const std::string& name : *names) look_at_file(name, &writers);
     const bool is_run = check_document(!writers.empty());
     for (const auto& [id, files] : writers) check_writer(id, files);
     if (!document_.ok() && !writers.empty()) say_document();
@@ -79,12 +83,39 @@ class RunCheck {
   void look_at_file(const std::string& name, std::map<std::string, WriterFiles>* writers) {
     if (name == kRunFile || name == kStopFile || name == "media" || claimed_attempt(name) || classify(name, writers))
       return;
+    if (is_set_aside(name)) {
+      if (!name.ends_with("-wal"))
+        damage("set-aside", file(name), "was overwritten while it was recorded; recovery moved it aside and began anew",
+               "what it held is counted as lost; delete it, with its -wal, when nobody wants to look at it",
+               "what is in the run's other files");
+      return;
+    }
     struct stat st{};
     const bool old = ::lstat(file(name).c_str(), &st) == 0 && ::time(nullptr) - st.st_mtime >= kLeftoverAge.count();
     if (!is_leftover_name(name))
-      verifier_.note("unknown-file", file(name), "is no part of a run", "remove it where it is not wanted");
+      verifier_.note("unknown-file", file(name), "is no part of a run",
+                     linked_.contains(name) ? "a link of this run leads to it: put it in the link's place"
+                                            : "remove it where it is not wanted");
     else if (old)
       verifier_.note("leftover", file(name), "was left half made by a process that died", "`tracker gc` removes it");
+  }
+
+  // Readers, recovery and a resumed run refuse what is no plain file among a writer's: one may be redirected by a link,
+  // and would wait for a pipe.
+  void check_kind(const std::string& name) {
+    std::map<std::string, WriterFiles> writers;
+    const std::string path = file(name);
+    if (!classify(name, &writers) || !path_exists(path) || (is_regular_file(path) && !is_link(path))) return;
+    std::error_code failed;
+    const std::filesystem::path target = std::filesystem::read_symlink(path, failed);
+    const bool companion = !name.ends_with(".db") && !name.ends_with(".frames");  // those are looked at by themselves
+    if (failed && !companion) return;
+    if (failed)
+      return damage("no-file", path, "is no file but a folder, a pipe or a device",
+                    "move it away, then run `tracker ls`");
+    linked_.insert(target.filename());
+    damage("no-file", path, "is a symbolic link to " + target.string() + "; recovery and a resumed run refuse it",
+           "put the file it leads to in its place, then run `tracker ls`");
   }
 
   // False for a folder that is being made, or was left so.
@@ -196,6 +227,7 @@ class RunCheck {
   RunVerdict out_;
   uint64_t points_ = 0;
   bool damaged_ = false, live_ = false;
+  std::set<std::string> linked_;  // names that links among the writers' files lead to
 };
 
 }  // namespace

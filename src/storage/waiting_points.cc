@@ -84,8 +84,10 @@ MissingFrames missing_frames(const DeadJournal& journal, uint64_t last_seq, std:
     // Behind damage its number may have been taken by a recoverer that was reading the same from the rings.
     if (spilled.seq <= last_seq && !journal.spill_sound() && journal.rings_hold(out.positions)) break;
     if (const uint64_t gap = spilled.seq > seen ? spilled.seq - seen - 1 : 0; gap > 0) {
+      const bool in_rings = journal.rings_hold(out.positions);
+      if (in_rings && journal.spill_sound()) break;  // what the store's file has lost since is all there: no damage
       out.problem = fmt::format("frames {} to {} are neither stored nor in the spill file", seen + 1, spilled.seq - 1);
-      if (gap > kSpillGapFramesMax || journal.rings_hold(out.positions)) break;
+      if (gap > kSpillGapFramesMax || in_rings) break;
       out.gaps.push_back(out.frames.size());
       seq += gap;
     }

@@ -13,9 +13,9 @@
 #include "base/fs.h"
 #include "storage/checked_frames.h"
 #include "storage/compaction.h"
-#include "storage/event_rows.h"
 #include "storage/frames_log.h"
 #include "storage/own_commits.h"
+#include "storage/own_files.h"
 #include "storage/put_back.h"
 #include "storage/schema.h"
 #include "storage/sqlite.h"
@@ -23,6 +23,7 @@
 #include "storage/stats_table.h"
 #include "storage/writer_locks.h"
 #include "storage/writer_parts.h"
+#include "storage/writer_statements.h"
 
 namespace tracker::internal {
 namespace {
@@ -47,15 +48,17 @@ struct WriterDb::Impl {
   int commits_over_limit = 0;  // in a row, with a WAL of wal_bytes_max()
   int64_t next_part_ns = 0;    // not before
   int put_backs = 0;
-  int64_t next_put_back_ns = 0;  // not before
-  std::optional<FileId> wal;     // that SQLite has open
+  PutBackPace put_back_pace;
+  OtherWalWait other_wal;
+  Status harm;  // that the last one could not mend
   WriterIdentity identity;
   WriterLocks locks;
+  OwnFiles files;
   Sqlite db;
-  Statement begin, commit, read_last, insert_frame, set_meta, set_position_row, drop_position, write_series_row;
-  EventRows event_rows;
+  WriterStatements sql;
   bool full_sync = false;
-  bool closed = false;
+  bool closed = false, writer_is_dead = false;
+  uint64_t heartbeat_us = 0;  // as loaded
 
   Compaction compaction;
   int64_t next_compaction_ns = 0;  // not before
@@ -87,9 +90,23 @@ struct WriterDb::Impl {
     return start();
   }
 
+  // Who took this process for dead has brought our log into the file, added frames and removed it, or is about to. Else
+  // what is only in our log would be gone with the connection.
+  Status mend() {
+    if (!locks.in_place() || files.has_own_wal(path)) return put_back();
+    const auto stored = last_seq_without_wal(path);
+    if (stored && *stored > last_seq) return own.leave();
+    if (stored && *stored == last_seq) return close_all(), start();
+    TRACKER_RETURN_IF_ERROR(other_wal.wait(path));
+    return put_back();
+  }
+
   Status put_back() {
-    TRACKER_RETURN_IF_ERROR(may_put_back(path, &next_put_back_ns));
-    TRACKER_RETURN_IF_ERROR(put_database_back(&db, path, identity.writer, wal && wal == file_at(path + "-wal")));
+    if (const Status may = put_back_pace.begin(path); !may.ok()) return harm.ok() ? may : harm;
+    const bool is_whole = !locks.in_place() || files.is_whole(path);  // another file's length says nothing of ours
+    harm = put_database_back(&db, path, identity.writer, files.has_own_wal(path), is_whole);
+    put_back_pace.end();
+    if (!harm.ok()) return harm;
     ++put_backs;
     close_connection();
     locks.forget();
@@ -97,11 +114,7 @@ struct WriterDb::Impl {
   }
 
   void close_connection() {
-    for (Statement* statement :
-         {&begin, &commit, &read_last, &insert_frame, &set_meta, &set_position_row, &drop_position})
-      *statement = {};
-    write_series_row = {};
-    event_rows.reset();
+    sql.reset();
     db.close();
   }
 
@@ -110,10 +123,7 @@ struct WriterDb::Impl {
     locks.close();
   }
 
-  void close() {
-    close_all();
-    closed = true;
-  }
+  void close() { close_all(), closed = true; }
 
   // Opens the connection and takes over what is committed, also after an I/O error: whether its transaction is there
   // only the database knows.
@@ -125,7 +135,7 @@ struct WriterDb::Impl {
     Status status = load();
     if (!status.ok()) close_connection();
     sound = status.ok();
-    wal = file_at(path + "-wal");
+    files.begin(path);
     return status;
   }
 
@@ -147,6 +157,7 @@ struct WriterDb::Impl {
     points = meta->points;
     frames = meta->frames;
     frame_bytes = meta->frame_bytes;
+    heartbeat_us = static_cast<uint64_t>(meta->heartbeat_us);
     positions = std::move(*all_positions);
     for (auto row = rows->begin(); row != rows->end(); row = rows->erase(row)) {
       row->second.def.name.clear();  // it is in the table
@@ -157,7 +168,7 @@ struct WriterDb::Impl {
     stats_points = 0;
     TRACKER_RETURN_IF_ERROR(read_stats_behind(db, stats_seq, [this](const SeriesMap& one) { add_series(one); }));
     TRACKER_RETURN_IF_ERROR(compaction.load(db));
-    return prepare();
+    return sql.prepare(db);
   }
 
   Status set_modes() {
@@ -172,29 +183,7 @@ struct WriterDb::Impl {
     TRACKER_RETURN_IF_ERROR(db.exec("PRAGMA synchronous=NORMAL"));
     // Some builds overwrite what is deleted: compaction would write all pages twice.
     TRACKER_RETURN_IF_ERROR(db.exec("PRAGMA secure_delete=OFF"));
-    return db.exec("PRAGMA journal_size_limit=16777216");
-  }
-
-  Status prepare() {
-    const struct {
-      Statement* statement;
-      std::string_view sql;
-    } all[] = {
-        {&begin, "BEGIN IMMEDIATE"},
-        {&commit, "COMMIT"},
-        {&read_last, kReadLastSeq},
-        {&insert_frame, "INSERT INTO frames VALUES(?,?,?,?,?)"},
-        {&set_meta, "INSERT OR REPLACE INTO meta VALUES(?,?)"},
-        {&set_position_row, "INSERT OR REPLACE INTO journal VALUES(?,?)"},
-        {&drop_position, "DELETE FROM journal WHERE nonce=?"},
-        {&write_series_row, kWriteSeries},
-    };
-    for (const auto& [statement, sql] : all) {
-      auto prepared = db.prepare(sql);
-      if (!prepared.ok()) return prepared.status();
-      *statement = std::move(*prepared);
-    }
-    return event_rows.prepare(db);
+    return db.exec(fmt::format("PRAGMA journal_size_limit={}", kWalKeepBytes).c_str());
   }
 
   Status ensure_open() {
@@ -211,30 +200,31 @@ struct WriterDb::Impl {
   }
 
   Status put_meta(std::string_view key, uint64_t value) {
-    return set_meta.bind(key).bind(static_cast<int64_t>(value)).run();
+    return sql.set_meta.bind(key).bind(static_cast<int64_t>(value)).run();
   }
 
   Status put_sign_of_life(uint64_t now_us) {
-    if (!cost.empty()) TRACKER_RETURN_IF_ERROR(set_meta.bind(meta_key::kCost).bind_blob(cost).run());
+    if (!cost.empty()) TRACKER_RETURN_IF_ERROR(sql.set_meta.bind(meta_key::kCost).bind_blob(cost).run());
     return put_meta(meta_key::kHeartbeat, now_us);
   }
 
   // Everything of one append, inside its transaction.
   Status write(const CheckedFrames& pending, const std::vector<uint64_t>& retired, bool durable, bool with_stats) {
     for (const CheckedFrames::One& frame : pending.frames) {
-      insert_frame.bind(static_cast<int64_t>(frame.record->seq)).bind(static_cast<int64_t>(frame.points));
-      insert_frame.bind(frame.time_first_us).bind(frame.time_last_us);
-      TRACKER_RETURN_IF_ERROR(insert_frame.bind_blob(frame.record->bytes).run());
+      sql.insert_frame.bind(static_cast<int64_t>(frame.record->seq)).bind(static_cast<int64_t>(frame.points));
+      sql.insert_frame.bind(frame.time_first_us).bind(frame.time_last_us);
+      TRACKER_RETURN_IF_ERROR(sql.insert_frame.bind_blob(frame.record->bytes).run());
       if (!frame.has_events) continue;
       auto view = FrameView::parse(frame.record->bytes, false);
       if (!view.ok()) return view.status();
-      TRACKER_RETURN_IF_ERROR(event_rows.apply(*view));
+      TRACKER_RETURN_IF_ERROR(sql.event_rows.apply(*view));
     }
     for (const RingPosition& position : pending.positions)
-      TRACKER_RETURN_IF_ERROR(set_position_row.bind(static_cast<int64_t>(position.nonce))
+      TRACKER_RETURN_IF_ERROR(sql.set_position_row.bind(static_cast<int64_t>(position.nonce))
                                   .bind(static_cast<int64_t>(position.position))
                                   .run());
-    for (const uint64_t nonce : retired) TRACKER_RETURN_IF_ERROR(drop_position.bind(static_cast<int64_t>(nonce)).run());
+    for (const uint64_t nonce : retired)
+      TRACKER_RETURN_IF_ERROR(sql.drop_position.bind(static_cast<int64_t>(nonce)).run());
     if (!pending.frames.empty()) {
       TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kLastSeq, pending.last_seq));
       TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kPoints, points + pending.points));
@@ -242,12 +232,13 @@ struct WriterDb::Impl {
       TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kFrameBytes, frame_bytes + pending.bytes));
     }
     // A durable transaction must write something, or nothing is synced.
-    if (durable) TRACKER_RETURN_IF_ERROR(put_sign_of_life(static_cast<uint64_t>(realtime_us())));
+    if (durable)
+      TRACKER_RETURN_IF_ERROR(put_sign_of_life(writer_is_dead ? heartbeat_us : static_cast<uint64_t>(realtime_us())));
     return with_stats ? write_stats(pending.last_seq) : Status();
   }
 
   Status write_stats(uint64_t up_to) {
-    for (const uint32_t id : unwritten) TRACKER_RETURN_IF_ERROR(write_series(write_series_row, *series.find(id)));
+    for (const uint32_t id : unwritten) TRACKER_RETURN_IF_ERROR(write_series(sql.write_series_row, *series.find(id)));
     return put_meta(meta_key::kStatsSeq, up_to);
   }
 
@@ -267,13 +258,16 @@ struct WriterDb::Impl {
       status = db.exec(durable ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
       full_sync = durable;
     }
-    if (status.ok()) status = begin.run();
-    if (status.ok()) status = own.check_within(read_last, last_seq);
+    if (status.ok()) status = sql.begin.run();
+    if (status.ok()) status = own.check_within(sql.read_last, last_seq);
     if (status.ok()) status = body();
-    if (status.ok()) status = commit.run();
+    if (status.ok()) status = sql.commit.run();
     // Without its locks the WAL may have been taken away meanwhile: only a new connection knows what is stored.
     if (status.ok() && !detached && locks.is_closed_by_others()) status = closed_by_others(path);
-    if (status.ok()) return status;
+    if (status.ok()) {
+      files.committed(path);
+      return status;
+    }
     if (status.code() == Code::kBusy && (!db.in_transaction() || db.exec("ROLLBACK").ok())) return status;
     // After an I/O error only a new connection knows what is in the file. The locks stay, so nobody takes the WAL
     // away meanwhile.
@@ -285,14 +279,21 @@ struct WriterDb::Impl {
   // Not part of the commit: when it fails everything is in the WAL and the next one tries again.
   void checkpoint_if_due(bool durable) {
     if (db.wal_pages() < (durable ? kCheckpointPages : kCheckpointPagesAlways)) return;
-    (void)db.checkpoint(Sqlite::Checkpoint::kPassive).ok();
+    checkpoint(Sqlite::Checkpoint::kPassive);
   }
+
+  void checkpoint(Sqlite::Checkpoint kind) {
+    (void)db.checkpoint(kind).ok();
+    files.checkpointed(path);
+  }
+
+  bool in_place() const { return locks.in_place() && files.has_own_wal(path) && files.is_whole(path); }
 
   Status append(std::span<const FrameRecord* const> records, bool durable, const std::vector<uint64_t>& retired,
                 bool force_stats) {
     TRACKER_RETURN_IF_ERROR(ensure_open());
+    if (!detached && !in_place()) TRACKER_RETURN_IF_ERROR(mend());
     if (!detached) TRACKER_RETURN_IF_ERROR(own.check(db, last_seq, records));
-    if (!detached && !locks.in_place()) TRACKER_RETURN_IF_ERROR(put_back());
     sound = false;
     auto pending =
         check_frames(records, identity.writer, last_seq, path, [this](const SeriesMap& one) { add_series(one); });
@@ -316,6 +317,8 @@ struct WriterDb::Impl {
     compaction.appended(pending->frames.size(), pending->bytes);
     if (with_stats) stats_are_written();
     sound = true;
+    // Durable is what has a name: a log that went while this ran is put back before anybody is told so.
+    if (!detached && durable && !in_place()) TRACKER_RETURN_IF_ERROR(mend());
     if (!detached && !force_stats) leave_pinned_wal(durable);
     return {};
   }
@@ -326,7 +329,7 @@ struct WriterDb::Impl {
     if (detached || ::stat((path + "-wal").c_str(), &st) != 0 || static_cast<uint64_t>(st.st_size) < kShrinkWalBytes)
       return;
     db.set_busy_timeout(static_cast<int>(kShrinkWait.count()));
-    (void)db.checkpoint(Sqlite::Checkpoint::kTruncate).ok();
+    checkpoint(Sqlite::Checkpoint::kTruncate);
     db.set_busy_timeout(kBusyTimeoutMs);
   }
 
@@ -336,7 +339,7 @@ struct WriterDb::Impl {
     checkpoint_if_due(durable);
     const bool over = static_cast<uint64_t>(db.wal_pages()) * kPageBytes >= wal_bytes_max();
     commits_over_limit = over ? commits_over_limit + 1 : 0;
-    if (over) (void)db.checkpoint(Sqlite::Checkpoint::kPassive).ok();
+    if (over) checkpoint(Sqlite::Checkpoint::kPassive);
     if (commits_over_limit < kPinnedCommitsMin || part >= kPartsMax || monotonic_ns() < next_part_ns) return;
     next_part_ns = monotonic_ns() + kNextPartRetryNs;
     Status status = append({}, true, {}, true);  // the series rows go with the small tables
@@ -446,6 +449,7 @@ uint64_t WriterDb::bytes_stored() const { return impl_->frame_bytes; }
 int WriterDb::parts() const { return impl_->part; }
 int WriterDb::put_back() const { return impl_->put_backs; }
 bool WriterDb::taken_over() const { return impl_->own.taken_over(); }
+bool WriterDb::taken_back() const { return impl_->own.taken_back(); }
 bool WriterDb::removed() const { return !impl_->detached && impl_->locks.removed(); }
 
 Status WriterDb::append_batch(std::span<const FrameRecord* const> frames, bool durable,
@@ -458,6 +462,8 @@ Status WriterDb::heartbeat(int64_t now_us) {
   const auto now = static_cast<uint64_t>(now_us);
   return impl_->transaction(false, [&] { return impl_->put_sign_of_life(now); });
 }
+
+void WriterDb::for_the_dead() { impl_->writer_is_dead = true; }
 
 void WriterDb::set_cost(std::string cbor) { impl_->cost = std::move(cbor); }
 

@@ -40,6 +40,7 @@ class WriterDb : public WriterStore {
   int put_back() const override;
   bool removed() const override;
   bool taken_over() const override;
+  bool taken_back() const override;
 
   // One transaction; `durable`: synchronous=FULL. On failure nothing of the call is stored; after an I/O error the
   // connection is reopened by itself. Where somebody keeps the WAL from being emptied, the next call may go into a new
@@ -47,6 +48,7 @@ class WriterDb : public WriterStore {
   Status append_batch(std::span<const FrameRecord* const> frames, bool durable,
                       const std::vector<uint64_t>& retired = {}) override;
   Status heartbeat(int64_t now_us) override;
+  void for_the_dead() override;
   void set_cost(std::string cbor) override;
   bool compact(uint64_t up_to) override;  // a step of compaction.h
   bool compaction_due(uint64_t up_to) const override;

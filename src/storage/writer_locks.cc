@@ -42,7 +42,7 @@ void set_writer_locks_enabled_for_testing(bool enabled) { g_enabled = enabled; }
 
 std::optional<FileId> file_at(const std::string& path) {
   struct stat st{};
-  if (::stat(path.c_str(), &st) != 0) return std::nullopt;
+  if (::lstat(path.c_str(), &st) != 0) return std::nullopt;
   return FileId(st.st_dev, st.st_ino);
 }
 
@@ -112,9 +112,10 @@ void WriterLocks::forget() {
 bool WriterLocks::is_closed_by_others() const { return (db_ && !db_.is_ours()) || (shm_ && !shm_.is_ours()); }
 
 bool WriterLocks::in_place() const {
+  if (!db_.is_ours()) return true;  // another file has the number: is_closed_by_others()
   struct stat open{};
   struct stat named{};
-  return ::fstat(db_.get(), &open) == 0 && ::stat(path_.c_str(), &named) == 0 && open.st_ino == named.st_ino &&
+  return ::fstat(db_.get(), &open) == 0 && ::lstat(path_.c_str(), &named) == 0 && open.st_ino == named.st_ino &&
          open.st_dev == named.st_dev;
 }
 

@@ -19,6 +19,7 @@
 namespace tracker::internal {
 
 using FileId = std::pair<dev_t, ino_t>;
+// A link is not the file that it names: readers and recovery refuse one.
 std::optional<FileId> file_at(const std::string& path);
 
 class WriterLocks {
@@ -37,7 +38,7 @@ class WriterLocks {
   void close();
   // Somebody closed a descriptor of ours: what it locked is not locked any more, nor is what SQLite has locked itself.
   bool is_closed_by_others() const;
-  // Whether the file at the path of the .db is still the one that is open here.
+  // Whether the file at the path of the .db is still the one that is open here, as far as can be seen.
   bool in_place() const;
   // It has no name any more, and no other file has its own; also where it is not open any more.
   bool removed() const;

@@ -42,6 +42,9 @@ class WriterStore {
   // Another process has stored frames of this writer, which an append has found: it took it for dead. Nothing of that
   // append is stored; opened anew, the file says what is.
   virtual bool taken_over() const { return false; }
+  // Frames that were committed are not in its file any more, which an append has found. Opened anew, the file says what
+  // is.
+  virtual bool taken_back() const { return false; }
 
   // Commits the frames, all or none of what is new; `durable`: with an fsync that covers all earlier ones too. Frames
   // with seq <= last_seq() are skipped. After a failure the same call is to be repeated; it stores nothing twice.
@@ -50,6 +53,8 @@ class WriterStore {
                               const std::vector<uint64_t>& retired = {}) = 0;
   // Writes the time of the last sign of life (each 15 s; readers on other hosts go by it).
   virtual Status heartbeat(int64_t now_us) = 0;
+  // What is appended from here on is no sign of life of its writer: a recoverer appends it.
+  virtual void for_the_dead() {}
   // CBOR of what the tracker takes from its process (docs/formats/records.md): stored with the next sign of life or
   // durable commit, where the files have a place for it.
   virtual void set_cost(std::string cbor) { (void)cbor; }

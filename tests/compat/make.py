@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Writes the fixtures of the present version: `python tests/compat/make.py`, with build/python in PYTHONPATH.
+"""Writes the fixtures of the present version: `python tests/compat/make.py [NAME]`, with build/python in PYTHONPATH.
 
-tests/compat/v<major>.<minor>/ gets store.tar.gz (a store, and beside it the journals of the writers that were killed)
-and expected.json (contents.py). Each kind of file is there: a database of frames alone, one with segments, a live
-database with its WAL whose writer was killed with records in its rings, a .frames file of a killed writer, several
-ranks, several attempts. A folder that is there is never changed: what a released version wrote stays as it is.
+tests/compat/v<major>.<minor>[-NAME]/ gets store.tar.gz (a store, and beside it the journals of the writers that were
+killed) and expected.json (contents.py). Each kind of file is there: a database of frames alone, one with segments, one
+with levels, a live database with its WAL whose writer was killed with records in its rings, a .frames file of a killed
+writer, several ranks, several attempts. A folder that is there is never changed: what a released version wrote stays.
 """
 
 from __future__ import annotations
@@ -82,6 +82,13 @@ for i in range(1500):
 run.finish()
 """
 
+LONG = """
+run = tracker.init(project="compat", id="long", quiet=True, on_full="block")
+for i in range(10_300):
+    run.log({"count": i % 100}, step=2 * i)
+run.finish()
+"""
+
 KILLED = """
 run = tracker.init(project="compat", id="killed", config={"a": {"b": 1}}, quiet=True)
 log_each_type(run, range(30))
@@ -146,6 +153,7 @@ def make_store(root: Path, shm: Path) -> None:
     store = root / "store"
     record(store, shm / "a", FRAMES)
     record(store, shm / "a", SEGMENTS)
+    record(store, shm / "a", LONG)
     for rank in "012":
         record(store, shm / "a", RANK, rank)
     for attempt in "123":
@@ -156,6 +164,7 @@ def make_store(root: Path, shm: Path) -> None:
         path.unlink()
     assert count(store, "frames", "segments") == 0
     assert count(store, "segments", "segments") > 0
+    assert count(store, "long", "levels WHERE level IN (2,3)") > 0
     (root / "journals").mkdir()
     for journal in [*shm.glob("b/*/*"), *shm.glob("c/*/*")]:
         shutil.copytree(journal, root / "journals" / journal.name)
@@ -164,8 +173,10 @@ def make_store(root: Path, shm: Path) -> None:
 
 def unpack(archive: Path, to: Path) -> None:
     """The store in to/store and, where recovery looks with TRACKER_SHM_DIR=to/shm, the journals."""
-    with tarfile.open(archive) as packed:
-        packed.extractall(to, filter="data")
+    sys.path.append(str(HERE.parent / "support"))  # which pytest has in its path already
+    from unpack import unpack_tar
+
+    unpack_tar(archive, to)
     journals = to / "shm" / f"tracker-{os.geteuid()}"
     journals.parent.mkdir()
     (to / "journals").rename(journals)
@@ -175,7 +186,7 @@ def unpack(archive: Path, to: Path) -> None:
 
 def main() -> None:
     version = "v" + ".".join(tracker.__version__.split(".")[:2])
-    target = HERE / version
+    target = HERE / "-".join([version, *sys.argv[1:2]])
     if target.exists():
         sys.exit(f"{target} is there already; what a version wrote stays as it is")
     with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory(dir="/dev/shm") as shm:
@@ -185,6 +196,7 @@ def main() -> None:
         with tarfile.open(packed, "w:gz") as archive:
             for part in ("store", "journals"):
                 archive.add(root / part, part)
+        shutil.rmtree(root / "store")  # while it is there the journals are its own, and not of the copy
         copy = root / "copy"
         copy.mkdir()
         unpack(packed, copy)
@@ -192,7 +204,9 @@ def main() -> None:
         expected = contents.by_library(copy / "store")
         target.mkdir()
         shutil.copy(packed, target)
-        lines = ",\n".join(f"{json.dumps(run)}: {json.dumps(found)}" for run, found in sorted(expected.items()))
+        lines = ",\n".join(
+            f"{json.dumps(run)}: {json.dumps(found, separators=(',', ':'))}" for run, found in sorted(expected.items())
+        )
         (target / "expected.json").write_text("{\n" + lines + "\n}\n")
     print(f"{target}: {sum(path.stat().st_size for path in target.iterdir()):,} bytes")
 

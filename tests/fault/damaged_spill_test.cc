@@ -33,8 +33,9 @@ void wait_while_commits_are_held() {
 constexpr uint64_t kStoredPoints = 100, kSpilledPoints = 600'000;  // the largest ring has 210,000 of them
 
 // Logs until the spill file has as much as several rings and a few frames, so that the rings are in later laps and
-// smaller ones have gone. Returns how many points it has logged.
-uint64_t make_dead_run_that_spilled(const Sandbox& sandbox) {
+// smaller ones have gone. Returns how many points it has logged. `sample_interval`: seconds between samples of the
+// system, 0: none; then some are stored before.
+uint64_t make_dead_run_that_spilled(const Sandbox& sandbox, double sample_interval = 0) {
   Shared<std::atomic<uint64_t>> logged;
   const int status = run_child([&] {
     InitOptions options;
@@ -42,8 +43,10 @@ uint64_t make_dead_run_that_spilled(const Sandbox& sandbox) {
     options.id = "r";
     options.on_full = "block";
     options.quiet = true;
+    options.system_interval = sample_interval;
     auto run = Run::init(options);
     CHILD_CHECK(run.ok());
+    if (sample_interval > 0) ::usleep(500'000);
     const uint32_t id = (*run)->series_id("x", ValueType::kInt64);
     const auto log_one = [&] {
       const uint64_t value = logged->load();
@@ -99,6 +102,20 @@ uint64_t lost_after_recovery(const Sandbox& sandbox, uint64_t logged) {
   EXPECT_THAT(sandbox.journal_folders().at(0), ::testing::HasSubstr("/damaged-"));
   EXPECT_THAT(recover_and_read(sandbox.store()).problems, ::testing::IsEmpty()) << "said once";
   return account.dropped;
+}
+
+// Samples that are stored stood for points that are lost: so many fewer were counted.
+TEST(DamagedSpillOfSampledRunTest, WhatIsLostIsCountedBesideSamplesOfTheSystem) {
+  Sandbox sandbox;
+  const uint64_t logged = make_dead_run_that_spilled(sandbox, 0.1);
+  ASSERT_FALSE(HasFailure());
+  remove_file(spill_of(sandbox));
+  EXPECT_GT(lost_after_recovery(sandbox, logged), 0u);
+  const ReadRun run = recover_and_read(sandbox.store());
+  uint64_t samples = 0;
+  for (const WriterSnapshot& writer : run.view->writers())
+    for (const SeriesStats& series : writer.series) samples += series.def.name == "x" ? 0 : series.points;
+  EXPECT_GT(samples, 0u);
 }
 
 struct SpillDamage {

@@ -117,6 +117,11 @@ bool write_built_inputs(const std::string& root) {
       {"tail_cursor/token", sample_token()},
       {"tail_cursor/body", sample_token_body()},
       {"capi/each-call", sample_calls()},
+      {"live_events/marks", std::string({1, 0, 0, 0, 1, 4, 1, 40, 2, 2, 3, 'a', 'b', 'c', 1, 2, 8, 1, 0, 1, 20, 2})},
+      {"live_events/raw", std::string(1, 0) + "no records at all"},
+      {"digest_cache/slots", std::string({1, 0, 0}) + std::string(64, 'd') + "\x41\x04" + std::string(64, 'e')},
+      {"database_bytes/few", std::string({1, 0, 0, 0, 24, 1, 99, 0, 4, 0, 0, 7}) + "abcdefgh"},
+      {"database_bytes/cut", std::string({0, 0, 64, 0, 0})},
   };
   for (const auto& [name, bytes] : inputs) {
     const std::string path = join_path(root, name);

@@ -38,6 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto level = decode_level(bytes);
   if (!level.ok()) return 0;
   expect(head.ok() && *head == *level);
+  expect(level->axis == static_cast<LevelAxis>(input[0]));
   check_again(*level);
   const Level wider = coarser_level(*level, std::min(level->shift + 1, kLevelShiftMax));
   expect(wider.rows == level->rows && wider.cells() <= level->cells());

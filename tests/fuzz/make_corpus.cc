@@ -14,6 +14,7 @@
 #include "codec/level.h"
 #include "codec/segment.h"
 #include "corpus_files.h"
+#include "corpus_runs.h"
 #include "journal/definitions.h"
 #include "journal/spill.h"
 #include "model/value.h"
@@ -102,7 +103,7 @@ std::string sample_column(ColumnEncoding encoding, ValueType type) {
 }
 
 // The input of level_fuzzer: a level without its CRC.
-std::string sample_level(ValueType type, int64_t stride, bool finite) {
+std::string sample_level(ValueType type, int64_t stride, bool finite, LevelAxis axis = LevelAxis::kSteps) {
   constexpr int64_t kRows = 5000;
   std::vector<int64_t> steps;
   std::vector<uint64_t> bits;
@@ -115,7 +116,7 @@ std::string sample_level(ValueType type, int64_t stride, bool finite) {
                                                  : static_cast<uint64_t>(row / 7));
   }
   const std::string bytes =
-      encode_level(make_level(steps, bits, type, level_shift(kRows, steps.front(), steps.back())));
+      encode_level(make_level(steps, bits, type, level_shift(kRows, steps.front(), steps.back(), axis), axis));
   return bytes.substr(0, bytes.size() - sizeof(uint32_t));
 }
 
@@ -124,7 +125,10 @@ bool write_levels_to(const std::string& root) {
              .ok() &&
          write_file_atomic(join_path(root, "level/float64-gaps"), sample_level(ValueType::kFloat64, 0, false), 0644)
              .ok() &&
-         write_file_atomic(join_path(root, "level/int64-gaps"), sample_level(ValueType::kInt64, 0, true), 0644).ok();
+         write_file_atomic(join_path(root, "level/int64-gaps"), sample_level(ValueType::kInt64, 0, true), 0644).ok() &&
+         write_file_atomic(join_path(root, "level/float32-times"),
+                           sample_level(ValueType::kFloat32, 0, false, LevelAxis::kTimes), 0644)
+             .ok();
 }
 
 bool write_segments_and_columns(const std::string& root) {
@@ -194,7 +198,7 @@ int main(int argc, char** argv) {
   const std::string head(reinterpret_cast<const char*>(&nonce), sizeof nonce);
   ok = ok && bytes.ok() && write_file_atomic(join_path(spill, "one-frame"), head + *bytes, 0644).ok();
   remove_file(join_path(spill, "spill"));
-  ok = ok && write_built_inputs(root);
+  ok = ok && write_built_inputs(root) && write_run_inputs(root);
   ok = ok && write_file_atomic(join_path(root, "frames_file/each-kind"), sample_frames_file(identity), 0644).ok();
   std::puts(ok ? "written" : "failed");
   return ok ? 0 : 1;

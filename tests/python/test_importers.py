@@ -19,7 +19,6 @@ import sqlite3
 import struct
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ import pytest
 import tracker
 from tracker.exchange import leveldb_log, sqlite_source, swanlab_files, wire
 from tracker.exchange.rows import Rows, microseconds
+from unpack import unpack_tar
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "import"
 
@@ -48,13 +48,23 @@ def unpacked(folder: Path, name: str) -> Path:
     """Files of a tool, as it left them. Those of MLflow and SwanLab are packed: there are many of them."""
     if name not in ("mlflow", "swanlab"):
         return DATA / name
-    with tarfile.open(DATA / f"{name}.tar.gz") as packed:
-        packed.extractall(folder / "unpacked", filter="data")
+    unpack_tar(DATA / f"{name}.tar.gz", folder / "unpacked")
     return folder / "unpacked" / name
 
 
 def opened(store: Path, report: dict[str, Any], index: int = 0) -> Any:
     return tracker.open_run(report["runs"][index]["uid"], dir=str(store))
+
+
+def expect_what_make_data_logs(run: Any) -> None:
+    """The rows that tests/real_tools/make_data.py logs with a tool that keeps every bit of them, and its text."""
+    loss = run.history("loss")
+    assert loss.steps.tolist() == list(range(0, 44, 2))
+    assert loss.values.tolist()[:20] == [1 / (i + 1) for i in range(20)]
+    assert math.isnan(loss.values[20])
+    assert loss.values[21] == math.inf
+    assert run.history("nested/y").values.tolist() == [2.5]
+    assert [row.text for row in run.texts("note")] == ["a text"]
 
 
 def test_tensorboard_files_keep_their_scalars_texts_and_hyperparameters(tmp_path: Path) -> None:
@@ -149,13 +159,7 @@ def test_runs_that_share_a_name_in_trackio_are_runs_of_their_own(tmp_path: Path)
     for index, lr in enumerate((0.1, 0.2)):
         run = opened(tmp_path / "s", report, index)
         assert (run.project, run.group, run.config) == ("mnist", "g", {"lr": lr, "opt": {"name": "adam"}})
-        loss = run.history("loss")
-        assert loss.steps.tolist() == list(range(0, 44, 2))
-        assert loss.values.tolist()[:20] == [1 / (i + 1) for i in range(20)]
-        assert math.isnan(loss.values[20])
-        assert loss.values[21] == math.inf
-        assert run.history("nested/y").values.tolist() == [2.5]
-        assert [row.text for row in run.texts("note")] == ["a text"]
+        expect_what_make_data_logs(run)
 
 
 def test_a_swanlab_run_keeps_scalars_texts_names_and_state(tmp_path: Path) -> None:
@@ -164,14 +168,8 @@ def test_a_swanlab_run_keeps_scalars_texts_names_and_state(tmp_path: Path) -> No
     assert (run.project, run.name, run.state, run.notes) == ("mnist", "brisk", "finished", "a note")
     assert run.tags == ("a", "b")
     assert (run.group, run.job_type) == ("g", "train")
-    loss = run.history("loss")
-    assert loss.steps.tolist() == list(range(0, 44, 2))
-    assert loss.values.tolist()[:20] == [1 / (i + 1) for i in range(20)]
-    assert math.isnan(loss.values[20])
-    assert loss.values[21] == math.inf
-    assert run.history("nested/y").values.tolist() == [2.5]
+    expect_what_make_data_logs(run)
     assert run.history(["loss", "acc"]).steps.tolist() == list(range(0, 44, 2))
-    assert [row.text for row in run.texts("note")] == ["a text"]
     assert report["left_out"]["console lines"] > 0
 
 
@@ -264,7 +262,7 @@ def test_random_bytes_never_get_past_the_parsers(tmp_path: Path) -> None:
                 damaged[rng.randrange(len(damaged))] = rng.randrange(256)
         found = []
         try:
-            for _, record in leveldb_log.records(io.BytesIO(bytes(damaged)), "file"):
+            for _, record in leveldb_log.records(io.BytesIO(bytes(damaged)), "file", leveldb_log.WANDB):
                 found.append(record)
         except leveldb_log.DamagedError:
             pass

@@ -18,6 +18,29 @@ from conditions import THREAD_LIMIT, skip_where
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
+
+# Bug: it had ended when somebody looked: a run killed on Friday went on until Monday.
+@pytest.mark.parametrize("files", ["sqlite", "frames"])
+def test_a_killed_run_has_ended_with_its_last_sign_of_life_whenever_it_is_recovered(
+    script: Script, monkeypatch: pytest.MonkeyPatch, files: str
+) -> None:
+    monkeypatch.setenv("TRACKER_STORE_FILES", files)
+    script("""
+        import os, signal, tracker
+        run = tracker.init(project="ends", id="r", quiet=True)
+        run.log({"x": 1.0})
+        assert run.flush(20)
+        run.log({"x": 2.0})
+        os.kill(os.getpid(), signal.SIGKILL)
+        """)
+    killed = time.time()
+    time.sleep(2)
+    run = tracker.open_run("ends/r")
+    assert run.history("x").values.tolist() == [1.0, 2.0]
+    assert run.ended is not None
+    assert run.ended < killed + 1
+
+
 POINTS = 1000
 
 # How it ends -> (last lines of the script, exit code, state, part of the state's detail).

@@ -5,6 +5,8 @@ Method: copies made at different moments, and files of others, are renamed over 
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,10 @@ import tracker
 def file_of(run: tracker.Run) -> Path:
     (path,) = (path for path in Path(run.dir).iterdir() if path.suffix in (".db", ".frames"))
     return path
+
+
+def command(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "tracker", *words], capture_output=True, text=True, check=False)
 
 
 def log(run: tracker.Run, first: int, last: int) -> None:
@@ -83,6 +89,132 @@ def test_a_file_of_somebody_else_is_kept_under_another_name(live: tracker.Run) -
     expect_each_once(live, 200)
     (kept,) = Path(live.dir).glob("*.replaced-*")
     assert kept.read_text() == "notes of a user"
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        'os.unlink(path + "-wal")',
+        'os.truncate(path + "-wal", 0)',
+        'os.unlink(path + "-wal"); os.unlink(path + "-shm")',
+        'os.rename(path + "-wal", "elsewhere"); os.symlink(os.path.abspath("elsewhere"), path + "-wal")',
+        'shutil.copyfile(path + "-wal", path + "~"); os.rename(path + "~", path + "-wal")',
+        'shutil.copyfile(path, "old"); shutil.copyfile("old", path)',
+    ],
+    ids=[
+        "removed",
+        "cut",
+        "removed with its index",
+        "replaced by a link",
+        "replaced by a copy",
+        "nothing but an older state written over",
+    ],
+)
+# Bug: SQLite went on in a log that had no name any more; flush() said that all was stored, and a kill took it. More is
+# logged than a ring holds: what is still in one is recovered from there.
+def test_what_is_flushed_behind_a_harm_to_the_log_survives_a_kill(script: Callable[..., Any], harm: str) -> None:
+    script(
+        f"""
+        import glob, os, shutil, signal, tracker
+        run = tracker.init(project="test", id="r", quiet=True)
+        def log(first, last):
+            for step in range(first, last):
+                run.log({{"x": float(step)}}, step=step)
+            assert run.flush(20)
+        log(0, 100)
+        (path,) = glob.glob(run.dir + "/*.db")
+        {harm}
+        for first in range(100, 20_100, 1000):
+            log(first, first + 1000)
+        assert run.status().journal_bytes < 600_000
+        os.kill(os.getpid(), signal.SIGKILL)
+        """
+    )
+    stored = tracker.open_run("test/r")
+    assert stored.history("x", all=True).values.tolist() == [float(step) for step in range(20_100)]
+
+
+# What it held is gone; bug: finish() said "300 points stored, nothing lost", and none of them could be read.
+def test_a_database_that_is_overwritten_is_named_and_what_comes_later_waits_in_the_journal(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    live = tracker.init(project="test", id="r")
+    log(live, 0, 100)
+    file_of(live).write_bytes(b"notes of a user" * 1000)
+    for step in range(100, 300):
+        live.log({"x": float(step)}, step=step)
+    assert not live.flush(0.5)
+    assert "overwritten while it is written" in live.status().last_error
+    live.finish(timeout=1)
+    assert live.status().points_pending == 200
+    said = capfd.readouterr().err
+    assert "200 points pending" in said
+    assert "nothing lost" not in said
+
+
+def test_a_database_that_was_overwritten_is_named_by_the_commands_until_it_is_deleted(
+    script: Callable[..., Any],
+) -> None:
+    script(
+        """
+        import glob, os, signal, tracker
+        run = tracker.init(project="test", id="r", quiet=True)
+        for step in range(100):
+            run.log({"x": float(step)}, step=step)
+        assert run.flush(20)
+        (path,) = glob.glob(run.dir + "/*.db")
+        open(path, "wb").write(b"notes of a user" * 1000)
+        for step in range(100, 300):
+            run.log({"x": float(step)}, step=step)
+        run.flush(0.5)
+        os.kill(os.getpid(), signal.SIGKILL)
+        """
+    )
+    stored = tracker.open_run("test/r")
+    with pytest.warns(RuntimeWarning, match="of which nothing can be read"):
+        assert stored.history("x", all=True).values.tolist() == [float(step) for step in range(100, 300)]
+    assert (stored.losses["logged"], stored.losses["dropped"], stored.losses["pending"]) == (300, 100, 0)
+    (kept,) = Path(stored.dir).glob("*.db.damaged-*[0-9a-f]")
+    for words in (["show", "test/r"], ["verify"], ["doctor"]):
+        said = command(*words)
+        assert said.returncode == 3, said.stderr
+        assert str(kept) in said.stdout + said.stderr
+    kept.unlink()
+    for words in (["show", "test/r"], ["verify"], ["doctor"]):
+        said = command(*words)
+        assert said.returncode == 0, said.stdout + said.stderr
+
+
+# Bug: "400 points stored, nothing lost", and 100 of them were in no account. And: a rest that the rings held whole was
+# reported as damage.
+def test_frames_that_are_overwritten_by_an_older_state_are_recovered_from_the_rings(
+    monkeypatch: pytest.MonkeyPatch, script: Callable[..., Any], recwarn: pytest.WarningsRecorder
+) -> None:
+    monkeypatch.setenv("TRACKER_STORE_FILES", "frames")
+    script(
+        """
+        import glob, os, shutil, signal, tracker
+        run = tracker.init(project="test", id="r", quiet=True)
+        def log(first, last):
+            for step in range(first, last):
+                run.log({"x": float(step)}, step=step)
+        log(0, 100)
+        assert run.flush(20)
+        (path,) = glob.glob(run.dir + "/*.frames")
+        shutil.copyfile(path, "old")
+        log(100, 200)
+        assert run.flush(20)
+        shutil.copyfile("old", path)
+        log(200, 300)
+        assert not run.flush(1)
+        assert "overwritten" in run.status().last_error
+        os.kill(os.getpid(), signal.SIGKILL)
+        """
+    )
+    stored = tracker.open_run("test/r")
+    assert stored.history("x", all=True).values.tolist() == [float(step) for step in range(300)]
+    assert stored.losses["dropped"] == 0
+    assert not [str(warning.message) for warning in recwarn]
 
 
 # The log of the older state would be taken for that of the database that is put back.

@@ -256,3 +256,53 @@ def test_an_attached_child_belongs_to_the_attempt_of_its_parent(script: Script) 
     assert [writer["attempt"] for writer in run.writers] == [1, 1]
     assert run.state == "finished", "the parent's end is the run's"
     assert os.getpid() not in [writer["pid"] for writer in run.writers]
+
+
+STOPPED = """
+import sys, time, tracker
+run = tracker.init(project="p", id="r", resume="allow", quiet=True)
+run.log({"x": float(run.attempt)}, step=run.attempt)
+run.flush()
+print("ready", flush=True)
+if sys.argv[1] == "stopped":
+    sys.stdin.readline()
+    run.log({"x": 10.0}, step=10)
+    run.flush()
+    print("went on", flush=True)
+    time.sleep(60)
+"""
+
+
+# The run was "finished", and nothing said that a process of it had gone on and died.
+def test_an_attempt_that_was_stopped_and_dies_behind_the_end_of_the_next_is_told_of(
+    script: Script, tmp_path: Path
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", STOPPED, "stopped"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent)},
+        cwd=tmp_path,
+    ) as first:
+        assert first.stdin is not None
+        assert first.stdout is not None
+        assert first.stdout.readline() == "ready\n"
+        first.send_signal(signal.SIGSTOP)
+        assert script(STOPPED, "next").returncode == 0
+        assert tracker.open_run("p/r").state == "running"
+        first.send_signal(signal.SIGCONT)
+        first.stdin.write("\n")
+        first.stdin.flush()
+        assert first.stdout.readline() == "went on\n"
+        assert [attempt.state for attempt in tracker.open_run("p/r").attempts()] == ["running", "finished"]
+        first.kill()
+    told = ("finished", "attempt 1 went on behind the end of attempt 2: crashed")
+    r = tracker.open_run("p/r")
+    assert (r.state, r.state_detail) == told
+    assert r.history("x").steps.tolist() == [1, 2, 10]
+    attempts = r.attempts()
+    assert [(a.state, a.points) for a in attempts] == [("crashed", 2), ("finished", 1)]
+    assert attempts[0].last_seen > attempts[1].last_seen
+    (listed,) = tracker.runs("p")
+    assert (listed.state, listed.state_detail) == told

@@ -119,17 +119,23 @@ def test_levels_are_those_of_the_rows(second: ModuleType) -> None:
     run.finish()
     (writer,) = second.read_run(folder).writers
     assert {series for series, level, _ in writer.levels if level == 1} == {1, 2}
-    for (series, level, _), cells in writer.levels.items():
+    assert {level for series, level, _ in writer.levels if series == 1} >= {1, 3}
+    for (series, level, first_seq), cells in writer.levels.items():
+        assert cells.over_times == (level >= 2)
+        begin = writer.levels[series, 1, first_seq]
         rows = writer.rows("even" if series == 1 else "uneven")
-        rows = [row for row in rows if cells.first_step <= row.step <= cells.last_step]
+        rows = [row for row in rows if begin.x_first <= row.step <= begin.x_last]
         assert len(rows) == cells.rows == sum(cells.counts), (series, level)
+        xs = [row.time_us if cells.over_times else row.step for row in rows]
+        assert (xs[0], xs[-1]) == (cells.x_first, cells.x_last)
         for i, count in enumerate(cells.counts):
             of, rows = rows[:count], rows[count:]
-            assert (of[0].step, of[-1].step, of[0].bits, of[-1].bits) == (
+            x, xs = xs[:count], xs[count:]
+            assert (x[0], x[-1], of[0].bits, of[-1].bits) == (
                 *(cells.x0[i], cells.x1[i]),
                 *(cells.first[i], cells.last[i]),
             )
-            assert len({row.step >> cells.shift for row in of}) == 1
+            assert len({at >> cells.shift for at in x}) == 1
             finite = [row.value for row in of if math.isfinite(row.value)]
             assert bits(min(finite)) == cells.least[i].to_bytes(8, "little")
             assert bits(max(finite)) == cells.greatest[i].to_bytes(8, "little")

@@ -75,6 +75,7 @@ def test_a_killed_run_that_is_resumed_has_each_row_once(tmp_path: Path, script: 
             os.kill(os.getpid(), signal.SIGKILL)
     """
     assert script(source, "0", "kill").returncode == -9
+    assert len(files(tmp_path / "board")) == 1  # it had some 4 s
     assert script(source, "1000", "kill").returncode == -9
     assert script(source, "2000", "end").returncode == 0
     assert len(files(tmp_path / "board")) == 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -60,6 +61,20 @@ def test_rows_that_wait_in_a_journal_are_named_at_the_first_reading_with_the_rea
     assert last == "1001 ()", "nothing is lost by it"
 
 
+# Only points and texts that could be counted were named: a run with nothing but such rings looked whole.
+def test_rings_that_nobody_can_read_are_named_where_nothing_else_waits(script: Script, own_shm: Path) -> None:
+    assert script(WRITER, timeout=100).returncode == -9
+    for ring in own_shm.rglob("ring-*"):
+        ring.unlink()
+        ring.mkdir()
+    done = script(READER, "full", "open", timeout=100)
+    head, said, waits, *_ = done.stdout.splitlines()
+    assert head.startswith("1 crashed 1 "), done.stdout + done.stderr
+    unknown = "not read: an unknown number of points in 1 ring that cannot be read, in the journal of "
+    assert unknown in said
+    assert waits.startswith(unknown)
+
+
 def test_a_run_that_was_recovered_warns_of_nothing(script: Script) -> None:
     assert script(WRITER, timeout=100).returncode == -9
     done = script(READER, "room", "open", timeout=100)
@@ -94,3 +109,23 @@ def test_what_a_run_left_that_died_after_it_was_opened_is_stored_and_read(script
     first, second = done.stdout.splitlines()
     assert first.endswith(" running"), done.stdout + done.stderr
     assert second.endswith(" ()"), done.stdout + done.stderr
+
+
+# Bug: open_run() looked for a folder before anything was recovered, and said that the store has no runs.
+@pytest.mark.parametrize("name", ["p/r", "r"])
+def test_a_killed_run_whose_folder_was_removed_is_found_by_its_name(script: Script, name: str) -> None:
+    killed = script(
+        """
+import os, shutil, signal, tracker
+run = tracker.init(project="p", id="r", system_interval=0, quiet=True)
+for step in range(1000):
+    run.log({"a": float(step)}, step=step)
+shutil.rmtree(run.dir)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    )
+    assert killed.returncode == -9, killed.stderr
+    opened = script("import sys, tracker\nrun = tracker.open_run(sys.argv[1])\nprint(run.state, run.series())", name)
+    assert opened.stdout.split()[0] == "crashed", opened.stderr
+    missing = script("import tracker\ntracker.open_run('p/another')")
+    assert "NotFoundError" in missing.stderr

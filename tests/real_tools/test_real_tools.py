@@ -13,12 +13,12 @@ import math
 import struct
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tracker
+from unpack import unpack_tar
 
 
 def load_maker() -> object:
@@ -35,8 +35,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
     load_maker().write_all(folder)  # type: ignore[attr-defined]
     for name in ("mlflow", "swanlab"):
-        with tarfile.open(folder / f"{name}.tar.gz") as packed:
-            packed.extractall(folder, filter="data")
+        unpack_tar(folder / f"{name}.tar.gz", folder)
     for name in ("mlflow.db", "trackio.db"):
         (folder / name).write_bytes(gzip.decompress((folder / f"{name}.gz").read_bytes()))
     return folder

@@ -15,11 +15,12 @@ FLOAT64 = 1
 class Cells:
     """Columns of one entry a cell; values are raw bits."""
 
+    over_times: bool
     value_type: int
     shift: int
     rows: int
-    first_step: int
-    last_step: int
+    x_first: int  # steps, or times in µs
+    x_last: int
     x0: list[int] = field(default_factory=list)
     x1: list[int] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
@@ -35,11 +36,12 @@ def read_level(data: bytes) -> Cells:
     if crc32c(data[:-4]) != int.from_bytes(data[-4:], "little"):
         raise ValueError("CRC")
     level = Bytes(data[:-4])
-    if level.uint(1) != 1:
-        raise ValueError("not a level of version 1")
+    version = level.uint(1)
+    if version not in (1, 2):
+        raise ValueError("not a level of version 1 or 2")
     value_type, shift, flags, rows = level.uint(1), level.uint(1), level.uint(1), level.varint()
     first = level.zigzag()
-    out = Cells(value_type, shift, rows, first, first + level.varint())
+    out = Cells(version == 2, value_type, shift, rows, first, first + level.varint())
     stride = level.varint() if flags & 1 else 0
     cells = level.varint()
     if stride:
@@ -61,11 +63,11 @@ def _ints(level: Bytes, cells: int) -> list[int]:
 
 def _cells_of_stride(out: Cells, stride: int) -> None:
     for row in range(out.rows):
-        step = out.first_step + row * stride
-        if out.x0 and step >> out.shift == out.x0[-1] >> out.shift:
-            out.x1[-1] = step
+        x = out.x_first + row * stride
+        if out.x0 and x >> out.shift == out.x0[-1] >> out.shift:
+            out.x1[-1] = x
             out.counts[-1] += 1
         else:
-            out.x0.append(step)
-            out.x1.append(step)
+            out.x0.append(x)
+            out.x1.append(x)
             out.counts.append(1)

@@ -41,6 +41,9 @@ inline constexpr Condition kLibraryCopies{"a sanitizer allows no second copy of 
 inline constexpr Condition kThreadsInForkedChildren{
     "a forked child gets no thread from ThreadSanitizer, and AddressSanitizer's allocator may be locked in it for ever",
     [] { return !kSanitized; }};
+inline constexpr Condition kNestedHandlers{
+    "ThreadSanitizer calls handlers itself, and never within themselves: this one waits for ever",
+    [] { return !kThreadSanitizer; }};
 inline constexpr Condition kThreadLimit{"RLIMIT_NPROC binds no thread here: a sanitizer's runtime, or no second user"};
 inline constexpr Condition kMounts{"needs root and a mount namespace: no mounts are allowed here"};
 inline constexpr Condition kFuseMounts{"needs root and /dev/fuse: no FUSE mounts are allowed here"};

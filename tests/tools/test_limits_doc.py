@@ -21,6 +21,8 @@ SUFFIXES = {".h", ".cc", ".hpp", ".cpp", ".py"}
 # Limits that a test reaches without naming them: the file and the test. Times and sizes that the test sets to a smaller
 # value are among them: what happens at the edge is the same.
 BY_EFFECT = {
+    "kPutBackRest": "tests/unit/storage/put_back_test.cc: AfterAPauseOfTenTimesAndNeverForAFileThatIsGone",
+    "kOtherWalWaitNs": "tests/python/test_replaced_files.py: replaced by a link",
     "kImportKindsMax": "tests/unit/exchange/import_test.cc: KindsThatASourceMakesUpAreCountedTogether",
     "IMPORT_ROWS_MAX": "tests/python/test_importers.py: test_many_rows_of_changing_shapes_are_carried_over_in_order",
     "kCsvBufferBytes": "tests/unit/exchange/import_test.cc: AFieldThatGoesOverManyLinesIsOneText",
@@ -58,11 +60,11 @@ BY_EFFECT = {
     "kCommitLate": "tests/fault/stuck_test.cc: WhatIsSaidToSurviveTheContainerIsCommittedOrWasJustLogged",
     "kConsoleLinesMax": "tests/python/test_console.py: "
     "test_what_is_printed_is_read_back_and_reaches_the_terminal_unchanged",
-    "kDigestCacheShiftMin": "tests/unit/artifact/digest_cache_test.cc: ItGrowsAndForgetsFew",
     "kDiskShare": "tests/python/test_max_disk.py: test_two_processes_at_once_stay_below_the_bound_together",
     "kFlushAskInterval": (
         "tests/python/test_flush_interrupt.py: test_a_flush_that_waits_for_the_disk_hears_signals_and_loses_nothing"
     ),
+    "kTensorBoardFirst": "tests/python/test_tensorboard.py: test_a_killed_run_that_is_resumed_has_each_row_once",
     "kTensorBoardHoldShare": "tests/python/test_tensorboard.py: test_the_file_follows_the_run_and_is_whole_at_its_end",
     "SIZE_LOOK_MS": "tests/python/test_console_fd.py: test_the_window_keeps_its_size",
     "TAIL_LOOK_MS": "tests/python/test_console_fd.py: test_a_file_stays_a_file_and_needs_no_relay",
@@ -133,7 +135,7 @@ NOT_TESTED = {
     "kPythonPathsMax": "256 entries of sys.path; it bounds a loop",
     "kRefDepthMax": "it bounds a loop",
     "kGuardedDescriptorsMax": "65,536 open files; it bounds a table",
-    "kPutBackIntervalNs": "a program that replaces the file again within 10 s",
+    "kPutBackIntervalNs": "a file that takes more than a second to be put back",
     "kSamplesWaitingMax": "a drain thread that sleeps for an hour",
     "kTreeThreadsMax": "4,096 threads; it bounds a loop",
     "kVariablesBytesMax": "256 KiB of variables",

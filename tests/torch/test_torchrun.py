@@ -13,7 +13,7 @@ import tracker
 
 # Every rank calls the whole API, as a script without any rank logic does.
 TRAIN = """
-import torch, torch.distributed as dist, tracker
+import time, torch, torch.distributed as dist, tracker
 dist.init_process_group("gloo")
 run = tracker.init(project="ddp", config={"lr": 0.1}, tags=["t"])
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
@@ -28,6 +28,7 @@ run.config["late"] = 1
 assert run.flush() and run.id and run.dir and run.status() is not None
 run.finish()
 dist.destroy_process_group()
+time.sleep(0.2)  # examples/torchrun/README.md says why
 """
 
 

@@ -45,7 +45,7 @@ def check_head(file: BinaryIO, path: str, kind: LogKind) -> None:
         raise DamagedError(f"{path} is of version {version} of {kind.tool}'s files, and {kind.version} is read")
 
 
-def records(file: BinaryIO, path: str, of: LogKind = WANDB) -> Iterator[tuple[int, bytes]]:
+def records(file: BinaryIO, path: str, of: LogKind) -> Iterator[tuple[int, bytes]]:
     """Each record with the offset behind it. DamagedError where the rest cannot be read; what came before is whole."""
     check_head(file, path, of)
     at = HEAD.size

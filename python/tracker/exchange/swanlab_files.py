@@ -5,19 +5,20 @@ config, name, description, tags, group, job type and state are carried over."""
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracker.exchange import wire
-from tracker.exchange.leveldb_log import SWANLAB, DamagedError, records
+from tracker.exchange.leveldb_log import SWANLAB
 from tracker.exchange.plain_files import is_plain, run_files
 from tracker.exchange.rows import Rows, timestamp_us
+from tracker.exchange.run_file import NOT_READ, RunFile, with_progress
 
 if TYPE_CHECKING:
     from tracker import _core
     from tracker.exchange import Progress
 
-PROGRESS_BYTES = 1 << 20
 SWANLAB_COLUMNS_MAX = 262_144
 SWANLAB_FILE_BYTES_MAX = 1024 * 1024
 SWANLAB_SETTINGS_MAX = 10_000
@@ -27,55 +28,32 @@ STATES = {1: "finished", 2: "failed", 3: "interrupted"}
 SYSTEM_COLUMN, CONFIG_FILE = 2, 1
 KINDS = {2: "images", 3: "audio", 4: "texts", 5: "videos", 6: "charts", 7: "3D objects", 8: "molecules", 9: "HTML"}
 TEXT = 4
-# What a value of a hostile or odd file makes Python or the core raise.
-NOT_READ = (ValueError, TypeError, OverflowError, RecursionError)
 
 
 def import_swanlab(store: _core.ImportStore, source: str, project: str, progress: Progress) -> None:
     files = run_files(source, ".swanlab")
     if not files:
         raise ValueError(f"{source} holds no run-*.swanlab")
-    total = sum(Path(path).stat().st_size for path in files)
-    done = 0
-    for path in files:
-        _RunFile(store, path, project, lambda at, before=done: progress(before + at, total)).carry()
-        done += Path(path).stat().st_size
+    for path, told in with_progress(files, progress):
+        _RunFile(store, path, project, told).carry(SWANLAB)
 
 
-class _RunFile:
-    def __init__(self, store: _core.ImportStore, path: str, project: str, progress: Any) -> None:
-        self.store, self.path, self.project, self.progress = store, path, project, progress
-        self.rows: Rows | None = None
+class _RunFile(RunFile):
+    def __init__(self, store: _core.ImportStore, path: str, project: str, progress: Callable[[int], None]) -> None:
+        super().__init__(store, path, project, progress)
         self.system: set[str] = set()  # metrics that sample the machine
         self.call: dict[str, float] = {}  # what one log() has logged so far
         self.at: tuple[int, int] = (0, 0)  # its step and time
         self.state = "crashed"
-        self.ended_us = 0
 
-    def carry(self) -> None:
-        shown = 0
-        with open(self.path, "rb") as file:
-            try:
-                for at, record in records(file, self.path, SWANLAB):
-                    try:
-                        self._record(record)
-                    except NOT_READ as error:
-                        self.store.problem(f"{self.path}: the record that ends at byte {at} cannot be read: {error}")
-                    if at - shown >= PROGRESS_BYTES:
-                        shown = at
-                        self.progress(at)
-            except DamagedError as error:
-                self.store.problem(f"{error} (what is before it was taken)")
-        if self.rows is None:
-            self.store.problem(f"{self.path} names no run; nothing of it was stored")
-            return
+    def _end(self, rows: Rows) -> None:
         try:
-            self._end_call(self.rows)
-            self.rows.flush()
-            self._config(self.rows.run)
+            self._end_call(rows)
+            rows.flush()
+            self._config(rows.run)
         except NOT_READ as error:
             self.store.problem(f"{self.path}: its last rows or its config cannot be stored: {error}")
-        self.rows.run.end(self.state, int(self.state == "failed"), self.ended_us)
+        rows.run.end(self.state, int(self.state == "failed"), self.ended_us)
 
     def _record(self, record: bytes) -> None:
         for number, _, value in wire.fields(record):

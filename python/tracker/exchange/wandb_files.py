@@ -5,20 +5,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tracker.exchange import wire
-from tracker.exchange.leveldb_log import DamagedError, records
+from tracker.exchange.leveldb_log import WANDB
 from tracker.exchange.plain_files import run_files
 from tracker.exchange.rows import Rows, microseconds, sort_value, timestamp_us
+from tracker.exchange.run_file import NOT_READ, RunFile, with_progress
 
 if TYPE_CHECKING:
     from tracker import _core
     from tracker.exchange import Progress
 
-PROGRESS_BYTES = 1 << 20
 # Record.record_type, as far as it is read; the others are counted by these names.
 HISTORY, SUMMARY, OUTPUT, CONFIG, STATS, OUTPUT_RAW, RUN, EXIT = 2, 3, 4, 5, 7, 13, 17, 18
 LEFT_OUT = {
@@ -33,48 +32,23 @@ LEFT_OUT = {
 _MISSING = object()
 
 
-# What a value of a hostile or odd file makes Python or the core raise.
-NOT_READ = (ValueError, TypeError, OverflowError, RecursionError)
-
-
 def import_wandb(store: _core.ImportStore, source: str, project: str, progress: Progress) -> None:
     files = run_files(source, ".wandb")
-    total = sum(Path(path).stat().st_size for path in files)
-    done = 0
-    for path in files:
-        _RunFile(store, path, project, lambda at, before=done: progress(before + at, total)).carry()
-        done += Path(path).stat().st_size
+    for path, told in with_progress(files, progress):
+        _RunFile(store, path, project, told).carry(WANDB)
 
 
-class _RunFile:
-    def __init__(self, store: _core.ImportStore, path: str, project: str, progress: Any) -> None:
-        self.store, self.path, self.project, self.progress = store, path, project, progress
-        self.rows: Rows | None = None
+class _RunFile(RunFile):
+    def __init__(self, store: _core.ImportStore, path: str, project: str, progress: Callable[[int], None]) -> None:
+        super().__init__(store, path, project, progress)
         self.last: dict[str, Any] = {}  # of each metric the last value: what a summary would repeat
         self.summary: dict[str, Any] = {}
         self.exit_code: int | None = None
-        self.ended_us = 0
 
-    def carry(self) -> None:
-        shown = 0
-        with open(self.path, "rb") as file:
-            try:
-                for at, record in records(file, self.path):
-                    try:
-                        self._record(record)
-                    except NOT_READ as error:
-                        self.store.problem(f"{self.path}: the record that ends at byte {at} cannot be read: {error}")
-                    if at - shown >= PROGRESS_BYTES:
-                        shown = at
-                        self.progress(at)
-            except DamagedError as error:
-                self.store.problem(f"{error} (what is before it was taken)")
-        if self.rows is None:
-            self.store.problem(f"{self.path} names no run; nothing of it was stored")
-            return
-        run = self.rows.run
+    def _end(self, rows: Rows) -> None:
+        run = rows.run
         try:
-            self.rows.flush()
+            rows.flush()
         except NOT_READ as error:
             self.store.problem(f"{self.path}: its last rows cannot be stored: {error}")
         for key, value in self.summary.items():

@@ -16,72 +16,12 @@
 #include "base/fs.h"
 #include "codec/segment.h"
 #include "model/value.h"
-#include "storage/frames_file.h"
 #include "support/child.h"
 #include "support/storage.h"
-#include "unit/cli/cli_fixture.h"
+#include "unit/cli/verify_fixture.h"
 
 namespace tracker::internal {
 namespace {
-
-class VerifyTest : public CliTest {
- protected:
-  // Two runs; the first has two frames with numbers, a text, config and losses.
-  VerifyTest() {
-    auto writer = builder_.writer(run_);
-    writer.log("train/loss", 0, 0.5).log("train/loss", 1, 0.25).set(EventType::kConfig, "lr", 0.1).commit();
-    first_frame_ = writer.last_frame();
-    writer.log("train/loss", 2, -1).log("acc", 2, 0.75).text("sample", 2, "a cat");
-    writer.lose("train/loss", LossReason::kRingFull, 12).commit();
-    writer.end(RunState::kFinished).finish();
-    db_ = writer.path();
-    builder_.writer(builder_.run("mnist", "heron")).log("loss", 0, 1).end(RunState::kFinished).finish();
-  }
-
-  void sql(const std::string& statement) const {
-    sqlite3* db = nullptr;
-    ASSERT_EQ(sqlite3_open(db_.c_str(), &db), SQLITE_OK);
-    char* error = nullptr;
-    EXPECT_EQ(sqlite3_exec(db, statement.c_str(), nullptr, nullptr, &error), SQLITE_OK)
-        << statement << ": " << (error != nullptr ? error : "");
-    sqlite3_free(error);
-    sqlite3_close(db);
-  }
-
-  // Kinds of the findings of a level, by their number.
-  std::map<std::string, int> kinds(const std::string& level = "damage", std::vector<std::string> what = {}) {
-    what.insert(what.begin(), "verify");
-    what.push_back("--json");
-    code_ = run(what);
-    const auto document = from_json(out_);
-    EXPECT_TRUE(document.ok()) << out_ << err_;
-    std::map<std::string, int> out;
-    if (!document.ok()) return out;
-    for (const Value& finding : *document->find("findings")->as_list()) {
-      if (finding.text_or("level", "") == level) ++out[finding.text_or("kind", "")];
-      EXPECT_NE(finding.text_or("to_do", ""), "") << out_;
-    }
-    return out;
-  }
-  using Kinds = std::map<std::string, int>;
-
-  // Every file below the store with its size and times.
-  std::map<std::string, std::string> files() const {
-    std::map<std::string, std::string> out;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(builder_.path())) {
-      struct stat st{};
-      ::stat(entry.path().c_str(), &st);
-      // Not the time of the inode's change: a SQLite that opens a WAL as root sets its owner, and so changes that.
-      out[entry.path()] =
-          std::to_string(st.st_size) + " " + std::to_string(st.st_mtim.tv_nsec) + " " + std::to_string(st.st_ino);
-    }
-    return out;
-  }
-
-  RunFolder run_ = builder_.run("mnist", "otter");
-  std::string db_, first_frame_;
-  int code_ = -1;
-};
 
 TEST_F(VerifyTest, ASoundStoreIsIntactAndNotTouched) {
   ASSERT_EQ(run({"ls"}), kExitOk);  // makes the catalog
@@ -448,51 +388,6 @@ TEST_F(VerifyTest, NamesFromARunAreShownVisibly) {
   sql("UPDATE series SET points = 9");
   EXPECT_EQ(run({"verify"}), kExitDamaged);
   EXPECT_EQ(out_.find('\x1b'), std::string::npos) << out_;
-}
-
-class VerifyFramesTest : public VerifyTest {
- protected:
-  VerifyFramesTest() {
-    WriterIdentity who = test_identity();
-    who.run = run_.identity;
-    who.journal_dir = "/gone";  // without a journal its writer, this process, would live
-    auto file = FramesFile::open_or_create(run_.path, who);
-    EXPECT_TRUE(file.ok()) << file.status().to_string();
-    for (uint64_t seq = 1; seq <= 3; ++seq) EXPECT_TRUE((*file)->append({test_record(who, seq)}, false).ok());
-    EXPECT_TRUE((*file)
-                    ->append({record_of(event_frame(who, 4, EventType::kEnd, Value::Map{{"state", "finished"}}))}, true)
-                    .ok());
-    path_ = (*file)->path();
-    sound_ = *read_file(path_, 10 << 20);
-  }
-  std::string path_, sound_;
-};
-
-TEST_F(VerifyFramesTest, ASoundFramesFileIsIntact) {
-  EXPECT_EQ(kinds(), Kinds{}) << out_;
-  EXPECT_EQ(code_, kExitOk);
-}
-
-TEST_F(VerifyFramesTest, OneThatIsCutIsNamed) {
-  ASSERT_TRUE(write_file_atomic(path_, sound_.substr(0, sound_.size() - 7)).ok());
-  EXPECT_EQ(kinds(), (Kinds{{"cut", 1}})) << out_;
-  ASSERT_TRUE(write_file_atomic(path_, sound_.substr(0, 20)).ok());
-  EXPECT_EQ(kinds(), (Kinds{{"frames-file", 1}})) << out_;
-}
-
-TEST_F(VerifyFramesTest, OneWithDamageInTheMiddleIsNamed) {
-  std::string bytes = sound_;
-  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 0x20);
-  ASSERT_TRUE(write_file_atomic(path_, bytes).ok());
-  const auto found = kinds();
-  EXPECT_EQ(code_, kExitDamaged);
-  EXPECT_EQ(found, (Kinds{{"frames-file", 1}})) << out_;
-}
-
-TEST_F(VerifyFramesTest, OneThatHoldsMoreThanTheDatabaseBesideItIsNamed) {
-  const std::string db = path_.substr(0, path_.size() - 7) + ".db";
-  std::filesystem::copy_file(db_, db);
-  EXPECT_EQ(kinds().count("frames-file"), 1u) << out_;
 }
 
 }  // namespace

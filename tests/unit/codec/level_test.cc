@@ -97,11 +97,39 @@ TEST(LevelTest, ItsCellsAreThoseOfTheRowsAndComeBackBitForBit) {
   }
 }
 
+// Times may be equal, and stand still; their cells are half as wide.
+TEST(LevelTest, ALevelOverTimesIsThatOfRowsWhoseTimesDoNotFall) {
+  std::mt19937_64 random = seeded_random();
+  for (int round = 0; round < 100; ++round) {
+    const ValueType type = kTypes[random() % std::size(kTypes)];
+    Rows rows = random_rows(random, type, 4096 + random() % 8000);
+    int64_t time = static_cast<int64_t>(random()) >> (10 + random() % 50);
+    const uint64_t most = 1 + random() % 3000;
+    for (int64_t& x : rows.steps) x = time += static_cast<int64_t>(random() % most * (random() % 3));
+    const size_t count = rows.steps.size();
+    if (count == 0) continue;
+    const unsigned shift = level_shift(count, rows.steps.front(), rows.steps.back(), LevelAxis::kTimes);
+    const Level fine = make_level(rows.steps, rows.bits, type, shift, LevelAxis::kTimes);
+    EXPECT_LE(fine.cells(), count / kTimeLevelCellRows + 2);
+    const Level coarse = coarser_level(fine, std::min(shift + kTimeLevelFactorShift, kLevelShiftMax));
+    for (const Level& level : {fine, coarse}) {
+      expect_rows(level, rows);
+      const std::string bytes = encode_level(level);
+      EXPECT_EQ(bytes[0], 2);
+      auto back = decode_level(bytes);
+      ASSERT_TRUE(back.ok()) << back.status().message();
+      EXPECT_TRUE(*back == level);
+    }
+    if (HasFailure()) return;
+  }
+}
+
 TEST(LevelTest, TheFinestLevelHasAtLeast512RowsACellOnAverage) {
   EXPECT_EQ(level_shift(100'000, 0, 99'999), 9u);
   EXPECT_EQ(level_shift(100'000, 0, 999'990), 13u);  // every tenth step: 819 rows a cell
   EXPECT_EQ(level_shift(5000, INT64_MIN, INT64_MAX), 61u);
   EXPECT_EQ(level_shift(5000, 7, 7 + 4999), 9u);
+  EXPECT_EQ(level_shift(100'000, 0, 99'999'000, LevelAxis::kTimes), 18u) << "262 rows that are a millisecond apart";
 }
 
 TEST(LevelTest, AnEvenSeriesTakesAFewBytesACell) {
@@ -122,12 +150,14 @@ std::string with_crc(std::string bytes) {
   return bytes;
 }
 
-TEST(LevelTest, DamageIsFoundAndNoBytesMisleadTheDecoder) {
+class DamagedLevelTest : public ::testing::TestWithParam<LevelAxis> {};
+INSTANTIATE_TEST_SUITE_P(Axes, DamagedLevelTest, ::testing::Values(LevelAxis::kSteps, LevelAxis::kTimes));
+
+TEST_P(DamagedLevelTest, DamageIsFoundAndNoBytesMisleadTheDecoder) {
   std::mt19937_64 random = seeded_random();
   const Rows rows = random_rows(random, ValueType::kFloat32, 5000);
-  const std::string sound =
-      encode_level(make_level(rows.steps, rows.bits, ValueType::kFloat32,
-                              level_shift(rows.steps.size(), rows.steps.front(), rows.steps.back())));
+  const unsigned shift = level_shift(rows.steps.size(), rows.steps.front(), rows.steps.back(), GetParam());
+  const std::string sound = encode_level(make_level(rows.steps, rows.bits, ValueType::kFloat32, shift, GetParam()));
   for (size_t size = 0; size < sound.size(); ++size) {
     EXPECT_FALSE(decode_level(std::string_view(sound).substr(0, size)).ok());
     if (size >= 4) (void)decode_level(with_crc(sound.substr(0, size))).ok();
@@ -149,27 +179,31 @@ TEST(LevelTest, ANewerVersionIsNamed) {
   const std::vector<int64_t> steps = {1, 2};
   const std::vector<uint64_t> bits = {0, 0};
   std::string bytes = encode_level(make_level(steps, bits, ValueType::kFloat64, 3));
-  bytes[0] = 2;
+  bytes[0] = 3;
   EXPECT_EQ(decode_level(with_crc(bytes)).status().code(), Code::kVersion);
 }
 
-// The example of docs/formats/level.md.
-TEST(LevelTest, TheWorkedExampleHasTheseBytes) {
-  std::vector<int64_t> steps;
-  std::vector<uint64_t> bits;
-  for (int64_t i = 0; i < 12; ++i) {
-    steps.push_back(10 + i);
-    bits.push_back(bits_of(0.5f * static_cast<float>(i)));
-  }
-  bits[5] = 0x7fc00000;
-  const std::string bytes = encode_level(make_level(steps, bits, ValueType::kFloat32, 3));
+std::string hex_of(std::string_view bytes) {
   std::string hex;
   for (const char c : bytes) {
     constexpr char kDigits[] = "0123456789abcdef";
     hex += kDigits[static_cast<uint8_t>(c) >> 4];
     hex += kDigits[static_cast<uint8_t>(c) & 15];
   }
-  EXPECT_EQ(hex,
+  return hex;
+}
+
+// The examples of docs/formats/level.md.
+TEST(LevelTest, TheWorkedExamplesHaveTheseBytes) {
+  std::vector<int64_t> steps, times;
+  std::vector<uint64_t> bits;
+  for (int64_t i = 0; i < 12; ++i) {
+    steps.push_back(10 + i);
+    times.push_back(100 + 10 * i + (i % 3 == 2 ? 0 : i % 3));
+    bits.push_back(bits_of(0.5f * static_cast<float>(i)));
+  }
+  bits[5] = 0x7fc00000;
+  EXPECT_EQ(hex_of(encode_level(make_level(steps, bits, ValueType::kFloat32, 3))),
             "010203030c140b0102"
             "09000000000000004040"
             "09000000c07f0000b040"
@@ -178,6 +212,20 @@ TEST(LevelTest, TheWorkedExampleHasTheseBytes) {
             "0f042f0000288001000000000007802503030201"
             "0303000003030000"
             "4f9de163");
+  EXPECT_EQ(hex_of(encode_level(make_level(times, bits, ValueType::kFloat32, 6, LevelAxis::kTimes))),
+            "020206020cc8016e03"
+            "0603c8013c8e01"
+            "0603f0018c0128"
+            "0403060809"
+            "0d00000000000000c03f0000a040"
+            "0b04140000f80b000005204e"
+            "0d00000000000000c03f0000a040"
+            "0b04140000f80b000005204e"
+            "10042f0000f07f0100000000000780ba16"
+            "0403000201"
+            "0403000000"
+            "0403000000"
+            "5ebd4bec");
 }
 
 }  // namespace

@@ -3,10 +3,12 @@
 // Method: a run made by hand, the file cut at every tenth byte and gone on with, and a disk that is full meanwhile.
 #include "exchange/live_events.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <bit>
 #include <filesystem>
@@ -155,6 +157,50 @@ TEST_F(LiveEventsTest, AFolderThatWasRemovedIsNotMadeAgain) {
   ASSERT_TRUE(follow(&events).ok());
   std::filesystem::remove_all(folder_.path() + "/mnist");
   writer.log("loss", 1, 1.0).commit();
+  EXPECT_EQ(follow(&events).code(), Code::kNotFound);
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+// Bug: a file of the program that had got the descriptor's number was closed, and the event file was said to be
+// removed.
+TEST_F(LiveEventsTest, AClosedDescriptorIsOpenedAnewAndAFileOfOthersUnderItsNumberIsLeftAlone) {
+  auto writer = builder_.writer(run_);
+  writer.log("loss", 0, 1.0).commit();
+  LiveEvents events({});
+  ASSERT_TRUE(follow(&events).ok());
+  const std::string own = folder_.path() + "/own";
+  int taken = -1;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    if (std::filesystem::read_symlink(entry.path(), gone) == path_) taken = std::stoi(entry.path().filename().string());
+  }
+  ASSERT_GE(taken, 0);
+  const Fd made(::open(own.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_EQ(::dup2(made.get(), taken), taken);
+  ASSERT_EQ(::write(taken, "mine", 4), 4);
+  writer.log("loss", 1, 1.0).commit();
+  const Status status = follow(&events);
+  EXPECT_TRUE(status.ok()) << status.message();
+  writer.log("loss", 2, 1.0).commit();
+  ASSERT_TRUE(follow(&events).ok());
+  EXPECT_EQ(rows_of(path_), (Rows{{"start", 0}, {"loss", 0}, {"loss", 1}, {"loss", 2}}));
+  EXPECT_EQ(std::filesystem::file_size(own), 4u);
+  events.close();
+  EXPECT_EQ(::lseek(taken, 0, SEEK_CUR), 4);  // open still, and where it was
+  ::close(taken);
+}
+
+TEST_F(LiveEventsTest, AClosedDescriptorOfAFileThatWasRemovedMakesNoOther) {
+  auto writer = builder_.writer(run_);
+  writer.log("loss", 0, 1.0).commit();
+  LiveEvents events({});
+  ASSERT_TRUE(follow(&events).ok());
+  std::filesystem::remove(path_);
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    if (std::filesystem::read_symlink(entry.path(), gone).string().starts_with(path_))
+      ::close(std::stoi(entry.path().filename().string()));
+  }
   EXPECT_EQ(follow(&events).code(), Code::kNotFound);
   EXPECT_FALSE(std::filesystem::exists(path_));
 }

@@ -31,6 +31,14 @@ TEST(RedactShapesTest, AColourHidesNoTokenAndStays) {
   EXPECT_EQ(masked("https://h/%20" + token), "https://h/%20[redacted]");
 }
 
+// Bug: ESC, and ESC with a bracket, took a byte of a longer character for the rest of their sequence: of what is masked
+// escapes stay, and so did half a character, which is no UTF-8.
+TEST(RedactShapesTest, AnEscapeInASecretCutsNoCharacterInTwo) {
+  EXPECT_EQ(masked("https://u:\x1bép@host"), "https://[redacted]\x1b@host");
+  EXPECT_EQ(masked("https://u:\x1b[3ép@host"), "https://[redacted]\x1b[3@host");
+  EXPECT_EQ(masked("https://u:\x1b[31mép@host"), "https://[redacted]\x1b[31m@host");
+}
+
 // Bug: only "://user:password@" was looked for in an address.
 TEST(RedactShapesTest, SecretsOfAQueryGoAndTheRestOfTheAddressStays) {
   EXPECT_EQ(masked("GET https://h/x?token=abc&a=1"), "GET https://h/x?token=[redacted]&a=1");

@@ -47,6 +47,40 @@ TEST(RunStateTest, TheLastAttemptDecidesAndOfItTheLowestRank) {
   EXPECT_EQ(decide(writers, {Liveness::kDead, Liveness::kDead, Liveness::kDead}).state, RunState::kFinished);
 }
 
+// It was "finished" without a word.
+TEST(RunStateTest, AnEarlierAttemptThatWentOnBehindTheEndOfTheNewestIsNamed) {
+  const WriterSnapshot newest = ended(writer(2, 0, kNow - 100), RunState::kFinished);  // at kNow - 5
+  const auto detail = [&](const WriterSnapshot& earlier) {
+    return decide({earlier, newest}, {Liveness::kDead, Liveness::kDead});
+  };
+  const StateVerdict verdict = detail(writer(1, 0, kNow));
+  EXPECT_EQ(verdict.state, RunState::kFinished) << "later attempts win, as their rows do";
+  EXPECT_EQ(verdict.detail, "attempt 1 went on behind the end of attempt 2: crashed");
+  EXPECT_EQ(verdict.ended_us, kNow - 5);
+  EXPECT_EQ(detail(writer(1, 0, kNow - 6)).detail, "") << "one that had crashed before";
+  WriterSnapshot failed = ended(writer(1, 0, kNow), RunState::kFailed, 1);
+  EXPECT_EQ(detail(failed).detail, "attempt 1 went on behind the end of attempt 2: failed");
+  const std::vector<WriterSnapshot> three{writer(1, 0, kNow), writer(2, 0, kNow),
+                                          ended(writer(3, 0, kNow - 9), RunState::kFailed, 2)};
+  EXPECT_EQ(decide(three, std::vector<Liveness>(3, Liveness::kDead)).detail,
+            "exit code 2; attempt 2 went on behind the end of attempt 3: crashed, and 1 more");
+}
+
+TEST(RunStateTest, AMarkedWriterWithoutAnEndIsPreemptedUnlessItLives) {
+  WriterSnapshot marked = writer(1, 0, kNow);
+  marked.attributes.push_back({EventType::kAttribute, std::string(kPreemptedKey), Value(std::string(kSigterm)), kNow});
+  EXPECT_EQ(decide({marked}, {Liveness::kLive}).state, RunState::kRunning);
+  EXPECT_EQ(decide({marked}, {Liveness::kDead}).state, RunState::kPreempted);
+  EXPECT_EQ(decide({marked}, {Liveness::kDead}).detail, "SIGTERM");
+  marked.heartbeat_us = marked.identity.started_us = kNow - 3600'000'000;
+  EXPECT_EQ(decide({marked}, {Liveness::kUnknown}).state, RunState::kPreempted) << "its container went with it";
+  EXPECT_EQ(decide({ended(marked, RunState::kPreempted, 3)}, {Liveness::kDead}).detail, "exit code 3");
+  marked.identity.rank = 1;
+  EXPECT_EQ(
+      decide({ended(writer(1, 0, kNow), RunState::kPreempted), marked}, {Liveness::kDead, Liveness::kDead}).detail, "")
+      << "a marked rank has not crashed";
+}
+
 TEST(RunStateTest, AnyLiveWriterKeepsTheRunRunning) {
   const std::vector<WriterSnapshot> writers{ended(writer(1, 0, kNow), RunState::kFinished), writer(1, 1, kNow - 1)};
   EXPECT_EQ(decide(writers, {Liveness::kDead, Liveness::kLive}).state, RunState::kRunning);

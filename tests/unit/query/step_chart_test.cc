@@ -15,6 +15,7 @@
 #include "storage/log_look.h"
 #include "storage/sqlite.h"
 #include "storage/writer_reader.h"
+#include "support/chart_difference.h"
 #include "support/child.h"
 #include "support/log_writer.h"
 #include "support/random_frame.h"
@@ -23,44 +24,7 @@
 namespace tracker::internal {
 namespace {
 
-using Cell = ChartCell<int64_t>;
 constexpr double kInf = std::numeric_limits<double>::infinity();
-
-bool same(double a, double b) { return bits_of(a) == bits_of(b); }
-
-// docs/reading.md: n additions of doubles, in whatever order.
-bool same_sum(const Cell& a, const Cell& b) {
-  if (a.count == 0) return same(a.sum, b.sum);
-  const double n = static_cast<double>(a.count), most = std::max(std::fabs(a.min), std::fabs(a.max));
-  if (!std::isfinite(n * most)) return true;  // on the way it may have been beyond any double
-  return std::fabs(a.sum - b.sum) <= std::ldexp(n * n * most, -52);
-}
-
-std::string difference(const Cell& a, const Cell& b) {
-  if (a.x0 != b.x0 || a.x1 != b.x1) return fmt::format("from {} to {} instead of {} to {}", a.x0, a.x1, b.x0, b.x1);
-  if (!same(a.first, b.first) || !same(a.last, b.last)) return "its first or last value";
-  if (!same(a.min, b.min) || !same(a.max, b.max)) return fmt::format("{}..{}, not {}..{}", a.min, a.max, b.min, b.max);
-  if (a.count != b.count || a.nan != b.nan || a.pos_inf != b.pos_inf || a.neg_inf != b.neg_inf) return "its counts";
-  return same_sum(a, b) ? "" : fmt::format("sum {} instead of {}", a.sum, b.sum);
-}
-
-std::string difference(const ChartResult& got, const ChartResult& wanted) {
-  const auto& a = std::get<Chart<int64_t>>(got.chart);
-  const auto& b = std::get<Chart<int64_t>>(wanted.chart);
-  if (got.rows != wanted.rows) return fmt::format("{} rows instead of {}", got.rows, wanted.rows);
-  if (got.left_out != wanted.left_out) return fmt::format("{} left out, not {}", got.left_out, wanted.left_out);
-  if (a.points != b.points || a.cells.size() != b.cells.size())
-    return fmt::format("{} cells instead of {}", a.cells.size(), b.cells.size());
-  for (size_t i = 0; i < a.cells.size(); ++i)
-    if (const std::string what = difference(a.cells[i], b.cells[i]); !what.empty())
-      return fmt::format("cell {} of {}: {}", i, a.cells.size(), what);
-  if (got.smoothed.size() != wanted.smoothed.size()) return "the curve's length";
-  for (size_t i = 0; i < got.smoothed.size(); ++i) {
-    const double x = got.smoothed[i], y = wanted.smoothed[i];
-    if (std::isnan(x) != std::isnan(y) || std::fabs(x - y) > 1e-9 * (1 + std::fabs(y))) return "the curve";
-  }
-  return "";
-}
 
 class StepChartTest : public ReadTest {
  protected:
@@ -90,7 +54,7 @@ class StepChartTest : public ReadTest {
     query.decode_all = true;
     auto wanted = query_chart(view, query);
     if (!got.ok() || !wanted.ok()) return got.status().to_string() + wanted.status().to_string();
-    return difference(*got, *wanted);
+    return chart_difference(*got, *wanted);
   }
 };
 
@@ -242,7 +206,7 @@ TEST_F(LongSeriesTest, AChartOfTheWholeReadsNoRows) {
   auto view = open();
   auto chart = query_chart(view.get(), {.metric = "loss", .pixels = 100});
   ASSERT_TRUE(chart.ok());
-  EXPECT_EQ(difference(*chart, *whole), "");
+  EXPECT_EQ(chart_difference(*chart, *whole), "");
   EXPECT_TRUE(view->problems().empty());
 }
 
@@ -260,7 +224,7 @@ TEST_F(LongSeriesTest, AWindowReadsOnlyTheSegmentsItsEdgesAreIn) {
   auto view = open();
   auto chart = query_chart(view.get(), query);
   ASSERT_TRUE(chart.ok());
-  EXPECT_EQ(difference(*chart, *wanted), "");
+  EXPECT_EQ(chart_difference(*chart, *wanted), "");
   EXPECT_TRUE(view->problems().empty());
 }
 

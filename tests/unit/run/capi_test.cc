@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <vector>
 
 #include "support/child.h"
 #include "support/sandbox.h"
@@ -44,6 +45,7 @@ TEST(CApiTest, NullEverywhereIsRefused) {
   EXPECT_EQ(trk_summary_set(nullptr, "x", kNul, &one), TRK_INVALID);
   EXPECT_EQ(trk_flush(nullptr, 1), TRK_INVALID);
   EXPECT_EQ(trk_finish(nullptr, 0, nullptr), TRK_INVALID);
+  EXPECT_EQ(trk_mark_preempting(nullptr), TRK_INVALID);
   EXPECT_EQ(trk_get_status(nullptr, &status), TRK_INVALID);
   trk_free(nullptr);
   EXPECT_STREQ(trk_run_id(nullptr), "");
@@ -88,6 +90,52 @@ TEST(CApiTest, OptionsOfEveryOlderHeaderAreTaken) {
   options.project = "";
   EXPECT_EQ(trk_init(&options, &run, &error), TRK_INVALID);
   EXPECT_THAT(error.message, ::testing::HasSubstr("project is empty"));
+  options = TRK_INIT_OPTIONS_INIT;
+  options.on_sigterm = "finish";
+  EXPECT_EQ(trk_init(&options, &run, &error), TRK_INVALID);
+  EXPECT_THAT(error.message, ::testing::HasSubstr("on_sigterm=\"finish\": expected one of \"mark\""));
+  options.on_sigterm = nullptr;
+  options.on_exit = "later";
+  EXPECT_EQ(trk_init(&options, &run, &error), TRK_INVALID);
+  EXPECT_THAT(error.message, ::testing::HasSubstr("expected one of \"finish\", \"leave\""));
+}
+
+// The signal passes on to what stood there before, here the end of the process; a run that is left has no end.
+TEST(CApiTest, SigtermMarksARunThatAskedForItAndAnExitMayLeaveOne) {
+  Sandbox sandbox;
+  const auto open = [](const char* id, const char* on_sigterm, const char* on_exit) {
+    trk_init_options options = TRK_INIT_OPTIONS_INIT;
+    options.project = "p";
+    options.id = id;
+    options.quiet = 1;
+    options.on_sigterm = on_sigterm;
+    options.on_exit = on_exit;
+    static auto* opened = new std::vector<trk_run*>;  // a run that is open at the exit and lies nowhere is a leak
+    trk_run* run = nullptr;
+    CHILD_CHECK(trk_init(&options, &run, nullptr) == TRK_OK);
+    CHILD_CHECK(trk_log_f64(run, "x", kNul, 1, 0) == TRK_OK);
+    return opened->emplace_back(run);
+  };
+  EXPECT_EQ(exit_code_of(run_child([&] {
+              (void)open("marked", "mark", nullptr);
+              (void)open("other", nullptr, nullptr);
+              ::raise(SIGTERM);
+              return 0;
+            })),
+            -1 - SIGTERM);
+  EXPECT_EQ(exit_code_of(run_child([&]() -> int {
+              (void)open("left", nullptr, "leave");
+              CHILD_CHECK(trk_mark_preempting(open("called", nullptr, "finish")) == TRK_OK);
+              ::exit(3);
+            })),
+            3);
+  const auto state = [&](const char* id) {
+    return run_state_name(recover_and_read(sandbox.store(), id).view->state());
+  };
+  EXPECT_STREQ(state("marked"), "preempted");
+  EXPECT_STREQ(state("other"), "crashed");
+  EXPECT_STREQ(state("left"), "crashed");
+  EXPECT_STREQ(state("called"), "preempted");
 }
 
 // A run whose threads are this process's; gtest runs each test in a process of its own under ctest.
@@ -161,6 +209,7 @@ TEST_F(CApiRunTest, AfterFinishEveryCallSaysClosed) {
   EXPECT_EQ(trk_log(run, &point, 1, 2), TRK_CLOSED);
   EXPECT_EQ(trk_log_text(run, "t", "text", kNul, 2), TRK_CLOSED);
   EXPECT_EQ(trk_config_set(run, "k", kNul, &one), TRK_CLOSED);
+  EXPECT_EQ(trk_mark_preempting(run), TRK_CLOSED);
   EXPECT_EQ(trk_flush(run, 100), TRK_CLOSED) << "not all that was logged is stored";
   const trk_status status = status_of(run);
   EXPECT_EQ(status.recording, 0);

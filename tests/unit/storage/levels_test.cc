@@ -64,7 +64,7 @@ TEST_F(LevelsTest, ASegmentWithEnoughRowsHasALevelASeries) {
                 auto level = decode_level(data);
                 EXPECT_TRUE(level.ok());
                 EXPECT_EQ(level->rows, kLevelRowsMin);
-                EXPECT_EQ(level->step_last, static_cast<int64_t>(kLevelRowsMin) - 1);
+                EXPECT_EQ(level->x_last, static_cast<int64_t>(kLevelRowsMin) - 1);
                 EXPECT_EQ(level->stride, 1u);
                 ++rows;
                 return Status();
@@ -72,10 +72,34 @@ TEST_F(LevelsTest, ASegmentWithEnoughRowsHasALevelASeries) {
   EXPECT_EQ(rows, 1);
 }
 
-TEST_F(LevelsTest, ALongSegmentHasTwoLevelsASeries) {
+TEST_F(LevelsTest, ALongSegmentHasTwoLevelsASeriesAndAxis) {
   append(kCompactFramesMin, 700);
   compact();
-  EXPECT_EQ(number("SELECT count(*) FROM levels"), 2 * kLevels);
+  EXPECT_EQ(number("SELECT count(*) FROM levels WHERE level IN (0,1)"), 2 * kLevels);
+  EXPECT_EQ(number("SELECT count(*) FROM levels WHERE level IN (2,3)"), 2 * kLevels);
+  EXPECT_EQ(number("SELECT count(*) FROM levels"), 2 * 2 * kLevels);
+}
+
+// Many series share a segment with fewer rows, and its times.
+TEST_F(LevelsTest, OverTimesThereAreNoneWithFewerRows) {
+  append(kCompactFramesMin, kTimeLevelRowsMin / kCompactFramesMin - 1);
+  compact();
+  EXPECT_EQ(number("SELECT count(*) FROM levels WHERE level IN (2,3)"), 0);
+  append(kCompactFramesMin, kTimeLevelRowsMin / kCompactFramesMin + 1);
+  compact();
+  EXPECT_EQ(number("SELECT count(*) FROM segments"), 2);
+  EXPECT_GT(number("SELECT count(*) FROM levels WHERE level IN (2,3)"), 0);
+}
+
+TEST_F(LevelsTest, TimesThatFallAlongTheStepsHaveNone) {
+  for (uint64_t i = 0; i < kCompactFramesMin; ++i) {
+    Frame frame = test_frame(identity_, db_->last_seq() + 1, 2, 700);
+    if (i == 3) frame.blocks[0].times_us[100] -= 1'000'000;
+    ASSERT_TRUE(db_->append({record_of(frame)}, false).ok());
+  }
+  compact();
+  EXPECT_EQ(number("SELECT count(*) FROM levels WHERE level IN (0,1)"), 2 * kLevels);
+  EXPECT_EQ(number("SELECT count(*) FROM levels WHERE level IN (2,3)"), 0);
 }
 
 TEST_F(LevelsTest, NoiseTakesWiderCellsSoThatAPointCostsATwentiethOfAByte) {
@@ -87,9 +111,12 @@ TEST_F(LevelsTest, NoiseTakesWiderCellsSoThatAPointCostsATwentiethOfAByte) {
     ASSERT_TRUE(db_->append({record_of(frame)}, false).ok());
   }
   compact();
-  const int64_t rows = kCompactFramesMin * 400, bytes = number("SELECT sum(length(data)) FROM levels");
+  const int64_t rows = kCompactFramesMin * 400;
+  const int64_t bytes = number("SELECT sum(length(data)) FROM levels WHERE level IN (0,1)");
   EXPECT_GT(bytes, 2 * rows / 50);
   EXPECT_LE(bytes, 2 * rows / static_cast<int64_t>(kLevelRowsAByte));
+  EXPECT_LE(number("SELECT sum(length(data)) FROM levels WHERE level IN (2,3)"),
+            2 * rows / static_cast<int64_t>(kTimeLevelRowsAByte));
 }
 
 TEST_F(LevelsTest, AShortSegmentHasNoneAndItsDatabaseNoTable) {
@@ -108,14 +135,15 @@ TEST_F(LevelsTest, StepsThatRepeatOrFallHaveNone) {
 
 TEST_F(LevelsTest, WhereSegmentsAreMergedTheLevelsOfTheOldOnesGo) {
   for (int i = 0; i < 5; ++i) {
-    append(kCompactFramesMin, 70);
+    append(kCompactFramesMin, 170);
     compact();
   }
   EXPECT_EQ(number("SELECT count(*) FROM segments"), 5);
-  EXPECT_EQ(number("SELECT count(*) FROM levels"), 5 * 2);
+  EXPECT_EQ(number("SELECT count(DISTINCT first_seq) FROM levels WHERE level IN (0,1)"), 5);
+  EXPECT_EQ(number("SELECT count(DISTINCT first_seq) FROM levels WHERE level IN (2,3)"), 5);
   ASSERT_TRUE(db_->finish().ok());
   EXPECT_EQ(number("SELECT count(*) FROM segments"), 1);
-  EXPECT_EQ(number("SELECT count(*) FROM levels"), 2);
+  EXPECT_EQ(number("SELECT count(*) FROM levels"), 2 * 2 * kLevels);
   EXPECT_EQ(orphans(), 0);
 }
 

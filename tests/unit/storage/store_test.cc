@@ -189,6 +189,16 @@ TEST_F(StoreTest, RunsAreResolvedByProjectAndIdByIdAndByUid) {
   EXPECT_EQ(s.resolve_run("").status().code(), Code::kNotFound);
 }
 
+TEST_F(StoreTest, ARunWhoseFolderWasRenamedIsFoundByItsOwnName) {
+  Store s = store();
+  const auto run = s.create_run("mnist", "otter");
+  ASSERT_TRUE(run.ok());
+  ASSERT_EQ(::rename(run->path.c_str(), (run->path + ".old").c_str()), 0);
+  const auto found = s.resolve_run("mnist/otter");
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_EQ(found->path, run->path + ".old");
+}
+
 TEST_F(StoreTest, RunsAreListedNewestFirstAndDamagedFoldersAreNamed) {
   Store s = store();
   for (const char* id : {"a", "b", "c"}) ASSERT_TRUE(s.create_run("p", id).ok());

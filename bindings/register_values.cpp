@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// What a histogram counts of an array, read in place. The GIL is released: the array belongs to the caller.
+#include <pybind11/stl.h>
+
+#include <vector>
+
+#include "model/value_counts.h"
+#include "register.h"
+#include "without_gil.h"
+
+namespace tracker::python {
+namespace {
+
+namespace py = pybind11;
+
+// `work` with the array as float or double. TypeError for any other: tracker/_structured.py converts those before.
+template <typename Work>
+auto with_numbers(const py::buffer& array, Work work) {
+  const py::buffer_info info = array.request();
+  const auto size = static_cast<size_t>(info.size);
+  if (info.ndim != 1 || (size > 0 && info.strides[0] != info.itemsize))
+    throw py::type_error("an array of one dimension, its values side by side, was expected");
+  if (info.format == py::format_descriptor<float>::format())
+    return without_gil([&] { return work(static_cast<const float*>(info.ptr), size); });
+  if (info.format == py::format_descriptor<double>::format())
+    return without_gil([&] { return work(static_cast<const double*>(info.ptr), size); });
+  throw py::type_error("an array of float32 or float64 was expected, got " + info.format);
+}
+
+py::tuple summarize(const py::buffer& array) {
+  const internal::ArraySummary summary =
+      with_numbers(array, [](const auto* values, size_t size) { return internal::summarize_values(values, size); });
+  return py::make_tuple(summary.finite, summary.min, summary.max, summary.sum, summary.nan, summary.pos_inf,
+                        summary.neg_inf);
+}
+
+std::vector<uint64_t> count(const py::buffer& array, const std::vector<double>& edges) {
+  if (edges.size() < 2) throw py::value_error("a bin has two edges");
+  return with_numbers(array,
+                      [&](const auto* values, size_t size) { return internal::count_in_bins(values, size, edges); });
+}
+
+}  // namespace
+
+void register_values(py::module_& module) {
+  module.def("summarize_values", &summarize, py::arg("array"));
+  module.def("count_in_bins", &count, py::arg("array"), py::arg("edges"));
+}
+
+}  // namespace tracker::python

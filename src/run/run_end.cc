@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+// How a run ends: flush(), finish(), what is said of it, and what the exit handler does.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <utility>
+
+#include "model/redact.h"
+#include "run/run_impl.h"
+
+namespace tracker::internal {
+
+Code Run::flush_code(std::chrono::milliseconds timeout, const std::function<bool()>& keep_waiting) {
+  if (!impl_->writer || impl_->forked()) return Code::kOk;
+  if (!finished()) return impl_->writer->flush(timeout, keep_waiting) ? Code::kOk : Code::kTimeout;
+  // The threads may have come to the end after finish() gave up. What was logged behind it is nowhere.
+  const auto start = std::chrono::steady_clock::now();
+  const bool ended = impl_->wait_finished(timeout).ok();
+  const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
+  if (!ended && !impl_->writer->flush(timeout - std::min(timeout, waited), keep_waiting)) return Code::kTimeout;
+  const bool late = hot_->late.load(std::memory_order_relaxed) + hot_->late_texts.load(std::memory_order_relaxed) > 0;
+  return impl_->observed() || !late ? Code::kOk : Code::kClosed;
+}
+
+Status Run::finish(RunState state, int exit_code, std::string_view reason, std::chrono::milliseconds timeout,
+                   std::chrono::milliseconds artifacts) {
+  if (impl_->forked()) return Status(Code::kClosed, "the run belongs to the parent process");
+  bool first = false;
+  {
+    const std::lock_guard<std::mutex> guard(impl_->mutex);
+    first = !std::exchange(impl_->finished, true);
+  }
+  if (!first) return impl_->wait_finished(timeout);
+  try {
+    return finish_first(state, exit_code, reason, timeout, artifacts);
+  } catch (const std::exception&) {  // no memory: the next finish(), or the end of the process, begins again
+    const std::lock_guard<std::mutex> guard(impl_->mutex);
+    impl_->finished = false;
+    throw;
+  }
+}
+
+// May be called again after an exception: each part that has ended stays so.
+Status Run::finish_first(RunState state, int exit_code, std::string_view reason, std::chrono::milliseconds timeout,
+                         std::chrono::milliseconds artifacts) {
+  impl_->stop->end();
+  Status status, left;
+  if (impl_->artifacts) {
+    const auto start = std::chrono::steady_clock::now();
+    const bool share = artifacts < std::chrono::milliseconds(0);
+    const auto budget = share ? timeout / kExitArtifactsShare : artifacts;
+    if (impl_->source) impl_->source->end(budget / 2);
+    const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
+    left = impl_->artifacts->close(budget - std::min(budget, spent));
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
+    if (share) timeout = std::max(timeout - took, std::min(timeout, kFinishLeast));
+  }
+  if (impl_->writer) {
+    finish_alerts();
+    if (!impl_->launch.options.quiet && !impl_->observed()) hot_->tells_late.store(1);
+    if (impl_->monitor) impl_->monitor->stop();
+    impl_->console->finish();
+    uint64_t redacted = 0;
+    if (preempting()) {
+      state = RunState::kPreempted;
+      if (reason.empty() && impl_->sigterm != nullptr && impl_->sigterm->seen) reason = kSigterm;
+    }
+    const std::string end = encode_cbor(Value::Map{{"state", run_state_name(state)},
+                                                   {"exit_code", static_cast<int64_t>(exit_code)},
+                                                   {"reason", redact_text(reason.substr(0, 4096), &redacted)},
+                                                   {"cost", cost_value(impl_->writer->cost())}});
+    const auto begin = std::chrono::steady_clock::now();
+    if (impl_->tensorboard) impl_->tensorboard->hold(timeout / kTensorBoardHoldShare);
+    status = impl_->writer->finish(end, timeout);
+    if (impl_->tensorboard) impl_->tensorboard->end(begin + timeout);
+    if (impl_->sigterm != nullptr) unwatch_sigterm(impl_->sigterm);
+    say_end(state, status);
+    if (status.ok()) status = left;
+  }
+  {
+    const std::lock_guard<std::mutex> guard(impl_->mutex);
+    impl_->finish_status = status;
+    impl_->finish_done = true;
+  }
+  impl_->finish_changed.notify_all();
+  return status;
+}
+
+void Run::say_end(RunState state, const Status& status) const {
+  if (impl_->launch.options.quiet) return;
+  const RunStatus counts = this->status();
+  const uint64_t media = counts.media.dropped, artifacts = counts.artifacts_failed;
+  const uint64_t entries = counts.entries_dropped;
+  if (!impl_->says_lines() && status.ok() &&
+      counts.points_dropped + counts.texts_dropped + entries + media + artifacts == 0)
+    return;
+  std::string lost = counts.points_dropped > 0 ? count_text(counts.points_dropped, "point", "points") : "";
+  if (counts.texts_dropped > 0)
+    lost += (lost.empty() ? "" : " and ") + count_text(counts.texts_dropped, "text", "texts");
+  if (entries > 0) lost += (lost.empty() ? "" : " and ") + count_text(entries, "entry", "entries");
+  if (media > 0) lost += fmt::format("{}{} media", lost.empty() ? "" : " and ", media);
+  if (artifacts > 0)
+    lost += fmt::format("{}{} artifact{}", lost.empty() ? "" : " and ", artifacts, artifacts == 1 ? "" : "s");
+  // Behind a failure nobody knows that nothing is: the file may be damaged.
+  if (!lost.empty()) lost = fmt::format(", {} lost", lost);
+  if (lost.empty() && status.ok() && counts.points_pending == 0) lost = ", nothing lost";
+  if (counts.points_pending > 0)
+    lost += fmt::format(", {} pending", count_text(counts.points_pending, "point", "points"));
+  const std::string stored = count_text(counts.points_stored, "point", "points");
+  const std::string run = fmt::format("{}/{} {}", project(), id(), run_state_name(state));
+  say(status.ok() ? fmt::format("{}: {} stored{}; tracker show {}", run, stored, lost, id())
+                  : fmt::format("{}: {} stored so far{}: {}", run, stored, lost, status.to_string()));
+}
+
+void Run::set_exit_reason(RunState state, int exit_code, std::string_view reason) {
+  if (impl_->forked()) return;
+  const std::lock_guard<std::mutex> guard(impl_->mutex);
+  impl_->exit_known = true;
+  impl_->exit_state = state;
+  impl_->exit_code = exit_code;
+  impl_->exit_reason = reason;
+}
+
+void Run::finish_at_exit(int exit_code, std::chrono::milliseconds timeout) {
+  RunState state = exit_code == 0 ? RunState::kFinished : RunState::kFailed;
+  std::string reason;
+  {
+    const std::lock_guard<std::mutex> guard(impl_->mutex);
+    if (impl_->exit_known && (exit_code != 0 || impl_->exit_state != RunState::kFailed)) {
+      state = impl_->exit_state;
+      reason = impl_->exit_reason;
+    }
+  }
+  (void)finish(state, exit_code, reason, timeout, std::chrono::milliseconds(-1));
+}
+
+void Run::mark_at_sigterm() {
+  impl_->sigterm = watch_sigterm(impl_->writer->identity().journal_dir);
+  if (impl_->sigterm != nullptr) return impl_->writer->watch_sigterm(impl_->sigterm);
+  impl_->warnings.say(
+      "on_sigterm",
+      "on_sigterm=\"mark\": another handler of SIGTERM stands in front of the tracker's; where it does not "
+      "call that one it is to call mark_preempting()");
+}
+
+Code Run::mark_preempting() {
+  if (impl_->forked() || !impl_->writer) return Code::kOk;
+  {
+    const std::lock_guard<std::mutex> guard(impl_->mutex);
+    if (impl_->finished) return Code::kClosed;
+    if (std::exchange(impl_->preempting, true)) return Code::kOk;
+  }
+  if (impl_->observed()) return Code::kOk;
+  return log_event(EventType::kAttribute, Value::Map{{"key", std::string(kPreemptedKey)}, {"value", std::string()}}, 0,
+                   false);
+}
+
+bool Run::preempting() const {
+  if (impl_->sigterm != nullptr && impl_->sigterm->seen) return true;
+  const std::lock_guard<std::mutex> guard(impl_->mutex);
+  return impl_->preempting;
+}
+
+bool Run::ends_with_process() const { return impl_->launch.options.on_exit != "leave"; }
+
+bool Run::finished() const {
+  if (impl_->forked()) return true;
+  const std::lock_guard<std::mutex> guard(impl_->mutex);
+  return impl_->finished;
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// The database of a dead writer of which nothing can be read any more, because somebody else's bytes are in its place:
+// recovery moves it aside and begins anew, for else what waits in the journal would wait until a person does
+// (docs/decisions/0040). What somebody can make whole again stays: one that is busy, that may not be read or written,
+// that is of a newer version, to which a table was added, or of which a reader reads a part. Threads: any.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+
+namespace tracker::internal {
+
+// Other bytes, or another database, stand at the path, and the log beside it does not make it whole. Cost: reads a
+// page.
+bool is_overwritten(const std::string& db_path, const Id128& writer);
+// Asked where opening it for writing has answered kCorrupt: SQLite finds damage, and readers read nothing. Cost: reads
+// all of it.
+bool is_unreadable(const std::string& db_path);
+// Renames it and its log to <writer>.db.damaged-<16 hex>, which it returns; nobody reads that. kIo.
+Result<std::string> set_database_aside(const std::string& db_path);
+// Those in a run's folder. Cost: one listing.
+std::vector<std::string> databases_set_aside(const std::string& folder);
+bool is_set_aside(std::string_view name);
+std::string set_aside_text(const std::string& path);  // for people
+
+}  // namespace tracker::internal

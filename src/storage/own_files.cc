@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "storage/own_files.h"
+
+#include <sys/stat.h>
+
+namespace tracker::internal {
+
+std::optional<OwnFiles::Log> OwnFiles::log_at(const std::string& db_path) {
+  struct stat st{};
+  if (::lstat((db_path + "-wal").c_str(), &st) != 0) return std::nullopt;
+  return Log{{st.st_dev, st.st_ino}, static_cast<uint64_t>(st.st_size)};
+}
+
+void OwnFiles::begin(const std::string& db_path) {
+  wal_.reset();
+  wal_bytes_ = 0;
+  checkpointed(db_path);
+}
+
+void OwnFiles::committed(const std::string& db_path) {
+  const auto log = log_at(db_path);
+  if (!log || (wal_ && log->id != *wal_)) return;
+  if (wal_ && log->bytes < wal_bytes_ && log->bytes < kWalKeepBytes) return;
+  wal_ = log->id;
+  wal_bytes_ = log->bytes;
+}
+
+void OwnFiles::checkpointed(const std::string& db_path) {
+  if (const auto log = log_at(db_path); log && (!wal_ || log->id == *wal_)) {
+    wal_ = log->id;
+    wal_bytes_ = log->bytes;
+  }
+  struct stat st{};
+  db_bytes_ = ::stat(db_path.c_str(), &st) == 0 ? static_cast<uint64_t>(st.st_size) : 0;
+}
+
+bool OwnFiles::has_own_wal(const std::string& db_path) const {
+  if (!wal_) return true;
+  const auto log = log_at(db_path);
+  return log && log->id == *wal_ && log->bytes >= wal_bytes_;
+}
+
+bool OwnFiles::is_whole(const std::string& db_path) const {
+  struct stat st{};
+  return ::stat(db_path.c_str(), &st) != 0 || static_cast<uint64_t>(st.st_size) >= db_bytes_;
+}
+
+}  // namespace tracker::internal

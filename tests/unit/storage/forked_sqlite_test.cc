@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+// Goal: what a forked child opens depends on nothing that SQLite had open in its parent. Method: a parent with a
+// connection that reads, and a child that opens the same database anew, with its descriptors as they are or closed.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "storage/sqlite.h"
+#include "support/temp_folder.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr int kBusyMs = 100;
+constexpr const char* kCount = "SELECT count(*) FROM t";
+
+enum ForkedExit { kAllWell = 0, kCannotOpen = 3, kCannotRead = 4, kOtherRows = 5, kTooSlow = 6 };
+
+class ForkedSqliteTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto writer = Sqlite::open(path_, SqliteOpen::kCreate, kBusyMs);
+    ASSERT_TRUE(writer.ok());
+    writer_ = std::move(*writer);
+    ASSERT_TRUE(writer_.exec("PRAGMA journal_mode=WAL; CREATE TABLE t(x); INSERT INTO t VALUES(1)").ok());
+    auto reader = Sqlite::open(path_, SqliteOpen::kRead, kBusyMs);
+    ASSERT_TRUE(reader.ok());
+    reader_ = std::move(*reader);
+    ASSERT_TRUE(reader_.exec("BEGIN").ok());
+    ASSERT_EQ(*reader_.query_int(kCount), 1);
+  }
+
+  // By a process of its own: this one's SQLite has no entry for it.
+  static bool made_by_a_child(const std::string& path) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      auto made = Sqlite::open(path, SqliteOpen::kCreate, kBusyMs);
+      ::_exit(made.ok() && made->exec("PRAGMA journal_mode=WAL; CREATE TABLE t(x); INSERT INTO t VALUES(1)").ok() ? 0
+                                                                                                                  : 1);
+    }
+    int status = -1;
+    return ::waitpid(child, &status, 0) == child && status == 0;
+  }
+
+  TempFolder folder_;
+  std::string path_ = folder_.path() + "/live.db";
+  Sqlite writer_, reader_;
+};
+
+// Bug: the child found its parent's entry in SQLite's table of locks, took no lock of its own, and the pages that it
+// read could be written over.
+TEST_F(ForkedSqliteTest, AReaderInAChildKeepsTheWriterFromResettingTheWal) {
+  int began[2], go_on[2];
+  ASSERT_EQ(::pipe2(began, O_CLOEXEC), 0);
+  ASSERT_EQ(::pipe2(go_on, O_CLOEXEC), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    char order = 0;
+    auto own = Sqlite::open(path_, SqliteOpen::kRead, kBusyMs);
+    if (!own.ok() || !own->exec("BEGIN").ok()) ::_exit(kCannotOpen);
+    auto rows = own->query_int(kCount);
+    if (!rows.ok() || *rows != 1) ::_exit(kCannotRead);
+    if (::write(began[1], "b", 1) != 1 || ::read(go_on[0], &order, 1) != 1) ::_exit(kCannotRead);
+    rows = own->query_int(kCount);
+    ::_exit(rows.ok() && *rows == 1 ? kAllWell : kOtherRows);
+  }
+  char word = 0;
+  ASSERT_EQ(::read(began[0], &word, 1), 1);
+  ASSERT_TRUE(reader_.exec("COMMIT").ok());
+  ASSERT_TRUE(writer_.exec("INSERT INTO t VALUES(2)").ok());
+  EXPECT_EQ(writer_.checkpoint(Sqlite::Checkpoint::kTruncate).code(), Code::kBusy);
+  ASSERT_EQ(::write(go_on[1], "g", 1), 1);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), kAllWell);
+  EXPECT_TRUE(writer_.checkpoint(Sqlite::Checkpoint::kTruncate).ok());
+  for (const int fd : {began[0], began[1], go_on[0], go_on[1]}) ::close(fd);
+}
+
+// Bug: a connection of the program's own had another entry in that table than ours. SQLite let both write at once, and
+// the end of the one dropped the locks of the other.
+TEST_F(ForkedSqliteTest, AProgramsOwnConnectionInAChildLeavesTheLocksOfOurs) {
+  const std::string other = folder_.path() + "/other.db";  // unknown to the parent's SQLite
+  ASSERT_TRUE(made_by_a_child(other));
+  int began[2], go_on[2];
+  ASSERT_EQ(::pipe2(began, O_CLOEXEC), 0);
+  ASSERT_EQ(::pipe2(go_on, O_CLOEXEC), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    char order = 0;
+    auto own = Sqlite::open(other, SqliteOpen::kRead, kBusyMs);
+    if (!own.ok() || !own->exec("BEGIN").ok() || !own->query_int(kCount).ok()) ::_exit(kCannotOpen);
+    sqlite3* programs = nullptr;
+    if (sqlite3_open(other.c_str(), &programs) != SQLITE_OK) ::_exit(kCannotOpen);
+    if (sqlite3_exec(programs, kCount, nullptr, nullptr, nullptr) != SQLITE_OK) ::_exit(kCannotRead);
+    if (sqlite3_close(programs) != SQLITE_OK) ::_exit(kCannotRead);
+    if (::write(began[1], "b", 1) != 1 || ::read(go_on[0], &order, 1) != 1) ::_exit(kCannotRead);
+    const auto rows = own->query_int(kCount);
+    ::_exit(rows.ok() && *rows == 1 ? kAllWell : kOtherRows);
+  }
+  char word = 0;
+  ASSERT_EQ(::read(began[0], &word, 1), 1);
+  auto writer = Sqlite::open(other, SqliteOpen::kWrite, kBusyMs);
+  ASSERT_TRUE(writer.ok() && writer->exec("INSERT INTO t VALUES(2)").ok());
+  EXPECT_EQ(writer->checkpoint(Sqlite::Checkpoint::kTruncate).code(), Code::kBusy);
+  ASSERT_EQ(::write(go_on[1], "g", 1), 1);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), kAllWell);
+  for (const int fd : {began[0], began[1], go_on[0], go_on[1]}) ::close(fd);
+}
+
+// Bug: the index that the child found in that table had no descriptor any more, and SQLite tried for 10 s to lock it.
+TEST_F(ForkedSqliteTest, AChildThatHasClosedAllDescriptorsReadsAtOnce) {
+  ASSERT_TRUE(reader_.exec("COMMIT").ok());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (int fd = 3; fd < 256; ++fd) ::close(fd);
+    const auto begin = std::chrono::steady_clock::now();
+    auto own = Sqlite::open(path_, SqliteOpen::kRead, kBusyMs);
+    if (!own.ok()) ::_exit(kCannotOpen);
+    const auto rows = own->query_int(kCount);
+    if (!rows.ok() || *rows != 1) ::_exit(kCannotRead);
+    ::_exit(std::chrono::steady_clock::now() - begin < std::chrono::seconds(2) ? kAllWell : kTooSlow);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), kAllWell);
+}
+
+TEST_F(ForkedSqliteTest, AChildOfAChildReadsAtOnceToo) {
+  ASSERT_TRUE(reader_.exec("COMMIT").ok());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto own = Sqlite::open(path_, SqliteOpen::kRead, kBusyMs);
+    if (!own.ok() || !own->query_int(kCount).ok()) ::_exit(kCannotOpen);
+    const pid_t second = ::fork();
+    if (second == 0) {
+      for (int fd = 3; fd < 256; ++fd) ::close(fd);
+      auto last = Sqlite::open(path_, SqliteOpen::kRead, kBusyMs);
+      ::_exit(last.ok() && last->query_int(kCount).ok() ? kAllWell : kCannotRead);
+    }
+    int status = 0;
+    ::waitpid(second, &status, 0);
+    ::_exit(WEXITSTATUS(status));
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), kAllWell);
+}
+
+}  // namespace
+}  // namespace tracker::internal
