@@ -44,6 +44,8 @@ class DiskLimit {
   // After a look: bytes that may be accepted until the next one beside what `waiting` had.
   uint64_t credit() const { return credit_; }
   uint64_t used() const { return others_ + own_; }
+  // What is stored leaves kDiskReserve: enough for the steps of compaction of kDiskShare writers at once.
+  bool reserve_is_free() const { return max_ == 0 || used() <= max_ - kDiskReserve; }
   // The next look measures the run's folder, however long the last time took.
   void own_has_changed() { next_own_ = {}; }
 

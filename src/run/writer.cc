@@ -115,7 +115,6 @@ bool Writer::store_round(StoreRounds* rounds) {
   const Batch batch = next_batch(*rounds);
   const bool any = !batch.frames.empty(), durable = batch.durable, beat = batch.beat;
   if (rounds->compacting && !any && !durable && !beat) {
-    look_at_disk();  // it writes too
     compact(rounds);
     return false;
   }
@@ -186,6 +185,7 @@ Status Writer::open_database() {
   if (!db.ok()) return db.status();
   publish_folder(*folder);
   db_ = std::move(*db);
+  if (disk_.max_bytes() > 0) db_->set_may_compact([this] { return disk_takes_compaction(); });
   if (Status planned = plan_opening(); !planned.ok()) {
     db_.reset();
     return planned;

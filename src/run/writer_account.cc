@@ -158,6 +158,13 @@ void Writer::look_at_disk() {
                     disk_.max_bytes() >> 20, disk_.used() >> 20, waiting_for_disk().narrow >> 20, kDiskReserve >> 20));
 }
 
+// Of several runs that end at the bound each has found the same room free.
+bool Writer::disk_takes_compaction() {
+  disk_.own_has_changed();
+  look_at_disk();
+  return disk_.reserve_is_free();
+}
+
 // Under mutex_, before a drain: false when more would go from the rings to the disk than the last look knew of. Then
 // the store thread looks again, and until then the rings' own policy bounds what comes: a commit may take seconds.
 bool Writer::may_drain() {

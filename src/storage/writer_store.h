@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -69,6 +70,8 @@ class WriterStore {
     (void)up_to;
     return false;
   }
+  // Asked before each step of compaction, at the end too: a step writes before it gives back. Without one: always.
+  virtual void set_may_compact(std::function<bool()> may) { (void)may; }
   // What can be given back to the disk at once without losing anything is: the WAL goes into its file. Waits at most
   // kShrinkWait for readers; what they keep stays, until the next call.
   virtual void shrink() {}

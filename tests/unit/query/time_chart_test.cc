@@ -172,7 +172,6 @@ TEST_F(TimeChartTest, WithoutLevelsOverTimesTheChartIsTheSame) {
 }
 
 TEST_F(TimeChartTest, ManyRowsWithoutLevelsAreReadASegmentAtATime) {
-  NEEDS(kFullSpeed);
   set_compaction_gather_for_testing(60'000'000'000);  // of a slow machine many rows stay frames
   BulkWriter writer(run_, identity(), {{"loss", ValueType::kBool}});
   const int64_t rows = static_cast<int64_t>(kUnleveledRowsMax) + 60'000;
