@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <mutex>
 #include <vector>
@@ -16,7 +17,7 @@ namespace {
 
 struct Live {
   std::mutex mutex;
-  uint64_t generation = 0;
+  std::atomic<uint64_t> generation{0};
   std::vector<std::weak_ptr<Run>> runs;
 };
 

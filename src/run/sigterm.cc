@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <mutex>
 #include <new>
@@ -24,7 +25,7 @@ const struct sigaction kDefault = {};  // SIG_DFL
 
 struct Watch {
   std::mutex mutex;
-  uint64_t generation = 0;
+  std::atomic<uint64_t> generation{0};
   bool placed = false;  // ours stands, or stands behind one that took its place
   int watched = 0;
 };
@@ -101,14 +102,14 @@ bool place() {
 
 SigtermMark* watch_sigterm(const std::string& journal_dir) {
   const uint64_t generation = process_generation();
-  if (watch()->generation != generation) {
+  if (watch()->generation != 0 && watch()->generation != generation) {
     // A forked child with a run of its own: the lock may be held by a thread that is not here. The handler stands.
     const bool placed = watch()->placed;
     new (watch()) Watch;
-    watch()->generation = generation;
     watch()->placed = placed;
   }
   const std::lock_guard<std::mutex> guard(watch()->mutex);
+  watch()->generation = generation;
   if (!place()) return nullptr;
   auto* const mark = new SigtermMark;
   mark->pid = ::getpid();

@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 
 #include <cstdio>
+#include <cstdlib>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "storage/schema.h"
 #include "storage/sqlite.h"
@@ -48,11 +50,26 @@ bool is_found_damaged(const std::string& path) {
   return found.ok() ? *found != "ok" : found.status().code() == Code::kCorrupt;
 }
 
+// A log that somebody has moved away, and left a link to it, completes the database when it is back.
+bool may_judge(const std::string& path) {
+  return is_regular_file(path) && count_parts(path) == 1 && check_log_files(path).ok();
+}
+
 }  // namespace
 
+bool is_being_written(const std::string& db_path) {
+  for (const char* suffix : {"", "-wal"}) {
+    struct stat st{};
+    if (::stat((db_path + suffix).c_str(), &st) != 0) continue;
+    if (*suffix != '\0' && st.st_size == 0) continue;  // SQLite makes one to read
+    const int64_t written_ns = int64_t{st.st_mtim.tv_sec} * 1'000'000'000 + st.st_mtim.tv_nsec;
+    if (std::abs(realtime_ns() - written_ns) < kAtRestNs) return true;
+  }
+  return false;
+}
+
 bool is_overwritten(const std::string& db_path, const Id128& writer) {
-  if (!is_regular_file(db_path) || count_parts(db_path) > 1 || whose(db_path, false, writer) != BytesOf::kOthers)
-    return false;
+  if (!may_judge(db_path) || whose(db_path, false, writer) != BytesOf::kOthers) return false;
   if (!has_log(db_path)) return true;
   // The log may have every page of it: then nothing is lost.
   const BytesOf with_log = whose(db_path, true, writer);
@@ -60,7 +77,7 @@ bool is_overwritten(const std::string& db_path, const Id128& writer) {
 }
 
 bool is_unreadable(const std::string& db_path) {
-  if (!is_regular_file(db_path) || count_parts(db_path) > 1 || !is_found_damaged(db_path)) return false;
+  if (!may_judge(db_path) || !is_found_damaged(db_path)) return false;
   auto reader = WriterReader::open(db_path);
   const Status read = reader.ok() ? (*reader)->snapshot().status() : reader.status();
   return read.code() == Code::kCorrupt;

@@ -5,6 +5,7 @@
 // that is of a newer version, to which a table was added, or of which a reader reads a part. Threads: any.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,11 @@
 
 namespace tracker::internal {
 
+constexpr int64_t kAtRestNs = 10'000'000'000;  // a database is judged when nobody has written it for so long
+
+// Somebody has written the file or its log within kAtRestNs, by its times: a backup that is being copied there is
+// whole when that is done.
+bool is_being_written(const std::string& db_path);
 // Other bytes, or another database, stand at the path, and the log beside it does not make it whole. Cost: reads a
 // page.
 bool is_overwritten(const std::string& db_path, const Id128& writer);

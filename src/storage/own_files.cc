@@ -3,6 +3,8 @@
 
 #include <sys/stat.h>
 
+#include <cerrno>
+
 namespace tracker::internal {
 
 std::optional<OwnFiles::Log> OwnFiles::log_at(const std::string& db_path) {
@@ -14,19 +16,23 @@ std::optional<OwnFiles::Log> OwnFiles::log_at(const std::string& db_path) {
 void OwnFiles::begin(const std::string& db_path) {
   wal_.reset();
   wal_bytes_ = 0;
+  half_ = log_is_gone_ = false;
   checkpointed(db_path);
+  struct stat st{};
+  log_is_gone_ = !wal_ && ::lstat((db_path + "-wal").c_str(), &st) != 0 && errno == ENOENT;
 }
 
 void OwnFiles::committed(const std::string& db_path) {
   const auto log = log_at(db_path);
-  if (!log || (wal_ && log->id != *wal_)) return;
+  if (!log || log_is_gone_ || (wal_ && log->id != *wal_)) return;
   if (wal_ && log->bytes < wal_bytes_ && log->bytes < kWalKeepBytes) return;
   wal_ = log->id;
   wal_bytes_ = log->bytes;
 }
 
-void OwnFiles::checkpointed(const std::string& db_path) {
-  if (const auto log = log_at(db_path); log && (!wal_ || log->id == *wal_)) {
+void OwnFiles::checkpointed(const std::string& db_path, const Status& done, bool all) {
+  half_ = done.ok() ? half_ && !all : half_ || done.code() != Code::kBusy;
+  if (const auto log = log_at(db_path); log && !log_is_gone_ && (!wal_ || log->id == *wal_)) {
     wal_ = log->id;
     wal_bytes_ = log->bytes;
   }
@@ -35,7 +41,7 @@ void OwnFiles::checkpointed(const std::string& db_path) {
 }
 
 bool OwnFiles::has_own_wal(const std::string& db_path) const {
-  if (!wal_) return true;
+  if (!wal_) return !log_is_gone_;
   const auto log = log_at(db_path);
   return log && log->id == *wal_ && log->bytes >= wal_bytes_;
 }

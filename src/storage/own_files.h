@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "base/status.h"
 #include "storage/writer_locks.h"
 
 namespace tracker::internal {
@@ -17,14 +18,19 @@ constexpr uint64_t kWalKeepBytes = 16 << 20;  // of a log that has been longer: 
 
 class OwnFiles {
  public:
-  // Behind the opening of a connection: whatever lies there is what SQLite has opened.
+  // Behind the opening of a connection, which has read: whatever lies there is what SQLite has opened. A log that is
+  // not there any more was removed.
   void begin(const std::string& db_path);
   // Behind a commit of ours. What came or went while it ran is not taken for ours: a connection keeps its log, and a
   // commit does not make a file shorter but for SQLite's own cut of a long log, to kWalKeepBytes.
   void committed(const std::string& db_path);
-  // Behind a checkpoint of ours, which may have cut either file.
-  void checkpointed(const std::string& db_path);
-  // Not knowing is true: before the first look, or where none could be had.
+  // Behind a checkpoint of ours, which may have cut either file. `done`: what it answered; `all`: whether that says
+  // that the file has all of it.
+  void checkpointed(const std::string& db_path, const Status& done = {}, bool all = false);
+  // One has failed: the file has some pages of the newest commits and lacks others, and which is the newest it says
+  // itself in one of them.
+  bool may_be_half() const { return half_; }
+  // Not knowing is true: where none could be looked at.
   bool has_own_wal(const std::string& db_path) const;
   bool is_whole(const std::string& db_path) const;  // at least as long as it was
 
@@ -38,6 +44,7 @@ class OwnFiles {
   std::optional<FileId> wal_;
   uint64_t wal_bytes_ = 0;
   uint64_t db_bytes_ = 0;
+  bool log_is_gone_ = false, half_ = false;
 };
 
 }  // namespace tracker::internal

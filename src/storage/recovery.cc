@@ -258,11 +258,15 @@ Result<std::unique_ptr<WriterStore>> open_for_recovery(const std::string& folder
   const WriterIdentity& writer = journal.identity();
   const std::string path = join_path(folder, writer.writer.hex() + ".db");
   const StoreFilesChoice files = choose_store_files(folder, store_files_option());
+  const bool is_at_rest = !is_being_written(path);  // before SQLite makes a log
   if (!is_overwritten(path, writer.writer)) {
     auto db = open_writer_store(folder, writer, files.kind);
     if (db.ok() || db.status().code() != Code::kCorrupt || !is_unreadable(path)) return db;
   }
   if (journal.is_written()) return Status(Code::kBusy, path + " belongs to a process that lives");
+  if (!is_at_rest)
+    return Status(Code::kBusy, path + " holds other bytes and is being written, by a restore?",
+                  "what waits for it is recovered once nobody has written it for 10 s");
   auto aside = set_database_aside(path);
   if (!aside.ok()) return aside.status();
   report->add_problem(Code::kCorrupt, set_aside_text(*aside));

@@ -54,7 +54,8 @@ int remember_wal_pages(void* to, sqlite3*, const char*, int pages) {
   return SQLITE_OK;
 }
 
-// SQLite waits for a pipe in the place of its log, too, and of a link or a folder it says "I/O error".
+}  // namespace
+
 Status check_log_files(const std::string& path) {
   for (const char* suffix : {"-wal", "-shm"}) {
     const std::string file = path + suffix;
@@ -63,8 +64,6 @@ Status check_log_files(const std::string& path) {
   }
   return {};
 }
-
-}  // namespace
 
 void set_step_instructions_for_testing(uint64_t most) {
   g_step_instructions_max = most == 0 ? kStepInstructionsMax : most;

@@ -87,6 +87,9 @@ enum class SqliteOpen {
 };
 
 const char* sqlite_version();  // of the library that runs, "3.40.1"
+// kCorrupt: a link, a folder, a pipe stands in the place of a database's log or of its index. SQLite waits for a pipe,
+// and of the others it says "I/O error"; what was moved away is whole wherever it is.
+Status check_log_files(const std::string& path);
 
 class Sqlite {
  public:

@@ -12,24 +12,22 @@
 #include <cstdarg>
 #include <mutex>
 
+#include "storage/inherited_files.h"
+
 namespace tracker::internal {
 namespace {
 
-// What our connections have opened, by number. Pages of it that are not used take no memory. Inode 0: nothing is known.
-struct Opened {
-  std::atomic<uint64_t> device{0}, inode{0};
-};
-Opened g_opened[kGuardedDescriptorsMax];
-
-uint64_t g_since_generation = 1;  // forks before the calls were replaced are none of ours
+// What our connections have opened, by number. Pages of it that are not used take no memory.
+OpenedFile g_opened[kGuardedDescriptorsMax];
+std::atomic<int> g_opened_count{0};  // numbers from here on are not in use; less than 0: one had no place
 
 thread_local bool t_inside = false;
 thread_local uint64_t t_lost = 0;
 
-Opened* opened_at(int fd) { return t_inside && fd >= 0 && fd < kGuardedDescriptorsMax ? &g_opened[fd] : nullptr; }
+OpenedFile* opened_at(int fd) { return t_inside && fd >= 0 && fd < kGuardedDescriptorsMax ? &g_opened[fd] : nullptr; }
 
 bool is_what_was_opened(int fd) {
-  const Opened* const opened = opened_at(fd);
+  const OpenedFile* const opened = opened_at(fd);
   const uint64_t inode = opened == nullptr ? 0 : opened->inode.load(std::memory_order_relaxed);
   if (inode == 0) return true;
   struct stat st;
@@ -64,9 +62,19 @@ Call<ssize_t(int, const void*, size_t, off_t)> g_pwrite{"pwrite"}, g_pwrite64{"p
 Call<int(int, off_t, off_t)> g_fallocate{"fallocate"};
 Call<void*(void*, size_t, int, int, int, off_t)> g_mmap{"mmap"};
 
+void note_number(int fd) {
+  int count = g_opened_count.load();
+  const int needed = fd < kGuardedDescriptorsMax ? fd + 1 : -1;
+  while (t_inside && fd >= 0 && count >= 0 && (needed < 0 || needed > count) &&
+         !g_opened_count.compare_exchange_weak(count, needed))
+    continue;
+}
+
 int open_ours(const char* path, int flags, int mode) {
+  list_inherited(g_opened, g_opened_count.load());
   const int fd = g_open.real(path, flags, mode);
-  Opened* const opened = opened_at(fd);
+  note_number(fd);
+  OpenedFile* const opened = opened_at(fd);
   struct stat st;
   if (opened == nullptr) return fd;
   const int error = errno;
@@ -79,17 +87,16 @@ int open_ours(const char* path, int flags, int mode) {
 
 int close_ours(int fd) {
   const bool ours = may_use(fd);
-  if (Opened* const opened = opened_at(fd)) opened->inode.store(0, std::memory_order_relaxed);
+  list_inherited(g_opened, g_opened_count.load());
+  if (OpenedFile* const opened = opened_at(fd)) opened->inode.store(0, std::memory_order_relaxed);
   return ours ? g_close.real(fd) : 0;
 }
 
-// SQLite keeps one table of locks and of the mapped index for each device and inode, and a forked child inherits it
-// with locks that only the parent has and descriptors that may be closed. What a child opens is on a device of its own,
-// so that it finds no such entry (docs/decisions/0039). Nothing else in SQLite asks for the device. Connections of
-// others are told the same: two entries for one file in one process would not see each other's locks.
+// Nothing else in SQLite asks for the device.
 void make_new_in_child(struct stat* st) {
   constexpr int kAboveAnyDevice = 40;  // major and minor number take 32 bits
-  st->st_dev ^= (process_generation() - g_since_generation) << kAboveAnyDevice;
+  list_inherited(g_opened, g_opened_count.load());
+  st->st_dev ^= forks_since_open(st->st_dev, st->st_ino) << kAboveAnyDevice;
 }
 
 int fstat_ours(int fd, struct stat* st) {
@@ -130,7 +137,7 @@ void replace(sqlite3_vfs* vfs, Call<F>* call, F* ours) {
 void replace_all() {
   sqlite3_vfs* const vfs = sqlite3_initialize() == SQLITE_OK ? sqlite3_vfs_find("unix") : nullptr;
   if (vfs == nullptr || vfs->iVersion < 3 || vfs->xSetSystemCall == nullptr) return;
-  g_since_generation = process_generation();
+  begin_inheriting();
   replace(vfs, &g_open, open_ours);
   replace(vfs, &g_close, close_ours);
   replace(vfs, &g_fstat, fstat_ours);

@@ -3,8 +3,9 @@
 // them (os.closerange, a close too many) and open files of its own under their numbers: SQLite would write pages into
 // them. Its system calls are replaced (docs/decisions/0033): one on a descriptor that is not the file any more that our
 // connection opened fails with EBADF, and such a descriptor is not closed. Connections of others, which may share
-// SQLite with us, are left as they are, but for the device that a forked child's are told (0039). Between the look and
-// the call another thread may still close it. Threads: any. Cost: an fstat(2) a call of SQLite's on a file.
+// SQLite with us, are left as they are, but for the device that a forked child is told of a file that ours had open
+// (inherited_files.h). Between the look and the call another thread may still close it. Threads: any. Cost: an fstat(2)
+// a call of SQLite's on a file.
 #pragma once
 
 #include <cstdint>

@@ -97,7 +97,7 @@ struct WriterDb::Impl {
     if (!locks.in_place() || files.has_own_wal(path)) return put_back();
     const auto stored = last_seq_without_wal(path);
     if (stored && *stored > last_seq) return own.leave();
-    if (stored && *stored == last_seq) return close_all(), start();
+    if (stored && *stored == last_seq && !files.may_be_half()) return close_all(), start();
     TRACKER_RETURN_IF_ERROR(other_wal.wait(path));
     return put_back();
   }
@@ -284,8 +284,7 @@ struct WriterDb::Impl {
   }
 
   void checkpoint(Sqlite::Checkpoint kind) {
-    (void)db.checkpoint(kind).ok();
-    files.checkpointed(path);
+    files.checkpointed(path, db.checkpoint(kind), kind == Sqlite::Checkpoint::kTruncate);
   }
 
   bool in_place() const { return locks.in_place() && files.has_own_wal(path) && files.is_whole(path); }

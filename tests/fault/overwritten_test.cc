@@ -2,9 +2,11 @@
 // A run's database in whose place somebody has written other bytes: the recovery of what waits moves it aside, begins
 // anew and counts what went. What a person can mend, or what mends itself, stays where it is. Method: a process logs
 // and commits, logs more that waits in its rings, and is killed; its database is harmed in between or behind that.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <functional>
@@ -74,6 +76,14 @@ std::string notes(size_t bytes) {
   return out;
 }
 
+// As if the harm were done a minute ago.
+void let_rest(const std::string& path) {
+  for (const char* suffix : {"", "-wal"}) {
+    const timespec times[2] = {{0, UTIME_OMIT}, {::time(nullptr) - 60, 0}};
+    (void)::utimensat(AT_FDCWD, (path + suffix).c_str(), times, 0);
+  }
+}
+
 struct Harm {
   const char* name;
   std::function<void(const std::string& path)> body;
@@ -109,6 +119,7 @@ TEST_P(OverwrittenTest, ADatabaseOfOtherBytesIsMovedAsideAndWhatItHeldIsCounted)
   });
   const std::string path = database_in(sandbox.store());
   const std::string bytes = read_file(path, 2 << 20).value_or("?");
+  let_rest(path);
   ReadRun run = recover_and_read(sandbox.store());
   ASSERT_NE(run.view, nullptr);
   EXPECT_THAT(run.problems, ::testing::Contains(HasSubstr("of which nothing can be read")));
@@ -149,6 +160,7 @@ INSTANTIATE_TEST_SUITE_P(Harms, OverwrittenTest, ::testing::ValuesIn(kHarms),
 
 // What a recovery finds that must leave the database where it is; `mend` makes it well again.
 void expect_it_stays(const Sandbox& sandbox, const std::string& path, const std::function<void()>& mend) {
+  let_rest(path);
   const ReadRun kept = recover_and_read(sandbox.store());
   EXPECT_THAT(files_beside(path, "damaged"), IsEmpty());
   EXPECT_THAT(sandbox.journal_folders(), SizeIs(1)) << "the points wait";
@@ -195,6 +207,7 @@ TEST(OverwrittenTest, ADatabaseOfWhichNothingButTheHeaderIsLeftIsMovedAside) {
   execute(path, "PRAGMA wal_checkpoint(TRUNCATE)");
   std::fstream(path, std::ios::in | std::ios::out | std::ios::binary).seekp(100)
       << notes(std::filesystem::file_size(path) - 100);
+  let_rest(path);
   ReadRun run = recover_and_read(sandbox.store());
   ASSERT_NE(run.view, nullptr);
   EXPECT_THAT(databases_set_aside(run.view->dir()), SizeIs(1));
@@ -203,12 +216,44 @@ TEST(OverwrittenTest, ADatabaseOfWhichNothingButTheHeaderIsLeftIsMovedAside) {
   EXPECT_EQ(run.view->losses().dropped, 0u);
 }
 
+// A log that was moved to another disk for want of room, and a link to it left behind: with it the database is whole.
+// Bug: the link was taken for damage, and the database with all that was stored was moved aside.
+TEST(OverwrittenTest, ADatabaseWhoseLogIsALinkStays) {
+  Sandbox sandbox;
+  log_and_die(sandbox, nullptr);
+  const std::string path = database_in(sandbox.store()), wal = path + "-wal", moved = sandbox.folder() + "/moved";
+  std::filesystem::rename(wal, moved);
+  std::filesystem::create_symlink(moved, wal);
+  expect_it_stays(sandbox, path, [&] {
+    std::filesystem::remove(wal);
+    std::filesystem::rename(moved, wal);
+  });
+}
+
+// Bug: half of a backup was taken for damage while it was being copied there.
+TEST(OverwrittenTest, ADatabaseThatSomebodyIsWritingStays) {
+  Sandbox sandbox;
+  log_and_die(sandbox, [](const std::string& path) { execute(path, "PRAGMA wal_checkpoint(TRUNCATE)"); });
+  const std::string path = database_in(sandbox.store());
+  const std::string all = read_file(path, 2 << 20).value_or("");
+  std::filesystem::remove(path + "-wal");
+  write_over(path, all.substr(0, all.size() / 2));
+  const ReadRun early = recover_and_read(sandbox.store());
+  EXPECT_THAT(files_beside(path, "damaged"), IsEmpty());
+  EXPECT_THAT(early.problems, ::testing::Contains(HasSubstr("is being written, by a restore?")));
+  write_over(path, all);
+  ReadRun run = recover_and_read(sandbox.store());
+  EXPECT_THAT(files_beside(path, "damaged"), IsEmpty());
+  EXPECT_THAT(rows_of(run, "x").steps, SizeIs(kStored + kWaiting));
+}
+
 // A page in the middle: readers read the rest, which nobody could any more behind a rename.
 TEST(OverwrittenTest, ADatabaseOfWhichAPartCanBeReadStays) {
   Sandbox sandbox;
   log_and_die(sandbox, [](const std::string& path) { execute(path, "PRAGMA wal_checkpoint(TRUNCATE)"); });
   const std::string path = database_in(sandbox.store());
   std::fstream(path, std::ios::in | std::ios::out | std::ios::binary).seekp(-4096, std::ios::end) << notes(4096);
+  let_rest(path);
   (void)recover_and_read(sandbox.store());
   EXPECT_THAT(files_beside(path, "damaged"), IsEmpty());
 }
@@ -218,6 +263,7 @@ TEST(OverwrittenTest, ADatabaseWhoseLogHasWhatWasOverwrittenIsMadeWholeByIt) {
   log_and_die(sandbox, [](const std::string& path) { execute(path, "PRAGMA user_version=1"); });  // page 1
   const std::string path = database_in(sandbox.store());
   std::fstream(path, std::ios::in | std::ios::out | std::ios::binary) << notes(100);
+  let_rest(path);
   ReadRun run = recover_and_read(sandbox.store());
   EXPECT_THAT(files_beside(path, "damaged"), IsEmpty());
   EXPECT_THAT(run.problems, IsEmpty());

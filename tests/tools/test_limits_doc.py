@@ -21,6 +21,7 @@ SUFFIXES = {".h", ".cc", ".hpp", ".cpp", ".py"}
 # Limits that a test reaches without naming them: the file and the test. Times and sizes that the test sets to a smaller
 # value are among them: what happens at the edge is the same.
 BY_EFFECT = {
+    "kAtRestNs": "tests/fault/overwritten_test.cc: ADatabaseThatSomebodyIsWritingStays",
     "kPutBackRest": "tests/unit/storage/put_back_test.cc: AfterAPauseOfTenTimesAndNeverForAFileThatIsGone",
     "kOtherWalWaitNs": "tests/python/test_replaced_files.py: replaced by a link",
     "kImportKindsMax": "tests/unit/exchange/import_test.cc: KindsThatASourceMakesUpAreCountedTogether",
@@ -135,6 +136,7 @@ NOT_TESTED = {
     "kPythonPathsMax": "256 entries of sys.path; it bounds a loop",
     "kRefDepthMax": "it bounds a loop",
     "kGuardedDescriptorsMax": "65,536 open files; it bounds a table",
+    "kInheritedFilesMax": "4,096 databases open at a fork; it bounds a table",
     "kPutBackIntervalNs": "a file that takes more than a second to be put back",
     "kSamplesWaitingMax": "a drain thread that sleeps for an hour",
     "kTreeThreadsMax": "4,096 threads; it bounds a loop",

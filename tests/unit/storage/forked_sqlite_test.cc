@@ -114,6 +114,38 @@ TEST_F(ForkedSqliteTest, AProgramsOwnConnectionInAChildLeavesTheLocksOfOurs) {
   for (const int fd : {began[0], began[1], go_on[0], go_on[1]}) ::close(fd);
 }
 
+// Bug: all that a child opened was told another device, so SQLite did not see that a connection which the child had
+// inherited and one of its own are to the same file, and the end of the one dropped the locks of the other.
+TEST_F(ForkedSqliteTest, ADatabaseOfTheProgramKeepsItsLocksWhenAChildClosesWhatItInherited) {
+  const std::string other = folder_.path() + "/programs.db";
+  sqlite3* inherited = nullptr;
+  ASSERT_EQ(sqlite3_open(other.c_str(), &inherited), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(inherited, "CREATE TABLE t(x)", nullptr, nullptr, nullptr), SQLITE_OK);
+  int began[2], go_on[2];
+  ASSERT_EQ(::pipe2(began, O_CLOEXEC), 0);
+  ASSERT_EQ(::pipe2(go_on, O_CLOEXEC), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    char order = 0;
+    sqlite3* own = nullptr;
+    if (sqlite3_open(other.c_str(), &own) != SQLITE_OK) ::_exit(kCannotOpen);
+    if (sqlite3_exec(own, "BEGIN IMMEDIATE; INSERT INTO t VALUES(1)", nullptr, nullptr, nullptr) != SQLITE_OK)
+      ::_exit(kCannotRead);
+    (void)sqlite3_close(inherited);
+    if (::write(began[1], "b", 1) != 1 || ::read(go_on[0], &order, 1) != 1) ::_exit(kCannotRead);
+    ::_exit(sqlite3_exec(own, "COMMIT", nullptr, nullptr, nullptr) == SQLITE_OK ? kAllWell : kOtherRows);
+  }
+  char word = 0;
+  ASSERT_EQ(::read(began[0], &word, 1), 1);
+  EXPECT_EQ(sqlite3_exec(inherited, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_BUSY);
+  ASSERT_EQ(::write(go_on[1], "g", 1), 1);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), kAllWell);
+  sqlite3_close(inherited);
+  for (const int fd : {began[0], began[1], go_on[0], go_on[1]}) ::close(fd);
+}
+
 // Bug: the index that the child found in that table had no descriptor any more, and SQLite tried for 10 s to lock it.
 TEST_F(ForkedSqliteTest, AChildThatHasClosedAllDescriptorsReadsAtOnce) {
   ASSERT_TRUE(reader_.exec("COMMIT").ok());

@@ -66,6 +66,30 @@ TEST_F(OwnFilesTest, ALongLogThatSqliteHasCutIsOurs) {
   EXPECT_TRUE(files_.has_own_wal(db_));
 }
 
+// Bug: one that was not there any more when its connection had been opened was unknown, and never missed.
+TEST_F(OwnFilesTest, ALogThatWentWhileItWasOpenedIsMissed) {
+  std::filesystem::remove(log_);
+  files_.begin(db_);
+  EXPECT_FALSE(files_.has_own_wal(db_));
+  write(log_, 100);  // somebody else's
+  files_.committed(db_);
+  EXPECT_FALSE(files_.has_own_wal(db_));
+  files_.begin(db_);
+  EXPECT_TRUE(files_.has_own_wal(db_));
+}
+
+TEST_F(OwnFilesTest, ADatabaseMayBeHalfWrittenFromACheckpointThatFailsToOneThatIsWhole) {
+  EXPECT_FALSE(files_.may_be_half());
+  files_.checkpointed(db_, Status(Code::kBusy, ""));
+  EXPECT_FALSE(files_.may_be_half());
+  files_.checkpointed(db_, Status(Code::kIo, ""));
+  EXPECT_TRUE(files_.may_be_half());
+  files_.checkpointed(db_, {}, false);
+  EXPECT_TRUE(files_.may_be_half()) << "a reader may have kept it from writing all";
+  files_.checkpointed(db_, {}, true);
+  EXPECT_FALSE(files_.may_be_half());
+}
+
 TEST_F(OwnFilesTest, ACheckpointMayCutBothFiles) {
   std::filesystem::resize_file(db_, 4096);
   std::filesystem::resize_file(log_, 0);

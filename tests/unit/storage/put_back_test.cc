@@ -5,7 +5,9 @@
 #include "storage/put_back.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <filesystem>
 
 #include "base/clock.h"
@@ -68,6 +70,63 @@ TEST(PutBackTest, AFramesFileThatIsReplacedAgainAndAgainIsPutBackEachTime) {
   auto file = FramesFile::open_or_create(folder.path(), identity);
   ASSERT_TRUE(file.ok());
   expect_each_put_back(file->get(), (*file)->path(), identity);
+}
+
+FrameRecord large_record(const WriterIdentity& identity, uint64_t seq) {
+  return record_of(test_frame(identity, seq, 2, 2000), {{7, seq}});
+}
+
+uint64_t bytes_of(const std::string& path) { return std::filesystem::file_size(path); }
+
+// Bug: a checkpoint that fails at the end of a disk has brought the newest number into the file by then, and not all
+// that goes with it. With its log removed, to make room, the file was taken for one into which another process has
+// brought all, and the log that only this process had open was given up.
+TEST(PutBackTest, ALogIsNotGivenUpForAFileIntoWhichACheckpointBroughtHalf) {
+  TempFolder folder;
+  const WriterIdentity identity = test_identity();
+  auto db = WriterDb::create(folder.path(), identity);
+  ASSERT_TRUE(db.ok());
+  const std::string path = (*db)->path(), wal = path + "-wal";
+  uint64_t seq = 1;
+  ASSERT_TRUE((*db)->append({large_record(identity, seq)}, true).ok());
+  {
+    // Room within the file: what is written there does not change its length, which would tell.
+    auto other = Sqlite::open(path, SqliteOpen::kWrite, 100);
+    ASSERT_TRUE(other.ok());
+    ASSERT_TRUE(other->exec("CREATE TABLE room(x); INSERT INTO room VALUES(zeroblob(4000000)); DROP TABLE room").ok());
+  }
+  (*db)->shrink();
+  ASSERT_EQ(bytes_of(wal), 0u);
+  const uint64_t all = bytes_of(path);
+  while (bytes_of(wal) < (3u << 20)) ASSERT_TRUE((*db)->append({large_record(identity, ++seq)}, false).ok());
+
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  auto* const signal_before = ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{all - (1u << 20), before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  (*db)->shrink();
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ::signal(SIGXFSZ, signal_before);
+  ASSERT_GT(bytes_of(wal), 0u) << "the checkpoint has failed";
+  ASSERT_EQ(bytes_of(path), all);
+  ASSERT_EQ(last_seq_without_wal(path), std::optional(seq)) << "the newest number is in the file";
+
+  std::filesystem::remove(wal);
+  Status status(Code::kIo, "");
+  for (int tries = 0; tries < 2000 && !status.ok(); ++tries) {
+    status = (*db)->append({test_record(identity, seq + 1)}, true);
+    if (!status.ok()) sleep_ms(5);
+  }
+  ASSERT_TRUE(status.ok()) << status.to_string();
+  auto reader = WriterReader::open(path);
+  ASSERT_TRUE(reader.ok());
+  auto snapshot = (*reader)->snapshot();
+  ASSERT_TRUE(snapshot.ok());
+  auto plain = Sqlite::open(path, SqliteOpen::kRead, 100);
+  ASSERT_TRUE(plain.ok());
+  EXPECT_EQ(*plain->query_text("PRAGMA quick_check(1)"), "ok");
+  EXPECT_EQ(*plain->query_int("SELECT count(*) FROM frames"), static_cast<int64_t>(seq + 1));
 }
 
 }  // namespace
