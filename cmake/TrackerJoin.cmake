@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: MIT
 # Several files of a target compiled as one: what they instantiate of the standard library, GoogleTest and pybind11 is
 # most of the time to compile a short file, and is then compiled once for all of them. The sanitizer presets do so, and
-# .ci/run (TRACKER_JOIN=ON in the environment) with the tests of dev, its command line and its Python module; the rooms
-# that the shared library links stay apart there, for a linker takes of an archive whole files, and the library must not
-# carry what only listings use. Everywhere else each file is compiled by itself: an include that is missing is found,
-# and a change costs one file.
+# dev with TRACKER_JOIN=ON in the environment, as .ci/run and a first build of make have it. Everywhere else each file
+# is compiled by itself: an include that is missing is found, and a change costs one file.
 #
 # A name without linkage that two joined files have is an error there ("redefinition"): rename it, or name one of the
-# files again as ALONE.
+# files again as ALONE. ALONE too is what only listings need because it leads to RE2: a linker takes of an archive
+# whole objects, and the shared library must not load it.
 option(TRACKER_JOIN_TESTS "Compile up to TRACKER_JOINED_MAX files of a test program as one" OFF)
-option(TRACKER_JOIN_ENDS "The same for the Python module and the rooms that only programs link" OFF)
 option(TRACKER_JOIN_SOURCES "The same for all rooms and the Python module" OFF)
 set(TRACKER_JOINED_MAX 16)  # a GB of memory for the compiler under AddressSanitizer
 

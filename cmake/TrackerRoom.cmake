@@ -3,9 +3,9 @@
 #
 # The include root of room `x` is <build>/rooms/x, which holds one link, x -> src/x. So `#include "x/y.h"`
 # compiles only in targets that link x, and an include that goes up the layers does not build.
-# ALONE names the files that are never joined with others (TrackerJoin.cmake); END says that only programs link it.
+# ALONE names the files that are never joined with others (TrackerJoin.cmake).
 function(tracker_room name)
-  cmake_parse_arguments(ROOM "END" "" "SOURCES;ALONE;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "SOURCES;ALONE;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   foreach(depend IN LISTS ROOM_DEPENDS ROOM_PRIVATE_DEPENDS)
     # Without this a name that is no target becomes -lname, and the first error is a missing header far from here.
     if(NOT TARGET ${depend})
@@ -20,7 +20,7 @@ function(tracker_room name)
   target_link_libraries(tracker_${name} PUBLIC ${ROOM_DEPENDS} PRIVATE tracker_options ${ROOM_PRIVATE_DEPENDS})
   set_target_properties(tracker_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   tracker_precompile(tracker_${name} tracker_room_precompiled)
-  if(TRACKER_JOIN_SOURCES OR (ROOM_END AND TRACKER_JOIN_ENDS))
+  if(TRACKER_JOIN_SOURCES)
     tracker_join(tracker_${name} ALONE ${ROOM_ALONE})
   endif()
 endfunction()

@@ -133,6 +133,13 @@ def run(name: str, command: Sequence[str], env: dict[str, str] | None = None, re
     return code == 0
 
 
+def joining() -> str:
+    """TRACKER_JOIN (cmake/TrackerJoin.cmake) where nobody has set it: as build/ has it; a first build joins, for it is
+    done in half the time."""
+    cache = ROOT / "build" / "CMakeCache.txt"
+    return "ON" if not cache.exists() or "TRACKER_JOIN_SOURCES:BOOL=ON" in cache.read_text() else ""
+
+
 def build(preset: str, *targets: str) -> Tally:
     """Configures and builds one preset, all of it or some targets. Success counts nothing: a build is no test."""
     tally = Tally()
@@ -307,6 +314,7 @@ def main(names: Sequence[str]) -> int:
     if unknown:
         print(f"unknown: {' '.join(unknown)}; the parts are {' '.join(PARTS)}", file=sys.stderr)
         return 2
+    os.environ.setdefault("TRACKER_JOIN", joining())
     started = time.monotonic()
     total = Tally()
     for name in names or DEFAULT_PARTS:

@@ -20,7 +20,7 @@ COMPILERS = {"CC": "cc", "CXX": "c++"}
 FLAGS = (
     "-DTRACKER_WERROR=ON",
     "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -g1 -DNDEBUG",
-    f"-DTRACKER_JOIN_ENDS={os.environ.get('TRACKER_JOIN', 'OFF')}",
+    f"-DTRACKER_JOIN_SOURCES={os.environ.get('TRACKER_JOIN', 'OFF')}",
     f"-DTRACKER_PRECOMPILE_SOURCES={os.environ.get('TRACKER_JOIN', 'OFF')}",
 )
 DIST = ROOT / "dist"
