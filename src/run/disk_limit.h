@@ -18,6 +18,7 @@ constexpr uint64_t kDiskAgain = 2ull << 20;       // room beside the reserve tha
 constexpr uint64_t kDiskRingRoom = 256ull << 10;  // what a ring may hold when all rings full would not fit
 constexpr uint64_t kDiskShare = 4;                // of the room left a writer takes one part before it looks again
 constexpr std::chrono::milliseconds kDiskLookInterval{1000};
+constexpr std::chrono::milliseconds kDiskOthersInterval{50};  // between two looks at the rest of the store
 
 enum class DiskRoom : uint8_t {
   kEnough,
@@ -39,7 +40,9 @@ class DiskLimit {
   uint64_t max_bytes() const { return max_; }
   DiskRoom room() const { return room_.load(std::memory_order_relaxed); }
   // The answer is room(); narrow() says what of `waiting` it goes by.
-  DiskRoom look(const std::string& store_path, const std::string& run_path, const DiskWaiting& waiting);
+  // `written`: the file in the run's folder that is written here, measured each time, with its log; or empty.
+  DiskRoom look(const std::string& store_path, const std::string& run_path, const std::string& written,
+                const DiskWaiting& waiting);
   bool narrow() const { return narrow_; }
   // After a look: bytes that may be accepted until the next one beside what `waiting` had.
   uint64_t credit() const { return credit_; }
@@ -57,8 +60,9 @@ class DiskLimit {
   std::atomic<DiskRoom> room_{DiskRoom::kEnough};
   bool narrow_ = false;
   uint64_t credit_ = 0;
-  uint64_t others_ = 0, own_ = 0;  // bytes without and within the run's folder
-  uint64_t look_at_ = 0;           // look at the store again when own and waiting bytes reach this
+  uint64_t others_ = 0, own_ = 0;              // bytes without and within the run's folder
+  uint64_t own_found_ = 0, written_then_ = 0;  // when the folder was measured: all of it, and the file that is written
+  uint64_t look_at_ = 0;                       // look at the store again when own and waiting bytes reach this
   Clock::time_point next_own_, next_store_, not_before_;
 };
 

@@ -252,7 +252,8 @@ bool Writer::close_database() {
   if (status.code() == Code::kBusy || status.code() == Code::kTimeout)
     status = Status();  // a reader keeps the WAL; all is in it
   if (!status.ok()) {
-    db_.reset();  // it is closed; the next try opens it again, as whatever the disk then holds
+    // It is closed; the next try opens it again, as whatever the disk then holds.
+    if (!db_->holds_last_copy()) db_.reset();
     note_failure(status);
     return false;
   }

@@ -135,12 +135,12 @@ void Writer::look_at_disk() {
   const std::string run_path =
       join_path(target_.store_path, "runs/" + folder_name(target_.run.project) + "/" + folder_name(target_.run.id));
   const uint64_t in_rings = journal_->waiting_bytes(0);
-  DiskRoom room = disk_.look(target_.store_path, run_path, waiting_for_disk());
+  DiskRoom room = disk_.look(target_.store_path, run_path, db_ ? db_->path() : std::string(), waiting_for_disk());
   if (disk_.narrow() && db_ && Clock::now() >= next_shrink_) {
     db_->shrink();
     disk_.own_has_changed();
     next_shrink_ = Clock::now() + kDiskLookInterval;
-    room = disk_.look(target_.store_path, run_path, waiting_for_disk());
+    room = disk_.look(target_.store_path, run_path, db_ ? db_->path() : std::string(), waiting_for_disk());
   }
   journal_->set_room(disk_.narrow() ? kDiskRingRoom : UINT64_MAX);
   journal_->set_refusing(room != DiskRoom::kEnough);
@@ -160,7 +160,6 @@ void Writer::look_at_disk() {
 
 // Of several runs that end at the bound each has found the same room free.
 bool Writer::disk_takes_compaction() {
-  disk_.own_has_changed();
   look_at_disk();
   return disk_.reserve_is_free();
 }

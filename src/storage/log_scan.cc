@@ -34,6 +34,7 @@ void LogScan::report(const std::string& what, const Status& status) {
 Status LogScan::read(const LogPosition& end, LogVisitor* visitor) {
   end_ = end;
   visitor_ = visitor;
+  const bool from_start = points_known_;
   while (!stopped_ && at_->seq < end_.seq) {
     round_from_ = *at_;
     round_begun_ns_ = monotonic_ns();
@@ -44,6 +45,11 @@ Status LogScan::read(const LogPosition& end, LogVisitor* visitor) {
     TRACKER_RETURN_IF_ERROR(status);
     if (*at_ == round_from_) return {};  // a damaged tree that has nothing more to say
   }
+  // Whole trees may lack rows: a file that was cut under its writer and filled again behind the cut.
+  if (from_start && !stopped_ && at_->points < end_.points && damage_ != nullptr && damage_->empty())
+    report(fmt::format("frames up to {}", end_.seq),
+           Status(Code::kCorrupt, fmt::format("{} of the {} points that were stored are not in it",
+                                              end_.points - at_->points, end_.points)));
   return {};
 }
 

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace tracker::internal {
@@ -16,6 +17,7 @@ std::optional<OwnFiles::Log> OwnFiles::log_at(const std::string& db_path) {
 void OwnFiles::begin(const std::string& db_path) {
   wal_.reset();
   wal_bytes_ = 0;
+  db_bytes_ = 0;
   half_ = log_is_gone_ = false;
   checkpointed(db_path);
   struct stat st{};
@@ -30,20 +32,26 @@ void OwnFiles::committed(const std::string& db_path) {
   wal_bytes_ = log->bytes;
 }
 
-void OwnFiles::checkpointed(const std::string& db_path, const Status& done, bool all) {
+void OwnFiles::checkpointed(const std::string& db_path, const Status& done, bool all, uint64_t pages) {
   half_ = done.ok() ? half_ && !all : half_ || done.code() != Code::kBusy;
   if (const auto log = log_at(db_path); log && !log_is_gone_ && (!wal_ || log->id == *wal_)) {
     wal_ = log->id;
     wal_bytes_ = log->bytes;
   }
   struct stat st{};
-  db_bytes_ = ::stat(db_path.c_str(), &st) == 0 ? static_cast<uint64_t>(st.st_size) : 0;
+  const uint64_t bytes = ::stat(db_path.c_str(), &st) == 0 ? static_cast<uint64_t>(st.st_size) : 0;
+  db_bytes_ = std::max(bytes, pages);
 }
 
 bool OwnFiles::has_own_wal(const std::string& db_path) const {
   if (!wal_) return !log_is_gone_;
   const auto log = log_at(db_path);
   return log && log->id == *wal_ && log->bytes >= wal_bytes_;
+}
+
+bool OwnFiles::is_log_cut(const std::string& db_path) const {
+  const auto log = wal_ ? log_at(db_path) : std::nullopt;
+  return log && log->id == *wal_ && log->bytes < wal_bytes_;
 }
 
 bool OwnFiles::is_whole(const std::string& db_path) const {

@@ -25,14 +25,16 @@ class OwnFiles {
   // commit does not make a file shorter but for SQLite's own cut of a long log, to kWalKeepBytes.
   void committed(const std::string& db_path);
   // Behind a checkpoint of ours, which may have cut either file. `done`: what it answered; `all`: whether that says
-  // that the file has all of it.
-  void checkpointed(const std::string& db_path, const Status& done = {}, bool all = false);
+  // that the file has all of it. `pages`: the bytes of the database by its own count, for which the file has room
+  // since before that began: a file that was cut meanwhile is not taken for ours.
+  void checkpointed(const std::string& db_path, const Status& done = {}, bool all = false, uint64_t pages = 0);
   // One has failed: the file has some pages of the newest commits and lacks others, and which is the newest it says
   // itself in one of them.
   bool may_be_half() const { return half_; }
   // Not knowing is true: where none could be looked at.
   bool has_own_wal(const std::string& db_path) const;
-  bool is_whole(const std::string& db_path) const;  // at least as long as it was
+  bool is_log_cut(const std::string& db_path) const;  // ours, and shorter than it was
+  bool is_whole(const std::string& db_path) const;    // at least as long as it was
 
  private:
   struct Log {

@@ -19,6 +19,7 @@ Status make_error(sqlite3* db, int code, const std::string& path) {
   const int error = db != nullptr ? sqlite3_system_errno(db) : 0;
   if (error != 0 && (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN))
     message += fmt::format(", {}", Status::from_errno(error, "errno").message());
+  if (code == SQLITE_IOERR_SHORT_READ) return Status(Code::kCorrupt, std::move(message));  // it ends before it should
   switch (primary) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED: return Status(Code::kBusy, std::move(message));
@@ -310,6 +311,20 @@ Status Sqlite::checkpoint(Checkpoint kind, int* wal_pages) {
   const int code = sqlite3_wal_checkpoint_v2(db_, nullptr, mode, &in_wal, &done);
   if (wal_pages != nullptr) *wal_pages = in_wal;
   if (code == SQLITE_BUSY && kind == Checkpoint::kPassive) return {};
+  return code == SQLITE_OK ? Status() : error(code);
+}
+
+uint64_t Sqlite::bytes() {
+  const auto pages = query_int("PRAGMA page_count"), size = query_int("PRAGMA page_size");
+  return pages.ok() && size.ok() ? static_cast<uint64_t>(*pages * *size) : 0;
+}
+
+Status Sqlite::allocate() {
+  auto bytes = static_cast<sqlite3_int64>(this->bytes());
+  int chunk = 4096;  // SQLite allocates for those who have asked for chunks alone
+  const SqliteCall inside;
+  sqlite3_file_control(db_, "main", SQLITE_FCNTL_CHUNK_SIZE, &chunk);
+  const int code = sqlite3_file_control(db_, "main", SQLITE_FCNTL_SIZE_HINT, &bytes);
   return code == SQLITE_OK ? Status() : error(code);
 }
 

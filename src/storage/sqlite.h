@@ -115,6 +115,8 @@ class Sqlite {
   enum class Checkpoint { kPassive, kTruncate };
   // kBusy when readers or a writer kept it from completing (kTruncate only). `wal_pages`: what is left in the WAL.
   Status checkpoint(Checkpoint kind, int* wal_pages = nullptr);
+  uint64_t bytes();   // of its pages, those in the WAL too; 0 after an error
+  Status allocate();  // room in its file for them, before a checkpoint writes there. kIo
   // All of it, with what is in the WAL, page by page into a connection to a new file; nobody writes meanwhile.
   Status copy_to(Sqlite* to);
   // Pages in the WAL after the last commit of this connection.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Longer than other files: what an append, a checkpoint and an end do with a file that others may touch is one state.
 #include "storage/writer_db.h"
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/fs.h"
@@ -28,11 +30,12 @@
 namespace tracker::internal {
 namespace {
 
-constexpr uint64_t kShrinkWalBytes = 256 * 1024;   // a smaller WAL is not worth an fsync
-constexpr int kBusyTimeoutMs = 100;                // of an append; nobody else of ours writes this file
-constexpr int kCheckpointPages = 1000;             // after a durable append, which has waited for the disk anyway
-constexpr int kCheckpointPagesAlways = 16384;      // 64 MiB: also after others, so that the WAL stays bounded
-constexpr int64_t kStatsIntervalNs = 900'000'000;  // of durable appends behind which much came
+constexpr uint64_t kShrinkWalBytes = 256 * 1024;    // a smaller WAL is not worth an fsync
+constexpr int kBusyTimeoutMs = 100;                 // of an append; nobody else of ours writes this file
+constexpr std::chrono::milliseconds kFinishNap{5};  // between two looks whether a file may be put back
+constexpr int kCheckpointPages = 1000;              // after a durable append, which has waited for the disk anyway
+constexpr int kCheckpointPagesAlways = 16384;       // 64 MiB: also after others, so that the WAL stays bounded
+constexpr int64_t kStatsIntervalNs = 900'000'000;   // of durable appends behind which much came
 constexpr int64_t kStatsIntervalAlwaysNs = 5'000'000'000;
 constexpr uint64_t kStatsPointsMin = 64 << 10;  // readers of a live run sum up fewer in less than a millisecond
 constexpr uint64_t kPageBytes = 4096;
@@ -107,6 +110,10 @@ struct WriterDb::Impl {
     const bool is_whole = !locks.in_place() || files.is_whole(path);  // another file's length says nothing of ours
     harm = put_database_back(&db, path, identity.writer, files.has_own_wal(path), is_whole);
     put_back_pace.end();
+    if (harm.code() == Code::kCorrupt && files.is_log_cut(path)) {
+      harm = Status();  // what was cut off is gone: what is left says so, and is gone on behind
+      return close_all(), start();
+    }
     if (!harm.ok()) return harm;
     ++put_backs;
     close_connection();
@@ -129,12 +136,15 @@ struct WriterDb::Impl {
   // Opens the connection and takes over what is committed, also after an I/O error: whether its transaction is there
   // only the database knows.
   Status open() {
+    const bool has_other_log = !files.has_own_wal(path);
     auto opened = Sqlite::open(path, detached ? SqliteOpen::kDetached : SqliteOpen::kWrite, kBusyTimeoutMs);
     if (!opened.ok()) return opened.status();
     sound = false;
     db = std::move(*opened);
     Status status = load();
     if (!status.ok()) close_connection();
+    // Our hold on the index keeps in it what a log had that is gone: without it the next try makes it anew.
+    if (!status.ok() && has_other_log) locks.close();
     sound = status.ok();
     files.begin(path);
     return status;
@@ -280,19 +290,27 @@ struct WriterDb::Impl {
   // Not part of the commit: when it fails everything is in the WAL and the next one tries again.
   void checkpoint_if_due(bool durable) {
     if (db.wal_pages() < (durable ? kCheckpointPages : kCheckpointPagesAlways)) return;
-    checkpoint(Sqlite::Checkpoint::kPassive);
+    (void)checkpoint(Sqlite::Checkpoint::kPassive).ok();
   }
 
-  void checkpoint(Sqlite::Checkpoint kind) {
-    files.checkpointed(path, db.checkpoint(kind), kind == Sqlite::Checkpoint::kTruncate);
+  // Room for all of it first: a checkpoint that a full disk ends half way leaves a file that is whole only with its
+  // log.
+  Status checkpoint(Sqlite::Checkpoint kind) {
+    TRACKER_RETURN_IF_ERROR(db.allocate());
+    const Status done = db.checkpoint(kind);
+    files.checkpointed(path, done, kind == Sqlite::Checkpoint::kTruncate, db.bytes());
+    return done;
   }
 
-  bool in_place() const { return locks.in_place() && files.has_own_wal(path) && files.is_whole(path); }
+  Status stay_in_place() {
+    const bool is = detached || (locks.in_place() && files.has_own_wal(path) && files.is_whole(path));
+    return is ? Status() : mend();
+  }
 
   Status append(std::span<const FrameRecord* const> records, bool durable, const std::vector<uint64_t>& retired,
                 bool force_stats) {
     TRACKER_RETURN_IF_ERROR(ensure_open());
-    if (!detached && !in_place()) TRACKER_RETURN_IF_ERROR(mend());
+    TRACKER_RETURN_IF_ERROR(stay_in_place());
     if (!detached) TRACKER_RETURN_IF_ERROR(own.check(db, last_seq, records));
     sound = false;
     auto pending =
@@ -318,7 +336,7 @@ struct WriterDb::Impl {
     if (with_stats) stats_are_written();
     sound = true;
     // Durable is what has a name: a log that went while this ran is put back before anybody is told so.
-    if (!detached && durable && !in_place()) TRACKER_RETURN_IF_ERROR(mend());
+    if (durable) TRACKER_RETURN_IF_ERROR(stay_in_place());
     if (!detached && !force_stats) leave_pinned_wal(durable);
     return {};
   }
@@ -329,7 +347,7 @@ struct WriterDb::Impl {
     if (detached || ::stat((path + "-wal").c_str(), &st) != 0 || static_cast<uint64_t>(st.st_size) < kShrinkWalBytes)
       return;
     db.set_busy_timeout(static_cast<int>(kShrinkWait.count()));
-    checkpoint(Sqlite::Checkpoint::kTruncate);
+    (void)checkpoint(Sqlite::Checkpoint::kTruncate).ok();
     db.set_busy_timeout(kBusyTimeoutMs);
   }
 
@@ -339,7 +357,7 @@ struct WriterDb::Impl {
     checkpoint_if_due(durable);
     const bool over = static_cast<uint64_t>(db.wal_pages()) * kPageBytes >= wal_bytes_max();
     commits_over_limit = over ? commits_over_limit + 1 : 0;
-    if (over) checkpoint(Sqlite::Checkpoint::kPassive);
+    if (over) (void)checkpoint(Sqlite::Checkpoint::kPassive).ok();
     if (commits_over_limit < kPinnedCommitsMin || part >= kPartsMax || monotonic_ns() < next_part_ns) return;
     next_part_ns = monotonic_ns() + kNextPartRetryNs;
     Status status = append({}, true, {}, true);  // the series rows go with the small tables
@@ -388,7 +406,13 @@ struct WriterDb::Impl {
     TRACKER_RETURN_IF_ERROR(append({}, true, {}, true));
     TRACKER_RETURN_IF_ERROR(compact_at_end());
     db.set_busy_timeout(timeout_ms);
-    TRACKER_RETURN_IF_ERROR(db.checkpoint(Sqlite::Checkpoint::kTruncate));
+    TRACKER_RETURN_IF_ERROR(checkpoint(Sqlite::Checkpoint::kTruncate));
+    const int put_back_before = put_backs;
+    Status in_place = stay_in_place();  // a copy may have taken its name meanwhile
+    for (; !in_place.ok() && monotonic_ns() < deadline; in_place = stay_in_place())
+      std::this_thread::sleep_for(kFinishNap);
+    TRACKER_RETURN_IF_ERROR(in_place);
+    if (put_backs != put_back_before) TRACKER_RETURN_IF_ERROR(checkpoint(Sqlite::Checkpoint::kTruncate));
     // All is in the database now, so a WAL that a second SQLite copy deletes from here on is an empty one.
     locks.release();
     for (int earlier = 1; earlier < part; ++earlier) settle_part(part_path(base, earlier), kLeaveWalMs / part);
@@ -459,6 +483,7 @@ Status WriterDb::append_batch(std::span<const FrameRecord* const> frames, bool d
 
 Status WriterDb::heartbeat(int64_t now_us) {
   TRACKER_RETURN_IF_ERROR(impl_->ensure_open());
+  TRACKER_RETURN_IF_ERROR(impl_->stay_in_place());
   const auto now = static_cast<uint64_t>(now_us);
   return impl_->transaction(false, [&] { return impl_->put_sign_of_life(now); });
 }
@@ -492,8 +517,10 @@ void WriterDb::shrink() {
 
 Status WriterDb::finish(int timeout_ms) {
   Status status = impl_->finish(timeout_ms);
-  impl_->close();
+  if (!holds_last_copy()) impl_->close();
   return status;
 }
+
+bool WriterDb::holds_last_copy() const { return !impl_->detached && impl_->db && !impl_->locks.in_place(); }
 
 }  // namespace tracker::internal

@@ -60,6 +60,7 @@ class WriterDb : public WriterStore {
   // is plain files. Waits at most `timeout_ms` for readers; on kTimeout or kBusy the data is safe in the WAL and the
   // next reader or recovery finishes the job.
   Status finish(int timeout_ms = 2000) override;
+  bool holds_last_copy() const override;
 
  private:
   struct Impl;

@@ -78,6 +78,8 @@ class WriterStore {
   // Turns it into plain files and closes it. kTimeout or kBusy: the data is safe and the next reader or recovery
   // finishes the job.
   virtual Status finish(int timeout_ms = 2000) = 0;
+  // After a finish() that failed: its file has no name any more, and only this has what was stored. finish() again.
+  virtual bool holds_last_copy() const { return false; }
 
   Status append(const std::vector<FrameRecord>& frames, bool durable, const std::vector<uint64_t>& retired = {}) {
     std::vector<const FrameRecord*> pointers;

@@ -54,6 +54,7 @@ BY_EFFECT = {
     "kCompactionBytesMax": "tests/fault/compaction_test.cc: ItTakesAFewMebibytesWhateverWaits",
     "kCompactionRetryNs": "tests/fault/compaction_test.cc: ADiskThatFailsAtAnyWriteOfItCostsNothingAndIsTriedAgain",
     "kDiskEndReserve": "tests/python/test_max_disk.py: test_a_run_stops_taking_points_at_the_bound_and_counts_them",
+    "kDiskOthersInterval": "tests/python/test_max_disk.py: test_two_processes_at_once_stay_below_the_bound_together",
     "kDiskLookInterval": "tests/python/test_max_disk.py: test_a_store_that_is_full_already_takes_no_points",
     "kDiskAgain": ("tests/python/test_max_disk.py: test_after_a_burst_points_come_back_as_soon_as_the_store_has_room"),
     "kDiskReserve": "tests/python/test_max_disk.py: test_a_run_stops_taking_points_at_the_bound_and_counts_them",

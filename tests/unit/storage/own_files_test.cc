@@ -98,6 +98,17 @@ TEST_F(OwnFilesTest, ACheckpointMayCutBothFiles) {
   EXPECT_TRUE(files_.is_whole(db_));
 }
 
+// Bug: what was copied over it while a checkpoint ran was taken for what the checkpoint had left.
+TEST_F(OwnFilesTest, ADatabaseThatWasCutInACheckpointIsNotWhole) {
+  files_.checkpointed(db_, {}, false, 12'288);
+  EXPECT_FALSE(files_.is_whole(db_));
+  write(db_, 12'288);
+  EXPECT_TRUE(files_.is_whole(db_));
+  write(db_, 4096);
+  files_.checkpointed(db_, {}, false, 4096);  // free pages were given back
+  EXPECT_TRUE(files_.is_whole(db_));
+}
+
 TEST_F(OwnFilesTest, ADatabaseThatWasCutInACommitIsNotWhole) {
   std::filesystem::resize_file(db_, 4096);
   files_.committed(db_);

@@ -129,5 +129,30 @@ TEST(PutBackTest, ALogIsNotGivenUpForAFileIntoWhichACheckpointBroughtHalf) {
   EXPECT_EQ(*plain->query_int("SELECT count(*) FROM frames"), static_cast<int64_t>(seq + 1));
 }
 
+// Bug: a log that is cut with more in it than SQLite has in memory can be put back by nobody, and the run stayed away
+// from its file until its end.
+TEST(PutBackTest, ALogThatIsCutBeyondWhatIsInMemoryIsGivenUpAndWhatIsLeftSaysHowMuch) {
+  TempFolder folder;
+  const WriterIdentity identity = test_identity();
+  auto db = WriterDb::create(folder.path(), identity);
+  ASSERT_TRUE(db.ok());
+  const std::string wal = (*db)->path() + "-wal";
+  ASSERT_TRUE((*db)->append({test_record(identity, 1)}, true).ok());
+  (*db)->shrink();
+  uint64_t seq = 1;
+  while (bytes_of(wal) < (8u << 20)) ASSERT_TRUE((*db)->append({large_record(identity, ++seq)}, false).ok());
+  std::filesystem::resize_file(wal, 0);
+  for (int tries = 0; tries < 2000 && !(*db)->taken_back(); ++tries) {
+    ASSERT_FALSE((*db)->append({test_record(identity, seq + 1)}, true).ok());
+    sleep_ms(5);
+  }
+  ASSERT_TRUE((*db)->taken_back());
+  db->reset();
+  auto again = WriterDb::open_or_create(folder.path(), identity);
+  ASSERT_TRUE(again.ok()) << again.status().to_string();
+  EXPECT_LT((*again)->last_seq(), seq);
+  EXPECT_TRUE((*again)->append({test_record(identity, seq + 1)}, true).ok());
+}
+
 }  // namespace
 }  // namespace tracker::internal
