@@ -18,9 +18,12 @@ void OwnFiles::begin(const std::string& db_path) {
   wal_.reset();
   wal_bytes_ = 0;
   db_bytes_ = 0;
-  half_ = log_is_gone_ = false;
-  checkpointed(db_path);
+  log_is_gone_ = false;
   struct stat st{};
+  const auto was = db_;
+  db_ = ::stat(db_path.c_str(), &st) == 0 ? std::optional(FileId{st.st_dev, st.st_ino}) : std::nullopt;
+  half_ = half_ && db_ == was;
+  checkpointed(db_path);
   log_is_gone_ = !wal_ && ::lstat((db_path + "-wal").c_str(), &st) != 0 && errno == ENOENT;
 }
 

@@ -43,7 +43,7 @@ class OwnFiles {
   };
   static std::optional<Log> log_at(const std::string& db_path);
 
-  std::optional<FileId> wal_;
+  std::optional<FileId> db_, wal_;
   uint64_t wal_bytes_ = 0;
   uint64_t db_bytes_ = 0;
   bool log_is_gone_ = false, half_ = false;

@@ -16,10 +16,9 @@ Status make_error(sqlite3* db, int code, const std::string& path) {
   const int primary = code & 0xff;
   const char* text = db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code);
   std::string message = fmt::format("{}: SQLite: {} ({})", path, text, code);
-  const int error = db != nullptr ? sqlite3_system_errno(db) : 0;
+  const int error = db != nullptr && code != SQLITE_IOERR_SHORT_READ ? sqlite3_system_errno(db) : 0;
   if (error != 0 && (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN))
     message += fmt::format(", {}", Status::from_errno(error, "errno").message());
-  if (code == SQLITE_IOERR_SHORT_READ) return Status(Code::kCorrupt, std::move(message));  // it ends before it should
   switch (primary) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED: return Status(Code::kBusy, std::move(message));
@@ -61,7 +60,7 @@ Status check_log_files(const std::string& path) {
   for (const char* suffix : {"-wal", "-shm"}) {
     const std::string file = path + suffix;
     if (path_exists(file) && (is_link(file) || !is_regular_file(file)))
-      return Status(Code::kCorrupt, file + " is no regular file; move it away");
+      return Status(Code::kCorrupt, file + " is no regular file; put the file itself in the place of a link to it");
   }
   return {};
 }
@@ -342,6 +341,8 @@ Status Sqlite::copy_to(Sqlite* to) {
   }
   const SqliteCall inside;
   const int finished = sqlite3_backup_finish(backup);
+  if (code == SQLITE_IOERR_SHORT_READ)
+    return Status(Code::kCorrupt, fmt::format("{}: its log ends before it should", *path_));
   return code == SQLITE_DONE && finished == SQLITE_OK ? Status() : make_error(nullptr, code, *to->path_);
 }
 

@@ -201,7 +201,10 @@ struct WriterDb::Impl {
     if (closed) return Status(Code::kClosed, fmt::format("{} is closed", path));
     if (!detached && locks.is_closed_by_others()) close_all();  // what SQLite has open may be, too; its locks are gone
     if (!detached && !locks.db()) return start_again();
-    if (db && !sound) close_connection();
+    if (db && !sound) {
+      TRACKER_RETURN_IF_ERROR(stay_in_place());
+      close_connection();
+    }
     return db ? Status() : open();
   }
 
@@ -261,6 +264,8 @@ struct WriterDb::Impl {
     stats_written_ns = monotonic_ns();
   }
 
+  bool is_rolled_back() { return !db.in_transaction() || db.exec("ROLLBACK").ok(); }
+
   template <typename Body>
   Status transaction(bool durable, Body&& body) {
     Status status;
@@ -279,11 +284,12 @@ struct WriterDb::Impl {
       files.committed(path);
       return status;
     }
-    if (status.code() == Code::kBusy && (!db.in_transaction() || db.exec("ROLLBACK").ok())) return status;
+    if (status.code() == Code::kBusy && is_rolled_back()) return status;
     // After an I/O error only a new connection knows what is in the file. The locks stay, so nobody takes the WAL
     // away meanwhile.
     if (lost != sqlite_descriptors_lost()) status = closed_by_others(path);
-    close_connection();
+    // It stays until the next try all the same: a log that somebody removes meanwhile is open here alone.
+    if (status.code() != Code::kIo || !is_rolled_back()) close_connection();
     return status;
   }
 
