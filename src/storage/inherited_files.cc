@@ -38,7 +38,7 @@ void add(const Inherited& file) {
   g_count.store(count + 1, std::memory_order_release);
 }
 
-void list(const OpenedFile* opened, int count, uint64_t generation) {
+void list(const SqliteFile* opened, int count, uint64_t generation) {
   for (int i = 0; i < count; ++i) {
     const uint64_t inode = opened[i].inode.load(std::memory_order_relaxed);
     if (inode != 0) add({opened[i].device.load(std::memory_order_relaxed), inode, generation});
@@ -50,7 +50,7 @@ void list(const OpenedFile* opened, int count, uint64_t generation) {
 
 void begin_inheriting() { g_listed.store(2 * process_generation() + 1); }
 
-void list_inherited(const OpenedFile* opened, int count) {
+void list_inherited(const SqliteFile* opened, int count) {
   const uint64_t generation = process_generation();
   uint64_t state = g_listed.load(std::memory_order_acquire);
   while (state != 2 * generation + 1) {

@@ -14,7 +14,7 @@ namespace tracker::internal {
 constexpr int kInheritedFilesMax = 4096;  // of more, every file is taken for inherited
 
 // What a connection of ours has opened, by the number of its descriptor. Inode 0: nothing is known.
-struct OpenedFile {
+struct SqliteFile {
   std::atomic<uint64_t> device{0}, inode{0};
 };
 
@@ -22,7 +22,7 @@ struct OpenedFile {
 void begin_inheriting();
 // Before `opened`, of `count`, is changed, and before the next function: lists it, once in a process, as its parent
 // left it. `count` less than 0: not all of it is known.
-void list_inherited(const OpenedFile* opened, int count);
+void list_inherited(const SqliteFile* opened, int count);
 // The forks since that file was open in a parent, 0: it was not. The same as long as a process lives.
 uint64_t forks_since_open(uint64_t device, uint64_t inode);
 

@@ -18,16 +18,16 @@ namespace tracker::internal {
 namespace {
 
 // What our connections have opened, by number. Pages of it that are not used take no memory.
-OpenedFile g_opened[kGuardedDescriptorsMax];
+SqliteFile g_opened[kGuardedDescriptorsMax];
 std::atomic<int> g_opened_count{0};  // numbers from here on are not in use; less than 0: one had no place
 
 thread_local bool t_inside = false;
 thread_local uint64_t t_lost = 0;
 
-OpenedFile* opened_at(int fd) { return t_inside && fd >= 0 && fd < kGuardedDescriptorsMax ? &g_opened[fd] : nullptr; }
+SqliteFile* opened_at(int fd) { return t_inside && fd >= 0 && fd < kGuardedDescriptorsMax ? &g_opened[fd] : nullptr; }
 
 bool is_what_was_opened(int fd) {
-  const OpenedFile* const opened = opened_at(fd);
+  const SqliteFile* const opened = opened_at(fd);
   const uint64_t inode = opened == nullptr ? 0 : opened->inode.load(std::memory_order_relaxed);
   if (inode == 0) return true;
   struct stat st;
@@ -74,7 +74,7 @@ int open_ours(const char* path, int flags, int mode) {
   list_inherited(g_opened, g_opened_count.load());
   const int fd = g_open.real(path, flags, mode);
   note_number(fd);
-  OpenedFile* const opened = opened_at(fd);
+  SqliteFile* const opened = opened_at(fd);
   struct stat st;
   if (opened == nullptr) return fd;
   const int error = errno;
@@ -88,7 +88,7 @@ int open_ours(const char* path, int flags, int mode) {
 int close_ours(int fd) {
   const bool ours = may_use(fd);
   list_inherited(g_opened, g_opened_count.load());
-  if (OpenedFile* const opened = opened_at(fd)) opened->inode.store(0, std::memory_order_relaxed);
+  if (SqliteFile* const opened = opened_at(fd)) opened->inode.store(0, std::memory_order_relaxed);
   return ours ? g_close.real(fd) : 0;
 }
 
