@@ -78,6 +78,58 @@ FrameRecord large_record(const WriterIdentity& identity, uint64_t seq) {
 
 uint64_t bytes_of(const std::string& path) { return std::filesystem::file_size(path); }
 
+// No file can be written behind `bytes`.
+void shrink_at_a_full_disk(WriterDb* db, uint64_t bytes) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  auto* const signal_before = ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{bytes, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  db->shrink();
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  ::signal(SIGXFSZ, signal_before);
+}
+
+// Bug: what fitted was written, and the file was whole with its log alone, which people remove to make room.
+TEST(PutBackTest, ACheckpointThatTheDiskHasNoRoomForWritesNothing) {
+  TempFolder folder;
+  const WriterIdentity identity = test_identity();
+  auto db = WriterDb::create(folder.path(), identity);
+  ASSERT_TRUE(db.ok());
+  const std::string path = (*db)->path();
+  uint64_t seq = 0;
+  while (bytes_of(path + "-wal") < (2u << 20)) ASSERT_TRUE((*db)->append({large_record(identity, ++seq)}, false).ok());
+  (*db)->shrink();
+  const uint64_t before = bytes_of(path), stored = seq;
+  while (bytes_of(path + "-wal") < (1u << 20)) ASSERT_TRUE((*db)->append({large_record(identity, ++seq)}, false).ok());
+  shrink_at_a_full_disk(db->get(), before + (256u << 10));
+  EXPECT_EQ(last_seq_without_wal(path), std::optional(stored));
+  {
+    auto alone = Sqlite::open(path, SqliteOpen::kReadImmutable, 0);
+    ASSERT_TRUE(alone.ok());
+    EXPECT_EQ(*alone->query_text("PRAGMA quick_check(1)"), "ok");
+  }
+  (*db)->shrink();  // there is room again
+  EXPECT_EQ(last_seq_without_wal(path), std::optional(seq));
+}
+
+// Bug: a run that logs nothing looked at its files no more, and what it had stored went with the process.
+TEST(PutBackTest, ARunThatIsIdleMissesItsLogWithItsNextSignOfLife) {
+  TempFolder folder;
+  const WriterIdentity identity = test_identity();
+  auto db = WriterDb::create(folder.path(), identity);
+  ASSERT_TRUE(db.ok());
+  ASSERT_TRUE((*db)->append({test_record(identity, 1)}, true).ok());
+  std::filesystem::remove((*db)->path() + "-wal");
+  ASSERT_TRUE((*db)->heartbeat(1).ok());
+  EXPECT_EQ((*db)->put_back(), 1);
+  auto reader = WriterReader::open((*db)->path());
+  ASSERT_TRUE(reader.ok());
+  auto snapshot = (*reader)->snapshot();
+  ASSERT_TRUE(snapshot.ok());
+  EXPECT_EQ((*db)->last_seq(), 1u);
+}
+
 // Bug: a checkpoint that fails at the end of a disk has brought the newest number into the file by then, and not all
 // that goes with it. With its log removed, to make room, the file was taken for one into which another process has
 // brought all, and the log that only this process had open was given up.
@@ -100,14 +152,7 @@ TEST(PutBackTest, ALogIsNotGivenUpForAFileIntoWhichACheckpointBroughtHalf) {
   const uint64_t all = bytes_of(path);
   while (bytes_of(wal) < (3u << 20)) ASSERT_TRUE((*db)->append({large_record(identity, ++seq)}, false).ok());
 
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
-  auto* const signal_before = ::signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{all - (1u << 20), before.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
-  (*db)->shrink();
-  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
-  ::signal(SIGXFSZ, signal_before);
+  shrink_at_a_full_disk(db->get(), all - (1u << 20));
   ASSERT_GT(bytes_of(wal), 0u) << "the checkpoint has failed";
   ASSERT_EQ(bytes_of(path), all);
   ASSERT_EQ(last_seq_without_wal(path), std::optional(seq)) << "the newest number is in the file";
