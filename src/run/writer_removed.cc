@@ -145,7 +145,7 @@ std::vector<Frame> Writer::opening_frames(const WriterSnapshot& there, Logged* r
   for (SeriesDef& series : journal_->definitions()) {
     if (series.id > defined_) break;
     if (defined.contains(series.id)) continue;
-    if (builder.series_held() >= kSeriesAFrame) out.push_back(builder.take());
+    if (builder.series_held() >= kSeriesAFrame && out.size() + 1 < frames_max) out.push_back(builder.take());
     builder.add_series(std::move(series));
   }
   int64_t left_out = 0;
