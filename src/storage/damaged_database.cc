@@ -108,7 +108,8 @@ std::vector<std::string> databases_set_aside(const std::string& folder) {
 std::string set_aside_text(const std::string& path) {
   return path +
          ": a database of this run that was overwritten while it was recorded and of which nothing can be read; " +
-         "what was stored in it is counted as lost (`sqlite3 FILE .recover` may find rows in it; delete the file to hear no more of it)";
+         "what was stored in it is counted as lost (`sqlite3 FILE .recover` may find rows in it; " +
+         "delete the file to hear no more of it)";
 }
 
 }  // namespace tracker::internal
