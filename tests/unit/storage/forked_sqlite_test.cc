@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 
 #include "storage/sqlite.h"
 #include "support/temp_folder.h"
@@ -19,6 +20,27 @@ constexpr int kBusyMs = 100;
 constexpr const char* kCount = "SELECT count(*) FROM t";
 
 enum ForkedExit { kAllWell = 0, kCannotOpen = 3, kCannotRead = 4, kOtherRows = 5, kTooSlow = 6 };
+
+// A child says that it has reached its point and waits there.
+class Steps {
+ public:
+  Steps() {
+    if (::pipe2(began_, O_CLOEXEC) != 0 || ::pipe2(go_on_, O_CLOEXEC) != 0) std::abort();
+  }
+  ~Steps() {
+    for (const int fd : {began_[0], began_[1], go_on_[0], go_on_[1]}) ::close(fd);
+  }
+  bool reached() const { return ::write(began_[1], "b", 1) == 1 && read_one(go_on_[0]); }
+  bool wait_for_child() const { return read_one(began_[0]); }
+  bool let_go() const { return ::write(go_on_[1], "g", 1) == 1; }
+
+ private:
+  static bool read_one(int fd) {
+    char byte = 0;
+    return ::read(fd, &byte, 1) == 1;
+  }
+  int began_[2], go_on_[2];
+};
 
 class ForkedSqliteTest : public testing::Test {
  protected:
@@ -54,31 +76,26 @@ class ForkedSqliteTest : public testing::Test {
 // Bug: the child found its parent's entry in SQLite's table of locks, took no lock of its own, and the pages that it
 // read could be written over.
 TEST_F(ForkedSqliteTest, AReaderInAChildKeepsTheWriterFromResettingTheWal) {
-  int began[2], go_on[2];
-  ASSERT_EQ(::pipe2(began, O_CLOEXEC), 0);
-  ASSERT_EQ(::pipe2(go_on, O_CLOEXEC), 0);
+  const Steps steps;
   const pid_t child = ::fork();
   if (child == 0) {
-    char order = 0;
     auto own = Sqlite::open(path_, SqliteOpen::kRead, kBusyMs);
     if (!own.ok() || !own->exec("BEGIN").ok()) ::_exit(kCannotOpen);
     auto rows = own->query_int(kCount);
     if (!rows.ok() || *rows != 1) ::_exit(kCannotRead);
-    if (::write(began[1], "b", 1) != 1 || ::read(go_on[0], &order, 1) != 1) ::_exit(kCannotRead);
+    if (!steps.reached()) ::_exit(kCannotRead);
     rows = own->query_int(kCount);
     ::_exit(rows.ok() && *rows == 1 ? kAllWell : kOtherRows);
   }
-  char word = 0;
-  ASSERT_EQ(::read(began[0], &word, 1), 1);
+  ASSERT_TRUE(steps.wait_for_child());
   ASSERT_TRUE(reader_.exec("COMMIT").ok());
   ASSERT_TRUE(writer_.exec("INSERT INTO t VALUES(2)").ok());
   EXPECT_EQ(writer_.checkpoint(Sqlite::Checkpoint::kTruncate).code(), Code::kBusy);
-  ASSERT_EQ(::write(go_on[1], "g", 1), 1);
+  ASSERT_TRUE(steps.let_go());
   int status = 0;
   ::waitpid(child, &status, 0);
   EXPECT_EQ(WEXITSTATUS(status), kAllWell);
   EXPECT_TRUE(writer_.checkpoint(Sqlite::Checkpoint::kTruncate).ok());
-  for (const int fd : {began[0], began[1], go_on[0], go_on[1]}) ::close(fd);
 }
 
 // Bug: a connection of the program's own had another entry in that table than ours. SQLite let both write at once, and
@@ -86,32 +103,27 @@ TEST_F(ForkedSqliteTest, AReaderInAChildKeepsTheWriterFromResettingTheWal) {
 TEST_F(ForkedSqliteTest, AProgramsOwnConnectionInAChildLeavesTheLocksOfOurs) {
   const std::string other = folder_.path() + "/other.db";  // unknown to the parent's SQLite
   ASSERT_TRUE(made_by_a_child(other));
-  int began[2], go_on[2];
-  ASSERT_EQ(::pipe2(began, O_CLOEXEC), 0);
-  ASSERT_EQ(::pipe2(go_on, O_CLOEXEC), 0);
+  const Steps steps;
   const pid_t child = ::fork();
   if (child == 0) {
-    char order = 0;
     auto own = Sqlite::open(other, SqliteOpen::kRead, kBusyMs);
     if (!own.ok() || !own->exec("BEGIN").ok() || !own->query_int(kCount).ok()) ::_exit(kCannotOpen);
     sqlite3* programs = nullptr;
     if (sqlite3_open(other.c_str(), &programs) != SQLITE_OK) ::_exit(kCannotOpen);
     if (sqlite3_exec(programs, kCount, nullptr, nullptr, nullptr) != SQLITE_OK) ::_exit(kCannotRead);
     if (sqlite3_close(programs) != SQLITE_OK) ::_exit(kCannotRead);
-    if (::write(began[1], "b", 1) != 1 || ::read(go_on[0], &order, 1) != 1) ::_exit(kCannotRead);
+    if (!steps.reached()) ::_exit(kCannotRead);
     const auto rows = own->query_int(kCount);
     ::_exit(rows.ok() && *rows == 1 ? kAllWell : kOtherRows);
   }
-  char word = 0;
-  ASSERT_EQ(::read(began[0], &word, 1), 1);
+  ASSERT_TRUE(steps.wait_for_child());
   auto writer = Sqlite::open(other, SqliteOpen::kWrite, kBusyMs);
   ASSERT_TRUE(writer.ok() && writer->exec("INSERT INTO t VALUES(2)").ok());
   EXPECT_EQ(writer->checkpoint(Sqlite::Checkpoint::kTruncate).code(), Code::kBusy);
-  ASSERT_EQ(::write(go_on[1], "g", 1), 1);
+  ASSERT_TRUE(steps.let_go());
   int status = 0;
   ::waitpid(child, &status, 0);
   EXPECT_EQ(WEXITSTATUS(status), kAllWell);
-  for (const int fd : {began[0], began[1], go_on[0], go_on[1]}) ::close(fd);
 }
 
 // Bug: all that a child opened was told another device, so SQLite did not see that a connection which the child had
@@ -121,29 +133,24 @@ TEST_F(ForkedSqliteTest, ADatabaseOfTheProgramKeepsItsLocksWhenAChildClosesWhatI
   sqlite3* inherited = nullptr;
   ASSERT_EQ(sqlite3_open(other.c_str(), &inherited), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(inherited, "CREATE TABLE t(x)", nullptr, nullptr, nullptr), SQLITE_OK);
-  int began[2], go_on[2];
-  ASSERT_EQ(::pipe2(began, O_CLOEXEC), 0);
-  ASSERT_EQ(::pipe2(go_on, O_CLOEXEC), 0);
+  const Steps steps;
   const pid_t child = ::fork();
   if (child == 0) {
-    char order = 0;
     sqlite3* own = nullptr;
     if (sqlite3_open(other.c_str(), &own) != SQLITE_OK) ::_exit(kCannotOpen);
     if (sqlite3_exec(own, "BEGIN IMMEDIATE; INSERT INTO t VALUES(1)", nullptr, nullptr, nullptr) != SQLITE_OK)
       ::_exit(kCannotRead);
     (void)sqlite3_close(inherited);
-    if (::write(began[1], "b", 1) != 1 || ::read(go_on[0], &order, 1) != 1) ::_exit(kCannotRead);
+    if (!steps.reached()) ::_exit(kCannotRead);
     ::_exit(sqlite3_exec(own, "COMMIT", nullptr, nullptr, nullptr) == SQLITE_OK ? kAllWell : kOtherRows);
   }
-  char word = 0;
-  ASSERT_EQ(::read(began[0], &word, 1), 1);
+  ASSERT_TRUE(steps.wait_for_child());
   EXPECT_EQ(sqlite3_exec(inherited, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_BUSY);
-  ASSERT_EQ(::write(go_on[1], "g", 1), 1);
+  ASSERT_TRUE(steps.let_go());
   int status = 0;
   ::waitpid(child, &status, 0);
   EXPECT_EQ(WEXITSTATUS(status), kAllWell);
   sqlite3_close(inherited);
-  for (const int fd : {began[0], began[1], go_on[0], go_on[1]}) ::close(fd);
 }
 
 // Bug: the index that the child found in that table had no descriptor any more, and SQLite tried for 10 s to lock it.
