@@ -22,12 +22,12 @@ constexpr const char* kCount = "SELECT count(*) FROM t";
 enum ForkedExit { kAllWell = 0, kCannotOpen = 3, kCannotRead = 4, kOtherRows = 5, kTooSlow = 6 };
 
 // A child says that it has reached its point and waits there.
-class Steps {
+class ChildSteps {
  public:
-  Steps() {
+  ChildSteps() {
     if (::pipe2(began_, O_CLOEXEC) != 0 || ::pipe2(go_on_, O_CLOEXEC) != 0) std::abort();
   }
-  ~Steps() {
+  ~ChildSteps() {
     for (const int fd : {began_[0], began_[1], go_on_[0], go_on_[1]}) ::close(fd);
   }
   bool reached() const { return ::write(began_[1], "b", 1) == 1 && read_one(go_on_[0]); }
@@ -76,7 +76,7 @@ class ForkedSqliteTest : public testing::Test {
 // Bug: the child found its parent's entry in SQLite's table of locks, took no lock of its own, and the pages that it
 // read could be written over.
 TEST_F(ForkedSqliteTest, AReaderInAChildKeepsTheWriterFromResettingTheWal) {
-  const Steps steps;
+  const ChildSteps steps;
   const pid_t child = ::fork();
   if (child == 0) {
     auto own = Sqlite::open(path_, SqliteOpen::kRead, kBusyMs);
@@ -103,7 +103,7 @@ TEST_F(ForkedSqliteTest, AReaderInAChildKeepsTheWriterFromResettingTheWal) {
 TEST_F(ForkedSqliteTest, AProgramsOwnConnectionInAChildLeavesTheLocksOfOurs) {
   const std::string other = folder_.path() + "/other.db";  // unknown to the parent's SQLite
   ASSERT_TRUE(made_by_a_child(other));
-  const Steps steps;
+  const ChildSteps steps;
   const pid_t child = ::fork();
   if (child == 0) {
     auto own = Sqlite::open(other, SqliteOpen::kRead, kBusyMs);
@@ -133,7 +133,7 @@ TEST_F(ForkedSqliteTest, ADatabaseOfTheProgramKeepsItsLocksWhenAChildClosesWhatI
   sqlite3* inherited = nullptr;
   ASSERT_EQ(sqlite3_open(other.c_str(), &inherited), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(inherited, "CREATE TABLE t(x)", nullptr, nullptr, nullptr), SQLITE_OK);
-  const Steps steps;
+  const ChildSteps steps;
   const pid_t child = ::fork();
   if (child == 0) {
     sqlite3* own = nullptr;
