@@ -415,8 +415,11 @@ struct WriterDb::Impl {
     TRACKER_RETURN_IF_ERROR(checkpoint(Sqlite::Checkpoint::kTruncate));
     const int put_back_before = put_backs;
     Status in_place = stay_in_place();  // a copy may have taken its name meanwhile
-    for (; !in_place.ok() && monotonic_ns() < deadline; in_place = stay_in_place())
+    while (!in_place.ok() && monotonic_ns() < deadline) {
       std::this_thread::sleep_for(kFinishNap);
+      in_place = ensure_open();  // what could not be mended may have closed it
+      if (in_place.ok()) in_place = stay_in_place();
+    }
     TRACKER_RETURN_IF_ERROR(in_place);
     if (put_backs != put_back_before) TRACKER_RETURN_IF_ERROR(checkpoint(Sqlite::Checkpoint::kTruncate));
     // All is in the database now, so a WAL that a second SQLite copy deletes from here on is an empty one.
