@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "device_values.h"
 #include "errors.h"
 #include "media_hook.h"
 #include "number_from.h"
@@ -55,6 +56,7 @@ class Collector {
   bool add_number(const Place& place, const Number& number);
   bool write_texts(int64_t step);
   bool write_media(int64_t step);
+  bool write_device_values(int64_t step);
   bool drop_rest(size_t texts_written, int64_t step);
   bool add_foreign(const Place& place, PyObject* value, std::string why);
   void reject(std::string_view key, std::string_view why, PyObject* type) {
@@ -65,6 +67,7 @@ class Collector {
   std::vector<ValuePair> pairs_;
   std::vector<TextValue> texts_;
   std::vector<MediaValue> media_;
+  DeviceValues on_device_;
   std::vector<PyObject*> ancestors_;  // mappings around the current one: a cycle ends here
   Problem problem_;
 };
@@ -185,6 +188,7 @@ bool Collector::add_at(const Place& place, PyObject* value) {
     case NumberResult::kOk: return add_number(place, number);
     case NumberResult::kRaised: return false;
     case NumberResult::kRejected: return add_foreign(place, value, std::move(why));
+    case NumberResult::kOnDevice: return on_device_.add(place.key, value, number.type);
   }
   return true;
 }
@@ -260,6 +264,7 @@ bool Collector::drop_rest(size_t texts_written, int64_t step) {
         reject(texts_[i].key, "text must be valid Unicode", PyExc_ValueError);
       }
     }
+    on_device_.drop(run_->run);
     for (const MediaValue& entry : media_) {
       std::string_view name;
       (void)utf8_of(entry.key.get(), &name);
@@ -295,11 +300,25 @@ bool Collector::write_media(int64_t step) {
   return true;
 }
 
+// Nothing here waits for the device: the numbers are logged when they have arrived.
+bool Collector::write_device_values(int64_t step) {
+  if (on_device_.empty()) return true;
+  run_->run->raise_step(step);
+  const Ref answer = on_device_.log(reinterpret_cast<PyObject*>(run_), step);
+  if (!answer) return false;
+  if (answer.get() == Py_None || problem_.type != nullptr) return true;
+  const Ref text(PyObject_Str(answer.get()));
+  std::string_view view;
+  if (!text || !utf8_of(text.get(), &view)) PyErr_Clear();
+  problem_ = {reinterpret_cast<PyObject*>(Py_TYPE(answer.get())), std::string(view), 0};
+  return true;
+}
+
 bool Collector::write(const int64_t* step) {
-  if (!pairs_.empty() || !texts_.empty() || !media_.empty()) {
+  if (!pairs_.empty() || !texts_.empty() || !media_.empty() || !on_device_.empty()) {
     const int64_t at = step != nullptr ? *step : internal::hot_next_step(run_->hot);
     if (!pairs_.empty() && !record_pairs(run_, pairs_.data(), pairs_.size(), at)) return drop_rest(0, at);
-    if (!write_texts(at) || !write_media(at)) return false;
+    if (!write_device_values(at) || !write_texts(at) || !write_media(at)) return false;
   }
   return settle(run_, problem_);
 }

@@ -180,12 +180,22 @@ NumberResult from_float(PyObject* value, ValueType type, Number* out, std::strin
   return NumberResult::kOk;
 }
 
+// A tensor of torch in the memory of a GPU, of NVIDIA or AMD.
+bool is_on_device(PyObject* value) {
+  const Ref said = optional_attribute(value, "is_cuda");
+  return said.get() == Py_True;
+}
+
 NumberResult from_dtype(PyObject* value, PyObject* dtype, Number* out, std::string* why) {
   const Py_ssize_t elements = element_count(value);
   if (must_propagate()) return NumberResult::kRaised;
   if (elements >= 0 && elements != 1) return reject(why, "expected one element, got " + std::to_string(elements));
   const ValueType type = type_of_dtype(dtype);
   if (is_complex(dtype)) return reject(why, "expected a real number, got a complex one");
+  if (elements == 1 && is_on_device(value)) {
+    out->type = type;
+    return NumberResult::kOnDevice;
+  }
   const Ref detach = optional_attribute(value, "detach");
   if (PyErr_Occurred() != nullptr) return NumberResult::kRaised;
   Ref plain = detach ? Ref(PyObject_CallNoArgs(detach.get())) : Ref::borrow(value);

@@ -21,6 +21,7 @@ enum class NumberResult {
   kOk,
   kRejected,  // `why` says what was expected; no Python error is set
   kRaised,    // an exception that is no Exception (KeyboardInterrupt) is set
+  kOnDevice,  // one value in the memory of an accelerator (device_values.h): only waiting for it would give the number
 };
 
 // Accepts bool, int, float, one-element values with a dtype (NumPy, torch, jax, ml_dtypes), and whatever has __index__

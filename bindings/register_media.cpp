@@ -51,6 +51,12 @@ void drop_media(Run& run, const std::string& key, const std::string& reason, con
   });
 }
 
+void drop_values(Run& run, const std::string& key, uint8_t type, uint64_t values, const std::string& why) {
+  run.drop_values(
+      key, internal::is_value_type(type) ? static_cast<internal::ValueType>(type) : internal::ValueType::kFloat64,
+      values, why);
+}
+
 py::list media_of(View& self, const std::string& name, bool all) {
   py::list out;
   for (const internal::MediaRow& row :
@@ -93,6 +99,7 @@ void register_media(py::module_& module, py::class_<Run, std::shared_ptr<Run>>& 
            py::arg("value"))
       .def("drop_media", &drop_media, py::arg("key"), py::arg("reason"), py::arg("detail"), py::arg("values"))
       .def("reject_media", &Run::count_rejected, py::arg("key"), py::arg("why"))
+      .def("drop_values", &drop_values, py::arg("key"), py::arg("type"), py::arg("values"), py::arg("why"))
       .def_property_readonly("takes_media", &Run::takes_media);
   module.def("redact_text", [](const std::string& text) {
     uint64_t count = 0;

@@ -33,9 +33,10 @@ def seconds(name: str, value: float) -> float:
     return float(value)
 
 
-def _media_queue() -> Any:
-    """Where media wait; only where that was imported, with the first of them."""
-    return sys.modules["tracker._media_queue"]
+def _queues() -> list[Any]:
+    """Where values wait before they are logged: on a device, or to be encoded. Only what was imported, with the first
+    of them; what comes from a device may go on to the other."""
+    return [sys.modules[name] for name in ("tracker._device", "tracker._media_queue") if name in sys.modules]
 
 
 class Run(_core.Run):
@@ -315,18 +316,18 @@ class Run(_core.Run):
             _watch.unwatch(self, model)
 
     def flush(self, timeout: float = 10.0) -> bool:
-        """Waits until all that this process logged before is committed and fsynced ("durable"), media included.
+        """Waits until all that this process logged before is committed and fsynced ("durable"), media included and what
+        is on its way from a device.
 
         False when that did not happen within `timeout` seconds, nothing is lost by it, and when something was logged
         after finish() and so dropped. Ctrl-C, and what any signal's handler raises, ends the wait within 0.1 s, and
         nothing is lost by that either. Threads: any, without the GIL.
         """
-        left = seconds("timeout", timeout)
-        if "tracker._media_queue" not in sys.modules or self._pid != os.getpid():
-            return self._core.flush(left)
-        begin = time.monotonic()
-        encoded = _media_queue().wait(self._core, left)
-        return self._core.flush(max(0.0, left - (time.monotonic() - begin))) and encoded
+        deadline = time.monotonic() + seconds("timeout", timeout)
+        arrived = True
+        for queue in _queues() if self._pid == os.getpid() else ():
+            arrived = queue.wait(self._core, max(0.0, deadline - time.monotonic())) and arrived
+        return self._core.flush(max(0.0, deadline - time.monotonic())) and arrived
 
     def status(self, *, series: bool = False) -> RunStatus:
         """Where the points are, what an accepted point survives right now, and what the tracker costs.
@@ -340,15 +341,16 @@ class Run(_core.Run):
         now["cost"] = Cost(**now["cost"])
         if series:
             now["series"] = {name: SeriesStatus(*counts) for name, counts in self._core.series_status().items()}
-        return RunStatus(values_rounded=self._values_rounded, **now)
+        on_device = sys.modules["tracker._device"].waiting(self._core) if "tracker._device" in sys.modules else 0
+        return RunStatus(values_rounded=self._values_rounded, values_on_device=on_device, **now)
 
     def finish(self, exit_code: int | None = None, timeout: float = 10.0) -> None:
         """Ends the run: finished, or failed when exit_code is not 0. The second call does nothing.
 
-        Media that are not encoded yet and artifacts that are not stored yet have `timeout` seconds each; what is left
-        then is given up, counted and, of artifacts, named on stderr. Then the run is committed and the store made
-        plain files, at most 2 s. What is logged afterwards is dropped, counted and said once. In a forked child it
-        does nothing. strict: StoreError where the disk refuses.
+        Values on their way from a device, media that are not encoded yet and artifacts that are not stored yet have
+        `timeout` seconds each; what is left then is given up, counted and, of artifacts, named on stderr. Then the run
+        is committed and the store made plain files, at most 2 s. What is logged afterwards is dropped, counted and said
+        once. In a forked child it does nothing. strict: StoreError where the disk refuses.
         """
         budget = seconds("timeout", timeout)
         if exit_code is not None and (isinstance(exit_code, bool) or not isinstance(exit_code, int)):
@@ -361,8 +363,7 @@ class Run(_core.Run):
             return
         self.unwatch()
         try:
-            if "tracker._media_queue" in sys.modules and not self._core.finished:
-                queue = _media_queue()
+            for queue in _queues() if not self._core.finished else ():
                 queue.end(self._core, budget if budget >= 0 else queue.EXIT_MS_MAX / 1000)
             if "tracker._console_fd" in sys.modules:
                 from tracker import _console_fd

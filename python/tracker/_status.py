@@ -72,6 +72,7 @@ class RunStatus(NamedTuple):
     cost: Cost
     # status(series=True): by metric; "" has those lost for no metric in particular. None where it was not asked for.
     series: Mapping[str, SeriesStatus] | None = None
+    values_on_device: int = 0  # on their way from a GPU (docs/devices.md); points when they have arrived, not before
 
     @property
     def media_pending(self) -> int:
@@ -99,6 +100,8 @@ class RunStatus(NamedTuple):
                 f"; artifacts: {self.artifacts_stored:,} stored, {self.artifacts_pending:,} pending,"
                 f" {self.artifacts_failed:,} failed"
             )
+        if self.values_on_device:
+            text += f"; {self.values_on_device:,} values on their way from a device"
         if self.media_logged:
             text += f"; {self.media_stored:,} of {self.media_logged:,} media stored"
         if self.media_dropped:

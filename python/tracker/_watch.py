@@ -4,7 +4,7 @@ for their histograms (docs/watch.md).
 
 A hook before each forward pass counts passes and hands over what the pass before has left; hooks of the parameters take
 five numbers of each gradient while a pass is due, and the counts of its bins. The numbers stay on the model's device
-until they are handed over, all in one copy, so that nothing waits in the middle of a backward pass. No graph is kept.
+until they are handed over, all in one copy, for which nothing waits (_device.py). No graph is kept.
 What fails here is said once and never reaches the training, unless the run is strict. torch is looked up, never
 imported.
 """
@@ -31,6 +31,7 @@ HISTOGRAM_BINS = 64
 HISTOGRAM_VALUES_MAX = 262_144
 KINDS = {"gradients": ("gradients",), "parameters": ("parameters",), "all": ("gradients", "parameters")}
 NUMBERS = ("norm", "mean", "std", "min", "max")
+FLOAT64 = 1  # of the types of metrics
 
 
 def watch(run: Run, model: Any, log: str | None, log_freq: int, prefix: str, histograms: bool) -> None:
@@ -164,15 +165,32 @@ class Watched:
         devices: dict[Any, list[str]] = {}  # rows of one length on one device, which stack
         for name, numbers in taken.items():
             devices.setdefault((numbers.device, numbers.numel()), []).append(name)
-        data: dict[str, Any] = {}
+        step = max(self.run.step, 0)
         for names in devices.values():
-            rows = self.torch.stack([taken[name] for name in names]).cpu().tolist()
-            for name, row in zip(names, rows, strict=True):
+            self._log(names, self.torch.stack([taken[name] for name in names]), step)
+
+    def _log(self, names: list[str], rows: Any, step: int) -> None:
+        """Rows on a GPU are logged when they have arrived: nothing here waits for it."""
+
+        def log(host: Any) -> None:
+            data: dict[str, Any] = {}
+            for name, row in zip(names, host.tolist(), strict=True):
                 data.update({f"{name}/{what}": value for what, value in zip(NUMBERS, row, strict=False)})
                 if len(row) > len(NUMBERS) and (histogram := _histogram(row[len(NUMBERS) :])) is not None:
                     data[f"{name}/histogram"] = histogram
-        if data:
-            self.run.log(data, step=max(self.run.step, 0))
+            self.run.log(data, step=step)
+
+        def drop(why: str) -> None:
+            for name in names:
+                for what in NUMBERS:
+                    self.run._core.drop_values(f"{name}/{what}", FLOAT64, 1, why)
+
+        if not rows.is_cuda:
+            log(rows)
+            return
+        from tracker import _device
+
+        _device.fetch(self.run._core, rows, log, drop)
 
     def _safely(self, body: Callable[..., None], *arguments: Any) -> None:
         try:

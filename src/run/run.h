@@ -145,7 +145,10 @@ class Run : public std::enable_shared_from_this<Run> {
   uint32_t series_id(std::string_view name, ValueType type) noexcept;
   void count_no_memory(bool text) noexcept;  // a point or a text: dropped and counted
   int64_t next_step() const;                 // 1 + the run's largest step, 0 before the first
-  int64_t step() const;                      // the largest step, INT64_MIN before the first
+  void raise_step(int64_t step);  // something is logged at it that is not recorded yet: the next one is behind it
+  // Values of a metric that are not recorded because what waits for a device is full, or has not come: counted as lost.
+  void drop_values(std::string_view name, ValueType type, uint64_t values, std::string_view why) noexcept;
+  int64_t step() const;  // the largest step, INT64_MIN before the first
   void count_rejected(std::string_view key,
                       std::string_view why) noexcept;  // a bad value: counted, named once a key on stderr
 

@@ -58,6 +58,18 @@ uint32_t Run::series_id(std::string_view name, ValueType type) noexcept try {
 int64_t Run::next_step() const { return hot_next_step(hot_); }
 int64_t Run::step() const { return hot_step(hot_); }
 
+void Run::raise_step(int64_t step) {
+  if (const JournalUse use(hot_); use.get() != nullptr) use.get()->raise_step(step);
+}
+
+void Run::drop_values(std::string_view name, ValueType type, uint64_t values, std::string_view why) noexcept try {
+  const uint32_t id = series_id(name, type);
+  const JournalUse use(hot_);
+  if (use.get() == nullptr) return;
+  use.get()->count_loss(id, LossReason::kRingFull, values);
+  impl_->warnings.say("device", fmt::format("values on a device are dropped and counted: {}", why));
+} catch (const std::bad_alloc&) {}
+
 void Run::count_rejected(std::string_view key, std::string_view why) noexcept try {
   const JournalUse use(hot_);
   if (use.get() == nullptr) return;

@@ -51,6 +51,17 @@ SUBINTERPRETERS = Condition(
     lambda: importlib.util.find_spec("_xxsubinterpreters") is not None,
 )
 
+
+def _has_gpu() -> bool:
+    if importlib.util.find_spec("torch") is None:
+        return False
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+GPU = Condition("there is no GPU here that torch can use", _has_gpu)
+
 # Not in requirements.lock: what is logged of their figures is 20 lines, and they would bring 60 MB.
 MATPLOTLIB = Condition("matplotlib is not installed", lambda: importlib.util.find_spec("matplotlib") is not None)
 PLOTLY = Condition("plotly is not installed", lambda: importlib.util.find_spec("plotly") is not None)
