@@ -27,6 +27,10 @@ const char* loss_reason_text(LossReason reason) {
   return "unknown";
 }
 
+std::string_view alert_key(const Value& payload) {
+  return payload.int_or("dropped", 0) > 0 && payload.find("title") == nullptr ? "dropped" : "";
+}
+
 std::string preempted_payload(std::string_view why) {
   return encode_cbor(Value::Map{{"key", std::string(kPreemptedKey)}, {"value", std::string(why)}});
 }

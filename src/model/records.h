@@ -35,6 +35,8 @@ constexpr bool is_counted(EventType type) {
          type == EventType::kAlert;
 }
 constexpr bool is_event_type(uint8_t type) { return type >= 1 && type <= 12; }
+// The key that an alert event is counted under: "" an alert, "dropped" the word that some found no room.
+std::string_view alert_key(const Value& payload);
 
 // Why points were dropped. On disk: do not change the numbers.
 enum class LossReason : uint8_t {

@@ -116,9 +116,12 @@ Result<CatalogRecord> read_run_record(const RunFolder& folder) {
   const LossAccount account = view.losses();
   out.points = account.stored;
   out.dropped = account.dropped;
+  uint64_t alerts = 0;
+  for (const WriterSnapshot& writer : view.writers()) alerts += writer.alerts();
   for (const auto& [key, count] : {std::pair{kUnreadRings, account.unread_rings},
                                    {kTextsDropped, account.texts.dropped},
-                                   {kEntriesDropped, account.entries.dropped}})
+                                   {kEntriesDropped, account.entries.dropped},
+                                   {kAlertCount, alerts}})
     if (count > 0) out.attributes.set(key, static_cast<int64_t>(count));
   if (const WriterSnapshot* leader = leading_writer(view.writers())) out.host = leader->identity.host;
   for (const char* key : {"tags", "notes", "group", "job_type", "archived"}) {
@@ -175,6 +178,7 @@ std::optional<Value> CatalogRow::attribute(const FilterField& field) const {
                                : field.id == Id::kGroup   ? "group"
                                : field.id == Id::kInputs  ? "inputs"
                                : field.id == Id::kOutputs ? "outputs"
+                               : field.id == Id::kAlerts  ? kAlertCount
                                                           : "job_type";
   return decoded(cbor_entry(row_.bytes_at(kColumnAttributes), key));
 }
@@ -205,7 +209,7 @@ std::optional<Value> CatalogRow::field(const FilterField& field) const {
       const auto value = decoded(cbor_entry(row_.bytes_at(kColumnAttributes), "archived"));
       return Value(value && value->as_bool() != nullptr && *value->as_bool());
     }
-    case Id::kAlerts: return std::nullopt;  // no version records them yet
+    case Id::kAlerts: return attribute(field).value_or(Value(0));
     case Id::kConfig:
     case Id::kSummary:
     case Id::kMetrics: return keyed(field);

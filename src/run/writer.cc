@@ -236,6 +236,7 @@ Status Writer::commit(const Batch& batch) {
     queue_bytes_ -= queued->record.bytes.size();
     count_stored(*queued);
     lost_.apply({}, queued->losses);
+    alerts_.add(std::move(queued->alerts));
     defined_ = std::max(defined_, queued->defined);
     queue_.pop_front();  // the drain thread only adds at the other end
   }

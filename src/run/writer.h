@@ -23,6 +23,7 @@
 #include "journal/block_pool.h"
 #include "journal/journal.h"
 #include "run/disk_limit.h"
+#include "run/kept_alerts.h"
 #include "run/run.h"
 #include "run/say.h"
 #include "storage/event_state.h"
@@ -137,6 +138,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
     std::vector<SeriesPoints> points;
     uint64_t texts = 0;
     std::vector<Loss> losses;
+    std::vector<Event> alerts;
     uint32_t defined = 0;  // the newest series that the frame defines; 0: none
     Clock::time_point since;
     bool spilled = false;
@@ -256,9 +258,10 @@ class Writer : public std::enable_shared_from_this<Writer> {
   std::vector<uint64_t> stored_by_series_;   // points, by series id
   EventState state_;                         // what was said of the run, as far as it is drained
   EventState lost_;                          // losses that are committed
+  KeptAlerts alerts_;                        // that are committed
   uint32_t defined_ = 0;                     // series up to this one are defined by committed frames
   std::vector<uint64_t> removed_by_series_;  // points whose file was removed, by series id
-  uint64_t points_removed_ = 0, texts_removed_ = 0;
+  uint64_t points_removed_ = 0, texts_removed_ = 0, alerts_removed_ = 0;
   std::string lost_text_;   // a file was removed or taken back, and what the run says of that
   StoreFilesChoice files_;  // of the folder where db_ is
   int parts_ = 0;           // 0: it was not opened yet

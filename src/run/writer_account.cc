@@ -72,6 +72,7 @@ WriterStatus Writer::status() const {
   out.counts.damaged += points_removed_;  // these too were accepted and are lost
   out.counts.texts_accepted += large_texts_;
   out.counts.texts_damaged += texts_removed_;
+  out.counts.entries_dropped += alerts_removed_;
   out.bytes_stored = bytes_stored_;
   out.degraded = degraded_ || drain_fault_.now || store_fault_.now || (threads_ == Threads::kNone && !done_);
   out.last_error = !last_error_.empty()  ? last_error_

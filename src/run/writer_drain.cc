@@ -14,6 +14,12 @@ namespace {
 
 constexpr std::chrono::seconds kLinkCheckInterval{1};
 
+// And not the word that some found no room, which is said again at the end.
+bool is_alert(const Event& event) {
+  const auto payload = decode_cbor(event.payload);
+  return payload.ok() && alert_key(*payload).empty();
+}
+
 }  // namespace
 
 void Writer::drain_loop() {
@@ -161,6 +167,8 @@ void Writer::enqueue(Frame frame, std::vector<RingPosition> positions, bool last
   queued->points = points_by_series(frame);
   queued->texts = frame.texts();
   queued->losses = frame.losses;
+  for (const Event& event : frame.events)
+    if (event.type == EventType::kAlert && is_alert(event)) queued->alerts.push_back(event);
   for (const Loss& loss : frame.losses)
     if (loss.series != 0 && loss.reason == LossReason::kRingFull)
       say_once_.say("ring full",

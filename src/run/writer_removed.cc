@@ -57,7 +57,7 @@ std::vector<Loss> losses_since(const std::vector<Loss>& all, const std::vector<L
 
 }  // namespace
 
-// Under mutex_. Texts are gone with the points.
+// Under mutex_. Texts are gone with the points; alerts are kept once they are stored.
 void Writer::note_state(const std::vector<Event>& events) {
   for (const Event& event : events)
     if (event.type == EventType::kConfig || event.type == EventType::kSummary || event.type == EventType::kAttribute ||
@@ -108,6 +108,9 @@ Status Writer::plan_opening() {
     for (size_t series = 0; series < stored.size(); ++series)
       removed_by_series_[series] += stored_by_series_[series] - std::min(stored_by_series_[series], stored[series]);
     stored_by_series_ = std::move(stored);
+    const auto [again, gone] = alerts_.since(there->alerts());
+    alerts_.set_stored(there->alerts() + again.size());
+    alerts_removed_ += gone;
     points_removed_ += removed.points;
     texts_removed_ += removed.texts;
     texts_stored_ = there->texts();
@@ -141,6 +144,8 @@ std::vector<Frame> Writer::opening_frames(const WriterSnapshot& there, Logged* r
   }
   removed->texts = texts_stored_ - std::min(texts_stored_, there.texts());
   if (removed->texts > 0) lost.apply({}, {{kTextLosses, LossReason::kDisk, removed->texts}});
+  if (const uint64_t gone = alerts_.since(there.alerts()).second; gone > 0)
+    lost.apply({}, {{kEntryLosses, LossReason::kDisk, gone}});
   for (const Loss& loss : lost.losses()) builder.add_loss(loss.series, loss.reason, loss.count);
   for (SeriesDef& series : journal_->definitions()) {
     if (series.id > defined_) break;
@@ -149,8 +154,9 @@ std::vector<Frame> Writer::opening_frames(const WriterSnapshot& there, Logged* r
     builder.add_series(std::move(series));
   }
   int64_t left_out = 0;
-  for (const Attribute& attribute : state_.attributes()) {
-    const Event event = event_of(attribute);
+  std::vector<Event> said = alerts_.since(there.alerts()).first;
+  for (const Attribute& attribute : state_.attributes()) said.push_back(event_of(attribute));
+  for (const Event& event : said) {
     if (builder.approximate_bytes() >= kBytesAFrame && out.size() + 1 < frames_max) out.push_back(builder.take());
     if (builder.approximate_bytes() + event.payload.size() > kOpeningBytesMax) ++left_out;
     else builder.add_event(event.type, event.step, event.has_step, event.time_us, event.payload);

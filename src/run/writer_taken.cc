@@ -138,6 +138,7 @@ void Writer::queue_behind(const WriterSnapshot& there, std::vector<Event> said) 
   }
   points_stored_ = there.points;
   texts_stored_ = there.texts();
+  alerts_ = KeptAlerts(there.alerts());
   bytes_stored_ = there.frame_bytes;
 }
 

@@ -17,14 +17,14 @@
 namespace tracker::internal {
 
 constexpr int64_t kCatalogApplicationId = 0x54524b43;  // "TRKC"
-constexpr int kCatalogVersion = 4;
+constexpr int kCatalogVersion = 5;
 constexpr size_t kCatalogArtifactsMax = 1000;                  // inputs, and outputs, of one run
 constexpr size_t kCatalogDocumentBytesMax = 16 * 1024 * 1024;  // config, summary or metrics of one run, encoded
 
 // Among the attributes of a run, where they are not 0: how many rings of dead processes could not be read; how many
-// texts, and entries such as config and summary values, were dropped.
+// texts, and entries such as config and summary values, were dropped; how many alerts it has.
 constexpr std::string_view kUnreadRings = "unread_rings";
-constexpr std::string_view kTextsDropped = "texts_dropped", kEntriesDropped = "entries_dropped";
+constexpr std::string_view kTextsDropped = "texts_dropped", kEntriesDropped = "entries_dropped", kAlertCount = "alerts";
 
 // What the catalog holds of a run.
 struct CatalogRecord {
@@ -35,8 +35,8 @@ struct CatalogRecord {
   int64_t ended_us = 0;  // 0: it has not
   int64_t last_seen_us = 0;
   uint64_t points = 0, dropped = 0;  // points both
-  // tags, notes, group, job_type, archived, unread_rings, texts_dropped, entries_dropped, inputs, outputs: those that
-  // are there
+  // tags, notes, group, job_type, archived, unread_rings, texts_dropped, entries_dropped, alerts, inputs, outputs:
+  // those that are there
   Value attributes = Value::map();
   uint64_t unread_rings() const { return count_of(kUnreadRings); }
   uint64_t texts_dropped() const { return count_of(kTextsDropped); }

@@ -56,8 +56,9 @@ Status EventRows::apply(const Event& event) {
     case EventType::kEnvironment:
     case EventType::kMetric:  // "a" and "a/b" are two metrics, not one below the other
       return value == nullptr || key.empty() ? Status() : put(event.type, key, *value, event.time_us);
-    case EventType::kConsole:
     case EventType::kAlert:
+      return count_text_.bind(static_cast<int64_t>(event.type)).bind(alert_key(*payload)).bind(event.time_us).run();
+    case EventType::kConsole:
       return count_text_.bind(static_cast<int64_t>(event.type)).bind("").bind(event.time_us).run();
     case EventType::kMedia:
     case EventType::kText:

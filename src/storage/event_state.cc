@@ -33,8 +33,8 @@ void EventState::apply(const Event& event) {
       return;
     case EventType::kMedia:
     case EventType::kText: touch(event.type, key, event.time_us); return;
-    case EventType::kConsole:
-    case EventType::kAlert: touch(event.type, "", event.time_us); return;
+    case EventType::kAlert: touch(event.type, std::string(alert_key(*payload)), event.time_us); return;
+    case EventType::kConsole: touch(event.type, "", event.time_us); return;
     case EventType::kNote:
       if (payload->text_or("kind", "") == "recovered") recovered_ = std::move(*payload);
       else if (payload->text_or("kind", "") == "went_on") recovered_.reset();  // its writer was alive

@@ -110,9 +110,8 @@ Status put_database_back(Sqlite* db, const std::string& path, const Id128& write
     if (status.ok() && !is_whole) status = check_copy(*copy, path);
   }
   if (status.ok()) status = make_wal_file(made);
-  if (const std::string wal = path + "-wal"; status.ok() && !own_wal) {
-    if (path_exists(wal) && ::rename(wal.c_str(), (wal + ".orphan").c_str()) != 0)
-      status = Status::from_errno(errno, "cannot move aside", wal);
+  if (status.ok() && !own_wal) {
+    status = set_log_aside(path);
     remove_file(path + "-shm");
   }
   if (status.ok()) status = take_name(made, path, is_database_of(path, writer));

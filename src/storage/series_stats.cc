@@ -271,11 +271,26 @@ void add_ids(const SeriesMap& series, std::vector<uint32_t>* ids) {
   ids->erase(std::unique(ids->begin(), ids->end()), ids->end());
 }
 
+namespace {
+
+uint64_t count_of(const Attribute& attribute) {
+  const int64_t* count = attribute.value.as_int();
+  return count == nullptr ? 0 : static_cast<uint64_t>(std::max<int64_t>(0, *count));
+}
+
+}  // namespace
+
 uint64_t WriterSnapshot::texts() const {
   uint64_t out = 0;
   for (const Attribute& attribute : attributes)
-    if (const int64_t* count = attribute.value.as_int(); attribute.type == EventType::kText && count != nullptr)
-      out += static_cast<uint64_t>(std::max<int64_t>(0, *count));
+    if (attribute.type == EventType::kText) out += count_of(attribute);
+  return out;
+}
+
+uint64_t WriterSnapshot::alerts() const {
+  uint64_t out = 0;
+  for (const Attribute& attribute : attributes)
+    if (attribute.type == EventType::kAlert && attribute.key.empty()) out += count_of(attribute);
   return out;
 }
 

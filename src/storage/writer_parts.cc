@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <charconv>
 #include <map>
 #include <set>
@@ -79,10 +80,16 @@ Status prepare_parts(const std::string& db_path) {
   for (const MissingParts& missing : missing_parts(parent_path(db_path)))
     if (missing.db_path == db_path) return Status(Code::kCorrupt, missing.text());
   if (path_exists(db_path)) return {};
-  const std::string wal = db_path + "-wal";
-  if (path_exists(wal) && ::rename(wal.c_str(), (wal + ".orphan").c_str()) != 0) remove_file(wal);
+  if (!set_log_aside(db_path).ok()) remove_file(db_path + "-wal");
   for (const char* suffix : {"-shm", "-journal"}) remove_file(db_path + suffix);
   return {};
+}
+
+Status set_log_aside(const std::string& db_path) {
+  const std::string wal = db_path + "-wal";
+  const std::string aside = fmt::format("{}.orphan-{:016x}", wal, random_u64());
+  if (!path_exists(wal) || ::rename(wal.c_str(), aside.c_str()) == 0) return {};
+  return Status::from_errno(errno, "cannot move aside", wal);
 }
 
 std::string part_path(const std::string& db_path, int part) {

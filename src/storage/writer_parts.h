@@ -35,8 +35,10 @@ struct MissingParts {
 // Of all databases in a folder. Cost: one listing.
 std::vector<MissingParts> missing_parts(const std::string& folder);
 // Before the database is opened for writing, or made: kCorrupt where a part is missing. Without part 1 what SQLite kept
-// beside it is cleared away, for it would be taken for the new file's; a log is kept as <writer>.db-wal.orphan.
+// beside it is cleared away, for it would be taken for the new file's; a log is set aside.
 Status prepare_parts(const std::string& db_path);
+// A log that is not of that database gets the name <writer>.db-wal.orphan-<16 hex>; where there is none, nothing. kIo.
+Status set_log_aside(const std::string& db_path);
 // Makes the next part, whole and fsynced or not at all, from the connection to the last one, whose series rows must be
 // up to date (else kInvalid). kIo.
 Status create_part(Sqlite& last, const std::string& db_path, int part, const WriterIdentity& identity);

@@ -68,7 +68,8 @@ struct WriterSnapshot {
   Value cost;  // what the tracker took from the process, as last said (docs/formats/records.md); null: not said
   uint64_t points = 0, dropped = 0, frames = 0, frame_bytes = 0;
   uint64_t texts_dropped = 0, entries_dropped = 0;
-  uint64_t texts() const;  // stored
+  uint64_t texts() const;   // stored
+  uint64_t alerts() const;  // stored, without the word that some found no room
   LogPosition end_of_log() const { return {last_seq, points}; }
   std::vector<RingPosition> positions;  // up to where the rings of its journal are stored
   bool frames_file = false;             // read from a .frames file, not from a database

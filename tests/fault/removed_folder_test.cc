@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <tuple>
 
+#include "query/alerts.h"
 #include "run/run.h"
 #include "run/writer.h"
 #include "storage/verify.h"
@@ -112,6 +113,29 @@ TEST_P(RemovedFolderTest, TheRunGoesOnInANewOneAndCountsWhatWent) {
   const LossAccount::Texts texts = recover_and_read(sandbox_.store()).view->losses().texts;
   EXPECT_EQ(texts.stored, 1u);
   EXPECT_THAT(texts.by_reason, ::testing::ElementsAre(::testing::Pair("store not writable", 2u)));
+}
+
+TEST_P(RemovedFolderTest, ItsAlertsAreSaidAgainOnceEach) {
+  trk_run* run = begin();
+  const auto alert = [run](const char* title) {
+    EXPECT_EQ(trk_alert(run, title, TRK_NUL_TERMINATED, nullptr, 0, "warn"), TRK_OK);
+    EXPECT_EQ(trk_flush(run, kFlushMs), TRK_OK);
+  };
+  for (const char* title : {"one", "two"}) alert(title);
+  for (const char* title : {"three", "four"}) {
+    remove();
+    alert(title);
+  }
+  EXPECT_EQ(status_of(run).entries_dropped, 0u);
+  EXPECT_EQ(trk_finish(run, 0, nullptr), TRK_OK);
+  trk_free(run);
+  ReadRun read = recover_and_read(sandbox_.store());
+  ASSERT_NE(read.view, nullptr);
+  const auto alerts = read_alerts(read.view.get());
+  ASSERT_TRUE(alerts.ok());
+  std::vector<std::string> titles;
+  for (const Alert& each : alerts->alerts) titles.push_back(each.title);
+  EXPECT_THAT(titles, ::testing::ElementsAre("one", "two", "three", "four"));
 }
 
 TEST_P(RemovedFolderTest, RemovedJustBeforeTheEndTheRunEndsAllTheSame) {

@@ -409,6 +409,22 @@ TEST_F(RunsQueryTest, ARunIsFoundByTheVersionsItUsedAndMade) {
   EXPECT_EQ(to_json(Value::List{*columns.at(0), *columns.at(1)}), R"([["p/data:v3"],["p/model:v0"]])");
 }
 
+TEST_F(RunsQueryTest, ARunIsFoundByItsAlertsAndTheWordOfDroppedOnesIsNone) {
+  auto writer = builder_.writer(builder_.run("p", "told"));
+  for (const char* title : {"NaN", "NaN again"})
+    writer.event(EventType::kAlert, {}, 0, Value::Map{{"level", "warn"}, {"title", title}});
+  writer.event(EventType::kAlert, {}, 0, Value::Map{{"dropped", int64_t{16}}});
+  writer.finish();
+  builder_.writer(builder_.run("p", "silent")).finish();
+  for (int round = 0; round < 2; ++round) {  // read from the runs, then from the catalog
+    EXPECT_EQ(ids(list("alerts > 0")), "told");
+    EXPECT_EQ(ids(list("alerts = 2")), "told");
+    EXPECT_EQ(ids(list("alerts = 0")), "silent");
+    EXPECT_EQ(ids(list("alerts <= 2", "-alerts")), "told silent");
+    EXPECT_EQ(ids(list("missing(alerts)")), "");
+  }
+}
+
 TEST_F(RunsQueryTest, OfVeryManyInputsTheFirstAreListedAndTheRestIsSaid) {
   auto writer = builder_.writer(builder_.run("p", "many"));
   for (size_t i = 0; i < kCatalogArtifactsMax + 2; ++i)
