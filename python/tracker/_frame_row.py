@@ -19,6 +19,7 @@ def frame_row(run: StoredRun, row: dict[str, Any]) -> dict[str, Any]:
     out |= {"duration": (time.time() if finished is None else finished) - run.created, "host": row["host"]}
     out |= {key: row[key] for key in ("points", "lost", "texts_lost", "entries_lost")}
     out |= {key: row["attributes"].get(key) for key in ("group", "job_type", "notes", "tags")}
+    out["alerts"] = row["attributes"].get("alerts", 0)
     out |= {f"config.{key}": value for key, value in _flat(row["config"]).items()}
     return out | {f"summary.{key}": value for key, value in row["summary"].items()}
 

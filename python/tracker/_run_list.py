@@ -55,8 +55,8 @@ class RunList(Sequence["StoredRun"]):
 
     def to_pandas(self) -> pd.DataFrame:
         """A row a run: project, id, uid, name, state, state_detail, created, finished and duration (seconds), host,
-        points, lost (points), texts_lost, entries_lost, group, job_type, notes, tags, config.KEY and summary.KEY.
-        ImportError without pandas.
+        points, lost (points), texts_lost, entries_lost, group, job_type, notes, tags, alerts, config.KEY and
+        summary.KEY. ImportError without pandas.
 
         Times are seconds since 1970, UTC; finished is NaN and duration the time until now while a run has no end. Keys
         of nested maps are joined by "/". Cost: reads the store's catalog again; runs that are gone by now are left out.

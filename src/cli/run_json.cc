@@ -225,6 +225,7 @@ Value run_head_json(const RunRow& run) {
                     {"texts_dropped", count(record.texts_dropped())},
                     {"entries_dropped", count(record.entries_dropped())},
                     {"unread_rings", count(record.unread_rings())},
+                    {"alerts", count(record.count_of(kAlertCount))},
                     {"summary", record.summary},
                     {"dir", run.path}};
 }

@@ -133,6 +133,8 @@ def test_the_command_line_shows_them(run: tracker.Run) -> None:
     (alert,) = shown["alerts"]
     assert (alert["level"], alert["title"], alert["text"], alert["step"]) == ("warn", "loss is NaN", "at batch 12", 7)
     assert (shown["alerts_total"], shown["alerts_dropped"], shown["stop_request"]) == (1, 0, None)
+    (listed,) = json.loads(command("ls", "--where", "alerts = 1", "--json"))["runs"]
+    assert (listed["id"], listed["alerts"]) == (run.id, 1)
     assert "alert  warn loss is NaN: at batch 12" in command("tail", run.id)
     lines = [json.loads(line) for line in command("tail", run.id, "--json").splitlines()]
     assert [line["alert"]["title"] for line in lines if "alert" in line] == ["loss is NaN"]

@@ -54,7 +54,7 @@ def test_to_pandas_has_the_documented_columns() -> None:
     assert (frame["finished"] - frame["created"] == frame["duration"]).all()
     fixed = (
         "project id uid name state state_detail created finished duration host points lost texts_lost entries_lost "
-        "group job_type notes tags"
+        "group job_type notes tags alerts"
     )
     assert list(frame.columns)[: len(fixed.split())] == fixed.split()
     assert tracker.runs(where="nobody").to_pandas().empty

@@ -26,14 +26,15 @@ TEST(NameTableTest, FindsEachItemUnderItsNameInTheOrderAdded) {
     table.add(names[item], item);
     expected[names[item]].push_back(item);
   }
-  for (const auto& [name, items] : expected) {
+  for (const auto& each : expected) {
+    const std::string& name = each.first;  // clang 14 captures no structured binding
     std::vector<uint32_t> found;
     const uint32_t none = table.find(name, [&](uint32_t i) {
       if (names[i] == name) found.push_back(i);
       return false;
     });
     EXPECT_EQ(none, 0U);
-    EXPECT_EQ(found, items) << name;
+    EXPECT_EQ(found, each.second) << name;
   }
   EXPECT_EQ(table.find("metric/none", [&](uint32_t i) { return names[i] == "metric/none"; }), 0U);
 }
