@@ -2,10 +2,12 @@
 """Values in the memory of a GPU: they are copied to the host behind the kernels that compute them, and logged when they
 have arrived. Nobody waits for the device, and no graph is kept.
 
-The values of one call go over in one copy a device and dtype, into pinned memory, with an event behind it. Later calls,
-flush() and a daemon thread look whether the oldest have arrived, and log them in the order of their calls, under the
-step of their call. What is on its way is bounded; beyond that a value is dropped and counted, and so is what has not
-arrived when the run ends. torch is looked up, never imported. Threads: any. A forked child begins with nothing.
+The values of one call go over in one copy a device and dtype, into pinned memory, and a mark behind them. Later calls,
+flush() and a daemon thread look whether the marks of the oldest are there, and log them in the order of their calls,
+under the step of their call. To look is to read memory: a call of the driver from another thread, be it whether an
+event has come, would end the capture of a CUDA graph by the program. What is on its way is bounded; beyond that a value
+is dropped and counted, and so is what has not arrived when the run ends. torch is looked up, never imported. Threads:
+any. A forked child begins with nothing.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ WAITING_VALUES_MAX = 8192
 LOOK_MS = 20
 # Between two looks of flush() and finish()
 WAIT_LOOK_MS = 1
+# Until flush() and finish() ask the driver whether it has failed
+WAIT_ASK_MS = 1000
 # At the end of a process that called no finish()
 EXIT_MS_MAX = 1000
 
@@ -38,13 +42,14 @@ EXIT_MS_MAX = 1000
 class Copy:
     """One copy on its way. arrive: called with the host's tensor. drop: called with why there will be none."""
 
-    __slots__ = ("arrive", "core", "done", "drop", "event", "host", "sources", "values")
+    __slots__ = ("arrive", "core", "done", "drop", "event", "host", "mark", "sources", "values")
 
     def __init__(
         self, core: _core.RunCore, sources: Any, values: int, arrive: Callable[[Any], None], drop: Callable[[str], None]
     ) -> None:
         self.core, self.sources, self.values, self.arrive, self.drop = core, sources, values, arrive, drop
         self.host: Any = None
+        self.mark: Any = None  # 0 until all of `host` has arrived
         self.event: Any = None
         self.done = False  # logged or dropped
 
@@ -52,10 +57,25 @@ class Copy:
         """`values` and what it was made of are held until they have been read: their memory may be another stream's."""
         with torch.cuda.device(values.device):
             self.host = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
+            self.mark = torch.zeros(1, dtype=torch.uint8, pin_memory=True)
+            # Of this call alone: one of an earlier call may still be in the making on another stream.
+            one = torch.ones(1, dtype=torch.uint8, device=values.device)
             self.host.copy_(values, non_blocking=True)
+            self.mark.copy_(one, non_blocking=True)
             self.event = torch.cuda.Event()
             self.event.record()
-        self.sources = (self.sources, values)
+        self.sources = (self.sources, values, one)
+
+    def has_arrived(self) -> bool:
+        return bool(self.mark.item())
+
+    def has_failed(self) -> str:
+        """Asks the driver; "" where it knows of no failure."""
+        try:
+            self.event.query()
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"[:300]
+        return ""
 
 
 class Queue:
@@ -67,11 +87,13 @@ class Queue:
         self._values = 0
         self._looking = False  # one at a time, so that values are logged in the order of their calls
         self._thread: threading.Thread | None = None
+        self._read: list[Copy] = []  # to be freed by who may call the driver
 
     def put(self, torch: Any, copy: Copy, values: Any) -> str:
         """ "" when it is on its way, else why not."""
         self.look()
         with self._changed:
+            self._read.clear()
             if self._values + copy.values > WAITING_VALUES_MAX:
                 return f"{WAITING_VALUES_MAX:,} are on their way from the device"
             copy.start(torch, values)
@@ -94,17 +116,14 @@ class Queue:
                 with self._changed:
                     copy.done = True
                     self._looking = False
+                    self._read.append(copy)
 
     def _take(self) -> Copy | None:
         with self._changed:
             if self._looking or not self._copies:
                 return None
             copy = self._copies[0]
-            try:
-                if not copy.event.query():
-                    return None
-            except Exception as error:  # the device has failed: what was on its way stays there
-                self._give_up([copy], f"{type(error).__name__}: {error}"[:300])
+            if not copy.has_arrived():
                 return None
             self._remove(copy)
             self._looking = True
@@ -129,12 +148,24 @@ class Queue:
         deadline = time.monotonic() + seconds
         with self._changed:
             mine = [copy for copy in self._copies if core is None or copy.core is core]
+        ask = time.monotonic() + WAIT_ASK_MS / 1000
         while self._looking or (mine and not mine[-1].done):  # they leave in order
             self.look()
-            if time.monotonic() >= deadline:
+            now = time.monotonic()
+            if now >= deadline:
                 return False
+            if now >= ask:
+                ask = now + WAIT_ASK_MS / 1000
+                self._ask(mine)
             time.sleep(WAIT_LOOK_MS / 1000)
         return True
+
+    def _ask(self, copies: list[Copy]) -> None:
+        """What is on its way from a device that has failed stays there."""
+        with self._changed:
+            waiting = [copy for copy in copies if not copy.done and copy in self._copies]
+            if waiting and not _is_captured(sys.modules.get("torch")) and (why := waiting[0].has_failed()):
+                self._give_up(waiting, why)
 
     def end(self, core: _core.RunCore | None, seconds: float) -> None:
         """Waits, then drops what is left, counted."""

@@ -76,6 +76,8 @@ class Watched:
         self.model: Callable[[], Any] = weakref.ref(model)
         self.passes = 0
         self.due = False  # the pass under way is one whose numbers are taken
+        self.fired = False  # and it has gone backwards
+        self.by_backward = False  # gradients tell when a pass has ended; else each forward pass is one
         # name of a metric without its last part -> a tensor of five numbers, and of a histogram's ends and counts
         self.taken: dict[str, Any] = {}
         self.said = False
@@ -83,6 +85,7 @@ class Watched:
         if "gradients" in kinds:
             for name, parameter in self._parameters(model):
                 if parameter.requires_grad:
+                    self.by_backward = True
                     self.hooks.append(parameter.register_hook(self._hook(f"{prefix}gradients/{name}")))
 
     def end(self) -> None:
@@ -103,18 +106,22 @@ class Watched:
             yield name, parameter
 
     def _before_forward(self, model: Any, _: Any) -> None:
-        if not self.torch.is_grad_enabled():
+        if not self.torch.is_grad_enabled() or _is_captured(self.torch):
             return
+        if self.by_backward and not self.fired and self.passes > 0:
+            return  # a model may run more than once before its backward pass
         if self.due:
             self.due = False
             self._safely(self._hand_over, model)
         self.due = self.passes % self.log_freq == 0
+        self.fired = False
         self.passes += 1
 
     def _hook(self, name: str) -> Callable[[Any], None]:
         def take(gradient: Any) -> None:
-            if self.due:
+            if self.due and not _is_captured(self.torch):
                 self._safely(self._take, name, gradient)
+            self.fired = True
 
         return take
 
@@ -204,6 +211,11 @@ class Watched:
         if not self.said:
             self.said = True
             print(f"tracker: watch: {what}", file=sys.stderr)
+
+
+def _is_captured(torch: Any) -> bool:
+    """A CUDA graph is captured: what is computed now is none of this pass's numbers, and nothing may wait."""
+    return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
 
 
 def _histogram(row: list[float]) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
@@ -40,41 +41,71 @@ def on_device(value: object, **options: Any) -> torch.Tensor:
 
 
 class Driver:
-    """What of torch.cuda the tracker calls. Copies are made at once, as the stream would, and arrive one by one."""
+    """What of torch.cuda the tracker calls. Copies to the host are made when the test says so, in their order; the
+    program's own thread alone may call."""
 
     def __init__(self) -> None:
-        self.events: list[Event] = []
-        self.arrived = 0
+        self.copies: list[tuple[torch.Tensor, torch.Tensor]] = []  # to, from as it was at the call
+        self.started = 0
         self.broken = False
         self.capturing = False
+        self.calls: set[str] = set()  # the threads that called
 
-    def arrive(self, copies: int = 1) -> None:
-        self.arrived += copies
+    def called(self) -> None:
+        self.calls.add(threading.current_thread().name)
+
+    def copy(self, to: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+        self.called()
+        self.copies.append((to, values.as_subclass(torch.Tensor).clone()))
+        self.started += to.dtype is torch.uint8
+        return to
+
+    def arrive(self, marks: int = 1) -> None:
+        """So many values of a call, each with the mark behind it."""
+        while marks > 0 and self.copies:
+            to, values = self.copies.pop(0)
+            to.as_subclass(torch.Tensor).view(-1)[:] = values.view(-1)
+            marks -= to.dtype is torch.uint8
+
+    def query(self) -> bool:
+        self.called()
+        if self.broken:
+            raise RuntimeError("CUDA error: device-side assert triggered")
+        return False
 
 
 class Event:
-    def __init__(self, driver: Driver) -> None:
-        self.driver = driver
+    driver: Driver
 
     def record(self) -> None:
-        self.driver.events.append(self)
+        self.driver.called()
 
     def query(self) -> bool:
-        if self.driver.broken:
-            raise RuntimeError("CUDA error: device-side assert triggered")
-        return self.driver.events.index(self) < self.driver.arrived
+        return self.driver.query()
 
 
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
-    found, empty = Driver(), torch.empty
-    monkeypatch.setattr(torch, "empty", lambda *shape, pin_memory=False, **options: empty(*shape, **options))
-    monkeypatch.setattr(torch.cuda, "Event", lambda: Event(found))
+    found, copy = Driver(), torch.Tensor.copy_
+    Event.driver = found
+
+    def copy_(to: torch.Tensor, values: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
+        return found.copy(to, values) if non_blocking else copy(to, values)
+
+    def in_host_memory(make: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        return lambda *shape, pin_memory=False, **options: make(*shape, **options)
+
+    monkeypatch.setattr(torch, "empty", in_host_memory(torch.empty))
+    monkeypatch.setattr(torch, "zeros", in_host_memory(torch.zeros))
+    monkeypatch.setattr(torch.Tensor, "copy_", copy_)
+    monkeypatch.setattr(torch.cuda, "Event", Event)
     monkeypatch.setattr(torch.cuda, "device", lambda _: contextlib.nullcontext())
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: found.capturing)
     yield found
-    found.broken = True
-    _device._queue.end(None, 0)
+    found.arrive(len(found.copies))
+    _device._queue.end(None, 10)
+    assert found.calls <= {"MainThread"}, "another thread's call would end the capture of a graph"
 
 
 def rows(run: tracker.Run, name: str) -> list[tuple[int, float]]:
@@ -106,7 +137,7 @@ def test_a_value_is_logged_with_its_step_and_type_when_it_has_arrived(store: Pat
 def test_values_of_one_call_come_over_in_one_copy_a_dtype(store: Path, driver: Driver) -> None:
     with tracker.init(project="t", quiet=True, strict=True) as run:
         run.log({f"m{i}": on_device(float(i)) for i in range(10)} | {"n": on_device(3)}, step=0)
-        assert len(driver.events) == 2
+        assert driver.started == 2
         driver.arrive(2)
     assert [rows(run, f"m{i}") for i in range(10)] == [[(0, float(i))] for i in range(10)]
     assert rows(run, "n") == [(0, 3)]
@@ -202,6 +233,7 @@ def test_a_device_that_fails_costs_what_was_on_its_way_and_says_so(
         run.log({"a": on_device(2.0)}, step=1)
         driver.broken = True
         assert run.flush(10)
+        assert run.status().values_on_device == 0
         run.log({"b": 1.0}, step=2)
     losses = tracker.open_run(run.id).losses
     assert (losses["stored"], losses["dropped"]) == (1, 2)
@@ -212,6 +244,7 @@ def test_while_a_graph_is_captured_a_value_is_rejected_and_the_rest_kept(store: 
     driver.capturing = True
     with tracker.init(project="t", quiet=True) as run:
         run.log({"loss": on_device(1.0), "lr": 0.1}, step=0)
+        assert driver.calls == set()
         assert run.status().values_rejected == 1
     assert tracker.open_run(run.id).series() == ["lr"]
     with tracker.init(project="t", quiet=True, strict=True) as run, pytest.raises(ValueError, match="captured"):
@@ -240,6 +273,33 @@ def test_a_tensor_that_cannot_be_copied_so_is_waited_for(store: Path, driver: Dr
     assert tracker.open_run(run.id).series() == ["lr"]
 
 
+def test_while_a_graph_is_captured_nobody_calls_the_driver(store: Path, driver: Driver) -> None:
+    with tracker.init(project="t", quiet=True, strict=True) as run:
+        run.log({"loss": on_device(1.0)}, step=0)
+        driver.capturing = True
+        driver.calls.clear()
+        time.sleep(5 * _device.LOOK_MS / 1000)
+        driver.arrive()
+        wait_until(lambda: run.status().values_on_device == 0)
+        assert not run.flush(0) or driver.calls == set()
+        assert driver.calls == set()
+        driver.capturing = False
+    assert rows(run, "loss") == [(0, 1.0)]
+
+
+def test_watch_takes_nothing_of_a_pass_that_is_captured(store: Path, driver: Driver) -> None:
+    model = torch.nn.Linear(4, 2)
+    with tracker.init(project="t", quiet=True, strict=True) as run:
+        run.watch(model, log_freq=1)
+        driver.capturing = True
+        model(torch.ones(3, 4)).sum().backward()
+        driver.capturing = False
+        run.log({"lr": 0.1}, step=0)
+        model(torch.ones(3, 4)).sum().backward()
+        run.log({"lr": 0.1}, step=1)
+    assert tracker.open_run(run.id).history("gradients/weight/norm").steps.tolist() == [1]
+
+
 def test_many_values_and_complex_ones_are_rejected_without_a_copy(store: Path, driver: Driver) -> None:
     with tracker.init(project="t", quiet=True) as run:
         run.log({"many": on_device([1.0, 2.0]), "complex": on_device(1j), "one": on_device([3.0])}, step=0)
@@ -252,7 +312,7 @@ def test_a_run_that_records_nothing_asks_nothing_of_the_device(store: Path, driv
     run = tracker.init(project="t", mode="disabled")
     run.log({"loss": on_device(1.0)}, step=0)
     run.finish()
-    assert driver.events == []
+    assert driver.calls == set()
 
 
 def test_a_forked_child_has_nothing_on_its_way(store: Path, driver: Driver) -> None:

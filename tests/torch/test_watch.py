@@ -36,8 +36,22 @@ def test_numbers_of_gradients_and_parameters_go_with_the_step_of_their_pass(stor
     assert stored.series("*/*") == names
     norm = stored.history("gradients/weight/norm")
     assert norm.steps.tolist() == [0, 2, 4]
-    assert norm.values[0] == pytest.approx(float(model.weight.grad.norm()))
-    assert stored.history("parameters/weight/max").values[0] == pytest.approx(float(model.weight.max()))
+    assert norm.values[0] == pytest.approx(float(model.weight.grad.detach().norm()))
+    assert stored.history("parameters/weight/max").values[0] == pytest.approx(float(model.weight.detach().max()))
+
+
+def test_a_model_that_runs_twice_before_its_backward_pass_is_watched(store: Path) -> None:
+    model = torch.nn.Linear(4, 2)
+    with tracker.init(project="t", quiet=True, strict=True) as run:
+        run.watch(model, log="all", log_freq=2)
+        for step in range(4):
+            model.zero_grad()
+            loss = model(torch.ones(3, 4)).sum() - model(torch.zeros(3, 4)).sum()
+            loss.backward()
+            run.log({"loss": loss}, step=step)
+    stored = tracker.open_run(run.id)
+    assert stored.history("gradients/weight/norm").steps.tolist() == [0, 2]
+    assert stored.history("parameters/weight/norm").steps.tolist() == [0, 2]
 
 
 def test_histograms_count_every_finite_value_between_the_smallest_and_the_largest(store: Path) -> None:
