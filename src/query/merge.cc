@@ -79,6 +79,13 @@ void add_shown(MetricInfo* metric, const SeriesStats& series, const WriterIdenti
     if (newest_cut->last_attempt == 0 || last_key(here) > last_key(*newest_cut)) *newest_cut = here;
     return;
   }
+  // What was logged as several types has a series each, and a microsecond may hold rows of two: only they tell which
+  // was first or last.
+  const ShownStats& known = metric->shown;
+  if (known.points > 0 &&
+      (last_key(here) == last_key(known) || std::make_pair(writer.attempt, series.time_first_us) ==
+                                                std::make_pair(known.first_attempt, known.first_time_us)))
+    metric->shown.range_known = false;
   if (comes_first(metric->shown, writer.attempt, series.time_first_us))
     take_first(metric, writer.attempt, series.time_first_us, series.def.type, series.first_bits);
   const bool is_last = metric->shown.points == 0 || last_key(here) >= last_key(metric->shown);

@@ -102,15 +102,19 @@ Result<RunFolder> run_of_launch(Store* store, const std::string& project, const 
                                 const JoinRequest& request, bool shared) {
   const std::string text = fmt::format("{}/{}/{}/{}", store->id().hex(), project, *facts.key, facts.ordinal);
   std::optional<RunFolder> newest;
-  Id128 uid;
   for (int generation = 1; generation <= kGenerationsMax; ++generation) {
-    uid = Id128::hash_of(fmt::format("{}/{}", text, generation));
-    auto found = store->find_run(project, label_of(uid));
-    if (!found || found->identity.uid != uid) break;
-    newest = std::move(found);
+    const Id128 uid = Id128::hash_of(fmt::format("{}/{}", text, generation));
+    if (auto found = store->find_run(project, label_of(uid)); found && found->identity.uid == uid) {
+      newest = std::move(found);
+      continue;
+    }
+    if (newest && (facts.restarts > 0 || (shared && may_join(*store, *newest, request)))) return std::move(*newest);
+    bool made = false;
+    auto folder = store->open_or_create_run(project, label_of(uid), uid, request.launch, &made);
+    if (!folder.ok() || made || shared || facts.restarts > 0) return folder;
+    newest = std::move(*folder);  // another program that this launch has started at the same moment has made it
   }
-  if (newest && (facts.restarts > 0 || (shared && may_join(*store, *newest, request)))) return std::move(*newest);
-  return store->open_or_create_run(project, label_of(uid), uid, request.launch);
+  return Status(Code::kLimit, fmt::format("{} runs of one launch", kGenerationsMax));
 }
 
 Result<RunFolder> run_of_label(Store* store, const std::string& project, const std::string& label,

@@ -216,7 +216,7 @@ bool Store::lacks_run_file(std::string_view project, std::string_view label) con
 }
 
 Result<RunFolder> Store::open_or_create_run(std::string_view project, std::string_view label, Id128 uid,
-                                            const std::optional<std::string>& launch) {
+                                            const std::optional<std::string>& launch, bool* made) {
   TRACKER_RETURN_IF_ERROR(check_label("project", project));
   TRACKER_RETURN_IF_ERROR(check_label("run id", label));
   if (auto found = find_run(project, label)) return std::move(*found);
@@ -228,6 +228,7 @@ Result<RunFolder> Store::open_or_create_run(std::string_view project, std::strin
   run.id = label;
   run.created_us = realtime_us();
   Status status = claim_folder(path, run, launch);
+  if (made != nullptr) *made = status.ok();
   if (status.ok()) return RunFolder{std::move(run), path, ""};
   if (status.code() != Code::kExists) return status;
   auto identity = read_run_document(join_path(path, kRunFile));

@@ -60,9 +60,9 @@ class Store {
   // disk; whoever stores the first frame calls this before.
   void sync(const RunFolder& run) const;
   // The run with exactly this project and label; creates it with `uid` when absent. For processes that share one run:
-  // all get the same identity, whoever comes first.
+  // all get the same identity, whoever comes first; `made` is set for that one.
   Result<RunFolder> open_or_create_run(std::string_view project, std::string_view label, Id128 uid = {},
-                                       const std::optional<std::string>& launch = {});
+                                       const std::optional<std::string>& launch = {}, bool* made = nullptr);
   std::optional<RunFolder> find_run(std::string_view project, std::string_view label) const;
   // The folder of that label holds databases and no run.json: a damaged run, and no free label.
   bool lacks_run_file(std::string_view project, std::string_view label) const;

@@ -318,3 +318,14 @@ def test_mixed_types_under_one_key_read_as_the_common_type(run: tracker.Run) -> 
     h = tracker.open_run(run.uid).history("x")
     assert h.values.dtype == np.float64
     assert h.values.tolist() == [1.0, 0.5, 0.25]
+
+
+def test_the_last_value_is_that_of_the_last_row_whatever_its_type() -> None:
+    values = [0.5, 0.9, 1, 0.7]  # as they come out of JSON
+    for _ in range(20):  # several rows in one microsecond, or not
+        with tracker.init(project="test", quiet=True, capture="none") as run:
+            for step, value in enumerate(values):
+                run.log({"acc": value}, step=step)
+        stored = tracker.open_run(run.uid)
+        assert stored.summary["acc"] == 0.7
+        assert stored.history("acc").values.tolist() == values

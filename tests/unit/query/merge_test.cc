@@ -47,6 +47,16 @@ TEST(MergeTest, ANullTakesBackTheExplicitValueAndTheLastOneShowsAgain) {
   EXPECT_EQ(to_json(merge_summary({one, two}, merge_metrics({one, two}))), R"({"acc":0.9})");
 }
 
+TEST(MergeTest, OfTwoTypesInOneMicrosecondTheRowsTellWhichWasFirstAndLast) {
+  WriterSnapshot one = writer(1, 1);
+  one.series = {series(1, "acc", 0.7, 100), series(2, "acc", 1.0, 100)};
+  EXPECT_TRUE(needs_rows(merge_metrics({one})[0]));
+  one.series[1].time_first_us = one.series[1].time_last_us = 101;
+  EXPECT_FALSE(needs_rows(merge_metrics({one})[0]));
+  one.series[1].time_first_us = 100;
+  EXPECT_TRUE(needs_rows(merge_metrics({one})[0]));
+}
+
 TEST(MergeTest, TheLastValueIsTheLaterAttemptsEvenWhenItsClockIsBehind) {
   WriterSnapshot one = writer(1, 1), two = writer(2, 2);
   one.series = {series(1, "loss", 1.0, 100)};

@@ -7,7 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <barrier>
 #include <set>
+#include <thread>
 
 #include "query/attempts.h"
 #include "query/rank_status.h"
@@ -246,6 +248,31 @@ TEST(SharedRunTest, AClaimThatCannotBeReadCountsByItsNumber) {
   EXPECT_EQ(claims[0].attempt, 5);
   EXPECT_FALSE(claims[0].launch.has_value());
   EXPECT_EQ(take_attempt(folder.path(), {}, {}, false, 0), 6);
+}
+
+// `python a.py & python b.py &` in a batch job: each of them is rank 0 of the launch that both are started by.
+TEST(SharedRunTest, ProgramsThatALaunchStartsAtTheSameMomentHaveARunEach) {
+  constexpr size_t kPrograms = 4, kRounds = 50;
+  TempFolder folder;
+  ASSERT_TRUE(Store::open_or_create(folder.path()).ok());
+  for (size_t round = 0; round < kRounds; ++round) {
+    LaunchFacts facts;
+    facts.key = "slurm/4711/" + std::to_string(round);
+    std::vector<Id128> made(kPrograms);
+    std::barrier together(kPrograms);
+    std::vector<std::thread> programs;
+    for (Id128& uid : made)
+      programs.emplace_back([&] {
+        auto store = Store::open_or_create(folder.path());
+        together.arrive_and_wait();
+        const auto run = store.ok() ? run_of_launch(&*store, "p", facts, {}, false) : store.status();
+        if (run.ok()) uid = run->identity.uid;
+      });
+    for (std::thread& program : programs) program.join();
+    std::set<Id128> uids(made.begin(), made.end());
+    ASSERT_EQ(uids.size(), kPrograms) << "round " << round;
+    ASSERT_FALSE(uids.contains(Id128()));
+  }
 }
 
 TEST(SharedRunTest, TheNewestAttemptIsJoinedOnlyByItsOwnLaunch) {
