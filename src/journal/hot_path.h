@@ -36,6 +36,7 @@ struct alignas(64) HotRing {
 constexpr uintptr_t kSharedOwner = 1;
 
 constexpr size_t kHotTableSize = 256;
+constexpr size_t kHotWays = 4;  // neighbours in the table, of one cache line, in which a thread's entry may stand
 constexpr size_t kRingsMax = 128;
 
 // What a handle needs of a run. One page a run; zeroed in a forked child.
@@ -58,6 +59,15 @@ inline size_t hot_slot(uintptr_t thread) {
   return static_cast<size_t>((thread * 0x9e3779b97f4a7c15ull) >> 56);  // 8 bits
 }
 static_assert(kHotTableSize == 256);
+// Where threads share an entry: this one's ring out of the neighbours, or null.
+HotRing* ring_of_neighbours(HotRun* run, uintptr_t thread);
+// The ring of this thread; null: the slow path finds or makes one.
+__attribute__((always_inline)) inline HotRing* ring_of(HotRun* run, uintptr_t thread) {
+  // Acquire: the entry may be that of another thread, which made the place just now.
+  HotRing* ring = run->table[hot_slot(thread)].load(std::memory_order_acquire);
+  if (__builtin_expect(ring == nullptr || ring->owner.load(std::memory_order_relaxed) == thread, 1)) return ring;
+  return ring_of_neighbours(run, thread);
+}
 
 // The line about a forked child, on stderr, once a process. Threads: any.
 void say_forked_once();
@@ -147,11 +157,8 @@ constexpr size_t kFastPairsMax = 1024;  // larger calls (and empty ones) take th
 __attribute__((always_inline)) inline bool try_log_pairs(HotRun* run, const ValuePair* pairs, size_t count,
                                                          int64_t step, bool has_step = true) {
   const uintptr_t thread = thread_pointer();
-  // Acquire: the entry may be that of another thread, which made the place just now.
-  HotRing* ring = run->table[hot_slot(thread)].load(std::memory_order_acquire);
-  if (__builtin_expect(
-          ring == nullptr || ring->owner.load(std::memory_order_relaxed) != thread || count - 1 >= kFastPairsMax, 0))
-    return false;
+  HotRing* ring = ring_of(run, thread);
+  if (__builtin_expect(ring == nullptr || count - 1 >= kFastPairsMax, 0)) return false;
   // Dekker with close(): it clears owner, makes every thread pass a barrier by membarrier(2), and waits for busy to be
   // 0. Here a compiler barrier is enough.
   ring->busy.store(1, std::memory_order_relaxed);

@@ -18,10 +18,8 @@ class OpenRecord {
   // values.
   bool begin(HotRun* run, size_t count, int64_t step) {
     const uintptr_t thread = thread_pointer();
-    ring_ = run->table[hot_slot(thread)].load(std::memory_order_acquire);
-    if (ring_ == nullptr || ring_->owner.load(std::memory_order_relaxed) != thread || count - 1 >= kFastPairsMax ||
-        !kHasCrc32c)
-      return false;
+    ring_ = ring_of(run, thread);
+    if (ring_ == nullptr || count - 1 >= kFastPairsMax || !kHasCrc32c) return false;
     ring_->busy.store(1, std::memory_order_relaxed);  // Dekker with close(), as in try_log_pairs
     std::atomic_signal_fence(std::memory_order_seq_cst);
     const uint64_t end = ring_->position + kRecordHeadBytes + count * sizeof(ValuePair);

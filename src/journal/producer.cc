@@ -91,6 +91,28 @@ JournalUse::~JournalUse() {
   if (journal_ != nullptr) journal_->users_.fetch_sub(1, std::memory_order_release);
 }
 
+HotRing* ring_of_neighbours(HotRun* run, uintptr_t thread) {
+  for (size_t way = 1; way < kHotWays; ++way) {
+    HotRing* ring = run->table[hot_slot(thread) ^ way].load(std::memory_order_acquire);
+    if (ring != nullptr && ring->owner.load(std::memory_order_relaxed) == thread) return ring;
+  }
+  return nullptr;
+}
+
+// Into the first of its entries that no other thread finds its ring by. Where all are taken the last one has it, and
+// the thread that had it takes the slow path once more.
+static void enter(HotRun* run, uintptr_t thread, HotRing* ring) {
+  const size_t slot = hot_slot(thread);
+  for (size_t way = 0; way < kHotWays; ++way) {
+    const HotRing* const there = run->table[slot ^ way].load(std::memory_order_relaxed);
+    const uintptr_t owner = there == nullptr ? 0 : there->owner.load(std::memory_order_relaxed);
+    if (there != ring && owner > kSharedOwner && hot_slot(owner) / kHotWays == slot / kHotWays) continue;
+    run->table[slot ^ way].store(ring, std::memory_order_release);
+    return;
+  }
+  run->table[slot].store(ring, std::memory_order_release);
+}
+
 Code log_pairs_slow(HotRun* run, const ValuePair* pairs, size_t count, int64_t step, bool has_step, uint64_t before) {
   const JournalUse use(run);
   if (use.get() != nullptr) return use.get()->log_pairs(pairs, count, step, has_step, before);
@@ -145,7 +167,7 @@ Journal::Seat* Journal::new_seat(bool shared) {
 void Journal::seat_thread(Seat* seat, uintptr_t thread) {
   seat->hot->check_at.store(0, std::memory_order_relaxed);
   seat->hot->owner.store(thread, std::memory_order_release);
-  hot_->table[hot_slot(thread)].store(seat->hot, std::memory_order_release);
+  enter(hot_, thread, seat->hot);
   remember_place(seat->hot);
 }
 
@@ -154,8 +176,7 @@ Journal::Seat* Journal::attach_thread() {
   const uintptr_t thread = thread_pointer();
   for (const auto& seat : seats_) {
     if (seat->hot->owner.load(std::memory_order_relaxed) != thread) continue;
-    hot_->table[hot_slot(thread)].store(seat->hot,
-                                        std::memory_order_release);  // two threads may share an entry: last one has it
+    enter(hot_, thread, seat->hot);
     return seat.get();
   }
   Seat* seat = nullptr;

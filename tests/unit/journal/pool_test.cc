@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <barrier>
+#include <map>
+#include <mutex>
 #include <thread>
 
 #include "support/child.h"
@@ -53,6 +55,38 @@ TEST(PoolTest, ADeadThreadsRingIsTakenByTheNextThreadAtOnce) {
     EXPECT_EQ(journal.hot()->ring_count.load(), 2u) << "one of this thread, one of all the others";
   }
   EXPECT_EQ(cells_of(journal.drain()).size(), 21u);
+}
+
+// Of 100 threads some 20 pairs share an entry. They log in turns, so each would meet the other's ring there.
+TEST(PoolTest, ThreadsThatShareAnEntryOfTheTableBothStayOnTheFastPath) {
+  Sandbox sandbox;
+  LiveJournal journal(sandbox, tiny());
+  const uint32_t id = journal->series_id("x", ValueType::kInt64);
+  constexpr int kThreads = 100, kCalls = 20;
+  std::mutex turn;
+  std::map<size_t, int> on_entry;
+  std::atomic<int> fast{0}, slow{0};
+  std::barrier all(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([&] {
+      EXPECT_EQ(journal.log(id, 0, 0), Code::kOk);
+      {
+        const std::lock_guard<std::mutex> guard(turn);
+        ++on_entry[hot_slot(thread_pointer())];
+      }
+      for (int i = 0; i < kCalls; ++i) {
+        all.arrive_and_wait();
+        const std::lock_guard<std::mutex> guard(turn);
+        const ValuePair pair{0, id, 0};
+        ++(try_log_pairs(journal.hot(), &pair, 1, 0) ? fast : slow);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  const auto shared = std::count_if(on_entry.begin(), on_entry.end(), [](const auto& each) { return each.second > 1; });
+  EXPECT_GT(shared, 0);
+  EXPECT_EQ(fast + slow, kThreads * kCalls);
+  EXPECT_LT(slow, kThreads * kCalls / 50) << shared << " entries are shared";
 }
 
 TEST(PoolTest, ThreadsBeyondTheLimitOfRingsShareOneAndLoseNothing) {
