@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "artifact/alias_history.h"
 #include "artifact/reference.h"
 #include "base/clock.h"
 #include "model/visible.h"
@@ -43,13 +44,15 @@ struct StoredVersion {
   std::string store_path;
   ArtifactInfo info;  // without its versions
   ArtifactVersion version;
+  std::vector<internal::AliasMove> moves;
 };
 
 StoredVersion make_version(std::string store_path, ArtifactInfo info, const ArtifactVersion& version) {
   const ArtifactVersion kept = version;
+  std::vector<internal::AliasMove> moves = alias_history(info);
   info.versions.clear();
   info.marks.clear();
-  return {std::move(store_path), std::move(info), kept};
+  return {std::move(store_path), std::move(info), kept, std::move(moves)};
 }
 
 Store store_of(const StoredVersion& self) { return take(Store::open(self.store_path)); }
@@ -59,6 +62,13 @@ py::object metadata_of(const internal::Value& value) { return value_to_python(va
 std::optional<double> seconds_of(const std::optional<int64_t>& us) {
   if (!us) return std::nullopt;
   return static_cast<double>(*us) / 1e6;
+}
+
+py::list moves_of(const StoredVersion& self) {
+  py::list out;
+  for (const internal::AliasMove& move : self.moves)
+    out.append(py::make_tuple(move.alias, move.from, move.to, static_cast<double>(move.time_us) / 1e6, move.run));
+  return out;
 }
 
 py::list entries_of(const StoredVersion& self) {
@@ -165,8 +175,9 @@ py::tuple list_artifacts(const Store& store, const std::string& project) {
     head.type = info.type;
     head.created_us = info.created_us;
     for (const std::string& problem : info.problems) problems.push_back(problem);
+    const std::vector<internal::AliasMove> moves = alias_history(info);
     for (auto at = info.versions.rbegin(); at != info.versions.rend(); ++at)
-      if (!at->deleted) out.append(py::cast(StoredVersion{store.path(), head, *at}));
+      if (!at->deleted) out.append(py::cast(StoredVersion{store.path(), head, *at, moves}));
   }
   for (std::string& line : problems) line = internal::visible(line);
   return py::make_tuple(out, problems);
@@ -212,7 +223,7 @@ py::object version_of(const LoggedArtifact& self, const std::string& store_path)
   info.project = self.project;
   info.name = self.name;
   info.type = self.type;
-  return py::cast(StoredVersion{store_path, info, *version});
+  return py::cast(StoredVersion{store_path, info, *version, {}});
 }
 
 void register_draft(py::module_& module) {
@@ -281,6 +292,7 @@ void register_artifact(py::module_& module) {
       .def_property_readonly("number", [](const StoredVersion& self) { return self.version.number; })
       .def_property_readonly("digest", [](const StoredVersion& self) { return self.version.content.hex(); })
       .def_property_readonly("aliases", [](const StoredVersion& self) { return self.version.aliases; })
+      .def_property_readonly("moves", &moves_of)
       .def_property_readonly("tags", [](const StoredVersion& self) { return self.version.tags; })
       .def_property_readonly("files", [](const StoredVersion& self) { return self.version.files; })
       .def_property_readonly("references", [](const StoredVersion& self) { return self.version.references; })

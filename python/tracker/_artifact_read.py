@@ -121,6 +121,16 @@ class Reading:
         return [StoredRun(store.find(uid)) for uid in uids]
 
 
+class AliasMove(NamedTuple):
+    """One change of what an alias names, with the versions before and after it; None: it named none."""
+
+    alias: str
+    before: str | None
+    after: str | None
+    time: float  # seconds since 1970, UTC
+    run: str | None  # uid of the run that moved it; None: a command did
+
+
 class StoredArtifact(Reading):
     """A version of an artifact in a store. It does not change: call tracker.artifact() again to see new aliases."""
 
@@ -160,6 +170,19 @@ class StoredArtifact(Reading):
     @property
     def aliases(self) -> tuple[str, ...]:
         return tuple(self._stored.aliases)
+
+    @property
+    def alias_history(self) -> list[AliasMove]:
+        """How the aliases of this artifact came and went, of all its versions, oldest first. "latest" moves by itself
+        and is not among them."""
+
+        def version(number: int | None) -> str | None:
+            return None if number is None else f"v{number}"
+
+        return [
+            AliasMove(alias, version(before), version(after), time, run or None)
+            for alias, before, after, time, run in self._stored.moves
+        ]
 
     @property
     def tags(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "artifact/alias_history.h"
 #include "artifact/artifact_store.h"
 #include "base/fs.h"
 #include "cli/progress.h"
@@ -82,6 +83,35 @@ Result<Value::List> entries_json(const Store& store, const ArtifactVersion& vers
   return out;
 }
 
+Value history_json(const ArtifactInfo& info) {
+  Value out = Value::List();
+  const auto version = [](std::optional<int64_t> number) {
+    return number ? Value(fmt::format("v{}", *number)) : Value();
+  };
+  for (const AliasMove& move : alias_history(info))
+    out.as_list()->push_back(Value::Map{{"alias", move.alias},
+                                        {"from", version(move.from)},
+                                        {"to", version(move.to)},
+                                        {"time_us", move.time_us},
+                                        {"run", move.run.empty() ? Value() : Value(move.run)}});
+  return out;
+}
+
+// The last moves of all aliases of the artifact.
+void print_history(Console& console, const ArtifactInfo& info) {
+  constexpr size_t kMovesShown = 20;
+  const std::vector<AliasMove> moves = alias_history(info);
+  if (moves.empty()) return;
+  console.print(title(console, "History of aliases"));
+  const auto version = [](std::optional<int64_t> number) { return number ? fmt::format("v{}", *number) : "none"; };
+  for (size_t i = moves.size() - std::min(moves.size(), kMovesShown); i < moves.size(); ++i)
+    console.print(fmt::format("  {}  {}: {} -> {}{}\n", time_text(moves[i].time_us), visible(moves[i].alias),
+                              version(moves[i].from), version(moves[i].to),
+                              moves[i].run.empty() ? "" : "  by run " + visible(moves[i].run)));
+  if (moves.size() > kMovesShown)
+    console.print(fmt::format("  and {} earlier; --json shows all\n", count_text(moves.size() - kMovesShown)));
+}
+
 int show(Console& console, const Store& store, const ArtifactOptions& options) {
   constexpr size_t kFilesShown = 50;
   const auto found = find_listed_artifact(store, options.name);
@@ -92,6 +122,7 @@ int show(Console& console, const Store& store, const ArtifactOptions& options) {
   if (options.json) {
     Value out = version_json(found->info, version);
     out.set("files", *entries);
+    out.set("alias_history", history_json(found->info));
     print_json(console, out);
     return finish(console, found->info.problems, found->info.problems.empty() ? Code::kOk : Code::kCorrupt);
   }
@@ -113,6 +144,7 @@ int show(Console& console, const Store& store, const ArtifactOptions& options) {
     append_tree(console, *map, 2, &tree);
     console.print(tree);
   }
+  print_history(console, found->info);
   console.print(
       fmt::format("\n{}, {}\n", counted(version.files + version.references, "file"), bytes_text(version.bytes)));
   for (size_t i = 0; i < entries->size() && i < kFilesShown; ++i) {

@@ -62,6 +62,23 @@ def test_what_a_run_logs_comes_back_byte_for_byte(run: tracker.Run, data: Path, 
     assert run.status().artifacts_stored == 1
 
 
+def test_the_history_of_an_alias_is_kept_and_shown(run: tracker.Run, tmp_path: Path) -> None:
+    for text in ("one", "two"):
+        file = tmp_path / "weights"
+        file.write_text(text)
+        art = tracker.Artifact("model", type="model")
+        art.add_file(file)
+        run.log_artifact(art, aliases=["best"]).wait()
+    command("artifact", "alias", "test/model:best", "--remove", "best")
+    moves = tracker.artifact("test/model:v0").alias_history
+    assert [(move.alias, move.before, move.after, move.run) for move in moves] == [
+        ("best", None, "v0", run.uid), ("best", "v0", "v1", run.uid), ("best", "v1", None, None)
+    ]  # fmt: skip
+    assert "best: v0 -> v1" in command("artifact", "show", "test/model")
+    shown = json.loads(command("artifact", "show", "test/model", "--json"))["alias_history"]
+    assert [(move["from"], move["to"]) for move in shown] == [(None, "v0"), ("v0", "v1"), ("v1", None)]
+
+
 def test_the_same_content_is_the_same_version_and_another_one_is_the_next(run: tracker.Run, data: Path) -> None:
     first = run.log_artifact(made(data)).wait()
     again = run.log_artifact(made(data)).wait()

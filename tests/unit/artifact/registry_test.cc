@@ -10,6 +10,7 @@
 #include <fstream>
 #include <set>
 
+#include "artifact/alias_history.h"
 #include "support/child.h"
 #include "support/temp_folder.h"
 
@@ -182,6 +183,25 @@ TEST_F(RegistryTest, AllArtifactsOfAProjectAreListed) {
   ASSERT_EQ(all.size(), 3u);
   EXPECT_EQ(all[0].project, "other/project");
   EXPECT_EQ(registry_.read("p", "nothing").status().code(), Code::kNotFound);
+}
+
+TEST_F(RegistryTest, AnAliasIsFollowedThroughAllVersionsItNamed) {
+  for (const char* text : {"a", "b", "c"}) add(text);
+  EXPECT_TRUE(mark(0, {"best", "first"}).ok());
+  EXPECT_TRUE(mark(2, {"best"}).ok());
+  EXPECT_TRUE(mark(2, {"best"}).ok()) << "changes nothing";
+  ArtifactMark taken;
+  taken.of = 2;
+  taken.aliases_removed = {"best", "first"};  // "first" is not of this version
+  taken.run = "0123";
+  taken.time_us = 5;
+  EXPECT_TRUE(registry_.mark("p", "data", taken).ok());
+  EXPECT_TRUE(mark(1, {"best"}).ok());
+  std::vector<std::string> moves;
+  for (const AliasMove& move : alias_history(info()))
+    moves.push_back(move.alias + " " + std::to_string(move.from.value_or(-1)) + " " +
+                    std::to_string(move.to.value_or(-1)) + " " + move.run);
+  EXPECT_THAT(moves, ElementsAre("best -1 0 ", "first -1 0 ", "best 0 2 ", "best 2 -1 0123", "best -1 1 "));
 }
 
 }  // namespace
