@@ -17,6 +17,7 @@
 #include "query/rank_status.h"
 #include "query/run_view.h"
 #include "register.h"
+#include "released_gil.h"
 #include "storage/database_build.h"
 #include "storage/recovery.h"
 #include "storage/run_folder.h"
@@ -43,7 +44,7 @@ std::vector<std::string> all_visible(std::vector<std::string> lines) {
 
 std::unique_ptr<View> open_view(const RunFolder& folder) {
   auto opened = [&] {
-    const py::gil_scoped_release without_gil;
+    const ReleasedGil without_gil;
     internal::build_ended_frames(folder);
     return RunView::open(folder);
   }();
@@ -335,7 +336,7 @@ void register_store(py::module_& module) {
       .def(
           "recover",
           [](const Store& self, const std::string& uid) {
-            const py::gil_scoped_release without_gil;
+            const ReleasedGil without_gil;
             return all_visible(
                 recover_dead_writers(self, internal::Id128::from_hex(uid).value_or(internal::Id128{})).problems);
           },
