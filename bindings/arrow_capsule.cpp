@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "arrow_capsule.h"
 
+#include "released_gil.h"
+
 namespace tracker::python {
 namespace py = pybind11;
 namespace {
@@ -44,7 +46,7 @@ py::object schema_capsule(const internal::ArrowTable& table) {
 
 py::object array_capsule(const std::shared_ptr<const internal::ArrowTable>& table) {
   return capsule_of<ArrowArray>([&](ArrowArray* out) {
-    const py::gil_scoped_release without_gil;
+    const ReleasedGil without_gil;
     internal::export_array(table, 0, table->rows(), out);
   });
 }

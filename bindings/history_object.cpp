@@ -11,6 +11,7 @@
 
 #include "arrow_capsule.h"
 #include "query/smooth.h"
+#include "released_gil.h"
 #include "value_convert.h"
 
 namespace tracker::python {
@@ -42,7 +43,7 @@ py::buffer_info buffer_of(PackedColumn& self) {
 py::object column_or_none(const PackedColumn& column) { return column ? py::cast(column) : py::none(); }
 
 PackedColumn seconds_of(const PackedColumn& times_us) {
-  const py::gil_scoped_release without_gil;
+  const ReleasedGil without_gil;
   std::vector<double> out(times_us.rows);
   for (size_t i = 0; i < out.size(); ++i) out[i] = static_cast<double>(times_us.as<int64_t>()[i]) / 1e6;
   return internal::pack_doubles(std::move(out));
@@ -98,7 +99,7 @@ internal::Result<PackedColumn> smoothed(const PackedHistory& history, const inte
 PackedColumn smooth_rows(Rows& self, const std::string& kind, double window, bool over_time) {
   const internal::Smoothing smoothing{smoother_from(kind), window};
   auto out = [&] {
-    const py::gil_scoped_release without_gil;
+    const ReleasedGil without_gil;
     return smoothed(self.result, smoothing, over_time);
   }();
   return take(std::move(out));

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "model/visible.h"
 #include "register.h"
+#include "released_gil.h"
 #include "run/artifacts.h"
 #include "run/run.h"
 #include "value_convert.h"
@@ -35,7 +36,7 @@ using internal::Store;
 // A call without the GIL.
 template <typename F>
 auto released(F&& function) {
-  const py::gil_scoped_release without_gil;
+  const ReleasedGil without_gil;
   return function();
 }
 

@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/python_side.h"
 #include "register.h"
+#include "released_gil.h"
 #include "value_convert.h"
 
 namespace tracker::python {
@@ -19,34 +20,35 @@ using internal::Status;
 
 // What a Python function raised, as a line of the command: never an exception in the command line's own code.
 template <typename Call>
-Status status_of_call(Call&& call) {
-  const py::gil_scoped_acquire with_gil;
-  try {
-    call();
-    return {};
-  } catch (py::error_already_set& error) {
-    const Code code = error.matches(PyExc_ModuleNotFoundError) ? Code::kUnsupported
-                      : error.matches(PyExc_ValueError)        ? Code::kInvalid
-                                                               : Code::kIo;
-    return Status(code, py::str(error.value()).cast<std::string>());
-  }
+Status status_of_call(ReleasedGil* without_gil, Call&& call) {
+  return without_gil->taken([&]() -> Status {
+    try {
+      call();
+      return {};
+    } catch (py::error_already_set& error) {
+      const Code code = error.matches(PyExc_ModuleNotFoundError) ? Code::kUnsupported
+                        : error.matches(PyExc_ValueError)        ? Code::kInvalid
+                                                                 : Code::kIo;
+      return Status(code, py::str(error.value()).cast<std::string>());
+    }
+  });
 }
 
 // Of the module tracker._cli: import_source(store, format, source, project, progress) and export_parquet(folder,
 // metrics, all, output) -> (rows, bytes, metrics).
-internal::PythonSide python_side(const py::handle& side) {
+internal::PythonSide python_side(py::handle side, ReleasedGil* without_gil) {
   internal::PythonSide out;
-  out.import_source = [side](internal::ImportStore* store, const internal::ImportOptions& options,
-                             const internal::ImportProgress& progress) {
-    return status_of_call([&] {
+  out.import_source = [side, without_gil](internal::ImportStore* store, const internal::ImportOptions& options,
+                                          const internal::ImportProgress& progress) {
+    return status_of_call(without_gil, [&] {
       side.attr("import_source")(py::cast(store, py::return_value_policy::reference), options.format, options.source,
                                  options.project, py::cpp_function(progress));
     });
   };
-  out.export_parquet = [side](const std::string& folder, const internal::ExportOptions& options,
-                              const std::string& output) -> internal::Result<internal::ExportResult> {
+  out.export_parquet = [side, without_gil](const std::string& folder, const internal::ExportOptions& options,
+                                           const std::string& output) -> internal::Result<internal::ExportResult> {
     internal::ExportResult result;
-    const Status status = status_of_call([&] {
+    const Status status = status_of_call(without_gil, [&] {
       const py::object done = side.attr("export_parquet")(folder, options.metrics, options.all, output);
       std::tie(result.rows, result.bytes, result.metrics) =
           done.cast<std::tuple<uint64_t, uint64_t, std::vector<std::string>>>();
@@ -60,8 +62,9 @@ int run(const std::vector<std::string>& arguments, const py::object& side) {
   std::vector<const char*> argv;
   for (const std::string& argument : arguments) argv.push_back(argument.c_str());
   argv.push_back(nullptr);
-  const internal::PythonSide python = side.is_none() ? internal::PythonSide() : python_side(side);
-  const py::gil_scoped_release without_gil;
+  const bool alone = side.is_none();
+  ReleasedGil without_gil;
+  const internal::PythonSide python = alone ? internal::PythonSide() : python_side(side, &without_gil);
   return internal::cli_main(static_cast<int>(arguments.size()), argv.data(), &python);
 }
 

@@ -8,6 +8,7 @@
 
 #include "exchange/run_import.h"
 #include "register.h"
+#include "released_gil.h"
 #include "value_convert.h"
 
 namespace tracker::python {
@@ -59,17 +60,18 @@ void rows(RunImport& run, const std::vector<std::string>& metrics, const py::obj
   const Columns step_column = has_steps ? column_of(steps, count) : Columns{};
   if (times_us.type != ValueType::kInt64 || (has_steps && step_column.type != ValueType::kInt64))
     throw py::type_error("steps and times are columns of 'q'");
-  const py::gil_scoped_release without_gil;
-  std::vector<ValuePair> pairs(columns.size());
-  for (size_t i = 0; i < columns.size(); ++i) pairs[i] = {0, run.series(metrics[i], columns[i].type), 0};
-  internal::Status status;
-  for (size_t row = 0; row < count && status.ok(); ++row) {
-    for (size_t i = 0; i < columns.size(); ++i) pairs[i].bits = bits_at(columns[i], row);
-    const auto step = has_steps ? static_cast<int64_t>(bits_at(step_column, row)) : 0;
-    status = run.row(pairs, step, has_steps, static_cast<int64_t>(bits_at(times_us, row)));
-  }
-  if (status.ok()) return;
-  const py::gil_scoped_acquire with_gil;
+  const internal::Status status = [&] {
+    const ReleasedGil without_gil;
+    std::vector<ValuePair> pairs(columns.size());
+    for (size_t i = 0; i < columns.size(); ++i) pairs[i] = {0, run.series(metrics[i], columns[i].type), 0};
+    internal::Status done;
+    for (size_t row = 0; row < count && done.ok(); ++row) {
+      for (size_t i = 0; i < columns.size(); ++i) pairs[i].bits = bits_at(columns[i], row);
+      const auto step = has_steps ? static_cast<int64_t>(bits_at(step_column, row)) : 0;
+      done = run.row(pairs, step, has_steps, static_cast<int64_t>(bits_at(times_us, row)));
+    }
+    return done;
+  }();
   check(status);
 }
 
@@ -85,7 +87,7 @@ void end(RunImport& run, const std::string& state, int64_t exit_code, int64_t en
   for (const RunState one : {RunState::kFailed, RunState::kInterrupted, RunState::kCrashed})
     if (state == internal::run_state_name(one)) found = one;
   const internal::Status status = [&] {
-    const py::gil_scoped_release without_gil;
+    const ReleasedGil without_gil;
     return run.finish(found, exit_code, ended_us);
   }();
   check(status);

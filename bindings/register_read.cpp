@@ -17,6 +17,7 @@
 #include "query/rank_status.h"
 #include "query/run_view.h"
 #include "register.h"
+#include "released_gil.h"
 #include "storage/database_build.h"
 #include "storage/recovery.h"
 #include "storage/run_folder.h"
@@ -41,9 +42,19 @@ std::vector<std::string> all_visible(std::vector<std::string> lines) {
   return lines;
 }
 
+// The disk's answer, waited for without the GIL.
+template <typename F>
+auto looked_up(F&& function) {
+  auto found = [&] {
+    const ReleasedGil without_gil;
+    return function();
+  }();
+  return take(std::move(found));
+}
+
 std::unique_ptr<View> open_view(const RunFolder& folder) {
   auto opened = [&] {
-    const py::gil_scoped_release without_gil;
+    const ReleasedGil without_gil;
     internal::build_ended_frames(folder);
     return RunView::open(folder);
   }();
@@ -274,7 +285,7 @@ py::tuple alerts_of(View& self) {
 
 // (reason, by, time, attempt), or None.
 py::object stop_request_of(const RunFolder& folder) {
-  const auto request = take(internal::read_stop_request(folder.path));
+  const auto request = looked_up([&] { return internal::read_stop_request(folder.path); });
   if (!request) return py::none();
   return py::make_tuple(value_to_python(internal::Value(request->reason)),
                         value_to_python(internal::Value(request->by)), static_cast<double>(request->requested_us) / 1e6,
@@ -314,7 +325,8 @@ auto getter(F function) {
 
 void register_store(py::module_& module) {
   py::class_<RunFolder>(module, "RunFolder", "Where a run is and who it is.")
-      .def_static("of", [](const std::string& path) { return take(internal::read_run_folder(path)); })
+      .def_static("of",
+                  [](const std::string& path) { return looked_up([&] { return internal::read_run_folder(path); }); })
       .def_property_readonly("id", [](const RunFolder& self) { return self.identity.id; })
       .def_property_readonly("project", [](const RunFolder& self) { return self.identity.project; })
       .def_property_readonly("uid", [](const RunFolder& self) { return self.identity.uid.hex(); })
@@ -324,18 +336,19 @@ void register_store(py::module_& module) {
       .def_readonly("path", &RunFolder::path);
   py::class_<Store>(module, "Store", "A folder that holds runs.")
       .def_static(
-          "open", [](const std::string& path) { return take(Store::open(path)); }, py::arg("path"))
+          "open", [](const std::string& path) { return looked_up([&] { return Store::open(path); }); }, py::arg("path"))
       .def_static(
           "resolve", [](const std::string& dir) { return Store::resolve(dir); }, py::arg("dir"))
       .def_property_readonly("path", &Store::path)
       .def_property_readonly("problem", [](const Store& self) { return internal::visible(self.problem()); })
       .def(
-          "find", [](const Store& self, const std::string& name) { return take(self.resolve_run(name)); },
+          "find",
+          [](const Store& self, const std::string& name) { return looked_up([&] { return self.resolve_run(name); }); },
           py::arg("name"))
       .def(
           "recover",
           [](const Store& self, const std::string& uid) {
-            const py::gil_scoped_release without_gil;
+            const ReleasedGil without_gil;
             return all_visible(
                 recover_dead_writers(self, internal::Id128::from_hex(uid).value_or(internal::Id128{})).problems);
           },

@@ -7,6 +7,7 @@
 
 #include "handle.h"
 #include "register.h"
+#include "released_gil.h"
 #include "run/run.h"
 #include "value_convert.h"
 #include "without_gil.h"
@@ -75,7 +76,7 @@ std::shared_ptr<Run> init_run(const py::dict& given) {
   for (const auto& [name, value] : given)
     if (!value.is_none()) set_option(&options, py::cast<std::string>(name), value);
   internal::Result<std::shared_ptr<Run>> run = [&] {
-    const py::gil_scoped_release without_gil;
+    const ReleasedGil without_gil;
     return Run::init(options);
   }();
   return take(std::move(run));
@@ -95,14 +96,12 @@ std::chrono::milliseconds milliseconds(double seconds) {
 // A signal's handler runs while the disk is waited for: what it raises, as Ctrl-C does, ends the wait and is raised.
 bool flush(Run& self, double timeout) {
   bool raised = false;
-  const auto no_signal = [&raised] {
-    const py::gil_scoped_acquire with_gil;
-    raised = PyErr_CheckSignals() != 0;
-    return !raised;
-  };
   const auto code = [&] {
-    const py::gil_scoped_release without_gil;
-    return self.flush_code(milliseconds(timeout), no_signal);
+    ReleasedGil without_gil;
+    return self.flush_code(milliseconds(timeout), [&] {
+      raised = without_gil.taken([] { return PyErr_CheckSignals() != 0; });
+      return !raised;
+    });
   }();
   if (raised) throw py::error_already_set();
   return code == internal::Code::kOk;
@@ -121,7 +120,7 @@ py::dict cost_of(const internal::RunCost& cost) {
 // By name; (stored, dropped, pending).
 py::dict series_status_of(const Run& run) {
   const std::vector<internal::SeriesStatus> all = [&] {
-    const py::gil_scoped_release without_gil;
+    const ReleasedGil without_gil;
     return run.series_status();
   }();
   py::dict out;
@@ -132,7 +131,7 @@ py::dict series_status_of(const Run& run) {
 
 py::dict status_of(const Run& run) {
   const RunStatus status = [&] {
-    const py::gil_scoped_release without_gil;
+    const ReleasedGil without_gil;
     return run.status();
   }();
   py::dict out;
@@ -191,7 +190,7 @@ void set_value(Run& run, const std::string& key, py::handle object, F verb) {
 void finish(Run& run, const std::string& state, int exit_code, const std::string& reason, double artifacts) {
   const RunState end = state_from(state);
   const internal::Status status = [&] {
-    const py::gil_scoped_release without_gil;
+    const ReleasedGil without_gil;
     // Below 0: the process is about to end, and both share the time.
     const auto wait = artifacts < 0 ? std::chrono::milliseconds(-1) : milliseconds(artifacts);
     return run.finish(end, exit_code, reason, internal::kFinishLocalMax, wait);

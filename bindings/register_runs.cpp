@@ -6,6 +6,7 @@
 
 #include "query/runs_query.h"
 #include "register.h"
+#include "released_gil.h"
 #include "value_convert.h"
 
 namespace tracker::python {
@@ -50,7 +51,7 @@ py::dict query(const Store& store, const std::string& project, const std::string
   query.documents = documents ? CatalogDocuments::kAll : CatalogDocuments::kNone;
   query.may_write = may_write;
   auto found = [&] {
-    const py::gil_scoped_release without_gil;
+    const ReleasedGil without_gil;
     return internal::query_runs(store, query);
   }();
   const RunsList list = take(std::move(found));

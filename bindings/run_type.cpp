@@ -9,6 +9,7 @@
 #include "handle.h"
 #include "journal/open_record.h"
 #include "number_from.h"
+#include "released_gil.h"
 #include "signals.h"
 
 namespace tracker::python {
@@ -235,10 +236,10 @@ PyObject* run_core(PyObject* object, void*) { return Py_NewRef(reinterpret_cast<
 // attach() of the core, and what this object has kept of the ids of series.
 PyObject* run_attach(PyObject* object, PyObject*) {
   auto* self = reinterpret_cast<RunObject*>(object);
-  internal::Status status;
-  Py_BEGIN_ALLOW_THREADS;
-  status = self->run->attach();
-  Py_END_ALLOW_THREADS;
+  const internal::Status status = [&] {
+    const ReleasedGil without_gil;
+    return self->run->attach();
+  }();
   if (!status.ok()) {
     set_error(status);
     return nullptr;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "query/run_view.h"
+#include "released_gil.h"
 
 namespace tracker::python {
 
@@ -19,7 +20,7 @@ class View {
 
   template <typename F>
   auto with(F&& function) {
-    const pybind11::gil_scoped_release without_gil;
+    const ReleasedGil without_gil;
     const std::lock_guard lock(mutex_);
     return function(*view_);
   }

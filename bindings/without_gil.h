@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Work of a Python thread that may still be in it when the interpreter ends. Python then ends the thread as soon as it
-// asks for the GIL, by an unwinding that destructors of pybind11 do not survive: the process would abort. Such a thread
-// sleeps here instead, until the process is gone.
+// Work of a Python thread without the GIL that may wait for room in a ring.
 #pragma once
 
 #include <pybind11/pybind11.h>

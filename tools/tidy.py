@@ -215,6 +215,18 @@ REPO_FOLDERS = [
 ]
 
 
+GIL_BY_HAND = re.compile(r"\b(gil_scoped_\w+|Py_(BEGIN|END)_ALLOW_THREADS|PyEval_(Save|Restore)Thread)\b")
+
+
+def released_gil(repo: Repository) -> Iterator[str]:
+    """A thread that takes the GIL back in any other way aborts the process when the interpreter ends."""
+    for path, text in repo.code(CPP_SUFFIXES):
+        if path.startswith("bindings/") and path != "bindings/released_gil.h":
+            for number, line in numbered(text):
+                if found := GIL_BY_HAND.search(line):
+                    yield f"{path}:{number}: {found[0]}; the GIL is released by ReleasedGil (bindings/released_gil.h)"
+
+
 def looks_like_path(token: str) -> bool:
     if not re.fullmatch(r"[A-Za-z0-9_.\-/]+", token):
         return False  # globs, placeholders, code
@@ -305,6 +317,7 @@ CHECKS: tuple[Check, ...] = (
     orphan_tests,
     scattered_skips,
     layers,
+    released_gil,
     markdown_paths,
     markdown_samples,
     documented_values,

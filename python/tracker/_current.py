@@ -30,7 +30,6 @@ FLUSH_S_MAX = 10.0
 _live: list[Run] = []
 _hooked = False
 _seen_last: BaseException | None = None  # sys.last_value before our first run
-_end: tuple[str, int, str] | None = None
 
 
 def newest() -> Run | None:
@@ -177,11 +176,12 @@ def _interactive() -> bool:
 
 
 def _note(error: BaseException) -> None:
-    global _end
-    _end = end_of(error)
+    """Says what the runs end with if the exit code is not 0: an exception that the hook is given may be a handled one,
+    and the program goes on."""
+    end = end_of(error)
     for run in _live:
         if run._pid == os.getpid() and run._core.ends_with_process:
-            run._core.set_exit_reason(*_end)
+            run._core.set_exit_reason(*end)
 
 
 def _install_hooks() -> None:
@@ -194,7 +194,8 @@ def _install_hooks() -> None:
 
     def excepthook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         try:
-            if not _interactive():
+            # An interrupt's end holds whatever the exit code is: only one that nobody has handled counts (_at_exit).
+            if not _interactive() and not isinstance(error, KeyboardInterrupt):
                 _note(error)
         finally:
             previous(kind, error, trace)
@@ -204,14 +205,16 @@ def _install_hooks() -> None:
 
 
 def _at_exit() -> None:
-    """Ends the runs where an exception ends the process. Otherwise the core does, which is told the exit code."""
-    pid = os.getpid()
-    # A hook that replaced ours without calling it: the interpreter has kept the exception.
+    """Notes the exception that the interpreter has kept as the one that ends it, also where a hook that replaced ours
+    has not called it. After Ctrl-C it ends the runs, for the process dies by SIGINT then. Otherwise the core does,
+    which is told the exit code."""
     last = getattr(sys, "last_value", None)
-    if _end is None and last is not None and last is not _seen_last and not _interactive():
-        _note(last)
-    if _end is None:
+    if last is None or last is _seen_last or _interactive():
         return
+    _note(last)
+    if not isinstance(last, KeyboardInterrupt):
+        return
+    pid = os.getpid()
     for run in live_runs():
         if run._pid == pid and run._core.ends_with_process:
-            run._finish(*_end, -1.0)
+            run._finish(*end_of(last), -1.0)

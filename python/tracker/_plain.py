@@ -7,7 +7,7 @@ Nothing is imported for it: NumPy values and tensors are known by their methods,
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from os import PathLike, fspath
 
 TYPE_CHECKING = False
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 DEPTH_MAX = 32
 REPR_CHARS_MAX = 1000
 ARRAY_ITEMS_MAX = 1000
+VALUES_MAX = 1_000_000
 
 
 def _cut(text: str) -> str:
@@ -67,19 +68,72 @@ def _array(value: Any) -> Any:
     return _shown(value)
 
 
-def plain(value: object, depth: int = 0) -> Plain:
-    """`value` in plain types; what has no plain form becomes its repr, cut at 1,000 characters. Never raises."""
+class _Walk:
+    """What bounds one walk: parts that know each other have paths without end, and shared ones very many."""
+
+    __slots__ = ("above", "left")
+
+    def __init__(self) -> None:
+        self.above: set[int] = set()  # ids of the values that hold the one looked at
+        self.left = VALUES_MAX
+
+    def may_follow(self, value: object, count: int) -> bool:
+        if id(value) in self.above or count > self.left:
+            return False
+        self.left -= count
+        return True
+
+
+def _not_followed(value: object) -> str:
+    """As Python shows what contains itself. No repr(): it would follow the same paths."""
+    if isinstance(value, Mapping):
+        return "{...}"
+    return "[...]" if isinstance(value, (list, tuple, set, frozenset)) else f"{type(value).__name__}(...)"
+
+
+def plain(value: object) -> Plain:
+    """`value` in plain types; what has no plain form becomes its repr, cut at 1,000 characters. A list, dict or object
+    that contains itself, or would make it more than 1,000,000 values, becomes "[...]", "{...}" or "Name(...)". Never
+    raises."""
+    return _plain(value, 0, _Walk())
+
+
+def _plain(value: object, depth: int, walk: _Walk) -> Plain:
     try:
-        return _plain_value(value, depth)
+        return _plain_value(value, depth, walk)
     except Exception:
         return _shown(value)
 
 
-def _plain_value(value: object, depth: int) -> Plain:
+def _list(value: Collection[object], depth: int, walk: _Walk) -> Plain:
+    if not walk.may_follow(value, len(value)):
+        return _not_followed(value)
+    items = sorted(value, key=_shown) if isinstance(value, (set, frozenset)) else value
+    walk.above.add(id(value))
+    try:
+        return [_plain(item, depth + 1, walk) for item in items]
+    finally:
+        walk.above.discard(id(value))
+
+
+def _dict(value: object, fields: Mapping[Any, object], depth: int, walk: _Walk) -> Plain:
+    """`fields` are those of `value`, often itself."""
+    if not walk.may_follow(value, len(fields)):
+        return _not_followed(value)
+    walk.above.add(id(value))
+    try:
+        return {_key(key): _plain(item, depth + 1, walk) for key, item in fields.items()}
+    finally:
+        walk.above.discard(id(value))
+
+
+def _plain_value(value: object, depth: int, walk: _Walk) -> Plain:
     if value is None or isinstance(value, bool):
         return value
     if "enum" in sys.modules and isinstance(value, sys.modules["enum"].Enum):
-        return plain(value.value, depth + 1) if isinstance(value.value, (bool, int, float, str)) else _shown(value)
+        return (
+            _plain(value.value, depth + 1, walk) if isinstance(value.value, (bool, int, float, str)) else _shown(value)
+        )
     if isinstance(value, int):
         number = int(value)
         return number if number.bit_length() <= sys.float_info.max_exp else _shown(number)
@@ -90,24 +144,23 @@ def _plain_value(value: object, depth: int) -> Plain:
     if depth >= DEPTH_MAX:
         return _shown(value)
     if isinstance(value, (list, tuple, set, frozenset)):
-        items = sorted(value, key=_shown) if isinstance(value, (set, frozenset)) else value
-        return [plain(item, depth + 1) for item in items]
-    return _plain_object(value, depth)
+        return _list(value, depth, walk)
+    return _plain_object(value, depth, walk)
 
 
-def _plain_object(value: object, depth: int) -> Plain:
+def _plain_object(value: object, depth: int, walk: _Walk) -> Plain:
     if isinstance(value, Mapping):
-        return {_key(key): plain(item, depth + 1) for key, item in value.items()}
+        return _dict(value, value, depth, walk)
     if isinstance(value, PathLike):
         path = fspath(value)
         return _clean(path) if isinstance(path, str) else _shown(path)
     if hasattr(value, "dtype") and hasattr(value, "tolist"):
         array = _array(value)
-        return array if isinstance(array, (bool, int, float, str)) else plain(array, depth + 1)
+        return array if isinstance(array, (bool, int, float, str)) else _plain(array, depth + 1, walk)
     if hasattr(type(value), "__dataclass_fields__") or type(value).__name__ in ("Namespace", "SimpleNamespace"):
         fields = fields_of(value)
         if fields is not None:
-            return {_key(key): plain(item, depth + 1) for key, item in fields.items()}
+            return _dict(value, fields, depth, walk)
     if hasattr(type(value), "__index__"):
         return int(value)  # type: ignore[call-overload, no-any-return]
     if hasattr(type(value), "__float__"):
@@ -119,6 +172,8 @@ def plain_config(config: object) -> dict[str, Plain]:
     """The argument `config` of init(): a mapping, a namespace, a dataclass or another object with attributes."""
     if config is None:
         return {}
+    walk = _Walk()
+    walk.above.add(id(config))
     if not isinstance(config, Mapping) and hasattr(config, "keys") and hasattr(config, "__getitem__"):
         config = dict(config)
     if not isinstance(config, Mapping):
@@ -126,4 +181,5 @@ def plain_config(config: object) -> dict[str, Plain]:
         if fields is None:
             raise TypeError(f"config must be a dict or an object with attributes, got {type(config).__name__}")
         config = fields
-    return {_key(key): plain(item, 1) for key, item in config.items()}
+    walk.left -= len(config)
+    return {_key(key): _plain(item, 1, walk) for key, item in config.items()}

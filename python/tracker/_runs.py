@@ -90,6 +90,17 @@ def summary_of(run: Run, wait_s: float) -> dict[str, Any] | None:
     if writes and not run._core.status()["degraded"] and not run.flush(wait_s):
         return None
     try:
-        return StoredRun(_core.Store.open(run._core.store_path).find(run.uid)).summary
+        return StoredRun(_folder_of(run)).summary
     except (_core.TrackerError, ValueError):
         return {}  # nothing stored yet: the disk refuses, or mode="disabled"
+
+
+def _folder_of(run: Run) -> _core.RunFolder:
+    """Where it was begun, or, if it was moved from there, the one of all runs of the store that has its uid."""
+    try:
+        folder = _core.RunFolder.of(run._core.dir)
+        if folder.uid == run.uid:
+            return folder
+    except (_core.TrackerError, ValueError):
+        pass
+    return _core.Store.open(run._core.store_path).find(run.uid)

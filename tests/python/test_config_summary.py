@@ -91,6 +91,26 @@ def test_every_kind_of_value_has_a_plain_form() -> None:
     assert config["long"] == "x" * 5000
 
 
+# Bug: each path through them was followed, 32 deep: init took hours and all memory.
+def test_a_config_whose_parts_know_each_other_is_taken_and_each_of_them_stands_once_on_a_path() -> None:
+    config: dict[str, Any] = {"lr": 0.1}
+    config |= {f"part{i}": {"root": config, "n": i} for i in range(3)}
+    a, b = argparse.Namespace(lr=1), argparse.Namespace(w=[2])
+    a.others, b.others = [a, b], (a, b)
+    config["a"] = a
+    run = tracker.init(config=config, quiet=True)
+    expected: dict[str, Any] = {"lr": 0.1} | {f"part{i}": {"root": "{...}", "n": i} for i in range(3)}
+    inner = {"w": [2], "others": ["Namespace(...)", "Namespace(...)"]}
+    expected["a"] = {"lr": 1, "others": ["Namespace(...)", inner]}
+    assert run.config == expected
+    assert tracker.open_run(run.uid).config == expected
+    run.config["again"] = config
+    run.summary["list"] = [a.others]
+    assert run.config["again"] == expected
+    run.config.update({"own": {"shared": [b.w, b.w]}})
+    assert run.config["own"] == {"shared": [[2], [2]]}
+
+
 class Unshown:
     def __repr__(self) -> str:
         raise ValueError("no repr")

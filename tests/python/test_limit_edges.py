@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tracker
-from tracker._plain import ARRAY_ITEMS_MAX, DEPTH_MAX, REPR_CHARS_MAX
+from tracker._plain import ARRAY_ITEMS_MAX, DEPTH_MAX, REPR_CHARS_MAX, VALUES_MAX
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -97,6 +97,20 @@ def test_a_config_value_may_be_nested_32_deep() -> None:
     assert config["edge"] == nested(DEPTH_MAX - 1)
     assert str(config["deeper"]).count("[") == DEPTH_MAX
     assert config["deeper"] != nested(DEPTH_MAX)
+
+
+def test_a_config_may_have_1_000_000_values_and_a_list_or_dict_that_would_go_beyond_is_not_followed() -> None:
+    edge = list(range(VALUES_MAX - 2))
+    config = stored(tracker.init(project="test", quiet=True, config={"edge": edge, "one": 1})).config
+    assert config == {"edge": edge, "one": 1}
+    config = stored(
+        tracker.init(project="test", quiet=True, config={"edge": [*edge, 0], "two": {"x": 1}, "y": 2})
+    ).config
+    assert config == {"edge": "[...]", "two": {"x": 1}, "y": 2}
+    shared: dict[str, Any] = {"x": 1}
+    for _ in range(DEPTH_MAX - 3):
+        shared = {"left": shared, "right": shared}
+    stored(tracker.init(project="test", quiet=True, config={"tree": shared}))
 
 
 def test_an_order_may_have_8_fields_and_a_list_100_columns(script: Script) -> None:

@@ -167,6 +167,50 @@ def test_a_hook_installed_later_that_does_not_chain_hides_nothing(script: Script
     assert "ValueError: hidden" in r.state_detail
 
 
+# Bug: the hook's exception ended every run as "failed, exit code 1", also those that began behind it.
+@pytest.mark.parametrize("raised", ["ValueError('one bad sample')", "KeyboardInterrupt"])
+def test_an_exception_that_was_handled_fails_no_run_though_the_hook_has_printed_it(script: Script, raised: str) -> None:
+    done = script(
+        """
+        import sys, tracker
+        one = tracker.init(project="ends", id="one", quiet=True)
+        try:
+            raise eval(sys.argv[1])
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+        one.log({"x": 1.0})
+        two = tracker.init(project="ends", id="two", quiet=True)
+        """,
+        raised,
+    )
+    assert done.returncode == 0
+    assert [(r.state, r.state_detail) for r in tracker.runs("ends")] == [("finished", "")] * 2
+
+
+@pytest.mark.parametrize("how", ["our hook", "another hook"])
+def test_of_a_handled_exception_and_one_that_ends_the_process_the_run_names_the_latter(
+    script: Script, how: str
+) -> None:
+    done = script(
+        """
+        import sys, tracker
+        run = tracker.init(project="ends", id="both", quiet=True)
+        try:
+            raise ValueError("handled")
+        except ValueError:
+            sys.excepthook(*sys.exc_info())
+        if sys.argv[1] == "another hook":
+            sys.excepthook = lambda *_: None
+        raise RuntimeError("not handled")
+        """,
+        how,
+    )
+    assert done.returncode == 1
+    r = tracker.open_run("ends/both")
+    assert r.state == "failed"
+    assert "RuntimeError: not handled" in r.state_detail
+
+
 def test_a_run_that_is_out_of_scope_still_ends_with_the_process(script: Script) -> None:
     done = script(
         """

@@ -4,10 +4,13 @@ Method: write with tracker, read with tracker.runs and tracker.open_run."""
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
+import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +22,7 @@ import tracker
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 PACKAGE_ROOT = str(Path(tracker.__file__).parent.parent)
+IN_OPEN = 0x20  # of inotify
 
 
 def test_a_live_run_is_read_by_its_own_process_after_each_call(run: tracker.Run) -> None:
@@ -157,6 +161,67 @@ def test_runs_are_a_sequence_newest_first() -> None:
 def test_a_run_opens_by_label_by_id_and_by_uid(run: tracker.Run) -> None:
     for name in (f"test/{run.id}", run.id, run.uid, run.uid[:8]):
         assert tracker.open_run(name).uid == run.uid
+
+
+# Bug: the run was looked for among all runs of the store, whose run.json files were read one by one.
+def test_the_summary_of_the_own_run_reads_no_file_of_another_run(run: tracker.Run) -> None:
+    other = tracker.init(project="test", quiet=True)
+    other.finish()
+    run.log({"loss": 0.5})
+    libc = ctypes.CDLL(None, use_errno=True)
+    watch = libc.inotify_init1(os.O_NONBLOCK)
+    try:
+        assert libc.inotify_add_watch(watch, os.fsencode(other.dir), IN_OPEN) >= 0
+        assert run.summary["loss"] == 0.5
+        with pytest.raises(BlockingIOError):
+            os.read(watch, 4096)
+        assert tracker.open_run(run.uid).id == run.id
+        assert b"run.json" in os.read(watch, 4096)
+    finally:
+        os.close(watch)
+
+
+def test_the_summary_of_a_run_whose_folder_was_renamed_is_that_of_the_run(run: tracker.Run) -> None:
+    run.log({"loss": 0.5})
+    run.finish()
+    Path(run.dir).rename(Path(run.dir).with_name("elsewhere"))
+    other = tracker.init(project="test", id=run.id, quiet=True)
+    assert other.dir == run.dir
+    assert run.summary["loss"] == 0.5
+
+
+# Bug: a training stood still while another thread looked for a run in a store of many.
+def test_other_threads_run_while_a_run_is_looked_for(run: tracker.Run) -> None:
+    folder = Path(run.dir)
+    for i in range(300):
+        other = folder.with_name(f"copy{i}")
+        other.mkdir()
+        shutil.copy(folder / "run.json", other)
+    store = tracker._core.Store.open(run._core.store_path)
+    rounds, stop = 0, threading.Event()
+
+    def work() -> None:
+        nonlocal rounds
+        while not stop.wait(0.0001):
+            rounds += 1
+
+    before = sys.getswitchinterval()
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        sys.setswitchinterval(1000)  # the GIL goes to another thread where it is released, and nowhere else
+        time.sleep(0.01)
+        for _ in range(100):
+            begun = rounds
+            with pytest.raises(tracker.NotFoundError):
+                store.find("no such run")
+            if rounds > begun:
+                break
+        assert rounds > begun
+    finally:
+        sys.setswitchinterval(before)
+        stop.set()
+        thread.join()
 
 
 def test_a_long_history_is_complete(patient_run: tracker.Run) -> None:

@@ -213,3 +213,15 @@ def test_loading_sees_untracked_files_but_no_ignored_ones(tmp_path: Path) -> Non
     repo = tidy.load(tmp_path)
     assert set(repo.files) == {".gitignore", "b.cc"}
     assert repo.sizes["c.bin"] == 2
+
+
+def test_the_gil_released_by_hand_is_found_in_bindings() -> None:
+    by_hand = "const py::gil_scoped_release without_gil;\n"
+    found = problems(tidy.released_gil, {"bindings/a.cpp": "\n" + by_hand})
+    assert found == [
+        "bindings/a.cpp:2: gil_scoped_release; the GIL is released by ReleasedGil (bindings/released_gil.h)"
+    ]
+    assert problems(tidy.released_gil, {"bindings/a.cpp": "Py_END_ALLOW_THREADS;\n"})
+    assert problems(tidy.released_gil, {"bindings/a.cpp": "const ReleasedGil without_gil;\n"}) == []
+    assert problems(tidy.released_gil, {"bindings/released_gil.h": "PyEval_SaveThread()\n"}) == []
+    assert problems(tidy.released_gil, {"tests/install/a.cpp": by_hand}) == []
