@@ -48,13 +48,13 @@ Status EventRows::apply(const Event& event) {
   const Value* value = payload->find("value");
   switch (event.type) {
     case EventType::kConfig:
-    case EventType::kSummary:
-    case EventType::kAttribute:
       if (value == nullptr) return {};
-      return key.empty() ? merge(event.type, "", *value, event.time_us) : set(event.type, key, *value, event.time_us);
+      return key.empty() ? merge("", *value, event.time_us) : set(key, *value, event.time_us);
+    case EventType::kSummary:  // flat, as metrics: "a" and "a/b" are two of them, not one below the other
+    case EventType::kAttribute:
     case EventType::kArtifact:
     case EventType::kEnvironment:
-    case EventType::kMetric:  // "a" and "a/b" are two metrics, not one below the other
+    case EventType::kMetric:
       return value == nullptr || key.empty() ? Status() : put(event.type, key, *value, event.time_us);
     case EventType::kAlert:
       return count_text_.bind(static_cast<int64_t>(event.type)).bind(alert_key(*payload)).bind(event.time_us).run();
@@ -76,10 +76,10 @@ Status EventRows::apply(const Event& event) {
   return {};
 }
 
-// A value that is set takes the place of what stood below its key, as in a nested map.
-Status EventRows::set(EventType kind, const std::string& key, const Value& value, int64_t time_us) {
-  TRACKER_RETURN_IF_ERROR(drop_below_.bind(static_cast<int64_t>(kind)).bind(key).run());
-  return put(kind, key, value, time_us);
+// A value of the config that is set takes the place of what stood below its key, as in a nested map.
+Status EventRows::set(const std::string& key, const Value& value, int64_t time_us) {
+  TRACKER_RETURN_IF_ERROR(drop_below_.bind(static_cast<int64_t>(EventType::kConfig)).bind(key).run());
+  return put(EventType::kConfig, key, value, time_us);
 }
 
 Status EventRows::put(EventType kind, const std::string& key, const Value& value, int64_t time_us) {
@@ -88,12 +88,12 @@ Status EventRows::put(EventType kind, const std::string& key, const Value& value
 }
 
 // A map without a key is merged leaf by leaf, so that a later one does not hide what an earlier one set.
-Status EventRows::merge(EventType kind, const std::string& prefix, const Value& value, int64_t time_us) {
+Status EventRows::merge(const std::string& prefix, const Value& value, int64_t time_us) {
   const Value::Map* map = value.as_map();
   if (map == nullptr || (map->empty() && !prefix.empty()))
-    return prefix.empty() ? Status() : set(kind, prefix, value, time_us);
+    return prefix.empty() ? Status() : set(prefix, value, time_us);
   for (const auto& [name, item] : *map)
-    TRACKER_RETURN_IF_ERROR(merge(kind, prefix.empty() ? name : prefix + "/" + name, item, time_us));
+    TRACKER_RETURN_IF_ERROR(merge(prefix.empty() ? name : prefix + "/" + name, item, time_us));
   return {};
 }
 

@@ -18,9 +18,9 @@ class EventRows {
 
  private:
   Status apply(const Event& event);
-  Status set(EventType kind, const std::string& key, const Value& value, int64_t time_us);
+  Status set(const std::string& key, const Value& value, int64_t time_us);
   Status put(EventType kind, const std::string& key, const Value& value, int64_t time_us);
-  Status merge(EventType kind, const std::string& prefix, const Value& value, int64_t time_us);
+  Status merge(const std::string& prefix, const Value& value, int64_t time_us);
 
   Statement set_, drop_below_, count_text_, meta_, loss_, drop_recovered_;
 };

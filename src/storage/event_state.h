@@ -34,8 +34,8 @@ class EventState {
 
   void apply(const Event& event);
   Entry& touch(EventType kind, const std::string& key, int64_t time_us);
-  void set(EventType kind, const std::string& key, const Value& value, int64_t time_us);
-  void merge(EventType kind, const std::string& prefix, const Value& value, int64_t time_us);
+  void set(const std::string& key, const Value& value, int64_t time_us);
+  void merge(const std::string& prefix, const Value& value, int64_t time_us);
 
   std::map<std::pair<EventType, std::string>, Entry> entries_;
   std::map<std::pair<uint32_t, LossReason>, uint64_t> losses_;

@@ -235,6 +235,22 @@ TEST_F(WriterDbTest, ConfigIsKeptByPathAndALaterMapReplacesWhatStoodBelow) {
   EXPECT_EQ(keys, (std::vector<std::string>{"lr=0.2", "opt=\"sgd\""}));
 }
 
+// Regression: they were taken for paths, as config is, and a key removed those below it.
+TEST_F(WriterDbTest, KeysOfSummaryAndAttributesHideNothingBelowThem) {
+  auto db = create();
+  uint64_t seq = 0;
+  for (const EventType type : {EventType::kSummary, EventType::kAttribute})
+    for (const char* key : {"acc/top5", "acc"}) {
+      const Value payload = Value::Map{{"key", key}, {"value", int64_t{1}}};
+      ++seq;
+      const Frame frame = event_frame(identity_, seq, type, payload, static_cast<int64_t>(seq));
+      ASSERT_TRUE(db->append({record_of(frame)}, false).ok());
+    }
+  std::vector<std::string> keys;
+  for (const Attribute& a : snapshot().attributes) keys.push_back(a.key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"acc/top5", "acc", "acc/top5", "acc"}));
+}
+
 TEST_F(WriterDbTest, EndRecoveredNoteTextsAndLossesAreInTheSnapshot) {
   auto db = create();
   Frame loss;
