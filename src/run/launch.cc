@@ -247,10 +247,14 @@ void read_past(const Store& store, const LaunchFacts& facts, Launch* launch) {
   for (const WriterSnapshot& writer : past) {
     for (const Attribute& attribute : writer.attributes)
       if (attribute.type == EventType::kSummary) launch->summary.set(attribute.key, attribute.value);
+    // Of what a later attempt shadows the steps up to the one that is resumed from count.
+    const int64_t shown_up_to = shadow.shown_up_to(writer.identity.attempt);
+    const auto raise = [&](int64_t step) {
+      launch->step_base = std::max(launch->step_base, std::min(step, shown_up_to));
+    };
     for (const SeriesStats& series : writer.series)
-      if (series.points > 0 && series.has_steps)
-        launch->step_base =
-            std::max(launch->step_base, std::min(series.step_max, shadow.shown_up_to(writer.identity.attempt)));
+      if (series.points > 0 && series.has_steps) raise(series.step_max);
+    if (writer.step_max) raise(*writer.step_max);
   }
   if (launch->resume_step) launch->step_base = *launch->resume_step;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "storage/event_rows.h"
 
+#include <algorithm>
+
 #include "storage/schema.h"
 
 namespace tracker::internal {
@@ -19,6 +21,7 @@ Status EventRows::prepare(Sqlite& db) {
        "INSERT INTO attributes(kind,key,value,time_us,count) VALUES(?1,?2,x'f6',?3,1) "
        "ON CONFLICT(kind,key) DO UPDATE SET time_us=?3, count=count+1"},
       {&drop_recovered_, "DELETE FROM meta WHERE key='recovered'"},
+      {&raise_step_, "INSERT INTO meta VALUES(?1,?2) ON CONFLICT(key) DO UPDATE SET value=max(value,?2)"},
       {&meta_, "INSERT OR REPLACE INTO meta VALUES(?,?)"},
       {&loss_, "INSERT INTO losses VALUES(?1,?2,?3) ON CONFLICT(series,reason) DO UPDATE SET count=count+?3"},
   };
@@ -31,7 +34,9 @@ Status EventRows::prepare(Sqlite& db) {
 }
 
 Status EventRows::apply(const FrameView& frame) {
+  step_max_.reset();
   for (const Event& event : frame.events()) TRACKER_RETURN_IF_ERROR(apply(event));
+  if (step_max_) TRACKER_RETURN_IF_ERROR(raise_step_.bind(meta_key::kStepMax).bind(*step_max_).run());
   for (const Loss& loss : frame.losses())
     TRACKER_RETURN_IF_ERROR(loss_.bind(int64_t{loss.series})
                                 .bind(static_cast<int64_t>(loss.reason))
@@ -62,6 +67,7 @@ Status EventRows::apply(const Event& event) {
       return count_text_.bind(static_cast<int64_t>(event.type)).bind("").bind(event.time_us).run();
     case EventType::kMedia:
     case EventType::kText:
+      if (event.has_step) step_max_ = std::max(step_max_.value_or(event.step), event.step);
       return count_text_.bind(static_cast<int64_t>(event.type)).bind(key).bind(event.time_us).run();
     case EventType::kNote:
       if (payload->text_or("kind", "") == "went_on") return drop_recovered_.run();  // its writer was alive

@@ -32,7 +32,10 @@ void EventState::apply(const Event& event) {
       if (value != nullptr && !key.empty()) touch(event.type, key, event.time_us).value = *value;
       return;
     case EventType::kMedia:
-    case EventType::kText: touch(event.type, key, event.time_us); return;
+    case EventType::kText:
+      if (event.has_step) step_max_ = std::max(step_max_.value_or(event.step), event.step);
+      touch(event.type, key, event.time_us);
+      return;
     case EventType::kAlert: touch(event.type, std::string(alert_key(*payload)), event.time_us); return;
     case EventType::kConsole: touch(event.type, "", event.time_us); return;
     case EventType::kNote:

@@ -22,6 +22,7 @@ class EventState {
   std::vector<Attribute> attributes() const;  // in the order first set
   std::vector<Loss> losses() const;           // totals by (series, reason)
   const std::optional<WriterEnd>& end() const { return end_; }
+  std::optional<int64_t> step_max() const { return step_max_; }  // of texts and media
   const std::optional<Value>& recovered() const { return recovered_; }
 
  private:
@@ -41,6 +42,7 @@ class EventState {
   std::map<std::pair<uint32_t, LossReason>, uint64_t> losses_;
   std::optional<WriterEnd> end_;
   std::optional<Value> recovered_;
+  std::optional<int64_t> step_max_;
   uint64_t next_order_ = 1;
 };
 

@@ -284,6 +284,22 @@ TEST_F(WriterDbTest, EndRecoveredNoteTextsAndLossesAreInTheSnapshot) {
   EXPECT_EQ(found.heartbeat_us, 1234);
 }
 
+TEST_F(WriterDbTest, TheLargestStepOfTextsAndMediaIsInTheSnapshotAndNoOtherEventsIs) {
+  auto db = create();
+  EXPECT_FALSE(snapshot().step_max.has_value());
+  uint64_t seq = 0;
+  for (const auto& [type, step] :
+       {std::pair{EventType::kText, int64_t{-7}}, std::pair{EventType::kMedia, int64_t{40}},
+        std::pair{EventType::kText, int64_t{12}}, std::pair{EventType::kAlert, int64_t{99}}}) {
+    ++seq;
+    Frame frame = event_frame(identity_, seq, type, Value::Map{{"key", "say"}, {"title", "t"}}, 1);
+    frame.events[0].has_step = true;
+    frame.events[0].step = step;
+    ASSERT_TRUE(db->append({record_of(frame)}, false).ok());
+    EXPECT_EQ(snapshot().step_max, seq == 1 ? -7 : 40);
+  }
+}
+
 TEST_F(WriterDbTest, ALongRunKeepsItsWalBounded) {
   auto db = create();
   const Frame big = test_frame(identity_, 1, 4, 4000);
