@@ -204,6 +204,22 @@ def test_steps_of_texts_and_media_count_as_those_of_numbers(files: str, monkeypa
     assert len(tracker.open_run("p/chat").texts("note")) == 20
 
 
+# Regression: what the first had logged was still in its rings, and the second one began at step 0 and hid it.
+@pytest.mark.parametrize("on_exit", ["finish", "leave"])
+def test_a_second_init_of_a_run_in_one_process_goes_on_behind_the_first(on_exit: str) -> None:
+    first = tracker.init(project="p", id="a", config={"lr": 0.1}, on_exit=on_exit, quiet=True)
+    for step in range(10):
+        first.log({"x": float(step)}, step=step)
+    second = tracker.init(project="p", id="a", resume="allow", quiet=True)
+    assert (second.attempt, second.step, dict(second.config)) == (2, 9, {"lr": 0.1})
+    second.log({"x": 10.0})
+    at_a_step = tracker.init(project="p", resume_from="a@5", quiet=True)
+    assert at_a_step.step == 5
+    for run in (first, second, at_a_step):
+        run.finish()
+    assert tracker.open_run("p/a").history("x").steps.tolist() == list(range(6))
+
+
 def test_texts_behind_the_step_that_is_resumed_from_do_not_count() -> None:
     with tracker.init(project="p", id="r", quiet=True) as run:
         run.log({"note": "late"}, step=100)
