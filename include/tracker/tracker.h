@@ -258,7 +258,8 @@ typedef struct trk_series_status {
 #define TRK_SERIES_STATUS_INIT {sizeof(trk_series_status), 0, 0, 0, 0}
 
 /*
- * Opens a run and makes it ready for logging; at most about 10 ms on a local disk, never waits for a network.
+ * Opens a run and makes it ready for logging; at most about 10 ms on a local disk, never waits for a network. Where
+ * this process records the run already it waits for that one's flush, at most 2 s.
  * A store that cannot be created or written is no error (unless strict): the run goes on in memory within its bound,
  * says so once on stderr and in trk_get_status, and recovers when the disk does.
  * Errors: TRK_INVALID (an option; `error` says what was expected), TRK_NOT_FOUND (resume="must" and no such run).

@@ -451,10 +451,11 @@ inline Run try_init(const InitOptions& options = {}) {
   return run;
 }
 
-/// Opens a run and makes it ready for logging; at most about 10 ms on a local disk, never waits for a network. A store
-/// that cannot be written is no error unless strict: the run goes on in memory, says so once, and recovers with the
-/// disk. Errors: kInvalid (an option; the message says what was expected), kNotFound (resume="must" and no such run),
-/// kIo (strict). Thrown as Error; without exceptions the run's ok() is false and error() has the message.
+/// Opens a run and makes it ready for logging; at most about 10 ms on a local disk, never waits for a network. Where
+/// this process records the run already it waits for that one's flush, at most 2 s. A store that cannot be written is
+/// no error unless strict: the run goes on in memory, says so once, and recovers with the disk. Errors: kInvalid (an
+/// option; the message says what was expected), kNotFound (resume="must" and no such run), kIo (strict). Thrown as
+/// Error; without exceptions the run's ok() is false and error() has the message.
 inline Run init(const InitOptions& options = {}) {
   Run run = try_init(options);
 #if TRACKER_EXCEPTIONS

@@ -159,7 +159,8 @@ def init(
     A store that cannot be written is no error (unless strict): status() says so and the run recovers with the disk.
     Raises TypeError for an unknown or ill-typed argument, ValueError for a value that is not one of those expected,
     NotFoundError for resume="must" without the run.
-    Cost: at most about 10 ms on a local disk; never waits for a network.
+    Cost: at most about 10 ms on a local disk; never waits for a network. Where this process records the run already it
+    waits for that one's flush, at most 2 s.
     """
     arguments: dict[str, Any] = dict(locals())
     if unknown:

@@ -121,6 +121,8 @@ class Journal {
   void set_undrained() { undrained_.store(true); }
   // Wall time as the rows of this journal have it (hold() below), of something logged now that is in no ring.
   int64_t now_us();
+  // The same of something logged at `tick`, behind begin_drain: in one order with the records of that drain.
+  int64_t wall_us(uint64_t tick) const { return times_->wall_us(tick); }
   // Each round: the lock is ours, or is again (owner_lock.h). False: another process recovers this journal.
   bool hold_lock() const { return lock_ == nullptr || lock_->hold(); }
   // Nobody recovers this journal, nor has: what is spilled now will be found.

@@ -55,7 +55,7 @@ Status Run::attach() {
     return status;
   }
   (void)own.release();  // the parent's threads and locks
-  if (ends_with_process()) tracker::internal::finish_at_exit(shared_from_this());
+  tracker::internal::finish_at_exit(shared_from_this());
   return {};
 }
 

@@ -40,7 +40,8 @@ void finish_all(int exit_code) {
   for (const auto& weak : runs) {
     const auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    if (const std::shared_ptr<Run> run = weak.lock()) run->finish_at_exit(exit_code, std::max(left, kFinishLeast));
+    const std::shared_ptr<Run> run = weak.lock();
+    if (run != nullptr && run->ends_with_process()) run->finish_at_exit(exit_code, std::max(left, kFinishLeast));
   }
 }
 
@@ -65,6 +66,19 @@ void finish_at_exit(const std::shared_ptr<Run>& run) {
   // Expired ones only: asking a run whether it is finished could make this thread its last owner, under the lock.
   std::erase_if(all->runs, [](const std::weak_ptr<Run>& r) { return r.expired(); });
   all->runs.push_back(run);
+}
+
+std::vector<std::shared_ptr<Run>> own_runs(std::string_view uid) {
+  Live* all = live();
+  if (all->generation != process_generation()) return {};
+  std::vector<std::shared_ptr<Run>> runs;
+  {
+    const std::lock_guard<std::mutex> guard(all->mutex);
+    for (const std::weak_ptr<Run>& weak : all->runs)
+      if (std::shared_ptr<Run> run = weak.lock()) runs.push_back(std::move(run));
+  }
+  std::erase_if(runs, [uid](const std::shared_ptr<Run>& run) { return run->uid() != uid; });
+  return runs;
 }
 
 }  // namespace tracker::internal

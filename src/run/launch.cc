@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 
 #include "base/clock.h"
@@ -19,6 +20,7 @@
 #include "query/run_view.h"
 #include "run/background.h"
 #include "run/disk_limit.h"
+#include "run/exit_hook.h"
 #include "run/resume.h"
 #include "run/say.h"
 #include "run/shared_run.h"
@@ -216,6 +218,12 @@ Status choose_run(Store* store, Launch* launch, const LaunchFacts& facts) {
 // What a run already holds. A damaged attempt is said and does not stop the new one. Of a run that its ranks share
 // only earlier attempts count: how far the other ranks have come says nothing about this one.
 void read_past(const Store& store, const LaunchFacts& facts, Launch* launch) {
+  // What this process has logged into the run itself may still be in its rings.
+  const std::vector<std::shared_ptr<Run>> own = own_runs(launch->run.uid.hex());
+  const auto deadline = std::chrono::steady_clock::now() + kFinishLocalMax;
+  for (const std::shared_ptr<Run>& run : own)
+    (void)run->flush(std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::max(deadline - std::chrono::steady_clock::now(), std::chrono::steady_clock::duration::zero())));
   const RecoveryReport report = recover_dead_writers(store, launch->run.uid);
   for (const RecoveredWriter& writer : report.recovered) launch->recovered_points += writer.points;
   for (const std::string& line : report.left) say(line);
@@ -244,14 +252,18 @@ void read_past(const Store& store, const LaunchFacts& facts, Launch* launch) {
   launch->continues =
       launch->options.attach_attempt > 0 ? 0 : attempt_to_continue(attempts_of(past), launch->resume_step);
   const Shadow shadow(past);
+  const auto raise = [&](int64_t step, int64_t attempt) {  // of what is shadowed the steps up to the cut count
+    launch->step_base = std::max(launch->step_base, std::min(step, shadow.shown_up_to(attempt)));
+  };
   for (const WriterSnapshot& writer : past) {
     for (const Attribute& attribute : writer.attributes)
       if (attribute.type == EventType::kSummary) launch->summary.set(attribute.key, attribute.value);
     for (const SeriesStats& series : writer.series)
-      if (series.points > 0 && series.has_steps)
-        launch->step_base =
-            std::max(launch->step_base, std::min(series.step_max, shadow.shown_up_to(writer.identity.attempt)));
+      if (series.points > 0 && series.has_steps) raise(series.step_max, writer.identity.attempt);
+    if (writer.step_max) raise(*writer.step_max, writer.identity.attempt);
   }
+  for (const std::shared_ptr<Run>& run : own)  // where the disk is stuck nothing of it is stored
+    if (run->attempt() < launch->attempt) raise(run->step(), run->attempt());
   if (launch->resume_step) launch->step_base = *launch->resume_step;
 }
 

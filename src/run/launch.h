@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // From the arguments of init to the decision: does this process record, in which store, as which run and attempt?
-// Threads: one (init). Cost: a few file operations; no network, no prompt.
+// Threads: one (init). Cost: a few file operations, and a flush of runs of this process that record the same run; no
+// network, no prompt.
 #pragma once
 
 #include <memory>

@@ -60,7 +60,7 @@ Result<std::shared_ptr<Run>> Run::init(const InitOptions& options) {
   if (!plan.records) return run;
   run->hot_->step_base = plan.step_base;
   TRACKER_RETURN_IF_ERROR(run->start());
-  if (run->ends_with_process()) tracker::internal::finish_at_exit(run);
+  tracker::internal::finish_at_exit(run);
   return run;
 }
 

@@ -337,7 +337,7 @@ Code Writer::push_large(EventType type, std::string payload, int64_t step, bool 
   const uint64_t kept =
       type == EventType::kText || type == EventType::kMedia ? 0 : (kDiskReserve - kDiskEndReserve) / 2;
   if (disk_.max_bytes() > 0 && bytes > disk_credit_ + kept) return Code::kLimit;
-  large_.push_back({type, has_step, step, journal_->now_us(), std::move(payload)});
+  large_.push_back({{type, has_step, step, 0, std::move(payload)}, ticks()});
   large_bytes_ += bytes;
   ++large_waiting_;
   if (type == EventType::kText) ++large_texts_;

@@ -149,6 +149,11 @@ class Writer : public std::enable_shared_from_this<Writer> {
     int64_t time_us = 0;
     std::vector<ValuePair> pairs;
   };
+  // Too large for a ring.
+  struct LargeEvent {
+    Event event;
+    uint64_t tick = 0;  // when it was logged; 0: its time is known
+  };
   // What a background thread threw. Text without an allocation: there may be no memory.
   struct Fault {
     bool now = false;
@@ -188,7 +193,9 @@ class Writer : public std::enable_shared_from_this<Writer> {
   void round_here(Clock::time_point deadline);
   void note_fault(Fault* fault, const char* thread, const char* what) noexcept;
   bool drain_once(bool last);
-  void forget_large();
+  void take_large();
+  size_t put_large(Frame* frame) const;
+  void forget_large(size_t count);
   void spill_until_done();
   void enqueue(Frame frame, std::vector<RingPosition> positions, bool last_of_drain);
   void take_monitored();
@@ -233,7 +240,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   size_t queue_bytes_ = 0;
   uint64_t disk_credit_;  // bytes that may go from the rings to the queue before the next look at the disk
   bool disk_look_wanted_ = false;
-  std::deque<Event> large_;
+  std::deque<LargeEvent> large_;
   size_t large_bytes_ = 0, large_waiting_ = 0;  // with those that the drain thread has, not yet in a frame
   uint64_t large_texts_ = 0;                    // all that were ever taken
   std::deque<Sample> samples_, samples_taken_;  // not yet in a frame; taken: by the drain that goes on
@@ -277,7 +284,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   uint64_t spilled_seq_ = 0;  // of the newest frame in the spill file
   uint64_t faults_noted_ = 0;
   bool sigterm_noted_ = false;
-  std::deque<Event> large_taken_;
+  std::deque<LargeEvent> large_taken_;  // by time
   Clock::time_point next_link_check_;
   BlockPool spare_blocks_;
 

@@ -20,6 +20,16 @@ bool is_alert(const Event& event) {
   return payload.ok() && alert_key(*payload).empty();
 }
 
+// Of what a frame has from the rings; notes are the drain's own.
+int64_t newest_us(const Frame& frame) {
+  int64_t newest = INT64_MIN;
+  for (const Block& block : frame.blocks)
+    if (block.rows() > 0) newest = std::max(newest, block.times_us.back());
+  for (const Event& event : frame.events)
+    if (event.type != EventType::kNote) newest = std::max(newest, event.time_us);
+  return newest;
+}
+
 }  // namespace
 
 void Writer::drain_loop() {
@@ -129,33 +139,63 @@ bool Writer::drain_once(bool last) {
       changed_.notify_all();
       return false;
     }
-    if (large_taken_.empty()) large_taken_.swap(large_);  // else those of a drain that failed are still to be stored
+    for (; !large_.empty(); large_.pop_front())  // behind those of a drain that failed
+      large_taken_.push_back(std::move(large_.front()));
     take_monitored();
     journal_->begin_drain();
   }
+  take_large();
   for (bool more = true; more;) {
     FrameBuilder builder(&spare_blocks_);
     std::vector<RingPosition> positions;
     more = journal_->next_frame(&builder, &positions);
     if (!more) {
-      for (Event& event : large_taken_)
+      for (const auto& [event, tick] : large_taken_)
         builder.add_event(event.type, event.step, event.has_step, event.time_us, event.payload);
       add_monitored(&builder);
       if (last) builder.add_event(EventType::kEnd, 0, false, journal_->now_us(), end_record_);
     }
     if (builder.empty() && positions.empty()) break;
-    enqueue(builder.take(), std::move(positions), !more);
-    if (!more) forget_large();
+    Frame frame = builder.take();
+    const size_t large = more ? put_large(&frame) : large_taken_.size();
+    enqueue(std::move(frame), std::move(positions), !more);
+    forget_large(large);
   }
   return true;
 }
 
-// Those that were taken are in a frame.
-void Writer::forget_large() {
+// By the ticks of this drain, as the records of the rings: the order in which a thread logged both is kept.
+void Writer::take_large() {
+  for (LargeEvent& large : large_taken_)
+    if (large.tick != 0) large.event.time_us = journal_->wall_us(large.tick);
+  std::stable_sort(large_taken_.begin(), large_taken_.end(),
+                   [](const LargeEvent& a, const LargeEvent& b) { return a.event.time_us < b.event.time_us; });
+}
+
+// Between the events of a frame, in front of those that the rings have behind it. Of the same microsecond the large one
+// is the earlier: its tick was taken when it had been encoded. How many; the others come with a later frame.
+size_t Writer::put_large(Frame* frame) const {
+  if (large_taken_.empty()) return 0;
+  const int64_t newest = newest_us(*frame);
+  std::vector<Event> events;
+  for (const LargeEvent& large : large_taken_) {
+    if (large.event.time_us > newest) break;
+    events.push_back(large.event);
+  }
+  const size_t count = events.size();
+  if (count == 0) return 0;
+  for (Event& event : frame->events) events.push_back(std::move(event));
+  std::stable_sort(events.begin(), events.end(), [](const Event& a, const Event& b) { return a.time_us < b.time_us; });
+  frame->events = std::move(events);
+  return count;
+}
+
+// The first of those that were taken are in a frame.
+void Writer::forget_large(size_t count) {
   const std::lock_guard<std::mutex> guard(mutex_);
-  for (const Event& event : large_taken_) large_bytes_ -= event.payload.size();
-  large_waiting_ -= large_taken_.size();
-  large_taken_.clear();
+  for (size_t i = 0; i < count; ++i) large_bytes_ -= large_taken_[i].event.payload.size();
+  large_waiting_ -= count;
+  large_taken_.erase(large_taken_.begin(), large_taken_.begin() + static_cast<ptrdiff_t>(count));
 }
 
 void Writer::enqueue(Frame frame, std::vector<RingPosition> positions, bool last_of_drain) {

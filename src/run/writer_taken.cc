@@ -117,7 +117,9 @@ void Writer::queue_behind(const WriterSnapshot& there, std::vector<Event> said) 
     }
   }
   journal_->rewind(known, kept.empty() ? defined_ : 0);
-  large_taken_.insert(large_taken_.end(), events.begin(), events.end());  // from here on nothing fails
+  std::deque<LargeEvent> again;
+  for (const Event& event : events) again.push_back({event});
+  large_taken_.insert(large_taken_.end(), again.begin(), again.end());  // from here on nothing fails
   for (const Event& event : events) large_bytes_ += event.payload.size();
   large_waiting_ += events.size();
   journal_->spill().clear();

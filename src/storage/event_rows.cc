@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "storage/event_rows.h"
 
+#include <algorithm>
+
 #include "storage/schema.h"
 
 namespace tracker::internal {
@@ -19,6 +21,7 @@ Status EventRows::prepare(Sqlite& db) {
        "INSERT INTO attributes(kind,key,value,time_us,count) VALUES(?1,?2,x'f6',?3,1) "
        "ON CONFLICT(kind,key) DO UPDATE SET time_us=?3, count=count+1"},
       {&drop_recovered_, "DELETE FROM meta WHERE key='recovered'"},
+      {&raise_step_, "INSERT INTO meta VALUES(?1,?2) ON CONFLICT(key) DO UPDATE SET value=max(value,?2)"},
       {&meta_, "INSERT OR REPLACE INTO meta VALUES(?,?)"},
       {&loss_, "INSERT INTO losses VALUES(?1,?2,?3) ON CONFLICT(series,reason) DO UPDATE SET count=count+?3"},
   };
@@ -31,7 +34,9 @@ Status EventRows::prepare(Sqlite& db) {
 }
 
 Status EventRows::apply(const FrameView& frame) {
+  step_max_.reset();
   for (const Event& event : frame.events()) TRACKER_RETURN_IF_ERROR(apply(event));
+  if (step_max_) TRACKER_RETURN_IF_ERROR(raise_step_.bind(meta_key::kStepMax).bind(*step_max_).run());
   for (const Loss& loss : frame.losses())
     TRACKER_RETURN_IF_ERROR(loss_.bind(int64_t{loss.series})
                                 .bind(static_cast<int64_t>(loss.reason))
@@ -48,13 +53,13 @@ Status EventRows::apply(const Event& event) {
   const Value* value = payload->find("value");
   switch (event.type) {
     case EventType::kConfig:
-    case EventType::kSummary:
-    case EventType::kAttribute:
       if (value == nullptr) return {};
-      return key.empty() ? merge(event.type, "", *value, event.time_us) : set(event.type, key, *value, event.time_us);
+      return key.empty() ? merge("", *value, event.time_us) : set(key, *value, event.time_us);
+    case EventType::kSummary:  // flat, as metrics: "a" and "a/b" are two of them, not one below the other
+    case EventType::kAttribute:
     case EventType::kArtifact:
     case EventType::kEnvironment:
-    case EventType::kMetric:  // "a" and "a/b" are two metrics, not one below the other
+    case EventType::kMetric:
       return value == nullptr || key.empty() ? Status() : put(event.type, key, *value, event.time_us);
     case EventType::kAlert:
       return count_text_.bind(static_cast<int64_t>(event.type)).bind(alert_key(*payload)).bind(event.time_us).run();
@@ -62,6 +67,7 @@ Status EventRows::apply(const Event& event) {
       return count_text_.bind(static_cast<int64_t>(event.type)).bind("").bind(event.time_us).run();
     case EventType::kMedia:
     case EventType::kText:
+      if (event.has_step) step_max_ = std::max(step_max_.value_or(event.step), event.step);
       return count_text_.bind(static_cast<int64_t>(event.type)).bind(key).bind(event.time_us).run();
     case EventType::kNote:
       if (payload->text_or("kind", "") == "went_on") return drop_recovered_.run();  // its writer was alive
@@ -76,10 +82,10 @@ Status EventRows::apply(const Event& event) {
   return {};
 }
 
-// A value that is set takes the place of what stood below its key, as in a nested map.
-Status EventRows::set(EventType kind, const std::string& key, const Value& value, int64_t time_us) {
-  TRACKER_RETURN_IF_ERROR(drop_below_.bind(static_cast<int64_t>(kind)).bind(key).run());
-  return put(kind, key, value, time_us);
+// A value of the config that is set takes the place of what stood below its key, as in a nested map.
+Status EventRows::set(const std::string& key, const Value& value, int64_t time_us) {
+  TRACKER_RETURN_IF_ERROR(drop_below_.bind(static_cast<int64_t>(EventType::kConfig)).bind(key).run());
+  return put(EventType::kConfig, key, value, time_us);
 }
 
 Status EventRows::put(EventType kind, const std::string& key, const Value& value, int64_t time_us) {
@@ -88,12 +94,12 @@ Status EventRows::put(EventType kind, const std::string& key, const Value& value
 }
 
 // A map without a key is merged leaf by leaf, so that a later one does not hide what an earlier one set.
-Status EventRows::merge(EventType kind, const std::string& prefix, const Value& value, int64_t time_us) {
+Status EventRows::merge(const std::string& prefix, const Value& value, int64_t time_us) {
   const Value::Map* map = value.as_map();
   if (map == nullptr || (map->empty() && !prefix.empty()))
-    return prefix.empty() ? Status() : set(kind, prefix, value, time_us);
+    return prefix.empty() ? Status() : set(prefix, value, time_us);
   for (const auto& [name, item] : *map)
-    TRACKER_RETURN_IF_ERROR(merge(kind, prefix.empty() ? name : prefix + "/" + name, item, time_us));
+    TRACKER_RETURN_IF_ERROR(merge(prefix.empty() ? name : prefix + "/" + name, item, time_us));
   return {};
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What the events and losses of a frame change in a writer's database: the tables attributes and losses, the end and
-// recovered records of meta. Within the transaction that appends the frame. Threads: as WriterDb.
+// What the events and losses of a frame change in a writer's database: the tables attributes and losses, the end,
+// recovered and step_max records of meta. Within the transaction that appends the frame. Threads: as WriterDb.
 #pragma once
+
+#include <optional>
+#include <string>
 
 #include "base/status.h"
 #include "codec/frame.h"
@@ -18,11 +21,12 @@ class EventRows {
 
  private:
   Status apply(const Event& event);
-  Status set(EventType kind, const std::string& key, const Value& value, int64_t time_us);
+  Status set(const std::string& key, const Value& value, int64_t time_us);
   Status put(EventType kind, const std::string& key, const Value& value, int64_t time_us);
-  Status merge(EventType kind, const std::string& prefix, const Value& value, int64_t time_us);
+  Status merge(const std::string& prefix, const Value& value, int64_t time_us);
 
-  Statement set_, drop_below_, count_text_, meta_, loss_, drop_recovered_;
+  Statement set_, drop_below_, count_text_, meta_, loss_, drop_recovered_, raise_step_;
+  std::optional<int64_t> step_max_;  // of the frame
 };
 
 }  // namespace tracker::internal

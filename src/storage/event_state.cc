@@ -20,19 +20,22 @@ void EventState::apply(const Event& event) {
   const Value* value = payload->find("value");
   switch (event.type) {
     case EventType::kConfig:
-    case EventType::kSummary:
-    case EventType::kAttribute:
       if (value == nullptr) return;
-      if (key.empty()) merge(event.type, "", *value, event.time_us);
-      else set(event.type, key, *value, event.time_us);
+      if (key.empty()) merge("", *value, event.time_us);
+      else set(key, *value, event.time_us);
       return;
+    case EventType::kSummary:  // flat, as metrics: "a" and "a/b" are two of them, not one below the other
+    case EventType::kAttribute:
     case EventType::kArtifact:
     case EventType::kEnvironment:
-    case EventType::kMetric:  // "a" and "a/b" are two metrics, not one below the other
+    case EventType::kMetric:
       if (value != nullptr && !key.empty()) touch(event.type, key, event.time_us).value = *value;
       return;
     case EventType::kMedia:
-    case EventType::kText: touch(event.type, key, event.time_us); return;
+    case EventType::kText:
+      if (event.has_step) step_max_ = std::max(step_max_.value_or(event.step), event.step);
+      touch(event.type, key, event.time_us);
+      return;
     case EventType::kAlert: touch(event.type, std::string(alert_key(*payload)), event.time_us); return;
     case EventType::kConsole: touch(event.type, "", event.time_us); return;
     case EventType::kNote:
@@ -51,19 +54,20 @@ EventState::Entry& EventState::touch(EventType kind, const std::string& key, int
   return entry;
 }
 
-void EventState::set(EventType kind, const std::string& key, const Value& value, int64_t time_us) {
+void EventState::set(const std::string& key, const Value& value, int64_t time_us) {
   // '0' follows '/': all keys that begin with key + "/".
-  entries_.erase(entries_.upper_bound({kind, key + "/"}), entries_.lower_bound({kind, key + "0"}));
-  touch(kind, key, time_us).value = value;
+  constexpr EventType kKind = EventType::kConfig;
+  entries_.erase(entries_.upper_bound({kKind, key + "/"}), entries_.lower_bound({kKind, key + "0"}));
+  touch(kKind, key, time_us).value = value;
 }
 
-void EventState::merge(EventType kind, const std::string& prefix, const Value& value, int64_t time_us) {
+void EventState::merge(const std::string& prefix, const Value& value, int64_t time_us) {
   const Value::Map* map = value.as_map();
   if (map == nullptr || (map->empty() && !prefix.empty())) {
-    if (!prefix.empty()) set(kind, prefix, value, time_us);
+    if (!prefix.empty()) set(prefix, value, time_us);
     return;
   }
-  for (const auto& [name, item] : *map) merge(kind, prefix.empty() ? name : prefix + "/" + name, item, time_us);
+  for (const auto& [name, item] : *map) merge(prefix.empty() ? name : prefix + "/" + name, item, time_us);
 }
 
 std::vector<Attribute> EventState::attributes() const {

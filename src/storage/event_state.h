@@ -22,6 +22,7 @@ class EventState {
   std::vector<Attribute> attributes() const;  // in the order first set
   std::vector<Loss> losses() const;           // totals by (series, reason)
   const std::optional<WriterEnd>& end() const { return end_; }
+  std::optional<int64_t> step_max() const { return step_max_; }  // of texts and media
   const std::optional<Value>& recovered() const { return recovered_; }
 
  private:
@@ -34,13 +35,14 @@ class EventState {
 
   void apply(const Event& event);
   Entry& touch(EventType kind, const std::string& key, int64_t time_us);
-  void set(EventType kind, const std::string& key, const Value& value, int64_t time_us);
-  void merge(EventType kind, const std::string& prefix, const Value& value, int64_t time_us);
+  void set(const std::string& key, const Value& value, int64_t time_us);
+  void merge(const std::string& prefix, const Value& value, int64_t time_us);
 
   std::map<std::pair<EventType, std::string>, Entry> entries_;
   std::map<std::pair<uint32_t, LossReason>, uint64_t> losses_;
   std::optional<WriterEnd> end_;
   std::optional<Value> recovered_;
+  std::optional<int64_t> step_max_;
   uint64_t next_order_ = 1;
 };
 

@@ -141,6 +141,7 @@ Result<WriterSnapshot> FramesReader::snapshot() {
   out.losses = seen_.events.losses();
   out.end = seen_.events.end();
   out.recovered = seen_.events.recovered();
+  out.step_max = seen_.events.step_max();
   out.heartbeat_us = seen_.totals.heartbeat_us;
   if (out.end) out.cost = out.end->cost;
   out.points = seen_.totals.points;

@@ -144,6 +144,7 @@ Result<DatabaseMeta> read_meta(Sqlite& db, const std::string& path) {
     if (key == meta_key::kFrames) out.frames = rows->u64_at(1);
     if (key == meta_key::kFrameBytes) out.frame_bytes = rows->u64_at(1);
     if (key == meta_key::kStatsSeq) out.stats_seq = rows->u64_at(1);
+    if (key == meta_key::kStepMax) out.step_max = rows->int_at(1);
     if (key == meta_key::kHeartbeat) out.heartbeat_us = rows->int_at(1);
     if (key != meta_key::kIdentity && key != meta_key::kEnd && key != meta_key::kRecovered && key != meta_key::kCost)
       continue;

@@ -32,6 +32,7 @@ constexpr std::string_view kHeartbeat = "heartbeat_us";
 constexpr std::string_view kCost = "cost";            // CBOR: what the tracker took from its process until then
 constexpr std::string_view kEnd = "end";              // CBOR: the payload of the last end event, and time_us
 constexpr std::string_view kRecovered = "recovered";  // CBOR: the payload of the note
+constexpr std::string_view kStepMax = "step_max";     // of texts and media; absent: none has a step, or an older writer
 }  // namespace meta_key
 
 struct DatabaseMeta {
@@ -40,6 +41,7 @@ struct DatabaseMeta {
   int64_t heartbeat_us = 0;
   std::optional<WriterEnd> end;
   std::optional<Value> recovered;
+  std::optional<int64_t> step_max;
   Value cost;  // null: not said
 };
 

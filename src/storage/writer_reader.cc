@@ -133,6 +133,7 @@ struct WriterReader::Impl {
     out->losses = std::move(*losses);
     out->end = meta->end;
     out->recovered = std::move(meta->recovered);
+    out->step_max = meta->step_max;
     out->heartbeat_us = meta->heartbeat_us;
     out->cost = meta->end && !meta->end->cost.is_null() ? meta->end->cost : meta->cost;
     out->points = meta->points;

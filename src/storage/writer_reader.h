@@ -63,7 +63,8 @@ struct WriterSnapshot {
   std::vector<Attribute> attributes;  // in the order first set
   std::vector<Loss> losses;           // totals per (series, reason)
   std::optional<WriterEnd> end;
-  std::optional<Value> recovered;  // the "recovered" note, when a recoverer finished this writer's log
+  std::optional<Value> recovered;   // the "recovered" note, when a recoverer finished this writer's log
+  std::optional<int64_t> step_max;  // the largest of texts and media; of rows `series` have it
   int64_t heartbeat_us = 0;
   Value cost;  // what the tracker took from the process, as last said (docs/formats/records.md); null: not said
   uint64_t points = 0, dropped = 0, frames = 0, frame_bytes = 0;

@@ -221,6 +221,23 @@ def test_the_summary_is_the_last_value_and_an_explicit_one_stays(run: tracker.Ru
     assert run.summary["loss"] == 0.25
 
 
+# Regression: in the stored run a value took away the explicit ones whose keys go on behind it with a '/'.
+@pytest.mark.parametrize("files", ["sqlite", "frames"])
+def test_an_explicit_value_leaves_those_with_longer_keys_alone(files: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACKER_STORE_FILES", files)
+    run = tracker.init(project="test", quiet=True)
+    run.log({"acc": 0.1, "acc/top5": 0.2})
+    run.summary["acc/top5"] = 0.9
+    run.summary["acc"] = 0.8
+    run.summary["m/a"] = 5
+    run.summary["m"] = {"a": 1}
+    expected = {"acc": 0.8, "acc/top5": 0.9, "m/a": 5, "m": {"a": 1}}
+    assert dict(run.summary) == tracker.open_run(run.uid).summary == expected
+    run.finish()
+    assert tracker.open_run(run.uid).summary == expected
+    assert len(list(tracker.runs(where="summary.acc/top5 = 0.9"))) == 1
+
+
 def test_an_empty_config_key_is_an_error_at_once(run: tracker.Run) -> None:
     with pytest.raises(ValueError, match="must not be empty"):
         run.config[""] = 1

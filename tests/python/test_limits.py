@@ -79,6 +79,18 @@ def test_texts_around_64_kib_are_all_stored(run: tracker.Run) -> None:
     assert [len(row.text) for row in stored(run).texts("text")] == sizes
 
 
+# Regression: a text above 64 KiB was stored behind smaller ones that were logged later, and shown in their place.
+def test_texts_of_one_step_stay_in_the_order_logged_whatever_their_sizes(run: tracker.Run) -> None:
+    sizes = [INLINE_TEXT_BYTES + 1, 10, INLINE_TEXT_BYTES + 1, 20, 30, 2 * INLINE_TEXT_BYTES, 40]
+    for size in sizes:
+        run.log({"text": "t" * size}, step=1)
+    texts = stored(run)
+    assert [len(row.text) for row in texts.texts("text", all=True)] == sizes
+    assert [len(row.text) for row in texts.texts("text")] == sizes[-1:]
+    times = [row.time for row in texts.texts("text", all=True)]
+    assert times == sorted(times)
+
+
 def test_steps_reach_from_one_above_the_lowest_int64_to_the_largest(run: tracker.Run) -> None:
     for step in (-INT64_MAX, INT64_MAX - 1, INT64_MAX):
         run.log({"x": 1.0}, step=step)

@@ -185,6 +185,63 @@ def test_the_step_goes_on_behind_the_one_resumed_from() -> None:
     assert stored.summary["x"] == 100
 
 
+# Regression: a resumed run went on behind its rows alone, and its texts hid those of the attempt before.
+@pytest.mark.parametrize("files", ["sqlite", "frames"])
+def test_steps_of_texts_and_media_count_as_those_of_numbers(files: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACKER_STORE_FILES", files)
+    image = tracker.Image([[0.0, 1.0], [0.5, 0.2]])
+    largest = -1
+    for entry in ({"note": "a"}, {"img": image}, {"note": "x" * 100_000}, {"loss": 1.0}, {"note": "b"}):
+        with tracker.init(project="p", id="r", resume="allow", quiet=True) as run:
+            assert run.step == largest
+            largest += 10
+            run.log(entry, step=largest)
+            run.alert("an alert has a step too", "and moves none")
+    for _ in range(2):
+        with tracker.init(project="p", id="chat", resume="allow", quiet=True) as run:
+            for i in range(10):
+                run.log({"note": f"text {i}"})
+    assert len(tracker.open_run("p/chat").texts("note")) == 20
+
+
+# Regression: what the first had logged was still in its rings, and the second one began at step 0 and hid it.
+@pytest.mark.parametrize("on_exit", ["finish", "leave"])
+def test_a_second_init_of_a_run_in_one_process_goes_on_behind_the_first(on_exit: str) -> None:
+    first = tracker.init(project="p", id="a", config={"lr": 0.1}, on_exit=on_exit, quiet=True)
+    for step in range(10):
+        first.log({"x": float(step)}, step=step)
+    second = tracker.init(project="p", id="a", resume="allow", quiet=True)
+    assert (second.attempt, second.step, dict(second.config)) == (2, 9, {"lr": 0.1})
+    second.log({"x": 10.0})
+    at_a_step = tracker.init(project="p", resume_from="a@5", quiet=True)
+    assert at_a_step.step == 5
+    for run in (first, second, at_a_step):
+        run.finish()
+    assert tracker.open_run("p/a").history("x").steps.tolist() == list(range(6))
+
+
+def test_texts_behind_the_step_that_is_resumed_from_do_not_count() -> None:
+    with tracker.init(project="p", id="r", quiet=True) as run:
+        run.log({"note": "late"}, step=100)
+    tracker.init(project="p", resume_from="r@5", quiet=True).finish()
+    with tracker.init(project="p", resume_from="r", quiet=True) as run:
+        assert run.step == 5
+
+
+def test_steps_of_texts_that_a_recovery_has_stored_count(script: Script) -> None:
+    done = script(
+        """
+        import os, tracker
+        run = tracker.init(project="p", id="r", quiet=True)
+        run.log({"note": "hello"}, step=50)
+        os.kill(os.getpid(), 9)
+        """
+    )
+    assert done.returncode == -9
+    with tracker.init(project="p", id="r", resume="must", quiet=True) as run:
+        assert run.step == 50
+
+
 def test_resume_from_a_run_alone_hides_nothing() -> None:
     for attempt in (1, 2):
         again = {"resume_from": "r"} if attempt == 2 else {"id": "r"}

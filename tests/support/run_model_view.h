@@ -77,9 +77,12 @@ class RunModel {
     int64_t out = INT64_MIN;
     for (const ModelWriter& writer : writers) {
       const int64_t shown = shown_up_to(writer.attempt).value_or(INT64_MAX);
-      for (const ModelOutcome& thread : writer.threads)
+      for (const ModelOutcome& thread : writer.threads) {
         for (const auto& [metric, rows] : thread.rows)
-          for (const auto& [type, largest] : largest_steps(rows)) out = std::max(out, std::min(largest, shown));
+          for (const ModelRow& row : rows) out = std::max(out, std::min(row.step, shown));
+        for (const auto& [metric, texts] : thread.texts)
+          for (const ModelText& text : texts) out = std::max(out, std::min(text.step, shown));
+      }
     }
     return out;
   }
@@ -116,15 +119,6 @@ class RunModel {
   }
 
  private:
-  static std::map<ValueType, int64_t> largest_steps(const std::vector<ModelRow>& rows) {
-    std::map<ValueType, int64_t> out;
-    for (const ModelRow& row : rows) {
-      const auto [at, is_new] = out.emplace(row.type, row.step);
-      if (!is_new) at->second = std::max(at->second, row.step);
-    }
-    return out;
-  }
-
   void expect_rows(const ReadOfRun& read) const {
     size_t with_rows = 0;
     for (const ModelWriter& writer : writers) {

@@ -116,6 +116,29 @@ TEST(LaunchTest, ResumeGoesOnBehindTheLargestStep) {
   EXPECT_EQ(init_once(options), "other 1 0");
 }
 
+TEST(LaunchTest, ASecondInitOfAProcessGoesOnBehindTheFirstAlsoWhereTheDiskIsStuck) {
+  Sandbox sandbox;
+  EXPECT_EQ(exit_code_of(run_child([] {
+              static std::atomic<bool> stuck{true};
+              InitOptions options = quiet();
+              options.id = "base";
+              options.resume = "allow";
+              auto first = Run::init(options);
+              CHILD_CHECK(first.ok());
+              (*first)->set_pause_for_testing(nullptr, [] {
+                while (stuck.load()) ::usleep(1000);
+              });
+              CHILD_CHECK((*first)->log_text("note", "in the ring", 20, true) == Code::kOk);
+              auto second = Run::init(options);
+              CHILD_CHECK(second.ok() && (*second)->attempt() == 2 && (*second)->step() == 20);
+              stuck = false;
+              CHILD_CHECK((*second)->finish(RunState::kFinished).ok());
+              CHILD_CHECK((*first)->finish(RunState::kFinished).ok());
+              return 0;
+            })),
+            0);
+}
+
 TEST(LaunchTest, ResumeFromAStepGoesOnBehindItAndShadowsTheRest) {
   Sandbox sandbox;
   InitOptions options = quiet();

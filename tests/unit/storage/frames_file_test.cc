@@ -48,6 +48,7 @@ void expect_same(const WriterSnapshot& a, const WriterSnapshot& b) {
   ASSERT_EQ(a.end.has_value(), b.end.has_value());
   EXPECT_EQ(a.end ? a.end->reason : "", b.end ? b.end->reason : "");
   ASSERT_EQ(a.recovered.has_value(), b.recovered.has_value());
+  EXPECT_EQ(a.step_max, b.step_max);
 }
 
 WriterSnapshot snapshot_of(const std::string& path) {
@@ -70,7 +71,8 @@ void add_random_events(std::mt19937_64& random, Frame* frame) {
     else if (random() % 8 != 0) payload.set("value", static_cast<int64_t>(random() % 100));
     if (type == EventType::kNote && random() % 2 == 0) payload.set("kind", "recovered");
     if (type == EventType::kEnd) payload.set("state", random() % 2 == 0 ? "finished" : "nonsense");
-    frame->events.push_back({type, false, 0, static_cast<int64_t>(random() % 1000),
+    const auto step = static_cast<int64_t>(random() % 2000) - 1000;
+    frame->events.push_back({type, random() % 2 == 0, step, static_cast<int64_t>(random() % 1000),
                              random() % 20 == 0 ? std::string("no cbor \xff") : encode_cbor(payload)});
   }
   if (random() % 3 == 0)

@@ -235,6 +235,22 @@ TEST_F(WriterDbTest, ConfigIsKeptByPathAndALaterMapReplacesWhatStoodBelow) {
   EXPECT_EQ(keys, (std::vector<std::string>{"lr=0.2", "opt=\"sgd\""}));
 }
 
+// Regression: they were taken for paths, as config is, and a key removed those below it.
+TEST_F(WriterDbTest, KeysOfSummaryAndAttributesHideNothingBelowThem) {
+  auto db = create();
+  uint64_t seq = 0;
+  for (const EventType type : {EventType::kSummary, EventType::kAttribute})
+    for (const char* key : {"acc/top5", "acc"}) {
+      const Value payload = Value::Map{{"key", key}, {"value", int64_t{1}}};
+      ++seq;
+      const Frame frame = event_frame(identity_, seq, type, payload, static_cast<int64_t>(seq));
+      ASSERT_TRUE(db->append({record_of(frame)}, false).ok());
+    }
+  std::vector<std::string> keys;
+  for (const Attribute& a : snapshot().attributes) keys.push_back(a.key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"acc/top5", "acc", "acc/top5", "acc"}));
+}
+
 TEST_F(WriterDbTest, EndRecoveredNoteTextsAndLossesAreInTheSnapshot) {
   auto db = create();
   Frame loss;
@@ -266,6 +282,22 @@ TEST_F(WriterDbTest, EndRecoveredNoteTextsAndLossesAreInTheSnapshot) {
   EXPECT_EQ(found.dropped, 8u);
   EXPECT_EQ(found.series[0].dropped, 7u);
   EXPECT_EQ(found.heartbeat_us, 1234);
+}
+
+TEST_F(WriterDbTest, TheLargestStepOfTextsAndMediaIsInTheSnapshotAndNoOtherEventsIs) {
+  auto db = create();
+  EXPECT_FALSE(snapshot().step_max.has_value());
+  uint64_t seq = 0;
+  for (const auto& [type, step] :
+       {std::pair{EventType::kText, int64_t{-7}}, std::pair{EventType::kMedia, int64_t{40}},
+        std::pair{EventType::kText, int64_t{12}}, std::pair{EventType::kAlert, int64_t{99}}}) {
+    ++seq;
+    Frame frame = event_frame(identity_, seq, type, Value::Map{{"key", "say"}, {"title", "t"}}, 1);
+    frame.events[0].has_step = true;
+    frame.events[0].step = step;
+    ASSERT_TRUE(db->append({record_of(frame)}, false).ok());
+    EXPECT_EQ(snapshot().step_max, seq == 1 ? -7 : 40);
+  }
 }
 
 TEST_F(WriterDbTest, ALongRunKeepsItsWalBounded) {
