@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/no_cancel.h"
 #include "base/throw_memory.h"
 #include "base/write_signals.h"
 #include "journal/journal.h"
@@ -114,6 +115,7 @@ static void enter(HotRun* run, uintptr_t thread, HotRing* ring) {
 }
 
 Code log_pairs_slow(HotRun* run, const ValuePair* pairs, size_t count, int64_t step, bool has_step, uint64_t before) {
+  const NoCancel no_cancel;
   const JournalUse use(run);
   if (use.get() != nullptr) return use.get()->log_pairs(pairs, count, step, has_step, before);
   if (run->alive == 0) say_forked_once();

@@ -6,8 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/no_cancel.h"
 #include "run/capi_run.h"
 
+using tracker::internal::NoCancel;
 using tracker::internal::run_behind;
 
 namespace {
@@ -23,6 +25,7 @@ extern "C" {
 
 trk_code trk_alert(trk_run* run, const char* title, size_t title_size, const char* text, size_t text_size,
                    const char* level) noexcept {
+  const NoCancel no_cancel;
   if (run == nullptr || title == nullptr) return TRK_INVALID;
   try {
     const auto status =
@@ -42,6 +45,7 @@ int32_t trk_should_stop(trk_run* run) noexcept {
 }
 
 trk_code trk_mark_preempting(trk_run* run) noexcept {
+  const NoCancel no_cancel;
   if (run == nullptr) return TRK_INVALID;
   try {
     return static_cast<trk_code>(run_behind(run).mark_preempting());
@@ -51,6 +55,7 @@ trk_code trk_mark_preempting(trk_run* run) noexcept {
 }
 
 size_t trk_stop_reason(trk_run* run, char* out, size_t size) noexcept {
+  const NoCancel no_cancel;
   if (out != nullptr && size > 0) *out = 0;
   try {
     const auto reason = run == nullptr ? std::nullopt : run_behind(run).stop_reason();

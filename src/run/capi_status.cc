@@ -5,13 +5,16 @@
 #include <new>
 #include <string>
 
+#include "base/no_cancel.h"
 #include "run/capi_run.h"
 
+using tracker::internal::NoCancel;
 using tracker::internal::run_behind;
 
 extern "C" {
 
 trk_code trk_get_status(trk_run* run, trk_status* out) noexcept {
+  const NoCancel no_cancel;
   if (run == nullptr || out == nullptr || out->size < sizeof(size_t)) return TRK_INVALID;
   try {
     const tracker::internal::RunStatus now = run_behind(run).status();
@@ -60,6 +63,7 @@ trk_code trk_get_status(trk_run* run, trk_status* out) noexcept {
 }
 
 trk_code trk_get_series_status(trk_run* run, const char* name, size_t name_size, trk_series_status* out) noexcept {
+  const NoCancel no_cancel;
   if (run == nullptr || out == nullptr || out->size < sizeof(size_t)) return TRK_INVALID;
   try {
     std::string_view key;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/fs.h"
+#include "base/no_cancel.h"
 #include "run/background.h"
 #include "run/run_impl.h"
 #include "storage/attempt_claim.h"
@@ -119,6 +120,7 @@ bool Run::should_stop() {
 
 // When the code of the run is told, so that the run says why it ended early.
 void Run::note_stop() {
+  const NoCancel no_cancel;  // not in trk_should_stop, which costs two loads
   const std::optional<StopRequest> request = impl_->stop->request();
   if (!request || !impl_->writer || impl_->observed()) return;
   const Value note = Value::Map{{"kind", "stop_asked"},
