@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tracker import _core
 from tracker._documents import Document
 from tracker._media import caption_of, short_text
 
@@ -19,7 +18,6 @@ TABLE_COLUMNS_MAX = 1000
 TABLE_CELLS_MAX = 4_000_000
 COLUMN_NAME_CHARS_MAX = 256
 CELL_CHARS_MAX = 64 * 1024
-REDACTED = "[redacted]"
 
 
 class Table(Document):
@@ -43,8 +41,6 @@ class Table(Document):
         listed = []
         for name, values in zip(names, cells, strict=True):
             kind, stored = _typed(name, values)
-            if kind == "text" and _core.is_secret_key(name):
-                stored = [None if value is None else REDACTED for value in stored]
             listed.append({"name": name, "type": kind, "values": stored})
         text = json.dumps({"rows": rows, "columns": listed}, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         said = {"rows": rows, "columns": len(names), **caption_of(caption)}
