@@ -12,14 +12,19 @@
 #include "monitor/text_files.h"
 #include "monitor/utf8_text.h"
 
+extern char** environ;  // NOLINT: POSIX says so
+
 namespace tracker::internal {
 
-GpuOptions GpuOptions::from_env() {
+GpuOptions GpuOptions::from_env(std::vector<std::string> trial) {
   GpuOptions out;
   const char* library = std::getenv("TRACKER_NVML");
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   if (library != nullptr) out.library = library;
   if (visible != nullptr) out.visible = visible;
+  if (trial.empty() || !out.may_open()) return out;
+  out.trial = std::move(trial);
+  for (char** each = environ; each != nullptr && *each != nullptr; ++each) out.environment.emplace_back(*each);
   return out;
 }
 
@@ -27,6 +32,8 @@ bool GpuOptions::may_open() const {
   if (!library.empty()) return library != "off";
   return path_exists("/dev/nvidiactl") || path_exists("/proc/driver/nvidia/version");
 }
+
+std::string GpuOptions::library_name() const { return library.empty() ? "libnvidia-ml.so.1" : library; }
 
 std::vector<size_t> visible_gpus(const std::optional<std::string>& variable, const std::vector<std::string>& uuids) {
   std::vector<size_t> out;
@@ -95,9 +102,8 @@ GpuSampler::~GpuSampler() = default;  // the library stays loaded: unloading a d
 
 bool GpuSampler::open() {
   Impl& self = *impl_;
-  const std::string& path = self.options.library;
   self.watch("dlopen");
-  void* library = ::dlopen(path.empty() ? "libnvidia-ml.so.1" : path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* library = ::dlopen(self.options.library_name().c_str(), RTLD_NOW | RTLD_LOCAL);
   self.watch(nullptr);
   if (library == nullptr || !self.api.load([library](const char* name) { return ::dlsym(library, name); }))
     return false;

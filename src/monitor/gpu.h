@@ -19,10 +19,13 @@ constexpr size_t kGpusMax = 64;  // of a machine that are looked at
 struct GpuOptions {
   std::string library;                 // TRACKER_NVML: a path, or "off"; else libnvidia-ml.so.1
   std::optional<std::string> visible;  // CUDA_VISIBLE_DEVICES
+  // The program that tries the library in a process of its own (monitor/gpu_trial.h), and its environment; empty: none.
+  std::vector<std::string> trial = {}, environment = {};
   // Call it where nobody changes the environment meanwhile.
-  static GpuOptions from_env();
+  static GpuOptions from_env(std::vector<std::string> trial = {});
   // Whether there seems to be a driver: its files, or a library that is named. Cost: two stat(2).
   bool may_open() const;
+  std::string library_name() const;
 };
 
 class GpuSampler {

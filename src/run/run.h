@@ -59,6 +59,7 @@ struct InitOptions {
   std::string tensorboard;               // folder below which a TensorBoard event file is written live; empty: none
   Value python;                          // what Python says of itself; null from C and C++
   std::vector<std::string> python_path;  // sys.path, where its packages are looked for
+  std::vector<std::string> gpu_trial;    // a program that tries the GPU driver's library first (monitor/gpu_trial.h)
   bool strict = false;
   bool quiet = false;
   bool child_of_run = false;   // a multiprocessing child of a process that has a run (Python says so): gated
