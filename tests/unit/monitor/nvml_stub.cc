@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Stands in for libnvidia-ml.so.1: two GPUs with fixed values. NVML_STUB_MODE, read at each call: "hang" sleeps in
 // nvmlInit_v2, "hang_later" in the calls of a sample, "slow" takes 20 ms a call, "fail" lets every call but the
-// first ones fail, "none" has no GPU, "many" has 64; "abort" and "fault" crash in nvmlInit_v2, "crash_later" in the
-// calls of a sample.
+// first ones fail, "none" has no GPU, "many" has 64, "mixed" two kinds; "abort" and "fault" crash in nvmlInit_v2,
+// "crash_later" in the calls of a sample.
 #include <time.h>
 #include <unistd.h>
 
@@ -60,11 +60,11 @@ STUB nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   return 0;
 }
 STUB nvmlDeviceGetUUID(void* device, char* text, unsigned bytes) {
-  std::snprintf(text, bytes, "GPU-%d0000000-aaaa", index_of(device) + 1);
+  std::snprintf(text, bytes, "GPU-%d0000000-aaaa-0000-0000-000000000000", index_of(device) + 1);
   return 0;
 }
-STUB nvmlDeviceGetName(void*, char* text, unsigned bytes) {
-  std::snprintf(text, bytes, "Stub GPU");
+STUB nvmlDeviceGetName(void* device, char* text, unsigned bytes) {
+  std::snprintf(text, bytes, mode_is("mixed") && index_of(device) == 1 ? "Fast GPU" : "Stub GPU");
   return 0;
 }
 STUB nvmlSystemGetDriverVersion(char* text, unsigned bytes) {
