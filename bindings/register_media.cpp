@@ -6,7 +6,6 @@
 #include <string>
 
 #include "media_hook.h"
-#include "model/redact.h"
 #include "query/media.h"
 #include "register.h"
 #include "run/media_folder.h"
@@ -35,6 +34,12 @@ py::tuple store_media(Run& run, const py::buffer& bytes, const std::string& exte
 
 py::tuple store_media_file(Run& run, const std::string& path, const std::string& extension) {
   return file_to_python(without_gil([&] { return run.store_media_file(path, extension); }));
+}
+
+py::bytes redact_document(Run& run, const py::buffer& text, bool is_json) {
+  const py::buffer_info info = text.request();
+  const std::string_view view(static_cast<const char*>(info.ptr), static_cast<size_t>(info.size * info.itemsize));
+  return py::bytes(without_gil([&] { return run.redact_document(view, is_json); }));
 }
 
 void log_media_value(Run& run, const std::string& key, int64_t step, uint64_t call, int64_t time_us, py::handle value) {
@@ -97,15 +102,11 @@ void register_media(py::module_& module, py::class_<Run, std::shared_ptr<Run>>& 
           py::arg("bytes"))
       .def("log_media", &log_media_value, py::arg("key"), py::arg("step"), py::arg("call"), py::arg("time_us"),
            py::arg("value"))
+      .def("redact_document", &redact_document, py::arg("text"), py::arg("is_json"))
       .def("drop_media", &drop_media, py::arg("key"), py::arg("reason"), py::arg("detail"), py::arg("values"))
       .def("reject_media", &Run::count_rejected, py::arg("key"), py::arg("why"))
       .def("drop_values", &drop_values, py::arg("key"), py::arg("type"), py::arg("values"), py::arg("why"))
       .def_property_readonly("takes_media", &Run::takes_media);
-  module.def("redact_text", [](const std::string& text) {
-    uint64_t count = 0;
-    return internal::redact_text(text, &count);
-  });
-  module.def("is_secret_key", [](const std::string& key) { return internal::is_secret_key(key); });
   static PyMethodDef hook = {"_set_media_hook", set_media_hook, METH_VARARGS, nullptr};
   module.attr("_set_media_hook") = py::reinterpret_steal<py::object>(PyCFunction_New(&hook, nullptr));
 }

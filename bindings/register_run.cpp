@@ -60,6 +60,8 @@ void set_option(InitOptions* options, const std::string& name, py::handle value)
     options->tags = py::cast<std::vector<std::string>>(value);
   } else if (name == "system_interval") {
     options->system_interval = py::cast<double>(value);
+  } else if (name == "gpu_trial") {
+    options->gpu_trial = py::cast<std::vector<std::string>>(value);
   } else if (name == "python_path") {
     options->python_path = py::cast<std::vector<std::string>>(value);
   } else if (name == "python") {

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracker import _core
 from tracker._media import INLINE_BYTES_MAX, Media, caption_of
 
 if TYPE_CHECKING:
@@ -40,8 +39,7 @@ class _DocumentEncoder:
         self._kind, self._extension, self._said = kind, extension, said
 
     def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
-        text = _core.redact_text(str(parts[0], "utf-8"))
-        return {"kind": self._kind, **files.add(text.encode(), self._extension), **self._said}
+        return {"kind": self._kind, **files.add_document(parts[0], self._extension), **self._said}
 
 
 def _text_of(data: object, what: str) -> str:

@@ -166,6 +166,8 @@ def _given(data: Any, layout: str | None) -> Given | tuple[Any, int, int, str]:
         if not data.width or not data.height:
             raise ValueError(f"an image has no pixels: {data.width} × {data.height}")
         _array.check_pixels(data.width, data.height, "an image")
+        if data.mode.partition(";")[0] in ("I", "F"):  # Pillow would cut their values off at 0 and 255
+            return _array.picture(data, layout, f"an image of mode {data.mode}")
         mode = data.mode if data.mode in _array.MODES.values() else "RGBA" if "A" in data.getbands() else "RGB"
         mode = "RGBA" if data.mode in ("P", "PA") and "transparency" in data.info else mode
         image = data if data.mode == mode else data.convert(mode)

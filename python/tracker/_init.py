@@ -53,6 +53,16 @@ def _python() -> dict[str, str]:
     }
 
 
+def _gpu_trial() -> list[str]:
+    """What tries the library of a GPU driver before the core loads it. Nothing where no interpreter can be started: a
+    program that embeds Python, or is frozen, must not be started in its place."""
+    program = __file__.replace("_init", "_gpu_trial")
+    name = (sys.executable or "").rpartition("/")[2]
+    if getattr(sys, "frozen", False) or not name.startswith(("python", "pypy")) or not os.access(program, os.R_OK):
+        return []
+    return [sys.executable, "-I", "-S", program]
+
+
 def _paths() -> list[str]:
     """sys.path but for what is no text or no UTF-8."""
     out = []
@@ -190,6 +200,7 @@ def _checked(given: dict[str, Any]) -> dict[str, Any]:
     options["tensorboard"] = _options.folder("tensorboard", given["tensorboard"])
     options["python"] = _python()
     options["python_path"] = _paths()
+    options["gpu_trial"] = _gpu_trial()
     for option in ("strict", "quiet"):
         options[option] = _options.flag(option, given[option])
     for option in ("rank", "world_size"):

@@ -43,7 +43,7 @@ class _JsonEncoder:
         self._kind, self._said = kind, said
 
     def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
-        return {"kind": self._kind, **files.add(parts[0], "json"), **self._said}
+        return {"kind": self._kind, **files.add_document(parts[0], "json"), **self._said}
 
 
 class Histogram(Structured):

@@ -10,8 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from tracker import _core
-from tracker._documents import Document
+from tracker._documents import DOCUMENT_BYTES_MAX, Document
 from tracker._media import caption_of, short_text
 
 TABLE_ROWS_MAX = 200_000
@@ -19,7 +18,7 @@ TABLE_COLUMNS_MAX = 1000
 TABLE_CELLS_MAX = 4_000_000
 COLUMN_NAME_CHARS_MAX = 256
 CELL_CHARS_MAX = 64 * 1024
-REDACTED = "[redacted]"
+CELL_BYTES_MIN = 2  # of a digit and a comma
 
 
 class Table(Document):
@@ -29,8 +28,9 @@ class Table(Document):
     or what has __arrow_c_stream__, such as a table of pyarrow. columns: their names, where rows do not say them.
     Each column has one type: bool, int, float (ints among floats become floats), text or time (datetime, date); None
     and NaT are empty cells, NaN and infinities stay. A column of mixed types is a TypeError that names it: say str() of
-    it. The cells are copied. LimitError is never raised: more rows, columns or cells than docs/limits.md allows are a
-    ValueError.
+    it. The cells are copied. LimitError is never raised: more rows, columns, cells or bytes of the document than
+    docs/limits.md allows are a ValueError, before more than that is encoded. Cost: the cells become JSON here, a second
+    for a million numbers.
     """
 
     __slots__ = ()
@@ -40,15 +40,27 @@ class Table(Document):
         names, cells = _columns_of(data, columns)
         rows = len(cells[0]) if cells else 0
         check_size(rows, len(names))
-        listed = []
+        columns_text, size = [], rows * len(names) * CELL_BYTES_MIN
         for name, values in zip(names, cells, strict=True):
+            _check_document(size, rows, len(names))  # before the work for a column that finds no room
             kind, stored = _typed(name, values)
-            if kind == "text" and _core.is_secret_key(name):
-                stored = [None if value is None else REDACTED for value in stored]
-            listed.append({"name": name, "type": kind, "values": stored})
-        text = json.dumps({"rows": rows, "columns": listed}, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+            columns_text.append(_json({"name": name, "type": kind, "values": stored}))
+            size += len(columns_text[-1]) - rows * CELL_BYTES_MIN
+        _check_document(size, rows, len(names))
+        text = f'{{"rows":{rows},"columns":[{",".join(columns_text)}]}}'
         said = {"rows": rows, "columns": len(names), **caption_of(caption)}
         self._set_text("table", text, "json", said)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
+def _check_document(size: int, rows: int, columns: int) -> None:
+    """`size`: characters of the columns that are encoded, and the least that the others take."""
+    if size > DOCUMENT_BYTES_MAX:
+        raise ValueError(f"a table of {rows:,} × {columns:,} cells has a document of more than {DOCUMENT_BYTES_MAX:,} "
+                         "bytes: log a part of it, or round its numbers")  # fmt: skip
 
 
 def check_size(rows: int, columns: int) -> None:
@@ -138,6 +150,8 @@ def _plain(value: Any) -> Any:
 
 
 def _typed(name: str, values: list[Any]) -> tuple[str, list[Any]]:
+    if set(map(type, values)) == {float} and all(map(math.isfinite, values)):
+        return "float", values  # most of the large columns: half of the time
     cells = [_plain(value) for value in values]
     kinds = {_kind(name, value) for value in cells if value is not None}
     if kinds == {"int", "float"}:

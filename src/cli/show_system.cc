@@ -139,6 +139,7 @@ std::string environment_section(const Console& console, const RunView& run) {
                     .add("driver " + text_at(gpu, "driver"))
                     .text());
   }
+  if (text_at(gpu, "numbering") == "nvml") line("gpu", "the numbers are those of NVML; CUDA's may be others");
   line("gpu", text_at(part("gpu_problem"), "text"));
   if (environment.find("python") != nullptr) line("python", python_text(part("python")));
   line("git", git_text(git));

@@ -25,6 +25,10 @@ std::string redact_text(std::string_view text, uint64_t* count);
 // The same for code and command lines, where every secret name counts: `token = x` too, which in what a program prints
 // may be a word of a language model.
 std::string redact_code(std::string_view text, uint64_t* count);
+// The same for each string of a JSON document, which stays one; the rest of it stays byte for byte. The value of a
+// member whose name means a credential in any text goes whole, and so do the texts of a table's column of such a name
+// (docs/media.md): "token" and "secret" alone are none. What is no JSON is redacted as a text.
+std::string redact_json(std::string_view text, uint64_t* count);
 // For names of folders and files, which cannot be kept with a hole: kInvalid where redact_text() would find anything.
 // The message says `what` it is and not the text.
 Status check_no_secret(std::string_view what, std::string_view text);

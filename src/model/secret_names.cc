@@ -58,8 +58,8 @@ bool may_be_secret(std::string_view name) {
   while (end > 0 && !is_word(name[end - 1])) --end;
   if (end < 3) return false;
   std::array<char, 3> last{lower(name[end - 3]), lower(name[end - 2]), lower(name[end - 1])};
-  constexpr std::array<std::string_view, 14> kLast{"key", "ret", "ets", "ord", "swd", "ase", "ken",
-                                                   "ial", "als", "ion", "pwd", "pat", "uth", "kie"};
+  constexpr std::array<std::string_view, 18> kLast{"key", "ret", "ets", "ord", "swd", "ase", "ken", "ial", "als",
+                                                   "ion", "pwd", "pat", "uth", "kie", "ass", "ook", "url", "uri"};
   return is_one_of(std::string_view(last.data(), last.size()), kLast);
 }
 
@@ -74,6 +74,7 @@ bool is_secret_key(std::string_view key) {
   if (is_one_of(last, kAlone) || ends_as_secret(last)) return true;
   if (words.size() < 2) return false;
   if (last == "pwd") return true;
+  if (last == "url" || last == "uri") return words[words.size() - 2] == "webhook";
   return last == "key" && is_one_of(words[words.size() - 2], kBeforeKey);
 }
 
@@ -88,6 +89,10 @@ bool is_secret_variable(std::string_view name) {
   }
   if (words.empty()) return false;
   const std::string& last = words.back();
+  // Who knows the address of a webhook may post there.
+  const bool address = last == "url" || last == "uri";
+  if (last == "webhook" || (address && words.size() > 1 && words[words.size() - 2] == "webhook")) return true;
+  if (last.ends_with("pass")) return last != "compass" && last != "bypass" && last != "underpass";
   return last == "auth" || last == "pat" || last.ends_with("pwd") || last.ends_with("token") ||
          last.ends_with("secret") || (last.ends_with("key") && last != "monkey");
 }

@@ -9,10 +9,11 @@ namespace tracker::internal {
 
 // True when the last word of `key` (words split at anything but letters and digits, and at camelCase) is a
 // credential's: secret, password, passwd, passphrase, token, credential, authorization, apikey, privatekey, or key
-// behind api, access, private, openai and their like.
+// behind api, access, private, openai and their like, or url behind webhook.
 bool is_secret_key(std::string_view key);
 // Of an environment variable, which says more by its name: a credential's word at any place (PGPASSWORD,
-// AWS_SECRET_ARN, GOOGLE_APPLICATION_CREDENTIALS), or KEY, PWD, AUTH, PAT at the end. PWD and OLDPWD are folders.
+// AWS_SECRET_ARN, GOOGLE_APPLICATION_CREDENTIALS), or KEY, PWD, PASS, AUTH, PAT, WEBHOOK, WEBHOOK_URL at the end. PWD
+// and OLDPWD are folders.
 bool is_secret_variable(std::string_view name);
 // Of those, a name that means a credential in any text: "token" and "secret" alone are words of language models.
 bool is_secret_in_prose(std::string_view name);

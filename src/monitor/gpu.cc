@@ -8,18 +8,25 @@
 #include <cstdlib>
 
 #include "base/fs.h"
+#include "monitor/cuda_order.h"
 #include "monitor/nvml_api.h"
 #include "monitor/text_files.h"
 #include "monitor/utf8_text.h"
 
+extern char** environ;  // NOLINT: POSIX says so
+
 namespace tracker::internal {
 
-GpuOptions GpuOptions::from_env() {
+GpuOptions GpuOptions::from_env(std::vector<std::string> trial) {
   GpuOptions out;
   const char* library = std::getenv("TRACKER_NVML");
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   if (library != nullptr) out.library = library;
   if (visible != nullptr) out.visible = visible;
+  if (const char* order = std::getenv("CUDA_DEVICE_ORDER"); order != nullptr) out.order = order;
+  if (trial.empty() || !out.may_open()) return out;
+  out.trial = std::move(trial);
+  for (char** each = environ; each != nullptr && *each != nullptr; ++each) out.environment.emplace_back(*each);
   return out;
 }
 
@@ -27,6 +34,8 @@ bool GpuOptions::may_open() const {
   if (!library.empty()) return library != "off";
   return path_exists("/dev/nvidiactl") || path_exists("/proc/driver/nvidia/version");
 }
+
+std::string GpuOptions::library_name() const { return library.empty() ? "libnvidia-ml.so.1" : library; }
 
 std::vector<size_t> visible_gpus(const std::optional<std::string>& variable, const std::vector<std::string>& uuids) {
   std::vector<size_t> out;
@@ -57,12 +66,21 @@ std::vector<size_t> visible_gpus(const std::optional<std::string>& variable, con
 struct GpuSampler::Impl {
   struct Gpu {
     nvml::Device device = nullptr;
+    size_t number = 0;
     std::string prefix, name, uuid;  // "system/gpu.0."
   };
   GpuOptions options;
   Watch watch;
   nvml::Api api;
   std::vector<Gpu> gpus;
+  bool numbers_are_nvmls = false;
+
+  void take(Gpu gpu, size_t number) {
+    gpu.number = number;
+    gpu.prefix = "system/gpu." + std::to_string(number) + ".";
+    gpus.push_back(std::move(gpu));
+  }
+  void choose(const std::vector<Gpu>& all);
 
   // Every call of the library goes through here. False: it is not there, or failed.
   template <typename F, typename... Args>
@@ -95,9 +113,8 @@ GpuSampler::~GpuSampler() = default;  // the library stays loaded: unloading a d
 
 bool GpuSampler::open() {
   Impl& self = *impl_;
-  const std::string& path = self.options.library;
   self.watch("dlopen");
-  void* library = ::dlopen(path.empty() ? "libnvidia-ml.so.1" : path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* library = ::dlopen(self.options.library_name().c_str(), RTLD_NOW | RTLD_LOCAL);
   self.watch(nullptr);
   if (library == nullptr || !self.api.load([library](const char* name) { return ::dlsym(library, name); }))
     return false;
@@ -113,22 +130,32 @@ bool GpuSampler::open() {
     if (self.call("nvmlDeviceGetName", self.api.name, gpu.device, text, nvml::kTextBytes)) gpu.name = as_utf8(text);
     all.push_back(std::move(gpu));
   }
-  std::vector<std::string> uuids;
-  for (const Impl::Gpu& gpu : all) uuids.push_back(gpu.uuid);
-  for (const size_t place : visible_gpus(self.options.visible, uuids)) {
-    self.gpus.push_back(all[place]);
-    self.gpus.back().prefix = "system/gpu." + std::to_string(self.gpus.size() - 1) + ".";
-  }
+  self.choose(all);
   return !self.gpus.empty();
+}
+
+// Of `all`, which are in NVML's order, those of this process, in CUDA's.
+void GpuSampler::Impl::choose(const std::vector<Gpu>& all) {
+  if (const auto ordered = uuids_in_cuda_order(options.cuda_library, watch)) {
+    for (size_t number = 0; number < ordered->size(); ++number)
+      for (const Gpu& gpu : all)
+        if (gpu.uuid == (*ordered)[number]) take(gpu, number);
+    if (!gpus.empty() || ordered->empty()) return;
+  }
+  std::vector<std::string> uuids;
+  for (const Gpu& gpu : all) uuids.push_back(gpu.uuid);
+  for (const size_t place : visible_gpus(options.visible, uuids)) take(all[place], gpus.size());
+  const bool one_kind = std::all_of(all.begin(), all.end(), [&](const Gpu& gpu) { return gpu.name == all[0].name; });
+  const bool by_uuid = options.visible && trimmed(*options.visible).starts_with("GPU-");
+  numbers_are_nvmls = !one_kind && !by_uuid && options.order != "PCI_BUS_ID";
 }
 
 Value GpuSampler::describe() {
   Impl& self = *impl_;
   char driver[nvml::kTextBytes] = "";
   Value::List devices;
-  for (size_t i = 0; i < self.gpus.size(); ++i) {
-    const Impl::Gpu& gpu = self.gpus[i];
-    Value device = Value::Map{{"index", static_cast<int64_t>(i)}, {"name", gpu.name}, {"uuid", gpu.uuid}};
+  for (const Impl::Gpu& gpu : self.gpus) {
+    Value device = Value::Map{{"index", static_cast<int64_t>(gpu.number)}, {"name", gpu.name}, {"uuid", gpu.uuid}};
     nvml::Memory memory{};
     if (self.call("nvmlDeviceGetMemoryInfo", self.api.memory, gpu.device, &memory))
       device.set("memory_bytes", static_cast<int64_t>(memory.total));
@@ -138,6 +165,7 @@ Value GpuSampler::describe() {
   if (self.call("nvmlSystemGetDriverVersion", self.api.driver, driver, nvml::kTextBytes))
     out.set("driver", as_utf8(driver));
   out.set("devices", std::move(devices));
+  if (self.numbers_are_nvmls) out.set("numbering", "nvml");
   return out;
 }
 

@@ -19,10 +19,15 @@ constexpr size_t kGpusMax = 64;  // of a machine that are looked at
 struct GpuOptions {
   std::string library;                 // TRACKER_NVML: a path, or "off"; else libnvidia-ml.so.1
   std::optional<std::string> visible;  // CUDA_VISIBLE_DEVICES
+  // The program that tries the library in a process of its own (monitor/gpu_trial.h), and its environment; empty: none.
+  std::vector<std::string> trial = {}, environment = {};
+  std::string order = {};  // CUDA_DEVICE_ORDER
+  std::string cuda_library = "libcuda.so.1";
   // Call it where nobody changes the environment meanwhile.
-  static GpuOptions from_env();
+  static GpuOptions from_env(std::vector<std::string> trial = {});
   // Whether there seems to be a driver: its files, or a library that is named. Cost: two stat(2).
   bool may_open() const;
+  std::string library_name() const;
 };
 
 class GpuSampler {
@@ -32,10 +37,11 @@ class GpuSampler {
   GpuSampler(GpuOptions options, Watch watch);
   ~GpuSampler();
 
-  // Loads the library and finds the GPUs that CUDA_VISIBLE_DEVICES leaves to this process, in that order. False: there
-  // are none, or the library is no such one.
+  // Loads the library and finds the GPUs that CUDA has for this process, in its order: as CUDA says where the program
+  // uses it already, else by CUDA_VISIBLE_DEVICES. False: there are none, or the library is no such one.
   bool open();
-  // driver, devices: a list of index, name, uuid, memory_bytes. Index: the number of CUDA, as in system/gpu.<index>.
+  // driver, devices: a list of index, name, uuid, memory_bytes. Index: the number of CUDA, as in system/gpu.<index>;
+  // `numbering` is "nvml" where CUDA's is not known, which is so with GPUs of several kinds before CUDA is used.
   Value describe();
   std::vector<SystemValue> look();
 

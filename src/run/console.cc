@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "journal/journal.h"
-#include "model/redact.h"
 #include "model/value.h"
 #include "run/run_impl.h"
 
@@ -37,9 +36,10 @@ uint64_t RunConsole::redacted() const {
 }
 
 bool RunConsole::log_piece(ConsoleStream stream, const ConsolePiece& piece) {
+  PrivateKeyLines& keys = stream == ConsoleStream::kStdout ? out_keys_ : err_keys_;
   Value payload = Value::Map{{"stream", static_cast<int64_t>(stream)},
                              {"line", static_cast<int64_t>(piece.line)},
-                             {"text", redact_text(piece.text, &redacted_)}};
+                             {"text", keys.redact(piece.line, piece.text, &redacted_)}};
   if (piece.updates > 0) payload.set("updates", static_cast<int64_t>(piece.updates));
   if (piece.open) payload.set("open", true);
   if (piece.joined) payload.set("joined", true);

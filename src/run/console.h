@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string_view>
 
+#include "model/private_key_lines.h"
 #include "monitor/console_lines.h"
 
 namespace tracker::internal {
@@ -31,6 +32,7 @@ class RunConsole {
   Log log_;
   mutable std::mutex mutex_;  // guards what follows
   ConsoleLines out_, err_;
+  PrivateKeyLines out_keys_, err_keys_;
   uint64_t redacted_ = 0;
   bool finished_ = false;
 };

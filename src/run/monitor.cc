@@ -12,6 +12,7 @@
 #include "monitor/git.h"
 #include "monitor/git_diff.h"
 #include "monitor/gpu.h"
+#include "monitor/gpu_trial.h"
 #include "monitor/host.h"
 #include "monitor/launcher.h"
 #include "monitor/python_packages.h"
@@ -156,11 +157,15 @@ void RunMonitor::describe() {
 
 // A driver may hang in any call, while it is loaded too: its calls are made here and nowhere else, and nobody waits.
 void RunMonitor::gpu_loop() {
-  GpuSampler gpu(input_.gpu, [this](const char* call) {
+  const GpuSampler::Watch watch = [this](const char* call) {
     gpu_call_.store(call);
     gpu_call_since_.store(call == nullptr ? 0 : monotonic_ns());
-  });
-  const bool any = gpu.open();
+  };
+  const GpuTrialResult trial = try_gpu_library(input_.gpu, watch, [this] { return stopped(); });
+  if (trial.verdict == GpuTrial::kCrashed) note_gpu_crash(trial.call);
+  const bool usable = trial.verdict == GpuTrial::kPassed || trial.verdict == GpuTrial::kNotMade;
+  GpuSampler gpu(input_.gpu, watch);
+  const bool any = usable && !stopped() && gpu.open();
   if (input_.plan.environment && any) put("gpu", gpu.describe());
   gpu_known_.store(true);
   changed_.notify_all();
@@ -180,6 +185,14 @@ void RunMonitor::gpu_loop() {
     cpu = now_cpu;
     next = start + ((Clock::now() - start) / interval + 1) * interval;
   }
+}
+
+void RunMonitor::note_gpu_crash(const char* call) {
+  writer_->push_note(Value::Map{{"kind", "gpu_crashed"}, {"call", call}});
+  put("gpu_problem", Value::Map{{"call", call},
+                                {"text",
+                                 "the library of the GPU driver crashed where it was tried, in a process of its own; "
+                                 "the run goes on, and GPUs are not sampled"}});
 }
 
 // Said once a run, by a thread that is not in the call.
@@ -241,7 +254,7 @@ void Run::start_monitor() {
                      plan.options.python,
                      plan.options.python_path,
                      {},
-                     GpuOptions::from_env(),
+                     GpuOptions::from_env(plan.options.gpu_trial),
                      {}};
   uint64_t redacted = 0;
   if (capture.environment) input.launcher = launcher_variables();

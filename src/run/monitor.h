@@ -48,6 +48,7 @@ class RunMonitor {
   void gpu_loop();
   void watch_gpu();
   void note_gpu_stuck();
+  void note_gpu_crash(const char* call);
   void put(const char* key, Value value);
   bool wait_until(std::chrono::steady_clock::time_point when);  // false: stopped
   bool stopped() const;

@@ -59,6 +59,7 @@ struct InitOptions {
   std::string tensorboard;               // folder below which a TensorBoard event file is written live; empty: none
   Value python;                          // what Python says of itself; null from C and C++
   std::vector<std::string> python_path;  // sys.path, where its packages are looked for
+  std::vector<std::string> gpu_trial;    // a program that tries the GPU driver's library first (monitor/gpu_trial.h)
   bool strict = false;
   bool quiet = false;
   bool child_of_run = false;   // a multiprocessing child of a process that has a run (Python says so): gated
@@ -168,6 +169,8 @@ class Run : public std::enable_shared_from_this<Run> {
   uint64_t next_media_call();
   Result<MediaFile> store_media(std::string_view bytes, std::string_view extension);
   Result<MediaFile> store_media_file(const std::string& path, std::string_view extension);
+  // A text on its way into a file, without its secrets (model/redact.h), which are counted.
+  std::string redact_document(std::string_view text, bool is_json);
   Status check_media_room(uint64_t bytes) const;  // kLimit: the disk or max_disk has none for so many
   Status log_media(std::string_view key, int64_t step, uint64_t call, int64_t time_us, Value value);
   // `reason` is one of a few words that the account of the run keeps, `detail` what is said once on stderr.

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import tracker
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,6 +83,34 @@ def test_alerts_stops_itself_and_is_found_with_its_alert(tmp_path: Path) -> None
     assert run.state == "finished"
     assert 10 < run.points < 100_000
     assert [(alert.level, alert.title, alert.text) for alert in run.alerts] == [("warn", "loss is NaN", "at step 5")]
+
+
+def test_console_has_the_lines_of_the_program_and_of_its_child(tmp_path: Path) -> None:
+    output = run_example("quickstart/console.py", tmp_path).splitlines()
+    printed = ["epoch 1: loss 0.5", "a line of a child process"]
+    assert output[:2] == printed
+    assert [line.split(" ", 2)[1:] for line in output[2:]] == [["stdout", text] for text in printed]
+
+
+def test_notebook_cell_shows_the_run_and_ends_the_one_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import nbformat
+    from nbclient import NotebookClient
+
+    monkeypatch.setenv("TRACKER_DIR", str(tmp_path / "store"))
+    monkeypatch.setenv("PYTHONPATH", str(Path(tracker.__file__).parent.parent))
+    for name in ("JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "IPYTHONDIR"):
+        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+    cell = (ROOT / "examples" / "quickstart" / "notebook.py").read_text()
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for _ in range(2)])
+    NotebookClient(notebook, timeout=300, startup_timeout=300, kernel_name="python3").execute()
+    for done in notebook.cells:
+        (page,) = [output["data"]["text/html"] for output in done["outputs"] if "data" in output]
+        assert "loss" in page
+    runs = list(tracker.runs(project="mnist", sort="created", dir=str(tmp_path / "store")))
+    assert [run.points for run in runs] == [2000, 2000]
+    assert runs[0].state_detail == "another cell called init()"
 
 
 def test_demo_loses_and_doubles_nothing_through_a_kill(tmp_path: Path) -> None:

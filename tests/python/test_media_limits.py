@@ -159,6 +159,27 @@ def test_rows_columns_and_cells_of_a_table(monkeypatch: pytest.MonkeyPatch, run:
         tracker.Table([[1, 2]] * 4, columns=["a", "b"])
 
 
+# Bug: a table whose document is too large was encoded as a whole, seconds for the allowed number of cells.
+def test_a_tables_document_is_refused_before_more_of_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    typed: list[str] = []
+
+    def count_typed(name: str, values: list[Any]) -> tuple[str, list[Any]]:
+        typed.append(name)
+        return "float", values
+
+    monkeypatch.setattr(_table, "_typed", count_typed)
+    monkeypatch.setattr(_table, "DOCUMENT_BYTES_MAX", 1000)
+    columns = {f"c{i}": [1 / 3] * 20 for i in range(10)}
+    with pytest.raises(ValueError, match="a table of 20 × 10 cells has a document of more than 1,000 bytes"):
+        tracker.Table(columns)
+    assert typed == ["c0", "c1"]
+    typed.clear()
+    assert _table.CELL_BYTES_MIN == 2
+    with pytest.raises(ValueError, match="more than 1,000 bytes"):
+        tracker.Table({f"c{i}": [1] * 51 for i in range(10)})
+    assert typed == []
+
+
 def test_names_and_cells_of_a_table() -> None:
     tracker.Table([["x" * CELL_CHARS_MAX]], columns=["n" * COLUMN_NAME_CHARS_MAX])
     with pytest.raises(ValueError, match="at most 65,536"):

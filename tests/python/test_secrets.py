@@ -133,3 +133,47 @@ def test_a_project_or_id_that_holds_a_token_is_refused_without_saying_it(store: 
             tracker.init(**bad)
         assert token not in str(refused.value)
     assert files_with(store, token) == []
+
+
+# Bug: only a key that was written at once was found, and print() of its lines left them in the run.
+def test_a_private_key_that_is_printed_line_by_line_is_in_no_file(script: Script, store: Path) -> None:
+    body = ["MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ" + f"{i:014}" for i in range(20)] + ["QUJDREVGR0g="]
+    done = script(
+        f"""
+        import sys, time, tracker
+        run = tracker.init(project="p", id="pem", quiet=True)
+        for out in (sys.stdout, sys.stderr):
+            print("-----BEGIN PRIVATE KEY-----", file=out)
+            for i, line in enumerate({body!r}):
+                print(line, file=out)
+                if i % 10 == 0:
+                    time.sleep(0.1)
+            print("-----END PRIVATE KEY-----", file=out)
+            print("behind the key", file=out)
+        assert run.status().values_redacted >= 2
+        """
+    )
+    assert done.returncode == 0, done.stderr
+    for line in body:
+        assert files_with(store, line) == []
+    lines = [line.text for line in tracker.open_run("p/pem").console()]
+    assert lines.count("behind the key") == 2
+    assert lines.count("[redacted]") == 2 * (len(body) + 2)
+
+
+def test_passwords_and_webhooks_among_the_variables_are_in_no_file(script: Script, store: Path) -> None:
+    webhook = "https://hooks.slack.com/services/T00/B00/wEbHoOkSeCrEt"
+    done = script(
+        """
+        import time, tracker
+        run = tracker.init(project="p", id="variables", quiet=True, capture=["environment"],
+            config={"slack_webhook_url": "https://hooks.slack.com/services/T00/B00/wEbHoOkSeCrEt"})
+        while "variables" not in tracker.open_run(run.uid).environment:
+            time.sleep(0.05)
+        """,
+        env={"SSHPASS": "sshpass-secret-9a9a", "SLACK_WEBHOOK_URL": webhook, "WEBHOOK_PORT": "8080"},
+    )
+    assert done.returncode == 0, done.stderr
+    for secret in ("sshpass-secret-9a9a", "wEbHoOkSeCrEt"):
+        assert files_with(store, secret) == []
+    assert tracker.open_run("p/variables").environment["variables"]["values"]["WEBHOOK_PORT"] == "8080"

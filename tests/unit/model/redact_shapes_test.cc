@@ -86,10 +86,11 @@ TEST(RedactShapesTest, AVariableSaysByItsNameThatItIsSecret) {
   for (const char* name :
        {"PGPASSWORD", "OPENAI_KEY", "HF_TOKEN", "MY_SECRET", "DB_PASSWD_1", "GOOGLE_APPLICATION_CREDENTIALS",
         "AWS_SECRET_ACCESS_KEY", "MYSQL_PWD", "NPM_AUTH", "GITHUB_PAT", "SSH_PASSPHRASE", "SSHPASS_PASS",
-        "WANDB_API_KEY", "wandb_api_key", "SECRET_X"})
+        "WANDB_API_KEY", "wandb_api_key", "SECRET_X", "SSHPASS", "LFTPPASS", "SLACK_WEBHOOK_URL", "DISCORD_WEBHOOK"})
     EXPECT_TRUE(is_secret_variable(name)) << name;
-  for (const char* name : {"PWD", "OLDPWD", "PATH", "HOME", "TOKENIZERS_PARALLELISM", "MAX_TOKENS", "SSH_AUTH_SOCK",
-                           "KEYBOARD", "PASSENGER", "COMPASS", "MONKEY", "XAUTHORITY", ""})
+  for (const char* name :
+       {"PWD", "OLDPWD", "PATH", "HOME", "TOKENIZERS_PARALLELISM", "MAX_TOKENS", "SSH_AUTH_SOCK", "KEYBOARD",
+        "PASSENGER", "COMPASS", "BYPASS", "MONKEY", "XAUTHORITY", "WEBHOOK_PORT", "WEBHOOKS_ENABLED", "BASE_URL", ""})
     EXPECT_FALSE(is_secret_variable(name)) << name;
 }
 

@@ -3,6 +3,7 @@
 // our own that is loaded as a driver's is.
 #include "monitor/gpu.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -28,10 +29,10 @@ TEST(GpuTest, EveryGpuIsNamedAndSampledInTheUnitsOfItsSeries) {
   int calls = 0;
   GpuSampler gpu = sampler("normal", std::nullopt, &calls);
   ASSERT_TRUE(gpu.open());
-  EXPECT_EQ(
-      to_json(gpu.describe()),
-      R"({"driver":"555.42","devices":[{"index":0,"name":"Stub GPU","uuid":"GPU-10000000-aaaa","memory_bytes":1000},)"
-      R"({"index":1,"name":"Stub GPU","uuid":"GPU-20000000-aaaa","memory_bytes":1000}]})");
+  EXPECT_EQ(to_json(gpu.describe()),
+            R"({"driver":"555.42","devices":[)"
+            R"({"index":0,"name":"Stub GPU","uuid":"GPU-10000000-aaaa-0000-0000-000000000000","memory_bytes":1000},)"
+            R"({"index":1,"name":"Stub GPU","uuid":"GPU-20000000-aaaa-0000-0000-000000000000","memory_bytes":1000}]})");
   const auto values = by_name(gpu.look());
   EXPECT_EQ(values.size(), 20u);
   EXPECT_EQ(values.at("system/gpu.1.utilization.percent"), 41);
@@ -58,6 +59,40 @@ TEST(GpuTest, CudaVisibleDevicesChoosesAndOrdersThem) {
   ASSERT_TRUE(gpu.open());
   EXPECT_EQ(by_name(gpu.look()).at("system/gpu.0.utilization.percent"), 41);
   EXPECT_FALSE(sampler("normal", "").open());
+}
+
+std::string numbering_of(std::optional<std::string> visible, std::string order = {}) {
+  ::setenv("NVML_STUB_MODE", "mixed", 1);
+  GpuSampler gpu({NVML_STUB, std::move(visible), {}, {}, std::move(order)}, [](const char*) {});
+  EXPECT_TRUE(gpu.open());
+  return gpu.describe().text_or("numbering", "cuda");
+}
+
+// Bug: NVML's numbers, by the bus, were taken for CUDA's, which has the fastest first.
+TEST(GpuTest, OfSeveralKindsTheNumbersAreNvmlsUntilCudaIsUsedUnlessItsOrderIsSaid) {
+  EXPECT_EQ(numbering_of(std::nullopt), "nvml");
+  EXPECT_EQ(numbering_of("1,0"), "nvml");
+  EXPECT_EQ(numbering_of("1,0", "PCI_BUS_ID"), "cuda");
+  EXPECT_EQ(numbering_of("GPU-2,GPU-1"), "cuda");
+}
+
+TEST(GpuTest, TheOrderIsCudasWhereTheProgramUsesItWhichIsNeverBegunForIt) {
+  const auto first = [] {
+    ::setenv("NVML_STUB_MODE", "mixed", 1);
+    GpuSampler gpu({NVML_STUB, std::nullopt, {}, {}, {}, CUDA_STUB}, [](const char*) {});
+    EXPECT_TRUE(gpu.open());
+    const double use = by_name(gpu.look()).at("system/gpu.0.utilization.percent");
+    return gpu.describe().text_or("numbering", "cuda") + " " + std::to_string(static_cast<int>(use));
+  };
+  EXPECT_EQ(first(), "nvml 40") << "it is not loaded for it";
+  void* cuda = ::dlopen(CUDA_STUB, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(cuda, nullptr);
+  EXPECT_EQ(first(), "nvml 40") << "nor begun";
+  const auto init = reinterpret_cast<int (*)(unsigned)>(::dlsym(cuda, "cuInit"));
+  ASSERT_NE(init, nullptr);
+  init(0);
+  EXPECT_EQ(first(), "cuda 41");
+  ::dlclose(cuda);
 }
 
 TEST(GpuTest, VisibleDevicesAreReadAsCudaReadsThem) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Stands in for libnvidia-ml.so.1: two GPUs with fixed values. NVML_STUB_MODE, read at each call: "hang" sleeps in
 // nvmlInit_v2, "hang_later" in the calls of a sample, "slow" takes 20 ms a call, "fail" lets every call but the
-// first ones fail, "none" has no GPU.
+// first ones fail, "none" has no GPU, "many" has 64, "mixed" two kinds; "abort" and "fault" crash in nvmlInit_v2,
+// "crash_later" in the calls of a sample.
 #include <time.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,13 +25,20 @@ void nap(long ms) {
 
 constexpr long kHangMs = 600'000;
 
+[[noreturn]] void fault() {
+  std::signal(SIGSEGV, SIG_DFL);
+  std::raise(SIGSEGV);
+  std::abort();
+}
+
 int begin_sample() {
   if (mode_is("hang_later")) nap(kHangMs);
+  if (mode_is("crash_later")) fault();
   if (mode_is("slow")) nap(20);
   return mode_is("fail") ? 3 : 0;  // NVML_ERROR_NOT_SUPPORTED
 }
 
-int g_devices[2];  // handles are addresses
+int g_devices[64];  // handles are addresses
 int index_of(void* device) { return static_cast<int>(static_cast<int*>(device) - g_devices); }
 
 }  // namespace
@@ -38,10 +47,12 @@ int index_of(void* device) { return static_cast<int>(static_cast<int*>(device) -
 
 STUB nvmlInit_v2() {
   if (mode_is("hang")) nap(kHangMs);
+  if (mode_is("abort")) std::abort();
+  if (mode_is("fault")) fault();
   return 0;
 }
 STUB nvmlDeviceGetCount_v2(unsigned* count) {
-  *count = mode_is("none") ? 0 : 2;
+  *count = mode_is("none") ? 0 : mode_is("many") ? 64 : 2;
   return 0;
 }
 STUB nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
@@ -49,11 +60,11 @@ STUB nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   return 0;
 }
 STUB nvmlDeviceGetUUID(void* device, char* text, unsigned bytes) {
-  std::snprintf(text, bytes, "GPU-%d0000000-aaaa", index_of(device) + 1);
+  std::snprintf(text, bytes, "GPU-%d0000000-aaaa-0000-0000-000000000000", index_of(device) + 1);
   return 0;
 }
-STUB nvmlDeviceGetName(void*, char* text, unsigned bytes) {
-  std::snprintf(text, bytes, "Stub GPU");
+STUB nvmlDeviceGetName(void* device, char* text, unsigned bytes) {
+  std::snprintf(text, bytes, mode_is("mixed") && index_of(device) == 1 ? "Fast GPU" : "Stub GPU");
   return 0;
 }
 STUB nvmlSystemGetDriverVersion(char* text, unsigned bytes) {

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#include "monitor/gpu_trial.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <string>
+#include <string_view>
+
+#include "base/fs.h"
+
+namespace tracker::internal {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kLookMs = 100;
+constexpr std::string_view kEnd = "end";
+constexpr const char* kCalls[] = {
+    "dlopen",
+    "nvmlInit_v2",
+    "nvmlDeviceGetCount_v2",
+    "nvmlSystemGetDriverVersion",
+    "nvmlDeviceGetHandleByIndex_v2",
+    "nvmlDeviceGetUUID",
+    "nvmlDeviceGetName",
+    "nvmlDeviceGetUtilizationRates",
+    "nvmlDeviceGetMemoryInfo",
+    "nvmlDeviceGetComputeRunningProcesses_v3",
+    "nvmlDeviceGetPowerUsage",
+    "nvmlDeviceGetTemperature",
+    "nvmlDeviceGetClockInfo",
+    "nvmlDeviceGetTotalEccErrors",
+};
+
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> out;
+  for (const std::string& text : texts) out.push_back(const_cast<char*>(text.c_str()));
+  out.push_back(nullptr);
+  return out;
+}
+
+int spawn_trial(const GpuOptions& options, int output, pid_t* pid) {
+  std::vector<std::string> arguments = options.trial;
+  arguments.push_back(options.library_name());
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, output, 1);
+  ::posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+  sigset_t none, all;
+  ::sigemptyset(&none);
+  ::sigfillset(&all);
+  ::posix_spawnattr_setsigmask(&attributes, &none);  // this thread blocks all
+  ::posix_spawnattr_setsigdefault(&attributes, &all);
+  ::posix_spawnattr_setpgroup(&attributes, 0);  // Ctrl-C is the program's
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  const int error = ::posix_spawn(pid, arguments[0].c_str(), &actions, &attributes, pointers_to(arguments).data(),
+                                  pointers_to(options.environment).data());
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&actions);
+  return error;
+}
+
+// Reads the names of calls as they are made.
+class TrialReader {
+ public:
+  TrialReader(int fd, const GpuSampler::Watch& watch) : fd_(fd), watch_(watch) {}
+
+  GpuTrialResult run(const std::function<bool()>& stopped) {
+    const auto deadline = Clock::now() + kGpuTrialMax;
+    for (;;) {
+      if (stopped() || Clock::now() > deadline) return {GpuTrial::kStopped, call_};
+      pollfd ready{fd_, POLLIN, 0};
+      const int n = ::poll(&ready, 1, kLookMs);
+      if (n == 0 || (n < 0 && errno == EINTR)) continue;
+      char buffer[1024];
+      const ssize_t bytes = ::read(fd_, buffer, sizeof buffer);
+      if (bytes < 0 && errno == EINTR) continue;
+      if (bytes <= 0) break;
+      take({buffer, static_cast<size_t>(bytes)});
+    }
+    if (ended_) return {GpuTrial::kPassed, call_};
+    return {*call_ == '\0' ? GpuTrial::kNotMade : GpuTrial::kCrashed, call_};
+  }
+
+ private:
+  void take(std::string_view bytes) {
+    for (const char c : bytes) {
+      if (c != '\n') {
+        line_ += c;
+        continue;
+      }
+      ended_ = line_ == kEnd;
+      const auto known = std::find(std::begin(kCalls), std::end(kCalls), line_);
+      if (known != std::end(kCalls)) watch_(call_ = *known);
+      line_.clear();
+    }
+  }
+
+  const int fd_;
+  const GpuSampler::Watch& watch_;
+  std::string line_;
+  const char* call_ = "";
+  bool ended_ = false;
+};
+
+// Somebody else has called it safe.
+bool is_loaded(const std::string& library) {
+  void* found = ::dlopen(library.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  if (found != nullptr) ::dlclose(found);
+  return found != nullptr;
+}
+
+}  // namespace
+
+GpuTrialResult try_gpu_library(const GpuOptions& options, const GpuSampler::Watch& watch,
+                               const std::function<bool()>& stopped) {
+  int ends[2];
+  if (options.trial.empty() || is_loaded(options.library_name()) || ::pipe2(ends, O_CLOEXEC) != 0) return {};
+  const Fd reading(ends[0]);
+  Fd writing(ends[1]);
+  pid_t pid = 0;
+  if (spawn_trial(options, writing.get(), &pid) != 0) return {};
+  writing.reset();
+  const GpuTrialResult out = TrialReader(reading.get(), watch).run(stopped);
+  if (out.verdict == GpuTrial::kStopped) ::kill(pid, SIGKILL);
+  // One that hangs within the driver cannot be killed: `watch` is still told of its call, and nobody waits for this.
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {}
+  watch(nullptr);
+  return out;
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""Goal: images of Pillow whose pixels are wider than a byte are taken by their values, as arrays are.
+Method: ramps of each such mode, there and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import PIL.Image
+import pytest
+import tracker
+
+
+# Bug: Pillow's conversion cuts values off at 0 and 255: a ramp of 16 bits was white, one of floats black.
+def test_an_image_of_pillow_with_wide_pixels_is_taken_as_an_array_of_its_values(run: tracker.Run) -> None:
+    floats, ints = np.linspace(0, 1, 12, dtype=np.float32).reshape(3, 4), np.arange(12, dtype=np.int32).reshape(3, 4)
+    images = [PIL.Image.fromarray(floats), PIL.Image.fromarray(ints), PIL.Image.fromarray(ints.astype(np.uint16))]
+    assert [image.mode for image in images] == ["F", "I", "I;16"]
+    run.log({"alone": images[0]}, step=0)
+    run.log({"wrapped": [tracker.Image(image) for image in images]}, step=0)
+    stored = tracker.open_run(run.uid)
+    for entry, expected in zip(stored.media("wrapped"), [np.round(floats * 255), ints, ints], strict=True):
+        assert np.array_equal(entry.load(), expected)
+    assert np.array_equal(stored.media("alone")[0].load(), np.round(floats * 255))
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        (np.linspace(0, 65535, 12).astype(np.uint16), "an image of mode I;16 of ints takes 0 to 255, got 0 to 65535"),
+        (np.linspace(0, 65535, 12).astype(np.int32), "an image of mode I of ints takes 0 to 255, got 0 to 65535"),
+        (np.linspace(0, 2, 12, dtype=np.float32), "an image of mode F of floats takes 0 to 1, got 0 to 2"),
+    ],
+)
+def test_an_image_of_pillow_with_values_beyond_pixels_is_refused_as_an_array_is(values: Any, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        tracker.Image(PIL.Image.fromarray(values.reshape(3, 4)))

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""Goal: secrets in media are in no file of the run and are counted, and each document can be read behind that.
+Method: plant them in captions, texts, cells and figures, small and large; then load all and search every byte."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tracker
+from pixels import pixels
+
+SECRET = "hf_" + "Ab3" * 12
+LARGE = 4000  # rows that make a document a file
+
+
+def loaded(run: tracker.Run, name: str) -> Any:
+    (entry,) = tracker.open_run(run.uid).media(name)
+    return entry.load()
+
+
+def test_secrets_in_captions_texts_and_tables_are_redacted(run: tracker.Run) -> None:
+    run.log(
+        {
+            "a": tracker.Image(pixels(), caption=f"by {SECRET}"),
+            "b": tracker.Markdown(f"token {SECRET}"),
+            "c": tracker.Html(f"<p>{SECRET}</p>" + "x" * 70_000),
+            "d": tracker.Table([[SECRET, "plain"]], columns=["note", "api_key"]),
+            "e": tracker.confusion_matrix([0, 1], [1, 0], [SECRET, "b"]),
+        },
+        step=0,
+    )
+    run.finish()
+    stored = tracker.open_run(run.uid)
+    assert stored.media("a")[0].caption == "by [redacted]"
+    assert stored.media("d")[0].load().to_rows() == [("[redacted]", "[redacted]")]
+    assert run.status().values_redacted == 6
+    for path in Path(run.dir).rglob("*"):
+        assert path.is_dir() or SECRET.encode() not in path.read_bytes(), path
+
+
+# Bug: the document was redacted as one text, and the secret took the quote of its cell with it.
+@pytest.mark.parametrize("rows", [1, LARGE])
+@pytest.mark.parametrize(
+    ("cell", "kept"),
+    [
+        ("use api_key=abc123", "use api_key=[redacted]"),
+        ("password: hunter2 ", "password: [redacted] "),
+        ("-----BEGIN PRIVATE KEY-----", "[redacted]"),
+        ("Authorization: Bearer abc\tdef", "Authorization: [redacted]"),
+    ],
+)
+def test_a_cell_with_a_secret_is_redacted_alone_and_counted(run: tracker.Run, cell: str, kept: str, rows: int) -> None:
+    run.log({"t": tracker.Table([[cell, "plain", i] for i in range(rows)], columns=["a", "b", "i"])}, step=0)
+    run.flush()
+    assert loaded(run, "t").to_rows() == [(kept, "plain", i) for i in range(rows)]
+    assert run.status().values_redacted == rows
+
+
+# Bug: tables of words and their tags came back as a column of "[redacted]".
+def test_a_column_called_token_stays_and_one_called_password_goes_and_is_counted(run: tracker.Run) -> None:
+    data = {"token": ["Paris", "runs"], "secret": ["a", "b"], "db_password": ["hunter2", None], "label": ["LOC", "O"]}
+    run.log({"t": tracker.Table(data)}, step=0)
+    run.flush()
+    assert loaded(run, "t").columns == data | {"db_password": ["[redacted]", None]}
+    assert run.status().values_redacted == 1
+
+
+class Figure:
+    """What tracker.Plotly() takes: it has to_json()."""
+
+    def __init__(self, *names: str) -> None:
+        self.document = {"data": [{"name": name} for name in names], "layout": {"mapbox": {"accesstoken": "pk.abc"}}}
+
+    def to_json(self) -> str:
+        return json.dumps(self.document)
+
+
+@pytest.mark.parametrize("traces", [1, LARGE])
+def test_a_figure_with_secrets_in_its_texts_can_be_read(run: tracker.Run, traces: int) -> None:
+    run.log({"f": tracker.Plotly(Figure(*["run with secret_token=abc"] * traces))}, step=0)
+    run.flush()
+    document = loaded(run, "f")
+    assert document["data"] == [{"name": "run with secret_token=[redacted]"}] * traces
+    assert document["layout"] == {"mapbox": {"accesstoken": "[redacted]"}}
+    assert run.status().values_redacted == traces + 1
+
+
+def test_random_cells_of_the_forms_of_secrets_leave_every_table_readable(run: tracker.Run) -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    pieces = [
+        *("api_key=", "password: ", '"', "\\", "'", "-----BEGIN PRIVATE KEY-----", "\n", "\x1b[31m", "é", "\U0001f600"),
+        *("https://u:", "@host", "Bearer ", "Cookie: ", "{", "]", ":", ",", " ", "?token=", "hf_", "\x00", "x"),
+    ]
+
+    def cell() -> str:
+        return "".join(rng.choices(pieces, k=rng.randrange(9))) + " - " + SECRET
+
+    for step in range(40):
+        rows = [[cell(), "plain", cell()] for _ in range(rng.randrange(1, 1500 if step % 10 == 0 else 9))]
+        run.log({"t": tracker.Table(rows, columns=["a", "b", "c"])}, step=step)
+    run.flush()
+    for entry in tracker.open_run(run.uid).media("t"):
+        table = entry.load()
+        assert table.columns["b"] == ["plain"] * len(table)
+        assert not any(SECRET in text for text in table.columns["a"] + table.columns["c"])
