@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "model/key.h"
+#include "model/media.h"
 #include "model/redact.h"
 #include "query/program_name.h"
 #include "query/run_view.h"
@@ -40,7 +41,7 @@ bool is_imported(const WriterSnapshot& writer) { return writer.identity.journal 
 }  // namespace
 
 struct RunImport::Known {
-  std::unordered_map<std::string, uint64_t> points, texts;  // by metric, still to be skipped
+  std::unordered_map<std::string, uint64_t> points, texts, media;  // by metric, still to be skipped
   Value config, summary;
   std::map<std::string, Value> attributes;
   std::map<std::string, uint64_t> marks;  // by key
@@ -95,8 +96,9 @@ Status RunImport::load_known(const RunFolder& folder) {
     if (!is_imported(writer)) continue;  // what was added here says nothing about the source
     for (const SeriesStats& series : writer.series) known_->points[series.def.name] += series.points;
     for (const Attribute& attribute : writer.attributes) {
-      if (attribute.type == EventType::kText)
-        known_->texts[attribute.key] += static_cast<uint64_t>(attribute.value.as_int() ? *attribute.value.as_int() : 0);
+      if (attribute.type == EventType::kText || attribute.type == EventType::kMedia)
+        (attribute.type == EventType::kText ? known_->texts : known_->media)[attribute.key] +=
+            static_cast<uint64_t>(attribute.value.as_int() ? *attribute.value.as_int() : 0);
       if (attribute.type == EventType::kSummary) known_->summary.set(attribute.key, attribute.value);
       if (attribute.type != EventType::kAttribute) continue;
       known_->attributes[attribute.key] = attribute.value;
@@ -108,6 +110,7 @@ Status RunImport::load_known(const RunFolder& folder) {
   if (!known_->marks.empty()) {  // they say it all
     known_->points.clear();
     known_->texts.clear();
+    known_->media.clear();
   }
   if (Status bad = (*view)->problem_code() == Code::kOk ? Status() : Status((*view)->problem_code(), ""); !bad.ok())
     return Status(bad.code(),
@@ -179,6 +182,41 @@ Status RunImport::text(std::string_view metric, std::string_view text, int64_t s
   return flush_if_full();
 }
 
+bool RunImport::media_is_stored(std::string_view metric) {
+  if (known_ == nullptr) return false;
+  const auto found = known_->media.find(std::string(metric));
+  if (found == known_->media.end() || found->second == 0) return false;
+  --found->second;
+  return true;
+}
+
+Status RunImport::media(std::string_view metric, std::vector<Value> values, int64_t step, int64_t time_us) {
+  if (!check_key(metric).ok()) {
+    leave_out("media without a valid name", values.size());
+    return {};
+  }
+  see_time(time_us);
+  ++media_calls_;
+  for (Value& value : values) {
+    uint64_t redacted = 0;
+    redact("", &value, &redacted);
+    if (redacted > 0) leave_out("secrets in media", redacted);
+    std::string payload = encode_cbor(Value::Map{{"key", std::string(metric)},
+                                                 {"call", static_cast<int64_t>(media_calls_)},
+                                                 {"time_us", time_us},
+                                                 {"value", std::move(value)}});
+    if (payload.size() > kMediaDescriptionBytesMax) {
+      leave_out("media of which more than 1 MiB is said");
+      continue;
+    }
+    event_bytes_ += payload.size() + 32;
+    frame_.add_event(EventType::kMedia, step, true, time_us, std::move(payload));
+    ++out_.media;
+    TRACKER_RETURN_IF_ERROR(flush_if_full());
+  }
+  return {};
+}
+
 Status RunImport::set(EventType type, std::string_view key, Value value) {
   if (!check_key(key).ok()) {
     leave_out("settings without a valid name");
@@ -234,14 +272,18 @@ Status RunImport::flush_if_full() {
   return full || frame_.series_held() >= kImportColumnsMax ? flush() : Status();
 }
 
+Result<std::string> RunImport::folder() {
+  if (!run_path_.empty()) return run_path_;
+  auto made = store_->make_folder();
+  if (!made.ok()) return made.status();
+  folder_ = run_path_ = std::move(*made);
+  TRACKER_RETURN_IF_ERROR(create_file_exclusive(join_path(folder_, kRunFile), run_document(out_.run), 0666));
+  return run_path_;
+}
+
 Status RunImport::open_database() {
   const RunIdentity& run = out_.run;
-  if (out_.is_new) {
-    auto folder = store_->make_folder();
-    if (!folder.ok()) return folder.status();
-    folder_ = run_path_ = std::move(*folder);
-    TRACKER_RETURN_IF_ERROR(create_file_exclusive(join_path(folder_, kRunFile), run_document(run), 0666));
-  }
+  if (auto made = folder(); !made.ok()) return made.status();
   writer_.writer = Id128::random();
   writer_.run = run;
   writer_.store = store_->store().id();
@@ -280,7 +322,7 @@ Status RunImport::flush() {
 
 Status RunImport::finish(RunState state, int64_t exit_code, int64_t ended_us) {
   ImportReport& report = store_->report();
-  const bool changed = out_.is_new || out_.points > 0 || out_.texts > 0 || settings_changed_;
+  const bool changed = out_.is_new || out_.points > 0 || out_.texts > 0 || out_.media > 0 || settings_changed_;
   out_.changed = changed;
   if (changed) {
     TRACKER_RETURN_IF_ERROR(keep_marks());

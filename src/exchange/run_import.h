@@ -40,6 +40,13 @@ class RunImport {
   // One call: values (raw bits of their series' types) that were logged together. kIo and what else the disk says.
   Status row(std::span<const ValuePair> values, int64_t step, bool has_step, int64_t time_us);
   Status text(std::string_view metric, std::string_view text, int64_t step, bool has_step, int64_t time_us);
+  // Media that were logged together, each as its event says it (docs/formats/records.md), redacted. Files that they
+  // name are in folder() already. media_is_stored: whether an earlier import stored the next one of that name; to be
+  // asked of each in the order of the source, before its file is stored.
+  Status media(std::string_view metric, std::vector<Value> values, int64_t step, int64_t time_us);
+  bool media_is_stored(std::string_view metric);
+  // The run's, made here where the run is new.
+  Result<std::string> folder();
   // A value of config or summary, or an attribute (name, notes, tags, group, job_type). Secrets are redacted.
   Status set(EventType type, std::string_view key, Value value);
   // For a source in parts that grow one by one (files): how far a part was taken by earlier imports, 0 where it was
@@ -81,7 +88,7 @@ class RunImport {
   std::vector<uint64_t*> skip_;  // [series]: points of its metric that are stored already; null: none
   std::vector<ValuePair> kept_;
   uint32_t last_series_ = 0;
-  uint64_t seq_ = 0;
+  uint64_t seq_ = 0, media_calls_ = 0;
   int64_t last_us_ = 0, settings_us_ = 0;
   size_t event_bytes_ = 0;
   bool settings_changed_ = false;

@@ -29,8 +29,8 @@ def import_json(store: Path, *arguments: object, code: int = 0) -> dict[str, Any
 
 
 def unpacked(folder: Path, name: str) -> Path:
-    """Files of a tool, as it left them. Those of MLflow and SwanLab are packed: there are many of them."""
-    if name not in ("mlflow", "swanlab"):
+    """Files of a tool, as it left them. Some are packed: there are many of them."""
+    if not (DATA / f"{name}.tar.gz").exists():
         return DATA / name
     unpack_tar(DATA / f"{name}.tar.gz", folder / "unpacked")
     return folder / "unpacked" / name
