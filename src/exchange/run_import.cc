@@ -45,7 +45,6 @@ struct RunImport::Known {
   Value config, summary;
   std::map<std::string, Value> attributes;
   std::map<std::string, uint64_t> marks;  // by key
-  int64_t attempt = 0;                    // the highest one
   std::unique_ptr<RunView> view;
 };
 
@@ -66,7 +65,6 @@ Status RunImport::prepare() {
   RunIdentity& run = out_.run;
   run.uid = Id128::hash_of("tracker import\n" + identity_.kind + "\n" + identity_.key);
   out_.source = identity_.source;
-  skip_.push_back(nullptr);
   if (const RunFolder* found = store_->find(run.uid)) {
     run = found->identity;
     run_path_ = found->path;
@@ -79,7 +77,7 @@ Status RunImport::prepare() {
     run.created_us = identity_.created_us != 0 ? identity_.created_us : realtime_us();
     out_.is_new = true;
   }
-  frame_.use_series(&table_);
+  begin_writer();
   settings_us_ = out_.is_new ? out_.run.created_us : realtime_us();  // later ones win
   return !out_.is_new ? Status()
                       : set(EventType::kAttribute, "imported_from", identity_.kind + ": " + identity_.source);
@@ -91,8 +89,8 @@ Status RunImport::load_known(const RunFolder& folder) {
   known_ = std::make_unique<Known>();
   known_->config = (*view)->config();
   known_->summary = Value::map();
+  attempts_ = attempts_of((*view)->writers());
   for (const WriterSnapshot& writer : (*view)->writers()) {
-    known_->attempt = std::max(known_->attempt, writer.identity.attempt);
     if (!is_imported(writer)) continue;  // what was added here says nothing about the source
     for (const SeriesStats& series : writer.series) known_->points[series.def.name] += series.points;
     for (const Attribute& attribute : writer.attributes) {
@@ -291,16 +289,22 @@ Status RunImport::open_database() {
   writer_.run_dir = join_path(join_path(kRunsFolder, folder_name(run.project)), folder_name(run.id));
   writer_.journal = kImportJournal;
   writer_.host = identity_.host;
-  writer_.started_us = out_.is_new ? run.created_us : realtime_us();
+  writer_.started_us = !out_.is_new ? realtime_us() : std::max({run.created_us, writer_.started_us, resumed_us_});
   writer_.version = TRK_VERSION_STRING;
   writer_.files = "sqlite";
-  if (known_ != nullptr) {
-    writer_.continues = known_->attempt;
-    for (const AttemptClaim& claim : attempt_claims(run_path_))
-      known_->attempt = std::max(known_->attempt, claim.attempt);
-    writer_.attempt = known_->attempt + 1;
+  if (known_ != nullptr || !attempts_.empty()) {
+    writer_.continues = attempt_to_continue(attempts_, resume_step_);
+    writer_.resume_step = resume_step_;
+    int64_t last = attempts_.empty() ? 0 : attempts_.back().attempt;
+    for (const AttemptClaim& claim : attempt_claims(run_path_)) last = std::max(last, claim.attempt);
+    writer_.attempt = last + 1;
     TRACKER_RETURN_IF_ERROR(claim_attempt(run_path_, {writer_.attempt, std::nullopt, 1}));
   }
+  resume_step_.reset();
+  attempts_.emplace_back();
+  attempts_.back().attempt = writer_.attempt;
+  attempts_.back().continues = writer_.continues;
+  attempts_.back().resume_step = writer_.resume_step;
   auto database = DatabaseBuild::create(join_path(run_path_, writer_.writer.hex() + ".db"), writer_);
   if (!database.ok()) return database.status();
   database_ = std::move(*database);
@@ -320,20 +324,53 @@ Status RunImport::flush() {
   return database_->compact_all(false);
 }
 
+void RunImport::begin_writer() {
+  frame_ = FrameBuilder();
+  table_ = SeriesTable();
+  frame_.use_series(&table_);
+  ids_.clear();
+  skip_.assign(1, nullptr);
+  last_series_ = 0;
+  seq_ = media_calls_ = 0;
+  added_before_ = added();
+}
+
+Status RunImport::end_writer(RunState state, int64_t exit_code, int64_t ended_us) {
+  const int64_t end_us = ended_us != 0 ? ended_us : last_us_ != 0 ? last_us_ : out_.run.created_us;
+  const Value end = Value::Map{{"state", run_state_name(state)}, {"exit_code", exit_code}, {"reason", ""}};
+  frame_.add_event(EventType::kEnd, 0, false, end_us, encode_cbor(end));
+  TRACKER_RETURN_IF_ERROR(flush());
+  TRACKER_RETURN_IF_ERROR(database_->heartbeat(end_us));
+  TRACKER_RETURN_IF_ERROR(database_->compact_all(true));
+  TRACKER_RETURN_IF_ERROR(database_->finish());
+  database_.reset();
+  return {};
+}
+
+Status RunImport::restart(int64_t step, int64_t time_us) {
+  if (++restarts_ > kImportRestartsMax) {
+    leave_out("restarts");
+    return {};
+  }
+  // Settings alone need no attempt of their own.
+  if (database_ != nullptr || added() > added_before_ || attempts_.empty()) {
+    TRACKER_RETURN_IF_ERROR(end_writer(RunState::kFinished, 0, 0));
+    begin_writer();
+  }
+  const int64_t shown = step == INT64_MIN ? step : step - 1;
+  resume_step_ = std::min(shown, resume_step_.value_or(shown));
+  resumed_us_ = time_us;
+  return {};
+}
+
 Status RunImport::finish(RunState state, int64_t exit_code, int64_t ended_us) {
   ImportReport& report = store_->report();
-  const bool changed = out_.is_new || out_.points > 0 || out_.texts > 0 || out_.media > 0 || settings_changed_;
+  const bool changed =
+      out_.is_new || out_.points > 0 || out_.texts > 0 || out_.media > 0 || settings_changed_ || resume_step_;
   out_.changed = changed;
   if (changed) {
     TRACKER_RETURN_IF_ERROR(keep_marks());
-    const int64_t end_us = ended_us != 0 ? ended_us : last_us_ != 0 ? last_us_ : out_.run.created_us;
-    const Value end = Value::Map{{"state", run_state_name(state)}, {"exit_code", exit_code}, {"reason", ""}};
-    frame_.add_event(EventType::kEnd, 0, false, end_us, encode_cbor(end));
-    TRACKER_RETURN_IF_ERROR(flush());
-    TRACKER_RETURN_IF_ERROR(database_->heartbeat(end_us));
-    TRACKER_RETURN_IF_ERROR(database_->compact_all(true));
-    TRACKER_RETURN_IF_ERROR(database_->finish());
-    database_.reset();
+    TRACKER_RETURN_IF_ERROR(end_writer(state, exit_code, ended_us));
     if (out_.is_new) {
       TRACKER_RETURN_IF_ERROR(store_->put(folder_, out_.run));
       folder_.clear();
