@@ -9,7 +9,9 @@
 #include "exchange/run_import.h"
 #include "register.h"
 #include "released_gil.h"
+#include "run/media_folder.h"
 #include "value_convert.h"
+#include "without_gil.h"
 
 namespace tracker::python {
 namespace {
@@ -75,6 +77,26 @@ void rows(RunImport& run, const std::vector<std::string>& metrics, const py::obj
   check(status);
 }
 
+py::tuple store_imported(RunImport& run, const py::buffer& bytes, const std::string& extension) {
+  const py::buffer_info info = bytes.request();
+  const std::string_view view(static_cast<const char*>(info.ptr), static_cast<size_t>(info.size * info.itemsize));
+  const internal::MediaFolder folder(take(run.folder()));
+  const internal::MediaFile file = take(without_gil([&] { return folder.store(view, extension); }));
+  return py::make_tuple(file.digest, file.bytes);
+}
+
+py::tuple store_imported_file(RunImport& run, const std::string& path, const std::string& extension) {
+  const internal::MediaFolder folder(take(run.folder()));
+  const internal::MediaFile file = take(without_gil([&] { return folder.store_file(path, extension); }));
+  return py::make_tuple(file.digest, file.bytes);
+}
+
+void media(RunImport& run, const std::string& metric, const py::list& values, int64_t step, int64_t time_us) {
+  std::vector<internal::Value> described;
+  for (const py::handle value : values) described.push_back(value_from(value));
+  check(without_gil([&] { return run.media(metric, std::move(described), step, time_us); }));
+}
+
 void set(RunImport& run, const std::string& what, const std::string& key, const py::handle& value) {
   const EventType type = what == "config"    ? EventType::kConfig
                          : what == "summary" ? EventType::kSummary
@@ -106,6 +128,7 @@ py::list imported(ImportStore& store) {
     one["project"] = run.run.project;
     one["id"] = run.run.id;
     one["points"] = run.points;
+    one["media"] = run.media;
     one["changed"] = run.changed;
     out.append(one);
   }
@@ -122,6 +145,10 @@ void register_import(py::module_& module) {
           [](RunImport& run, const std::string& metric, const std::string& text, std::optional<int64_t> step,
              int64_t time_us) { check(run.text(metric, text, step.value_or(0), step.has_value(), time_us)); },
           py::arg("metric"), py::arg("text"), py::arg("step"), py::arg("time_us"))
+      .def("media_is_stored", &RunImport::media_is_stored, py::arg("metric"))
+      .def("store_media", &store_imported, py::arg("bytes"), py::arg("extension"))
+      .def("store_media_file", &store_imported_file, py::arg("path"), py::arg("extension"))
+      .def("media", &media, py::arg("metric"), py::arg("values"), py::arg("step"), py::arg("time_us"))
       .def("set", &set, py::arg("what"), py::arg("key"), py::arg("value"))
       .def("leave_out", &RunImport::leave_out, py::arg("kind"), py::arg("count") = 1)
       .def("end", &end, py::arg("state") = "finished", py::arg("exit_code") = 0, py::arg("ended_us") = 0);

@@ -7,11 +7,11 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 python=.venv-import/bin/python
-if [ ! -f .venv-import/complete ]; then
+if ! cmp -s tests/real_tools/requirements.in .venv-import/complete; then
   rm -rf .venv-import
   .venv/bin/python -m venv .venv-import
   "$python" -m pip --disable-pip-version-check install -q -r tests/real_tools/requirements.in
-  touch .venv-import/complete
+  cp tests/real_tools/requirements.in .venv-import/complete
 fi
 # Warnings are no errors here: those of the tools are not our faults.
 PYTHONPATH=build/python exec "$python" -m pytest tests/real_tools -o filterwarnings=default -o addopts= "$@"

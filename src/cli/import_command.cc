@@ -43,8 +43,9 @@ void print_report(Console& console, const ImportReport& report, const std::vecto
       continue;
     }
     const std::string texts = run.texts > 0 ? ", " + counted(run.texts, "text") : "";
-    console.print(fmt::format("{}/{}  {}{}{}\n", visible(run.run.project), visible(run.run.id),
-                              counted(run.points, "point"), texts, run.is_new ? "" : " added"));
+    const std::string media = run.media > 0 ? fmt::format(", {} media", run.media) : "";
+    console.print(fmt::format("{}/{}  {}{}{}{}\n", visible(run.run.project), visible(run.run.id),
+                              counted(run.points, "point"), texts, media, run.is_new ? "" : " added"));
   }
   if (unchanged > 0) console.print(fmt::format("{} imported before, with nothing new\n", counted(unchanged, "run")));
   for (const std::string& name : artifacts) console.print("artifact " + visible(name) + "\n");
@@ -62,7 +63,8 @@ std::string report_json(const ImportStore& store, const ImportReport& report, co
                                  {"new", run.is_new},
                                  {"changed", run.changed},
                                  {"points", static_cast<int64_t>(run.points)},
-                                 {"texts", static_cast<int64_t>(run.texts)}});
+                                 {"texts", static_cast<int64_t>(run.texts)},
+                                 {"media", static_cast<int64_t>(run.media)}});
   Value left_out = Value::map();
   for (const auto& [kind, count] : report.left_out) left_out.set(kind, static_cast<int64_t>(count));
   for (const std::string& line : report.problems) problems.emplace_back(line);

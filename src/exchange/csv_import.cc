@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
 // CSV (RFC 4180) with a line of names: the long form that `tracker export` writes (metric, step, time, value, and rank
 // and attempt, which are left out), or the wide one, a column a metric beside one of steps and perhaps one of times.
-// Numbers become float64, integers beyond 2^53 int64, `true` and `false` bool, all else a text.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <optional>
 
 #include "base/bytes.h"
 #include "base/fs.h"
+#include "exchange/csv_value.h"
 #include "exchange/import_source.h"
 #include "exchange/run_import.h"
 
@@ -25,7 +23,6 @@ constexpr size_t kCsvLineBytesMax = 16u << 20;
 constexpr size_t kCsvColumnsMax =
     65'536;  // a field takes some 32 bytes beside its text: a line of commas would take a GiB
 constexpr size_t kNone = static_cast<size_t>(-1);
-constexpr int64_t kExactMax = int64_t{1} << 53;
 
 // Lines of fields. Memory: one line, at most some 64 MiB.
 class CsvReader {
@@ -37,6 +34,7 @@ class CsvReader {
     fields->assign(1, "");
     bool quoted = false, any = false;
     size_t bytes = 0;
+    size_t kept = 0;  // of the field: what stood in quotes and before
     ++line_;
     const uint64_t first = line_;
     for (;;) {
@@ -46,6 +44,7 @@ class CsvReader {
         if (quoted)
           return Status(Code::kCorrupt, fmt::format("{}: the quote in line {} does not end", path_, first),
                         "what is before it was taken");
+        trim(&fields->back(), kept);
         return any;
       }
       any = true;
@@ -54,14 +53,22 @@ class CsvReader {
                       "what is before it was taken");
       if (c == '\n' && quoted) ++line_;
       if (c == '"') {
-        if (quoted && peek() == '"') fields->back() += static_cast<char>(get());
-        else quoted = !quoted;
+        if (quoted && peek() == '"') {
+          fields->back() += static_cast<char>(get());
+          continue;
+        }
+        if (!quoted && kept == 0) trim(&fields->back(), 0);  // blanks before the quote
+        quoted = !quoted;
+        kept = std::max<size_t>(fields->back().size(), 1);
       } else if (c == ',' && !quoted) {
         if (fields->size() >= kCsvColumnsMax)
           return Status(Code::kLimit, fmt::format("{}: line {} has more than {} fields", path_, first, kCsvColumnsMax),
                         "what is before it was taken");
+        trim(&fields->back(), kept);
+        kept = 0;
         fields->emplace_back();
       } else if (c == '\n' && !quoted) {
+        trim(&fields->back(), kept);
         return true;
       } else if (c != '\r' || quoted || peek() != '\n') {
         fields->back() += static_cast<char>(c);
@@ -73,6 +80,11 @@ class CsvReader {
 
  private:
   static constexpr int kEof = -1;
+  // Blanks at the ends, which many programs write behind a comma, are no part of a field that is not in quotes.
+  static void trim(std::string* field, size_t kept) {
+    while (field->size() > kept && (field->back() == ' ' || field->back() == '\t')) field->pop_back();
+    if (kept == 0) field->erase(0, field->find_first_not_of(" \t"));
+  }
   int peek() {
     if (at_ == buffer_.size() && !fill()) return kEof;
     return static_cast<uint8_t>(buffer_[at_]);
@@ -101,59 +113,6 @@ class CsvReader {
   Status error_;
 };
 
-std::optional<int64_t> integer_of(std::string_view text) {
-  int64_t out = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (error == std::errc() && end == text.data() + text.size()) return out;
-  return std::nullopt;
-}
-
-std::optional<double> double_of(std::string_view text) {
-  if (text.empty() || text.front() == ' ' || text.front() == '+') return std::nullopt;
-  double out = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (error == std::errc() && end == text.data() + text.size()) return out;
-  return std::nullopt;
-}
-
-// A step may have been written as a float: "3.0".
-std::optional<int64_t> step_of(std::string_view text) {
-  if (auto whole = integer_of(text)) return whole;
-  const auto number = double_of(text);
-  if (number && std::fabs(*number) < static_cast<double>(kExactMax) && *number == std::trunc(*number))
-    return static_cast<int64_t>(*number);
-  return std::nullopt;
-}
-
-// Seconds since 1970, to the microsecond and exactly where they are written so.
-std::optional<int64_t> time_of(std::string_view text) {
-  const size_t dot = text.find('.');
-  const auto seconds = integer_of(text.substr(0, dot));
-  const std::string_view part = dot == std::string_view::npos ? "" : text.substr(dot + 1);
-  constexpr int64_t kSecondsMax = 9'000'000'000'000;
-  if (!seconds || *seconds > kSecondsMax || *seconds < -kSecondsMax || part.size() > 6 ||
-      !std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; })) {
-    const auto number = double_of(text);
-    if (!number || std::fabs(*number) > static_cast<double>(kSecondsMax)) return std::nullopt;
-    return std::llround(*number * 1e6);
-  }
-  const int64_t us = part.empty() ? 0 : *integer_of(std::string(part) + std::string(6 - part.size(), '0'));
-  return *seconds * 1'000'000 + (text.front() == '-' ? -us : us);
-}
-
-struct Number {
-  ValueType type = ValueType::kFloat64;
-  uint64_t bits = 0;
-};
-
-std::optional<Number> number_of(std::string_view text) {
-  if (text == "true" || text == "false") return Number{ValueType::kBool, bits_of(text == "true")};
-  if (const auto whole = integer_of(text); whole && (*whole > kExactMax || *whole < -kExactMax))
-    return Number{ValueType::kInt64, bits_of(*whole)};
-  if (const auto number = double_of(text)) return Number{ValueType::kFloat64, bits_of(*number)};
-  return std::nullopt;
-}
-
 size_t column_of(const std::vector<std::string>& names, std::initializer_list<std::string_view> wanted) {
   for (const std::string_view name : wanted)
     for (size_t i = 0; i < names.size(); ++i)
@@ -177,9 +136,11 @@ class CsvImport {
     if (fields.size() == 1 && fields[0].empty()) return {};
     if (fields.size() != names_.size()) run_->leave_out("lines with more or fewer fields than names");
     if (fields.size() != names_.size()) return {};
-    const auto step = step_of(text_at(step_));
+    const auto step = csv_step(text_at(step_));
     if (!step && !text_at(step_).empty()) run_->leave_out("steps that are no integers");
-    const int64_t time_us = time_ == kNone ? file_us_ : time_of(text_at(time_)).value_or(file_us_);
+    const auto time = time_ == kNone ? std::nullopt : csv_time(text_at(time_));
+    if (!time && time_ != kNone && !text_at(time_).empty()) run_->leave_out("times that cannot be read");
+    const int64_t time_us = time.value_or(file_us_);
     pairs_.clear();
     if (metric_ != kNone && value_ != kNone) {
       TRACKER_RETURN_IF_ERROR(cell(fields[metric_], fields[value_], step, time_us, false));
@@ -194,7 +155,7 @@ class CsvImport {
   Status cell(const std::string& metric, const std::string& text, std::optional<int64_t> step, int64_t time_us,
               bool wide) {
     if (wide && text.empty()) return {};
-    if (const auto number = number_of(text)) {
+    if (const auto number = csv_number(text)) {
       pairs_.push_back({number->bits, run_->series(metric, number->type), 0});
       return {};
     }

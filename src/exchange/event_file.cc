@@ -44,8 +44,10 @@ void read_shape(std::string_view message, Tensor* out) {
     if (!dim.is(2, WireType::kBytes)) continue;
     WireReader inner(dim.bytes);
     WireField field;
+    uint64_t size = 0;  // which proto3 leaves out
     while (inner.next(&field))
-      if (field.is(1, WireType::kVarint)) out->elements = field.value == 1 ? out->elements : field.value == 0 ? 0 : 2;
+      if (field.is(1, WireType::kVarint)) size = field.value;
+    out->elements = size == 0 || out->elements == 0 ? 0 : size == 1 ? out->elements : 2;
   }
 }
 

@@ -37,9 +37,9 @@ struct ImportIdentity {
 struct ImportedRun {
   RunIdentity run;
   std::string source;
-  uint64_t points = 0, texts = 0;  // new ones
-  bool is_new = false;             // false: it was there; points and texts are what was behind
-  bool changed = false;            // something was written
+  uint64_t points = 0, texts = 0, media = 0;  // new ones
+  bool is_new = false;                        // false: it was there; points, texts and media are what was behind
+  bool changed = false;                       // something was written
 };
 
 // What came of an import.

@@ -22,7 +22,7 @@ struct ExportRow {
   std::string_view value_text;  // likewise
 };
 
-// RFC 4180: quoted when it holds a comma, a quote, a line end, or a space at either end; quotes are doubled.
+// RFC 4180: quoted when it holds a comma, a quote, a line end, or a blank at either end; quotes are doubled.
 std::string csv_field(std::string_view text);
 std::string json_text(std::string_view text);
 // A number for JSON: NaN and infinities as "NaN", "Infinity", "-Infinity", since JSON has none.

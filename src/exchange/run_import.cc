@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "model/key.h"
+#include "model/media.h"
 #include "model/redact.h"
 #include "query/program_name.h"
 #include "query/run_view.h"
@@ -40,11 +41,10 @@ bool is_imported(const WriterSnapshot& writer) { return writer.identity.journal 
 }  // namespace
 
 struct RunImport::Known {
-  std::unordered_map<std::string, uint64_t> points, texts;  // by metric, still to be skipped
+  std::unordered_map<std::string, uint64_t> points, texts, media;  // by metric, still to be skipped
   Value config, summary;
   std::map<std::string, Value> attributes;
   std::map<std::string, uint64_t> marks;  // by key
-  int64_t attempt = 0;                    // the highest one
   std::unique_ptr<RunView> view;
 };
 
@@ -65,7 +65,6 @@ Status RunImport::prepare() {
   RunIdentity& run = out_.run;
   run.uid = Id128::hash_of("tracker import\n" + identity_.kind + "\n" + identity_.key);
   out_.source = identity_.source;
-  skip_.push_back(nullptr);
   if (const RunFolder* found = store_->find(run.uid)) {
     run = found->identity;
     run_path_ = found->path;
@@ -78,7 +77,7 @@ Status RunImport::prepare() {
     run.created_us = identity_.created_us != 0 ? identity_.created_us : realtime_us();
     out_.is_new = true;
   }
-  frame_.use_series(&table_);
+  begin_writer();
   settings_us_ = out_.is_new ? out_.run.created_us : realtime_us();  // later ones win
   return !out_.is_new ? Status()
                       : set(EventType::kAttribute, "imported_from", identity_.kind + ": " + identity_.source);
@@ -90,13 +89,14 @@ Status RunImport::load_known(const RunFolder& folder) {
   known_ = std::make_unique<Known>();
   known_->config = (*view)->config();
   known_->summary = Value::map();
+  attempts_ = attempts_of((*view)->writers());
   for (const WriterSnapshot& writer : (*view)->writers()) {
-    known_->attempt = std::max(known_->attempt, writer.identity.attempt);
     if (!is_imported(writer)) continue;  // what was added here says nothing about the source
     for (const SeriesStats& series : writer.series) known_->points[series.def.name] += series.points;
     for (const Attribute& attribute : writer.attributes) {
-      if (attribute.type == EventType::kText)
-        known_->texts[attribute.key] += static_cast<uint64_t>(attribute.value.as_int() ? *attribute.value.as_int() : 0);
+      if (attribute.type == EventType::kText || attribute.type == EventType::kMedia)
+        (attribute.type == EventType::kText ? known_->texts : known_->media)[attribute.key] +=
+            static_cast<uint64_t>(attribute.value.as_int() ? *attribute.value.as_int() : 0);
       if (attribute.type == EventType::kSummary) known_->summary.set(attribute.key, attribute.value);
       if (attribute.type != EventType::kAttribute) continue;
       known_->attributes[attribute.key] = attribute.value;
@@ -108,6 +108,7 @@ Status RunImport::load_known(const RunFolder& folder) {
   if (!known_->marks.empty()) {  // they say it all
     known_->points.clear();
     known_->texts.clear();
+    known_->media.clear();
   }
   if (Status bad = (*view)->problem_code() == Code::kOk ? Status() : Status((*view)->problem_code(), ""); !bad.ok())
     return Status(bad.code(),
@@ -179,6 +180,41 @@ Status RunImport::text(std::string_view metric, std::string_view text, int64_t s
   return flush_if_full();
 }
 
+bool RunImport::media_is_stored(std::string_view metric) {
+  if (known_ == nullptr) return false;
+  const auto found = known_->media.find(std::string(metric));
+  if (found == known_->media.end() || found->second == 0) return false;
+  --found->second;
+  return true;
+}
+
+Status RunImport::media(std::string_view metric, std::vector<Value> values, int64_t step, int64_t time_us) {
+  if (!check_key(metric).ok()) {
+    leave_out("media without a valid name", values.size());
+    return {};
+  }
+  see_time(time_us);
+  ++media_calls_;
+  for (Value& value : values) {
+    uint64_t redacted = 0;
+    redact("", &value, &redacted);
+    if (redacted > 0) leave_out("secrets in media", redacted);
+    std::string payload = encode_cbor(Value::Map{{"key", std::string(metric)},
+                                                 {"call", static_cast<int64_t>(media_calls_)},
+                                                 {"time_us", time_us},
+                                                 {"value", std::move(value)}});
+    if (payload.size() > kMediaDescriptionBytesMax) {
+      leave_out("media of which more than 1 MiB is said");
+      continue;
+    }
+    event_bytes_ += payload.size() + 32;
+    frame_.add_event(EventType::kMedia, step, true, time_us, std::move(payload));
+    ++out_.media;
+    TRACKER_RETURN_IF_ERROR(flush_if_full());
+  }
+  return {};
+}
+
 Status RunImport::set(EventType type, std::string_view key, Value value) {
   if (!check_key(key).ok()) {
     leave_out("settings without a valid name");
@@ -234,14 +270,18 @@ Status RunImport::flush_if_full() {
   return full || frame_.series_held() >= kImportColumnsMax ? flush() : Status();
 }
 
+Result<std::string> RunImport::folder() {
+  if (!run_path_.empty()) return run_path_;
+  auto made = store_->make_folder();
+  if (!made.ok()) return made.status();
+  folder_ = run_path_ = std::move(*made);
+  TRACKER_RETURN_IF_ERROR(create_file_exclusive(join_path(folder_, kRunFile), run_document(out_.run), 0666));
+  return run_path_;
+}
+
 Status RunImport::open_database() {
   const RunIdentity& run = out_.run;
-  if (out_.is_new) {
-    auto folder = store_->make_folder();
-    if (!folder.ok()) return folder.status();
-    folder_ = run_path_ = std::move(*folder);
-    TRACKER_RETURN_IF_ERROR(create_file_exclusive(join_path(folder_, kRunFile), run_document(run), 0666));
-  }
+  if (auto made = folder(); !made.ok()) return made.status();
   writer_.writer = Id128::random();
   writer_.run = run;
   writer_.store = store_->store().id();
@@ -249,16 +289,22 @@ Status RunImport::open_database() {
   writer_.run_dir = join_path(join_path(kRunsFolder, folder_name(run.project)), folder_name(run.id));
   writer_.journal = kImportJournal;
   writer_.host = identity_.host;
-  writer_.started_us = out_.is_new ? run.created_us : realtime_us();
+  writer_.started_us = !out_.is_new ? realtime_us() : std::max({run.created_us, writer_.started_us, resumed_us_});
   writer_.version = TRK_VERSION_STRING;
   writer_.files = "sqlite";
-  if (known_ != nullptr) {
-    writer_.continues = known_->attempt;
-    for (const AttemptClaim& claim : attempt_claims(run_path_))
-      known_->attempt = std::max(known_->attempt, claim.attempt);
-    writer_.attempt = known_->attempt + 1;
+  if (known_ != nullptr || !attempts_.empty()) {
+    writer_.continues = attempt_to_continue(attempts_, resume_step_);
+    writer_.resume_step = resume_step_;
+    int64_t last = attempts_.empty() ? 0 : attempts_.back().attempt;
+    for (const AttemptClaim& claim : attempt_claims(run_path_)) last = std::max(last, claim.attempt);
+    writer_.attempt = last + 1;
     TRACKER_RETURN_IF_ERROR(claim_attempt(run_path_, {writer_.attempt, std::nullopt, 1}));
   }
+  resume_step_.reset();
+  attempts_.emplace_back();
+  attempts_.back().attempt = writer_.attempt;
+  attempts_.back().continues = writer_.continues;
+  attempts_.back().resume_step = writer_.resume_step;
   auto database = DatabaseBuild::create(join_path(run_path_, writer_.writer.hex() + ".db"), writer_);
   if (!database.ok()) return database.status();
   database_ = std::move(*database);
@@ -278,20 +324,53 @@ Status RunImport::flush() {
   return database_->compact_all(false);
 }
 
+void RunImport::begin_writer() {
+  frame_ = FrameBuilder();
+  table_ = SeriesTable();
+  frame_.use_series(&table_);
+  ids_.clear();
+  skip_.assign(1, nullptr);
+  last_series_ = 0;
+  seq_ = media_calls_ = 0;
+  added_before_ = added();
+}
+
+Status RunImport::end_writer(RunState state, int64_t exit_code, int64_t ended_us) {
+  const int64_t end_us = ended_us != 0 ? ended_us : last_us_ != 0 ? last_us_ : out_.run.created_us;
+  const Value end = Value::Map{{"state", run_state_name(state)}, {"exit_code", exit_code}, {"reason", ""}};
+  frame_.add_event(EventType::kEnd, 0, false, end_us, encode_cbor(end));
+  TRACKER_RETURN_IF_ERROR(flush());
+  TRACKER_RETURN_IF_ERROR(database_->heartbeat(end_us));
+  TRACKER_RETURN_IF_ERROR(database_->compact_all(true));
+  TRACKER_RETURN_IF_ERROR(database_->finish());
+  database_.reset();
+  return {};
+}
+
+Status RunImport::restart(int64_t step, int64_t time_us) {
+  if (++restarts_ > kImportRestartsMax) {
+    leave_out("restarts");
+    return {};
+  }
+  // Settings alone need no attempt of their own.
+  if (database_ != nullptr || added() > added_before_ || attempts_.empty()) {
+    TRACKER_RETURN_IF_ERROR(end_writer(RunState::kFinished, 0, 0));
+    begin_writer();
+  }
+  const int64_t shown = step == INT64_MIN ? step : step - 1;
+  resume_step_ = std::min(shown, resume_step_.value_or(shown));
+  resumed_us_ = time_us;
+  return {};
+}
+
 Status RunImport::finish(RunState state, int64_t exit_code, int64_t ended_us) {
   ImportReport& report = store_->report();
-  const bool changed = out_.is_new || out_.points > 0 || out_.texts > 0 || settings_changed_;
+  const bool changed =
+      out_.is_new || out_.points > 0 || out_.texts > 0 || out_.media > 0 || settings_changed_ || resume_step_;
   out_.changed = changed;
   if (changed) {
     TRACKER_RETURN_IF_ERROR(keep_marks());
-    const int64_t end_us = ended_us != 0 ? ended_us : last_us_ != 0 ? last_us_ : out_.run.created_us;
-    const Value end = Value::Map{{"state", run_state_name(state)}, {"exit_code", exit_code}, {"reason", ""}};
-    frame_.add_event(EventType::kEnd, 0, false, end_us, encode_cbor(end));
-    TRACKER_RETURN_IF_ERROR(flush());
-    TRACKER_RETURN_IF_ERROR(database_->heartbeat(end_us));
-    TRACKER_RETURN_IF_ERROR(database_->compact_all(true));
-    TRACKER_RETURN_IF_ERROR(database_->finish());
-    database_.reset();
+    TRACKER_RETURN_IF_ERROR(end_writer(state, exit_code, ended_us));
     if (out_.is_new) {
       TRACKER_RETURN_IF_ERROR(store_->put(folder_, out_.run));
       folder_.clear();

@@ -9,6 +9,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@
 #include "journal/frame_builder.h"
 #include "journal/series_table.h"
 #include "model/value.h"
+#include "query/attempts.h"
 #include "storage/database_build.h"
 
 namespace tracker::internal {
@@ -26,6 +28,7 @@ namespace tracker::internal {
 constexpr size_t kImportFrameBytes = 2u << 20;  // rows that are held before they become a frame
 constexpr size_t kImportColumnsMax = 16'384;    // and columns
 constexpr uint32_t kImportSeriesMax = 262'144;  // metrics of one run; points of more are left out and counted
+constexpr size_t kImportRestartsMax = 1'000;    // each is a database; what comes behind more of them shadows nothing
 
 class RunImport {
  public:
@@ -40,6 +43,13 @@ class RunImport {
   // One call: values (raw bits of their series' types) that were logged together. kIo and what else the disk says.
   Status row(std::span<const ValuePair> values, int64_t step, bool has_step, int64_t time_us);
   Status text(std::string_view metric, std::string_view text, int64_t step, bool has_step, int64_t time_us);
+  // Media that were logged together, each as its event says it (docs/formats/records.md), redacted. Files that they
+  // name are in folder() already. media_is_stored: whether an earlier import stored the next one of that name; to be
+  // asked of each in the order of the source, before its file is stored.
+  Status media(std::string_view metric, std::vector<Value> values, int64_t step, int64_t time_us);
+  bool media_is_stored(std::string_view metric);
+  // The run's, made here where the run is new.
+  Result<std::string> folder();
   // A value of config or summary, or an attribute (name, notes, tags, group, job_type). Secrets are redacted.
   Status set(EventType type, std::string_view key, Value value);
   // For a source in parts that grow one by one (files): how far a part was taken by earlier imports, 0 where it was
@@ -47,6 +57,9 @@ class RunImport {
   uint64_t taken(std::string_view part) const;
   // How far it is taken now; kept with the run if anything of it is new.
   void mark(std::string_view part, uint64_t taken);
+  // The source says that a process went on at `step`: what is there of this step and of later ones is shadowed by what
+  // follows, which becomes a further attempt. Series are to be asked for again.
+  Status restart(int64_t step, int64_t time_us);
   // Something of the source that has no place here.
   void leave_out(const std::string& kind, uint64_t count = 1);
 
@@ -59,6 +72,9 @@ class RunImport {
   Status prepare();
   Status load_known(const RunFolder& folder);
   Status open_database();
+  Status end_writer(RunState state, int64_t exit_code, int64_t ended_us);
+  void begin_writer();
+  uint64_t added() const { return out_.points + out_.texts + out_.media; }
   bool is_stored(uint32_t series);
   Status flush();
   Status flush_if_full();
@@ -71,6 +87,10 @@ class RunImport {
   std::string folder_;  // in which a new run is built; empty: it was there
   std::string run_path_;
   WriterIdentity writer_;
+  std::vector<AttemptInfo> attempts_;  // those that are there, and those of this import
+  // Of the attempt that is to come, and when it began.
+  std::optional<int64_t> resume_step_;
+  int64_t resumed_us_ = 0;
   std::unique_ptr<DatabaseBuild> database_;
   std::unique_ptr<Known> known_;
   std::map<std::string, uint64_t, std::less<>> marks_;  // of this import
@@ -81,7 +101,9 @@ class RunImport {
   std::vector<uint64_t*> skip_;  // [series]: points of its metric that are stored already; null: none
   std::vector<ValuePair> kept_;
   uint32_t last_series_ = 0;
-  uint64_t seq_ = 0;
+  uint64_t seq_ = 0, media_calls_ = 0;
+  uint64_t added_before_ = 0;  // by earlier writers of this import
+  size_t restarts_ = 0;
   int64_t last_us_ = 0, settings_us_ = 0;
   size_t event_bytes_ = 0;
   bool settings_changed_ = false;

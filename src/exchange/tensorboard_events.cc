@@ -10,7 +10,6 @@ namespace tracker::internal {
 namespace {
 
 constexpr const char* kFileVersion = "brain.Event:2";
-constexpr uint64_t kSessionStart = 1;  // tensorflow.SessionLog.START
 
 // One of config's leaves as an entry of hparams: what TensorBoard has no type for is shown as JSON.
 void append_hparams(const std::string& path, const Value& value, std::string* out) {

@@ -11,6 +11,8 @@
 
 namespace tracker::internal {
 
+constexpr uint64_t kSessionStart = 1;  // tensorflow.SessionLog.START: a process begins to write
+
 inline double event_seconds(int64_t time_us) { return static_cast<double>(time_us) / 1e6; }
 
 // What a file begins with: the version of the format.

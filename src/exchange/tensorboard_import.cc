@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // TensorBoard logs: each folder with event files is a run, its files one after the other by name, which begins with the
-// time they were made at. Scalars, texts and hyperparameters are carried over; the rest is counted.
+// time they were made at. Scalars, texts and hyperparameters are carried over; the rest is counted. A
+// process that went on at an earlier step is a further attempt.
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -9,11 +10,13 @@
 #include <map>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "base/fs.h"
 #include "exchange/event_file.h"
 #include "exchange/import_source.h"
 #include "exchange/run_import.h"
+#include "exchange/tensorboard_events.h"
 #include "exchange/wire.h"
 #include "model/visible.h"
 
@@ -68,6 +71,8 @@ class EventImport {
  public:
   explicit EventImport(RunImport* run) : run_(run) {}
 
+  void begin_file() { ++files_; }
+
   // `is_new` false: an earlier import took its rows; what it says of tags and of the run counts.
   Status event(std::string_view record, bool is_new) {
     is_new_ = is_new;
@@ -76,7 +81,7 @@ class EventImport {
     double wall_time = 0;
     int64_t step = 0;
     std::string_view summary;
-    bool has_summary = false;
+    bool has_summary = false, has_start = false;
     while (reader.next(&field)) {
       switch (field.number) {
         case 1: wall_time = std::bit_cast<double>(field.value); break;
@@ -87,14 +92,17 @@ class EventImport {
           summary = field.bytes;
           has_summary = field.type == WireType::kBytes;
           break;
+        case 7: has_start = is_session_start(field.bytes); break;
         case 6: run_->leave_out("log messages"); break;
         case 8: run_->leave_out("run metadata"); break;
         default: break;
       }
     }
     if (!reader.ok()) run_->leave_out("records that are no events");
-    if (!reader.ok() || !has_summary) return {};
+    if (!reader.ok()) return {};
     const int64_t time_us = time_us_of(wall_time);
+    if (has_start) TRACKER_RETURN_IF_ERROR(session_start(step, time_us));
+    if (!has_summary) return {};
     WireReader values(summary);
     while (values.next(&field)) {
       if (!field.is(1, WireType::kBytes)) continue;
@@ -116,6 +124,27 @@ class EventImport {
     return found->second;
   }
 
+  // tensorflow.SessionLog{1 status}
+  static bool is_session_start(std::string_view message) {
+    WireReader reader(message);
+    WireField field;
+    bool out = false;
+    while (reader.next(&field))
+      if (field.is(1, WireType::kVarint)) out = field.value == kSessionStart;
+    return out;
+  }
+
+  // A process went on at `step`, and TensorBoard forgets what it has of it and of later ones. The first such event of
+  // a run's first file only says that there is a process: threads write rows of theirs before it.
+  Status session_start(int64_t step, int64_t time_us) {
+    const bool is_first = files_ <= 1 && !std::exchange(has_session_, true);
+    if (is_first || max_step_ < step) return {};
+    max_step_ = step == INT64_MIN ? step : step - 1;
+    if (!is_new_) return {};
+    for (auto& [name, tag] : tags_) tag.has_series = false;
+    return run_->restart(step, time_us);
+  }
+
   static bool is_carried(const EventValue& value, const Tag& tag) {
     return tag.plugin.empty() || tag.plugin == (value.has_number ? "scalars" : "text");
   }
@@ -124,7 +153,10 @@ class EventImport {
     if (value.tag == "_hparams_/session_start_info") return hparams(value.plugin_content);
     if (value.tag == "_hparams_/session_end_info") return session_end(value.plugin_content);
     Tag& tag = tag_of(value);
-    if (!is_new_ && (value.has_number || value.has_text) && is_carried(value, tag)) return {};
+    if ((value.has_number || value.has_text) && is_carried(value, tag)) {
+      max_step_ = std::max(max_step_, step);
+      if (!is_new_) return {};
+    }
     if (value.has_number && (tag.plugin.empty() || tag.plugin == "scalars")) {
       if (!tag.has_series || tag.type != value.type) {
         tag.series = run_->series(value.tag, value.type);
@@ -181,7 +213,9 @@ class EventImport {
   std::unordered_map<std::string, Tag, TagHash, std::equal_to<>> tags_;
   RunState state_ = RunState::kFinished;
   int64_t ended_us_ = 0;
-  bool is_new_ = true;
+  int64_t max_step_ = INT64_MIN;  // of rows that are shown
+  size_t files_ = 0;
+  bool is_new_ = true, has_session_ = false;
 };
 
 // When a run began: the least time of a file's first two records, one of which says which version wrote it; 0 where it
@@ -253,6 +287,7 @@ class TensorBoardImport {
           Code::kCorrupt, fmt::format("{} has {} bytes, and {} of it were imported before: it is another file, "
                                       "or was cut",
                                       path, file->size(), taken));
+    import->begin_file();
     uint64_t end = taken;
     for (std::string_view record;;) {
       const uint64_t begin = file->offset();

@@ -24,36 +24,9 @@ from typing import Any
 
 import pytest
 import tracker
+from importing import DATA, import_json, opened, unpacked
 from tracker.exchange import leveldb_log, sqlite_source, swanlab_files, wire
 from tracker.exchange.rows import Rows, microseconds
-from unpack import unpack_tar
-
-DATA = Path(__file__).resolve().parents[1] / "data" / "import"
-
-
-def import_json(store: Path, *arguments: object, code: int = 0) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", "tracker", "import", *map(str, arguments), "--json", "--dir", str(store)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == code, f"{done.returncode}\n{done.stdout}\n{done.stderr}"
-    out: dict[str, Any] = json.loads(done.stdout) if done.stdout else {"stderr": done.stderr}
-    return out
-
-
-def unpacked(folder: Path, name: str) -> Path:
-    """Files of a tool, as it left them. Those of MLflow and SwanLab are packed: there are many of them."""
-    if name not in ("mlflow", "swanlab"):
-        return DATA / name
-    unpack_tar(DATA / f"{name}.tar.gz", folder / "unpacked")
-    return folder / "unpacked" / name
-
-
-def opened(store: Path, report: dict[str, Any], index: int = 0) -> Any:
-    return tracker.open_run(report["runs"][index]["uid"], dir=str(store))
 
 
 def expect_what_make_data_logs(run: Any) -> None:

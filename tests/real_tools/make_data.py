@@ -77,13 +77,54 @@ run.finish()
 """
 
 
+# Media, names that change behind init, and settings that look like W&B's own wrapper.
+WANDB_MEDIA = """
+import io, wave, numpy as np, wandb
+settings = wandb.Settings(x_disable_stats=True, x_disable_meta=True, disable_git=True, disable_code=True,
+                          console="off")
+run = wandb.init(project="mnist", name="first", tags=["a"], notes="one", config={"thr": {"value": 0.5}},
+                 settings=settings)
+def pixels(value, caption=None): return wandb.Image(np.full((4, 6, 3), value, np.uint8), caption=caption)
+with wave.open("tone.wav", "wb") as file:
+    file.setnchannels(1), file.setsampwidth(2), file.setframerate(8000), file.writeframes(bytes(16))
+with open("dot.gif", "wb") as file:
+    file.write(bytes.fromhex("47494638396101000100800000000000ffffff2c00000000010001000002024401003b"))
+run.log({"loss": 0.5, "img": pixels(7, "seven"), "nested": {"img": pixels(1), "x": 2}})
+run.log({"loss": 0.25, "hist": wandb.Histogram(np_histogram=([2, 3], [0.0, 1.0, 2.0]))})
+run.log({"many": [pixels(2, "two"), pixels(3, "three")], "page": wandb.Html("<b>x</b>", inject=False)})
+run.log({"table": wandb.Table(columns=["n", "name"], data=[[1, "x"], [2, "y"]])})
+run.log({"tone": wandb.Audio("tone.wav"), "film": wandb.Video("dot.gif"), "cloud": wandb.Object3D(np.ones((5, 3)))})
+box = {"position": {"minX": 0, "maxX": 1, "minY": 0, "maxY": 1}, "class_id": 1}
+run.log({"boxed": wandb.Image(np.zeros((4, 6, 3), np.uint8), boxes={"found": {"box_data": [box]}})})
+run.name, run.notes, run.tags = "second", "two", ("a", "b")
+run.config.update({"later": 5})
+run.finish()
+"""
+
+
+def run_wandb(program: str, scratch: str) -> Path:
+    """The folder of its run."""
+    env = {**os.environ, "WANDB_MODE": "offline", "WANDB_SILENT": "true", "WANDB_DIR": scratch}
+    subprocess.run([sys.executable, "-c", program], check=True, env=env, cwd=scratch, stdout=subprocess.DEVNULL)
+    (folder,) = Path(scratch, "wandb").glob("offline-run-*")
+    return folder
+
+
 def write_wandb(folder: Path) -> None:
     folder.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as scratch:
-        env = {**os.environ, "WANDB_MODE": "offline", "WANDB_SILENT": "true", "WANDB_DIR": scratch}
-        subprocess.run([sys.executable, "-c", WANDB], check=True, env=env, cwd=scratch, stdout=subprocess.DEVNULL)
-        for path in Path(scratch, "wandb").glob("offline-run-*/run-*.wandb"):
+        for path in run_wandb(WANDB, scratch).glob("run-*.wandb"):
             shutil.copy(path, folder)
+
+
+def write_wandb_media(folder: Path) -> None:
+    """The run's file and the media beside it."""
+    with tempfile.TemporaryDirectory() as scratch:
+        run = run_wandb(WANDB_MEDIA, scratch)
+        for path in (*run.glob("run-*.wandb"), *(run / "files" / "media").rglob("*.*")):
+            place = folder / path.relative_to(run)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, place)
 
 
 def write_mlflow(uri: str) -> None:
@@ -148,6 +189,9 @@ def write_swanlab(folder: Path) -> None:
             shutil.copy(path.parent / name, folder / name)
 
 
+PACKED = ("mlflow", "swanlab", "wandb_media")  # folders of many files
+
+
 def write_all(folder: Path) -> None:
     write_tensorboard(folder / "tensorboard")
     write_wandb(folder / "wandb")
@@ -155,7 +199,8 @@ def write_all(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         write_mlflow(Path(scratch, "mlflow", "mlruns").as_uri())
         write_swanlab(Path(scratch, "swanlab"))
-        for name in ("mlflow", "swanlab"):
+        write_wandb_media(Path(scratch, "wandb_media"))
+        for name in PACKED:
             with tarfile.open(folder / f"{name}.tar.gz", "w:gz") as packed_files:
                 packed_files.add(Path(scratch, name), name)
         write_mlflow(f"sqlite:///{scratch}/mlflow.db")

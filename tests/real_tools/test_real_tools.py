@@ -34,7 +34,7 @@ def load_maker() -> object:
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
     load_maker().write_all(folder)  # type: ignore[attr-defined]
-    for name in ("mlflow", "swanlab"):
+    for name in ("mlflow", "swanlab", "wandb_media"):
         unpack_tar(folder / f"{name}.tar.gz", folder)
     for name in ("mlflow.db", "trackio.db"):
         (folder / name).write_bytes(gzip.decompress((folder / f"{name}.gz").read_bytes()))
@@ -53,6 +53,14 @@ def test_what_a_tool_writes_today_is_read(tmp_path: Path, data: Path, source: st
     assert values[0] == 1.0
     assert values[1] == 0.5
     assert run.config["lr"] in (0.1, "0.1")
+
+
+def test_media_that_wandb_writes_today_are_read(tmp_path: Path, data: Path) -> None:
+    command("import", data / "wandb_media", "--dir", tmp_path / "s")
+    (run,) = tracker.runs(dir=str(tmp_path / "s"))
+    assert run.series() == ["loss", "nested/x"]
+    assert run.media_names() == ["boxed", "film", "hist", "img", "many", "nested/img", "page", "table", "tone"]
+    assert (run.name, run.notes, run.tags) == ("second", "two", ("a", "b"))
 
 
 def test_runs_of_one_name_that_trackio_writes_today_are_runs_of_their_own(tmp_path: Path, data: Path) -> None:

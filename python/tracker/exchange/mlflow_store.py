@@ -11,10 +11,11 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from tracker.exchange.plain_files import is_folder, is_plain
 from tracker.exchange.rows import Rows
-from tracker.exchange.sqlite_source import int_or, open_source, text_or
+from tracker.exchange.sqlite_source import UnfinishedError, has_column, int_or, open_source, text_or
 
 if TYPE_CHECKING:
     from tracker import _core
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 MLFLOW_TEXT_BYTES_MAX = 1024 * 1024
 DEPTH_MAX = 16  # of metrics' folders
+DELETED = "deleted"  # a lifecycle_stage: `mlflow gc` has not removed the run yet
+ARTIFACTS = "files of artifacts"
 LARGEST = 1.7976931348623157e308  # how the SQLite store keeps an infinity
 STATES = {
     "3": "finished",
@@ -52,7 +55,12 @@ def import_mlflow(store: _core.ImportStore, source: str, project: str, progress:
             found = True
             _Database(store, str(path), project, progress).carry()
     for root in (Path(source, "mlruns"), Path(source)):
-        runs = list(_run_folders(root)) if root.is_dir() else []
+        # An experiment that is deleted is moved, with its runs.
+        deleted = sum(1 for _ in _run_folders(root / ".trash")) if is_folder(root / ".trash") else 0
+        if deleted:
+            found = True
+            store.leave_out("deleted runs", deleted)
+        runs = list(_run_folders(root))
         for done, (experiment, folder) in enumerate(runs):
             found = True
             _carry_folder(store, experiment, folder, project)
@@ -77,7 +85,9 @@ def _set_tag(run: _core.RunImport, key: str, value: str) -> None:
 
 
 def _run_folders(root: Path) -> Iterator[tuple[Path, Path]]:
-    """(experiment's folder, run's folder), sorted."""
+    """(experiment's folder, run's folder), sorted; none where there is no such folder."""
+    if not root.is_dir():
+        return
     for folder in sorted(root.iterdir()):
         if not is_folder(folder) or not is_plain(folder / "meta.yaml"):
             continue
@@ -123,6 +133,9 @@ def _millis(text: str) -> int:
 
 def _carry_folder(store: _core.ImportStore, experiment: Path, folder: Path, project: str) -> None:
     meta = _read_meta(folder / "meta.yaml")
+    if meta.get("lifecycle_stage") == DELETED:
+        store.leave_out("deleted runs", 1)
+        return
     id = meta.get("run_uuid") or meta.get("run_id") or folder.name
     project = project or _read_meta(experiment / "meta.yaml").get("name", "")
     started_us = _millis(meta.get("start_time", "")) * 1000
@@ -134,7 +147,7 @@ def _carry_folder(store: _core.ImportStore, experiment: Path, folder: Path, proj
     for name, path in _files_below(folder / "metrics"):
         _carry_metric(run, name, path, store)
     if artifacts := sum(1 for _ in _files_below(folder / "artifacts")):
-        store.leave_out("files of artifacts", artifacts)
+        store.leave_out(ARTIFACTS, artifacts)
     run.end(STATES.get(meta.get("status", ""), "crashed"), 0, _millis(meta.get("end_time", "")) * 1000)
 
 
@@ -161,16 +174,28 @@ class _Database:
         self.store, self.path, self.project, self.progress = store, path, project, progress
 
     def carry(self) -> None:
-        with contextlib.closing(open_source(self.path, TABLES)) as db:
+        try:
+            opened = open_source(self.path, TABLES)
+        except UnfinishedError as error:
+            self.store.problem(str(error))
+            return
+        with contextlib.closing(opened) as db:
             try:
-                count = int_or(db.execute("SELECT count(*) FROM runs").fetchone()[0])
+                stage = "r.lifecycle_stage" if has_column(db, "runs", "lifecycle_stage") else "'active'"
+                folder = "r.artifact_uri" if has_column(db, "runs", "artifact_uri") else "NULL"
+                # All at once: a query that goes on keeps MLflow's commits waiting, where it is still writing.
                 runs = db.execute(
-                    "SELECT r.run_uuid, r.name, r.status, r.start_time, r.end_time, e.name FROM runs r"
-                    " LEFT JOIN experiments e ON e.experiment_id = r.experiment_id ORDER BY r.start_time, r.run_uuid"
-                )
-                for done, row in enumerate(runs):
-                    self._run(db, row)
-                    self.progress(done + 1, count)
+                    f"SELECT {stage}, {folder}, r.run_uuid, r.name, r.status, r.start_time, r.end_time, e.name"
+                    " FROM runs r LEFT JOIN experiments e ON e.experiment_id = r.experiment_id"
+                    " ORDER BY r.start_time, r.run_uuid"
+                ).fetchall()
+                for done, (stage, folder, *row) in enumerate(runs):
+                    if stage == DELETED:
+                        self.store.leave_out("deleted runs", 1)
+                    else:
+                        self._run(db, tuple(row))
+                        self._artifacts(text_or(folder), text_or(row[0]))
+                    self.progress(done + 1, len(runs))
             except sqlite3.DatabaseError as error:
                 self.store.problem(f"{self.path}: {error} (runs before it were taken)")
 
@@ -198,6 +223,16 @@ class _Database:
             rows.add([(key, _number(float(value), bool(is_nan)))], int_or(step), int_or(time) * 1000)
         rows.flush()
         run.end(STATES.get(text_or(status), "crashed"), 0, ended_us)
+
+    def _artifacts(self, uri: str, id: str) -> None:
+        """Counts the files, of a folder here. Its end is looked at, so that a file from elsewhere does not have all of
+        the disk counted."""
+        if "://" in uri and not uri.startswith("file://"):
+            self.store.leave_out("folders of artifacts that lie elsewhere", 1)
+            return
+        folder = Path(self.path).parent / unquote(uri.removeprefix("file://"))
+        if folder.parts[-2:] == (id, "artifacts") and (count := sum(1 for _ in _files_below(folder))):
+            self.store.leave_out(ARTIFACTS, count)
 
 
 def _number(value: float, is_nan: bool) -> float:

@@ -39,12 +39,20 @@ def timestamp_us(data: bytes) -> int:
 
 
 def sort_value(
-    name: str, item: Any, values: list[tuple[str, float | int]], texts: list[tuple[str, str]], run: _core.RunImport
+    name: str,
+    item: Any,
+    values: list[tuple[str, float | int]],
+    texts: list[tuple[str, str]],
+    run: _core.RunImport,
+    media: list[tuple[str, dict[str, Any]]] | None = None,
 ) -> None:
-    """What a row of JSON says under a name, among the numbers or the texts of the row; the rest is counted."""
+    """What a row of JSON says under a name, among the numbers, the texts or the media (objects with `_type`) of the
+    row; the rest is counted."""
     if isinstance(item, dict) and "_type" not in item:
         for key, below in item.items():
-            sort_value(f"{name}/{key}", below, values, texts, run)
+            sort_value(f"{name}/{key}", below, values, texts, run, media)
+    elif isinstance(item, dict) and media is not None:
+        media.append((name, item))
     elif item in ("NaN", "Infinity", "-Infinity"):
         values.append((name, float(item)))
     elif isinstance(item, (bool, int, float)):

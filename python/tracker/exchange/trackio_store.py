@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracker.exchange.rows import Rows, microseconds, sort_value
-from tracker.exchange.sqlite_source import open_source, text_or
+from tracker.exchange.sqlite_source import UnfinishedError, has_column, open_source, text_or
 
 if TYPE_CHECKING:
     from tracker import _core
@@ -35,7 +35,12 @@ def import_trackio(store: _core.ImportStore, source: str, project: str, progress
     if not paths:
         raise ValueError(f"{source} holds no database of Trackio")
     for path in paths:
-        with contextlib.closing(open_source(path, TABLES)) as db:
+        try:
+            opened = open_source(path, TABLES)
+        except UnfinishedError as error:
+            store.problem(str(error))
+            continue
+        with contextlib.closing(opened) as db:
             try:
                 runs = _runs(db)
                 for done, (id, name) in enumerate(runs):
@@ -69,30 +74,25 @@ def _document(store: _core.ImportStore, text: object) -> dict[str, Any]:
     return {}
 
 
-def _has(db: sqlite3.Connection, table: str, column: str) -> bool:
-    kind = db.execute("SELECT type FROM sqlite_schema WHERE name=?", (table,)).fetchone()
-    return kind == ("table",) and column in {row[1] for row in db.execute(f'PRAGMA table_info("{table}")')}
-
-
 def _count(db: sqlite3.Connection, table: str) -> int:
-    return int(db.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0]) if _has(db, table, "id") else 0
+    return int(db.execute(f'SELECT count(*) FROM "{table}"').fetchone()[0]) if has_column(db, table, "id") else 0
 
 
 def _runs(db: sqlite3.Connection) -> list[tuple[str, str]]:
     """(id, name). Several runs may have one name, since Trackio gives each an id; before that the name is all."""
-    id = "run_id" if _has(db, "metrics", "run_id") else "run_name"
+    id = "run_id" if has_column(db, "metrics", "run_id") else "run_name"
     rows = db.execute(f"SELECT {id}, min(run_name) FROM metrics GROUP BY {id} ORDER BY min(rowid)")
     return [(one, name) for one, name in rows if isinstance(one, str) and isinstance(name, str)]
 
 
 def _carry(store: _core.ImportStore, db: sqlite3.Connection, path: str, project: str, id: str, name: str) -> None:
     own = Path(path).name.removesuffix(".db")
-    ids = _has(db, "metrics", "run_id")
+    ids = has_column(db, "metrics", "run_id")
     where, which = ("run_id=?", (id,)) if ids else ("run_name=?", (name,))
     first = db.execute(f"SELECT timestamp FROM metrics WHERE {where} ORDER BY rowid LIMIT 1", which).fetchone()
     run = store.begin("trackio", f"{own}/{id}", path, project or own, name, "", _time_us(first[0]))
-    if _has(db, "configs", "config"):
-        of, whose = (where, which) if _has(db, "configs", "run_id") else ("run_name=?", (name,))
+    if has_column(db, "configs", "config"):
+        of, whose = (where, which) if has_column(db, "configs", "run_id") else ("run_name=?", (name,))
         for (config,) in db.execute(f"SELECT config FROM configs WHERE {of}", whose):
             for key, value in _document(store, config).items():
                 if key == "_Group" and isinstance(value, str):

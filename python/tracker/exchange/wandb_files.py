@@ -1,34 +1,38 @@
 # SPDX-License-Identifier: MIT
-"""W&B offline runs: run-<id>.wandb. History, config, summary, name, notes, tags, group, job type are carried over."""
+"""W&B offline runs: run-<id>.wandb. History, media, config, summary, name, notes, tags, group, job type are carried
+over."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tracker import _core
 from tracker.exchange import wire
 from tracker.exchange.leveldb_log import WANDB
+from tracker.exchange.media import add_media
 from tracker.exchange.plain_files import run_files
-from tracker.exchange.rows import Rows, microseconds, sort_value, timestamp_us
+from tracker.exchange.rows import INT64_MAX, INT64_MIN, Rows, microseconds, sort_value, timestamp_us
 from tracker.exchange.run_file import NOT_READ, RunFile, with_progress
+from tracker.exchange.wandb_media import is_list, media_of
 
 if TYPE_CHECKING:
-    from tracker import _core
     from tracker.exchange import Progress
 
 # Record.record_type, as far as it is read; the others are counted by these names.
-HISTORY, SUMMARY, OUTPUT, CONFIG, STATS, OUTPUT_RAW, RUN, EXIT = 2, 3, 4, 5, 7, 13, 17, 18
+HISTORY, SUMMARY, OUTPUT, CONFIG, FILES, STATS, OUTPUT_RAW, RUN, EXIT = 2, 3, 4, 5, 6, 7, 13, 17, 18
 LEFT_OUT = {
     OUTPUT: "console lines",
     OUTPUT_RAW: "console lines",
     STATS: "system samples",
-    6: "files",
     8: "artifacts",
     10: "alerts",
     25: "uses of artifacts",
 }
+NAMES = {8: "name", 9: "notes", 6: "group", 7: "job_type"}
 _MISSING = object()
 
 
@@ -42,7 +46,8 @@ class _RunFile(RunFile):
     def __init__(self, store: _core.ImportStore, path: str, project: str, progress: Callable[[int], None]) -> None:
         super().__init__(store, path, project, progress)
         self.last: dict[str, Any] = {}  # of each metric the last value: what a summary would repeat
-        self.summary: dict[str, Any] = {}
+        self.summary: dict[tuple[str, ...], Any] = {}
+        self.names: dict[str, Any] = {}  # attributes, as the last record of the run has them
         self.exit_code: int | None = None
 
     def _end(self, rows: Rows) -> None:
@@ -51,13 +56,17 @@ class _RunFile(RunFile):
             rows.flush()
         except NOT_READ as error:
             self.store.problem(f"{self.path}: its last rows cannot be stored: {error}")
-        for key, value in self.summary.items():
-            if _same(self.last.get(key, _MISSING), value):
+        media = {path[:-1] for path in self.summary if path[-1] == "_type"}
+        for path, value in self.summary.items():
+            key = "/".join(path)
+            if any(path[:depth] in media for depth in range(len(path))) or _same(self.last.get(key, _MISSING), value):
                 continue
             try:
                 run.set("summary", key, value)
             except NOT_READ as error:
                 self.store.problem(f"{self.path}: a value of its summary cannot be stored: {error}")
+        for name, value in self.names.items():
+            run.set("attribute", name, value)
         if self.exit_code is None:
             run.end("crashed", 0, self.ended_us)
         else:
@@ -69,6 +78,8 @@ class _RunFile(RunFile):
                 continue
             if number == RUN:
                 self._run(value)
+            elif number == FILES:
+                self._files(value)
             elif number in LEFT_OUT:
                 self.store.leave_out(LEFT_OUT[number], 1)
             elif self.rows is None:
@@ -85,9 +96,13 @@ class _RunFile(RunFile):
                     if part == 1 and isinstance(inner, int):
                         self.exit_code = wire.signed(inner)
 
+    def _files(self, record: bytes) -> None:
+        for item in wire.messages(record, 1):
+            path = next(wire.messages(item, 1), b"")
+            if not path.startswith(b"media/"):  # those are looked at where the history names them
+                self.store.leave_out("files", 1)
+
     def _run(self, record: bytes) -> None:
-        if self.rows is not None:
-            return  # a later one says what config and summary records say again
         texts: dict[int, str] = {}
         tags: list[str] = []
         started_us = 0
@@ -98,6 +113,11 @@ class _RunFile(RunFile):
                 tags.append(wire.text(value))
             elif isinstance(value, bytes) and number == 17:
                 started_us = timestamp_us(value)
+        self.names = {name: texts[number] for number, name in NAMES.items() if texts.get(number)}
+        if tags:
+            self.names["tags"] = tags
+        if self.rows is not None:
+            return  # of config and summary a later one says what records of theirs say again
         key = "/".join(texts.get(number, "") for number in (2, 3, 1))
         run = self.store.begin(
             "wandb",
@@ -109,11 +129,6 @@ class _RunFile(RunFile):
             started_us,
         )
         self.rows = Rows(run)
-        for number, name in ((8, "name"), (9, "notes"), (6, "group"), (7, "job_type")):
-            if texts.get(number):
-                run.set("attribute", name, texts[number])
-        if tags:
-            run.set("attribute", "tags", tags)
         for config in wire.messages(record, 4):
             self._config(run, config)
         for summary in wire.messages(record, 5):
@@ -122,17 +137,18 @@ class _RunFile(RunFile):
     def _config(self, run: _core.RunImport, record: bytes) -> None:
         for path, value in _items(record):
             if path[0] != "_wandb":
-                run.set("config", "/".join(path), _plain(value))
+                run.set("config", "/".join(path), value)
 
     def _summary(self, record: bytes) -> None:
         for path, value in _items(record):
-            key = "/".join(path)
-            if not key.startswith("_") and not _is_media(value):
-                self.summary[key] = _plain(value)
+            if not path[0].startswith("_") and not _is_media(value):
+                self.summary[tuple(path)] = value
 
     def _history(self, rows: Rows, record: bytes) -> None:
         values: list[tuple[str, float | int]] = []
         texts: list[tuple[str, str]] = []
+        media: list[tuple[str, dict[str, Any]]] = []
+        items: list[tuple[list[str], Any]] = []
         step: int | None = None
         time_us = 0
         for number, _, value in wire.fields(record):
@@ -148,15 +164,45 @@ class _RunFile(RunFile):
                 elif path == ["_timestamp"] and isinstance(item, (int, float)):
                     time_us = microseconds(item)
                 elif not path[0].startswith("_"):
-                    sort_value("/".join(path), item, values, texts, rows.run)
+                    items.append((path, item))
+        for name, item in _gathered(items):
+            sort_value(name, item, values, texts, rows.run, media)
         self.ended_us = max(self.ended_us, time_us)
         self.last.update(values)
         self.last.update(texts)
         rows.add(values, step, time_us)
-        if texts:
+        if texts or media:
             rows.flush()
         for name, text in texts:
             rows.run.text(name, text, step, time_us)
+        for name, item in media:
+            self._media(rows.run, name, item, step, time_us)
+
+    def _media(self, run: _core.RunImport, name: str, item: dict[str, Any], step: int | None, time_us: int) -> None:
+        made = media_of(item, Path(self.path).parent / "files", run.leave_out)
+        if not made:
+            return
+        if step is None or not INT64_MIN <= step <= INT64_MAX:
+            run.leave_out("media without a step", len(made))
+            return
+        try:
+            add_media(run, name, made, step, time_us, is_list(item))
+        except (_core.TrackerError, OSError) as error:  # no room on the disk
+            self.store.problem(f"{self.path}: '{name[:80]}' at step {step} cannot be stored: {error}")
+
+
+def _gathered(items: Iterable[tuple[list[str], Any]]) -> Iterable[tuple[str, Any]]:
+    """Items that stand one below the other, as the objects that they were: W&B writes an object's keys one by one."""
+    out: dict[str, Any] = {}
+    for path, value in items:
+        at = out
+        for part in path[:-1]:
+            below = at.setdefault(part, {})
+            if not isinstance(below, dict):  # two records of one name: the later one counts
+                below = at[part] = {}
+            at = below
+        at[path[-1]] = value
+    return out.items()
 
 
 def _items(record: bytes) -> Iterator[tuple[list[str], Any]]:
@@ -190,13 +236,6 @@ def _item(data: bytes) -> tuple[list[str], Any]:
 
 def _is_media(value: Any) -> bool:
     return isinstance(value, dict) and "_type" in value
-
-
-def _plain(value: Any) -> Any:
-    """Config as W&B keeps it may stand under `value`, beside its description."""
-    if isinstance(value, dict) and set(value) <= {"value", "desc"} and "value" in value:
-        return value["value"]
-    return value
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -23,6 +23,7 @@ TEST(RowTextTest, CsvFieldsAreQuotedOnlyWhereTheyMustBe) {
   EXPECT_EQ(csv_field("say \"hi\""), "\"say \"\"hi\"\"\"");
   EXPECT_EQ(csv_field("two\nlines"), "\"two\nlines\"");
   EXPECT_EQ(csv_field(" x"), "\" x\"");
+  EXPECT_EQ(csv_field("x\t"), "\"x\t\"");
 }
 
 TEST(RowTextTest, SecondsKeepEveryMicrosecond) {

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""Media on their way into a run. They are made as those that log() takes, so they are checked and redacted alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tracker.exchange.plain_files import is_folder, is_plain
+
+if TYPE_CHECKING:
+    from tracker import _core
+    from tracker._media import Media
+
+
+class ImportedFiles:
+    """What encoders write to (tracker._media_queue.Files)."""
+
+    def __init__(self, run: _core.RunImport) -> None:
+        self._run = run
+
+    def add(self, data: Any, extension: str) -> dict[str, Any]:
+        digest, size = self._run.store_media(data, extension)
+        return {"digest": digest, "ext": extension, "bytes": size}
+
+    def add_path(self, path: str, extension: str) -> dict[str, Any]:
+        digest, size = self._run.store_media_file(path, extension)
+        return {"digest": digest, "ext": extension, "bytes": size}
+
+
+def add_media(run: _core.RunImport, name: str, values: Iterable[Media], step: int, time_us: int, is_list: bool) -> None:
+    """Stores what was logged under a name in one call, but for what an earlier import stored. Errors: those of the
+    disk; nothing of the list is stored then."""
+    described: list[dict[str, Any]] = []
+    for index, value in enumerate(values):
+        if run.media_is_stored(name):
+            continue
+        said = value._description if value._encoder is None else value._encoder(value._payload, ImportedFiles(run))
+        described.append({**(said or {}), **({"index": index} if is_list else {})})
+    if described:
+        run.media(name, described, step, time_us)
+
+
+def file_below(folder: Path, name: object) -> Path | None:
+    """A file that a source names, in its folder and through no link. None: there is none."""
+    parts = name.split("/") if isinstance(name, str) else []
+    if not parts or any(part in ("", ".", "..") or "\0" in part for part in parts):
+        return None
+    for part in parts:
+        if not is_folder(folder):
+            return None
+        folder /= part
+    return folder if is_plain(folder) else None

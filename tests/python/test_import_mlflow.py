@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+"""Goal: of a store of MLflow what was committed and not deleted is carried over, and what is not is said.
+
+Method: files that MLflow wrote, changed as MLflow, or a kill of it, changes them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from importing import DATA, import_json, opened, unpacked
+
+# A transaction that outgrows its cache, so that some of it stands in the file when the process is killed.
+KILLED_WRITER = """
+import os, signal, sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("PRAGMA cache_size=1")
+db.execute("BEGIN")
+db.execute("UPDATE metrics SET value=999.0 WHERE key='loss'")
+for i in range(300):
+    db.execute("INSERT INTO tags(key, value, run_uuid) SELECT ?, hex(zeroblob(500)), run_uuid FROM runs", (str(i),))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    path = tmp_path / "source" / "mlflow.db"
+    path.parent.mkdir()
+    path.write_bytes(gzip.decompress((DATA / "mlflow.db.gz").read_bytes()))
+    return path
+
+
+def run_id(database: Path) -> str:
+    with closing(sqlite3.connect(database)) as db:
+        return str(db.execute("SELECT run_uuid FROM runs").fetchone()[0])
+
+
+def test_values_that_were_never_committed_are_not_imported(tmp_path: Path, database: Path) -> None:
+    # Bug: the file was read as it stood, and what the killed transaction had written there was stored.
+    subprocess.run([sys.executable, "-c", KILLED_WRITER, str(database)], check=False, timeout=60)
+    assert database.with_name("mlflow.db-journal").stat().st_size > 0
+    with closing(sqlite3.connect(f"file:{database}?immutable=1", uri=True)) as db:
+        assert db.execute("SELECT max(value) FROM metrics WHERE key='loss'").fetchone() == (999.0,)
+    before = database.read_bytes()
+    report = import_json(tmp_path / "s", database, code=3)
+    assert report["runs"] == []
+    (problem,) = report["problems"]
+    assert "holds a transaction that its writer did not end" in problem
+    assert "mlflow.db-journal" in problem
+    assert database.read_bytes() == before
+    # The tool that wrote it opens it again.
+    with closing(sqlite3.connect(database)) as db:
+        db.execute("SELECT count(*) FROM runs").fetchone()
+    run = opened(tmp_path / "s", import_json(tmp_path / "s", database))
+    assert run.history("loss").values.tolist()[:20] == [1 / (i + 1) for i in range(20)]
+
+
+def test_a_store_that_mlflow_still_writes_is_read_between_its_commits(tmp_path: Path, database: Path) -> None:
+    with closing(sqlite3.connect(database, isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("UPDATE metrics SET value=999.0 WHERE key='loss'")
+        assert database.with_name("mlflow.db-journal").exists()
+        run = opened(tmp_path / "s", import_json(tmp_path / "s", database))
+        assert run.history("loss").values.tolist()[0] == 1.0
+        writer.execute("ROLLBACK")
+
+
+@pytest.mark.parametrize("stage", ["run", "experiment"])
+def test_a_deleted_run_of_the_file_store_is_counted_and_not_imported(tmp_path: Path, stage: str) -> None:
+    # Bug: it came back as a live one.
+    root = unpacked(tmp_path, "mlflow") / "mlruns"
+    (meta,) = (path for path in root.glob("*/*/meta.yaml") if "run_id" in path.read_text())
+    if stage == "run":
+        meta.write_text(meta.read_text().replace("lifecycle_stage: active", "lifecycle_stage: deleted"))
+    else:  # MLflow moves its folder
+        (root / ".trash").mkdir(exist_ok=True)
+        meta.parent.parent.rename(root / ".trash" / meta.parent.parent.name)
+    report = import_json(tmp_path / "s", root, code=1)
+    assert report["runs"] == []
+    assert report["left_out"]["deleted runs"] == 1
+
+
+def test_a_deleted_run_of_the_database_is_counted_and_not_imported(tmp_path: Path, database: Path) -> None:
+    with closing(sqlite3.connect(database)) as db, db:
+        db.execute("UPDATE runs SET lifecycle_stage='deleted'")
+    report = import_json(tmp_path / "s", database, code=1)
+    assert report["runs"] == []
+    assert report["left_out"] == {"deleted runs": 1}
+
+
+def test_artifacts_of_the_database_are_counted(tmp_path: Path, database: Path) -> None:
+    # Bug: nothing said that they stay behind.
+    folder = tmp_path / "runs" / run_id(database) / "artifacts"
+    (folder / "model").mkdir(parents=True)
+    for name in ("plot.png", "model/weights"):
+        (folder / name).write_bytes(b"x")
+    for uri, left_out in (
+        (str(folder), {"files of artifacts": 2}),
+        (folder.as_uri(), {"files of artifacts": 2}),
+        ("s3://bucket/1/artifacts", {"folders of artifacts that lie elsewhere": 1}),
+        (str(tmp_path), {}),  # no folder of that run
+    ):
+        with closing(sqlite3.connect(database)) as db, db:
+            db.execute("UPDATE runs SET artifact_uri=?", (uri,))
+        assert import_json(tmp_path / "s", database)["left_out"] == left_out
