@@ -56,7 +56,12 @@ Result<std::vector<std::string>> sorted_names(const std::string& path) {
   DIR* dir = ::opendir(path.c_str());
   if (dir == nullptr) return Status::from_errno(errno, "cannot list", path);
   std::vector<std::string> names;
-  while (const dirent* entry = ::readdir(dir)) {
+  int error = 0;
+  for (;;) {
+    errno = 0;  // nothing else tells the end of a folder from a disk that does not answer
+    const dirent* entry = ::readdir(dir);
+    if (entry == nullptr) error = errno;
+    if (entry == nullptr) break;
     std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
     struct stat st{};
@@ -67,6 +72,7 @@ Result<std::vector<std::string>> sorted_names(const std::string& path) {
     names.push_back(std::move(name));
   }
   ::closedir(dir);
+  if (error != 0) return Status::from_errno(error, "cannot list", path);
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -3,6 +3,7 @@
 // times, versions deleted and expired, damage.
 #include "artifact/blob_collect.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -120,6 +121,43 @@ TEST_F(BlobCollectTest, WhereAVersionCannotBeReadNoBlobGoes) {
   EXPECT_FALSE(report.problems.empty());
   EXPECT_TRUE(has("a"));
   EXPECT_TRUE(has("b"));
+}
+
+// gc took a folder that it could not list for one without versions, and removed all their blobs without a word.
+TEST_F(BlobCollectTest, WhereAFolderCannotBeListedNoBlobGoes) {
+  store("a");
+  age_all(25h);
+  const std::string away = folder_.path() + "/away";
+  for (const std::string& folder : {store_.path() + "/artifacts", store_.path() + "/artifacts/p"}) {
+    fs::rename(folder, away);
+    fs::create_symlink(folder, folder);  // a loop: nobody can list it, root neither
+    const BlobCollectReport report = collect();
+    EXPECT_TRUE(report.gave_up) << folder;
+    EXPECT_TRUE(report.removed.empty()) << folder;
+    EXPECT_THAT(report.problems, testing::Contains(testing::HasSubstr(folder)));
+    fs::remove(folder);
+    fs::rename(away, folder);
+  }
+  EXPECT_TRUE(has("a"));
+  EXPECT_FALSE(collect().gave_up);
+}
+
+TEST_F(BlobCollectTest, WhereAnArtifactHasLostItsDocumentNoBlobGoes) {
+  store("a");
+  age_all(25h);
+  const std::string document = registry_.folder("p", "data") + "/artifact.json";
+  fs::rename(document, folder_.path() + "/away");
+  const BlobCollectReport report = collect();
+  EXPECT_TRUE(report.gave_up);
+  EXPECT_THAT(report.problems, testing::Contains(testing::HasSubstr(document)));
+  EXPECT_TRUE(has("a"));
+  fs::rename(folder_.path() + "/away", document);
+  // One that is being made, and what somebody has put there, keep nothing.
+  fs::create_directories(store_.path() + "/artifacts/p/made");
+  std::ofstream(store_.path() + "/artifacts/note") << "by hand";
+  std::ofstream(store_.path() + "/artifacts/p/note") << "by hand";
+  EXPECT_FALSE(collect().gave_up);
+  EXPECT_TRUE(has("a"));
 }
 
 TEST_F(BlobCollectTest, ABlobThatACollectorLeftAsideIsPutBack) {

@@ -204,5 +204,15 @@ TEST_F(ArtifactCommandTest, GcRemovesWhatNothingRefersTo) {
   ASSERT_EQ(run({"artifact", "verify", "p/data", "--deep"}), kExitOk) << out_;
 }
 
+TEST_F(ArtifactCommandTest, GcSaysThatItRemovedNoBlobWhereAnArtifactCannotBeRead) {
+  ASSERT_EQ(put(), kExitOk);
+  fs::remove(builder_.path() + "/artifacts/p/data/artifact.json");
+  console_.now_us += 2 * 86'400 * kSecondUs;
+  EXPECT_EQ(run({"gc"}), kExitFailed);
+  EXPECT_NE(err_.find("p/data/artifact.json is missing, and mark-1.json is there"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("no blob was removed: it could be one of what cannot be read"), std::string::npos) << err_;
+  EXPECT_EQ(out_.find("removed blob"), std::string::npos) << out_;
+}
+
 }  // namespace
 }  // namespace tracker::internal
