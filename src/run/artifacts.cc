@@ -286,7 +286,9 @@ void RunArtifacts::store(LoggedArtifact* artifact) {
   }
   const bool ok = stored.ok();
   artifact->draft_ = ArtifactDraft();
-  if (ok) remove_staging(artifact->options_.staging);  // else it is the only copy: gc takes it after a day
+  // A refused one's files are the only copy: gc takes them when nobody holds them any more, and after a day.
+  if (ok) remove_staging(artifact->options_.staging);
+  if (ok && artifact->options_.held != nullptr) artifact->options_.held->release();
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     naming_ = false;

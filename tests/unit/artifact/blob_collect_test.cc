@@ -180,5 +180,59 @@ TEST_F(BlobCollectTest, BlobsInTheMakingOfDeadProcessesGo) {
   EXPECT_FALSE(fs::exists(path));
 }
 
+// A small file waits for as long as a large one beside it is copied: gc took it after an hour.
+TEST_F(BlobCollectTest, BlobsInTheMakingOfALivingProcessStayHoweverOldTheyAre) {
+  store("a");
+  const BlobStore blobs(store_.path());
+  auto batch = std::make_optional<BlobBatch>(blobs);
+  auto file = batch->begin();
+  ASSERT_TRUE(file.ok());
+  const std::string path = file->path;
+  ASSERT_TRUE(batch->add(std::move(*file), sha256(""), 0).ok());
+  fs::last_write_time(path, fs::file_time_type::clock::now() - 1000h);
+  collect();
+  EXPECT_TRUE(fs::exists(path));
+  ASSERT_TRUE(batch->commit().ok());
+  EXPECT_TRUE(has(""));
+  batch.reset();
+  std::ofstream(path) << "half";
+  fs::last_write_time(path, fs::file_time_type::clock::now() - 2h);
+  collect();
+  EXPECT_FALSE(fs::exists(path)) << "its batch is over";
+}
+
+TEST_F(BlobCollectTest, WhatALivingProcessHasStagedStaysHoweverOldItIs) {
+  const std::string above = store_.path() + "/staging", folder = above + "/artifact-12345678";
+  fs::create_directories(folder);
+  std::ofstream(folder + "/file-1") << "of 30 hours ago";
+  for (const std::string& path : {folder + "/file-1", folder})
+    fs::last_write_time(path, fs::file_time_type::clock::now() - 30h);
+  auto held = std::make_optional<HeldName>(above, "artifact-12345678");
+  EXPECT_TRUE(collect().removed.empty());
+  EXPECT_TRUE(fs::exists(folder + "/file-1"));
+  const HeldName other(above, "artifact-other");
+  held.reset();
+  EXPECT_EQ(collect().removed.size(), 1u);
+  EXPECT_FALSE(fs::exists(folder));
+}
+
+// On a network file system a lock may tell of one machine alone: there the age decides.
+TEST_F(BlobCollectTest, WhereLocksTellOfOneMachineAloneWhatIsHalfMadeStaysAWeek) {
+  store("a");
+  const std::string blob = store_.path() + "/blobs/sha256/blob.tmp-0123456789abcdef";
+  const std::string folder = store_.path() + "/staging/artifact-12345678";
+  fs::create_directories(folder);
+  const HeldName other(store_.path() + "/staging", "artifact-other");
+  std::ofstream(blob) << "half";
+  set_fs_type_for_testing(folder_.path(), 0x6969);  // NFS
+  for (const auto age : {24h * 6, 24h * 8}) {
+    for (const std::string& path : {blob, folder}) fs::last_write_time(path, fs::file_time_type::clock::now() - age);
+    collect();
+    EXPECT_EQ(fs::exists(blob), age < kAgeWithoutLocks);
+    EXPECT_EQ(fs::exists(folder), age < kAgeWithoutLocks);
+  }
+  set_fs_type_for_testing("", 0);
+}
+
 }  // namespace
 }  // namespace tracker::internal

@@ -192,6 +192,7 @@ TEST_F(ArtifactCommandTest, GcRemovesWhatNothingRefersTo) {
   const std::string staged = builder_.path() + "/staging/artifact-12345678";
   fs::create_directories(staged);
   std::ofstream(staged + "/file-1") << "of a dead process";
+  std::ofstream(builder_.path() + "/staging/lock") << "";  // which that process held a byte of
   ASSERT_EQ(run({"gc"}), kExitOk);
   EXPECT_TRUE(fs::exists(staged + "/file-1")) << "it may be written now";
   console_.now_us += 2 * 86'400 * kSecondUs;
