@@ -122,7 +122,8 @@ class Artifact(Reading):
     def add_dir(self, path: str | os.PathLike[str], name: str | os.PathLike[str] | None = None) -> None:
         """Adds all files below a folder, at the top of the artifact or below `name`; all of them or none.
 
-        Links within the folder count as what they lead to; one that leads out of it is a ValueError.
+        Links within the folder count as what they lead to; one that leads out of it is a ValueError. A store below the
+        folder is left out, which is said when the artifact is logged.
         """
         self._changing().add_folder(_path("path", path), _name_in(name))
 

@@ -129,6 +129,11 @@ Status RunArtifacts::admit(const std::shared_ptr<LoggedArtifact>& artifact) {
 }
 
 Status RunArtifacts::add(const std::shared_ptr<LoggedArtifact>& artifact) {
+  if (const auto& stores = artifact->draft_.stores_left_out(); !stores.empty())
+    warnings_.say(
+        "store in " + artifact->name,
+        fmt::format("the artifact \"{}\" is without {}{}: a store that lies in a folder is left out", artifact->name,
+                    stores.front(), stores.size() == 1 ? "" : fmt::format(" and {} more", stores.size() - 1)));
   const Status status = admit(artifact);
   if (status.ok()) return {};
   {
