@@ -26,6 +26,7 @@ using internal::ArtifactDraft;
 using internal::ArtifactInfo;
 using internal::ArtifactUse;
 using internal::ArtifactVersion;
+using internal::HeldName;
 using internal::LineageEdge;
 using internal::LogArtifactOptions;
 using internal::LoggedArtifact;
@@ -186,10 +187,10 @@ py::tuple list_artifacts(const Store& store, const std::string& project) {
 
 std::shared_ptr<LoggedArtifact> log_artifact(Run& run, const ArtifactDraft& draft, std::vector<std::string> aliases,
                                              std::vector<std::string> tags, std::optional<int64_t> ttl_s, bool is_input,
-                                             std::string use_as, std::string staging) {
+                                             std::string use_as, std::string staging, std::shared_ptr<HeldName> held) {
   LogArtifactOptions options{
-      std::move(aliases), std::move(tags),   ttl_s, is_input ? ArtifactUse::kInput : ArtifactUse::kOutput,
-      std::move(use_as),  std::move(staging)};
+      std::move(aliases), std::move(tags),    ttl_s,          is_input ? ArtifactUse::kInput : ArtifactUse::kOutput,
+      std::move(use_as),  std::move(staging), std::move(held)};
   return take(released([&] { return run.log_artifact(draft, std::move(options)); }));
 }
 
@@ -286,6 +287,8 @@ void register_artifact(py::module_& module) {
       .def_property_readonly("state", &state_of)
       .def_property_readonly("bytes_done", &LoggedArtifact::bytes_done)
       .def("version", &version_of, py::arg("store_path"));
+  py::class_<HeldName, std::shared_ptr<HeldName>>(module, "HeldName", "What gc leaves alone as long as this lives.")
+      .def(py::init<const std::string&, const std::string&>(), py::arg("folder"), py::arg("name"));
   py::class_<StoredVersion>(module, "StoredVersion", "A version of an artifact in a store.")
       .def_property_readonly("project", [](const StoredVersion& self) { return self.info.project; })
       .def_property_readonly("name", [](const StoredVersion& self) { return self.info.name; })
@@ -309,7 +312,7 @@ void register_artifact(py::module_& module) {
       .def("verify", &verify, py::arg("deep"))
       .def("edges", &edges_of_version, py::arg("outputs"));
   module.def("log_artifact", &log_artifact, py::arg("run"), py::arg("draft"), py::arg("aliases"), py::arg("tags"),
-             py::arg("ttl_s"), py::arg("is_input"), py::arg("use_as"), py::arg("staging"));
+             py::arg("ttl_s"), py::arg("is_input"), py::arg("use_as"), py::arg("staging"), py::arg("held"));
   module.def("use_artifact", &use_artifact, py::arg("run"), py::arg("name"), py::arg("use_as"));
   module.def("find_artifact", &find, py::arg("store"), py::arg("name"), py::arg("project"));
   module.def("list_artifacts", &list_artifacts, py::arg("store"), py::arg("project"));

@@ -69,7 +69,7 @@ class Artifact {
   Code add_file(const std::string& file, const std::string& path = {}) {
     return verb([&](trk_error* what) { return trk_artifact_add_file(artifact_, file.c_str(), path.c_str(), what); });
   }
-  /// All files below `folder`, or none.
+  /// All files below `folder`, or none. A store below it is left out, which is said when the artifact is logged.
   Code add_dir(const std::string& folder, const std::string& path = {}) {
     return verb([&](trk_error* what) { return trk_artifact_add_dir(artifact_, folder.c_str(), path.c_str(), what); });
   }

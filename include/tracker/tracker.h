@@ -332,7 +332,8 @@ TRK_API trk_artifact* trk_artifact_new(const char* name, const char* type, trk_e
 /* Looks at size and time and returns: nothing is read before the artifact is stored. Cost: one stat a file. */
 TRK_API trk_code trk_artifact_add_file(trk_artifact* artifact, const char* file, const char* path,
                                        trk_error* error) TRK_NOEXCEPT;
-/* All files below `folder`, or none. */
+/* All files below `folder`, or none. A store of ours below it is left out, which is said when the artifact is logged.
+ */
 TRK_API trk_code trk_artifact_add_dir(trk_artifact* artifact, const char* folder, const char* path,
                                       trk_error* error) TRK_NOEXCEPT;
 /* Something that stays where it is. Passwords and keys in the URI are redacted; `checksum` may be NULL. */

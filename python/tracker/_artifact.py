@@ -107,6 +107,7 @@ class Artifact(Reading):
         self._logged: _core.LoggedArtifact | None = None
         self._store_path = ""
         self._staging = ""
+        self._held: _core.HeldName | None = None
         self._cleanup: weakref.finalize[Any, Artifact] | None = None
 
     # --- making it ------------------------------------------------------------------------------------------------
@@ -121,7 +122,8 @@ class Artifact(Reading):
     def add_dir(self, path: str | os.PathLike[str], name: str | os.PathLike[str] | None = None) -> None:
         """Adds all files below a folder, at the top of the artifact or below `name`; all of them or none.
 
-        Links within the folder count as what they lead to; one that leads out of it is a ValueError.
+        Links within the folder count as what they lead to; one that leads out of it is a ValueError. A store below the
+        folder is left out, which is said when the artifact is logged.
         """
         self._changing().add_folder(_path("path", path), _name_in(name))
 
@@ -193,6 +195,8 @@ class Artifact(Reading):
             if folder is not None:
                 folder.mkdir(parents=True, exist_ok=True)
             self._staging = tempfile.mkdtemp(dir=folder, prefix="artifact-")
+            if folder is not None:
+                self._held = _core.HeldName(str(folder), Path(self._staging).name)
             self._cleanup = weakref.finalize(self, _remove_staging, self._staging, os.getpid())
             self._cleanup.atexit = True
         return self._staging
@@ -327,7 +331,8 @@ def log(
         raise ValueError(f"the artifact {artifact.name!r} has files of new_file() and was logged already")
     artifact._draft.set(artifact.description, plain(artifact.metadata))
     part = "" if use_as is None else _text("use_as", use_as)
-    logged = _core.log_artifact(run._core, artifact._draft, labels, tag_list, ttl_s, is_input, part, artifact._staging)
+    written = artifact._staging, artifact._held
+    logged = _core.log_artifact(run._core, artifact._draft, labels, tag_list, ttl_s, is_input, part, *written)
     artifact._store_path = run._core.store_path
     artifact._logged = logged
     if artifact._cleanup is not None and logged.state != "not recorded":

@@ -16,6 +16,9 @@ namespace {
 constexpr std::string_view kCondemned = ".gc-";  // behind a blob's name while it is removed
 constexpr size_t kNameDigits = 62;
 
+// The number of the batch that made the file of this name: the first 8 of the 16 digits at its end.
+std::string_view batch_of(std::string_view path) { return path.substr(path.size() - 16, 8); }
+
 struct Candidate {
   Digest digest;
   bool referenced = false;
@@ -83,7 +86,10 @@ class BlobCollector {
   }
 
   void leftovers(const std::string& folder) {
-    for (const Leftover& leftover : list_leftovers(folder, kBlobLeftoverAge.count())) {
+    const HeldNames held(blobs_.lock_folder());
+    const auto age = held.are_known() ? kBlobLeftoverAge : kAgeWithoutLocks;
+    for (const Leftover& leftover : list_leftovers(folder, age.count())) {
+      if (held.holds(batch_of(leftover.path))) continue;
       if (!options_.dry_run) remove_file(leftover.path);
       report_.removed.push_back({"temporary file", leftover.path, leftover.bytes});
     }
@@ -92,16 +98,19 @@ class BlobCollector {
   // What a process wrote for an artifact, and died before it was stored.
   void staging() {
     const std::string root = join_path(store_.path(), kStagingFolder);
+    const HeldNames held(root);
+    const auto age = held.are_known() ? kBlobAge : kAgeWithoutLocks;
     const auto folders = list_dir(root);
     for (const std::string& name : folders.ok() ? *folders : std::vector<std::string>()) {
       const std::string folder = join_path(root, name);
       struct stat st{};
       if (!name.starts_with("artifact-") || ::lstat(folder.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) continue;
+      if (held.holds(name)) continue;
       const auto files = list_dir(folder);
-      bool old = is_old(st);
+      bool old = is_old(st, age);
       uint64_t bytes = 0;
       for (const std::string& file : files.ok() ? *files : std::vector<std::string>()) {
-        old = old && ::lstat(join_path(folder, file).c_str(), &st) == 0 && is_old(st);
+        old = old && ::lstat(join_path(folder, file).c_str(), &st) == 0 && is_old(st, age);
         bytes += static_cast<uint64_t>(st.st_size);
       }
       if (!old) continue;
@@ -112,7 +121,9 @@ class BlobCollector {
     }
   }
 
-  bool is_old(const struct stat& st) const { return options_.now_us / 1'000'000 - st.st_mtime >= kBlobAge.count(); }
+  bool is_old(const struct stat& st, std::chrono::seconds age = kBlobAge) const {
+    return options_.now_us / 1'000'000 - st.st_mtime >= age.count();
+  }
 
   void gather(const std::string& first) {
     const std::string folder = join_path(blobs_.folder(), first);

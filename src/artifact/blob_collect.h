@@ -14,8 +14,10 @@
 
 namespace tracker::internal {
 
-constexpr size_t kCandidatesMax = 1'000'000;            // blobs looked for in one pass: 32 MB
-constexpr std::chrono::seconds kBlobLeftoverAge{3600};  // a blob in the making of a process that died
+constexpr size_t kCandidatesMax = 1'000'000;  // blobs looked for in one pass: 32 MB
+// A blob in the making of a process that died; where locks do not tell whether it did, this or what it staged.
+constexpr std::chrono::seconds kBlobLeftoverAge{3600};
+constexpr std::chrono::seconds kAgeWithoutLocks{7 * 24 * 3600};
 
 struct BlobCollectOptions {
   bool dry_run = false;  // says what would go

@@ -57,7 +57,7 @@ bool BlobStore::keep(const Digest& digest, uint64_t bytes) const {
 }
 
 // Other file systems than local ones do not all pass syncfs(2) on to where the bytes are.
-BlobBatch::BlobBatch(const BlobStore& store) : store_(store), next_name_(random_u64()) {
+BlobBatch::BlobBatch(const BlobStore& store) : store_(store), number_(static_cast<uint32_t>(random_u64())) {
   const FsKind kind = fs_kind(store.folder());
   is_local_ = kind == FsKind::kLocal || kind == FsKind::kTmpfs;
 }
@@ -67,10 +67,14 @@ BlobBatch::~BlobBatch() {
 }
 
 Result<BlobBatch::Temporary> BlobBatch::begin() {
-  if (!has_folder_) TRACKER_RETURN_IF_ERROR(make_dirs(store_.folder()));
+  if (!has_folder_) {
+    TRACKER_RETURN_IF_ERROR(make_dirs(store_.folder()));
+    // A small file may wait for hours beside a large one that is copied.
+    held_ = HeldName(store_.lock_folder(), fmt::format("{:08x}", number_));
+  }
   has_folder_ = true;
   Temporary out;
-  out.path = join_path(store_.folder(), fmt::format("blob.tmp-{:016x}", next_name_++));
+  out.path = join_path(store_.folder(), fmt::format("blob.tmp-{:08x}{:08x}", number_, next_name_++));
   auto fd = open_file(out.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (!fd.ok()) return fd.status();
   out.fd = std::move(*fd);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "artifact/digest.h"
+#include "artifact/held_name.h"
 #include "base/fs.h"
 #include "base/status.h"
 
@@ -19,7 +20,7 @@ namespace tracker::internal {
 
 constexpr const char* kBlobsFolder = "blobs";
 constexpr const char* kStagingFolder =
-    "staging";  // files that are written for an artifact: artifact-<8 letters>/file-*
+    "staging";  // files that are written for an artifact: artifact-<8 letters>/file-*, held by that folder's name
 constexpr std::chrono::seconds kBlobAge{24 * 3600};       // what gc leaves alone
 constexpr std::chrono::seconds kBlobTouchAge{12 * 3600};  // what was touched since then needs no touch
 // Written and not yet on the disk: on a local disk, which syncs them all by one call; elsewhere, where each is an open
@@ -33,6 +34,8 @@ class BlobStore {
   explicit BlobStore(const std::string& store_path);
   // The folder that holds the blobs of one first byte each, and those in the making.
   const std::string& folder() const { return folder_; }
+  // Where batches are held, by the first 8 of the 16 digits behind each name of theirs.
+  std::string lock_folder() const { return parent_path(folder_); }
   std::string path_of(const Digest& digest) const;
   // kNotFound names the digest; kCorrupt: no regular file stands there.
   Result<Fd> open(const Digest& digest) const;
@@ -72,8 +75,10 @@ class BlobBatch {
   Status place(const Staged& staged);
 
   const BlobStore& store_;
-  bool is_local_ = false;  // syncfs(2) covers what is there
-  uint64_t next_name_;     // of a temporary file
+  bool is_local_ = false;   // syncfs(2) covers what is there
+  uint32_t number_;         // of the batch: the first digits of its temporary files
+  uint32_t next_name_ = 0;  // the others
+  HeldName held_;
   bool has_folder_ = false;
   std::vector<Staged> staged_;
   uint64_t staged_bytes_ = 0;

@@ -68,7 +68,8 @@ Status ArtifactDraft::add_folder(const std::string& folder, std::string_view pat
   if (!added.prefix.empty() && added.prefix.back() != '/') added.prefix += '/';
   if (!added.prefix.empty())
     TRACKER_RETURN_IF_ERROR(check_artifact_path(std::string_view(added.prefix).substr(0, added.prefix.size() - 1)));
-  auto files = list_files(source);
+  std::vector<std::string> stores;
+  auto files = list_files(source, &stores);
   if (!files.ok()) return files.status();
   added.files = std::move(*files);
   if (added.files.size() > kManifestEntriesMax - this->files())
@@ -80,6 +81,7 @@ Status ArtifactDraft::add_folder(const std::string& folder, std::string_view pat
     if (!alone && contains(added.prefix + below)) return taken(added.prefix + below);
   }
   folders_.push_back(std::move(added));
+  stores_left_out_.insert(stores_left_out_.end(), stores.begin(), stores.end());
   return {};
 }
 

@@ -28,7 +28,8 @@ class ArtifactDraft {
   // `path` in the artifact: as the file is called where it is empty; behind a "/" at its end the file's name is put.
   // kNotFound, kInvalid as of look_at_file(); kExists: something of that path is there already.
   Status add_file(const std::string& file, std::string_view path = "");
-  // All files below `folder`, under `path` ("": at the top). The errors of list_files(); kExists. All or nothing.
+  // All files below `folder`, under `path` ("": at the top), but not those of a store of ours below it, which is named
+  // in stores_left_out(). The errors of list_files(); kExists. All or nothing.
   Status add_folder(const std::string& folder, std::string_view path = "");
   // Something that stays where it is: nothing is read or fetched. Credentials in the URI are redacted.
   Status add_reference(std::string_view uri, std::string_view path, std::string_view checksum = "", uint64_t bytes = 0);
@@ -36,6 +37,7 @@ class ArtifactDraft {
   Status remove(std::string_view path);
   bool contains(std::string_view path) const;
 
+  const std::vector<std::string>& stores_left_out() const { return stores_left_out_; }
   uint64_t files() const;  // references too
   uint64_t bytes() const;
 
@@ -60,6 +62,7 @@ class ArtifactDraft {
     ListedFile source;
   };
   std::vector<Folder> folders_;
+  std::vector<std::string> stores_left_out_;
   std::map<std::string, Single, std::less<>> singles_;
 };
 

@@ -43,6 +43,17 @@ std::vector<int64_t> numbers_of(const std::vector<std::string>& files,
   return out;
 }
 
+// A folder without artifact.json is being made, and then it has no version yet: one that has some lost the file.
+Status check_in_the_making(const std::string& path) {
+  const auto files = list_dir(path);
+  if (!files.ok()) return files.status();
+  for (const std::string& file : *files)
+    if (version_number(file) || mark_number(file))
+      return Status(Code::kCorrupt, fmt::format("{} is missing, and {} is there", join_path(path, kArtifactFile), file),
+                    "restore it from a copy");
+  return {};
+}
+
 // What the marks make of the versions.
 void apply_marks(ArtifactInfo* info) {
   std::map<std::string, int64_t> aliases;
@@ -198,17 +209,29 @@ Result<ArtifactInfo> ArtifactRegistry::read(std::string_view project, std::strin
 std::vector<ArtifactInfo> ArtifactRegistry::list(std::string_view project, std::vector<std::string>* problems) const {
   std::vector<ArtifactInfo> out;
   const std::string root = join_path(store_path_, kArtifactsFolder);
+  const auto add_problem = [problems](std::string text) {
+    if (problems != nullptr) problems->push_back(std::move(text));
+  };
   std::vector<std::string> projects;
   if (!project.empty()) projects.push_back(folder_name(project));
   else if (auto names = list_dir(root); names.ok()) projects = std::move(*names);
+  else if (names.status().code() != Code::kNotFound) add_problem(names.status().to_string());
   for (const std::string& each : projects) {
-    const auto names = list_dir(join_path(root, each));
+    const std::string above = join_path(root, each);
+    const auto names = list_dir(above);
+    const bool is_none = !project.empty() && names.status().code() == Code::kNotFound;
+    if (!names.ok() && !is_none && !is_regular_file(above)) add_problem(names.status().to_string());
     for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
-      const auto identity = read_artifact_document(join_path(join_path(join_path(root, each), name), kArtifactFile));
-      if (!identity.ok() && identity.status().code() == Code::kNotFound) continue;  // being made
+      const std::string path = join_path(above, name);
+      if (is_regular_file(path)) continue;  // somebody's note; a version lies one folder deeper
+      const auto identity = read_artifact_document(join_path(path, kArtifactFile));
+      if (!identity.ok() && identity.status().code() == Code::kNotFound) {
+        if (const Status status = check_in_the_making(path); !status.ok()) add_problem(status.to_string());
+        continue;
+      }
       auto info = identity.ok() ? read(identity->project, identity->name) : Result<ArtifactInfo>(identity.status());
       if (info.ok()) out.push_back(std::move(*info));
-      else if (problems != nullptr) problems->push_back(info.status().to_string());
+      else add_problem(info.status().to_string());
     }
   }
   std::sort(out.begin(), out.end(), [](const ArtifactInfo& a, const ArtifactInfo& b) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "artifact/manifest.h"
+#include "storage/run_folder.h"
 
 namespace tracker::internal {
 namespace {
@@ -56,7 +57,12 @@ Result<std::vector<std::string>> sorted_names(const std::string& path) {
   DIR* dir = ::opendir(path.c_str());
   if (dir == nullptr) return Status::from_errno(errno, "cannot list", path);
   std::vector<std::string> names;
-  while (const dirent* entry = ::readdir(dir)) {
+  int error = 0;
+  for (;;) {
+    errno = 0;  // nothing else tells the end of a folder from a disk that does not answer
+    const dirent* entry = ::readdir(dir);
+    if (entry == nullptr) error = errno;
+    if (entry == nullptr) break;
     std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
     struct stat st{};
@@ -67,13 +73,21 @@ Result<std::vector<std::string>> sorted_names(const std::string& path) {
     names.push_back(std::move(name));
   }
   ::closedir(dir);
+  if (error != 0) return Status::from_errno(error, "cannot list", path);
   std::sort(names.begin(), names.end());
   return names;
 }
 
+// A store.json of anybody else is a file like any other.
+bool is_store(const std::string& path) {
+  const Status read = read_store_document(join_path(path, kStoreFile)).status();
+  return read.ok() || read.code() == Code::kVersion;
+}
+
 class Walk {
  public:
-  explicit Walk(const std::string& folder) : root_(folder), real_root_(real_path(folder)) {}
+  Walk(const std::string& folder, std::vector<std::string>* stores)
+      : root_(folder), real_root_(real_path(folder)), stores_(stores) {}
 
   Result<FileList> run() {
     struct stat st{};
@@ -103,6 +117,10 @@ class Walk {
       return Status(Code::kInvalid, fmt::format("{}: more than {} folders within each other", path, kFolderDepthMax));
     auto names = sorted_names(path);
     if (!names.ok()) return names.status();
+    if (depth > 0 && std::binary_search(names->begin(), names->end(), kStoreFile) && is_store(path)) {
+      if (stores_ != nullptr) stores_->push_back(join_path(real_root_, below.substr(0, below.size() - 1)));
+      return {};
+    }
     for (const std::string& name : *names) TRACKER_RETURN_IF_ERROR(entry(below, name, depth));
     return {};
   }
@@ -124,6 +142,7 @@ class Walk {
   }
 
   const std::string root_, real_root_;
+  std::vector<std::string>* stores_;
   FileList list_;
 };
 
@@ -156,7 +175,9 @@ Result<ListedFile> look_at_file(const std::string& path) {
   return listed(path, st);
 }
 
-Result<FileList> list_files(const std::string& folder) { return Walk(folder).run(); }
+Result<FileList> list_files(const std::string& folder, std::vector<std::string>* stores) {
+  return Walk(folder, stores).run();
+}
 
 Result<OpenedFile> open_source(const std::string& folder, const std::string& path) {
   OpenedFile out;

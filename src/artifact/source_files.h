@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "artifact/digest_cache.h"
 #include "artifact/file_list.h"
@@ -21,8 +22,9 @@ constexpr int kFolderDepthMax = 256;
 Result<ListedFile> look_at_file(const std::string& path);
 // All files below the folder, sorted. The same errors, naming the path; kInvalid also for a link that leads out of the
 // folder or to a folder, for names that no manifest takes, and folders within each other beyond kFolderDepthMax;
-// kLimit: too many files. Folders without files leave no trace.
-Result<FileList> list_files(const std::string& folder);
+// kLimit: too many files. Folders without files leave no trace. A store of ours below the folder is left out, and its
+// path added to `stores`: the one that the files go to would hold itself, and change while it is read.
+Result<FileList> list_files(const std::string& folder, std::vector<std::string>* stores = nullptr);
 
 // A file below `folder` ("" : `path` stands alone), opened for reading without following links out of the folder, and
 // what it is now. kNotFound where it has gone, kInvalid where something else has taken its place.

@@ -154,11 +154,17 @@ Result<std::vector<std::string>> list_dir(const std::string& path) {
   DIR* dir = ::opendir(path.c_str());
   if (dir == nullptr) return Status::from_errno(errno, "cannot list", path);
   std::vector<std::string> names;
-  while (const dirent* entry = ::readdir(dir)) {
+  int error = 0;
+  for (;;) {
+    errno = 0;  // nothing else tells the end of a folder from a disk that does not answer
+    const dirent* entry = ::readdir(dir);
+    if (entry == nullptr) error = errno;
+    if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") names.emplace_back(name);
   }
   ::closedir(dir);
+  if (error != 0) return Status::from_errno(error, "cannot list", path);
   std::sort(names.begin(), names.end());
   return names;
 }

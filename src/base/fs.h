@@ -56,7 +56,8 @@ Status create_file_exclusive(const std::string& path, std::string_view data, uin
 void sync_path(const std::string& path);
 // mkdir -p. Folders that are made get `mode`.
 Status make_dirs(const std::string& path, uint32_t mode = 0777);
-Result<std::vector<std::string>> list_dir(const std::string& path);  // names, sorted, without "." and ".."
+// Names, sorted, without "." and "..". All of them or an error: never the first ones of a listing that breaks off.
+Result<std::vector<std::string>> list_dir(const std::string& path);
 bool path_exists(const std::string& path);
 bool is_directory(const std::string& path);
 bool is_regular_file(const std::string& path);

@@ -199,6 +199,7 @@ int put(Console& console, const Store& store, const ArtifactOptions& options) {
   if (!draft.ok()) return fail(console, draft.status());
   const Status added = is_folder ? draft->add_folder(options.path) : draft->add_file(options.path);
   if (!added.ok()) return fail(console, added);
+  for (const std::string& left : draft->stores_left_out()) console.note(left + " is a store: it is left out");
   draft->description = options.description;
   StoreArtifactOptions how;
   how.aliases = options.aliases;

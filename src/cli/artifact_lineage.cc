@@ -155,6 +155,9 @@ void collect_artifacts(const Store& store, bool dry_run, int64_t now_us, Collect
     report->removed.push_back(std::move(item));
   }
   for (std::string& problem : found.problems) report->problems.push_back(std::move(problem));
+  if (found.gave_up)
+    report->problems.emplace_back(
+        "no blob was removed: it could be one of what cannot be read (`tracker verify` names all of it)");
 }
 
 void verify_artifacts(const std::string& store_path, bool deep, VerifyReport* report, uint64_t* versions) {

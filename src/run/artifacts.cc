@@ -129,6 +129,11 @@ Status RunArtifacts::admit(const std::shared_ptr<LoggedArtifact>& artifact) {
 }
 
 Status RunArtifacts::add(const std::shared_ptr<LoggedArtifact>& artifact) {
+  if (const auto& stores = artifact->draft_.stores_left_out(); !stores.empty())
+    warnings_.say(
+        "store in " + artifact->name,
+        fmt::format("the artifact \"{}\" is without {}{}: a store that lies in a folder is left out", artifact->name,
+                    stores.front(), stores.size() == 1 ? "" : fmt::format(" and {} more", stores.size() - 1)));
   const Status status = admit(artifact);
   if (status.ok()) return {};
   {
@@ -286,7 +291,9 @@ void RunArtifacts::store(LoggedArtifact* artifact) {
   }
   const bool ok = stored.ok();
   artifact->draft_ = ArtifactDraft();
-  if (ok) remove_staging(artifact->options_.staging);  // else it is the only copy: gc takes it after a day
+  // A refused one's files are the only copy: gc takes them when nobody holds them any more, and after a day.
+  if (ok) remove_staging(artifact->options_.staging);
+  if (ok && artifact->options_.held != nullptr) artifact->options_.held->release();
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     naming_ = false;

@@ -43,6 +43,7 @@ struct LogArtifactOptions {
   // A folder of the store with files that were written for this artifact alone: removed when it is settled. May be
   // empty.
   std::string staging;
+  std::shared_ptr<HeldName> held;  // that folder's name; may be null
 };
 
 // kInvalid, kLimit: an alias or a tag that no version takes.

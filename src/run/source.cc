@@ -7,6 +7,7 @@
 #include <exception>
 #include <utility>
 
+#include "artifact/blob_store.h"
 #include "base/fs.h"
 #include "base/ids.h"
 #include "model/redact.h"
@@ -27,10 +28,12 @@ Value left_out_value(const SourceLeftOut& left) {
 }
 
 // Where new_file() of the Python package writes too: `tracker gc` takes what a dead process leaves there.
-Result<std::string> make_staging(const std::string& store_path) {
-  const std::string above = join_path(store_path, "staging");
+Result<std::string> make_staging(const std::string& store_path, std::shared_ptr<HeldName>* held) {
+  const std::string above = join_path(store_path, kStagingFolder);
   TRACKER_RETURN_IF_ERROR(make_dirs(above));
-  std::string folder = join_path(above, fmt::format("artifact-{:08x}", static_cast<uint32_t>(random_u64())));
+  const std::string name = fmt::format("artifact-{:08x}", static_cast<uint32_t>(random_u64()));
+  *held = std::make_shared<HeldName>(above, name);
+  std::string folder = join_path(above, name);
   TRACKER_RETURN_IF_ERROR(make_dirs(folder, 0700));
   return folder;
 }
@@ -88,7 +91,8 @@ void RunSource::work() {
   const std::string shown = redact_text(root, &in_path);
   Value said = Value::Map{{"root", shown}};
   auto draft = ArtifactDraft::make(kSourceArtifact, kSourceType);
-  auto staging = make_staging(input_.store_path);
+  std::shared_ptr<HeldName> held;
+  auto staging = make_staging(input_.store_path, &held);
   Status status = draft.ok() ? staging.status() : draft.status();
   if (status.ok()) status = copy(list, *staging, &*draft, &said);
   if (stopped()) status = Status(Code::kTimeout, "the run ended before its source was read");
@@ -105,6 +109,7 @@ void RunSource::work() {
   tell(std::move(said));
   LogArtifactOptions options;
   options.staging = *staging;
+  options.held = std::move(held);
   // What becomes of it is counted and said as of any artifact.
   (void)input_.artifacts->add(std::make_shared<LoggedArtifact>(input_.project, std::move(*draft), std::move(options)));
 }

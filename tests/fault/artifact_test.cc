@@ -132,6 +132,25 @@ TEST_F(ArtifactFaultTest, HundredsOfFilesTakeFewSyncsAndFewOpenFiles) {
   EXPECT_LT(faulty_disk().fsyncs, 256 + 20);
 }
 
+// readdir(3) answered the end of a folder and an error by the same null: all blobs of what it hid went.
+TEST_F(ArtifactFaultTest, AFolderWhoseListingBreaksOffTakesNoBlobAwayAndIsNotStored) {
+  ASSERT_TRUE(store().ok());
+  for (const auto& entry : fs::recursive_directory_iterator(store_.path() + "/blobs"))
+    if (entry.is_regular_file()) fs::last_write_time(entry, fs::file_time_type::clock::now() - std::chrono::hours(30));
+  BlobCollectOptions options;
+  options.now_us = realtime_us();
+  set_faulty_folder(store_.path() + "/artifacts");
+  faulty_disk().readdir_errno = EIO;
+  const BlobCollectReport report = collect_blobs(store_, options);
+  EXPECT_TRUE(report.gave_up);
+  EXPECT_TRUE(report.removed.empty());
+  set_faulty_folder(folder_.path());
+  EXPECT_EQ(store().status().code(), Code::kIo) << "a version of the files that were seen";
+  faulty_disk().readdir_errno = 0;
+  EXPECT_EQ(whole_versions(), 1u);
+  EXPECT_FALSE(collect_blobs(store_, options).gave_up);
+}
+
 TEST_F(ArtifactFaultTest, ACollectorThatIsKilledTakesNothingThatIsReferredTo) {
   ASSERT_TRUE(store().ok());
   const auto age = [this] {

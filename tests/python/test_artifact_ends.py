@@ -60,6 +60,37 @@ def test_files_written_for_an_artifact_outlive_a_forked_child(script: Script) ->
     assert [entry.name for entry in tracker.artifact("p/model").files()] == ["weights"]
 
 
+# Bug: gc took what a training had written at its start, a day later, and the artifact was refused.
+def test_files_written_for_an_artifact_stay_as_long_as_their_process_lives(script: Script) -> None:
+    done = script(
+        """
+        import os, subprocess, sys, time, tracker
+        run = tracker.init(project="p", id="r", quiet=True)
+        art = tracker.Artifact("model", type="model")
+        then = time.time() - 30 * 3600
+        def age(art):
+            for path in (*(entry.path for entry in os.scandir(art._staging)), art._staging):
+                os.utime(path, (then, then))
+        with art.new_file("weights") as file:
+            file.write("w")
+            file.flush()
+            age(art)
+        gc = [sys.executable, "-m", "tracker", "gc"]
+        assert "Nothing to remove." in subprocess.run(gc, capture_output=True, text=True, check=True).stdout
+        run.log_artifact(art).wait()
+        other = tracker.Artifact("other", type="model")
+        with other.new_file("weights") as file:
+            age(other)
+            os._exit(0)  # nothing of Python is tidied up
+        """
+    )
+    assert done.returncode == 0, done.stderr
+    assert [entry.name for entry in tracker.artifact("p/model").files()] == ["weights"]
+    gone = subprocess.run([sys.executable, "-m", "tracker", "gc"], capture_output=True, text=True, check=True).stdout
+    assert "removed temporary file" in gone
+    assert "staging/artifact-" in gone
+
+
 def test_files_written_for_an_artifact_that_is_refused_are_logged_again_from_where_they_are(script: Script) -> None:
     done = script(
         """

@@ -141,7 +141,7 @@ def test_new_files_are_written_in_the_store_and_leave_nothing_there(
     assert not list(tmp_path.glob("*.csv"))
     run.log_artifact(art).wait()
     assert tracker.artifact("test/made").get_path("a/table.csv").read_text() == "x,y\n1,2\n"
-    assert list((store / "staging").iterdir()) == []
+    assert [path.name for path in (store / "staging").iterdir()] == ["lock"]
     with pytest.raises(ValueError, match="does not change any more"):
         art.add_file(__file__)
     with pytest.raises(ValueError, match="was logged already"):
@@ -341,3 +341,27 @@ def test_what_a_run_that_records_nothing_logs_still_says_its_files(store: Path, 
         assert art.get_entry("one.bin").name == "one.bin"
         with pytest.raises(tracker.ClosedError, match="nothing is recorded"):
             art.download()
+
+
+# Bug: the store was copied into itself, and as it changes meanwhile the artifact was refused each time.
+def test_a_working_directory_is_logged_without_the_store_in_it_and_says_so(script: Script, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    done = script(
+        """
+        import os, sys, tracker
+        os.chdir(sys.argv[1])
+        open("train.py", "w").write("x")
+        for id in ("r1", "r2"):
+            run = tracker.init(project="p", id=id, quiet=True)
+            run.log({"loss": 1.0})
+            code = run.log_artifact(".", name="code", type="code").wait()
+            assert (code.version, [file.name for file in code.files()]) == ("v0", ["train.py"])
+            run.finish()
+        """,
+        str(work),
+        env={"TRACKER_DIR": ""},
+    )
+    assert done.returncode == 0, done.stderr
+    said = f'the artifact "code" is without {work}/.tracker: a store that lies in a folder is left out'
+    assert done.stderr.count(said) == 2, done.stderr

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "support/faulty_disk.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -82,6 +83,10 @@ bool open_fails(const char* path, int flags) {
          ::access(path, F_OK) != 0 && fails(faulty_disk().write_errno);
 }
 
+bool readdir_fails(DIR* folder) {
+  return faulty_disk().readdir_errno.load() != 0 && concerns(::dirfd(folder)) && fails(faulty_disk().readdir_errno);
+}
+
 }  // namespace
 
 FaultyDisk& faulty_disk() {
@@ -103,6 +108,7 @@ using tracker::internal::allowed;
 using tracker::internal::count_down;
 using tracker::internal::next;
 using tracker::internal::open_fails;
+using tracker::internal::readdir_fails;
 using tracker::internal::sync_fails;
 
 #define TRACKER_TAKES_PLACE extern "C" __attribute__((visibility("default")))
@@ -157,4 +163,14 @@ TRACKER_TAKES_PLACE int open(const char* path, int flags, ...) {
   const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
   va_end(arguments);
   return open64(path, flags, mode);
+}
+
+TRACKER_TAKES_PLACE dirent64* readdir64(DIR* folder) {
+  static const auto real = next<dirent64* (*)(DIR*)>("readdir64");
+  return readdir_fails(folder) ? nullptr : real(folder);
+}
+
+TRACKER_TAKES_PLACE dirent* readdir(DIR* folder) {
+  static const auto real = next<dirent* (*)(DIR*)>("readdir");
+  return readdir_fails(folder) ? nullptr : real(folder);
 }

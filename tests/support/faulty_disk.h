@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A disk that fails or is slow, for everything in this process that goes through libc, SQLite too: faulty_disk.cc takes
-// the place of write, pwrite, ftruncate, fsync, fdatasync, syncfs and of open with O_CREAT. Needs no mount and no root.
+// the place of write, pwrite, ftruncate, fsync, fdatasync, syncfs, readdir and of open with O_CREAT. Needs no mount and
+// no root.
 #pragma once
 
 #include <atomic>
@@ -11,8 +12,9 @@ namespace tracker::internal {
 struct FaultyDisk {
   std::atomic<int> write_errno{0};  // of each write, and of each file that is to be made
   std::atomic<int> fsync_errno{0};
-  std::atomic<int> fsync_ms{0};      // how long each fsync takes
-  std::atomic<int> short_writes{0};  // so many writes take half of what they are given; the next one fails
+  std::atomic<int> readdir_errno{0};  // of each look into a folder that is open
+  std::atomic<int> fsync_ms{0};       // how long each fsync takes
+  std::atomic<int> short_writes{0};   // so many writes take half of what they are given; the next one fails
   // From 0 on: so many writes, truncations and fsyncs go well. Before the next one the process kills itself, or with
   // an errno here writes and fsyncs fail by it from then on.
   std::atomic<int> writes_left{-1};

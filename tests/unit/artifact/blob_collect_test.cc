@@ -3,6 +3,7 @@
 // times, versions deleted and expired, damage.
 #include "artifact/blob_collect.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -122,6 +123,43 @@ TEST_F(BlobCollectTest, WhereAVersionCannotBeReadNoBlobGoes) {
   EXPECT_TRUE(has("b"));
 }
 
+// gc took a folder that it could not list for one without versions, and removed all their blobs without a word.
+TEST_F(BlobCollectTest, WhereAFolderCannotBeListedNoBlobGoes) {
+  store("a");
+  age_all(25h);
+  const std::string away = folder_.path() + "/away";
+  for (const std::string& folder : {store_.path() + "/artifacts", store_.path() + "/artifacts/p"}) {
+    fs::rename(folder, away);
+    fs::create_symlink(folder, folder);  // a loop: nobody can list it, root neither
+    const BlobCollectReport report = collect();
+    EXPECT_TRUE(report.gave_up) << folder;
+    EXPECT_TRUE(report.removed.empty()) << folder;
+    EXPECT_THAT(report.problems, testing::Contains(testing::HasSubstr(folder)));
+    fs::remove(folder);
+    fs::rename(away, folder);
+  }
+  EXPECT_TRUE(has("a"));
+  EXPECT_FALSE(collect().gave_up);
+}
+
+TEST_F(BlobCollectTest, WhereAnArtifactHasLostItsDocumentNoBlobGoes) {
+  store("a");
+  age_all(25h);
+  const std::string document = registry_.folder("p", "data") + "/artifact.json";
+  fs::rename(document, folder_.path() + "/away");
+  const BlobCollectReport report = collect();
+  EXPECT_TRUE(report.gave_up);
+  EXPECT_THAT(report.problems, testing::Contains(testing::HasSubstr(document)));
+  EXPECT_TRUE(has("a"));
+  fs::rename(folder_.path() + "/away", document);
+  // One that is being made, and what somebody has put there, keep nothing.
+  fs::create_directories(store_.path() + "/artifacts/p/made");
+  std::ofstream(store_.path() + "/artifacts/note") << "by hand";
+  std::ofstream(store_.path() + "/artifacts/p/note") << "by hand";
+  EXPECT_FALSE(collect().gave_up);
+  EXPECT_TRUE(has("a"));
+}
+
 TEST_F(BlobCollectTest, ABlobThatACollectorLeftAsideIsPutBack) {
   store("a");
   const std::string path = BlobStore(store_.path()).path_of(sha256("a"));
@@ -140,6 +178,60 @@ TEST_F(BlobCollectTest, BlobsInTheMakingOfDeadProcessesGo) {
   fs::last_write_time(path, fs::file_time_type::clock::now() - 2h);
   collect();
   EXPECT_FALSE(fs::exists(path));
+}
+
+// A small file waits for as long as a large one beside it is copied: gc took it after an hour.
+TEST_F(BlobCollectTest, BlobsInTheMakingOfALivingProcessStayHoweverOldTheyAre) {
+  store("a");
+  const BlobStore blobs(store_.path());
+  auto batch = std::make_optional<BlobBatch>(blobs);
+  auto file = batch->begin();
+  ASSERT_TRUE(file.ok());
+  const std::string path = file->path;
+  ASSERT_TRUE(batch->add(std::move(*file), sha256(""), 0).ok());
+  fs::last_write_time(path, fs::file_time_type::clock::now() - 1000h);
+  collect();
+  EXPECT_TRUE(fs::exists(path));
+  ASSERT_TRUE(batch->commit().ok());
+  EXPECT_TRUE(has(""));
+  batch.reset();
+  std::ofstream(path) << "half";
+  fs::last_write_time(path, fs::file_time_type::clock::now() - 2h);
+  collect();
+  EXPECT_FALSE(fs::exists(path)) << "its batch is over";
+}
+
+TEST_F(BlobCollectTest, WhatALivingProcessHasStagedStaysHoweverOldItIs) {
+  const std::string above = store_.path() + "/staging", folder = above + "/artifact-12345678";
+  fs::create_directories(folder);
+  std::ofstream(folder + "/file-1") << "of 30 hours ago";
+  for (const std::string& path : {folder + "/file-1", folder})
+    fs::last_write_time(path, fs::file_time_type::clock::now() - 30h);
+  auto held = std::make_optional<HeldName>(above, "artifact-12345678");
+  EXPECT_TRUE(collect().removed.empty());
+  EXPECT_TRUE(fs::exists(folder + "/file-1"));
+  const HeldName other(above, "artifact-other");
+  held.reset();
+  EXPECT_EQ(collect().removed.size(), 1u);
+  EXPECT_FALSE(fs::exists(folder));
+}
+
+// On a network file system a lock may tell of one machine alone: there the age decides.
+TEST_F(BlobCollectTest, WhereLocksTellOfOneMachineAloneWhatIsHalfMadeStaysAWeek) {
+  store("a");
+  const std::string blob = store_.path() + "/blobs/sha256/blob.tmp-0123456789abcdef";
+  const std::string folder = store_.path() + "/staging/artifact-12345678";
+  fs::create_directories(folder);
+  const HeldName other(store_.path() + "/staging", "artifact-other");
+  std::ofstream(blob) << "half";
+  set_fs_type_for_testing(folder_.path(), 0x6969);  // NFS
+  for (const auto age : {24h * 6, 24h * 8}) {
+    for (const std::string& path : {blob, folder}) fs::last_write_time(path, fs::file_time_type::clock::now() - age);
+    collect();
+    EXPECT_EQ(fs::exists(blob), age < kAgeWithoutLocks);
+    EXPECT_EQ(fs::exists(folder), age < kAgeWithoutLocks);
+  }
+  set_fs_type_for_testing("", 0);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include <fstream>
 
 #include "artifact/source_files.h"
+#include "storage/store.h"
 #include "support/temp_folder.h"
 
 namespace tracker::internal {
@@ -192,6 +193,20 @@ TEST(FileListTest, AMillionFilesStayBelowTheBoundAndAreFound) {
   int count = 0;
   for (FileList::Cursor at(list); !at.done(); at.next()) count += at.file().bytes == 100'000 ? 1 : 0;
   EXPECT_EQ(count, 1'000'000);
+}
+
+TEST_F(DraftTest, AStoreBelowAFolderIsLeftOutAndNamed) {
+  make("d/train.py");
+  make("d/shop/store.json", R"({"format": "of somebody else"})");
+  const std::string inner = folder_.path() + "/d/sub/.tracker";
+  ASSERT_TRUE(Store::open_or_create(inner).ok());
+  ArtifactDraft found = draft();
+  ASSERT_TRUE(found.add_folder(folder_.path() + "/d").ok());
+  EXPECT_THAT(paths(found), ElementsAre("shop/store.json", "train.py"));
+  EXPECT_THAT(found.stores_left_out(), ElementsAre(inner));
+  ArtifactDraft itself = draft();
+  ASSERT_TRUE(itself.add_folder(inner).ok());
+  EXPECT_TRUE(itself.contains("store.json")) << "who names a store means it";
 }
 
 }  // namespace

@@ -192,6 +192,7 @@ TEST_F(ArtifactCommandTest, GcRemovesWhatNothingRefersTo) {
   const std::string staged = builder_.path() + "/staging/artifact-12345678";
   fs::create_directories(staged);
   std::ofstream(staged + "/file-1") << "of a dead process";
+  std::ofstream(builder_.path() + "/staging/lock") << "";  // which that process held a byte of
   ASSERT_EQ(run({"gc"}), kExitOk);
   EXPECT_TRUE(fs::exists(staged + "/file-1")) << "it may be written now";
   console_.now_us += 2 * 86'400 * kSecondUs;
@@ -202,6 +203,16 @@ TEST_F(ArtifactCommandTest, GcRemovesWhatNothingRefersTo) {
   EXPECT_FALSE(fs::exists(lost));
   EXPECT_FALSE(fs::exists(staged));
   ASSERT_EQ(run({"artifact", "verify", "p/data", "--deep"}), kExitOk) << out_;
+}
+
+TEST_F(ArtifactCommandTest, GcSaysThatItRemovedNoBlobWhereAnArtifactCannotBeRead) {
+  ASSERT_EQ(put(), kExitOk);
+  fs::remove(builder_.path() + "/artifacts/p/data/artifact.json");
+  console_.now_us += 2 * 86'400 * kSecondUs;
+  EXPECT_EQ(run({"gc"}), kExitFailed);
+  EXPECT_NE(err_.find("p/data/artifact.json is missing, and mark-1.json is there"), std::string::npos) << err_;
+  EXPECT_NE(err_.find("no blob was removed: it could be one of what cannot be read"), std::string::npos) << err_;
+  EXPECT_EQ(out_.find("removed blob"), std::string::npos) << out_;
 }
 
 }  // namespace
