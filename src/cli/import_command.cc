@@ -13,6 +13,7 @@
 #include "cli/python_side.h"
 #include "cli/text.h"
 #include "exchange/bundle.h"
+#include "run/media_folder.h"
 #include "storage/close_names.h"
 #include "storage/run_folder.h"
 
@@ -112,6 +113,13 @@ int run_import(Console& console, const GlobalOptions& global, ImportOptions opti
   // No store is made for what will not be stored.
   if (options.format == "bundle" && !path_exists(join_path(store_path, kStoreFile)))
     if (const Status status = check_bundle(options.source); !status.ok()) return fail(console, status);
+  options.store_media = [](const std::string& run_dir, std::string_view bytes,
+                           std::string_view extension) -> Result<Value> {
+    auto file = MediaFolder(run_dir).store(bytes, extension);
+    if (!file.ok()) return file.status();
+    return Value(
+        Value::Map{{"digest", file->digest}, {"ext", file->extension}, {"bytes", static_cast<int64_t>(file->bytes)}});
+  };
   auto store = ImportStore::open(store_path);
   if (!store.ok()) return fail(console, store.status());
   ImportReport& report = (*store)->report();

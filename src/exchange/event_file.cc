@@ -266,6 +266,8 @@ bool read_event_value(std::string_view message, EventValue* out) {
     if (field.is(4, WireType::kBytes)) out->kind = "images";
     if (field.is(5, WireType::kBytes)) out->kind = "histograms";
     if (field.is(6, WireType::kBytes)) out->kind = "audio";
+    if (field.type == WireType::kBytes && field.number >= 4 && field.number <= 8 && field.number != 7)
+      out->message = field.bytes;
     if (field.is(8, WireType::kBytes)) {
       is_tensor = true;
       if (!read_tensor(field.bytes, &tensor)) return false;

@@ -53,6 +53,7 @@ struct EventValue {
   bool has_text = false;
   std::string_view text;
   const char* kind = "other";  // what it is when it is neither: "images", "histograms", …
+  std::string_view message;    // of that; of a tensor too
 };
 // False: the bytes are no summary value.
 bool read_event_value(std::string_view message, EventValue* out);

@@ -11,16 +11,22 @@
 #include <vector>
 
 #include "exchange/import_store.h"
+#include "model/value.h"
 
 namespace tracker::internal {
 
 constexpr int kImportDepthMax = 16;          // folders within each other that are looked into
 constexpr size_t kImportFilesMax = 200'000;  // files of a source
 
+// Puts the file of a medium below a run's folder and says what its event does: digest, ext, bytes. kLimit: no room.
+using StoreMedia =
+    std::function<Result<Value>(const std::string& run_dir, std::string_view bytes, std::string_view extension)>;
+
 struct ImportOptions {
-  std::string source;   // file or folder
-  std::string format;   // empty: found out
-  std::string project;  // empty: after the source
+  std::string source;           // file or folder
+  std::string format;           // empty: found out
+  std::string project;          // empty: after the source
+  StoreMedia store_media = {};  // none: media that need a file are left out
 };
 
 // Bytes of the source that are done, and all of them.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // TensorBoard logs: each folder with event files is a run, its files one after the other by name, which begins with the
-// time they were made at. Scalars, texts and hyperparameters are carried over; the rest is counted. A
+// time they were made at. Scalars, texts, media and hyperparameters are carried over; the rest is counted. A
 // process that went on at an earlier step is a further attempt.
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -14,6 +14,7 @@
 
 #include "base/fs.h"
 #include "exchange/event_file.h"
+#include "exchange/event_media.h"
 #include "exchange/import_source.h"
 #include "exchange/run_import.h"
 #include "exchange/tensorboard_events.h"
@@ -69,7 +70,8 @@ struct Tag {
 
 class EventImport {
  public:
-  explicit EventImport(RunImport* run) : run_(run) {}
+  EventImport(ImportStore* store, const StoreMedia& store_media, RunImport* run)
+      : store_(store), store_media_(store_media), run_(run) {}
 
   void begin_file() { ++files_; }
 
@@ -168,8 +170,32 @@ class EventImport {
     }
     if (value.has_text && (tag.plugin.empty() || tag.plugin == "text"))
       return run_->text(value.tag, value.text, step, true, time_us);
+    auto found = read_event_media(value, tag.plugin);
+    if (!found.empty() && (found[0].bytes.empty() || store_media_))
+      return media(value, std::move(found), step, time_us);
     run_->leave_out(tag.plugin.empty() || tag.plugin.size() > 64 ? value.kind : visible(tag.plugin));
     return {};
+  }
+
+  Status media(const EventValue& value, std::vector<EventMedium> found, int64_t step, int64_t time_us) {
+    max_step_ = std::max(max_step_, step);
+    if (!is_new_) return {};
+    std::vector<Value> values;
+    for (EventMedium& medium : found) {
+      if (!medium.bytes.empty()) {
+        auto folder = run_->folder();
+        if (!folder.ok()) return folder.status();
+        auto file = store_media_(*folder, medium.bytes, medium.extension);
+        if (!file.ok()) {  // the disk is full: rows and texts go on
+          store_->report().add_problem(file.status().code(), file.status().to_string());
+          run_->leave_out(value.kind);
+          continue;
+        }
+        for (const auto& [key, said] : *file->as_map()) medium.said.set(key, said);
+      }
+      values.push_back(std::move(medium.said));
+    }
+    return values.empty() ? Status() : run_->media(value.tag, std::move(values), step, time_us);
   }
 
   // HParamsPluginData{3 session_start_info{1 hparams: map}}
@@ -209,6 +235,8 @@ class EventImport {
     return {};
   }
 
+  ImportStore* store_;
+  const StoreMedia& store_media_;
   RunImport* run_;
   std::unordered_map<std::string, Tag, TagHash, std::equal_to<>> tags_;
   RunState state_ = RunState::kFinished;
@@ -262,7 +290,7 @@ class TensorBoardImport {
     identity.created_us = first_time_us(files.front());
     auto run = RunImport::begin(store_, identity);
     if (!run.ok()) return run.status();
-    EventImport import(run->get());
+    EventImport import(store_, options_.store_media, run->get());
     for (const std::string& file : files) TRACKER_RETURN_IF_ERROR(one_file(file, run->get(), &import));
     return (*run)->finish(import.state(), import.state() == RunState::kFailed ? 1 : 0, import.ended_us());
   }

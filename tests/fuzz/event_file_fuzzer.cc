@@ -6,6 +6,7 @@
 #include <string>
 
 #include "exchange/event_file.h"
+#include "exchange/event_media.h"
 #include "exchange/wire.h"
 #include "scratch.h"
 
@@ -24,6 +25,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   while (reader.next(&field)) {
     EventValue value;
     if (field.type == WireType::kBytes) (void)read_event_value(field.bytes, &value);
+    if (field.type == WireType::kBytes)
+      for (const char* plugin : {"", "images", "histograms", "audio"}) (void)read_event_media(value, plugin);
   }
   EventValue value;
   (void)read_event_value(input, &value);

@@ -28,7 +28,7 @@ class ImportTest : public testing::Test {
   Status import(const std::string& format, const std::string& path = "") {
     auto store = ImportStore::open(store_path());
     if (!store.ok()) return store.status();
-    const ImportOptions options{path.empty() ? source_.path() : path, format, "p"};
+    const ImportOptions options{path.empty() ? source_.path() : path, format, "p", store_media_};
     const auto files = look_for_files(options.source);
     if (!files.ok()) return files.status();
     const Status status = format == "csv" ? import_csv(store->get(), options, *files, {})
@@ -52,6 +52,7 @@ class ImportTest : public testing::Test {
 
   TempFolder source_, store_;
   ImportReport report_;
+  StoreMedia store_media_;
 };
 
 inline std::string scalars(int from, int to, const std::string& tag = "loss") {
