@@ -36,10 +36,10 @@ class Document(Media):
 
 class _DocumentEncoder:
     def __init__(self, kind: str, extension: str, said: dict[str, Any]) -> None:
-        self._kind, self._extension, self._said = kind, extension, said
+        self._kind, self.document, self._said = kind, extension, said
 
     def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
-        return {"kind": self._kind, **files.add_document(parts[0], self._extension), **self._said}
+        return {"kind": self._kind, **files.add_document(parts[0], self.document), **self._said}
 
 
 def _text_of(data: object, what: str) -> str:

@@ -93,6 +93,13 @@ class Item:
         with open(self.spool, "rb") as file:
             return [memoryview(file.read(size)) for size in self.sizes]
 
+    def redact(self) -> None:
+        """Before it is written to the disk as it is. A document's encoder has a word for it: its extension."""
+        if extension := getattr(self.encoder, "document", ""):
+            is_json = extension == "json"
+            self.payload = tuple(memoryview(self.core.redact_document(part, is_json)) for part in self.payload)
+            self.sizes = [part.nbytes for part in self.payload]  # its share of the queue stays what it was
+
     def forget(self) -> None:
         self.payload = ()
         if self.spool is not None:
@@ -177,6 +184,7 @@ class Queue:
         path = f"{item.core.dir}/media/spool.tmp-{secrets.token_hex(8)}"
         try:
             item.core.check_media_room(item.size)
+            item.redact()
             _write_spool(path, item.payload)
         except (OSError, _core.TrackerError):
             with contextlib.suppress(OSError):

@@ -39,11 +39,13 @@ class Structured(Media):
 
 
 class _JsonEncoder:
+    document = "json"
+
     def __init__(self, kind: str, said: dict[str, Any]) -> None:
         self._kind, self._said = kind, said
 
     def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
-        return {"kind": self._kind, **files.add_document(parts[0], "json"), **self._said}
+        return {"kind": self._kind, **files.add_document(parts[0], self.document), **self._said}
 
 
 class Histogram(Structured):

@@ -2,6 +2,7 @@
 // Secrets in the strings of a JSON document. As prose a document cannot be redacted: a value goes with its closing
 // quote, and a key's PEM header with all that follows.
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <string>
 
@@ -11,10 +12,12 @@ namespace tracker::internal {
 namespace {
 
 // What stands outside of strings: numbers, NaN and Infinity, true, false, null. No form of a secret is made of that.
-bool is_between_strings(char c) {
-  constexpr std::string_view kOther = " \t\r\n{}[]:,+-.trufalsenNIiyE";
-  return (c >= '0' && c <= '9') || kOther.find(c) != std::string_view::npos;
-}
+constexpr std::array<bool, 256> kBetweenStrings = [] {
+  std::array<bool, 256> out{};
+  for (const char c : std::string_view(" \t\r\n{}[]:,+-.0123456789trufalsenNIiyE"))
+    out[static_cast<unsigned char>(c)] = true;
+  return out;
+}();
 
 class JsonRedactor {
  public:
@@ -23,13 +26,14 @@ class JsonRedactor {
   // False: it is no JSON, nothing was counted.
   bool run() {
     while (at_ < text_.size()) {
-      if (text_[at_] != '"') {
-        if (!is_between_strings(text_[at_])) return false;
-        structure(text_[at_]);
-        out_ += text_[at_++];
-      } else if (!string()) {
-        return false;
+      const size_t quote = std::min(text_.find('"', at_), text_.size());
+      for (const char c : text_.substr(at_, quote - at_)) {
+        if (!kBetweenStrings[static_cast<unsigned char>(c)]) return false;
+        structure(c);
       }
+      out_.append(text_.substr(at_, quote - at_));
+      at_ = quote;
+      if (at_ < text_.size() && !string()) return false;
     }
     *count_ += found_;
     return true;

@@ -71,10 +71,11 @@ int spawn_trial(const GpuOptions& options, int output, pid_t* pid) {
   return error;
 }
 
-// Reads the names of calls as they are made.
+// Reads the names of calls as they are made, to the end of the child: that of the pipe may be held open by a child that
+// the program has forked meanwhile.
 class TrialReader {
  public:
-  TrialReader(int fd, const GpuSampler::Watch& watch) : fd_(fd), watch_(watch) {}
+  TrialReader(int fd, pid_t child, const GpuSampler::Watch& watch) : fd_(fd), child_(child), watch_(watch) {}
 
   GpuTrialResult run(const std::function<bool()>& stopped) {
     const auto deadline = Clock::now() + kGpuTrialMax;
@@ -82,7 +83,10 @@ class TrialReader {
       if (stopped() || Clock::now() > deadline) return {GpuTrial::kStopped, call_};
       pollfd ready{fd_, POLLIN, 0};
       const int n = ::poll(&ready, 1, kLookMs);
-      if (n == 0 || (n < 0 && errno == EINTR)) continue;
+      if (n < 0 && errno == EINTR) continue;
+      if (n == 0 && gone_) break;
+      if (n == 0) gone_ = ::waitpid(child_, nullptr, WNOHANG) != 0;
+      if (n == 0) continue;
       char buffer[1024];
       const ssize_t bytes = ::read(fd_, buffer, sizeof buffer);
       if (bytes < 0 && errno == EINTR) continue;
@@ -91,6 +95,13 @@ class TrialReader {
     }
     if (ended_) return {GpuTrial::kPassed, call_};
     return {*call_ == '\0' ? GpuTrial::kNotMade : GpuTrial::kCrashed, call_};
+  }
+
+  void kill() const {
+    if (!gone_) ::kill(child_, SIGKILL);
+  }
+  void reap() {
+    while (!gone_ && ::waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {}
   }
 
  private:
@@ -108,7 +119,9 @@ class TrialReader {
   }
 
   const int fd_;
+  const pid_t child_;
   const GpuSampler::Watch& watch_;
+  bool gone_ = false;  // reaped
   std::string line_;
   const char* call_ = "";
   bool ended_ = false;
@@ -132,10 +145,11 @@ GpuTrialResult try_gpu_library(const GpuOptions& options, const GpuSampler::Watc
   pid_t pid = 0;
   if (spawn_trial(options, writing.get(), &pid) != 0) return {};
   writing.reset();
-  const GpuTrialResult out = TrialReader(reading.get(), watch).run(stopped);
-  if (out.verdict == GpuTrial::kStopped) ::kill(pid, SIGKILL);
+  TrialReader reader(reading.get(), pid, watch);
+  const GpuTrialResult out = reader.run(stopped);
+  if (out.verdict == GpuTrial::kStopped) reader.kill();
   // One that hangs within the driver cannot be killed: `watch` is still told of its call, and nobody waits for this.
-  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {}
+  reader.reap();
   watch(nullptr);
   return out;
 }

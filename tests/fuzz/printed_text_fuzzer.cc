@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Goal: no bytes that a program prints crash, stall or grow what folds them into lines and takes secrets out of them,
-// and what is shown of a text moves no terminal. Method: the input is written to a console in pieces, whose size the
-// first byte says; and redacted, made visible and read again as a whole.
+// what is shown of a text moves no terminal, and a JSON document stays one. Method: the input is written to a console
+// in pieces, whose size the first byte says; and redacted, made visible and read again as a whole.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "model/private_key_lines.h"
 #include "model/redact.h"
 #include "model/visible.h"
 #include "monitor/console_lines.h"
@@ -45,6 +46,26 @@ void redact_twice(std::string_view text) {
   (void)redact_code(text, &count);
 }
 
+// A document that is JSON stays JSON.
+void redact_document(std::string_view text) {
+  uint64_t count = 0;
+  const std::string clean = redact_json(text, &count);
+  if (count == 0 && clean != text) std::abort();
+  if (from_json(text).ok() && !from_json(clean).ok()) std::abort();
+}
+
+// As lines that follow each other: none goes and none comes, but where a key's first line takes the rest of its piece.
+void redact_lines(std::string_view text, size_t piece) {
+  PrivateKeyLines keys;
+  uint64_t line = 0, count = 0;
+  for (size_t at = 0; at < text.size(); at += piece) {
+    const std::string_view part = text.substr(at, piece);
+    const std::string clean = keys.redact(line, part, &count);
+    if (std::count(clean.begin(), clean.end(), '\n') > std::count(part.begin(), part.end(), '\n')) std::abort();
+    ++line;
+  }
+}
+
 void check_visible(std::string_view text) {
   const std::string shown = visible(text);
   for (const char c : shown)
@@ -59,6 +80,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   fold(text, 1 + data[0] % 64);
   redact_twice(text);
+  redact_document(text);
+  redact_lines(text, 1 + data[0]);
   check_visible(text);
   return 0;
 }

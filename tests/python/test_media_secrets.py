@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tracker
 from pixels import pixels
+from tracker import _media_queue
 
 SECRET = "hf_" + "Ab3" * 12
 LARGE = 4000  # rows that make a document a file
@@ -67,6 +69,32 @@ def test_a_column_called_token_stays_and_one_called_password_goes_and_is_counted
     run.flush()
     assert loaded(run, "t").columns == data | {"db_password": ["[redacted]", None]}
     assert run.status().values_redacted == 1
+
+
+# Bug: what waited on the disk for its encoding, and stays there where the process is killed, lay there in clear.
+def test_a_document_that_waits_on_the_disk_is_redacted_there(run: tracker.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    go = threading.Event()
+    real = _media_queue.Item.write
+
+    def held(*arguments: Any) -> None:
+        go.wait(120)
+        real(*arguments)
+
+    monkeypatch.setattr(_media_queue.Item, "write", held)
+    monkeypatch.setattr(_media_queue, "HELD_BYTES_MAX", 0)
+    monkeypatch.setattr(_media_queue, "SPOOL_CALL_MS_MAX", 60_000)
+    try:
+        run.log({"t": tracker.Table([[SECRET, i] for i in range(LARGE)], columns=["a", "i"])}, step=0)
+        run.log({"h": tracker.Html(f"<p>{SECRET}</p>" + "x" * 70_000)}, step=0)
+        spooled = [path.read_bytes() for path in (Path(run.dir) / "media").glob("spool.tmp-*")]
+    finally:
+        go.set()
+    assert len(spooled) == 2
+    assert not any(SECRET.encode() in data for data in spooled)
+    run.flush()
+    assert loaded(run, "t").to_rows() == [("[redacted]", i) for i in range(LARGE)]
+    assert loaded(run, "h").startswith("<p>[redacted]</p>")
+    assert run.status().values_redacted == LARGE + 1
 
 
 class Figure:

@@ -5,8 +5,10 @@
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <string>
 
 namespace tracker::internal {
@@ -41,6 +43,13 @@ TEST(GpuTrialTest, WhereNoTrialCanBeMadeThereIsNone) {
             GpuTrial::kNotMade);
   const GpuOptions loaded{"libc.so.6", std::nullopt, {"/bin/sh", "-c", "echo dlopen"}, {}};
   EXPECT_EQ(try_gpu_library(loaded, kNobody, [] { return false; }).verdict, GpuTrial::kNotMade);
+}
+
+// What was forked by another thread meanwhile has the pipe too.
+TEST(GpuTrialTest, ThePipeThatSomebodyElseHoldsOpenHoldsNothingUp) {
+  const std::string pid = ::testing::TempDir() + "gpu_trial_test." + std::to_string(::getpid());
+  EXPECT_EQ(trial_by("sleep 600 & echo $! > " + pid + "; echo nvmlInit_v2; kill -SEGV $$").verdict, GpuTrial::kCrashed);
+  EXPECT_EQ(std::system(("kill $(cat " + pid + "); rm " + pid).c_str()), 0);
 }
 
 // A driver that is not kept loaded takes seconds for each of eight GPUs.
