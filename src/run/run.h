@@ -28,7 +28,8 @@ class ArtifactDraft;                 // artifact/draft.h
 struct FoundArtifact;                // artifact/reference.h
 class LoggedArtifact;                // run/artifacts.h
 struct LogArtifactOptions;
-struct MediaFile;  // run/media_folder.h
+struct MediaFile;   // run/media_folder.h
+struct ListedFile;  // artifact/file_list.h
 
 // Arguments of init(). Empty text means "not given": the environment, then the default decides (docs/environment.md).
 struct InitOptions {
@@ -167,7 +168,7 @@ class Run : public std::enable_shared_from_this<Run> {
   Code begin_media(std::string_view key, int64_t step, uint64_t values);
   uint64_t next_media_call();
   Result<MediaFile> store_media(std::string_view bytes, std::string_view extension);
-  Result<MediaFile> store_media_file(const std::string& path, std::string_view extension);
+  Result<MediaFile> store_media_file(const ListedFile& file, std::string_view extension);
   Status check_media_room(uint64_t bytes) const;  // kLimit: the disk or max_disk has none for so many
   Status log_media(std::string_view key, int64_t step, uint64_t call, int64_t time_us, Value value);
   // `reason` is one of a few words that the account of the run keeps, `detail` what is said once on stderr.
