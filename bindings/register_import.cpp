@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "exchange/run_import.h"
+#include "model/redact.h"
 #include "register.h"
 #include "released_gil.h"
 #include "run/media_folder.h"
@@ -91,6 +92,15 @@ py::tuple store_imported_file(RunImport& run, const std::string& path, const std
   return py::make_tuple(file.digest, file.bytes);
 }
 
+// As of a run that is recorded (Run::redact_document); an import counts nothing.
+py::bytes redact_imported(RunImport&, const py::buffer& text, bool is_json) {
+  const py::buffer_info info = text.request();
+  const std::string_view view(static_cast<const char*>(info.ptr), static_cast<size_t>(info.size * info.itemsize));
+  uint64_t redacted = 0;
+  return py::bytes(without_gil(
+      [&] { return is_json ? internal::redact_json(view, &redacted) : internal::redact_text(view, &redacted); }));
+}
+
 void media(RunImport& run, const std::string& metric, const py::list& values, int64_t step, int64_t time_us) {
   std::vector<internal::Value> described;
   for (const py::handle value : values) described.push_back(value_from(value));
@@ -148,6 +158,7 @@ void register_import(py::module_& module) {
       .def("media_is_stored", &RunImport::media_is_stored, py::arg("metric"))
       .def("store_media", &store_imported, py::arg("bytes"), py::arg("extension"))
       .def("store_media_file", &store_imported_file, py::arg("path"), py::arg("extension"))
+      .def("redact_document", &redact_imported, py::arg("text"), py::arg("is_json"))
       .def("media", &media, py::arg("metric"), py::arg("values"), py::arg("step"), py::arg("time_us"))
       .def("set", &set, py::arg("what"), py::arg("key"), py::arg("value"))
       .def("leave_out", &RunImport::leave_out, py::arg("kind"), py::arg("count") = 1)

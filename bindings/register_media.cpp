@@ -32,8 +32,13 @@ py::tuple store_media(Run& run, const py::buffer& bytes, const std::string& exte
   return file_to_python(without_gil([&] { return run.store_media(view, extension); }));
 }
 
-py::tuple store_media_file(Run& run, const std::string& path, const std::string& extension) {
-  return file_to_python(without_gil([&] { return run.store_media_file(path, extension); }));
+// None: the file has changed since.
+py::object store_media_file(Run& run, const std::string& path, const std::string& extension, uint64_t bytes,
+                            int64_t mtime_ns) {
+  const internal::ListedFile file{path, bytes, mtime_ns};
+  auto stored = without_gil([&] { return run.store_media_file(file, extension); });
+  if (stored.status().code() == internal::Code::kBusy) return py::none();
+  return file_to_python(std::move(stored));
 }
 
 py::bytes redact_document(Run& run, const py::buffer& text, bool is_json) {
@@ -95,7 +100,8 @@ void register_media(py::module_& module, py::class_<Run, std::shared_ptr<Run>>& 
          py::arg("key"), py::arg("step"), py::arg("values"))
       .def("next_media_call", &Run::next_media_call)
       .def("store_media", &store_media, py::arg("bytes"), py::arg("extension"))
-      .def("store_media_file", &store_media_file, py::arg("path"), py::arg("extension"))
+      .def("store_media_file", &store_media_file, py::arg("path"), py::arg("extension"), py::arg("bytes"),
+           py::arg("mtime_ns"))
       .def(
           "check_media_room",
           [](const Run& self, uint64_t bytes) { check(without_gil([&] { return self.check_media_room(bytes); })); },

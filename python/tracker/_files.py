@@ -34,26 +34,30 @@ def sniff(head: bytes) -> str:
 class Given:
     """A file: its bytes, or its path where it is too large to be copied now."""
 
-    def __init__(self, extension: str, path: str | None, parts: tuple[Any, ...]) -> None:
+    def __init__(
+        self, extension: str, path: str | None, parts: tuple[Any, ...], stamp: tuple[int, int] = (0, 0)
+    ) -> None:
         self.extension, self.path, self.parts = extension, path, parts
+        self.stamp = stamp  # bytes and mtime_ns of what lies at the path
 
     def without_parts(self) -> Given:
-        return Given(self.extension, self.path, ())
+        return Given(self.extension, self.path, (), self.stamp)
 
     def add(self, parts: Sequence[memoryview], files: Files) -> tuple[dict[str, Any], Sequence[memoryview]]:
         """What the event says of the file, and the parts behind it."""
         if self.path is not None:
-            return files.add_path(self.path, self.extension), parts
+            return files.add_path(self.path, self.extension, *self.stamp), parts
         return files.add(parts[0], self.extension), parts[1:]
 
 
 def take_file(data: Any, what: str, extensions: tuple[str, ...]) -> Given:
     """Of a path or bytes. FileNotFoundError and other OSErrors as open() has them, ValueError for another format."""
     path: Path | None = None
-    copied = True
+    copied, stamp = True, (0, 0)
     if isinstance(data, (str, os.PathLike)):
         path = Path(data).absolute()
-        size = path.stat().st_size
+        found = path.stat()
+        size, stamp = found.st_size, (found.st_size, found.st_mtime_ns)
         if not path.is_file():
             raise ValueError(f"{what}: {path} is no regular file")
         if size > FILE_BYTES_MAX:
@@ -67,4 +71,4 @@ def take_file(data: Any, what: str, extensions: tuple[str, ...]) -> Given:
     if extension not in extensions:
         named = path.name if path is not None else "what was given"
         raise ValueError(f"{what} may be a file of {', '.join(extensions)}; {named} is none by its first bytes")
-    return Given(extension, None if copied else str(path), (content,) if copied else ())
+    return Given(extension, None if copied else str(path), (content,) if copied else (), stamp)

@@ -38,11 +38,15 @@ EXIT_MS_MAX = 1000
 Payload = tuple[memoryview, ...]
 
 
+class FileChangedError(_core.StoreError):
+    """A file given by path is another one by now: neither belongs to the step. Private."""
+
+
 class Files(Protocol):
     """What an encoder writes to: each answers what the event says of the file."""
 
     def add(self, data: Any, extension: str) -> dict[str, Any]: ...
-    def add_path(self, path: str, extension: str) -> dict[str, Any]: ...
+    def add_path(self, path: str, extension: str, size: int, mtime_ns: int) -> dict[str, Any]: ...
     def add_document(self, text: Any, extension: str) -> dict[str, Any]:
         """Without its secrets. Of JSON each string is looked at by itself, so that it stays JSON."""
 
@@ -58,8 +62,11 @@ class RunFiles:
         digest, size = self._core.store_media(data, extension)
         return {"digest": digest, "ext": extension, "bytes": size}
 
-    def add_path(self, path: str, extension: str) -> dict[str, Any]:
-        digest, size = self._core.store_media_file(path, extension)
+    def add_path(self, path: str, extension: str, size: int, mtime_ns: int) -> dict[str, Any]:
+        stored = self._core.store_media_file(path, extension, size, mtime_ns)
+        if stored is None:
+            raise FileChangedError(f"{path} has changed since it was given; leave it as it is until flush() returns")
+        digest, size = stored
         return {"digest": digest, "ext": extension, "bytes": size}
 
     def add_document(self, text: Any, extension: str) -> dict[str, Any]:
@@ -117,6 +124,8 @@ def reason_of(error: BaseException) -> str:
     """A word for the account of the run."""
     if isinstance(error, _core.LimitError):
         return "no room"
+    if isinstance(error, FileChangedError):
+        return "file changed"
     if isinstance(error, _core.ClosedError):
         return "after finish"
     return "disk" if isinstance(error, OSError) else "not encoded"

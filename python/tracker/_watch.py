@@ -215,7 +215,7 @@ class Watched:
 
 def _is_captured(torch: Any) -> bool:
     """A CUDA graph is captured: what is computed now is none of this pass's numbers, and nothing may wait."""
-    return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
+    return bool(torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing())
 
 
 def _histogram(row: list[float]) -> Any:

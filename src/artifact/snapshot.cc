@@ -28,13 +28,6 @@ constexpr uint64_t kAllocatedBytesMin = 1 << 20;
 
 int64_t age_ns(const SourceStamp& stamp) { return realtime_ns() - std::max(stamp.mtime_ns, stamp.ctime_ns); }
 
-// From here on any write gives the file another stamp. A time in the future is not waited for.
-void wait_for_tick(const SourceStamp& stamp) {
-  const int64_t tick_ns = std::chrono::nanoseconds(kTimestampTick).count();
-  const int64_t age = age_ns(stamp);
-  if (age >= 0 && age < tick_ns) std::this_thread::sleep_for(std::chrono::nanoseconds(tick_ns - age));
-}
-
 Status changed_status(const std::string& path, bool since_named) {
   if (since_named)
     return Status(Code::kBusy, fmt::format("{} has changed since it was added to the artifact", path),
@@ -44,6 +37,12 @@ Status changed_status(const std::string& path, bool since_named) {
 }
 
 }  // namespace
+
+void wait_for_tick(const SourceStamp& stamp) {
+  const int64_t tick_ns = std::chrono::nanoseconds(kTimestampTick).count();
+  const int64_t age = age_ns(stamp);
+  if (age >= 0 && age < tick_ns) std::this_thread::sleep_for(std::chrono::nanoseconds(tick_ns - age));
+}
 
 Snapshooter::Snapshooter(const BlobStore& blobs, BlobBatch* batch, DigestCache* cache, SnapshotOptions options)
     : blobs_(blobs), batch_(batch), cache_(cache), options_(std::move(options)) {}
@@ -87,6 +86,7 @@ Result<Digest> Snapshooter::read(const std::string& folder, const ListedFile& ex
   auto source = open_source(folder, expected.path);
   if (!source.ok()) return source.status();
   wait_for_tick(source->stamp);
+  const bool shows_writes = write_out(*source, path);
   struct stat st{};
   if (::fstat(source->fd.get(), &st) != 0) return Status::from_errno(errno, "cannot read", path);
   const SourceStamp before = SourceStamp::of(st);
@@ -102,7 +102,7 @@ Result<Digest> Snapshooter::read(const std::string& folder, const ListedFile& ex
     return digest;
   }
   TRACKER_RETURN_IF_ERROR(batch_->add(std::move(*target), *digest, before.bytes));
-  if (age_ns(before) >= tick(before, path).count()) cache_->put(before, *digest);
+  if (shows_writes && age_ns(before) >= tick(before, path).count()) cache_->put(before, *digest);
   ++files_read_;
   bytes_read_ += before.bytes;
   return digest;
@@ -115,11 +115,11 @@ Result<std::optional<Digest>> Snapshooter::missing(const std::string& folder, co
   if (!is_as_listed(source->stamp, expected)) return changed_status(path, true);
   std::optional<Digest> digest = cache_->find(source->stamp);
   if (!digest) {
+    const bool shows_writes = age_ns(source->stamp) >= tick(source->stamp, path).count() && write_out(*source, path);
     const auto read = copy_and_hash(*source, nullptr, source->stamp.bytes, path);
     if (!read.ok()) return read.status();
     const auto after = stamp_source(folder, expected.path);
-    const bool is_old = age_ns(source->stamp) >= tick(source->stamp, path).count();
-    if (is_old && after.ok() && *after == source->stamp) cache_->put(source->stamp, *read);
+    if (shows_writes && after.ok() && *after == source->stamp) cache_->put(source->stamp, *read);
     digest = *read;
   }
   if (blobs_.keep(*digest, source->stamp.bytes)) digest.reset();
@@ -127,14 +127,27 @@ Result<std::optional<Digest>> Snapshooter::missing(const std::string& folder, co
 }
 
 // A device's files are all on one file system.
+const FsType& Snapshooter::fs_of(const SourceStamp& stamp, const std::string& path) {
+  if (fs_device_ != stamp.device) fs_ = fs_type(path);
+  fs_device_ = stamp.device;
+  return fs_;
+}
+
 std::chrono::nanoseconds Snapshooter::tick(const SourceStamp& stamp, const std::string& path) {
-  if (tick_device_ != stamp.device) {
-    const FsKind kind = fs_kind(path);
-    tick_ = kind == FsKind::kNetwork || kind == FsKind::kFuse ? std::chrono::nanoseconds(kNetworkTimestampTick)
-                                                              : std::chrono::nanoseconds(kTimestampTick);
-    tick_device_ = stamp.device;
-  }
-  return tick_;
+  const FsKind kind = fs_of(stamp, path).kind;
+  return kind == FsKind::kNetwork || kind == FsKind::kFuse ? std::chrono::nanoseconds(kNetworkTimestampTick)
+                                                           : std::chrono::nanoseconds(kTimestampTick);
+}
+
+// Best effort: a disk that refuses is named where the file is read. Not on file servers: some give a file its time when
+// they get the bytes, and it would have changed since it was named.
+bool Snapshooter::write_out(const OpenedFile& source, const std::string& path) {
+  const FsType& fs = fs_of(source.stamp, path);
+  if (fs.kind == FsKind::kTmpfs) return false;  // its pages are never clean
+  constexpr unsigned kAll = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+  if (fs.kind == FsKind::kLocal && !fs.is_stacked && ::sync_file_range(source.fd.get(), 0, 0, kAll) == 0) return true;
+  if (age_ns(source.stamp) >= std::chrono::nanoseconds(options_.dirty_age).count()) return true;
+  return fs.is_stacked && source.stamp.bytes >= kSyncedSourceBytesMin && ::fdatasync(source.fd.get()) == 0;
 }
 
 bool Snapshooter::clone(const Fd& source, const Fd& target, const SourceStamp& stamp) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // One file becomes a blob: cloned where the file system shares blocks (FICLONE), else copied, and hashed on the way.
 // A file that changes meanwhile is taken again, at most kSnapshotTriesMax times, and then refused by name; it is never
-// stored torn. What a process writes through a shared mapping that it has written to before is not always seen: the
-// kernel gives such a file its new time late. Threads: one an object. Cost: reads the file once; kSnapshotBufferBytes
-// of memory for any size.
+// stored torn. What a process writes through a shared mapping gives a file a new time only where the page was clean: so
+// what is in memory alone is written out before the file is stamped. Where that is not done (a tmpfs, a file server,
+// small files of an overlay) a young file is read each time, and one that is written so while it is read may be torn.
+// Threads: one an object. Cost: reads the file once; kSnapshotBufferBytes of memory for any size.
 #pragma once
 
 #include <atomic>
@@ -28,10 +29,19 @@ constexpr std::chrono::milliseconds kTimestampTick{20};
 // File servers count in seconds, some of them.
 constexpr std::chrono::seconds kNetworkTimestampTick{2};
 
+// On a stacked file system writing out is a flush of a disk, some ms: for files from this size on. Smaller ones, and
+// all of a file server, are not remembered before the kernel has written them out, which it does after 30 s.
+constexpr uint64_t kSyncedSourceBytesMin = 1 << 20;
+constexpr std::chrono::seconds kDirtyAge{60};
+
+// From then on any write gives the file another stamp. A time in the future is not waited for.
+void wait_for_tick(const SourceStamp& stamp);
+
 struct SnapshotOptions {
   uint64_t free_bytes_min = 0;                      // less room in the store than this behind the file: kLimit
   const std::atomic<bool>* cancel = nullptr;        // true: kClosed before the next read
   std::function<void()> between_reads_for_testing;  // called before each read of kSnapshotBufferBytes
+  std::chrono::seconds dirty_age = kDirtyAge;
 };
 
 class Snapshooter {
@@ -54,6 +64,9 @@ class Snapshooter {
   Result<Digest> copy_and_hash(const OpenedFile& source, const Fd* target, uint64_t bytes, const std::string& path);
   Status check_room(uint64_t bytes);
   bool clone(const Fd& source, const Fd& target, const SourceStamp& stamp);
+  // Writes the file out. Whether from now on each write gives it another stamp.
+  bool write_out(const OpenedFile& source, const std::string& path);
+  const FsType& fs_of(const SourceStamp& stamp, const std::string& path);
   std::chrono::nanoseconds tick(const SourceStamp& stamp, const std::string& path);
 
   const BlobStore& blobs_;
@@ -62,8 +75,8 @@ class Snapshooter {
   const SnapshotOptions options_;
   std::vector<char> buffer_;
   std::optional<uint64_t> uncloned_device_;  // files of this device cannot be cloned into the store
-  std::optional<uint64_t> tick_device_;      // whose times count in tick_
-  std::chrono::nanoseconds tick_{};
+  std::optional<uint64_t> fs_device_;        // which fs_ is of
+  FsType fs_;
   uint64_t room_known_bytes_ = 0;  // so many more may be stored before the disk is asked again
   uint64_t files_read_ = 0, bytes_read_ = 0, files_cloned_ = 0;
 };

@@ -248,18 +248,19 @@ struct FsMagic {
   FsType type;
 };
 constexpr FsMagic kFsMagics[] = {
-    {0x01021994, {FsKind::kTmpfs, "tmpfs"}},    {0x65735546, {FsKind::kFuse, "FUSE"}},
-    {0x00006969, {FsKind::kNetwork, "NFS"}},    {0x0000517b, {FsKind::kNetwork, "SMB"}},
-    {0xff534d42, {FsKind::kNetwork, "CIFS"}},   {0xfe534d42, {FsKind::kNetwork, "SMB2"}},
-    {0x0bd00bd0, {FsKind::kNetwork, "Lustre"}}, {0x47504653, {FsKind::kNetwork, "GPFS"}},
-    {0x00c36400, {FsKind::kNetwork, "CephFS"}}, {0x01021997, {FsKind::kNetwork, "9p"}},
-    {0x5346414f, {FsKind::kNetwork, "AFS"}},    {0x6b414653, {FsKind::kNetwork, "AFS"}},
-    {0x73757245, {FsKind::kNetwork, "Coda"}},   {0x19830326, {FsKind::kNetwork, "BeeGFS"}},
-    {0xaad7aaea, {FsKind::kNetwork, "PanFS"}},  {0x20030528, {FsKind::kNetwork, "OrangeFS"}},
-    {0x013111a8, {FsKind::kNetwork, "IBRIX"}},  {0xbeefdead, {FsKind::kNetwork, "StorNext"}},
-    {0x01161970, {FsKind::kNetwork, "GFS2"}},   {0x7461636f, {FsKind::kNetwork, "OCFS2"}},
-    {0x0000564c, {FsKind::kNetwork, "NCP"}},    {0xbacbacbc, {FsKind::kNetwork, "vmhgfs"}},
-    {0x786f4256, {FsKind::kNetwork, "vboxsf"}}, {0x7c7c6673, {FsKind::kNetwork, "prl_fs"}},
+    {0x01021994, {FsKind::kTmpfs, "tmpfs"}},       {0x65735546, {FsKind::kFuse, "FUSE"}},
+    {0x00006969, {FsKind::kNetwork, "NFS"}},       {0x0000517b, {FsKind::kNetwork, "SMB"}},
+    {0xff534d42, {FsKind::kNetwork, "CIFS"}},      {0xfe534d42, {FsKind::kNetwork, "SMB2"}},
+    {0x0bd00bd0, {FsKind::kNetwork, "Lustre"}},    {0x47504653, {FsKind::kNetwork, "GPFS"}},
+    {0x00c36400, {FsKind::kNetwork, "CephFS"}},    {0x01021997, {FsKind::kNetwork, "9p"}},
+    {0x5346414f, {FsKind::kNetwork, "AFS"}},       {0x6b414653, {FsKind::kNetwork, "AFS"}},
+    {0x73757245, {FsKind::kNetwork, "Coda"}},      {0x19830326, {FsKind::kNetwork, "BeeGFS"}},
+    {0xaad7aaea, {FsKind::kNetwork, "PanFS"}},     {0x20030528, {FsKind::kNetwork, "OrangeFS"}},
+    {0x013111a8, {FsKind::kNetwork, "IBRIX"}},     {0xbeefdead, {FsKind::kNetwork, "StorNext"}},
+    {0x01161970, {FsKind::kNetwork, "GFS2"}},      {0x7461636f, {FsKind::kNetwork, "OCFS2"}},
+    {0x0000564c, {FsKind::kNetwork, "NCP"}},       {0xbacbacbc, {FsKind::kNetwork, "vmhgfs"}},
+    {0x794c7630, {FsKind::kLocal, "local", true}}, {0x786f4256, {FsKind::kNetwork, "vboxsf"}},
+    {0x7c7c6673, {FsKind::kNetwork, "prl_fs"}},
 };
 
 struct {

@@ -84,6 +84,7 @@ enum class FsKind { kLocal, kTmpfs, kNetwork, kFuse, kUnknown };
 struct FsType {
   FsKind kind = FsKind::kUnknown;
   const char* name = "unknown";  // for messages: "NFS", "FUSE", "local"
+  bool is_stacked = false;       // overlayfs: the bytes are another file system's, and sync_file_range(2) does nothing
 };
 // What statfs(2) calls `f_type`: NFS, SMB, Lustre, GPFS, BeeGFS, CephFS, 9p, AFS and their like are kNetwork; what is
 // not in the list is kLocal.

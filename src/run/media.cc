@@ -106,10 +106,10 @@ Result<MediaFile> Run::store_media(std::string_view bytes, std::string_view exte
   return folder.store(bytes, extension);
 }
 
-Result<MediaFile> Run::store_media_file(const std::string& path, std::string_view extension) {
+Result<MediaFile> Run::store_media_file(const ListedFile& file, std::string_view extension) {
   TRACKER_RETURN_IF_ERROR(has_media_folder());
   const MediaFolder folder(dir(), 0, [this](uint64_t n) { return impl_->writer->take_disk(n); });
-  return folder.store_file(path, extension);
+  return folder.store_file(file.path, extension, &file);
 }
 
 std::string Run::redact_document(std::string_view text, bool is_json) {

@@ -13,6 +13,7 @@
 
 #include "artifact/artifact_store.h"
 #include "artifact/digest.h"
+#include "artifact/snapshot.h"
 #include "base/fs.h"
 #include "base/ids.h"
 #include "model/media.h"
@@ -127,15 +128,27 @@ Result<MediaFile> MediaFolder::store(std::string_view bytes, std::string_view ex
   });
 }
 
-Result<MediaFile> MediaFolder::store_file(const std::string& path, std::string_view extension) const {
+Result<MediaFile> MediaFolder::store_file(const std::string& path, std::string_view extension,
+                                          const ListedFile* expected) const {
   TRACKER_RETURN_IF_ERROR(check_extension(extension));
   auto from = open_file(path, O_RDONLY | O_NONBLOCK);
   if (!from.ok()) return from.status();
   struct stat st{};
   if (::fstat(from->get(), &st) != 0 || !S_ISREG(st.st_mode))
     return Status(Code::kInvalid, fmt::format("{} is no regular file", path));
-  TRACKER_RETURN_IF_ERROR(check_room(static_cast<uint64_t>(st.st_size)));
-  return place(extension, [&](int fd) { return copy(from->get(), fd); });
+  wait_for_tick(SourceStamp::of(st));
+  if (::fstat(from->get(), &st) != 0) return Status::from_errno(errno, "cannot read", path);
+  const SourceStamp before = SourceStamp::of(st);
+  const Status changed(Code::kBusy, fmt::format("{} has changed since it was logged", path),
+                       "leave it as it is until flush() returns");
+  if (expected != nullptr && (before.bytes != expected->bytes || before.mtime_ns != expected->mtime_ns)) return changed;
+  TRACKER_RETURN_IF_ERROR(check_room(before.bytes));
+  return place(extension, [&](int fd) -> Result<MediaFile> {
+    auto copied = copy(from->get(), fd);
+    struct stat now{};
+    if (copied.ok() && (::fstat(from->get(), &now) != 0 || !(SourceStamp::of(now) == before))) return changed;
+    return copied;
+  });
 }
 
 }  // namespace tracker::internal

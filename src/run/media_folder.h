@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "artifact/file_list.h"
 #include "base/status.h"
 
 namespace tracker::internal {
@@ -30,8 +31,10 @@ class MediaFolder {
   // The same bytes are stored once. kLimit: too large, or the disk has no room for it, or max_disk; kInvalid: an
   // extension that is not in the list; kIo: the disk's answer, and kNotFound where the run's folder is not there (yet).
   Result<MediaFile> store(std::string_view bytes, std::string_view extension) const;
-  // Of a regular file, read as it is now.
-  Result<MediaFile> store_file(const std::string& path, std::string_view extension) const;
+  // Of a regular file. kBusy: it is no longer as `expected` (null: as it is now), or changes while it is read; then
+  // nothing is stored.
+  Result<MediaFile> store_file(const std::string& path, std::string_view extension,
+                               const ListedFile* expected = nullptr) const;
 
  private:
   using Fill = std::function<Result<MediaFile>(int fd)>;  // writes it and says what it was

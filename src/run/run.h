@@ -28,7 +28,8 @@ class ArtifactDraft;                 // artifact/draft.h
 struct FoundArtifact;                // artifact/reference.h
 class LoggedArtifact;                // run/artifacts.h
 struct LogArtifactOptions;
-struct MediaFile;  // run/media_folder.h
+struct MediaFile;   // run/media_folder.h
+struct ListedFile;  // artifact/file_list.h
 
 // Arguments of init(). Empty text means "not given": the environment, then the default decides (docs/environment.md).
 struct InitOptions {
@@ -168,7 +169,7 @@ class Run : public std::enable_shared_from_this<Run> {
   Code begin_media(std::string_view key, int64_t step, uint64_t values);
   uint64_t next_media_call();
   Result<MediaFile> store_media(std::string_view bytes, std::string_view extension);
-  Result<MediaFile> store_media_file(const std::string& path, std::string_view extension);
+  Result<MediaFile> store_media_file(const ListedFile& file, std::string_view extension);
   // A text on its way into a file, without its secrets (model/redact.h), which are counted.
   std::string redact_document(std::string_view text, bool is_json);
   Status check_media_room(uint64_t bytes) const;  // kLimit: the disk or max_disk has none for so many

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import tracker
 from pixels import pixels
-from tracker import _media_queue
+from tracker import _files, _media_queue
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -67,6 +67,35 @@ def test_a_process_that_ends_without_finish_stores_what_waits(script: Script) ->
     assert stored.state == "finished"
     assert account["stored"] + account["dropped"] == 5, account
     assert len(stored.media("a")) == account["stored"] if account["stored"] else True
+
+
+# Bug: what was stored was another video, or the halves of two.
+def test_a_large_file_that_changed_since_it_was_logged_is_dropped_and_counted(
+    run: tracker.Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(_files, "FILE_COPIED_BYTES_MAX", 39)
+    go = threading.Event()
+    real = _media_queue.Item.write
+
+    def held(*arguments: Any) -> None:
+        go.wait(120)
+        real(*arguments)
+
+    monkeypatch.setattr(_media_queue.Item, "write", held)
+    paths = [tmp_path / "same.mp4", tmp_path / "changed.mp4"]
+    for path in paths:
+        path.write_bytes(b"\0\0\0\x20ftypisom" + bytes(100))
+        run.log({path.stem: tracker.Video(path)}, step=0)
+    paths[1].write_bytes(b"\0\0\0\x20ftypisom" + b"x" * 100)
+    go.set()
+    assert run.flush(60)
+    run.finish()
+    stored = tracker.open_run(run.uid)
+    assert len(stored.media("same")) == 1
+    with pytest.raises(tracker.NotFoundError, match="no media 'changed'"):
+        stored.media("changed")
+    assert stored.media_account["by_reason"] == {"file changed": 1}
+    assert f"{paths[1]} has changed since it was given" in capfd.readouterr().err
 
 
 def test_finish_counts_what_it_could_not_wait_for(run: tracker.Run, monkeypatch: pytest.MonkeyPatch) -> None:

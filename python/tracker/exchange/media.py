@@ -24,9 +24,12 @@ class ImportedFiles:
         digest, size = self._run.store_media(data, extension)
         return {"digest": digest, "ext": extension, "bytes": size}
 
-    def add_path(self, path: str, extension: str) -> dict[str, Any]:
-        digest, size = self._run.store_media_file(path, extension)
-        return {"digest": digest, "ext": extension, "bytes": size}
+    def add_path(self, path: str, extension: str, size: int, mtime_ns: int) -> dict[str, Any]:
+        digest, stored = self._run.store_media_file(path, extension)  # of a run that has ended: nobody writes it
+        return {"digest": digest, "ext": extension, "bytes": stored}
+
+    def add_document(self, text: Any, extension: str) -> dict[str, Any]:
+        return self.add(self._run.redact_document(text, extension == "json"), extension)
 
 
 def add_media(run: _core.RunImport, name: str, values: Iterable[Media], step: int, time_us: int, is_list: bool) -> None:

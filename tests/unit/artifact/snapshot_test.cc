@@ -3,10 +3,13 @@
 // read again. Method: the file is changed between two reads of a snapshot.
 #include "artifact/snapshot.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -118,6 +121,7 @@ TEST_F(SnapshotTest, AFileThatChangedSinceItWasNamedIsRefused) {
 }
 
 TEST_F(SnapshotTest, AnUnchangedFileIsNotReadAgainUnlessItsBlobIsGone) {
+  set_fs_type_for_testing(folder_.path(), 0xef53);  // ext4, also where /tmp is a tmpfs, which knows no clean page
   const auto digest = take();
   EXPECT_EQ(files_read_, 1u);
   EXPECT_EQ(blobs(), 1u);
@@ -127,6 +131,40 @@ TEST_F(SnapshotTest, AnUnchangedFileIsNotReadAgainUnlessItsBlobIsGone) {
   ASSERT_TRUE(take().ok());
   EXPECT_EQ(files_read_, 1u);
   EXPECT_EQ(blobs(), 1u);
+  set_fs_type_for_testing("", 0);
+}
+
+// A write through a mapping of a page that is dirty already moves no time: the second version was the first one's.
+TEST_F(SnapshotTest, WhatIsWrittenThroughAMappingIsSeen) {
+  write(std::string(kSyncedSourceBytesMin, 'a'));
+  const Fd fd(::open(file_.c_str(), O_RDWR | O_CLOEXEC));
+  void* at = ::mmap(nullptr, kSyncedSourceBytesMin, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  ASSERT_NE(at, MAP_FAILED);
+  for (const char c : {'b', 'c', 'd'}) {
+    std::memset(at, c, kSyncedSourceBytesMin);
+    const auto digest = take();
+    ASSERT_TRUE(digest.ok()) << digest.status().to_string();
+    EXPECT_EQ(*digest, sha256(std::string(kSyncedSourceBytesMin, c)));
+    EXPECT_TRUE(batch_.commit().ok());
+  }
+  ::munmap(at, kSyncedSourceBytesMin);
+}
+
+TEST_F(SnapshotTest, WhereNobodyKnowsWhetherAFileWasWrittenToItIsReadEachTime) {
+  const auto is_read_again = [this](std::chrono::seconds dirty_age) {
+    SnapshotOptions options;
+    options.dirty_age = dirty_age;
+    EXPECT_TRUE(take(options).ok() && batch_.commit().ok());
+    EXPECT_TRUE(take(options).ok());
+    return files_read_ == 1;
+  };
+  set_fs_type_for_testing(folder_.path(), 0x794c7630);  // overlayfs: the flush of a disk for each small file
+  EXPECT_TRUE(is_read_again(kDirtyAge));
+  set_fs_type_for_testing(folder_.path(), 0x01021994);  // tmpfs
+  EXPECT_TRUE(is_read_again({}));
+  set_fs_type_for_testing(folder_.path(), 0x794c7630);
+  EXPECT_FALSE(is_read_again({})) << "the kernel has written it out";
+  set_fs_type_for_testing("", 0);
 }
 
 TEST_F(SnapshotTest, ItStopsWhenAskedToAndWhereThereIsNoRoom) {

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "artifact/digest.h"
+#include "artifact/source_files.h"
 #include "model/media.h"
 #include "query/media.h"
 #include "run/media_folder.h"
@@ -121,6 +122,31 @@ TEST_F(MediaFolderTest, TheSameBytesAreOneFileAndNothingElseIsLeft) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_ + "/media"))
     files += entry.is_regular_file() ? 1 : 0;
   EXPECT_EQ(files, 1u);
+}
+
+// Bug: a file that was written while it was copied was stored torn.
+TEST_F(MediaFolderTest, AFileThatHasChangedOrChangesMeanwhileIsNotStored) {
+  const std::string path = dir_ + "/given";
+  std::ofstream(path) << "bytes";
+  ListedFile expected = *look_at_file(path);
+  bool writes = false;  // while the room is asked for, behind the first look
+  const MediaFolder folder(dir_, 1, [&](uint64_t) {
+    if (writes) std::ofstream(path) << "other";
+    return true;
+  });
+  EXPECT_TRUE(folder.store_file(path, "bin", &expected).ok());
+  writes = true;
+  const auto torn = folder.store_file(path, "bin");
+  EXPECT_EQ(torn.status().code(), Code::kBusy);
+  EXPECT_NE(torn.status().message().find("has changed since it was logged"), std::string::npos);
+  writes = false;
+  EXPECT_EQ(folder.store_file(path, "bin", &expected).status().code(), Code::kBusy);
+  expected = *look_at_file(path);
+  EXPECT_TRUE(folder.store_file(path, "bin", &expected).ok());
+  size_t files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_ + "/media"))
+    files += entry.is_regular_file() ? 1 : 0;
+  EXPECT_EQ(files, 2u) << "nothing half made stays";
 }
 
 TEST_F(MediaFolderTest, WhereTheDiskOrMaxDiskHasNoRoomNothingIsWritten) {
