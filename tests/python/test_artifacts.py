@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -348,3 +349,22 @@ def test_a_working_directory_is_logged_without_the_store_in_it_and_says_so(scrip
     assert done.returncode == 0, done.stderr
     said = f'the artifact "code" is without {work}/.tracker: a store that lies in a folder is left out'
     assert done.stderr.count(said) == 2, done.stderr
+
+
+# Bug: it was the version that has the same number in the other store, with other data.
+def test_an_artifact_of_a_copied_run_is_found_by_its_digest_or_not_at_all(store: Path, tmp_path: Path) -> None:
+    def log(where: Path, id: str, text: str) -> None:
+        (tmp_path / "data.txt").write_text(text)
+        run = tracker.init(project="p", id=id, dir=where, quiet=True)
+        run.log_artifact(tmp_path / "data.txt", name="data", type="dataset").wait()
+        run.finish()
+
+    log(tmp_path / "one", "mine", "mine")
+    log(tmp_path / "two", "other", "other")
+    shutil.copytree(tmp_path / "one/runs/p/mine", tmp_path / "two/runs/p/mine")
+    (use,) = tracker.open_run("p/mine", dir=tmp_path / "two").outputs
+    with pytest.raises(tracker.NotFoundError, match=use.digest):
+        use.artifact()
+    log(tmp_path / "two", "again", "mine")
+    assert (use.name, use.artifact().qualified_name) == ("p/data:v0", "p/data:v1")
+    assert use.artifact().get_path("data.txt").read_text() == "mine"
