@@ -256,6 +256,15 @@ def test_wait_ends_after_its_timeout_and_wants_a_logged_artifact(data: Path) -> 
         run.log_artifact(art).wait(timeout=-1)
 
 
+# Bug: everything below the folder was taken out of the artifact.
+def test_a_new_file_with_the_name_of_a_folder_is_refused_and_what_is_below_it_stays(data: Path) -> None:
+    art = tracker.Artifact("made", "table")
+    art.add_file(data / "one.bin", "dir/one.bin")
+    with pytest.raises(ValueError, match="'dir/' is the name of a folder"), art.new_file("dir/"):
+        pass
+    assert [entry.name for entry in art.files()] == ["dir/one.bin"]
+
+
 # Regression: what was refused was removed, and with it the only copy.
 def test_files_written_for_an_artifact_that_is_refused_are_kept_and_named(
     run: tracker.Run, capfd: pytest.CaptureFixture[str]
