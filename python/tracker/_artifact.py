@@ -140,11 +140,14 @@ class Artifact(Reading):
 
         It is written into a folder of the store and removed from there once the artifact is stored; where there is
         no store yet, into one for temporary files. StoreError where a disk refuses it: nothing of it was added.
+        ValueError for the name of a folder ("dir/").
         """
         draft = self._changing()
         if mode not in ("w", "wb", "x", "xb"):
             raise ValueError(f'mode must be "w" or "wb", got {mode!r}')
         inside = _name_in(name)
+        if inside.endswith("/"):
+            raise ValueError(f"new_file() writes one file: {inside!r} is the name of a folder")
         if draft.contains(inside):
             raise _core.StoreError(f'"{inside}" is in the artifact already: remove() it first')
         # What the name may be the core says before anything is written; on the disk the file has a number.

@@ -38,8 +38,12 @@ class ArtifactUse(NamedTuple):
     store_path: str
 
     def artifact(self) -> StoredArtifact:
-        """The version. NotFoundError where it was deleted, or the run was copied without its store."""
-        return StoredArtifact(_core.find_artifact(_core.Store.open(self.store_path), self.name, ""))
+        """The version with this digest, which has another number where the run came from another store.
+
+        NotFoundError where it was deleted, or the run was copied without it.
+        """
+        called = self.name.rpartition(":")[0]  # the number is that of the store where the run was recorded
+        return StoredArtifact(_core.find_artifact(_core.Store.open(self.store_path), f"{called}@{self.digest}", ""))
 
 
 class RefusedArtifact(NamedTuple):

@@ -71,7 +71,7 @@ class ManifestFile {
 };
 
 // The change to the marks that logging this version calls for; none where nothing changes.
-bool fill_mark(const StoreArtifactOptions& options, const StoredArtifact& stored, const Digest& manifest,
+bool fill_mark(const StoreArtifactOptions& options, const StoredArtifact& stored, const NewVersion& version,
                const ArtifactInfo& info, ArtifactMark* mark) {
   const ArtifactVersion* now = info.version(stored.version.number);
   if (now == nullptr) return false;
@@ -87,15 +87,20 @@ bool fill_mark(const StoreArtifactOptions& options, const StoredArtifact& stored
   if (!stored.is_new) {
     if (now->deleted || now->expires_us) {
       mark->deleted = false;
-      mark->manifest = manifest;  // gc may have taken the one it had
+      mark->manifest = version.manifest;  // gc may have taken the one it had
     }
     if (!has(now->aliases, std::string(kLatestAlias))) mark->logged_behind = info.versions.back().number;
     if (now->expires_us && !mark->ttl_s)
       for (const ArtifactMark& each : info.marks)
         if (each.of == now->number && each.ttl_s) mark->ttl_s = each.ttl_s;
+    // What is said of it this time counts; who says nothing leaves what was said.
+    if (!version.description.empty() && version.description != now->description)
+      mark->description = version.description;
+    if (!version.metadata.as_map()->empty() && to_json(version.metadata) != to_json(now->metadata))
+      mark->metadata = version.metadata;
   }
   return !mark->aliases_added.empty() || !mark->tags_added.empty() || mark->ttl_s || mark->deleted ||
-         mark->logged_behind;
+         mark->logged_behind || mark->description || !mark->metadata.is_null();
 }
 
 class Storing {
@@ -158,7 +163,7 @@ class Storing {
     mark.of = out.version.number;
     mark.run = options_.run;
     mark.time_us = version.now_us;
-    if (fill_mark(options_, out, manifest.digest(), *info, &mark)) {
+    if (fill_mark(options_, out, version, *info, &mark)) {
       TRACKER_RETURN_IF_ERROR(registry_.mark(project_, draft_.name, mark));
       info = registry_.read(project_, draft_.name);
       if (!info.ok()) return info.status();

@@ -24,7 +24,7 @@ Value version_json(const ArtifactInfo& info, const ArtifactVersion& version);
 int run_artifact_lineage(Console& console, const Store& store, const ArtifactOptions& options);
 
 // Of `tracker show`: what the run used and made; empty where it did neither.
-std::string artifacts_section(const Console& console, const std::vector<LineageEdge>& edges,
+std::string artifacts_section(const Console& console, const Store& store, const std::vector<LineageEdge>& edges,
                               const std::vector<RefusedArtifact>& refused);
 Value refused_json(const std::vector<RefusedArtifact>& refused);
 // "inputs" or "outputs" of its JSON.

@@ -2,6 +2,7 @@
 // tracker artifact lineage, and what show, gc and verify say of artifacts.
 #include <fmt/format.h>
 
+#include <map>
 #include <set>
 
 #include "artifact/artifact_store.h"
@@ -15,10 +16,29 @@ namespace {
 
 std::string run_name(const LineageEdge& edge) { return edge.run.project + "/" + edge.run.id; }
 
+// What the versions that runs speak of are called in this store: one that was copied from another store with its number
+// would name other data.
+class VersionNames {
+ public:
+  explicit VersionNames(const Store& store) : registry_(store) {}
+  std::string of(const LineageEdge& edge) {
+    auto [at, is_new] = known_.try_emplace({edge.project, edge.name});
+    if (is_new)
+      if (auto info = registry_.read(edge.project, edge.name); info.ok()) at->second = std::move(info->versions);
+    for (const ArtifactVersion& version : at->second)
+      if (version.content == edge.content) return fmt::format("{}/{}:{}", edge.project, edge.name, version.name());
+    return fmt::format("{}/{}@{} (not in this store)", edge.project, edge.name, edge.content.hex().substr(0, 12));
+  }
+
+ private:
+  ArtifactRegistry registry_;
+  std::map<std::pair<std::string, std::string>, std::vector<ArtifactVersion>> known_;
+};
+
 // From one run or version against the way of the data, then along it.
 class LineageTree {
  public:
-  explicit LineageTree(const Lineage& lineage) : lineage_(lineage) {}
+  LineageTree(const Store& store, const Lineage& lineage) : lineage_(lineage), names_(store) {}
 
   // Against the way of the data first.
   void run(const std::string& uid, int depth, const std::string& indent, bool backwards, bool forwards) {
@@ -39,8 +59,8 @@ class LineageTree {
     for (const LineageEdge& edge : lineage_.edges) {
       if (edge.use != use || edge.run.uid.hex() != uid) continue;
       const std::string as = edge.use_as.empty() ? "" : " as " + edge.use_as;
-      const std::string node = edge.content.hex() + edge.version_name() + as;
-      if (!line(indent, is_input ? "used" : "made", edge.version_name() + as, node)) continue;
+      const std::string name = names_.of(edge), node = edge.content.hex() + name + as;
+      if (!line(indent, is_input ? "used" : "made", name + as, node)) continue;
       if (depth > 1) version(edge.content, depth - 1, indent + "  ", is_input, !is_input);
       done_.erase(node);
     }
@@ -64,6 +84,7 @@ class LineageTree {
   }
 
   const Lineage& lineage_;
+  VersionNames names_;
   std::set<std::string> done_;  // on the way from the root to here
   std::string out_;
   size_t lines_ = 0, left_out_ = 0;
@@ -74,7 +95,7 @@ class LineageTree {
 int run_artifact_lineage(Console& console, const Store& store, const ArtifactOptions& options) {
   const Lineage lineage = read_lineage(store);
   std::string start, text;
-  LineageTree tree(lineage);
+  LineageTree tree(store, lineage);
   const auto run = options.name.find_first_of(":@") == std::string::npos
                        ? store.resolve_run(options.name)
                        : Result<RunFolder>(Status(Code::kNotFound, ""));
@@ -103,16 +124,16 @@ int run_artifact_lineage(Console& console, const Store& store, const ArtifactOpt
   return finish(console, lineage.problems, lineage.problems.empty() ? Code::kOk : Code::kCorrupt);
 }
 
-std::string artifacts_section(const Console& console, const std::vector<LineageEdge>& edges,
+std::string artifacts_section(const Console& console, const Store& store, const std::vector<LineageEdge>& edges,
                               const std::vector<RefusedArtifact>& refused) {
   if (edges.empty() && refused.empty()) return "";
+  VersionNames names(store);
   std::string out = title(console, "Artifacts");
   for (const ArtifactUse use : {ArtifactUse::kInput, ArtifactUse::kOutput})
     for (const LineageEdge& edge : edges)
       if (edge.use == use)
-        out += fmt::format("  {:<5} {}  {}{}\n", use == ArtifactUse::kInput ? "used" : "made",
-                           visible(edge.version_name()), visible(edge.type),
-                           edge.use_as.empty() ? "" : ", as " + visible(edge.use_as));
+        out += fmt::format("  {:<5} {}  {}{}\n", use == ArtifactUse::kInput ? "used" : "made", visible(names.of(edge)),
+                           visible(edge.type), edge.use_as.empty() ? "" : ", as " + visible(edge.use_as));
   for (const RefusedArtifact& each : refused)
     out +=
         fmt::format("  artifact {}/{} refused: {}\n", visible(each.project), visible(each.name), visible(each.reason));

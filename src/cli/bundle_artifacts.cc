@@ -215,6 +215,9 @@ Result<BundledArtifacts> artifacts_for_bundle(const Store& store, const RunFolde
         {stem + ".json", "", artifact_document(info->project, info->name, info->type, info->created_us)});
     out.files.push_back({fmt::format("{}-v{}.json", stem, version->number), "", version_document(*version)});
     out.names.push_back(name);
+    const size_t moving = std::count(version->aliases.begin(), version->aliases.end(), kLatestAlias);
+    if (version->aliases.size() > moving || !version->tags.empty() || version->expires_us)
+      out.left_out.push_back(name + ": its aliases, tags and time to live are those of its store");
   }
   const BlobStore blob_store(store.path());
   for (const Digest& digest : blobs)

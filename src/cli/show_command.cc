@@ -100,7 +100,7 @@ int run_show(Console& console, const GlobalOptions& global, const ShowOptions& o
   console.print(summary_section(console, run));
   console.print(metrics_section(console, run, plots->sparks));
   console.print(texts_section(console, *texts));
-  console.print(artifacts_section(console, uses, refused));
+  console.print(artifacts_section(console, *store, uses, refused));
   console.print(media_section(console, *media, media_account(run)));
   console.print(alerts_section(console, *alerts));
   console.print(plots->charts);

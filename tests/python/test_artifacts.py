@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -272,6 +273,15 @@ def test_wait_ends_after_its_timeout_and_wants_a_logged_artifact(data: Path) -> 
         run.log_artifact(art).wait(timeout=-1)
 
 
+# Bug: everything below the folder was taken out of the artifact.
+def test_a_new_file_with_the_name_of_a_folder_is_refused_and_what_is_below_it_stays(data: Path) -> None:
+    art = tracker.Artifact("made", "table")
+    art.add_file(data / "one.bin", "dir/one.bin")
+    with pytest.raises(ValueError, match="'dir/' is the name of a folder"), art.new_file("dir/"):
+        pass
+    assert [entry.name for entry in art.files()] == ["dir/one.bin"]
+
+
 # Regression: what was refused was removed, and with it the only copy.
 def test_files_written_for_an_artifact_that_is_refused_are_kept_and_named(
     run: tracker.Run, capfd: pytest.CaptureFixture[str]
@@ -365,3 +375,22 @@ def test_a_working_directory_is_logged_without_the_store_in_it_and_says_so(scrip
     assert done.returncode == 0, done.stderr
     said = f'the artifact "code" is without {work}/.tracker: a store that lies in a folder is left out'
     assert done.stderr.count(said) == 2, done.stderr
+
+
+# Bug: it was the version that has the same number in the other store, with other data.
+def test_an_artifact_of_a_copied_run_is_found_by_its_digest_or_not_at_all(store: Path, tmp_path: Path) -> None:
+    def log(where: Path, id: str, text: str) -> None:
+        (tmp_path / "data.txt").write_text(text)
+        run = tracker.init(project="p", id=id, dir=where, quiet=True)
+        run.log_artifact(tmp_path / "data.txt", name="data", type="dataset").wait()
+        run.finish()
+
+    log(tmp_path / "one", "mine", "mine")
+    log(tmp_path / "two", "other", "other")
+    shutil.copytree(tmp_path / "one/runs/p/mine", tmp_path / "two/runs/p/mine")
+    (use,) = tracker.open_run("p/mine", dir=tmp_path / "two").outputs
+    with pytest.raises(tracker.NotFoundError, match=use.digest):
+        use.artifact()
+    log(tmp_path / "two", "again", "mine")
+    assert (use.name, use.artifact().qualified_name) == ("p/data:v0", "p/data:v1")
+    assert use.artifact().get_path("data.txt").read_text() == "mine"

@@ -121,6 +121,28 @@ TEST_F(ArtifactStoreTest, AnUnchangedFolderIsTheSameVersionAndIsNotRead) {
   EXPECT_THAT(back->version.aliases, ElementsAre("latest")) << "it was logged last";
 }
 
+// Bug: of the same content that was logged again, new metadata and a new description were nowhere.
+TEST_F(ArtifactStoreTest, WhatIsSaidOfAContentThatIsLoggedAgainIsKept) {
+  ArtifactDraft first = draft();
+  first.description = "first";
+  first.metadata = Value::Map{{"accuracy", 0.5}};
+  ASSERT_TRUE(store(first).ok());
+  ArtifactDraft second = draft();
+  second.description = "second, of user:secret@host";
+  second.metadata = Value::Map{{"accuracy", 0.95}};
+  const auto again = store(second);
+  ASSERT_TRUE(again.ok());
+  EXPECT_FALSE(again->is_new);
+  EXPECT_EQ(again->version.description.find("secret"), std::string::npos) << again->version.description;
+  EXPECT_EQ(to_json(again->version.metadata), R"({"accuracy":0.95})");
+  ASSERT_TRUE(store(second).ok());
+  const auto silent = store(draft());
+  ASSERT_TRUE(silent.ok());
+  EXPECT_EQ(silent->version.description.find("second"), 0u) << "who says nothing changes nothing";
+  EXPECT_EQ(to_json(silent->version.metadata), R"({"accuracy":0.95})");
+  EXPECT_EQ(registry_.read("p", "data")->marks.size(), 1u) << "the same is not said twice";
+}
+
 TEST_F(ArtifactStoreTest, AFileIsStoredOnceHoweverManyArtifactsHoldIt) {
   ASSERT_TRUE(store(draft()).ok());
   make("copy", "one");

@@ -215,5 +215,23 @@ TEST_F(ArtifactCommandTest, GcSaysThatItRemovedNoBlobWhereAnArtifactCannotBeRead
   EXPECT_EQ(out_.find("removed blob"), std::string::npos) << out_;
 }
 
+// Bug: a run that was copied here named the data that has the same number here.
+TEST_F(ArtifactCommandTest, ACopiedRunNamesItsVersionsByTheirContent) {
+  ASSERT_EQ(put(), kExitOk);
+  LineageEdge moved = edge(ArtifactUse::kInput, "data"), missing = moved;
+  moved.number = 7;
+  missing.use = ArtifactUse::kOutput;
+  missing.content = sha256("of another store");
+  write_run("copied", {moved, missing});
+  const std::string absent = "p/data@" + missing.content.hex().substr(0, 12) + " (not in this store)";
+  for (const char* command : {"show", "lineage"}) {
+    const bool shows = command == std::string("show");
+    ASSERT_EQ(shows ? run({"show", "p/copied"}) : run({"artifact", "lineage", "p/copied"}), kExitOk) << err_;
+    EXPECT_NE(out_.find("p/data:v0"), std::string::npos) << out_;
+    EXPECT_EQ(out_.find(":v7"), std::string::npos) << out_;
+    EXPECT_NE(out_.find(absent), std::string::npos) << out_;
+  }
+}
+
 }  // namespace
 }  // namespace tracker::internal

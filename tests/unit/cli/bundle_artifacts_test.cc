@@ -57,6 +57,14 @@ class BundleArtifactsTest : public CliTest {
   ArtifactVersion version_;
 };
 
+TEST_F(BundleArtifactsTest, WhatIsSaidOfAVersionStaysBehindAndThatIsNamed) {
+  ASSERT_EQ(export_run(), kExitOk) << err_;
+  EXPECT_EQ(err_.find("left out"), std::string::npos) << err_;
+  ASSERT_EQ(run({"artifact", "alias", "p/data", "best"}), kExitOk) << err_;
+  ASSERT_EQ(run({"export", "p/r", "--bundle", bundle_ + "2", "--artifacts"}), kExitOk) << err_;
+  EXPECT_NE(err_.find("left out: p/data:v0: its aliases, tags and time to live"), std::string::npos) << err_;
+}
+
 TEST_F(BundleArtifactsTest, AnArtifactGoesWithItsRunIntoAnotherStore) {
   ASSERT_EQ(export_run(), kExitOk) << err_;
   ASSERT_EQ(import(), kExitOk) << err_;
