@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "base/fs.h"
 #include "model/redact.h"
 #include "monitor/git.h"
+#include "monitor/spawn.h"
 #include "monitor/utf8_text.h"
 
 extern char** environ;  // NOLINT: POSIX says so
@@ -46,25 +46,7 @@ int spawn_git(const std::string& work, int output, pid_t* pid) {
   for (char** each = environ; *each != nullptr; ++each)
     if (std::strncmp(*each, "GIT_", 4) != 0) environment.push_back(*each);
   environment.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawnattr_init(&attributes);
-  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, output, 1);
-  ::posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-  sigset_t none, all;
-  ::sigemptyset(&none);
-  ::sigfillset(&all);
-  ::posix_spawnattr_setsigmask(&attributes, &none);  // this thread blocks all
-  ::posix_spawnattr_setsigdefault(&attributes, &all);
-  ::posix_spawnattr_setpgroup(&attributes, 0);  // so that what it starts is killed with it
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  const int error =
-      ::posix_spawnp(pid, "git", &actions, &attributes, const_cast<char**>(arguments), environment.data());
-  ::posix_spawnattr_destroy(&attributes);
-  ::posix_spawn_file_actions_destroy(&actions);
-  return error;
+  return spawn_apart(pid, "git", const_cast<char**>(arguments), environment.data(), output);
 }
 
 struct Output {

@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include <string_view>
 
 #include "base/fs.h"
+#include "monitor/spawn.h"
 
 namespace tracker::internal {
 namespace {
@@ -50,25 +50,8 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
 int spawn_trial(const GpuOptions& options, int output, pid_t* pid) {
   std::vector<std::string> arguments = options.trial;
   arguments.push_back(options.library_name());
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawnattr_init(&attributes);
-  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, output, 1);
-  ::posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-  sigset_t none, all;
-  ::sigemptyset(&none);
-  ::sigfillset(&all);
-  ::posix_spawnattr_setsigmask(&attributes, &none);  // this thread blocks all
-  ::posix_spawnattr_setsigdefault(&attributes, &all);
-  ::posix_spawnattr_setpgroup(&attributes, 0);  // Ctrl-C is the program's
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  const int error = ::posix_spawn(pid, arguments[0].c_str(), &actions, &attributes, pointers_to(arguments).data(),
-                                  pointers_to(options.environment).data());
-  ::posix_spawnattr_destroy(&attributes);
-  ::posix_spawn_file_actions_destroy(&actions);
-  return error;
+  return spawn_apart(pid, arguments[0].c_str(), pointers_to(arguments).data(), pointers_to(options.environment).data(),
+                     output);
 }
 
 // Reads the names of calls as they are made, to the end of the child: that of the pipe may be held open by a child that
