@@ -87,7 +87,7 @@ int fork_while_threads_log(int forks, Shared<std::atomic<int64_t>[kThreads]>* re
     const pid_t child = ::fork();
     if (child == 0) ::_exit(use_inherited_run(run, metric, i));
     int status = 0;
-    CHILD_CHECK(wait_child_at_most(child, 1000 * kSlowDown, &status));
+    CHILD_CHECK(wait_child_at_most(child, 5000 * kSlowDown, &status));  // one that hangs does so for ever
     const int code = exit_code_of(status);
     if (code == 99) std::fprintf(stderr, "child %d failed\n", i);
     CHILD_CHECK(code != 99);
