@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "artifact/manifest.h"
+#include "base/folder_entries.h"
 #include "storage/run_folder.h"
 
 namespace tracker::internal {
@@ -54,26 +55,16 @@ std::string real_path(const std::string& path) {
 
 // The names in a folder, those of folders with "/" behind them: then depth first is the order of whole paths.
 Result<std::vector<std::string>> sorted_names(const std::string& path) {
-  DIR* dir = ::opendir(path.c_str());
-  if (dir == nullptr) return Status::from_errno(errno, "cannot list", path);
   std::vector<std::string> names;
-  int error = 0;
-  for (;;) {
-    errno = 0;  // nothing else tells the end of a folder from a disk that does not answer
-    const dirent* entry = ::readdir(dir);
-    if (entry == nullptr) error = errno;
-    if (entry == nullptr) break;
-    std::string name = entry->d_name;
-    if (name == "." || name == "..") continue;
+  TRACKER_RETURN_IF_ERROR(visit_folder(path, [&](const dirent& entry) {
+    std::string name = entry.d_name;
     struct stat st{};
     const bool is_folder =
-        entry->d_type == DT_DIR ||
-        (entry->d_type == DT_UNKNOWN && ::lstat(join_path(path, name).c_str(), &st) == 0 && S_ISDIR(st.st_mode));
+        entry.d_type == DT_DIR ||
+        (entry.d_type == DT_UNKNOWN && ::lstat(join_path(path, name).c_str(), &st) == 0 && S_ISDIR(st.st_mode));
     if (is_folder) name += '/';
     names.push_back(std::move(name));
-  }
-  ::closedir(dir);
-  if (error != 0) return Status::from_errno(error, "cannot list", path);
+  }));
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/fs.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -14,6 +13,7 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "base/folder_entries.h"
 #include "base/ids.h"
 
 namespace tracker::internal {
@@ -151,20 +151,8 @@ Status make_dirs(const std::string& path, uint32_t mode) {
 }
 
 Result<std::vector<std::string>> list_dir(const std::string& path) {
-  DIR* dir = ::opendir(path.c_str());
-  if (dir == nullptr) return Status::from_errno(errno, "cannot list", path);
   std::vector<std::string> names;
-  int error = 0;
-  for (;;) {
-    errno = 0;  // nothing else tells the end of a folder from a disk that does not answer
-    const dirent* entry = ::readdir(dir);
-    if (entry == nullptr) error = errno;
-    if (entry == nullptr) break;
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
-  }
-  ::closedir(dir);
-  if (error != 0) return Status::from_errno(error, "cannot list", path);
+  TRACKER_RETURN_IF_ERROR(visit_folder(path, [&](const dirent& entry) { names.emplace_back(entry.d_name); }));
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -10,66 +10,15 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <random>
 #include <thread>
 
 #include "base/clock.h"
 #include "query/run_record.h"
 #include "support/child.h"
-#include "support/store_builder.h"
+#include "support/runs_query_test.h"
 
 namespace tracker::internal {
 namespace {
-
-constexpr int64_t kAheadUs = 10 * kSecondUs;
-
-class RunsQueryTest : public testing::Test {
- protected:
-  RunsQuery query(const std::string& where = "", const std::string& sort = "") const {
-    RunsQuery out;
-    out.where = where;
-    out.sort = sort;
-    out.now_us = kBuilderStartUs + 86'400 * kSecondUs;
-    out.files_now_us = realtime_us() + kAheadUs;
-    return out;
-  }
-  RunsList list(const RunsQuery& asked) const {
-    auto found = query_runs(builder_.store(), asked);
-    EXPECT_TRUE(found.ok()) << found.status().to_string();
-    return found.ok() ? std::move(*found) : RunsList();
-  }
-  RunsList list(const std::string& where = "", const std::string& sort = "") const { return list(query(where, sort)); }
-  // What those columns say of the only run.
-  std::vector<std::optional<Value>> columns_of_the_run(const std::string& columns) const {
-    RunsQuery asked = query();
-    if (auto parsed = parse_columns(columns); parsed.ok()) asked.columns = std::move(*parsed);
-    RunsList found = list(asked);
-    EXPECT_EQ(found.rows.size(), 1u);
-    if (found.rows.size() != 1 || asked.columns.empty()) return std::vector<std::optional<Value>>(100);
-    return std::move(found.rows[0].columns);
-  }
-  static std::string ids(const RunsList& list) {
-    std::string out;
-    for (const RunRow& row : list.rows) out += (out.empty() ? "" : " ") + row.record.identity.id;
-    return out;
-  }
-
-  RunFolder finished_run(const std::string& project, const std::string& id, int number) {
-    const RunFolder folder = builder_.run(project, id, kBuilderStartUs + number * kSecondUs);
-    auto writer = builder_.writer(folder);
-    writer.set(EventType::kConfig, "lr", 0.1 * number).log("loss", 0, 10.0 - number).log("loss", 1, number);
-    writer.end(RunState::kFinished, 0, "", kBuilderStartUs + (number + 100) * kSecondUs).finish();
-    return folder;
-  }
-  void three_runs() {
-    finished_run("a", "one", 1);
-    finished_run("a", "two", 2);
-    finished_run("b", "three", 3);
-  }
-  std::string catalog() const { return builder_.path() + "/catalog.db"; }
-
-  StoreBuilder builder_;
-};
 
 // Bug: `tracker ls` beside a `tracker rm` named the run as damaged and ended with 1 or 3.
 TEST_F(RunsQueryTest, ARunThatIsRemovedWhileItIsReadIsNoDamage) {
@@ -443,73 +392,6 @@ TEST_F(RunsQueryTest, MistakesInFilterAndOrderAreErrors) {
   EXPECT_EQ(query_runs(builder_.store(), query("state = "), &error).status().code(), Code::kInvalid);
   EXPECT_EQ(error.column, 9u);
   EXPECT_EQ(query_runs(builder_.store(), query("", "rank"), &error).status().code(), Code::kInvalid);
-}
-
-// SQLite decides what it can; whatever it decides must be what Filter::matches() says.
-class RandomFilterTest : public RunsQueryTest {
- protected:
-  template <typename T>
-  T one_of(std::initializer_list<T> values) {
-    return values.begin()[random_() % values.size()];
-  }
-  std::string test() {
-    const std::string op = one_of({"=", "!=", "<", "<=", ">", ">="});
-    switch (random_() % 8) {
-      case 0: return "state " + one_of<std::string>({"=", "!="}) + " " + one_of<std::string>({"finished", "failed"});
-      case 1: return "created " + op + " " + one_of<std::string>({"2023-11-14", "2023-11-14T22:13:25", "now-1d"});
-      case 2: return "duration " + op + " " + one_of<std::string>({"100s", "1.5", "97", "0.5m"});
-      case 3:
-        return one_of<std::string>({"name ", "id ", "project ", "group "}) + op + " " +
-               one_of<std::string>({"run3", "\"Net\"", "p0", "g1"});
-      case 4: return "missing(" + one_of<std::string>({"group", "finished", "config.lr", "name"}) + ")";
-      case 5: return "config.lr " + op + " " + one_of<std::string>({"0.3", "1", "text"});
-      case 6: return one_of<std::string>({"points ", "lost "}) + op + " " + one_of<std::string>({"0", "2", "1.5"});
-      default: return one_of<std::string>({"net", "name contains \"et\"", "group in [g0, g2]", "finished < now"});
-    }
-  }
-  std::string filter(int depth) {
-    const auto kind = random_() % (depth > 0 ? 5 : 1);
-    if (kind == 1) return "not (" + filter(depth - 1) + ")";
-    if (kind == 2) return "(" + filter(depth - 1) + " and " + filter(depth - 1) + ")";
-    if (kind == 3) return "(" + filter(depth - 1) + " or " + filter(depth - 1) + ")";
-    return test();
-  }
-
-  std::mt19937_64 random_;
-};
-
-TEST_F(RandomFilterTest, TheCatalogAnswersAsTheFilterDoes) {
-  const uint64_t seed = test_seed("RandomFilterTest");
-  random_.seed(seed);
-  for (int i = 0; i < 12; ++i) {
-    const RunFolder folder =
-        builder_.run("p" + std::to_string(i % 2), "run" + std::to_string(i), kBuilderStartUs + i * kSecondUs);
-    auto writer = builder_.writer(folder);
-    if (i % 3 != 0) writer.set(EventType::kConfig, "lr", i % 4 == 0 ? Value("text") : Value(0.1 * i));
-    if (i % 2 == 0) writer.set(EventType::kAttribute, "group", "g" + std::to_string(i % 3));
-    if (i % 5 == 0) writer.set(EventType::kAttribute, "name", "Net" + std::to_string(i));
-    for (int row = 0; row < i % 4; ++row) writer.log("loss", row, row);
-    if (i % 6 != 5)
-      writer.end(i % 4 == 1 ? RunState::kFailed : RunState::kFinished, 0, "", kBuilderStartUs + 100 * kSecondUs);
-    writer.finish();
-  }
-  list();
-  auto catalog = Catalog::open(builder_.store(), Catalog::Place::kMemory);
-  ASSERT_TRUE(catalog.ok());
-  // In less than a minute: then the runs without an end are no longer believed to be running.
-  for (int turn = 0; turn < 300 / kSlowDown; ++turn) {
-    const RunsQuery asked = query(filter(3));
-    const auto parsed = Filter::parse(asked.where, asked.now_us);
-    ASSERT_TRUE(parsed.ok()) << parsed.status().to_string();
-    auto rows = catalog->db().prepare("SELECT " + std::string(kCatalogColumns) + ", " + std::string(kCatalogDocuments) +
-                                      " FROM runs JOIN documents USING(id) ORDER BY created_us DESC, folder");
-    ASSERT_TRUE(rows.ok());
-    std::string expected;
-    const CatalogRow view(*rows, true, asked.now_us);
-    while (*rows->step())
-      if (parsed->matches(view)) expected += (expected.empty() ? "" : " ") + std::string(rows->bytes_at(kColumnId));
-    ASSERT_EQ(ids(list(asked)), expected) << asked.where << "\nseed " << seed;
-  }
 }
 
 }  // namespace
