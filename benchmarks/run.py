@@ -44,6 +44,7 @@ PROGRAMS: dict[str, list[str]] = {
     "artifact": [str(BUILD / "benchmarks" / "bin" / "bench_artifact")],
     "import_events": [str(BUILD / "benchmarks" / "bin" / "bench_import_events")],
     "all_on": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "all_on.py")],
+    "system_cost": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "system_cost.py")],
     "startup": [sys.executable, str(ROOT / "benchmarks" / "e2e" / "startup.py")],
 }
 

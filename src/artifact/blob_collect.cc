@@ -16,9 +16,6 @@ namespace {
 constexpr std::string_view kCondemned = ".gc-";  // behind a blob's name while it is removed
 constexpr size_t kNameDigits = 62;
 
-// The number of the batch that made the file of this name: the first 8 of the 16 digits at its end.
-std::string_view batch_of(std::string_view path) { return path.substr(path.size() - 16, 8); }
-
 struct Candidate {
   Digest digest;
   bool referenced = false;
@@ -36,7 +33,7 @@ class BlobCollector {
       expire(&info);
     }
     for (std::string& problem : damaged) give_up(std::move(problem));
-    for (const char* folder : {"", "/sha256"}) leftovers(join_path(store_.path(), kBlobsFolder) + folder);
+    leftovers();
     staging();
     const auto folders = list_dir(blobs_.folder());
     for (const std::string& name : folders.ok() ? *folders : std::vector<std::string>())
@@ -85,11 +82,8 @@ class BlobCollector {
     return false;
   }
 
-  void leftovers(const std::string& folder) {
-    const HeldNames held(blobs_.lock_folder());
-    const auto age = held.are_known() ? kBlobLeftoverAge : kAgeWithoutLocks;
-    for (const Leftover& leftover : list_leftovers(folder, age.count())) {
-      if (held.holds(batch_of(leftover.path))) continue;
+  void leftovers() {
+    for (const Leftover& leftover : dead_temporaries(blobs_)) {
       if (!options_.dry_run) remove_file(leftover.path);
       report_.removed.push_back({"temporary file", leftover.path, leftover.bytes});
     }

@@ -4,7 +4,6 @@
 // manifests for each million blobs that are older than a day.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -15,9 +14,6 @@
 namespace tracker::internal {
 
 constexpr size_t kCandidatesMax = 1'000'000;  // blobs looked for in one pass: 32 MB
-// A blob in the making of a process that died; where locks do not tell whether it did, this or what it staged.
-constexpr std::chrono::seconds kBlobLeftoverAge{3600};
-constexpr std::chrono::seconds kAgeWithoutLocks{7 * 24 * 3600};
 
 struct BlobCollectOptions {
   bool dry_run = false;  // says what would go

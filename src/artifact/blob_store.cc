@@ -21,6 +21,9 @@ constexpr size_t kSyncedByOneMin = 8;
 // The disk begins at once with blobs of this size. For a small one the call costs as much as all else about it.
 constexpr uint64_t kEarlyWriteBytesMin = 1 << 20;
 
+// The number of the batch that made the file of this name: the first 8 of the 16 digits at its end.
+std::string_view batch_of(std::string_view path) { return path.substr(path.size() - 16, 8); }
+
 }  // namespace
 
 BlobStore::BlobStore(const std::string& store_path)
@@ -57,6 +60,16 @@ bool BlobStore::keep(const Digest& digest, uint64_t bytes) const {
 }
 
 // Other file systems than local ones do not all pass syncfs(2) on to where the bytes are.
+std::vector<Leftover> dead_temporaries(const BlobStore& store) {
+  const HeldNames held(store.lock_folder());
+  const auto age = held.are_known() ? kBlobLeftoverAge : kAgeWithoutLocks;
+  std::vector<Leftover> out;
+  for (const std::string& folder : {store.lock_folder(), store.folder()})
+    for (Leftover& leftover : list_leftovers(folder, age.count()))
+      if (!held.holds(batch_of(leftover.path))) out.push_back(std::move(leftover));
+  return out;
+}
+
 BlobBatch::BlobBatch(const BlobStore& store) : store_(store), number_(static_cast<uint32_t>(random_u64())) {
   const FsKind kind = fs_kind(store.folder());
   is_local_ = kind == FsKind::kLocal || kind == FsKind::kTmpfs;
@@ -71,6 +84,8 @@ Result<BlobBatch::Temporary> BlobBatch::begin() {
     TRACKER_RETURN_IF_ERROR(make_dirs(store_.folder()));
     // A small file may wait for hours beside a large one that is copied.
     held_ = HeldName(store_.lock_folder(), fmt::format("{:08x}", number_));
+    // A job that is killed and requeued over and over would else fill the disk with what it had begun to copy.
+    for (const Leftover& leftover : dead_temporaries(store_)) remove_file(leftover.path);
   }
   has_folder_ = true;
   Temporary out;

@@ -23,6 +23,9 @@ constexpr const char* kStagingFolder =
     "staging";  // files that are written for an artifact: artifact-<8 letters>/file-*, held by that folder's name
 constexpr std::chrono::seconds kBlobAge{24 * 3600};       // what gc leaves alone
 constexpr std::chrono::seconds kBlobTouchAge{12 * 3600};  // what was touched since then needs no touch
+// A blob in the making of a process that died; where locks do not tell whether it did, this or what it staged.
+constexpr std::chrono::seconds kBlobLeftoverAge{600};
+constexpr std::chrono::seconds kAgeWithoutLocks{7 * 24 * 3600};
 // Written and not yet on the disk: on a local disk, which syncs them all by one call; elsewhere, where each is an open
 // file until it is fsynced; in bytes.
 constexpr size_t kBlobsABatch = 1024;
@@ -45,6 +48,9 @@ class BlobStore {
  private:
   std::string folder_;
 };
+
+// Blobs in the making whose process died. The next process that makes one removes them, and `tracker gc`.
+std::vector<Leftover> dead_temporaries(const BlobStore& store);
 
 // Blobs that are written and not yet named. Destroyed without commit() they are removed.
 class BlobBatch {

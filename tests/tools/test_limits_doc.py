@@ -47,7 +47,6 @@ BY_EFFECT = {
     "kArtifactFreeShare": "tests/unit/artifact/snapshot_test.cc: ItStopsWhenAskedToAndWhereThereIsNoRoom",
     "kFinishArtifactsMax": "tests/unit/run/run_artifacts_test.cc: FinishGivesUpWhatIsNotStoredInItsTimeAndSaysSo",
     "kBlobAge": "tests/unit/artifact/blob_collect_test.cc: OnlyOldBlobsThatNothingRefersToGo",
-    "kBlobLeftoverAge": "tests/unit/artifact/blob_collect_test.cc: BlobsInTheMakingOfDeadProcessesGo",
     "kBlobTouchAge": "tests/unit/artifact/blob_collect_test.cc: AWriterTouchesABlobBeforeItRefersToIt",
     "kCatalogBusy": "tests/unit/query/runs_query_test.cc: ACatalogThatSomebodyHoldsDoesNotHoldUpAListing",
     "kCatalogRacy": "tests/unit/query/runs_query_test.cc: FoldersThatAreTooYoungToTellAChangeAreReadAgain",

@@ -175,9 +175,27 @@ TEST_F(BlobCollectTest, BlobsInTheMakingOfDeadProcessesGo) {
   std::ofstream(path) << "half";
   collect();
   EXPECT_TRUE(fs::exists(path)) << "its process may live";
-  fs::last_write_time(path, fs::file_time_type::clock::now() - 2h);
+  fs::last_write_time(path, fs::file_time_type::clock::now() - kBlobLeftoverAge);
   collect();
   EXPECT_FALSE(fs::exists(path));
+}
+
+// Bug: a job that was killed in its checkpoint and requeued, over and over, filled the disk until somebody ran gc.
+TEST_F(BlobCollectTest, WhoMakesABlobRemovesThoseInTheMakingOfDeadProcesses) {
+  store("a");
+  const std::string old = store_.path() + "/blobs/sha256/blob.tmp-0123456789abcdef";
+  const std::string young = store_.path() + "/blobs/sha256/blob.tmp-fedcba9876543210";
+  for (const std::string& path : {old, young}) std::ofstream(path) << "half";
+  fs::last_write_time(old, fs::file_time_type::clock::now() - kBlobLeftoverAge);
+  const BlobStore blobs(store_.path());
+  BlobBatch living(blobs);
+  auto file = living.begin();
+  ASSERT_TRUE(file.ok());
+  EXPECT_FALSE(fs::exists(old));
+  EXPECT_TRUE(fs::exists(young));
+  fs::last_write_time(file->path, fs::file_time_type::clock::now() - 1000h);
+  store("b");
+  EXPECT_TRUE(fs::exists(file->path)) << "its process lives";
 }
 
 // A small file waits for as long as a large one beside it is copied: gc took it after an hour.

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""Goal: F28, as far as it lies on this machine. A file of 200 MB that is rewritten while a run takes it is never stored
+torn; the same content again is not read again; a kill in the middle leaves nothing that counts; memory stays bounded.
+
+Method: a writer goes over the file from its begin to its end, now and then, with another byte each time. At any moment
+the file is thus some of one byte and then the byte before it, and a copy that is anything else is torn.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import tracker
+
+Script = Callable[..., "subprocess.CompletedProcess[str]"]
+
+SIZE = 200_000_000
+BLOCK = 1_000_000
+ATTEMPTS = 8
+LEFTOVER_AGE = 600  # s; kBlobLeftoverAge
+MEMORY_MAX = 64 * 1024 * 1024  # beyond what the interpreter has with the module loaded
+
+# argv: the file, a seed. Says the byte of each pass that is over; goes on until it is killed.
+WRITER = f"""
+import itertools, os, random, sys, time
+file, chance = os.open(sys.argv[1], os.O_RDWR), random.Random(int(sys.argv[2]))
+for byte in itertools.cycle(range(1, 256)):
+    time.sleep(chance.uniform(0, 0.3))  # so that a copy is begun, and then written to
+    for at in range(0, {SIZE}, {BLOCK}):
+        os.pwrite(file, bytes([byte]) * {BLOCK}, at)
+    print(byte, flush=True)
+"""
+
+# argv: the file, its writer, a seed. Tells of each attempt under the writer, of the one behind it, and of another
+# artifact.
+LOGGER = f"""
+import json, subprocess, sys, tracker
+path, writer, seed = sys.argv[1:]
+
+def status(name, of="status"):
+    with open("/proc/self/" + of) as file:
+        return int(next(line for line in file if line.startswith(name)).split()[1])
+
+before = status("VmRSS:")
+run = tracker.init(project="p", id="r", quiet=True)
+told = dict(under_writer=[])
+with subprocess.Popen([sys.executable, writer, path, seed], stdout=subprocess.PIPE) as process:
+    process.stdout.readline()
+    for _ in range({ATTEMPTS}):
+        art = tracker.Artifact("big", "dataset")
+        art.add_file(path)
+        try:
+            run.log_artifact(art).wait()
+            told["under_writer"].append(art.digest)
+        except tracker.StoreError as error:
+            told["under_writer"].append(str(error))
+        run.log(dict(loss=1.0))
+    process.kill()
+told["version"] = run.log_artifact(path, "big", "dataset").wait().digest
+read = status("rchar:", "io")
+told["same"] = run.log_artifact(path, "other", "dataset").wait().digest
+told["read_again"] = status("rchar:", "io") - read
+told["memory"] = (status("VmHWM:") - before) * 1024
+told["points"] = run.status().points_logged
+run.finish()
+print(json.dumps(told))
+"""
+
+KILLED = """
+import sys, tracker
+run = tracker.init(project="p", id=sys.argv[2], quiet=True)
+run.log_artifact(sys.argv[1], "big", "dataset")
+print("logged", flush=True)
+run.finish()
+"""
+
+
+def drawn_seed() -> int:
+    seed = int(os.environ.get("TRACKER_TEST_SEED") or random.randrange(2**32))
+    print(f"TRACKER_TEST_SEED={seed}")
+    return seed
+
+
+def large_file(path: Path) -> Path:
+    with path.open("wb") as file:
+        for _ in range(SIZE // BLOCK):
+            file.write(b"\0" * BLOCK)
+    return path
+
+
+def is_of_one_moment(data: bytes) -> bool:
+    """Some of one byte and then the byte before it."""
+    first = data[0]
+    ahead = len(data) - len(data.lstrip(bytes([first])))
+    return ahead == len(data) or data[ahead:] == bytes([data[ahead]]) * (len(data) - ahead)
+
+
+def stored_bytes(store: Path) -> int:
+    return sum(path.stat().st_size for path in (store / "blobs").rglob("*") if path.is_file())
+
+
+def test_a_large_file_that_is_rewritten_meanwhile_is_never_stored_torn(
+    script: Script, store: Path, tmp_path: Path
+) -> None:
+    path, writer = large_file(tmp_path / "big.bin"), tmp_path / "writer.py"
+    writer.write_text(WRITER)
+    seed = drawn_seed()
+    done = script(LOGGER, str(path), str(writer), str(seed), timeout=300)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    digests = {art.digest for art in tracker.artifacts("p")}
+    assert len(told["under_writer"]) == ATTEMPTS
+    assert any(said not in digests for said in told["under_writer"]), "no copy met the writer"
+    for said in told["under_writer"]:
+        assert said in digests or ("big.bin" in said and "chang" in said), said
+    for art in tracker.artifacts("p"):
+        art.verify(deep=True)
+        assert is_of_one_moment(Path(art.get_path("big.bin")).read_bytes()), art
+    # Of what nobody writes to any more there is one version with the bytes of the file, stored once and read once.
+    last = tracker.artifact("p/big:latest")
+    assert told["version"] == last.digest
+    assert Path(last.get_path("big.bin")).read_bytes() == path.read_bytes()
+    assert told["same"] == told["version"]
+    assert told["read_again"] < SIZE / 10
+    assert stored_bytes(store) < SIZE * (len(digests) + 0.1)
+    assert told["memory"] < MEMORY_MAX
+    assert told["points"] == ATTEMPTS
+
+
+def test_a_process_killed_in_the_middle_of_a_large_file_leaves_nothing_that_counts(
+    script: Script, store: Path, tmp_path: Path
+) -> None:
+    chance = random.Random(drawn_seed())
+    path, source = large_file(tmp_path / "big.bin"), tmp_path / "killed.py"
+    source.write_text(KILLED)
+    env = {**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent)}
+    for number in range(5):
+        command, before = [sys.executable, str(source), str(path), f"r{number}"], stored_bytes(store)
+        with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "logged\n"
+            begun = time.monotonic()
+            while process.poll() is None and stored_bytes(store) <= before and time.monotonic() - begun < 30:
+                time.sleep(0.001)
+            time.sleep(chance.uniform(0, 0.1))
+            process.send_signal(signal.SIGKILL)
+        for art in tracker.artifacts("p"):
+            art.verify(deep=True)
+    for left in (store / "blobs").rglob("*.tmp-*"):
+        os.utime(left, (time.time() - LEFTOVER_AGE, time.time() - LEFTOVER_AGE))
+    done = script(KILLED, str(path), "last")
+    assert done.returncode == 0, done.stderr
+    (art,) = tracker.artifacts("p")
+    art.verify(deep=True)
+    assert tracker.open_run("p/last").outputs[0].digest == art.digest
+    assert stored_bytes(store) < SIZE * 1.1, "what the killed ones had begun to copy is gone"
