@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <map>
 #include <set>
@@ -13,6 +14,7 @@
 #include "artifact/artifact_store.h"
 #include "artifact/lineage.h"
 #include "artifact/registry_documents.h"
+#include "base/clock.h"
 #include "base/fs.h"
 #include "model/key.h"
 #include "model/visible.h"
@@ -63,6 +65,27 @@ Result<Digest> digest_of(const std::string& path) {
   }
 }
 
+// What is said about a version, "latest" apart, which is the newest of its store: at most kAliasesAMarkMax aliases and
+// tags a mark.
+std::vector<ArtifactMark> marks_of(const ArtifactVersion& version, int64_t now_us) {
+  std::vector<ArtifactMark> out;
+  const auto nth = [&](size_t i) -> ArtifactMark& {
+    while (out.size() <= i / kAliasesAMarkMax) {
+      ArtifactMark& mark = out.emplace_back();
+      mark.number = static_cast<int64_t>(out.size());
+      mark.of = version.number;
+      mark.time_us = now_us;
+    }
+    return out[i / kAliasesAMarkMax];
+  };
+  size_t aliases = 0;
+  for (const std::string& alias : version.aliases)
+    if (alias != kLatestAlias) nth(aliases++).aliases_added.push_back(alias);
+  for (size_t i = 0; i < version.tags.size(); ++i) nth(i).tags_added.push_back(version.tags[i]);
+  if (version.expires_us) nth(0).ttl_s = std::max<int64_t>(1, (*version.expires_us - now_us) / 1'000'000);
+  return out;
+}
+
 // What a bundle brought, as far as it was checked.
 class Taken {
  public:
@@ -94,7 +117,7 @@ class Taken {
       if (!added.ok())
         report->add_problem(added.status().code(), fmt::format("the artifact {}/{} was left out: {}", each.info.project,
                                                                each.info.name, added.status().to_string()));
-      else if (is_new) stored->push_back(fmt::format("{}/{}:{}", each.info.project, each.info.name, added->name()));
+      else say_about(registry, each, *added, is_new, report, stored);
     }
     return {};
   }
@@ -105,7 +128,35 @@ class Taken {
     ArtifactVersion version;
     ManifestTotals totals;
     bool has_version = false;
+    std::map<int64_t, ArtifactMark> marks;  // by number
   };
+
+  // An alias that names another version here stays there; a time to live is that of a version that is new here.
+  void say_about(const ArtifactRegistry& registry, const Version& each, const ArtifactVersion& added, bool is_new,
+                 ImportReport* report, std::vector<std::string>* stored) const {
+    const std::string &project = each.info.project, &name = each.info.name;
+    if (is_new) stored->push_back(fmt::format("{}/{}:{}", project, name, added.name()));
+    for (const auto& [number, bundled] : each.marks) {
+      const auto info = registry.read(project, name);
+      const ArtifactVersion* now = info.ok() ? info->version(added.number) : nullptr;
+      if (now == nullptr) return;
+      ArtifactMark mark;
+      mark.of = added.number;
+      mark.time_us = bundled.time_us;
+      if (is_new) mark.ttl_s = bundled.ttl_s;
+      for (const std::string& alias : bundled.aliases_added) {
+        const auto found = info->find(alias);
+        if (!found.ok()) mark.aliases_added.push_back(alias);
+        else if (*found != now) ++report->left_out["aliases that name another version here"];
+      }
+      for (const std::string& tag : bundled.tags_added)
+        if (!std::binary_search(now->tags.begin(), now->tags.end(), tag)) mark.tags_added.push_back(tag);
+      if (mark.aliases_added.empty() && mark.tags_added.empty() && !mark.ttl_s) continue;
+      if (const Status status = registry.mark(project, name, mark); !status.ok())
+        report->add_problem(status.code(), fmt::format("what is said about {}/{}:{} was left out: {}", project, name,
+                                                       added.name(), status.to_string()));
+    }
+  }
 
   std::string path_of(const Digest& digest) const {
     return join_path(folder_, std::string(kBundleBlobs) + digest.hex());
@@ -137,7 +188,7 @@ class Taken {
     if (!names.ok()) return names.status();
     for (const std::string& name : *names) {  // as is_bundle_name() has let them in
       const std::string stem = name.substr(0, name.size() - std::string_view(".json").size());
-      const size_t at = stem.find("-v");
+      const size_t at = stem.find('-');
       const auto number = decimal(stem.substr(0, at));
       if (!number || versions_.size() > kBundleArtifactsMax) return bad("too many of them");
       Version& each = versions_[*number];
@@ -145,6 +196,13 @@ class Taken {
         auto info = read_artifact_document(join_path(below, name));
         if (!info.ok()) return bad(info.status().message());
         each.info = std::move(*info);
+        continue;
+      }
+      if (stem.substr(at).starts_with(kBundleMark)) {
+        const auto index = decimal(stem.substr(at + kBundleMark.size()));
+        auto mark = read_mark_document(join_path(below, name), index.value_or(0));
+        if (!mark.ok()) return bad(mark.status().message());
+        each.marks[mark->number] = std::move(*mark);
         continue;
       }
       auto version = read_version_document(join_path(below, name), decimal(stem.substr(at + 2)).value_or(0));
@@ -194,6 +252,7 @@ Result<BundledArtifacts> artifacts_for_bundle(const Store& store, const RunFolde
   std::set<Digest> blobs;
   std::set<std::string> seen;
   const ArtifactRegistry registry(store);
+  const int64_t now_us = realtime_us();
   for (const LineageEdge& edge : edges_of_run(run, &out.left_out)) {
     const std::string name = edge.version_name();
     if (!seen.insert(name).second) continue;
@@ -215,9 +274,8 @@ Result<BundledArtifacts> artifacts_for_bundle(const Store& store, const RunFolde
         {stem + ".json", "", artifact_document(info->project, info->name, info->type, info->created_us)});
     out.files.push_back({fmt::format("{}-v{}.json", stem, version->number), "", version_document(*version)});
     out.names.push_back(name);
-    const size_t moving = std::count(version->aliases.begin(), version->aliases.end(), kLatestAlias);
-    if (version->aliases.size() > moving || !version->tags.empty() || version->expires_us)
-      out.left_out.push_back(name + ": its aliases, tags and time to live are those of its store");
+    for (const ArtifactMark& mark : marks_of(*version, now_us))
+      out.files.push_back({fmt::format("{}{}{}.json", stem, kBundleMark, mark.number), "", mark_document(mark)});
   }
   const BlobStore blob_store(store.path());
   for (const Digest& digest : blobs)

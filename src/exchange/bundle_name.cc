@@ -9,7 +9,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr size_t kWriterDigits = 32, kMediumDigits = 64, kArtifactDigits = 6, kVersionDigits = 7;
+constexpr size_t kWriterDigits = 32, kMediumDigits = 64, kArtifactDigits = 6, kVersionDigits = 7, kMarkDigits = 2;
 constexpr std::string_view kMediaPrefix = "media/";
 
 bool is_hex(std::string_view text) {
@@ -42,13 +42,16 @@ bool is_number(std::string_view text, size_t digits_max) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// artifacts/<n>.json, artifacts/<n>-v<k>.json
-bool is_artifact_document(std::string_view name) {
+// artifacts/<n>.json, artifacts/<n>-v<k>.json, artifacts/<n>-mark-<i>.json
+bool is_artifact_document(std::string_view name, bool marks) {
   if (!name.starts_with(kBundleArtifacts) || !name.ends_with(".json")) return false;
   name = name.substr(kBundleArtifacts.size(), name.size() - kBundleArtifacts.size() - 5);
-  const size_t version = name.find("-v");
-  return is_number(name.substr(0, version), kArtifactDigits) &&
-         (version == std::string_view::npos || is_number(name.substr(version + 2), kVersionDigits));
+  const size_t rest = name.find('-');
+  if (!is_number(name.substr(0, rest), kArtifactDigits)) return false;
+  if (rest == std::string_view::npos) return true;
+  name.remove_prefix(rest);
+  if (name.starts_with("-v")) return is_number(name.substr(2), kVersionDigits);
+  return marks && name.starts_with(kBundleMark) && is_number(name.substr(kBundleMark.size()), kMarkDigits);
 }
 
 // blobs/<64 hex>
@@ -61,7 +64,8 @@ bool is_bundled_blob(std::string_view name) {
 
 bool is_bundle_name(std::string_view name, uint32_t version) {
   if (name.size() > kBundleNameBytesMax) return false;
-  if (version > kBundleVersionPlain && (is_artifact_document(name) || is_bundled_blob(name))) return true;
+  const bool marks = version > kBundleVersionUnmarked;
+  if (version > kBundleVersionPlain && (is_artifact_document(name, marks) || is_bundled_blob(name))) return true;
   return name == kRunFile || claimed_attempt(name).has_value() || is_writer_file(name) || is_medium(name);
 }
 

@@ -214,6 +214,10 @@ TEST_F(BundleTest, NamesThatAreNoFilesOfARunAreRefused) {
                                                           "artifacts/1234567.json",
                                                           "artifacts/.json",
                                                           "artifacts/x.json",
+                                                          "artifacts/1-mark-.json",
+                                                          "artifacts/1-mark-01.json",
+                                                          "artifacts/1-mark-100.json",
+                                                          "artifacts/1-v1-mark-1.json",
                                                           ".",
                                                           "..",
                                                           std::string("run.json\0x", 10),
@@ -227,13 +231,16 @@ TEST_F(BundleTest, NamesThatAreNoFilesOfARunAreRefused) {
   EXPECT_FALSE(fs::exists(folder_.path() + "/run.json"));
 }
 
-TEST_F(BundleTest, ABundleOfTheFirstVersionHoldsNoArtifacts) {
+TEST_F(BundleTest, ABundleOfAnOlderVersionHoldsNoArtifactsOrNothingSaidOfThem) {
   const std::string bytes = bundle();
   EXPECT_EQ(bytes[kBundleMagic.size()], static_cast<char>(kBundleVersionPlain)) << "what older programs read";
   for (const std::string& name : {"blobs/" + std::string(64, 'a'), std::string("artifacts/0.json")}) {
     EXPECT_TRUE(is_bundle_name(name));
     EXPECT_FALSE(is_bundle_name(name, kBundleVersionPlain));
+    EXPECT_TRUE(is_bundle_name(name, kBundleVersionUnmarked));
   }
+  EXPECT_TRUE(is_bundle_name("artifacts/0-mark-12.json"));
+  EXPECT_FALSE(is_bundle_name("artifacts/0-mark-12.json", kBundleVersionUnmarked));
 }
 
 TEST_F(BundleTest, NumbersThatCannotBeTakeNoMemoryAndAreRefused) {
