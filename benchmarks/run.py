@@ -20,6 +20,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import figures
+
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 RESULTS = ROOT / "benchmarks" / "results"
@@ -107,6 +109,7 @@ def main(names: list[str]) -> int:
         return 1
     env = {**os.environ, "PYTHONPATH": str(BUILD / "python"), "BENCH_DIR": str(BUILD)}
     done = [measure(name, env) for name in names or (name for name in PROGRAMS if name not in ON_REQUEST)]
+    figures.main([])
     if not names:
         done.append(
             subprocess.run([sys.executable, str(ROOT / "benchmarks" / "gate" / "hot_calls.py")], check=False).returncode

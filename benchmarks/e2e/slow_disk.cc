@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Question: what does a log call cost while every fsync takes 5 s (F18)? Informational. Workload: one thread, 4,000
-// calls through a handle, then a pause of 100 ms (40,000 points/s), each call timed by the cycle counter with the cost
-// of an empty pair of readings taken off; 15 s with the disk as it is, 15 s with the slow one, which libc's calls taken
-// over make (tests/support/faulty_disk.h). A sample is a second's percentile: what a neighbour on the core does to one
+// Question: what does a log call cost while the disk is busy, and while every fsync takes 5 s (F18)? Informational.
+// Workload: one thread, 4,000 calls through a handle, then a pause of 100 ms (40,000 points/s), each call timed by the
+// cycle counter with the cost of an empty pair of readings taken off; 15 s with the disk as it is, 15 s beside a
+// process that writes and syncs 64 MiB over and over, 15 s with the slow one, which libc's calls taken over make
+// (tests/support/faulty_disk.h). A sample is a second's percentile: what a neighbour on the core does to one
 // second does not hide the others. With bursts of 200 calls and 5 ms between them the first call after each pause, some
 // 2 us of cold caches, is the p99.9.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <string>
@@ -66,6 +72,22 @@ Phase log_for_seconds(const tracker::Metric& metric, int64_t* step) {
   return out;
 }
 
+// A process that keeps the disk of `folder` busy until it is killed. Made before there is a run: it never returns.
+pid_t start_writer(const std::string& folder) {
+  const pid_t child = ::fork();
+  if (child != 0) return child;
+  const std::vector<char> megabyte(1 << 20, 'x');
+  const int file = ::open((folder + "/busy").c_str(), O_RDWR | O_CREAT, 0600);
+  for (;;) {
+    ::raise(SIGSTOP);  // until it is wanted
+    for (int round = 0; round < 1'000'000; ++round) {
+      for (int i = 0; i < 64; ++i)
+        if (::pwrite(file, megabyte.data(), megabyte.size(), static_cast<off_t>(i) << 20) < 0) ::_exit(1);
+      if (::fsync(file) != 0) ::_exit(1);
+    }
+  }
+}
+
 void add(bench::Report* report, const std::string& what, const Phase& phase, double target) {
   report->add({what + ", p50 of a second", "ns", phase.p50, 0});
   report->add({what + ", p99.9 of a second", "ns", phase.p999, target});
@@ -78,12 +100,20 @@ void add(bench::Report* report, const std::string& what, const Phase& phase, dou
 int main(int argc, char** argv) {
   bench::Report report("slow_disk", argc, argv);
   const bench::TemporaryStore store;
+  const pid_t writer = start_writer(store.path());
+  bench::Report::require(writer > 0, "a process can be started");
   tracker::internal::set_faulty_folder(store.path());
   tracker::internal::FaultyDisk& disk = tracker::internal::faulty_disk();
   tracker::Run run = tracker::init({.project = "bench", .dir = store.path() + "/s", .quiet = true});
   const tracker::Metric metric = run.metric("train/loss");
   int64_t step = 0;
   add(&report, "the disk as it is", log_for_seconds(metric, &step), 0);
+  ::kill(writer, SIGCONT);
+  add(&report, "a busy disk", log_for_seconds(metric, &step), 100);
+  int ended = 0;
+  bench::Report::require(::waitpid(writer, &ended, WNOHANG) == 0, "the disk was kept busy");
+  ::kill(writer, SIGKILL);
+  (void)::waitpid(writer, &ended, 0);
   disk.fsyncs = 0;
   disk.fsync_ms = kFsyncMs;
   add(&report, "every fsync 5 s", log_for_seconds(metric, &step), 100);

@@ -5,6 +5,7 @@
 // the size of the finished database; "SQLite" what of it is not in segments or frames. Byte counts do not depend on the
 // machine.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -26,8 +27,9 @@ constexpr size_t kFrameRows = 100;
 
 using ValueAt = std::function<uint64_t(size_t row, uint32_t series)>;
 
-Frame frame_of(const WriterIdentity& identity, uint64_t seq, ValueType type, bench::Values* values, const ValueAt& at) {
-  Frame frame = bench::begin_frame(identity, seq, type);
+Frame frame_of(const WriterIdentity& identity, uint64_t seq, const bench::SeriesTypes& types, bench::Values* values,
+               const ValueAt& at) {
+  Frame frame = bench::begin_frame(identity, seq, types);
   Block& block = frame.blocks[0];
   for (size_t i = 0; i < kFrameRows; ++i) {
     const size_t row = (seq - 1) * kFrameRows + i;
@@ -59,8 +61,8 @@ void compact(WriterDb* db, Costs* costs) {
   }
 }
 
-void measure(bench::Report* report, const std::string& folder, const std::string& name, ValueType type, size_t rows,
-             double target, bench::Values* values, const ValueAt& at) {
+void measure(bench::Report* report, const std::string& folder, const std::string& name, const bench::SeriesTypes& types,
+             size_t rows, double target, bench::Values* values, const ValueAt& at) {
   const std::string what = name + " x " + std::to_string(rows);
   WriterIdentity identity = this_process();
   identity.writer = Id128::hash_of(what);
@@ -71,7 +73,7 @@ void measure(bench::Report* report, const std::string& folder, const std::string
   const std::string path = (*db)->path();
   Costs costs;
   for (uint64_t seq = 1; seq <= rows / kFrameRows; ++seq) {
-    const FrameRecord record{seq, encode_frame(frame_of(identity, seq, type, values, at)), {}};
+    const FrameRecord record{seq, encode_frame(frame_of(identity, seq, types, values, at)), {}};
     bench::Report::require((*db)->append({record}, seq % 10 == 0).ok(), "a commit works");
     compact(db->get(), &costs);
   }
@@ -98,6 +100,36 @@ void measure(bench::Report* report, const std::string& folder, const std::string
   report->add({what + ": the end", "ms", {end_ms}, 0});
 }
 
+bench::SeriesTypes all_of(ValueType type) {
+  bench::SeriesTypes out;
+  out.fill(type);
+  return out;
+}
+
+// What a training logs beside each other: eight noisy float32 (losses, norms, speed), two learning rates as float64,
+// one linear and one in steps, four counters (epoch, tokens), three rates of two decimals as float64, three bfloat16.
+struct Typical {
+  static constexpr uint32_t kLosses = 8, kRates = 10, kCounters = 14, kDecimals = 17;
+  static bench::SeriesTypes types() {
+    bench::SeriesTypes out;
+    for (uint32_t s = 0; s < kSeries; ++s) {
+      if (s < kLosses) out[s] = ValueType::kFloat32;
+      else if (s >= kRates && s < kCounters) out[s] = ValueType::kInt64;
+      else out[s] = s < kDecimals ? ValueType::kFloat64 : ValueType::kBFloat16;
+    }
+    return out;
+  }
+  static uint64_t at(bench::Values* v, size_t row, uint32_t s) {
+    const auto i = static_cast<double>(row);
+    if (s < kLosses) return bits_of(static_cast<float>(v->loss(row)));
+    if (s < kRates)
+      return bits_of(s == kLosses ? 3e-4 * (1 - i / 200'000) : 3e-4 * std::pow(0.5, std::floor(i / 10'000)));
+    if (s < kCounters) return s == kRates ? row / 1000 : row * 4096 * s;
+    if (s < kDecimals) return bits_of(std::round(100 * v->loss(row)) / 100);
+    return bits_of(static_cast<float>(v->loss(row))) >> 16;
+  }
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -108,15 +140,17 @@ int main(int argc, char** argv) {
   const auto f32 = [&v](size_t row, uint32_t) { return bits_of(static_cast<float>(v.loss(row))); };
   for (const size_t rows : {size_t{1200}, size_t{10'000}, size_t{100'000}}) {
     const auto target = [rows](double bytes) { return rows >= 100'000 ? bytes : 0; };
-    measure(&report, folder, "20 float32", ValueType::kFloat32, rows, target(2.9), &v, f32);
-    measure(&report, folder, "20 float64", ValueType::kFloat64, rows, target(6.4), &v,
+    measure(&report, folder, "20 float32", all_of(ValueType::kFloat32), rows, target(2.9), &v, f32);
+    measure(&report, folder, "20 float64", all_of(ValueType::kFloat64), rows, target(6.4), &v,
             [&v](size_t row, uint32_t) { return bits_of(v.loss(row)); });
-    measure(&report, folder, "20 bfloat16", ValueType::kBFloat16, rows, target(1.0), &v,
+    measure(&report, folder, "20 bfloat16", all_of(ValueType::kBFloat16), rows, target(1.0), &v,
             [&](size_t row, uint32_t s) { return f32(row, s) >> 16; });
-    measure(&report, folder, "20 counters", ValueType::kInt64, rows, target(0.2), &v,
+    measure(&report, folder, "20 counters", all_of(ValueType::kInt64), rows, target(0.2), &v,
             [](size_t row, uint32_t s) { return row * 32 + s; });
-    measure(&report, folder, "20 constants", ValueType::kFloat64, rows, target(0.2), &v,
+    measure(&report, folder, "20 constants", all_of(ValueType::kFloat64), rows, target(0.2), &v,
             [](size_t, uint32_t s) { return bits_of(0.001 * s); });
+    measure(&report, folder, "20 of a training", Typical::types(), rows, target(2), &v,
+            [&v](size_t row, uint32_t s) { return Typical::at(&v, row, s); });
   }
   return report.write();
 }

@@ -129,23 +129,25 @@ void without_timestamp(bench::Report* report, const bench::TemporaryStore& store
 void two_threads(bench::Report* report, const bench::TemporaryStore& store) {
   tracker::Run run = open(store);
   const tracker::Metric loss = run.metric("train/loss");
-  std::vector<double> cpu[2];
-  const auto work = [&](size_t thread) {
+  const auto work = [&](std::vector<double>* cpu) {
     for (int i = 0; i < kBursts; ++i) {
       const uint64_t cpu0 = bench::thread_cpu_ns();
       for (size_t c = 0; c < kBurst; ++c) loss.log(0.25, static_cast<int64_t>(c));
       const uint64_t cpu1 = bench::thread_cpu_ns();
       run.flush();
-      if (i >= 10) cpu[thread].push_back(static_cast<double>(cpu1 - cpu0) / static_cast<double>(kBurst));
+      if (i >= 10) cpu->push_back(static_cast<double>(cpu1 - cpu0) / static_cast<double>(kBurst));
     }
   };
-  std::thread other(work, 1);
-  work(0);
+  std::vector<double> alone, first, second;
+  work(&alone);
+  std::thread other(work, &second);
+  work(&first);
   other.join();
   run.flush();
-  bench::Report::require(run.status().points_stored == 2 * kBursts * kBurst, "every point of both threads arrived");
-  cpu[0].insert(cpu[0].end(), cpu[1].begin(), cpu[1].end());
-  report->add({"C++ handle, two threads", "ns cpu", cpu[0], 0});
+  bench::Report::require(run.status().points_stored == 3 * kBursts * kBurst, "every point of both threads arrived");
+  first.insert(first.end(), second.begin(), second.end());
+  report->add({"C++ handle, two threads", "ns cpu", first, 0});
+  report->add({"C++ handle, two threads / one", "x", {bench::median(first) / bench::median(alone)}, 1.3});
 }
 
 void disabled(bench::Report* report, const bench::TemporaryStore& store) {
