@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Goal: no arguments to the C ABI make it crash, raise or lose count: arbitrary keys, values, steps, lengths, config
-// and options. Method: the input is a list of calls on a run in a store of its own; each 256 inputs the run ends, must
-// then account for each point that a call took, and hold in its database what it says. The options of trk_init are
-// tried with mode="disabled", and now and then for a run that records.
+// Goal: no arguments to the C ABI make it crash, raise or lose count: arbitrary keys, values, steps, lengths, config,
+// media, alerts, artifacts and options. Method: the input is a list of calls on a run in a store of its own; each 256
+// inputs the run ends, must then account for each point that a call took, and hold in its database what it says. The
+// options of trk_init are tried with mode="disabled", and now and then for a run that records. Files and folders that
+// calls read or write lie in the fuzzer's own folder, or are names that begin with its path.
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <thread>
@@ -24,13 +26,15 @@ using namespace tracker::internal;
 namespace {
 
 constexpr int kInputsOfARun = 256;
-constexpr int kInitsOfARun = 4;  // that record: each takes milliseconds
+constexpr int kInitsOfARun = 4;       // that record: each takes milliseconds
+constexpr int kArtifactsOfARun = 16;  // likewise, and media
 
 struct Session {
   Scratch scratch;
   trk_run* run = nullptr;
-  int inputs = 0, inits = 0;
+  int inputs = 0, inits = 0, artifacts = 0, media = 0;
   uint64_t taken = 0;  // points that a call answered with TRK_OK
+  const std::string tensorboard = scratch.file("board");
 
   Session() {
     ::setenv("TRACKER_SHM_DIR", scratch.path().c_str(), 1);
@@ -144,6 +148,111 @@ void check_status(Session* s) {
   if (*trk_run_id(s->run) == 0 || *trk_run_project(s->run) == 0 || std::strlen(trk_run_uid(s->run)) != 32) std::abort();
 }
 
+void check_series(Session* s, ByteReader* in) {
+  const std::string name = text_of(in);
+  trk_series_status status = TRK_SERIES_STATUS_INIT;
+  const bool all = in->u8() % 8 == 0;
+  const trk_code code = trk_get_series_status(s->run, all ? nullptr : name.data(), all ? 0 : name.size(), &status);
+  if (code == TRK_OK && status.points_logged != status.points_stored + status.points_dropped + status.points_pending)
+    std::abort();
+}
+
+void log_media(Session* s, ByteReader* in) {
+  const std::string name = text_of(in), given = text_of(in), bytes = text_of(in), metadata = text_of(in);
+  const bool known = in->u8() % 2 == 0;
+  const std::string kind = known ? "image" : given, extension = known ? "bin" : given;
+  const bool has_metadata = in->u8() % 2 == 0;
+  if (s->media++ >= kArtifactsOfARun) return;  // each is a file that is fsynced
+  (void)trk_log_media(s->run, name.data(), name.size(), step_of(in), kind.c_str(), bytes.data(), bytes.size(),
+                      extension.c_str(), has_metadata ? metadata.c_str() : nullptr);
+}
+
+void alert(Session* s, ByteReader* in) {
+  const std::string title = text_of(in), text = text_of(in), level = text_of(in);
+  (void)trk_alert(s->run, title.data(), title.size(), text.data(), text.size(),
+                  in->u8() % 2 == 0 ? "warn" : level.c_str());
+}
+
+void ask_to_stop(Session* s, ByteReader* in) {
+  char reason[32];
+  const size_t size = in->u8() % sizeof reason;
+  (void)trk_should_stop(s->run);
+  (void)trk_stop_reason(s->run, reason, size);
+  (void)trk_stop_reason(s->run, nullptr, 0);
+  trk_error error = TRK_ERROR_INIT;
+  if (trk_attach(s->run, &error) != TRK_OK && error.message[0] == 0) std::abort();
+}
+
+void check_error(trk_code code, const trk_error& error) {
+  if (code != TRK_OK && error.message[0] == 0) std::abort();
+}
+
+// What is below the fuzzer's folder, or nothing.
+std::string own_path(const Session& s, const std::string& text) {
+  const std::string path = std::filesystem::path(s.scratch.file("files/" + text)).lexically_normal();
+  return path.rfind(s.scratch.file("files"), 0) == 0 ? path : s.scratch.file("files");
+}
+
+void change_artifact(Session* s, trk_artifact* artifact, ByteReader* in) {
+  const std::string text = text_of(in), path = text_of(in);
+  const std::string file = in->u8() % 2 == 0 ? s->scratch.file("files/one") : own_path(*s, text.c_str());
+  const std::string folder = in->u8() % 2 == 0 ? s->scratch.file("files") : file;
+  trk_error error = TRK_ERROR_INIT;
+  std::string keep;
+  trk_code code = TRK_OK;
+  switch (in->u8() % 6) {
+    case 0: code = trk_artifact_add_file(artifact, file.c_str(), path.c_str(), &error); break;
+    case 1: code = trk_artifact_add_dir(artifact, folder.c_str(), path.c_str(), &error); break;
+    case 2: code = trk_artifact_add_reference(artifact, text.c_str(), path.c_str(), nullptr, &error); break;
+    case 3: code = trk_artifact_remove(artifact, path.c_str(), &error); break;
+    case 4: (void)trk_artifact_describe(artifact, text.c_str()); return;
+    default: {
+      const trk_value value = value_of(in, &keep);
+      (void)trk_artifact_set_metadata(artifact, text.data(), text.size(), &value);
+      return;
+    }
+  }
+  check_error(code, error);
+}
+
+void use_artifact(Session* s, ByteReader* in) {
+  const std::string name = text_of(in), as = text_of(in);
+  trk_error error = TRK_ERROR_INIT;
+  trk_artifact* used = trk_use_artifact(s->run, in->u8() % 2 == 0 ? "a:latest" : name.c_str(), as.c_str(), &error);
+  if (used == nullptr && error.message[0] == 0) std::abort();
+  char written[64];
+  if (used != nullptr)
+    check_error(trk_artifact_download(used, s->scratch.file("out").c_str(), written, sizeof written, &error), error);
+  trk_artifact_free(used);
+}
+
+void log_artifact(Session* s, ByteReader* in) {
+  const std::string name = text_of(in), type = text_of(in), alias = text_of(in);
+  if (s->artifacts++ >= kArtifactsOfARun) return;
+  std::error_code ignored;
+  std::filesystem::create_directories(s->scratch.file("files/below"), ignored);
+  for (const char* file : {"files/one", "files/below/two"}) (void)s->scratch.write(file, file);
+  trk_error error = TRK_ERROR_INIT;
+  trk_artifact* artifact = trk_artifact_new(in->u8() % 2 == 0 ? "a" : name.c_str(), type.c_str(), &error);
+  if (artifact == nullptr && error.message[0] == 0) std::abort();
+  for (int i = in->u8() % 6; i > 0 && artifact != nullptr; --i) change_artifact(s, artifact, in);
+  if (artifact != nullptr) {
+    const char* const aliases[] = {alias.c_str(), "best"};
+    trk_artifact_options options = TRK_ARTIFACT_OPTIONS_INIT;
+    options.aliases = options.tags = aliases;
+    options.alias_count = in->u8() % 3;
+    options.tag_count = in->u8() % 3;
+    options.ttl_s = in->u8() % 4 == 0 ? in->i64() : 0;
+    options.is_input = in->u8() % 2;
+    check_error(trk_log_artifact(s->run, artifact, in->u8() % 4 == 0 ? nullptr : &options, &error), error);
+    check_error(trk_artifact_wait(artifact, in->u8() % 2 == 0 ? 10'000 : 0, &error), error);
+    trk_artifact_info info = TRK_ARTIFACT_INFO_INIT;
+    if (trk_artifact_get_info(artifact, &info) == TRK_OK && (info.version >= 0) != (info.digest[0] != 0)) std::abort();
+  }
+  trk_artifact_free(artifact);
+  use_artifact(s, in);
+}
+
 // The store is never of the input: a run's folder must lie in ours, whatever project and id are called.
 void try_init(Session* s, ByteReader* in) {
   std::string texts[10];
@@ -164,6 +273,22 @@ void try_init(Session* s, ByteReader* in) {
   options.on_full = in->u8() % 8 == 0 ? texts[9].c_str() : "drop";
   options.rank = in->u8() % 8 == 0 ? static_cast<int32_t>(in->u32()) : -1;
   options.world_size = in->u8() % 8 == 0 ? static_cast<int32_t>(in->u32()) : 0;
+  const auto one_of = [&](std::initializer_list<const char*> known) -> const char* {
+    const size_t i = in->u8() % (known.size() + 1);
+    return i == known.size() ? texts[9].c_str() : known.begin()[i];
+  };
+  if (in->u8() % 4 == 0) {
+    options.journal = one_of({"shm", "disk", "memory"});
+    options.ranks = one_of({"first", "observe", "all"});
+    options.max_disk = one_of({"10GB", "512MiB", "1"});
+    options.capture = one_of({"none", "environment"});
+    options.duplicate_policy = one_of({"first", "last"});
+    options.on_sigterm = one_of({"mark"});
+    options.on_exit = one_of({"finish", "leave"});
+    options.system_interval = static_cast<double>(in->u8()) - 1;
+    options.strict = in->u8() % 2;
+    options.tensorboard = in->u8() % 4 == 0 ? s->tensorboard.c_str() : nullptr;
+  }
   options.mode = records ? "local" : "disabled";
   options.quiet = 1;
   s->inits += records;
@@ -175,6 +300,7 @@ void try_init(Session* s, ByteReader* in) {
   const std::filesystem::path dir = std::filesystem::path(trk_run_dir(run)).lexically_normal();
   if (records && dir.string().rfind(s->scratch.path() + "/", 0) != 0) std::abort();
   (void)trk_log_f64(run, "loss", TRK_NUL_TERMINATED, 1, TRK_STEP_AUTO);
+  if (in->u8() % 4 == 0) (void)trk_mark_preempting(run);
   trk_free(run);
 }
 
@@ -185,7 +311,7 @@ void begin(Session* s) {
   options.quiet = 1;
   trk_error error = TRK_ERROR_INIT;
   if (trk_init(&options, &s->run, &error) != TRK_OK) std::abort();
-  s->inputs = s->inits = 0;
+  s->inputs = s->inits = s->artifacts = s->media = 0;
   s->taken = 0;
 }
 
@@ -224,7 +350,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (s.run == nullptr) begin(&s);
   ByteReader in({reinterpret_cast<const char*>(data), size});
   while (in.remaining() > 0) {
-    switch (in.u8() % 8) {
+    switch (in.u8() % 13) {
       case 0: log_by_name(&s, &in); break;
       case 1: log_points(&s, &in); break;
       case 2: log_by_handle(&s, &in); break;
@@ -232,7 +358,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       case 4: define(&s, &in); break;
       case 5: check_status(&s); break;
       case 6: (void)trk_flush(s.run, in.u8() % 2); break;
-      default: try_init(&s, &in); break;
+      case 7: try_init(&s, &in); break;
+      case 8: check_series(&s, &in); break;
+      case 9: log_media(&s, &in); break;
+      case 10: alert(&s, &in); break;
+      case 11: log_artifact(&s, &in); break;
+      default: ask_to_stop(&s, &in); break;
     }
   }
   if (++s.inputs >= kInputsOfARun) end(&s);

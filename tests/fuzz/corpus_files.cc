@@ -78,7 +78,16 @@ std::string sample_calls() {
   out.u8(7);
   for (const char* name : {"p/../q", "run", "a name", "group", "notes", "run@5", "must", "tag", "tag 2", "wait"})
     text(name);
-  out.bytes(std::string(24, '\0'));
+  out.bytes(std::string(8, '\0'));
+  out.u8(8), text("loss"), out.u8(1);
+  out.u8(9), text("shot"), text("image"), text("\x89PNG"), text(R"({"caption": "x"})"), out.u8(0), out.u8(0), out.u8(0);
+  out.u8(10), text("diverged"), text("loss is nan"), text("error"), out.u8(1);
+  out.u8(11), text("b"), text("dataset"), text("newest"), out.u8(0), out.u8(2);
+  text("one"), text("x/one"), out.u8(0), out.u8(0), out.u8(0);
+  text("https://u:p@host/x"), text("far"), out.u8(0), out.u8(0), out.u8(2);
+  out.u8(1), out.u8(1), out.u8(1), out.u8(0), out.u8(1), out.u8(0);
+  text("a:v0"), text("train"), out.u8(0);
+  out.u8(12), out.u8(8);
   return out.take();
 }
 
