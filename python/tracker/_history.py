@@ -4,6 +4,7 @@ filled, and so are the Arrow arrays; nothing is copied a second time."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -28,6 +29,13 @@ class TextRow(NamedTuple):
     text: str
     attempt: int
     rank: int
+
+
+def _column_name(name: str, taken: Collection[str]) -> str:
+    """Of a metric beside columns of these names: as in Arrow."""
+    while name in taken:
+        name += " (metric)"
+    return name
 
 
 class _Columns:
@@ -151,7 +159,7 @@ class History(_Columns):
             steps[~self.has_step] = pandas().NA
         columns: dict[str, Any] = {"step": steps}
         if self.x is not None and self.x_name is not None:
-            columns[self.x_name] = plain(self.x)
+            columns[_column_name(self.x_name, ("step", "value", "time", "attempt", "rank"))] = plain(self.x)
         columns |= {"value": plain(self.values), "time": timestamps(self._rows.times_us())}
         columns |= {"attempt": self.attempts, "rank": self.ranks}
         frame: pd.DataFrame = pandas().DataFrame(columns)
@@ -211,15 +219,15 @@ class Table(_Columns):
         """A DataFrame indexed by step, a column a metric (x first); gaps are NaN, in integers and bools pandas' NA."""
         columns: dict[str, Any] = {}
         if self.x is not None and self.x_name is not None:
-            columns[self.x_name] = plain(self.x)
+            columns[_column_name(self.x_name, ("step",))] = plain(self.x)
         for name, array in self._values.items():
-            gaps = self._gaps(name)
+            gaps, column_name = self._gaps(name), _column_name(name, {"step", *columns})
             if gaps is not None and array.dtype.kind in "ib":
                 column = pandas().array(array, dtype="Int64" if array.dtype.kind == "i" else "boolean")
                 column[gaps] = pandas().NA
-                columns[name] = column
+                columns[column_name] = column
             else:
-                columns[name] = plain(self[name])
+                columns[column_name] = plain(self[name])
         frame: pd.DataFrame = pandas().DataFrame(columns, index=pandas().Index(self.steps, name="step"))
         return frame
 

@@ -172,6 +172,18 @@ bool is_regular_file(const std::string& path) {
   return ::stat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode);
 }
 
+FileKind file_kind(const std::string& path) {
+  struct stat st;
+  if (::lstat(path.c_str(), &st) != 0) return FileKind::kNone;
+  if (S_ISLNK(st.st_mode)) return FileKind::kLink;
+  return S_ISREG(st.st_mode) ? FileKind::kPlain : FileKind::kOther;
+}
+
+bool is_no_file(const std::string& path) {
+  struct stat st;
+  return ::stat(path.c_str(), &st) == 0 && !S_ISREG(st.st_mode);
+}
+
 bool is_link(const std::string& path) {
   struct stat st;
   return ::lstat(path.c_str(), &st) == 0 && S_ISLNK(st.st_mode);

@@ -61,6 +61,12 @@ Result<std::vector<std::string>> list_dir(const std::string& path);
 bool path_exists(const std::string& path);
 bool is_directory(const std::string& path);
 bool is_regular_file(const std::string& path);
+// By one look that follows no link: of two looks the second may find the file removed, which is then taken for a folder
+// or a pipe. kNone too where nobody may look.
+enum class FileKind { kNone, kPlain, kLink, kOther };
+FileKind file_kind(const std::string& path);
+// What is there, through links, and no file: a folder, a pipe, a device. By one look.
+bool is_no_file(const std::string& path);
 bool is_link(const std::string& path);  // a symbolic one: nothing in a store is written through those
 // Lexical, against the working directory of now. Empty for a relative path where that was deleted.
 std::string absolute_path(const std::string& path);

@@ -10,7 +10,7 @@ namespace tracker::internal {
 namespace {
 
 struct Entry {
-  int64_t step, rank;
+  int64_t step, rank, attempt;
   uint64_t bits;
 };
 
@@ -94,15 +94,20 @@ AcrossRanks across_ranks(History rows, const Shadow& shadow, DuplicatePolicy pol
   for (size_t i = 0; i < out.ranks.size(); ++i) {
     History own = some_rows(rows, chosen[i]);
     resolve_rows(shadow, policy, &own);
-    for (size_t row = 0; row < own.size(); ++row) entries.push_back({own.steps[row], out.ranks[i], own.bits[row]});
+    for (size_t row = 0; row < own.size(); ++row)
+      entries.push_back(
+          {own.steps[row], out.ranks[i], own.sources[own.source.empty() ? 0 : own.source[row]].attempt, own.bits[row]});
   }
   rows = History();
-  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.step < b.step; });
-  for (size_t begin = 0; begin < entries.size();) {
-    size_t end = begin + 1;
-    while (end < entries.size() && entries[end].step == entries[begin].step) ++end;
-    add_step(&entries[begin], &entries[begin] + (end - begin), &out);
-    begin = end;
+  // Of each step the newest attempt first: its ranks alone have it, as a restart may have fewer.
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return a.step != b.step ? a.step < b.step : a.attempt > b.attempt;
+  });
+  for (size_t begin = 0, end = 0; begin < entries.size(); begin = end) {
+    size_t newest = begin;
+    for (end = begin; end < entries.size() && entries[end].step == entries[begin].step; ++end)
+      if (entries[end].attempt == entries[begin].attempt) newest = end;
+    add_step(&entries[begin], &entries[newest] + 1, &out);
   }
   return out;
 }

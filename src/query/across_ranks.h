@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A metric over the ranks of a distributed job: per step the smallest, mean and largest value and who holds the
-// extremes. Exact: every rank's resolved row of the step counts. Threads: any.
+// extremes. Exact: the resolved row of each rank of the newest attempt that has the step counts, so that what a larger
+// world logged there before an elastic restart does not. Threads: any.
 #pragma once
 
 #include <cstdint>

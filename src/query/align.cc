@@ -142,10 +142,12 @@ PackedHistory sort_by_x(std::string name, History history, std::string x_name, c
 
 std::shared_ptr<const ArrowTable> arrow_table(const AlignedTable& table) {
   std::vector<ArrowColumn> columns;
+  std::vector<std::string> taken{"step"};
+  const auto named = [&taken](const std::string& name) { return taken.emplace_back(column_name(name, taken)); };
   columns.push_back({"step", table.steps, {}, false, false});
-  if (table.x) columns.push_back({table.x_name, table.x, {}, false, false});
+  if (table.x) columns.push_back({named(table.x_name), table.x, {}, false, false});
   for (const AlignedColumn& column : table.columns)
-    columns.push_back({column.name, column.values, column.present, false, false});
+    columns.push_back({named(column.name), column.values, column.present, false, false});
   return std::make_shared<const ArrowTable>(table.steps.rows, std::move(columns));
 }
 

@@ -187,13 +187,20 @@ ArrowTable::ArrowTable(size_t rows, std::vector<ArrowColumn> columns) : rows_(ro
   }
 }
 
+std::string column_name(std::string name, const std::vector<std::string>& taken) {
+  while (std::find(taken.begin(), taken.end(), name) != taken.end()) name += " (metric)";
+  return name;
+}
+
 std::shared_ptr<const ArrowTable> arrow_table(const PackedHistory& history) {
   const auto sources = [&history](const char* name, int64_t RowSource::* number) {
     return ArrowColumn{name, column_of_sources(history, number), {}, false, !history.source};
   };
   std::vector<ArrowColumn> columns;
   columns.push_back({"step", history.steps, history.has_step, false, false});
-  if (history.x) columns.push_back({history.x_name, history.x, {}, false, false});
+  if (history.x)
+    columns.push_back(
+        {column_name(history.x_name, {"step", "value", "time", "attempt", "rank"}), history.x, {}, false, false});
   columns.push_back({"value", history.values, {}, false, false});
   columns.push_back({"time", history.times_us, {}, true, false});
   columns.push_back(sources("attempt", &RowSource::attempt));

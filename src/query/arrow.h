@@ -38,6 +38,9 @@ class ArrowTable {
   std::vector<ArrowColumn> columns_;
 };
 
+// The name of a metric's column where `taken` are the names of others: itself, or "step (metric)" and so on.
+std::string column_name(std::string name, const std::vector<std::string>& taken);
+
 // step (null where a row has none), the x metric under its name where there is one, value, time, attempt, rank.
 std::shared_ptr<const ArrowTable> arrow_table(const PackedHistory& history);
 

@@ -83,6 +83,7 @@ Result<bool> StepPieces::add_writer(size_t index) {
   const LogPiece* decode = nullptr;  // from here on
   for (size_t i = 0; i <= log->size(); ++i) {
     const LogPiece* const piece = i < log->size() ? &(*log)[i] : nullptr;
+    const auto before = static_cast<std::ptrdiff_t>(pieces_.size());
     bool known = piece == nullptr;
     if (const auto level = piece == nullptr ? levels->end() : levels->find({piece->part, piece->first_seq});
         level != levels->end() && piece->segment) {
@@ -105,8 +106,11 @@ Result<bool> StepPieces::add_writer(size_t index) {
     }
     if (!known && decode == nullptr) decode = piece;
     if (!known || decode == nullptr) continue;
+    const auto behind = static_cast<std::ptrdiff_t>(pieces_.size());
     auto added = add_decoded(writer, decode->begin, (*log)[i - 1].end);
     if (!added.ok() || !*added) return added;
+    // In the order of the log: what is decoded stands before this piece, and of one step the later row counts.
+    std::rotate(pieces_.begin() + before, pieces_.begin() + behind, pieces_.end());
     decode = nullptr;
   }
   return true;

@@ -128,7 +128,7 @@ Status Catalog::open_in_store() {
   auto lock = locked(store_, F_RDLCK);
   if (!lock.ok()) return lock.status();
   // SQLite would wait for the other end of a pipe.
-  if (path_exists(path) && (!is_regular_file(path) || is_link(path)))
+  if (const FileKind kind = file_kind(path); kind == FileKind::kLink || kind == FileKind::kOther)
     return Status(Code::kCorrupt, fmt::format("{} is no regular file", path));
   auto db = Sqlite::open(path, SqliteOpen::kCreate, static_cast<int>(kCatalogBusy.count()));
   if (!db.ok()) return db.status();

@@ -59,7 +59,8 @@ int remember_wal_pages(void* to, sqlite3*, const char*, int pages) {
 Status check_log_files(const std::string& path) {
   for (const char* suffix : {"-wal", "-shm"}) {
     const std::string file = path + suffix;
-    if (path_exists(file) && (is_link(file) || !is_regular_file(file)))
+    // One look: a writer that ends removes them.
+    if (const FileKind kind = file_kind(file); kind == FileKind::kLink || kind == FileKind::kOther)
       return Status(Code::kCorrupt, file + " is no regular file; put the file itself in the place of a link to it");
   }
   return {};
@@ -207,8 +208,7 @@ Result<Sqlite> Sqlite::open(const std::string& path, SqliteOpen mode, int busy_t
   // against links refuses those above the store, too.)
   if (write && !memory && is_link(path)) return Status(Code::kCorrupt, path + " is a symbolic link; it is not written");
   // A pipe in its place would be waited for, for ever.
-  if (!memory && path_exists(path) && !is_regular_file(path))
-    return Status(Code::kCorrupt, path + " is no regular file");
+  if (!memory && is_no_file(path)) return Status(Code::kCorrupt, path + " is no regular file");
   if (!memory && !detached && mode != SqliteOpen::kReadImmutable) TRACKER_RETURN_IF_ERROR(check_log_files(path));
   flags |= write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
   if (mode == SqliteOpen::kCreate || mode == SqliteOpen::kDetached) flags |= SQLITE_OPEN_CREATE;

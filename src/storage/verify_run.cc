@@ -105,7 +105,9 @@ class RunCheck {
   void check_kind(const std::string& name) {
     std::map<std::string, WriterFiles> writers;
     const std::string path = file(name);
-    if (!classify(name, &writers) || !path_exists(path) || (is_regular_file(path) && !is_link(path))) return;
+    if (!classify(name, &writers)) return;
+    const FileKind kind = file_kind(path);  // one look: a writer that ends removes its -wal and -shm
+    if (kind == FileKind::kNone || kind == FileKind::kPlain) return;
     std::error_code failed;
     const std::filesystem::path target = std::filesystem::read_symlink(path, failed);
     const bool companion = !name.ends_with(".db") && !name.ends_with(".frames");  // those are looked at by themselves

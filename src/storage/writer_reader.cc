@@ -201,7 +201,7 @@ Result<std::unique_ptr<WriterReader>> WriterReader::open(const std::string& path
     return Status(Code::kNotFound, fmt::format("{} does not exist", path));
   }
   // SQLite would wait for a pipe's other end.
-  if (!is_regular_file(path)) return Status(Code::kCorrupt, fmt::format("{} is no regular file", path));
+  if (is_no_file(path)) return Status(Code::kCorrupt, fmt::format("{} is no regular file", path));
   auto impl = std::make_unique<Impl>();
   impl->path = absolute_path(path);
   if (is_frames_path(impl->path)) {

@@ -79,6 +79,26 @@ def test_gaps_are_null_and_a_logged_nan_is_none(run: tracker.Run) -> None:
     assert table["flag"].to_pylist() == [True, None, None]
 
 
+# Bug: polars refused two columns of one name, and in pandas the times took the place of the x.
+def test_a_metric_called_like_another_column_is_told_from_it(run: tracker.Run) -> None:
+    for i in range(3):
+        run.log({"loss": i / 2, "step": 10 + i, "time": 20.0 + i, "epoch": 30 + i}, step=i)
+    r = tracker.open_run(run.uid)
+    by_step, by_time = r.history("loss", x="step"), r.history("loss", x="time")
+    for h, name, values in ((by_step, "step (metric)", [10, 11, 12]), (by_time, "time (metric)", [20.0, 21.0, 22.0])):
+        assert pl.DataFrame(h).columns == ["step", name, "value", "time", "attempt", "rank"]
+        for frame in (pl.DataFrame(h), h.to_pandas()):
+            assert frame["step"].to_list() == [0, 1, 2]
+            assert frame[name].to_list() == values
+        assert str(h.to_pandas()["time"].dtype).startswith("datetime64")
+    table = r.history(["step", "epoch", "loss"], x="epoch")
+    frame = pl.DataFrame(table)
+    assert frame.columns == ["step", "epoch", "step (metric)", "epoch (metric)", "loss"]
+    assert frame["step (metric)"].to_list() == [10, 11, 12]
+    assert table.to_pandas().columns.to_list() == frame.columns[1:]
+    assert table.to_pandas().reset_index()["step"].to_list() == [0, 1, 2]
+
+
 def test_a_row_without_a_step_has_a_null_step(run: tracker.Run) -> None:
     run.log({"x": 1.0}, step=4)
     r = tracker.open_run(run.uid)
