@@ -138,7 +138,7 @@ std::vector<std::string> unrecovered_of(View& self) {
   });
   std::vector<std::string> out;
   for (const internal::WaitingPoints& each : waiting) {
-    if (!each.live) out.push_back(unrecovered_text(each));
+    if (!each.live && each.waits()) out.push_back(unrecovered_text(each));
   }
   return out;
 }
@@ -175,6 +175,7 @@ py::dict losses_of(View& self) {
     entry["logged"] = each.logged();
     entry["stored"] = each.stored;
     entry["dropped"] = each.dropped;
+    entry["pending"] = each.pending;
     entry["by_reason"] = why;
     metrics[py::str(each.metric)] = entry;
   }

@@ -183,7 +183,8 @@ class StoredRun(MediaOfRun, Told):
         missing_journals, by_reason, by_metric, texts, entries.
 
         Points lost for no metric in particular stand under "". Pending is what journals of this user hold and the
-        databases do not; by_metric leaves it out. Of "unread_rings", left by a process that died, nobody can say what
+        databases do not; what their processes have counted as lost is among "dropped" before the databases have that
+        count. Of "unread_rings", left by a process that died, nobody can say what
         they held: where that is not 0 more may be lost than is counted. So where "missing_journals" is not: processes
         that neither ended nor were recovered, whose journal is not here. "texts" is the account of texts, "entries" is
         what was dropped of config, summary and the like: both are no points. In the process that records the run

@@ -145,6 +145,7 @@ Value metric_losses_json(const RunView& run) {
                              {"logged", count(account.logged())},
                              {"stored", count(account.stored)},
                              {"dropped", count(account.dropped)},
+                             {"pending", count(account.pending)},
                              {"dropped_by_reason", reasons_json(account.by_reason)}});
   }
   return out;

@@ -177,12 +177,22 @@ std::string lost_line(const Console& console, uint64_t dropped, const char* what
 }  // namespace
 
 std::string losses_section(const Console& console, const std::vector<MetricAccount>& accounts) {
-  Table table({{"METRIC", false, 10}, {"LOGGED", true}, {"STORED", true}, {"LOST", true}, {"WHY", false, 10}});
+  const bool any_waiting =
+      std::any_of(accounts.begin(), accounts.end(), [](const MetricAccount& each) { return each.pending > 0; });
+  std::vector<TableColumn> columns{{"METRIC", false, 10}, {"LOGGED", true}, {"STORED", true}};
+  if (any_waiting) columns.push_back({"WAITING", true});
+  columns.push_back({"LOST", true});
+  columns.push_back({"WHY", false, 10});
+  Table table(std::move(columns));
   for (const MetricAccount& account : accounts) {
     const std::string why = reasons_text(account.by_reason);
     Table::Cell lost(account.dropped > 0 ? count_text(account.dropped) : "", "31");
-    table.add({account.metric.empty() ? "(no metric)" : account.metric, count_text(account.logged()),
-               count_text(account.stored), std::move(lost), why});
+    std::vector<Table::Cell> row{account.metric.empty() ? "(no metric)" : account.metric, count_text(account.logged()),
+                                 count_text(account.stored)};
+    if (any_waiting) row.emplace_back(account.pending > 0 ? count_text(account.pending) : "");
+    row.push_back(std::move(lost));
+    row.emplace_back(why);
+    table.add(std::move(row));
   }
   return title(console, "Losses") + table.render(console, 2);
 }

@@ -282,10 +282,33 @@ void complete_from_rows(const History& rows, MetricInfo* metric) {
   }
 }
 
-std::vector<MetricAccount> merge_losses_by_metric(const std::vector<WriterSnapshot>& writers) {
+namespace {
+
+using Reasons = std::map<LossReason, uint64_t>;
+
+uint64_t sum_of(const Reasons& reasons) {
+  uint64_t out = 0;
+  for (const auto& [reason, count] : reasons) out += count;
+  return out;
+}
+
+void add_to(Reasons* into, const Reasons& more) {
+  for (const auto& [reason, count] : more) (*into)[reason] += count;
+}
+
+std::vector<std::pair<std::string, uint64_t>> named(const Reasons& reasons) {
+  std::vector<std::pair<std::string, uint64_t>> out;
+  for (const auto& [reason, count] : reasons) out.emplace_back(loss_reason_text(reason), count);
+  return out;
+}
+
+}  // namespace
+
+std::vector<MetricAccount> merge_losses_by_metric(const std::vector<WriterSnapshot>& writers,
+                                                  const std::vector<WaitingPoints>& waiting) {
   struct Account {
-    uint64_t stored = 0, dropped = 0;
-    std::map<LossReason, uint64_t> by_reason;
+    uint64_t stored = 0, pending = 0;
+    Reasons dropped;
   };
   std::map<std::string, Account> by_name;
   for (const WriterSnapshot& writer : writers) {
@@ -297,23 +320,24 @@ std::vector<MetricAccount> merge_losses_by_metric(const std::vector<WriterSnapsh
     for (const Loss& loss : writer.losses) {
       if (loss.reason == LossReason::kRejected || !is_of_points(loss.series)) continue;  // never became a point
       const auto name = names.find(loss.series);
-      Account& account = by_name[name == names.end() ? "" : name->second];
-      account.dropped += loss.count;
-      account.by_reason[loss.reason] += loss.count;
+      by_name[name == names.end() ? "" : name->second].dropped[loss.reason] += loss.count;
+    }
+  }
+  for (const WaitingPoints& journal : waiting) {
+    for (const WaitingMetric& metric : journal.metrics) {
+      by_name[metric.name].pending += metric.points;
+      add_to(&by_name[metric.name].dropped, metric.dropped);
     }
   }
   std::vector<MetricAccount> out;
-  for (const auto& [name, account] : by_name) {
-    out.push_back({name, account.stored, account.dropped, {}});
-    for (const auto& [reason, count] : account.by_reason)
-      out.back().by_reason.emplace_back(loss_reason_text(reason), count);
-  }
+  for (const auto& [name, account] : by_name)
+    out.push_back({name, account.stored, sum_of(account.dropped), account.pending, named(account.dropped)});
   return out;
 }
 
-LossAccount merge_losses(const std::vector<WriterSnapshot>& writers) {
+LossAccount merge_losses(const std::vector<WriterSnapshot>& writers, const std::vector<WaitingPoints>& waiting) {
   LossAccount account;
-  std::map<LossReason, uint64_t> by_reason, texts_by_reason, entries_by_reason;
+  Reasons by_reason, texts_by_reason, entries_by_reason;
   for (const WriterSnapshot& writer : writers) {
     const OwnPoints own = own_points(writer);
     account.stored += own.stored;
@@ -332,13 +356,25 @@ LossAccount merge_losses(const std::vector<WriterSnapshot>& writers) {
       else by_reason[loss.reason] += loss.count;
     }
   }
-  account.logged = account.stored + account.dropped;
-  account.texts.logged = account.texts.stored + account.texts.dropped;
-  for (const auto& [reason, count] : by_reason) account.by_reason.emplace_back(loss_reason_text(reason), count);
-  for (const auto& [reason, count] : texts_by_reason)
-    account.texts.by_reason.emplace_back(loss_reason_text(reason), count);
-  for (const auto& [reason, count] : entries_by_reason)
-    account.entries.by_reason.emplace_back(loss_reason_text(reason), count);
+  for (const WaitingPoints& journal : waiting) {
+    Reasons dropped = journal.dropped;
+    if (const auto rejected = dropped.extract(LossReason::kRejected)) account.rejected_values += rejected.mapped();
+    account.pending += journal.points;
+    account.dropped += sum_of(dropped);
+    account.texts.pending += journal.texts;
+    account.texts.dropped += sum_of(journal.texts_dropped);
+    account.entries.dropped += sum_of(journal.entries_dropped);
+    account.unread_rings += journal.unread_rings;
+    add_to(&by_reason, dropped);
+    add_to(&texts_by_reason, journal.texts_dropped);
+    add_to(&entries_by_reason, journal.entries_dropped);
+    if (journal.waits()) account.waiting.push_back(journal);
+  }
+  account.logged = account.stored + account.dropped + account.pending;
+  account.texts.logged = account.texts.stored + account.texts.dropped + account.texts.pending;
+  account.by_reason = named(by_reason);
+  account.texts.by_reason = named(texts_by_reason);
+  account.entries.by_reason = named(entries_by_reason);
   return account;
 }
 

@@ -20,8 +20,10 @@ std::vector<MetricInfo> merge_metrics(const std::vector<WriterSnapshot>& writers
 bool needs_rows(const MetricInfo& metric);
 // Fills in what needs_rows() misses from all rows of the metric, the shadowed ones left out.
 void complete_from_rows(const History& rows, MetricInfo* metric);
-std::vector<MetricAccount> merge_losses_by_metric(const std::vector<WriterSnapshot>& writers);
-LossAccount merge_losses(const std::vector<WriterSnapshot>& writers);
+// `waiting`: what the journals hold beside what is stored, lost points that no database has counted yet among it.
+std::vector<MetricAccount> merge_losses_by_metric(const std::vector<WriterSnapshot>& writers,
+                                                  const std::vector<WaitingPoints>& waiting = {});
+LossAccount merge_losses(const std::vector<WriterSnapshot>& writers, const std::vector<WaitingPoints>& waiting = {});
 
 // A number as a Value of its own kind: int64, bool, or double (exact for every float type).
 Value value_of_bits(ValueType type, uint64_t bits);

@@ -142,7 +142,7 @@ Result<CatalogRecord> read_run_record(const RunFolder& folder) {
   // What is on its way for a moment is no news.
   const bool silent = out.last_seen_us < realtime_us() - kWaitingNews.count();
   for (const WaitingPoints& each : account.waiting)
-    if (!each.live || silent) out.waiting.push_back(each);
+    if (each.waits() && (!each.live || silent)) out.waiting.push_back(each);
   out.live = out.live || account.pending + account.texts.pending > 0;
   out.problems = view.problems();
   out.problem_code = view.problem_code();

@@ -22,6 +22,7 @@
 #include "query/selection.h"
 #include "query/texts.h"
 #include "query/visit.h"
+#include "query/waiting_since.h"
 #include "storage/close_names.h"
 #include "storage/damaged_database.h"
 #include "storage/run_folder.h"
@@ -167,26 +168,21 @@ bool has_lost_its_journal(const WriterSnapshot& writer) {
   return !writer.end && !writer.recovered && !path_exists(writer.identity.journal_dir);
 }
 
-// A living writer stores meanwhile: what it has stored since the snapshot still waits as far as the snapshot knows.
+// A living writer stores meanwhile: what it has stored or counted since the snapshot is still in its journal as far as
+// the snapshot knows.
 void RunView::Impl::look_at_journals() {
-  std::map<Id128, Logged> stored_since;
+  std::map<Id128, WaitingPoints> since;
   waiting = points_waiting(folder, [&](const Id128& writer) {
     for (size_t i = 0; i < snapshots.size(); ++i) {
       if (snapshots[i].identity.writer != writer) continue;
       auto now = readers[i]->snapshot();
       if (!now.ok()) return snapshots[i];
-      const uint64_t texts = now->texts();
-      stored_since[writer] = {now->points - std::min(now->points, snapshots[i].points),
-                              texts - std::min(texts, snapshots[i].texts())};
+      since[writer] = stored_since(snapshots[i], *now);
       return std::move(*now);
     }
     return WriterSnapshot();
   });
-  for (WaitingPoints& each : *waiting) {
-    const Logged& since = stored_since[each.writer.writer];
-    each.points += since.points;
-    each.texts += since.texts;
-  }
+  for (WaitingPoints& each : *waiting) add_waiting(since[each.writer.writer], &each);
 }
 
 Result<const MetricInfo*> RunView::Impl::find_metric(const std::string& name) const {
@@ -281,21 +277,16 @@ std::vector<MetricInfo> RunView::metrics() const {
 const std::vector<MetricInfo>& RunView::stored_metrics() const { return impl_->metrics; }
 LossAccount RunView::losses() const {
   if (!impl_->waiting) impl_->look_at_journals();
-  LossAccount account = merge_losses(impl_->snapshots);
-  account.waiting = *impl_->waiting;
+  LossAccount account = merge_losses(impl_->snapshots, *impl_->waiting);
   account.unseen = impl_->unseen_user();
-  for (const WaitingPoints& each : account.waiting) {
-    account.pending += each.points;
-    account.texts.pending += each.texts;
-    account.unread_rings += each.unread_rings;
-  }
   if (!account.unseen && impl_->verdict.state != RunState::kRunning)
     for (const WriterSnapshot& writer : impl_->snapshots) account.missing_journals += has_lost_its_journal(writer);
-  account.logged += account.pending;
-  account.texts.logged += account.texts.pending;
   return account;
 }
-std::vector<MetricAccount> RunView::losses_by_metric() const { return merge_losses_by_metric(impl_->snapshots); }
+std::vector<MetricAccount> RunView::losses_by_metric() const {
+  if (!impl_->waiting) impl_->look_at_journals();
+  return merge_losses_by_metric(impl_->snapshots, *impl_->waiting);
+}
 const std::vector<WriterSnapshot>& RunView::writers() const { return impl_->snapshots; }
 const std::vector<Liveness>& RunView::liveness() const { return impl_->liveness; }
 const std::vector<std::string>& RunView::problems() const { return impl_->problems; }

@@ -117,9 +117,9 @@ struct LossAccount {
 // logged after finish) stand under the empty name.
 struct MetricAccount {
   std::string metric;
-  uint64_t stored = 0, dropped = 0;
+  uint64_t stored = 0, dropped = 0, pending = 0;
   std::vector<std::pair<std::string, uint64_t>> by_reason;
-  uint64_t logged() const { return stored + dropped; }
+  uint64_t logged() const { return stored + dropped + pending; }
 };
 
 class RunView {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -49,12 +50,27 @@ struct RecoveryReport {
   void add_problem(Code code, std::string text);
 };
 
-// Points and texts that a journal holds and the databases do not.
+// Points of one metric in a journal: that wait, and that the process has counted as lost. Both may be of no metric
+// (""), such as those beyond the limit of metrics.
+struct WaitingMetric {
+  std::string name;
+  uint64_t points = 0;
+  std::map<LossReason, uint64_t> dropped;
+};
+
+// What a journal holds and the databases do not: points and texts, and counts of what was lost.
 struct WaitingPoints {
   WriterIdentity writer;
   bool live = false;  // its process stores them itself as soon as it can; else the next recovery does
   uint64_t points = 0, texts = 0;
   uint64_t unread_rings = 0;  // of a dead process: nobody can say what they held
+  std::vector<WaitingMetric> metrics;
+  // kRejected among them: values that never became points. What a recovery may find damaged is not: it says so itself.
+  std::map<LossReason, uint64_t> dropped, texts_dropped, entries_dropped;
+  bool waits() const { return points + texts + unread_rings > 0; }
+  bool holds_anything() const {
+    return waits() || !dropped.empty() || !texts_dropped.empty() || !entries_dropped.empty();
+  }
 };
 
 // What recovery would replay into the run in `folder` if every writer died now, writers of this process included;

@@ -113,19 +113,59 @@ Logged logged_in(const FrameRecord& record, const std::vector<SeriesDef>& series
   return out;
 }
 
-Logged logged_behind(const WriterSnapshot& stored, DeadJournal* journal) {
-  Logged out;
+Behind behind(const WriterSnapshot& stored, DeadJournal* journal) {
+  Behind out;
+  const auto count = [&out](const Frame& frame) {
+    for (const Block& block : frame.blocks)
+      for (const uint32_t id : block.series) out.points[id] += block.rows();
+    for (const Loss& loss : frame.losses) out.losses[{loss.series, loss.reason}] += loss.count;
+  };
   const MissingFrames missing = missing_frames(*journal, stored.last_seq, stored.positions);
-  for (const FrameRecord& record : missing.frames) out += logged_in(record, journal->series());
+  for (const FrameRecord& record : missing.frames) {
+    out.logged += logged_in(record, journal->series());
+    if (const auto frame = decode_frame(record.bytes); frame.ok()) count(*frame);
+  }
   journal->start(missing.positions, stored.last_seq == 0);
   for (bool more = true; more;) {
     FrameBuilder builder;
     std::vector<RingPosition> reached;
     more = journal->next(&builder, &reached);
-    out += builder.take().logged();
+    const Frame frame = builder.take();
+    out.logged += frame.logged();
+    count(frame);
   }
   return out;
 }
+
+Logged logged_behind(const WriterSnapshot& stored, DeadJournal* journal) { return behind(stored, journal).logged; }
+
+namespace {
+
+// By name; samples of the system are in no account.
+void name_what_waits(const Behind& found, const std::vector<SeriesDef>& series, WaitingPoints* out) {
+  std::map<std::string, WaitingMetric> metrics;
+  const auto name_of = [&series](uint32_t id) {
+    return id > 0 && id <= series.size() ? series[id - 1].name : std::string();
+  };
+  for (const auto& [id, points] : found.points)
+    if (const std::string name = name_of(id); !is_system_series(name)) metrics[name].points += points;
+  for (const auto& [loss, count] : found.losses) {
+    const auto& [id, reason] = loss;
+    if (reason == LossReason::kDamaged) continue;
+    if (id == kTextLosses) out->texts_dropped[reason] += count;
+    else if (id == kEntryLosses) out->entries_dropped[reason] += count;
+    else if (const std::string name = name_of(id); !is_system_series(name)) {
+      out->dropped[reason] += count;
+      if (reason != LossReason::kRejected) metrics[name].dropped[reason] += count;
+    }
+  }
+  for (auto& [name, metric] : metrics) {
+    metric.name = name;
+    out->metrics.push_back(std::move(metric));
+  }
+}
+
+}  // namespace
 
 std::vector<WaitingPoints> points_waiting(const RunFolder& folder,
                                           const std::function<WriterSnapshot(const Id128& writer)>& stored) {
@@ -147,13 +187,15 @@ std::vector<WaitingPoints> points_waiting(const RunFolder& folder,
       if (writer->run.uid != folder.identity.uid || !is_of(*writer, dir, *store)) continue;
       auto journal = DeadJournal::look(dir, &*writer);
       if (!journal.ok()) continue;
-      WaitingPoints waiting{(*journal)->identity(), false, 0, 0, 0};
+      WaitingPoints waiting;
+      waiting.writer = (*journal)->identity();
       waiting.live = probe_journal(waiting.writer, dir) == Liveness::kLive;
-      const Logged behind = logged_behind(stored(waiting.writer.writer), journal->get());
-      waiting.points = behind.points;
-      waiting.texts = behind.texts;
+      const Behind found = behind(stored(waiting.writer.writer), journal->get());
+      waiting.points = found.logged.points;
+      waiting.texts = found.logged.texts;
       if (!waiting.live) waiting.unread_rings = (*journal)->unreadable_rings();
-      if (waiting.points + waiting.texts + waiting.unread_rings > 0) out.push_back(std::move(waiting));
+      name_what_waits(found, (*journal)->series(), &waiting);
+      if (waiting.holds_anything()) out.push_back(std::move(waiting));
     }
   }
   return out;

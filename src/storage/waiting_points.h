@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "journal/dead_journal.h"
@@ -34,6 +36,12 @@ MissingFrames missing_frames(const DeadJournal& journal, uint64_t last_seq, std:
 Logged logged_in(const FrameRecord& record, const std::vector<SeriesDef>& series);
 
 // What a recovery would store behind what `stored` says.
+struct Behind {
+  Logged logged;
+  std::map<uint32_t, uint64_t> points;                         // by series
+  std::map<std::pair<uint32_t, LossReason>, uint64_t> losses;  // by series, kTextLosses and kEntryLosses too
+};
+Behind behind(const WriterSnapshot& stored, DeadJournal* journal);
 Logged logged_behind(const WriterSnapshot& stored, DeadJournal* journal);
 
 }  // namespace tracker::internal

@@ -7,6 +7,7 @@ written, more metrics than the limit, values after the end; a process that is ki
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -129,6 +130,66 @@ def test_points_wait_in_the_account_while_the_store_cannot_be_written(store: Pat
     store.unlink()
     assert run.flush(30)
     assert series_of(run) == {"loss": SeriesStatus(1010, 0, 0)}
+
+
+# Its files may not grow: the disk is full, but the rings have room, until they have none. Says what it counts, and
+# waits for a line, by which there is room again, and for another one to end.
+FULL_DISK = """
+import json, resource, signal, sys, tracker
+
+def tell():
+    status = run.status(series=True)
+    counts = [status.points_logged, status.points_stored, status.points_dropped, status.points_pending]
+    by_metric = {name: list(each) for name, each in status.series.items()}
+    print(json.dumps({"all": counts, "by_metric": by_metric}), flush=True)
+
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+run = tracker.init(project="test", id="full", quiet=True, on_full="drop", capture="none")
+run.log({"x": 1.0}, step=0)
+assert run.flush(30)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+step = 1
+while run.status().points_dropped < 100_000:
+    for _ in range(1000):
+        run.log({"x": 0.5, "y": 0.25}, step=step)
+        step += 1
+tell()
+sys.stdin.readline()
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+assert run.flush(60)
+tell()
+sys.stdin.readline()
+run.finish()
+"""
+
+
+# Bug: "Nothing lost: 1 point stored", while the process had counted millions of dropped ones.
+def test_readers_count_what_is_lost_while_the_disk_takes_nothing(tmp_path: Path, store: Path) -> None:
+    script = tmp_path / "full.py"
+    script.write_text(FULL_DISK)
+    environment = {**os.environ, "PYTHONPATH": PACKAGE_ROOT}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [sys.executable, str(script)], stdin=pipe, stdout=pipe, text=True, env=environment
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for room in (False, True):
+            told = json.loads(process.stdout.readline())
+            losses = tracker.open_run("test/full").losses
+            assert [losses[name] for name in ("logged", "stored", "dropped", "pending")] == told["all"]
+            assert told["all"][2] >= 100_000
+            assert sum(losses["by_reason"].values()) == losses["dropped"]
+            for name, (stored, dropped, pending) in told["by_metric"].items():
+                entry = losses["by_metric"][name]
+                assert (entry["stored"], entry["dropped"], entry["pending"]) == (stored, dropped, pending)
+            command = [sys.executable, "-m", "tracker", "show", "test/full", "--losses"]
+            shown = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+            assert "Nothing lost" not in shown
+            assert ("WAITING" in shown) != room
+            process.stdin.write("\n")
+            process.stdin.flush()
+    assert process.returncode == 0
 
 
 def test_a_fork_has_no_account_of_its_own(script: Script) -> None:

@@ -224,7 +224,7 @@ Losses
   const auto json = from_json(out_);
   ASSERT_TRUE(json.ok());
   EXPECT_EQ(to_json(*json->find("losses")->find("by_metric")),
-            R"([{"metric":"loss","logged":7,"stored":1,"dropped":6,)"
+            R"([{"metric":"loss","logged":7,"stored":1,"dropped":6,"pending":0,)"
             R"("dropped_by_reason":{"ring full":4,"store not writable":2}}])");
 }
 
