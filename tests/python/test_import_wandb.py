@@ -7,6 +7,7 @@ Method: a run of W&B 0.31 with the files beside it (make_data.py), whole, withou
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,10 @@ LEFT_OUT = {"values of type object3D-file": 1, "values of type boxes2D": 1}
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return unpacked(tmp_path, "wandb_media")
+
+
+def made_of(value: dict[str, Any], folder: Path, leave_out: Callable[[str], None]) -> list[Any]:
+    return list(media_of(value, folder, leave_out))
 
 
 def left_out(report: dict[str, Any]) -> dict[str, int]:
@@ -102,14 +107,14 @@ def test_no_file_outside_the_runs_folder_becomes_a_medium(tmp_path: Path, folder
     assert "boxed" not in opened(tmp_path / "s", report).media_names()
     heard: list[str] = []
     for path in ("../secret.png", str(secret), "media/../../secret.png", "", None, 7, "a\0b"):
-        assert media_of({"_type": "image-file", "path": path}, folder / "files", heard.append) == []
+        assert made_of({"_type": "image-file", "path": path}, folder / "files", heard.append) == []
     assert set(heard) == {"values of type image-file without their file"}
     (folder / "files").rename(tmp_path / "files")
     (folder / "files").symlink_to(tmp_path / "files")
     (page,) = (tmp_path / "files" / "media" / "html").iterdir()
     value = {"_type": "html-file", "path": f"media/html/{page.name}"}
-    assert len(media_of(value, tmp_path / "files", heard.append)) == 1
-    assert media_of(value, folder / "files", heard.append) == []
+    assert len(made_of(value, tmp_path / "files", heard.append)) == 1
+    assert made_of(value, folder / "files", heard.append) == []
 
 
 def test_an_object_that_is_no_such_medium_is_counted() -> None:
@@ -121,7 +126,7 @@ def test_an_object_that_is_no_such_medium_is_counted() -> None:
         {"_type": ["x"]},
         {"_type": "images/separated", "filenames": 7},
     ):
-        assert media_of(value, Path("/nowhere"), heard.append) == []
+        assert made_of(value, Path("/nowhere"), heard.append) == []
     assert heard == [
         *["values of type histogram"] * 3,
         "values of type ['x']",

@@ -174,22 +174,47 @@ swanlab.finish()
 """
 
 
-def write_swanlab(folder: Path) -> None:
-    """What is kept of its folder: the run's file, the texts, the config. The rest says what machine it was."""
+# Media of each kind; a BMP and a cloud of points have no place with us.
+SWANLAB_MEDIA = """
+import numpy as np, swanlab
+from pyecharts.charts import Bar
+swanlab.init(project="mnist", experiment_name="seen", mode="offline", logdir=".")
+def pixels(value, caption=None, type="png"):
+    return swanlab.Image(np.full((4, 6, 3), value, np.uint8), caption=caption, file_type=type)
+with open("dot.gif", "wb") as file:
+    file.write(bytes.fromhex("47494638396101000100800000000000ffffff2c00000000010001000002024401003b"))
+swanlab.log({"loss": 0.5, "img": pixels(7, "seven"), "nested": {"img": pixels(1)}}, step=0)
+swanlab.log({"loss": 0.25, "many": [pixels(2, "two"), pixels(3, "three"), pixels(2)], "img": pixels(8)}, step=2)
+tone = swanlab.Audio(np.zeros(8, np.int16), 8000, caption="quiet")
+swanlab.log({"tone": tone, "photo": pixels(1, type="jpg")}, step=3)
+swanlab.log({"film": swanlab.Video("dot.gif", caption="a dot"), "bmp": pixels(1, type="bmp")}, step=3)
+bar = Bar()
+bar.add_xaxis(["a", "b"])
+bar.add_yaxis("n", [1, 2])
+swanlab.log({"page": swanlab.Html("<b>x</b>", caption="bold"), "chart": bar}, step=4)
+swanlab.log({"note": swanlab.Text("a text"), "said": swanlab.Text("hello", caption="a word"),
+             "notes": [swanlab.Text("one"), swanlab.Text("two")]}, step=5)
+swanlab.log({"cloud": swanlab.Object3D(np.ones((5, 3)))}, step=6)
+swanlab.finish()
+"""
+
+
+def write_swanlab(folder: Path, program: str) -> None:
+    """What is kept of its folder: the run's file, the media, the config. The rest says what machine it was."""
     with tempfile.TemporaryDirectory() as scratch:
         env = {**os.environ, "HOME": scratch}
-        subprocess.run([sys.executable, "-c", SWANLAB], check=True, env=env, cwd=scratch, stdout=subprocess.DEVNULL)
+        subprocess.run([sys.executable, "-c", program], check=True, env=env, cwd=scratch, stdout=subprocess.DEVNULL)
         (path,) = Path(scratch).glob("run-*/run-*.swanlab")
         for name in (
             path.name,
             "files/config.yaml",
-            *(str(p.relative_to(path.parent)) for p in path.parent.glob("media/text/*")),
+            *(str(p.relative_to(path.parent)) for p in path.parent.glob("media/*/*")),
         ):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path.parent / name, folder / name)
 
 
-PACKED = ("mlflow", "swanlab", "wandb_media")  # folders of many files
+PACKED = ("mlflow", "swanlab", "swanlab_media", "wandb_media")  # folders of many files
 
 
 def write_all(folder: Path) -> None:
@@ -198,7 +223,8 @@ def write_all(folder: Path) -> None:
     os.environ["MLFLOW_ALLOW_FILE_STORE"] = "1"
     with tempfile.TemporaryDirectory() as scratch:
         write_mlflow(Path(scratch, "mlflow", "mlruns").as_uri())
-        write_swanlab(Path(scratch, "swanlab"))
+        write_swanlab(Path(scratch, "swanlab"), SWANLAB)
+        write_swanlab(Path(scratch, "swanlab_media"), SWANLAB_MEDIA)
         write_wandb_media(Path(scratch, "wandb_media"))
         for name in PACKED:
             with tarfile.open(folder / f"{name}.tar.gz", "w:gz") as packed_files:

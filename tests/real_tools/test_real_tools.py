@@ -34,7 +34,7 @@ def load_maker() -> object:
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
     load_maker().write_all(folder)  # type: ignore[attr-defined]
-    for name in ("mlflow", "swanlab", "wandb_media"):
+    for name in ("mlflow", "swanlab", "swanlab_media", "wandb_media"):
         unpack_tar(folder / f"{name}.tar.gz", folder)
     for name in ("mlflow.db", "trackio.db"):
         (folder / name).write_bytes(gzip.decompress((folder / f"{name}.gz").read_bytes()))
@@ -83,6 +83,16 @@ def test_what_swanlab_writes_today_keeps_config_names_and_texts(tmp_path: Path, 
     assert (run.project, run.name, run.state, run.notes, run.group) == ("mnist", "brisk", "finished", "a note", "g")
     assert run.config == {"lr": 0.1, "opt": {"name": "adam", "betas": [0.9, 0.999]}}
     assert [row.text for row in run.texts("note")] == ["a text"]
+
+
+def test_media_that_swanlab_writes_today_are_read(tmp_path: Path, data: Path) -> None:
+    command("import", data / "swanlab_media", "--dir", tmp_path / "s")
+    (run,) = tracker.runs(dir=str(tmp_path / "s"))
+    assert run.series() == ["loss"]
+    assert run.text_names() == ["note"]
+    names = ["chart", "film", "img", "many", "nested/img", "notes", "page", "photo", "said", "tone"]
+    assert run.media_names() == names
+    assert [entry.caption for entry in run.media("many")] == ["two", "three", None]
 
 
 def test_tensorboard_reads_what_is_exported_for_it(tmp_path: Path) -> None:

@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracker import _core
 from tracker.exchange import wire
 from tracker.exchange.leveldb_log import WANDB
-from tracker.exchange.media import add_media
+from tracker.exchange.media import carry_media
 from tracker.exchange.plain_files import run_files
-from tracker.exchange.rows import INT64_MAX, INT64_MIN, Rows, microseconds, sort_value, timestamp_us
+from tracker.exchange.rows import Rows, microseconds, sort_value, timestamp_us
 from tracker.exchange.run_file import NOT_READ, RunFile, with_progress
 from tracker.exchange.wandb_media import is_list, media_of
 
 if TYPE_CHECKING:
+    from tracker import _core
     from tracker.exchange import Progress
 
 # Record.record_type, as far as it is read; the others are counted by these names.
@@ -180,15 +180,7 @@ class _RunFile(RunFile):
 
     def _media(self, run: _core.RunImport, name: str, item: dict[str, Any], step: int | None, time_us: int) -> None:
         made = media_of(item, Path(self.path).parent / "files", run.leave_out)
-        if not made:
-            return
-        if step is None or not INT64_MIN <= step <= INT64_MAX:
-            run.leave_out("media without a step", len(made))
-            return
-        try:
-            add_media(run, name, made, step, time_us, is_list(item))
-        except (_core.TrackerError, OSError) as error:  # no room on the disk
-            self.store.problem(f"{self.path}: '{name[:80]}' at step {step} cannot be stored: {error}")
+        carry_media(self.store, run, self.path, name, made, step, time_us, is_list(item))
 
 
 def _gathered(items: Iterable[tuple[list[str], Any]]) -> Iterable[tuple[str, Any]]:

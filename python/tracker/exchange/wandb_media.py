@@ -8,13 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tracker._audio_video import Audio, Video
-from tracker._documents import DOCUMENT_BYTES_MAX, Html
-from tracker._image import Image
-from tracker._media import CAPTION_CHARS_MAX, LIST_VALUES_MAX, Media
+from tracker._documents import DOCUMENT_BYTES_MAX
+from tracker._media import Media
 from tracker._structured import HISTOGRAM_BINS_MAX, Histogram
 from tracker._table import Table
-from tracker.exchange.media import file_below
+from tracker.exchange.media import MAKERS, NOT_MADE, caption_of, file_below, first_ones
 
 # By its type under which key a list has its entries, and what type one of them has.
 LISTS = {
@@ -24,7 +22,6 @@ LISTS = {
     "html": ("html", "html-file"),
 }
 OVERLAYS = ("boxes", "masks", "all_boxes", "all_masks")  # of images, each a file of its own
-NOT_MADE = (ValueError, TypeError, KeyError, OverflowError, RecursionError, OSError)
 
 
 def is_list(value: dict[str, Any]) -> bool:
@@ -32,46 +29,39 @@ def is_list(value: dict[str, Any]) -> bool:
     return isinstance(kind, str) and kind in LISTS
 
 
-def media_of(value: dict[str, Any], folder: Path, leave_out: Callable[[str], None]) -> list[Media]:
+def media_of(value: dict[str, Any], folder: Path, leave_out: Callable[[str], None]) -> Iterator[Media]:
     """What is made of an object with `_type`; several of a list. leave_out hears what has no place here, and why."""
     kind = f"values of type {str(value.get('_type'))[:40]}"
-    out: list[Media] = []
-    for entry, path, caption in _entries(value):
+    for entry, path, caption in first_ones(_entries(value), lambda: leave_out(kind)):
         file = file_below(folder, path)
-        if entry != "histogram" and (entry not in MAKERS or file is None):
-            leave_out(kind if entry not in MAKERS else f"{kind} without their file")
+        if entry != "histogram" and (entry not in FILES or file is None):
+            leave_out(kind if entry not in FILES else f"{kind} without their file")
             continue
         try:
-            out.append(_histogram(value) if file is None else MAKERS[entry](file, caption))
+            made = _histogram(value) if file is None else FILES[entry](file, caption)
         except NOT_MADE:
             leave_out(kind)
-    for _ in range(len(out) - LIST_VALUES_MAX):
-        out.pop()
-        leave_out(kind)
+        else:
+            yield made
     for name in OVERLAYS:
         for overlay in _objects(value.get(name)):
             leave_out(f"values of type {str(overlay.get('_type', name))[:40]}")
-    return out
 
 
 def _entries(value: dict[str, Any]) -> Iterator[tuple[str, object, str | None]]:
     """(type, path, caption)"""
     kind = value.get("_type")
     if not isinstance(kind, str) or kind not in LISTS:
-        yield str(kind), value.get("path"), _caption(value.get("caption"))
+        yield str(kind), value.get("path"), caption_of(value.get("caption"))
         return
     key, entry = LISTS[kind]
     listed, captions = value.get(key), value.get("captions")
     for index, part in enumerate(listed if isinstance(listed, list) else [None]):
         caption = captions[index] if isinstance(captions, list) and index < len(captions) else None
         if isinstance(part, dict):
-            yield entry, part.get("path"), _caption(part.get("caption", caption))
+            yield entry, part.get("path"), caption_of(part.get("caption", caption))
         else:
-            yield entry, part, _caption(caption)
-
-
-def _caption(text: object) -> str | None:
-    return text[:CAPTION_CHARS_MAX] if isinstance(text, str) and text else None
+            yield entry, part, caption_of(caption)
 
 
 def _objects(value: object) -> Iterator[dict[str, Any]]:
@@ -103,10 +93,10 @@ def _table(path: Path, caption: str | None) -> Table:
     return Table(document["data"], [str(name) for name in document["columns"]], caption=caption)
 
 
-MAKERS: dict[str, Callable[[Path, str | None], Media]] = {
-    "image-file": lambda path, caption: Image(path, caption),
-    "audio-file": lambda path, caption: Audio(path, caption=caption),
-    "video-file": lambda path, caption: Video(path, caption=caption),
-    "html-file": Html,
+FILES: dict[str, Callable[[Path, str | None], Media]] = {
+    "image-file": MAKERS["image"],
+    "audio-file": MAKERS["audio"],
+    "video-file": MAKERS["video"],
+    "html-file": MAKERS["html"],
     "table-file": _table,
 }
