@@ -138,6 +138,17 @@ def test_an_object_that_is_no_such_medium_is_counted() -> None:
     assert description["data"] == {"counts": [1, 2], "edges": [0.0, 0.5, 1.0]}
 
 
+def test_a_table_of_mixed_cells_is_kept_as_texts(tmp_path: Path) -> None:
+    # Bug: it was left out.
+    (tmp_path / "t.json").write_text('{"columns": ["n", "img"], "data": [[1, {"_type": "image-file"}], ["x", null]]}')
+    heard: list[str] = []
+    (table,) = media_of({"_type": "table-file", "path": "t.json"}, tmp_path, heard.append)
+    description = table._description
+    assert description is not None
+    assert '"values":["1","x"]' in description["text"]
+    assert heard == ["values of type image-file"]
+
+
 def test_what_does_not_fit_on_the_disk_is_a_problem(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

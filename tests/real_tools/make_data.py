@@ -154,10 +154,33 @@ for lr in (0.1, 0.2):  # two runs of one name
 """
 
 
-def write_trackio(folder: Path) -> None:
+# Media of each kind; a cloud of points, the images in a table and an alert have no place with us.
+TRACKIO_MEDIA = """
+import numpy as np, trackio
+trackio.init(project="mnist", name="seen", auto_log_cpu=False, auto_log_gpu=False)
+def pixels(value, caption=None): return trackio.Image(np.full((4, 6, 3), value, np.uint8), caption=caption)
+with open("dot.gif", "wb") as file:
+    file.write(bytes.fromhex("47494638396101000100800000000000ffffff2c00000000010001000002024401003b"))
+trackio.log({"loss": 0.5, "img": pixels(7, "seven")}, step=0)
+trackio.log({"loss": 0.25, "img": pixels(8)}, step=2)
+tone = trackio.Audio(np.zeros(8, np.int16), sample_rate=8000, caption="quiet")
+trackio.log({"tone": tone, "film": trackio.Video("dot.gif", caption="a dot")}, step=3)
+trackio.log({"hist": trackio.Histogram(np_histogram=([2, 3], [0.0, 1.0, 2.0]))}, step=3)
+rows = [[1, "x", 0.5, 1, pixels(1)], [2, "y", float("nan"), "two", pixels(2)]]
+trackio.log({"table": trackio.Table(columns=["n", "name", "score", "mixed", "img"], data=rows)}, step=4)
+trackio.log({"page": trackio.Html("<b>x</b>", inject=False, caption="bold"), "md": trackio.Markdown("**b**")}, step=5)
+trackio.log({"cloud": trackio.Object3D(np.ones((5, 3)))}, step=6)
+trackio.alert("too high", "the loss")
+trackio.finish()
+"""
+
+
+def write_trackio(folder: Path, program: str) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         env = {**os.environ, "TRACKIO_DIR": str(folder), "HF_HUB_OFFLINE": "1", "HF_HOME": scratch}
-        subprocess.run([sys.executable, "-c", TRACKIO], check=True, env=env, cwd=scratch, stdout=subprocess.DEVNULL)
+        subprocess.run([sys.executable, "-c", program], check=True, env=env, cwd=scratch, stdout=subprocess.DEVNULL)
+    for path in folder.glob("*.lock"):
+        path.unlink()
 
 
 SWANLAB = """
@@ -214,7 +237,7 @@ def write_swanlab(folder: Path, program: str) -> None:
             shutil.copy(path.parent / name, folder / name)
 
 
-PACKED = ("mlflow", "swanlab", "swanlab_media", "wandb_media")  # folders of many files
+PACKED = ("mlflow", "swanlab", "swanlab_media", "trackio_media", "wandb_media")  # folders of many files
 
 
 def write_all(folder: Path) -> None:
@@ -225,13 +248,14 @@ def write_all(folder: Path) -> None:
         write_mlflow(Path(scratch, "mlflow", "mlruns").as_uri())
         write_swanlab(Path(scratch, "swanlab"), SWANLAB)
         write_swanlab(Path(scratch, "swanlab_media"), SWANLAB_MEDIA)
+        write_trackio(Path(scratch, "trackio_media"), TRACKIO_MEDIA)
         write_wandb_media(Path(scratch, "wandb_media"))
         for name in PACKED:
             with tarfile.open(folder / f"{name}.tar.gz", "w:gz") as packed_files:
                 packed_files.add(Path(scratch, name), name)
         write_mlflow(f"sqlite:///{scratch}/mlflow.db")
         packed = gzip.compress(Path(scratch, "mlflow.db").read_bytes(), mtime=0)
-        write_trackio(Path(scratch, "trackio"))
+        write_trackio(Path(scratch, "trackio"), TRACKIO)
         packed_trackio = gzip.compress(Path(scratch, "trackio", "mnist.db").read_bytes(), mtime=0)
     (folder / "mlflow.db.gz").write_bytes(packed)
     (folder / "trackio.db.gz").write_bytes(packed_trackio)

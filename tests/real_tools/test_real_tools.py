@@ -33,8 +33,9 @@ def load_maker() -> object:
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
-    load_maker().write_all(folder)  # type: ignore[attr-defined]
-    for name in ("mlflow", "swanlab", "swanlab_media", "wandb_media"):
+    maker = load_maker()
+    maker.write_all(folder)  # type: ignore[attr-defined]
+    for name in maker.PACKED:  # type: ignore[attr-defined]
         unpack_tar(folder / f"{name}.tar.gz", folder)
     for name in ("mlflow.db", "trackio.db"):
         (folder / name).write_bytes(gzip.decompress((folder / f"{name}.gz").read_bytes()))
@@ -75,6 +76,14 @@ def test_runs_of_one_name_that_trackio_writes_today_are_runs_of_their_own(tmp_pa
         assert loss.values[21] == math.inf
         assert run.history("nested/y").values.tolist() == [2.5]
         assert run.group == "g"
+
+
+def test_media_that_trackio_writes_today_are_read(tmp_path: Path, data: Path) -> None:
+    command("import", data / "trackio_media", "--format", "trackio", "--dir", tmp_path / "s")
+    (run,) = tracker.runs(dir=str(tmp_path / "s"))
+    assert run.series() == ["loss"]
+    assert run.media_names() == ["film", "hist", "img", "md", "page", "table", "tone"]
+    assert [entry.caption for entry in run.media("img")] == ["seven", None]
 
 
 def test_what_swanlab_writes_today_keeps_config_names_and_texts(tmp_path: Path, data: Path) -> None:

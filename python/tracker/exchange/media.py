@@ -4,6 +4,7 @@ one after the other: a source may name one large file a thousand times."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,6 +32,10 @@ def read_document(given: Path | bytes) -> str:
     if len(data) > DOCUMENT_BYTES_MAX:
         raise ValueError(f"a document has more than {DOCUMENT_BYTES_MAX:,} bytes")
     return data.decode("utf-8", "replace")
+
+
+def read_json(given: Path | bytes) -> Any:
+    return json.loads(read_document(given))
 
 
 # Of a file or of what stands in the source itself.

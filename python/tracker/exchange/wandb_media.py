@@ -3,16 +3,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tracker._documents import DOCUMENT_BYTES_MAX
 from tracker._media import Media
 from tracker._structured import HISTOGRAM_BINS_MAX, Histogram
 from tracker._table import Table
-from tracker.exchange.media import MAKERS, NOT_MADE, caption_of, file_below, first_ones
+from tracker.exchange.media import MAKERS, NOT_MADE, caption_of, file_below, first_ones, read_json
+from tracker.exchange.tables import table_of_rows
 
 # By its type under which key a list has its entries, and what type one of them has.
 LISTS = {
@@ -20,6 +19,13 @@ LISTS = {
     "audio": ("audio", "audio-file"),
     "videos": ("videos", "video-file"),
     "html": ("html", "html-file"),
+}
+FILES = {
+    "image-file": "image",
+    "audio-file": "audio",
+    "video-file": "video",
+    "html-file": "html",
+    "table-file": "table",
 }
 OVERLAYS = ("boxes", "masks", "all_boxes", "all_masks")  # of images, each a file of its own
 
@@ -38,7 +44,12 @@ def media_of(value: dict[str, Any], folder: Path, leave_out: Callable[[str], Non
             leave_out(kind if entry not in FILES else f"{kind} without their file")
             continue
         try:
-            made = _histogram(value) if file is None else FILES[entry](file, caption)
+            if file is None:
+                made: Media = _histogram(value)
+            elif entry == "table-file":
+                made = _table(file, caption, leave_out)
+            else:
+                made = MAKERS[FILES[entry]](file, caption)
         except NOT_MADE:
             leave_out(kind)
         else:
@@ -84,19 +95,8 @@ def _histogram(value: dict[str, Any]) -> Histogram:
     return Histogram(counts=value["values"], edges=edges)
 
 
-def _table(path: Path, caption: str | None) -> Table:
-    with path.open("rb") as file:
-        data = file.read(DOCUMENT_BYTES_MAX + 1)
-    if len(data) > DOCUMENT_BYTES_MAX:
-        raise ValueError(f"{path} has more than {DOCUMENT_BYTES_MAX:,} bytes")
-    document = json.loads(data)
-    return Table(document["data"], [str(name) for name in document["columns"]], caption=caption)
-
-
-FILES: dict[str, Callable[[Path, str | None], Media]] = {
-    "image-file": MAKERS["image"],
-    "audio-file": MAKERS["audio"],
-    "video-file": MAKERS["video"],
-    "html-file": MAKERS["html"],
-    "table-file": _table,
-}
+def _table(path: Path, caption: str | None, leave_out: Callable[[str], None]) -> Table:
+    document = read_json(path)
+    return table_of_rows(
+        document["columns"], document["data"], lambda kind: leave_out(f"values of type {kind[:40]}"), caption
+    )
