@@ -141,6 +141,34 @@ def write_mlflow(uri: str) -> None:
         mlflow.log_metric("loss", float("nan"), step=20)
 
 
+def write_mlflow_media(uri: str) -> None:
+    """Files that become media, and those that do not: JSON, an image of a table's cell, weights."""
+    import mlflow
+    from matplotlib.figure import Figure
+    from PIL import Image
+
+    def pixels(value: int) -> np.ndarray:
+        return np.full((4, 6, 3), value, np.uint8)
+
+    mlflow.set_tracking_uri(uri)
+    mlflow.set_experiment("mnist")
+    with mlflow.start_run(run_name="seen"), tempfile.TemporaryDirectory() as scratch:
+        mlflow.log_metric("loss", 0.5, step=0)
+        for step in (1, 2, 10):
+            mlflow.log_image(pixels(step), key="val/dogs", step=step)
+        mlflow.log_image(pixels(7), "still.png")
+        mlflow.log_figure(Figure(figsize=(0.2, 0.1)), "plots/figure.png")
+        mlflow.log_text("a text", "note.txt")
+        mlflow.log_text("<b>x</b>", "page.html")
+        mlflow.log_text("**b**", "notes/more.md")
+        mlflow.log_dict({"a": 1}, "settings.json")
+        mlflow.log_table({"n": [1, 2], "name": ["x", None], "score": [0.5, 1.0]}, "table.json")
+        mlflow.log_table({"n": [1], "img": [Image.fromarray(pixels(3))]}, "cells.json")
+        weights = Path(scratch, "weights.bin")
+        weights.write_bytes(b"abc")
+        mlflow.log_artifact(str(weights))
+
+
 TRACKIO = """
 import trackio
 for lr in (0.1, 0.2):  # two runs of one name
@@ -237,7 +265,7 @@ def write_swanlab(folder: Path, program: str) -> None:
             shutil.copy(path.parent / name, folder / name)
 
 
-PACKED = ("mlflow", "swanlab", "swanlab_media", "trackio_media", "wandb_media")  # folders of many files
+PACKED = ("mlflow", "mlflow_media", "swanlab", "swanlab_media", "trackio_media", "wandb_media")  # folders of many files
 
 
 def write_all(folder: Path) -> None:
@@ -246,6 +274,7 @@ def write_all(folder: Path) -> None:
     os.environ["MLFLOW_ALLOW_FILE_STORE"] = "1"
     with tempfile.TemporaryDirectory() as scratch:
         write_mlflow(Path(scratch, "mlflow", "mlruns").as_uri())
+        write_mlflow_media(Path(scratch, "mlflow_media", "mlruns").as_uri())
         write_swanlab(Path(scratch, "swanlab"), SWANLAB)
         write_swanlab(Path(scratch, "swanlab_media"), SWANLAB_MEDIA)
         write_trackio(Path(scratch, "trackio_media"), TRACKIO_MEDIA)

@@ -78,6 +78,14 @@ def test_runs_of_one_name_that_trackio_writes_today_are_runs_of_their_own(tmp_pa
         assert run.group == "g"
 
 
+def test_artifacts_that_mlflow_writes_today_become_media(tmp_path: Path, data: Path) -> None:
+    command("import", data / "mlflow_media", "--dir", tmp_path / "s")
+    (run,) = tracker.runs(dir=str(tmp_path / "s"))
+    names = ["cells.json", "note.txt", "notes/more.md", "page.html", "plots/figure.png", "still.png", "table.json"]
+    assert run.media_names() == [*names, "val/dogs"]
+    assert [entry.step for entry in run.media("val/dogs")] == [1, 2, 10]
+
+
 def test_media_that_trackio_writes_today_are_read(tmp_path: Path, data: Path) -> None:
     command("import", data / "trackio_media", "--format", "trackio", "--dir", tmp_path / "s")
     (run,) = tracker.runs(dir=str(tmp_path / "s"))

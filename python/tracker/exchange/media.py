@@ -14,7 +14,6 @@ from tracker._audio_video import Audio, Video
 from tracker._documents import DOCUMENT_BYTES_MAX, Html, Markdown, Text
 from tracker._image import Image
 from tracker._media import CAPTION_CHARS_MAX, LIST_VALUES_MAX, Media
-from tracker.exchange.plain_files import is_folder, is_plain
 from tracker.exchange.rows import INT64_MAX, INT64_MIN
 
 Entry = TypeVar("Entry")
@@ -112,15 +111,3 @@ def _add_media(run: _core.RunImport, name: str, made: Iterable[Media], step: int
         described.append({**(said or {}), **({"index": index} if is_list else {})})
     if described:
         run.media(name, described, step, time_us)
-
-
-def file_below(folder: Path, name: object) -> Path | None:
-    """A file that a source names, in its folder and through no link. None: there is none."""
-    parts = name.split("/") if isinstance(name, str) else []
-    if not parts or any(part in ("", ".", "..") or "\0" in part for part in parts):
-        return None
-    for part in parts:
-        if not is_folder(folder):
-            return None
-        folder /= part
-    return folder if is_plain(folder) else None

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from tracker.exchange import wire
 from tracker.exchange.leveldb_log import SWANLAB
-from tracker.exchange.media import carry_media, file_below
-from tracker.exchange.plain_files import run_files
+from tracker.exchange.media import carry_media
+from tracker.exchange.plain_files import file_below, run_files
 from tracker.exchange.rows import Rows, timestamp_us
 from tracker.exchange.run_file import NOT_READ, RunFile, with_progress
 from tracker.exchange.swanlab_media import TEXT, media_of, text_of

@@ -9,7 +9,8 @@ from pathlib import Path
 from tracker._files import sniff
 from tracker._media import INLINE_BYTES_MAX, Media
 from tracker.exchange import wire
-from tracker.exchange.media import MAKERS, NOT_MADE, caption_of, file_below, first_ones, read_document
+from tracker.exchange.media import MAKERS, NOT_MADE, caption_of, first_ones, read_document
+from tracker.exchange.plain_files import file_below
 
 # ColumnType: the folder and what is left out of it. ECharts' options are JSON that may hold JavaScript: kept as a text.
 TEXT = 4

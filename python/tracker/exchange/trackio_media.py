@@ -9,7 +9,8 @@ from typing import Any
 
 from tracker._media import Media
 from tracker._structured import Histogram
-from tracker.exchange.media import MAKERS, NOT_MADE, caption_of, file_below
+from tracker.exchange.media import MAKERS, NOT_MADE, caption_of
+from tracker.exchange.plain_files import file_below
 from tracker.exchange.tables import table_of_objects
 
 FILES = {

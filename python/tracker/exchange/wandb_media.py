@@ -10,7 +10,8 @@ from typing import Any
 from tracker._media import Media
 from tracker._structured import HISTOGRAM_BINS_MAX, Histogram
 from tracker._table import Table
-from tracker.exchange.media import MAKERS, NOT_MADE, caption_of, file_below, first_ones, read_json
+from tracker.exchange.media import MAKERS, NOT_MADE, caption_of, first_ones, read_json
+from tracker.exchange.plain_files import file_below
 from tracker.exchange.tables import table_of_rows
 
 # By its type under which key a list has its entries, and what type one of them has.
