@@ -16,8 +16,8 @@ import tracker
 from importing import import_json, opened, unpacked
 from tracker.exchange.wandb_media import _histogram, media_of
 
-# What has no place here: a cloud of points, and the boxes of an image.
-LEFT_OUT = {"values of type object3D-file": 1, "values of type boxes2D": 1}
+# What has no place here: a cloud of points.
+LEFT_OUT = {"values of type object3D-file": 1}
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_media_become_media_and_no_metrics(tmp_path: Path, folder: Path) -> None
     assert run.text_names() == []
     assert set(run.summary) == {"loss", "nested/x"}
     assert left_out(report) == LEFT_OUT
-    assert report["runs"][0]["media"] == 10
+    assert report["runs"][0]["media"] == 14
     (image,) = run.media("img")
     assert (image.step, image.kind, image.caption) == (0, "image", "seven")
     assert image.load().tolist() == [[[7, 7, 7]] * 6] * 4
@@ -88,8 +88,10 @@ def test_media_whose_files_stayed_elsewhere_are_counted(tmp_path: Path, folder: 
     assert opened(tmp_path / "s", report).media_names() == ["hist"]
     assert left_out(report) == {
         **LEFT_OUT,
-        "values of type image-file without their file": 3,
-        "values of type images/separated without their file": 2,
+        "values of type image-file without their file": 5,
+        "values of type images/separated without their file": 4,
+        "values of type boxes2D": 7,
+        "values of type mask": 3,
         "values of type html-file without their file": 1,
         "values of type table-file without their file": 1,
         "values of type audio-file without their file": 1,

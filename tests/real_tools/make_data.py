@@ -96,6 +96,15 @@ run.log({"table": wandb.Table(columns=["n", "name"], data=[[1, "x"], [2, "y"]])}
 run.log({"tone": wandb.Audio("tone.wav"), "film": wandb.Video("dot.gif"), "cloud": wandb.Object3D(np.ones((5, 3)))})
 box = {"position": {"minX": 0, "maxX": 1, "minY": 0, "maxY": 1}, "class_id": 1}
 run.log({"boxed": wandb.Image(np.zeros((4, 6, 3), np.uint8), boxes={"found": {"box_data": [box]}})})
+half = {"position": {"minX": 0.5, "maxX": 1, "minY": 0.25, "maxY": 0.5}, "class_id": 1, "scores": {"sure": 0.75}}
+middle = {"position": {"middle": [3, 2], "width": 2, "height": 2}, "domain": "pixel", "class_id": 2,
+          "box_caption": "a dog", "scores": {"sure": 0.5, "iou": 0.25}}
+classes = {1: "cat", 2: "dog"}
+def seen(): return wandb.Image(np.zeros((4, 6, 3), np.uint8), caption="seen",
+    boxes={"found": {"box_data": [half, middle], "class_labels": classes}, "true": {"box_data": [half]}},
+    masks={"parts": {"mask_data": np.arange(24, dtype=np.uint8).reshape(4, 6) % 3, "class_labels": classes}})
+run.log({"seen": seen(), "nested": {"seen": seen()}})
+run.log({"both": [pixels(5, "five"), seen()]})
 run.name, run.notes, run.tags = "second", "two", ("a", "b")
 run.config.update({"later": 5})
 run.finish()

@@ -60,7 +60,27 @@ def test_media_that_wandb_writes_today_are_read(tmp_path: Path, data: Path) -> N
     command("import", data / "wandb_media", "--dir", tmp_path / "s")
     (run,) = tracker.runs(dir=str(tmp_path / "s"))
     assert run.series() == ["loss", "nested/x"]
-    assert run.media_names() == ["boxed", "film", "hist", "img", "many", "nested/img", "page", "table", "tone"]
+    names = [
+        "both",
+        "boxed",
+        "film",
+        "hist",
+        "img",
+        "many",
+        "nested/img",
+        "nested/seen",
+        "page",
+        "seen",
+        "table",
+        "tone",
+    ]
+    assert run.media_names() == names
+    assert run.media("seen")[0].info["boxes"]["found"][0] == {
+        "box": [3.0, 1.0, 6.0, 2.0],
+        "label": "cat",
+        "score": 0.75,
+    }
+    assert run.media("nested/seen")[0].info["masks"]["parts"]["labels"] == {"1": "cat", "2": "dog"}
     assert (run.name, run.notes, run.tags) == ("second", "two", ("a", "b"))
 
 

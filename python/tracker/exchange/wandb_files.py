@@ -48,6 +48,7 @@ class _RunFile(RunFile):
         self.last: dict[str, Any] = {}  # of each metric the last value: what a summary would repeat
         self.summary: dict[tuple[str, ...], Any] = {}
         self.names: dict[str, Any] = {}  # attributes, as the last record of the run has them
+        self.class_names: dict[str, Any] = {}  # among others
         self.exit_code: int | None = None
 
     def _end(self, rows: Rows) -> None:
@@ -138,6 +139,8 @@ class _RunFile(RunFile):
         for path, value in _items(record):
             if path[0] != "_wandb":
                 run.set("config", "/".join(path), value)
+            elif len(path) == 1 and isinstance(value, dict):  # the whole of it, again at each change
+                self.class_names = value
 
     def _summary(self, record: bytes) -> None:
         for path, value in _items(record):
@@ -179,7 +182,7 @@ class _RunFile(RunFile):
             self._media(rows.run, name, item, step, time_us)
 
     def _media(self, run: _core.RunImport, name: str, item: dict[str, Any], step: int | None, time_us: int) -> None:
-        made = media_of(item, Path(self.path).parent / "files", run.leave_out)
+        made = media_of(item, Path(self.path).parent / "files", run.leave_out, name, self.class_names)
         carry_media(self.store, run, self.path, name, made, step, time_us, is_list(item))
 
 

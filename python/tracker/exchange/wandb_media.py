@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tracker._image import Image
 from tracker._media import Media
 from tracker._structured import HISTOGRAM_BINS_MAX, Histogram
 from tracker._table import Table
 from tracker.exchange.media import MAKERS, NOT_MADE, caption_of, first_ones, read_json
 from tracker.exchange.plain_files import file_below
 from tracker.exchange.tables import table_of_rows
+from tracker.exchange.wandb_overlays import Overlays
 
 # By its type under which key a list has its entries, and what type one of them has.
 LISTS = {
@@ -36,10 +38,18 @@ def is_list(value: dict[str, Any]) -> bool:
     return isinstance(kind, str) and kind in LISTS
 
 
-def media_of(value: dict[str, Any], folder: Path, leave_out: Callable[[str], None]) -> Iterator[Media]:
-    """What is made of an object with `_type`; several of a list. leave_out hears what has no place here, and why."""
+def media_of(
+    value: dict[str, Any],
+    folder: Path,
+    leave_out: Callable[[str], None],
+    name: str = "",
+    names: dict[str, Any] | None = None,
+) -> Iterator[Media]:
+    """What is made of an object with `_type`; several of a list. leave_out hears what has no place here, and why.
+    `name`: under which it was logged. `names`: of classes, the config's part `_wandb`."""
     kind = f"values of type {str(value.get('_type'))[:40]}"
-    for entry, path, caption in first_ones(_entries(value), lambda: leave_out(kind)):
+    overlays = Overlays(value, folder, name, names or {}, leave_out)
+    for place, (entry, path, caption) in enumerate(first_ones(_entries(value), lambda: leave_out(kind))):
         file = file_below(folder, path)
         if entry != "histogram" and (entry not in FILES or file is None):
             leave_out(kind if entry not in FILES else f"{kind} without their file")
@@ -49,15 +59,24 @@ def media_of(value: dict[str, Any], folder: Path, leave_out: Callable[[str], Non
                 made: Media = _histogram(value)
             elif entry == "table-file":
                 made = _table(file, caption, leave_out)
+            elif entry == "image-file":
+                made = _image(file, caption, overlays, place)
             else:
                 made = MAKERS[FILES[entry]](file, caption)
         except NOT_MADE:
             leave_out(kind)
         else:
             yield made
-    for name in OVERLAYS:
-        for overlay in _objects(value.get(name)):
-            leave_out(f"values of type {str(overlay.get('_type', name))[:40]}")
+    for what in OVERLAYS:
+        for overlay in _objects(value.get(what)):
+            if id(overlay) not in overlays.carried:
+                leave_out(f"values of type {str(overlay.get('_type', what))[:40]}")
+
+
+def _image(file: Path, caption: str | None, overlays: Overlays, place: int) -> Image:
+    image = Image(file, caption)  # of what is no image the overlays are counted too
+    found = overlays.of(place)
+    return Image(file, caption, **found) if found else image
 
 
 def _entries(value: dict[str, Any]) -> Iterator[tuple[str, object, str | None]]:
