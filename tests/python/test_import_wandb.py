@@ -7,6 +7,7 @@ Method: a run of W&B 0.31 with the files beside it (make_data.py), whole, withou
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,17 @@ import tracker
 from importing import import_json, opened, unpacked
 from tracker.exchange.wandb_media import _histogram, media_of
 
-# What has no place here: a cloud of points, and the boxes of an image.
-LEFT_OUT = {"values of type object3D-file": 1, "values of type boxes2D": 1}
+# What has no place here: a cloud of points.
+LEFT_OUT = {"values of type object3D-file": 1}
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return unpacked(tmp_path, "wandb_media")
+
+
+def made_of(value: dict[str, Any], folder: Path, leave_out: Callable[[str], None]) -> list[Any]:
+    return list(media_of(value, folder, leave_out))
 
 
 def left_out(report: dict[str, Any]) -> dict[str, int]:
@@ -36,7 +41,7 @@ def test_media_become_media_and_no_metrics(tmp_path: Path, folder: Path) -> None
     assert run.text_names() == []
     assert set(run.summary) == {"loss", "nested/x"}
     assert left_out(report) == LEFT_OUT
-    assert report["runs"][0]["media"] == 10
+    assert report["runs"][0]["media"] == 14
     (image,) = run.media("img")
     assert (image.step, image.kind, image.caption) == (0, "image", "seven")
     assert image.load().tolist() == [[[7, 7, 7]] * 6] * 4
@@ -83,8 +88,10 @@ def test_media_whose_files_stayed_elsewhere_are_counted(tmp_path: Path, folder: 
     assert opened(tmp_path / "s", report).media_names() == ["hist"]
     assert left_out(report) == {
         **LEFT_OUT,
-        "values of type image-file without their file": 3,
-        "values of type images/separated without their file": 2,
+        "values of type image-file without their file": 5,
+        "values of type images/separated without their file": 4,
+        "values of type boxes2D": 7,
+        "values of type mask": 3,
         "values of type html-file without their file": 1,
         "values of type table-file without their file": 1,
         "values of type audio-file without their file": 1,
@@ -102,14 +109,14 @@ def test_no_file_outside_the_runs_folder_becomes_a_medium(tmp_path: Path, folder
     assert "boxed" not in opened(tmp_path / "s", report).media_names()
     heard: list[str] = []
     for path in ("../secret.png", str(secret), "media/../../secret.png", "", None, 7, "a\0b"):
-        assert media_of({"_type": "image-file", "path": path}, folder / "files", heard.append) == []
+        assert made_of({"_type": "image-file", "path": path}, folder / "files", heard.append) == []
     assert set(heard) == {"values of type image-file without their file"}
     (folder / "files").rename(tmp_path / "files")
     (folder / "files").symlink_to(tmp_path / "files")
     (page,) = (tmp_path / "files" / "media" / "html").iterdir()
     value = {"_type": "html-file", "path": f"media/html/{page.name}"}
-    assert len(media_of(value, tmp_path / "files", heard.append)) == 1
-    assert media_of(value, folder / "files", heard.append) == []
+    assert len(made_of(value, tmp_path / "files", heard.append)) == 1
+    assert made_of(value, folder / "files", heard.append) == []
 
 
 def test_an_object_that_is_no_such_medium_is_counted() -> None:
@@ -121,7 +128,7 @@ def test_an_object_that_is_no_such_medium_is_counted() -> None:
         {"_type": ["x"]},
         {"_type": "images/separated", "filenames": 7},
     ):
-        assert media_of(value, Path("/nowhere"), heard.append) == []
+        assert made_of(value, Path("/nowhere"), heard.append) == []
     assert heard == [
         *["values of type histogram"] * 3,
         "values of type ['x']",
@@ -131,6 +138,17 @@ def test_an_object_that_is_no_such_medium_is_counted() -> None:
     description = _histogram(packed)._description
     assert description is not None
     assert description["data"] == {"counts": [1, 2], "edges": [0.0, 0.5, 1.0]}
+
+
+def test_a_table_of_mixed_cells_is_kept_as_texts(tmp_path: Path) -> None:
+    # Bug: it was left out.
+    (tmp_path / "t.json").write_text('{"columns": ["n", "img"], "data": [[1, {"_type": "image-file"}], ["x", null]]}')
+    heard: list[str] = []
+    (table,) = media_of({"_type": "table-file", "path": "t.json"}, tmp_path, heard.append)
+    description = table._description
+    assert description is not None
+    assert '"values":["1","x"]' in description["text"]
+    assert heard == ["values of type image-file"]
 
 
 def test_what_does_not_fit_on_the_disk_is_a_problem(

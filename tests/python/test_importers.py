@@ -164,19 +164,24 @@ def test_a_swanlab_file_reads_no_file_outside_its_folder(tmp_path: Path) -> None
     text.unlink()
     text.symlink_to(secret)
     report = import_json(tmp_path / "s", folder)
-    assert report["left_out"]["texts"] == 1
+    assert report["left_out"]["texts without their file"] == 1
     with pytest.raises(tracker.NotFoundError):
         opened(tmp_path / "s", report).texts("note")
-    # A name that leads elsewhere, as a hostile file may say it.
-    read = swanlab_files._RunFile(None, str(folder / "run-x.swanlab"), "", None)  # type: ignore[arg-type]
-    name = b"../../../secret"
-    assert read._text(bytes([0x0A, len(name)]) + name) is None
-    text.unlink()
-    text.write_bytes(b"x" * (swanlab_files.SWANLAB_FILE_BYTES_MAX + 1))
-    name = text.name.encode()
-    assert read._text(bytes([0x0A, len(name)]) + name) is None
-    text.write_bytes(b"x" * swanlab_files.SWANLAB_FILE_BYTES_MAX)
-    assert read._text(bytes([0x0A, len(name)]) + name) is not None
+
+
+def test_a_config_of_swanlab_that_is_too_large_or_a_link_is_not_read(tmp_path: Path) -> None:
+    folder = unpacked(tmp_path, "swanlab")
+    config = folder / "files" / "config.yaml"
+    run = str(folder / "run-x.swanlab")
+    config.write_bytes(b"x" * swanlab_files.SWANLAB_CONFIG_BYTES_MAX)
+    assert swanlab_files._read_config(run)
+    config.write_bytes(b"x" * (swanlab_files.SWANLAB_CONFIG_BYTES_MAX + 1))
+    assert swanlab_files._read_config(run) is None
+    assert import_json(tmp_path / "s", folder)["left_out"]["config over 1 MiB"] == 1
+    config.rename(tmp_path / "config.yaml")
+    (tmp_path / "config.yaml").write_bytes(b"a: 1")
+    config.symlink_to(tmp_path / "config.yaml")
+    assert swanlab_files._read_config(run) == ""
 
 
 def test_yaml_of_aliases_without_end_is_no_config() -> None:

@@ -96,6 +96,15 @@ run.log({"table": wandb.Table(columns=["n", "name"], data=[[1, "x"], [2, "y"]])}
 run.log({"tone": wandb.Audio("tone.wav"), "film": wandb.Video("dot.gif"), "cloud": wandb.Object3D(np.ones((5, 3)))})
 box = {"position": {"minX": 0, "maxX": 1, "minY": 0, "maxY": 1}, "class_id": 1}
 run.log({"boxed": wandb.Image(np.zeros((4, 6, 3), np.uint8), boxes={"found": {"box_data": [box]}})})
+half = {"position": {"minX": 0.5, "maxX": 1, "minY": 0.25, "maxY": 0.5}, "class_id": 1, "scores": {"sure": 0.75}}
+middle = {"position": {"middle": [3, 2], "width": 2, "height": 2}, "domain": "pixel", "class_id": 2,
+          "box_caption": "a dog", "scores": {"sure": 0.5, "iou": 0.25}}
+classes = {1: "cat", 2: "dog"}
+def seen(): return wandb.Image(np.zeros((4, 6, 3), np.uint8), caption="seen",
+    boxes={"found": {"box_data": [half, middle], "class_labels": classes}, "true": {"box_data": [half]}},
+    masks={"parts": {"mask_data": np.arange(24, dtype=np.uint8).reshape(4, 6) % 3, "class_labels": classes}})
+run.log({"seen": seen(), "nested": {"seen": seen()}})
+run.log({"both": [pixels(5, "five"), seen()]})
 run.name, run.notes, run.tags = "second", "two", ("a", "b")
 run.config.update({"later": 5})
 run.finish()
@@ -141,6 +150,34 @@ def write_mlflow(uri: str) -> None:
         mlflow.log_metric("loss", float("nan"), step=20)
 
 
+def write_mlflow_media(uri: str) -> None:
+    """Files that become media, and those that do not: JSON, an image of a table's cell, weights."""
+    import mlflow
+    from matplotlib.figure import Figure
+    from PIL import Image
+
+    def pixels(value: int) -> np.ndarray:
+        return np.full((4, 6, 3), value, np.uint8)
+
+    mlflow.set_tracking_uri(uri)
+    mlflow.set_experiment("mnist")
+    with mlflow.start_run(run_name="seen"), tempfile.TemporaryDirectory() as scratch:
+        mlflow.log_metric("loss", 0.5, step=0)
+        for step in (1, 2, 10):
+            mlflow.log_image(pixels(step), key="val/dogs", step=step)
+        mlflow.log_image(pixels(7), "still.png")
+        mlflow.log_figure(Figure(figsize=(0.2, 0.1)), "plots/figure.png")
+        mlflow.log_text("a text", "note.txt")
+        mlflow.log_text("<b>x</b>", "page.html")
+        mlflow.log_text("**b**", "notes/more.md")
+        mlflow.log_dict({"a": 1}, "settings.json")
+        mlflow.log_table({"n": [1, 2], "name": ["x", None], "score": [0.5, 1.0]}, "table.json")
+        mlflow.log_table({"n": [1], "img": [Image.fromarray(pixels(3))]}, "cells.json")
+        weights = Path(scratch, "weights.bin")
+        weights.write_bytes(b"abc")
+        mlflow.log_artifact(str(weights))
+
+
 TRACKIO = """
 import trackio
 for lr in (0.1, 0.2):  # two runs of one name
@@ -154,10 +191,33 @@ for lr in (0.1, 0.2):  # two runs of one name
 """
 
 
-def write_trackio(folder: Path) -> None:
+# Media of each kind; a cloud of points, the images in a table and an alert have no place with us.
+TRACKIO_MEDIA = """
+import numpy as np, trackio
+trackio.init(project="mnist", name="seen", auto_log_cpu=False, auto_log_gpu=False)
+def pixels(value, caption=None): return trackio.Image(np.full((4, 6, 3), value, np.uint8), caption=caption)
+with open("dot.gif", "wb") as file:
+    file.write(bytes.fromhex("47494638396101000100800000000000ffffff2c00000000010001000002024401003b"))
+trackio.log({"loss": 0.5, "img": pixels(7, "seven")}, step=0)
+trackio.log({"loss": 0.25, "img": pixels(8)}, step=2)
+tone = trackio.Audio(np.zeros(8, np.int16), sample_rate=8000, caption="quiet")
+trackio.log({"tone": tone, "film": trackio.Video("dot.gif", caption="a dot")}, step=3)
+trackio.log({"hist": trackio.Histogram(np_histogram=([2, 3], [0.0, 1.0, 2.0]))}, step=3)
+rows = [[1, "x", 0.5, 1, pixels(1)], [2, "y", float("nan"), "two", pixels(2)]]
+trackio.log({"table": trackio.Table(columns=["n", "name", "score", "mixed", "img"], data=rows)}, step=4)
+trackio.log({"page": trackio.Html("<b>x</b>", inject=False, caption="bold"), "md": trackio.Markdown("**b**")}, step=5)
+trackio.log({"cloud": trackio.Object3D(np.ones((5, 3)))}, step=6)
+trackio.alert("too high", "the loss")
+trackio.finish()
+"""
+
+
+def write_trackio(folder: Path, program: str) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         env = {**os.environ, "TRACKIO_DIR": str(folder), "HF_HUB_OFFLINE": "1", "HF_HOME": scratch}
-        subprocess.run([sys.executable, "-c", TRACKIO], check=True, env=env, cwd=scratch, stdout=subprocess.DEVNULL)
+        subprocess.run([sys.executable, "-c", program], check=True, env=env, cwd=scratch, stdout=subprocess.DEVNULL)
+    for path in folder.glob("*.lock"):
+        path.unlink()
 
 
 SWANLAB = """
@@ -174,22 +234,47 @@ swanlab.finish()
 """
 
 
-def write_swanlab(folder: Path) -> None:
-    """What is kept of its folder: the run's file, the texts, the config. The rest says what machine it was."""
+# Media of each kind; a BMP and a cloud of points have no place with us.
+SWANLAB_MEDIA = """
+import numpy as np, swanlab
+from pyecharts.charts import Bar
+swanlab.init(project="mnist", experiment_name="seen", mode="offline", logdir=".")
+def pixels(value, caption=None, type="png"):
+    return swanlab.Image(np.full((4, 6, 3), value, np.uint8), caption=caption, file_type=type)
+with open("dot.gif", "wb") as file:
+    file.write(bytes.fromhex("47494638396101000100800000000000ffffff2c00000000010001000002024401003b"))
+swanlab.log({"loss": 0.5, "img": pixels(7, "seven"), "nested": {"img": pixels(1)}}, step=0)
+swanlab.log({"loss": 0.25, "many": [pixels(2, "two"), pixels(3, "three"), pixels(2)], "img": pixels(8)}, step=2)
+tone = swanlab.Audio(np.zeros(8, np.int16), 8000, caption="quiet")
+swanlab.log({"tone": tone, "photo": pixels(1, type="jpg")}, step=3)
+swanlab.log({"film": swanlab.Video("dot.gif", caption="a dot"), "bmp": pixels(1, type="bmp")}, step=3)
+bar = Bar()
+bar.add_xaxis(["a", "b"])
+bar.add_yaxis("n", [1, 2])
+swanlab.log({"page": swanlab.Html("<b>x</b>", caption="bold"), "chart": bar}, step=4)
+swanlab.log({"note": swanlab.Text("a text"), "said": swanlab.Text("hello", caption="a word"),
+             "notes": [swanlab.Text("one"), swanlab.Text("two")]}, step=5)
+swanlab.log({"cloud": swanlab.Object3D(np.ones((5, 3)))}, step=6)
+swanlab.finish()
+"""
+
+
+def write_swanlab(folder: Path, program: str) -> None:
+    """What is kept of its folder: the run's file, the media, the config. The rest says what machine it was."""
     with tempfile.TemporaryDirectory() as scratch:
         env = {**os.environ, "HOME": scratch}
-        subprocess.run([sys.executable, "-c", SWANLAB], check=True, env=env, cwd=scratch, stdout=subprocess.DEVNULL)
+        subprocess.run([sys.executable, "-c", program], check=True, env=env, cwd=scratch, stdout=subprocess.DEVNULL)
         (path,) = Path(scratch).glob("run-*/run-*.swanlab")
         for name in (
             path.name,
             "files/config.yaml",
-            *(str(p.relative_to(path.parent)) for p in path.parent.glob("media/text/*")),
+            *(str(p.relative_to(path.parent)) for p in path.parent.glob("media/*/*")),
         ):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path.parent / name, folder / name)
 
 
-PACKED = ("mlflow", "swanlab", "wandb_media")  # folders of many files
+PACKED = ("mlflow", "mlflow_media", "swanlab", "swanlab_media", "trackio_media", "wandb_media")  # folders of many files
 
 
 def write_all(folder: Path) -> None:
@@ -198,14 +283,17 @@ def write_all(folder: Path) -> None:
     os.environ["MLFLOW_ALLOW_FILE_STORE"] = "1"
     with tempfile.TemporaryDirectory() as scratch:
         write_mlflow(Path(scratch, "mlflow", "mlruns").as_uri())
-        write_swanlab(Path(scratch, "swanlab"))
+        write_mlflow_media(Path(scratch, "mlflow_media", "mlruns").as_uri())
+        write_swanlab(Path(scratch, "swanlab"), SWANLAB)
+        write_swanlab(Path(scratch, "swanlab_media"), SWANLAB_MEDIA)
+        write_trackio(Path(scratch, "trackio_media"), TRACKIO_MEDIA)
         write_wandb_media(Path(scratch, "wandb_media"))
         for name in PACKED:
             with tarfile.open(folder / f"{name}.tar.gz", "w:gz") as packed_files:
                 packed_files.add(Path(scratch, name), name)
         write_mlflow(f"sqlite:///{scratch}/mlflow.db")
         packed = gzip.compress(Path(scratch, "mlflow.db").read_bytes(), mtime=0)
-        write_trackio(Path(scratch, "trackio"))
+        write_trackio(Path(scratch, "trackio"), TRACKIO)
         packed_trackio = gzip.compress(Path(scratch, "trackio", "mnist.db").read_bytes(), mtime=0)
     (folder / "mlflow.db.gz").write_bytes(packed)
     (folder / "trackio.db.gz").write_bytes(packed_trackio)

@@ -33,8 +33,9 @@ def load_maker() -> object:
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
-    load_maker().write_all(folder)  # type: ignore[attr-defined]
-    for name in ("mlflow", "swanlab", "wandb_media"):
+    maker = load_maker()
+    maker.write_all(folder)  # type: ignore[attr-defined]
+    for name in maker.PACKED:  # type: ignore[attr-defined]
         unpack_tar(folder / f"{name}.tar.gz", folder)
     for name in ("mlflow.db", "trackio.db"):
         (folder / name).write_bytes(gzip.decompress((folder / f"{name}.gz").read_bytes()))
@@ -59,7 +60,27 @@ def test_media_that_wandb_writes_today_are_read(tmp_path: Path, data: Path) -> N
     command("import", data / "wandb_media", "--dir", tmp_path / "s")
     (run,) = tracker.runs(dir=str(tmp_path / "s"))
     assert run.series() == ["loss", "nested/x"]
-    assert run.media_names() == ["boxed", "film", "hist", "img", "many", "nested/img", "page", "table", "tone"]
+    names = [
+        "both",
+        "boxed",
+        "film",
+        "hist",
+        "img",
+        "many",
+        "nested/img",
+        "nested/seen",
+        "page",
+        "seen",
+        "table",
+        "tone",
+    ]
+    assert run.media_names() == names
+    assert run.media("seen")[0].info["boxes"]["found"][0] == {
+        "box": [3.0, 1.0, 6.0, 2.0],
+        "label": "cat",
+        "score": 0.75,
+    }
+    assert run.media("nested/seen")[0].info["masks"]["parts"]["labels"] == {"1": "cat", "2": "dog"}
     assert (run.name, run.notes, run.tags) == ("second", "two", ("a", "b"))
 
 
@@ -77,12 +98,38 @@ def test_runs_of_one_name_that_trackio_writes_today_are_runs_of_their_own(tmp_pa
         assert run.group == "g"
 
 
+def test_artifacts_that_mlflow_writes_today_become_media(tmp_path: Path, data: Path) -> None:
+    command("import", data / "mlflow_media", "--dir", tmp_path / "s")
+    (run,) = tracker.runs(dir=str(tmp_path / "s"))
+    names = ["cells.json", "note.txt", "notes/more.md", "page.html", "plots/figure.png", "still.png", "table.json"]
+    assert run.media_names() == [*names, "val/dogs"]
+    assert [entry.step for entry in run.media("val/dogs")] == [1, 2, 10]
+
+
+def test_media_that_trackio_writes_today_are_read(tmp_path: Path, data: Path) -> None:
+    command("import", data / "trackio_media", "--format", "trackio", "--dir", tmp_path / "s")
+    (run,) = tracker.runs(dir=str(tmp_path / "s"))
+    assert run.series() == ["loss"]
+    assert run.media_names() == ["film", "hist", "img", "md", "page", "table", "tone"]
+    assert [entry.caption for entry in run.media("img")] == ["seven", None]
+
+
 def test_what_swanlab_writes_today_keeps_config_names_and_texts(tmp_path: Path, data: Path) -> None:
     command("import", data / "swanlab", "--dir", tmp_path / "s")
     (run,) = tracker.runs(dir=str(tmp_path / "s"))
     assert (run.project, run.name, run.state, run.notes, run.group) == ("mnist", "brisk", "finished", "a note", "g")
     assert run.config == {"lr": 0.1, "opt": {"name": "adam", "betas": [0.9, 0.999]}}
     assert [row.text for row in run.texts("note")] == ["a text"]
+
+
+def test_media_that_swanlab_writes_today_are_read(tmp_path: Path, data: Path) -> None:
+    command("import", data / "swanlab_media", "--dir", tmp_path / "s")
+    (run,) = tracker.runs(dir=str(tmp_path / "s"))
+    assert run.series() == ["loss"]
+    assert run.text_names() == ["note"]
+    names = ["chart", "film", "img", "many", "nested/img", "notes", "page", "photo", "said", "tone"]
+    assert run.media_names() == names
+    assert [entry.caption for entry in run.media("many")] == ["two", "three", None]
 
 
 def test_tensorboard_reads_what_is_exported_for_it(tmp_path: Path) -> None:

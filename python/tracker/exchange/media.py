@@ -1,17 +1,56 @@
 # SPDX-License-Identifier: MIT
-"""Media on their way into a run. They are made as those that log() takes, so they are checked and redacted alike."""
+"""Media on their way into a run. They are made as those that log() takes, so they are checked and redacted alike, and
+one after the other: a source may name one large file a thousand times."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
-from tracker.exchange.plain_files import is_folder, is_plain
+from tracker import _core
+from tracker._audio_video import Audio, Video
+from tracker._documents import DOCUMENT_BYTES_MAX, Html, Markdown, Text
+from tracker._image import Image
+from tracker._media import CAPTION_CHARS_MAX, LIST_VALUES_MAX, Media
+from tracker.exchange.rows import INT64_MAX, INT64_MIN
 
-if TYPE_CHECKING:
-    from tracker import _core
-    from tracker._media import Media
+Entry = TypeVar("Entry")
+# What a medium of a hostile or odd source makes its constructor raise.
+NOT_MADE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, OSError, ImportError)
+
+
+def read_document(given: Path | bytes) -> str:
+    """A text; bytes that are no UTF-8 are replaced. ValueError: it is too large."""
+    if isinstance(given, bytes):
+        data = given
+    else:
+        with given.open("rb") as file:
+            data = file.read(DOCUMENT_BYTES_MAX + 1)
+    if len(data) > DOCUMENT_BYTES_MAX:
+        raise ValueError(f"a document has more than {DOCUMENT_BYTES_MAX:,} bytes")
+    return data.decode("utf-8", "replace")
+
+
+def read_json(given: Path | bytes) -> Any:
+    return json.loads(read_document(given))
+
+
+# Of a file or of what stands in the source itself.
+MAKERS: dict[str, Callable[[Path | bytes, str | None], Media]] = {
+    "image": lambda given, caption: Image(given, caption),
+    "audio": lambda given, caption: Audio(given, caption=caption),
+    "video": lambda given, caption: Video(given, caption=caption),
+    "html": lambda given, caption: Html(read_document(given), caption),
+    "text": lambda given, caption: Text(read_document(given), caption),
+    "markdown": lambda given, caption: Markdown(read_document(given), caption),
+}
+
+
+def caption_of(text: object) -> str | None:
+    """What a source says below a medium, as far as there is room for it."""
+    return text[:CAPTION_CHARS_MAX].encode("utf-8", "replace").decode() if isinstance(text, str) and text else None
 
 
 class ImportedFiles:
@@ -32,26 +71,43 @@ class ImportedFiles:
         return self.add(self._run.redact_document(text, extension == "json"), extension)
 
 
-def add_media(run: _core.RunImport, name: str, values: Iterable[Media], step: int, time_us: int, is_list: bool) -> None:
-    """Stores what was logged under a name in one call, but for what an earlier import stored. Errors: those of the
-    disk; nothing of the list is stored then."""
+def first_ones(entries: Iterable[Entry], leave_out: Callable[[], None]) -> Iterator[Entry]:
+    """As many of a list as log() takes; the others are not looked at but for their number."""
+    for number, entry in enumerate(entries):
+        if number < LIST_VALUES_MAX:
+            yield entry
+        else:
+            leave_out()
+
+
+def carry_media(
+    store: _core.ImportStore,
+    run: _core.RunImport,
+    source: str,
+    name: str,
+    made: Iterator[Media],
+    step: int | None,
+    time_us: int,
+    is_list: bool,
+) -> None:
+    """Stores what was logged under a name in one call. No room on the disk is a problem of the store."""
+    if step is None or not INT64_MIN <= step <= INT64_MAX:
+        if count := sum(1 for _ in made):
+            run.leave_out("media without a step", count)
+        return
+    try:
+        _add_media(run, name, made, step, time_us, is_list)
+    except (_core.TrackerError, OSError) as error:
+        store.problem(f"{source}: '{name[:80]}' at step {step} cannot be stored: {error}")
+
+
+def _add_media(run: _core.RunImport, name: str, made: Iterable[Media], step: int, time_us: int, is_list: bool) -> None:
+    """But for what an earlier import stored. Errors: those of the disk; nothing of the list is stored then."""
     described: list[dict[str, Any]] = []
-    for index, value in enumerate(values):
+    for index, value in enumerate(made):
         if run.media_is_stored(name):
             continue
         said = value._description if value._encoder is None else value._encoder(value._payload, ImportedFiles(run))
         described.append({**(said or {}), **({"index": index} if is_list else {})})
     if described:
         run.media(name, described, step, time_us)
-
-
-def file_below(folder: Path, name: object) -> Path | None:
-    """A file that a source names, in its folder and through no link. None: there is none."""
-    parts = name.split("/") if isinstance(name, str) else []
-    if not parts or any(part in ("", ".", "..") or "\0" in part for part in parts):
-        return None
-    for part in parts:
-        if not is_folder(folder):
-            return None
-        folder /= part
-    return folder if is_plain(folder) else None

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""MLflow: the file store (./mlruns) and the SQLite one (mlflow.db). Metrics, params, tags and notes are carried over;
-an experiment is a project."""
+"""MLflow: the file store (./mlruns) and the SQLite one (mlflow.db). Metrics, params, tags, notes and the artifacts that
+are media are carried over; an experiment is a project."""
 
 from __future__ import annotations
 
 import contextlib
 import math
-import os
+import re
 import sqlite3
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from tracker.exchange.plain_files import is_folder, is_plain
-from tracker.exchange.rows import Rows
+from tracker.exchange.mlflow_artifacts import ARTIFACTS, carry_artifacts, tables_of
+from tracker.exchange.plain_files import files_below, folder_below, is_folder, is_plain
+from tracker.exchange.rows import Rows, is_unicode
 from tracker.exchange.sqlite_source import UnfinishedError, has_column, int_or, open_source, text_or
 
 if TYPE_CHECKING:
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
     from tracker.exchange import Progress
 
 MLFLOW_TEXT_BYTES_MAX = 1024 * 1024
-DEPTH_MAX = 16  # of metrics' folders
 DELETED = "deleted"  # a lifecycle_stage: `mlflow gc` has not removed the run yet
-ARTIFACTS = "files of artifacts"
 LARGEST = 1.7976931348623157e308  # how the SQLite store keeps an infinity
+LOGGED_TABLES = "mlflow.loggedArtifacts"
+ELSEWHERE = "folders of artifacts that lie elsewhere"
+SERVED = "mlflow-artifacts"  # by `mlflow server`, which keeps them in ./mlartifacts
+SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):(?://)?")
 STATES = {
     "3": "finished",
     "FINISHED": "finished",
@@ -96,6 +99,14 @@ def _run_folders(root: Path) -> Iterator[tuple[Path, Path]]:
                 yield folder, run
 
 
+def _named_files(store: _core.ImportStore, folder: Path) -> Iterator[tuple[str, Path]]:
+    for name, path in files_below(folder):
+        if is_unicode(name):
+            yield name, path
+        else:
+            store.leave_out("files whose names are no UTF-8", 1)
+
+
 def _read_text(path: Path) -> str:
     with path.open("rb") as file:
         return file.read(MLFLOW_TEXT_BYTES_MAX).decode("utf-8", "replace")
@@ -114,19 +125,6 @@ def _read_meta(path: Path) -> dict[str, str]:
     return out
 
 
-def _files_below(folder: Path, depth: int = 0) -> Iterator[tuple[str, Path]]:
-    """(name with slashes, path) of the plain files, sorted."""
-    if not is_folder(folder):
-        return
-    with contextlib.suppress(FileNotFoundError):
-        for entry in sorted(os.scandir(folder), key=lambda one: one.name):
-            if entry.is_file(follow_symlinks=False):
-                yield entry.name, Path(entry.path)
-            elif entry.is_dir(follow_symlinks=False) and depth < DEPTH_MAX:
-                for name, path in _files_below(Path(entry.path), depth + 1):
-                    yield f"{entry.name}/{name}", path
-
-
 def _millis(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 15 else 0
 
@@ -140,15 +138,19 @@ def _carry_folder(store: _core.ImportStore, experiment: Path, folder: Path, proj
     project = project or _read_meta(experiment / "meta.yaml").get("name", "")
     started_us = _millis(meta.get("start_time", "")) * 1000
     run = store.begin("mlflow", id, str(folder), project, meta.get("run_name") or id, "", started_us)
-    for name, path in _files_below(folder / "params"):
+    for name, path in _named_files(store, folder / "params"):
         run.set("config", name, _read_text(path))
-    for name, path in _files_below(folder / "tags"):
-        _set_tag(run, name, _read_text(path))
-    for name, path in _files_below(folder / "metrics"):
+    tables: set[str] = set()
+    for name, path in _named_files(store, folder / "tags"):
+        tag = _read_text(path)
+        _set_tag(run, name, tag)
+        if name == LOGGED_TABLES:
+            tables = tables_of(tag)
+    for name, path in _named_files(store, folder / "metrics"):
         _carry_metric(run, name, path, store)
-    if artifacts := sum(1 for _ in _files_below(folder / "artifacts")):
-        store.leave_out(ARTIFACTS, artifacts)
-    run.end(STATES.get(meta.get("status", ""), "crashed"), 0, _millis(meta.get("end_time", "")) * 1000)
+    ended_us = _millis(meta.get("end_time", "")) * 1000
+    carry_artifacts(store, run, folder / "artifacts", tables, (started_us, ended_us))
+    run.end(STATES.get(meta.get("status", ""), "crashed"), 0, ended_us)
 
 
 def _carry_metric(run: _core.RunImport, name: str, path: Path, store: _core.ImportStore) -> None:
@@ -193,13 +195,12 @@ class _Database:
                     if stage == DELETED:
                         self.store.leave_out("deleted runs", 1)
                     else:
-                        self._run(db, tuple(row))
-                        self._artifacts(text_or(folder), text_or(row[0]))
+                        self._run(db, text_or(folder), tuple(row))
                     self.progress(done + 1, len(runs))
             except sqlite3.DatabaseError as error:
                 self.store.problem(f"{self.path}: {error} (runs before it were taken)")
 
-    def _run(self, db: sqlite3.Connection, row: tuple[object, ...]) -> None:
+    def _run(self, db: sqlite3.Connection, artifacts: str, row: tuple[object, ...]) -> None:
         id, name, status, start, end, experiment = row
         if not isinstance(id, str):
             self.store.problem(f"{self.path}: a run without an id was left out")
@@ -210,9 +211,12 @@ class _Database:
         for key, value in db.execute("SELECT key, value FROM params WHERE run_uuid=? ORDER BY rowid", (id,)):
             if isinstance(key, str) and isinstance(value, str):
                 run.set("config", key, value)
+        tables: set[str] = set()
         for key, value in db.execute("SELECT key, value FROM tags WHERE run_uuid=? ORDER BY rowid", (id,)):
             if isinstance(key, str) and isinstance(value, str):
                 _set_tag(run, key, value)
+                if key == LOGGED_TABLES:
+                    tables = tables_of(value)
         rows = Rows(run)
         for key, value, time, step, is_nan in db.execute(
             "SELECT key, value, timestamp, step, is_nan FROM metrics WHERE run_uuid=? ORDER BY key, rowid", (id,)
@@ -222,17 +226,44 @@ class _Database:
                 continue
             rows.add([(key, _number(float(value), bool(is_nan)))], int_or(step), int_or(time) * 1000)
         rows.flush()
+        self._artifacts(run, artifacts, id, tables, (started_us, ended_us))
         run.end(STATES.get(text_or(status), "crashed"), 0, ended_us)
 
-    def _artifacts(self, uri: str, id: str) -> None:
-        """Counts the files, of a folder here. Its end is looked at, so that a file from elsewhere does not have all of
-        the disk counted."""
-        if "://" in uri and not uri.startswith("file://"):
-            self.store.leave_out("folders of artifacts that lie elsewhere", 1)
+    def _artifacts(self, run: _core.RunImport, uri: str, id: str, tables: set[str], times_us: tuple[int, int]) -> None:
+        """Of a folder below the database's own. The files of one that lies elsewhere on this machine are counted, not
+        read: the database may come from anywhere. Its end is looked at, so that not all of the disk is counted."""
+        scheme = SCHEME.match(uri)
+        if scheme and scheme[1] not in ("file", SERVED):
+            run.leave_out(ELSEWHERE)
             return
-        folder = Path(self.path).parent / unquote(uri.removeprefix("file://"))
-        if folder.parts[-2:] == (id, "artifacts") and (count := sum(1 for _ in _files_below(folder))):
-            self.store.leave_out(ARTIFACTS, count)
+        path = PurePosixPath(unquote(uri[scheme.end() :] if scheme else uri))
+        if path.parts[-2:] != (id, "artifacts"):
+            return
+        base = Path(self.path).absolute().parent
+        is_served = scheme is not None and scheme[1] == SERVED
+        for inner in _inner(path, (base, base.resolve()), is_served):
+            if folder := folder_below(base, str(inner)):
+                carry_artifacts(self.store, run, folder, tables, times_us)
+                return
+        if is_served:
+            run.leave_out(ELSEWHERE)
+        elif count := sum(1 for _ in files_below(base / path)):
+            run.leave_out(ARTIFACTS, count)
+
+
+def _inner(path: PurePosixPath, bases: tuple[Path, Path], is_served: bool) -> Iterator[PurePosixPath]:
+    """Where below the database's folder a run's artifacts may lie. What was moved there with it is found by the end:
+    the folder of all artifacts, the experiment's and the run's."""
+    if is_served:
+        yield PurePosixPath("mlartifacts", *path.parts[1:])
+        return
+    for base in bases:
+        if path.is_relative_to(base):
+            yield path.relative_to(base)
+    if not path.is_absolute():
+        yield path
+    elif not is_folder(Path(path)):
+        yield PurePosixPath(*path.parts[-4:])
 
 
 def _number(value: float, is_nan: bool) -> float:

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 RUN_FILES_MAX = 100 * 1000
+DEPTH_MAX = 16  # of folders of MLflow
 
 
 def _mode(path: str | Path) -> int:
@@ -25,6 +28,42 @@ def is_plain(path: str | Path) -> bool:
 def is_folder(path: str | Path) -> bool:
     """A folder, and no link to one."""
     return stat.S_ISDIR(_mode(path))
+
+
+def below(folder: Path, name: object) -> Path | None:
+    """Where a source says something lies in its folder: through folders alone. None: it leads elsewhere."""
+    parts = name.split("/") if isinstance(name, str) else []
+    if not parts or any(part in ("", ".", "..") or "\0" in part for part in parts):
+        return None
+    for part in parts:
+        if not is_folder(folder):
+            return None
+        folder /= part
+    return folder
+
+
+def file_below(folder: Path, name: object) -> Path | None:
+    """A file that a source names, in its folder and through no link. None: there is none."""
+    path = below(folder, name)
+    return path if path is not None and is_plain(path) else None
+
+
+def folder_below(folder: Path, name: object) -> Path | None:
+    path = below(folder, name)
+    return path if path is not None and is_folder(path) else None
+
+
+def files_below(folder: Path, depth: int = 0) -> Iterator[tuple[str, Path]]:
+    """(name with slashes, path) of the plain files, sorted."""
+    if not is_folder(folder):
+        return
+    with contextlib.suppress(FileNotFoundError):
+        for entry in sorted(os.scandir(folder), key=lambda one: one.name):
+            if entry.is_file(follow_symlinks=False):
+                yield entry.name, Path(entry.path)
+            elif entry.is_dir(follow_symlinks=False) and depth < DEPTH_MAX:
+                for name, path in files_below(Path(entry.path), depth + 1):
+                    yield f"{entry.name}/{name}", path
 
 
 def run_files(source: str, suffix: str) -> list[str]:

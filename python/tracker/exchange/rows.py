@@ -38,6 +38,14 @@ def timestamp_us(data: bytes) -> int:
     return microseconds(seconds) + nanos // 1000
 
 
+def is_unicode(text: str) -> bool:
+    """JSON and the names of files may hold halves of surrogate pairs, which nothing can be stored under."""
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
 def sort_value(
     name: str,
     item: Any,
@@ -48,7 +56,9 @@ def sort_value(
 ) -> None:
     """What a row of JSON says under a name, among the numbers, the texts or the media (objects with `_type`) of the
     row; the rest is counted."""
-    if isinstance(item, dict) and "_type" not in item:
+    if not is_unicode(name):
+        run.leave_out("values whose name is not valid Unicode", 1)
+    elif isinstance(item, dict) and "_type" not in item:
         for key, below in item.items():
             sort_value(f"{name}/{key}", below, values, texts, run, media)
     elif isinstance(item, dict) and media is not None:
@@ -58,7 +68,7 @@ def sort_value(
     elif isinstance(item, (bool, int, float)):
         values.append((name, item))
     elif isinstance(item, str):
-        texts.append((name, item))
+        texts.append((name, item if is_unicode(item) else item.encode("utf-8", "replace").decode()))
     elif item is not None:
         kind = item.get("_type", "") if isinstance(item, dict) else "list"
         run.leave_out(f"values of type {str(kind)[:40]}", 1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """SwanLab's own files: <run>/run-<id>.swanlab, as its modes local, offline and online write them. Scalars, texts,
-config, name, description, tags, group, job type and state are carried over."""
+media, config, name, description, tags, group, job type and state are carried over."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 from tracker.exchange import wire
 from tracker.exchange.leveldb_log import SWANLAB
-from tracker.exchange.plain_files import is_plain, run_files
+from tracker.exchange.media import carry_media
+from tracker.exchange.plain_files import file_below, run_files
 from tracker.exchange.rows import Rows, timestamp_us
 from tracker.exchange.run_file import NOT_READ, RunFile, with_progress
+from tracker.exchange.swanlab_media import TEXT, media_of, text_of
 
 if TYPE_CHECKING:
     from tracker import _core
     from tracker.exchange import Progress
 
 SWANLAB_COLUMNS_MAX = 262_144
-SWANLAB_FILE_BYTES_MAX = 1024 * 1024
+SWANLAB_CONFIG_BYTES_MAX = 1024 * 1024
 SWANLAB_SETTINGS_MAX = 10_000
 # Record.record_type
 START, FINISH, COLUMN, SCALAR, MEDIA, LOG, SAVE = 10, 11, 12, 13, 14, 16, 20
 STATES = {1: "finished", 2: "failed", 3: "interrupted"}
 SYSTEM_COLUMN, CONFIG_FILE = 2, 1
-KINDS = {2: "images", 3: "audio", 4: "texts", 5: "videos", 6: "charts", 7: "3D objects", 8: "molecules", 9: "HTML"}
-TEXT = 4
 
 
 def import_swanlab(store: _core.ImportStore, source: str, project: str, progress: Progress) -> None:
@@ -167,29 +167,22 @@ class _RunFile(RunFile):
                 time_us = timestamp_us(value)
             elif field == 5 and isinstance(value, bytes):
                 items += wire.messages(value, 1)
-        for item in items:
-            text = self._text(item) if kind == TEXT else None
-            if text is None:
-                rows.run.leave_out(KINDS.get(kind, "media of other kinds"), 1)
-                continue
-            self._end_call(rows)
-            rows.flush()
+        if not items:
+            return
+        self._end_call(rows)
+        rows.flush()
+        folder = Path(self.path).parent
+        text = text_of(items, folder) if kind == TEXT else None
+        if text is not None:
             rows.run.text(key, text, step, time_us)
-
-    def _text(self, item: bytes) -> str | None:
-        """What stands in the record, or in a file beside it."""
-        name = ""
-        for number, _, value in wire.fields(item):
-            if number == 5 and isinstance(value, bytes):
-                return wire.text(value)
-            if number == 1 and isinstance(value, bytes):
-                name = wire.text(value)
-        if not name or "/" in name or "\0" in name:
-            return None
-        return _read_beside(self.path, "media", "text", name)
+        else:
+            made = media_of(kind, items, folder, rows.run.leave_out)
+            carry_media(self.store, rows.run, self.path, key, made, step, time_us, len(items) > 1)
 
     def _config(self, run: _core.RunImport) -> None:
-        text = _read_beside(self.path, "files", "config.yaml")
+        text = _read_config(self.path)
+        if text is None:
+            run.leave_out("config over 1 MiB", 1)
         if not text:
             return
         try:
@@ -211,18 +204,14 @@ class _RunFile(RunFile):
             run.set("config", str(key), plain)
 
 
-def _read_beside(path: str, *names: str) -> str | None:
-    """A file of the run's folder, through no link. None: there is none that is small enough."""
-    folder = Path(path).parent
-    for name in names[:-1]:
-        folder /= name
-        if folder.is_symlink():
-            return None
-    if not is_plain(folder / names[-1]):
-        return None
-    with (folder / names[-1]).open("rb") as file:
-        data = file.read(SWANLAB_FILE_BYTES_MAX + 1)
-    return data.decode("utf-8", "replace") if len(data) <= SWANLAB_FILE_BYTES_MAX else None
+def _read_config(path: str) -> str | None:
+    """Empty where there is none. None: it is too large."""
+    config = file_below(Path(path).parent, "files/config.yaml")
+    if config is None:
+        return ""
+    with config.open("rb") as file:
+        data = file.read(SWANLAB_CONFIG_BYTES_MAX + 1)
+    return data.decode("utf-8", "replace") if len(data) <= SWANLAB_CONFIG_BYTES_MAX else None
 
 
 def _is_bounded(config: Any) -> bool:

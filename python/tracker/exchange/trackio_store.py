@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Trackio: <project>.db, SQLite, a row of JSON a call. Metrics, texts, config and group are carried over."""
+"""Trackio: <project>.db, SQLite, a row of JSON a call. Metrics, texts, media, config and group are carried over."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tracker.exchange.media import carry_media
 from tracker.exchange.rows import Rows, microseconds, sort_value
+from tracker.exchange.run_file import NOT_READ
 from tracker.exchange.sqlite_source import UnfinishedError, has_column, open_source, text_or
+from tracker.exchange.trackio_media import media_of
 
 if TYPE_CHECKING:
     from tracker import _core
@@ -100,18 +103,30 @@ def _carry(store: _core.ImportStore, db: sqlite3.Connection, path: str, project:
                 elif not key.startswith("_"):
                     run.set("config", key, value)
     rows = Rows(run)
-    for time, step, document in db.execute(
-        f"SELECT timestamp, step, metrics FROM metrics WHERE {where} ORDER BY rowid", which
+    for at, time, step, document in db.execute(
+        f"SELECT rowid, timestamp, step, metrics FROM metrics WHERE {where} ORDER BY rowid", which
     ):
-        values: list[tuple[str, float | int]] = []
-        texts: list[tuple[str, str]] = []
-        at, time_us = step if isinstance(step, int) else None, _time_us(time)
-        for key, value in _document(store, document).items():
-            sort_value(key, value, values, texts, run)
-        rows.add(values, at, time_us)
-        if texts:
-            rows.flush()
-        for key, text in texts:
-            run.text(key, text, at, time_us)
+        try:
+            _carry_row(store, rows, path, _time_us(time), step if isinstance(step, int) else None, document)
+        except NOT_READ as error:
+            store.problem(f"{path}: row {at} of table metrics cannot be read: {str(error)[:200]}")
     rows.flush()
     run.end()
+
+
+def _carry_row(
+    store: _core.ImportStore, rows: Rows, path: str, time_us: int, step: int | None, document: object
+) -> None:
+    values: list[tuple[str, float | int]] = []
+    texts: list[tuple[str, str]] = []
+    media: list[tuple[str, dict[str, Any]]] = []
+    for key, value in _document(store, document).items():
+        sort_value(key, value, values, texts, rows.run, media)
+    rows.add(values, step, time_us)
+    if texts or media:
+        rows.flush()
+    for key, text in texts:
+        rows.run.text(key, text, step, time_us)
+    for key, value in media:
+        made = media_of(value, Path(path).parent / "media", rows.run.leave_out)
+        carry_media(store, rows.run, path, key, made, step, time_us, False)

@@ -10,16 +10,16 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracker import _core
 from tracker.exchange import wire
 from tracker.exchange.leveldb_log import WANDB
-from tracker.exchange.media import add_media
+from tracker.exchange.media import carry_media
 from tracker.exchange.plain_files import run_files
-from tracker.exchange.rows import INT64_MAX, INT64_MIN, Rows, microseconds, sort_value, timestamp_us
+from tracker.exchange.rows import Rows, microseconds, sort_value, timestamp_us
 from tracker.exchange.run_file import NOT_READ, RunFile, with_progress
 from tracker.exchange.wandb_media import is_list, media_of
 
 if TYPE_CHECKING:
+    from tracker import _core
     from tracker.exchange import Progress
 
 # Record.record_type, as far as it is read; the others are counted by these names.
@@ -48,6 +48,7 @@ class _RunFile(RunFile):
         self.last: dict[str, Any] = {}  # of each metric the last value: what a summary would repeat
         self.summary: dict[tuple[str, ...], Any] = {}
         self.names: dict[str, Any] = {}  # attributes, as the last record of the run has them
+        self.class_names: dict[str, Any] = {}  # among others
         self.exit_code: int | None = None
 
     def _end(self, rows: Rows) -> None:
@@ -138,6 +139,8 @@ class _RunFile(RunFile):
         for path, value in _items(record):
             if path[0] != "_wandb":
                 run.set("config", "/".join(path), value)
+            elif len(path) == 1 and isinstance(value, dict):  # the whole of it, again at each change
+                self.class_names = value
 
     def _summary(self, record: bytes) -> None:
         for path, value in _items(record):
@@ -179,16 +182,8 @@ class _RunFile(RunFile):
             self._media(rows.run, name, item, step, time_us)
 
     def _media(self, run: _core.RunImport, name: str, item: dict[str, Any], step: int | None, time_us: int) -> None:
-        made = media_of(item, Path(self.path).parent / "files", run.leave_out)
-        if not made:
-            return
-        if step is None or not INT64_MIN <= step <= INT64_MAX:
-            run.leave_out("media without a step", len(made))
-            return
-        try:
-            add_media(run, name, made, step, time_us, is_list(item))
-        except (_core.TrackerError, OSError) as error:  # no room on the disk
-            self.store.problem(f"{self.path}: '{name[:80]}' at step {step} cannot be stored: {error}")
+        made = media_of(item, Path(self.path).parent / "files", run.leave_out, name, self.class_names)
+        carry_media(self.store, run, self.path, name, made, step, time_us, is_list(item))
 
 
 def _gathered(items: Iterable[tuple[list[str], Any]]) -> Iterable[tuple[str, Any]]:

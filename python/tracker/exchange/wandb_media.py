@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tracker._audio_video import Audio, Video
-from tracker._documents import DOCUMENT_BYTES_MAX, Html
 from tracker._image import Image
-from tracker._media import CAPTION_CHARS_MAX, LIST_VALUES_MAX, Media
+from tracker._media import Media
 from tracker._structured import HISTOGRAM_BINS_MAX, Histogram
 from tracker._table import Table
-from tracker.exchange.media import file_below
+from tracker.exchange.media import MAKERS, NOT_MADE, caption_of, first_ones, read_json
+from tracker.exchange.plain_files import file_below
+from tracker.exchange.tables import table_of_rows
+from tracker.exchange.wandb_overlays import Overlays
 
 # By its type under which key a list has its entries, and what type one of them has.
 LISTS = {
@@ -23,8 +23,14 @@ LISTS = {
     "videos": ("videos", "video-file"),
     "html": ("html", "html-file"),
 }
+FILES = {
+    "image-file": "image",
+    "audio-file": "audio",
+    "video-file": "video",
+    "html-file": "html",
+    "table-file": "table",
+}
 OVERLAYS = ("boxes", "masks", "all_boxes", "all_masks")  # of images, each a file of its own
-NOT_MADE = (ValueError, TypeError, KeyError, OverflowError, RecursionError, OSError)
 
 
 def is_list(value: dict[str, Any]) -> bool:
@@ -32,46 +38,61 @@ def is_list(value: dict[str, Any]) -> bool:
     return isinstance(kind, str) and kind in LISTS
 
 
-def media_of(value: dict[str, Any], folder: Path, leave_out: Callable[[str], None]) -> list[Media]:
-    """What is made of an object with `_type`; several of a list. leave_out hears what has no place here, and why."""
+def media_of(
+    value: dict[str, Any],
+    folder: Path,
+    leave_out: Callable[[str], None],
+    name: str = "",
+    names: dict[str, Any] | None = None,
+) -> Iterator[Media]:
+    """What is made of an object with `_type`; several of a list. leave_out hears what has no place here, and why.
+    `name`: under which it was logged. `names`: of classes, the config's part `_wandb`."""
     kind = f"values of type {str(value.get('_type'))[:40]}"
-    out: list[Media] = []
-    for entry, path, caption in _entries(value):
+    overlays = Overlays(value, folder, name, names or {}, leave_out)
+    for place, (entry, path, caption) in enumerate(first_ones(_entries(value), lambda: leave_out(kind))):
         file = file_below(folder, path)
-        if entry != "histogram" and (entry not in MAKERS or file is None):
-            leave_out(kind if entry not in MAKERS else f"{kind} without their file")
+        if entry != "histogram" and (entry not in FILES or file is None):
+            leave_out(kind if entry not in FILES else f"{kind} without their file")
             continue
         try:
-            out.append(_histogram(value) if file is None else MAKERS[entry](file, caption))
+            if file is None:
+                made: Media = _histogram(value)
+            elif entry == "table-file":
+                made = _table(file, caption, leave_out)
+            elif entry == "image-file":
+                made = _image(file, caption, overlays, place)
+            else:
+                made = MAKERS[FILES[entry]](file, caption)
         except NOT_MADE:
             leave_out(kind)
-    for _ in range(len(out) - LIST_VALUES_MAX):
-        out.pop()
-        leave_out(kind)
-    for name in OVERLAYS:
-        for overlay in _objects(value.get(name)):
-            leave_out(f"values of type {str(overlay.get('_type', name))[:40]}")
-    return out
+        else:
+            yield made
+    for what in OVERLAYS:
+        for overlay in _objects(value.get(what)):
+            if id(overlay) not in overlays.carried:
+                leave_out(f"values of type {str(overlay.get('_type', what))[:40]}")
+
+
+def _image(file: Path, caption: str | None, overlays: Overlays, place: int) -> Image:
+    image = Image(file, caption)  # of what is no image the overlays are counted too
+    found = overlays.of(place)
+    return Image(file, caption, **found) if found else image
 
 
 def _entries(value: dict[str, Any]) -> Iterator[tuple[str, object, str | None]]:
     """(type, path, caption)"""
     kind = value.get("_type")
     if not isinstance(kind, str) or kind not in LISTS:
-        yield str(kind), value.get("path"), _caption(value.get("caption"))
+        yield str(kind), value.get("path"), caption_of(value.get("caption"))
         return
     key, entry = LISTS[kind]
     listed, captions = value.get(key), value.get("captions")
     for index, part in enumerate(listed if isinstance(listed, list) else [None]):
         caption = captions[index] if isinstance(captions, list) and index < len(captions) else None
         if isinstance(part, dict):
-            yield entry, part.get("path"), _caption(part.get("caption", caption))
+            yield entry, part.get("path"), caption_of(part.get("caption", caption))
         else:
-            yield entry, part, _caption(caption)
-
-
-def _caption(text: object) -> str | None:
-    return text[:CAPTION_CHARS_MAX] if isinstance(text, str) and text else None
+            yield entry, part, caption_of(caption)
 
 
 def _objects(value: object) -> Iterator[dict[str, Any]]:
@@ -94,19 +115,8 @@ def _histogram(value: dict[str, Any]) -> Histogram:
     return Histogram(counts=value["values"], edges=edges)
 
 
-def _table(path: Path, caption: str | None) -> Table:
-    with path.open("rb") as file:
-        data = file.read(DOCUMENT_BYTES_MAX + 1)
-    if len(data) > DOCUMENT_BYTES_MAX:
-        raise ValueError(f"{path} has more than {DOCUMENT_BYTES_MAX:,} bytes")
-    document = json.loads(data)
-    return Table(document["data"], [str(name) for name in document["columns"]], caption=caption)
-
-
-MAKERS: dict[str, Callable[[Path, str | None], Media]] = {
-    "image-file": lambda path, caption: Image(path, caption),
-    "audio-file": lambda path, caption: Audio(path, caption=caption),
-    "video-file": lambda path, caption: Video(path, caption=caption),
-    "html-file": Html,
-    "table-file": _table,
-}
+def _table(path: Path, caption: str | None, leave_out: Callable[[str], None]) -> Table:
+    document = read_json(path)
+    return table_of_rows(
+        document["columns"], document["data"], lambda kind: leave_out(f"values of type {kind[:40]}"), caption
+    )
