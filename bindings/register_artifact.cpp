@@ -47,6 +47,7 @@ struct StoredVersion {
   ArtifactInfo info;  // without its versions
   ArtifactVersion version;
   std::vector<internal::AliasMove> moves;
+  uint64_t max_disk = 0;  // of the run that uses or made it; 0: no bound, or read without a run
 };
 
 StoredVersion make_version(std::string store_path, ArtifactInfo info, const ArtifactVersion& version) {
@@ -54,7 +55,7 @@ StoredVersion make_version(std::string store_path, ArtifactInfo info, const Arti
   std::vector<internal::AliasMove> moves = alias_history(info);
   info.versions.clear();
   info.marks.clear();
-  return {std::move(store_path), std::move(info), kept, std::move(moves)};
+  return {std::move(store_path), std::move(info), kept, std::move(moves), 0};
 }
 
 Store store_of(const StoredVersion& self) { return take(Store::open(self.store_path)); }
@@ -99,7 +100,7 @@ py::tuple download(const StoredVersion& self, const std::string& root, const std
   const std::string folder = root.empty() ? internal::download_folder(store, self.info, self.version) : root;
   const internal::DownloadChoice choice{prefix, path};
   auto report = released([&] {
-    return root.empty() ? internal::download_into_store(store, self.info, self.version, choice)
+    return root.empty() ? internal::download_into_bounded_store(store, self.info, self.version, choice, self.max_disk)
                         : internal::download_artifact(store, self.version, folder, choice);
   });
   const internal::DownloadReport done = take(std::move(report));
@@ -179,7 +180,7 @@ py::tuple list_artifacts(const Store& store, const std::string& project) {
     for (const std::string& problem : info.problems) problems.push_back(problem);
     const std::vector<internal::AliasMove> moves = alias_history(info);
     for (auto at = info.versions.rbegin(); at != info.versions.rend(); ++at)
-      if (!at->deleted) out.append(py::cast(StoredVersion{store.path(), head, *at, moves}));
+      if (!at->deleted) out.append(py::cast(StoredVersion{store.path(), head, *at, moves, 0}));
   }
   for (std::string& line : problems) line = internal::visible(line);
   return py::make_tuple(out, problems);
@@ -196,7 +197,9 @@ std::shared_ptr<LoggedArtifact> log_artifact(Run& run, const ArtifactDraft& draf
 
 StoredVersion use_artifact(Run& run, const std::string& name, const std::string& use_as) {
   auto found = take(released([&] { return run.use_artifact(name, use_as); }));
-  return make_version(run.store_path(), std::move(found.info), found.version);
+  StoredVersion out = make_version(run.store_path(), std::move(found.info), found.version);
+  out.max_disk = run.max_disk();
+  return out;
 }
 
 // True: settled. A refused one raises.
@@ -225,7 +228,7 @@ py::object version_of(const LoggedArtifact& self, const std::string& store_path)
   info.project = self.project;
   info.name = self.name;
   info.type = self.type;
-  return py::cast(StoredVersion{store_path, info, *version, {}});
+  return py::cast(StoredVersion{store_path, info, *version, {}, self.max_disk});
 }
 
 void register_draft(py::module_& module) {

@@ -98,7 +98,7 @@ class Artifact {
         [&](trk_error* what) { return trk_artifact_wait(artifact_, static_cast<int64_t>(timeout.count()), what); });
   }
   /// Writes the files of a version, stored or used, into `folder`, each checked and whole. Empty: a folder of the
-  /// store, which `written` says.
+  /// store, which `written` says; kLimit where the run's max_disk has no room for them there, and nothing was written.
   Code download(const std::string& folder = {}, std::string* written = nullptr) {
     std::string path(folder.size() + 8192, '\0');
     const Code code = verb([&](trk_error* what) {

@@ -381,7 +381,8 @@ TRK_API trk_artifact* trk_use_artifact(trk_run* run, const char* name, const cha
                                        trk_error* error) TRK_NOEXCEPT;
 /* Writes the files of a version, stored or used, into `folder` (NULL: a folder in the store) and says in `written`, of
  * `written_size` bytes, where that is; both may be NULL and 0. Each file is checked against its digest, appears whole,
- * and takes the place of what stood there. TRK_CORRUPT names a damaged one. */
+ * and takes the place of what stood there. TRK_CORRUPT names a damaged one; TRK_LIMIT: the run's max_disk has no room
+ * for them in the store, and nothing was written: name a folder elsewhere. */
 TRK_API trk_code trk_artifact_download(trk_artifact* artifact, const char* folder, char* written, size_t written_size,
                                        trk_error* error) TRK_NOEXCEPT;
 

@@ -68,7 +68,8 @@ class Reading:
 
         Each file is checked against its digest and appears whole, in the place of what stood there; what is there
         already is left. References are not fetched. path_prefix: only files whose names begin with it. CorruptError
-        names a damaged file, StoreError a folder that cannot be written. Threads: any, without the GIL.
+        names a damaged file, StoreError a folder that cannot be written. LimitError: without `root`, where the run's
+        max_disk has no room for them in the store; nothing was written. Threads: any, without the GIL.
         """
         folder = _options.folder("root", root) or ""
         written: str = self._version().download(folder, _options.utf8("path_prefix", path_prefix), "")[0]

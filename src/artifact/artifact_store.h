@@ -106,6 +106,10 @@ std::string download_folder(const Store& store, const ArtifactInfo& info, const 
 // is damaged, kNotFound one that is missing.
 Result<DownloadReport> download_artifact(const Store& store, const ArtifactVersion& version, const std::string& root,
                                          const DownloadChoice& choice = {}, const ArtifactProgress& progress = {});
+// Bytes on the disk, in whole blocks, that those files would take beside what is there: one that stands there with its
+// size counts nothing.
+Result<uint64_t> new_download_bytes(const Store& store, const ArtifactVersion& version, const std::string& root,
+                                    const DownloadChoice& choice = {});
 // Below download_folder(). Where that cannot be written, in a store that is read-only, the error says what to do.
 Result<DownloadReport> download_into_store(const Store& store, const ArtifactInfo& info, const ArtifactVersion& version,
                                            const DownloadChoice& choice = {});

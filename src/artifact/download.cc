@@ -19,6 +19,11 @@ namespace {
 
 constexpr uint32_t kFileMode = 0666, kFolderMode = 0777;
 constexpr size_t kBufferBytes = 1 << 20;
+constexpr uint64_t kDownloadBlockBytes = 4096;
+
+bool is_wanted(const ManifestEntry& entry, const DownloadChoice& choice) {
+  return choice.path.empty() ? entry.path.starts_with(choice.prefix) : entry.path == choice.path;
+}
 
 class Download {
  public:
@@ -163,11 +168,26 @@ Result<DownloadReport> download_artifact(const Store& store, const ArtifactVersi
   if (!manifest.ok()) return manifest.status();
   Download download(store, absolute, progress);
   TRACKER_RETURN_IF_ERROR(download.begin());
-  TRACKER_RETURN_IF_ERROR(manifest->visit([&](const ManifestEntry& entry) {
-    const bool wanted = choice.path.empty() ? entry.path.starts_with(choice.prefix) : entry.path == choice.path;
-    return wanted ? download.entry(entry) : Status();
-  }));
+  TRACKER_RETURN_IF_ERROR(manifest->visit(
+      [&](const ManifestEntry& entry) { return is_wanted(entry, choice) ? download.entry(entry) : Status(); }));
   return download.take();
+}
+
+Result<uint64_t> new_download_bytes(const Store& store, const ArtifactVersion& version, const std::string& root,
+                                    const DownloadChoice& choice) {
+  const auto manifest = StoredManifest::open(store, version.manifest);
+  if (!manifest.ok()) return manifest.status();
+  uint64_t out = 0;
+  const Status status = manifest->visit([&](const ManifestEntry& entry) {
+    if (entry.kind == EntryKind::kReference || !is_wanted(entry, choice)) return Status();
+    struct stat st{};
+    const bool there = ::lstat(join_path(root, entry.path).c_str(), &st) == 0 && S_ISREG(st.st_mode) &&
+                       static_cast<uint64_t>(st.st_size) == entry.bytes;
+    if (!there) out += (entry.bytes + kDownloadBlockBytes - 1) / kDownloadBlockBytes * kDownloadBlockBytes;
+    return Status();
+  });
+  if (!status.ok()) return status;
+  return out;
 }
 
 Result<DownloadReport> download_into_store(const Store& store, const ArtifactInfo& info, const ArtifactVersion& version,

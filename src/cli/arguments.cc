@@ -148,12 +148,14 @@ void add_rm(CLI::App& app, RmOptions& options) {
   rm->add_option("RUN", options.runs, "project/id, ids that are unique, or uids");
   rm->add_option("--where", options.where, "Also runs that match, such as 'state = failed and created < now-30d'")
       ->type_name("FILTER");
-  rm->add_option("--project", options.project, "Runs of this project; with --where those of it that match");
+  rm->add_option("--project", options.project, "RUN and --where look in this project; alone: all its runs")
+      ->type_name("NAME");
   rm->add_flag("--yes,-y", options.yes, "Do not ask");
   rm->add_flag("--json", options.json, "Print a JSON document");
   rm->footer(
       "Examples:\n  tracker rm mnist/brisk-otter\n  tracker rm brisk-otter calm-heron --yes\n"
-      "  tracker rm --where 'state = failed and points < 100' --yes");
+      "  tracker rm --where 'state = failed and points < 100' --yes\n"
+      "  tracker rm heron --project mnist\n  tracker rm --project scratch --yes");
 }
 
 void add_artifact(CLI::App& app, ArtifactOptions& options) {

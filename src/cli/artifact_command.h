@@ -3,6 +3,7 @@
 // Threads: one at a time.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,9 @@ Value refused_json(const std::vector<RefusedArtifact>& refused);
 Value edges_json(const std::vector<LineageEdge>& edges, ArtifactUse use);
 // Adds what `tracker gc` removes, or would, of artifacts.
 void collect_artifacts(const Store& store, bool dry_run, int64_t now_us, CollectReport* report);
-// Adds what `tracker verify` finds in a store's artifacts, and how many versions it looked at.
-void verify_artifacts(const std::string& store_path, bool deep, VerifyReport* report, uint64_t* versions);
+// Adds what `tracker verify` finds in a store's artifacts, and how many versions it looked at. `progress`: what is done
+// and all there is, bytes where each byte is read (`deep`), else files.
+void verify_artifacts(const std::string& store_path, bool deep, VerifyReport* report, uint64_t* versions,
+                      const std::function<void(uint64_t done, uint64_t total)>& progress = {});
 
 }  // namespace tracker::internal

@@ -181,7 +181,8 @@ void collect_artifacts(const Store& store, bool dry_run, int64_t now_us, Collect
         "no blob was removed: it could be one of what cannot be read (`tracker verify` names all of it)");
 }
 
-void verify_artifacts(const std::string& store_path, bool deep, VerifyReport* report, uint64_t* versions) {
+void verify_artifacts(const std::string& store_path, bool deep, VerifyReport* report, uint64_t* versions,
+                      const std::function<void(uint64_t done, uint64_t total)>& progress) {
   const auto store = Store::open(store_path);
   if (!store.ok()) return;  // said by verify_store()
   std::vector<std::string> problems;
@@ -191,14 +192,22 @@ void verify_artifacts(const std::string& store_path, bool deep, VerifyReport* re
       report->findings.push_back({FindingLevel::kDamage, "artifact", std::move(path), std::move(what),
                                   "all other artifacts, and all runs", std::move(advice)});
   };
-  for (const ArtifactInfo& info : ArtifactRegistry(*store).list("", &problems)) {
+  const std::vector<ArtifactInfo> all = ArtifactRegistry(*store).list("", &problems);
+  uint64_t total = 0, before = 0;  // in versions that are done
+  for (const ArtifactInfo& info : all)
+    for (const ArtifactVersion& version : info.versions)
+      if (!version.deleted) total += deep ? version.bytes : version.files;
+  for (const ArtifactInfo& info : all) {
     for (const std::string& problem : info.problems)
       add(info.project + "/" + info.name, problem, "restore it from a copy");
     for (const ArtifactVersion& version : info.versions) {
       if (version.deleted) continue;
       ++*versions;
       const std::string name = fmt::format("{}/{}:{}", info.project, info.name, version.name());
-      const auto findings = verify_artifact(*store, version, deep);
+      const auto findings = verify_artifact(*store, version, deep, [&](uint64_t files, uint64_t bytes) {
+        if (progress) progress(before + (deep ? bytes : files), total);
+      });
+      before += deep ? version.bytes : version.files;
       if (!findings.ok()) add(name, findings.status().to_string(), "log it again from its files");
       else
         for (const ArtifactFinding& each : *findings)

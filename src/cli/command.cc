@@ -81,7 +81,14 @@ int finish(Console& console, const std::vector<std::string>& problems, Code wors
   if (!console.out_status.ok() && !console.reader_left()) return fail(console, console.out_status);
   for (const std::string& problem : problems) console.note(problem);
   const Code code = worse_of(worst, console.recovery_met);
-  return code == Code::kOk ? kExitOk : code == Code::kVersion ? kExitVersion : kExitDamaged;
+  switch (code) {
+    case Code::kOk: return kExitOk;
+    case Code::kVersion: return kExitVersion;
+    case Code::kIo:
+    case Code::kBusy:
+    case Code::kTimeout: return kExitFailed;
+    default: return kExitDamaged;
+  }
 }
 
 }  // namespace tracker::internal

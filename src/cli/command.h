@@ -102,7 +102,8 @@ struct ArtifactOptions {
 
 struct RmOptions {
   std::vector<std::string> runs;
-  std::string project, where;  // of runs beside those named
+  std::string where;    // runs beside those named
+  std::string project;  // both look there; alone all its runs
   bool yes = false;
   bool json = false;
 };

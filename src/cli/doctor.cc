@@ -22,6 +22,7 @@
 #include "journal/ring_format.h"
 #include "model/key.h"
 #include "model/redact.h"
+#include "model/variables.h"
 #include "run/ranks.h"
 #include "storage/catalog.h"
 #include "storage/close_names.h"
@@ -240,21 +241,30 @@ void examine_launch(DoctorReport* out) {
   out->sections.push_back(std::move(section));
 }
 
+// Names without the prefix, which all have in common, so that the nearest one is found by what differs.
+void examine_variable(const std::string& name, DoctorReport* out) {
+  const std::string rest = name.substr(kVariablePrefix.size());
+  const std::vector<std::string> known(std::begin(kVariables), std::end(kVariables));
+  if (std::find(known.begin(), known.end(), rest) != known.end()) return;
+  const std::vector<std::string> near = close_names(rest, known, 1);
+  out->advice.push_back(
+      {Code::kOk,
+       fmt::format("nobody reads {}{}", name,
+                   near.empty() ? "" : fmt::format("; did you mean {}{}?", kVariablePrefix, near.front())),
+       "mend its name, or unset it; docs/environment.md has all that are read"});
+}
+
 void examine_environment(DoctorReport* out) {
-  const std::vector<std::string> known = {"TRACKER_DIR",  "TRACKER_PROJECT", "TRACKER_MODE",    "TRACKER_RUN_ID",
-                                          "TRACKER_RANK", "TRACKER_RANKS",   "TRACKER_SHM_DIR", "TRACKER_STORE_FILES"};
   DoctorSection section{"Environment", {}};
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     const std::string name(text.substr(0, text.find('=')));
-    if (!name.starts_with("TRACKER_") || text.find('=') == std::string_view::npos) continue;
+    if (!name.starts_with(kVariablePrefix) || text.find('=') == std::string_view::npos) continue;
     Value value = std::string(text.substr(name.size() + 1));
     uint64_t masked = 0;
     redact(name, &value, &masked);
     add_fact(&section, name, value, *value.as_text());
-    if (const std::string near = did_you_mean(name, known);
-        !near.empty() && std::find(known.begin(), known.end(), name) == known.end())
-      out->advice.push_back({Code::kOk, fmt::format("nobody reads {}{}", name, near), "mend its name"});
+    examine_variable(name, out);
   }
   std::sort(section.facts.begin(), section.facts.end(), [](const auto& a, const auto& b) { return a.key < b.key; });
   out->sections.push_back(std::move(section));

@@ -157,12 +157,12 @@ int run_export_bundle(Console& console, const Store& store, const ExportCommandO
                                                   {"left_out", std::move(left_out)}},
                                        2)) +
                   "\n");
-    return kExitOk;
+    return finish(console, {}, Code::kOk);
   }
   for (const std::string& name : result->left_out) console.note("left out: " + visible(name));
   console.note(fmt::format("wrote {} of {}/{} to {}", counted(result->files, "file"), run->identity.project,
                            run->identity.id, options.bundle));
-  return kExitOk;
+  return finish(console, {}, Code::kOk);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/text.h"
+#include "model/key.h"
 #include "query/runs_query.h"
 #include "storage/trash.h"
 #include "storage/wreck.h"
@@ -17,6 +18,16 @@ namespace {
 
 constexpr size_t kRunsNamed = 10;
 
+bool takes_whole_project(const RmOptions& options) {
+  return !options.project.empty() && options.runs.empty() && options.where.empty();
+}
+
+// What goes, as the question and the refusal say it.
+std::string amount_text(const std::vector<RunFolder>& runs, const RmOptions& options) {
+  if (!takes_whole_project(options)) return counted(runs.size(), "run");
+  return fmt::format("the whole project {} with {}", visible(options.project), counted(runs.size(), "run"));
+}
+
 std::string run_text(const RunFolder& run) { return run.identity.project + "/" + run.identity.id; }
 
 void add_once(RunFolder run, std::vector<RunFolder>* out) {
@@ -24,16 +35,40 @@ void add_once(RunFolder run, std::vector<RunFolder>* out) {
   if (!known) out->push_back(std::move(run));
 }
 
+// Also one whose run.json nobody can read.
+Result<RunFolder> find_named(const Store& store, const std::string& name) {
+  auto run = store.resolve_run(name);
+  if (run.status().code() == Code::kNotFound || run.status().code() == Code::kCorrupt)
+    if (auto wreck = find_wreck(store, name); wreck.status().code() != Code::kNotFound) run = std::move(wreck);
+  return run;
+}
+
+// A name that fits a run elsewhere too, or only there, means the one in the project.
+Result<RunFolder> find_in_project(const Store& store, const std::string& name, const std::string& project) {
+  if (auto run = store.find_run(project, name)) return std::move(*run);
+  const auto is_inside = [&project](const RunFolder& run) {
+    return run.identity.project == project || run.identity.project == folder_name(project);
+  };
+  auto run = find_named(store, project + "/" + name);
+  if (run.ok() && is_inside(*run)) return run;
+  const Status in_project = run.status();
+  run = find_named(store, name);  // "project/id", a uid or a path
+  if (run.ok() && is_inside(*run)) return run;
+  if (!in_project.ok() && in_project.code() != Code::kNotFound) return in_project;
+  if (run.status().code() == Code::kVersion) return run.status();
+  return Status(Code::kNotFound, fmt::format("no run \"{}\" in the project {}", name, project),
+                run.ok() ? fmt::format("there is {}: leave --project out", run_text(*run))
+                         : fmt::format("`tracker ls --project {}` lists its runs", project));
+}
+
 Result<std::vector<RunFolder>> find_runs(Console& console, const Store& store, const RmOptions& options) {
   std::vector<RunFolder> out;
   for (const std::string& name : options.runs) {
-    auto run = store.resolve_run(name);
-    if (run.status().code() == Code::kNotFound || run.status().code() == Code::kCorrupt)
-      if (auto wreck = find_wreck(store, name); wreck.status().code() != Code::kNotFound) run = std::move(wreck);
+    auto run = options.project.empty() ? find_named(store, name) : find_in_project(store, name, options.project);
     if (!run.ok()) return run.status();
     add_once(std::move(*run), &out);
   }
-  if (options.where.empty() && options.project.empty()) return out;
+  if (options.where.empty() && !takes_whole_project(options)) return out;
   RunsQuery query;
   query.project = options.project;
   query.where = options.where;
@@ -61,9 +96,12 @@ uint64_t bytes_of(const RunFolder& run) {
 
 // Asked on a terminal; elsewhere --yes must have been given.
 Result<bool> may_remove(Console& console, const std::vector<RunFolder>& runs, const RmOptions& options) {
-  if (options.yes) return true;
+  if (options.yes) {
+    if (takes_whole_project(options)) console.note("removing " + amount_text(runs, options));
+    return true;
+  }
   if (!console.read_line)
-    return Status(Code::kInvalid, fmt::format("{} would be removed for ever: say --yes", counted(runs.size(), "run")),
+    return Status(Code::kInvalid, fmt::format("{} would be removed for ever: say --yes", amount_text(runs, options)),
                   "on a terminal tracker asks");
   uint64_t bytes = 0;
   for (size_t i = 0; i < runs.size(); ++i) {
@@ -72,7 +110,7 @@ Result<bool> may_remove(Console& console, const std::vector<RunFolder>& runs, co
     if (i < kRunsNamed) console.write_err(fmt::format("  {}  {}\n", visible(run_text(runs[i])), bytes_text(size)));
   }
   if (runs.size() > kRunsNamed) console.write_err(fmt::format("  and {} more\n", count_text(runs.size() - kRunsNamed)));
-  console.write_err(fmt::format("Remove {} ({}) for ever? [y/N] ", counted(runs.size(), "run"), bytes_text(bytes)));
+  console.write_err(fmt::format("Remove {} ({}) for ever? [y/N] ", amount_text(runs, options), bytes_text(bytes)));
   const std::optional<std::string> answer = console.read_line();
   return answer && (*answer == "y" || *answer == "Y" || *answer == "yes");
 }
@@ -128,7 +166,8 @@ void print(Console& console, const Store& store, const Outcome& outcome, bool js
 
 int run_rm(Console& console, const GlobalOptions& global, const RmOptions& options) {
   if (options.runs.empty() && options.where.empty() && options.project.empty())
-    return fail(console, Status(Code::kInvalid, "no run was named", "tracker rm RUN, or --where FILTER"));
+    return fail(console, Status(Code::kInvalid, "no run was named",
+                                "tracker rm RUN, --where FILTER, or --project NAME for all of a project"));
   FilterError error;
   if (const auto filter = Filter::parse(options.where, console.now_us, &error); !filter.ok())
     return fail_at(console, filter.status(), options.where, error);

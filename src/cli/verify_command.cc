@@ -129,6 +129,22 @@ Value report_json(const VerifyReport& report, uint64_t artifacts) {
                     {"artifacts", number(artifacts)}};
 }
 
+// A bar for each, begun with it: what is left is told by the time it has taken so far.
+void look_at_artifacts(Console& console, const std::string& store, bool deep, VerifyReport* report,
+                       uint64_t* versions) {
+  ProgressBar bar(console, deep ? "checking artifacts, KiB" : "checking artifacts, files");
+  verify_artifacts(store, deep, report, versions, [&](uint64_t done, uint64_t total) {
+    deep ? bar.show(done >> 10, total >> 10) : bar.show(done, total);
+  });
+  bar.clear();
+}
+
+void look_at_media(Console& console, const std::string& run, VerifyReport* report) {
+  ProgressBar bar(console, "checking media, files");
+  verify_media(run, report, [&bar](uint64_t done, uint64_t total) { bar.show(done, total); });
+  bar.clear();
+}
+
 }  // namespace
 
 int run_verify(Console& console, const GlobalOptions& global, const VerifyCommandOptions& options) {
@@ -147,13 +163,14 @@ int run_verify(Console& console, const GlobalOptions& global, const VerifyComman
       return fail(console, found.status());
     }
     add(std::move(*found), &report);
-    verify_artifacts(store, options.deep, &report, &artifacts);
+    bar.clear();
+    look_at_artifacts(console, store, options.deep, &report, &artifacts);
     if (const auto opened = Store::open(store); opened.ok())
-      for (const RunFolder& run : opened->list_runs()) verify_media(run.path, &report);
+      for (const RunFolder& run : opened->list_runs()) look_at_media(console, run.path, &report);
   }
   if (!targets->runs.empty()) add(verify_runs(targets->runs, targets->runs_store, how), &report);
-  for (const std::string& run : targets->runs) verify_media(run, &report);
   bar.clear();
+  for (const std::string& run : targets->runs) look_at_media(console, run, &report);
   if (options.json) {
     console.print(to_json(report_json(report, artifacts), 2) + "\n");
   } else {

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "artifact/digest.h"
 #include "base/fs.h"
@@ -94,13 +96,17 @@ void check_events(const std::string& run_path, const std::set<std::string>& ther
 
 }  // namespace
 
-void verify_media(const std::string& run_path, VerifyReport* report) {
+void verify_media(const std::string& run_path, VerifyReport* report,
+                  const std::function<void(uint64_t files, uint64_t of)>& progress) {
   const std::string root = join_path(run_path, kMediaFolder);
-  const auto folders = list_dir(root);
+  std::vector<std::pair<std::string, std::string>> files;
+  for (const std::string& folder : list_dir(root).value_or({}))
+    for (std::string& name : list_dir(join_path(root, folder)).value_or({}))  // none for a file
+      files.emplace_back(folder, std::move(name));
   std::set<std::string> sound;
-  for (const std::string& folder : folders.value_or({})) {
-    const auto names = list_dir(join_path(root, folder));  // none for a file
-    for (const std::string& name : names.value_or({})) check_file(run_path, folder, name, &sound, report);
+  for (size_t i = 0; i < files.size(); ++i) {
+    check_file(run_path, files[i].first, files[i].second, &sound, report);
+    if (progress) progress(i + 1, files.size());
   }
   if (is_at_rest(run_path)) check_events(run_path, sound, report);
 }

@@ -4,6 +4,8 @@
 // and every frame of the writers that logged some.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 
 #include "storage/verify.h"
@@ -11,6 +13,7 @@
 namespace tracker::internal {
 
 // Appends what is missing or damaged. A run that cannot be opened is passed over: verify_runs() has named why.
-void verify_media(const std::string& run_path, VerifyReport* report);
+void verify_media(const std::string& run_path, VerifyReport* report,
+                  const std::function<void(uint64_t files, uint64_t of)>& progress = {});
 
 }  // namespace tracker::internal

@@ -25,11 +25,16 @@ void remove_staging(const std::string& folder) {
   (void)::rmdir(folder.c_str());
 }
 
+// What the store may still take beside what ends a run.
+uint64_t disk_bytes_left(const Store& store, uint64_t max_disk) {
+  return max_disk - std::min(max_disk, disk_bytes(store.path()) + kDiskReserve);
+}
+
 // Before anything is written: what was stored of one that does not fit would keep metrics out until gc takes it.
 Status check_max_disk(const Store& store, const ArtifactDraft& draft, uint64_t max_disk,
                       const std::atomic<bool>* cancel) {
   if (max_disk == 0) return {};
-  const uint64_t left = max_disk - std::min(max_disk, disk_bytes(store.path()) + kDiskReserve);
+  const uint64_t left = disk_bytes_left(store, max_disk);
   if (draft.bytes() <= left) return {};
   const auto bytes = new_artifact_bytes(store, draft, left, cancel);
   if (!bytes.ok()) return bytes.status();
@@ -41,6 +46,22 @@ Status check_max_disk(const Store& store, const ArtifactDraft& draft, uint64_t m
 }
 
 }  // namespace
+
+Result<DownloadReport> download_into_bounded_store(const Store& store, const ArtifactInfo& info,
+                                                   const ArtifactVersion& version, const DownloadChoice& choice,
+                                                   uint64_t max_disk) {
+  if (max_disk > 0) {
+    const auto bytes = new_download_bytes(store, version, download_folder(store, info, version), choice);
+    if (!bytes.ok()) return bytes.status();
+    const uint64_t left = *bytes == 0 ? 0 : disk_bytes_left(store, max_disk);
+    if (*bytes > left)
+      return Status(Code::kLimit,
+                    fmt::format("{}/{}:{} would take {} bytes in the store; max_disk ({} bytes) has room for {}",
+                                info.project, info.name, version.name(), *bytes, max_disk, left),
+                    "name a folder of your own elsewhere: download(\"/scratch/data\")");
+  }
+  return download_into_store(store, info, version, choice);
+}
 
 Status check_log_artifact(const LogArtifactOptions& options) {
   if (options.aliases.size() > kAliasesAMarkMax || options.tags.size() > kAliasesAMarkMax)

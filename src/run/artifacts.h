@@ -46,6 +46,12 @@ struct LogArtifactOptions {
   std::shared_ptr<HeldName> held;  // that folder's name; may be null
 };
 
+// download_into_store() for a run whose store has max_disk (0: no bound). kLimit: it has no room for what is not there
+// yet, and nothing was written: points would be dropped for it.
+Result<DownloadReport> download_into_bounded_store(const Store& store, const ArtifactInfo& info,
+                                                   const ArtifactVersion& version, const DownloadChoice& choice,
+                                                   uint64_t max_disk);
+
 // kInvalid, kLimit: an alias or a tag that no version takes.
 Status check_log_artifact(const LogArtifactOptions& options);
 
@@ -64,6 +70,7 @@ class LoggedArtifact {
 
   const std::string project, name, type;
   const uint64_t files, bytes;  // as they were named
+  uint64_t max_disk = 0;        // of the run that logged it; 0: no bound
 
  private:
   friend class RunArtifacts;

@@ -32,6 +32,7 @@ struct trk_artifact {
   std::shared_ptr<LoggedArtifact> logged;  // once it was logged
   std::optional<FoundArtifact> found;      // of one that is used
   std::string store_path;
+  uint64_t max_disk = 0;  // of the run; 0: no bound
 };
 
 namespace {
@@ -86,8 +87,9 @@ Status download(const trk_artifact& artifact, const char* folder, char* written,
   if (written != nullptr && root.size() >= written_size)
     return Status(Code::kInvalid,
                   "written: the path of the folder needs " + std::to_string(root.size() + 1) + " bytes");
-  const auto report = folder != nullptr ? tracker::internal::download_artifact(*store, *version, root)
-                                        : tracker::internal::download_into_store(*store, info, *version);
+  const auto report =
+      folder != nullptr ? tracker::internal::download_artifact(*store, *version, root)
+                        : tracker::internal::download_into_bounded_store(*store, info, *version, {}, artifact.max_disk);
   if (!report.ok()) return report.status();
   if (written != nullptr) std::memcpy(written, root.c_str(), root.size() + 1);
   return {};
@@ -166,6 +168,7 @@ trk_code trk_log_artifact(trk_run* run, trk_artifact* artifact, const trk_artifa
     if (!logged.ok()) return logged.status();
     artifact->logged = std::move(*logged);
     artifact->store_path = run_behind(run).store_path();
+    artifact->max_disk = run_behind(run).max_disk();
     return Status();
   });
 }
@@ -207,6 +210,7 @@ trk_artifact* trk_use_artifact(trk_run* run, const char* name, const char* use_a
     auto out = std::make_unique<trk_artifact>();
     out->found = std::move(*found);
     out->store_path = run_behind(run).store_path();
+    out->max_disk = run_behind(run).max_disk();
     return out.release();
   } catch (const std::exception& failure) {
     capi_error(error, out_of_memory(failure));

@@ -159,6 +159,7 @@ const std::string& Run::id() const {
 const std::string& Run::uid() const { return impl_->uid_text; }
 const std::string& Run::project() const { return impl_->launch.run.project; }
 const std::string& Run::store_path() const { return impl_->launch.store_path; }
+uint64_t Run::max_disk() const { return impl_->launch.max_disk; }
 const std::string& Run::mode() const { return impl_->launch.mode; }
 int Run::rank() const { return impl_->launch.rank.rank; }
 int Run::world_size() const { return impl_->launch.rank.world_size; }

@@ -252,6 +252,7 @@ class Run : public std::enable_shared_from_this<Run> {
   const std::string& project() const;
   const std::string& dir() const;  // the run's folder; a real folder on gated ranks too
   const std::string& store_path() const;
+  uint64_t max_disk() const;  // bytes of the store; 0: no bound
   const std::string& mode() const;
   int rank() const;
   int world_size() const;

@@ -24,6 +24,7 @@ void Run::start_artifacts() {
 Result<std::shared_ptr<LoggedArtifact>> Run::log_artifact(ArtifactDraft draft, LogArtifactOptions options) {
   TRACKER_RETURN_IF_ERROR(check_log_artifact(options));
   const auto out = std::make_shared<LoggedArtifact>(project(), std::move(draft), std::move(options));
+  out->max_disk = impl_->launch.max_disk;
   if (impl_->forked()) {
     say_forked_once();
     out->settle(ArtifactState::kNotRecorded, {});

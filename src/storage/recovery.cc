@@ -342,7 +342,9 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
 }  // namespace
 
 void RecoveryReport::add_problem(Code code, std::string text) {
-  worst = worse_of(worst, code == Code::kVersion ? code : Code::kCorrupt);
+  // A disk that takes nothing, or a lock that another holds, has damaged nothing.
+  const bool is_told = code == Code::kVersion || code == Code::kIo || code == Code::kBusy || code == Code::kTimeout;
+  worst = worse_of(worst, is_told ? code : Code::kCorrupt);
   problems.push_back(std::move(text));
 }
 

@@ -45,7 +45,8 @@ struct RecoveryReport {
   std::vector<UnfinishedRecovery> unfinished;
   // One line each: a damaged journal, an unreachable store; the journal is left alone.
   std::vector<std::string> problems;
-  // kOk without problems; kVersion where a newer version wrote one of them; else kCorrupt.
+  // kOk without problems; kVersion where a newer version wrote one of them; kCorrupt where one is damaged; else kIo,
+  // kBusy or kTimeout: what waits is whole, and could not be stored now.
   Code worst = Code::kOk;
   void add_problem(Code code, std::string text);
 };

@@ -45,7 +45,8 @@ void heal() {
 
 struct Tally {
   std::atomic<uint64_t> accepted, dropped;
-  std::atomic<int64_t> longest_ns, p999_ns, init_ns, finish_ns;
+  std::atomic<int64_t> longest_ns, p99_ns, p999_ns, init_ns, finish_ns;
+  std::atomic<int64_t> good_p99_ns, good_p999_ns;  // with a disk that answers
 };
 
 // Logs x = 7 * step for so long; a nap each 20 steps. Steps that were dropped stand in the run's account.
@@ -64,6 +65,7 @@ void log_for(trk_run* run, int ms, Tally* tally) {
   }
   std::sort(times.begin(), times.end());
   tally->longest_ns = std::max(tally->longest_ns.load(), times.back());
+  tally->p99_ns = times[times.size() - 1 - times.size() / 100];
   tally->p999_ns = times[times.size() - 1 - times.size() / 1000];
 }
 
@@ -191,7 +193,9 @@ TEST(FramesFsyncTest, WhatAFailedFsyncMayHaveLostIsWrittenAgain) {
 
 class SlowDiskTest : public ::testing::TestWithParam<const char*> {};
 
-// F18. Every fsync takes 5 s.
+// F18. Every fsync takes 5 s. Held against the same loop before it in the same process: a machine with other work slows
+// both, and a call that is put aside by the scheduler is one of the longest, so of the longest only a wait for an fsync
+// is told.
 TEST_P(SlowDiskTest, CallsStayShortAndNothingIsLostWhileEachFsyncTakesFiveSeconds) {
   Sandbox sandbox;
   Shared<Tally> tally;
@@ -199,22 +203,30 @@ TEST_P(SlowDiskTest, CallsStayShortAndNothingIsLostWhileEachFsyncTakesFiveSecond
     ::setenv("TRACKER_STORE_FILES", GetParam(), 1);
     set_faulty_folder(sandbox.folder());
     trk_run* run = open_run("r");
-    log_for(run, 100, &*tally);
+    log_for(run, 2000, &*tally);
+    tally->good_p99_ns = tally->p99_ns.load();
+    tally->good_p999_ns = tally->p999_ns.load();
     CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
     faulty_disk().fsync_ms = 5000;
     faulty_disk().fsyncs = 0;
     tally->longest_ns = 0;
     log_for(run, 11'000, &*tally);
     CHILD_CHECK(faulty_disk().fsyncs >= 2 && status_of(run).degraded == 0);
+    CHILD_CHECK(status_of(run).points_dropped == tally->dropped);
+    CHILD_CHECK(status_of(run).points_logged == tally->accepted + tally->dropped);
     faulty_disk().fsync_ms = 0;
     CHILD_CHECK(trk_flush(run, 30'000) == TRK_OK && trk_finish(run, 0, nullptr) == TRK_OK);
     return 0;
   });
   EXPECT_EQ(exit_code_of(status), 0);
-  std::printf("%llu calls, longest %.3f ms, p99.9 %lld ns, %llu dropped\n",
+  std::printf("%llu calls, longest %.3f ms, p99 %lld ns (good disk %lld), p99.9 %lld ns (%lld), %llu dropped\n",
               static_cast<unsigned long long>(tally->accepted + tally->dropped),
-              static_cast<double>(tally->longest_ns.load()) / 1e6, static_cast<long long>(tally->p999_ns.load()),
+              static_cast<double>(tally->longest_ns.load()) / 1e6, static_cast<long long>(tally->p99_ns.load()),
+              static_cast<long long>(tally->good_p99_ns.load()), static_cast<long long>(tally->p999_ns.load()),
+              static_cast<long long>(tally->good_p999_ns.load()),
               static_cast<unsigned long long>(tally->dropped.load()));
+  EXPECT_LT(tally->p99_ns.load(), 5 * tally->good_p99_ns.load() + int64_t{20'000} * kSlowDown);
+  EXPECT_LT(tally->p999_ns.load(), 5 * tally->good_p999_ns.load() + int64_t{200'000} * kSlowDown);
   EXPECT_LT(tally->longest_ns.load(), 2'500'000'000) << "no call waits for an fsync";
   EXPECT_EQ(tally->dropped.load(), 0u) << "at 20,000 calls a second the spill file has room for minutes";
   expect_all(sandbox, *tally, RunState::kFinished);

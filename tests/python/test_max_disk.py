@@ -207,6 +207,41 @@ def test_without_a_bound_nothing_is_measured(run: tracker.Run) -> None:
     assert run.status().disk_full is False
 
 
+# Bug: the files of an artifact were written into the store past the bound, and points were dropped for them.
+def test_a_download_that_finds_no_room_in_the_store_is_refused_and_the_points_go_on(
+    store: Path, tmp_path: Path
+) -> None:
+    source = tmp_path / "weights.bin"
+    source.write_bytes(random.Random(7).randbytes(15 << 20))
+    run = tracker.init(project="test", id="reader", quiet=True, max_disk=BOUND)
+    made = run.log_artifact(source, name="weights", type="model")
+    made.wait()
+    for used in (run.use_artifact("weights"), made):
+        with pytest.raises(tracker.LimitError, match=r'max_disk .* has room for .*download\("'):
+            used.download()
+        with pytest.raises(tracker.LimitError, match="max_disk"):
+            used.get_path("weights.bin")
+    assert not (store / "downloads").exists()
+    folder = Path(run.use_artifact("weights").download(tmp_path / "mine"))
+    assert (folder / "weights.bin").read_bytes() == source.read_bytes()
+    run.log({"loss": 1.0}, step=0)
+    run.finish()
+    assert tracker.open_run("test/reader").losses["dropped"] == 0
+    assert tracker.artifact("test/weights").download(), "who records nothing has no bound"
+
+
+def test_what_was_downloaded_before_needs_no_room_again(store: Path, tmp_path: Path) -> None:
+    source = tmp_path / "data.bin"
+    source.write_bytes(random.Random(7).randbytes(1 << 20))
+    run = tracker.init(project="test", quiet=True, max_disk=BOUND)
+    run.log_artifact(source, name="data", type="dataset").wait()
+    first = run.use_artifact("data").download()
+    (store / "ballast").write_bytes(b"x" * (BOUND - disk_bytes(store)))
+    assert run.use_artifact("data").download() == first
+    (store / "ballast").unlink()
+    run.finish()
+
+
 @pytest.mark.parametrize(
     ("value", "bytes_"),
     [(33554432, 33554432), ("32MiB", 33554432), ("1.5 GB", 1_500_000_000), ("2t", 2 * 10**12), ("1GIB", 2**30)],

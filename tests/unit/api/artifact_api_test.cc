@@ -69,6 +69,24 @@ TEST_F(ArtifactApiTest, WhatOneRunLogsAnotherUsesAndDownloads) {
   EXPECT_NE(missing.error().find("did you mean data?"), std::string::npos) << missing.error();
 }
 
+// Bug: the copy was written into the store past max_disk.
+TEST_F(ArtifactApiTest, ADownloadThatFindsNoRoomInTheStoreIsRefusedAndSaysWhatToDo) {
+  std::ofstream(data_ + "/large") << std::string(15u << 20, 'x');
+  const tracker::Run run = tracker::init({.project = "p", .dir = dir_, .quiet = true, .max_disk = "32MiB"});
+  Artifact data("data", "dataset");
+  ASSERT_EQ(data.add_dir(data_), Code::kOk) << data.error();
+  ASSERT_EQ(run.log_artifact(data), Code::kOk) << data.error();
+  ASSERT_EQ(data.wait(), Code::kOk) << data.error();
+  Artifact used = run.use_artifact("data");
+  for (Artifact* each : {&data, &used}) {
+    EXPECT_EQ(each->download(), Code::kLimit);
+    EXPECT_NE(each->error().find("max_disk (33554432 bytes) has room for"), std::string::npos) << each->error();
+    EXPECT_NE(each->error().find("name a folder of your own elsewhere"), std::string::npos) << each->error();
+  }
+  EXPECT_FALSE(std::filesystem::exists(dir_ + "/downloads"));
+  EXPECT_EQ(used.download(folder_.path() + "/out"), Code::kOk) << used.error();
+}
+
 TEST_F(ArtifactApiTest, MistakesAreSaidAtOnceInOneLine) {
   Artifact bad("a/b", "t");
   EXPECT_FALSE(bad.ok());

@@ -8,6 +8,7 @@
 #include "artifact/artifact_store.h"
 #include "artifact/lineage.h"
 #include "cli/artifact_command.h"
+#include "cli/verify_media.h"
 #include "unit/cli/cli_fixture.h"
 
 namespace tracker::internal {
@@ -134,6 +135,30 @@ TEST_F(ArtifactCommandTest, ADamagedFileIsFoundByEachThatLooks) {
   EXPECT_NE(out_.find("1 artifact"), std::string::npos) << out_;
   EXPECT_EQ(run({"verify", "--deep"}), kExitDamaged);
   EXPECT_NE(out_.find("damage artifact  p/data:v0"), std::string::npos) << out_;
+}
+
+TEST_F(ArtifactCommandTest, VerifySaysHowFarItIsWithArtifactsAndMedia) {
+  using Step = std::pair<uint64_t, uint64_t>;
+  ASSERT_EQ(put("data") + put("other"), kExitOk) << err_;
+  for (const bool deep : {false, true}) {
+    std::vector<Step> steps;
+    VerifyReport report;
+    uint64_t versions = 0;
+    verify_artifacts(builder_.path(), deep, &report, &versions,
+                     [&steps](uint64_t done, uint64_t total) { steps.emplace_back(done, total); });
+    ASSERT_GE(steps.size(), 4u);
+    EXPECT_TRUE(std::is_sorted(steps.begin(), steps.end()));
+    EXPECT_EQ(steps.back(), deep ? Step(12, 12) : Step(4, 4)) << "bytes, or files";
+  }
+  const RunFolder folder = builder_.run("p", "r");
+  for (const char* name : {"aa", "bb"}) {
+    fs::create_directories(folder.path + "/media/" + name);
+    std::ofstream(folder.path + "/media/" + name + "/file.png") << name;
+  }
+  std::vector<Step> files;
+  VerifyReport report;
+  verify_media(folder.path, &report, [&files](uint64_t done, uint64_t total) { files.emplace_back(done, total); });
+  EXPECT_EQ(files, (std::vector<Step>{{1, 2}, {2, 2}}));
 }
 
 TEST_F(ArtifactCommandTest, ALineageIsATreeBothWays) {

@@ -134,6 +134,42 @@ TEST_F(RemoveTest, AFilterChoosesRuns) {
   EXPECT_FALSE(fs::exists(folder("otter")) || fs::exists(folder("heron")));
 }
 
+// Bug: --project beside RUN removed all runs of the project.
+TEST_F(RemoveTest, ARunIsLookedUpInTheProjectThatWasNamed) {
+  builder_.writer(builder_.run("speech", "heron")).log("loss", 0, 1).finish();
+  EXPECT_EQ(run({"rm", "heron", "--project", "mnist", "--yes"}), kExitOk) << err_;
+  EXPECT_FALSE(fs::exists(folder("heron")));
+  EXPECT_TRUE(fs::exists(folder("otter")) && fs::exists(folder("lynx")));
+  EXPECT_TRUE(fs::exists(builder_.path() + "/runs/speech/heron"));
+  EXPECT_EQ(run({"rm", "heron", "--project", "mnist", "--yes"}), kExitFailed);
+  EXPECT_EQ(err_, "tracker: no run \"heron\" in the project mnist (there is speech/heron: leave --project out)\n");
+  EXPECT_EQ(run({"rm", "mnist/otter", "--project", "mnist", "--yes"}), kExitOk) << err_;
+  EXPECT_FALSE(fs::exists(folder("otter")));
+  overwrite_start(folder("lynx") + "/run.json", "{{{{");
+  EXPECT_EQ(run({"rm", "lynx", "--project", "mnist", "--yes"}), kExitOk) << err_;
+  EXPECT_FALSE(fs::exists(folder("lynx")));
+}
+
+TEST_F(RemoveTest, ARunAndAFilterBothLookInTheProject) {
+  builder_.writer(builder_.run("speech", "lost")).log("loss", 0, 1).end(RunState::kFailed).finish();
+  EXPECT_EQ(run({"rm", "otter", "--where", "state = failed", "--project", "mnist", "--yes"}), kExitOk) << err_;
+  EXPECT_FALSE(fs::exists(folder("otter")) || fs::exists(folder("lynx")));
+  EXPECT_TRUE(fs::exists(folder("heron")) && fs::exists(builder_.path() + "/runs/speech/lost"));
+}
+
+TEST_F(RemoveTest, AWholeProjectIsNamedInTheQuestionTheRefusalAndWithYes) {
+  const std::string all = "the whole project mnist with 3 runs";
+  EXPECT_EQ(run({"rm", "--project", "mnist"}), kExitUsage);
+  EXPECT_EQ(err_, "tracker: " + all + " would be removed for ever: say --yes (on a terminal tracker asks)\n");
+  answer("n");
+  EXPECT_EQ(run({"rm", "--project", "mnist"}), kExitFailed);
+  EXPECT_NE(err_.find("Remove " + all + " ("), std::string::npos) << err_;
+  EXPECT_TRUE(fs::exists(folder("heron")));
+  EXPECT_EQ(run({"rm", "--project", "mnist", "--yes"}), kExitOk) << err_;
+  EXPECT_EQ(err_, "tracker: removing " + all + "\n");
+  EXPECT_FALSE(fs::exists(folder("heron")));
+}
+
 TEST_F(RemoveTest, ARunThatDoesNotExistRemovesNothingOfTheOthers) {
   EXPECT_EQ(run({"rm", "otter", "nobody", "--yes"}), kExitFailed);
   EXPECT_TRUE(fs::exists(folder("otter")));

@@ -9,6 +9,8 @@
 #include "cli/command.h"
 #include "model/value.h"
 #include "support/child.h"
+#include "support/conditions.h"
+#include "support/mounts.h"
 #include "support/sandbox.h"
 
 namespace tracker::internal {
@@ -82,6 +84,40 @@ TEST_F(UnfinishedTest, EachDocumentNamesTheRowsThatItLacksAmongItsProblems) {
     EXPECT_NE(problems[0].find(" points and 0 texts of p/r wait in the journal"), std::string::npos) << problems[0];
   }
   EXPECT_TRUE(problems_of({"ls", "--project", "another"}).empty()) << "runs of which are not listed";
+}
+
+// Bug: "damaged data was found" (3), though nothing was damaged.
+TEST(ReadOnlyStoreTest, PointsThatWaitForADiskThatTakesNothingAreNoDamage) {
+  Sandbox sandbox;
+  const int code = exit_code_of(run_child([&] {
+    if (!mount_tmpfs(sandbox.folder(), "64m")) return kNoMounts;
+    const int died = exit_code_of(run_child([] {
+      trk_run* run = open_run("r");
+      CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, 0, 0) == TRK_OK && trk_flush(run, 60'000) == TRK_OK);
+      CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, 1, 1) == TRK_OK);
+      ::raise(SIGKILL);
+      return 0;
+    }));
+    CHILD_CHECK(died == -1 - SIGKILL);
+    CHILD_CHECK(::mount("tmpfs", sandbox.folder().c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, "size=64m") == 0);
+    for (const std::vector<std::string>& command :
+         std::vector<std::vector<std::string>>{{"ls"},
+                                               {"tail", "p/r"},
+                                               {"export", "p/r"},
+                                               {"export", "p/r", "--bundle", sandbox.shm() + "/r.trkb"},
+                                               {"rm", "p/r", "--yes"}}) {
+      Console console;
+      std::string err;
+      console.write_out = [](std::string_view) { return Status(); };
+      console.write_err = [&err](std::string_view text) { err += text; };
+      std::vector<std::string> arguments = command;
+      arguments.insert(arguments.end(), {"--dir", sandbox.store()});
+      EXPECT_EQ(run_command_line(console, arguments), kExitFailed) << command.front() << ": " << err;
+    }
+    return ::testing::Test::HasFailure() ? 1 : 0;
+  }));
+  SKIP_WHERE(code == kNoMounts, kMounts);
+  EXPECT_EQ(code, 0);
 }
 
 }  // namespace
