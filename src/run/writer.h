@@ -40,6 +40,7 @@ constexpr std::chrono::milliseconds kSyncInterval{1000};    // P1: what power lo
 constexpr std::chrono::seconds kHeartbeatInterval{15};
 constexpr size_t kQueueBytesMax = 16 * 1024 * 1024;  // encoded frames that wait for the disk
 constexpr size_t kLargeBytesMax = 16 * 1024 * 1024;  // texts and config values too large for a ring, not yet in a frame
+constexpr size_t kConsoleWaitingBytesMax = 4 * 1024 * 1024;  // all that waits there, where lines of output still may
 constexpr size_t kCommitBytesMax = 4 * 1024 * 1024;  // of waiting frames in one transaction, unless the first is larger
 constexpr size_t kOpeningBytesMax = 48 * 1024 * 1024;  // what is said of a run, in one frame of a file begun anew
 constexpr size_t kSamplesWaitingMax = 256;             // samples of the system that wait for the drain thread
