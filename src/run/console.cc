@@ -61,7 +61,8 @@ bool Run::log_console(const std::string& payload) {
   if (use.get() == nullptr || impl_->writer->disk_room() != DiskRoom::kEnough) return false;
   if (use.get()->log_event(EventType::kConsole, payload, 0, false) == Code::kOk) return true;
   // A burst, which the first small ring cannot hold: in memory until the next drain, at most 100 ms.
-  return impl_->writer->push_large(EventType::kConsole, payload, 0, false) == Code::kOk;
+  // The last words, the mark for what is missing among them, have the room of texts.
+  return impl_->writer->push_large(EventType::kConsole, payload, 0, false, finished()) == Code::kOk;
 }
 
 }  // namespace tracker::internal
