@@ -8,6 +8,14 @@ using internal::ValueType;
 
 bool append(const Ref& list, PyObject* item) { return PyList_Append(list.get(), item) == 0; }
 
+// Nothing where the key is None: settled.
+void drop_at(internal::Run* run, PyObject* keys, PyObject* types, Py_ssize_t at, std::string_view why) {
+  PyObject* key = PyList_GET_ITEM(keys, at);
+  std::string_view name;
+  if (key == Py_None || !utf8_of(key, &name)) return;
+  run->drop_values(name, static_cast<ValueType>(PyLong_AsLong(PyList_GET_ITEM(types, at))), 1, why);
+}
+
 }  // namespace
 
 bool DeviceValues::add(PyObject* key, PyObject* value, ValueType type) {
@@ -33,11 +41,28 @@ Ref DeviceValues::log(PyObject* run, int64_t step) const {
 }
 
 void DeviceValues::drop(internal::Run* run) const {
-  for (Py_ssize_t i = 0; keys_ && i < PyList_GET_SIZE(keys_.get()) && i < PyList_GET_SIZE(types_.get()); ++i) {
-    std::string_view key;
-    const auto type = static_cast<ValueType>(PyLong_AsLong(PyList_GET_ITEM(types_.get(), i)));
-    if (utf8_of(PyList_GET_ITEM(keys_.get(), i), &key))
-      run->drop_values(key, type, 1, "the call that logged them was ended by an error");
+  for (Py_ssize_t i = 0; keys_ && i < PyList_GET_SIZE(keys_.get()) && i < PyList_GET_SIZE(types_.get()); ++i)
+    drop_at(run, keys_.get(), types_.get(), i, "the call that logged them was ended by an error");
+}
+
+void DeviceValues::say_forked(internal::Run* run) const {
+  std::string_view key;
+  if (utf8_of(PyList_GET_ITEM(keys_.get(), 0), &key)) (void)run->series_id(key, ValueType::kFloat64);
+}
+
+void hand_over_device_values(const pybind11::object& queue, const pybind11::object& copy, const pybind11::list& keys,
+                             const pybind11::list& places) {
+  queue.attr("append")(copy);
+  for (const pybind11::handle place : places) keys[place.cast<size_t>()] = pybind11::none();
+}
+
+void drop_device_values(internal::Run& run, const pybind11::list& keys, const pybind11::list& types,
+                        const pybind11::list& places, const std::string& why) {
+  for (const pybind11::handle place : places) {
+    const auto at = place.cast<Py_ssize_t>();
+    if (at < 0 || at >= PyList_GET_SIZE(keys.ptr()) || at >= PyList_GET_SIZE(types.ptr())) continue;
+    drop_at(&run, keys.ptr(), types.ptr(), at, why);
+    keys[static_cast<size_t>(at)] = pybind11::none();
   }
 }
 

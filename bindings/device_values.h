@@ -4,6 +4,9 @@
 #pragma once
 
 #include <Python.h>
+#include <pybind11/pybind11.h>
+
+#include <string>
 
 #include "model/number.h"
 #include "ref.h"
@@ -18,11 +21,21 @@ class DeviceValues {
   bool add(PyObject* key, PyObject* value, internal::ValueType type);
   // None or what a strict run raises; null with an error set that must reach the caller.
   Ref log(PyObject* run, int64_t step) const;
-  // They are lost, and counted: the call ended with an error before they were looked at.
+  // The call ends with an error: those that log() has neither handed over nor counted are lost, and counted.
   void drop(internal::Run* run) const;
+  // In a forked child nothing is recorded, which is said once.
+  void say_forked(internal::Run* run) const;
 
  private:
-  Ref keys_, values_, types_;  // lists of one length, null while there is none; a type is its number
+  // Lists of one length, null while there is none; a type is its number, the key of one that is settled None.
+  Ref keys_, values_, types_;
 };
+
+// What tracker/_device.py must do in one step: the handler of a signal, which may raise, runs between any two calls of
+// Python code. Both make None of the keys at `places`.
+void hand_over_device_values(const pybind11::object& queue, const pybind11::object& copy, const pybind11::list& keys,
+                             const pybind11::list& places);
+void drop_device_values(internal::Run& run, const pybind11::list& keys, const pybind11::list& types,
+                        const pybind11::list& places, const std::string& why);
 
 }  // namespace tracker::python

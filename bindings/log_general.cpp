@@ -57,7 +57,8 @@ class Collector {
   bool write_texts(int64_t step);
   bool write_media(int64_t step);
   bool write_device_values(int64_t step);
-  bool drop_rest(size_t texts_written, int64_t step);
+  bool drop_rest(size_t texts_written, int64_t step, size_t media_written = 0);
+  void drop_media(size_t written, int64_t step);
   bool add_foreign(const Place& place, PyObject* value, std::string why);
   void reject(std::string_view key, std::string_view why, PyObject* type) {
     reject_value(run_, key, why, type, &problem_);
@@ -248,9 +249,9 @@ bool Collector::write_texts(int64_t step) {
   return true;
 }
 
-// The call ends with the error that is set: texts are logged where there is room at once, all others and the media are
-// dropped and counted.
-bool Collector::drop_rest(size_t texts_written, int64_t step) {
+// The call ends with the error that is set: texts are logged where there is room at once, all others, the media and the
+// values on a device are dropped and counted.
+bool Collector::drop_rest(size_t texts_written, int64_t step, size_t media_written) {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &value, &trace);
   {
@@ -265,27 +266,33 @@ bool Collector::drop_rest(size_t texts_written, int64_t step) {
       }
     }
     on_device_.drop(run_->run);
-    for (const MediaValue& entry : media_) {
-      std::string_view name;
-      (void)utf8_of(entry.key.get(), &name);
-      PyObject* all = entry.value.get();
-      const bool many = PyList_Check(all) || PyTuple_Check(all);
-      const auto values = many ? static_cast<uint64_t>(PySequence_Fast_GET_SIZE(all)) : 1;
-      if (run_->run->begin_media(name, step, values) == Code::kOk)
-        run_->run->drop_media(name, "no room", "the call that logged them was ended by an error", values);
-    }
+    drop_media(media_written, step);
   }
   PyErr_Restore(type, value, trace);
   return false;
 }
 
+void Collector::drop_media(size_t written, int64_t step) {
+  for (size_t i = written; i < media_.size(); ++i) {
+    std::string_view name;
+    (void)utf8_of(media_[i].key.get(), &name);
+    PyObject* all = media_[i].value.get();
+    const bool many = PyList_Check(all) || PyTuple_Check(all);
+    const auto values = many ? static_cast<uint64_t>(PySequence_Fast_GET_SIZE(all)) : 1;
+    if (run_->run->begin_media(name, step, values) == Code::kOk)
+      run_->run->drop_media(name, "no room", "the call that logged them was ended by an error", values);
+  }
+}
+
 bool Collector::write_media(int64_t step) {
   if (media_.empty()) return true;
   const Ref at(PyLong_FromLongLong(step));
-  if (!at) return false;
-  for (const MediaValue& entry : media_) {
+  if (!at) return drop_rest(texts_.size(), step);
+  for (size_t i = 0; i < media_.size(); ++i) {
+    const MediaValue& entry = media_[i];
     const Ref answer = log_media(reinterpret_cast<PyObject*>(run_), entry.key.get(), entry.value.get(), at.get());
-    if (!answer && must_propagate()) return false;
+    // The one that was in the making is counted by who makes it.
+    if (!answer && must_propagate()) return drop_rest(texts_.size(), step, i + 1);
     std::string_view name;
     (void)utf8_of(entry.key.get(), &name);
     if (!answer) {
@@ -303,9 +310,13 @@ bool Collector::write_media(int64_t step) {
 // Nothing here waits for the device: the numbers are logged when they have arrived.
 bool Collector::write_device_values(int64_t step) {
   if (on_device_.empty()) return true;
+  if (run_->hot->alive == 0) {  // no thread, no copy, nothing that the end of a forked child would wait for
+    on_device_.say_forked(run_->run);
+    return true;
+  }
   run_->run->raise_step(step);
   const Ref answer = on_device_.log(reinterpret_cast<PyObject*>(run_), step);
-  if (!answer) return false;
+  if (!answer) return drop_rest(0, step);
   if (answer.get() == Py_None || problem_.type != nullptr) return true;
   const Ref text(PyObject_Str(answer.get()));
   std::string_view view;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "device_values.h"
 #include "media_hook.h"
 #include "query/media.h"
 #include "register.h"
@@ -112,7 +113,11 @@ void register_media(py::module_& module, py::class_<Run, std::shared_ptr<Run>>& 
       .def("drop_media", &drop_media, py::arg("key"), py::arg("reason"), py::arg("detail"), py::arg("values"))
       .def("reject_media", &Run::count_rejected, py::arg("key"), py::arg("why"))
       .def("drop_values", &drop_values, py::arg("key"), py::arg("type"), py::arg("values"), py::arg("why"))
+      .def("drop_device_values", &drop_device_values, py::arg("keys"), py::arg("types"), py::arg("places"),
+           py::arg("why"))
       .def_property_readonly("takes_media", &Run::takes_media);
+  module.def("hand_over_device_values", &hand_over_device_values, py::arg("queue"), py::arg("copy"), py::arg("keys"),
+             py::arg("places"));
   static PyMethodDef hook = {"_set_media_hook", set_media_hook, METH_VARARGS, nullptr};
   module.attr("_set_media_hook") = py::reinterpret_steal<py::object>(PyCFunction_New(&hook, nullptr));
 }

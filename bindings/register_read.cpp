@@ -257,7 +257,7 @@ py::list texts_of(View& self, const std::string& metric, bool all) {
   return text_rows(take(self.with([&](RunView& view) { return view.texts(metric, all); })));
 }
 
-// (text, stream, time, attempt, rank, line, updates, open, joined, cut_bytes) a line, and how many there are.
+// (text, stream, time, attempt, rank, line, updates, open, joined, cut_bytes, no_room) a line, and how many there are.
 py::tuple console_of(View& self, py::object rank, int stream, const std::string& contains, size_t last) {
   internal::ConsoleQuery query;
   if (!rank.is_none()) query.rank = rank.cast<int64_t>();
@@ -269,7 +269,7 @@ py::tuple console_of(View& self, py::object rank, int stream, const std::string&
   for (const internal::ConsoleLine& line : output.lines)
     lines.append(py::make_tuple(value_to_python(internal::Value(line.text)), line.stream == 2 ? "stderr" : "stdout",
                                 static_cast<double>(line.time_us) / 1e6, line.source.attempt, line.source.rank,
-                                line.number, line.updates, line.open, line.joined, line.cut_bytes));
+                                line.number, line.updates, line.open, line.joined, line.cut_bytes, line.no_room));
   return py::make_tuple(lines, output.total);
 }
 

@@ -26,6 +26,8 @@ from tracker._lasting_fd import LastingFd
 
 # What the end of a run waits for the relay, whose target may take nothing.
 DRAIN_MS_MAX = 2_000
+# Begin and end of a run wait so long to flush stdout and stderr of the C library
+FLUSH_MS_MAX = 200
 # Between looks at a file, and what it may have grown: of more than is recorded of a minute the rest is only counted.
 TAIL_LOOK_MS = 200
 TAIL_BYTES_MAX = 16 * 1024 * 1024
@@ -320,18 +322,14 @@ class _Capture:
 
 
 def flush() -> None:
-    """What Python and the C library hold back goes out, so that it stands where it was written."""
+    """What Python and the C library hold back goes out, so that it stands where it was written. Of the C library it
+    goes later where another thread is within stdout or stderr, or nobody reads from them."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except Exception:  # closed, or somebody's own
             pass
-    try:
-        import ctypes
-
-        ctypes.CDLL(None).fflush(None)
-    except Exception:  # no ctypes, no such symbol
-        pass
+    _core.flush_c_streams(FLUSH_MS_MAX)
 
 
 def places() -> list[list[int]]:

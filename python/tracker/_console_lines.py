@@ -27,6 +27,7 @@ class ConsoleLine(NamedTuple):
     open: bool  # it had not ended
     joined: bool  # the next line is the rest of it
     cut_bytes: int  # not 0: so many bytes are missing here, more than is recorded a minute
+    no_room: bool  # with it: not for that, they found no room on their way to the store
 
 
 class ConsoleOutput(list[ConsoleLine]):
@@ -40,7 +41,9 @@ class ConsoleOutput(list[ConsoleLine]):
 
 def _text(line: ConsoleLine) -> str:
     if line.cut_bytes:
-        return f"[{line.cut_bytes:,} bytes are missing here: more was written than is recorded a minute]\n"
+        minute = "more was written than is recorded a minute"
+        why = "they found no room on their way to the store" if line.no_room else minute
+        return f"[{line.cut_bytes:,} bytes are missing here: {why}]\n"
     return line.text if line.joined or line.open else line.text + "\n"
 
 

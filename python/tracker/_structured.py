@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -90,8 +91,12 @@ def _borders(np: Any, low: float, high: float, bins: int) -> Any:
     borders = np.linspace(low, high, bins + 1)
     if (np.diff(borders) > 0).all():
         return borders
-    # Too narrow for so many bins: one, around a single value as NumPy has it
-    return np.histogram_bin_edges([], bins=1, range=(low, high))
+    # Too narrow for so many bins: one; around a single value 0.5 wide to each side, as NumPy has it, and around a large
+    # one, which 0.5 does not change, a part of it, as run.watch() has it
+    if low < high:
+        return np.array([low, high])
+    half = 0.5 if low - 0.5 < low < low + 0.5 else abs(low) * 1e-6
+    return np.clip([low - half, high + half], -sys.float_info.max, sys.float_info.max)
 
 
 def _known_bins(counts: list[Any], edges: list[Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ imported.
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 import weakref
 
@@ -194,6 +195,8 @@ class Watched:
 
         if not rows.is_cuda:
             log(rows)
+            return
+        if self.run._pid != os.getpid():  # a forked child, which records nothing
             return
         from tracker import _device
 

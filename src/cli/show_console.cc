@@ -66,6 +66,7 @@ Value console_json(const ConsoleOutput& output) {
     if (line.open) entry.set("open", true);
     if (line.joined) entry.set("joined", true);
     if (line.cut_bytes > 0) entry.set("cut_bytes", static_cast<int64_t>(line.cut_bytes));
+    if (line.no_room) entry.set("no_room", true);
     lines.push_back(std::move(entry));
   }
   return Value::Map{{"total", static_cast<int64_t>(output.total)}, {"lines", std::move(lines)}};

@@ -18,7 +18,7 @@ constexpr uint32_t kRingVersion = 1;
 constexpr size_t kRingHeaderBytes = 4096;
 constexpr size_t kAnchorSlots = 16;
 constexpr size_t kLossSlots = 96;
-constexpr size_t kLossSlotsShared = 24;    // the last ones, for what finds no slot of its own: one a reason and kind
+constexpr size_t kLossSlotsShared = 27;    // the last ones, for what finds no slot of its own: one a reason and kind
 constexpr uint64_t kNonceMask = ~0xffull;  // the low byte of a nonce is 0: loss slot i is named nonce | (i + 1)
 
 constexpr uint64_t kUnreadRing = 255;  // nonce | this names what recovery counted for a ring that it could not read

@@ -23,6 +23,7 @@ const char* loss_reason_text(LossReason reason) {
     case LossReason::kRejected: return "bad value or key";
     case LossReason::kDamaged: return "journal damaged";
     case LossReason::kMaxDisk: return "max_disk reached";
+    case LossReason::kDevice: return "not arrived from a device";
   }
   return "unknown";
 }

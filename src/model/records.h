@@ -48,8 +48,9 @@ enum class LossReason : uint8_t {
   kRejected = 6,  // a bad value or key: never became a point; counted apart (LossAccount.rejected_values)
   kDamaged = 7,   // accepted, but the ring's bytes did not verify when they were read
   kMaxDisk = 8,   // the store had reached max_disk
+  kDevice = 9,    // it was on its way from a device: too many were, or it has not come
 };
-constexpr uint8_t kLossReasonLast = 8;
+constexpr uint8_t kLossReasonLast = 9;
 const char* loss_reason_text(LossReason reason);
 
 enum class RunState : uint8_t {

@@ -53,6 +53,9 @@ void ConsoleLines::finish() {
   if (!escape_.empty()) put(std::exchange(escape_, std::string()));
   note_cut();
   hand_on(0, true);
+  for (const Row& row : rows_)
+    if (row.changed) lose({row.line, row.text, row.updates, !row.done, row.joined, row.cut_bytes, false});
+  (void)tell_lost();
 }
 
 std::string_view ConsoleLines::within_budget(std::string_view bytes, int64_t now_ns) {
@@ -192,7 +195,10 @@ void ConsoleLines::send(Row* row) {
   row->sent = true;
   row->end_sent = row->done;
   row->changed = false;
-  if (alone) return emit({row->line, row->text, row->updates, !row->done, row->joined, row->cut_bytes});
+  if (alone) {
+    row->changed = !emit({row->line, row->text, row->updates, !row->done, row->joined, row->cut_bytes, false});
+    return;
+  }
   if (batch_lines_++ == 0) {
     batch_.line = row->line;
     batch_.text = row->text;
@@ -202,15 +208,36 @@ void ConsoleLines::send(Row* row) {
 }
 
 void ConsoleLines::send_batch() {
-  if (batch_lines_ > 0) emit(batch_);
+  if (batch_lines_ > 0) (void)emit(batch_);
   batch_ = {};
   batch_lines_ = 0;
 }
 
-void ConsoleLines::emit(const ConsolePiece& piece) {
-  if (emit_(piece)) return;
-  cut_ += piece.text.size() + piece.cut_bytes;
-  cut_total_ += piece.text.size();
+// False for an open line that found no room: it is there still, and nothing is lost.
+bool ConsoleLines::emit(const ConsolePiece& piece) {
+  if (tell_lost() && emit_(piece)) return true;
+  if (piece.open) return false;
+  lose(piece);
+  return true;
+}
+
+// False: the mark finds no room either.
+bool ConsoleLines::tell_lost() {
+  if (lost_.cut_bytes == 0) return true;
+  if (!emit_(lost_)) return false;
+  lost_ = {};
+  return true;
+}
+
+// In the place of the first line that is missing; those behind it up to the next piece count there.
+void ConsoleLines::lose(const ConsolePiece& piece) {
+  if (lost_.cut_bytes == 0) {
+    lost_.line = piece.line;
+    lost_.no_room = true;
+  }
+  const uint64_t bytes = piece.text.size() + (piece.joined || piece.cut_bytes > 0 ? 0 : 1);
+  lost_.cut_bytes += bytes + piece.cut_bytes;
+  cut_total_ += bytes;
 }
 
 }  // namespace tracker::internal

@@ -30,11 +30,13 @@ struct ConsolePiece {
   bool open = false;       // the line has not ended yet; alone
   bool joined = false;     // the next line is the rest of this one; alone
   uint64_t cut_bytes = 0;  // not 0: so many bytes were cut here; alone, without text
+  bool no_room = false;    // with it: they found no room; else they were more than a minute may have
 };
 
 class ConsoleLines {
  public:
-  // False: there was no room for the piece; it counts as cut.
+  // False: there was no room for the piece. An open line is offered again; of others the next piece that finds room has
+  // a mark in their place in front of it.
   using Emit = std::function<bool(const ConsolePiece&)>;
   explicit ConsoleLines(Emit emit);
 
@@ -69,7 +71,9 @@ class ConsoleLines {
   void hand_on(int64_t now_ns, bool all);
   void send(Row* row);
   void send_batch();
-  void emit(const ConsolePiece& piece);
+  bool emit(const ConsolePiece& piece);
+  bool tell_lost();
+  void lose(const ConsolePiece& piece);
 
   Emit emit_;
   std::deque<Row> rows_;
@@ -81,7 +85,8 @@ class ConsoleLines {
   int64_t refreshed_ns_ = INT64_MIN / 2;
   int64_t minute_ns_ = INT64_MIN / 2;
   uint64_t minute_bytes_ = 0;
-  uint64_t cut_ = 0;  // not told in a piece yet
+  uint64_t cut_ = 0;   // of a minute, not told in a piece yet
+  ConsolePiece lost_;  // the mark for what found no room, not told yet; its cut_bytes are 0 where there is none
   uint64_t cut_total_ = 0;
 };
 

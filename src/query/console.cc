@@ -39,6 +39,7 @@ class StreamLines {
     line.time_us = time_us;
     line.updates = static_cast<uint64_t>(payload.int_or("updates", 0));
     line.cut_bytes = static_cast<uint64_t>(payload.int_or("cut", 0));
+    line.no_room = flag(payload, "no_room");
     line.open = flag(payload, "open");
     line.joined = flag(payload, "joined");
     for (size_t at = 0;; ++line.number) {
@@ -168,7 +169,9 @@ Result<ConsoleOutput> read_console(RunView* run, const ConsoleQuery& query) {
 
 std::string console_text(const ConsoleLine& line) {
   if (line.cut_bytes > 0)
-    return fmt::format("[{} bytes are missing here: more was written than is recorded a minute]", line.cut_bytes);
+    return fmt::format(
+        "[{} bytes are missing here: {}]", line.cut_bytes,
+        line.no_room ? "they found no room on their way to the store" : "more was written than is recorded a minute");
   return line.text;
 }
 

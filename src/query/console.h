@@ -23,6 +23,7 @@ struct ConsoleLine {
   bool open = false;       // it had not ended
   bool joined = false;     // the next line is the rest of it
   uint64_t cut_bytes = 0;  // not 0: so many bytes are missing here, more than is recorded a minute
+  bool no_room = false;    // with it: not for that, they found no room on their way to the disk
 };
 
 struct ConsoleQuery {

@@ -33,7 +33,6 @@ Status Run::alert(std::string_view title, std::string_view text, std::string_vie
     room = impl_->alerts.take(monotonic_ns());
     if (!room) say = impl_->alerts.count_dropped();
     dropped = impl_->alerts.dropped();
-    if (say) impl_->alerts_told = dropped;
   }
   if (!room) {
     const std::string bounds =
@@ -51,15 +50,14 @@ void Run::log_dropped_alerts(uint64_t count) {
   (void)log_event(EventType::kAlert, Value::Map{{"dropped", static_cast<int64_t>(count)}}, 0, false);
 }
 
-// The exact count, where the run has told of less.
+// The exact count, told before or not: where the files were removed meanwhile, what was told has gone with them.
 void Run::finish_alerts() {
   uint64_t dropped = 0;
   {
     const std::lock_guard<std::mutex> guard(impl_->mutex);
-    if (impl_->alerts.dropped() == impl_->alerts_told) return;
-    dropped = impl_->alerts_told = impl_->alerts.dropped();
+    dropped = impl_->alerts.dropped();
   }
-  log_dropped_alerts(dropped);
+  if (dropped > 0) log_dropped_alerts(dropped);
 }
 
 }  // namespace tracker::internal

@@ -44,6 +44,7 @@ bool RunConsole::log_piece(ConsoleStream stream, const ConsolePiece& piece) {
   if (piece.open) payload.set("open", true);
   if (piece.joined) payload.set("joined", true);
   if (piece.cut_bytes > 0) payload.set("cut", static_cast<int64_t>(piece.cut_bytes));
+  if (piece.no_room) payload.set("no_room", true);
   return log_(encode_cbor(payload));
 }
 
@@ -58,7 +59,10 @@ bool Run::takes_console() const { return impl_->writer != nullptr && !impl_->for
 bool Run::log_console(const std::string& payload) {
   const JournalUse use(impl_->observed() ? impl_->observer_hot : hot_);
   if (use.get() == nullptr || impl_->writer->disk_room() != DiskRoom::kEnough) return false;
-  return use.get()->log_event(EventType::kConsole, payload, 0, false) == Code::kOk;
+  if (use.get()->log_event(EventType::kConsole, payload, 0, false) == Code::kOk) return true;
+  // A burst, which the first small ring cannot hold: in memory until the next drain, at most 100 ms.
+  // The last words, the mark for what is missing among them, have the room of texts.
+  return impl_->writer->push_large(EventType::kConsole, payload, 0, false, finished()) == Code::kOk;
 }
 
 }  // namespace tracker::internal

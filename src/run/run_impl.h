@@ -74,7 +74,6 @@ struct Run::Impl {
   std::map<std::string, uint64_t> media_reasons;  // why they were dropped
   uint64_t media_calls = 0;
   AlertRoom alerts;
-  uint64_t alerts_told = 0;  // of those dropped, in the run
   mutable bool dir_made = false;
 
   // What the finish() that was called says, waiting at most `timeout` for it when another thread is in it.

@@ -66,7 +66,7 @@ void Run::drop_values(std::string_view name, ValueType type, uint64_t values, st
   const uint32_t id = series_id(name, type);
   const JournalUse use(hot_);
   if (use.get() == nullptr) return;
-  use.get()->count_loss(id, LossReason::kRingFull, values);
+  use.get()->count_loss(id, LossReason::kDevice, values);
   impl_->warnings.say("device", fmt::format("values on a device are dropped and counted: {}", why));
 } catch (const std::bad_alloc&) {}
 

@@ -329,13 +329,16 @@ void Writer::note_fault(Fault* fault, const char* thread, const char* what) noex
   ::nanosleep(&nap, nullptr);
 }
 
-Code Writer::push_large(EventType type, std::string payload, int64_t step, bool has_step) {
+Code Writer::push_large(EventType type, std::string payload, int64_t step, bool has_step, bool at_end) {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (stopping_) return Code::kClosed;
   if (large_bytes_ + payload.size() > kLargeBytesMax) return Code::kLimit;
   const size_t bytes = payload.size();
+  const bool is_console = type == EventType::kConsole;
+  if (is_console && !at_end && large_bytes_ + bytes + large_waiting_ * sizeof(LargeEvent) > kConsoleWaitingBytesMax)
+    return Code::kLimit;
   const uint64_t kept =
-      type == EventType::kText || type == EventType::kMedia ? 0 : (kDiskReserve - kDiskEndReserve) / 2;
+      type == EventType::kText || type == EventType::kMedia || is_console ? 0 : (kDiskReserve - kDiskEndReserve) / 2;
   if (disk_.max_bytes() > 0 && bytes > disk_credit_ + kept) return Code::kLimit;
   large_.push_back({{type, has_step, step, 0, std::move(payload)}, ticks()});
   large_bytes_ += bytes;

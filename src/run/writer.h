@@ -40,6 +40,7 @@ constexpr std::chrono::milliseconds kSyncInterval{1000};    // P1: what power lo
 constexpr std::chrono::seconds kHeartbeatInterval{15};
 constexpr size_t kQueueBytesMax = 16 * 1024 * 1024;  // encoded frames that wait for the disk
 constexpr size_t kLargeBytesMax = 16 * 1024 * 1024;  // texts and config values too large for a ring, not yet in a frame
+constexpr size_t kConsoleWaitingBytesMax = 4 * 1024 * 1024;  // all that waits there, where lines of output still may
 constexpr size_t kCommitBytesMax = 4 * 1024 * 1024;  // of waiting frames in one transaction, unless the first is larger
 constexpr size_t kOpeningBytesMax = 48 * 1024 * 1024;  // what is said of a run, in one frame of a file begun anew
 constexpr size_t kSamplesWaitingMax = 256;             // samples of the system that wait for the drain thread
@@ -104,8 +105,8 @@ class Writer : public std::enable_shared_from_this<Writer> {
   const RunFolder* folder() const { return folder_.load(std::memory_order_acquire); }
 
   // A value too large for a ring: queued in memory, committed within the next intervals. kLimit: over the bound,
-  // counted.
-  Code push_large(EventType type, std::string payload, int64_t step, bool has_step);
+  // counted. `at_end`: lines of output may take all of it.
+  Code push_large(EventType type, std::string payload, int64_t step, bool has_step, bool at_end = false);
   // Before a file of so many bytes is written beside the databases. False: max_disk has no room for it now.
   bool take_disk(uint64_t bytes);
   bool has_large() const;  // some of those still wait for the drain thread

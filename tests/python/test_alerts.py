@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import enum
 import json
+import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,6 +73,26 @@ def test_more_than_a_minute_takes_is_counted_said_once_and_kept_with_the_run(
     assert (alerts.total, alerts.dropped) == (A_MINUTE, 5)
     assert capfd.readouterr().err.count("alerts in a minute") == 1
     assert "5 alerts more than a run takes" in command("show", run.id)
+
+
+# Bug: at 1, 2, 4, 8, … dropped ones the number had been told already, and was gone with the file.
+def test_how_many_were_dropped_is_told_again_where_the_files_are_removed(run: tracker.Run) -> None:
+    for i in range(A_MINUTE + 4):
+        run.alert(f"alert {i}")
+    assert run.flush()
+    assert tracker.open_run(run.id).alerts.dropped == 4
+    shutil.rmtree(run.dir)
+    run.log({"loss": 1.0}, step=0)
+    wait_until_there(Path(run.dir))
+    run.finish()
+    assert tracker.open_run(run.id).alerts.dropped == 4
+
+
+def wait_until_there(folder: Path) -> None:
+    end = time.monotonic() + 20
+    while not list(folder.rglob("*.db")):
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 def test_strict_raises_where_an_alert_finds_no_room(strict_run: tracker.Run) -> None:

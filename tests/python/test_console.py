@@ -4,7 +4,9 @@ of their own; their output with and without capture is compared byte by byte, th
 
 from __future__ import annotations
 
+import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -196,6 +198,81 @@ for value in ("all", 1):
         "ValueError console must be one of python, off, fd, got 'all'",
         "ValueError console must be one of python, off, fd, got 1",
     ]
+
+
+# Bug: the first ring is small, and a line that it refused was gone although the disk had room a moment later.
+@pytest.mark.parametrize(
+    "print_them", ["print('\\n'.join(lines))", "for line in lines: print(line)"], ids=["one", "many"]
+)
+def test_a_burst_right_behind_init_is_recorded_whole(script: Script, store: Path, print_them: str) -> None:
+    script(
+        f"""
+import tracker
+run = tracker.init(quiet=True)
+lines = [f"line {{i}}" + " x" * 20 for i in range(20_000)]
+{print_them}
+run.finish()
+"""
+    )
+    (run,) = tracker.runs(dir=store)
+    assert [line.line for line in run.console()] == list(range(20_000)), run.console()[0]
+
+
+def test_what_finds_no_room_is_told_in_its_place_and_for_its_reason(script: Script, store: Path) -> None:
+    done = script(
+        f"""
+import os, sys, time, tracker
+store = {str(store)!r}
+os.makedirs(store)
+open(store + "/filler", "wb").write(bytes(40 << 20))
+run = tracker.init(quiet=True, max_disk="32MiB")
+def cut():
+    return run.status().console_cut_bytes
+def wait(number, until):
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        before = cut()
+        print("line", number)
+        number += 1
+        if (cut() > before) == until:
+            return number
+        time.sleep(0.05)
+    sys.exit("the store has " + ("room" if until else "none"))
+number = wait(0, True)
+for i in range(100):
+    print("line", number + i)
+os.unlink(store + "/filler")
+number = wait(number + 100, False)
+print("line", number)
+run.finish()
+print(cut(), file=sys.stderr)
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    output = tracker.open_run(tracker.runs(dir=store)[0].id, dir=store).console(stream="stdout")
+    (mark,) = [line for line in output if line.cut_bytes]
+    assert mark.no_room
+    assert mark.cut_bytes == int(done.stderr.splitlines()[-1])
+    assert "bytes are missing here: they found no room on their way to the store]" in str(output)
+    lines = done.stdout.splitlines(keepends=True)
+    kept = {line.line for line in output} - {mark.line}
+    assert mark.cut_bytes == sum(len(line) for number, line in enumerate(lines) if number not in kept)
+    assert [line.text + "\n" for line in output if line != mark] == [lines[number] for number in sorted(kept)]
+    assert mark.line == min(set(range(len(lines))) - kept)
+    shown = json.loads(
+        subprocess.run(
+            [sys.executable, "-m", "tracker", "show", "--console", "--json", "--dir", str(store), output_run(store)],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    )
+    assert [line["no_room"] for line in shown["lines"] if "cut_bytes" in line] == [True]
+
+
+def output_run(store: Path) -> str:
+    (run,) = tracker.runs(dir=store)
+    return run.id
 
 
 def test_more_than_a_minute_may_hold_is_cut_and_told(script: Script, store: Path) -> None:

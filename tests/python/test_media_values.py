@@ -399,7 +399,21 @@ def test_a_histogram_counts_every_value_once(run: tracker.Run) -> None:
     assert (data["min"], data["max"]) == (values[:1000].min(), values[:1000].max())
 
 
-@pytest.mark.parametrize("values", [[1.0] * 5, [math.nan], [1e308, -1e308], [5e-324, 0.0], [1, 2, 3], [True, False]])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1.0] * 5,
+        [math.nan],
+        [1e308, -1e308],
+        [5e-324, 0.0],
+        [1, 2, 3],
+        [True, False],
+        [1e16] * 2,
+        [-1e20] * 2,
+        [2**60] * 3,
+        [1.7976931348623157e308] * 2,
+    ],
+)
 def test_a_histogram_of_odd_values_is_one_too(run: tracker.Run, values: list[Any]) -> None:
     data = back(run, tracker.Histogram(values, bins=8)).load()
     assert sum(data["counts"]) == len([value for value in values if not math.isnan(value)])

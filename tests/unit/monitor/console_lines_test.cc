@@ -162,18 +162,56 @@ TEST(ConsoleLinesTest, ManyLinesAreSeveralPieces) {
   for (const ConsolePiece& piece : shown.pieces) EXPECT_LE(piece.text.size(), kConsolePieceBytes);
 }
 
-TEST(ConsoleLinesTest, WhatFindsNoRoomIsToldLater) {
+// Bug: the mark stood where the minute or the run ended, and said that a minute had been too full.
+TEST(ConsoleLinesTest, WhatFindsNoRoomIsToldInItsPlaceAndForItsReason) {
+  Shown shown;
+  ConsoleLines lines(shown.take());
+  lines.write("a\n", 0);
+  shown.room = false;
+  lines.write("12345\n", 0);
+  lines.write("6789\nlost\n", 0);
+  shown.room = true;
+  lines.write("b\n", kSecond / 2);
+  lines.finish();
+  ASSERT_THAT(shown.texts(), ElementsAre("a", "", "b"));
+  const ConsolePiece& mark = shown.lines[1];
+  EXPECT_EQ(mark.cut_bytes, 16u);
+  EXPECT_TRUE(mark.no_room);
+  EXPECT_EQ(shown.lines.rbegin()->first, 4u) << "the lines behind keep their numbers";
+  EXPECT_EQ(lines.cut_bytes(), 16u);
+}
+
+TEST(ConsoleLinesTest, WhatAMinuteMayNotHoldHasAnotherReason) {
+  Shown shown;
+  ConsoleLines lines(shown.take());
+  lines.write(std::string(kConsoleBytesAMinute + 10, 'x'), 0);
+  lines.finish();
+  const ConsolePiece& mark = shown.lines.rbegin()->second;
+  EXPECT_EQ(mark.cut_bytes, 10u);
+  EXPECT_FALSE(mark.no_room);
+}
+
+TEST(ConsoleLinesTest, AnOpenLineThatFindsNoRoomIsOfferedAgain) {
   Shown shown;
   ConsoleLines lines(shown.take());
   shown.room = false;
-  lines.write("12345\n", 0);
+  lines.write("loading", 0);
   shown.room = true;
-  lines.write("b\n", 61 * kSecond);
+  lines.write("\r", 2 * kSecond);
+  EXPECT_THAT(shown.texts(), ElementsAre("loading"));
   lines.finish();
-  uint64_t cut = 0;
-  for (const auto& [line, piece] : shown.lines) cut += piece.cut_bytes;
-  EXPECT_EQ(cut, 5u);
-  EXPECT_EQ(lines.cut_bytes(), 5u);
+  EXPECT_THAT(shown.texts(), ElementsAre("loading"));
+  EXPECT_EQ(lines.cut_bytes(), 0u);
+}
+
+TEST(ConsoleLinesTest, WhatFindsNoRoomUpToTheEndIsCounted) {
+  Shown shown;
+  ConsoleLines lines(shown.take());
+  shown.room = false;
+  lines.write("done\nopen", 0);
+  lines.finish();
+  EXPECT_TRUE(shown.pieces.empty());
+  EXPECT_EQ(lines.cut_bytes(), 10u);
 }
 
 // Method: random bytes of the alphabet that means something, in random pieces; what they are cut into may not matter.

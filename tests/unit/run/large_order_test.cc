@@ -8,8 +8,12 @@
 #include <random>
 #include <thread>
 
+#include "journal/ring_format.h"
+#include "query/console.h"
 #include "query/run_view.h"
+#include "run/console.h"
 #include "run/run.h"
+#include "run/writer.h"
 #include "support/random_frame.h"
 #include "support/sandbox.h"
 
@@ -107,6 +111,25 @@ TEST_F(LargeOrderTest, OfConfigAndSummaryTheLastOneSaidCountsWhateverTheSizes) {
     EXPECT_EQ(std::stoi(view->config().text_or(key, "-1")), 7);
     EXPECT_EQ(std::stoi(view->summary().text_or(key, "-1")), 7);
   }
+}
+
+// What a burst of output has no room for in a ring waits here, and leaves room for texts.
+TEST_F(LargeOrderTest, OutputTakesNoMoreOfTheRoomThanItMayAndIsStoredInItsPlace) {
+  hold_drain();
+  const std::string line = std::string(999, 'x') + "\n";
+  size_t lines = 0;
+  for (; run_->status().console_cut_bytes == 0 && lines < 20'000; ++lines)
+    run_->write_console(ConsoleStream::kStdout, line);
+  EXPECT_GT(lines * line.size(), kConsoleWaitingBytesMax / 2);
+  EXPECT_LT(lines * line.size(), kConsoleWaitingBytesMax + kFirstRingBytes);
+  EXPECT_EQ(run_->log_text("t", text(0, kLargeBytesMax - kConsoleWaitingBytesMax - 4096), 0, true), Code::kOk);
+  const auto view = finish();
+  const auto output = read_console(view.get());
+  ASSERT_TRUE(output.ok());
+  ASSERT_EQ(output->lines.size(), lines);
+  for (size_t i = 0; i < lines; ++i) EXPECT_EQ(output->lines[i].number, i);
+  EXPECT_TRUE(output->lines.back().no_room);
+  EXPECT_EQ(output->lines.back().cut_bytes, line.size());
 }
 
 }  // namespace
