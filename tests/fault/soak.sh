@@ -73,13 +73,14 @@ scenario() {
     console) python console "CONSOLE_BYTES=$(of 1000000000)" 'test_console_fd.py -k byte_for_byte' ;;
     # F29
     cycles) python cycles "TRACKER_TEST_CYCLES=$(of 100000)" test_cycles.py ;;
+    month) python month "TRACKER_TEST_POINTS=$(of 1000000000)" test_month.py ;;
     *) echo "unknown: $1" >&2 && exit 2 ;;
   esac
 }
 
 if [ $# = 0 ]; then
   set -- kill recovery model out_of_memory power_cut big_training resume fuse spike many_runs console cycles
-  set -- "$@" parked_reader frozen
+  set -- "$@" parked_reader frozen month
 fi
 for name in "$@"; do scenario "$name"; done
 exit $status

@@ -55,6 +55,26 @@ def test_what_is_printed_is_read_back_and_reaches_the_terminal_unchanged(script:
     assert str(output).endswith("café\nno end")
 
 
+def test_a_reading_gives_the_last_100_000_lines_unless_it_is_asked_for_more(script: Script, store: Path) -> None:
+    many = 100_000  # kConsoleLinesMax
+    script(
+        f"""
+import tracker
+run = tracker.init(quiet=True, on_full="block")
+for first in range(0, {many + 1}, 10_000):  # in pieces: a line of 7 bytes is below what is recorded a minute
+    print("\\n".join(str(i) for i in range(first, min(first + 10_000, {many + 1}))), flush=True)
+    run.flush(60)
+run.finish()
+"""
+    )
+    (run,) = tracker.runs(dir=store)
+    output = run.console()
+    assert (len(output), output.total) == (many, many + 1)
+    assert (output[0].text, output[-1].text) == ("1", str(many))
+    output = run.console(last=many + 1)
+    assert (len(output), output.total, output[0].text) == (many + 1, many + 1, "0")
+
+
 def test_printed_lines_survive_a_kill(script: Script, store: Path) -> None:
     script(
         """

@@ -24,16 +24,29 @@ PACKAGE_ROOT = str(Path(tracker.__file__).parent.parent)
 CALLS = 200_000
 
 
-def test_time_in_calls_is_of_the_size_that_a_clock_measures(patient_run: tracker.Run) -> None:
+def test_time_in_calls_is_that_of_a_clock_to_a_factor_of_three(patient_run: tracker.Run) -> None:
     run = patient_run
     data = {"loss": 0.5, "acc": 0.25, "lr": 0.125, "n": 3}
-    begin = time.thread_time()
-    for step in range(CALLS):
-        run.log(data, step=step)
-    measured = time.thread_time() - begin
+    measured, waited = 0.0, time.perf_counter()
+    for first in range(0, CALLS // 2, 1000):
+        begin = time.thread_time()
+        for step in range(first, first + 1000):
+            run.log(data, step=step)
+        measured += time.thread_time() - begin
+        assert run.flush(60)  # a full ring is waited for, which is no CPU
     said = run.status().cost.call_seconds
-    # The loop and the way of the arguments into the call are not ours; waiting for a ring is, and is no CPU.
-    assert measured / 20 < said < measured * 3 + 1.0
+    # The loop and the way of the arguments into the call are in `measured` and not ours (decision 0013).
+    assert measured / 3 < said < measured * 3
+    assert said < time.perf_counter() - waited
+
+
+def test_time_in_calls_has_the_waits_for_a_full_ring_and_is_no_longer_than_the_loop(patient_run: tracker.Run) -> None:
+    run = patient_run
+    begin = time.perf_counter()
+    for step in range(CALLS):
+        run.log({"loss": 0.5, "acc": 0.25, "lr": 0.125, "n": 3}, step=step)
+    wall = time.perf_counter() - begin
+    assert 0 < run.status().cost.call_seconds < wall * 1.5 + 0.1  # fast calls are estimated, waits are not
 
 
 def test_a_run_that_does_nothing_costs_next_to_nothing(run: tracker.Run) -> None:

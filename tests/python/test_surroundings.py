@@ -219,6 +219,30 @@ def test_command_variables_and_diff_are_recorded_on_request_without_a_secret(
     assert found["git"]["dirty"] is True
 
 
+@pytest.mark.parametrize("beyond", [0, 100])
+def test_of_a_command_line_the_first_64_kib_are_recorded(script: Script, store: Path, beyond: int) -> None:
+    most = 64 * 1024  # kCommandBytesMax; the end of each argument counts as a byte
+    code = f"""
+        import pathlib, sys, time, tracker
+        line = pathlib.Path("/proc/self/cmdline").read_bytes()
+        if len(line) != {most + beyond}:
+            import os
+            os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:], "x" * ({most + beyond} - len(line) - 1)])
+        run = tracker.init(project="p", id="long", quiet=True, capture=["command"])
+        for _ in range({int(PATIENCE_S / 0.05)}):
+            if "command" in tracker.open_run("p/long").environment:
+                break
+            time.sleep(0.05)
+        print(len(sys.orig_argv[-1]))
+        run.finish()
+        """
+    done = script(code)
+    last = int(done.stdout)
+    found = tracker.open_run("p/long").environment["command"]["arguments"][-1]
+    cut = max(0, beyond - 1)  # the byte behind the last argument is its end
+    assert found == "x" * (last - cut), (len(found), last)
+
+
 def test_ranks_that_are_observed_say_how_busy_they_are(script: Script) -> None:
     code = """
         import time, tracker

@@ -31,8 +31,6 @@ BY_EFFECT = {
     "kImportFrameBytes": "tests/unit/exchange/import_test.cc: RowsOfManyShapesStandInTheOrderTheyWereLogged",
     "kRewriteRest": "tests/fault/taken_over_test.cc: AFramesRunThatBecameADatabaseIsNotWrittenAnewAllTheTime",
     "kBuildByReadersBytesMax": "tests/fault/frames_test.cc: ABuilderKilledBeforeAnySystemCallLeavesOneWholeRun",
-    "kCommandBytesMax": "tests/python/test_surroundings.py: "
-    "test_command_variables_and_diff_are_recorded_on_request_without_a_secret",
     "kGpuStuckAfter": "tests/unit/run/monitor_test.cc: ADriverThatHangsIsSaidOnceAndHoldsNothingUp",
     "ALERTS_MAX": "tests/python/test_notebooks.py: test_a_page_is_bounded_and_escaped",
     "CONFIG_MAX": "tests/python/test_notebooks.py: test_a_page_is_bounded_and_escaped",
@@ -61,8 +59,6 @@ BY_EFFECT = {
     "kDiskReserve": "tests/python/test_max_disk.py: test_a_run_stops_taking_points_at_the_bound_and_counts_them",
     "kDiskRingRoom": "tests/python/test_max_disk.py: test_a_run_stops_taking_points_at_the_bound_and_counts_them",
     "kCommitLate": "tests/fault/stuck_test.cc: WhatIsSaidToSurviveTheContainerIsCommittedOrWasJustLogged",
-    "kConsoleLinesMax": "tests/python/test_console.py: "
-    "test_what_is_printed_is_read_back_and_reaches_the_terminal_unchanged",
     "kDiskShare": "tests/python/test_max_disk.py: test_two_processes_at_once_stay_below_the_bound_together",
     "kFlushAskInterval": (
         "tests/python/test_flush_interrupt.py: test_a_flush_that_waits_for_the_disk_hears_signals_and_loses_nothing"
