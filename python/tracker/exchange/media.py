@@ -32,12 +32,14 @@ class ImportedFiles:
         return self.add(self._run.redact_document(text, extension == "json"), extension)
 
 
-def add_media(run: _core.RunImport, name: str, values: Iterable[Media], step: int, time_us: int, is_list: bool) -> None:
-    """Stores what was logged under a name in one call, but for what an earlier import stored. Errors: those of the
-    disk; nothing of the list is stored then."""
+def add_media(
+    run: _core.RunImport, name: str, values: Iterable[Media | None], step: int, time_us: int, is_list: bool
+) -> None:
+    """Stores what was logged under a name in one call, but for what an earlier import stored; None keeps a place of the
+    list. Errors: those of the disk; nothing of the list is stored then."""
     described: list[dict[str, Any]] = []
     for index, value in enumerate(values):
-        if run.media_is_stored(name):
+        if value is None or run.media_is_stored(name, step, time_us, index if is_list else 0):
             continue
         said = value._description if value._encoder is None else value._encoder(value._payload, ImportedFiles(run))
         described.append({**(said or {}), **({"index": index} if is_list else {})})

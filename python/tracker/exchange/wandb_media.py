@@ -32,22 +32,25 @@ def is_list(value: dict[str, Any]) -> bool:
     return isinstance(kind, str) and kind in LISTS
 
 
-def media_of(value: dict[str, Any], folder: Path, leave_out: Callable[[str], None]) -> list[Media]:
-    """What is made of an object with `_type`; several of a list. leave_out hears what has no place here, and why."""
+def media_of(value: dict[str, Any], folder: Path, leave_out: Callable[[str], None]) -> list[Media | None]:
+    """What is made of an object with `_type`; several of a list, in which None keeps the place of what cannot be made,
+    so that a file which comes later gets that. leave_out hears what has no place here, and why."""
     kind = f"values of type {str(value.get('_type'))[:40]}"
-    out: list[Media] = []
+    out: list[Media | None] = []
     for entry, path, caption in _entries(value):
         file = file_below(folder, path)
         if entry != "histogram" and (entry not in MAKERS or file is None):
             leave_out(kind if entry not in MAKERS else f"{kind} without their file")
+            out.append(None)
             continue
         try:
             out.append(_histogram(value) if file is None else MAKERS[entry](file, caption))
         except NOT_MADE:
             leave_out(kind)
+            out.append(None)
     for _ in range(len(out) - LIST_VALUES_MAX):
-        out.pop()
-        leave_out(kind)
+        if out.pop() is not None:
+            leave_out(kind)
     for name in OVERLAYS:
         for overlay in _objects(value.get(name)):
             leave_out(f"values of type {str(overlay.get('_type', name))[:40]}")
