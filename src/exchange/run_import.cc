@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "base/clock.h"
@@ -280,6 +281,12 @@ Status RunImport::set(EventType type, std::string_view key, Value value) {
   uint64_t redacted = 0;
   redact(key, &value, &redacted);
   if (redacted > 0) leave_out("secrets in settings", redacted);
+  if (type != EventType::kConfig) return store_setting(type, key, value);
+  config_.emplace_back(key, std::move(value));
+  return {};
+}
+
+Status RunImport::store_setting(EventType type, std::string_view key, const Value& value) {
   const std::string payload = encode_cbor(Value::Map{{"key", std::string(key)}, {"value", value}});
   if (payload.size() > kInlineTextBytesMax) {
     leave_out("settings over 64 KiB");
@@ -298,6 +305,41 @@ Status RunImport::set(EventType type, std::string_view key, Value value) {
   frame_.add_event(type, 0, false, settings_us_, payload);
   event_bytes_ += payload.size() + 32;
   return flush_if_full();
+}
+
+Status RunImport::keep_config() {
+  std::map<std::string, const Value*, std::less<>> last;
+  for (const auto& [key, value] : config_) last[key] = &value;
+  // Keys, and those above them that have a value of their own: config is a tree, in which one would replace the other.
+  std::set<std::string, std::less<>> above, trees;
+  for (const auto& [key, value] : last)
+    for (size_t slash = key.find('/'); slash != std::string::npos; slash = key.find('/', slash + 1)) {
+      const std::string head = key.substr(0, slash);
+      if (slash == 0 || slash + 1 == key.size() || !last.contains(head)) continue;
+      above.insert(head);
+      trees.insert(head.substr(0, head.find('/')));
+    }
+  Value whole = Value::map();
+  for (const auto& [key, value] : config_) {
+    const std::string tree = key.substr(0, key.find('/'));
+    if (last[key] != &value) continue;
+    if (!trees.contains(tree)) {
+      TRACKER_RETURN_IF_ERROR(store_setting(EventType::kConfig, key, value));
+    } else if (!above.contains(key) || value.is_map()) {
+      const Value* there = whole.find_path(key);
+      if (!value.is_map() || there == nullptr) whole.set_path(key, value);
+      else
+        for (const auto& [name, below] : *value.as_map()) whole.set_path(key + "/" + name, below);
+    } else {
+      std::string name = key + "/value";
+      while (last.lower_bound(name) != last.end() && last.lower_bound(name)->first.starts_with(name)) name += '_';
+      whole.set_path(name, value);
+      leave_out("places of settings that have others below them (NAME is kept as NAME/value)");
+    }
+  }
+  for (const auto& [tree, value] : *whole.as_map())
+    TRACKER_RETURN_IF_ERROR(store_setting(EventType::kConfig, tree, value));
+  return {};
 }
 
 uint64_t RunImport::taken(std::string_view part) const {
@@ -441,6 +483,7 @@ Status RunImport::restart(int64_t step, int64_t time_us) {
 
 Status RunImport::finish(RunState state, int64_t exit_code, int64_t ended_us) {
   ImportReport& report = store_->report();
+  TRACKER_RETURN_IF_ERROR(keep_config());
   const bool changed =
       out_.is_new || out_.points > 0 || out_.texts > 0 || out_.media > 0 || settings_changed_ || resume_step_;
   out_.changed = changed;

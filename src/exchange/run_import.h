@@ -51,7 +51,8 @@ class RunImport {
   bool media_is_stored(std::string_view metric, int64_t step, int64_t time_us, int64_t index);
   // The run's, made here where the run is new.
   Result<std::string> folder();
-  // A value of config or summary, or an attribute (name, notes, tags, group, job_type). Secrets are redacted.
+  // A value of config or summary, or an attribute (name, notes, tags, group, job_type). Secrets are redacted. Config is
+  // held until finish(): of "a" and "a/b", which no config has side by side, the first one becomes "a/value".
   Status set(EventType type, std::string_view key, Value value);
   // For a source in parts that grow one by one (files): how far a part was taken by earlier imports, 0 where it was
   // not. A run that was imported without marks has none: then rows are counted, as without parts.
@@ -89,6 +90,8 @@ class RunImport {
   Status flush();
   Status flush_if_full();
   Status keep_marks();
+  Status keep_config();
+  Status store_setting(EventType type, std::string_view key, const Value& value);
   void see_time(int64_t time_us);
 
   ImportStore* const store_;
@@ -104,6 +107,7 @@ class RunImport {
   std::unique_ptr<DatabaseBuild> database_;
   std::unique_ptr<Known> known_;
   std::map<std::string, uint64_t, std::less<>> marks_;  // of this import
+  std::vector<std::pair<std::string, Value>> config_;   // as it came, redacted
 
   FrameBuilder frame_;
   SeriesTable table_;
