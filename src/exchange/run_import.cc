@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 #include <tuple>
 
 #include "base/clock.h"
+#include "exchange/config_tree.h"
 #include "model/key.h"
 #include "model/media.h"
 #include "model/redact.h"
@@ -308,37 +308,10 @@ Status RunImport::store_setting(EventType type, std::string_view key, const Valu
 }
 
 Status RunImport::keep_config() {
-  std::map<std::string, const Value*, std::less<>> last;
-  for (const auto& [key, value] : config_) last[key] = &value;
-  // Keys, and those above them that have a value of their own: config is a tree, in which one would replace the other.
-  std::set<std::string, std::less<>> above, trees;
-  for (const auto& [key, value] : last)
-    for (size_t slash = key.find('/'); slash != std::string::npos; slash = key.find('/', slash + 1)) {
-      const std::string head = key.substr(0, slash);
-      if (slash == 0 || slash + 1 == key.size() || !last.contains(head)) continue;
-      above.insert(head);
-      trees.insert(head.substr(0, head.find('/')));
-    }
-  Value whole = Value::map();
-  for (const auto& [key, value] : config_) {
-    const std::string tree = key.substr(0, key.find('/'));
-    if (last[key] != &value) continue;
-    if (!trees.contains(tree)) {
-      TRACKER_RETURN_IF_ERROR(store_setting(EventType::kConfig, key, value));
-    } else if (!above.contains(key) || value.is_map()) {
-      const Value* there = whole.find_path(key);
-      if (!value.is_map() || there == nullptr) whole.set_path(key, value);
-      else
-        for (const auto& [name, below] : *value.as_map()) whole.set_path(key + "/" + name, below);
-    } else {
-      std::string name = key + "/value";
-      while (last.lower_bound(name) != last.end() && last.lower_bound(name)->first.starts_with(name)) name += '_';
-      whole.set_path(name, value);
-      leave_out("places of settings that have others below them (NAME is kept as NAME/value)");
-    }
-  }
-  for (const auto& [tree, value] : *whole.as_map())
-    TRACKER_RETURN_IF_ERROR(store_setting(EventType::kConfig, tree, value));
+  uint64_t moved = 0;
+  for (const auto& [key, value] : side_by_side(config_, &moved))
+    TRACKER_RETURN_IF_ERROR(store_setting(EventType::kConfig, key, value));
+  if (moved > 0) leave_out("places of settings that have others below them (NAME is kept as NAME/value)", moved);
   return {};
 }
 
