@@ -155,12 +155,18 @@ void register_import(py::module_& module) {
           [](RunImport& run, const std::string& metric, const std::string& text, std::optional<int64_t> step,
              int64_t time_us) { check(run.text(metric, text, step.value_or(0), step.has_value(), time_us)); },
           py::arg("metric"), py::arg("text"), py::arg("step"), py::arg("time_us"))
-      .def("media_is_stored", &RunImport::media_is_stored, py::arg("metric"))
+      .def("media_is_stored", &RunImport::media_is_stored, py::arg("metric"), py::arg("step"), py::arg("time_us"),
+           py::arg("index"))
       .def("store_media", &store_imported, py::arg("bytes"), py::arg("extension"))
       .def("store_media_file", &store_imported_file, py::arg("path"), py::arg("extension"))
       .def("redact_document", &redact_imported, py::arg("text"), py::arg("is_json"))
       .def("media", &media, py::arg("metric"), py::arg("values"), py::arg("step"), py::arg("time_us"))
       .def("set", &set, py::arg("what"), py::arg("key"), py::arg("value"))
+      .def("begin_part", &RunImport::begin_part, py::arg("part"))
+      .def("mark", &RunImport::mark, py::arg("part"), py::arg("taken"))
+      .def_property_readonly("settings_count", &RunImport::settings_count)
+      .def_property_readonly("is_new", [](const RunImport& run) { return run.so_far().is_new; })
+      .def_property_readonly("created_us", [](const RunImport& run) { return run.so_far().run.created_us; })
       .def("leave_out", &RunImport::leave_out, py::arg("kind"), py::arg("count") = 1)
       .def("end", &end, py::arg("state") = "finished", py::arg("exit_code") = 0, py::arg("ended_us") = 0);
   py::class_<ImportStore>(module, "ImportStore")

@@ -69,6 +69,27 @@ Rows history_of(View& self, const std::string& metric, const Ends& steps, const 
   })));
 }
 
+// Of a metric of several types the rows that are integers or bools, as they were logged: (values, which rows). None:
+// it has one type.
+py::object integers_of(View& self, const std::string& metric, bool all) {
+  using Both = std::pair<PackedColumn, PackedColumn>;
+  const Both out = take(self.with([&](RunView& view) -> Result<Both> {
+    auto rows = view.history(metric, all);
+    if (!rows.ok()) return rows.status();
+    if (!rows->mixed()) return Both();
+    std::vector<int64_t> integers(rows->size());
+    std::vector<uint8_t> are(rows->size());
+    for (size_t i = 0; i < rows->size(); ++i) {
+      const auto type = static_cast<internal::ValueType>(rows->own_types[i]);
+      are[i] = type == internal::ValueType::kInt64 || type == internal::ValueType::kBool;
+      if (are[i] != 0) integers[i] = static_cast<int64_t>(rows->own_bits[i]);
+    }
+    return Both(internal::pack_ints(std::move(integers)), internal::pack_flags(std::move(are)));
+  }));
+  if (!out.first) return py::none();
+  return py::make_tuple(out.first, out.second);
+}
+
 Table table_of(View& self, const std::vector<std::string>& metrics, const Ends& steps, const Ends& times_us,
                const Numbers& attempts, const Numbers& ranks, const std::string& x) {
   return Table(take(self.with([&](RunView& view) -> Result<internal::AlignedTable> {
@@ -179,6 +200,7 @@ py::tuple tail_rows(View& self, const std::vector<std::string>& metrics, const s
 
 void register_query(py::module_& module, py::class_<View>& type) {
   register_history_types(module);
+  type.def("integers", &integers_of, py::arg("metric"), py::arg("all"));
   type.def("history", &history_of, py::arg("metric"), py::arg("steps"), py::arg("times_us"), py::arg("attempts"),
            py::arg("ranks"), py::arg("x"), py::arg("all"))
       .def("table", &table_of, py::arg("metrics"), py::arg("steps"), py::arg("times_us"), py::arg("attempts"),

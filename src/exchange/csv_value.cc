@@ -107,7 +107,8 @@ std::optional<int64_t> csv_time(std::string_view text) {
 }
 
 std::optional<CsvNumber> csv_number(std::string_view text) {
-  if (text == "true" || text == "false") return CsvNumber{ValueType::kBool, bits_of(text == "true")};
+  const bool is_true = text == "true" || text == "True";  // as JSON and as Python write it
+  if (is_true || text == "false" || text == "False") return CsvNumber{ValueType::kBool, bits_of(is_true)};
   if (const auto whole = integer_in(text); whole && (*whole > kExactMax || *whole < -kExactMax))
     return CsvNumber{ValueType::kInt64, bits_of(*whole)};
   if (const auto number = double_in(text)) return CsvNumber{ValueType::kFloat64, bits_of(*number)};

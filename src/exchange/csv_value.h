@@ -15,8 +15,8 @@ struct CsvNumber {
   uint64_t bits = 0;
 };
 
-// A float64, an int64 beyond 2^53, or `true` and `false`. A number that is too large for a float64 is an infinity, one
-// that is too small 0.
+// A float64, an int64 beyond 2^53, or `true` and `false`, which may begin with a capital. A number that is too large
+// for a float64 is an infinity, one that is too small 0.
 std::optional<CsvNumber> csv_number(std::string_view text);
 // It may have been written as a float: "3.0".
 std::optional<int64_t> csv_step(std::string_view text);

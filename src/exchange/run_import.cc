@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/clock.h"
+#include "exchange/config_tree.h"
 #include "model/key.h"
 #include "model/media.h"
 #include "model/redact.h"
+#include "query/media.h"
 #include "query/program_name.h"
 #include "query/run_view.h"
 #include "storage/attempt_claim.h"
@@ -36,16 +39,54 @@ std::string label_from(std::string_view text, std::string_view fallback) {
 // Names of files may be longer than a key, or none that a key may have.
 std::string mark_key(std::string_view part) { return std::string(kImportMarkPrefix) + Id128::hash_of(part).hex(); }
 
+bool is_mark(const Attribute& attribute) {
+  return attribute.type == EventType::kAttribute && attribute.key.starts_with(kImportMarkPrefix);
+}
+
 bool is_imported(const WriterSnapshot& writer) { return writer.identity.journal == kImportJournal; }
 
 }  // namespace
 
+// Rows of a metric that are stored: how many of each step and time are still to be skipped.
+struct RunImport::RowSet {
+  std::map<std::tuple<bool, int64_t, int64_t>, uint64_t> rows;
+  void add(bool has_step, int64_t step, int64_t time_us) { ++rows[{has_step, has_step ? step : 0, time_us}]; }
+  bool take(bool has_step, int64_t step, int64_t time_us) {
+    const auto found = rows.find({has_step, has_step ? step : 0, time_us});
+    if (found == rows.end() || found->second == 0) return false;
+    --found->second;
+    return true;
+  }
+};
+
 struct RunImport::Known {
-  std::unordered_map<std::string, uint64_t> points, texts, media;  // by metric, still to be skipped
+  using Counts = std::unordered_map<std::string, uint64_t>;  // by metric, still to be skipped
+  Counts points, texts;
+  Counts unmarked_points, unmarked_texts;  // those of writers that have no marks
+  size_t unmarked = 0;                     // such writers
+  bool by_rows = false, settings_settled = false;
+  std::map<std::string, RowSet> point_rows, text_rows;
+  std::optional<std::map<std::tuple<std::string, int64_t, int64_t, int64_t>, uint64_t>> media;  // read when asked for
   Value config, summary;
   std::map<std::string, Value> attributes;
   std::map<std::string, uint64_t> marks;  // by key
-  std::unique_ptr<RunView> view;
+  std::unique_ptr<RunView> view;          // as it was before this import
+
+  RowSet* points_of(const std::string& metric) {
+    const auto [at, is_new] = point_rows.try_emplace(metric);
+    if (is_new)
+      if (auto rows = view->history(metric, true); rows.ok())
+        for (size_t i = 0; i < rows->size(); ++i)
+          at->second.add(rows->row_has_step(i), rows->steps[i], rows->times_us[i]);
+    return &at->second;
+  }
+  RowSet* texts_of(const std::string& metric) {
+    const auto [at, is_new] = text_rows.try_emplace(metric);
+    if (is_new)
+      if (auto rows = view->texts(metric, true); rows.ok())
+        for (const TextRow& row : *rows) at->second.add(row.has_step, row.step, row.time_us);
+    return &at->second;
+  }
 };
 
 RunImport::RunImport(ImportStore* store, ImportIdentity identity) : store_(store), identity_(std::move(identity)) {}
@@ -92,15 +133,22 @@ Status RunImport::load_known(const RunFolder& folder) {
   attempts_ = attempts_of((*view)->writers());
   for (const WriterSnapshot& writer : (*view)->writers()) {
     if (!is_imported(writer)) continue;  // what was added here says nothing about the source
-    for (const SeriesStats& series : writer.series) known_->points[series.def.name] += series.points;
+    const bool has_marks = std::any_of(writer.attributes.begin(), writer.attributes.end(), is_mark);
+    known_->unmarked += has_marks ? 0 : 1;
+    for (const SeriesStats& series : writer.series) {
+      known_->points[series.def.name] += series.points;
+      if (!has_marks) known_->unmarked_points[series.def.name] += series.points;
+    }
     for (const Attribute& attribute : writer.attributes) {
-      if (attribute.type == EventType::kText || attribute.type == EventType::kMedia)
-        (attribute.type == EventType::kText ? known_->texts : known_->media)[attribute.key] +=
-            static_cast<uint64_t>(attribute.value.as_int() ? *attribute.value.as_int() : 0);
+      if (attribute.type == EventType::kText) {
+        const auto count = static_cast<uint64_t>(attribute.value.as_int() ? *attribute.value.as_int() : 0);
+        known_->texts[attribute.key] += count;
+        if (!has_marks) known_->unmarked_texts[attribute.key] += count;
+      }
       if (attribute.type == EventType::kSummary) known_->summary.set(attribute.key, attribute.value);
       if (attribute.type != EventType::kAttribute) continue;
       known_->attributes[attribute.key] = attribute.value;
-      if (!attribute.key.starts_with(kImportMarkPrefix)) continue;
+      if (!is_mark(attribute)) continue;
       uint64_t& mark = known_->marks[attribute.key];
       mark = std::max(mark, static_cast<uint64_t>(std::max<int64_t>(attribute.value.int_or("taken", 0), 0)));
     }
@@ -108,12 +156,12 @@ Status RunImport::load_known(const RunFolder& folder) {
   if (!known_->marks.empty()) {  // they say it all
     known_->points.clear();
     known_->texts.clear();
-    known_->media.clear();
   }
   if (Status bad = (*view)->problem_code() == Code::kOk ? Status() : Status((*view)->problem_code(), ""); !bad.ok())
     return Status(bad.code(),
                   fmt::format("{} was imported before and is damaged: {}", folder.path, (*view)->problems().front()),
                   "`tracker rm` it and import again");
+  known_->view = std::move(*view);
   return {};
 }
 
@@ -130,10 +178,12 @@ uint32_t RunImport::series(std::string_view metric, ValueType type) {
   if (known_ != nullptr)
     if (const auto found = known_->points.find(key.first); found != known_->points.end()) skip = &found->second;
   skip_.push_back(skip);
+  stored_rows_.push_back(known_ != nullptr && known_->by_rows ? known_->points_of(key.first) : nullptr);
   return id;
 }
 
-bool RunImport::is_stored(uint32_t series) {
+bool RunImport::is_stored(uint32_t series, int64_t step, bool has_step, int64_t time_us) {
+  if (RowSet* rows = stored_rows_[series]; rows != nullptr) return rows->take(has_step, step, time_us);
   uint64_t* skip = skip_[series];
   if (skip == nullptr || *skip == 0) return false;
   --*skip;
@@ -146,7 +196,7 @@ Status RunImport::row(std::span<const ValuePair> values, int64_t step, bool has_
   kept_.clear();
   for (const ValuePair& value : values) {
     if (value.series == 0) leave_out("points of metrics without a valid name, or of too many metrics");
-    else if (!is_stored(value.series)) kept_.push_back(value);
+    else if (!is_stored(value.series, step, has_step, time_us)) kept_.push_back(value);
   }
   see_time(time_us);
   if (kept_.empty()) return {};
@@ -165,6 +215,8 @@ Status RunImport::text(std::string_view metric, std::string_view text, int64_t s
     return {};
   }
   see_time(time_us);
+  if (known_ != nullptr && known_->by_rows && known_->texts_of(std::string(metric))->take(has_step, step, time_us))
+    return {};
   if (known_ != nullptr)
     if (auto found = known_->texts.find(std::string(metric)); found != known_->texts.end() && found->second > 0) {
       --found->second;
@@ -180,10 +232,16 @@ Status RunImport::text(std::string_view metric, std::string_view text, int64_t s
   return flush_if_full();
 }
 
-bool RunImport::media_is_stored(std::string_view metric) {
+bool RunImport::media_is_stored(std::string_view metric, int64_t step, int64_t time_us, int64_t index) {
   if (known_ == nullptr) return false;
-  const auto found = known_->media.find(std::string(metric));
-  if (found == known_->media.end() || found->second == 0) return false;
+  if (!known_->media) {
+    known_->media.emplace();
+    if (auto rows = read_media(known_->view.get(), "", true); rows.ok())
+      for (const MediaRow& row : *rows)
+        ++(*known_->media)[{row.name, row.step, row.time_us, row.value.int_or("index", 0)}];
+  }
+  const auto found = known_->media->find({std::string(metric), step, time_us, index});
+  if (found == known_->media->end() || found->second == 0) return false;
   --found->second;
   return true;
 }
@@ -223,6 +281,12 @@ Status RunImport::set(EventType type, std::string_view key, Value value) {
   uint64_t redacted = 0;
   redact(key, &value, &redacted);
   if (redacted > 0) leave_out("secrets in settings", redacted);
+  if (type != EventType::kConfig) return store_setting(type, key, value);
+  config_.emplace_back(key, std::move(value));
+  return {};
+}
+
+Status RunImport::store_setting(EventType type, std::string_view key, const Value& value) {
   const std::string payload = encode_cbor(Value::Map{{"key", std::string(key)}, {"value", value}});
   if (payload.size() > kInlineTextBytesMax) {
     leave_out("settings over 64 KiB");
@@ -243,6 +307,14 @@ Status RunImport::set(EventType type, std::string_view key, Value value) {
   return flush_if_full();
 }
 
+Status RunImport::keep_config() {
+  uint64_t moved = 0;
+  for (const auto& [key, value] : side_by_side(config_, &moved))
+    TRACKER_RETURN_IF_ERROR(store_setting(EventType::kConfig, key, value));
+  if (moved > 0) leave_out("places of settings that have others below them (NAME is kept as NAME/value)", moved);
+  return {};
+}
+
 uint64_t RunImport::taken(std::string_view part) const {
   if (known_ == nullptr) return 0;
   const auto found = known_->marks.find(mark_key(part));
@@ -250,6 +322,24 @@ uint64_t RunImport::taken(std::string_view part) const {
 }
 
 void RunImport::mark(std::string_view part, uint64_t taken) { marks_.insert_or_assign(std::string(part), taken); }
+
+uint64_t RunImport::begin_part(std::string_view part) {
+  if (known_ == nullptr) return 0;
+  known_->points.clear();
+  known_->texts.clear();
+  if (known_->marks.contains(mark_key(part)) || known_->unmarked == 0) return taken(part);
+  known_->settings_settled = known_->unmarked > 1 || !known_->marks.empty();
+  // One writer without marks is of the part that the run began with.
+  const bool is_first = identity_.created_us == 0 || identity_.created_us == out_.run.created_us;
+  known_->by_rows = known_->unmarked > 1 || !is_first;
+  if (!known_->by_rows) {
+    known_->points = known_->unmarked_points;
+    known_->texts = known_->unmarked_texts;
+  }
+  return 0;
+}
+
+bool RunImport::settings_count() const { return known_ == nullptr || !known_->settings_settled || added() > 0; }
 
 Status RunImport::keep_marks() {
   for (const auto& [part, taken] : marks_)
@@ -330,6 +420,7 @@ void RunImport::begin_writer() {
   frame_.use_series(&table_);
   ids_.clear();
   skip_.assign(1, nullptr);
+  stored_rows_.assign(1, nullptr);
   last_series_ = 0;
   seq_ = media_calls_ = 0;
   added_before_ = added();
@@ -365,6 +456,7 @@ Status RunImport::restart(int64_t step, int64_t time_us) {
 
 Status RunImport::finish(RunState state, int64_t exit_code, int64_t ended_us) {
   ImportReport& report = store_->report();
+  TRACKER_RETURN_IF_ERROR(keep_config());
   const bool changed =
       out_.is_new || out_.points > 0 || out_.texts > 0 || out_.media > 0 || settings_changed_ || resume_step_;
   out_.changed = changed;

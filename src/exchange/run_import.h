@@ -3,8 +3,9 @@
 // is built beside its place and appears whole when finish() returns; without that nothing is left of it. Where the run
 // was imported before, what is there is skipped and what is new becomes a further attempt; where nothing is, nothing is
 // written. What is there is told by the marks of the source's parts where it has them, else rows and texts are counted
-// metric by metric in the order of the source. Threads: one at a time.
-// Memory: one frame (kImportFrameBytes) and one segment. Cost: some 0.3 µs a point.
+// metric by metric in the order of the source; media are told by name, step, time and place in their list.
+// Threads: one at a time. Memory: one frame (kImportFrameBytes) and one segment; begin_part() says when it is more.
+// Cost: some 0.3 µs a point.
 #pragma once
 
 #include <map>
@@ -44,19 +45,29 @@ class RunImport {
   Status row(std::span<const ValuePair> values, int64_t step, bool has_step, int64_t time_us);
   Status text(std::string_view metric, std::string_view text, int64_t step, bool has_step, int64_t time_us);
   // Media that were logged together, each as its event says it (docs/formats/records.md), redacted. Files that they
-  // name are in folder() already. media_is_stored: whether an earlier import stored the next one of that name; to be
-  // asked of each in the order of the source, before its file is stored.
+  // name are in folder() already. media_is_stored: whether an earlier import stored the one at that place of its list
+  // (0: it stands alone); to be asked of each, before its file is stored. One whose file was missing then is new.
   Status media(std::string_view metric, std::vector<Value> values, int64_t step, int64_t time_us);
-  bool media_is_stored(std::string_view metric);
+  bool media_is_stored(std::string_view metric, int64_t step, int64_t time_us, int64_t index);
   // The run's, made here where the run is new.
   Result<std::string> folder();
-  // A value of config or summary, or an attribute (name, notes, tags, group, job_type). Secrets are redacted.
+  // A value of config or summary, or an attribute (name, notes, tags, group, job_type). Secrets are redacted. Config is
+  // held until finish(): of "a" and "a/b", which no config has side by side, the first one becomes "a/value".
   Status set(EventType type, std::string_view key, Value value);
   // For a source in parts that grow one by one (files): how far a part was taken by earlier imports, 0 where it was
   // not. A run that was imported without marks has none: then rows are counted, as without parts.
   uint64_t taken(std::string_view part) const;
   // How far it is taken now; kept with the run if anything of it is new.
   void mark(std::string_view part, uint64_t taken);
+  // For a source of which an import sees one part alone, as the file of one start of a run: says which, behind begin(),
+  // and returns taken(part). An import of before parts had marks counted the rows of all parts as if they were one's: a
+  // part that it may have seen is told by the steps and times of the rows that are there, which are read (some 80
+  // bytes a row), unless all of them are of the one that the run began with (identity.created_us).
+  uint64_t begin_part(std::string_view part);
+  // What the part says of the run is to be set. Not of one that was taken before, without a mark, where another one
+  // that came behind it counts.
+  bool settings_count() const;
+  const ImportedRun& so_far() const { return out_; }
   // The source says that a process went on at `step`: what is there of this step and of later ones is shadowed by what
   // follows, which becomes a further attempt. Series are to be asked for again.
   Status restart(int64_t step, int64_t time_us);
@@ -75,10 +86,12 @@ class RunImport {
   Status end_writer(RunState state, int64_t exit_code, int64_t ended_us);
   void begin_writer();
   uint64_t added() const { return out_.points + out_.texts + out_.media; }
-  bool is_stored(uint32_t series);
+  bool is_stored(uint32_t series, int64_t step, bool has_step, int64_t time_us);
   Status flush();
   Status flush_if_full();
   Status keep_marks();
+  Status keep_config();
+  Status store_setting(EventType type, std::string_view key, const Value& value);
   void see_time(int64_t time_us);
 
   ImportStore* const store_;
@@ -94,11 +107,14 @@ class RunImport {
   std::unique_ptr<DatabaseBuild> database_;
   std::unique_ptr<Known> known_;
   std::map<std::string, uint64_t, std::less<>> marks_;  // of this import
+  std::vector<std::pair<std::string, Value>> config_;   // as it came, redacted
 
   FrameBuilder frame_;
   SeriesTable table_;
   std::map<std::pair<std::string, ValueType>, uint32_t, std::less<>> ids_;
   std::vector<uint64_t*> skip_;  // [series]: points of its metric that are stored already; null: none
+  struct RowSet;
+  std::vector<RowSet*> stored_rows_;  // [series]: the same, by step and time
   std::vector<ValuePair> kept_;
   uint32_t last_series_ = 0;
   uint64_t seq_ = 0, media_calls_ = 0;

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,18 +48,19 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return out;
 }
 
-int spawn_trial(const GpuOptions& options, int output, pid_t* pid) {
+int spawn_trial(const GpuOptions& options, int output, pid_t* pid, Fd* exited) {
   std::vector<std::string> arguments = options.trial;
   arguments.push_back(options.library_name());
-  return spawn_apart(pid, arguments[0].c_str(), pointers_to(arguments).data(), pointers_to(options.environment).data(),
-                     output);
+  return spawn_orphan(pid, exited, arguments[0].c_str(), pointers_to(arguments).data(),
+                      pointers_to(options.environment).data(), output);
 }
 
-// Reads the names of calls as they are made, to the end of the child: that of the pipe may be held open by a child that
+// Reads the names of calls as they are made, to the end of the trial: that of the pipe may be held open by a child that
 // the program has forked meanwhile.
 class TrialReader {
  public:
-  TrialReader(int fd, pid_t child, const GpuSampler::Watch& watch) : fd_(fd), child_(child), watch_(watch) {}
+  TrialReader(int fd, pid_t trial, int exited, const GpuSampler::Watch& watch)
+      : fd_(fd), trial_(trial), exited_(exited), watch_(watch) {}
 
   GpuTrialResult run(const std::function<bool()>& stopped) {
     const auto deadline = Clock::now() + kGpuTrialMax;
@@ -68,7 +70,7 @@ class TrialReader {
       const int n = ::poll(&ready, 1, kLookMs);
       if (n < 0 && errno == EINTR) continue;
       if (n == 0 && gone_) break;
-      if (n == 0) gone_ = ::waitpid(child_, nullptr, WNOHANG) != 0;
+      if (n == 0) gone_ = has_exited(0);
       if (n == 0) continue;
       char buffer[1024];
       const ssize_t bytes = ::read(fd_, buffer, sizeof buffer);
@@ -80,11 +82,13 @@ class TrialReader {
     return {*call_ == '\0' ? GpuTrial::kNotMade : GpuTrial::kCrashed, call_};
   }
 
+  // By its descriptor: its number may be another process's by now. Before Linux 5.3 its alarm ends it.
   void kill() const {
-    if (!gone_) ::kill(child_, SIGKILL);
+    if (exited_ >= 0) ::syscall(SYS_pidfd_send_signal, exited_, SIGKILL, nullptr, 0);
   }
-  void reap() {
-    while (!gone_ && ::waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {}
+  void wait() const {
+    while (exited_ >= 0 && !has_exited(-1)) {}
+    ::waitpid(trial_, nullptr, WNOHANG);  // where orphans come to this process; else there is no such child
   }
 
  private:
@@ -101,10 +105,17 @@ class TrialReader {
     }
   }
 
+  bool has_exited(int timeout_ms) const {
+    pollfd ended{exited_, POLLIN, 0};
+    if (exited_ >= 0) return ::poll(&ended, 1, timeout_ms) > 0;
+    return ::kill(trial_, 0) != 0 && errno == ESRCH;
+  }
+
   const int fd_;
-  const pid_t child_;
+  const pid_t trial_;
+  const int exited_;
   const GpuSampler::Watch& watch_;
-  bool gone_ = false;  // reaped
+  bool gone_ = false;
   std::string line_;
   const char* call_ = "";
   bool ended_ = false;
@@ -126,13 +137,14 @@ GpuTrialResult try_gpu_library(const GpuOptions& options, const GpuSampler::Watc
   const Fd reading(ends[0]);
   Fd writing(ends[1]);
   pid_t pid = 0;
-  if (spawn_trial(options, writing.get(), &pid) != 0) return {};
+  Fd exited;
+  if (spawn_trial(options, writing.get(), &pid, &exited) != 0) return {};
   writing.reset();
-  TrialReader reader(reading.get(), pid, watch);
+  TrialReader reader(reading.get(), pid, exited.get(), watch);
   const GpuTrialResult out = reader.run(stopped);
   if (out.verdict == GpuTrial::kStopped) reader.kill();
   // One that hangs within the driver cannot be killed: `watch` is still told of its call, and nobody waits for this.
-  reader.reap();
+  reader.wait();
   watch(nullptr);
   return out;
 }

@@ -74,6 +74,32 @@ def test_a_library_that_hangs_ends_with_the_run(script: Script, store: Path, lib
     assert "has not answered" in tracker.open_run("p/r").environment["gpu_problem"]["text"]
 
 
+@pytest.mark.parametrize("mode", ["", "abort"])
+def test_a_program_that_waits_for_any_child_meets_its_own_alone(
+    script: Script, store: Path, library: str, mode: str
+) -> None:
+    # Bug: os.wait() returned the trial, and the program took its end for that of its own child.
+    done = script(
+        """
+        import os, time, tracker
+        run = tracker.init(project="p", id="r", quiet=True, system_interval=0.1)
+        children = 0
+        for seconds in (0, 0.1, 2):
+            child = os.fork()
+            if child == 0:
+                time.sleep(seconds)
+                os._exit(7)
+            found, status = os.wait()
+            children += found == child and os.waitstatus_to_exitcode(status) == 7
+        run.finish()
+        print(children)
+        """,
+        env={"TRACKER_NVML": library, "NVML_STUB_MODE": mode},
+    )
+    assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
+    assert ("gpu_problem" if mode else "gpu") in tracker.open_run("p/r").environment
+
+
 def test_a_trial_whose_run_was_killed_ends_itself() -> None:
     assert _gpu_trial.TRIAL_SECONDS_MAX == 60
     source = Path(_gpu_trial.__file__).read_text().replace("TRIAL_SECONDS_MAX = 60", "TRIAL_SECONDS_MAX = 1")

@@ -110,3 +110,25 @@ def test_artifacts_of_the_database_are_counted(tmp_path: Path, database: Path) -
         with closing(sqlite3.connect(database)) as db, db:
             db.execute("UPDATE runs SET artifact_uri=?", (uri,))
         assert import_json(tmp_path / "s", database)["left_out"] == left_out
+
+
+def test_a_param_and_those_below_its_name_are_all_kept(tmp_path: Path, database: Path) -> None:
+    # Bug: the later one replaced the other in silence, and each import put them the other way round.
+    params = {"model": "resnet", "model/layers": "50", "opt/lr": "0.1", "opt": "adam", "opt/value": "7", "a/b/c": "1"}
+    with closing(sqlite3.connect(database)) as db, db:
+        db.execute("DELETE FROM params")
+        for key, value in params.items():
+            db.execute("INSERT INTO params SELECT ?, ?, run_uuid FROM runs", (key, value))
+    report = import_json(tmp_path / "s", database)
+    assert sum(count for kind, count in report["left_out"].items() if "NAME/value" in kind) == 2
+    config = opened(tmp_path / "s", report).config
+    assert config["model"] == {"value": "resnet", "layers": "50"}
+    assert config["opt"] == {"lr": "0.1", "value_": "adam", "value": "7"}
+    assert config["a"] == {"b": {"c": "1"}}
+    again = import_json(tmp_path / "s", database)
+    assert not again["runs"][0]["changed"]
+    with closing(sqlite3.connect(database)) as db, db:
+        db.execute("UPDATE params SET value='vit' WHERE key='model'")
+    run = opened(tmp_path / "s", import_json(tmp_path / "s", database))
+    assert run.config["model"] == {"value": "vit", "layers": "50"}
+    assert len(run.writers) == 2

@@ -344,6 +344,9 @@ def test_a_parquet_export_holds_every_row_exactly(tmp_path: Path) -> None:
     for step in range(100):
         run.log({"loss": 1 / (1 + step), "n": 2**53 + step}, step=step)
     run.log({"note": "a text"})
+    # Bug: of a metric of several types all went out as float64, and no integer.
+    for step, value in enumerate((2**53 + 1, 0.5, True)):
+        run.log({"mixed": value}, step=step)
     run.finish()
     out = tmp_path / "run.parquet"
     done = subprocess.run(
@@ -370,7 +373,12 @@ def test_a_parquet_export_holds_every_row_exactly(tmp_path: Path) -> None:
     assert [row["value"] for row in rows if row["metric"] == "loss"] == [1 / (1 + step) for step in range(100)]
     assert [row["integer"] for row in rows if row["metric"] == "n"] == [2**53 + step for step in range(100)]
     assert [row["text"] for row in rows if row["metric"] == "note"] == ["a text"]
-    assert len(rows) == 201
+    assert [(row["integer"], row["value"]) for row in rows if row["metric"] == "mixed"] == [
+        (2**53 + 1, 2.0**53),
+        (None, 0.5),
+        (1, 1.0),
+    ]
+    assert len(rows) == 204
 
 
 def test_a_run_goes_out_to_tensorboard_and_comes_back_the_same(tmp_path: Path) -> None:

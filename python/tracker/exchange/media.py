@@ -85,14 +85,14 @@ def carry_media(
     run: _core.RunImport,
     source: str,
     name: str,
-    made: Iterator[Media],
+    made: Iterator[Media | None],
     step: int | None,
     time_us: int,
     is_list: bool,
 ) -> None:
     """Stores what was logged under a name in one call. No room on the disk is a problem of the store."""
     if step is None or not INT64_MIN <= step <= INT64_MAX:
-        if count := sum(1 for _ in made):
+        if count := sum(value is not None for value in made):
             run.leave_out("media without a step", count)
         return
     try:
@@ -101,11 +101,11 @@ def carry_media(
         store.problem(f"{source}: '{name[:80]}' at step {step} cannot be stored: {error}")
 
 
-def _add_media(run: _core.RunImport, name: str, made: Iterable[Media], step: int, time_us: int, is_list: bool) -> None:
-    """But for what an earlier import stored. Errors: those of the disk; nothing of the list is stored then."""
+def _add_media(run: _core.RunImport, name: str, made: Iterable[Media | None], step: int, time_us: int, is_list: bool) -> None:
+    """But for what an earlier import stored; None keeps a place of the list. Errors: those of the disk; nothing of the list is stored then."""
     described: list[dict[str, Any]] = []
     for index, value in enumerate(made):
-        if run.media_is_stored(name):
+        if value is None or run.media_is_stored(name, step, time_us, index if is_list else 0):
             continue
         said = value._description if value._encoder is None else value._encoder(value._payload, ImportedFiles(run))
         described.append({**(said or {}), **({"index": index} if is_list else {})})

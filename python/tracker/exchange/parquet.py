@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tracker import _core
+from tracker._numpy import numpy
 from tracker._read import StoredRun
 
 PARQUET_ROWS = 1024 * 1024
@@ -58,8 +59,13 @@ def write_parquet(folder: str, metrics: list[str], all: bool, output: str) -> tu
 def _write_numbers(pa: Any, writer: Any, schema: Any, run: StoredRun, name: str, all: bool) -> int:
     history = run.history(name, all=all)
     count = len(history.steps)
-    integers = history.values.dtype.kind in "ib"
     whole = pa.nulls(count, pa.int64())
+    mixed = run._view().integers(name, all)  # which the float64 that stands for all of them may round
+    if mixed is not None:
+        values, are = (numpy().asarray(column) for column in mixed)
+        whole = pa.array(values, mask=~are.astype(bool))
+    elif history.values.dtype.kind in "ib":
+        whole = pa.array(history.values.astype("int64"))
     for at in range(0, count, PARQUET_ROWS):
         cut = slice(at, at + PARQUET_ROWS)
         n = len(history.steps[cut])
@@ -69,7 +75,7 @@ def _write_numbers(pa: Any, writer: Any, schema: Any, run: StoredRun, name: str,
             steps,
             pa.array((history.times[cut] * 1e6).round().astype("int64"), pa.timestamp("us", tz="UTC")),
             pa.array(history.values[cut].astype("float64")),
-            pa.array(history.values[cut].astype("int64")) if integers else whole[at : at + n],
+            whole[at : at + n],
             pa.nulls(n, pa.string()),
             pa.array(history.ranks[cut], pa.int64()),
             pa.array(history.attempts[cut], pa.int64()),

@@ -40,12 +40,14 @@ class RunFile:
         self.store, self.path, self.project, self.progress = store, path, project, progress
         self.rows: Rows | None = None  # from the record on that names the run
         self.ended_us = 0
+        self.read_bytes = 0  # up to the end of the record that is looked at
 
     def carry(self, kind: LogKind) -> None:
         shown = 0
         with open(self.path, "rb") as file:
             try:
                 for at, record in records(file, self.path, kind):
+                    self.read_bytes = at
                     try:
                         self._record(record)
                     except NOT_READ as error:

@@ -93,7 +93,11 @@ def _carry(store: _core.ImportStore, db: sqlite3.Connection, path: str, project:
     ids = has_column(db, "metrics", "run_id")
     where, which = ("run_id=?", (id,)) if ids else ("run_name=?", (name,))
     first = db.execute(f"SELECT timestamp FROM metrics WHERE {where} ORDER BY rowid LIMIT 1", which).fetchone()
-    run = store.begin("trackio", f"{own}/{id}", path, project or own, name, "", _time_us(first[0]))
+    began_us = _time_us(first[0])
+    run = store.begin("trackio", f"{own}/{id}", path, project or own, name, "", began_us)
+    if not ids and not run.is_new and began_us and run.created_us != began_us:
+        # A name alone: there is such a run in another database that is called so.
+        run = store.begin("trackio", f"{own}/{id}/{began_us}", path, project or own, name, "", began_us)
     if has_column(db, "configs", "config"):
         of, whose = (where, which) if has_column(db, "configs", "run_id") else ("run_name=?", (name,))
         for (config,) in db.execute(f"SELECT config FROM configs WHERE {of}", whose):

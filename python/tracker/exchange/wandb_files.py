@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """W&B offline runs: run-<id>.wandb. History, media, config, summary, name, notes, tags, group, job type are carried
-over."""
+over. A run that was resumed has a folder and a file a start; each is an attempt of the run, and how far it was taken
+is kept with it."""
 
 from __future__ import annotations
 
@@ -33,11 +34,14 @@ LEFT_OUT = {
     25: "uses of artifacts",
 }
 NAMES = {8: "name", 9: "notes", 6: "group", 7: "job_type"}
+OWN_KEYS = ("_step", "_runtime", "_timestamp", "_wandb")  # what W&B itself adds to rows and summary
 _MISSING = object()
 
 
 def import_wandb(store: _core.ImportStore, source: str, project: str, progress: Progress) -> None:
     files = run_files(source, ".wandb")
+    # In the order of the starts, which the folders' names say; those of offline runs have a word before that.
+    files.sort(key=lambda path: (Path(path).parent.name.removeprefix("offline-"), path))
     for path, told in with_progress(files, progress):
         _RunFile(store, path, project, told).carry(WANDB)
 
@@ -49,6 +53,8 @@ class _RunFile(RunFile):
         self.summary: dict[tuple[str, ...], Any] = {}
         self.names: dict[str, Any] = {}  # attributes, as the last record of the run has them
         self.class_names: dict[str, Any] = {}  # among others
+        self.config: dict[tuple[str, ...], Any] = {}
+        self.part, self.taken_bytes = "", 0  # how far an earlier import took this file
         self.exit_code: int | None = None
 
     def _end(self, rows: Rows) -> None:
@@ -57,21 +63,36 @@ class _RunFile(RunFile):
             rows.flush()
         except NOT_READ as error:
             self.store.problem(f"{self.path}: its last rows cannot be stored: {error}")
+        if run.settings_count:
+            self._settings(run)
+        run.mark(self.part, max(self.read_bytes, self.taken_bytes))
+        if self.exit_code is None:
+            run.end("crashed", 0, self.ended_us)
+        else:
+            run.end("failed" if self.exit_code else "finished", self.exit_code, self.ended_us)
+
+    def _settings(self, run: _core.RunImport) -> None:
+        for path, value in self.config.items():
+            self._set(run, "config", "/".join(path), value)
         media = {path[:-1] for path in self.summary if path[-1] == "_type"}
         for path, value in self.summary.items():
             key = "/".join(path)
             if any(path[:depth] in media for depth in range(len(path))) or _same(self.last.get(key, _MISSING), value):
                 continue
-            try:
-                run.set("summary", key, value)
-            except NOT_READ as error:
-                self.store.problem(f"{self.path}: a value of its summary cannot be stored: {error}")
+            self._set(run, "summary", key, value)
         for name, value in self.names.items():
-            run.set("attribute", name, value)
-        if self.exit_code is None:
-            run.end("crashed", 0, self.ended_us)
-        else:
-            run.end("failed" if self.exit_code else "finished", self.exit_code, self.ended_us)
+            self._set(run, "attribute", name, value)
+
+    def _set(self, run: _core.RunImport, what: str, key: str, value: Any) -> None:
+        try:
+            run.set(what, key, value)
+        except NOT_READ as error:
+            self.store.problem(f"{self.path}: a value of its {what} cannot be stored: {error}")
+
+    @property
+    def is_new(self) -> bool:
+        """Whether no earlier import took the record that is looked at."""
+        return self.read_bytes > self.taken_bytes
 
     def _record(self, record: bytes) -> None:
         for number, _, value in wire.fields(record):
@@ -88,7 +109,7 @@ class _RunFile(RunFile):
             elif number == HISTORY:
                 self._history(self.rows, value)
             elif number == CONFIG:
-                self._config(self.rows.run, value)
+                self._config(value)
             elif number == SUMMARY:
                 self._summary(value)
             elif number == EXIT:
@@ -114,11 +135,19 @@ class _RunFile(RunFile):
                 tags.append(wire.text(value))
             elif isinstance(value, bytes) and number == 17:
                 started_us = timestamp_us(value)
-        self.names = {name: texts[number] for number, name in NAMES.items() if texts.get(number)}
-        if tags:
-            self.names["tags"] = tags
-        if self.rows is not None:
-            return  # of config and summary a later one says what records of theirs say again
+        if self.rows is None:
+            self._begin(texts, started_us)
+            for config in wire.messages(record, 4):
+                self._config(config)
+            for summary in wire.messages(record, 5):
+                self._summary(summary)
+        # Of config and summary a later record of the run says what records of theirs say again.
+        if self.is_new:
+            self.names = {name: texts[number] for number, name in NAMES.items() if texts.get(number)}
+            if tags:
+                self.names["tags"] = tags
+
+    def _begin(self, texts: dict[int, str], started_us: int) -> None:
         key = "/".join(texts.get(number, "") for number in (2, 3, 1))
         run = self.store.begin(
             "wandb",
@@ -130,21 +159,28 @@ class _RunFile(RunFile):
             started_us,
         )
         self.rows = Rows(run)
-        for config in wire.messages(record, 4):
-            self._config(run, config)
-        for summary in wire.messages(record, 5):
-            self._summary(summary)
+        # Not by its path: a folder may be moved.
+        self.part = f"start {started_us}" if started_us else "/".join(Path(self.path).absolute().parts[-2:])
+        self.taken_bytes = run.begin_part(self.part)
+        size = Path(self.path).stat().st_size
+        if size < self.taken_bytes:
+            self.store.problem(
+                f"{self.path} has {size} bytes, and {self.taken_bytes} of it were imported before: it is another file,"
+                " or was cut"
+            )
 
-    def _config(self, run: _core.RunImport, record: bytes) -> None:
+    def _config(self, record: bytes) -> None:
         for path, value in _items(record):
-            if path[0] != "_wandb":
-                run.set("config", "/".join(path), value)
-            elif len(path) == 1 and isinstance(value, dict):  # the whole of it, again at each change
-                self.class_names = value
+            if path[0] == "_wandb":
+                if len(path) == 1 and isinstance(value, dict):  # the whole of it, again at each change
+                    self.class_names = value
+            elif self.is_new:
+                self.config.pop(tuple(path), None)  # so that the last one said is the last one set
+                self.config[tuple(path)] = value
 
     def _summary(self, record: bytes) -> None:
-        for path, value in _items(record):
-            if not path[0].startswith("_") and not _is_media(value):
+        for path, value in _items(record) if self.is_new else ():
+            if path[0] not in OWN_KEYS and not _is_media(value):
                 self.summary[tuple(path)] = value
 
     def _history(self, rows: Rows, record: bytes) -> None:
@@ -166,17 +202,18 @@ class _RunFile(RunFile):
                     step = item
                 elif path == ["_timestamp"] and isinstance(item, (int, float)):
                     time_us = microseconds(item)
-                elif not path[0].startswith("_"):
+                elif path[0] not in OWN_KEYS:
                     items.append((path, item))
         for name, item in _gathered(items):
             sort_value(name, item, values, texts, rows.run, media)
         self.ended_us = max(self.ended_us, time_us)
         self.last.update(values)
         self.last.update(texts)
-        rows.add(values, step, time_us)
+        if self.is_new:
+            rows.add(values, step, time_us)
         if texts or media:
             rows.flush()
-        for name, text in texts:
+        for name, text in texts if self.is_new else ():
             rows.run.text(name, text, step, time_us)
         for name, item in media:
             self._media(rows.run, name, item, step, time_us)

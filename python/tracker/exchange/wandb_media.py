@@ -44,8 +44,9 @@ def media_of(
     leave_out: Callable[[str], None],
     name: str = "",
     names: dict[str, Any] | None = None,
-) -> Iterator[Media]:
-    """What is made of an object with `_type`; several of a list. leave_out hears what has no place here, and why.
+) -> Iterator[Media | None]:
+    """What is made of an object with `_type`; several of a list, in which None keeps the place of what cannot be
+    made, so that a file which comes later gets that. leave_out hears what has no place here, and why.
     `name`: under which it was logged. `names`: of classes, the config's part `_wandb`."""
     kind = f"values of type {str(value.get('_type'))[:40]}"
     overlays = Overlays(value, folder, name, names or {}, leave_out)
@@ -53,6 +54,7 @@ def media_of(
         file = file_below(folder, path)
         if entry != "histogram" and (entry not in FILES or file is None):
             leave_out(kind if entry not in FILES else f"{kind} without their file")
+            yield None
             continue
         try:
             if file is None:
@@ -65,6 +67,7 @@ def media_of(
                 made = MAKERS[FILES[entry]](file, caption)
         except NOT_MADE:
             leave_out(kind)
+            yield None
         else:
             yield made
     for what in OVERLAYS:

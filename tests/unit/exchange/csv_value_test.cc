@@ -18,6 +18,17 @@ double number_in(std::string_view text) {
   return out ? to_double(out->type, out->bits) : 12345;
 }
 
+// Bug: what pandas writes became texts.
+TEST(CsvValueTest, TrueAndFalseOfJsonAndOfPythonAreBools) {
+  for (const char* text : {"true", "True", "false", "False"}) {
+    const auto out = csv_number(text);
+    ASSERT_TRUE(out) << text;
+    EXPECT_EQ(out->type, ValueType::kBool);
+    EXPECT_EQ(out->bits, text[0] == 't' || text[0] == 'T' ? 1u : 0u);
+  }
+  EXPECT_FALSE(csv_number("TRUE"));
+}
+
 TEST(CsvValueTest, ATimeOfTheCalendarIsUtcUnlessItSaysAZone) {
   constexpr int64_t kNoon = 1'704'110'400'000'000;  // 2024-01-01, 12:00 UTC
   constexpr int64_t kHour = 3'600'000'000;
