@@ -113,6 +113,15 @@ py::list metrics_of(View& self) {
   return out;
 }
 
+// Without a look at rows, which metrics_of() may need.
+std::vector<std::string> metric_names(View& self) {
+  return self.with([](RunView& view) {
+    std::vector<std::string> out;
+    for (const MetricInfo& metric : view.stored_metrics()) out.push_back(metric.name);
+    return out;
+  });
+}
+
 std::string unrecovered_text(const internal::WaitingPoints& waiting) {
   const std::string place =
       "the journal of " + internal::visible(waiting.writer.host) + " pid " + std::to_string(waiting.writer.pid);
@@ -381,6 +390,7 @@ void register_read(py::module_& module) {
       .def("last_seen_us", getter([](RunView& view) { return view.last_seen_us(); }))
       .def("problems", getter([](RunView& view) { return all_visible(view.problems()); }))
       .def("metrics", &metrics_of)
+      .def("metric_names", &metric_names)
       .def("environment",
            [](View& self) {
              return value_to_python(self.with([](RunView& view) { return internal::environment_of(view.writers()); }));

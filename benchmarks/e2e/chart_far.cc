@@ -7,7 +7,9 @@
 // reads the coarsest levels, which the next ones remember; it is measured by itself, without opening the run. "cold":
 // the file was dropped from the page cache (posix_fadvise), where the kernel does so; the rest is warm. Zooms lie
 // around the middle and begin at an odd step. Where the machine is busy the CPU time of the thread that asks is what to
-// look at. At the end the chart of each zoom is held against the one that decodes every row.
+// look at. At the end the chart of each zoom is held against the one that decodes every row. Then an attempt resumes
+// the 10^8 points in their middle and goes on: what the summary, which rests on what the resume leaves, costs an opened
+// run and, after each further commit, one that stays open.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -197,6 +199,47 @@ void measure(bench::Report* report, const LongRun& run, const std::string& name)
       {name + ": the file", "B/point", {static_cast<double>(std::filesystem::file_size(run.path)) / points}, 0});
   bench::Report::require(view->problems().empty(), "nothing is damaged");
 }
+
+double time_summary(RunView* view) {
+  const uint64_t cpu = bench::thread_cpu_ns();
+  bench::keep(view->summary());
+  return static_cast<double>(bench::thread_cpu_ns() - cpu) / 1e6;
+}
+
+void measure_resume(bench::Report* report, const Store& store, const LongRun& run, const std::string& name) {
+  WriterIdentity identity = this_process();
+  identity.writer = Id128::hash_of("resumed");
+  identity.store = store.id();
+  identity.run = run.folder.identity;
+  identity.attempt = 2;
+  identity.resume_step = run.rows / 2 + 77;
+  auto db = WriterDb::create(run.folder.path, identity);
+  bench::Report::require(db.ok(), "a database can be made");
+  bench::Values values;
+  const std::vector<float> noise(1000, 1.0f);
+  int64_t step = *identity.resume_step + 1;
+  uint64_t seq = 0;
+  const auto go_on = [&] {
+    const Frame frame = frame_of(identity, ++seq, 1, step, 1000, &values, noise);
+    step += 1000;
+    bench::Report::require((*db)->append({{seq, encode_frame(frame), {}}}, false).ok(), "a commit works");
+  };
+  go_on();
+  std::vector<double> first, next;
+  for (int i = 0; i < kRepeats; ++i) first.push_back(time_summary(open(run).get()));
+  auto view = open(run);
+  bench::keep(view->summary());
+  for (int i = 0; i < kRepeats; ++i) {
+    go_on();
+    bench::Report::require(view->refresh().ok(), "a snapshot can be taken");
+    next.push_back(time_summary(view.get()));
+  }
+  report->add({name + " behind a resume: first summary of an opened run, CPU", "ms", first, 0});
+  report->add({name + " behind a resume: summary after a commit, CPU", "ms", next, 0});
+  const auto shown = static_cast<uint64_t>(run.rows / 2 + 78) + 1000 * seq;
+  bench::Report::require(view->metrics()[0].shown.points == shown, "all rows that are shown count");
+  bench::Report::require(view->problems().empty(), "nothing is damaged");
+}
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -207,6 +250,7 @@ int main(int argc, char** argv) {
   std::vector<double> step_ms;
   const LongRun one = write_run(&*store, "one", 1, 100'000'000, 8192, &step_ms);
   measure(&report, one, "1 x 100 M");
+  measure_resume(&report, *store, one, "1 x 100 M");
   report.add({"1 series: a step of compaction, CPU", "ms", step_ms, 20});
   step_ms.clear();
   std::filesystem::remove(one.path);

@@ -109,7 +109,7 @@ def query(
     smoother, window = _smooth.window_of(smooth, parameters)
     if x is None:  # series of the system have no steps
         x = "time" if name.startswith(SYSTEM_PREFIX) else view.default_x(name) or None
-    metrics = {metric["name"] for metric in view.metrics()} if x is not None else set()
+    metrics = view.metric_names() if x is not None else []
     axis = "metric" if x in metrics or x not in (None, "step", "time") else x or "step"
     ends: dict[str, Any] = dict.fromkeys(("lo_int", "hi_int", "lo", "hi"))
     if axis == "step":

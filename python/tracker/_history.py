@@ -234,7 +234,7 @@ class Table(_Columns):
 
 def _missing(view: _core.RunView, names: list[str], error: _core.NotFoundError) -> _core.NotFoundError:
     """The error, or a clearer one where a name has texts and no numbers."""
-    numbers = {metric["name"] for metric in view.metrics()}
+    numbers = set(view.metric_names())
     for name in names:
         if name not in numbers and name in view.text_names():
             return _core.NotFoundError(f"{name!r} holds texts, which have no history of numbers; use texts({name!r})")

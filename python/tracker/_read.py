@@ -241,8 +241,10 @@ class StoredRun(MediaOfRun, Told):
     def series(self, pattern: str = "*", *, system: bool = False) -> list[str]:
         """The names of the metrics that hold numbers, sorted; those that match a pattern such as "val/*".
         system=True: the series that sample machine, process and GPUs instead, "system/cpu.percent" and its like."""
-        names = [metric["name"] for metric in self.metrics(system=system)]
-        return [name for name in names if fnmatch.fnmatchcase(name, pattern)]
+        names = self._rows().metric_names()
+        return [
+            name for name in names if name.startswith(SYSTEM_PREFIX) == system and fnmatch.fnmatchcase(name, pattern)
+        ]
 
     def metrics(self, *, system: bool = False) -> list[dict[str, Any]]:
         """What is known of each metric without reading its rows: types, points, dropped, steps, min, max, NaNs.

@@ -253,35 +253,6 @@ std::vector<MetricInfo> merge_metrics(const std::vector<WriterSnapshot>& writers
 
 bool needs_rows(const MetricInfo& metric) { return !metric.shown.last_known || !metric.shown.range_known; }
 
-void complete_from_rows(const History& rows, MetricInfo* metric) {
-  metric->shown = ShownStats();
-  ShownStats& shown = metric->shown;
-  for (size_t row = 0; row < rows.size(); ++row) {
-    const RowSource& source = rows.row_source(row);
-    if (comes_first(shown, source.attempt, rows.times_us[row]))
-      take_first(metric, source.attempt, rows.times_us[row], rows.row_type(row), rows.row_bits(row));
-    ShownStats here;
-    here.last_attempt = source.attempt;
-    here.last_rank = source.rank;
-    here.last_time_us = rows.times_us[row];
-    if (shown.points++ == 0 || last_key(here) >= last_key(shown)) {
-      shown.last_attempt = here.last_attempt;
-      shown.last_rank = here.last_rank;
-      shown.last_time_us = here.last_time_us;
-      metric->last_type = rows.row_type(row);
-      metric->last_bits = rows.row_bits(row);
-      metric->last_step = rows.steps[row];
-    }
-    const double v = to_double(rows.row_type(row), rows.row_bits(row));
-    shown.nan += std::isnan(v) ? 1 : 0;
-    if (!std::isfinite(v)) continue;
-    shown.min = shown.finite > 0 ? std::min(shown.min, v) : v;
-    shown.max = shown.finite > 0 ? std::max(shown.max, v) : v;
-    shown.sum += v;
-    ++shown.finite;
-  }
-}
-
 namespace {
 
 using Reasons = std::map<LossReason, uint64_t>;

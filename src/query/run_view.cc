@@ -20,8 +20,8 @@
 #include "query/rank_status.h"
 #include "query/run_state.h"
 #include "query/selection.h"
+#include "query/shown_rows.h"
 #include "query/texts.h"
-#include "query/visit.h"
 #include "query/waiting_since.h"
 #include "storage/close_names.h"
 #include "storage/damaged_database.h"
@@ -42,6 +42,7 @@ struct RunView::Impl {
   std::vector<WriterSnapshot> snapshots;
   std::vector<Liveness> liveness;
   std::vector<MetricInfo> metrics;
+  ShownRows shown_rows;  // what only rows tell of `metrics`, as far as it was asked for
   std::vector<std::string> problems;
   Code problem_code = Code::kOk;
   StateVerdict verdict;
@@ -59,7 +60,7 @@ struct RunView::Impl {
     const Value name = merged_attribute(snapshots, kDuplicatePolicyKey);
     return duplicate_policy_of(name.as_text() != nullptr ? *name.as_text() : "");
   }
-  // What of the metrics only rows tell. A frame that cannot be read is named in problems and its rows are missing.
+  // What of the metrics only rows tell. What cannot be read is named in problems and its rows are missing.
   void complete_metrics();
   Result<std::vector<History>> gather(const std::vector<const MetricInfo*>& wanted, const Selection& selection = {});
   Shadow shadow_of(const Selection& selection) const;
@@ -218,29 +219,13 @@ Shadow RunView::Impl::shadow_of(const Selection& selection) const {
 }
 
 void RunView::Impl::complete_metrics() {
-  const Shadow shadow(snapshots);
-  for (size_t i = 0; i < metrics.size();) {
-    // As many as fit into the memory of one visit are read together: each reading passes over all frames.
-    std::vector<const MetricInfo*> group;
-    std::vector<size_t> places;
-    for (uint64_t points = 0; i < metrics.size(); ++i) {
-      if (!needs_rows(metrics[i])) continue;
-      if (!group.empty() && points + metrics[i].points > kVisitPointsMax) break;
-      points += metrics[i].points;
-      group.push_back(&metrics[i]);
-      places.push_back(i);
-    }
-    if (group.empty()) return;
-    auto rows = gather(group);
-    if (!rows.ok()) note_problem(rows.status().code(), rows.status().to_string());
-    for (size_t k = 0; k < places.size(); ++k) {
-      MetricInfo& metric = metrics[places[k]];
-      metric.shown.last_known = metric.shown.range_known = true;  // not tried again before the next snapshot
-      if (!rows.ok()) continue;
-      drop_shadowed(shadow, &(*rows)[k]);
-      complete_from_rows((*rows)[k], &metric);
-    }
-  }
+  std::vector<LogDamage> damage;
+  const auto reader_of = [this](size_t i) { return readers[i].get(); };
+  const Status status = shown_rows.complete(snapshots, reader_of, &metrics, &damage);
+  note_damage(std::move(damage));
+  if (!status.ok()) note_problem(status.code(), status.to_string());
+  // Not tried again before the next snapshot.
+  for (MetricInfo& metric : metrics) metric.shown.last_known = metric.shown.range_known = true;
 }
 
 Result<std::unique_ptr<RunView>> RunView::open(const RunFolder& folder) {

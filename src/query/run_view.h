@@ -137,7 +137,8 @@ class RunView {
   std::string name() const;          // attribute "name", else the id
   Value config() const;              // nested map; last one wins by time, then writer id
   // Flat map: under each metric's name its last value, or what define_metric() says; explicit ones win and stay. As
-  // metrics(): where a resume shadows a part of what a metric's value rests on, its rows are read, once a snapshot.
+  // metrics(): where a resume shadows a part of what a metric's value rests on, the directories of segments are read
+  // and a few blocks decoded, at the next snapshot what is new (query/shown_rows.h).
   Value summary() const;
   Value attribute(const std::string& key) const;  // notes, tags, group, job_type; null when never set
   int64_t created_us() const;
@@ -145,7 +146,8 @@ class RunView {
   int64_t last_seen_us() const;             // newest of heartbeat and last row
   uint64_t points() const;                  // stored, all writers
   std::vector<MetricInfo> metrics() const;  // by name
-  // The same without a look at rows: nothing of `shown` is filled in where it is not known. Valid until refresh().
+  // The same without a look at rows, for names, types and counts: nothing of `shown` is filled in where it is not
+  // known. Valid until refresh().
   const std::vector<MetricInfo>& stored_metrics() const;
   std::vector<std::string> text_metrics() const;  // names under which texts were logged, by name
   LossAccount losses() const;  // the first time after a snapshot the journals of this user are looked at

@@ -363,3 +363,25 @@ def test_an_attempt_that_was_stopped_and_dies_behind_the_end_of_the_next_is_told
     assert attempts[0].last_seen > attempts[1].last_seen
     (listed,) = tracker.runs("p")
     assert (listed.state, listed.state_detail) == told
+
+
+def test_names_and_charts_of_a_resumed_run_look_at_no_row_of_other_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them had all numbers of all metrics made, behind a resume out of all rows."""
+    with tracker.init(project="p", id="train", quiet=True, capture="none", system_interval=0) as run:
+        for step in range(100):
+            run.log({"loss": float(step), "lr": 1.0}, step=step)
+    with tracker.init(project="p", resume_from="train@49", quiet=True, capture="none", system_interval=0) as run:
+        run.log({"loss": -1.0, "lr": 2.0}, step=50)
+    read = tracker.open_run("p/train")
+    assert read.summary["loss"] == -1.0
+
+    def refuse(*_: object) -> list[dict[str, object]]:
+        raise AssertionError("all numbers were asked for")
+
+    monkeypatch.setattr(tracker._core.RunView, "metrics", refuse)
+    assert read.series() == ["loss", "lr"]
+    assert read.series("system/*") == []
+    assert read.chart("loss", x="time").rows == 51
+    assert read.chart("loss", x="lr").rows == 51
+    with pytest.raises(tracker.NotFoundError, match="lss"):
+        read.history("lss")

@@ -101,8 +101,11 @@ def carry_media(
         store.problem(f"{source}: '{name[:80]}' at step {step} cannot be stored: {error}")
 
 
-def _add_media(run: _core.RunImport, name: str, made: Iterable[Media | None], step: int, time_us: int, is_list: bool) -> None:
-    """But for what an earlier import stored; None keeps a place of the list. Errors: those of the disk; nothing of the list is stored then."""
+def _add_media(
+    run: _core.RunImport, name: str, made: Iterable[Media | None], step: int, time_us: int, is_list: bool
+) -> None:
+    """But for what an earlier import stored; None keeps a place of the list. Errors: those of the disk; nothing of the
+    list is stored then."""
     described: list[dict[str, Any]] = []
     for index, value in enumerate(made):
         if value is None or run.media_is_stored(name, step, time_us, index if is_list else 0):
