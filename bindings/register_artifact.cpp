@@ -195,7 +195,12 @@ std::shared_ptr<LoggedArtifact> log_artifact(Run& run, const ArtifactDraft& draf
 }
 
 StoredVersion use_artifact(Run& run, const std::string& name, const std::string& use_as) {
-  auto found = take(released([&] { return run.use_artifact(name, use_as); }));
+  auto used = released([&] { return run.use_artifact(name, use_as); });
+  if (used.status().code() == internal::Code::kTimeout) {
+    PyErr_SetString(PyExc_TimeoutError, internal::visible(used.status().to_string()).c_str());
+    throw py::error_already_set();
+  }
+  auto found = take(std::move(used));
   return make_version(run.store_path(), std::move(found.info), found.version);
 }
 
