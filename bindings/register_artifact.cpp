@@ -131,15 +131,22 @@ py::dict edge_to_python(const LineageEdge& edge) {
   return out;
 }
 
-py::list edges_of_version(const StoredVersion& self, bool outputs) {
+// And lines that say what could not be read.
+py::tuple edges_of_version(const StoredVersion& self, bool outputs) {
   const Store store = store_of(self);
+  std::vector<std::string> problems;
   const std::vector<LineageEdge> edges = released([&] {
-    return edges_of_content(internal::read_lineage(store), self.version.content,
-                            outputs ? ArtifactUse::kOutput : ArtifactUse::kInput);
+    const internal::Lineage lineage = internal::read_lineage(store);
+    for (const std::string& line : lineage.problems) problems.push_back(internal::visible(line));
+    if (lineage.cut)
+      problems.push_back("only the first " + std::to_string(internal::kLineageEdgesMax) +
+                         " uses of the store were looked at");
+    return internal::edges_of_version(lineage, {self.info.project, self.info.name, self.version.content},
+                                      outputs ? ArtifactUse::kOutput : ArtifactUse::kInput);
   });
   py::list out;
   for (const LineageEdge& edge : edges) out.append(edge_to_python(edge));
-  return out;
+  return py::make_tuple(out, problems);
 }
 
 py::list edges_of_folder(const internal::RunFolder& folder) {
