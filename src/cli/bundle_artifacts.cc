@@ -39,8 +39,10 @@ std::string list_blobs(const Store& store, const ArtifactVersion& version, std::
   if (!manifest.ok()) return manifest.status().message();
   if (manifest->bytes().size() > kBundleManifestBytesMax) return "its manifest is too large for a bundle";
   std::set<Digest> found{version.manifest};
+  ClashFinder clashes;
   const Status status = manifest->visit([&](const ManifestEntry& entry) {
     if (entry.kind != EntryKind::kFile) return Status();
+    if (const auto above = clashes.add(entry.path); !above.empty()) return clash_status(entry.path, above);
     if (!is_stored(blobs, entry.digest, entry.bytes)) return Status(Code::kNotFound, entry.path + " is not whole");
     if (found.insert(entry.digest).second && found.size() + out->size() > kBundleFilesMax)
       return Status(Code::kLimit, fmt::format("more than {} files", kBundleFilesMax));

@@ -127,6 +127,22 @@ def test_who_used_a_version_is_said_of_that_name_alone_and_with_what_could_not_b
         tracker.artifact("p/card-a").logged_by()
 
 
+# Bug: such an artifact was stored, "intact", and could never be downloaded.
+def test_a_file_is_no_folder_of_another(run: tracker.Run, data: Path) -> None:
+    art = tracker.Artifact("data", "dataset")
+    art.add_file(data / "one.bin", "q")
+    with pytest.raises(tracker.StoreError, match='"q" is a file'):
+        art.add_file(data / "one.bin", "q/r")
+    with pytest.raises(tracker.StoreError, match='"q" is a file'), art.new_file("q/r"):
+        pass
+    with art.new_file("s/t") as file:
+        file.write("t")
+    with pytest.raises(tracker.StoreError, match='"s" is a folder'), art.new_file("s"):
+        pass
+    run.log_artifact(art).wait()
+    assert [entry.name for entry in art.files()] == ["q", "s/t"]
+
+
 def test_a_folder_that_a_run_reads_is_stored_and_is_its_input(run: tracker.Run, data: Path) -> None:
     used = run.use_artifact(data)
     assert used.wait().version == "v0"
