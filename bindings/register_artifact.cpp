@@ -132,15 +132,22 @@ py::dict edge_to_python(const LineageEdge& edge) {
   return out;
 }
 
-py::list edges_of_version(const StoredVersion& self, bool outputs) {
+// And lines that say what could not be read.
+py::tuple edges_of_version(const StoredVersion& self, bool outputs) {
   const Store store = store_of(self);
+  std::vector<std::string> problems;
   const std::vector<LineageEdge> edges = released([&] {
-    return edges_of_content(internal::read_lineage(store), self.version.content,
-                            outputs ? ArtifactUse::kOutput : ArtifactUse::kInput);
+    const internal::Lineage lineage = internal::read_lineage(store);
+    for (const std::string& line : lineage.problems) problems.push_back(internal::visible(line));
+    if (lineage.cut)
+      problems.push_back("only the first " + std::to_string(internal::kLineageEdgesMax) +
+                         " uses of the store were looked at");
+    return internal::edges_of_version(lineage, {self.info.project, self.info.name, self.version.content},
+                                      outputs ? ArtifactUse::kOutput : ArtifactUse::kInput);
   });
   py::list out;
   for (const LineageEdge& edge : edges) out.append(edge_to_python(edge));
-  return out;
+  return py::make_tuple(out, problems);
 }
 
 py::list edges_of_folder(const internal::RunFolder& folder) {
@@ -196,7 +203,12 @@ std::shared_ptr<LoggedArtifact> log_artifact(Run& run, const ArtifactDraft& draf
 }
 
 StoredVersion use_artifact(Run& run, const std::string& name, const std::string& use_as) {
-  auto found = take(released([&] { return run.use_artifact(name, use_as); }));
+  auto used = released([&] { return run.use_artifact(name, use_as); });
+  if (used.status().code() == internal::Code::kTimeout) {
+    PyErr_SetString(PyExc_TimeoutError, internal::visible(used.status().to_string()).c_str());
+    throw py::error_already_set();
+  }
+  auto found = take(std::move(used));
   StoredVersion out = make_version(run.store_path(), std::move(found.info), found.version);
   out.max_disk = run.max_disk();
   return out;

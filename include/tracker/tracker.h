@@ -375,8 +375,10 @@ TRK_API trk_code trk_artifact_wait(trk_artifact* artifact, int64_t timeout_ms, t
 /* Until all artifacts that this process logged are stored or refused. TRK_TIMEOUT: not yet. */
 TRK_API trk_code trk_wait_artifacts(trk_run* run, int64_t timeout_ms) TRK_NOEXCEPT;
 /* The version that `name` says: "data", "data:latest", "data:v3", "data@<digest>", each with "project/" in front or
- * not; and records that the run uses it, as `use_as` (may be NULL). Works where nothing is recorded, too. NULL:
- * TRK_NOT_FOUND, TRK_INVALID; `error` says what there is. */
+ * not; and records that the run uses it, as `use_as` (may be NULL). Works where nothing is recorded, too. What this
+ * process has just logged under that name is waited for, at most 10 s; where it is refused the older version is given,
+ * which is said on stderr. NULL: TRK_NOT_FOUND, TRK_INVALID, where `error` says what there is; TRK_TIMEOUT: it is not
+ * stored yet, trk_artifact_wait first. */
 TRK_API trk_artifact* trk_use_artifact(trk_run* run, const char* name, const char* use_as,
                                        trk_error* error) TRK_NOEXCEPT;
 /* Writes the files of a version, stored or used, into `folder` (NULL: a folder in the store) and says in `written`, of

@@ -273,8 +273,10 @@ class Run {
     return artifact.verb([&](trk_error* what) { return trk_log_artifact(run_, artifact.artifact_, &given, what); });
   }
   /// The version that `name` says: "data", "data:latest", "data:v3", "data@<digest>", each with "project/" in front or
-  /// not; and records that the run uses it. Works where nothing is recorded, too. ok() is false, and error() says what
-  /// there is, where no version is found.
+  /// not; and records that the run uses it. Works where nothing is recorded, too. What this process has just logged
+  /// under that name is waited for, at most 10 s; where it is refused the older version is given, which is said on
+  /// stderr. ok() is false where no version is found, and error() says what there is; kTimeout: it is not stored yet,
+  /// wait() for it first.
   Artifact use_artifact(const std::string& name, const std::string& use_as = {}) const {
     Artifact out;
     trk_error what = TRK_ERROR_INIT;

@@ -91,8 +91,8 @@ class Artifact(Reading):
     """Files, folders and references that a run will log under a name: a model, a data set.
 
     Adding looks at sizes and times and returns; the bytes are read after run.log_artifact(), on a thread of the run.
-    Until they are stored the files must stay as they are: one that changes is never stored torn, the artifact is
-    refused and the run goes on. Threads: one at a time, but wait() and what a stored version answers.
+    Until they are stored the files must stay as they are: where one changes the artifact is refused and the run goes
+    on. Threads: one at a time, but wait() and what a stored version answers.
     """
 
     def __init__(

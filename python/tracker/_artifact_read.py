@@ -109,11 +109,13 @@ class Reading:
         return Path(folder, entry.name).absolute()
 
     def logged_by(self) -> list[StoredRun]:
-        """The runs that made this content. Cost: a look at every run of the store."""
+        """The runs that made this version. A RuntimeWarning names what could not be read. Cost: a look at every run of
+        the store."""
         return self._runs(outputs=True)
 
     def used_by(self) -> list[StoredRun]:
-        """The runs that used this content. Cost: a look at every run of the store."""
+        """The runs that used this version. A RuntimeWarning names what could not be read. Cost: a look at every run of
+        the store."""
         return self._runs(outputs=False)
 
     def _runs(self, outputs: bool) -> list[StoredRun]:
@@ -122,7 +124,10 @@ class Reading:
         version = self._version()
         _current.flush_all(version.store_path)
         store = _core.Store.open(version.store_path)
-        uids = dict.fromkeys(edge["run_uid"] for edge in version.edges(outputs))
+        edges, problems = version.edges(outputs)
+        for line in problems:
+            warnings.warn(f"tracker: {line}", RuntimeWarning, stacklevel=3)
+        uids = dict.fromkeys(edge["run_uid"] for edge in edges)
         return [StoredRun(store.find(uid)) for uid in uids]
 
 

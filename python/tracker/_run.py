@@ -220,7 +220,9 @@ class Run(_core.Run):
 
         "name", "name:latest", "name:v3", "name@digest", each with "project/" in front or not. A folder (a Path, or a
         str that begins with "/", "./", "../" or "~") or an Artifact is stored as log_artifact() does, and the run used
-        it. Raises NotFoundError with close names, ValueError for another type than `type`.
+        it. What this process has just logged under that name is waited for: TimeoutError after 10 s; where it is
+        refused the older version is given, which is said on stderr. Raises NotFoundError with close names, ValueError
+        for another type than `type`.
         """
         from tracker._artifact import use
 

@@ -248,7 +248,7 @@ Status StoredManifest::visit(const std::function<Status(const ManifestEntry&)>& 
   for (;;) {
     const auto more = reader.next(&entry);
     if (!more.ok()) return more.status();
-    if (!*more) return {};
+    if (!*more) return totals_ = reader.totals(), Status();
     TRACKER_RETURN_IF_ERROR(visit(entry));
   }
 }

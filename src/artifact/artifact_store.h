@@ -78,9 +78,12 @@ class StoredManifest {
   }
   // Calls `visit` for each entry in order; its failure ends the visit.
   Status visit(const std::function<Status(const ManifestEntry&)>& visit) const;
+  // Of the last visit that came to its end.
+  const ManifestTotals& totals() const { return totals_; }
 
  private:
   StoredManifest() = default;
+  mutable ManifestTotals totals_;
   std::string text_;
   void* at_ = nullptr;
   size_t bytes_ = 0;

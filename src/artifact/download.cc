@@ -43,6 +43,9 @@ class Download {
       report_.references.push_back(entry.path);
       return {};
     }
+    if (const auto above = clashes_.add(entry.path); !above.empty())
+      return Status(Code::kCorrupt, clash_status(entry.path, above).message(),
+                    fmt::format("download what is below it into a folder of its own: path_prefix=\"{}/\"", above));
     const size_t slash = entry.path.find_last_of('/');
     const std::string name = entry.path.substr(slash == std::string::npos ? 0 : slash + 1);
     auto folder = open_folder(slash == std::string::npos ? "" : entry.path.substr(0, slash));
@@ -143,6 +146,7 @@ class Download {
 
   BlobStore blobs_;
   DigestCache cache_;
+  ClashFinder clashes_;
   const std::string root_;
   Fd folder_;
   const ArtifactProgress& progress_;

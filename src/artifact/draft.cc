@@ -43,6 +43,30 @@ bool ArtifactDraft::contains(std::string_view path) const {
   });
 }
 
+bool ArtifactDraft::has_below(std::string_view path) const {
+  const std::string folder_path = std::string(path) + '/';
+  const auto single = singles_.lower_bound(folder_path);
+  if (single != singles_.end() && single->first.starts_with(folder_path)) return true;
+  return std::any_of(folders_.begin(), folders_.end(), [&folder_path](const Folder& folder) {
+    if (folder.prefix.starts_with(folder_path)) return folder.files.size() > 0;
+    if (!folder_path.starts_with(folder.prefix)) return false;
+    const std::string below = folder_path.substr(folder.prefix.size());
+    const FileList::Cursor at(folder.files, below);
+    return !at.done() && at.file().path.starts_with(below);
+  });
+}
+
+Status ArtifactDraft::check_free(std::string_view path, size_t checked) const {
+  if (contains(path)) return taken(path);
+  for (size_t slash = path.find('/', checked); slash != std::string_view::npos; slash = path.find('/', slash + 1))
+    if (const std::string_view above = path.substr(0, slash); contains(above))
+      return Status(Code::kExists, clash_status(path, above).message(), "remove() it first, or choose another name");
+  if (has_below(path))
+    return Status(Code::kExists, fmt::format("\"{}\" is a folder of the artifact already", path),
+                  fmt::format("remove(\"{}/\") it first, or choose another name", path));
+  return {};
+}
+
 Status ArtifactDraft::add_file(const std::string& file, std::string_view path) {
   const std::string source = absolute_path(file);
   if (source.empty()) return Status(Code::kInvalid, "the working directory was deleted", "name the file from \"/\" on");
@@ -51,7 +75,7 @@ Status ArtifactDraft::add_file(const std::string& file, std::string_view path) {
   std::string at(path);
   if (at.empty() || at.back() == '/') at += name_of(source);
   TRACKER_RETURN_IF_ERROR(check_artifact_path(at));
-  if (contains(at)) return taken(at);
+  TRACKER_RETURN_IF_ERROR(check_free(at));
   if (singles_.size() >= kDraftFilesMax)
     return Status(Code::kLimit, fmt::format("{} files were added one by one", kDraftFilesMax), "add their folder");
   Single single;
@@ -75,10 +99,16 @@ Status ArtifactDraft::add_folder(const std::string& folder, std::string_view pat
   if (added.files.size() > kManifestEntriesMax - this->files())
     return Status(Code::kLimit, fmt::format("an artifact has at most {} files", kManifestEntriesMax));
   const bool alone = folders_.empty() && singles_.empty();
+  std::string last;
   for (FileList::Cursor at(added.files); !at.done(); at.next()) {
     const std::string& below = at.file().path;
     if (added.prefix.size() + below.size() > kArtifactPathBytesMax) return check_artifact_path(added.prefix + below);
-    if (!alone && contains(added.prefix + below)) return taken(added.prefix + below);
+    if (alone) continue;
+    // Folders above that were looked at with the file before are not looked at again.
+    const std::string whole = added.prefix + below;
+    const size_t above = whole.find_last_of('/') + 1;
+    TRACKER_RETURN_IF_ERROR(check_free(whole, last.starts_with(whole.substr(0, above)) ? above : 0));
+    last = whole;
   }
   folders_.push_back(std::move(added));
   stores_left_out_.insert(stores_left_out_.end(), stores.begin(), stores.end());
@@ -98,7 +128,7 @@ Status ArtifactDraft::add_reference(std::string_view uri, std::string_view path,
   single.entry.path = at;
   ManifestWriter check;  // its rules are those of the manifest
   TRACKER_RETURN_IF_ERROR(check.add(single.entry));
-  if (contains(at)) return taken(at);
+  TRACKER_RETURN_IF_ERROR(check_free(at));
   if (singles_.size() >= kDraftFilesMax)
     return Status(Code::kLimit, fmt::format("{} references were added one by one", kDraftFilesMax));
   singles_.emplace(std::move(at), std::move(single));

@@ -26,7 +26,8 @@ class ArtifactDraft {
   static Result<ArtifactDraft> make(std::string_view name, std::string_view type);
 
   // `path` in the artifact: as the file is called where it is empty; behind a "/" at its end the file's name is put.
-  // kNotFound, kInvalid as of look_at_file(); kExists: something of that path is there already.
+  // kNotFound, kInvalid as of look_at_file(); kExists: something of that path is there already, or a file
+  // where this has a folder, or a folder where this has a file.
   Status add_file(const std::string& file, std::string_view path = "");
   // All files below `folder`, under `path` ("": at the top), but not those of a store of ours below it, which is named
   // in stores_left_out(). The errors of list_files(); kExists. All or nothing.
@@ -61,6 +62,12 @@ class ArtifactDraft {
     ManifestEntry entry;  // without its path
     ListedFile source;
   };
+  // Something lies below `path`.
+  bool has_below(std::string_view path) const;
+  // kExists: something of that path, below it or above it is there already. The folders that end before byte `checked`
+  // of the path are known to be none.
+  Status check_free(std::string_view path, size_t checked = 0) const;
+
   std::vector<Folder> folders_;
   std::vector<std::string> stores_left_out_;
   std::map<std::string, Single, std::less<>> singles_;

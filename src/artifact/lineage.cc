@@ -19,7 +19,7 @@ namespace {
 const char* use_name(ArtifactUse use) { return use == ArtifactUse::kOutput ? "output" : "input"; }
 
 std::string run_node(const LineageEdge& edge) { return "run " + edge.run.uid.hex(); }
-std::string version_node(const LineageEdge& edge) { return "version " + edge.content.hex(); }
+std::string version_node(const LineageEdge& edge) { return edge.version().node(); }
 
 // The nodes at most `depth` edges from `start`, whichever way they point.
 std::set<std::string> near(const Lineage& lineage, std::string_view start, int depth) {
@@ -47,9 +47,9 @@ Value run_value(const LineageEdge& edge) {
                     {"run", edge.run.id}};
 }
 
-Value version_value(const LineageEdge& edge) {
+Value version_value(const LineageEdge& edge, std::optional<int64_t> number) {
   return Value::Map{{"id", version_node(edge)},    {"kind", "version"}, {"project", edge.project},
-                    {"name", edge.name},           {"type", edge.type}, {"number", edge.number},
+                    {"name", edge.name},           {"type", edge.type}, {"number", number ? Value(*number) : Value()},
                     {"digest", edge.content.hex()}};
 }
 
@@ -110,6 +110,17 @@ bool find_named(const RunFolder& run, LineageEdge* edge) {
 }
 
 }  // namespace
+
+std::string VersionId::node() const { return fmt::format("version {}/{}@{}", project, name, content.hex()); }
+
+std::optional<int64_t> VersionNumbers::of(const VersionId& version) {
+  auto [at, is_new] = known_.try_emplace({version.project, version.name});
+  if (is_new)
+    if (const auto info = ArtifactRegistry(store_).read(version.project, version.name); info.ok())
+      for (const ArtifactVersion& each : info->versions) at->second.emplace(each.content, each.number);
+  const auto found = at->second.find(version.content);
+  return found == at->second.end() ? std::nullopt : std::optional<int64_t>(found->second);
+}
 
 std::string LineageEdge::version_name() const { return fmt::format("{}/{}:v{}", project, name, number); }
 
@@ -212,14 +223,14 @@ Lineage read_lineage(const Store& store, std::string_view project) {
   return out;
 }
 
-std::vector<LineageEdge> edges_of_content(const Lineage& lineage, const Digest& content, ArtifactUse use) {
+std::vector<LineageEdge> edges_of_version(const Lineage& lineage, const VersionId& version, ArtifactUse use) {
   std::vector<LineageEdge> out;
   for (const LineageEdge& edge : lineage.edges)
-    if (edge.use == use && edge.content == content) out.push_back(edge);
+    if (edge.use == use && edge.version() == version) out.push_back(edge);
   return out;
 }
 
-Value lineage_graph(const Lineage& lineage, std::string_view start, int depth) {
+Value lineage_graph(const Lineage& lineage, VersionNumbers* numbers, std::string_view start, int depth) {
   const std::set<std::string> wanted = start.empty() ? std::set<std::string>() : near(lineage, start, depth);
   std::set<std::string> known;
   Value::List nodes, edges;
@@ -227,7 +238,7 @@ Value lineage_graph(const Lineage& lineage, std::string_view start, int depth) {
     const std::string run = run_node(edge), version = version_node(edge);
     if (!start.empty() && (wanted.count(run) == 0 || wanted.count(version) == 0)) continue;
     if (known.insert(run).second) nodes.push_back(run_value(edge));
-    if (known.insert(version).second) nodes.push_back(version_value(edge));
+    if (known.insert(version).second) nodes.push_back(version_value(edge, numbers->of(edge.version())));
     const bool is_output = edge.use == ArtifactUse::kOutput;
     edges.emplace_back(Value::Map{
         {"from", is_output ? run : version}, {"to", is_output ? version : run}, {"use", use_name(edge.use)}});

@@ -4,9 +4,13 @@
 // the attributes of every run looked at, about 0.2 ms a writer; no points.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "artifact/digest.h"
@@ -20,6 +24,15 @@ constexpr size_t kLineageEdgesMax = 100'000;
 
 enum class ArtifactUse { kOutput, kInput };
 
+// A version wherever it lies: a run that was copied or imported brings project, name and content along, but numbers are
+// those of a store. Other names with the same content are other artifacts: two without files are.
+struct VersionId {
+  std::string project, name;
+  Digest content;
+  auto operator<=>(const VersionId&) const = default;
+  std::string node() const;  // in a graph
+};
+
 // A run made (output) or used (input) a version.
 struct LineageEdge {
   ArtifactUse use = ArtifactUse::kOutput;
@@ -30,7 +43,8 @@ struct LineageEdge {
   std::vector<std::string> aliases;  // as they were then
   std::string use_as;
   int64_t time_us = 0;
-  std::string version_name() const;  // "project/name:v3"
+  std::string version_name() const;  // "project/name:v3"; the number is that of the store where it was recorded
+  VersionId version() const { return {project, name, content}; }
 };
 
 // An artifact that the run logged or used by its files, and that was not stored.
@@ -68,11 +82,24 @@ struct Lineage {
 // Of all runs in the store; `project` empty: of all projects.
 Lineage read_lineage(const Store& store, std::string_view project = "");
 
-// The runs that made, or used, this version: by its content, so that a copy under another name is the same.
-std::vector<LineageEdge> edges_of_content(const Lineage& lineage, const Digest& content, ArtifactUse use);
+// The runs that made, or used, this version.
+std::vector<LineageEdge> edges_of_version(const Lineage& lineage, const VersionId& version, ArtifactUse use);
+
+// What the versions that runs speak of are called in a store. Threads: one at a time. Cost: reads each artifact once.
+class VersionNumbers {
+ public:
+  explicit VersionNumbers(const Store& store) : store_(store) {}
+  // None: it is not in this store. One that was deleted keeps its number.
+  std::optional<int64_t> of(const VersionId& version);
+
+ private:
+  const Store store_;
+  std::map<std::pair<std::string, std::string>, std::map<Digest, int64_t>> known_;  // by project and name
+};
 
 // {"nodes": [{"id", "kind": "run"|"version", ...}], "edges": [{"from", "to", "use"}], "cut"}: edges point the way that
-// data goes. From `start` ("run <uid>" or "version <content digest>") at most `depth` edges away, or all where empty.
-Value lineage_graph(const Lineage& lineage, std::string_view start = "", int depth = 2);
+// data goes. From `start` ("run <uid>" or VersionId::node()) at most `depth` edges away, or all where empty. A version
+// that is not in the store has the number null.
+Value lineage_graph(const Lineage& lineage, VersionNumbers* numbers, std::string_view start = "", int depth = 2);
 
 }  // namespace tracker::internal

@@ -88,6 +88,21 @@ Status check_artifact_path(std::string_view path) {
   return {};
 }
 
+std::string_view ClashFinder::add(std::string_view path) {
+  const size_t shared = shared_bytes(last_, path);
+  while (!ends_.empty() && ends_.back() > shared) ends_.pop_back();
+  // One that ends earlier is followed here by what followed it in the path before, where it was looked at.
+  const bool clash = !ends_.empty() && ends_.back() == shared && shared < path.size() && path[shared] == '/';
+  last_ = path;
+  ends_.push_back(path.size());
+  return clash ? std::string_view(last_).substr(0, shared) : std::string_view();
+}
+
+Status clash_status(std::string_view path, std::string_view above) {
+  return Status(Code::kInvalid,
+                fmt::format("\"{}\" cannot be in the artifact: \"{}\" is a file of it, not a folder", path, above));
+}
+
 ManifestWriter::ManifestWriter() {
   out_.bytes(kMagic);
   out_.u16(kManifestVersion);
@@ -102,6 +117,7 @@ Status ManifestWriter::add(const ManifestEntry& entry) {
                   fmt::format("\"{}\" comes twice or out of order", entry.path));
   if (entries_ >= kManifestEntriesMax)
     return Status(Code::kLimit, fmt::format("an artifact has at most {} files", kManifestEntriesMax));
+  if (const auto above = clashes_.add(entry.path); !above.empty()) return clash_status(entry.path, above);
   TRACKER_RETURN_IF_ERROR(count(entry, &totals_));
   ByteWriter content;
   encode_content(entry, last_path_, &content);
@@ -218,9 +234,13 @@ Result<bool> ManifestReader::next(ManifestEntry* entry) {
 Status check_manifest(std::string_view bytes, ManifestTotals* totals) {
   ManifestReader reader(bytes);
   ManifestEntry entry;
+  ClashFinder clashes;
   for (;;) {
     const auto more = reader.next(&entry);
     if (!more.ok()) return more.status();
+    if (*more && entry.kind == EntryKind::kFile)
+      if (const auto above = clashes.add(entry.path); !above.empty())
+        return Status(Code::kCorrupt, clash_status(entry.path, above).message());
     if (*more) continue;
     if (totals != nullptr) *totals = reader.totals();
     return {};

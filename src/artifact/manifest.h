@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "artifact/digest.h"
 #include "base/bytes.h"
@@ -39,6 +40,19 @@ struct ManifestEntry {
 // characters and no backslash. kInvalid says which rule was broken.
 Status check_artifact_path(std::string_view path);
 
+// Finds, among paths that come in order, one that lies below another: "q" and "q/r" cannot be files of one folder.
+// Cost: no memory a path.
+class ClashFinder {
+ public:
+  // The path that this one lies below; empty: none.
+  std::string_view add(std::string_view path);
+
+ private:
+  std::string last_;
+  std::vector<size_t> ends_;  // of the paths that the last one begins with, and of itself; ascending
+};
+Status clash_status(std::string_view path, std::string_view above);
+
 struct ManifestTotals {
   uint64_t files = 0, references = 0;
   uint64_t bytes = 0;  // of the files
@@ -50,7 +64,7 @@ struct ManifestTotals {
 class ManifestWriter {
  public:
   ManifestWriter();
-  // kInvalid: not behind the entry before it, or a bad path. kLimit: too many entries.
+  // kInvalid: not behind the entry before it, a bad path, or one below another. kLimit: too many entries.
   Status add(const ManifestEntry& entry);
   // Writes the end. Nothing may be added afterwards.
   ManifestTotals finish();
@@ -63,6 +77,7 @@ class ManifestWriter {
 
   ByteWriter out_;
   std::string last_path_;
+  ClashFinder clashes_;
   uint64_t entries_ = 0;
   uint32_t crc_ = 0;
   size_t checked_ = 0;  // bytes of `out_` that are in crc_
@@ -71,7 +86,7 @@ class ManifestWriter {
 };
 
 // Goes through an encoded manifest. What is damaged, not canonical or out of order is refused with kCorrupt and the
-// offset, a newer version with kVersion. `bytes` must stay.
+// offset, a newer version with kVersion; files below files are read, as earlier writers let them in. `bytes` must stay.
 class ManifestReader {
  public:
   explicit ManifestReader(std::string_view bytes);
@@ -93,7 +108,7 @@ class ManifestReader {
   Sha256 content_;
 };
 
-// All of it. `totals` may be null.
+// All of it; kCorrupt for files below files too. `totals` may be null.
 Status check_manifest(std::string_view bytes, ManifestTotals* totals);
 
 }  // namespace tracker::internal

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/fs.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -27,6 +28,18 @@ constexpr uint64_t kRoomAFileBytes = 16 << 10;
 constexpr uint64_t kAllocatedBytesMin = 1 << 20;
 
 int64_t age_ns(const SourceStamp& stamp) { return realtime_ns() - std::max(stamp.mtime_ns, stamp.ctime_ns); }
+
+// Whether somebody, in whichever process, has the file open or mapped for writing: only where nobody has, the kernel
+// gives a lease for reading, which is given back at once. False too where it gives none: another user's file, most file
+// servers. Who opens the file for writing in between waits for that moment, and we are sent a signal: not SIGIO, which
+// would end the process, but one that is ignored unless a program wants it, and to this thread, which blocks it.
+bool is_open_for_writing(const Fd& file) {
+  const f_owner_ex owner{F_OWNER_TID, ::gettid()};
+  if (::fcntl(file.get(), F_SETOWN_EX, &owner) != 0 || ::fcntl(file.get(), F_SETSIG, SIGURG) != 0) return false;
+  if (::fcntl(file.get(), F_SETLEASE, F_RDLCK) != 0) return errno == EAGAIN;
+  (void)::fcntl(file.get(), F_SETLEASE, F_UNLCK);
+  return false;
+}
 
 Status changed_status(const std::string& path, bool since_named) {
   if (since_named)
@@ -92,20 +105,35 @@ Result<Digest> Snapshooter::read(const std::string& folder, const ListedFile& ex
   const SourceStamp before = SourceStamp::of(st);
   if (!is_as_listed(before, expected)) return changed_status(path, true);
   TRACKER_RETURN_IF_ERROR(check_room(before.bytes));
+  // Behind the stamp: a write that begins later gives the file another one.
+  const bool written_to = is_open_for_writing(source->fd);
   auto target = batch_->begin();
   if (!target.ok()) return target.status();
   auto digest = copy_and_hash(*source, &target->fd, before.bytes, path);
+  bool differs = false;
+  if (digest.ok() && written_to)
+    if (const Status status = read_again(*source, *digest, before.bytes, path, &differs); !status.ok()) digest = status;
   const auto after = digest.ok() ? stamp_source(folder, expected.path) : Result<SourceStamp>(before);
-  *changed = digest.status().code() == Code::kBusy || (digest.ok() && (!after.ok() || !(*after == before)));
+  *changed = differs || digest.status().code() == Code::kBusy || (digest.ok() && (!after.ok() || !(*after == before)));
   if (!digest.ok() || *changed) {
     remove_file(target->path);
     return digest;
   }
   TRACKER_RETURN_IF_ERROR(batch_->add(std::move(*target), *digest, before.bytes));
-  if (shows_writes && age_ns(before) >= tick(before, path).count()) cache_->put(before, *digest);
+  // A write that began long before the file was read would not be seen later on.
+  const auto age_min = written_to ? std::chrono::nanoseconds(options_.dirty_age) : tick(before, path);
+  if (shows_writes && age_ns(before) >= age_min.count()) cache_->put(before, *digest);
   ++files_read_;
   bytes_read_ += before.bytes;
   return digest;
+}
+
+Status Snapshooter::read_again(const OpenedFile& source, const Digest& digest, uint64_t bytes, const std::string& path,
+                               bool* changed) {
+  std::this_thread::sleep_for(kWriterPause);
+  const auto again = copy_and_hash(source, nullptr, bytes, path);
+  *changed = again.ok() ? *again != digest : again.status().code() == Code::kBusy;
+  return again.ok() || *changed ? Status() : again.status();
 }
 
 Result<std::optional<Digest>> Snapshooter::missing(const std::string& folder, const ListedFile& expected) {
@@ -115,7 +143,8 @@ Result<std::optional<Digest>> Snapshooter::missing(const std::string& folder, co
   if (!is_as_listed(source->stamp, expected)) return changed_status(path, true);
   std::optional<Digest> digest = cache_->find(source->stamp);
   if (!digest) {
-    const bool shows_writes = age_ns(source->stamp) >= tick(source->stamp, path).count() && write_out(*source, path);
+    const bool shows_writes = age_ns(source->stamp) >= tick(source->stamp, path).count() && write_out(*source, path) &&
+                              !is_open_for_writing(source->fd);
     const auto read = copy_and_hash(*source, nullptr, source->stamp.bytes, path);
     if (!read.ok()) return read.status();
     const auto after = stamp_source(folder, expected.path);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // One file becomes a blob: cloned where the file system shares blocks (FICLONE), else copied, and hashed on the way.
-// A file that changes meanwhile is taken again, at most kSnapshotTriesMax times, and then refused by name; it is never
-// stored torn. What a process writes through a shared mapping gives a file a new time only where the page was clean: so
-// what is in memory alone is written out before the file is stamped. Where that is not done (a tmpfs, a file server,
-// small files of an overlay) a young file is read each time, and one that is written so while it is read may be torn.
-// Threads: one an object. Cost: reads the file once; kSnapshotBufferBytes of memory for any size.
+// A file that changes meanwhile is taken again, at most kSnapshotTriesMax times, and then refused by name. What a
+// process writes through a shared mapping gives a file a new time only where the page was clean: so what is in memory
+// alone is written out before the file is stamped. Where that is not done (a tmpfs, a file server, small files of an
+// overlay) a young file is read each time. A write(2) gives it a new time only as it begins: a file that somebody has
+// open for writing is read twice and must be the same (decision 0047). Threads: one an object. Cost: reads the file
+// once; kSnapshotBufferBytes of memory for any size.
 #pragma once
 
 #include <atomic>
@@ -44,6 +45,9 @@ struct SnapshotOptions {
   std::chrono::seconds dirty_age = kDirtyAge;
 };
 
+// Between the two reads of a file that is open for writing.
+constexpr std::chrono::milliseconds kWriterPause{20};
+
 class Snapshooter {
  public:
   Snapshooter(const BlobStore& blobs, BlobBatch* batch, DigestCache* cache, SnapshotOptions options);
@@ -60,6 +64,9 @@ class Snapshooter {
 
  private:
   Result<Digest> read(const std::string& folder, const ListedFile& expected, bool* changed);
+  // Whether it is the same when it is read once more; else *changed, or why it cannot be read.
+  Status read_again(const OpenedFile& source, const Digest& digest, uint64_t bytes, const std::string& path,
+                    bool* changed);
   // Into `target`, or without one nowhere.
   Result<Digest> copy_and_hash(const OpenedFile& source, const Fd* target, uint64_t bytes, const std::string& path);
   Status check_room(uint64_t bytes);

@@ -58,8 +58,11 @@ Result<std::vector<ArtifactFinding>> verify_artifact(const Store& store, const A
     bytes += n;
     if (progress) progress(files, bytes);
   };
+  ClashFinder clashes;
   const Status read = manifest->visit([&](const ManifestEntry& entry) {
     if (entry.kind != EntryKind::kFile) return Status();
+    if (const auto above = clashes.add(entry.path); !above.empty())
+      found(entry.path, fmt::format("\"{}\" is a file too: they cannot be downloaded together", above));
     found(entry.path, look_at_blob(blobs, entry.digest, entry.bytes, deep, was_read));
     ++files;
     was_read(0);
@@ -69,8 +72,7 @@ Result<std::vector<ArtifactFinding>> verify_artifact(const Store& store, const A
     found(blobs.path_of(version.manifest), read.message());
     return out;
   }
-  ManifestTotals totals;
-  TRACKER_RETURN_IF_ERROR(check_manifest(manifest->bytes(), &totals));
+  const ManifestTotals totals = manifest->totals();
   if (totals.content != version.content) found("", "the manifest holds another content than the version says");
   if (totals.files != version.files || totals.bytes != version.bytes || totals.references != version.references)
     found("", "the manifest holds other numbers of files or bytes than the version says");

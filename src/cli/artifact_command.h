@@ -28,8 +28,8 @@ int run_artifact_lineage(Console& console, const Store& store, const ArtifactOpt
 std::string artifacts_section(const Console& console, const Store& store, const std::vector<LineageEdge>& edges,
                               const std::vector<RefusedArtifact>& refused);
 Value refused_json(const std::vector<RefusedArtifact>& refused);
-// "inputs" or "outputs" of its JSON.
-Value edges_json(const std::vector<LineageEdge>& edges, ArtifactUse use);
+// "inputs" or "outputs" of its JSON: the versions as they are called in this store; null where they are not in it.
+Value edges_json(const Store& store, const std::vector<LineageEdge>& edges, ArtifactUse use);
 // Adds what `tracker gc` removes, or would, of artifacts.
 void collect_artifacts(const Store& store, bool dry_run, int64_t now_us, CollectReport* report);
 // Adds what `tracker verify` finds in a store's artifacts, and how many versions it looked at. `progress`: what is done

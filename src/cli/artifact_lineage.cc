@@ -16,38 +16,32 @@ namespace {
 
 std::string run_name(const LineageEdge& edge) { return edge.run.project + "/" + edge.run.id; }
 
-// What the versions that runs speak of are called in this store: one that was copied from another store with its number
-// would name other data.
-class VersionNames {
- public:
-  explicit VersionNames(const Store& store) : registry_(store) {}
-  std::string of(const LineageEdge& edge) {
-    auto [at, is_new] = known_.try_emplace({edge.project, edge.name});
-    if (is_new)
-      if (auto info = registry_.read(edge.project, edge.name); info.ok()) at->second = std::move(info->versions);
-    for (const ArtifactVersion& version : at->second)
-      if (version.content == edge.content) return fmt::format("{}/{}:{}", edge.project, edge.name, version.name());
-    return fmt::format("{}/{}@{} (not in this store)", edge.project, edge.name, edge.content.hex().substr(0, 12));
-  }
-
- private:
-  ArtifactRegistry registry_;
-  std::map<std::pair<std::string, std::string>, std::vector<ArtifactVersion>> known_;
-};
+std::string name_here(const LineageEdge& edge, VersionNumbers* numbers) {
+  if (const auto number = numbers->of(edge.version()))
+    return fmt::format("{}/{}:v{}", edge.project, edge.name, *number);
+  return fmt::format("{}/{}@{} (not in this store)", edge.project, edge.name, edge.content.hex().substr(0, 12));
+}
 
 // From one run or version against the way of the data, then along it.
 class LineageTree {
  public:
-  LineageTree(const Store& store, const Lineage& lineage) : lineage_(lineage), names_(store) {}
+  LineageTree(const Lineage& lineage, VersionNumbers* numbers) : lineage_(lineage), numbers_(numbers) {}
 
   // Against the way of the data first.
   void run(const std::string& uid, int depth, const std::string& indent, bool backwards, bool forwards) {
     if (backwards) uses_of_run(uid, ArtifactUse::kInput, depth, indent);
     if (forwards) uses_of_run(uid, ArtifactUse::kOutput, depth, indent);
   }
-  void version(const Digest& content, int depth, const std::string& indent, bool backwards, bool forwards) {
-    if (backwards) uses_of_version(content, ArtifactUse::kOutput, depth, indent);
-    if (forwards) uses_of_version(content, ArtifactUse::kInput, depth, indent);
+  void version(const VersionId& id, int depth, const std::string& indent, bool backwards, bool forwards) {
+    if (backwards) uses_of_version(id, ArtifactUse::kOutput, depth, indent);
+    if (forwards) uses_of_version(id, ArtifactUse::kInput, depth, indent);
+  }
+  // Versions of other names that runs made or used.
+  void same_content(const VersionId& id, const std::string& indent) {
+    std::set<VersionId> shown{id};
+    for (const LineageEdge& edge : lineage_.edges)
+      if (edge.content == id.content && shown.insert(edge.version()).second)
+        line(indent, "same content as", name_here(edge, numbers_), edge.version().node());
   }
   std::string text() const {
     return left_out_ == 0 ? out_ : out_ + fmt::format("and {} more; --json has all\n", counted(left_out_, "line"));
@@ -59,16 +53,16 @@ class LineageTree {
     for (const LineageEdge& edge : lineage_.edges) {
       if (edge.use != use || edge.run.uid.hex() != uid) continue;
       const std::string as = edge.use_as.empty() ? "" : " as " + edge.use_as;
-      const std::string name = names_.of(edge), node = edge.content.hex() + name + as;
+      const std::string name = name_here(edge, numbers_), node = edge.content.hex() + name + as;
       if (!line(indent, is_input ? "used" : "made", name + as, node)) continue;
-      if (depth > 1) version(edge.content, depth - 1, indent + "  ", is_input, !is_input);
+      if (depth > 1) version(edge.version(), depth - 1, indent + "  ", is_input, !is_input);
       done_.erase(node);
     }
   }
-  void uses_of_version(const Digest& content, ArtifactUse use, int depth, const std::string& indent) {
+  void uses_of_version(const VersionId& id, ArtifactUse use, int depth, const std::string& indent) {
     const bool is_output = use == ArtifactUse::kOutput;
     for (const LineageEdge& edge : lineage_.edges) {
-      if (edge.use != use || edge.content != content) continue;
+      if (edge.use != use || edge.version() != id) continue;
       const std::string node = edge.run.uid.hex();
       if (!line(indent, is_output ? "made by" : "used by", run_name(edge), node)) continue;
       if (depth > 1) run(node, depth - 1, indent + "  ", is_output, !is_output);
@@ -84,7 +78,7 @@ class LineageTree {
   }
 
   const Lineage& lineage_;
-  VersionNames names_;
+  VersionNumbers* const numbers_;
   std::set<std::string> done_;  // on the way from the root to here
   std::string out_;
   size_t lines_ = 0, left_out_ = 0;
@@ -95,7 +89,8 @@ class LineageTree {
 int run_artifact_lineage(Console& console, const Store& store, const ArtifactOptions& options) {
   const Lineage lineage = read_lineage(store);
   std::string start, text;
-  LineageTree tree(store, lineage);
+  VersionNumbers numbers(store);
+  LineageTree tree(lineage, &numbers);
   const auto run = options.name.find_first_of(":@") == std::string::npos
                        ? store.resolve_run(options.name)
                        : Result<RunFolder>(Status(Code::kNotFound, ""));
@@ -109,12 +104,14 @@ int run_artifact_lineage(Console& console, const Store& store, const ArtifactOpt
       return fail(console, Status(Code::kNotFound, fmt::format("no run and no artifact \"{}\"", options.name),
                                   "`tracker ls` and `tracker artifact ls` list them"));
     if (!found.ok()) return fail(console, found.status());
-    start = "version " + found->version.content.hex();
+    const VersionId id{found->info.project, found->info.name, found->version.content};
+    start = id.node();
     text = fmt::format("{}/{}:{}", found->info.project, found->info.name, found->version.name());
-    tree.version(found->version.content, kLineageTreeDepth, "  ", true, true);
+    tree.version(id, kLineageTreeDepth, "  ", true, true);
+    if (found->version.files + found->version.references > 0) tree.same_content(id, "  ");
   }
   if (options.json) {
-    console.print(visible_json(to_json(lineage_graph(lineage, start, kLineageTreeDepth), 2)) + "\n");
+    console.print(visible_json(to_json(lineage_graph(lineage, &numbers, start, kLineageTreeDepth), 2)) + "\n");
   } else {
     const std::string below = tree.text();
     console.print(console.paint(visible(text), "1") + "\n" +
@@ -127,13 +124,14 @@ int run_artifact_lineage(Console& console, const Store& store, const ArtifactOpt
 std::string artifacts_section(const Console& console, const Store& store, const std::vector<LineageEdge>& edges,
                               const std::vector<RefusedArtifact>& refused) {
   if (edges.empty() && refused.empty()) return "";
-  VersionNames names(store);
+  VersionNumbers numbers(store);
   std::string out = title(console, "Artifacts");
   for (const ArtifactUse use : {ArtifactUse::kInput, ArtifactUse::kOutput})
     for (const LineageEdge& edge : edges)
       if (edge.use == use)
-        out += fmt::format("  {:<5} {}  {}{}\n", use == ArtifactUse::kInput ? "used" : "made", visible(names.of(edge)),
-                           visible(edge.type), edge.use_as.empty() ? "" : ", as " + visible(edge.use_as));
+        out += fmt::format("  {:<5} {}  {}{}\n", use == ArtifactUse::kInput ? "used" : "made",
+                           visible(name_here(edge, &numbers)), visible(edge.type),
+                           edge.use_as.empty() ? "" : ", as " + visible(edge.use_as));
   for (const RefusedArtifact& each : refused)
     out +=
         fmt::format("  artifact {}/{} refused: {}\n", visible(each.project), visible(each.name), visible(each.reason));
@@ -153,16 +151,19 @@ Value refused_json(const std::vector<RefusedArtifact>& refused) {
   return out;
 }
 
-Value edges_json(const std::vector<LineageEdge>& edges, ArtifactUse use) {
+Value edges_json(const Store& store, const std::vector<LineageEdge>& edges, ArtifactUse use) {
+  VersionNumbers numbers(store);
   Value::List out;
-  for (const LineageEdge& edge : edges)
-    if (edge.use == use)
-      out.push_back(Value::Map{{"project", edge.project},
-                               {"name", edge.name},
-                               {"version", fmt::format("v{}", edge.number)},
-                               {"type", edge.type},
-                               {"digest", edge.content.hex()},
-                               {"use_as", edge.use_as}});
+  for (const LineageEdge& edge : edges) {
+    if (edge.use != use) continue;
+    const auto number = numbers.of(edge.version());
+    out.push_back(Value::Map{{"project", edge.project},
+                             {"name", edge.name},
+                             {"version", number ? Value(fmt::format("v{}", *number)) : Value()},
+                             {"type", edge.type},
+                             {"digest", edge.content.hex()},
+                             {"use_as", edge.use_as}});
+  }
   return out;
 }
 

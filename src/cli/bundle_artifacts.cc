@@ -39,8 +39,10 @@ std::string list_blobs(const Store& store, const ArtifactVersion& version, std::
   if (!manifest.ok()) return manifest.status().message();
   if (manifest->bytes().size() > kBundleManifestBytesMax) return "its manifest is too large for a bundle";
   std::set<Digest> found{version.manifest};
+  ClashFinder clashes;
   const Status status = manifest->visit([&](const ManifestEntry& entry) {
     if (entry.kind != EntryKind::kFile) return Status();
+    if (const auto above = clashes.add(entry.path); !above.empty()) return clash_status(entry.path, above);
     if (!is_stored(blobs, entry.digest, entry.bytes)) return Status(Code::kNotFound, entry.path + " is not whole");
     if (found.insert(entry.digest).second && found.size() + out->size() > kBundleFilesMax)
       return Status(Code::kLimit, fmt::format("more than {} files", kBundleFilesMax));
@@ -250,18 +252,23 @@ class Taken {
 Result<BundledArtifacts> artifacts_for_bundle(const Store& store, const RunFolder& run) {
   BundledArtifacts out;
   std::set<Digest> blobs;
-  std::set<std::string> seen;
+  std::set<VersionId> seen;
   const ArtifactRegistry registry(store);
   const int64_t now_us = realtime_us();
   for (const LineageEdge& edge : edges_of_run(run, &out.left_out)) {
-    const std::string name = edge.version_name();
-    if (!seen.insert(name).second) continue;
+    if (!seen.insert(edge.version()).second) continue;
+    // By its content: of a run that came from another store the number is that one's.
     const auto info = registry.read(edge.project, edge.name);
-    const ArtifactVersion* version = info.ok() ? info->version(edge.number) : nullptr;
-    if (version == nullptr || version->deleted || version->content != edge.content) {
-      out.left_out.push_back(name + ": it is not in the store");
+    const ArtifactVersion* version = nullptr;
+    if (info.ok())
+      for (const ArtifactVersion& each : info->versions)
+        if (each.content == edge.content && !each.deleted) version = &each;
+    if (version == nullptr) {
+      out.left_out.push_back(
+          fmt::format("{}/{}@{}: it is not in the store", edge.project, edge.name, edge.content.hex().substr(0, 12)));
       continue;
     }
+    const std::string name = fmt::format("{}/{}:{}", edge.project, edge.name, version->name());
     if (const std::string wrong = list_blobs(store, *version, &blobs); !wrong.empty()) {
       out.left_out.push_back(fmt::format("{}: {}", name, wrong));
       continue;

@@ -79,8 +79,8 @@ int run_show(Console& console, const GlobalOptions& global, const ShowOptions& o
   const auto refused = folder.ok() ? refused_by_run(*folder) : std::vector<RefusedArtifact>();
   if (options.json) {
     Value document = run_json(run, *texts, *alerts);
-    document.set("inputs", edges_json(uses, ArtifactUse::kInput));
-    document.set("outputs", edges_json(uses, ArtifactUse::kOutput));
+    document.set("inputs", edges_json(*store, uses, ArtifactUse::kInput));
+    document.set("outputs", edges_json(*store, uses, ArtifactUse::kOutput));
     document.set("artifacts_refused", refused_json(refused));
     document.set("media", media_json(*media));
     document.set("media_account", media_account_json(media_account(run)));

@@ -177,6 +177,10 @@ LineageEdge RunArtifacts::edge_of(const LoggedArtifact& artifact) const {
 
 void RunArtifacts::refuse(LoggedArtifact* artifact, const Status& status) {
   const std::string& written = artifact->options_.staging;  // by new_file()
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (refused_names_.size() < kRefusedNamesMax) refused_names_.insert(artifact->project + "/" + artifact->name);
+  }
   warnings_.say(
       artifact->name,
       fmt::format("the artifact \"{}\" is not stored: {}; what was logged beside it is kept{}", artifact->name,
@@ -323,20 +327,28 @@ void RunArtifacts::store(LoggedArtifact* artifact) {
     files_waiting_ -= artifact->files;
     --counts_.pending;
     ++(ok ? counts_.stored : counts_.failed);
+    if (ok) refused_names_.erase(artifact->project + "/" + artifact->name);
     if (ok) artifact->settle(ArtifactState::kStored, {}, std::move(stored->version));
   }
   if (!ok) refuse(artifact, stored.status());
   changed_.notify_all();
 }
 
-Status RunArtifacts::wait_for(std::string_view project, std::string_view name, std::chrono::milliseconds timeout) {
+Status RunArtifacts::wait_for(std::string_view project, std::string_view name, std::chrono::milliseconds timeout,
+                              bool* refused) {
   std::shared_ptr<LoggedArtifact> last;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     for (const auto& artifact : queue_)
       if (artifact->project == project && artifact->name == name) last = artifact;
+    *refused = last == nullptr && refused_names_.contains(fmt::format("{}/{}", project, name));
   }
-  return last == nullptr ? Status() : last->wait(timeout);
+  if (last == nullptr) return {};
+  Status status = last->wait(timeout);
+  // The code alone does not tell: one that finish() gave up was refused with kTimeout.
+  if (last->state() == ArtifactState::kPending) return status;
+  *refused = last->state() == ArtifactState::kFailed;
+  return {};
 }
 
 }  // namespace tracker::internal

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ namespace tracker::internal {
 constexpr size_t kArtifactsWaitingMax = 64;             // and the one that is being stored
 constexpr uint64_t kArtifactFilesWaitingMax = 100'000;  // of all that wait; a single one may have more
 constexpr std::chrono::milliseconds kArtifactQueueWait{2000};
+constexpr size_t kRefusedNamesMax = 1000;  // names whose newest was refused: who uses an older one is told
 constexpr std::chrono::milliseconds kArtifactSaidWait{5000};  // for the run to have stored that it made the version
 // For the one that has all its bytes on the disk when the time of finish() is over.
 constexpr std::chrono::milliseconds kArtifactNamingWait{100};
@@ -107,11 +109,14 @@ class RunArtifacts : public std::enable_shared_from_this<RunArtifacts> {
   // Takes no more, waits at most `timeout` for those that are pending, and gives up the rest: each is counted, settled
   // and named on stderr. ok: there was none.
   Status close(std::chrono::milliseconds timeout);
-  // Waits for the last one of that name that is pending. ok: none is; kTimeout; else why it was refused.
-  Status wait_for(std::string_view project, std::string_view name, std::chrono::milliseconds timeout);
+  // Waits for the last one of that name that is pending. kTimeout says how far it is. Ok: it is settled, or none is;
+  // `refused` then tells whether the newest of that name was refused.
+  Status wait_for(std::string_view project, std::string_view name, std::chrono::milliseconds timeout, bool* refused);
   // kTimeout says how many are pending still.
   Status wait_all(std::chrono::milliseconds timeout);
   ArtifactCounts counts() const;
+  // Says a line once a topic.
+  void say_once(std::string_view topic, std::string_view text) { warnings_.say(topic, text); }
   // Called before an artifact is stored, and when it is, before the run says so. May be nullptr.
   void set_pause_for_testing(void (*pause)(), void (*named)() = nullptr) { pause_ = pause, named_pause_ = named; }
 
@@ -136,6 +141,7 @@ class RunArtifacts : public std::enable_shared_from_this<RunArtifacts> {
   bool has_thread_ = false, closed_ = false;
   bool naming_ = false;  // the first of the queue has all its bytes on the disk
   ArtifactCounts counts_;
+  std::set<std::string, std::less<>> refused_names_;  // "project/name"; at most kRefusedNamesMax
 };
 
 }  // namespace tracker::internal

@@ -195,10 +195,11 @@ class Run : public std::enable_shared_from_this<Run> {
   // most kArtifactQueueWait where the queue is full.
   Result<std::shared_ptr<LoggedArtifact>> log_artifact(ArtifactDraft draft, LogArtifactOptions options);
   // The version that `name` says ("data:latest", artifact/reference.h), and that the run uses it. One of that name that
-  // this run has just logged is waited for, at most kFinishArtifactsMax. Works on gated ranks and where nothing is
-  // recorded too; then it only looks. Errors: as find_artifact(), and of the store. Cost: reads the artifact's
-  // documents.
-  Result<FoundArtifact> use_artifact(std::string_view name, std::string_view use_as = "");
+  // this run has just logged is waited for. kTimeout: it is not stored yet, and "latest" or an alias may be it; for one
+  // that was refused the older version is given, which is said. Works on gated ranks and where nothing is recorded too;
+  // then it only looks. Errors: as find_artifact(), and of the store. Cost: reads the artifact's documents.
+  Result<FoundArtifact> use_artifact(std::string_view name, std::string_view use_as = "",
+                                     std::chrono::milliseconds timeout = kFinishArtifactsMax);
   // Waits until all artifacts logged before are settled. kTimeout.
   Status wait_artifacts(std::chrono::milliseconds timeout);
   void set_artifact_pause_for_testing(void (*pause)(), void (*named)() = nullptr);

@@ -7,6 +7,16 @@
 #include "run/run_impl.h"
 
 namespace tracker::internal {
+namespace {
+
+// "v3" or a digest: what is stored later under that name does not change what it says.
+bool names_one_content(const ArtifactName& name) {
+  const std::string_view version = name.version;
+  return name.is_digest || (version.size() > 1 && version[0] == 'v' &&
+                            version.find_first_not_of("0123456789", 1) == std::string_view::npos);
+}
+
+}  // namespace
 
 void Run::start_artifacts() {
   RunArtifacts::Target target;
@@ -39,17 +49,36 @@ Result<std::shared_ptr<LoggedArtifact>> Run::log_artifact(ArtifactDraft draft, L
   return out;
 }
 
-Result<FoundArtifact> Run::use_artifact(std::string_view text, std::string_view use_as) {
+Result<FoundArtifact> Run::use_artifact(std::string_view text, std::string_view use_as,
+                                        std::chrono::milliseconds timeout) {
   const NoWriteSignals guard;
   const auto name = parse_artifact_name(text, project());
   if (!name.ok()) return name.status();
   const bool records = impl_->artifacts != nullptr && !impl_->forked();
-  // A failure of the one that waits is its own; then there is an older one, or none.
-  if (records) (void)impl_->artifacts->wait_for(name->project, name->name, kFinishArtifactsMax);
-  const auto store = Store::open(store_path());
-  if (!store.ok()) return store.status();
-  auto found = find_artifact(*store, text, project());
+  const bool one_content = names_one_content(*name);
+  const auto find = [&]() -> Result<FoundArtifact> {
+    const auto store = Store::open(store_path());
+    if (!store.ok()) return store.status();
+    return find_artifact(*store, text, project());
+  };
+  auto found = one_content || !records ? find() : Result<FoundArtifact>(Status(Code::kNotFound, ""));
+  bool refused = false;
+  if (records && !found.ok()) {
+    const Status status = impl_->artifacts->wait_for(name->project, name->name, timeout, &refused);
+    if (!status.ok())
+      return Status(Code::kTimeout,
+                    fmt::format("\"{}\" may be what this process has logged last: {}, after {} ms", text,
+                                status.message(), timeout.count()),
+                    "wait() for it first, or name a version that is stored, as in \"data:v3\"");
+    found = find();
+  }
   if (!found.ok() || !records) return found;
+  if (refused && !one_content)
+    impl_->artifacts->say_once(
+        fmt::format("use {}", text),
+        fmt::format(
+            "use_artifact(\"{}\") gives {}/{}:{}, for what this process logged last under that name was refused", text,
+            found->info.project, found->info.name, found->version.name()));
   LineageEdge edge;
   edge.use = ArtifactUse::kInput;
   edge.project = found->info.project;

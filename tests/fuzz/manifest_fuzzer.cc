@@ -18,10 +18,12 @@ void look(const std::string& bytes) {
   ManifestReader reader(bytes);
   ManifestWriter writer;
   ManifestEntry entry;
+  ClashFinder clashes;
   for (;;) {
     const auto more = reader.next(&entry);
     if (!more.ok()) return;
     if (!*more) break;
+    if (!clashes.add(entry.path).empty()) return;  // read, as earlier writers let it in, and not written
     if (!check_artifact_path(entry.path).ok() || !writer.add(entry).ok()) std::abort();
   }
   const ManifestTotals totals = writer.finish();

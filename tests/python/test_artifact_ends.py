@@ -11,6 +11,7 @@ import random
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -114,6 +115,44 @@ def test_files_written_for_an_artifact_that_is_refused_are_logged_again_from_whe
     run = tracker.open_run("p/r")
     assert [use.name for use in run.outputs] == ["p/large:v0"]
     assert "File too large" in run.artifacts_refused[0].reason
+
+
+# Bug: the older version came back after ten seconds, without a word.
+def test_a_version_that_is_not_stored_yet_is_a_timeout_and_never_an_older_one(tmp_path: Path) -> None:
+    # Blobs do not reach the disk while "stuck" is there.
+    (tmp_path / "slow.c").write_text(
+        "#include <stdio.h>\n#include <string.h>\n#include <unistd.h>\n"
+        "static int slow(int fd) { char link[64], path[512] = {0};\n"
+        '  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);\n'
+        '  if (readlink(link, path, sizeof path - 1) > 0 && strstr(path, "blob.tmp") != NULL)\n'
+        '    for (int i = 0; i < 1200 && access("stuck", F_OK) == 0; i++) usleep(50000);\n'
+        "  return 0; }\n"
+        "int fsync(int fd) { return slow(fd); }\n"
+        "int syncfs(int fd) { return slow(fd); }\n"
+    )
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "slow.so", tmp_path / "slow.c"], check=True)
+    code = """
+        import pathlib, tracker
+        run = tracker.init(project="p", id="r", quiet=True)
+        file = pathlib.Path("data.bin")
+        file.write_text("old")
+        run.log_artifact(file, "data", "t").wait()
+        file.write_text("newer")
+        pathlib.Path("stuck").touch()
+        logged = run.log_artifact(file, "data", "t")
+        try:
+            print("not raised:", run.use_artifact("data:latest").qualified_name)
+        except TimeoutError as error:
+            print("data:latest" in str(error), "wait()" in str(error), run.use_artifact("data:v0").version)
+        pathlib.Path("stuck").unlink()
+        print(run.use_artifact("data:latest").version, [use.name for use in run.inputs])
+    """
+    loaded = f"{os.environ.get('LD_PRELOAD', '')} {tmp_path / 'slow.so'}"  # behind a sanitizer's, which must be first
+    environment = {**os.environ, "LD_PRELOAD": loaded.strip()}
+    environment["PYTHONPATH"] = str(Path(tracker.__file__).parent.parent)
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "True True v0\nv1 ['p/data:v0', 'p/data:v1']\n"), done.stderr
 
 
 # Bug: a bare OSError, which did not say of what.

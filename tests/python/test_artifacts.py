@@ -108,6 +108,41 @@ def test_inputs_and_outputs_join_runs_and_versions(store: Path, data: Path) -> N
     assert tracker.open_run("a/maker").inputs == []
 
 
+# Bug: what could not be read was left out without a word, and artifacts without files had each other's runs.
+def test_who_used_a_version_is_said_of_that_name_alone_and_with_what_could_not_be_read(store: Path) -> None:
+    with tracker.init(project="p", id="maker", quiet=True) as maker:
+        for name in ("card-a", "card-b"):
+            maker.log_artifact(tracker.Artifact(name, "card")).wait()
+    for id in ("first", "second"):
+        with tracker.init(project="p", id=id, quiet=True) as user:
+            user.use_artifact("card-a:latest")
+    assert {run.id for run in tracker.artifact("p/card-a").used_by()} == {"first", "second"}
+    assert tracker.artifact("p/card-b").used_by() == []
+    assert [run.id for run in tracker.artifact("p/card-b").logged_by()] == ["maker"]
+    (database,) = store.glob("runs/p/second/*.db")
+    database.write_bytes(b"\0" * 4096 + database.read_bytes()[4096:])
+    with pytest.warns(RuntimeWarning, match=database.name):
+        assert [run.id for run in tracker.artifact("p/card-a").used_by()] == ["first"]
+    with pytest.warns(RuntimeWarning, match=database.name):
+        tracker.artifact("p/card-a").logged_by()
+
+
+# Bug: such an artifact was stored, "intact", and could never be downloaded.
+def test_a_file_is_no_folder_of_another(run: tracker.Run, data: Path) -> None:
+    art = tracker.Artifact("data", "dataset")
+    art.add_file(data / "one.bin", "q")
+    with pytest.raises(tracker.StoreError, match='"q" is a file'):
+        art.add_file(data / "one.bin", "q/r")
+    with pytest.raises(tracker.StoreError, match='"q" is a file'), art.new_file("q/r"):
+        pass
+    with art.new_file("s/t") as file:
+        file.write("t")
+    with pytest.raises(tracker.StoreError, match='"s" is a folder'), art.new_file("s"):
+        pass
+    run.log_artifact(art).wait()
+    assert [entry.name for entry in art.files()] == ["q", "s/t"]
+
+
 def test_a_folder_that_a_run_reads_is_stored_and_is_its_input(run: tracker.Run, data: Path) -> None:
     used = run.use_artifact(data)
     assert used.wait().version == "v0"

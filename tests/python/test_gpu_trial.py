@@ -7,6 +7,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,6 +66,36 @@ def test_a_library_that_crashes_takes_no_training_along_and_is_said_once(
     assert stored.environment["gpu_problem"]["call"] == call
     assert "GPUs are not sampled" in stored.environment["gpu_problem"]["text"]
     assert not [name for name in stored.series(system=True) if str(name).startswith("system/gpu")]
+
+
+# On a busy machine; a trial that hangs has 60 s.
+END_SECONDS_MAX = 10.0
+
+
+@pytest.mark.parametrize("mode", ["", "abort", "fault", "crash_later", "hang", "hang_later", "many"])
+def test_no_driver_delays_finish_or_the_exit(script: Script, store: Path, library: str, mode: str) -> None:
+    done = script(
+        """
+        import time, tracker
+        ends = []
+        for id, seconds in (("at-once", 0), ("while-sampled", 2)):
+            run = tracker.init(project="p", id=id, quiet=True, system_interval=0.1)
+            run.log({"x": 1.0})
+            time.sleep(seconds)
+            begin = time.monotonic()
+            run.finish()
+            ends.append(time.monotonic() - begin)
+        run = tracker.init(project="p", id="exits", quiet=True, system_interval=0.1)
+        time.sleep(1)
+        print(*ends, time.monotonic())
+        """,
+        env={"TRACKER_NVML": library, "NVML_STUB_MODE": mode},
+    )
+    ended = time.monotonic()
+    assert done.returncode == 0, done.stderr
+    *finishes, exit_began = map(float, done.stdout.split())
+    assert [took for took in (*finishes, ended - exit_began) if took > END_SECONDS_MAX] == []
+    assert [run.state for run in tracker.runs()] == ["finished"] * 3
 
 
 @pytest.mark.parametrize("mode", ["hang", "hang_later"])

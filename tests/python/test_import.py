@@ -4,6 +4,7 @@ Method: look at sys.modules, at system calls' traces, at a process in a network 
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
 import subprocess
@@ -17,6 +18,8 @@ from conditions import needs
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
+# An image of one pixel.
+DOT = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==")
 HEAVY = ("numpy", "pandas", "torch", "typing", "dataclasses", "inspect", "asyncio", "socket", "ssl", "ctypes", "json",
          "sqlite3", "multiprocessing", "threading", "traceback", "logging", "pathlib", "subprocess")  # fmt: skip
 
@@ -71,19 +74,72 @@ def test_a_local_run_opens_no_socket(script: Script, tmp_path: Path) -> None:
     assert [line for line in trace.read_text().splitlines() if "socket(" in line or "connect(" in line] == []
 
 
-def test_a_run_works_without_any_network(script: Script) -> None:
+# Everything that a run does, with children that inherit the console.
+FULL_RUN = """
+    import pathlib, subprocess, sys, time
+    import tracker
+    for mode in ("local", "offline", "online"):
+        with tracker.init(
+            project="p", id=mode, mode=mode, config={"lr": 0.1}, capture=["command", "environment", "diff", "source"],
+            system_interval=0.1, tensorboard=f"board-{mode}", console="fd",
+        ) as run:
+            run.log({
+                "x": 1.0, "note": "text", "h": tracker.Histogram(counts=[1, 2], edges=[0, 1, 2]),
+                "image": tracker.Image(pathlib.Path("dot.png")),
+                "table": tracker.Table([["a", 1]], columns=["name", "n"]),
+            }, step=0)
+            run.summary["best"] = 1.0
+            print(f"printed in {mode}", flush=True)
+            subprocess.run(["sh", "-c", f"echo child in {mode}"], check=True)
+            run.alert("title", "text")
+            assert not run.should_stop()
+            art = tracker.Artifact("model", "model")
+            with art.new_file("weights") as file:
+                file.write(mode)
+            art.add_reference("https://example.com/data.tar")
+            run.log_artifact(art).wait()
+            run.use_artifact("model:latest").download(f"out-{mode}")
+            assert run.flush()
+            deadline = time.monotonic() + 60
+            while not tracker.open_run(run.uid).series(system=True) and time.monotonic() < deadline:
+                time.sleep(0.05)
+        stored = tracker.open_run(f"p/{mode}")
+        lines = [line.text for line in stored.console()]
+        assert f"printed in {mode}" in lines and f"child in {mode}" in lines, lines
+        assert stored.environment["command"] and stored.series(system=True) and len(stored.media("image")) == 1
+        assert [use.name for use in stored.inputs] and len(stored.alerts) == 1, stored.inputs
+        subprocess.run([sys.executable, "-m", "tracker", "show", f"p/{mode}"], check=True, capture_output=True)
+    pathlib.Path("ended").write_text(stored.state)
+"""
+
+
+def test_a_run_with_everything_on_works_without_a_network_and_asks_for_no_socket(
+    script: Script, store: Path, tmp_path: Path
+) -> None:
     needs(conditions.NETWORK_NAMESPACE)
-    done = script(
-        """
-        import tracker
-        for mode in ("local", "offline", "online"):
-            with tracker.init(project="p", mode=mode, quiet=True) as run:
-                run.log({"x": 1.0}, step=0)
-            print(tracker.open_run(run.uid).state)
-        """,
-        prefix=["unshare", "-n"],
-    )
-    assert done.stdout == "finished\n" * 3, done.stderr
+    needs(conditions.STRACE)
+    needs(conditions.GIT)
+    (tmp_path / "dot.png").write_bytes(DOT)
+    (tmp_path / ".gitignore").write_text("*\n")
+    for words in (
+        ["init", "-q"],
+        ["-c", "user.name=n", "-c", "user.email=e", "commit", "-q", "--allow-empty", "-m", "m"],
+    ):
+        subprocess.run(["git", "-C", str(tmp_path), *words], check=True)
+    trace = tmp_path.parent / f"{tmp_path.name}.trace"
+    denied = "socket,socketpair,connect"
+    # No interfaces, and socket() fails with EPERM in each process of it: one attempt is one too many.
+    strace = ["strace", "-f", "-o", str(trace), "-e", f"trace={denied}", "-e", f"inject={denied}:error=EPERM"]
+    done = script(FULL_RUN, prefix=["unshare", "-n", *strace])
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "ended").read_text() == "finished"
+    assert list(tmp_path.glob("board-offline/**/events.*")) != []
+    attempts = [
+        line
+        for line in trace.read_text().splitlines()
+        if "(" in line and line.split(None, 1)[1].startswith(tuple(denied.split(",")))
+    ]
+    assert attempts == []
 
 
 def test_an_import_error_says_where_and_why(tmp_path: Path) -> None:

@@ -73,6 +73,43 @@ TEST_F(DraftTest, APathIsTakenOnceAndCanBeRemoved) {
   EXPECT_THAT(paths(art), ElementsAre("a"));
 }
 
+// Bug: "q" and "q/r" were taken, and such a version could never be downloaded.
+TEST_F(DraftTest, AFileIsNoFolderOfAnotherWhicheverComesFirst) {
+  make("d/q/r");
+  make("e/q");
+  make("e/a");
+  const std::string file = make("file");
+  const auto refused = [&](const Status& status) {
+    EXPECT_EQ(status.code(), Code::kExists);
+    EXPECT_THAT(status.message(), HasSubstr("\"q"));
+    EXPECT_FALSE(status.hint().empty());
+  };
+  for (const bool single : {true, false}) {
+    ArtifactDraft below = draft(), above = draft();
+    ASSERT_TRUE((single ? above.add_file(file, "q") : above.add_folder(folder_.path() + "/e")).ok());
+    ASSERT_TRUE((single ? below.add_file(file, "q/r") : below.add_folder(folder_.path() + "/d")).ok());
+    const uint64_t files = above.files();
+    refused(above.add_file(file, "q/r"));
+    refused(above.add_file(file, "q/deep/er"));
+    refused(above.add_reference("s3://b/c", "q/r"));
+    refused(above.add_folder(folder_.path() + "/d"));
+    refused(above.add_folder(folder_.path() + "/e", "q/more"));
+    refused(below.add_file(file, "q"));
+    refused(below.add_reference("s3://b/c", "q"));
+    refused(below.add_folder(folder_.path() + "/e"));
+    EXPECT_EQ(above.files(), files);
+    EXPECT_EQ(below.files(), 1u);
+    EXPECT_TRUE(above.add_file(file, "q-x").ok());
+    EXPECT_TRUE(below.add_file(file, "q-x").ok());
+    ASSERT_TRUE(below.remove("q/").ok());
+    EXPECT_TRUE(below.add_file(file, "q").ok());
+  }
+  ArtifactDraft prefixed = draft();
+  ASSERT_TRUE(prefixed.add_folder(folder_.path() + "/e", "q/more").ok());
+  refused(prefixed.add_file(file, "q"));
+  EXPECT_EQ(prefixed.add_file(file, "q/more").code(), Code::kExists);
+}
+
 TEST_F(DraftTest, PathsReferencesAndFilesHaveABound) {
   ArtifactDraft art = draft();
   const std::string part(kArtifactPathPartBytesMax, 'x');

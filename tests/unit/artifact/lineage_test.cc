@@ -60,9 +60,9 @@ TEST_F(LineageTest, RunsAndVersionsAreFoundFromEachOtherAcrossProjects) {
   const Lineage lineage = read_lineage(builder_.store());
   EXPECT_TRUE(lineage.problems.empty());
   ASSERT_EQ(lineage.edges.size(), 3u);
-  const Digest mnist = sha256("mnist0");
-  const auto made = edges_of_content(lineage, mnist, ArtifactUse::kOutput);
-  const auto used = edges_of_content(lineage, mnist, ArtifactUse::kInput);
+  const VersionId mnist{"data", "mnist", sha256("mnist0")};
+  const auto made = edges_of_version(lineage, mnist, ArtifactUse::kOutput);
+  const auto used = edges_of_version(lineage, mnist, ArtifactUse::kInput);
   ASSERT_EQ(made.size(), 1u);
   ASSERT_EQ(used.size(), 1u);
   EXPECT_EQ(made[0].run.id, "clean");
@@ -111,17 +111,46 @@ TEST_F(LineageTest, TheGraphGoesTheWayOfTheDataAndEndsAtItsDepth) {
   record(user, {edge(ArtifactUse::kInput, "a", 0), edge(ArtifactUse::kOutput, "b", 0)});
   record(far, {edge(ArtifactUse::kInput, "b", 0)});
   const Lineage lineage = read_lineage(builder_.store());
-  const Value all = lineage_graph(lineage);
+  VersionNumbers numbers(builder_.store());
+  const Value all = lineage_graph(lineage, &numbers);
   EXPECT_EQ(all.find("nodes")->as_list()->size(), 5u);
   EXPECT_EQ(all.find("edges")->as_list()->size(), 4u);
   const std::string start = "run " + maker.identity.uid.hex();
-  const Value one = lineage_graph(lineage, start, 1);
+  const Value one = lineage_graph(lineage, &numbers, start, 1);
   ASSERT_EQ(one.find("edges")->as_list()->size(), 1u);
   const Value& only = one.find("edges")->as_list()->front();
   EXPECT_EQ(only.text_or("from", ""), start);
-  EXPECT_EQ(only.text_or("to", ""), "version " + sha256("a0").hex());
-  EXPECT_EQ(lineage_graph(lineage, start, 2).find("edges")->as_list()->size(), 2u);
-  EXPECT_EQ(lineage_graph(lineage, "run nobody", 2).find("edges")->as_list()->size(), 0u);
+  EXPECT_EQ(only.text_or("to", ""), "version data/a@" + sha256("a0").hex());
+  EXPECT_EQ(lineage_graph(lineage, &numbers, start, 2).find("edges")->as_list()->size(), 2u);
+  EXPECT_EQ(lineage_graph(lineage, &numbers, "run nobody", 2).find("edges")->as_list()->size(), 0u);
+}
+
+// Bug: versions were one node, and had each other's runs, where they held the same: all that had no files.
+TEST_F(LineageTest, TheSameContentUnderAnotherNameOrProjectIsAnotherArtifact) {
+  LineageEdge made = edge(ArtifactUse::kOutput, "card-a", 0), other = made, elsewhere = made, used = made;
+  other.name = "card-b";
+  elsewhere.project = "q";
+  used.use = ArtifactUse::kInput;
+  used.number = 7;  // of a run that came from another store: the number is that one's
+  record(builder_.run("p", "maker"), {made, other});
+  record(builder_.run("q", "other"), {elsewhere});
+  record(builder_.run("p", "user"), {used});
+  const Lineage lineage = read_lineage(builder_.store());
+  const auto runs = [&](const LineageEdge& of, ArtifactUse use) {
+    std::string out;
+    for (const LineageEdge& each : edges_of_version(lineage, of.version(), use)) out += each.run.id + " ";
+    return out;
+  };
+  EXPECT_EQ(runs(made, ArtifactUse::kInput), "user ");
+  EXPECT_EQ(runs(made, ArtifactUse::kOutput), "maker ");
+  EXPECT_EQ(runs(other, ArtifactUse::kInput), "");
+  EXPECT_EQ(runs(elsewhere, ArtifactUse::kOutput), "other ");
+  VersionNumbers numbers(builder_.store());
+  const Value graph = lineage_graph(lineage, &numbers, other.version().node(), 1);
+  ASSERT_EQ(graph.find("edges")->as_list()->size(), 1u);
+  for (const Value& node : *lineage_graph(lineage, &numbers).find("nodes")->as_list())
+    EXPECT_EQ(node.int_or("number", -1), -1) << "it is not in this store";
+  EXPECT_EQ(lineage_graph(lineage, &numbers).find("nodes")->as_list()->size(), 6u);
 }
 
 TEST_F(LineageTest, TheSameUseSaidTwiceIsOneEdge) {

@@ -6,7 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <vector>
+
+#include "base/crc32c.h"
 
 namespace tracker::internal {
 namespace {
@@ -134,6 +137,32 @@ TEST(ManifestTest, EntriesComeInOrderAndOnce) {
   ASSERT_TRUE(writer.add(file("b", "x")).ok());
   EXPECT_EQ(writer.add(file("a", "x")).code(), Code::kInvalid);
   EXPECT_EQ(writer.add(file("b", "x")).code(), Code::kExists);
+}
+
+// Bug: such a version was "intact" and could not be downloaded.
+TEST(ManifestTest, AFileBelowAFileIsNotWrittenAndFoundWhereAnEarlierVersionWroteIt) {
+  const std::vector<std::vector<std::string>> clash = {{"q", "q/r"},
+                                                       {"q", "q-x", "q/r"},
+                                                       {"a", "q", "q!", "q-x", "q-x/y"},
+                                                       {"q", "q!", "q!a", "q/a/b"},
+                                                       {"a/q", "a/q/r"}};
+  for (const auto& paths : clash) {
+    ManifestWriter writer;
+    for (const std::string& path : paths)
+      EXPECT_EQ(writer.add(file(path, "x")).ok(), path != paths.back()) << paths.back();
+  }
+  std::string old = encode({file("q", "x"), file("qqr", "x")});
+  const size_t at = old.find("qr", 10);  // the suffix behind the shared "q"
+  old[at] = '/';
+  const uint32_t crc = crc32c(std::string_view(old).substr(0, old.size() - 4));
+  std::memcpy(old.data() + old.size() - 4, &crc, sizeof crc);
+  const auto entries = decode(old);
+  ASSERT_TRUE(entries.ok()) << entries.status().to_string();
+  EXPECT_EQ(entries->back().path, "q/r");
+  const Status status = check_manifest(old, nullptr);
+  EXPECT_EQ(status.code(), Code::kCorrupt);
+  EXPECT_NE(status.message().find("\"q\" is a file"), std::string::npos) << status.message();
+  EXPECT_TRUE(decode(encode({file("q", "x"), file("q-x", "x"), file("qa/r", "x")})).ok());
 }
 
 TEST(ManifestTest, ANewerVersionIsSaidToBeOne) {

@@ -256,6 +256,30 @@ TEST_F(ArtifactCommandTest, ACopiedRunNamesItsVersionsByTheirContent) {
     EXPECT_EQ(out_.find(":v7"), std::string::npos) << out_;
     EXPECT_NE(out_.find(absent), std::string::npos) << out_;
   }
+  // Bug: the JSON of both had the number of the other store.
+  ASSERT_EQ(run({"show", "p/copied", "--json"}), kExitOk) << err_;
+  const auto shown = from_json(out_);
+  std::vector<std::string> versions;
+  for (const char* list : {"inputs", "outputs"})
+    for (const Value& each : *shown->find(list)->as_list()) versions.push_back(each.text_or("version", "none"));
+  std::sort(versions.begin(), versions.end());
+  EXPECT_EQ(versions, (std::vector<std::string>{"none", "v0"})) << out_;
+  ASSERT_EQ(run({"artifact", "lineage", "p/copied", "--json"}), kExitOk) << err_;
+  const auto graph = from_json(out_);
+  std::vector<int64_t> numbers;
+  for (const Value& node : *graph->find("nodes")->as_list())
+    if (node.text_or("kind", "") == "version") numbers.push_back(node.int_or("number", -1));
+  std::sort(numbers.begin(), numbers.end());
+  EXPECT_EQ(numbers, (std::vector<int64_t>{-1, 0})) << out_;
+}
+
+TEST_F(ArtifactCommandTest, TheSameContentUnderAnotherNameIsShownApart) {
+  ASSERT_EQ(put("data"), kExitOk);
+  ASSERT_EQ(put("copy"), kExitOk);
+  write_run("maker", {edge(ArtifactUse::kOutput, "data"), edge(ArtifactUse::kOutput, "copy")});
+  write_run("user", {edge(ArtifactUse::kInput, "data")});
+  ASSERT_EQ(run({"artifact", "lineage", "p/copy"}), kExitOk) << err_;
+  EXPECT_EQ(out_, "p/copy:v0\n  made by p/maker\n  same content as p/data:v0\n");
 }
 
 }  // namespace

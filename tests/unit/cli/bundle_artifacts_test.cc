@@ -117,6 +117,21 @@ TEST_F(BundleArtifactsTest, AnArtifactGoesWithItsRunIntoAnotherStore) {
   EXPECT_FALSE(fs::exists(folder->path + "/blobs") || fs::exists(folder->path + "/artifacts"));
 }
 
+// Bug: it was looked for by the number that it had where the run was recorded, and left out as if it was not there.
+TEST_F(BundleArtifactsTest, AnArtifactThatHasAnotherNumberThereGoesOnFromThatStoreToo) {
+  const auto store = Store::open_or_create(target_);
+  const ArtifactRegistry there(*store);
+  ASSERT_TRUE(there.create("p", "data", "dataset").ok());
+  bool is_new = false;
+  ASSERT_TRUE(there.add("p", "data", {}, &is_new).ok());
+  ASSERT_EQ(export_run(), kExitOk) << err_;
+  ASSERT_EQ(import(), kExitOk) << err_;
+  const auto artifacts = artifacts_for_bundle(*store, *store->find_run("p", "r"));
+  ASSERT_TRUE(artifacts.ok());
+  EXPECT_TRUE(artifacts->left_out.empty()) << artifacts->left_out.front();
+  EXPECT_EQ(artifacts->names, std::vector<std::string>{"p/data:v1"});
+}
+
 TEST_F(BundleArtifactsTest, ASecondImportAddsNothingAndOneBehindARunAloneAddsTheArtifacts) {
   ASSERT_EQ(run({"export", "p/r", "--bundle", bundle_}), kExitOk) << err_;
   ASSERT_EQ(import(), kExitOk) << err_;

@@ -285,6 +285,66 @@ TEST_F(RunArtifactsTest, AnInputIsRecordedAndWhatTheRunHasJustLoggedIsWaitedFor)
   EXPECT_EQ(all[1].use_as, "train");
 }
 
+// Bug: after ten seconds the older version was given, without a word.
+TEST_F(RunArtifactsTest, AVersionThatIsNotStoredYetIsNeverAnsweredByAnOlderOne) {
+  const auto run = open("r");
+  ASSERT_TRUE((*run->log_artifact(draft(), {}))->wait(kLong).ok());
+  write("one", "newer");
+  held = true;
+  run->set_artifact_pause_for_testing(&hold);
+  const auto logged = *run->log_artifact(draft(), {});
+  for (const char* name : {"data", "data:latest", "p/data:best", "data:v1"}) {
+    const Status status = run->use_artifact(name, "", milliseconds(1)).status();
+    EXPECT_EQ(status.code(), Code::kTimeout) << status.to_string();
+    EXPECT_NE(status.to_string().find(name), std::string::npos) << status.to_string();
+    EXPECT_NE(status.to_string().find("wait()"), std::string::npos) << status.to_string();
+  }
+  const auto older = run->use_artifact("data:v0");  // it is what it says, whatever comes
+  ASSERT_TRUE(older.ok()) << older.status().to_string();
+  EXPECT_EQ(logged->state(), ArtifactState::kPending) << "it was waited for";
+  EXPECT_TRUE(run->use_artifact("data@" + older->version.content.hex()).ok());
+  held = false;
+  const auto newest = run->use_artifact("data:latest");
+  ASSERT_TRUE(newest.ok()) << newest.status().to_string();
+  EXPECT_EQ(newest->version.name(), "v1");
+  ASSERT_TRUE(run->finish(RunState::kFinished).ok());
+  ASSERT_EQ(edges("r").size(), 4u);  // what timed out is no input
+}
+
+TEST_F(RunArtifactsTest, WhoGetsAnOlderVersionForOneThatWasRefusedIsTold) {
+  for (const bool waits : {true, false}) {
+    const std::string name = waits ? "waits" : "settled";
+    const auto run = open(name);
+    write("two", "as named");
+    ASSERT_TRUE((*run->log_artifact(draft(name), {}))->wait(kLong).ok());
+    ArtifactDraft named = draft(name);
+    write("two", "changed since, and longer");
+    held = waits;
+    run->set_artifact_pause_for_testing(&hold);
+    const auto logged = *run->log_artifact(std::move(named), {});
+    if (!waits) {
+      ASSERT_FALSE(logged->wait(kLong).ok());
+    }
+    std::thread release([] {
+      sleep_ms(20);
+      held = false;
+    });
+    ::testing::internal::CaptureStderr();
+    const auto used = run->use_artifact(name + ":latest");
+    ASSERT_TRUE(run->use_artifact(name + ":v0").ok());
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    release.join();
+    ASSERT_TRUE(used.ok()) << used.status().to_string();
+    EXPECT_NE(said.find("use_artifact(\"" + name + ":latest\") gives p/" + name + ":v0"), std::string::npos) << said;
+    EXPECT_EQ(said.find("use_artifact(\"" + name + ":v0\")"), std::string::npos) << said;
+    ASSERT_TRUE((*run->log_artifact(draft(name), {}))->wait(kLong).ok());
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(run->use_artifact(name)->version.name(), "v1");
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << "the newest one is there";
+  }
+  EXPECT_EQ(kRefusedNamesMax, 1000u);
+}
+
 TEST_F(RunArtifactsTest, WhatARunReadsIsStoredAsItsInput) {
   const auto run = open("r");
   LogArtifactOptions options;
