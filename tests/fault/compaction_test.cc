@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // F2, F16. Compaction replaces what is stored: a process that is killed between any two of its writes, or whose disk
 // fails there, loses nothing and doubles nothing, and the next one goes on. Method: libc's calls are taken over
-// (support/faulty_disk.h); a child compacts the same log again and again, and dies or fails one write later each time.
+// (support/faulty_disk.h); a child compacts the same log again and again, and dies or fails some writes later each
+// time, from a random one on; with TRACKER_TEST_KILLS one write later. Once as it is, and once with segments so small
+// that they are merged.
 // Memory: the resident set of a child that compacts a large log.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -23,8 +25,14 @@ namespace tracker::internal {
 namespace {
 
 constexpr int64_t kFrames = 200;
-constexpr size_t kRows = 24;                  // of a frame; enough in all for levels
-const int kStride = kSlowDown == 1 ? 3 : 29;  // of the write that is the last one
+constexpr size_t kRows = 24;  // of a frame; enough in all for levels
+constexpr int64_t kSmallGatherNs = 100'000;
+
+// From one write that is the last one to the next.
+int stride() {
+  if (std::getenv("TRACKER_TEST_KILLS") != nullptr) return 1;
+  return kSlowDown == 1 ? 3 : 29;
+}
 
 // Values that no encoder foresees, so that segments are of many pages.
 Frame noisy_frame(const WriterIdentity& identity, uint64_t seq, size_t rows, size_t series = 4) {
@@ -43,6 +51,7 @@ class CompactionTest : public ::testing::Test {
       ASSERT_TRUE(
           (*db)->append({record_of(noisy_frame(identity_, static_cast<uint64_t>(seq), kRows))}, seq % 50 == 0).ok());
   }
+  ~CompactionTest() override { set_compaction_gather_for_testing(kCompactionGatherNs); }
   std::string path() const { return db_path(folder_->path(), identity_); }
 
   // A new copy of the log, as its writer left it when it died.
@@ -72,10 +81,10 @@ class CompactionTest : public ::testing::Test {
   }
   int64_t count(const char* table) const { return number((std::string("SELECT count(*) FROM ") + table).c_str()); }
 
-  // Levels are those of the segments that are there. A database that was left in the middle of its last change of
-  // journal mode is not read this way.
+  // Levels are those of the segments that are there; small segments may have none. A database that was left in the
+  // middle of its last change of journal mode is not read this way.
   void expect_levels(int at) const {
-    if (count("segments") == 1 && count("frames") == 0) {
+    if (!small_ && count("segments") == 1 && count("frames") == 0) {
       ASSERT_EQ(count("levels"), 4) << "write " << at;
     } else if (number("SELECT count(*) FROM sqlite_master WHERE name='levels'") <= 0) {
       return;
@@ -89,11 +98,24 @@ class CompactionTest : public ::testing::Test {
   TempFolder log_;
   std::unique_ptr<TempFolder> folder_;
   WriterIdentity identity_ = test_identity();
+  bool small_ = false;
 };
 
-TEST_F(CompactionTest, KilledBetweenAnyTwoWritesNothingIsLostOrDoubledAndTheNextOneGoesOn) {
-  int at = 0;
-  for (bool killed = true; killed; at += kStride) {
+class CompactionCutTest : public CompactionTest, public ::testing::WithParamInterface<const char*> {
+ protected:
+  void SetUp() override {
+    CompactionTest::SetUp();
+    small_ = std::string(GetParam()) == "small_segments";
+    if (small_) set_compaction_gather_for_testing(kSmallGatherNs);
+    std::mt19937_64 random(test_seed("compaction"));
+    first_ = static_cast<int>(random() % static_cast<uint64_t>(stride()));
+  }
+  int first_ = 0;  // write that is the last one
+};
+
+TEST_P(CompactionCutTest, KilledBetweenAnyTwoWritesNothingIsLostOrDoubledAndTheNextOneGoesOn) {
+  int at = first_;
+  for (bool killed = true; killed; at += stride()) {
     copy_log();
     const int status = run_child([&] {
       set_faulty_folder(folder_->path());
@@ -118,10 +140,10 @@ TEST_F(CompactionTest, KilledBetweenAnyTwoWritesNothingIsLostOrDoubledAndTheNext
   EXPECT_GT(at, 50);
 }
 
-TEST_F(CompactionTest, ADiskThatFailsAtAnyWriteOfItCostsNothingAndIsTriedAgain) {
+TEST_P(CompactionCutTest, ADiskThatFailsAtAnyWriteOfItCostsNothingAndIsTriedAgain) {
   for (const int error : {ENOSPC, EIO}) {
     bool failed = true;
-    for (int at = 0; failed; at += kStride) {
+    for (int at = first_; failed; at += stride()) {
       copy_log();
       const int status = run_child([&] {
         set_faulty_folder(folder_->path());
@@ -145,6 +167,22 @@ TEST_F(CompactionTest, ADiskThatFailsAtAnyWriteOfItCostsNothingAndIsTriedAgain) 
     }
     EXPECT_LT(count("frames"), static_cast<int64_t>(kCompactFramesMin));
   }
+}
+
+INSTANTIATE_TEST_SUITE_P(Segments, CompactionCutTest, ::testing::Values("as_they_are", "small_segments"),
+                         [](const auto& test) { return std::string(test.param); });
+
+// Else the small segments above would prove no more than the others.
+TEST_F(CompactionTest, SmallSegmentsAreMerged) {
+  set_compaction_gather_for_testing(kSmallGatherNs);
+  copy_log();
+  auto db = WriterDb::open_or_create(folder_->path(), identity_);
+  bool merged = false;
+  for (int64_t before = 0, now = 0; (*db)->compact(UINT64_MAX); before = now) {
+    now = count("segments");
+    merged = merged || now < before;
+  }
+  EXPECT_TRUE(merged);
 }
 
 TEST_F(CompactionTest, AStepThatFailedDoesNotKeepFramesFromBeingStored) {

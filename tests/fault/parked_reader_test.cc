@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // F13. While a run logs, one process polls it as a console does and another parks in an open transaction on its
-// database: log calls stay as they are, the WAL stays bounded, it is said once, and the run is one. Method: 23 s
-// without and 20 s with the two, a limit of 4 MiB in place of 256 MiB, and SQLite itself as the parked reader.
-// TRACKER_TEST_SECONDS sets how long each half lasts.
+// database: log calls stay as they are, the WAL stays bounded, it is said once, and the run is one. Method: 15 s
+// without the two, 23 s with them, 8 s without again; of each second the time that one call in 1,000 exceeds, and the
+// medians of these compared; SQLite itself as the parked reader. TRACKER_TEST_SECONDS sets how long it is with them;
+// for more than 10 minutes the limit is the real one of 256 MiB, else 4 MiB.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -21,12 +22,26 @@ namespace {
 
 constexpr uint64_t kSmallLimit = 4u << 20;
 
-int64_t phase_ms() {
+constexpr int kPhases = 3;  // without the readers, with them, without them
+constexpr int kWithReaders = 1;
+// Of the medians. The machines have two cores, and two more processes share their caches.
+constexpr int64_t kSlowerAtMost = 3;
+constexpr int64_t kSliceNs = 1'000'000'000;
+
+int64_t with_readers_ms() {
   const char* given = std::getenv("TRACKER_TEST_SECONDS");
   return given != nullptr && std::atoi(given) > 0 ? std::atoi(given) * 1000 : 23'000;
 }
 
-// Times of calls by 64 ns; what is longer than 67 ms counts as that.
+int64_t phase_ms(int phase) {
+  if (phase == kWithReaders) return with_readers_ms();
+  return with_readers_ms() * (phase == 0 ? 2 : 1) / 3;
+}
+
+bool is_long() { return with_readers_ms() > 600'000; }
+uint64_t wal_limit() { return is_long() ? kWalBytesMax : kSmallLimit; }
+
+// Times of calls by 64 ns; what is longer than 4 ms counts as that.
 class CallTimes {
  public:
   void add(int64_t ns) {
@@ -43,43 +58,54 @@ class CallTimes {
 
  private:
   static constexpr size_t kBucketNs = 64;
-  std::vector<uint64_t> counts_ = std::vector<uint64_t>(1u << 20);
+  std::vector<uint64_t> counts_ = std::vector<uint64_t>(1u << 16);
   uint64_t calls_ = 0;
 };
 
 struct Ledger {
   std::atomic<uint64_t> accepted;
-  std::atomic<int64_t> p9999_ns[2];
+  std::atomic<int64_t> p999_ns[kPhases], p9999_ns[kPhases];  // medians of the slices of each phase
   std::atomic<int> phase, stop, polls;
   std::atomic<uint64_t> wal_bytes_max;
 };
 
-int log_two_phases(const Sandbox& sandbox, Ledger* ledger) {
+int64_t median(std::vector<int64_t> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<int64_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+int log_phases(const Sandbox& sandbox, Ledger* ledger) {
   redirect_stderr(sandbox.shm() + "/stderr");
-  set_wal_bytes_max_for_testing(kSmallLimit);
+  set_wal_bytes_max_for_testing(wal_limit());
   trk_run* run = open_run("r");
   std::mt19937_64 random(1);
-  const useconds_t pause_us = phase_ms() > 60'000 ? 5000 : 500;  // what is logged is read back into memory
+  const useconds_t pause_us = is_long() ? 5000 : 500;  // what is logged is read back into memory
   int64_t step = 0;
-  for (int phase = 0; phase < 2; ++phase) {
-    CallTimes times;
-    const int64_t deadline = now_ns() + phase_ms() * 1'000'000;
-    for (; now_ns() < deadline; ++step) {
-      const auto value = static_cast<int64_t>(random());  // nothing that columns make small
-      const int64_t before = now_ns();
-      CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, value, step) == TRK_OK);
-      times.add(now_ns() - before);
-      if (step % 50 == 49) ::usleep(pause_us);
+  for (int phase = 0; phase < kPhases; ++phase) {
+    std::vector<int64_t> p999_ns, p9999_ns;
+    const int64_t deadline = now_ns() + phase_ms(phase) * 1'000'000;
+    while (now_ns() < deadline) {
+      CallTimes times;
+      const int64_t slice_end = now_ns() + kSliceNs;
+      for (; now_ns() < slice_end; ++step) {
+        const auto value = static_cast<int64_t>(random());  // nothing that columns make small
+        const int64_t before = now_ns();
+        CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, value, step) == TRK_OK);
+        times.add(now_ns() - before);
+        if (step % 50 == 49) ::usleep(pause_us);
+      }
+      p999_ns.push_back(times.percentile_ns(1000));
+      p9999_ns.push_back(times.percentile_ns(100));
     }
-    ledger->p9999_ns[phase] = times.percentile_ns(100);
+    ledger->p999_ns[phase] = median(p999_ns);
+    ledger->p9999_ns[phase] = median(p9999_ns);
     CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
-    CHILD_CHECK((status_of(run).store_parts > 1) == (phase == 1));
+    CHILD_CHECK((status_of(run).store_parts > 1) == (phase >= kWithReaders));
     ledger->phase = phase + 1;
     while (phase == 0 && ledger->polls.load() == 0) sleep_ms(1);
+    if (phase == kWithReaders) ledger->stop = 1;
   }
   ledger->accepted = static_cast<uint64_t>(step);
-  ledger->stop = 1;
-  sleep_ms(300);  // the readers go
   CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
   return 0;
 }
@@ -115,7 +141,7 @@ int poll(const RunFolder& folder, Ledger* ledger) {
 TEST(ParkedReaderTest, AParkedReaderCostsTheWriterASecondFileAndNothingElse) {
   Sandbox sandbox;
   Shared<Ledger> ledger;
-  const pid_t writer = start_child([&] { return log_two_phases(sandbox, &*ledger); });
+  const pid_t writer = start_child([&] { return log_phases(sandbox, &*ledger); });
   while (ledger->phase.load() == 0) sleep_ms(10);
   const RunFolder folder = Store::open(sandbox.store())->list_runs().at(0);
   const pid_t parked = start_child([&] { return park(folder.writer_dbs().at(0), &*ledger); });
@@ -124,14 +150,17 @@ TEST(ParkedReaderTest, AParkedReaderCostsTheWriterASecondFileAndNothingElse) {
   const std::vector<std::string> said = lines_of(sandbox.shm() + "/stderr");
   EXPECT_EQ(said.size(), 1u) << ::testing::PrintToString(said);
   EXPECT_THAT(said, ::testing::Each(::testing::HasSubstr("a reader stays in a transaction")));
-  std::printf("p99.99 %lld ns alone, %lld ns with both readers; WAL at most %.1f MiB; %llu points\n",
-              static_cast<long long>(ledger->p9999_ns[0].load()), static_cast<long long>(ledger->p9999_ns[1].load()),
-              static_cast<double>(ledger->wal_bytes_max.load()) / 1048576.0,
+  for (int phase = 0; phase < kPhases; ++phase)
+    std::printf("%s: p99.9 %lld ns, p99.99 %lld ns\n", phase == kWithReaders ? "with both readers" : "alone",
+                static_cast<long long>(ledger->p999_ns[phase].load()),
+                static_cast<long long>(ledger->p9999_ns[phase].load()));
+  std::printf("WAL at most %.1f MiB; %llu points\n", static_cast<double>(ledger->wal_bytes_max.load()) / 1048576.0,
               static_cast<unsigned long long>(ledger->accepted.load()));
-  // A gross bound: two cores, two more processes.
-  EXPECT_LT(ledger->p9999_ns[1].load(), 5 * ledger->p9999_ns[0].load() + 1'000'000 * kSlowDown);
-  EXPECT_GT(ledger->wal_bytes_max.load(), kSmallLimit / 2);
-  EXPECT_LT(ledger->wal_bytes_max.load(), 4 * kSmallLimit);
+  // What the machine does meanwhile may make all of them slower: the slower one of the two without is the measure.
+  const int64_t alone_ns = std::max(ledger->p999_ns[0].load(), ledger->p999_ns[2].load());
+  EXPECT_LT(ledger->p999_ns[kWithReaders].load(), kSlowerAtMost * alone_ns);
+  EXPECT_GT(ledger->wal_bytes_max.load(), wal_limit() / 2);
+  EXPECT_LT(ledger->wal_bytes_max.load(), 4 * wal_limit());
   ReadRun run = recover_and_read(sandbox.store());
   EXPECT_THAT(run.problems, ::testing::IsEmpty());
   EXPECT_EQ(rows_of(run, "x").size(), ledger->accepted.load());

@@ -19,14 +19,15 @@ namespace {
 
 constexpr uint64_t kAccepted = 1, kDurable = 2;  // marks: calls that have returned; those that flush() acknowledged
 constexpr int64_t kSecondNs = 1'000'000'000;
-// A second between two fsyncs, and the fsync itself on a busy machine.
-constexpr int64_t kMayBeLostNs = kSecondNs + kSecondNs * kSlowDown;
+// Before an fsync begins: a second since the one before, a drain and a commit of 100 ms, and how late a thread is on a
+// busy machine. The fsync itself is seen in the log, whatever it takes.
+constexpr int64_t kMayBeLostNs = kSecondNs + kSecondNs / 10 + 3 * kSecondNs / 10 * kSlowDown;
 
 constexpr size_t kStride = kSlowDown == 1 ? 1 : 7;  // a sanitizer takes every seventh write
 
 uint64_t bits_of_step(int64_t step) { return static_cast<uint64_t>(step) * 7; }
 
-// Three seconds of logging, a flush in the middle of each, and the end.
+// Three seconds of logging, a flush in the middle of the first, and the end: in between the fsyncs come by themselves.
 int log_recorded(const Sandbox& sandbox, const char* files) {
   ::setenv("TRACKER_STORE_FILES", files, 1);
   std::filesystem::create_directory(sandbox.folder() + "/disk");
@@ -36,18 +37,16 @@ int log_recorded(const Sandbox& sandbox, const char* files) {
   CHILD_CHECK(run != nullptr);
   const int64_t begin = now_ns();
   uint64_t accepted = 0;
-  for (int second = 0; second < 3; ++second) {
-    bool flushed = false;
-    while (now_ns() < begin + (second + 1) * kSecondNs) {
-      const auto step = static_cast<int64_t>(accepted);
-      CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, static_cast<int64_t>(bits_of_step(step)), step) == TRK_OK);
-      mark_write_log(kAccepted, ++accepted);
-      sleep_ms(2);
-      if (flushed || now_ns() < begin + second * kSecondNs + kSecondNs / 2) continue;
-      CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
-      mark_write_log(kDurable, accepted);
-      flushed = true;
-    }
+  bool flushed = false;
+  while (now_ns() < begin + 3 * kSecondNs) {
+    const auto step = static_cast<int64_t>(accepted);
+    CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, static_cast<int64_t>(bits_of_step(step)), step) == TRK_OK);
+    mark_write_log(kAccepted, ++accepted);
+    sleep_ms(2);
+    if (flushed || now_ns() < begin + kSecondNs / 2) continue;
+    CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
+    mark_write_log(kDurable, accepted);
+    flushed = true;
   }
   CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
   mark_write_log(kDurable, accepted);
@@ -102,6 +101,7 @@ TEST_P(PowerCutTest, AfterEveryWriteTheStoreOpensWithWhatWasDurable) {
   uint64_t durable = 0;
   size_t old = 0;
   uint64_t accepted_long_ago = 0;
+  int64_t sync_began_ns = 0;
   for (size_t i = 0; i < writes.size() && !HasFailure(); ++i) {
     const LoggedWrite& write = writes[i];
     disk.apply(write);
@@ -109,10 +109,13 @@ TEST_P(PowerCutTest, AfterEveryWriteTheStoreOpensWithWhatWasDurable) {
       if (write.at == kDurable) durable = std::max(durable, write.value);
       if (i + 1 < writes.size()) continue;
     }
-    for (; writes[old].time_ns < write.time_ns - kMayBeLostNs; ++old)
+    if (write.kind == WriteKind::kSyncBegin) sync_began_ns = write.time_ns;
+    const int64_t at_ns = write.kind == WriteKind::kSync ? sync_began_ns : write.time_ns;
+    for (; writes[old].time_ns < at_ns - kMayBeLostNs; ++old)
       if (writes[old].kind == WriteKind::kMark) accepted_long_ago = std::max(accepted_long_ago, writes[old].value);
     if (i % kStride != 0 && i + 1 < writes.size()) continue;
-    const uint64_t needed = std::max(durable, accepted_long_ago);
+    // A busy machine may take longer to make the files than from one fsync to the next: there the first flush counts.
+    const uint64_t needed = durable == 0 ? 0 : std::max(durable, accepted_long_ago);
     SCOPED_TRACE("after write " + std::to_string(i) + " of " + std::to_string(writes.size()) + ", to " + write.path);
     for (const PowerCut cut : {PowerCut::kOnlySynced, PowerCut::kNamesOnly, PowerCut::kEverything}) {
       SCOPED_TRACE("cut " + std::to_string(static_cast<int>(cut)));

@@ -61,6 +61,7 @@ void CutDisk::apply(const LoggedWrite& write) {
       return;
     }
     case WriteKind::kUnlink: names_.erase(write.path); return;
+    case WriteKind::kSyncBegin:
     case WriteKind::kMark: return;
   }
 }

@@ -96,7 +96,11 @@ auto logged(Where where, const Real& real, const Record& on_success) {
 
 int logged_sync(const char* name, int fd) {
   const auto real = next<int (*)(int)>(name);
-  return logged(fd, [&] { return real(fd); }, [](const std::string& path, int) { record(WriteKind::kSync, path); });
+  const auto begin_and_sync = [&] {
+    if (const auto path = below(fd)) record(WriteKind::kSyncBegin, *path);
+    return real(fd);
+  };
+  return logged(fd, begin_and_sync, [](const std::string& path, int) { record(WriteKind::kSync, path); });
 }
 
 template <typename Real>

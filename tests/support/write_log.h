@@ -10,7 +10,19 @@
 
 namespace tracker::internal {
 
-enum class WriteKind : uint8_t { kCreate, kFolder, kWrite, kTruncate, kSync, kRename, kLink, kUnlink, kMark };
+// kSyncBegin and kSync are begin and end of one fsync; nothing stands between the two.
+enum class WriteKind : uint8_t {
+  kCreate,
+  kFolder,
+  kWrite,
+  kTruncate,
+  kSyncBegin,
+  kSync,
+  kRename,
+  kLink,
+  kUnlink,
+  kMark
+};
 
 struct LoggedWrite {
   WriteKind kind = WriteKind::kMark;
