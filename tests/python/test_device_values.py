@@ -143,6 +143,14 @@ def test_ctrl_c_anywhere_in_log_costs_no_value_of_another_call(run: tracker.Run)
     assert interrupted > 0
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """SIGINT raises, also where the tests were begun in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 class Ends(Tensor):
     """Whoever copies it is ended by Ctrl-C."""
 
@@ -151,6 +159,7 @@ class Ends(Tensor):
         return self
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_of_a_call_that_ctrl_c_ends_each_value_is_stored_or_counted(run: tracker.Run) -> None:
     histogram = tracker.Histogram(counts=[1, 2], edges=[0, 1, 2])
     with pytest.raises(KeyboardInterrupt):
@@ -163,6 +172,7 @@ def test_of_a_call_that_ctrl_c_ends_each_value_is_stored_or_counted(run: tracker
     assert stored.media_account["logged"] == stored.media_account["dropped"] == 1
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_values_that_were_handed_over_are_not_counted_as_lost_when_the_call_ends_later(run: tracker.Run) -> None:
     class EndsLater(tracker.Histogram):
         """Whoever describes it is ended by Ctrl-C."""

@@ -187,7 +187,6 @@ NOT_TESTED = {
     "kCatalogBatchRuns": "how long a transaction is changes no answer; the listing of 10,000 runs is tested",
     "kClaimTriesMax": "10,000 processes that take a number in front of one; it bounds a loop",
     "kCompactAtEndNs": "a time that a slow machine reaches earlier: what is left stays frames, which all tests read",
-    "kCompactionGatherNs": "a time that a slow machine reaches earlier: the segment is smaller, which all tests read",
     "kDamageLinesMax": "needs more than 1,000 damaged frames in one file; it bounds a list of lines",
     "kDiskDepthMax": "folders that deep are of somebody else; it bounds a recursion",
     "kFindingsMax": "needs 10,000 damaged places; it bounds a list of lines",
