@@ -231,15 +231,18 @@ Status Writer::commit(const Batch& batch) {
                                           "the run has stored was put back in its place",
                                           db_->path()));
   const std::lock_guard<std::mutex> guard(mutex_);
+  const bool was_full = queue_bytes_ > kQueueBytesMax;
   parts_ = parts;
   for (const auto& queued : batch.frames) {
     queue_bytes_ -= queued->record.bytes.size();
+    large_queued_ -= queued->large_bytes;
     count_stored(*queued);
     lost_.apply({}, queued->losses);
     alerts_.add(std::move(queued->alerts));
     defined_ = std::max(defined_, queued->defined);
     queue_.pop_front();  // the drain thread only adds at the other end
   }
+  if (was_full && queue_bytes_ <= kQueueBytesMax) journal_->wake();  // the drain left off for that
   committed_seq_ = db_->last_seq();
   points_stored_ = db_->points_stored();
   bytes_stored_ = db_->bytes_stored();
@@ -332,7 +335,7 @@ void Writer::note_fault(Fault* fault, const char* thread, const char* what) noex
 Code Writer::push_large(EventType type, std::string payload, int64_t step, bool has_step) {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (stopping_) return Code::kClosed;
-  if (large_bytes_ + payload.size() > kLargeBytesMax) return Code::kLimit;
+  if (large_bytes_ + large_queued_ + payload.size() > kLargeBytesMax) return Code::kLimit;
   const size_t bytes = payload.size();
   const uint64_t kept =
       type == EventType::kText || type == EventType::kMedia ? 0 : (kDiskReserve - kDiskEndReserve) / 2;

@@ -44,6 +44,7 @@ constexpr size_t kCommitBytesMax = 4 * 1024 * 1024;  // of waiting frames in one
 constexpr size_t kOpeningBytesMax = 48 * 1024 * 1024;  // what is said of a run, in one frame of a file begun anew
 constexpr size_t kSamplesWaitingMax = 256;             // samples of the system that wait for the drain thread
 constexpr size_t kFactsBytesMax = 8 * 1024 * 1024;     // facts of the environment that wait for it
+constexpr uint64_t kSeriesMemoryBytes = 460;           // what a metric takes in all tables together, as measured
 constexpr std::chrono::milliseconds kCommitLate{300};  // then a container is not survived any more
 constexpr std::chrono::milliseconds kStuckAfter{200};  // a commit that takes longer lets the spill file step in
 
@@ -139,7 +140,8 @@ class Writer : public std::enable_shared_from_this<Writer> {
     uint64_t texts = 0;
     std::vector<Loss> losses;
     std::vector<Event> alerts;
-    uint32_t defined = 0;  // the newest series that the frame defines; 0: none
+    size_t large_bytes = 0;  // of them events that were too large for a ring
+    uint32_t defined = 0;    // the newest series that the frame defines; 0: none
     Clock::time_point since;
     bool spilled = false;
   };
@@ -153,6 +155,22 @@ class Writer : public std::enable_shared_from_this<Writer> {
   struct LargeEvent {
     Event event;
     uint64_t tick = 0;  // when it was logged; 0: its time is known
+  };
+  // Large events that a frame has while it is made, without a second copy of their bytes: they go back to their lenders
+  // with this, whether the frame was kept or not.
+  class LentEvents {
+   public:
+    LentEvents(std::deque<LargeEvent>* lenders, size_t count, bool by_time, Frame* frame);
+    ~LentEvents();
+    LentEvents(const LentEvents&) = delete;
+    LentEvents& operator=(const LentEvents&) = delete;
+    size_t bytes() const;
+
+   private:
+    void swap() noexcept;
+    std::deque<LargeEvent>& lenders_;
+    Frame& frame_;
+    std::vector<size_t> places_;
   };
   // What a background thread threw. Text without an allocation: there may be no memory.
   struct Fault {
@@ -194,10 +212,13 @@ class Writer : public std::enable_shared_from_this<Writer> {
   void note_fault(Fault* fault, const char* thread, const char* what) noexcept;
   bool drain_once(bool last);
   void take_large();
-  size_t put_large(Frame* frame) const;
+  bool queue_is_full() const;
+  size_t large_until(int64_t newest) const;
+  bool keep_large(bool last);
+  void keep(Frame frame, std::vector<RingPosition> positions, size_t large, bool last_of_drain);
   void forget_large(size_t count);
   void spill_until_done();
-  void enqueue(Frame frame, std::vector<RingPosition> positions, bool last_of_drain);
+  void enqueue(Frame* made, std::vector<RingPosition> positions, size_t large, bool last_of_drain);
   void take_monitored();
   void add_monitored(FrameBuilder* builder) const;
   void forget_monitored();
@@ -207,6 +228,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   void count_stored(const Queued& queued);
   void publish_folder(const RunFolder& folder);
   void note_cost(std::atomic<uint64_t>* cpu_ns);
+  void note_memory(const Frame& frame, size_t bytes);
   Status commit(const Batch& batch);
   Status open_database();
   bool leave_lost_store();
@@ -242,6 +264,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   bool disk_look_wanted_ = false;
   std::deque<LargeEvent> large_;
   size_t large_bytes_ = 0, large_waiting_ = 0;  // with those that the drain thread has, not yet in a frame
+  size_t large_queued_ = 0;                     // bytes of those in the queue
   uint64_t large_texts_ = 0;                    // all that were ever taken
   std::deque<Sample> samples_, samples_taken_;  // not yet in a frame; taken: by the drain that goes on
   std::atomic<const SigtermMark*> sigterm_{nullptr};

@@ -124,8 +124,11 @@ void Writer::queue_behind(const WriterSnapshot& there, std::vector<Event> said) 
   large_waiting_ += events.size();
   journal_->spill().clear();
   queue_ = std::move(kept);
-  queue_bytes_ = 0;
-  for (const auto& queued : queue_) queue_bytes_ += queued->record.bytes.size();
+  queue_bytes_ = large_queued_ = 0;
+  for (const auto& queued : queue_) {
+    queue_bytes_ += queued->record.bytes.size();
+    large_queued_ += queued->large_bytes;
+  }
   next_seq_ = seq + 1;
   committed_seq_ = there.last_seq;
   spilled_seq_ = 0;

@@ -284,6 +284,39 @@ TEST(StuckTest, ASecondFinishAndAFlushBesideAFinishSayWhatItSays) {
   EXPECT_EQ(exit_code_of(status), 0);
 }
 
+double peak_mib() {
+  const auto status = read_file("/proc/self/status", 1 << 16);
+  const size_t at = status->find("VmHWM:");
+  return std::atof(status->c_str() + at + 6) / 1024;
+}
+
+// A text of 1 MiB was held five times over while a frame was made of it, and 16 MiB of them made one frame: 110 MiB.
+TEST(StuckTest, LargeTextsTakeNoMoreThanTheTargetOfMemoryWhileTheDiskIsStuckAndWhenItIsBack) {
+  Sandbox sandbox;
+  const int status = run_child([] {
+    auto run = init("drop");
+    CHILD_CHECK(run->flush(std::chrono::seconds(60)));
+    const double before = peak_mib();
+    g_hold = true;
+    run->set_pause_for_testing(nullptr, hold_while_asked);
+    const std::string text(1 << 20, 't');
+    uint64_t kept = 0;
+    for (int64_t step = 0; step < 40; ++step, sleep_ms(30)) kept += run->log_text("text", text, step) == Code::kOk;
+    const double stuck = peak_mib() - before;
+    const uint64_t said = run->status().cost.memory_bytes_max;
+    g_hold = false;
+    CHILD_CHECK(run->flush(std::chrono::seconds(60)));
+    const double back = peak_mib() - before;
+    std::fprintf(stderr, "%.1f MiB, %.1f in the end; said: %.1f\n", stuck, back, static_cast<double>(said) / 1048576);
+    CHILD_CHECK(kept == 15);  // with what stands around them less than kLargeBytesMax
+    CHILD_CHECK(run->status().texts_stored == kept && run->status().texts_dropped == 40 - kept);
+    CHILD_CHECK(stuck < 64 && back < 64);
+    CHILD_CHECK(said > 15u << 20 && said < 64u << 20);
+    return 0;
+  });
+  EXPECT_EQ(exit_code_of(status), 0);
+}
+
 // A flush that arrived while the queue for the disk was full said "durable" for points that were still in the rings.
 TEST(StuckTest, FlushMeansEverythingAlsoWhenTheQueueForTheDiskWasFull) {
   Sandbox sandbox;
