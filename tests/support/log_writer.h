@@ -22,6 +22,17 @@ struct BulkSeries {
   ValueType type = ValueType::kFloat64;
 };
 
+// A process of this machine before it was last started: of a writer that is not waited for.
+inline WriterIdentity dead_writer(const RunFolder& run, const Store& store) {
+  WriterIdentity out = this_process();
+  out.writer = Id128::random();
+  out.run = run.identity;
+  out.store = store.id();
+  out.boot_id = "a boot that is over";
+  out.started_us = kBuilderStartUs;
+  return out;
+}
+
 class BulkWriter {
  public:
   BulkWriter(const RunFolder& run, const WriterIdentity& identity, std::vector<BulkSeries> series)

@@ -12,12 +12,8 @@ namespace {
 class VerifyLevelsTest : public CliTest {
  protected:
   VerifyLevelsTest() {
-    WriterIdentity who = this_process();
-    who.writer = Id128::random();
-    who.run = run_.identity;
-    who.store = builder_.store().id();
-    who.boot_id = "a boot that is over";
-    BulkWriter writer(run_, who, {{"loss", ValueType::kFloat32}, {"acc", ValueType::kFloat64}});
+    BulkWriter writer(run_, dead_writer(run_, builder_.store()),
+                      {{"loss", ValueType::kFloat32}, {"acc", ValueType::kFloat64}});
     for (int64_t step = 0; step < 20'000; ++step) {
       writer.row(step, {bits_of(static_cast<float>(step)), bits_of(0.5 * static_cast<double>(step))});
       if (writer.rows() == 200) writer.commit();

@@ -88,16 +88,6 @@ int expect_as_all_rows(RunView* view, const std::string& what) {
   return out;
 }
 
-WriterIdentity identity_of(const RunFolder& run, const Store& store) {
-  WriterIdentity out = this_process();
-  out.writer = Id128::random();
-  out.run = run.identity;
-  out.store = store.id();
-  out.boot_id = "a boot that is over";
-  out.started_us = kBuilderStartUs;
-  return out;
-}
-
 // A writer of "a" as float64 and as int64, "b", "c" and "d", random in all that numbers must cope with.
 class TryingWriter {
  public:
@@ -204,7 +194,7 @@ class ShownRowsTest : public ReadTest {
     }
   }
   std::unique_ptr<TryingWriter> next_writer(const RunFolder& run, std::mt19937_64* random) {
-    WriterIdentity who = identity_of(run, builder_.store());
+    WriterIdentity who = dead_writer(run, builder_.store());
     if ((*random)() % 4 != 0) ++attempt_;
     who.attempt = attempt_;
     who.rank = static_cast<int64_t>((*random)() % 3);
@@ -217,14 +207,14 @@ class ShownRowsTest : public ReadTest {
   // Two attempts: some long segments, and what follows a resume in the middle.
   void log_long() {
     set_compaction_gather_for_testing(60'000'000'000);
-    first_ = std::make_unique<BulkWriter>(run_, identity_of(run_, builder_.store()), kSeries);
+    first_ = std::make_unique<BulkWriter>(run_, dead_writer(run_, builder_.store()), kSeries);
     for (int64_t step = 0; step < 400'000; ++step) {
       first_->row(step, {bits_of(static_cast<double>(step % 1000)), bits_of(1.0f)});
       if (first_->rows() == 1000) first_->commit();
       if (step % 36'000 == 35'999) first_->compact();
     }
     first_->finish();
-    WriterIdentity who = identity_of(run_, builder_.store());
+    WriterIdentity who = dead_writer(run_, builder_.store());
     who.attempt = 2;
     who.resume_step = 204'999;
     second_ = std::make_unique<BulkWriter>(run_, who, kSeries);
@@ -277,7 +267,7 @@ TEST_F(ShownRowsTest, OfRowsWithOneTimeInTwoBlocksOfASegmentTheOrderLoggedTellsT
   set_compaction_gather_for_testing(60'000'000'000);  // one segment, on a slow machine too
   for (const bool both_first : {false, true}) {
     const RunFolder run = builder_.run("ties", both_first ? "both-first" : "both-last");
-    BulkWriter writer(run, identity_of(run, builder_.store()), kSeries);
+    BulkWriter writer(run, dead_writer(run, builder_.store()), kSeries);
     const auto log = [&writer](int64_t step, bool both) {
       writer.pass(-1000);
       const double value = static_cast<double>(2 * step) + (both ? 1 : 0);
@@ -292,7 +282,7 @@ TEST_F(ShownRowsTest, OfRowsWithOneTimeInTwoBlocksOfASegmentTheOrderLoggedTellsT
     }
     writer.compact();
     ASSERT_EQ(segments_of(writer.path()).size(), 1u);
-    WriterIdentity who = identity_of(run, builder_.store());
+    WriterIdentity who = dead_writer(run, builder_.store());
     who.attempt = 2;
     who.resume_step = 999;
     BulkWriter second(run, who, {{"other"}});
@@ -334,7 +324,7 @@ TEST_F(ShownRowsTest, ALaterResumeInFrontOfTheFirstCutsAnew) {
   auto view = open();
   EXPECT_EQ(to_json(*view->summary().find("loss")), "7.0");
   EXPECT_EQ(view->metrics()[1].shown.points, 205'500u);
-  WriterIdentity who = identity_of(run_, builder_.store());
+  WriterIdentity who = dead_writer(run_, builder_.store());
   who.attempt = 3;
   who.resume_step = 1'499;
   BulkWriter third(run_, who, kSeries);
@@ -349,7 +339,7 @@ TEST_F(ShownRowsTest, ALaterResumeInFrontOfTheFirstCutsAnew) {
 // The last row that is shown stands in a segment whose columns are gone: those before tell, and it is said each time.
 TEST_F(ShownRowsTest, WhatIsDamagedIsNamedAtEachLookAndTheRestCounts) {
   set_compaction_gather_for_testing(60'000'000'000);
-  BulkWriter writer(run_, identity_of(run_, builder_.store()), {{"loss"}});
+  BulkWriter writer(run_, dead_writer(run_, builder_.store()), {{"loss"}});
   for (int64_t step = 0; step < 200'000; ++step) {
     writer.row(step, {static_cast<uint64_t>(step) * 0x9e3779b97f4a7c15u >> 12});
     if (writer.rows() == 1000) writer.commit();
@@ -359,7 +349,7 @@ TEST_F(ShownRowsTest, WhatIsDamagedIsNamedAtEachLookAndTheRestCounts) {
   const auto segments = segments_of(writer.path());
   ASSERT_GE(segments.size(), 2u);
   const auto [first_seq, last_seq] = segments[1];
-  WriterIdentity who = identity_of(run_, builder_.store());
+  WriterIdentity who = dead_writer(run_, builder_.store());
   who.attempt = 2;
   who.resume_step = 1000 * last_seq - 1;
   BulkWriter second(run_, who, {{"other"}});

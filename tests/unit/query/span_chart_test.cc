@@ -58,16 +58,6 @@ std::string difference(const ChartResult& got, const ChartResult& wanted) {
 
 class SpanChartTest : public ReadTest {
  protected:
-  WriterIdentity identity_of(const RunFolder& run) {
-    WriterIdentity out = this_process();
-    out.writer = Id128::random();
-    out.run = run.identity;
-    out.store = builder_.store().id();
-    out.boot_id = "a boot that is over";
-    out.started_us = kBuilderStartUs;
-    return out;
-  }
-
   enum class Way : uint8_t { kAny, kSpans, kAllRows };
   static std::string held_against_all_rows(RunView* view, ChartQuery query, Way way = Way::kAny) {
     Selection selection;
@@ -88,7 +78,7 @@ class SpanChartTest : public ReadTest {
 
   // Of `rows` rows with a step each; the clock goes back so often.
   void log_with_clock_set_back(int64_t rows, int times) {
-    BulkWriter writer(run_, identity_of(run_), {{"loss", ValueType::kFloat32}});
+    BulkWriter writer(run_, dead_writer(run_, builder_.store()), {{"loss", ValueType::kFloat32}});
     for (int64_t step = 0; step < rows; ++step) {
       writer.row(step, {bits_of(std::sin(static_cast<float>(step) / 1000))});
       if (step % (rows / (times + 1)) == 0 && step > 0) writer.pass(-5'000'500);
@@ -160,7 +150,7 @@ TEST_F(SpanChartTest, AnyChartOfAnyRunIsThatOfAllRows) {
     std::vector<std::unique_ptr<BulkWriter>> open;  // some never end
     int64_t from = static_cast<int64_t>(random() % 2000) - 1000;
     for (int i = 0; i < writers; ++i) {
-      WriterIdentity who = identity_of(run);
+      WriterIdentity who = dead_writer(run, builder_.store());
       who.started_us += i;
       const bool rank = random() % 4 == 0;
       who.attempt = rank ? 1 : 1 + i;
@@ -226,7 +216,7 @@ TEST_F(SpanChartTest, AClockThatWasSetBackMoreOftenNeedsAllRows) {
 }
 
 TEST_F(SpanChartTest, AnXThatRisesAndOneThatFallsAreReadSegmentBySegment) {
-  BulkWriter writer(run_, identity_of(run_),
+  BulkWriter writer(run_, dead_writer(run_, builder_.store()),
                     {{"loss", ValueType::kFloat32}, {"tokens", ValueType::kInt64}, {"rate", ValueType::kFloat64}});
   for (int64_t step = 0; step < 30'000; ++step) {
     const double rate = 1 / (1 + static_cast<double>(step % 7000));
@@ -247,7 +237,8 @@ TEST_F(SpanChartTest, AnXThatRisesAndOneThatFallsAreReadSegmentBySegment) {
 }
 
 TEST_F(SpanChartTest, IntegersBeyondADoubleKeepTheirOrder) {
-  BulkWriter writer(run_, identity_of(run_), {{"loss", ValueType::kFloat32}, {"tokens", ValueType::kInt64}});
+  BulkWriter writer(run_, dead_writer(run_, builder_.store()),
+                    {{"loss", ValueType::kFloat32}, {"tokens", ValueType::kInt64}});
   for (int64_t step = 0; step < 5'000; ++step)
     writer.row(step, {bits_of(static_cast<float>(step)), static_cast<uint64_t>((int64_t{1} << 60) - step)});
   writer.finish();
@@ -256,7 +247,8 @@ TEST_F(SpanChartTest, IntegersBeyondADoubleKeepTheirOrder) {
 }
 
 TEST_F(SpanChartTest, WhatHoldsNothingIsEmptyAndUnknownMetricsAreNamed) {
-  BulkWriter writer(run_, identity_of(run_), {{"loss", ValueType::kFloat32}, {"x", ValueType::kFloat32}});
+  BulkWriter writer(run_, dead_writer(run_, builder_.store()),
+                    {{"loss", ValueType::kFloat32}, {"x", ValueType::kFloat32}});
   for (int64_t step = 0; step < 100; ++step) writer.row(step, {bits_of(1.0f)});
   writer.row(1'000, {bits_of(1.0f), bits_of(std::numeric_limits<float>::quiet_NaN())});
   writer.finish();

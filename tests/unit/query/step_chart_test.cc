@@ -28,16 +28,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 
 class StepChartTest : public ReadTest {
  protected:
-  static WriterIdentity identity_of(const RunFolder& run, const Store& store) {
-    WriterIdentity out = this_process();
-    out.writer = Id128::random();
-    out.run = run.identity;
-    out.store = store.id();
-    out.boot_id = "a boot that is over";
-    out.started_us = kBuilderStartUs;
-    return out;
-  }
-  WriterIdentity identity() { return identity_of(run_, builder_.store()); }
+  WriterIdentity identity() { return dead_writer(run_, builder_.store()); }
 
   // The chart by levels, or what is wrong with it.
   std::string held_against_all_rows(RunView* view, ChartQuery query, bool must_be_by_levels) {
@@ -112,7 +103,7 @@ TEST_F(StepChartTest, OfALoopThatIsRunAgainInOneAttemptTheLastRowOfAStepIsDrawn)
   for (int round = 0; round < test_count(6); ++round) {
     set_compaction_gather_for_testing(50'000 << random() % 8);
     const RunFolder run = builder_.run("again", fmt::format("run-{}", round));
-    BulkWriter writer(run, identity_of(run, builder_.store()), {{"loss", ValueType::kFloat64}});
+    BulkWriter writer(run, dead_writer(run, builder_.store()), {{"loss", ValueType::kFloat64}});
     const auto rows = static_cast<int64_t>(20'000 + random() % 30'000);
     for (const double value : {1.0, 2.0, 3.0}) {
       for (int64_t step = 0; step < rows; ++step) {
@@ -150,7 +141,7 @@ TEST_F(StepChartTest, AnyChartOfAnyRunIsThatOfAllRows) {
     std::vector<std::unique_ptr<BulkWriter>> open;  // some never end
     int64_t from = static_cast<int64_t>(random() % 2000) - 1000;
     for (int i = 0; i < writers; ++i) {
-      WriterIdentity who = identity_of(run, builder_.store());
+      WriterIdentity who = dead_writer(run, builder_.store());
       who.started_us += i;
       const bool rank = random() % 4 == 0;
       who.attempt = rank ? 1 : 1 + i;

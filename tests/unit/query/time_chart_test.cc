@@ -29,12 +29,8 @@ constexpr int kZooms = 60 / kSlowDown;  // each decodes every row as well
 class TimeChartTest : public ReadTest {
  protected:
   WriterIdentity identity(int64_t attempt = 1) {
-    WriterIdentity out = this_process();
-    out.writer = Id128::random();
-    out.run = run_.identity;
-    out.store = builder_.store().id();
-    out.boot_id = "a boot that is over";
-    out.started_us = kBuilderStartUs + attempt;
+    WriterIdentity out = dead_writer(run_, builder_.store());
+    out.started_us += attempt;
     out.attempt = attempt;
     return out;
   }
