@@ -24,6 +24,7 @@
 namespace {
 
 constexpr int kSeconds = 15;
+constexpr int kSecondsOfNothing = 5;
 constexpr int kBurst = 4000;  // 3/5 of the first ring
 constexpr int kPauseMs = 100;
 constexpr int kFsyncMs = 5000;
@@ -49,15 +50,16 @@ struct Phase {
   uint64_t calls = 0;
 };
 
-Phase log_for_seconds(const tracker::Metric& metric, int64_t* step) {
+template <typename Call>
+Phase call_for_seconds(int seconds, const Call& call) {
   const double tick_ns = ns_a_tick(), overhead = empty_pair_ns(tick_ns);
   Phase out;
-  for (int second = 0; second < kSeconds; ++second) {
+  for (int second = 0; second < seconds; ++second) {
     std::vector<double> calls;
     for (const uint64_t end = bench::wall_ns() + kSecondNs; bench::wall_ns() < end;) {
       for (int i = 0; i < kBurst; ++i) {
         const uint64_t before = __builtin_ia32_rdtsc();
-        metric.log(0.25, (*step)++);
+        call();
         calls.push_back(std::max(0.0, static_cast<double>(__builtin_ia32_rdtsc() - before) * tick_ns - overhead));
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(kPauseMs));
@@ -70,6 +72,10 @@ Phase log_for_seconds(const tracker::Metric& metric, int64_t* step) {
     out.calls += calls.size();
   }
   return out;
+}
+
+Phase log_for_seconds(const tracker::Metric& metric, int64_t* step) {
+  return call_for_seconds(kSeconds, [&] { metric.log(0.25, (*step)++); });
 }
 
 // A process that keeps the disk of `folder` busy until it is killed. Made before there is a run: it never returns.
@@ -107,6 +113,7 @@ int main(int argc, char** argv) {
   tracker::Run run = tracker::init({.project = "bench", .dir = store.path() + "/s", .quiet = true});
   const tracker::Metric metric = run.metric("train/loss");
   int64_t step = 0;
+  add(&report, "no call at all", call_for_seconds(kSecondsOfNothing, [] {}), 0);
   add(&report, "the disk as it is", log_for_seconds(metric, &step), 0);
   ::kill(writer, SIGCONT);
   add(&report, "a busy disk", log_for_seconds(metric, &step), 100);
