@@ -12,6 +12,7 @@
 #include "artifact/alias_history.h"
 #include "artifact/reference.h"
 #include "base/clock.h"
+#include "base/fs.h"
 #include "model/visible.h"
 #include "register.h"
 #include "released_gil.h"
@@ -115,7 +116,7 @@ std::vector<std::pair<std::string, std::string>> verify(const StoredVersion& sel
   return out;
 }
 
-py::dict edge_to_python(const LineageEdge& edge) {
+py::dict edge_to_python(const LineageEdge& edge, const std::string& version_name) {
   py::dict out;
   out["use"] = edge.use == ArtifactUse::kOutput ? "output" : "input";
   out["run_project"] = edge.run.project;
@@ -124,7 +125,7 @@ py::dict edge_to_python(const LineageEdge& edge) {
   out["project"] = edge.project;
   out["name"] = edge.name;
   out["type"] = edge.type;
-  out["number"] = edge.number;
+  out["version_name"] = version_name;
   out["digest"] = edge.content.hex();
   out["aliases"] = edge.aliases;
   out["use_as"] = edge.use_as;
@@ -146,14 +147,31 @@ py::tuple edges_of_version(const StoredVersion& self, bool outputs) {
                                       outputs ? ArtifactUse::kOutput : ArtifactUse::kInput);
   });
   py::list out;
-  for (const LineageEdge& edge : edges) out.append(edge_to_python(edge));
+  for (const LineageEdge& edge : edges) out.append(edge_to_python(edge, edge.version_name()));
   return py::make_tuple(out, problems);
 }
 
+// <store>/runs/<project>/<id>
+std::string store_of_folder(const std::string& path) {
+  using internal::parent_path;
+  return parent_path(parent_path(parent_path(path)));
+}
+
+// The versions as they are called in the store that the run lies in; of a run that lies in none as it calls them.
 py::list edges_of_folder(const internal::RunFolder& folder) {
-  const std::vector<LineageEdge> edges = released([&] { return internal::edges_of_run(folder); });
+  std::vector<std::string> names;
+  const std::vector<LineageEdge> edges = released([&] {
+    std::vector<LineageEdge> found = internal::edges_of_run(folder);
+    const auto store = found.empty() ? internal::Result<Store>(internal::Status(internal::Code::kNotFound, ""))
+                                     : Store::open(store_of_folder(folder.path));
+    std::optional<internal::VersionNumbers> numbers;
+    if (store.ok()) numbers.emplace(*store);
+    for (const LineageEdge& edge : found)
+      names.push_back(numbers ? numbers->name_of(edge.version(), edge.number) : edge.version_name());
+    return found;
+  });
   py::list out;
-  for (const LineageEdge& edge : edges) out.append(edge_to_python(edge));
+  for (size_t i = 0; i < edges.size(); ++i) out.append(edge_to_python(edges[i], names[i]));
   return out;
 }
 

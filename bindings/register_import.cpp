@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/import_artifact.h"
 #include "exchange/run_import.h"
 #include "model/redact.h"
 #include "register.h"
@@ -107,6 +108,32 @@ void media(RunImport& run, const std::string& metric, const py::list& values, in
   check(without_gil([&] { return run.media(metric, std::move(described), step, time_us); }));
 }
 
+void imported_alert(RunImport& run, const std::string& title, const std::string& text, const std::string& level,
+                    std::optional<int64_t> step, int64_t time_us) {
+  const auto known = internal::alert_level(level).value_or(internal::AlertLevel::kInfo);
+  check(run.alert(known, title, text, step.value_or(0), step.has_value(), time_us));
+}
+
+// `progress` hears of the bytes that are done; what it raises is said and goes no further.
+void imported_artifact(RunImport& run, ImportStore& store, const std::string& name, const std::string& type,
+                       const std::string& folder, const std::vector<std::string>& paths, int64_t time_us,
+                       const std::string& left_out, const py::function& progress) {
+  const internal::Status status = [&] {
+    ReleasedGil without_gil;
+    const internal::ArtifactProgress say = [&](uint64_t, uint64_t bytes) {
+      without_gil.taken([&] {
+        try {
+          progress(bytes);
+        } catch (py::error_already_set& error) {
+          error.discard_as_unraisable("progress of an import");
+        }
+      });
+    };
+    return internal::import_artifact(&store, &run, {name, type, folder, paths, time_us}, left_out, say);
+  }();
+  check(status);
+}
+
 void set(RunImport& run, const std::string& what, const std::string& key, const py::handle& value) {
   const EventType type = what == "config"    ? EventType::kConfig
                          : what == "summary" ? EventType::kSummary
@@ -139,6 +166,8 @@ py::list imported(ImportStore& store) {
     one["id"] = run.run.id;
     one["points"] = run.points;
     one["media"] = run.media;
+    one["alerts"] = run.alerts;
+    one["artifacts"] = run.artifacts;
     one["changed"] = run.changed;
     out.append(one);
   }
@@ -161,6 +190,10 @@ void register_import(py::module_& module) {
       .def("store_media_file", &store_imported_file, py::arg("path"), py::arg("extension"))
       .def("redact_document", &redact_imported, py::arg("text"), py::arg("is_json"))
       .def("media", &media, py::arg("metric"), py::arg("values"), py::arg("step"), py::arg("time_us"))
+      .def("alert", &imported_alert, py::arg("title"), py::arg("text"), py::arg("level"), py::arg("step"),
+           py::arg("time_us"))
+      .def("artifact", &imported_artifact, py::arg("store"), py::arg("name"), py::arg("type"), py::arg("folder"),
+           py::arg("paths"), py::arg("time_us"), py::arg("left_out"), py::arg("progress"))
       .def("set", &set, py::arg("what"), py::arg("key"), py::arg("value"))
       .def("begin_part", &RunImport::begin_part, py::arg("part"))
       .def("mark", &RunImport::mark, py::arg("part"), py::arg("taken"))

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "artifact/lineage.h"
 #include "query/runs_query.h"
 #include "register.h"
 #include "released_gil.h"
@@ -52,6 +53,8 @@ py::dict query(const Store& store, const std::string& project, const std::string
   query.may_write = may_write;
   auto found = [&] {
     const ReleasedGil without_gil;
+    internal::VersionNumbers numbers(store);
+    query.version_name = [&numbers](const std::string& name) { return numbers.name_of(name); };
     return internal::query_runs(store, query);
   }();
   const RunsList list = take(std::move(found));

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -29,7 +30,7 @@ class ArtifactFile(NamedTuple):
 class ArtifactUse(NamedTuple):
     """That a run made a version of an artifact, or used it."""
 
-    name: str  # "project/name:v3"
+    name: str  # "project/name:v3", as it is called in this store; "project/name@9f86d081ab12" where it is not in it
     type: str
     digest: str
     aliases: tuple[str, ...]  # as they were then
@@ -38,11 +39,8 @@ class ArtifactUse(NamedTuple):
     store_path: str
 
     def artifact(self) -> StoredArtifact:
-        """The version with this digest, which has another number where the run came from another store.
-
-        NotFoundError where it was deleted, or the run was copied without it.
-        """
-        called = self.name.rpartition(":")[0]  # the number is that of the store where the run was recorded
+        """The version with this digest. NotFoundError where it was deleted, or the run was copied without it."""
+        called = re.sub(r"[:@][^/:@]*$", "", self.name)
         return StoredArtifact(_core.find_artifact(_core.Store.open(self.store_path), f"{called}@{self.digest}", ""))
 
 
@@ -282,7 +280,7 @@ def uses(folder: _core.RunFolder, use: str) -> list[ArtifactUse]:
     store_path = str(Path(folder.path).parents[2])  # <store>/runs/<project>/<id>
     return [
         ArtifactUse(
-            f"{edge['project']}/{edge['name']}:v{edge['number']}",
+            edge["version_name"],
             edge["type"],
             edge["digest"],
             tuple(edge["aliases"]),

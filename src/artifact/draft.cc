@@ -115,6 +115,14 @@ Status ArtifactDraft::add_folder(const std::string& folder, std::string_view pat
   return {};
 }
 
+Status ArtifactDraft::add_files_below(const std::string& folder, const std::vector<std::string>& paths) {
+  if (files() > 0) return Status(Code::kInvalid, "the draft has files already");
+  auto files = look_at_files(folder, paths);
+  if (!files.ok()) return files.status();
+  folders_.push_back({without_slashes(folder), "", std::move(*files)});
+  return {};
+}
+
 Status ArtifactDraft::add_reference(std::string_view uri, std::string_view path, std::string_view checksum,
                                     uint64_t bytes) {
   Single single;

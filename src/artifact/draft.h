@@ -32,6 +32,9 @@ class ArtifactDraft {
   // All files below `folder`, under `path` ("": at the top), but not those of a store of ours below it, which is named
   // in stores_left_out(). The errors of list_files(); kExists. All or nothing.
   Status add_folder(const std::string& folder, std::string_view path = "");
+  // These files below `folder` under the paths they have there; the errors of look_at_files(). For what others named:
+  // when they are read nothing outside the folder is, whatever is a link by then. To an empty draft.
+  Status add_files_below(const std::string& folder, const std::vector<std::string>& paths);
   // Something that stays where it is: nothing is read or fetched. Credentials in the URI are redacted.
   Status add_reference(std::string_view uri, std::string_view path, std::string_view checksum = "", uint64_t bytes = 0);
   // A file or reference, or with a "/" at the end all below it. kNotFound.

@@ -122,6 +122,26 @@ std::optional<int64_t> VersionNumbers::of(const VersionId& version) {
   return found == at->second.end() ? std::nullopt : std::optional<int64_t>(found->second);
 }
 
+std::string VersionNumbers::name_of(const VersionId& version, int64_t said) {
+  const std::string artifact = version.project + "/" + version.name;
+  if (const auto there = ArtifactRegistry(store_).content_of(version.project, version.name, said);
+      there.ok() && *there == version.content)
+    return fmt::format("{}:v{}", artifact, said);
+  const auto number = of(version);
+  constexpr size_t kDigits = 12;
+  return number ? fmt::format("{}:v{}", artifact, *number)
+                : fmt::format("{}@{}", artifact, version.content.hex().substr(0, kDigits));
+}
+
+std::string VersionNumbers::name_of(const std::string& name) {
+  const size_t at = name.rfind('@');
+  const size_t slash = at == std::string::npos ? at : name.rfind('/', at);  // a project may hold both
+  if (slash == std::string::npos) return name;
+  const auto content = Digest::from_hex(std::string_view(name).substr(at + 1));
+  if (!content) return name;
+  return name_of({name.substr(0, slash), name.substr(slash + 1, at - slash - 1), *content}, 0);
+}
+
 std::string LineageEdge::version_name() const { return fmt::format("{}/{}:v{}", project, name, number); }
 
 Value artifact_event(const LineageEdge& edge) {
@@ -183,7 +203,8 @@ std::vector<LineageEdge> edges_of_run(const RunFolder& run, std::vector<std::str
     if (attribute.value.find("refused") != nullptr) return;
     auto edge = edge_of_event(attribute.value);
     if (!edge.ok() && problems != nullptr) problems->push_back(fmt::format("{}: {}", path, edge.status().message()));
-    if (!edge.ok() || !known.insert(attribute.key).second) return;
+    // The number is that of the store where it was said: of a run that went on in another one it may stand twice.
+    if (!edge.ok() || !known.insert(attribute.key + "@" + edge->content.hex()).second) return;
     edge->run = run.identity;
     const bool naming = is_naming(attribute.value);
     edge->time_us = naming ? attribute.value.int_or("named_us", 0) : attribute.time_us;
@@ -196,6 +217,9 @@ std::vector<LineageEdge> edges_of_run(const RunFolder& run, std::vector<std::str
     });
     if (!said && find_named(run, &edge)) out.push_back(std::move(edge));
   }
+  // The files of a run's writers come in no order.
+  std::stable_sort(out.begin(), out.end(),
+                   [](const LineageEdge& a, const LineageEdge& b) { return a.time_us < b.time_us; });
   return out;
 }
 

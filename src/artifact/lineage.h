@@ -91,6 +91,11 @@ class VersionNumbers {
   explicit VersionNumbers(const Store& store) : store_(store) {}
   // None: it is not in this store. One that was deleted keeps its number.
   std::optional<int64_t> of(const VersionId& version);
+  // "project/name:v3", or "project/name@<12 digits of the content>" of one that is not in this store. `said`: the
+  // number that the run says; where it is right here only that version is read.
+  std::string name_of(const VersionId& version, int64_t said);
+  // The same of "project/name@<digest>", as a catalog has it; what is none is given back.
+  std::string name_of(const std::string& name);
 
  private:
   const Store store_;

@@ -206,6 +206,12 @@ Result<ArtifactInfo> ArtifactRegistry::read(std::string_view project, std::strin
   return info;
 }
 
+Result<Digest> ArtifactRegistry::content_of(std::string_view project, std::string_view name, int64_t number) const {
+  const auto version = read_version_document(join_path(folder(project, name), version_file(number)), number);
+  if (!version.ok()) return version.status();
+  return version->content;
+}
+
 std::vector<ArtifactInfo> ArtifactRegistry::list(std::string_view project, std::vector<std::string>* problems) const {
   std::vector<ArtifactInfo> out;
   const std::string root = join_path(store_path_, kArtifactsFolder);

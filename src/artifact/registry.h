@@ -95,6 +95,8 @@ class ArtifactRegistry {
 
   // kNotFound names it. Damaged files are named in `problems` and the rest is read.
   Result<ArtifactInfo> read(std::string_view project, std::string_view name) const;
+  // What one version holds, which no mark changes. Cost: reads its document alone. kNotFound, kCorrupt.
+  Result<Digest> content_of(std::string_view project, std::string_view name, int64_t number) const;
   // Sorted by project and name. `project` empty: all. `problems`: a line for each folder that cannot be listed or has
   // lost its artifact.json, and each artifact that cannot be read; without one all there are were seen.
   std::vector<ArtifactInfo> list(std::string_view project, std::vector<std::string>* problems = nullptr) const;

@@ -170,6 +170,24 @@ Result<FileList> list_files(const std::string& folder, std::vector<std::string>*
   return Walk(folder, stores).run();
 }
 
+Result<FileList> look_at_files(const std::string& folder, std::vector<std::string> paths) {
+  if (paths.size() > kManifestEntriesMax)
+    return Status(Code::kLimit, fmt::format("an artifact has at most {} files", kManifestEntriesMax));
+  std::sort(paths.begin(), paths.end());
+  paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+  FileList out;
+  for (std::string& path : paths) {
+    TRACKER_RETURN_IF_ERROR(check_artifact_path(path));
+    const std::string at = join_path(folder, path);
+    struct stat st{};
+    if (::lstat(at.c_str(), &st) != 0) return cannot_look(at, errno);
+    if (S_ISLNK(st.st_mode)) return Status(Code::kInvalid, fmt::format("{} is a link", at));
+    if (!S_ISREG(st.st_mode)) return not_regular(at, st.st_mode);
+    out.add(listed(std::move(path), st));
+  }
+  return out;
+}
+
 Result<OpenedFile> open_source(const std::string& folder, const std::string& path) {
   OpenedFile out;
   auto fd = folder.empty() ? open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY) : open_beneath(folder, path);

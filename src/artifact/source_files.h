@@ -25,6 +25,9 @@ Result<ListedFile> look_at_file(const std::string& path);
 // kLimit: too many files. Folders without files leave no trace. A store of ours below the folder is left out, and its
 // path added to `stores`: the one that the files go to would hold itself, and change while it is read.
 Result<FileList> list_files(const std::string& folder, std::vector<std::string>* stores = nullptr);
+// These files below the folder, sorted, each once. The same errors; kInvalid also for a link, and for a path that no
+// manifest takes.
+Result<FileList> look_at_files(const std::string& folder, std::vector<std::string> paths);
 
 // A file below `folder` ("" : `path` stands alone), opened for reading without following links out of the folder, and
 // what it is now. kNotFound where it has gone, kInvalid where something else has taken its place.

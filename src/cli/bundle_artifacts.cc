@@ -98,7 +98,7 @@ class Taken {
     return check_versions();
   }
 
-  Status put(const RunIdentity& run, ImportReport* report, std::vector<std::string>* stored) {
+  Status put(const RunIdentity& run, ImportReport* report) {
     BlobBatch batch(blobs_);
     for (const auto& [digest, bytes] : bundled_) {
       const std::string path = path_of(digest);
@@ -119,7 +119,7 @@ class Taken {
       if (!added.ok())
         report->add_problem(added.status().code(), fmt::format("the artifact {}/{} was left out: {}", each.info.project,
                                                                each.info.name, added.status().to_string()));
-      else say_about(registry, each, *added, is_new, report, stored);
+      else say_about(registry, each, *added, is_new, report);
     }
     return {};
   }
@@ -135,9 +135,9 @@ class Taken {
 
   // An alias that names another version here stays there; a time to live is that of a version that is new here.
   void say_about(const ArtifactRegistry& registry, const Version& each, const ArtifactVersion& added, bool is_new,
-                 ImportReport* report, std::vector<std::string>* stored) const {
+                 ImportReport* report) const {
     const std::string &project = each.info.project, &name = each.info.name;
-    if (is_new) stored->push_back(fmt::format("{}/{}:{}", project, name, added.name()));
+    if (is_new) report->artifacts.push_back(fmt::format("{}/{}:{}", project, name, added.name()));
     for (const auto& [number, bundled] : each.marks) {
       const auto info = registry.read(project, name);
       const ArtifactVersion* now = info.ok() ? info->version(added.number) : nullptr;
@@ -291,10 +291,10 @@ Result<BundledArtifacts> artifacts_for_bundle(const Store& store, const RunFolde
 }
 
 Status take_bundled_artifacts(const Store& store, const std::string& folder, const RunIdentity& run,
-                              ImportReport* report, std::vector<std::string>* stored) {
+                              ImportReport* report) {
   Taken taken(store, folder);
   TRACKER_RETURN_IF_ERROR(taken.check());
-  return taken.put(run, report, stored);
+  return taken.put(run, report);
 }
 
 }  // namespace tracker::internal

@@ -25,8 +25,8 @@ Result<BundledArtifacts> artifacts_for_bundle(const Store& store, const RunFolde
 // Puts those that lie in `folder` into the store, in the projects and under the names they had. Every blob is held
 // against its digest, every version against its manifest, before anything is written: kCorrupt leaves the store as it
 // was. A content that an artifact has already is the version it is; another one becomes its next version. A name that
-// has another type here is a problem of the report. `stored`: names of the versions that are new.
+// has another type here is a problem of the report, which also gets the names of the versions that are new.
 Status take_bundled_artifacts(const Store& store, const std::string& folder, const RunIdentity& run,
-                              ImportReport* report, std::vector<std::string>* stored);
+                              ImportReport* report);
 
 }  // namespace tracker::internal

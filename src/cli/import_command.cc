@@ -20,13 +20,11 @@
 namespace tracker::internal {
 namespace {
 
-// `artifacts`: versions that a bundle brought.
-Status carry(Console& console, ImportStore* store, const ImportOptions& options, const SourceFiles& files,
-             std::vector<std::string>* artifacts) {
+Status carry(Console& console, ImportStore* store, const ImportOptions& options, const SourceFiles& files) {
   ProgressBar bar(console, "importing " + name_below("", options.source));
   const ImportProgress progress = [&bar](uint64_t done, uint64_t total) { bar.show(done, total); };
   const TakeBundleExtras take = [&](const std::string& folder, const RunIdentity& run) {
-    return take_bundled_artifacts(store->store(), folder, run, &store->report(), artifacts);
+    return take_bundled_artifacts(store->store(), folder, run, &store->report());
   };
   const Status status = options.format == "tensorboard" ? import_tensorboard(store, options, files, progress)
                         : options.format == "csv"       ? import_csv(store, options, files, progress)
@@ -36,7 +34,7 @@ Status carry(Console& console, ImportStore* store, const ImportOptions& options,
   return status;
 }
 
-void print_report(Console& console, const ImportReport& report, const std::vector<std::string>& artifacts) {
+void print_report(Console& console, const ImportReport& report) {
   size_t unchanged = 0;
   for (const ImportedRun& run : report.runs) {
     if (!run.changed) {
@@ -45,16 +43,18 @@ void print_report(Console& console, const ImportReport& report, const std::vecto
     }
     const std::string texts = run.texts > 0 ? ", " + counted(run.texts, "text") : "";
     const std::string media = run.media > 0 ? fmt::format(", {} media", run.media) : "";
-    console.print(fmt::format("{}/{}  {}{}{}{}\n", visible(run.run.project), visible(run.run.id),
-                              counted(run.points, "point"), texts, media, run.is_new ? "" : " added"));
+    const std::string alerts = run.alerts > 0 ? ", " + counted(run.alerts, "alert") : "";
+    const std::string artifacts = run.artifacts > 0 ? ", " + counted(run.artifacts, "artifact") : "";
+    console.print(fmt::format("{}/{}  {}{}{}{}{}{}\n", visible(run.run.project), visible(run.run.id),
+                              counted(run.points, "point"), texts, media, alerts, artifacts,
+                              run.is_new ? "" : " added"));
   }
   if (unchanged > 0) console.print(fmt::format("{} imported before, with nothing new\n", counted(unchanged, "run")));
-  for (const std::string& name : artifacts) console.print("artifact " + visible(name) + "\n");
+  for (const std::string& name : report.artifacts) console.print("artifact " + visible(name) + "\n");
   for (const auto& [kind, count] : report.left_out) console.note(fmt::format("left out: {} {}", count, kind));
 }
 
-std::string report_json(const ImportStore& store, const ImportReport& report, const ImportOptions& options,
-                        const std::vector<std::string>& artifacts) {
+std::string report_json(const ImportStore& store, const ImportReport& report, const ImportOptions& options) {
   Value::List runs, problems;
   for (const ImportedRun& run : report.runs)
     runs.emplace_back(Value::Map{{"project", run.run.project},
@@ -65,7 +65,9 @@ std::string report_json(const ImportStore& store, const ImportReport& report, co
                                  {"changed", run.changed},
                                  {"points", static_cast<int64_t>(run.points)},
                                  {"texts", static_cast<int64_t>(run.texts)},
-                                 {"media", static_cast<int64_t>(run.media)}});
+                                 {"media", static_cast<int64_t>(run.media)},
+                                 {"alerts", static_cast<int64_t>(run.alerts)},
+                                 {"artifacts", static_cast<int64_t>(run.artifacts)}});
   Value left_out = Value::map();
   for (const auto& [kind, count] : report.left_out) left_out.set(kind, static_cast<int64_t>(count));
   for (const std::string& line : report.problems) problems.emplace_back(line);
@@ -73,7 +75,7 @@ std::string report_json(const ImportStore& store, const ImportReport& report, co
                             {"source", options.source},
                             {"format", options.format},
                             {"runs", runs},
-                            {"artifacts", Value::List(artifacts.begin(), artifacts.end())},
+                            {"artifacts", Value::List(report.artifacts.begin(), report.artifacts.end())},
                             {"left_out", left_out},
                             {"problems", problems},
                             {"problems_more", static_cast<int64_t>(report.problems_more)}},
@@ -124,10 +126,9 @@ int run_import(Console& console, const GlobalOptions& global, ImportOptions opti
   if (!store.ok()) return fail(console, store.status());
   ImportReport& report = (*store)->report();
   if (files->cut) report.add_problem(Code::kLimit, options.source + " holds more folders or files than are looked at");
-  std::vector<std::string> artifacts;
-  const Status status = carry(console, store->get(), options, *files, &artifacts);
-  if (json) console.print(visible_json(report_json(**store, report, options, artifacts)) + "\n");
-  else print_report(console, report, artifacts);
+  const Status status = carry(console, store->get(), options, *files);
+  if (json) console.print(visible_json(report_json(**store, report, options)) + "\n");
+  else print_report(console, report);
   if (report.problems_more > 0) console.note(fmt::format("and {} more problems", report.problems_more));
   const int code = finish(console, report.problems, report.worst);
   if (!status.ok()) return fail(console, status);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "artifact/lineage.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/run_json.h"
@@ -176,6 +177,8 @@ int run_ls(Console& console, const GlobalOptions& global, const LsOptions& optio
   if (options.json || query.columns.empty()) query.documents = CatalogDocuments::kSummary;
   const auto store = open_store(console, global);
   if (!store.ok()) return fail(console, store.status());
+  VersionNumbers numbers(*store);
+  query.version_name = [&numbers](const std::string& name) { return numbers.name_of(name); };
   ProgressBar bar(console, "reading runs");
   query.progress = [&bar](uint64_t done, uint64_t total) { bar.show(done, total); };
   const auto list = query_runs(*store, query);

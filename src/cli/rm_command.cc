@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "artifact/lineage.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/text.h"
@@ -73,6 +74,8 @@ Result<std::vector<RunFolder>> find_runs(Console& console, const Store& store, c
   query.project = options.project;
   query.where = options.where;
   query.now_us = console.now_us;
+  VersionNumbers numbers(store);
+  query.version_name = [&numbers](const std::string& name) { return numbers.name_of(name); };
   ProgressBar bar(console, "reading runs");
   query.progress = [&bar](uint64_t done, uint64_t total) { bar.show(done, total); };
   auto list = query_runs(store, query);

@@ -37,14 +37,15 @@ struct ImportIdentity {
 struct ImportedRun {
   RunIdentity run;
   std::string source;
-  uint64_t points = 0, texts = 0, media = 0;  // new ones
-  bool is_new = false;                        // false: it was there; points, texts and media are what was behind
-  bool changed = false;                       // something was written
+  uint64_t points = 0, texts = 0, media = 0, alerts = 0, artifacts = 0;  // new ones
+  bool is_new = false;   // false: it was there; points, texts and the rest are what was behind
+  bool changed = false;  // something was written
 };
 
 // What came of an import.
 struct ImportReport {
   std::vector<ImportedRun> runs;
+  std::vector<std::string> artifacts;        // versions that are new in the store: "project/name:v3"
   std::map<std::string, uint64_t> left_out;  // what could not be carried, counted by kind
   std::vector<std::string> problems;         // a line each: damaged or unreadable parts of the source
   uint64_t problems_more = 0;                // beyond kImportProblemsMax

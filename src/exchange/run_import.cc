@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "base/clock.h"
@@ -43,6 +44,12 @@ bool is_mark(const Attribute& attribute) {
   return attribute.type == EventType::kAttribute && attribute.key.starts_with(kImportMarkPrefix);
 }
 
+// By the content: a number is that of the store where it was said.
+std::string artifact_identity(const Value& version) {
+  return fmt::format("{}/{}@{}", version.text_or("project", ""), version.text_or("name", ""),
+                     version.text_or("digest", ""));
+}
+
 bool is_imported(const WriterSnapshot& writer) { return writer.identity.journal == kImportJournal; }
 
 }  // namespace
@@ -64,6 +71,8 @@ struct RunImport::Known {
   Counts points, texts;
   Counts unmarked_points, unmarked_texts;  // those of writers that have no marks
   size_t unmarked = 0;                     // such writers
+  uint64_t alerts = 0;                     // still to be skipped
+  std::set<std::string> artifacts;         // identities of those that the run says it made
   bool by_rows = false, settings_settled = false;
   std::map<std::string, RowSet> point_rows, text_rows;
   std::optional<std::map<std::tuple<std::string, int64_t, int64_t, int64_t>, uint64_t>> media;  // read when asked for
@@ -135,6 +144,7 @@ Status RunImport::load_known(const RunFolder& folder) {
     if (!is_imported(writer)) continue;  // what was added here says nothing about the source
     const bool has_marks = std::any_of(writer.attributes.begin(), writer.attributes.end(), is_mark);
     known_->unmarked += has_marks ? 0 : 1;
+    known_->alerts += writer.alerts();
     for (const SeriesStats& series : writer.series) {
       known_->points[series.def.name] += series.points;
       if (!has_marks) known_->unmarked_points[series.def.name] += series.points;
@@ -145,6 +155,7 @@ Status RunImport::load_known(const RunFolder& folder) {
         known_->texts[attribute.key] += count;
         if (!has_marks) known_->unmarked_texts[attribute.key] += count;
       }
+      if (attribute.type == EventType::kArtifact) known_->artifacts.insert(artifact_identity(attribute.value));
       if (attribute.type == EventType::kSummary) known_->summary.set(attribute.key, attribute.value);
       if (attribute.type != EventType::kAttribute) continue;
       known_->attributes[attribute.key] = attribute.value;
@@ -156,6 +167,7 @@ Status RunImport::load_known(const RunFolder& folder) {
   if (!known_->marks.empty()) {  // they say it all
     known_->points.clear();
     known_->texts.clear();
+    known_->alerts = 0;
   }
   if (Status bad = (*view)->problem_code() == Code::kOk ? Status() : Status((*view)->problem_code(), ""); !bad.ok())
     return Status(bad.code(),
@@ -225,11 +237,9 @@ Status RunImport::text(std::string_view metric, std::string_view text, int64_t s
   uint64_t redacted = 0;
   const std::string kept = redact_text(text, &redacted);
   if (redacted > 0) leave_out("secrets in texts", redacted);
-  frame_.add_event(EventType::kText, step, has_step, time_us,
-                   encode_cbor(Value::Map{{"key", std::string(metric)}, {"text", kept}}));
-  event_bytes_ += kept.size() + 32;
   ++out_.texts;
-  return flush_if_full();
+  return add_event(EventType::kText, step, has_step, time_us,
+                   encode_cbor(Value::Map{{"key", std::string(metric)}, {"text", kept}}));
 }
 
 bool RunImport::media_is_stored(std::string_view metric, int64_t step, int64_t time_us, int64_t index) {
@@ -265,12 +275,43 @@ Status RunImport::media(std::string_view metric, std::vector<Value> values, int6
       leave_out("media of which more than 1 MiB is said");
       continue;
     }
-    event_bytes_ += payload.size() + 32;
-    frame_.add_event(EventType::kMedia, step, true, time_us, std::move(payload));
     ++out_.media;
-    TRACKER_RETURN_IF_ERROR(flush_if_full());
+    TRACKER_RETURN_IF_ERROR(add_event(EventType::kMedia, step, true, time_us, std::move(payload)));
   }
   return {};
+}
+
+Status RunImport::add_event(EventType type, int64_t step, bool has_step, int64_t time_us, std::string payload) {
+  event_bytes_ += payload.size() + 32;
+  frame_.add_event(type, step, has_step, time_us, std::move(payload));
+  return flush_if_full();
+}
+
+Status RunImport::alert(AlertLevel level, std::string_view title, std::string_view text, int64_t step, bool has_step,
+                        int64_t time_us) {
+  if (!is_utf8(title) || !is_utf8(text)) {
+    leave_out("alerts that are not UTF-8");
+    return {};
+  }
+  see_time(time_us);
+  if (known_ != nullptr && known_->alerts > 0) {
+    --known_->alerts;
+    return {};
+  }
+  uint64_t redacted = 0;
+  const Value payload = alert_payload(level, title, text, &redacted);
+  if (redacted > 0) leave_out("secrets in alerts", redacted);
+  ++out_.alerts;
+  return add_event(EventType::kAlert, step, has_step, time_us, encode_cbor(payload));
+}
+
+Status RunImport::artifact(const Value& event, int64_t time_us) {
+  see_time(time_us);
+  const Value* version = event.find("value");
+  if (version == nullptr) return Status(Code::kInvalid, "an artifact event without a version");
+  if (known_ != nullptr && known_->artifacts.contains(artifact_identity(*version))) return {};
+  ++out_.artifacts;
+  return add_event(EventType::kArtifact, 0, false, time_us, encode_cbor(event));
 }
 
 Status RunImport::set(EventType type, std::string_view key, Value value) {
@@ -302,9 +343,7 @@ Status RunImport::store_setting(EventType type, std::string_view key, const Valu
     if (there != nullptr && *there == value) return {};
   }
   settings_changed_ = true;
-  frame_.add_event(type, 0, false, settings_us_, payload);
-  event_bytes_ += payload.size() + 32;
-  return flush_if_full();
+  return add_event(type, 0, false, settings_us_, payload);
 }
 
 Status RunImport::keep_config() {
@@ -327,6 +366,7 @@ uint64_t RunImport::begin_part(std::string_view part) {
   if (known_ == nullptr) return 0;
   known_->points.clear();
   known_->texts.clear();
+  known_->alerts = 0;
   if (known_->marks.contains(mark_key(part)) || known_->unmarked == 0) return taken(part);
   known_->settings_settled = known_->unmarked > 1 || !known_->marks.empty();
   // One writer without marks is of the part that the run began with.
@@ -457,8 +497,7 @@ Status RunImport::restart(int64_t step, int64_t time_us) {
 Status RunImport::finish(RunState state, int64_t exit_code, int64_t ended_us) {
   ImportReport& report = store_->report();
   TRACKER_RETURN_IF_ERROR(keep_config());
-  const bool changed =
-      out_.is_new || out_.points > 0 || out_.texts > 0 || out_.media > 0 || settings_changed_ || resume_step_;
+  const bool changed = out_.is_new || added() > 0 || settings_changed_ || resume_step_;
   out_.changed = changed;
   if (changed) {
     TRACKER_RETURN_IF_ERROR(keep_marks());

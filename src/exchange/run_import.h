@@ -20,6 +20,7 @@
 #include "exchange/import_store.h"
 #include "journal/frame_builder.h"
 #include "journal/series_table.h"
+#include "model/alert.h"
 #include "model/value.h"
 #include "query/attempts.h"
 #include "storage/database_build.h"
@@ -49,6 +50,13 @@ class RunImport {
   // (0: it stands alone); to be asked of each, before its file is stored. One whose file was missing then is new.
   Status media(std::string_view metric, std::vector<Value> values, int64_t step, int64_t time_us);
   bool media_is_stored(std::string_view metric, int64_t step, int64_t time_us, int64_t index);
+  // What the code of the run told people of (model/alert.h), in the order of the source: as many as an earlier import
+  // stored are passed over.
+  Status alert(AlertLevel level, std::string_view title, std::string_view text, int64_t step, bool has_step,
+               int64_t time_us);
+  // That the run made a version of an artifact, which is in the store: the payload of its event. One that the run says
+  // already, by project, name and digest, is passed over.
+  Status artifact(const Value& event, int64_t time_us);
   // The run's, made here where the run is new.
   Result<std::string> folder();
   // A value of config or summary, or an attribute (name, notes, tags, group, job_type). Secrets are redacted. Config is
@@ -85,7 +93,8 @@ class RunImport {
   Status open_database();
   Status end_writer(RunState state, int64_t exit_code, int64_t ended_us);
   void begin_writer();
-  uint64_t added() const { return out_.points + out_.texts + out_.media; }
+  uint64_t added() const { return out_.points + out_.texts + out_.media + out_.alerts + out_.artifacts; }
+  Status add_event(EventType type, int64_t step, bool has_step, int64_t time_us, std::string payload);
   bool is_stored(uint32_t series, int64_t step, bool has_step, int64_t time_us);
   Status flush();
   Status flush_if_full();

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "model/redact.h"
+
 namespace tracker::internal {
 
 const char* alert_level_name(AlertLevel level) {
@@ -31,6 +33,16 @@ std::string alert_part(std::string_view text, size_t bytes, uint64_t* cut) {
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
   *cut += text.size() - end;
   return std::string(text.substr(0, end));
+}
+
+Value alert_payload(AlertLevel level, std::string_view title, std::string_view text, uint64_t* redacted) {
+  uint64_t cut = 0;
+  Value out = Value::Map{{"level", alert_level_name(level)}};
+  out.set("title", alert_part(redact_text(title.substr(0, kAlertTextBytesMax), redacted), kAlertTitleBytesMax, &cut));
+  if (title.size() > kAlertTextBytesMax) cut += title.size() - kAlertTextBytesMax;
+  if (!text.empty()) out.set("text", alert_part(redact_text(text, redacted), kAlertTextBytesMax, &cut));
+  if (cut > 0) out.set("cut", static_cast<int64_t>(cut));
+  return out;
 }
 
 bool AlertRoom::take(int64_t now_ns) {

@@ -58,9 +58,8 @@ void bound_documents(CatalogRecord* record) {
   }
 }
 
-// A tag given as one text is a list of one.
 // The versions that the run's writers said it made and used, as texts under "outputs" and "inputs".
-void take_artifacts(const RunView& view, CatalogRecord* record) {
+void take_artifacts(const RunView& view, const Id128* store, CatalogRecord* record) {
   std::set<std::string> known;
   uint64_t left_out = 0;
   std::map<std::string, Value::List> lists;
@@ -71,7 +70,11 @@ void take_artifacts(const RunView& view, CatalogRecord* record) {
       const std::string use = version.text_or("use", ""), name = version.text_or("name", "");
       const int64_t number = version.int_or("number", -1);
       if ((use != "input" && use != "output") || name.empty() || number < 0) continue;
-      std::string text = fmt::format("{}/{}:v{}", version.text_or("project", ""), name, number);
+      const std::string digest = version.text_or("digest", "");
+      const Id128& said_in = writer.identity.store;  // zero: it could not be opened then
+      const bool is_here = store == nullptr || said_in == *store || said_in == Id128() || digest.empty();
+      std::string text = fmt::format("{}/{}", version.text_or("project", ""), name);
+      text += is_here ? fmt::format(":v{}", number) : "@" + digest;
       if (!known.insert(use + text).second) continue;
       Value::List& list = lists[use + "s"];
       if (list.size() >= kCatalogArtifactsMax) ++left_out;
@@ -85,6 +88,7 @@ void take_artifacts(const RunView& view, CatalogRecord* record) {
   if (record->problem_code == Code::kOk) record->problem_code = Code::kLimit;
 }
 
+// A tag given as one text is a list of one.
 Value as_tags(Value tags) { return tags.as_text() != nullptr ? Value(Value::List{std::move(tags)}) : std::move(tags); }
 
 std::optional<Value> decoded(std::optional<std::string_view> cbor) {
@@ -92,6 +96,16 @@ std::optional<Value> decoded(std::optional<std::string_view> cbor) {
   auto value = decode_cbor(*cbor);
   if (!value.ok()) return std::nullopt;
   return std::move(*value);
+}
+
+Value named(const VersionNames& names, const Value& list) {
+  Value::List out;
+  if (list.as_list() == nullptr) return list;
+  for (const Value& each : *list.as_list())
+    out.push_back(each.as_text() != nullptr && each.as_text()->find('@') != std::string::npos
+                      ? Value(names(*each.as_text()))
+                      : each);
+  return Value(std::move(out));
 }
 
 std::optional<Value> text_at(const Statement& row, int column) {
@@ -102,7 +116,13 @@ std::optional<Value> text_at(const Statement& row, int column) {
 
 }  // namespace
 
-Result<CatalogRecord> read_run_record(const RunFolder& folder) {
+void name_versions(const VersionNames& names, Value* attributes) {
+  if (!names) return;
+  for (const char* key : {"inputs", "outputs"})
+    if (const Value* list = attributes->find(key); list != nullptr) attributes->set(key, named(names, *list));
+}
+
+Result<CatalogRecord> read_run_record(const RunFolder& folder, const Id128* store) {
   auto run = RunView::open(folder);
   if (!run.ok()) return run.status();
   const RunView& view = **run;
@@ -146,7 +166,7 @@ Result<CatalogRecord> read_run_record(const RunFolder& folder) {
   out.live = out.live || account.pending + account.texts.pending > 0;
   out.problems = view.problems();
   out.problem_code = view.problem_code();
-  take_artifacts(view, &out);
+  take_artifacts(view, store, &out);
   bound_documents(&out);
   return out;
 }
@@ -180,7 +200,9 @@ std::optional<Value> CatalogRow::attribute(const FilterField& field) const {
                                : field.id == Id::kOutputs ? "outputs"
                                : field.id == Id::kAlerts  ? kAlertCount
                                                           : "job_type";
-  return decoded(cbor_entry(row_.bytes_at(kColumnAttributes), key));
+  auto value = decoded(cbor_entry(row_.bytes_at(kColumnAttributes), key));
+  const bool is_versions = field.id == Id::kInputs || field.id == Id::kOutputs;
+  return value && is_versions && names_ ? named(names_, *value) : std::move(value);
 }
 
 std::optional<Value> CatalogRow::field(const FilterField& field) const {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 
 #include "model/filter.h"
 #include "query/run_view.h"
@@ -12,14 +14,20 @@
 namespace tracker::internal {
 
 // Opens the run and takes what the catalog holds of it. Cost: about 0.2 ms a writer.
-Result<CatalogRecord> read_run_record(const RunFolder& folder);
+// A version that a writer of another store than `store` speaks of is "project/name@<digest>": its number is one there.
+Result<CatalogRecord> read_run_record(const RunFolder& folder, const Id128* store = nullptr);
+
+// What "project/name@<digest>" is called in the store; anything else is given back.
+using VersionNames = std::function<std::string(const std::string& name)>;
+// Puts names into the lists `inputs` and `outputs` of a record.
+void name_versions(const VersionNames& names, Value* attributes);
 
 // The row that a statement over kCatalogColumns (and, where `with_documents`, kCatalogDocuments) stands at. Documents
 // are looked into without decoding them.
 class CatalogRow final : public FilterRow {
  public:
-  CatalogRow(const Statement& row, bool with_documents, int64_t now_us)
-      : row_(row), with_documents_(with_documents), now_us_(now_us) {}
+  CatalogRow(const Statement& row, bool with_documents, int64_t now_us, const VersionNames& names)
+      : row_(row), with_documents_(with_documents), now_us_(now_us), names_(names) {}
   std::optional<Value> field(const FilterField& field) const override;
 
  private:
@@ -29,6 +37,7 @@ class CatalogRow final : public FilterRow {
   const Statement& row_;
   bool with_documents_;
   int64_t now_us_;
+  const VersionNames& names_;
 };
 
 // Whether a field lies in the documents.

@@ -124,7 +124,7 @@ class Listing {
     bind_parameters(*rows, plan_.where.parameters);
     FilterNotes notes;
     std::vector<Found> found;
-    const CatalogRow view(*rows, plan_.documents, plan_.now_us);
+    const CatalogRow view(*rows, plan_.documents, plan_.now_us, query_.version_name);
     for (;;) {
       auto row = rows->step();
       if (!row.ok()) return row.status();
@@ -171,8 +171,9 @@ class Listing {
     if (!record.ok()) return record.status();
     RunRow& run = out->rows.emplace_back();
     run.record = std::move(*record);
+    name_versions(query_.version_name, &run.record.attributes);
     run.path = join_path(join_path(store_.path(), kRunsFolder), run.record.folder);
-    const CatalogRow view(row, wants_documents(), plan_.now_us);
+    const CatalogRow view(row, wants_documents(), plan_.now_us, query_.version_name);
     for (const FilterField& column : query_.columns) run.columns.push_back(view.field(column));
     return {};
   }
@@ -191,7 +192,9 @@ Status list(const Store& store, const RunsQuery& query, const Plan& plan, Catalo
   CatalogReport report;
   const CatalogRefresh refresh{query.project, query.files_now_us != 0 ? query.files_now_us : realtime_us(),
                                query.progress};
-  const Status status = catalog->refresh(refresh, read_run_record, &report);
+  const Id128 id = store.id();
+  const Status status =
+      catalog->refresh(refresh, [&id](const RunFolder& folder) { return read_run_record(folder, &id); }, &report);
   out->problems = std::move(report.problems);
   out->waiting = std::move(report.waiting);
   out->worst = report.worst;

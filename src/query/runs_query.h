@@ -27,6 +27,9 @@ struct RunsQuery {
   int64_t now_us = 0;        // what "now" means, and the end of what still runs; 0: the clock
   int64_t files_now_us = 0;  // the clock that the folders' times are compared with; 0: the machine's
   std::function<void(uint64_t done, uint64_t total)> progress;  // of runs that have to be read
+  // What versions that runs of other stores speak of are called in this one (artifact/lineage.h); none: by their
+  // digest.
+  std::function<std::string(const std::string& name)> version_name;
 };
 
 struct RunRow {

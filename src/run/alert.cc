@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "journal/hot_path.h"
 #include "model/alert.h"
-#include "model/redact.h"
 #include "run/run_impl.h"
 
 namespace tracker::internal {
@@ -19,12 +18,8 @@ Status Run::alert(std::string_view title, std::string_view text, std::string_vie
     return Status(Code::kClosed, "a forked child records nothing");
   }
   if (!impl_->writer || impl_->observed()) return {};
-  uint64_t cut = 0, found = 0;
-  Value payload = Value::Map{{"level", alert_level_name(*known)}};
-  payload.set("title", alert_part(redact_text(title.substr(0, kAlertTextBytesMax), &found), kAlertTitleBytesMax, &cut));
-  if (title.size() > kAlertTextBytesMax) cut += title.size() - kAlertTextBytesMax;
-  if (!text.empty()) payload.set("text", alert_part(redact_text(text, &found), kAlertTextBytesMax, &cut));
-  if (cut > 0) payload.set("cut", static_cast<int64_t>(cut));
+  uint64_t found = 0;
+  const Value payload = alert_payload(*known, title, text, &found);
   bool room = false, say = false;
   uint64_t dropped = 0;
   {

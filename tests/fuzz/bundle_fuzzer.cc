@@ -81,9 +81,8 @@ void import(const Scratch& scratch, const std::string& store_path) {
   ImportOptions options;
   options.source = scratch.file("bundle");
   const Status checked = check_bundle(options.source);
-  std::vector<std::string> stored;
   const auto take = [&](const std::string& folder, const RunIdentity& run) {
-    return take_bundled_artifacts((*store)->store(), folder, run, &(*store)->report(), &stored);
+    return take_bundled_artifacts((*store)->store(), folder, run, &(*store)->report());
   };
   const Status status = import_bundle(store->get(), options, nullptr, take);
   if (!checked.ok() && (status.ok() || status.message() != checked.message())) std::abort();

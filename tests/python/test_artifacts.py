@@ -427,5 +427,6 @@ def test_an_artifact_of_a_copied_run_is_found_by_its_digest_or_not_at_all(store:
     with pytest.raises(tracker.NotFoundError, match=use.digest):
         use.artifact()
     log(tmp_path / "two", "again", "mine")
-    assert (use.name, use.artifact().qualified_name) == ("p/data:v0", "p/data:v1")
+    assert (use.name, use.artifact().qualified_name) == (f"p/data@{use.digest[:12]}", "p/data:v1")
+    assert [use.name for use in tracker.open_run("p/mine", dir=tmp_path / "two").outputs] == ["p/data:v1"]
     assert use.artifact().get_path("data.txt").read_text() == "mine"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Goal: artifacts of MLflow that are media become media of the run, once, and no file beside the store is read.
+"""Goal: of the files of an MLflow run those that are media become media of it, models and all others artifacts that it
+made, once, and no file beside the store is read.
 
 Method: a run of MLflow 3.17 with its artifacts (make_data.py), in the file store and below a database, whole, in two
 parts, and with others in their place.
@@ -12,6 +13,7 @@ import os
 import random
 import shutil
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -33,7 +35,8 @@ MEDIA = {
     "val/dogs": [(1, "image"), (2, "image"), (10, "image")],
 }
 # The settings, the weights, and two sizes of a cell's image.
-LEFT_OUT = {"files of artifacts": 4}
+OTHERS = 4
+SECRET = b"plain words of somebody else"
 
 
 @pytest.fixture
@@ -46,6 +49,16 @@ def artifacts_of(folder: Path) -> Path:
     return found
 
 
+def artifacts_in(store: Path, run: Any) -> dict[str, dict[str, bytes]]:
+    """What the run made, by name: the bytes of each file, as a download has them."""
+    out: dict[str, dict[str, bytes]] = {}
+    for use in run.outputs:
+        folder = Path(use.artifact().download(store.parent / "fetched" / use.name.replace("/", "_")))
+        files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+        out[use.name] = files
+    return out
+
+
 def all_media(run: Any) -> dict[str, list[tuple[int, str]]]:
     return {name: [(e.step, e.kind) for e in run.media(name, all=True)] for name in run.media_names()}
 
@@ -55,7 +68,7 @@ def test_artifacts_of_mlflow_that_are_media_become_media(tmp_path: Path, folder:
     report = import_json(tmp_path / "s", folder)
     run = opened(tmp_path / "s", report)
     assert all_media(run) == MEDIA
-    assert report["left_out"] == LEFT_OUT
+    assert report["left_out"] == {}
     assert [entry.load()[0][0].tolist() for entry in run.media("val/dogs")] == [[step] * 3 for step in (1, 2, 10)]
     times = [entry.time for entry in run.media("val/dogs")]
     assert times == sorted(times)
@@ -92,8 +105,11 @@ def test_artifacts_below_a_database_of_mlflow_become_media(tmp_path: Path, folde
         db.execute("INSERT INTO tags(key, value, run_uuid) VALUES('mlflow.loggedArtifacts', ?, ?)", (tag, id))
     shutil.copytree(artifacts_of(folder), base / place / id / "artifacts")
     report = import_json(tmp_path / "s", database)
-    assert all_media(opened(tmp_path / "s", report)) == MEDIA
-    assert report["left_out"] == LEFT_OUT
+    run = opened(tmp_path / "s", report)
+    assert all_media(run) == MEDIA
+    assert report["left_out"] == {}
+    ((name, files),) = artifacts_in(tmp_path / "s", run).items()
+    assert (name, len(files)) == (f"{run.project}/{run.id}-artifacts:v0", OTHERS)
 
 
 def test_a_database_that_names_a_folder_elsewhere_has_its_files_counted_and_not_read(
@@ -121,7 +137,8 @@ def test_a_database_that_names_a_folder_elsewhere_has_its_files_counted_and_not_
             db.execute("UPDATE runs SET artifact_uri=?", (uri,))
         report = import_json(tmp_path / "s", database)
         assert report["left_out"] == left_out, uri
-        assert opened(tmp_path / "s", report).media_names() == []
+        run = opened(tmp_path / "s", report)
+        assert (run.media_names(), run.outputs) == ([], [])
 
 
 def test_media_of_mlflow_are_imported_once_and_new_ones_by_the_next_import(tmp_path: Path, folder: Path) -> None:
@@ -146,31 +163,213 @@ def test_media_of_mlflow_are_imported_once_and_new_ones_by_the_next_import(tmp_p
     assert not import_json(tmp_path / "s", folder)["runs"][0]["changed"]
 
 
-def test_links_and_files_that_are_not_what_they_are_called_are_no_media(tmp_path: Path, folder: Path) -> None:
+def test_files_that_are_no_media_become_an_artifact_of_the_run(tmp_path: Path, folder: Path) -> None:
+    # Bug: they were counted alone.
     artifacts = artifacts_of(folder)
-    secret = tmp_path / "secret.txt"
-    secret.write_text("plain words")
-    (artifacts / "secret.txt").symlink_to(secret)
-    (artifacts / "linked").symlink_to(tmp_path)
+    report = import_json(tmp_path / "s", folder)
+    run = opened(tmp_path / "s", report)
+    name = f"{run.project}/{run.id}-artifacts:v0"
+    assert report["artifacts"] == [name]
+    assert report["runs"][0]["artifacts"] == 1
+    ((found, files),) = artifacts_in(tmp_path / "s", run).items()
+    assert found == name
+    assert {"settings.json", "weights.bin"} < set(files)
+    assert len(files) == OTHERS
+    assert all(files[path] == (artifacts / path).read_bytes() for path in files)
+    version = tracker.artifact(name, dir=str(tmp_path / "s"))
+    assert (version.type, [maker.id for maker in version.logged_by()]) == ("artifacts", [run.id])
+    assert run.created <= version.created <= run.ended
+    assert run.created <= run.outputs[0].time <= run.ended
+
+
+def test_links_are_not_followed_and_what_is_no_medium_is_kept_as_it_is(tmp_path: Path, folder: Path) -> None:
+    artifacts = artifacts_of(folder)
+    secret = tmp_path / "secret.bin"
+    secret.write_bytes(SECRET)
+    (tmp_path / "others").mkdir()
+    (tmp_path / "others" / "more.bin").write_bytes(SECRET)
+    for name in ("secret.txt", "secret.bin"):
+        (artifacts / name).symlink_to(secret)
+    (artifacts / "linked").symlink_to(tmp_path / "others")
+    os.mkfifo(artifacts / "pipe")
     (artifacts / "odd.png").write_bytes(b"no image")
     (artifacts / "table.json").write_text('{"columns": 7}')
     (artifacts / os.fsdecode(b"caf\xe9.txt")).write_text("a name that is no UTF-8")
+    (artifacts / "a\\b\n.bin").write_text("a name that no artifact takes")
     (artifacts.parent / "params").mkdir(exist_ok=True)
     (artifacts.parent / "params" / os.fsdecode(b"caf\xe9")).write_text("1")
     report = import_json(tmp_path / "s", folder)
     run = opened(tmp_path / "s", report)
     assert set(run.media_names()) == set(MEDIA) - {"table.json"}
-    assert report["left_out"] == {"files of artifacts": 4 + 3, "files whose names are no UTF-8": 1}
+    assert report["left_out"] == {"files of artifacts": 2, "files whose names are no UTF-8": 1}
+    (files,) = artifacts_in(tmp_path / "s", run).values()
+    assert len(files) == OTHERS + 2
+    assert (files["odd.png"], files["table.json"]) == (b"no image", b'{"columns": 7}')
+    blobs = [path for path in (tmp_path / "s" / "blobs").rglob("*") if path.is_file()]
+    assert blobs
+    assert not any(SECRET in path.read_bytes() for path in blobs)
 
 
-def test_files_of_a_model_are_counted(tmp_path: Path, folder: Path) -> None:
-    model = artifacts_of(folder) / "model"
+def test_a_file_that_becomes_a_link_before_it_is_read_is_refused_and_the_run_is_imported(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "others").mkdir()
+    secret = tmp_path / "others" / "weights.bin"
+    secret.write_bytes(SECRET)
+    below = artifacts_of(folder) / "below"
+    below.mkdir()
+    (below / "weights.bin").write_bytes(b"weights")
+    listed = mlflow_artifacts._bytes
+
+    def swap(path: Path) -> int:
+        size = listed(path)
+        if path.parent == below and not below.is_symlink():
+            shutil.rmtree(below)
+            below.symlink_to(tmp_path / "others")
+        return size
+
+    monkeypatch.setattr(mlflow_artifacts, "_bytes", swap)
+    store = tracker._core.ImportStore.open(str(tmp_path / "s"))
+    tracker.exchange.import_source(store, "mlflow", str(folder), "", lambda done, total: None)
+    (problem,) = store.problems
+    assert "weights.bin is a link that leads out of the folder" in problem
+    assert (store.runs[0]["points"], store.runs[0]["artifacts"]) == (1, 0)
+    assert not any(SECRET in path.read_bytes() for path in (tmp_path / "s").rglob("*") if path.is_file())
+
+
+def test_a_model_is_an_artifact_of_its_own(tmp_path: Path, folder: Path) -> None:
+    model = artifacts_of(folder) / "nets" / "small"
     (model / "code").mkdir(parents=True)
-    for name in ("MLmodel", "requirements.txt", "code/readme.md"):
-        (model / name).write_text("x")
+    written = {"MLmodel": b"flavors: {}", "requirements.txt": b"x", "code/readme.md": b"x", "code/MLmodel": b"inner"}
+    for name, text in written.items():
+        (model / name).write_bytes(text)
     report = import_json(tmp_path / "s", folder)
+    run = opened(tmp_path / "s", report)
+    assert all_media(run) == MEDIA
+    assert report["left_out"] == {}
+    made = artifacts_in(tmp_path / "s", run)
+    names = [f"{run.project}/{run.id}-artifacts:v0", f"{run.project}/{run.id}-nets_small:v0"]
+    assert list(made) == names
+    assert made[names[1]] == written
+    assert [use.type for use in run.outputs] == ["artifacts", "model"]
+
+
+@pytest.mark.parametrize("place", ["files", "database", "a database that was moved"])
+def test_a_model_that_mlflow_3_keeps_beside_its_runs_is_an_artifact_of_its_run(
+    tmp_path: Path, folder: Path, place: str
+) -> None:
+    # Bug: it was not even counted.
+    run_folder = artifacts_of(folder).parent
+    if place == "files":
+        source, experiment, id = folder, run_folder.parent, run_folder.name
+    else:
+        base = tmp_path / "base"
+        base.mkdir()
+        source, experiment = base / "mlflow.db", base / "mlruns" / "1"
+        source.write_bytes(gzip.decompress((DATA / "mlflow.db.gz").read_bytes()))
+        at = "/gone/mlruns/1" if "moved" in place else str(experiment)
+        with closing(sqlite3.connect(source)) as db, db:
+            (id,) = db.execute("SELECT run_uuid FROM runs").fetchone()
+            db.executemany(
+                "INSERT INTO logged_models(model_id, experiment_id, name, artifact_location, creation_timestamp_ms,"
+                " last_updated_timestamp_ms, status, lifecycle_stage, source_run_id) VALUES(?, 1, ?, ?, ?, 1, 2, ?, ?)",
+                [
+                    ("m-0", "net/small", f"{at}/models/m-0/artifacts", 9, "active", id),
+                    ("m-1", "net/small", f"{at}/models/m-1/artifacts", 1, "active", id),
+                    ("m-2", "net", f"{at}/models/m-2/artifacts", 1, "deleted", id),
+                    ("m-3", "net", f"{at}/models/m-3/artifacts", 1, "active", "another run"),
+                    ("m-4", "net", "/etc/models/m-4/artifacts", 1, "active", id),
+                    ("m-5", "net", f"{at}/models/../../m-5/artifacts", 1, "active", id),
+                ],
+            )
+    for model, stage, made_ms in (
+        ("m-0", "active", 9),
+        ("m-1", "active", 1),
+        ("m-2", "deleted", 1),
+        ("m-3", "active", 1),
+    ):
+        files = experiment / "models" / model / "artifacts"
+        files.mkdir(parents=True)
+        (files / "MLmodel").write_text(model)
+        (files.parent / "meta.yaml").write_text(
+            f"name: net/small\nlifecycle_stage: {stage}\ncreation_timestamp: {made_ms}\n"
+        )
+    if place == "files":
+        for model in ("m-0", "m-1", "m-2", "m-9"):
+            (run_folder / "outputs" / model).mkdir(parents=True)
+    report = import_json(tmp_path / "s", source)
+    run = opened(tmp_path / "s", report)
+    made = artifacts_in(tmp_path / "s", run)
+    assert made[f"{run.project}/{run.id}-net_small:v0"] == {"MLmodel": b"m-1"}
+    assert made[f"{run.project}/{run.id}-net_small-2:v0"] == {"MLmodel": b"m-0"}
+    assert [use.type for use in run.outputs].count("model") == 2
+    assert not import_json(tmp_path / "s", source)["runs"][0]["changed"]
+
+
+def test_artifacts_of_mlflow_are_imported_once_and_what_changed_is_a_version_more(tmp_path: Path, folder: Path) -> None:
+    artifacts = artifacts_of(folder)
+    moved = artifacts / "weights.bin", tmp_path / "weights.bin"
+    moved[0].rename(moved[1])
+    first = import_json(tmp_path / "s", folder)
+    assert first["artifacts"]
+    again = import_json(tmp_path / "s", folder)
+    assert (again["runs"][0]["changed"], again["artifacts"]) == (False, [])
+    moved[1].rename(moved[0])
+    report = import_json(tmp_path / "s", folder)
+    run = opened(tmp_path / "s", report)
+    name = f"{run.project}/{run.id}-artifacts"
+    assert report["artifacts"] == [f"{name}:v1"]
+    assert [use.name for use in run.outputs] == [f"{name}:v0", f"{name}:v1"]
+    assert not import_json(tmp_path / "s", folder)["runs"][0]["changed"]
+    # An import that was killed behind the version and before its run finds it.
+    shutil.rmtree(run.dir)
+    report = import_json(tmp_path / "s", folder)
+    assert report["artifacts"] == []
+    assert [use.name for use in opened(tmp_path / "s", report).outputs] == [f"{name}:v1"]
+
+
+def test_an_artifact_that_cannot_be_stored_is_a_problem_and_comes_with_the_next_import(
+    tmp_path: Path, folder: Path
+) -> None:
+    other = tracker.init(project="mnist", dir=str(tmp_path / "s"), quiet=True)
+    (tmp_path / "x").write_text("x")
+    other.log_artifact(tmp_path / "x", name="seen-artifacts", type="another type")
+    other.finish()
+    report = import_json(tmp_path / "s", folder, code=1)
+    (problem,) = report["problems"]
+    assert "the artifact mnist/seen-artifacts was left out" in problem
+    assert "another type" in problem
     assert all_media(opened(tmp_path / "s", report)) == MEDIA
-    assert report["left_out"] == {"files of artifacts": 4 + 3}
+    shutil.rmtree(tmp_path / "s" / "artifacts" / "mnist" / "seen-artifacts")
+    report = import_json(tmp_path / "s", folder)
+    assert report["artifacts"] == ["mnist/seen-artifacts:v0"]
+    assert report["runs"][0]["artifacts"] == 1
+
+
+def test_how_far_a_large_artifact_is_is_told(tmp_path: Path, folder: Path) -> None:
+    for number in range(4):
+        (artifacts_of(folder) / f"part{number}.bin").write_bytes(bytes(1000))
+    told: list[tuple[int, int]] = []
+    store = tracker._core.ImportStore.open(str(tmp_path / "s"))
+    tracker.exchange.import_source(store, "mlflow", str(folder), "", lambda done, total: told.append((done, total)))
+    parts = [done / total for done, total in told]
+    assert parts == sorted(parts)
+    assert parts[-1] == 1
+    assert len({part for part in parts if 0.1 < part < 0.9}) >= 3
+
+
+def test_a_progress_that_raises_costs_nothing(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda found: said.append(str(found.exc_value)))
+
+    def tell(done: int, total: int) -> None:
+        if total > 1:
+            raise RuntimeError("no terminal")
+
+    store = tracker._core.ImportStore.open(str(tmp_path / "s"))
+    tracker.exchange.import_source(store, "mlflow", str(folder), "", tell)
+    assert (store.runs[0]["artifacts"], store.problems) == (1, [])
+    assert said == ["no terminal"] * OTHERS
 
 
 def test_artifacts_beyond_the_limit_are_counted(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,10 +411,15 @@ def test_random_files_among_the_artifacts_never_end_in_a_traceback(tmp_path: Pat
         b"\xff\xd8\xff",
     )
     endings = ("png", "gif", "svg", "wav", "mp4", "md", "txt", "html", "json", "webp")
+    before = len(list((artifacts / "images").iterdir()))
     for i in range(200):
         name = f"{'+step+'.join(rng.choices(('k', '1', '', '-'), k=rng.randrange(1, 4)))}{i}.{rng.choice(endings)}"
         (artifacts / "images" / name).write_bytes(rng.choice(heads) + rng.randbytes(rng.randrange(80)))
+    written = len(list((artifacts / "images").iterdir())) - before  # two may get one name
     store = tracker._core.ImportStore.open(str(tmp_path / "s"))
     tracker.exchange.import_source(store, "mlflow", str(folder), "", lambda done, total: None)
     assert store.problems == []
-    assert store.runs[0]["media"] + store.left_out["files of artifacts"] == 10 + 4 + 200
+    assert store.left_out == {}
+    run = tracker.runs(dir=str(tmp_path / "s"))[0]
+    (files,) = artifacts_in(tmp_path / "s", run).values()
+    assert store.runs[0]["media"] + len(files) == 10 + OTHERS + written

@@ -14,6 +14,7 @@ import random
 import shutil
 import sqlite3
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,71 @@ def test_media_of_trackio_keep_steps_captions_and_cells(tmp_path: Path, folder: 
     assert json.loads(first[4])["_type"] == "trackio.image"
     assert second[:2] + second[3:4] == (2, "y", "two")
     assert math.isnan(second[2])
-    assert report["left_out"] == {"values of type trackio.image": 2, "values of type trackio.object3d": 1, "alerts": 1}
+    assert report["left_out"] == {"values of type trackio.image": 2, "values of type trackio.object3d": 1}
+
+
+def change(folder: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(folder / "mnist.db")) as db, db:
+        for statement in statements:
+            db.execute(statement)
+
+
+def alerts_of(run: Any) -> list[tuple[str, str, str, int | None]]:
+    return [(alert.level, alert.title, alert.text, alert.step) for alert in run.alerts]
+
+
+def test_alerts_of_trackio_become_alerts_of_the_run_once(tmp_path: Path, folder: Path) -> None:
+    # Bug: they were counted alone.
+    report = imported(tmp_path / "s", folder)
+    assert report["runs"][0]["alerts"] == 1
+    (alert,) = opened(tmp_path / "s", report).alerts
+    assert (alert.level, alert.title, alert.text, alert.step) == ("warn", "too high", "the loss", 6)
+    with closing(sqlite3.connect(folder / "mnist.db")) as db:
+        (said,) = db.execute("SELECT timestamp FROM alerts").fetchone()
+    assert alert.time == pytest.approx(datetime.fromisoformat(said).timestamp(), abs=1e-6)
+    assert not imported(tmp_path / "s", folder)["runs"][0]["changed"]
+    change(
+        folder,
+        "INSERT INTO alerts(run_id, timestamp, run_name, title, level) "
+        "SELECT run_id, timestamp, run_name, 'again', 'ERROR' FROM alerts",
+    )
+    report = imported(tmp_path / "s", folder)
+    assert (report["runs"][0]["alerts"], report["runs"][0]["points"]) == (1, 0)
+    run = opened(tmp_path / "s", report)
+    assert sorted(alerts_of(run)) == [("error", "again", "", None), ("warn", "too high", "the loss", 6)]
+    assert not imported(tmp_path / "s", folder)["runs"][0]["changed"]
+
+
+def test_alerts_of_trackio_are_bounded_redacted_and_never_cost_the_run(tmp_path: Path, folder: Path) -> None:
+    secret = "sk-" + "a1B2" * 10
+    change(
+        folder,
+        f"UPDATE alerts SET title='{'t' * 300}', text='token {secret}', level='loud', step=NULL",
+        "INSERT INTO alerts(run_id, timestamp, run_name, title) SELECT run_id, 'no time', run_name, x'ff' FROM alerts",
+        "INSERT INTO alerts(run_id, timestamp, run_name, title) VALUES('nobody', '', 'nobody', 'of no run')",
+    )
+    report = imported(tmp_path / "s", folder)
+    run = opened(tmp_path / "s", report)
+    assert report["left_out"]["alerts of runs without rows"] == 1
+    assert report["left_out"]["secrets in alerts"] == 1
+    levels = [(alert.level, len(alert.title)) for alert in run.alerts]
+    assert sorted(levels) == [("info", 256), ("warn", 0)]
+    assert not any(secret in alert.text for alert in run.alerts)
+    change(folder, "UPDATE alerts SET title=CAST(x'ff' AS TEXT) WHERE title=x'ff'")
+    report = imported(tmp_path / "two", folder, code=3)
+    assert "table alerts" in report["problems"][0]
+    assert opened(tmp_path / "two", report).series() == ["loss"]
+
+
+def test_alerts_of_an_older_trackio_are_those_of_the_runs_name(tmp_path: Path, folder: Path) -> None:
+    change(
+        folder,
+        "ALTER TABLE alerts RENAME TO newer",
+        "CREATE TABLE alerts(id INTEGER PRIMARY KEY, timestamp TEXT, run_name TEXT, title TEXT)",
+        "INSERT INTO alerts SELECT id, timestamp, run_name, title FROM newer",
+    )
+    report = imported(tmp_path / "s", folder)
+    assert alerts_of(opened(tmp_path / "s", report)) == [("info", "too high", "", None)]
 
 
 def test_media_of_trackio_are_imported_once(tmp_path: Path, folder: Path) -> None:

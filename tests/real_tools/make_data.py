@@ -150,6 +150,22 @@ def write_mlflow(uri: str) -> None:
         mlflow.log_metric("loss", float("nan"), step=20)
 
 
+def write_mlflow_model(folder: Path) -> None:
+    """For tests with MLflow itself alone: it writes what its environment is."""
+    import mlflow
+
+    class Echo(mlflow.pyfunc.PythonModel):
+        def predict(self, context: object, model_input: list[str]) -> list[str]:
+            return model_input
+
+    os.chdir(folder)  # where it puts mlruns beside a database
+    mlflow.set_tracking_uri(f"sqlite:///{folder}/mlflow.db")
+    mlflow.set_experiment("mnist")
+    with mlflow.start_run(run_name="brisk"):
+        mlflow.log_dict({"a": 1}, "settings.json")
+        mlflow.pyfunc.log_model(name="net", python_model=Echo(), pip_requirements=[])
+
+
 def write_mlflow_media(uri: str) -> None:
     """Files that become media, and those that do not: JSON, an image of a table's cell, weights."""
     import mlflow

@@ -8,6 +8,7 @@ Method: the files of tests/data/import are made anew by the tools that are insta
 from __future__ import annotations
 
 import gzip
+import importlib
 import importlib.util
 import math
 import struct
@@ -106,12 +107,34 @@ def test_artifacts_that_mlflow_writes_today_become_media(tmp_path: Path, data: P
     assert [entry.step for entry in run.media("val/dogs")] == [1, 2, 10]
 
 
+def test_models_and_other_files_that_mlflow_writes_today_become_artifacts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "source").mkdir()
+    monkeypatch.chdir(tmp_path)
+    load_maker().write_mlflow_model(tmp_path / "source")  # type: ignore[attr-defined]
+    (tmp_path / "source").rename(tmp_path / "moved")
+    command("import", tmp_path / "moved", "--dir", tmp_path / "s")
+    (run,) = tracker.runs(dir=str(tmp_path / "s"))
+    found = {use.name: use.artifact() for use in run.outputs}
+    assert list(found) == ["mnist/brisk-artifacts:v0", "mnist/brisk-net:v0"]
+    assert [file.name for file in found["mnist/brisk-artifacts:v0"].files()] == ["settings.json"]
+    model = found["mnist/brisk-net:v0"]
+    assert model.type == "model"
+    assert {"MLmodel", "python_model.pkl"} <= {file.name for file in model.files()}
+    loaded = importlib.import_module("mlflow").pyfunc.load_model(str(model.download(tmp_path / "out")))
+    assert loaded.predict(["x"]) == ["x"]
+
+
 def test_media_that_trackio_writes_today_are_read(tmp_path: Path, data: Path) -> None:
     command("import", data / "trackio_media", "--format", "trackio", "--dir", tmp_path / "s")
     (run,) = tracker.runs(dir=str(tmp_path / "s"))
     assert run.series() == ["loss"]
     assert run.media_names() == ["film", "hist", "img", "md", "page", "table", "tone"]
     assert [entry.caption for entry in run.media("img")] == ["seven", None]
+    assert [(alert.level, alert.title, alert.text, alert.step) for alert in run.alerts] == [
+        ("warn", "too high", "the loss", 6)
+    ]
 
 
 def test_what_swanlab_writes_today_keeps_config_names_and_texts(tmp_path: Path, data: Path) -> None:

@@ -43,7 +43,6 @@ BY_EFFECT = {
     "TEXT_MAX": "tests/python/test_notebooks.py: test_a_page_is_bounded_and_escaped",
     "kArtifactFreeBytesMin": "tests/unit/artifact/snapshot_test.cc: ItStopsWhenAskedToAndWhereThereIsNoRoom",
     "kArtifactFreeShare": "tests/unit/artifact/snapshot_test.cc: ItStopsWhenAskedToAndWhereThereIsNoRoom",
-    "kFinishArtifactsMax": "tests/unit/run/run_artifacts_test.cc: FinishGivesUpWhatIsNotStoredInItsTimeAndSaysSo",
     "kBlobAge": "tests/unit/artifact/blob_collect_test.cc: OnlyOldBlobsThatNothingRefersToGo",
     "kBlobTouchAge": "tests/unit/artifact/blob_collect_test.cc: AWriterTouchesABlobBeforeItRefersToIt",
     "kCatalogBusy": "tests/unit/query/runs_query_test.cc: ACatalogThatSomebodyHoldsDoesNotHoldUpAListing",

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Artifacts of an MLflow run that are media: images logged under a key and a step, and files that a browser shows. The
-others are counted. MLflow says of a file neither step nor time: it gets step 0 and the time at which it was written."""
+"""The files of an MLflow run. Images logged under a key and a step, and files that a browser shows, become media;
+models and all others artifacts that the run made. MLflow says of a file neither step nor time: it gets step 0 and the
+time at which it was written."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -39,35 +40,91 @@ KINDS = {
 }
 
 
-def carry_artifacts(
-    store: _core.ImportStore, run: _core.RunImport, folder: Path, tables: set[str], times_us: tuple[int, int]
-) -> None:
-    """`tables`: what MLflow says of itself is a table. `times_us`: when the run began and ended, 0 where it did not."""
-    listed = files_below(folder)
-    files = dict(itertools.islice(listed, MLFLOW_ARTIFACTS_MAX))
-    if more := sum(1 for _ in listed):
-        run.leave_out(ARTIFACTS, more)
-    models = {PurePosixPath(name).parent for name in files if PurePosixPath(name).name == MODEL}
-    timed: list[tuple[int, int, str, str]] = []
-    for name, path in files.items():
-        if found := TIMED.fullmatch(name):
-            if not found["small"]:
+class Artifacts:
+    """The files of one run. `times_us`: when it began and ended, 0 where it did not. `tell` hears which part of an
+    artifact is stored, 0 to 1."""
+
+    def __init__(
+        self,
+        store: _core.ImportStore,
+        run: _core.RunImport,
+        times_us: tuple[int, int],
+        tell: Callable[[float], None],
+    ) -> None:
+        self._store, self._run, self._times_us, self._tell = store, run, times_us, tell
+        self._names: set[str] = set()  # of artifacts
+
+    def carry(self, folder: Path, tables: set[str]) -> None:
+        """`tables`: what MLflow says of itself is a table."""
+        files = self._files_below(folder)
+        models = {str(PurePosixPath(name).parent) for name in files if PurePosixPath(name).name == MODEL}
+        inside: dict[str, dict[str, Path]] = {}
+        others: dict[str, Path] = {}
+        timed: list[tuple[int, int, str, str]] = []
+        for name, path in files.items():
+            if model := _model_of(name, models):
+                inside.setdefault(model, {})[name if model == "." else name[len(model) + 1 :]] = path
+            elif (found := TIMED.fullmatch(name)) and not found["small"]:
                 key = found["key"].replace("~", "/").replace("#", "/")
                 timed.append((int(found["ms"]), int(found["step"]), name, key))
-            elif name.replace(f"{found['s']}compressed.webp", ".png") not in files:
-                run.leave_out(ARTIFACTS)
-            continue
-        kind = "table" if name in tables else _kind(name)
-        if kind is None or not is_unicode(name) or name.startswith(CELLS) or _is_below(name, models):
-            run.leave_out(ARTIFACTS)
-        else:
-            carry_media(store, run, str(path), name, _made(run, kind, path), 0, _time_us(path, times_us), False)
-    for ms, step, name, key in sorted(timed):  # as they were logged, so that later ones stand behind those stored
-        carry_media(store, run, str(files[name]), key, _made(run, "image", files[name]), step, ms * 1000, False)
+            elif found and name.replace(f"{found['s']}compressed.webp", ".png") in files:
+                continue
+            elif not self._carry_medium(name, path, "table" if name in tables else _kind(name)):
+                others[name] = path
+        for ms, step, name, key in sorted(timed):  # as they were logged, so that later ones stand behind those stored
+            if made := self._made("image", files[name]):
+                carry_media(self._store, self._run, str(files[name]), key, iter([made]), step, ms * 1000, False)
+            else:
+                others[name] = files[name]
+        self._store_artifact("artifacts", "artifacts", folder, others)
+        for model, parts in inside.items():
+            self._store_artifact("model" if model == "." else model, "model", folder / model, parts)
+
+    def carry_model(self, name: str, folder: Path) -> None:
+        """One that MLflow 3 keeps beside the runs."""
+        self._store_artifact(name, "model", folder, self._files_below(folder))
+
+    def _files_below(self, folder: Path) -> dict[str, Path]:
+        listed = files_below(folder)
+        files = dict(itertools.islice(listed, MLFLOW_ARTIFACTS_MAX))
+        odd = [name for name in files if not is_unicode(name)]
+        for name in odd:
+            del files[name]
+        if left_out := len(odd) + sum(1 for _ in listed):
+            self._run.leave_out(ARTIFACTS, left_out)
+        return files
+
+    def _carry_medium(self, name: str, path: Path, kind: str | None) -> bool:
+        made = None if kind is None or name.startswith(CELLS) else self._made(kind, path)
+        if made is not None:
+            time_us = _time_us(path, self._times_us)
+            carry_media(self._store, self._run, str(path), name, iter([made]), 0, time_us, False)
+        return made is not None
+
+    def _made(self, kind: str, path: Path) -> Media | None:
+        try:
+            return _table(self._run, path) if kind == "table" else MAKERS[kind](path, None)
+        except NOT_MADE:  # a file may be called .png and be none
+            return None
+
+    def _store_artifact(self, name: str, type: str, folder: Path, files: dict[str, Path]) -> None:
+        if not files:
+            return
+        wanted, number = name, 1
+        while name.replace("/", "_") in self._names:
+            number += 1
+            name = f"{wanted}-{number}"
+        self._names.add(name.replace("/", "_"))
+        time_us = max(_time_us(path, self._times_us) for path in files.values())
+        size = sum(_bytes(path) for path in files.values())
+        self._run.artifact(
+            self._store, name, type, str(folder), list(files), time_us, ARTIFACTS, lambda done: self._tell(done / size)
+        )
 
 
-def _is_below(name: str, folders: set[PurePosixPath]) -> bool:
-    return not folders.isdisjoint(PurePosixPath(name).parents)
+def _model_of(name: str, models: set[str]) -> str | None:
+    """The outermost one that a file is part of."""
+    return next((str(folder) for folder in reversed(PurePosixPath(name).parents) if str(folder) in models), None)
 
 
 def tables_of(tag: str) -> set[str]:
@@ -85,15 +142,6 @@ def _kind(name: str) -> str | None:
     return next((kind for kind, suffixes in KINDS.items() if suffix in suffixes), None)
 
 
-def _made(run: _core.RunImport, kind: str, path: Path) -> Iterator[Media]:
-    try:
-        made = _table(run, path) if kind == "table" else MAKERS[kind](path, None)
-    except NOT_MADE:  # a file may be called .png and be none
-        run.leave_out(ARTIFACTS)
-        return
-    yield made
-
-
 def _table(run: _core.RunImport, path: Path) -> Media:
     document = read_json(path)
     return table_of_rows(
@@ -109,3 +157,10 @@ def _time_us(path: Path, times_us: tuple[int, int]) -> int:
     except OSError:  # it is gone by now
         return started
     return max(started, min(written, ended or written))
+
+
+def _bytes(path: Path) -> int:
+    try:
+        return max(1, path.lstat().st_size)
+    except OSError:
+        return 1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""MLflow: the file store (./mlruns) and the SQLite one (mlflow.db). Metrics, params, tags, notes and the artifacts that
-are media are carried over; an experiment is a project."""
+"""MLflow: the file store (./mlruns) and the SQLite one (mlflow.db). Metrics, params, tags, notes and files are
+carried over; an experiment is a project."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import contextlib
 import math
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from tracker.exchange.mlflow_artifacts import ARTIFACTS, carry_artifacts, tables_of
+from tracker.exchange.mlflow_artifacts import ARTIFACTS, Artifacts, tables_of
 from tracker.exchange.plain_files import files_below, folder_below, is_folder, is_plain
 from tracker.exchange.rows import Rows, is_unicode
 from tracker.exchange.sqlite_source import UnfinishedError, has_column, int_or, open_source, text_or
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tracker.exchange import Progress
 
 MLFLOW_TEXT_BYTES_MAX = 1024 * 1024
+PROGRESS_PARTS = 1000  # of one run
 DELETED = "deleted"  # a lifecycle_stage: `mlflow gc` has not removed the run yet
 LARGEST = 1.7976931348623157e308  # how the SQLite store keeps an infinity
 LOGGED_TABLES = "mlflow.loggedArtifacts"
@@ -66,12 +67,17 @@ def import_mlflow(store: _core.ImportStore, source: str, project: str, progress:
         runs = list(_run_folders(root))
         for done, (experiment, folder) in enumerate(runs):
             found = True
-            _carry_folder(store, experiment, folder, project)
+            _carry_folder(store, experiment, folder, project, _within(progress, done, len(runs)))
             progress(done + 1, len(runs))
         if runs:
             break
     if not found:
         raise ValueError(f"{source} holds no mlflow.db and no runs of MLflow")
+
+
+def _within(progress: Progress, done: int, total: int) -> Callable[[float], None]:
+    """Tells of a part of the run behind `done` others."""
+    return lambda part: progress(int((done + min(part, 1)) * PROGRESS_PARTS), total * PROGRESS_PARTS)
 
 
 def _set_tag(run: _core.RunImport, key: str, value: str) -> None:
@@ -129,7 +135,9 @@ def _millis(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 15 else 0
 
 
-def _carry_folder(store: _core.ImportStore, experiment: Path, folder: Path, project: str) -> None:
+def _carry_folder(
+    store: _core.ImportStore, experiment: Path, folder: Path, project: str, tell: Callable[[float], None]
+) -> None:
     meta = _read_meta(folder / "meta.yaml")
     if meta.get("lifecycle_stage") == DELETED:
         store.leave_out("deleted runs", 1)
@@ -149,8 +157,27 @@ def _carry_folder(store: _core.ImportStore, experiment: Path, folder: Path, proj
     for name, path in _named_files(store, folder / "metrics"):
         _carry_metric(run, name, path, store)
     ended_us = _millis(meta.get("end_time", "")) * 1000
-    carry_artifacts(store, run, folder / "artifacts", tables, (started_us, ended_us))
+    artifacts = Artifacts(store, run, (started_us, ended_us), tell)
+    artifacts.carry(folder / "artifacts", tables)
+    for name, model in _models_of(folder, experiment / "models"):
+        artifacts.carry_model(name, model)
     run.end(STATES.get(meta.get("status", ""), "crashed"), 0, ended_us)
+
+
+def _models_of(run: Path, models: Path) -> Iterator[tuple[str, Path]]:
+    """(name, folder) of the models that a run of MLflow 3 made, as it made them: they lie beside the runs."""
+    outputs = run / "outputs"
+    found: list[tuple[int, str, str, Path]] = []
+    for output in outputs.iterdir() if is_folder(outputs) else ():
+        model = folder_below(models, output.name)
+        if model is None or not is_plain(model / "meta.yaml"):
+            continue
+        meta = _read_meta(model / "meta.yaml")
+        if meta.get("lifecycle_stage") != DELETED:
+            made = _millis(meta.get("creation_timestamp", ""))
+            found.append((made, output.name, meta.get("name") or output.name, model / "artifacts"))
+    for _, _, name, folder in sorted(found):
+        yield name, folder
 
 
 def _carry_metric(run: _core.RunImport, name: str, path: Path, store: _core.ImportStore) -> None:
@@ -195,12 +222,12 @@ class _Database:
                     if stage == DELETED:
                         self.store.leave_out("deleted runs", 1)
                     else:
-                        self._run(db, text_or(folder), tuple(row))
+                        self._run(db, text_or(folder), tuple(row), _within(self.progress, done, len(runs)))
                     self.progress(done + 1, len(runs))
             except sqlite3.DatabaseError as error:
                 self.store.problem(f"{self.path}: {error} (runs before it were taken)")
 
-    def _run(self, db: sqlite3.Connection, artifacts: str, row: tuple[object, ...]) -> None:
+    def _run(self, db: sqlite3.Connection, uri: str, row: tuple[object, ...], tell: Callable[[float], None]) -> None:
         id, name, status, start, end, experiment = row
         if not isinstance(id, str):
             self.store.problem(f"{self.path}: a run without an id was left out")
@@ -226,34 +253,54 @@ class _Database:
                 continue
             rows.add([(key, _number(float(value), bool(is_nan)))], int_or(step), int_or(time) * 1000)
         rows.flush()
-        self._artifacts(run, artifacts, id, tables, (started_us, ended_us))
+        artifacts = Artifacts(self.store, run, (started_us, ended_us), tell)
+        if (folder := self._folder(run, uri, id, 4)) is not None:
+            artifacts.carry(folder, tables)
+        for name, folder in self._models(db, run, id):
+            artifacts.carry_model(name, folder)
         run.end(STATES.get(text_or(status), "crashed"), 0, ended_us)
 
-    def _artifacts(self, run: _core.RunImport, uri: str, id: str, tables: set[str], times_us: tuple[int, int]) -> None:
-        """Of a folder below the database's own. The files of one that lies elsewhere on this machine are counted, not
-        read: the database may come from anywhere. Its end is looked at, so that not all of the disk is counted."""
+    def _models(self, db: sqlite3.Connection, run: _core.RunImport, id: str) -> Iterator[tuple[str, Path]]:
+        """(name, folder) of the models that a run of MLflow 3 made."""
+        if not has_column(db, "logged_models", "source_run_id"):
+            return
+        seen: set[Path] = set()
+        for model, name, uri in db.execute(
+            "SELECT model_id, name, artifact_location FROM logged_models"
+            " WHERE source_run_id=? AND lifecycle_stage IS NOT ? ORDER BY creation_timestamp_ms, model_id",
+            (id, DELETED),
+        ).fetchall():
+            folder = self._folder(run, text_or(uri), text_or(model), 5)
+            if folder is not None and folder not in seen:
+                seen.add(folder)
+                yield text_or(name) or text_or(model), folder
+
+    def _folder(self, run: _core.RunImport, uri: str, id: str, end: int) -> Path | None:
+        """Where the files are, below the database's own folder; `end`: so many names at the end of the path tell. The
+        files of a folder that lies elsewhere on this machine are counted, not read: the database may come from
+        anywhere. Its end is looked at, so that not all of the disk is counted."""
         scheme = SCHEME.match(uri)
         if scheme and scheme[1] not in ("file", SERVED):
             run.leave_out(ELSEWHERE)
-            return
+            return None
         path = PurePosixPath(unquote(uri[scheme.end() :] if scheme else uri))
         if path.parts[-2:] != (id, "artifacts"):
-            return
+            return None
         base = Path(self.path).absolute().parent
         is_served = scheme is not None and scheme[1] == SERVED
-        for inner in _inner(path, (base, base.resolve()), is_served):
+        for inner in _inner(path, (base, base.resolve()), is_served, end):
             if folder := folder_below(base, str(inner)):
-                carry_artifacts(self.store, run, folder, tables, times_us)
-                return
+                return folder
         if is_served:
             run.leave_out(ELSEWHERE)
         elif count := sum(1 for _ in files_below(base / path)):
             run.leave_out(ARTIFACTS, count)
+        return None
 
 
-def _inner(path: PurePosixPath, bases: tuple[Path, Path], is_served: bool) -> Iterator[PurePosixPath]:
-    """Where below the database's folder a run's artifacts may lie. What was moved there with it is found by the end:
-    the folder of all artifacts, the experiment's and the run's."""
+def _inner(path: PurePosixPath, bases: tuple[Path, Path], is_served: bool, end: int) -> Iterator[PurePosixPath]:
+    """Where below the database's folder artifacts may lie. What was moved there with it is found by the end: the folder
+    of all artifacts, the experiment's and the run's or the model's."""
     if is_served:
         yield PurePosixPath("mlartifacts", *path.parts[1:])
         return
@@ -263,7 +310,7 @@ def _inner(path: PurePosixPath, bases: tuple[Path, Path], is_served: bool) -> It
     if not path.is_absolute():
         yield path
     elif not is_folder(Path(path)):
-        yield PurePosixPath(*path.parts[-4:])
+        yield PurePosixPath(*path.parts[-end:])
 
 
 def _number(value: float, is_nan: bool) -> float:

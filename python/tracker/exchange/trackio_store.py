@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Trackio: <project>.db, SQLite, a row of JSON a call. Metrics, texts, media, config and group are carried over."""
+"""Trackio: <project>.db, SQLite, a row of JSON a call. Metrics, texts, media, alerts, config and group are
+carried over."""
 
 from __future__ import annotations
 
@@ -25,7 +26,6 @@ TRACKIO_JSON_BYTES_MAX = 16 * 1024 * 1024
 # By table; rows of all runs
 LEFT_OUT = {
     "system_metrics": "system samples",
-    "alerts": "alerts",
     "traces": "traces",
     "artifact_versions": "versions of artifacts",
 }
@@ -52,6 +52,8 @@ def import_trackio(store: _core.ImportStore, source: str, project: str, progress
                 for table, kind in LEFT_OUT.items():
                     if count := _count(db, table):
                         store.leave_out(kind, count)
+                if others := _alerts_of_others(db):
+                    store.leave_out("alerts of runs without rows", others)
             except sqlite3.DatabaseError as error:
                 store.problem(f"{path}: {error} (runs before it were taken)")
 
@@ -115,7 +117,36 @@ def _carry(store: _core.ImportStore, db: sqlite3.Connection, path: str, project:
         except NOT_READ as error:
             store.problem(f"{path}: row {at} of table metrics cannot be read: {str(error)[:200]}")
     rows.flush()
+    _carry_alerts(store, run, db, path, id, name)
     run.end()
+
+
+def _alerts_of_others(db: sqlite3.Connection) -> int:
+    if not has_column(db, "alerts", "run_name"):
+        return 0
+    which = "run_id" if has_column(db, "metrics", "run_id") and has_column(db, "alerts", "run_id") else "run_name"
+    found = db.execute(f"SELECT count(*) FROM alerts WHERE {which} NOT IN (SELECT {which} FROM metrics)")
+    return int(found.fetchone()[0])
+
+
+def _carry_alerts(
+    store: _core.ImportStore, run: _core.RunImport, db: sqlite3.Connection, path: str, id: str, name: str
+) -> None:
+    """A text that is no UTF-8 costs the alerts behind it, and not the run."""
+    if not all(has_column(db, "alerts", column) for column in ("timestamp", "run_name", "title")):
+        return
+    by_id = has_column(db, "metrics", "run_id") and has_column(db, "alerts", "run_id")
+    optional = [one if has_column(db, "alerts", one) else "NULL" for one in ("text", "level", "step")]
+    try:
+        for title, time, text, level, step in db.execute(
+            f"SELECT title, timestamp, {', '.join(optional)} FROM alerts"
+            f" WHERE {'run_id' if by_id else 'run_name'}=? ORDER BY rowid",
+            (id if by_id else name,),
+        ):
+            at = step if isinstance(step, int) else None  # what SQLite has is int64
+            run.alert(text_or(title), text_or(text), text_or(level), at, _time_us(time))
+    except sqlite3.DatabaseError as error:
+        store.problem(f"{path}: table alerts: {error} (alerts before it were taken)")
 
 
 def _carry_row(

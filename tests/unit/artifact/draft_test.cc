@@ -195,6 +195,23 @@ TEST_F(DraftTest, ALinkWithinTheFolderIsTheFileItLeadsTo) {
   EXPECT_EQ(open_source(folder_.path() + "/d", "latest.pt").status().code(), Code::kInvalid);
 }
 
+TEST_F(DraftTest, FilesThatOthersNamedAreTakenFromTheirFolderAlone) {
+  make("q/b");
+  make("q/a");
+  fs::create_symlink("a", folder_.path() + "/q/link");
+  ArtifactDraft draft = *ArtifactDraft::make("d", "t");
+  ASSERT_TRUE(draft.add_files_below(folder_.path() + "/q", {"b", "a", "b"}).ok());
+  EXPECT_EQ(draft.files(), 2u);
+  EXPECT_EQ(draft.add_files_below(folder_.path() + "/q", {"a"}).code(), Code::kInvalid) << "a second time";
+  for (const char* path : {"../outside", "/etc/passwd", "", "a/../b", "link", "a\\b"}) {
+    ArtifactDraft other = *ArtifactDraft::make("d", "t");
+    EXPECT_EQ(other.add_files_below(folder_.path() + "/q", {"a", path}).code(), Code::kInvalid) << path;
+    EXPECT_EQ(other.files(), 0u);
+  }
+  ArtifactDraft gone = *ArtifactDraft::make("d", "t");
+  EXPECT_EQ(gone.add_files_below(folder_.path() + "/q", {"gone"}).code(), Code::kNotFound);
+}
+
 TEST_F(DraftTest, NamesThatNoManifestTakesAreRefusedAtOnce) {
   for (const char* name : {"a\nb", "a\\b", "\xff\xfe"}) {
     make(std::string("d/") + name);

@@ -154,6 +154,46 @@ TEST_F(LineageTest, TheSameContentUnderAnotherNameOrProjectIsAnotherArtifact) {
   EXPECT_EQ(whole.find("nodes")->as_list()->size(), 6u);
 }
 
+// Bug: the number that a version had in another store stood for another content here.
+TEST_F(LineageTest, AVersionIsCalledAsTheStoreCallsIt) {
+  const ArtifactRegistry registry(builder_.store());
+  for (const std::string project : {"p", "a/b@c"}) {
+    ASSERT_TRUE(registry.create(project, "data", "dataset").ok());
+    std::vector<VersionId> ids;
+    for (const char* content : {"first", "second"}) {
+      NewVersion version;
+      version.totals.content = sha256(project + content);
+      version.now_us = 1;
+      bool is_new = false;
+      ASSERT_TRUE(registry.add(project, "data", version, &is_new).ok());
+      ids.push_back({project, "data", version.totals.content});
+    }
+    VersionNumbers numbers(builder_.store());
+    for (const int64_t said : {-1, 0, 1, 7}) {
+      EXPECT_EQ(numbers.name_of(ids[0], said), project + "/data:v0");
+      EXPECT_EQ(numbers.name_of(ids[1], said), project + "/data:v1");
+    }
+    const VersionId gone{project, "data", sha256("gone")}, nobody{project, "nobody", sha256("gone")};
+    const std::string digits = sha256("gone").hex();
+    EXPECT_EQ(numbers.name_of(gone, 0), project + "/data@" + digits.substr(0, 12));
+    EXPECT_EQ(numbers.name_of(nobody, 0), project + "/nobody@" + digits.substr(0, 12));
+    EXPECT_EQ(numbers.name_of(project + "/data@" + ids[1].content.hex()), project + "/data:v1");
+    EXPECT_EQ(numbers.name_of(project + "/data@" + digits), project + "/data@" + digits.substr(0, 12));
+    EXPECT_EQ(numbers.name_of(project + "/data:v3"), project + "/data:v3");
+  }
+  VersionNumbers numbers(builder_.store());
+  for (const std::string name : {"", "@", "a@b/c:v1", "data", "x/data@zz"}) EXPECT_EQ(numbers.name_of(name), name);
+}
+
+TEST_F(LineageTest, OneNumberOfTwoStoresIsTwoEdges) {
+  const RunFolder run = builder_.run("p", "r");
+  LineageEdge other = edge(ArtifactUse::kInput, "a", 0);
+  other.content = sha256("of another store");
+  record(run, {other});
+  record(run, {edge(ArtifactUse::kInput, "a", 0)});
+  EXPECT_EQ(edges_of_run(run).size(), 2u);
+}
+
 TEST_F(LineageTest, TheSameUseSaidTwiceIsOneEdge) {
   const RunFolder run = builder_.run("p", "r");
   record(run, {edge(ArtifactUse::kInput, "a", 0), edge(ArtifactUse::kInput, "a", 0)});

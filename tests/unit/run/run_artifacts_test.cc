@@ -12,6 +12,7 @@
 #include "artifact/lineage.h"
 #include "artifact/reference.h"
 #include "run/artifacts.h"
+#include "run/capi_run.h"
 #include "run/run.h"
 #include "storage/disk_use.h"
 #include "support/child.h"
@@ -309,6 +310,43 @@ TEST_F(RunArtifactsTest, AVersionThatIsNotStoredYetIsNeverAnsweredByAnOlderOne) 
   EXPECT_EQ(newest->version.name(), "v1");
   ASSERT_TRUE(run->finish(RunState::kFinished).ok());
   ASSERT_EQ(edges("r").size(), 4u);  // what timed out is no input
+}
+
+// The wait of trk_use_artifact is the one that C has: 10 s.
+TEST_F(RunArtifactsTest, TheCallOfCAnswersTimeoutForAVersionThatIsNotStoredInItsTime) {
+  const auto options = [] {
+    trk_init_options out = TRK_INIT_OPTIONS_INIT;
+    out.project = "p";
+    out.quiet = 1;
+    return out;
+  }();
+  trk_run* run = nullptr;
+  ASSERT_EQ(trk_init(&options, &run, nullptr), TRK_OK);
+  ASSERT_TRUE((*run_behind(run).log_artifact(draft(), {}))->wait(kLong).ok());
+  write("one", "newer");
+  held = true;
+  run_behind(run).set_artifact_pause_for_testing(&hold);
+  const auto logged = *run_behind(run).log_artifact(draft(), {});
+  trk_error error = TRK_ERROR_INIT;
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_EQ(trk_use_artifact(run, "data:latest", "train", &error), nullptr);
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, kFinishArtifactsMax);
+  EXPECT_EQ(error.code, TRK_TIMEOUT);
+  EXPECT_NE(std::string(error.message).find("\"data:latest\" may be what this process has logged last"),
+            std::string::npos)
+      << error.message;
+  EXPECT_EQ(logged->state(), ArtifactState::kPending);
+  trk_artifact* older = trk_use_artifact(run, "data:v0", nullptr, &error);
+  EXPECT_NE(older, nullptr) << error.message;
+  trk_artifact_free(older);
+  held = false;
+  trk_artifact* newest = trk_use_artifact(run, "data:latest", nullptr, &error);
+  ASSERT_NE(newest, nullptr) << error.message;
+  trk_artifact_info info = TRK_ARTIFACT_INFO_INIT;
+  ASSERT_EQ(trk_artifact_get_info(newest, &info), TRK_OK);
+  EXPECT_EQ(info.version, 1);
+  trk_artifact_free(newest);
+  trk_free(run);
 }
 
 TEST_F(RunArtifactsTest, WhoGetsAnOlderVersionForOneThatWasRefusedIsTold) {
