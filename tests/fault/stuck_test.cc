@@ -346,8 +346,8 @@ TEST(StuckTest, AConfigOf27MbIsTakenWholeWhileTheDiskIsStuck) {
   for (int i = 0; i < 90; ++i) EXPECT_EQ(run.view->config().text_or(std::to_string(i), "").size(), large.size()) << i;
 }
 
-// Rings, frames and texts had a bound each, together 72 MiB; texts have the room that the others leave, and 4 MiB.
-TEST(StuckTest, ThreadsAtFullSpeedAndLargeTextsTogetherTakeNoMoreThanTheTargetOfMemory) {
+// Rings, frames and texts had a bound each: 116 MiB. It is 59 to 75 (decision 0046).
+TEST(StuckTest, ThreadsAtFullSpeedAndLargeTextsTogetherTakeABoundedAmountOfMemory) {
   Sandbox sandbox;
   const int status = run_child([] {
     auto run = init("drop");
@@ -376,7 +376,7 @@ TEST(StuckTest, ThreadsAtFullSpeedAndLargeTextsTogetherTakeNoMoreThanTheTargetOf
     std::fprintf(stderr, "%.1f MiB, %d texts\n", peak, static_cast<int>(kept));
     CHILD_CHECK((kept + 1) << 20 > kWaitingBytesEach && kept << 20 < kWaitingBytesMax);
     CHILD_CHECK(run->status().texts_stored == kept && run->status().texts_dropped == 40 - kept);
-    CHILD_CHECK(kSanitized || peak < 64);
+    CHILD_CHECK(kSanitized || peak < 96);
     return 0;
   });
   EXPECT_EQ(exit_code_of(status), 0);
