@@ -10,6 +10,8 @@
 namespace tracker::internal {
 namespace {
 
+constexpr size_t kEntryBytes = 32;  // at most what a definition or an event takes beside its name or payload
+
 // Writes kind and length around what `body` appends.
 template <typename Body>
 void put_section(ByteWriter& out, SectionKind kind, Body&& body) {
@@ -107,8 +109,11 @@ std::string encode_frame(const Frame& frame) {
     cells += block_cells;
     block_cells_max = std::max(block_cells_max, block_cells);
   }
+  size_t named = 0;  // definitions and events
+  for (const SeriesDef& def : frame.defs) named += def.name.size() + kEntryBytes;
+  for (const Event& event : frame.events) named += event.payload.size() + kEntryBytes;
   ByteWriter out;
-  out.buffer().reserve(kFrameHeaderBytes + cells * 8 + 1024);
+  out.buffer().reserve(kFrameHeaderBytes + cells * 8 + named + 1024);
   out.bytes(kFrameMagic);
   out.u16(kFrameVersion);
   out.u16(0);

@@ -93,7 +93,7 @@ bool Journal::next_frame(FrameBuilder* builder, std::vector<RingPosition>* posit
     for (const auto& held : files_) drain_losses(held->file.get(), builder, positions);
   }
   if (all_defined && !spans_.empty()) {
-    read_rings(&spans_, *times_, kRowsAFrame, kBytesAFrame, builder);
+    read_rings(&spans_, *times_, kRowsAFrame, kBytesALiveFrame, builder);
     for (size_t i = 0; i < spans_.size(); ++i) {
       RingSpan& span = spans_[i];
       RingFile* file = span_files_[i]->file.get();

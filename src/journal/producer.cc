@@ -360,8 +360,7 @@ Code Journal::log_pairs(const ValuePair* pairs, size_t count, int64_t step, bool
     while (at < count) {
       // At most a quarter of the ring at once; parts share step and tick, which is their call number.
       const uint64_t quarter = used_of(seat->hot->mask + 1) / 4;
-      const size_t part =
-          std::min<size_t>({count - at, (quarter - kRecordHeadBytes) / sizeof(ValuePair), kRecordPairsMax});
+      const size_t part = std::min<size_t>({count - at, (quarter - kRecordHeadBytes) / sizeof(ValuePair), kPairsAPart});
       const uint32_t flags = at + part < count ? kHeadContinues : 0;
       const Code written = log_part(seat, owner, pairs + at, part, step, has_step, tick, flags, before, which);
       if (written == Code::kLimit) {

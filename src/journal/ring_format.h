@@ -89,6 +89,8 @@ struct ValuePair {
 static_assert(sizeof(ValuePair) == 16);
 constexpr size_t kRecordHeadBytes = 24;
 constexpr size_t kRecordPairsMax = 0xffff;
+constexpr size_t kPairsAPart = 8'192;  // of a call of more: columns of a frame take far more memory than values
+static_assert(kPairsAPart <= kRecordPairsMax);
 
 // The CRC of a record begins with the nonce and the position, so that a record of an older lap or ring never verifies.
 inline uint32_t ring_seed(uint64_t nonce) { return crc32c_word(0xffffffffu, nonce); }

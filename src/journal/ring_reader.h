@@ -50,6 +50,7 @@ constexpr size_t kSeriesAFrame = 4'096;
 // Rows, and the bytes of values and events, about: likewise. All of it is far below kFrameBytesMax.
 constexpr size_t kRowsAFrame = 65'536;
 constexpr size_t kBytesAFrame = 4u << 20;
+constexpr size_t kBytesALiveFrame = 2u << 20;  // in the user's process: what is made of it takes several times as much
 
 // Reads at most about `rows_max` rows or `bytes_max` bytes from the spans, oldest tick first, into `builder`, and moves
 // `from`; it also ends when the builder holds kSeriesAFrame. Returns false when nothing was left to read.

@@ -18,12 +18,14 @@
 
 #include "base/name_table.h"
 #include "base/no_cancel.h"
+#include "model/key.h"
 #include "run/capi_run.h"
 #include "run/name_slot.h"
 #include "run/run.h"
 
 using tracker::internal::Code;
 using tracker::internal::HotRun;
+using tracker::internal::kKeyBytesMax;
 using tracker::internal::kNameSlots;
 using tracker::internal::name_slot;
 using tracker::internal::NoCancel;
@@ -57,14 +59,20 @@ trk_code code_of(Code code) { return static_cast<trk_code>(code); }
 struct trk_metric {
   trk_run* run = nullptr;
   HotRun* hot = nullptr;
-  bool off = false;             // of a run that has never recorded anything: disabled or gated
   trk_metric* older = nullptr;  // the one that the run has got before it
   uint32_t name_bytes = 0;
+  bool off = false;                            // of a run that has never recorded anything: disabled or gated
+  bool alone = false;                          // it is in no piece of the run's
   std::array<std::atomic<uint32_t>, 8> ids{};  // by ValueType; 0 until first logged as that type
 
   // The name stands behind it, in the same piece of memory: there may be 100,000 of them.
-  static trk_metric* make(trk_run* run, std::string_view name);
-  static void destroy(trk_metric* metric) { ::operator delete(metric); }
+  static size_t bytes(std::string_view name) {
+    return (sizeof(trk_metric) + name.size() + alignof(trk_metric) - 1) / alignof(trk_metric) * alignof(trk_metric);
+  }
+  static trk_metric* make(trk_run* run, std::string_view name, void* at);
+  static void destroy(trk_metric* metric) {
+    if (metric->alone) ::operator delete(metric);
+  }
   std::string_view name() const { return {reinterpret_cast<const char*>(this + 1), name_bytes}; }
 
   uint32_t known_id(ValueType type) const { return ids[static_cast<size_t>(type)].load(std::memory_order_relaxed); }
@@ -83,8 +91,12 @@ struct trk_run {
   std::atomic<trk_metric*> newest{nullptr};  // all metrics, owned; a list that can be walked after a fork at any moment
   // In a forked child the lock may be held for ever, and the map half changed: both are then left alone.
   struct Names {
-    std::mutex mutex;  // guards metrics
+    std::mutex mutex;  // guards all of it
     tracker::internal::NameTable<trk_metric*> metrics;
+    static constexpr size_t kPieceBytes = 16'384;
+    std::vector<std::unique_ptr<char[]>> pieces;  // where metrics stand, one behind the other
+    size_t left = 0;                              // in the last piece
+    void* take(size_t bytes);
     trk_metric* find(std::string_view wanted) const;
     void add(trk_metric* metric) noexcept { metrics.add(metric->name(), metric); }
     void make_room();
@@ -136,9 +148,9 @@ uint32_t trk_metric::resolve(ValueType type) {
   return id;
 }
 
-trk_metric* trk_metric::make(trk_run* run, std::string_view name) {
+trk_metric* trk_metric::make(trk_run* run, std::string_view name, void* at) {
   static_assert(std::is_trivially_destructible_v<trk_metric>);
-  auto* metric = new (::operator new(sizeof(trk_metric) + name.size())) trk_metric;
+  auto* metric = new (at) trk_metric;
   metric->run = run;
   metric->hot = run->hot;
   metric->off = run->off;
@@ -149,6 +161,17 @@ trk_metric* trk_metric::make(trk_run* run, std::string_view name) {
 
 trk_metric* trk_run::Names::find(std::string_view wanted) const {
   return metrics.find(wanted, [wanted](const trk_metric* metric) { return metric->name() == wanted; });
+}
+
+void* trk_run::Names::take(size_t bytes) {
+  static_assert(sizeof(trk_metric) + kKeyBytesMax + alignof(trk_metric) <= kPieceBytes);
+  if (left < bytes) {
+    pieces.push_back(std::make_unique_for_overwrite<char[]>(kPieceBytes));
+    left = kPieceBytes;
+  }
+  char* const at = pieces.back().get() + (kPieceBytes - left);
+  left -= bytes;
+  return at;
 }
 
 void trk_run::Names::make_room() {
@@ -169,7 +192,7 @@ namespace {
     trk_metric* metric = run->names->find(name);
     if (metric == nullptr) {
       run->names->make_room();
-      metric = run->add(trk_metric::make(run, name));
+      metric = run->add(trk_metric::make(run, name, run->names->take(trk_metric::bytes(name))));
       run->names->add(metric);
     }
     run->by_name[name_slot(name)].store(metric, std::memory_order_release);
@@ -192,7 +215,9 @@ inline trk_metric* metric_of(trk_run* run, std::string_view name) noexcept {
 // For a forked child: refused by every call until trk_attach, and found by no name, so that no lock is needed.
 trk_metric* inert_metric(trk_run* run, std::string_view name) noexcept {
   try {
-    return run->add(trk_metric::make(run, name));
+    trk_metric* const metric = trk_metric::make(run, name, ::operator new(trk_metric::bytes(name)));
+    metric->alone = true;
+    return run->add(metric);
   } catch (const std::bad_alloc&) {
     return nullptr;
   }

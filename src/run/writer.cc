@@ -231,6 +231,7 @@ Status Writer::commit(const Batch& batch) {
                                           "the run has stored was put back in its place",
                                           db_->path()));
   const std::lock_guard<std::mutex> guard(mutex_);
+  const bool was_full = queue_is_full();
   parts_ = parts;
   for (const auto& queued : batch.frames) {
     queue_bytes_ -= queued->record.bytes.size();
@@ -240,6 +241,7 @@ Status Writer::commit(const Batch& batch) {
     defined_ = std::max(defined_, queued->defined);
     queue_.pop_front();  // the drain thread only adds at the other end
   }
+  if (was_full && !queue_is_full()) journal_->wake();  // the drain left off for that
   committed_seq_ = db_->last_seq();
   points_stored_ = db_->points_stored();
   bytes_stored_ = db_->bytes_stored();
@@ -332,13 +334,16 @@ void Writer::note_fault(Fault* fault, const char* thread, const char* what) noex
 Code Writer::push_large(EventType type, std::string payload, int64_t step, bool has_step, bool at_end) {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (stopping_) return Code::kClosed;
-  if (large_bytes_ + payload.size() > kLargeBytesMax) return Code::kLimit;
   const size_t bytes = payload.size();
   const bool is_console = type == EventType::kConsole;
+  if (large_bytes_ + bytes > kLargeBytesMax) return Code::kLimit;
+  // Config, summary and the like are few, and worth more than a text beside a flood of numbers.
+  const bool is_text = type == EventType::kText || type == EventType::kMedia;
+  if (is_text && large_bytes_ + bytes > kWaitingBytesEach && waiting_bytes() + bytes > kWaitingBytesMax)
+    return Code::kLimit;
   if (is_console && !at_end && large_bytes_ + bytes + large_waiting_ * sizeof(LargeEvent) > kConsoleWaitingBytesMax)
     return Code::kLimit;
-  const uint64_t kept =
-      type == EventType::kText || type == EventType::kMedia || is_console ? 0 : (kDiskReserve - kDiskEndReserve) / 2;
+  const uint64_t kept = is_text || is_console ? 0 : (kDiskReserve - kDiskEndReserve) / 2;
   if (disk_.max_bytes() > 0 && bytes > disk_credit_ + kept) return Code::kLimit;
   large_.push_back({{type, has_step, step, 0, std::move(payload)}, ticks()});
   large_bytes_ += bytes;

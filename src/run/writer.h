@@ -38,13 +38,16 @@ constexpr std::chrono::milliseconds kFlushAskInterval{50};  // of flush(), wheth
 constexpr std::chrono::milliseconds kDrainInterval{100};    // P1: what a container's death may cost
 constexpr std::chrono::milliseconds kSyncInterval{1000};    // P1: what power loss may cost, plus one fsync
 constexpr std::chrono::seconds kHeartbeatInterval{15};
-constexpr size_t kQueueBytesMax = 16 * 1024 * 1024;  // encoded frames that wait for the disk
+constexpr size_t kQueueBytesMax = 16 * 1024 * 1024;    // encoded frames that wait for the disk
+constexpr size_t kWaitingBytesMax = 40 * 1024 * 1024;  // rings, these frames, and texts that are in neither, together
+constexpr size_t kWaitingBytesEach = 4 * 1024 * 1024;  // of frames and of texts, whatever the others have
 constexpr size_t kLargeBytesMax = 16 * 1024 * 1024;  // texts and config values too large for a ring, not yet in a frame
 constexpr size_t kConsoleWaitingBytesMax = 4 * 1024 * 1024;  // all that waits there, where lines of output still may
 constexpr size_t kCommitBytesMax = 4 * 1024 * 1024;  // of waiting frames in one transaction, unless the first is larger
 constexpr size_t kOpeningBytesMax = 48 * 1024 * 1024;  // what is said of a run, in one frame of a file begun anew
 constexpr size_t kSamplesWaitingMax = 256;             // samples of the system that wait for the drain thread
 constexpr size_t kFactsBytesMax = 8 * 1024 * 1024;     // facts of the environment that wait for it
+constexpr uint64_t kSeriesMemoryBytes = 300;           // what a metric takes in all tables together, as measured
 constexpr std::chrono::milliseconds kCommitLate{300};  // then a container is not survived any more
 constexpr std::chrono::milliseconds kStuckAfter{200};  // a commit that takes longer lets the spill file step in
 
@@ -155,6 +158,21 @@ class Writer : public std::enable_shared_from_this<Writer> {
     Event event;
     uint64_t tick = 0;  // when it was logged; 0: its time is known
   };
+  // Large events that a frame has while it is made, without a second copy of their bytes: they go back to their lenders
+  // with this, whether the frame was kept or not.
+  class LentEvents {
+   public:
+    LentEvents(std::deque<LargeEvent>* lenders, size_t count, bool by_time, Frame* frame);
+    ~LentEvents();
+    LentEvents(const LentEvents&) = delete;
+    LentEvents& operator=(const LentEvents&) = delete;
+
+   private:
+    void swap() noexcept;
+    std::deque<LargeEvent>& lenders_;
+    Frame& frame_;
+    std::vector<size_t> places_;
+  };
   // What a background thread threw. Text without an allocation: there may be no memory.
   struct Fault {
     bool now = false;
@@ -195,10 +213,14 @@ class Writer : public std::enable_shared_from_this<Writer> {
   void note_fault(Fault* fault, const char* thread, const char* what) noexcept;
   bool drain_once(bool last);
   void take_large();
-  size_t put_large(Frame* frame) const;
+  bool queue_is_full() const;
+  size_t waiting_bytes() const;
+  size_t large_until(int64_t newest) const;
+  bool keep_large(bool last);
+  void keep(Frame frame, std::vector<RingPosition> positions, size_t large, bool last_of_drain);
   void forget_large(size_t count);
   void spill_until_done();
-  void enqueue(Frame frame, std::vector<RingPosition> positions, bool last_of_drain);
+  void enqueue(Frame* made, std::vector<RingPosition> positions, bool last_of_drain);
   void take_monitored();
   void add_monitored(FrameBuilder* builder) const;
   void forget_monitored();
@@ -208,6 +230,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   void count_stored(const Queued& queued);
   void publish_folder(const RunFolder& folder);
   void note_cost(std::atomic<uint64_t>* cpu_ns);
+  void note_memory(const Frame& frame, size_t bytes);
   Status commit(const Batch& batch);
   Status open_database();
   bool leave_lost_store();

@@ -109,7 +109,15 @@ void Writer::note_cost(std::atomic<uint64_t>* cpu_ns) {
   rusage usage{};
   if (cpu_ns == &store_cpu_ns_ && ::getrusage(RUSAGE_THREAD, &usage) == 0)
     bytes_written_.store(static_cast<uint64_t>(usage.ru_oublock) * kBlockBytes);
-  if (cpu_ns == &drain_cpu_ns_) memory_max_.store(cost().memory_bytes_max);
+  if (cpu_ns == &drain_cpu_ns_) memory_max_.store(cost().memory_bytes_max);  // enqueue() is of this thread too
+}
+
+// While a frame is made: its columns and its bytes, which are not in the queue yet.
+void Writer::note_memory(const Frame& frame, size_t bytes) {
+  size_t cells = 0;
+  for (const Block& block : frame.blocks) cells += block.rows() * (block.series.size() + 3);
+  const uint64_t now = cost().memory_bytes + cells * sizeof(uint64_t) + bytes;
+  if (now > memory_max_.load()) memory_max_.store(now);
 }
 
 RunCost Writer::cost() const {
@@ -118,7 +126,7 @@ RunCost Writer::cost() const {
   out.thread_cpu_ns = drain_cpu_ns_.load() + store_cpu_ns_.load() + here_cpu_ns_.load() + monitor_cpu_ns_.load();
   out.bytes_written = bytes_written_.load();
   const std::lock_guard<std::mutex> guard(mutex_);
-  out.memory_bytes = journal_->bytes() + queue_bytes_ + large_bytes_;
+  out.memory_bytes = journal_->bytes() + queue_bytes_ + large_bytes_ + stored_by_series_.size() * kSeriesMemoryBytes;
   out.memory_bytes_max = std::max(memory_max_.load(), out.memory_bytes);
   return out;
 }

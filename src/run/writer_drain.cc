@@ -134,7 +134,7 @@ bool Writer::drain_once(bool last) {
     // next one.
     const std::lock_guard<std::mutex> guard(mutex_);
     // The queue is full: what is not drained stays in the rings, whose own policy bounds it.
-    if (!last && queue_bytes_ > kQueueBytesMax) return false;
+    if (!last && queue_is_full()) return false;
     if (!last && !may_drain()) {
       changed_.notify_all();
       return false;
@@ -146,22 +146,35 @@ bool Writer::drain_once(bool last) {
   }
   take_large();
   for (bool more = true; more;) {
+    if (!last) {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      if (queue_is_full()) return false;  // the rest is drained again, as behind a failure
+    }
     FrameBuilder builder(&spare_blocks_);
     std::vector<RingPosition> positions;
     more = journal_->next_frame(&builder, &positions);
     if (!more) {
-      for (const auto& [event, tick] : large_taken_)
-        builder.add_event(event.type, event.step, event.has_step, event.time_us, event.payload);
+      if (!keep_large(last)) return false;
       add_monitored(&builder);
       if (last) builder.add_event(EventType::kEnd, 0, false, journal_->now_us(), end_record_);
     }
-    if (builder.empty() && positions.empty()) break;
     Frame frame = builder.take();
-    const size_t large = more ? put_large(&frame) : large_taken_.size();
-    enqueue(std::move(frame), std::move(positions), !more);
-    forget_large(large);
+    const size_t large = more ? large_until(newest_us(frame)) : large_taken_.size();
+    if (frame.empty() && positions.empty() && large == 0) break;
+    keep(std::move(frame), std::move(positions), large, !more);
   }
   return true;
+}
+
+// Under mutex_: what is not stored yet, in memory. The spill file is not, and has the frames once more.
+size_t Writer::waiting_bytes() const {
+  const uint64_t journal = journal_->bytes(), spilled = journal_->spill().bytes();
+  return journal - std::min(journal, spilled) + queue_bytes_ + large_bytes_;
+}
+
+// Under mutex_.
+bool Writer::queue_is_full() const {
+  return queue_bytes_ > kQueueBytesMax || (queue_bytes_ > kWaitingBytesEach && waiting_bytes() > kWaitingBytesMax);
 }
 
 // By the ticks of this drain, as the records of the rings: the order in which a thread logged both is kept.
@@ -172,22 +185,71 @@ void Writer::take_large() {
                    [](const LargeEvent& a, const LargeEvent& b) { return a.event.time_us < b.event.time_us; });
 }
 
-// Between the events of a frame, in front of those that the rings have behind it. Of the same microsecond the large one
-// is the earlier: its tick was taken when it had been encoded. How many; the others come with a later frame.
-size_t Writer::put_large(Frame* frame) const {
-  if (large_taken_.empty()) return 0;
-  const int64_t newest = newest_us(*frame);
-  std::vector<Event> events;
-  for (const LargeEvent& large : large_taken_) {
-    if (large.event.time_us > newest) break;
-    events.push_back(large.event);
+// How many of the large events a frame is to have whose newest record is of that moment; the others come with a later
+// one. Of the same microsecond the large one is the earlier: its tick was taken when it had been encoded.
+size_t Writer::large_until(int64_t newest) const {
+  const auto end = std::find_if(large_taken_.begin(), large_taken_.end(),
+                                [newest](const LargeEvent& large) { return large.event.time_us > newest; });
+  return static_cast<size_t>(end - large_taken_.begin());
+}
+
+// Those behind all that the rings have, in frames of their own but for the last ones: what is made of a frame until it
+// is stored takes several times its bytes. False when the queue is full.
+bool Writer::keep_large(bool last) {
+  for (;;) {
+    size_t count = 0, bytes = 0;
+    for (; count < large_taken_.size(); ++count) {
+      bytes += large_taken_[count].event.payload.size();
+      if (count > 0 && bytes > kBytesALiveFrame) break;
+    }
+    if (count == large_taken_.size()) return true;
+    if (!last) {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      if (queue_is_full()) return false;
+    }
+    keep({}, {}, count, false);
   }
-  const size_t count = events.size();
-  if (count == 0) return 0;
-  for (Event& event : frame->events) events.push_back(std::move(event));
-  std::stable_sort(events.begin(), events.end(), [](const Event& a, const Event& b) { return a.time_us < b.time_us; });
-  frame->events = std::move(events);
-  return count;
+}
+
+// A frame with the first `large` of those that were taken goes into the queue.
+void Writer::keep(Frame frame, std::vector<RingPosition> positions, size_t large, bool last_of_drain) {
+  {
+    const LentEvents lent(&large_taken_, large, !last_of_drain, &frame);
+    enqueue(&frame, std::move(positions), last_of_drain);
+  }
+  forget_large(large);
+}
+
+// By time, but for the last frame of a drain: there they are in front of what the writer itself says.
+Writer::LentEvents::LentEvents(std::deque<LargeEvent>* lenders, size_t count, bool by_time, Frame* frame)
+    : lenders_(*lenders), frame_(*frame) {
+  if (count == 0) return;
+  std::vector<Event> own = std::move(frame->events);
+  std::vector<Event> all;
+  all.reserve(own.size() + count);
+  places_.reserve(count);
+  const auto lend_until = [&](int64_t time_us) {
+    for (; places_.size() < count; places_.push_back(all.size() - 1)) {
+      const Event& next = lenders_[places_.size()].event;
+      if (next.time_us > time_us) return;
+      all.push_back({next.type, next.has_step, next.step, next.time_us, {}});
+    }
+  };
+  if (by_time)
+    std::stable_sort(own.begin(), own.end(), [](const Event& a, const Event& b) { return a.time_us < b.time_us; });
+  for (Event& event : own) {
+    lend_until(by_time ? event.time_us : INT64_MAX);
+    all.push_back(std::move(event));
+  }
+  lend_until(INT64_MAX);
+  frame->events = std::move(all);
+  swap();
+}
+
+Writer::LentEvents::~LentEvents() { swap(); }
+
+void Writer::LentEvents::swap() noexcept {
+  for (size_t i = 0; i < places_.size(); ++i) frame_.events[places_[i]].payload.swap(lenders_[i].event.payload);
 }
 
 // The first of those that were taken are in a frame.
@@ -198,12 +260,17 @@ void Writer::forget_large(size_t count) {
   large_taken_.erase(large_taken_.begin(), large_taken_.begin() + static_cast<ptrdiff_t>(count));
 }
 
-void Writer::enqueue(Frame frame, std::vector<RingPosition> positions, bool last_of_drain) {
+void Writer::enqueue(Frame* made, std::vector<RingPosition> positions, bool last_of_drain) {
+  Frame& frame = *made;
   frame.writer = identity_.writer;
   frame.seq = next_seq_;  // the drain thread alone counts
   auto queued = std::make_shared<Queued>();
   queued->record = {frame.seq, encode_frame(frame), std::move(positions)};
-  queued->record.bytes.shrink_to_fit();  // it was made with room for plain columns, and may wait for long
+  // It was made with room for plain columns, and may wait for long. A frame of texts is of the size it was made for:
+  // it would be copied for nothing.
+  std::string& bytes = queued->record.bytes;
+  if (bytes.capacity() > bytes.size() + bytes.size() / 8) bytes.shrink_to_fit();
+  note_memory(frame, bytes.capacity());
   queued->points = points_by_series(frame);
   queued->texts = frame.texts();
   queued->losses = frame.losses;

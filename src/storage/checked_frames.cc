@@ -22,9 +22,8 @@ Result<CheckedFrames> check_frames(std::span<const FrameRecord* const> records, 
     if (view->seq() != record.seq || view->writer() != writer)
       return Status(Code::kInvalid, fmt::format("{}: frame {} says it is {} of {}", path, record.seq, view->seq(),
                                                 view->writer().hex()));
-    auto stats = compute_frame_stats(*view);
+    auto stats = compute_frame_stats(*view, add_series);
     if (!stats.ok()) return stats.status();
-    add_series(stats->series);
     out.last_seq = record.seq;
     out.points += stats->points;
     out.bytes += record.bytes.size();
@@ -46,7 +45,7 @@ Status read_stats_behind(Sqlite& db, uint64_t seq, const std::function<void(cons
     auto view = FrameView::parse(rows->bytes_at(1));
     if (!view.ok()) continue;
     auto stats = compute_frame_stats(*view);
-    if (stats.ok()) add_series(stats->series);
+    if (stats.ok()) add_series(stats->series);  // all of a frame, or where it is damaged none
   }
 }
 

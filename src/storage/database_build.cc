@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <ctime>
 
 #include "base/clock.h"
@@ -20,6 +21,7 @@
 namespace tracker::internal {
 namespace {
 
+std::atomic<uint64_t> g_by_readers_max{kBuildByReadersBytesMax};
 constexpr size_t kBatchBytes = 4u << 20;
 constexpr time_t kStaleBuildS = 3600;  // a temporary file this old has no builder any more
 
@@ -143,7 +145,7 @@ uint64_t length_of(const Fd& fd) {
 // Nobody may build while the writer writes: an end, or a process that is known to be gone with its journal.
 bool is_over(const std::string& path) {
   auto input = open_frames(path, O_RDONLY);
-  if (!input.ok() || input->size > kBuildByReadersBytesMax) return false;
+  if (!input.ok() || input->size > g_by_readers_max.load()) return false;
   bool ended = false;
   auto totals = read_totals(*input, &ended);
   if (!totals.ok() || ended) return totals.ok();
@@ -236,6 +238,8 @@ bool covers(const std::string& db_path, const std::string& frames_path) {
   auto meta = read_meta(*db, db_path);
   return meta.ok() && meta->identity.writer == input->writer && meta->last_seq >= totals->last_seq;
 }
+
+void set_build_by_readers_bytes_max_for_testing(uint64_t bytes) { g_by_readers_max = bytes; }
 
 void build_ended_frames(const RunFolder& folder) {
   auto names = list_dir(folder.path);

@@ -55,5 +55,6 @@ bool covers(const std::string& db_path, const std::string& frames_path);
 // The frames files of a run whose writers have ended, or are dead and recovered, become databases, those of at most
 // kBuildByReadersBytesMax. What cannot be built (a read-only store, damage) stays readable as it is.
 void build_ended_frames(const RunFolder& folder);
+void set_build_by_readers_bytes_max_for_testing(uint64_t bytes);
 
 }  // namespace tracker::internal

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <span>
 
@@ -106,6 +107,7 @@ class StatsAdder {
     if (is_new) at->second.def = rows.def;
     add_within_frame(rows, shared.place, &at->second, &places_[id]);
   }
+  void forget_places() { places_.clear(); }
 
  private:
   FrameStats* out_;
@@ -116,7 +118,8 @@ class BlockStats {
  public:
   explicit BlockStats(FrameStats* out) : out_(out), series_(out) {}
 
-  Status add(const FrameView::BlockView& block) {
+  // `each_piece`: called behind so many series, which are in no other block; it may take them away. Null: never.
+  Status add(const FrameView::BlockView& block, const std::function<void()>& each_piece) {
     if (block.rows == 0) return {};
     BlockRows shared;
     shared.rows = block.rows;
@@ -134,6 +137,7 @@ class BlockStats {
       shared.step_max = *high;
       shared.last_step = ints_.back();
     }
+    if (!block.series.empty()) widen(shared.time_first_us, shared.time_last_us, out_, &any_times_);
     shared.last_row = block.rows - 1;
     shared.place.last = static_cast<int64_t>(block.rows) - 1;
     if (block.has_order) {
@@ -146,14 +150,22 @@ class BlockStats {
       bits_.clear();
       TRACKER_RETURN_IF_ERROR(FrameView::read_values(block.values[i], block.rows, block.types[i], &bits_));
       series_.add(block.series[i], block.types[i], shared, bits_);
+      if (!each_piece || (i + 1) % kSeriesAPiece != 0) continue;
+      each_piece();
+      series_.forget_places();
     }
     out_->points += block.rows * block.series.size();
     return {};
   }
+  void widen_by(const std::vector<Event>& events) {
+    for (const Event& event : events) widen(event.time_us, event.time_us, out_, &any_times_);
+  }
 
  private:
+  static constexpr size_t kSeriesAPiece = 1024;
   FrameStats* out_;
   StatsAdder series_;
+  bool any_times_ = false;
   std::vector<int64_t> ints_;
   std::vector<uint64_t> bits_;
 };
@@ -212,12 +224,23 @@ void find_times(const std::vector<Event>& events, FrameStats* out) {
 
 }  // namespace
 
-Result<FrameStats> compute_frame_stats(const FrameView& frame) {
+Result<FrameStats> compute_frame_stats(const FrameView& frame, const TakeSeries& take) {
   FrameStats out;
+  const std::function<void()> hand_over = [&out, &take] {
+    if (!out.series.empty()) take(out.series);
+    out.series.clear();
+  };
   for (const SeriesDef& def : frame.defs()) out.series[def.id].def = def;
+  if (take) hand_over();
   BlockStats blocks(&out);
-  for (const FrameView::BlockView& block : frame.blocks()) TRACKER_RETURN_IF_ERROR(blocks.add(block));
-  find_times(frame.events(), &out);
+  // Without an order the series of a block are in no other one: they are known as soon as they are read.
+  for (const bool alone : {true, false}) {
+    for (const FrameView::BlockView& block : frame.blocks())
+      if (block.has_order != alone) TRACKER_RETURN_IF_ERROR(blocks.add(block, take && alone ? hand_over : nullptr));
+    if (take && alone) hand_over();
+  }
+  if (take) hand_over();
+  blocks.widen_by(frame.events());
   return out;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -24,8 +25,11 @@ struct FrameStats {
   int64_t time_last_us = 0;
 };
 
-// kCorrupt or kVersion when a column cannot be decoded.
-Result<FrameStats> compute_frame_stats(const FrameView& frame);
+// kCorrupt or kVersion when a column cannot be decoded. `take`: gets the series in parts, which add up by
+// append_stats(); then `series` of what is returned is empty. A call of 262,144 keys is one frame, and what is known of
+// them takes 60 MiB at once.
+using TakeSeries = std::function<void(const SeriesMap& series)>;
+Result<FrameStats> compute_frame_stats(const FrameView& frame, const TakeSeries& take = {});
 
 // The same of all its frames together; `log` is its log. With all that SegmentView::check() finds, for each column is
 // decoded once; `also` sees them too, where it is not null.

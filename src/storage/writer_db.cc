@@ -39,7 +39,8 @@ constexpr int64_t kStatsIntervalNs = 900'000'000;   // of durable appends behind
 constexpr int64_t kStatsIntervalAlwaysNs = 5'000'000'000;
 constexpr uint64_t kStatsPointsMin = 64 << 10;  // readers of a live run sum up fewer in less than a millisecond
 constexpr uint64_t kPageBytes = 4096;
-constexpr int kLeaveWalMs = 250;  // for idle readers to go, once everything is in the database
+constexpr size_t kNamesHeldBytesMax = 512 * 1024;  // of series without a row; more are written with the next append
+constexpr int kLeaveWalMs = 250;                   // for idle readers to go, once everything is in the database
 
 }  // namespace
 
@@ -257,7 +258,7 @@ struct WriterDb::Impl {
   }
 
   void stats_are_written() {
-    for (const uint32_t id : unwritten) series.forget_name(id);
+    series.forget_names();
     unwritten.clear();
     stats_seq = last_seq;
     stats_points = points;
@@ -328,7 +329,8 @@ struct WriterDb::Impl {
     const int64_t now = monotonic_ns();
     const int64_t age = now - stats_written_ns;
     const bool many = points + pending->points - stats_points >= kStatsPointsMin;
-    const bool due = force_stats || (durable && many && age >= kStatsIntervalNs) || age >= kStatsIntervalAlwaysNs;
+    const bool due = force_stats || (durable && many && age >= kStatsIntervalNs) || age >= kStatsIntervalAlwaysNs ||
+                     series.name_bytes() > kNamesHeldBytesMax;
     const bool with_stats = due && !unwritten.empty();
     TRACKER_RETURN_IF_ERROR(transaction(durable, [&] { return write(*pending, retired, durable, with_stats); }));
     last_seq = pending->last_seq;

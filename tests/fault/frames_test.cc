@@ -219,6 +219,26 @@ TEST_F(FramesTest, BehindARecoverersNoteALiveWriterGoesOnAndNobodyBuilds) {
   EXPECT_THAT(run.writer_dbs(), ::testing::ElementsAre(::testing::EndsWith(".frames")));
 }
 
+TEST_F(FramesTest, ReadersBuildOfAFileOfTheirLimitAndNotOfOneByteMore) {
+  make_ended_run(sandbox_);
+  const RunFolder run = Store::open(sandbox_.store())->list_runs().at(0);
+  const uint64_t bytes = std::filesystem::file_size(run.writer_dbs().at(0));
+  ASSERT_LT(bytes, kBuildByReadersBytesMax);
+  set_build_by_readers_bytes_max_for_testing(bytes - 1);
+  build_ended_frames(run);
+  EXPECT_THAT(run.writer_dbs(), ::testing::ElementsAre(::testing::EndsWith(".frames")));
+  {
+    ReadRun read = recover_and_read(sandbox_.store());
+    expect_rows(read, 300, 300);
+  }
+  set_build_by_readers_bytes_max_for_testing(bytes);
+  build_ended_frames(run);
+  set_build_by_readers_bytes_max_for_testing(kBuildByReadersBytesMax);
+  EXPECT_THAT(run.writer_dbs(), ::testing::ElementsAre(::testing::EndsWith(".db")));
+  ReadRun read = recover_and_read(sandbox_.store());
+  expect_rows(read, 300, 300);
+}
+
 TEST_F(FramesTest, ABuilderKilledBeforeAnySystemCallLeavesOneWholeRun) {
   make_ended_run(sandbox_);
   const std::string folder = sandbox_.store() + "/runs/p/r", copy = sandbox_.folder() + "/copy";

@@ -6,10 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <fstream>
 #include <thread>
 
 #include "run/run.h"
+#include "run/writer.h"
 #include "support/child.h"
+#include "support/conditions.h"
 #include "support/sandbox.h"
 
 namespace tracker::internal {
@@ -279,6 +282,101 @@ TEST(StuckTest, ASecondFinishAndAFlushBesideAFinishSayWhatItSays) {
     CHILD_CHECK(run->finish(RunState::kFinished).code() == Code::kTimeout);
     finisher.join();
     CHILD_CHECK(first.load() == Code::kTimeout && run->finish(RunState::kFinished).code() == Code::kTimeout);
+    return 0;
+  });
+  EXPECT_EQ(exit_code_of(status), 0);
+}
+
+// Resident memory at its highest, since this process was begun or reset_peak().
+double peak_mib() {
+  const auto status = read_file("/proc/self/status", 1 << 16);
+  const size_t at = status->find("VmHWM:");
+  return std::atof(status->c_str() + at + 6) / 1024;
+}
+
+double reset_peak() {
+  std::ofstream("/proc/self/clear_refs") << 5;
+  return peak_mib();
+}
+
+// A text of 1 MiB was held five times over while a frame was made of it, and 16 MiB of them made one frame: 110 MiB.
+TEST(StuckTest, LargeTextsTakeNoMoreThanTheTargetOfMemoryWhileTheDiskIsStuckAndWhenItIsBack) {
+  Sandbox sandbox;
+  const int status = run_child([] {
+    auto run = init("drop");
+    CHILD_CHECK(run->flush(std::chrono::seconds(60)));
+    const double before = reset_peak();
+    g_hold = true;
+    run->set_pause_for_testing(nullptr, hold_while_asked);
+    const std::string text(1 << 20, 't');
+    uint64_t kept = 0;
+    for (int64_t step = 0; step < 40; ++step, sleep_ms(30)) kept += run->log_text("text", text, step) == Code::kOk;
+    const double stuck = peak_mib() - before;
+    const uint64_t said = run->status().cost.memory_bytes_max;
+    g_hold = false;
+    CHILD_CHECK(run->flush(std::chrono::seconds(60)));
+    const double back = peak_mib() - before;
+    std::fprintf(stderr, "%.1f MiB, %.1f in the end; said: %.1f\n", stuck, back, static_cast<double>(said) / 1048576);
+    CHILD_CHECK(kept >= 31 && kept < 40);  // kLargeBytesMax in front of a full queue
+    CHILD_CHECK(run->status().texts_stored == kept && run->status().texts_dropped == 40 - kept);
+    CHILD_CHECK(kSanitized || (stuck < 64 && back < 64));
+    CHILD_CHECK(said > kept << 20 && said < 64u << 20);
+    return 0;
+  });
+  EXPECT_EQ(exit_code_of(status), 0);
+}
+
+// A bound on all that is not stored yet, instead of on what is in no frame yet, refused half of them.
+TEST(StuckTest, AConfigOf27MbIsTakenWholeWhileTheDiskIsStuck) {
+  Sandbox sandbox;
+  const std::string large(300'000, 'x');
+  const int status = run_child([&] {
+    auto run = init();
+    CHILD_CHECK(run->flush(std::chrono::seconds(60)));
+    g_hold = true;
+    run->set_pause_for_testing(nullptr, hold_while_asked);
+    for (int i = 0; i < 90; ++i, sleep_ms(15)) CHILD_CHECK(run->set_config(std::to_string(i), large) == Code::kOk);
+    g_hold = false;
+    CHILD_CHECK(run->finish(RunState::kFinished).ok());
+    return 0;
+  });
+  EXPECT_EQ(exit_code_of(status), 0);
+  ReadRun run = recover_and_read(sandbox.store());
+  ASSERT_NE(run.view, nullptr);
+  for (int i = 0; i < 90; ++i) EXPECT_EQ(run.view->config().text_or(std::to_string(i), "").size(), large.size()) << i;
+}
+
+// Rings, frames and texts had a bound each: 116 MiB. It is 59 to 75 (decision 0046).
+TEST(StuckTest, ThreadsAtFullSpeedAndLargeTextsTogetherTakeABoundedAmountOfMemory) {
+  Sandbox sandbox;
+  const int status = run_child([] {
+    auto run = init("drop");
+    CHILD_CHECK(run->flush(std::chrono::seconds(60)));
+    const double before = reset_peak();
+    g_hold = true;
+    run->set_pause_for_testing(nullptr, hold_while_asked);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&run, t] {
+        const uint32_t id = run->series_id("x" + std::to_string(t), ValueType::kInt64);
+        const int64_t end = in_ms(3000);
+        for (int64_t step = 0; now_ns() < end; ++step) {
+          const ValuePair pair{static_cast<uint64_t>(step) * 0x9e3779b97f4a7c15ull, id, 0};
+          (void)log_pairs(run->hot(), &pair, 1, step);
+        }
+      });
+    const std::string text(1 << 20, 't');
+    uint64_t kept = 0;
+    for (int64_t step = 0; step < 40; ++step, sleep_ms(70)) kept += run->log_text("text", text, step) == Code::kOk;
+    CHILD_CHECK(run->set_config("large", text) == Code::kOk || kept << 20 > kLargeBytesMax - (1 << 20));
+    for (std::thread& thread : threads) thread.join();
+    g_hold = false;
+    CHILD_CHECK(run->flush(std::chrono::seconds(60)));
+    const double peak = peak_mib() - before;
+    std::fprintf(stderr, "%.1f MiB, %d texts\n", peak, static_cast<int>(kept));
+    CHILD_CHECK((kept + 1) << 20 > kWaitingBytesEach && kept << 20 < kWaitingBytesMax);
+    CHILD_CHECK(run->status().texts_stored == kept && run->status().texts_dropped == 40 - kept);
+    CHILD_CHECK(kSanitized || peak < 96);
     return 0;
   });
   EXPECT_EQ(exit_code_of(status), 0);

@@ -30,7 +30,6 @@ BY_EFFECT = {
     "kEventBufferBytes": "tests/unit/exchange/import_test.cc: WhatWasImportedVerifies",
     "kImportFrameBytes": "tests/unit/exchange/import_test.cc: RowsOfManyShapesStandInTheOrderTheyWereLogged",
     "kRewriteRest": "tests/fault/taken_over_test.cc: AFramesRunThatBecameADatabaseIsNotWrittenAnewAllTheTime",
-    "kBuildByReadersBytesMax": "tests/fault/frames_test.cc: ABuilderKilledBeforeAnySystemCallLeavesOneWholeRun",
     "kGpuStuckAfter": "tests/unit/run/monitor_test.cc: ADriverThatHangsIsSaidOnceAndHoldsNothingUp",
     "ALERTS_MAX": "tests/python/test_notebooks.py: test_a_page_is_bounded_and_escaped",
     "CONFIG_MAX": "tests/python/test_notebooks.py: test_a_page_is_bounded_and_escaped",
@@ -102,7 +101,6 @@ BY_EFFECT = {
         "tests/unit/storage/compaction_test.cc: SegmentsOfALongRunAreFewAndEachPointIsRewrittenAFewTimes"
     ),
     "kSnapshotTries": "tests/unit/query/compacted_test.cc: AReaderInAnotherProcessMissesNothingAndGetsNothingTwice",
-    "kSpillBytesMax": "tests/fault/stuck_test.cc: WhatAStuckCommitDoesNotTakeIsSpilledAndSurvivesAKill",
     "kStepInstructionsMax": "tests/unit/cli/foreign_schema_test.cc: AReadersStepIsBounded",
     "kTailPoll": "tests/unit/cli/tail_command_test.cc: AFollowedRunIsShownToItsEndEachRowOnce",
     "kTimedKeysMin": "tests/python/test_keys.py: test_one_call_may_hold_very_many_keys",

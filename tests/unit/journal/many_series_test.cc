@@ -100,6 +100,22 @@ TEST(ManySeriesTest, AFrameHoldsABoundedNumberOfRows) {
   EXPECT_EQ(frames[1].points(), kCount - kRowsAFrame);
 }
 
+TEST(ManySeriesTest, AFrameHoldsABoundedNumberOfBytesOfValues) {
+  constexpr uint32_t kAtOnce = 100;
+  const Sandbox sandbox;
+  JournalOptions options;
+  options.first_ring_bytes = 8 << 20;
+  LiveJournal journal(sandbox, options);
+  ASSERT_NE(journal.get(), nullptr);
+  for (uint32_t i = 1; i <= kAtOnce; ++i) ASSERT_EQ(journal->series_id(name_of(i), ValueType::kFloat64), i);
+  constexpr size_t kRowBytes = 16 + 8 * kAtOnce, kCalls = 3 * kBytesALiveFrame / 2 / kRowBytes;
+  for (size_t call = 0; call < kCalls; ++call) ASSERT_EQ(journal.log_many(1, kAtOnce, 1), Code::kOk);
+  const std::vector<Frame> frames = journal.drain();
+  ASSERT_EQ(frames.size(), 2u);
+  EXPECT_LT(frames[0].points() / kAtOnce * kRowBytes, kBytesALiveFrame + kRowBytes);
+  EXPECT_EQ(frames[0].points() + frames[1].points(), kCalls * kAtOnce);
+}
+
 // All definitions stood in the first part: from 64 MiB of names on no database took it, and nothing was recovered.
 TEST(ManySeriesTest, WhatADeadProcessLeftIsReadInPartsThatHoldABoundedNumberOfSeries) {
   constexpr uint32_t kCount = 2 * kSeriesAFrame + 300;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "journal/place.h"
 #include "journal/spill.h"
 #include "support/sandbox.h"
 
@@ -99,6 +100,22 @@ TEST(SpillTest, TheLimitIsKeptAndClearMakesRoom) {
   EXPECT_EQ(spill.file.bytes(), 0u);
   EXPECT_TRUE(spill.file.append(large, 2500));
   EXPECT_EQ(parse_spill(spill.bytes(), kNonce).frames.size(), 1u);
+}
+
+TEST(SpillTest, ItTakesItsLimitToTheLastByteAndNotOneMore) {
+  Spill spill;
+  ASSERT_TRUE(spill.file.append({1, "", {}}, kSpillBytesMax));
+  const uint64_t record = spill.file.bytes();  // beside its frame
+  FrameRecord rest{2, std::string(kSpillBytesMax - 2 * record + 1, 'x'), {}};
+  EXPECT_FALSE(spill.file.append(rest, kSpillBytesMax));
+  EXPECT_EQ(spill.file.bytes(), record);
+  rest.bytes.pop_back();
+  EXPECT_TRUE(spill.file.append(rest, kSpillBytesMax));
+  EXPECT_EQ(spill.file.bytes(), kSpillBytesMax);
+  EXPECT_FALSE(spill.file.append({3, "", {}}, kSpillBytesMax));
+  const SpillContents read = read_spill(spill.sandbox.folder(), kNonce);
+  ASSERT_EQ(read.frames.size(), 2u);
+  EXPECT_TRUE(same(read.frames[1], rest));
 }
 
 TEST(SpillTest, AJournalInPrivateMemoryHasNone) {

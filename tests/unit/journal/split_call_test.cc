@@ -78,5 +78,20 @@ TEST(SplitCallTest, ACallOfUpToAQuarterIsOneRecord) {
   EXPECT_THAT(counts, ::testing::ElementsAre(kFits, kFits, 1u));
 }
 
+// Each column of a frame takes far more than its values: a call of 65,535 keys in one record took 8 MiB to drain.
+TEST(SplitCallTest, NoRecordHasMoreKeysThanAPartHoweverLargeTheRing) {
+  Sandbox sandbox;
+  JournalOptions options;
+  options.first_ring_bytes = 4 << 20;
+  LiveJournal journal(sandbox, options);
+  constexpr uint32_t kKeys = 2 * kPairsAPart + 5;
+  for (uint32_t i = 0; i < kKeys; ++i)
+    ASSERT_EQ(journal->series_id("m/" + std::to_string(i), ValueType::kInt64), i + 1);
+  ASSERT_EQ(journal.log_many(1, kKeys, 1), Code::kOk);
+  std::vector<uint32_t> counts;
+  for (const Record& record : records_of(journal)) counts.push_back(record.count);
+  EXPECT_THAT(counts, ::testing::ElementsAre(kPairsAPart, kPairsAPart, 5u));
+}
+
 }  // namespace
 }  // namespace tracker::internal

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "support/random_frame.h"
@@ -124,6 +125,52 @@ TEST(SeriesStatsTest, WithinAFrameAndAMicrosecondTheRowLoggedLastIsTheLastWhatev
   EXPECT_EQ(s.last_bits, bits_of(2.0));
   EXPECT_EQ(s.last_step, 200);
   EXPECT_EQ(s.points, 2u);
+}
+
+// A call of very many keys is one frame: what is known of all of them at once took 60 MiB.
+TEST(SeriesStatsTest, OfVeryManySeriesTheyComeInPartsThatAddUpToTheSame) {
+  Frame frame;
+  frame.defs = {{1, ValueType::kFloat64, "first"}};
+  const auto add_block = [&frame](uint32_t first, uint32_t end, bool order) {
+    Block b;
+    b.has_steps = false;
+    b.times_us = {first, end};
+    if (order) b.order = {first, end};
+    for (uint32_t id = first; id < end; ++id) {
+      b.series.push_back(id);
+      b.types.push_back(ValueType::kFloat64);
+      b.values.push_back({bits_of(1.0 * id), bits_of(-1.0 * id)});
+    }
+    frame.blocks.push_back(std::move(b));
+  };
+  add_block(1, 4001, false);
+  add_block(5000, 5010, true);
+  add_block(5000, 5020, true);
+  const std::string bytes = encode_frame(frame);
+  const auto view = FrameView::parse(bytes);
+  const auto whole = compute_frame_stats(*view);
+  ASSERT_TRUE(whole.ok());
+  SeriesMap sum;
+  size_t largest = 0;
+  const auto parts = compute_frame_stats(*view, [&](const SeriesMap& part) {
+    largest = std::max(largest, part.size());
+    for (const auto& [id, later] : part) append_stats(later, &sum[id]);
+  });
+  ASSERT_TRUE(parts.ok());
+  EXPECT_LE(largest, 1024u);
+  EXPECT_TRUE(parts->series.empty());
+  EXPECT_EQ(parts->points, whole->points);
+  EXPECT_EQ(parts->time_first_us, whole->time_first_us);
+  EXPECT_EQ(parts->time_last_us, whole->time_last_us);
+  ASSERT_EQ(sum.size(), whole->series.size());
+  for (const auto& [id, stats] : whole->series) {
+    const SeriesStats& other = sum.at(id);
+    EXPECT_EQ(other.def, stats.def) << id;
+    EXPECT_EQ(other.points, stats.points) << id;
+    EXPECT_EQ(other.first_bits, stats.first_bits) << id;
+    EXPECT_EQ(other.last_bits, stats.last_bits) << id;
+    EXPECT_EQ(other.sum, stats.sum) << id;
+  }
 }
 
 TEST(SeriesStatsTest, ADefinedSeriesWithoutRowsIsListed) {

@@ -300,6 +300,29 @@ TEST_F(WriterDbTest, TheLargestStepOfTextsAndMediaIsInTheSnapshotAndNoOtherEvent
   }
 }
 
+// Names wait for the rows of their series, seconds as a rule. kNamesHeldBytesMax: 262,144 of them took 30 MiB.
+TEST_F(WriterDbTest, VeryManyNewNamesAreWrittenWithoutWaitingForTheirTime) {
+  auto db = create();
+  const auto append_names = [&](uint64_t seq, uint32_t first, size_t bytes) {
+    Frame frame;
+    frame.writer = identity_.writer;
+    frame.seq = seq;
+    for (uint32_t id = first; bytes > 0; ++id, bytes -= 512)
+      frame.defs.push_back({id, ValueType::kFloat64, std::to_string(id) + std::string(512 - 4, 'n')});
+    return db->append({record_of(frame, {})}, false).ok();
+  };
+  const auto rows = [&] {
+    return Sqlite::open(path(), SqliteOpen::kRead, 0)->query_text("SELECT count(*) FROM series");
+  };
+  ASSERT_TRUE(append_names(1, 1000, 512));  // the first append writes the rows
+  ASSERT_TRUE(append_names(2, 1001, 512 * 1000));
+  EXPECT_EQ(*rows(), "1");
+  ASSERT_TRUE(append_names(3, 2001, 512 * 100));
+  EXPECT_EQ(*rows(), "1101");
+  ASSERT_TRUE(db->finish().ok());
+  EXPECT_EQ(snapshot().series.size(), 1101u);
+}
+
 TEST_F(WriterDbTest, ALongRunKeepsItsWalBounded) {
   auto db = create();
   const Frame big = test_frame(identity_, 1, 4, 4000);
