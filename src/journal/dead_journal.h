@@ -74,6 +74,8 @@ class DeadJournal {
   // Something could not be read: keeps the folder beside the others as damaged-<writer>, where no recoverer looks, and
   // says where. It goes when a person deletes it.
   Result<std::string> set_aside();
+  // What finish() has said, if it was called.
+  const std::optional<JournalEnd>& end() const { return definitions_.end; }
   // Everything is committed: unlinks the files, the lock file last.
   void remove();
 

@@ -390,6 +390,13 @@ Status Writer::finish(std::string end, std::chrono::milliseconds timeout) {
   return Status(Code::kTimeout, last_error_.empty() ? "the disk is slow" : last_error_,
                 journal_->kind() == JournalKind::kMemory
                     ? "the journal is in private memory: what is not stored when the process ends is lost"
+  uint64_t large_texts = 0;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    large_texts = large_texts_;
+  }
+  // First of all: threads, disk and a full journal have no hand in it. Where it fails the store has the end or nobody.
+  (void)journal_->keep_end({journal_->now_us(), journal_->counts().texts_accepted + large_texts, end});
                     : "what was accepted is safe in the journal; the next run or command stores it");
 }
 

@@ -12,6 +12,8 @@
 #include <optional>
 #include <utility>
 
+#include "run/run.h"
+#include "run/writer.h"
 #include "storage/frames_file.h"
 #include "support/account_reader.h"
 #include "support/child.h"
@@ -207,7 +209,7 @@ INSTANTIATE_TEST_SUITE_P(Disks, DiskFaultTest,
 
 class FullJournalTest : public ::testing::TestWithParam<const char*> {};
 
-// Where the journal is full the end itself may find no room: then the run is called crashed, which is not looked at.
+// Regression: the end itself found no room in a full journal, and such a run was called crashed.
 TEST_P(FullJournalTest, AtFinishItIsStoredByTheNextProcessWithTheCountOfWhatWasDropped) {
   Sandbox sandbox;
   Shared<Tally> tally;
@@ -229,7 +231,35 @@ TEST_P(FullJournalTest, AtFinishItIsStoredByTheNextProcessWithTheCountOfWhatWasD
   });
   EXPECT_EQ(exit_code_of(status), 0) << ::testing::PrintToString(lines_of(sandbox.shm() + "/stderr"));
   EXPECT_LT(tally->finish_ns.load(), 2'500'000'000 * kSlowDown);
-  expect_all(sandbox, *tally, std::nullopt);
+  expect_all(sandbox, *tally, RunState::kFinished);
+}
+
+// Its exit code and the reason too, of which the first 4 KiB are kept. Texts too large for a ring waited in memory.
+TEST_P(FullJournalTest, ARunThatFailedSaysWhyAndWhatWasInMemoryAloneIsCounted) {
+  Sandbox sandbox;
+  Shared<Tally> tally;
+  const std::string reason = "ValueError: " + std::string(kEndReasonBytesMax, 'x');
+  const int status = run_child([&] {
+    ::setenv("TRACKER_STORE_FILES", GetParam(), 1);
+    redirect_stderr(sandbox.shm() + "/stderr");
+    set_faulty_folder(sandbox.folder());
+    trk_run* run = open_run("r");
+    const std::string text(300'000, 't');
+    CHILD_CHECK(trk_log_text(run, "note", text.data(), text.size(), 0) == TRK_OK);
+    CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
+    begin(kFaults[0]);
+    log_until_dropped(run, &*tally);
+    for (int i = 1; i <= 2; ++i) CHILD_CHECK(trk_log_text(run, "note", text.data(), text.size(), i) == TRK_OK);
+    CHILD_CHECK(trk_finish(run, 7, reason.c_str()) == TRK_TIMEOUT);
+    return 0;
+  });
+  EXPECT_EQ(exit_code_of(status), 0) << ::testing::PrintToString(lines_of(sandbox.shm() + "/stderr"));
+  expect_all(sandbox, *tally, RunState::kFailed);
+  const ReadRun run = recover_and_read(sandbox.store());
+  EXPECT_EQ(run.view->state_detail(), "exit code 7: " + reason.substr(0, kEndReasonBytesMax) + " (and 12 bytes more)");
+  const LossAccount account = run.view->losses();
+  EXPECT_EQ(account.texts.stored, 1u);
+  EXPECT_EQ(account.texts.dropped, 2u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Disks, FullJournalTest, ::testing::Values("sqlite", "frames"),
