@@ -129,6 +129,7 @@ void Writer::spill_until_done() {
 
 // False when nothing was looked at, because too much waits for the disk.
 bool Writer::drain_once(bool last) {
+  Clock::time_point logged_since;  // the drain before this one took what had been logged until then
   {
     // One look at both: what was logged into a ring before a large value is in this drain, what came after it in the
     // next one.
@@ -142,6 +143,7 @@ bool Writer::drain_once(bool last) {
     for (; !large_.empty(); large_.pop_front())  // behind those of a drain that failed
       large_taken_.push_back(std::move(large_.front()));
     take_monitored();
+    logged_since = drained_;
     journal_->begin_drain();
   }
   take_large();
@@ -158,7 +160,7 @@ bool Writer::drain_once(bool last) {
     if (builder.empty() && positions.empty()) break;
     Frame frame = builder.take();
     const size_t large = more ? put_large(&frame) : large_taken_.size();
-    enqueue(std::move(frame), std::move(positions), !more);
+    enqueue(std::move(frame), std::move(positions), !more, logged_since);
     forget_large(large);
   }
   return true;
@@ -198,7 +200,8 @@ void Writer::forget_large(size_t count) {
   large_taken_.erase(large_taken_.begin(), large_taken_.begin() + static_cast<ptrdiff_t>(count));
 }
 
-void Writer::enqueue(Frame frame, std::vector<RingPosition> positions, bool last_of_drain) {
+void Writer::enqueue(Frame frame, std::vector<RingPosition> positions, bool last_of_drain,
+                     Clock::time_point logged_since) {
   frame.writer = identity_.writer;
   frame.seq = next_seq_;  // the drain thread alone counts
   auto queued = std::make_shared<Queued>();
@@ -216,6 +219,7 @@ void Writer::enqueue(Frame frame, std::vector<RingPosition> positions, bool last
                     "and counted (status() has the counts; on_full=\"block\" waits instead)");
   if (!frame.defs.empty()) queued->defined = frame.defs.back().id;
   queued->since = Clock::now();
+  queued->logged_since = logged_since;
   const std::lock_guard<std::mutex> together(hand_over_mutex_);
   {
     const std::lock_guard<std::mutex> guard(mutex_);
