@@ -232,6 +232,15 @@ void DeadJournal::leave_copies_out() {
   });
 }
 
+void DeadJournal::leave_retired_out(const std::vector<RingPosition>& positions) {
+  std::erase_if(rings_, [&positions](const auto& ring) {
+    const uint64_t nonce = ring->header->nonce;
+    return std::none_of(positions.begin(), positions.end(),
+                        [nonce](const RingPosition& p) { return p.nonce == nonce; }) &&
+           !path_exists(ring->path);
+  });
+}
+
 Status DeadJournal::give_up(const std::string& name, const RingHeader& header, uint64_t bytes, const std::string& why) {
   problems_.push_back(fmt::format("{}: {}", join_path(dir_, name), why));
   unread_.push_back({nonce_of(name), bytes, header.tail.load(), header.accepted.load(), 0});

@@ -47,6 +47,9 @@ class DeadJournal {
   bool rings_hold(const std::vector<RingPosition>& positions) const;
   // A ring has grown since it was read: its process lives, whatever became of its lock. Cost: a read(2) a ring.
   bool is_written() const;
+  // Of a process that lives: rings that were read here and are gone by now, and of which `positions`, which were read
+  // behind that, say nothing, are stored and forgotten.
+  void leave_retired_out(const std::vector<RingPosition>& positions);
   // Begins reading the rings behind `positions` (from the database, then from the spill file). Of a ring whose position
   // lies before its last lap, what was released and is stored nowhere is skipped, and what verifies of that lap is
   // read: a problem, unless `afresh`, that is where the database had no frame before, for it may be a new one.
@@ -71,6 +74,8 @@ class DeadJournal {
   // Rings of which nobody can say what they held: a pipe, a folder or a link in the place of the file.
   uint64_t unreadable_rings() const { return unreadable_; }
   bool got_sigterm() const;  // and was to mark it: its run was preempted
+  // What finish() has said, if it was called.
+  const std::optional<JournalEnd>& end() const { return definitions_.end; }
   // Something could not be read: keeps the folder beside the others as damaged-<writer>, where no recoverer looks, and
   // says where. It goes when a person deletes it.
   Result<std::string> set_aside();

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/write_signals.h"
@@ -13,7 +15,9 @@
 namespace tracker::internal {
 namespace {
 
-enum Kind : uint8_t { kIdentity = 1, kSeries = 2 };
+enum Kind : uint8_t { kIdentity = 1, kSeries = 2, kEnd = 3 };
+
+constexpr uint64_t kRoomStep = 4096;  // what tmpfs gives at once
 
 // u32 length of the body | u32 crc32c(body) | body: u8 kind, then the rest.
 std::string framed(std::string_view body) {
@@ -31,8 +35,23 @@ Result<DefinitionsFile> DefinitionsFile::create(const std::string& path, const W
   if (!fd.ok()) return fd.status();
   std::string body(1, static_cast<char>(kIdentity));
   body += encode_cbor(identity.to_value());
-  TRACKER_RETURN_IF_ERROR(write_all(fd->get(), std::string(kDefinitionsMagic) + framed(body)));
-  return DefinitionsFile(std::move(*fd));
+  const std::string start = std::string(kDefinitionsMagic) + framed(body);
+  DefinitionsFile file(std::move(*fd));
+  TRACKER_RETURN_IF_ERROR(file.keep_room(start.size()));
+  TRACKER_RETURN_IF_ERROR(write_all(file.fd_.get(), start));
+  return file;
+}
+
+// So many bytes and those of the end have their place. Where a file system cannot promise that, none is kept.
+Status DefinitionsFile::keep_room(uint64_t bytes) {
+  const uint64_t wanted = bytes + kEndReserve;
+  if (wanted <= room_) return {};
+  const uint64_t room = (wanted + kRoomStep - 1) / kRoomStep * kRoomStep;
+  if (::fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(room)) != 0 &&
+      (errno == ENOSPC || errno == EDQUOT))
+    return Status::from_errno(errno, "the journal has no room for", "more definitions");
+  room_ = room;
+  return {};
 }
 
 Status DefinitionsFile::append(const SeriesDef& series, uint64_t bytes_max) {
@@ -48,8 +67,26 @@ Status DefinitionsFile::append(const SeriesDef& series, uint64_t bytes_max) {
   const off_t before = ::lseek(fd_.get(), 0, SEEK_END);
   if (static_cast<uint64_t>(before) + record.size() > bytes_max)
     return Status(Code::kLimit, "the journal has no room for more definitions");
-  Status status = write_all(fd_.get(), record);
-  if (!status.ok() && ::ftruncate(fd_.get(), before) != 0) return status;  // full: take the half record back
+  TRACKER_RETURN_IF_ERROR(keep_room(static_cast<uint64_t>(before) + record.size()));
+  return append_record(record, static_cast<uint64_t>(before));
+}
+
+Status DefinitionsFile::append_end(const JournalEnd& end) {
+  ByteWriter body;
+  body.u8(kEnd);
+  body.i64(end.time_us);
+  body.u64(end.texts);
+  body.bytes(end.payload);
+  const NoWriteSignals guard;
+  if (!fd_.is_ours()) return Status(Code::kIo, "somebody closed the descriptor of the definitions file");
+  return append_record(framed(body.buffer()), static_cast<uint64_t>(::lseek(fd_.get(), 0, SEEK_END)));
+}
+
+// What is cut off goes back to the file system, the room behind it too.
+Status DefinitionsFile::append_record(const std::string& record, uint64_t before) {
+  const Status status = write_all(fd_.get(), record);
+  if (status.ok()) return status;
+  if (::ftruncate(fd_.get(), static_cast<off_t>(before)) == 0) room_ = before;  // full: take the half record back
   return status;
 }
 
@@ -91,6 +128,12 @@ Status read_records(std::string_view bytes, size_t at, Definitions* out, bool* h
                       fmt::format("definitions file: bad series record before byte {}", in.offset() + at));
       series.type = static_cast<ValueType>(type);
       out->series.push_back(std::move(series));
+    } else if (body[0] == kEnd) {
+      JournalEnd end;
+      end.time_us = record.i64();
+      end.texts = record.u64();
+      end.payload = std::string(record.bytes(record.remaining()));
+      if (record.ok()) out->end = std::move(end);
     }  // other kinds come from later versions and are skipped
   }
   return {};

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The definitions file of a journal (docs/formats/ring.md): who writes, and which id means which series. Append-only,
 // each record framed with a CRC; a series is appended before its id is used, so rings can be recovered with nothing
-// else. Threads: the writer under the journal's lock; reading is a pure function. Cost: one write(2) to tmpfs a
-// definition.
+// else. The end of the run stands there, too: room for it is kept from the beginning, so that a run whose disk and
+// journal are full ends as it should. Threads: the writer under the journal's lock; reading is a pure function. Cost:
+// one write(2) to tmpfs a definition, and an fallocate(2) each 4 KiB.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,17 +23,30 @@ constexpr size_t kDefinitionsBytesMax = 512u << 20;  // more than kSeriesMax lon
 constexpr size_t kIdentityLookBytes = 8u << 10;      // a usual identity and a few series
 constexpr size_t kSeriesRecordBytesMax = 8u << 10;   // a longer record is no series, where one is looked for
 constexpr int kDefinitionsVersionsAhead = 15;        // a version further ahead of ours is damage, no newer one
+constexpr uint64_t kEndReserve = 8u << 10;           // kept free behind the definitions, for the end of the run
+
+// What finish() has said, whatever then becomes of the threads and the disk.
+struct JournalEnd {
+  int64_t time_us = 0;
+  uint64_t texts = 0;   // that were accepted in all; those too large for a ring may have been in memory alone
+  std::string payload;  // CBOR of an end record
+};
 
 class DefinitionsFile {
  public:
   static Result<DefinitionsFile> create(const std::string& path, const WriterIdentity& identity);
   // kLimit: the file would be larger than `bytes_max`.
   Status append(const SeriesDef& series, uint64_t bytes_max = kDefinitionsBytesMax);
+  // Into the room that is kept. The last one of a file counts.
+  Status append_end(const JournalEnd& end);
   bool still_linked() const;  // false when somebody unlinked it under us, or closed its descriptor
 
  private:
   explicit DefinitionsFile(Fd fd) : fd_(std::move(fd)) {}
+  Status keep_room(uint64_t bytes);
+  Status append_record(const std::string& record, uint64_t before);
   LastingFd fd_;
+  uint64_t room_ = 0;  // bytes of the file that have their place already, written or not
 };
 
 struct Definitions {
@@ -39,6 +54,7 @@ struct Definitions {
   std::vector<SeriesDef> series;  // in id order
   bool torn_tail = false;         // bytes behind the last whole record: a definition that was never used
   bool salvaged = false;          // who wrote it is known from elsewhere
+  std::optional<JournalEnd> end;
 };
 // kCorrupt without a whole identity record; kVersion for a newer file.
 Result<Definitions> parse_definitions(std::string_view bytes);

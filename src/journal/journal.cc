@@ -92,6 +92,7 @@ Status Journal::make_defs(const std::string& made_in, std::unique_ptr<Definition
   auto defs = DefinitionsFile::create(path, identity_);
   if (!defs.ok()) return defs.status();
   for (uint32_t id = 1; id <= series_.size(); ++id) TRACKER_RETURN_IF_ERROR(defs->append(series_.def(id)));
+  if (end_) TRACKER_RETURN_IF_ERROR(defs->append_end(*end_));
   *out = std::make_unique<DefinitionsFile>(std::move(*defs));
   return {};
 }
@@ -216,6 +217,16 @@ bool Journal::close() {
     if (monotonic_ns() > deadline) return false;
     nap_us(50);
   }
+}
+
+// Where the file is gone, or its descriptor, it stands in the one that takes its place.
+Status Journal::keep_end(JournalEnd end) {
+  const std::lock_guard<std::mutex> guard(defs_mutex_);
+  end_ = std::move(end);
+  if (!defs_file_) return {};
+  Status status = defs_file_->append_end(*end_);
+  if (status.ok() || defs_file_->still_linked()) return status;
+  return make_defs_anew(std::move(status));
 }
 
 void Journal::remove_files() {

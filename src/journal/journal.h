@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -144,6 +145,9 @@ class Journal {
   // From now on every producer is refused. True when none is inside any more (bounded wait): then all that was
   // published stays as it is. False: a thread is stopped inside a call; the journal must then never be destroyed.
   bool close();
+  // What finish() has said: it ends the run where the end itself finds no way into the store. Cost: a write(2) to
+  // tmpfs.
+  Status keep_end(JournalEnd end);
   void remove_files();  // everything is committed
   // Behind both, when no producer is inside: descriptors and the memory of rings go back, the counts stay. A run that
   // has ended may be held for as long as its process lives.
@@ -194,6 +198,7 @@ class Journal {
   Status make_defs(const std::string& made_in, std::unique_ptr<DefinitionsFile>* out);
   Status replace_lost_files();
   Status replace_defs(const std::string& made_in);
+  Status make_defs_anew(Status why);
   Status append_def(const SeriesDef& series, uint64_t room);
   Status make_first_ring();
   Result<RingFile*> add_file(Seat* seat, uint64_t bytes, bool private_memory);
@@ -256,6 +261,7 @@ class Journal {
   mutable std::mutex defs_mutex_;
   SeriesNames series_;
   std::unique_ptr<DefinitionsFile> defs_file_;
+  std::optional<JournalEnd> end_;  // guarded by defs_mutex_
   std::unique_ptr<OwnerLock> lock_;
 
   // The drain thread's own.

@@ -482,11 +482,17 @@ uint32_t Journal::series_id(std::string_view name, ValueType type) {
 Status Journal::append_def(const SeriesDef& series, uint64_t room) {
   Status status = defs_file_->append(series, room);
   if (status.ok() || status.code() == Code::kLimit || defs_file_->still_linked()) return status;
-  const std::string made_in = join_path(place_.root, ".new-" + identity_.writer.hex());
-  if (::mkdir(made_in.c_str(), 0700) != 0 && errno != EEXIST) return status;
-  status = replace_defs(made_in);
-  ::rmdir(made_in.c_str());
+  status = make_defs_anew(std::move(status));
   return status.ok() ? defs_file_->append(series, room) : status;
+}
+
+// Under defs_mutex_. `why`: what is said where that cannot even begin.
+Status Journal::make_defs_anew(Status why) {
+  const std::string made_in = join_path(place_.root, ".new-" + identity_.writer.hex());
+  if (::mkdir(made_in.c_str(), 0700) != 0 && errno != EEXIST) return why;
+  Status status = replace_defs(made_in);
+  ::rmdir(made_in.c_str());
+  return status;
 }
 
 }  // namespace tracker::internal

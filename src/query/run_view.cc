@@ -170,20 +170,36 @@ bool has_lost_its_journal(const WriterSnapshot& writer) {
 }
 
 // A living writer stores meanwhile: what it has stored or counted since the snapshot is still in its journal as far as
-// the snapshot knows.
+// the snapshot knows, also where nothing else is in there by now. Of a file that has less than before, as one
+// that is written again behind a failure, the journal has what it had.
 void RunView::Impl::look_at_journals() {
-  std::map<Id128, WaitingPoints> since;
+  std::vector<std::optional<WaitingPoints>> since(snapshots.size());
+  const auto now_of = [&](size_t i) {
+    auto now = readers[i]->snapshot();
+    since[i] = WaitingPoints();
+    if (!now.ok() || now->last_seq < snapshots[i].last_seq) return snapshots[i];
+    since[i] = stored_since(snapshots[i], *now);
+    return std::move(*now);
+  };
   waiting = points_waiting(folder, [&](const Id128& writer) {
-    for (size_t i = 0; i < snapshots.size(); ++i) {
-      if (snapshots[i].identity.writer != writer) continue;
-      auto now = readers[i]->snapshot();
-      if (!now.ok()) return snapshots[i];
-      since[writer] = stored_since(snapshots[i], *now);
-      return std::move(*now);
-    }
+    for (size_t i = 0; i < snapshots.size(); ++i)
+      if (snapshots[i].identity.writer == writer) return now_of(i);
     return WriterSnapshot();
   });
-  for (WaitingPoints& each : *waiting) add_waiting(since[each.writer.writer], &each);
+  for (size_t i = 0; i < snapshots.size(); ++i) {
+    if (!since[i] && !snapshots[i].end && liveness[i] != Liveness::kDead) (void)now_of(i);  // it has ended by now
+    if (!since[i] || !since[i]->holds_anything()) continue;
+    const auto found = std::find_if(waiting->begin(), waiting->end(), [&](const WaitingPoints& each) {
+      return each.writer.writer == snapshots[i].identity.writer;
+    });
+    if (found != waiting->end()) {
+      add_waiting(*since[i], &*found);
+      continue;
+    }
+    since[i]->writer = snapshots[i].identity;
+    since[i]->live = true;
+    waiting->push_back(std::move(*since[i]));
+  }
 }
 
 Result<const MetricInfo*> RunView::Impl::find_metric(const std::string& name) const {

@@ -124,6 +124,7 @@ struct SeriesStatus {
 
 constexpr std::chrono::milliseconds kFinishLocalMax{2000};  // what finish() waits for the disk; at exit, for all runs
 constexpr std::chrono::milliseconds kFinishArtifactsMax{10'000};  // what finish() waits for artifacts before that
+constexpr size_t kEndReasonBytesMax = 4096;                       // of what is said of the end; room for it is kept
 constexpr std::chrono::milliseconds kFinishLeast{20};  // at exit a run has so long, whatever those before it took
 
 class Run : public std::enable_shared_from_this<Run> {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <utility>
 
+#include "model/alert.h"
 #include "model/redact.h"
 #include "run/run_impl.h"
 
@@ -43,6 +44,19 @@ Status Run::finish(RunState state, int exit_code, std::string_view reason, std::
   }
 }
 
+namespace {
+
+// With how much of it is missing, where that is anything.
+std::string end_reason(std::string_view reason, uint64_t* redacted) {
+  uint64_t cut = 0;
+  std::string out = redact_text(alert_part(reason, kEndReasonBytesMax, &cut), redacted);
+  out = alert_part(out, kEndReasonBytesMax, &cut);
+  if (cut > 0) out += fmt::format(" (and {} bytes more)", cut);
+  return out;
+}
+
+}  // namespace
+
 // May be called again after an exception: each part that has ended stays so.
 Status Run::finish_first(RunState state, int exit_code, std::string_view reason, std::chrono::milliseconds timeout,
                          std::chrono::milliseconds artifacts) {
@@ -70,7 +84,7 @@ Status Run::finish_first(RunState state, int exit_code, std::string_view reason,
     }
     const std::string end = encode_cbor(Value::Map{{"state", run_state_name(state)},
                                                    {"exit_code", static_cast<int64_t>(exit_code)},
-                                                   {"reason", redact_text(reason.substr(0, 4096), &redacted)},
+                                                   {"reason", end_reason(reason, &redacted)},
                                                    {"cost", cost_value(impl_->writer->cost())}});
     const auto begin = std::chrono::steady_clock::now();
     if (impl_->tensorboard) impl_->tensorboard->hold(timeout / kTensorBoardHoldShare);

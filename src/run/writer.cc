@@ -63,7 +63,8 @@ bool Writer::may_begin() {
 
 void Writer::store_loop() {
   if (!may_begin()) return;
-  StoreRounds rounds{kRetryFirst};
+  StoreRounds rounds;
+  rounds.retry = kRetryFirst;
   try {
     look_at_disk();
   } catch (const std::exception&) {  // the first round looks again
@@ -90,9 +91,9 @@ Writer::Batch Writer::next_batch(const StoreRounds& rounds) {
   Batch out;
   std::unique_lock<std::mutex> lock(mutex_);
   const auto due = [&] { return !queue_.empty() || flush_done_ < flush_drained_ || drained_all_ || disk_look_wanted_; };
-  const auto idle = rounds.unsynced
-                        ? kSyncInterval - std::min<Clock::duration>(Clock::now() - last_sync_, kSyncInterval)
-                        : Clock::duration(disk_room() == DiskRoom::kEnough ? kHeartbeatInterval : kDiskLookInterval);
+  auto idle = Clock::duration(disk_room() == DiskRoom::kEnough ? kHeartbeatInterval : kDiskLookInterval);
+  if (const auto at = sync_due(rounds); at && queue_.empty())
+    idle = std::max(*at + kSyncAhead - kSyncAheadAlone - Clock::now(), Clock::duration::zero());
   changed_.wait_for(lock, rounds.compacting ? Clock::duration::zero() : idle, due);
   size_t bytes = 0;
   for (const auto& queued : queue_) {
@@ -104,10 +105,22 @@ Writer::Batch Writer::next_batch(const StoreRounds& rounds) {
   out.flush = out.whole ? flush_drained_ : flush_done_;
   out.last = out.whole && drained_all_;
   const auto now = Clock::now();
+  const auto sync = sync_due(rounds);
   out.durable = out.last || flush_done_ < out.flush ||
-                (now - last_sync_ >= kSyncInterval && (rounds.unsynced || !out.frames.empty()));
+                (sync && now >= (out.frames.empty() ? *sync + kSyncAhead - kSyncAheadAlone : *sync));
   out.beat = now - last_commit_ >= kHeartbeatInterval;
   return out;
+}
+
+// Under mutex_: when a commit is to have an fsync; none where nothing waits for one. By the age of the oldest row, so
+// that a power cut costs a second and that fsync; who logs more seldom has one with each commit. A disk that takes long
+// for one has as long to itself, up to a second: else nothing but fsyncs went on, and each took 4 MiB at the most.
+std::optional<Writer::Clock::time_point> Writer::sync_due(const StoreRounds& rounds) const {
+  auto oldest = rounds.unsynced;
+  if (!queue_.empty()) oldest = std::min(oldest.value_or(Clock::time_point::max()), queue_.front()->logged_since);
+  if (!oldest) return std::nullopt;
+  const auto wanted = std::min(*oldest + kSyncInterval - kSyncAhead, last_sync_ + kSyncInterval);
+  return std::max(wanted, last_sync_ + std::min<Clock::duration>(sync_took_, kSyncInterval));
 }
 
 // True when the end is stored.
@@ -140,13 +153,14 @@ bool Writer::store_round(StoreRounds* rounds) {
     return false;
   }
   rounds->retry = kRetryFirst;
-  rounds->unsynced = durable ? false : rounds->unsynced || any;
+  if (durable) rounds->unsynced.reset();
+  else if (any && !rounds->unsynced) rounds->unsynced = batch.frames.front()->logged_since;
   rounds->compacting = db_ && db_->compaction_due(kCompactUpTo);
   note_success();
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     const auto now = Clock::now();
-    if (durable) last_sync_ = now, flush_done_ = std::max(flush_done_, batch.flush);
+    if (durable) sync_took_ = now - begun, last_sync_ = now, flush_done_ = std::max(flush_done_, batch.flush);
     if (durable) unsynced_since_.reset();
     else if (any && !unsynced_since_) unsynced_since_ = now;
     if (durable || beat || any) last_commit_ = now;
@@ -381,6 +395,13 @@ bool Writer::flush(std::chrono::milliseconds timeout, const std::function<bool()
 Status Writer::finish(std::string end, std::chrono::milliseconds timeout) {
   const auto deadline = Clock::now() + timeout;
   const bool quiescent = journal_->close();
+  uint64_t large_texts = 0;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    large_texts = large_texts_;
+  }
+  // First of all: threads, disk and a full journal have no hand in it. Where it fails the store has the end or nobody.
+  (void)journal_->keep_end({journal_->now_us(), journal_->counts().texts_accepted + large_texts, end});
   std::unique_lock<std::mutex> lock(mutex_);
   quiescent_ = quiescent;
   end_record_ = std::move(end);

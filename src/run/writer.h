@@ -37,6 +37,10 @@ struct WriterSnapshot;
 constexpr std::chrono::milliseconds kFlushAskInterval{50};  // of flush(), whether to wait on: a signal is seen so late
 constexpr std::chrono::milliseconds kDrainInterval{100};    // P1: what a container's death may cost
 constexpr std::chrono::milliseconds kSyncInterval{1000};    // P1: what power loss may cost, plus one fsync
+// An fsync begins so much before what it is for is that old (decision 0048): with a commit behind which the next would
+// come too late, or alone where nothing more is logged. The rest is for a thread that is late.
+constexpr std::chrono::milliseconds kSyncAhead{150};
+constexpr std::chrono::milliseconds kSyncAheadAlone{50};
 constexpr std::chrono::seconds kHeartbeatInterval{15};
 constexpr size_t kQueueBytesMax = 16 * 1024 * 1024;    // encoded frames that wait for the disk
 constexpr size_t kWaitingBytesMax = 40 * 1024 * 1024;  // rings, these frames, and texts that are in neither, together
@@ -145,6 +149,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
     std::vector<Event> alerts;
     uint32_t defined = 0;  // the newest series that the frame defines; 0: none
     Clock::time_point since;
+    Clock::time_point logged_since;  // nothing in it was logged before
     bool spilled = false;
   };
 
@@ -188,8 +193,8 @@ class Writer : public std::enable_shared_from_this<Writer> {
   // What the store thread carries from round to round.
   struct StoreRounds {
     std::chrono::milliseconds retry{0};
-    bool unsynced = false;
-    bool compacting = false;  // there is work for idle time
+    std::optional<Clock::time_point> unsynced;  // what is committed and not synced was logged since then
+    bool compacting = false;                    // there is work for idle time
   };
 
   void drain_loop();
@@ -200,6 +205,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   void say_memory_ring();
   void store_loop();
   Batch next_batch(const StoreRounds& rounds);
+  std::optional<Clock::time_point> sync_due(const StoreRounds& rounds) const;
   bool store_round(StoreRounds* rounds);
   void compact(StoreRounds* rounds);
   void look_at_disk();
@@ -297,7 +303,9 @@ class Writer : public std::enable_shared_from_this<Writer> {
   StoreFilesChoice files_;  // of the folder where db_ is
   int parts_ = 0;           // 0: it was not opened yet
   Clock::time_point last_commit_, last_sync_;
+  Clock::duration sync_took_{0};                     // the last one, with its commit
   Clock::time_point drained_;                        // the last time that all rings were
+  Clock::time_point logged_since_;                   // of the drain thread: what it takes now was not logged before
   std::optional<Clock::time_point> unsynced_since_;  // the first commit behind the last fsync
   Fault drain_fault_, store_fault_;
   uint64_t faults_ = 0;

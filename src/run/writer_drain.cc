@@ -127,7 +127,7 @@ void Writer::spill_until_done() {
   }
 }
 
-// False when nothing was looked at, because too much waits for the disk.
+// False when not all was taken, because too much waits for the disk.
 bool Writer::drain_once(bool last) {
   {
     // One look at both: what was logged into a ring before a large value is in this drain, what came after it in the
@@ -142,6 +142,7 @@ bool Writer::drain_once(bool last) {
     for (; !large_.empty(); large_.pop_front())  // behind those of a drain that failed
       large_taken_.push_back(std::move(large_.front()));
     take_monitored();
+    logged_since_ = drained_;  // the drain before this one took what had been logged until then
     journal_->begin_drain();
   }
   take_large();
@@ -283,6 +284,7 @@ void Writer::enqueue(Frame* made, std::vector<RingPosition> positions, bool last
                     "and counted (status() has the counts; on_full=\"block\" waits instead)");
   if (!frame.defs.empty()) queued->defined = frame.defs.back().id;
   queued->since = Clock::now();
+  queued->logged_since = logged_since_;
   const std::lock_guard<std::mutex> together(hand_over_mutex_);
   {
     const std::lock_guard<std::mutex> guard(mutex_);

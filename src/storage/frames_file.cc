@@ -101,18 +101,11 @@ Status FramesFile::ensure_open() {
     fd_ = LastingFd(std::move(input->fd));
     closed_by_others_.reset();
   }
-  if (torn_ || doubtful_) {
-    const uint64_t sound = doubtful_ ? durable_end_ : end_;
-    if (::ftruncate(fd_.get(), static_cast<off_t>(sound)) != 0)
-      return Status::from_errno(errno, "cannot cut a torn record off", path_);
-    torn_ = false;
-  }
-  if (doubtful_) {
-    torn_ = true;
-    TRACKER_RETURN_IF_ERROR(write_at(durable_end_, unsynced_));
-    torn_ = false;
-    doubtful_ = false;
-  }
+  // Written over itself: readers see no less meanwhile, and a process that is killed here has lost nothing.
+  if (doubtful_) TRACKER_RETURN_IF_ERROR(write_at(durable_end_, unsynced_));
+  if ((torn_ || doubtful_) && ::ftruncate(fd_.get(), static_cast<off_t>(end_)) != 0)
+    return Status::from_errno(errno, "cannot cut a torn record off", path_);
+  torn_ = doubtful_ = false;
   return {};
 }
 

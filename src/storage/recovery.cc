@@ -36,7 +36,7 @@ Status append_frame(WriterStore* db, Frame frame, std::vector<RingPosition> posi
 
 // Where the journal knows of points that a database took which is no more. They are counted in front of all that is
 // replayed into the new one: behind the first commit nobody could tell any more that it is new.
-Status count_removed(const std::string& dir, const DeadJournal& journal, WriterStore* db, uint64_t* lost) {
+Status count_removed(const std::string& dir, const DeadJournal& journal, WriterStore* db, Logged* lost) {
   if (db->last_seq() != 0 || !journal.spill_sound()) return {};
   auto copy = DeadJournal::look(dir, &journal.identity());
   if (!copy.ok()) return copy.status();
@@ -47,7 +47,7 @@ Status count_removed(const std::string& dir, const DeadJournal& journal, WriterS
   frame.writer = journal.identity().writer;
   frame.seq = journal.spilled().empty() ? 1 : journal.spilled().front().seq - 1;
   if (frame.seq == 0) return {};  // the spill file begins with the first frame of all: nothing went before it
-  *lost += removed.points;
+  *lost += removed;
   if (removed.points > 0) frame.losses.push_back({0, LossReason::kDisk, removed.points});
   if (removed.texts > 0) frame.losses.push_back({kTextLosses, LossReason::kDisk, removed.texts});
   // With where the rings are read from: the next recoverer is to know that what lies before is counted.
@@ -59,6 +59,15 @@ uint64_t lost_of_accepted(const std::vector<Loss>& losses) {
   uint64_t out = 0;
   for (const Loss& loss : losses)
     if ((loss.reason == LossReason::kDamaged || loss.reason == LossReason::kDisk) && is_of_points(loss.series))
+      out += loss.count;
+  return out;
+}
+
+// The same of texts.
+uint64_t texts_lost_of_accepted(const std::vector<Loss>& losses) {
+  uint64_t out = 0;
+  for (const Loss& loss : losses)
+    if ((loss.reason == LossReason::kDamaged || loss.reason == LossReason::kDisk) && loss.series == kTextLosses)
       out += loss.count;
   return out;
 }
@@ -92,9 +101,22 @@ Status append_gap(const DeadJournal& journal, uint64_t points, uint64_t next, st
   return db->append(records, false);
 }
 
+// What is there of a writer behind its database and what was replayed into it.
+struct Replayed {
+  uint64_t lost = 0;   // points that were accepted, and are counted as lost
+  uint64_t texts = 0;  // that are stored, or were accepted and are counted as lost
+  bool ended = false;  // its end is stored
+};
+
+bool holds_end(const FrameRecord& record) {
+  const auto frame = FrameView::parse(record.bytes);
+  return frame.ok() && std::any_of(frame->events().begin(), frame->events().end(),
+                                   [](const Event& event) { return event.type == EventType::kEnd; });
+}
+
 // What the spill file has behind the database. Where rings do not count what was in rings that are gone, what is
 // missing in between is estimated; else count_missing() knows.
-Status replay_spilled(const std::string& dir, DeadJournal* journal, WriterStore* db, uint64_t* lost,
+Status replay_spilled(const std::string& dir, DeadJournal* journal, WriterStore* db, Replayed* done,
                       RecoveredWriter* out) {
   const MissingFrames spilled = missing_frames(*journal, db->last_seq(), db->positions());
   if (!spilled.problem.empty()) journal->add_problem(dir + ": " + spilled.problem);
@@ -104,10 +126,13 @@ Status replay_spilled(const std::string& dir, DeadJournal* journal, WriterStore*
     if (gaps < spilled.gaps.size() && spilled.gaps[gaps] == i) {
       const uint64_t points = gaps++ == 0 && !journal->counts_all() ? journal->points_in_spill_damage() : 0;
       TRACKER_RETURN_IF_ERROR(append_gap(*journal, points, record.seq, {}, db));
-      *lost += points;
+      done->lost += points;
     }
     TRACKER_RETURN_IF_ERROR(db->append({record}, false));
-    out->points += logged_in(record, journal->series()).points;
+    const Logged logged = logged_in(record, journal->series());
+    out->points += logged.points;
+    done->texts += logged.texts;
+    done->ended |= holds_end(record);
     ++out->frames;
   }
   return {};
@@ -139,6 +164,15 @@ Status count_missing(const std::string& dir, uint64_t known, DeadJournal* journa
   return {};
 }
 
+// What finish() has said and what no frame has: where disk and journal were full the end found no room in them. Texts
+// that were too large for a ring have died with the process then; what is missing of all that were accepted is said.
+void add_end(const DeadJournal& journal, const Replayed& done, Frame* frame) {
+  if (done.ended || !journal.end()) return;
+  const JournalEnd& end = *journal.end();
+  if (end.texts > done.texts) frame->losses.push_back({kTextLosses, LossReason::kDisk, end.texts - done.texts});
+  frame->events.push_back({EventType::kEnd, false, 0, end.time_us, end.payload});
+}
+
 // Replays everything; the journal is removed by the caller only after this returned ok. `stored`: before; its end, or
 // the note of an earlier recoverer, is not taken the place of by one that finds nothing left.
 Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, const WriterSnapshot& stored,
@@ -146,14 +180,18 @@ Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, con
   const Id128& writer = journal->identity().writer;
   const bool ended = stored.end.has_value(), noted = stored.recovered.has_value(), afresh = db->last_seq() == 0;
   const uint64_t logged_before = logged_of(db->points_stored(), stored);
-  uint64_t lost = lost_of_accepted(stored.losses);
-  TRACKER_RETURN_IF_ERROR(count_removed(dir, *journal, db, &lost));
-  TRACKER_RETURN_IF_ERROR(replay_spilled(dir, journal, db, &lost, out));
+  Logged removed;
+  TRACKER_RETURN_IF_ERROR(count_removed(dir, *journal, db, &removed));
+  Replayed done;
+  done.lost = lost_of_accepted(stored.losses) + removed.points;
+  done.texts = stored.texts() + texts_lost_of_accepted(stored.losses) + removed.texts;
+  done.ended = ended;
+  TRACKER_RETURN_IF_ERROR(replay_spilled(dir, journal, db, &done, out));
   journal->start(db->positions(), afresh);
   if (journal->skipped_points() > 0 && !journal->counts_all()) {
     TRACKER_RETURN_IF_ERROR(
         append_gap(*journal, journal->skipped_points(), db->last_seq() + 2, journal->skipped(), db));
-    lost += journal->skipped_points();
+    done.lost += journal->skipped_points();
   }
   for (;;) {
     FrameBuilder builder;
@@ -161,24 +199,27 @@ Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, con
     if (!journal->next(&builder, &positions)) break;
     Frame frame = builder.take();
     const uint64_t points = frame.points();
-    lost += lost_of_accepted(frame.losses);
+    done.lost += lost_of_accepted(frame.losses);
+    done.texts += frame.texts() + texts_lost_of_accepted(frame.losses);
     TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(frame), std::move(positions), writer));
     out->points += points;
     ++out->frames;
   }
-  TRACKER_RETURN_IF_ERROR(count_missing(dir, logged_before + out->points + lost, journal, db, &out->lost_in_memory));
+  TRACKER_RETURN_IF_ERROR(
+      count_missing(dir, logged_before + out->points + done.lost, journal, db, &out->lost_in_memory));
+  Frame note;
+  add_end(*journal, done, &note);
   if (!ended && (!noted || out->frames > 0)) {
     Value payload = Value::Map{{"kind", "recovered"},
                                {"points", static_cast<int64_t>(out->points)},
                                {"frames", static_cast<int64_t>(out->frames)}};
     if (journal->unreadable_rings() > 0) payload.set("unread", static_cast<int64_t>(journal->unreadable_rings()));
     if (std::string hint = hint_of_death(journal->identity()); !hint.empty()) payload.set("hint", std::move(hint));
-    Frame note;
     if (journal->got_sigterm())
       note.events.push_back({EventType::kAttribute, false, 0, realtime_us(), preempted_payload(kSigterm)});
     note.events.push_back({EventType::kNote, false, 0, realtime_us(), encode_cbor(payload)});
-    TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(note), {}, writer));
   }
+  if (!note.empty()) TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(note), {}, writer));
   TRACKER_RETURN_IF_ERROR(db->append({}, true));
   const Status finished = db->finish();
   // A reader that holds a transaction keeps the WAL; everything is committed and fsynced all the same.

@@ -125,6 +125,7 @@ Behind behind(const WriterSnapshot& stored, DeadJournal* journal) {
     out.logged += logged_in(record, journal->series());
     if (const auto frame = decode_frame(record.bytes); frame.ok()) count(*frame);
   }
+  journal->leave_retired_out(missing.positions);
   journal->start(missing.positions, stored.last_seq == 0);
   for (bool more = true; more;) {
     FrameBuilder builder;

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <thread>
 
+#include "run/run.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "support/mounts.h"
@@ -78,6 +79,37 @@ TEST(SmallShmTest, AFullSpeedLoggerBesideAProcessThatFillsItLivesAndCounts) {
       EXPECT_EQ(info.points, ledger->accepted[t].load());
       EXPECT_EQ(info.dropped, ledger->dropped[t].load());
     }
+}
+
+// The end of a run has its room from the beginning.
+TEST(SmallShmTest, ARunEndsAsItShouldWhereNeitherTheStoreNorTheJournalHasRoomForTheEnd) {
+  Sandbox sandbox;
+  const std::string reason(kEndReasonBytesMax, 'r');
+  const int code = exit_code_of(run_child([&] {
+    if (!mount_tmpfs(sandbox.shm(), "64m")) return kNoMounts;
+    CHILD_CHECK(write_file_atomic(sandbox.store(), "no folder").ok());
+    const std::string filler = sandbox.shm() + "/filler";
+    const int ended = run_child([&] {
+      trk_run* run = open_run("r");
+      CHILD_CHECK(run != nullptr && std::string(status_of(run).journal) == "shm");
+      (void)fill_up(sandbox.shm());
+      for (int64_t i = 0; i < 100; ++i) CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, i, i) == TRK_OK);
+      CHILD_CHECK(trk_finish(run, 3, reason.c_str()) == TRK_TIMEOUT);
+      return 0;
+    });
+    CHILD_CHECK(exit_code_of(ended) == 0);
+    remove_file(sandbox.store());
+    remove_file(filler);
+    const int next = run_child([] { return trk_finish(open_run("next"), 0, nullptr) == TRK_OK ? 0 : 1; });
+    CHILD_CHECK(exit_code_of(next) == 0);
+    ReadRun run = recover_and_read(sandbox.store(), "r");
+    CHILD_CHECK(run.view != nullptr && run.problems.empty() && rows_of(run, "x").size() == 100);
+    std::fprintf(stderr, "%s: %s\n", run_state_name(run.view->state()), run.view->state_detail().c_str());
+    CHILD_CHECK(run.view->state() == RunState::kFailed && run.view->state_detail() == "exit code 3: " + reason);
+    return 0;
+  }));
+  SKIP_WHERE(code == kNoMounts, kMounts);
+  EXPECT_EQ(code, 0);
 }
 
 // Where shm allows less than 2 MiB the journal lies on disk, and in memory when that has no room either.

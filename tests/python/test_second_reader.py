@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import random
 import struct
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +18,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tracker
+
+Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
@@ -162,3 +166,38 @@ def test_the_second_reader_finds_the_same_media(second: ModuleType) -> None:
         data = path.read_bytes()
         assert hashlib.sha256(data).hexdigest() == value["digest"], step
         assert len(data) == value["bytes"]
+
+
+# Bug: the end of a run found no room in a journal that was full, and the run was called crashed.
+@pytest.mark.parametrize("command", [False, True])
+def test_the_end_of_a_run_that_could_not_be_stored_is_found_in_its_journal(
+    script: Script, own_shm: Path, second: ModuleType, command: bool
+) -> None:
+    ended = script("""
+        import os, resource, tracker
+        run = tracker.init(project="ends", id="r", quiet=True, on_full="drop")
+        run.log({"x": 0.0}, step=0)
+        assert run.flush(20)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))  # as a full disk and a full /dev/shm
+        step = 0
+        while run.status().points_dropped == 0:
+            for _ in range(1000):
+                step += 1
+                run.log({"x": float(step)}, step=step)
+        tracker.finish(exit_code=3)
+        status = run.status()
+        print(run.dir, status.points_logged, status.points_dropped, flush=True)
+        os._exit(0)
+        """)
+    folder, logged, dropped = ended.stdout.split()
+    journals = next(own_shm.glob("tracker-*"))
+    said = [event for event in second.read_run(Path(folder), journals).writers[0].events() if event.kind == 6]
+    assert [event.payload["state"] for event in said] == ["failed"]
+    if command:
+        shown = subprocess.run(
+            [sys.executable, "-m", "tracker", "show", "ends/r", "--json"], capture_output=True, text=True, check=True
+        )
+        assert json.loads(shown.stdout)["state"] == "failed"
+    run = tracker.open_run("ends/r")
+    assert (run.state, run.state_detail) == ("failed", "exit code 3")
+    assert (run.losses["logged"], run.losses["dropped"]) == (int(logged), int(dropped))

@@ -17,6 +17,8 @@ HEADER_BYTES = 4096
 ANCHORS, ANCHORS_AT = 16, 200
 LOSSES, LOSSES_AT = 96, 640
 VALUES, EVENT, PAD = 1, 2, 3
+TEXT, END = 3, 6  # of events
+TEXTS = 0xFFFFFFFF  # in the place of a series: what was lost are texts
 HAS_STEP = 1 << 20
 CENTURY_NS = 3.2e18
 
@@ -25,6 +27,7 @@ CENTURY_NS = 3.2e18
 class Definitions:
     identity: dict[str, Any] = field(default_factory=dict)
     names: dict[int, tuple[str, int]] = field(default_factory=dict)
+    end: tuple[int, int, dict[str, Any]] | None = None  # time in us, texts accepted in all, the end record
 
 
 def read_definitions(data: bytes) -> Definitions:
@@ -43,6 +46,9 @@ def read_definitions(data: bytes) -> Definitions:
             out.identity = cbor.decode(body[1:])
         elif body[0] == 2:
             out.names[int.from_bytes(body[1:5], "little")] = (body[6:].decode(), body[5])
+        elif body[0] == 3:
+            texts = int.from_bytes(body[9:17], "little")
+            out.end = (signed(int.from_bytes(body[1:9], "little")), texts, cbor.decode(body[17:]))
     return out
 
 
@@ -171,9 +177,23 @@ def _frame_of(rings: list[Ring], definitions: Definitions, positions: dict[int, 
     return frame
 
 
-def read_journal(folder: Path, positions: dict[int, int], last_seq: int) -> list[Frame]:
-    """What a journal holds behind a database (or .frames file) that has the frames up to `last_seq` and the rings up to
-    `positions`."""
+def _end_of(definitions: Definitions, stored: list[Frame], seq: int) -> list[Frame]:
+    """What finish() has said, where no frame has it, and the texts that are in none of them."""
+    if definitions.end is None or any(event.kind == END for frame in stored for event in frame.events):
+        return []
+    time_us, texts, record = definitions.end
+    frame = Frame(definitions.identity["writer"], seq)
+    frame.events.append(Event(END, None, time_us, record, seq))
+    texts -= sum(event.kind == TEXT for frame in stored for event in frame.events)
+    texts -= sum(n for frame in stored for series, reason, n in frame.losses if series == TEXTS and reason in (5, 7))
+    if texts > 0:
+        frame.losses.append((TEXTS, 5, texts))
+    return [frame]
+
+
+def read_journal(folder: Path, positions: dict[int, int], last_seq: int, stored: list[Frame]) -> list[Frame]:
+    """What a journal holds behind a database (or .frames file) that has the frames `stored`, up to `last_seq`, and the
+    rings up to `positions`."""
     definitions = read_definitions((folder / "defs").read_bytes())
     positions = dict(positions)
     frames = []
@@ -184,4 +204,4 @@ def read_journal(folder: Path, positions: dict[int, int], last_seq: int) -> list
     rings = [Ring(path.read_bytes(), definitions.identity["writer"]) for path in paths]
     if rings:
         frames.append(_frame_of(rings, definitions, positions, last_seq + len(frames) + 1))
-    return frames
+    return frames + _end_of(definitions, stored + frames, last_seq + len(frames) + 1)

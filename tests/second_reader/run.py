@@ -216,7 +216,7 @@ def read_run(folder: Path, journals: Path | None = None) -> Run:
         identity = read_definitions((journal / "defs").read_bytes()).identity
         if identity["run"]["uid"] == run.identity["uid"]:
             writer = writers.setdefault(journal.name, Writer(identity, 0, []))
-            writer.frames += read_journal(journal, writer.positions, writer.last_seq)
+            writer.frames += read_journal(journal, writer.positions, writer.last_seq, writer.frames)
     run.writers = sorted(writers.values(), key=Writer.order)
     return run
 

@@ -48,22 +48,26 @@ class AccountReader {
     return talk_->seen;
   }
 
-  // Whether it comes to say what the process that logs says of itself: the counts of the run and of its only metric.
-  // Where only fsyncs fail, one look in some at a .frames run misses what was dropped since the last write of it: asked
-  // again, for a few seconds.
+  // Whether it says what the process that logs says of itself, the counts of the run and of its only metric, and says
+  // so at each of many looks: the writer tries again meanwhile to store what waits.
   bool agrees_with(const trk_status& status) {
-    const int64_t deadline = now_ns() + 5'000'000'000;
-    SeenAccount seen = look();
-    while (!agree(seen, status) && now_ns() < deadline) seen = look();
-    if (!agree(seen, status))
-      std::fprintf(
-          stderr, "%llu logged, %llu stored, %llu dropped, %llu pending; for a reader %llu, %llu, %llu, %llu\n",
-          ull(status.points_logged), ull(status.points_stored), ull(status.points_dropped), ull(status.points_pending),
-          ull(seen.logged), ull(seen.stored), ull(seen.dropped), ull(seen.pending));
-    return agree(seen, status);
+    for (int looks = 0; looks < kLooks; ++looks) {
+      const SeenAccount seen = look();
+      if (agree(seen, status)) continue;
+      std::fprintf(stderr,
+                   "%llu logged, %llu stored, %llu dropped, %llu pending; for a reader at look %d %llu, %llu, %llu, "
+                   "%llu\n",
+                   ull(status.points_logged), ull(status.points_stored), ull(status.points_dropped),
+                   ull(status.points_pending), looks, ull(seen.logged), ull(seen.stored), ull(seen.dropped),
+                   ull(seen.pending));
+      return false;
+    }
+    return true;
   }
 
  private:
+  static constexpr int kLooks = 40;
+
   struct Talk {
     std::atomic<int> asked, answered;
     SeenAccount seen;

@@ -65,7 +65,6 @@ BY_EFFECT = {
     "kTensorBoardHoldShare": "tests/python/test_tensorboard.py: test_the_file_follows_the_run_and_is_whole_at_its_end",
     "SIZE_LOOK_MS": "tests/python/test_console_fd.py: test_the_window_keeps_its_size",
     "TAIL_LOOK_MS": "tests/python/test_console_fd.py: test_a_file_stays_a_file_and_needs_no_relay",
-    "kDrainInterval": "tests/fault/frames_test.cc: ALiveRunIsReadWithoutLocksAndEndsAsAPlainDatabase",
     "kShrinkWalBytes": (
         "tests/python/test_max_disk.py: test_after_a_burst_points_come_back_as_soon_as_the_store_has_room"
     ),
@@ -201,7 +200,6 @@ NOT_TESTED = {
     "kSegmentHeadGuess": "a first guess: a wrong one costs a second read",
     "kSegmentLogBytesMax": "a test would need 64 MiB of events",
     "kSegmentsListed": "a page of a list: more are read in further pages",
-    "kSyncInterval": "what a second of power loss costs cannot be seen without cutting power",
     "kTailSegmentsMax": "1,024 small segments of one writer do not come about within a test",
 }
 

@@ -115,6 +115,46 @@ TEST(DefinitionsTest, WhoWritesIsReadFromTheFirstRecordWhateverFollowsAndHowever
   EXPECT_EQ(read_writer_identity(folder.path()).status().code(), Code::kNotFound);
 }
 
+// It is written once all is said, and again where finish() begins anew or the file was removed meanwhile.
+TEST(DefinitionsTest, TheLastWholeEndCountsWhereverTheFileIsCut) {
+  Sandbox sandbox;
+  LiveJournal journal(sandbox, {});
+  const std::string path = join_path(journal.identity().journal_dir, "defs");
+  EXPECT_NE(journal->series_id("loss", ValueType::kFloat32), 0u);
+  std::vector<size_t> ends{read_file(path, 1 << 20)->size()};
+  for (const JournalEnd& end : {JournalEnd{10, 1, "first"}, JournalEnd{20, 2, "second"}}) {
+    ASSERT_TRUE(journal->keep_end(end).ok());
+    ends.push_back(read_file(path, 1 << 20)->size());
+  }
+  const std::string whole = *read_file(path, 1 << 20);
+  for (size_t size = ends[0]; size <= whole.size(); ++size) {
+    const auto read = parse_definitions(std::string_view(whole).substr(0, size));
+    ASSERT_TRUE(read.ok() && read->series.size() == 1) << size;
+    const std::string expected = size < ends[1] ? "" : size < ends[2] ? "first" : "second";
+    ASSERT_EQ(read->end ? read->end->payload : "", expected) << size;
+  }
+  remove_file(path);
+  (void)journal->check_links();
+  const auto read = read_definitions(journal.identity().journal_dir);
+  ASSERT_TRUE(read.ok() && read->end);
+  EXPECT_EQ(read->end->time_us, 20);
+  EXPECT_EQ(read->end->texts, 2u);
+  EXPECT_EQ(read->end->payload, "second");
+}
+
+TEST(DefinitionsTest, RoomForTheEndIsKeptBehindEachDefinition) {
+  Sandbox sandbox;
+  const std::string path = join_path(sandbox.shm(), "defs");
+  auto file = DefinitionsFile::create(path, this_process());
+  ASSERT_TRUE(file.ok());
+  for (uint32_t id = 1; id <= 40; ++id) {
+    ASSERT_TRUE(file->append({id, ValueType::kFloat32, std::string(kKeyBytesMax, 'n')}).ok());
+    struct stat st{};
+    ASSERT_EQ(::stat(path.c_str(), &st), 0);
+    ASSERT_GE(static_cast<uint64_t>(st.st_blocks) * 512, static_cast<uint64_t>(st.st_size) + kEndReserve) << id;
+  }
+}
+
 TEST(DefinitionsTest, AFileOfANewerVersionIsNamedAsSuch) {
   Sandbox sandbox;
   std::vector<size_t> ends;
