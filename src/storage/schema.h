@@ -33,6 +33,7 @@ constexpr std::string_view kCost = "cost";            // CBOR: what the tracker 
 constexpr std::string_view kEnd = "end";              // CBOR: the payload of the last end event, and time_us
 constexpr std::string_view kRecovered = "recovered";  // CBOR: the payload of the note
 constexpr std::string_view kStepMax = "step_max";     // of texts and media; absent: none has a step, or an older writer
+constexpr std::string_view kTableSum = "tables_crc";  // storage/table_sum.h; absent: not finished, or an older writer
 }  // namespace meta_key
 
 struct DatabaseMeta {
@@ -55,8 +56,9 @@ Status create_detached_database(const std::string& path, const WriterIdentity& i
 // kCorrupt when the file is not a writer's database, or holds a table, index, view or trigger that is none of ours;
 // kVersion when it is of a newer version.
 Status check_database(Sqlite& db, const std::string& path);
-Result<DatabaseMeta> read_meta(Sqlite& db, const std::string& path);
-Result<SeriesMap> read_series(Sqlite& db);
+// `damaged`: what of the counts cannot be what was written; Null: that is kCorrupt.
+Result<DatabaseMeta> read_meta(Sqlite& db, const std::string& path, std::string* damaged = nullptr);
+Result<SeriesMap> read_series(Sqlite& db);  // kCorrupt: a name that is no UTF-8, too
 // `damaged`: how many rows cannot be what was written; they are left out, and no other is certain. Null: they are
 // kCorrupt.
 Result<std::vector<Attribute>> read_attributes(Sqlite& db, uint64_t* damaged = nullptr);

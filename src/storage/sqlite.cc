@@ -157,6 +157,16 @@ std::string_view Statement::bytes_at(int column) const {
 
 bool Statement::is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
 
+char Statement::kind_at(int column) const {
+  switch (sqlite3_column_type(statement_, column)) {
+    case SQLITE_INTEGER: return 'i';
+    case SQLITE_FLOAT: return 'f';
+    case SQLITE_TEXT: return 't';
+    case SQLITE_BLOB: return 'b';
+    default: return 'n';
+  }
+}
+
 Blob& Blob::operator=(Blob&& other) noexcept {
   std::swap(blob_, other.blob_);
   std::swap(db_, other.db_);
@@ -249,6 +259,13 @@ Result<Sqlite> Sqlite::open(const std::string& path, SqliteOpen mode, int busy_t
 }
 
 Status Sqlite::error(int code) const { return make_error(db_, code, *path_); }
+
+// Its switch for those who mend a schema by hand. Nothing is written all the same: the connection is read-only; and
+// each object of the schema is looked at before a table is read.
+Status Sqlite::read_cut_file() {
+  sqlite3_db_config(db_, SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
+  return exec("PRAGMA writable_schema=ON");
+}
 
 Status Sqlite::exec(const char* sql) {
   const SqliteCall inside;

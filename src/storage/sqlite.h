@@ -45,6 +45,7 @@ class Statement {
   uint64_t u64_at(int column) const { return static_cast<uint64_t>(int_at(column)); }
   std::string_view bytes_at(int column) const;
   bool is_null(int column) const;
+  char kind_at(int column) const;  // 'i' integer, 'f' float, 't' text, 'b' blob, 'n' null
 
  private:
   friend class Sqlite;
@@ -102,6 +103,9 @@ class Sqlite {
   explicit operator bool() const { return db_ != nullptr; }
   void close();  // statements must be gone before
 
+  // SQLite refuses a file that has fewer pages than its header says. From here on a reader's connection takes those
+  // that there are; a row that needs another one is kCorrupt.
+  Status read_cut_file();
   Status exec(const char* sql);
   Result<Statement> prepare(std::string_view sql);
   // kCorrupt when there is no such row.

@@ -78,6 +78,24 @@ def newer_segment(root: Path) -> None:
     change(path, "UPDATE segments SET data=? WHERE first_seq=?", head + crc32c(head + directory) + data[52:], seq)
 
 
+def newer_level(root: Path) -> None:
+    """The fixture has no run so long: the level is that of a series of its segment."""
+    path = database_of(root, "segments")
+    with sqlite3.connect(path) as db:
+        first, last = db.execute("SELECT first_seq, last_seq FROM segments LIMIT 1").fetchone()
+        if not db.execute("SELECT 1 FROM sqlite_schema WHERE name='levels'").fetchone():
+            db.execute(
+                "CREATE TABLE levels(id INTEGER PRIMARY KEY, series INTEGER NOT NULL, level INTEGER NOT NULL, "
+                "first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL, data BLOB NOT NULL)"
+            )
+            db.execute("CREATE UNIQUE INDEX levels_of_series ON levels(series, level, first_seq)")
+            db.execute("CREATE INDEX segments_ends ON segments(last_seq, points)")
+        body = b"\3\3\3\0" + bytes(20)
+        db.execute("DELETE FROM levels")
+        db.execute("INSERT INTO levels VALUES(1, 1, 1, ?, ?, ?)", (first, last, body + crc32c(body)))
+    db.close()
+
+
 def newer_frames_file(root: Path) -> None:
     path = next(root.glob("store/runs/compat/frames-file/*.frames"))
     data = path.read_bytes()
@@ -181,6 +199,16 @@ def test_what_is_around_a_newer_part_is_shown(case: str, unpacked: Any, modules:
     if case in ("definitions", "ring"):
         assert command(root, "ls")[0] == 4, "what waits in the journal is not in the list"
     assert command(root, "verify")[0] == 4, "newer is no damage"
+
+
+# Nothing is lost with it, so commands that read the run do not mention it.
+def test_a_newer_level_is_no_damage_and_its_segment_is_read(unpacked: Any, modules: dict[str, ModuleType]) -> None:
+    root = unpacked(VERSIONS[-1])
+    newer_level(root)
+    assert command(root, "export", "compat/segments")[0] == 0
+    code, said = command(root, "verify")
+    assert code == 4, said
+    assert "newer version" in said
 
 
 @pytest.mark.parametrize("case", CASES)
