@@ -246,7 +246,8 @@ struct WriterReader::Impl {
     if (!tables->damage.empty())
       say(fmt::format("{}: {}; config, summary, series and end are read from the log", path, tables->damage));
     else if (out->attributes_damaged > 0)
-      say(fmt::format("{}: the table of config, summary and attributes is damaged ({} rows); they are read from the log",
+      say(fmt::format("{}: the table of config, summary and attributes is damaged ({} rows); they are read from "
+                      "the log",
                       path, out->attributes_damaged));
     for (const auto& [part, size] : cut)
       say(fmt::format("{}: is cut: {} of {} bytes are there, and {} of {} points in it can be read{}",
