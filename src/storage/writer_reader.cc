@@ -65,10 +65,10 @@ struct WriterReader::Impl {
   SqliteOpen mode = SqliteOpen::kRead;
   WriterIdentity identity;
   LookMemory memory;
-  std::unique_ptr<FramesReader> log;  // read instead of a database while the file is a .frames file
-  std::map<int, DatabaseSize> cut;    // parts that are shorter than they say: what there is of them is read
+  std::unique_ptr<FramesReader> log;     // read instead of a database while the file is a .frames file
+  std::map<int, DatabaseSize> cut;       // parts that are shorter than they say: what there is of them is read
   std::optional<uint64_t> newest_known;  // frame, where `meta` is not to be believed
-  bool sum_is_sound = false;          // the tables were held against their checksum once
+  bool sum_is_sound = false;             // the tables were held against their checksum once
   struct FromLog {
     LogPosition end;
     LogState state;
@@ -246,7 +246,8 @@ struct WriterReader::Impl {
     if (!tables->damage.empty())
       say(fmt::format("{}: {}; config, summary, series and end are read from the log", path, tables->damage));
     else if (out->attributes_damaged > 0)
-      say(fmt::format("{}: the table of config, summary and attributes is damaged ({} rows); they are read from "
+      say(
+          fmt::format("{}: the table of config, summary and attributes is damaged ({} rows); they are read from "
                       "the log",
                       path, out->attributes_damaged));
     for (const auto& [part, size] : cut)
