@@ -136,8 +136,11 @@ std::optional<WriterEnd> end_from_value(const Value& value, int64_t time_us) {
 
 // Counts of frames and points that every writer has written, since its database was made.
 static std::string damage_of_counts(const DatabaseMeta& meta, const std::set<std::string, std::less<>>& keys) {
-  const std::pair<std::string_view, uint64_t> counts[] = {
-      {meta_key::kLastSeq, meta.last_seq}, {meta_key::kPoints, meta.points}, {meta_key::kStatsSeq, meta.stats_seq}};
+  const std::pair<std::string_view, uint64_t> counts[] = {{meta_key::kLastSeq, meta.last_seq},
+                                                          {meta_key::kPoints, meta.points},
+                                                          {meta_key::kFrames, meta.frames},
+                                                          {meta_key::kFrameBytes, meta.frame_bytes},
+                                                          {meta_key::kStatsSeq, meta.stats_seq}};
   for (const auto& [key, value] : counts) {
     if (!keys.contains(key)) return fmt::format("meta: {} is missing", key);
     if (value > INT64_MAX) return fmt::format("meta: {} is {}", key, static_cast<int64_t>(value));
@@ -147,9 +150,10 @@ static std::string damage_of_counts(const DatabaseMeta& meta, const std::set<std
   return "";
 }
 
-Result<DatabaseMeta> read_meta(Sqlite& db, const std::string& path, std::string* damaged) {
-  auto rows = db.prepare("SELECT key, value FROM meta");
+Result<DatabaseMeta> read_meta(Sqlite& db, const std::string& path, std::string* damaged, TableSum* sum) {
+  auto rows = db.prepare(kReadMeta);
   if (!rows.ok()) return rows.status();
+  if (sum != nullptr) sum->begin_table();
   DatabaseMeta out;
   bool has_identity = false;
   std::set<std::string, std::less<>> keys;
@@ -159,6 +163,8 @@ Result<DatabaseMeta> read_meta(Sqlite& db, const std::string& path, std::string*
     if (!*row) break;
     const std::string key(rows->bytes_at(0));
     keys.insert(key);
+    if (sum != nullptr && is_summed(key)) sum->add_row(*rows, kMetaColumns);
+    if (key == meta_key::kChecksum) out.checksum = rows->bytes_at(1);
     if (key == meta_key::kLastSeq) out.last_seq = rows->u64_at(1);
     if (key == meta_key::kPoints) out.points = rows->u64_at(1);
     if (key == meta_key::kFrames) out.frames = rows->u64_at(1);
@@ -191,11 +197,10 @@ Result<DatabaseMeta> read_meta(Sqlite& db, const std::string& path, std::string*
   return out;
 }
 
-Result<SeriesMap> read_series(Sqlite& db) {
-  auto rows = db.prepare(
-      "SELECT id, name, type, points, has_steps, step_min, step_max, last_step, time_first_us, time_last_us, finite, "
-      "min_bits, max_bits, sum_bits, nan, pos_inf, neg_inf, first_bits, last_bits FROM series");
+Result<SeriesMap> read_series(Sqlite& db, TableSum* sum) {
+  auto rows = db.prepare(kReadSeries);
   if (!rows.ok()) return rows.status();
+  if (sum != nullptr) sum->begin_table();
   SeriesMap out;
   for (;;) {
     auto row = rows->step();
@@ -203,6 +208,9 @@ Result<SeriesMap> read_series(Sqlite& db) {
     if (!*row) return out;
     SeriesStats s;
     s.def.id = static_cast<uint32_t>(rows->int_at(0));
+    // SQLite reads zeroed bytes of a page as rows without values.
+    if (rows->is_null(1) || rows->is_null(2))
+      return Status(Code::kCorrupt, fmt::format("series: the row of series {} is damaged", s.def.id));
     s.def.name = rows->bytes_at(1);
     if (!is_utf8(s.def.name))
       return Status(Code::kCorrupt, fmt::format("series: the name of series {} is no UTF-8", s.def.id));
@@ -225,6 +233,7 @@ Result<SeriesMap> read_series(Sqlite& db) {
     s.neg_inf = rows->u64_at(16);
     s.first_bits = rows->u64_at(17);
     s.last_bits = rows->u64_at(18);
+    if (sum != nullptr) sum->add_series(s, s.def.name);
     out[s.def.id] = std::move(s);
   }
 }
@@ -258,9 +267,10 @@ static bool read_attribute(const Statement& row, Attribute* out) {
   return true;
 }
 
-Result<std::vector<Attribute>> read_attributes(Sqlite& db, uint64_t* damaged) {
-  auto rows = db.prepare("SELECT kind, key, value, time_us, count FROM attributes ORDER BY id");
+Result<std::vector<Attribute>> read_attributes(Sqlite& db, uint64_t* damaged, TableSum* sum) {
+  auto rows = db.prepare(kReadAttributes);
   if (!rows.ok()) return rows.status();
+  if (sum != nullptr) sum->begin_table();
   std::vector<Attribute> out;
   for (;;) {
     auto row = rows->step();
@@ -270,6 +280,7 @@ Result<std::vector<Attribute>> read_attributes(Sqlite& db, uint64_t* damaged) {
     }
     if (!row.ok()) return row.status();
     if (!*row) return out;
+    if (sum != nullptr) sum->add_row(*rows, kAttributeColumns);
     Attribute attribute{EventType::kEnd, "", Value(), 0};
     if (!read_attribute(*rows, &attribute)) {
       if (damaged == nullptr) return Status(Code::kCorrupt, "attributes: a row is damaged");
@@ -280,14 +291,16 @@ Result<std::vector<Attribute>> read_attributes(Sqlite& db, uint64_t* damaged) {
   }
 }
 
-Result<std::vector<Loss>> read_losses(Sqlite& db) {
-  auto rows = db.prepare("SELECT series, reason, count FROM losses");
+Result<std::vector<Loss>> read_losses(Sqlite& db, TableSum* sum) {
+  auto rows = db.prepare(kReadLosses);
   if (!rows.ok()) return rows.status();
+  if (sum != nullptr) sum->begin_table();
   std::vector<Loss> out;
   for (;;) {
     auto row = rows->step();
     if (!row.ok()) return row.status();
     if (!*row) return out;
+    if (sum != nullptr) sum->add_row(*rows, kLossColumns);
     out.push_back({static_cast<uint32_t>(rows->int_at(0)), static_cast<LossReason>(rows->int_at(1)), rows->u64_at(2)});
   }
 }

@@ -4,9 +4,7 @@
 // Threads: any. Cost: a few system calls; opening blocks on the disk.
 #pragma once
 
-#include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -38,12 +36,6 @@ Result<std::unique_ptr<WriterStore>> open_writer_store(const std::string& run_pa
 std::string frames_path_of(const std::string& db_path);
 std::string db_path_of(const std::string& frames_path);
 bool is_frames_path(std::string_view path);
-// What a database's header says of its length, in bytes, and how many there are. Nothing where it is no SQLite file.
-// Never asked of one that this process has open.
-struct DatabaseSize {
-  uint64_t said = 0, there = 0;
-};
-std::optional<DatabaseSize> database_size(const std::string& path);
 // Whether the file is a database as long as its own header says. Never asked of one that this process has open.
 bool is_whole_database(const std::string& path);
 

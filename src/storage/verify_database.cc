@@ -227,7 +227,7 @@ class DatabaseCheck {
 
   void judge_tables() {
     const char* sound = "every frame and segment is sound";
-    if (sum_ == TableSum::kWrong)
+    if (sum_ == TableVerdict::kWrong)
       damage("tables", path_, "the small tables are not what was written, by their checksum",
              "readers take config, summary, series and end from the frames; the identity is as the file says", sound);
     if (const auto lines = log_->totals().compare_meta(meta_, log_->newest()); !lines.empty())
@@ -253,7 +253,7 @@ class DatabaseCheck {
   SeriesMap series_;
   std::vector<Attribute> attributes_;
   std::vector<Loss> losses_;
-  TableSum sum_ = TableSum::kNone;
+  TableVerdict sum_ = TableVerdict::kNone;
   std::optional<LogCheck> log_;
   std::map<int, DatabaseSize> cut_;  // parts that are shorter than they say
   bool readable_ = true;

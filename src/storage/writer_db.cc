@@ -76,7 +76,8 @@ struct WriterDb::Impl {
   uint64_t stats_points = 0;  // that the rows of `series` were last written for
   std::vector<RingPosition> positions;
   StatsTable series;                // without names of rows that are written
-  bool sum_stands = true;           // a checksum of the tables as they were before this writer went on
+  bool sum_stands = false;          // a checksum of the tables as they were before this writer went on
+  bool tables_damaged = false;      // by that checksum
   std::string cost;                 // to be written with the next sign of life
   std::vector<uint32_t> unwritten;  // series whose row is older than their frames, sorted
   int64_t stats_written_ns = 0;
@@ -158,6 +159,12 @@ struct WriterDb::Impl {
     TRACKER_RETURN_IF_ERROR(set_modes());
     auto meta = read_meta(db, path);
     if (!meta.ok()) return meta.status();
+    sum_stands = meta->checksum.has_value();
+    if (sum_stands) {
+      const auto sum = check_table_sum(db);
+      if (!sum.ok()) return sum.status();
+      tables_damaged = tables_damaged || *sum == TableVerdict::kWrong;
+    }
     if (meta->identity.writer != identity.writer)
       return Status(Code::kCorrupt, fmt::format("{} belongs to writer {}", path, meta->identity.writer.hex()));
     auto all_positions = read_positions(db);
@@ -409,7 +416,8 @@ struct WriterDb::Impl {
 
   // The last transaction of all: the next one drops it.
   Status sum_up() {
-    TRACKER_RETURN_IF_ERROR(transaction(false, [this] { return write_table_sum(db, last_seq); }));
+    const auto write = [this] { return write_table_sum(db, last_seq, series, tables_damaged); };
+    TRACKER_RETURN_IF_ERROR(transaction(false, write));
     sum_stands = true;
     return {};
   }

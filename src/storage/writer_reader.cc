@@ -17,7 +17,6 @@
 #include "storage/sqlite.h"
 #include "storage/store_files.h"
 #include "storage/table_sum.h"
-#include "storage/writer_locks.h"
 #include "storage/writer_parts.h"
 
 namespace tracker::internal {
@@ -68,51 +67,42 @@ struct WriterReader::Impl {
   std::unique_ptr<FramesReader> log;     // read instead of a database while the file is a .frames file
   std::map<int, DatabaseSize> cut;       // parts that are shorter than they say: what there is of them is read
   std::optional<uint64_t> newest_known;  // frame, where `meta` is not to be believed
-  bool sum_is_sound = false;             // the tables were held against their checksum once
   struct FromLog {
     LogPosition end;
+    std::map<int, DatabaseSize> cut;
     LogState state;
     std::vector<LogDamage> damage;
   };
   std::unique_ptr<FromLog> from_log;  // as last read; a damaged file is read again and again and seldom changes
 
-  Result<Sqlite> connect(int part) const {
+  // Whether bytes are missing at the end of the file: SQLite itself does not see it where that is less than a page.
+  // With a log the rest may be in there; looked at twice, for a checkpoint may be at work that ends meanwhile.
+  static std::optional<DatabaseSize> size_of_cut(const Sqlite& db, const std::string& file) {
+    const auto size = db.size();
+    if (!size || !size->is_cut() || file_size(file + "-wal") > 0 || db.size() != size) return std::nullopt;
+    return size;
+  }
+
+  Result<Sqlite> connect(int part) {
     const std::string file = part_path(path, part);
     SqliteOpen how = mode;
     if (part > 1 && mode != SqliteOpen::kRead)
       how = file_size(file + "-wal") > 0 ? SqliteOpen::kReadPrivateWal : SqliteOpen::kReadImmutable;
     auto db = Sqlite::open(file, how, kBusyTimeoutMs);
-    if (db.ok() && cut.contains(part)) TRACKER_RETURN_IF_ERROR(db->read_cut_file());
-    if (db.ok() && part > 1) TRACKER_RETURN_IF_ERROR(check_database(*db, file));  // probe() looks at the first
-    return db;
-  }
-
-  // Of a file that SQLite calls damaged: whether bytes are missing at its end. With a WAL the rest may be in there.
-  bool is_cut(int part) {
-    const std::string file = part_path(path, part);
-    if (cut.contains(part) || is_written_here(file) || file_size(file + "-wal") > 0) return false;
-    const auto size = database_size(file);
-    if (!size || size->there >= size->said) return false;
-    cut[part] = *size;
-    return true;
-  }
-
-  // connect(), and of a cut file what there is.
-  Result<Sqlite> connect_any(int part) {
-    auto db = connect(part);
-    const Status status = db.ok() ? check_database(*db, part_path(path, part)) : db.status();
-    if (status.ok()) return db;
-    if (status.code() != Code::kCorrupt || !is_cut(part)) return status;
-    db = connect(part);
-    if (db.ok()) TRACKER_RETURN_IF_ERROR(check_database(*db, part_path(path, part)));
+    if (!db.ok()) return db;
+    cut.erase(part);
+    if (const auto size = size_of_cut(*db, file)) {
+      cut[part] = *size;
+      TRACKER_RETURN_IF_ERROR(db->read_cut_file());
+    }
+    if (part > 1) TRACKER_RETURN_IF_ERROR(check_database(*db, file));  // probe() looks at the first
     return db;
   }
 
   Status probe() {
-    for (int part = 2; part <= count_parts(path); ++part)
-      (void)connect_any(part).ok();  // who reads it says the failure
-    auto db = connect_any(1);
+    auto db = connect(1);
     if (!db.ok()) return db.status();
+    TRACKER_RETURN_IF_ERROR(check_database(*db, path));
     std::string counts;  // snapshot() says it
     auto meta = read_meta(*db, path, &counts);
     if (!meta.ok()) return meta.status();
@@ -126,19 +116,6 @@ struct WriterReader::Impl {
     path = db_path_of(path);
     log.reset();
     return probe().ok();
-  }
-
-  // What of the tables cannot be what was written; empty where nothing is known. In a transaction of its own, for it
-  // reads them all.
-  Result<std::string> damage_of_tables(Sqlite& db) {
-    if (sum_is_sound) return std::string();
-    TRACKER_RETURN_IF_ERROR(db.exec("BEGIN"));
-    auto sum = check_table_sum(db);
-    end_transaction(&db);
-    if (!sum.ok() && sum.status().code() != Code::kCorrupt) return sum.status();
-    if (!sum.ok()) return sum.status().message();
-    sum_is_sound = *sum == TableSum::kSound;
-    return std::string(*sum == TableSum::kWrong ? "the small tables are not what was written" : "");
   }
 
   // Behind a damaged page SQLite may refuse to commit, though nothing was written.
@@ -158,7 +135,8 @@ struct WriterReader::Impl {
 
   // Failures of one table leave the others.
   Status read_tables(Sqlite& db, Tables* out, uint64_t* attributes_damaged) const {
-    auto meta = read_meta(db, path, &out->damage);
+    TableSum sum;
+    auto meta = read_meta(db, path, &out->damage, &sum);
     if (!meta.ok()) return meta.status();
     out->meta = std::move(*meta);
     const auto take = [out](auto read, auto* into) {
@@ -167,35 +145,36 @@ struct WriterReader::Impl {
       else return read.status();
       return Status();
     };
-    TRACKER_RETURN_IF_ERROR(take(read_series(db), &out->series));
-    TRACKER_RETURN_IF_ERROR(take(read_attributes(db, attributes_damaged), &out->attributes));
-    TRACKER_RETURN_IF_ERROR(take(read_losses(db), &out->losses));
+    TRACKER_RETURN_IF_ERROR(take(read_series(db, &sum), &out->series));
+    TRACKER_RETURN_IF_ERROR(take(read_attributes(db, attributes_damaged, &sum), &out->attributes));
+    TRACKER_RETURN_IF_ERROR(take(read_losses(db, &sum), &out->losses));
     TRACKER_RETURN_IF_ERROR(take(read_positions(db), &out->positions));
-    // Where the tree of the log is damaged, who reads it says so.
-    out->newest = std::min<uint64_t>(out->meta.last_seq, INT64_MAX);
     auto newest = newest_frame(db);
-    if (newest.ok()) out->newest = *newest;
-    return newest.ok() || newest.status().code() == Code::kCorrupt ? Status() : newest.status();
+    if (!newest.ok() && newest.status().code() != Code::kCorrupt) return newest.status();
+    // Where the tree of the log is damaged, who reads it says so.
+    out->newest = newest.ok() ? *newest : std::min<uint64_t>(out->meta.last_seq, INT64_MAX);
+    if (!out->damage.empty()) return {};
+    if (judge_tables(out->meta.checksum, sum.crc(), out->newest) == TableVerdict::kWrong)
+      out->damage = "the small tables are not what was written";
+    else if (out->newest > out->meta.last_seq)
+      out->damage = fmt::format("meta: last_seq is {}, the newest frame is {}", out->meta.last_seq, out->newest);
+    return {};
   }
 
   // What is small is read at one moment. Rows of `series` cover the frames up to stats_seq, the rest is added here. No
   // segment reaches behind stats_seq, so one that is met was made after that moment. False: so it was.
   Result<bool> try_snapshot(Sqlite& db, int part, WriterSnapshot* out) {
     *out = WriterSnapshot();
-    auto damage = damage_of_tables(db);
-    if (!damage.ok()) return damage.status();
     Tables tables;
-    tables.damage = std::move(*damage);
     TRACKER_RETURN_IF_ERROR(db.exec("BEGIN"));
     const Status status = read_tables(db, &tables, &out->attributes_damaged);
     end_transaction(&db);
     TRACKER_RETURN_IF_ERROR(status);
-    DatabaseMeta& meta = tables.meta;
-    if (tables.newest > meta.last_seq && tables.damage.empty())
-      tables.damage = fmt::format("meta: last_seq is {}, the newest frame is {}", meta.last_seq, tables.newest);
+    const DatabaseMeta& meta = tables.meta;
     newest_known.reset();
-    if (!tables.damage.empty()) newest_known = tables.newest;
-    if (tables.damage.empty() && out->attributes_damaged == 0 && cut.empty()) {
+    if (!tables.damage.empty()) {
+      newest_known = tables.newest;
+    } else {
       LogPosition at{meta.stats_seq, 0};
       StatsVisitor visitor(&tables.series);
       LogScan scan(&db, path, identity.writer, &at, &out->damage);
@@ -204,9 +183,9 @@ struct WriterReader::Impl {
       if (tables.newest < meta.last_seq && (tables.newest > 0 || part == 1) && out->damage.empty())
         out->damage.push_back({Code::kCorrupt, fmt::format("{}: frames {} to {} were stored and are gone",
                                                            part_path(path, part), tables.newest + 1, meta.last_seq)});
-    } else {
-      TRACKER_RETURN_IF_ERROR(take_from_log(&tables, out));
     }
+    if (!tables.damage.empty() || out->attributes_damaged > 0 || !cut.empty())
+      TRACKER_RETURN_IF_ERROR(take_from_log(&tables, out));
     put(std::move(tables), out);
     return true;
   }
@@ -229,39 +208,37 @@ struct WriterReader::Impl {
     put_series(std::move(tables.series), out);
   }
 
+  Status read_log(const LogPosition& end) {
+    if (from_log && from_log->end == end && from_log->cut == cut) return {};
+    auto read = std::make_unique<FromLog>();
+    read->end = end;
+    LogPosition at;
+    TRACKER_RETURN_IF_ERROR(read_parts(&at, end, &read->state, &read->damage));
+    read->cut = cut;
+    from_log = std::move(read);
+    return {};
+  }
+
   // Tables that are damaged, and what is lost of a file that is cut: the log has it.
   Status take_from_log(Tables* tables, WriterSnapshot* out) {
     DatabaseMeta& meta = tables->meta;
-    const LogPosition end{tables->damage.empty() ? meta.last_seq : tables->newest, 0};
-    if (!from_log || from_log->end != end) {
-      auto read = std::make_unique<FromLog>();
-      read->end = end;
-      LogPosition at;
-      TRACKER_RETURN_IF_ERROR(read_parts(&at, end, &read->state, &read->damage));
-      from_log = std::move(read);
-    }
+    const bool damaged = !tables->damage.empty();
+    TRACKER_RETURN_IF_ERROR(read_log({damaged ? tables->newest : meta.last_seq, 0}));
     const LogState& said = from_log->state;
+    const bool whole = from_log->damage.empty();
     out->damage = from_log->damage;
     const auto say = [out](std::string text) { out->damage.push_back({Code::kCorrupt, std::move(text)}); };
-    if (!tables->damage.empty())
+    if (damaged)
       say(fmt::format("{}: {}; config, summary, series and end are read from the log", path, tables->damage));
     else if (out->attributes_damaged > 0)
-      say(
-          fmt::format("{}: the table of config, summary and attributes is damaged ({} rows); they are read from "
-                      "the log",
-                      path, out->attributes_damaged));
-    for (const auto& [part, size] : cut)
-      say(fmt::format("{}: is cut: {} of {} bytes are there, and {} of {} points in it can be read{}",
-                      part_path(path, part), size.there, size.said, said.points,
-                      tables->damage.empty() ? std::to_string(meta.points) : "an unknown number of",
-                      said.points < meta.points && tables->damage.empty()
-                          ? fmt::format("; {} are lost", meta.points - said.points)
-                          : ""));
-    if (!tables->damage.empty() || out->attributes_damaged > 0) tables->attributes = said.events.attributes();
-    if (tables->damage.empty()) return {};
+      say(fmt::format(
+          "{}: the table of config, summary and attributes is damaged ({} rows); they are read from the log", path,
+          out->attributes_damaged));
+    for (const auto& [part, size] : cut) say(text_of_cut(part, size, damaged ? nullptr : &meta));
+    if (damaged || out->attributes_damaged > 0) tables->attributes = said.events.attributes();
+    if (!damaged) return {};
     tables->series = said.series;
     tables->losses = said.events.losses();
-    const bool whole = from_log->damage.empty();
     if (said.events.end() || whole) meta.end = said.events.end();
     if (said.events.recovered() || whole) meta.recovered = said.events.recovered();
     if (said.events.step_max() || whole) meta.step_max = said.events.step_max();
@@ -271,8 +248,17 @@ struct WriterReader::Impl {
     return {};
   }
 
-  Status read_parts(LogPosition* at, const LogPosition& end, LogVisitor* visitor,
-                    std::vector<LogDamage>* damage) const {
+  // `meta`: null where it is not known how many points there were.
+  std::string text_of_cut(int part, const DatabaseSize& size, const DatabaseMeta* meta) const {
+    const uint64_t kept = from_log->state.points;
+    const std::string all = meta != nullptr ? std::to_string(meta->points) : "an unknown number of";
+    std::string out = fmt::format("{}: is cut: {} of {} bytes are there, and {} of {} points can be read",
+                                  part_path(path, part), size.there, size.said, kept, all);
+    if (meta != nullptr && kept < meta->points) out += fmt::format("; {} are lost", meta->points - kept);
+    return out;
+  }
+
+  Status read_parts(LogPosition* at, const LogPosition& end, LogVisitor* visitor, std::vector<LogDamage>* damage) {
     const int parts = count_parts(path);
     for (int part = 1; part <= parts && at->seq < end.seq; ++part) {
       auto db = connect(part);
@@ -294,7 +280,8 @@ struct WriterReader::Impl {
   }
 
   // Of several parts the one that holds what comes next.
-  Result<LogPosition> place_in_parts(uint64_t seq) const {
+  Result<LogPosition> place_in_parts(uint64_t seq) {
+    if (newest_known) return LogPosition();  // a place in a segment is known by the counts of `meta`
     const int parts = count_parts(path);
     LogPosition end;
     for (int part = 1; part <= parts; ++part) {
@@ -359,6 +346,7 @@ Result<WriterSnapshot> WriterReader::snapshot() {
     if (out.ok() || !impl_->became_database(out.status())) return out;
   }
   const int parts = count_parts(impl_->path);
+  for (int earlier = 1; earlier < parts; ++earlier) (void)impl_->connect(earlier).ok();  // which of them are cut
   auto db = impl_->connect(parts);
   if (!db.ok()) return db.status();
   WriterSnapshot out;

@@ -392,8 +392,13 @@ def test_of_a_database_that_was_cut_what_is_there_is_read_and_the_rest_is_counte
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             kept = len(run.history("loss").steps)
-        assert 0 < kept <= before
+            steps = run.history("loss").steps.tolist()
+            chart = run.chart("loss", pixels=400)
+        assert steps == list(range(kept)), "the rows in front of the cut"
+        assert 0 < kept < before
         before = kept
+        assert chart.rows == chart.count.sum() == kept, "charts are of the rows that there are"
+        assert (chart.x1[-1], chart.last[-1], chart.max.max()) == (kept - 1, (kept - 1) * 0.37, (kept - 1) * 0.37)
         exported = command("export", "p/r", "--dir", store)
         assert exported.returncode == 3
         assert sum(line.startswith("loss,") for line in exported.stdout.splitlines()) == kept
@@ -402,6 +407,20 @@ def test_of_a_database_that_was_cut_what_is_there_is_read_and_the_rest_is_counte
         assert "is cut" in verified.stdout
         assert "nothing of this file" not in verified.stdout
         assert database.read_bytes() == whole[: int(len(whole) * share)]
+
+
+# The bug: SQLite rounds the length up to pages, and a cut of less than one read as zeros in silence.
+def test_a_cut_of_less_than_a_page_is_said(shm: Path, tmp_path: Path) -> None:
+    store, database = finished_run(tmp_path, 1, 50)
+    whole = database.read_bytes()
+    for lost in (1, 100, 4000):
+        database.write_bytes(whole[:-lost])
+        shown = command("show", "p/r", "--dir", store)
+        assert shown.returncode == 3, shown.stdout
+        assert "is cut" in shown.stdout + shown.stderr or "damaged" in shown.stdout + shown.stderr
+        assert command("verify", store).returncode == 3
+    database.write_bytes(whole)
+    assert command("show", "p/r", "--dir", store).returncode == 0
 
 
 def change(database: Path, sql: str) -> None:
