@@ -21,6 +21,8 @@ namespace tracker::internal {
 namespace {
 
 constexpr int kBusyTimeoutMs = 1000;
+constexpr const char* kFromLogAdvice =
+    "readers take config, summary, series and end from the frames; the identity is as the file says";
 constexpr const char* kTreeAdvice = "keep a copy; `tracker export` writes what can still be read";
 
 std::string joined(const std::vector<std::string>& lines) {
@@ -44,6 +46,7 @@ class DatabaseCheck {
       judge_log();
       say_cut();
       if (readable_ && tree_said_.empty() && log_->whole(meta_)) judge_tables();
+      else if (readable_ && cut_.empty() && !has_said("series")) judge_sum("");
     } else {
       say_cut();
     }
@@ -60,7 +63,17 @@ class DatabaseCheck {
         {FindingLevel::kDamage, std::move(kind), file, std::move(what), std::move(intact), std::move(advice)});
   }
 
+  bool has_said(std::string_view kind) const {
+    return std::any_of(out_.findings.begin(), out_.findings.end(),
+                       [kind](const Finding& one) { return one.kind == kind; });
+  }
+
+  bool is_cut(const std::string& file) const {
+    return std::any_of(cut_.begin(), cut_.end(), [&](const auto& one) { return part(one.first) == file; });
+  }
+
   void failed(const std::string& file, const Status& status) {
+    if (status.code() == Code::kCorrupt && is_cut(file)) return;  // say_cut() says it
     if (status.code() == Code::kVersion)
       out_.findings.push_back({FindingLevel::kNewer, "newer-version", file, status.message(), "", status.hint()});
     else if (status.code() == Code::kCorrupt) damage("database-header", file, status.message(), kRestoreAdvice);
@@ -227,20 +240,27 @@ class DatabaseCheck {
 
   void judge_tables() {
     const char* sound = "every frame and segment is sound";
-    if (sum_ == TableVerdict::kWrong)
-      damage("tables", path_, "the small tables are not what was written, by their checksum",
-             "readers take config, summary, series and end from the frames; the identity is as the file says", sound);
+    const bool from_log = sum_ == TableVerdict::kWrong;  // so readers take them
+    const size_t before = out_.findings.size();
     if (const auto lines = log_->totals().compare_meta(meta_, log_->newest()); !lines.empty())
-      damage("counts", path_, "logged = stored + dropped does not come out: " + joined(lines), kTreeAdvice, sound);
+      damage("counts", path_, "logged = stored + dropped does not come out: " + joined(lines),
+             from_log ? kFromLogAdvice : kTreeAdvice, sound);
     if (const auto lines = log_->totals().compare_series(series_); !lines.empty())
       damage("series", path_, "statistics of the table `series` disagree with the frames: " + joined(lines),
-             "`show` and charts may be wrong, `export` is right", sound);
+             from_log ? kFromLogAdvice : "`show` and charts may be wrong, `export` is right", sound);
     if (const auto lines = log_->totals().compare_attributes(attributes_); !lines.empty())
       damage("attributes", path_, "config, summary or attributes disagree with the frames: " + joined(lines),
-             kTreeAdvice, sound);
+             from_log ? kFromLogAdvice : kTreeAdvice, sound);
     if (const auto lines = log_->totals().compare_losses(losses_); !lines.empty())
-      damage("losses", path_, "counts of dropped points disagree with the frames: " + joined(lines), kTreeAdvice,
-             sound);
+      damage("losses", path_, "counts of dropped points disagree with the frames: " + joined(lines),
+             from_log ? kFromLogAdvice : kTreeAdvice, sound);
+    if (out_.findings.size() == before) judge_sum(sound);
+  }
+
+  // Said where nothing else says which of them it is.
+  void judge_sum(const char* intact) {
+    if (sum_ == TableVerdict::kWrong)
+      damage("tables", path_, "the small tables are not what was written, by their checksum", kFromLogAdvice, intact);
   }
 
   Verifier& verifier_;
