@@ -146,8 +146,10 @@ std::vector<std::string> LogTotals::compare_losses(const std::vector<Loss>& stor
   return out;
 }
 
-std::vector<std::string> LogTotals::compare_meta(const DatabaseMeta& meta) const {
+std::vector<std::string> LogTotals::compare_meta(const DatabaseMeta& meta, uint64_t newest) const {
   std::vector<std::string> out;
+  if (meta.last_seq != newest)
+    add_line(&out, fmt::format("the newest frame is said to be {}, it is {}", meta.last_seq, newest));
   const auto same = [&out](const char* what, uint64_t said, uint64_t found) {
     if (said != found) add_line(&out, fmt::format("{} {}, the frames hold {}", said, what, found));
   };

@@ -35,7 +35,7 @@ class LogTotals {
   std::vector<std::string> compare_series(const SeriesMap& stored) const;
   std::vector<std::string> compare_attributes(const std::vector<Attribute>& stored) const;
   std::vector<std::string> compare_losses(const std::vector<Loss>& stored) const;
-  std::vector<std::string> compare_meta(const DatabaseMeta& meta) const;  // totals and the end
+  std::vector<std::string> compare_meta(const DatabaseMeta& meta, uint64_t newest) const;  // totals and the end
 
  private:
   void add_series(const SeriesMap& all);

@@ -3,8 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+#include <set>
+#include <utility>
+
 #include "base/fs.h"
 #include "base/ids.h"
+#include "model/key.h"
 #include "storage/levels.h"
 #include "storage/schema_check.h"
 
@@ -129,16 +134,37 @@ std::optional<WriterEnd> end_from_value(const Value& value, int64_t time_us) {
   return std::nullopt;
 }
 
-Result<DatabaseMeta> read_meta(Sqlite& db, const std::string& path) {
-  auto rows = db.prepare("SELECT key, value FROM meta");
+// Counts of frames and points that every writer has written, since its database was made.
+static std::string damage_of_counts(const DatabaseMeta& meta, const std::set<std::string, std::less<>>& keys) {
+  const std::pair<std::string_view, uint64_t> counts[] = {{meta_key::kLastSeq, meta.last_seq},
+                                                          {meta_key::kPoints, meta.points},
+                                                          {meta_key::kFrames, meta.frames},
+                                                          {meta_key::kFrameBytes, meta.frame_bytes},
+                                                          {meta_key::kStatsSeq, meta.stats_seq}};
+  for (const auto& [key, value] : counts) {
+    if (!keys.contains(key)) return fmt::format("meta: {} is missing", key);
+    if (value > INT64_MAX) return fmt::format("meta: {} is {}", key, static_cast<int64_t>(value));
+  }
+  if (meta.stats_seq > meta.last_seq)
+    return fmt::format("meta: stats_seq is {}, behind the newest frame, {}", meta.stats_seq, meta.last_seq);
+  return "";
+}
+
+Result<DatabaseMeta> read_meta(Sqlite& db, const std::string& path, std::string* damaged, TableSum* sum) {
+  auto rows = db.prepare(kReadMeta);
   if (!rows.ok()) return rows.status();
+  if (sum != nullptr) sum->begin_table();
   DatabaseMeta out;
   bool has_identity = false;
+  std::set<std::string, std::less<>> keys;
   for (;;) {
     auto row = rows->step();
     if (!row.ok()) return row.status();
     if (!*row) break;
     const std::string key(rows->bytes_at(0));
+    keys.insert(key);
+    if (sum != nullptr && is_summed(key)) sum->add_row(*rows, kMetaColumns);
+    if (key == meta_key::kChecksum) out.checksum = rows->bytes_at(1);
     if (key == meta_key::kLastSeq) out.last_seq = rows->u64_at(1);
     if (key == meta_key::kPoints) out.points = rows->u64_at(1);
     if (key == meta_key::kFrames) out.frames = rows->u64_at(1);
@@ -149,6 +175,10 @@ Result<DatabaseMeta> read_meta(Sqlite& db, const std::string& path) {
     if (key != meta_key::kIdentity && key != meta_key::kEnd && key != meta_key::kRecovered && key != meta_key::kCost)
       continue;
     auto value = decode_in(path, key, rows->bytes_at(1));
+    if (!value.ok() && damaged != nullptr && key != meta_key::kIdentity) {
+      *damaged = "meta: " + value.status().message();
+      continue;
+    }
     if (!value.ok()) return value.status();
     if (key == meta_key::kEnd) out.end = end_from_value(*value, value->int_or("time_us", 0));
     if (key == meta_key::kRecovered) out.recovered = *value;
@@ -160,14 +190,17 @@ Result<DatabaseMeta> read_meta(Sqlite& db, const std::string& path) {
     has_identity = true;
   }
   if (!has_identity) return not_ours(path, "no identity");
+  if (std::string said = damage_of_counts(out, keys); !said.empty()) {
+    if (damaged == nullptr) return Status(Code::kCorrupt, fmt::format("{}: {}", path, said));
+    *damaged = std::move(said);
+  }
   return out;
 }
 
-Result<SeriesMap> read_series(Sqlite& db) {
-  auto rows = db.prepare(
-      "SELECT id, name, type, points, has_steps, step_min, step_max, last_step, time_first_us, time_last_us, finite, "
-      "min_bits, max_bits, sum_bits, nan, pos_inf, neg_inf, first_bits, last_bits FROM series");
+Result<SeriesMap> read_series(Sqlite& db, TableSum* sum) {
+  auto rows = db.prepare(kReadSeries);
   if (!rows.ok()) return rows.status();
+  if (sum != nullptr) sum->begin_table();
   SeriesMap out;
   for (;;) {
     auto row = rows->step();
@@ -175,7 +208,12 @@ Result<SeriesMap> read_series(Sqlite& db) {
     if (!*row) return out;
     SeriesStats s;
     s.def.id = static_cast<uint32_t>(rows->int_at(0));
+    // SQLite reads zeroed bytes of a page as rows without values.
+    if (rows->is_null(1) || rows->is_null(2))
+      return Status(Code::kCorrupt, fmt::format("series: the row of series {} is damaged", s.def.id));
     s.def.name = rows->bytes_at(1);
+    if (!is_utf8(s.def.name))
+      return Status(Code::kCorrupt, fmt::format("series: the name of series {} is no UTF-8", s.def.id));
     const auto type = static_cast<uint8_t>(rows->int_at(2));
     if (!is_value_type(type)) continue;
     s.def.type = static_cast<ValueType>(type);
@@ -195,6 +233,7 @@ Result<SeriesMap> read_series(Sqlite& db) {
     s.neg_inf = rows->u64_at(16);
     s.first_bits = rows->u64_at(17);
     s.last_bits = rows->u64_at(18);
+    if (sum != nullptr) sum->add_series(s, s.def.name);
     out[s.def.id] = std::move(s);
   }
 }
@@ -216,6 +255,7 @@ static bool read_attribute(const Statement& row, Attribute* out) {
   if (kind > UINT8_MAX || !is_event_type(static_cast<uint8_t>(kind))) return true;  // of a newer version: left out
   out->type = static_cast<EventType>(kind);
   out->key = row.bytes_at(1);
+  if (!is_utf8(out->key)) return false;
   out->time_us = row.int_at(3);
   if (is_counted(out->type)) {
     out->value = row.int_at(4);
@@ -227,9 +267,10 @@ static bool read_attribute(const Statement& row, Attribute* out) {
   return true;
 }
 
-Result<std::vector<Attribute>> read_attributes(Sqlite& db, uint64_t* damaged) {
-  auto rows = db.prepare("SELECT kind, key, value, time_us, count FROM attributes ORDER BY id");
+Result<std::vector<Attribute>> read_attributes(Sqlite& db, uint64_t* damaged, TableSum* sum) {
+  auto rows = db.prepare(kReadAttributes);
   if (!rows.ok()) return rows.status();
+  if (sum != nullptr) sum->begin_table();
   std::vector<Attribute> out;
   for (;;) {
     auto row = rows->step();
@@ -239,6 +280,7 @@ Result<std::vector<Attribute>> read_attributes(Sqlite& db, uint64_t* damaged) {
     }
     if (!row.ok()) return row.status();
     if (!*row) return out;
+    if (sum != nullptr) sum->add_row(*rows, kAttributeColumns);
     Attribute attribute{EventType::kEnd, "", Value(), 0};
     if (!read_attribute(*rows, &attribute)) {
       if (damaged == nullptr) return Status(Code::kCorrupt, "attributes: a row is damaged");
@@ -249,14 +291,16 @@ Result<std::vector<Attribute>> read_attributes(Sqlite& db, uint64_t* damaged) {
   }
 }
 
-Result<std::vector<Loss>> read_losses(Sqlite& db) {
-  auto rows = db.prepare("SELECT series, reason, count FROM losses");
+Result<std::vector<Loss>> read_losses(Sqlite& db, TableSum* sum) {
+  auto rows = db.prepare(kReadLosses);
   if (!rows.ok()) return rows.status();
+  if (sum != nullptr) sum->begin_table();
   std::vector<Loss> out;
   for (;;) {
     auto row = rows->step();
     if (!row.ok()) return row.status();
     if (!*row) return out;
+    if (sum != nullptr) sum->add_row(*rows, kLossColumns);
     out.push_back({static_cast<uint32_t>(rows->int_at(0)), static_cast<LossReason>(rows->int_at(1)), rows->u64_at(2)});
   }
 }

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "storage/series_stats.h"
 #include "storage/sqlite.h"
+#include "storage/table_sum.h"
 #include "storage/writer_db.h"
 #include "storage/writer_reader.h"
 
@@ -33,6 +34,10 @@ constexpr std::string_view kCost = "cost";            // CBOR: what the tracker 
 constexpr std::string_view kEnd = "end";              // CBOR: the payload of the last end event, and time_us
 constexpr std::string_view kRecovered = "recovered";  // CBOR: the payload of the note
 constexpr std::string_view kStepMax = "step_max";     // of texts and media; absent: none has a step, or an older writer
+// storage/table_sum.h; absent: not finished, or an older writer. The first of all by name: a page that has lost its
+// last rows has it still.
+constexpr std::string_view kChecksum = "checksum";
+constexpr std::string_view kPart = "part";  // of a further part: its number
 }  // namespace meta_key
 
 struct DatabaseMeta {
@@ -43,6 +48,7 @@ struct DatabaseMeta {
   std::optional<Value> recovered;
   std::optional<int64_t> step_max;
   Value cost;  // null: not said
+  std::optional<std::string> checksum;
 };
 
 // A new database's file, whole: tables, identity, WAL mode. Appears at `path` at once or not at all, so that nobody
@@ -52,15 +58,27 @@ Status create_database_file(const std::string& path, const WriterIdentity& ident
 // The same for a file that nobody else knows yet: no WAL mode, no locks, no fsync.
 Status create_detached_database(const std::string& path, const WriterIdentity& identity);
 
+// Rows of the small tables, in the order in which their checksum counts them, and their columns.
+constexpr std::string_view kReadMeta = "SELECT key, value FROM meta ORDER BY key";
+constexpr std::string_view kReadSeries =
+    "SELECT id, name, type, points, has_steps, step_min, step_max, last_step, time_first_us, time_last_us, finite, "
+    "min_bits, max_bits, sum_bits, nan, pos_inf, neg_inf, first_bits, last_bits FROM series ORDER BY id";
+constexpr std::string_view kReadAttributes = "SELECT kind, key, value, time_us, count FROM attributes ORDER BY id";
+constexpr std::string_view kReadLosses = "SELECT series, reason, count FROM losses ORDER BY series, reason";
+constexpr int kMetaColumns = 2, kAttributeColumns = 5, kLossColumns = 3;
+
 // kCorrupt when the file is not a writer's database, or holds a table, index, view or trigger that is none of ours;
 // kVersion when it is of a newer version.
 Status check_database(Sqlite& db, const std::string& path);
-Result<DatabaseMeta> read_meta(Sqlite& db, const std::string& path);
-Result<SeriesMap> read_series(Sqlite& db);
+// `damaged`: what of the counts cannot be what was written; Null: that is kCorrupt.
+// `sum`, here and below: what is read is added to it.
+Result<DatabaseMeta> read_meta(Sqlite& db, const std::string& path, std::string* damaged = nullptr,
+                               TableSum* sum = nullptr);
+Result<SeriesMap> read_series(Sqlite& db, TableSum* sum = nullptr);  // kCorrupt: a name that is no UTF-8, too
 // `damaged`: how many rows cannot be what was written; they are left out, and no other is certain. Null: they are
 // kCorrupt.
-Result<std::vector<Attribute>> read_attributes(Sqlite& db, uint64_t* damaged = nullptr);
-Result<std::vector<Loss>> read_losses(Sqlite& db);
+Result<std::vector<Attribute>> read_attributes(Sqlite& db, uint64_t* damaged = nullptr, TableSum* sum = nullptr);
+Result<std::vector<Loss>> read_losses(Sqlite& db, TableSum* sum = nullptr);
 Result<std::vector<RingPosition>> read_positions(Sqlite& db);
 
 // The statement that write_series() binds. Without a name the row keeps the one it has.

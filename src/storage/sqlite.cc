@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "storage/sqlite.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -157,6 +160,16 @@ std::string_view Statement::bytes_at(int column) const {
 
 bool Statement::is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
 
+char Statement::kind_at(int column) const {
+  switch (sqlite3_column_type(statement_, column)) {
+    case SQLITE_INTEGER: return 'i';
+    case SQLITE_FLOAT: return 'f';
+    case SQLITE_TEXT: return 't';
+    case SQLITE_BLOB: return 'b';
+    default: return 'n';
+  }
+}
+
 Blob& Blob::operator=(Blob&& other) noexcept {
   std::swap(blob_, other.blob_);
   std::swap(db_, other.db_);
@@ -249,6 +262,49 @@ Result<Sqlite> Sqlite::open(const std::string& path, SqliteOpen mode, int busy_t
 }
 
 Status Sqlite::error(int code) const { return make_error(db_, code, *path_); }
+
+std::optional<DatabaseSize> size_in_header(std::string_view header, uint64_t there) {
+  constexpr size_t kPageSizeAt = 16, kPagesAt = 28;
+  if (header.size() < kDatabaseHeaderBytes || !header.starts_with(std::string_view("SQLite format 3\0", 16)))
+    return std::nullopt;
+  const auto byte = [header](size_t at) { return uint64_t{static_cast<uint8_t>(header[at])}; };
+  uint64_t page = byte(kPageSizeAt) << 8 | byte(kPageSizeAt + 1);
+  if (page == 1) page = 65'536;
+  uint64_t pages = 0;
+  for (size_t i = 0; i < 4; ++i) pages = pages << 8 | byte(kPagesAt + i);
+  if (pages == 0) return std::nullopt;
+  return DatabaseSize{page * pages, there};
+}
+
+std::optional<DatabaseSize> database_size(const std::string& path) {
+  auto fd = open_file(path, O_RDONLY | O_NONBLOCK);  // a pipe's other end would be waited for
+  struct stat st{};
+  char header[kDatabaseHeaderBytes];
+  if (!fd.ok() || ::fstat(fd->get(), &st) != 0 || !S_ISREG(st.st_mode)) return std::nullopt;
+  if (::pread(fd->get(), header, sizeof header, 0) != static_cast<ssize_t>(sizeof header)) return std::nullopt;
+  return size_in_header({header, sizeof header}, static_cast<uint64_t>(st.st_size));
+}
+
+std::optional<DatabaseSize> Sqlite::size() const {
+  const SqliteCall inside;
+  sqlite3_file* file = nullptr;
+  if (sqlite3_file_control(db_, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || file == nullptr ||
+      file->pMethods == nullptr)
+    return std::nullopt;
+  char header[kDatabaseHeaderBytes];
+  sqlite3_int64 bytes = 0;
+  if (file->pMethods->xRead(file, header, sizeof header, 0) != SQLITE_OK ||
+      file->pMethods->xFileSize(file, &bytes) != SQLITE_OK)
+    return std::nullopt;
+  return size_in_header({header, sizeof header}, static_cast<uint64_t>(bytes));
+}
+
+// Its switch for those who mend a schema by hand. Nothing is written all the same: the connection is read-only; and
+// each object of the schema is looked at before a table is read.
+Status Sqlite::read_cut_file() {
+  sqlite3_db_config(db_, SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
+  return exec("PRAGMA writable_schema=ON");
+}
 
 Status Sqlite::exec(const char* sql) {
   const SqliteCall inside;

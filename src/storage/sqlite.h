@@ -3,7 +3,9 @@
 // SQLite's own mutexes: threads use one at a time. Cost: every call may block on the disk.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,6 +47,7 @@ class Statement {
   uint64_t u64_at(int column) const { return static_cast<uint64_t>(int_at(column)); }
   std::string_view bytes_at(int column) const;
   bool is_null(int column) const;
+  char kind_at(int column) const;  // 'i' integer, 'f' float, 't' text, 'b' blob, 'n' null
 
  private:
   friend class Sqlite;
@@ -91,6 +94,18 @@ const char* sqlite_version();  // of the library that runs, "3.40.1"
 // and of the others it says "I/O error"; what was moved away is whole wherever it is.
 Status check_log_files(const std::string& path);
 
+// In bytes.
+struct DatabaseSize {
+  uint64_t said = 0, there = 0;
+  bool is_cut() const { return there < said; }
+  bool operator==(const DatabaseSize&) const = default;
+};
+constexpr size_t kDatabaseHeaderBytes = 100;
+// By the file's first kDatabaseHeaderBytes; nothing where they are not those of a SQLite file.
+std::optional<DatabaseSize> size_in_header(std::string_view header, uint64_t there);
+// Never asked of a file that this process has open: Sqlite::size() may be.
+std::optional<DatabaseSize> database_size(const std::string& path);
+
 class Sqlite {
  public:
   Sqlite() = default;
@@ -102,6 +117,12 @@ class Sqlite {
   explicit operator bool() const { return db_ != nullptr; }
   void close();  // statements must be gone before
 
+  // What the file says of its length and how long it is, through this connection's own descriptor. Nothing where it is
+  // no SQLite file. A log beside it may hold the rest.
+  std::optional<DatabaseSize> size() const;
+  // SQLite refuses a file that has fewer pages than its header says. From here on a reader's connection takes those
+  // that there are; a row that needs another one is kCorrupt.
+  Status read_cut_file();
   Status exec(const char* sql);
   Result<Statement> prepare(std::string_view sql);
   // kCorrupt when there is no such row.

@@ -13,6 +13,7 @@
 #include "base/ids.h"
 #include "storage/database_build.h"
 #include "storage/frames_file.h"
+#include "storage/sqlite.h"
 #include "storage/writer_db.h"
 
 namespace tracker::internal {
@@ -113,19 +114,8 @@ std::string db_path_of(const std::string& frames_path) {
 bool is_frames_path(std::string_view path) { return path.ends_with(kFramesSuffix); }
 
 bool is_whole_database(const std::string& path) {
-  constexpr size_t kHeaderBytes = 100, kPageSizeAt = 16, kPagesAt = 28;
-  auto fd = open_file(path, O_RDONLY | O_NONBLOCK);
-  struct stat st{};
-  char header[kHeaderBytes];
-  if (!fd.ok() || ::fstat(fd->get(), &st) != 0 || !S_ISREG(st.st_mode)) return false;
-  if (::pread(fd->get(), header, sizeof header, 0) != static_cast<ssize_t>(sizeof header)) return false;
-  const auto byte = [&header](size_t at) { return uint64_t{static_cast<uint8_t>(header[at])}; };
-  uint64_t page = byte(kPageSizeAt) << 8 | byte(kPageSizeAt + 1);
-  if (page == 1) page = 65'536;
-  uint64_t pages = 0;
-  for (size_t i = 0; i < 4; ++i) pages = pages << 8 | byte(kPagesAt + i);
-  return std::string_view(header, 16) == std::string_view("SQLite format 3\0", 16) && pages > 0 &&
-         static_cast<uint64_t>(st.st_size) >= page * pages;
+  const auto size = database_size(path);
+  return size && !size->is_cut();
 }
 
 }  // namespace tracker::internal

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "base/fs.h"
 #include "storage/run_folder.h"
 #include "storage/sqlite.h"
 #include "storage/store_files.h"
+#include "storage/table_sum.h"
 #include "storage/verify_internal.h"
 #include "storage/verify_log.h"
 #include "storage/writer_locks.h"
@@ -19,6 +21,8 @@ namespace tracker::internal {
 namespace {
 
 constexpr int kBusyTimeoutMs = 1000;
+constexpr const char* kFromLogAdvice =
+    "readers take config, summary, series and end from the frames; the identity is as the file says";
 constexpr const char* kTreeAdvice = "keep a copy; `tracker export` writes what can still be read";
 
 std::string joined(const std::vector<std::string>& lines) {
@@ -40,7 +44,11 @@ class DatabaseCheck {
       for (int part = 1; part <= parts_; ++part)
         if (!check_part(part)) readable_ = false;
       judge_log();
+      say_cut();
       if (readable_ && tree_said_.empty() && log_->whole(meta_)) judge_tables();
+      else if (readable_ && cut_.empty() && !has_said("series")) judge_sum("");
+    } else {
+      say_cut();
     }
     out_.frames = log_ ? log_->totals().frames() : 0;
     out_.points = log_ ? log_->totals().points() : 0;
@@ -55,7 +63,17 @@ class DatabaseCheck {
         {FindingLevel::kDamage, std::move(kind), file, std::move(what), std::move(intact), std::move(advice)});
   }
 
+  bool has_said(std::string_view kind) const {
+    return std::any_of(out_.findings.begin(), out_.findings.end(),
+                       [kind](const Finding& one) { return one.kind == kind; });
+  }
+
+  bool is_cut(const std::string& file) const {
+    return std::any_of(cut_.begin(), cut_.end(), [&](const auto& one) { return part(one.first) == file; });
+  }
+
   void failed(const std::string& file, const Status& status) {
+    if (status.code() == Code::kCorrupt && is_cut(file)) return;  // say_cut() says it
     if (status.code() == Code::kVersion)
       out_.findings.push_back({FindingLevel::kNewer, "newer-version", file, status.message(), "", status.hint()});
     else if (status.code() == Code::kCorrupt) damage("database-header", file, status.message(), kRestoreAdvice);
@@ -73,6 +91,10 @@ class DatabaseCheck {
       if (is_written_here(part(number))) continue;  // to close it here would drop SQLite's locks on it
       // With a WAL the file may be shorter than its header says: the rest is in there.
       if (is_whole_database(part(number)) || size_of_file(part(number) + "-wal") > 0) continue;
+      if (const auto size = database_size(part(number))) {
+        cut_[number] = *size;  // what there is of it is looked at
+        continue;
+      }
       auto head = open_file(part(number), 0);
       if (!head.ok()) failed(part(number), head.status());
       else
@@ -90,7 +112,9 @@ class DatabaseCheck {
     const SqliteOpen how = live_                             ? SqliteOpen::kRead
                            : size_of_file(file + "-wal") > 0 ? SqliteOpen::kReadPrivateWal
                                                              : SqliteOpen::kReadImmutable;
-    return Sqlite::open(file, how, kBusyTimeoutMs);
+    auto db = Sqlite::open(file, how, kBusyTimeoutMs);
+    if (db.ok() && cut_.contains(number)) TRACKER_RETURN_IF_ERROR(db->read_cut_file());
+    return db;
   }
 
   // The small tables of the last part count for all.
@@ -99,7 +123,9 @@ class DatabaseCheck {
     Status status = db.ok() ? check_database(*db, part(parts_)) : db.status();
     if (status.ok()) status = db->exec("BEGIN");
     if (status.ok()) status = read_tables(*db);
-    if (status.ok()) status = db->exec("COMMIT");
+    // Behind a damaged page SQLite may refuse to commit, though nothing was written.
+    if (db.ok() && db->in_transaction() && !db->exec("COMMIT").ok() && db->in_transaction())
+      (void)db->exec("ROLLBACK").ok();
     if (!status.ok()) {
       if (!say_busy(parts_, status)) failed(part(parts_), status);
       // What can be read of the tree says more than the first failure.
@@ -121,6 +147,9 @@ class DatabaseCheck {
   }
 
   Status read_tables(Sqlite& db) {
+    auto sum = check_table_sum(db);
+    if (!sum.ok()) return sum.status();
+    sum_ = *sum;
     auto meta = read_meta(db, part(parts_));
     if (!meta.ok()) return meta.status();
     meta_ = std::move(*meta);
@@ -191,12 +220,19 @@ class DatabaseCheck {
     tree_said_ = said.substr(0, said.find('\n'));
   }
 
+  // Behind what was read of it, in one finding: what the pages that are missing do to its trees is no other damage.
+  void say_cut() {
+    for (const auto& [number, size] : cut_)
+      damage("database-header", part(number), fmt::format("is cut: {} of {} bytes are there", size.there, size.said),
+             kRestoreAdvice, log_ ? log_->intact(meta_) : "nothing of this file");
+  }
+
   void judge_log() {
     if (tree_said_.empty() && !log_->tree_said().empty()) {
       tree_file_ = path_;
       tree_said_ = log_->tree_said();
     }
-    if (!tree_said_.empty())
+    if (!tree_said_.empty() && cut_.empty())
       damage("tree", tree_file_, "the b-tree is damaged: " + tree_said_, kTreeAdvice, log_->intact(meta_));
     for (Finding& finding : log_->findings(path_, meta_, !tree_said_.empty()))
       out_.findings.push_back(std::move(finding));
@@ -204,17 +240,27 @@ class DatabaseCheck {
 
   void judge_tables() {
     const char* sound = "every frame and segment is sound";
-    if (const auto lines = log_->totals().compare_meta(meta_); !lines.empty())
-      damage("counts", path_, "logged = stored + dropped does not come out: " + joined(lines), kTreeAdvice, sound);
+    const bool from_log = sum_ == TableVerdict::kWrong;  // so readers take them
+    const size_t before = out_.findings.size();
+    if (const auto lines = log_->totals().compare_meta(meta_, log_->newest()); !lines.empty())
+      damage("counts", path_, "logged = stored + dropped does not come out: " + joined(lines),
+             from_log ? kFromLogAdvice : kTreeAdvice, sound);
     if (const auto lines = log_->totals().compare_series(series_); !lines.empty())
       damage("series", path_, "statistics of the table `series` disagree with the frames: " + joined(lines),
-             "`show` and charts may be wrong, `export` is right", sound);
+             from_log ? kFromLogAdvice : "`show` and charts may be wrong, `export` is right", sound);
     if (const auto lines = log_->totals().compare_attributes(attributes_); !lines.empty())
       damage("attributes", path_, "config, summary or attributes disagree with the frames: " + joined(lines),
-             kTreeAdvice, sound);
+             from_log ? kFromLogAdvice : kTreeAdvice, sound);
     if (const auto lines = log_->totals().compare_losses(losses_); !lines.empty())
-      damage("losses", path_, "counts of dropped points disagree with the frames: " + joined(lines), kTreeAdvice,
-             sound);
+      damage("losses", path_, "counts of dropped points disagree with the frames: " + joined(lines),
+             from_log ? kFromLogAdvice : kTreeAdvice, sound);
+    if (out_.findings.size() == before) judge_sum(sound);
+  }
+
+  // Said where nothing else says which of them it is.
+  void judge_sum(const char* intact) {
+    if (sum_ == TableVerdict::kWrong)
+      damage("tables", path_, "the small tables are not what was written, by their checksum", kFromLogAdvice, intact);
   }
 
   Verifier& verifier_;
@@ -227,7 +273,9 @@ class DatabaseCheck {
   SeriesMap series_;
   std::vector<Attribute> attributes_;
   std::vector<Loss> losses_;
+  TableVerdict sum_ = TableVerdict::kNone;
   std::optional<LogCheck> log_;
+  std::map<int, DatabaseSize> cut_;  // parts that are shorter than they say
   bool readable_ = true;
   std::string tree_file_, tree_said_;  // said: empty where the tree is sound
 };

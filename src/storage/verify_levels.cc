@@ -27,6 +27,16 @@ class LevelCheck {
     return {};
   }
 
+  std::optional<Finding> newer(const std::string& path) const {
+    if (newer_.empty()) return std::nullopt;
+    return Finding{FindingLevel::kNewer,
+                   "newer-version",
+                   path,
+                   fmt::format("levels of the frames {} were written by a newer version", newer_.text()),
+                   "every frame and segment is read without them",
+                   "update tracker"};
+  }
+
   std::optional<Finding> finding(const std::string& path) const {
     if (bad_.empty()) return std::nullopt;
     return Finding{FindingLevel::kDamage,
@@ -70,6 +80,11 @@ class LevelCheck {
 
   void check(uint64_t first_seq, uint64_t last_seq, const SegmentLevels::Row& row) {
     if (known_.has(first_seq, last_seq, row)) return;
+    if (decode_level(row.data).status().code() == Code::kVersion) {
+      if (first_seq != last_newer_) newer_.add(first_seq, std::max(first_seq, last_seq));
+      last_newer_ = first_seq;
+      return;
+    }
     if (expected_.first_seq != first_seq || expected_.last_seq != last_seq) expect(first_seq, last_seq);
     if (expected_.status.code() == Code::kNotFound) return bad(first_seq, last_seq, "there is no such segment");
     if (!expected_.status.ok()) return;  // damage of the segment has been named
@@ -119,8 +134,8 @@ class LevelCheck {
   const ExpectedLevels& known_;
   int64_t id_ = INT64_MIN;
   Expected expected_;
-  NumberRanges bad_;
-  uint64_t last_bad_ = 0;
+  NumberRanges bad_, newer_;
+  uint64_t last_bad_ = 0, last_newer_ = 0;
   std::string said_;
 };
 
@@ -140,6 +155,7 @@ Status verify_levels(Sqlite& db, const std::string& path, const ExpectedLevels& 
                      std::vector<Finding>* findings) {
   LevelCheck check(db, expected);
   const Status status = check.read();
+  if (auto found = check.newer(path)) findings->push_back(std::move(*found));
   if (auto found = check.finding(path)) findings->push_back(std::move(*found));
   return status;
 }

@@ -28,6 +28,7 @@ class LogCheck {
   Status read(Sqlite& db, const AtEnd& at_end);
 
   const LogTotals& totals() const { return seen_.totals; }
+  uint64_t newest() const { return seen_.covered; }  // frame that was looked at
   // Of the segments of the part that was read last; none where it has no levels.
   const ExpectedLevels& levels() const { return levels_; }
   // Nothing of it is bad or missing, so that tables can be held against it.

@@ -23,6 +23,7 @@
 #include "storage/sqlite.h"
 #include "storage/sqlite_calls.h"
 #include "storage/stats_table.h"
+#include "storage/table_sum.h"
 #include "storage/writer_locks.h"
 #include "storage/writer_parts.h"
 #include "storage/writer_statements.h"
@@ -76,6 +77,8 @@ struct WriterDb::Impl {
   uint64_t stats_points = 0;  // that the rows of `series` were last written for
   std::vector<RingPosition> positions;
   StatsTable series;                // without names of rows that are written
+  bool sum_stands = false;          // a checksum of the tables as they were before this writer went on
+  bool tables_damaged = false;      // by that checksum
   std::string cost;                 // to be written with the next sign of life
   std::vector<uint32_t> unwritten;  // series whose row is older than their frames, sorted
   int64_t stats_written_ns = 0;
@@ -157,6 +160,12 @@ struct WriterDb::Impl {
     TRACKER_RETURN_IF_ERROR(set_modes());
     auto meta = read_meta(db, path);
     if (!meta.ok()) return meta.status();
+    sum_stands = meta->checksum.has_value();
+    if (sum_stands) {
+      const auto sum = check_table_sum(db);
+      if (!sum.ok()) return sum.status();
+      tables_damaged = tables_damaged || *sum == TableVerdict::kWrong;
+    }
     if (meta->identity.writer != identity.writer)
       return Status(Code::kCorrupt, fmt::format("{} belongs to writer {}", path, meta->identity.writer.hex()));
     auto all_positions = read_positions(db);
@@ -277,11 +286,13 @@ struct WriterDb::Impl {
     }
     if (status.ok()) status = sql.begin.run();
     if (status.ok()) status = own.check_within(sql.read_last, last_seq);
+    if (status.ok() && sum_stands) status = drop_table_sum(db);
     if (status.ok()) status = body();
     if (status.ok()) status = sql.commit.run();
     // Without its locks the WAL may have been taken away meanwhile: only a new connection knows what is stored.
     if (status.ok() && !detached && locks.is_closed_by_others()) status = closed_by_others(path);
     if (status.ok()) {
+      sum_stands = false;
       files.committed(path);
       return status;
     }
@@ -405,14 +416,24 @@ struct WriterDb::Impl {
     return ensure_open();
   }
 
+  // The last transaction of all: the next one drops it.
+  Status sum_up() {
+    const auto write = [this] { return write_table_sum(db, last_seq, series, tables_damaged); };
+    TRACKER_RETURN_IF_ERROR(transaction(false, write));
+    sum_stands = true;
+    return {};
+  }
+
   Status finish(int timeout_ms) {
     if (detached) {
       TRACKER_RETURN_IF_ERROR(append({}, false, {}, true));
-      return compact_at_end();
+      TRACKER_RETURN_IF_ERROR(compact_at_end());
+      return sum_up();
     }
     const int64_t deadline = monotonic_ns() + int64_t{timeout_ms} * 1'000'000;
     TRACKER_RETURN_IF_ERROR(append({}, true, {}, true));
     TRACKER_RETURN_IF_ERROR(compact_at_end());
+    TRACKER_RETURN_IF_ERROR(sum_up());
     db.set_busy_timeout(timeout_ms);
     TRACKER_RETURN_IF_ERROR(checkpoint(Sqlite::Checkpoint::kTruncate));
     const int put_back_before = put_backs;

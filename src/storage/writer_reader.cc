@@ -4,15 +4,19 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <map>
+
 #include "base/fs.h"
-#include "storage/event_state.h"
 #include "storage/frames_reader.h"
 #include "storage/log_look.h"
 #include "storage/log_scan.h"
+#include "storage/log_state.h"
 #include "storage/schema.h"
 #include "storage/series_stats.h"
 #include "storage/sqlite.h"
 #include "storage/store_files.h"
+#include "storage/table_sum.h"
 #include "storage/writer_parts.h"
 
 namespace tracker::internal {
@@ -46,22 +50,6 @@ class StatsVisitor : public LogVisitor {
   bool met_segment_ = false;
 };
 
-// What the events of a log say; all of it is read.
-class EventStateVisitor : public LogVisitor {
- public:
-  Result<bool> frame(const FrameView& frame) override {
-    state.apply(frame);
-    return true;
-  }
-  Result<bool> segment(SegmentView* segment, PointRange*) override {
-    SegmentLog log;
-    TRACKER_RETURN_IF_ERROR(segment->log(&log));
-    state.apply(log.events, log.losses);
-    return true;
-  }
-  EventState state;
-};
-
 uint64_t file_size(const std::string& path) {
   struct stat st{};
   return ::stat(path.c_str(), &st) == 0 ? static_cast<uint64_t>(st.st_size) : 0;
@@ -76,15 +64,38 @@ struct WriterReader::Impl {
   SqliteOpen mode = SqliteOpen::kRead;
   WriterIdentity identity;
   LookMemory memory;
-  std::unique_ptr<FramesReader> log;  // read instead of a database while the file is a .frames file
+  std::unique_ptr<FramesReader> log;     // read instead of a database while the file is a .frames file
+  std::map<int, DatabaseSize> cut;       // parts that are shorter than they say: what there is of them is read
+  std::optional<uint64_t> newest_known;  // frame, where `meta` is not to be believed
+  struct FromLog {
+    LogPosition end;
+    std::map<int, DatabaseSize> cut;
+    LogState state;
+    std::vector<LogDamage> damage;
+  };
+  std::unique_ptr<FromLog> from_log;  // as last read; a damaged file is read again and again and seldom changes
 
-  Result<Sqlite> connect(int part) const {
+  // Whether bytes are missing at the end of the file: SQLite itself does not see it where that is less than a page.
+  // With a log the rest may be in there; looked at twice, for a checkpoint may be at work that ends meanwhile.
+  static std::optional<DatabaseSize> size_of_cut(const Sqlite& db, const std::string& file) {
+    const auto size = db.size();
+    if (!size || !size->is_cut() || file_size(file + "-wal") > 0 || db.size() != size) return std::nullopt;
+    return size;
+  }
+
+  Result<Sqlite> connect(int part) {
     const std::string file = part_path(path, part);
     SqliteOpen how = mode;
     if (part > 1 && mode != SqliteOpen::kRead)
       how = file_size(file + "-wal") > 0 ? SqliteOpen::kReadPrivateWal : SqliteOpen::kReadImmutable;
     auto db = Sqlite::open(file, how, kBusyTimeoutMs);
-    if (db.ok() && part > 1) TRACKER_RETURN_IF_ERROR(check_database(*db, file));  // probe() looks at the first
+    if (!db.ok()) return db;
+    cut.erase(part);
+    if (const auto size = size_of_cut(*db, file)) {
+      cut[part] = *size;
+      TRACKER_RETURN_IF_ERROR(db->read_cut_file());
+    }
+    if (part > 1) TRACKER_RETURN_IF_ERROR(check_database(*db, file));  // probe() looks at the first
     return db;
   }
 
@@ -92,7 +103,8 @@ struct WriterReader::Impl {
     auto db = connect(1);
     if (!db.ok()) return db.status();
     TRACKER_RETURN_IF_ERROR(check_database(*db, path));
-    auto meta = read_meta(*db, path);
+    std::string counts;  // snapshot() says it
+    auto meta = read_meta(*db, path, &counts);
     if (!meta.ok()) return meta.status();
     identity = std::move(meta->identity);
     return {};
@@ -106,76 +118,170 @@ struct WriterReader::Impl {
     return probe().ok();
   }
 
+  // Behind a damaged page SQLite may refuse to commit, though nothing was written.
+  static void end_transaction(Sqlite* db) {
+    if (!db->exec("COMMIT").ok() && db->in_transaction()) (void)db->exec("ROLLBACK").ok();
+  }
+
+  struct Tables {
+    DatabaseMeta meta;
+    SeriesMap series;
+    std::vector<Attribute> attributes;
+    std::vector<Loss> losses;
+    std::vector<RingPosition> positions;
+    uint64_t newest = 0;  // frame of this part
+    std::string damage;   // what of them is not to be believed
+  };
+
+  // Failures of one table leave the others.
+  Status read_tables(Sqlite& db, Tables* out, uint64_t* attributes_damaged) const {
+    TableSum sum;
+    auto meta = read_meta(db, path, &out->damage, &sum);
+    if (!meta.ok()) return meta.status();
+    out->meta = std::move(*meta);
+    const auto take = [out](auto read, auto* into) {
+      if (read.ok()) *into = std::move(*read);
+      else if (read.status().code() == Code::kCorrupt) out->damage = read.status().message();
+      else return read.status();
+      return Status();
+    };
+    TRACKER_RETURN_IF_ERROR(take(read_series(db, &sum), &out->series));
+    TRACKER_RETURN_IF_ERROR(take(read_attributes(db, attributes_damaged, &sum), &out->attributes));
+    TRACKER_RETURN_IF_ERROR(take(read_losses(db, &sum), &out->losses));
+    TRACKER_RETURN_IF_ERROR(take(read_positions(db), &out->positions));
+    auto newest = newest_frame(db);
+    if (!newest.ok() && newest.status().code() != Code::kCorrupt) return newest.status();
+    // Where the tree of the log is damaged, who reads it says so.
+    out->newest = newest.ok() ? *newest : std::min<uint64_t>(out->meta.last_seq, INT64_MAX);
+    if (!out->damage.empty()) return {};
+    if (judge_tables(out->meta.checksum, sum.crc(), out->newest) == TableVerdict::kWrong)
+      out->damage = "the small tables are not what was written";
+    else if (out->newest > out->meta.last_seq)
+      out->damage = fmt::format("meta: last_seq is {}, the newest frame is {}", out->meta.last_seq, out->newest);
+    return {};
+  }
+
   // What is small is read at one moment. Rows of `series` cover the frames up to stats_seq, the rest is added here. No
   // segment reaches behind stats_seq, so one that is met was made after that moment. False: so it was.
-  Result<bool> try_snapshot(Sqlite& db, WriterSnapshot* out) const {
+  Result<bool> try_snapshot(Sqlite& db, int part, WriterSnapshot* out) {
     *out = WriterSnapshot();
+    Tables tables;
     TRACKER_RETURN_IF_ERROR(db.exec("BEGIN"));
-    auto meta = read_meta(db, path);
-    if (!meta.ok()) return meta.status();
-    auto series = read_series(db);
-    if (!series.ok()) return series.status();
-    auto attributes = read_attributes(db, &out->attributes_damaged);
-    if (!attributes.ok()) return attributes.status();
-    auto losses = read_losses(db);
-    if (!losses.ok()) return losses.status();
-    auto positions = read_positions(db);
-    if (!positions.ok()) return positions.status();
-    TRACKER_RETURN_IF_ERROR(db.exec("COMMIT"));
-    LogPosition at{meta->stats_seq, 0};
-    StatsVisitor visitor(&*series);
-    LogScan scan(&db, path, identity.writer, &at, &out->damage);
-    TRACKER_RETURN_IF_ERROR(scan.read({meta->last_seq, meta->points}, &visitor));
-    if (visitor.met_segment()) return false;
-    out->identity = std::move(meta->identity);
-    out->last_seq = meta->last_seq;
-    out->attributes = std::move(*attributes);
-    out->losses = std::move(*losses);
-    out->end = meta->end;
-    out->recovered = std::move(meta->recovered);
-    out->step_max = meta->step_max;
-    out->heartbeat_us = meta->heartbeat_us;
-    out->cost = meta->end && !meta->end->cost.is_null() ? meta->end->cost : meta->cost;
-    out->points = meta->points;
-    out->frames = meta->frames;
-    out->frame_bytes = meta->frame_bytes;
-    out->positions = std::move(*positions);
-    put_series(std::move(*series), out);
+    const Status status = read_tables(db, &tables, &out->attributes_damaged);
+    end_transaction(&db);
+    TRACKER_RETURN_IF_ERROR(status);
+    const DatabaseMeta& meta = tables.meta;
+    newest_known.reset();
+    if (!tables.damage.empty()) {
+      newest_known = tables.newest;
+    } else {
+      LogPosition at{meta.stats_seq, 0};
+      StatsVisitor visitor(&tables.series);
+      LogScan scan(&db, path, identity.writer, &at, &out->damage);
+      TRACKER_RETURN_IF_ERROR(scan.read({meta.last_seq, meta.points}, &visitor));
+      if (visitor.met_segment()) return false;
+      if (tables.newest < meta.last_seq && (tables.newest > 0 || part == 1) && out->damage.empty())
+        out->damage.push_back({Code::kCorrupt, fmt::format("{}: frames {} to {} were stored and are gone",
+                                                           part_path(path, part), tables.newest + 1, meta.last_seq)});
+    }
+    if (!tables.damage.empty() || out->attributes_damaged > 0 || !cut.empty())
+      TRACKER_RETURN_IF_ERROR(take_from_log(&tables, out));
+    put(std::move(tables), out);
     return true;
   }
 
-  Status read_parts(LogPosition* at, const LogPosition& end, LogVisitor* visitor,
-                    std::vector<LogDamage>* damage) const {
+  static void put(Tables tables, WriterSnapshot* out) {
+    DatabaseMeta& meta = tables.meta;
+    out->identity = std::move(meta.identity);
+    out->last_seq = meta.last_seq;
+    out->attributes = std::move(tables.attributes);
+    out->losses = std::move(tables.losses);
+    out->end = meta.end;
+    out->recovered = std::move(meta.recovered);
+    out->step_max = meta.step_max;
+    out->heartbeat_us = meta.heartbeat_us;
+    out->cost = meta.end && !meta.end->cost.is_null() ? meta.end->cost : meta.cost;
+    out->points = meta.points;
+    out->frames = meta.frames;
+    out->frame_bytes = meta.frame_bytes;
+    out->positions = std::move(tables.positions);
+    put_series(std::move(tables.series), out);
+  }
+
+  Status read_log(const LogPosition& end) {
+    if (from_log && from_log->end == end && from_log->cut == cut) return {};
+    auto read = std::make_unique<FromLog>();
+    read->end = end;
+    LogPosition at;
+    TRACKER_RETURN_IF_ERROR(read_parts(&at, end, &read->state, &read->damage));
+    read->cut = cut;
+    from_log = std::move(read);
+    return {};
+  }
+
+  // Tables that are damaged, and what is lost of a file that is cut: the log has it.
+  Status take_from_log(Tables* tables, WriterSnapshot* out) {
+    DatabaseMeta& meta = tables->meta;
+    const bool damaged = !tables->damage.empty();
+    TRACKER_RETURN_IF_ERROR(read_log({damaged ? tables->newest : meta.last_seq, 0}));
+    const LogState& said = from_log->state;
+    const bool whole = from_log->damage.empty();
+    out->damage = from_log->damage;
+    const auto say = [out](std::string text) { out->damage.push_back({Code::kCorrupt, std::move(text)}); };
+    if (damaged)
+      say(fmt::format("{}: {}; config, summary, series and end are read from the log", path, tables->damage));
+    else if (out->attributes_damaged > 0)
+      say(fmt::format(
+          "{}: the table of config, summary and attributes is damaged ({} rows); they are read from the log", path,
+          out->attributes_damaged));
+    for (const auto& [part, size] : cut) say(text_of_cut(part, size, damaged ? nullptr : &meta));
+    if (damaged || out->attributes_damaged > 0) tables->attributes = said.events.attributes();
+    if (!damaged) return {};
+    tables->series = said.series;
+    tables->losses = said.events.losses();
+    if (said.events.end() || whole) meta.end = said.events.end();
+    if (said.events.recovered() || whole) meta.recovered = said.events.recovered();
+    if (said.events.step_max() || whole) meta.step_max = said.events.step_max();
+    meta.last_seq = tables->newest;
+    meta.points = said.points;
+    meta.frames = said.frames;
+    return {};
+  }
+
+  // `meta`: null where it is not known how many points there were.
+  std::string text_of_cut(int part, const DatabaseSize& size, const DatabaseMeta* meta) const {
+    const uint64_t kept = from_log->state.points;
+    const std::string all = meta != nullptr ? std::to_string(meta->points) : "an unknown number of";
+    std::string out = fmt::format("{}: is cut: {} of {} bytes are there, and {} of {} points can be read",
+                                  part_path(path, part), size.there, size.said, kept, all);
+    if (meta != nullptr && kept < meta->points) out += fmt::format("; {} are lost", meta->points - kept);
+    return out;
+  }
+
+  Status read_parts(LogPosition* at, const LogPosition& end, LogVisitor* visitor, std::vector<LogDamage>* damage) {
     const int parts = count_parts(path);
     for (int part = 1; part <= parts && at->seq < end.seq; ++part) {
       auto db = connect(part);
       if (!db.ok()) return db.status();
-      auto meta = read_meta(*db, part_path(path, part));
-      if (!meta.ok()) return meta.status();
-      if (meta->last_seq <= at->seq) continue;
+      LogPosition to = end;
+      if (part == parts && newest_known) {
+        if (*newest_known < end.seq) to = {*newest_known, 0};
+      } else {
+        auto meta = read_meta(*db, part_path(path, part));
+        if (!meta.ok()) return meta.status();
+        if (meta->last_seq <= at->seq) continue;
+        if (meta->last_seq <= end.seq) to = {meta->last_seq, meta->points};
+      }
       LogScan scan(&*db, part_path(path, part), identity.writer, at, damage);
-      const bool whole = meta->last_seq <= end.seq;
-      TRACKER_RETURN_IF_ERROR(scan.read(whole ? LogPosition{meta->last_seq, meta->points} : end, visitor));
+      TRACKER_RETURN_IF_ERROR(scan.read(to, visitor));
       if (scan.stopped()) return {};
     }
     return {};
   }
 
-  // The table that keeps config, summary and the like is damaged: the log has them still.
-  Status attributes_from_log(WriterSnapshot* out) const {
-    LogPosition at;
-    EventStateVisitor visitor;
-    TRACKER_RETURN_IF_ERROR(read_parts(&at, out->end_of_log(), &visitor, &out->damage));
-    out->attributes = visitor.state.attributes();
-    out->damage.push_back(
-        {Code::kCorrupt,
-         fmt::format("{}: the table of config, summary and attributes is damaged ({} rows); they are read from the log",
-                     path, out->attributes_damaged)});
-    return {};
-  }
-
   // Of several parts the one that holds what comes next.
-  Result<LogPosition> place_in_parts(uint64_t seq) const {
+  Result<LogPosition> place_in_parts(uint64_t seq) {
+    if (newest_known) return LogPosition();  // a place in a segment is known by the counts of `meta`
     const int parts = count_parts(path);
     LogPosition end;
     for (int part = 1; part <= parts; ++part) {
@@ -240,15 +346,15 @@ Result<WriterSnapshot> WriterReader::snapshot() {
     if (out.ok() || !impl_->became_database(out.status())) return out;
   }
   const int parts = count_parts(impl_->path);
+  for (int earlier = 1; earlier < parts; ++earlier) (void)impl_->connect(earlier).ok();  // which of them are cut
   auto db = impl_->connect(parts);
   if (!db.ok()) return db.status();
   WriterSnapshot out;
   for (int i = 0; i < kSnapshotTries; ++i) {
-    auto taken = impl_->try_snapshot(*db, &out);
+    auto taken = impl_->try_snapshot(*db, parts, &out);
     if (!taken.ok()) return taken.status();
     if (!*taken) continue;
     out.parts = parts;
-    if (out.attributes_damaged > 0) TRACKER_RETURN_IF_ERROR(impl_->attributes_from_log(&out));
     return out;
   }
   return Status(Code::kBusy, fmt::format("{} changes faster than it is read", impl_->path), "try again");

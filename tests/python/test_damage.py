@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
+import sqlite3
 import subprocess
 import sys
 import warnings
@@ -364,3 +366,113 @@ def test_a_store_document_that_is_no_json_is_said_in_plain_words(store: Path) ->
     assert listed.returncode != 0
     assert f"{store}/store.json: no valid JSON: it ends at line 1" in listed.stderr
     assert "exception" not in listed.stderr
+
+
+def finished_run(tmp_path: Path, flushes: int = 40, rows: int = 10_000) -> tuple[str, Path]:
+    """Of noise, which fills more than one segment: a segment that is cut is read no more."""
+    store = str(tmp_path / "store")
+    noise = random.Random(1)
+    with tracker.init(project="p", id="r", dir=store, quiet=True, config={"lr": 0.1}, on_full="block") as run:
+        for first in range(0, flushes * rows, rows):
+            for step in range(first, first + rows):
+                run.log({"loss": noise.random()}, step=step)
+            run.flush()
+    (database,) = Path(store).glob("runs/p/r/*.db")
+    return store, database
+
+
+# The bug: a database without its last pages was read as nothing.
+def test_of_a_database_that_was_cut_what_is_there_is_read_and_the_rest_is_counted(shm: Path, tmp_path: Path) -> None:
+    store, database = finished_run(tmp_path)
+    whole = database.read_bytes()
+    noise = random.Random(1)
+    truth = [noise.random() for _ in range(400_000)]
+    for share in (0.97, 0.93):
+        database.write_bytes(whole[: int(len(whole) * share)])
+        run = tracker.open_run("p/r", dir=store)
+        said = [line for line in run.problems if "is cut" in line]
+        assert said, run.problems
+        assert str(database) in said[0]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            rows = run.history("loss")
+            chart = run.chart("loss", pixels=400)
+        steps = rows.steps.tolist()
+        kept = len(steps)
+        assert 0 < kept < 400_000
+        assert rows.values.tolist() == [truth[step] for step in steps]
+        assert chart.rows == chart.count.sum() == kept, "charts are of the rows that there are"
+        assert (chart.x0[0], chart.first[0]) == (steps[0], truth[steps[0]])
+        assert (chart.x1[-1], chart.last[-1]) == (steps[-1], truth[steps[-1]])
+        assert chart.max.max() == max(truth[step] for step in steps)
+        exported = command("export", "p/r", "--dir", store)
+        assert exported.returncode == 3
+        assert sum(line.startswith("loss,") for line in exported.stdout.splitlines()) == kept
+        verified = command("verify", store)
+        assert verified.returncode == 3
+        assert "is cut" in verified.stdout
+        assert "nothing of this file" not in verified.stdout
+        assert database.read_bytes() == whole[: int(len(whole) * share)]
+
+
+# The bug: SQLite rounds the length up to pages, and a cut of less than one read as zeros in silence.
+def test_a_cut_of_less_than_a_page_is_said(shm: Path, tmp_path: Path) -> None:
+    store, database = finished_run(tmp_path, 1, 50)
+    whole = database.read_bytes()
+    for lost in (1, 100, 4000):
+        database.write_bytes(whole[:-lost])
+        shown = command("show", "p/r", "--dir", store)
+        assert shown.returncode == 3, shown.stdout
+        assert "is cut" in shown.stdout + shown.stderr or "damaged" in shown.stdout + shown.stderr
+        assert command("verify", store).returncode == 3
+    database.write_bytes(whole)
+    assert command("show", "p/r", "--dir", store).returncode == 0
+
+
+def change(database: Path, sql: str) -> None:
+    with sqlite3.connect(database) as db:
+        db.execute(sql)
+    db.close()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE meta SET key='lart_seq' WHERE key='last_seq'",
+        "UPDATE series SET name='moss' WHERE name='loss'",
+        "UPDATE series SET name=CAST(x'6c6fff73' AS TEXT) WHERE name='loss'",
+        "UPDATE attributes SET value=x'fb3fb88ce703afb7e9' WHERE key='lr'",
+    ],
+)
+def test_damage_in_a_small_table_is_said_and_the_log_is_read(shm: Path, tmp_path: Path, sql: str) -> None:
+    store, database = finished_run(tmp_path, 1, 50)
+    change(database, sql)
+    run = tracker.open_run("p/r", dir=store)
+    assert any(str(database) in line for line in run.problems)
+    assert run.config == {"lr": 0.1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert run.history("loss").steps.tolist() == list(range(50))
+    shown = command("show", "p/r", "--dir", store)
+    assert shown.returncode == 3
+    assert command("verify", store).returncode == 3
+
+
+def test_what_only_the_checksum_sees_is_a_finding_of_its_own(shm: Path, tmp_path: Path) -> None:
+    store, database = finished_run(tmp_path, 1, 50)
+    change(database, "UPDATE attributes SET time_us=time_us+1 WHERE key='lr'")
+    verified = command("verify", store)
+    assert verified.returncode == 3
+    assert "damage tables" in verified.stdout
+
+
+# The bug: rc 0 and "intact".
+@pytest.mark.parametrize("change_of", [("last_seq", -5), ("last_seq", 99), ("stats_seq", 12345)])
+def test_verify_finds_a_count_of_frames_that_cannot_be(shm: Path, tmp_path: Path, change_of: tuple[str, int]) -> None:
+    store, database = finished_run(tmp_path, 1, 50)
+    change(database, "DELETE FROM meta WHERE key='tables_crc'")  # as of an older version
+    assert command("verify", store).returncode == 0
+    change(database, "UPDATE meta SET value={1} WHERE key='{0}'".format(*change_of))
+    verified = command("verify", store)
+    assert verified.returncode == 3, verified.stdout
+    assert command("show", "p/r", "--dir", store).returncode == 3

@@ -2,11 +2,14 @@
 // Databases with arbitrary damage: reading answers or says what is wrong, never crashes or hangs, and never writes
 // the file.
 // Method: truncations and random flipped bytes of a sound database and of a WAL; the seed is printed.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
 #include "storage/compaction.h"
+#include "storage/sqlite.h"
+#include "storage/table_sum.h"
 #include "storage/writer_parts.h"
 #include "support/random_frame.h"
 #include "support/storage.h"
@@ -119,6 +122,240 @@ TEST_F(DamageTest, FlippedBytesInTheWalNeverCrash) {
     write(base_, bytes);
     read_everything();
   }
+}
+
+// What a run with many segments still says when its database is cut: the points that its snapshot counts as lost are
+// those that reading does not give.
+TEST_F(DamageTest, OfACutDatabaseTheSoundRowsAreReadAndTheRestIsCounted) {
+  TempFolder other;
+  const std::string file = db_path(other.path(), identity_);
+  constexpr uint64_t kFrames = 40, kPoints = kFrames * 4 * 500;
+  {
+    auto db = WriterDb::create(other.path(), identity_);
+    std::mt19937_64 noise(1);
+    for (uint64_t seq = 1; seq <= kFrames; ++seq) {
+      Frame frame = test_frame(identity_, seq, 4, 500);
+      for (auto& column : frame.blocks[0].values)
+        for (uint64_t& bits : column) bits = noise();
+      ASSERT_TRUE((*db)->append({record_of(frame)}, false).ok());
+    }
+    settle_part(file, 1000);
+    db->reset();
+    settle_part(file, 1000);
+  }
+  for (const char* suffix : {"-wal", "-shm"}) remove_file(file + suffix);
+  const std::string whole = *read_file(file, 10 << 20);
+  size_t before = kFrames;
+  for (const size_t permille : {990u, 950u, 800u, 500u, 100u}) {
+    std::ofstream(file, std::ios::trunc) << whole.substr(0, whole.size() * permille / 1000);
+    auto reader = WriterReader::open(file);
+    ASSERT_TRUE(reader.ok()) << permille << ": " << reader.status().to_string();
+    const auto snapshot = (*reader)->snapshot();
+    ASSERT_TRUE(snapshot.ok()) << snapshot.status().to_string();
+    const size_t kept = stored_frames(file).size();
+    EXPECT_GE(kept + 4, kFrames * permille / 1000) << permille;
+    EXPECT_LE(kept, before);
+    before = kept;
+    ASSERT_FALSE(snapshot->damage.empty());
+    const std::string& said = snapshot->damage.back().what;
+    EXPECT_NE(said.find(file + ": is cut"), std::string::npos) << said;
+    EXPECT_NE(said.find(std::to_string(kept * 2000) + " of " + std::to_string(kPoints) + " points"), std::string::npos)
+        << kept << ": " << said;
+    EXPECT_EQ(*read_file(file, 10 << 20), whole.substr(0, whole.size() * permille / 1000));
+  }
+}
+
+// All that is said of a run, as text.
+std::string told(const std::string& file, bool* damaged) {
+  *damaged = true;
+  auto reader = WriterReader::open(file);
+  const auto snapshot = reader.ok() ? (*reader)->snapshot() : Result<WriterSnapshot>(reader.status());
+  if (!snapshot.ok()) return "";
+  std::string out = encode_cbor(snapshot->identity.to_value());
+  for (const SeriesStats& s : snapshot->series)
+    out += fmt::format("{} {} {} {} {} {};", s.def.id, s.def.name, s.points, s.min, s.sum, s.step_max);
+  for (const Attribute& a : snapshot->attributes) out += a.key + encode_cbor(a.value) + std::to_string(a.time_us);
+  for (const Loss& loss : snapshot->losses) out += std::to_string(loss.count);
+  if (snapshot->end) out += snapshot->end->reason + std::to_string(static_cast<int>(snapshot->end->state));
+  out += fmt::format("{} {} {} {}", snapshot->last_seq, snapshot->points, snapshot->frames,
+                     snapshot->step_max.value_or(-1));
+  std::vector<LogDamage> damage;
+  for (const int64_t seq : stored_frames(file, &damage)) out += std::to_string(seq);
+  *damaged = !snapshot->damage.empty() || !damage.empty();
+  return out;
+}
+
+// Of the ten rows of `meta` one bit of their number takes the last two away: a checksum that stood there went with the
+// row in front of it.
+TEST_F(DamageTest, AFlippedBitInTheSmallTablesIsNeverAnotherAnswerWithoutAWord) {
+  auto random = seeded_random();
+  write(finished_);
+  {
+    auto db = WriterDb::open_or_create(folder_.path(), identity_);
+    ASSERT_TRUE(db.ok());
+    Frame frame = event_frame(identity_, 14, EventType::kEnd, Value::Map{{"state", "finished"}});
+    frame.events.push_back({EventType::kText, true, 7, 1, encode_cbor(Value::Map{{"key", "note"}, {"value", "x"}})});
+    ASSERT_TRUE((*db)->append({record_of(frame)}, true).ok());
+    ASSERT_TRUE((*db)->finish().ok());
+  }
+  finished_ = *read_file(path(), 10 << 20);
+  bool damaged = false;
+  const std::string sound = told(path(), &damaged);
+  ASSERT_FALSE(damaged);
+  // Each page that holds rows of one of them: the roots of so few rows.
+  std::vector<size_t> pages;
+  {
+    auto db = Sqlite::open(path(), SqliteOpen::kReadImmutable, 0);
+    ASSERT_EQ(*db->query_int("SELECT count(*) FROM meta"), 10);
+    for (const char* table : {"meta", "series", "attributes", "losses"})
+      pages.push_back(static_cast<size_t>(
+          *db->query_int(fmt::format("SELECT rootpage FROM sqlite_master WHERE name='{}'", table).c_str())));
+  }
+  // First each bit of the head of a page and of its list of rows, where one bit may take the last rows away.
+  constexpr size_t kHeadBits = size_t{8 + 2 * 12} * 8;
+  int noticed = 0;
+  for (size_t round = 0; round < pages.size() * kHeadBits + 1000; ++round) {
+    std::string bytes = finished_;
+    const bool head = round < pages.size() * kHeadBits;
+    const size_t page = pages[head ? round / kHeadBits : random() % pages.size()];
+    const size_t bit = head ? round % kHeadBits : random() % (4096 * 8);
+    bytes[(page - 1) * 4096 + bit / 8] = static_cast<char>(bytes[(page - 1) * 4096 + bit / 8] ^ (1 << (bit % 8)));
+    write(bytes);
+    const std::string now = told(path(), &damaged);
+    ASSERT_TRUE(damaged || now == sound) << "page " << page << ", bit " << bit;
+    noticed += damaged ? 1 : 0;
+  }
+  EXPECT_GT(noticed, 20);
+}
+
+TEST_F(DamageTest, WhatTheSmallTablesSaidIsReadFromTheLog) {
+  const struct {
+    const char* sql;
+    const char* said;
+  } kHarms[] = {{"UPDATE meta SET key='lart_seq' WHERE key='last_seq'", "last_seq is missing"},
+                {"UPDATE meta SET value=-5 WHERE key='last_seq'", "last_seq is -5"},
+                {"UPDATE meta SET value=5 WHERE key='last_seq'", "meta"},
+                {"UPDATE series SET name='metsic/1' WHERE id=1", "not what was written"},
+                {"UPDATE series SET name=CAST(x'6d65ff72' AS TEXT) WHERE id=1", "UTF-8"},
+                {"UPDATE attributes SET value=x'fb3fb999999999999b'", "not what was written"}};
+  write(finished_);
+  const auto sound = (*WriterReader::open(path()))->snapshot();
+  for (const auto& harm : kHarms) {
+    write(finished_);
+    auto db = Sqlite::open(path(), SqliteOpen::kDetached, 0);
+    ASSERT_TRUE(db->exec(harm.sql).ok());
+    db->close();
+    auto reader = WriterReader::open(path());
+    ASSERT_TRUE(reader.ok()) << harm.sql << reader.status().to_string();
+    const auto now = (*reader)->snapshot();
+    ASSERT_TRUE(now.ok()) << harm.sql;
+    EXPECT_EQ(now->last_seq, sound->last_seq) << harm.sql;
+    EXPECT_EQ(now->points, sound->points) << harm.sql;
+    ASSERT_EQ(now->series.size(), sound->series.size()) << harm.sql;
+    EXPECT_EQ(now->series[0].def.name, "metric/1") << harm.sql;
+    ASSERT_EQ(now->attributes.size(), 1u);
+    EXPECT_EQ(now->attributes[0].value, Value(0.1)) << harm.sql;
+    ASSERT_FALSE(now->damage.empty()) << harm.sql;
+    EXPECT_NE(now->damage.back().what.find(harm.said), std::string::npos) << now->damage.back().what;
+  }
+}
+
+TEST_F(DamageTest, AWriterThatGoesOnLeavesNoChecksumBehindThatIsWrong) {
+  write(finished_);
+  auto db = WriterDb::open_or_create(folder_.path(), identity_);
+  ASSERT_TRUE(db.ok());
+  ASSERT_TRUE((*db)->append({test_record(identity_, 14)}, true).ok());
+  bool damaged = true;
+  (void)told(path(), &damaged);
+  EXPECT_FALSE(damaged);
+  auto look = Sqlite::open(path(), SqliteOpen::kRead, 100);
+  EXPECT_EQ(*check_table_sum(*look), TableVerdict::kNone);
+  look->close();
+  ASSERT_TRUE((*db)->finish().ok());
+  (void)told(path(), &damaged);
+  EXPECT_FALSE(damaged);
+  look = Sqlite::open(path(), SqliteOpen::kReadImmutable, 100);
+  EXPECT_EQ(*check_table_sum(*look), TableVerdict::kSound);
+}
+
+// A writer of an older version knows no checksum: it adds frames and leaves it there.
+TEST_F(DamageTest, AChecksumOfAnEarlierStateSaysNothing) {
+  write(finished_);
+  auto db = Sqlite::open(path(), SqliteOpen::kDetached, 0);
+  ASSERT_TRUE(db->exec("UPDATE attributes SET time_us=2").ok());
+  EXPECT_EQ(*check_table_sum(*db), TableVerdict::kWrong);
+  ASSERT_TRUE(db->exec("INSERT INTO frames VALUES(14,0,0,0,x'00')").ok());
+  EXPECT_EQ(*check_table_sum(*db), TableVerdict::kNone);
+}
+
+// The bug: going on took the checksum away, and with the next end the damage had a sound one.
+TEST_F(DamageTest, AWriterThatGoesOnBehindDamageLeavesItSaid) {
+  write(finished_);
+  {
+    auto db = Sqlite::open(path(), SqliteOpen::kDetached, 0);
+    ASSERT_TRUE(db->exec("UPDATE attributes SET value=x'fb3fb999999999999b'").ok());
+  }
+  auto db = WriterDb::open_or_create(folder_.path(), identity_);
+  ASSERT_TRUE(db.ok());
+  ASSERT_TRUE((*db)->append({test_record(identity_, 14)}, true).ok());
+  ASSERT_TRUE((*db)->finish().ok());
+  const auto now = (*WriterReader::open(path()))->snapshot();
+  ASSERT_TRUE(now.ok());
+  ASSERT_EQ(now->attributes.size(), 1u);
+  EXPECT_EQ(now->attributes[0].value, Value(0.1));
+  EXPECT_FALSE(now->damage.empty());
+}
+
+// SQLite rounds the length of a file up to pages and does not see such a cut: it reads zeros.
+TEST_F(DamageTest, ACutOfLessThanAPageIsSaid) {
+  write(finished_);
+  bool damaged = true;
+  const std::string sound = told(path(), &damaged);
+  ASSERT_FALSE(damaged);
+  for (const size_t bytes : {1u, 2u, 16u, 100u, 512u, 2000u, 4000u, 4095u, 4096u, 4097u}) {
+    write(finished_.substr(0, finished_.size() - bytes));
+    (void)told(path(), &damaged);
+    EXPECT_TRUE(damaged) << bytes;
+  }
+  write(finished_);
+  EXPECT_EQ(told(path(), &damaged), sound);
+  EXPECT_FALSE(damaged);
+}
+
+TEST_F(DamageTest, AReaderSeesThatAFileWasCutAndThatItIsWholeAgain) {
+  write(finished_);
+  auto reader = WriterReader::open(path());
+  ASSERT_TRUE(reader.ok());
+  EXPECT_TRUE((*reader)->snapshot()->damage.empty());
+  write(finished_.substr(0, finished_.size() - 100));
+  const auto cut = (*reader)->snapshot();
+  EXPECT_TRUE(!cut.ok() || !cut->damage.empty());
+  write(finished_);
+  const auto whole = (*reader)->snapshot();
+  ASSERT_TRUE(whole.ok()) << whole.status().to_string();
+  EXPECT_TRUE(whole->damage.empty());
+}
+
+TEST_F(DamageTest, ACutOrABitAnywhereIsNeverAnotherAnswerWithoutAWord) {
+  auto random = seeded_random();
+  write(finished_);
+  bool damaged = false;
+  const std::string sound = told(path(), &damaged);
+  ASSERT_FALSE(damaged);
+  int noticed = 0;
+  for (int round = 0; round < 200; ++round) {
+    std::string bytes = finished_;
+    const bool cut = random() % 4 == 0;
+    const size_t at = random() % bytes.size();
+    const int bit = static_cast<int>(random() % 8);
+    if (cut) bytes.resize(at);
+    else bytes[at] = static_cast<char>(bytes[at] ^ (1 << bit));
+    write(bytes);
+    const std::string now = told(path(), &damaged);
+    ASSERT_TRUE(damaged || (!cut && now == sound)) << (cut ? "cut to " : "byte ") << at << ", bit " << bit;
+    noticed += damaged ? 1 : 0;
+  }
+  EXPECT_GT(noticed, 40);
 }
 
 // Ten frames of more than a page each in a database at rest, one of whose pages in the middle is destroyed then.
