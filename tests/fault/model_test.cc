@@ -30,7 +30,7 @@ constexpr int kWorlds = 4;
 constexpr int kSessionsOfAWorld = 7;
 constexpr int kLongSession = 3;  // of each world, so that each has levels
 constexpr int64_t kSmallGatherNs = 100'000;
-constexpr int kEndMs = 60'000 * kSlowDown;
+constexpr int kEndMs = 180'000 * kSlowDown;  // a long session flushes a hundred times
 
 enum class Ending { kFinish, kExit, kKill };
 
@@ -178,7 +178,10 @@ class World {
     out.calls = static_cast<uint32_t>(calls);
     out.habits.settings = number == 0;
     out.habits.auto_steps = number == 0 && threads == 1;
-    out.habits.flush_every = kind == Kind::kLong ? 150 : kind == Kind::kBursts ? 0 : below(3) == 0 ? 8 : 100;
+    out.habits.flush_every = kind == Kind::kLong     ? (below(2) == 0 ? 150 : 1000)
+                             : kind == Kind::kBursts ? 0
+                             : below(3) == 0         ? 8
+                                                     : 100;
     out.habits.points_max = kind == Kind::kBursts ? 60 : 6;
     out.habits.rising = kind == Kind::kLong;
     out.step_base = session.resume_step.value_or(model_.step_base());
