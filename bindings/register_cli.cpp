@@ -35,7 +35,7 @@ Status status_of_call(ReleasedGil* without_gil, Call&& call) {
 }
 
 // Of the module tracker._cli: import_source(store, format, source, project, progress) and export_parquet(folder,
-// metrics, all, output) -> (rows, bytes, metrics).
+// metrics, all, output, progress) -> (rows, bytes, metrics).
 internal::PythonSide python_side(py::handle side, ReleasedGil* without_gil) {
   internal::PythonSide out;
   out.import_source = [side, without_gil](internal::ImportStore* store, const internal::ImportOptions& options,
@@ -49,7 +49,8 @@ internal::PythonSide python_side(py::handle side, ReleasedGil* without_gil) {
                                            const std::string& output) -> internal::Result<internal::ExportResult> {
     internal::ExportResult result;
     const Status status = status_of_call(without_gil, [&] {
-      const py::object done = side.attr("export_parquet")(folder, options.metrics, options.all, output);
+      const py::object progress = options.progress ? py::object(py::cpp_function(options.progress)) : py::none();
+      const py::object done = side.attr("export_parquet")(folder, options.metrics, options.all, output, progress);
       std::tie(result.rows, result.bytes, result.metrics) =
           done.cast<std::tuple<uint64_t, uint64_t, std::vector<std::string>>>();
     });

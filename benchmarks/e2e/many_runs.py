@@ -2,7 +2,7 @@
 """Question: what does a listing of 10,000 and of 100,000 runs cost, the first time and when little has changed?
 
 Workload: TEMPLATES runs recorded by the library itself (10 config values, 8 metrics, 20 points each), copied into as
-many folders with identities of their own. Then the native program: cold (no catalog.db), warm, with a filter and an
+many folders with identities of their own. Then the native program: cold (no catalog), warm, with a filter and an
 order that look into every run's config and metrics, and with one run more. Mode: whole processes, files in the page
 cache. Each listing ends with a check of what it shows. BENCH_RUNS="10000" measures fewer.
 
@@ -26,6 +26,7 @@ import harness
 from harness import Row
 
 TEMPLATES = 64
+CATALOG = "catalog.v5.db"
 WARM_TURNS = 7
 PROGRAM = Path(__file__).resolve().parents[2] / "build" / "bin" / "tracker"
 LISTINGS = {
@@ -105,9 +106,9 @@ def measure(store: str, count: int) -> list[Row]:
     what = f"{count:,} runs"
     took, cpu, document = listing(store, [])
     harness.require(document["matched"] == count, f"{count} runs are listed: {document['matched']}")
-    size = Path(store, "catalog.db").stat().st_size / 1e6
+    size = Path(store, CATALOG).stat().st_size / 1e6
     rows = [Row(f"{what}: ls without a catalog", "s", [took]), Row(f"{what}: CPU of that", "s", [cpu])]
-    Path(store, "catalog.db").unlink()
+    Path(store, CATALOG).unlink()
     rows.append(Row(f"{what}: memory of that", "MiB", [memory_mib(store)]))
     rows += [Row(f"{what}: catalog.db", "MB", [size]), Row(f"{what}: memory of ls", "MiB", [memory_mib(store)])]
     target = 300 if count <= 10_000 else 1000

@@ -15,6 +15,8 @@
 
 namespace tracker::internal {
 
+constexpr int64_t kProgressQuietNs = 1'000'000'000;  // what takes less needs no bar
+
 struct PythonSide;  // cli/python_side.h
 
 struct Console {
@@ -25,6 +27,7 @@ struct Console {
   int width = 0;  // columns of the terminal; 0: no terminal, lines may be of any length
   bool color = false;
   bool progress = false;  // stderr is a terminal: long work may draw a bar there
+  int64_t progress_after_ns = kProgressQuietNs;
   int64_t now_us = 0;
   Code recovery_met = Code::kOk;               // recovery named something damaged or newer: the exit code says so
   std::vector<UnfinishedRecovery> unfinished;  // rows that recovery left to others: documents say so

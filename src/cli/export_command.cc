@@ -11,6 +11,7 @@
 #include "base/fs.h"
 #include "cli/bundle_artifacts.h"
 #include "cli/command.h"
+#include "cli/progress.h"
 #include "cli/python_side.h"
 #include "cli/run_json.h"
 #include "cli/text.h"
@@ -143,7 +144,10 @@ int run_export_bundle(Console& console, const Store& store, const ExportCommandO
   Result<BundledArtifacts> artifacts = BundledArtifacts();
   if (options.artifacts) artifacts = artifacts_for_bundle(store, *run);
   if (!artifacts.ok()) return fail(console, artifacts.status());
-  auto result = export_bundle(*run, options.bundle, artifacts->files);
+  ProgressBar bar(console, "writing KiB");
+  auto result = export_bundle(*run, options.bundle, artifacts->files,
+                              [&bar](uint64_t done, uint64_t total) { bar.show(done >> 10, total >> 10); });
+  bar.clear();
   if (!result.ok()) return fail(console, result.status());
   result->left_out.insert(result->left_out.end(), artifacts->left_out.begin(), artifacts->left_out.end());
   if (options.json) {
@@ -175,10 +179,15 @@ int run_export(Console& console, const GlobalOptions& global, ExportCommandOptio
   const auto run = open_run(*store, options.run);
   if (!run.ok()) return fail(console, run.status());
   const bool for_others = options.to != ExportCommandOptions::To::kText;
+  ProgressBar bar(console, "writing points");
+  // Rows on a terminal are their own sign of life.
+  if (!to_stdout || console.width == 0)
+    options.form.progress = [&bar](uint64_t done, uint64_t total) { bar.show(done, total); };
   const auto result = for_others      ? export_for_others(console, run->get(), &options)
                       : !to_stdout    ? export_to_file(run->get(), options)
                       : !options.json ? export_to_stdout(console, run->get(), options.form)
                                       : export_document(console, run->get(), options.form);
+  bar.clear();
   if (!result.ok()) return fail(console, result.status());
   if (options.json && !to_stdout) {
     console.print(visible_json(result_json(console, options, **run, *result)) + "\n");

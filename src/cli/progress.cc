@@ -15,12 +15,13 @@ constexpr uint64_t kCells = 30;
 
 }  // namespace
 
-ProgressBar::ProgressBar(Console& console, std::string what, int64_t quiet_ns)
-    : console_(console), what_(std::move(what)), begun_ns_(monotonic_ns()), quiet_ns_(quiet_ns) {}
+ProgressBar::ProgressBar(Console& console, std::string what)
+    : console_(console), what_(std::move(what)), begun_ns_(monotonic_ns()) {}
 
 void ProgressBar::show(uint64_t done, uint64_t total) {
   const int64_t now = monotonic_ns();
-  if (!console_.progress || total == 0 || now - begun_ns_ < quiet_ns_ || now - drawn_ns_ < kProgressRedrawNs) return;
+  if (!console_.progress || total == 0 || now - begun_ns_ < console_.progress_after_ns) return;
+  if (now - drawn_ns_ < kProgressRedrawNs) return;
   drawn_ns_ = now;
   done = std::min(done, total);  // what is read may be larger than it says
   const uint64_t filled = done * kCells / total;

@@ -10,19 +10,18 @@
 
 namespace tracker::internal {
 
-constexpr int64_t kProgressQuietNs = 1'000'000'000;  // what takes less needs no bar
 constexpr int64_t kProgressRedrawNs = 100'000'000;
 
 class ProgressBar {
  public:
-  ProgressBar(Console& console, std::string what, int64_t quiet_ns = kProgressQuietNs);
+  ProgressBar(Console& console, std::string what);
   void show(uint64_t done, uint64_t total);
   void clear();  // the line is empty again, as before
 
  private:
   Console& console_;
   std::string what_;
-  int64_t begun_ns_, quiet_ns_;
+  const int64_t begun_ns_;
   int64_t drawn_ns_ = 0;
 };
 

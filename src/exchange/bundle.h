@@ -46,10 +46,10 @@ struct BundleExtra {
 // lie in. Its failure ends the import.
 using TakeBundleExtras = std::function<Status(const std::string& folder, const RunIdentity& run)>;
 
-// Writes `output`, which appears whole or not at all. kBusy: somebody records the run, or changed it meanwhile; kLimit:
-// more than kBundleFilesMax files; kIo.
+// Writes `output`, which appears whole or not at all. `progress`: bytes of the files. kBusy: somebody records the run,
+// or changed it meanwhile; kLimit: more than kBundleFilesMax files; kIo.
 Result<BundleResult> export_bundle(const RunFolder& run, const std::string& output,
-                                   const std::vector<BundleExtra>& extras = {});
+                                   const std::vector<BundleExtra>& extras = {}, const ImportProgress& progress = {});
 
 // Reads it to its end; the errors that import_bundle() finds in the file itself.
 Status check_bundle(const std::string& path);

@@ -80,7 +80,8 @@ class FolderList {
 
 class BundleWriter {
  public:
-  BundleWriter(const RunFolder& run, int fd, const std::string& path) : run_(run), fd_(fd), path_(path) {}
+  BundleWriter(const RunFolder& run, int fd, const std::string& path, const ImportProgress& progress)
+      : run_(run), fd_(fd), path_(path), progress_(progress) {}
 
   Status write(const std::vector<BundledFile>& own, const std::vector<BundleExtra>& extras) {
     std::vector<Source> files;
@@ -95,13 +96,12 @@ class BundleWriter {
       return Status(Code::kLimit, fmt::format("{} files: a bundle holds at most {}", files.size(), kBundleFilesMax),
                     "nothing was written; leave the artifacts out");
     std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-    uint64_t bytes = 0;
-    for (const Source& file : files) bytes += file.bytes;
+    for (const Source& file : files) content_ += file.bytes;
     ByteWriter head;
     head.bytes(kBundleMagic);
     head.u32(extras.empty() ? kBundleVersionPlain : kBundleVersion);
     head.u32(static_cast<uint32_t>(files.size()));
-    head.u64(bytes);
+    head.u64(content_);
     head.u32(crc32c(head.buffer()));
     TRACKER_RETURN_IF_ERROR(put(head.buffer()));
     for (const Source& file : files) TRACKER_RETURN_IF_ERROR(add(file));
@@ -134,7 +134,7 @@ class BundleWriter {
     if (file.content != nullptr) {
       ByteWriter tail;
       tail.u32(crc32c(*file.content));
-      TRACKER_RETURN_IF_ERROR(put(*file.content));
+      TRACKER_RETURN_IF_ERROR(put_content(*file.content));
       return put(tail.buffer());
     }
     auto source = open_file(file.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
@@ -150,12 +150,18 @@ class BundleWriter {
       done += part.size();
       if (done > file.bytes) return changed_meanwhile(run_);
       crc = crc32c(part, crc);
-      TRACKER_RETURN_IF_ERROR(put(part));
+      TRACKER_RETURN_IF_ERROR(put_content(part));
     }
     if (done != file.bytes) return changed_meanwhile(run_);
     ByteWriter tail;
     tail.u32(crc);
     return put(tail.buffer());
+  }
+
+  Status put_content(std::string_view part) {
+    content_done_ += part.size();
+    if (progress_) progress_(content_done_, content_);
+    return put(part);
   }
 
   Status put(std::string_view part) {
@@ -168,8 +174,10 @@ class BundleWriter {
   const RunFolder& run_;
   const int fd_;
   const std::string& path_;
+  const ImportProgress& progress_;
   std::string buffer_ = std::string(kBundleBufferBytes, '\0');
-  uint64_t bytes_ = 0;
+  uint64_t bytes_ = 0;                       // of the bundle
+  uint64_t content_ = 0, content_done_ = 0;  // of its files
 };
 
 Status check_at_rest(const RunFolder& run) {
@@ -185,7 +193,7 @@ Status check_at_rest(const RunFolder& run) {
 }  // namespace
 
 Result<BundleResult> export_bundle(const RunFolder& run, const std::string& output,
-                                   const std::vector<BundleExtra>& extras) {
+                                   const std::vector<BundleExtra>& extras, const ImportProgress& progress) {
   TRACKER_RETURN_IF_ERROR(check_at_rest(run));
   BundleResult out;
   const auto files = FolderList(run, &out.left_out).read();
@@ -197,7 +205,7 @@ Result<BundleResult> export_bundle(const RunFolder& run, const std::string& outp
   const std::string path = fmt::format("{}.part-{}", output, ::getpid());
   auto file = open_file(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0666);
   if (!file.ok()) return Status::from_errno(file.status().system_errno(), "cannot write", output);
-  BundleWriter writer(run, file->get(), path);
+  BundleWriter writer(run, file->get(), path, progress);
   Status status = writer.write(*files, extras);
   if (status.ok()) {
     std::vector<std::string> ignored;

@@ -53,7 +53,9 @@ Status export_long(RunView* run, const ExportPlan& plan, const ExportOptions& op
     if (plan.number_metrics.contains(name)) numbers.push_back(name);
   TRACKER_RETURN_IF_ERROR(visit_histories(run, numbers, options.all, options.group_points_max,
                                           [&](const std::string& name, const History& history) {
-                                            return write_numbers(name, history, options.format, out);
+                                            const Status status = write_numbers(name, history, options.format, out);
+                                            out->metric_done(plan.points.at(name));
+                                            return status;
                                           }));
   for (const std::string& name : plan.names) {
     const auto texts = plan.texts.find(name);
@@ -64,6 +66,22 @@ Status export_long(RunView* run, const ExportPlan& plan, const ExportOptions& op
 
 }  // namespace
 
+ExportOutput::ExportOutput(const ExportSink& sink, const ExportPlan& plan, const ExportProgress& progress)
+    : sink_(sink), progress_(progress) {
+  for (const std::string& name : plan.names) {
+    if (const auto points = plan.points.find(name); points != plan.points.end()) total_ += points->second;
+    if (const auto texts = plan.texts.find(name); texts != plan.texts.end()) total_ += texts->second.size();
+  }
+}
+
+Status ExportOutput::flush() {
+  bytes_ += buffer_.size();
+  const Status status = buffer_.empty() ? Status() : sink_(buffer_);
+  buffer_.clear();
+  if (progress_) progress_(std::min(done_, total_), total_);
+  return status;
+}
+
 Result<ExportPlan> plan_export(RunView* run, const ExportOptions& options) {
   ExportPlan plan;
   auto texts = run->texts_by_metric(options.all);
@@ -73,6 +91,7 @@ Result<ExportPlan> plan_export(RunView* run, const ExportOptions& options) {
   for (const MetricInfo& metric : run->metrics()) {
     known.insert(metric.name);
     plan.number_metrics.insert(metric.name);
+    plan.points[metric.name] = metric.points;
   }
   for (const auto& [name, rows] : plan.texts) known.insert(name);
   if (options.metrics.empty()) {
@@ -93,7 +112,7 @@ Result<ExportResult> export_run(RunView* run, const ExportOptions& options, cons
   TRACKER_RETURN_IF_ERROR(check_options(options));
   auto plan = plan_export(run, options);
   if (!plan.ok()) return plan.status();
-  ExportOutput out(sink);
+  ExportOutput out(sink, *plan, options.progress);
   TRACKER_RETURN_IF_ERROR(options.wide ? export_wide(run, *plan, &out) : export_long(run, *plan, options, &out));
   TRACKER_RETURN_IF_ERROR(out.flush());
   return ExportResult{out.rows(), out.bytes(), std::move(plan->names)};

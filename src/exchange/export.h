@@ -19,12 +19,16 @@ namespace tracker::internal {
 
 enum class ExportFormat { kCsv, kJsonl };
 
+// Points and texts that are done, and all of them.
+using ExportProgress = std::function<void(uint64_t done, uint64_t total)>;
+
 struct ExportOptions {
   ExportFormat format = ExportFormat::kCsv;
   std::vector<std::string> metrics = {};  // of numbers or texts, in this order, numbers first; empty: all, by name
   bool all = false;                       // every row instead of the resolved view
   bool wide = false;                      // one row a step and a column a metric; CSV and the resolved view only
   uint64_t group_points_max = kVisitPointsMax;
+  ExportProgress progress = {};  // called with each piece of the output
 };
 
 struct ExportResult {

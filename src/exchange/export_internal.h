@@ -16,32 +16,33 @@ struct ExportPlan {
   std::vector<std::string> names;  // in the order to write
   std::set<std::string> number_metrics;
   std::map<std::string, std::vector<TextRow>> texts;
+  std::map<std::string, uint64_t> points;  // stored, by name of `number_metrics`
 };
 
 // Collects rows and hands them on in pieces.
 class ExportOutput {
  public:
-  explicit ExportOutput(const ExportSink& sink) : sink_(sink) {}
+  ExportOutput(const ExportSink& sink, const ExportPlan& plan, const ExportProgress& progress);
   std::string& buffer() { return buffer_; }
-  // To be called after each row.
-  Status row_done() {
+  // To be called after each row, which holds so many of what the plan counts.
+  Status row_done(uint64_t values = 1) {
     ++rows_;
+    done_ += values;
     return buffer_.size() < kPieceBytes ? Status() : flush();
   }
-  Status flush() {
-    bytes_ += buffer_.size();
-    const Status status = buffer_.empty() ? Status() : sink_(buffer_);
-    buffer_.clear();
-    return status;
-  }
+  // To be called after the rows of a metric, of which not every point that is stored is a row.
+  void metric_done(uint64_t points) { done_ = finished_ += points; }
+  Status flush();
   uint64_t rows() const { return rows_; }
   uint64_t bytes() const { return bytes_; }
 
  private:
   static constexpr size_t kPieceBytes = 256 * 1024;
   const ExportSink& sink_;
+  const ExportProgress& progress_;
   std::string buffer_;
   uint64_t rows_ = 0, bytes_ = 0;
+  uint64_t done_ = 0, finished_ = 0, total_ = 0;
 };
 
 // kNotFound names close metrics.

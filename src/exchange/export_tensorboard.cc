@@ -22,13 +22,14 @@ Status write_run(RunView* run, const ExportPlan& plan, const ExportOptions& opti
   std::vector<std::string> numbers;
   for (const std::string& name : plan.names)
     if (plan.number_metrics.contains(name)) numbers.push_back(name);
-  const auto write_numbers = [out](const std::string& name, const History& history) {
+  const auto write_numbers = [out, &plan](const std::string& name, const History& history) {
     for (size_t i = 0; i < history.size(); ++i) {
       append_number_event(name, history.row_type(i), history.row_bits(i),
                           history.row_has_step(i) ? history.steps[i] : 0, event_seconds(history.times_us[i]),
                           &out->buffer());
       TRACKER_RETURN_IF_ERROR(out->row_done());
     }
+    out->metric_done(plan.points.at(name));
     return Status();
   };
   TRACKER_RETURN_IF_ERROR(visit_histories(run, numbers, options.all, options.group_points_max, write_numbers));
@@ -58,7 +59,7 @@ Result<ExportResult> export_tensorboard(RunView* run, const ExportOptions& optio
   auto fd = open_file(temporary, O_WRONLY | O_CREAT | O_EXCL, 0666);
   if (!fd.ok()) return fd.status();
   const ExportSink sink = [&fd](std::string_view piece) { return write_all(fd->get(), piece); };
-  ExportOutput out(sink);
+  ExportOutput out(sink, *plan, options.progress);
   Status status = write_run(run, *plan, options, &out);
   if (status.ok() && ::rename(temporary.c_str(), file->c_str()) != 0)
     status = Status::from_errno(errno, "cannot rename the export to", *file);

@@ -74,12 +74,15 @@ Status export_wide(RunView* run, const ExportPlan& plan, ExportOutput* out) {
   out->buffer().push_back('\n');
   while (const auto step = smallest_step(*columns)) {
     fmt::format_to(std::back_inserter(out->buffer()), "{}", *step);
+    uint64_t values = 0;
     for (Column& column : *columns) {
       out->buffer().push_back(',');
-      if (column.step() == step) out->buffer().append(column.take());
+      if (column.step() != step) continue;
+      out->buffer().append(column.take());
+      ++values;
     }
     out->buffer().push_back('\n');
-    TRACKER_RETURN_IF_ERROR(out->row_done());
+    TRACKER_RETURN_IF_ERROR(out->row_done(values));
   }
   for (size_t i = 0; i < columns->size(); ++i) {
     while (!(*columns)[i].at_end()) {

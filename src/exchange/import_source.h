@@ -29,7 +29,7 @@ struct ImportOptions {
   StoreMedia store_media = {};  // none: media that need a file are left out
 };
 
-// Bytes of the source that are done, and all of them.
+// Bytes of the source, or of what goes into a bundle, that are done, and all of them.
 using ImportProgress = std::function<void(uint64_t done, uint64_t total)>;
 
 // The files of a source that one of the formats knows, sorted.

@@ -144,6 +144,9 @@ Status DeadJournal::read_files() {
   uint64_t nonce = 0;
   std::memcpy(&nonce, identity().writer.bytes.data(), sizeof nonce);
   SpillContents spill = read_spill(dir_, nonce);
+  if (spill.version > kSpillVersion)
+    return Status(Code::kVersion, fmt::format("{}/spill: a spill file of version {}, this library reads up to {}", dir_,
+                                              spill.version, kSpillVersion));
   spilled_ = std::move(spill.frames);
   spill_damaged_bytes_ = spill.damaged_bytes;
   spill_sound_ = spill.problem.empty();

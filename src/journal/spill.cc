@@ -136,6 +136,15 @@ size_t next_record(std::string_view bytes, size_t at, uint64_t nonce) {
   return bytes.size();
 }
 
+// That of the first record: the last byte of its magic.
+int version_of(std::string_view bytes) {
+  const std::string_view magic = spill_magic();
+  if (bytes.size() < magic.size() || bytes.substr(0, magic.size() - 1) != magic.substr(0, magic.size() - 1))
+    return kSpillVersion;
+  const char digit = bytes[magic.size() - 1];
+  return digit > '1' && digit <= '9' ? digit - '0' : kSpillVersion;
+}
+
 bool is_cut(std::string_view rest) {
   const std::string_view magic = spill_magic();
   if (rest.size() < kSpillHead) return rest.substr(0, magic.size()) == magic.substr(0, rest.size());
@@ -170,6 +179,10 @@ SpillContents read_spill(const std::string& dir, uint64_t nonce) {
   if (::lstat(path.c_str(), &st) != 0 && errno == ENOENT) return {};
   SpillContents out;
   auto bytes = read_file(path, 2 * kSpillBytesMax);
+  if (bytes.ok() && version_of(*bytes) > kSpillVersion) {
+    out.version = version_of(*bytes);
+    return out;
+  }
   if (bytes.ok()) out = parse_spill(*bytes, nonce);
   else out.problem = "cannot be read: " + bytes.status().message();
   if (!out.problem.empty()) out.problem = path + ": " + out.problem;

@@ -41,12 +41,14 @@ struct SpillContents {
   std::vector<FrameRecord> frames;  // the sound records, in the order of the file
   uint64_t damaged_bytes = 0;       // that belong to none of them
   std::string problem;              // what is wrong with the file; empty: nothing is
+  int version = 1;                  // a newer one is not read at all
 };
 
 // A record that does not verify is damage, and what is sound behind it is read; at most kResyncBytesMax (ring_reader.h)
 // are looked at for that. A record cut short at the end is none: its process died while it wrote it, and what was to
 // be in it is still in the rings.
 SpillContents parse_spill(std::string_view bytes, uint64_t nonce);
+constexpr int kSpillVersion = 1;
 // Of a dead journal; empty when there is none. What cannot be read, or is no regular file, is a problem. `nonce` is the
 // first 8 bytes of the writer's id.
 SpillContents read_spill(const std::string& dir, uint64_t nonce);

@@ -43,8 +43,8 @@ uint32_t crc_of(std::string_view config, std::string_view summary, std::string_v
 
 Result<Value> document(const Statement& row, int column, const std::string& folder) {
   auto value = decode_cbor(row.bytes_at(column));
-  if (!value.ok()) return Status(Code::kCorrupt, fmt::format("catalog.db: {}: {}", folder, value.status().message()));
-  if (!value->is_map()) return Status(Code::kCorrupt, fmt::format("catalog.db: {}: a document is no map", folder));
+  if (!value.ok()) return Status(Code::kCorrupt, fmt::format("catalog: {}: {}", folder, value.status().message()));
+  if (!value->is_map()) return Status(Code::kCorrupt, fmt::format("catalog: {}: a document is no map", folder));
   return value;
 }
 
@@ -68,7 +68,7 @@ Status create_catalog_tables(Sqlite& db) {
 Status check_documents(const Statement& row) {
   const uint32_t crc = crc_of(row.bytes_at(kColumnConfig), row.bytes_at(kColumnSummary), row.bytes_at(kColumnMetrics));
   if (!row.is_null(kColumnCrc) && row.int_at(kColumnCrc) == crc) return {};
-  return Status(Code::kCorrupt, fmt::format("catalog.db: {}: the documents are damaged", row.bytes_at(kColumnFolder)));
+  return Status(Code::kCorrupt, fmt::format("catalog: {}: the documents are damaged", row.bytes_at(kColumnFolder)));
 }
 
 Result<CatalogRecord> read_catalog_record(const Statement& row, CatalogDocuments documents) {
@@ -79,7 +79,7 @@ Result<CatalogRecord> read_catalog_record(const Statement& row, CatalogDocuments
   const auto uid = Id128::from_hex(row.bytes_at(kColumnUid));
   const int64_t state = row.int_at(kColumnState);
   if (!uid || state < 0 || state > static_cast<int64_t>(RunState::kDamaged))
-    return Status(Code::kCorrupt, fmt::format("catalog.db: {}: no valid uid or state", out.folder));
+    return Status(Code::kCorrupt, fmt::format("catalog: {}: no valid uid or state", out.folder));
   out.identity.uid = *uid;
   out.identity.created_us = row.int_at(kColumnCreated);
   out.name = row.bytes_at(kColumnName);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tables of catalog.db and their rows (docs/formats/catalog.md): what the catalog holds of a run, and how it is
+// The tables of the catalog and their rows (docs/formats/catalog.md): what the catalog holds of a run, and how it is
 // written and read back. Threads: as Sqlite.
 #pragma once
 

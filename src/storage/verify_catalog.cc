@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// verify: catalog.db. All of it follows from the runs, so nothing that is wrong with it loses anything.
+// verify: the catalog. All of it follows from the runs, so nothing that is wrong with it loses anything.
 #include <fmt/format.h>
 
 #include "base/fs.h"

@@ -1,28 +1,36 @@
 // SPDX-License-Identifier: MIT
 // F1, F2, F5, F16, F20. Whatever happens to a run, its readers find what a plain model in memory holds: all rows, the
-// resolved view, texts, config, summary, attempts and counts. Method: worlds of random sessions (support/run_model.h):
-// by name, by handle, on threads, in ranks and attached children, into a database or a .frames file, resumed with and
-// without a step; ended, left by _exit or killed at a random instant; recovered by a command, by one that is killed at
-// a random system call, or by the next init; the store copied and moved between; a tail that goes on through all of it.
+// resolved view, windows of it, charts, texts, config, summary, attempts and counts. Method: worlds of random sessions
+// (support/run_model.h): by name, by handle, on threads, in ranks and attached children, into a database or a .frames
+// file, short, in bursts or long enough for segments and levels, resumed with and without a step; ended, left by _exit
+// or killed at a random instant; recovered by a command, by one that is killed at a random system call, or by the next
+// init; compacted further between, now and then by one that is killed at a random system call first, into segments so
+// small that they are merged; the store copied and moved between; a tail that goes on through all of it.
 // TRACKER_TEST_SEED replays, TRACKER_TEST_KILLS is the number of worlds.
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <thread>
 
+#include "storage/compaction.h"
+#include "storage/sqlite.h"
+#include "storage/writer_db.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "support/integrity.h"
 #include "support/kill_at_call.h"
 #include "support/run_model_view.h"
 #include "support/sandbox.h"
+#include "support/storage.h"
 
 namespace tracker::internal {
 namespace {
 
 constexpr int kWorlds = 4;
 constexpr int kSessionsOfAWorld = 7;
-constexpr int kEndMs = 60'000 * kSlowDown;
+constexpr int kLongSession = 3;  // of each world, so that each has levels
+constexpr int64_t kSmallGatherNs = 100'000;
+constexpr int kEndMs = 180'000 * kSlowDown;  // a long session flushes a hundred times
 
 enum class Ending { kFinish, kExit, kKill };
 
@@ -47,6 +55,7 @@ struct Session {
   const char* on_full = "block";
   uint32_t kill_after = 0;  // calls
   int kill_wait_us = 0;
+  int64_t gather_ns = kCompactionGatherNs;
 
   uint32_t calls() const {
     uint32_t out = 0;
@@ -86,7 +95,9 @@ trk_run* open_session(const Session& session, const Process& process) {
 int end_of(const Session& session, trk_run* run) {
   if (session.ending == Ending::kExit) ::_exit(0);
   if (session.ending == Ending::kKill) sleep_ms(kEndMs);
-  CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+  const trk_code finished = trk_finish(run, 0, nullptr);
+  if (finished == TRK_TIMEOUT) ::_exit(0);  // the machine is busy: what is not stored in 2 s is recovered
+  CHILD_CHECK(finished == TRK_OK);
   trk_status status = TRK_STATUS_INIT;
   CHILD_CHECK(trk_get_status(run, &status) == TRK_OK);
   CHILD_CHECK(status.points_pending == 0 && status.points_logged == status.points_stored + status.points_dropped);
@@ -95,6 +106,7 @@ int end_of(const Session& session, trk_run* run) {
 }
 
 int run_process(const Session& session, const Process& process, ModelLedger* ledgers) {
+  set_compaction_gather_for_testing(session.gather_ns);
   trk_run* run = open_session(session, process);
   CHILD_CHECK(run != nullptr);
   pid_t attached = 0;
@@ -127,16 +139,19 @@ class World {
   void live() {
     for (int i = 0; i < kSessionsOfAWorld && !::testing::Test::HasFailure(); ++i) {
       SCOPED_TRACE("world " + std::to_string(number_) + ", session " + std::to_string(i));
-      Session session = draw();
+      Session session = draw(i == kLongSession);
       run(&session);
       recover();
       settle(session);
+      if (below(3) == 0) compact();
       if (random_() % 4 == 0) move_store();
       expect_same();
     }
     const auto folder = run_folder();
     if (!folder) return;
     EXPECT_TRUE(damaged_databases(folder->path).empty());
+    count("segments", &segments_);
+    count("levels", &levels_);
   }
   uint64_t points() const {
     uint64_t out = 0;
@@ -145,45 +160,60 @@ class World {
     return out;
   }
   int kills() const { return kills_; }
+  int64_t segments() const { return segments_; }
+  int64_t levels() const { return levels_; }
 
  private:
   size_t below(size_t n) { return random_() % n; }
 
-  ModelThread draw_thread(const Session& session, size_t number, bool bursts, size_t threads) {
+  enum class Kind { kShort, kBursts, kLong };
+
+  ModelThread draw_thread(const Session& session, size_t number, Kind kind, size_t threads) {
     ModelThread out;
     out.seed = random_();
     out.number = number;
-    out.calls = static_cast<uint32_t>(bursts ? 1500 + below(2000) : below(session.files[0] == 'f' ? 150 : 400));
+    const size_t calls = kind == Kind::kLong     ? 6000 + below(kModelCallsMax - 6000)
+                         : kind == Kind::kBursts ? 1500 + below(2000)
+                                                 : below(session.files[0] == 'f' ? 150 : 400);
+    out.calls = static_cast<uint32_t>(calls);
     out.habits.settings = number == 0;
     out.habits.auto_steps = number == 0 && threads == 1;
-    out.habits.flush_every = bursts ? 0 : below(3) == 0 ? 8 : 100;
-    out.habits.points_max = bursts ? 60 : 6;
+    out.habits.flush_every = kind == Kind::kLong     ? (below(2) == 0 ? 150 : 1000)
+                             : kind == Kind::kBursts ? 0
+                             : below(3) == 0         ? 8
+                                                     : 100;
+    out.habits.points_max = kind == Kind::kBursts ? 60 : 6;
+    out.habits.rising = kind == Kind::kLong;
     out.step_base = session.resume_step.value_or(model_.step_base());
     return out;
   }
 
-  Session draw() {
+  // `long_one`: one whose rows a segment with levels is made of.
+  Session draw(bool long_one) {
     Session out;
     out.store = store_path_;
     out.launch = "launch-" + std::to_string(++launches_);
     if (!model_.writers.empty() && below(3) == 0) out.resume_step = static_cast<int64_t>(below(250)) - 5;
+    if (out.resume_step && below(3) == 0) out.resume_step = static_cast<int64_t>(below(20'000));
     if (out.resume_step) out.resume_from = "p/r@" + std::to_string(*out.resume_step);
     if (below(4) == 0) out.files = "frames";
     if (below(5) == 0) out.journal = "disk";
-    const bool bursts = below(6) == 0;
-    if (bursts) out.on_full = "drop";
-    const size_t dice = below(10);
-    out.ending = dice < 4 ? Ending::kFinish : dice < 5 ? Ending::kExit : Ending::kKill;
-    const size_t ranks = below(4) == 0 ? 2 + below(2) : 1;
-    const size_t threads = below(3) == 0 ? 2 + below(kModelThreadsMax - 1) : 1;
+    const size_t dice = below(6);
+    const Kind kind = long_one || dice == 1 ? Kind::kLong : dice == 0 ? Kind::kBursts : Kind::kShort;
+    if (kind == Kind::kBursts) out.on_full = "drop";
+    const size_t end = below(10);
+    out.ending = end < 4 || long_one ? Ending::kFinish : end < 5 ? Ending::kExit : Ending::kKill;
+    const size_t ranks = below(4) == 0 ? 2 + below(kind == Kind::kLong ? 1 : 2) : 1;
+    const size_t threads = below(3) != 0 ? 1 : kind == Kind::kLong ? 2 : 2 + below(kModelThreadsMax - 1);
     for (size_t rank = 0; rank < ranks; ++rank) {
       Process process{static_cast<int64_t>(rank), {}};
-      for (size_t t = 0; t < threads; ++t) process.threads.push_back(draw_thread(out, t, bursts, threads));
+      for (size_t t = 0; t < threads; ++t) process.threads.push_back(draw_thread(out, t, kind, threads));
       if (rank > 0) process.threads[0].habits.settings = false;  // two that set one key at a time: either may win
       if (ranks == 1 && below(6) == 0 && kThreadsInForkedChildren.holds())
-        process.attached = draw_thread(out, kModelAttached, bursts, 2);
+        process.attached = draw_thread(out, kModelAttached, kind, 2);
       out.processes.push_back(std::move(process));
     }
+    if (below(3) == 0) out.gather_ns = kSmallGatherNs;
     out.kill_after = static_cast<uint32_t>(below(out.calls() + 1));
     out.kill_wait_us = below(2) == 0 ? 0 : static_cast<int>(below(40'000));
     return out;
@@ -408,6 +438,36 @@ class World {
     model_.writers = std::move(placed);
   }
 
+  // What lies there at rest, as the recovery of a dead writer would go on with it.
+  void compact() {
+    const auto folder = run_folder();
+    auto view = folder ? RunView::open(*folder) : Result<std::unique_ptr<RunView>>(Status(Code::kNotFound, ""));
+    if (!view.ok()) return;
+    for (const WriterSnapshot& writer : (*view)->writers()) {
+      if (!path_exists(db_path(folder->path, writer.identity)) || below(3) == 0) continue;
+      const int64_t gather_ns = below(2) == 0 ? kSmallGatherNs : kCompactionGatherNs;
+      const auto body = [&] {
+        set_compaction_gather_for_testing(gather_ns);
+        auto db = WriterDb::open_or_create(folder->path, writer.identity);
+        if (!db.ok()) return 1;
+        (*db)->for_the_dead();
+        while ((*db)->compact(UINT64_MAX)) continue;
+        return (*db)->finish().ok() ? 0 : 1;
+      };
+      if (below(2) == 0 && killed_at_call(static_cast<int>(below(300)), body)) ++kills_;
+      EXPECT_EQ(exit_code_of(run_child(body)), 0) << "compaction";
+    }
+  }
+
+  void count(const std::string& table, int64_t* rows) const {
+    const auto names = list_dir(run_folder()->path);
+    for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
+      if (!name.ends_with(".db")) continue;
+      auto db = Sqlite::open(join_path(run_folder()->path, name), SqliteOpen::kRead, 1000);
+      *rows += db.ok() ? db->query_int(("SELECT count(*) FROM " + table).c_str()).value_or(0) : 0;
+    }
+  }
+
   void move_store() {
     const std::string to = sandbox_.folder() + "/store-" + std::to_string(++launches_);
     if (!path_exists(store_path_)) return;
@@ -427,7 +487,7 @@ class World {
     auto view = RunView::open(*folder);
     ASSERT_TRUE(view.ok()) << view.status().to_string();
     EXPECT_NE((*view)->state(), RunState::kRunning);
-    model_.expect_same(view->get());
+    model_.expect_same(view->get(), random_());
     tail_.expect_same(view->get());
   }
 
@@ -438,21 +498,27 @@ class World {
   RunModel model_;
   ModelTail tail_;
   int launches_ = 0, kills_ = 0, empty_attempts_ = 0;
+  int64_t segments_ = 0, levels_ = 0;  // at the end
 };
 
 TEST(ModelTest, WhateverHappensToARunItsReadersFindWhatAPlainModelHolds) {
   std::mt19937_64 random(test_seed("model"));
   const int worlds = test_count(kWorlds);
   uint64_t points = 0;
+  int64_t segments = 0, levels = 0;
   int kills = 0, lived = 0;
   for (; lived < worlds && !HasFailure(); ++lived) {
     World world(random(), lived);
     world.live();
     points += world.points();
     kills += world.kills();
+    segments += world.segments();
+    levels += world.levels();
   }
-  std::printf("%d worlds of %d sessions, %d kills, %llu points\n", lived, kSessionsOfAWorld, kills,
-              static_cast<unsigned long long>(points));
+  std::printf("%d worlds of %d sessions, %d kills, %llu points, %lld segments, %lld levels\n", lived, kSessionsOfAWorld,
+              kills, static_cast<unsigned long long>(points), static_cast<long long>(segments),
+              static_cast<long long>(levels));
+  EXPECT_TRUE(levels > 0 || kSlowDown > 1) << "charts were held against rows only";
 }
 
 }  // namespace

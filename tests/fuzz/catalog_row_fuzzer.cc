@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Goal: no row of catalog.db, whatever its columns hold, makes a listing crash, and a row that it takes can be written
+// Goal: no row of a catalog, whatever its columns hold, makes a listing crash, and a row that it takes can be written
 // and read again the same. Method: the input is a type and a value a column; the documents' CRC, which a fuzzer cannot
 // guess, is put right where the first byte says so.
 #include <cstddef>

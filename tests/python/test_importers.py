@@ -381,6 +381,20 @@ def test_a_parquet_export_holds_every_row_exactly(tmp_path: Path) -> None:
     assert len(rows) == 204
 
 
+def test_a_parquet_export_says_how_far_it_is(tmp_path: Path) -> None:
+    from tracker.exchange import export_parquet
+
+    run = tracker.init(project="mnist", id="otter", dir=str(tmp_path / "s"), quiet=True)
+    for step in range(10):
+        run.log({"loss": 0.5, "acc": 0.25}, step=step)
+    run.log({"note": "a text"})
+    run.finish()
+    seen: list[tuple[int, int]] = []
+    folder = tracker.open_run("mnist/otter", dir=str(tmp_path / "s")).dir
+    export_parquet(str(folder), [], False, str(tmp_path / "run.parquet"), lambda *now: seen.append(now))
+    assert seen == [(10, 20), (20, 20), (20, 20)]
+
+
 def test_a_run_goes_out_to_tensorboard_and_comes_back_the_same(tmp_path: Path) -> None:
     run = tracker.init(project="mnist", id="otter", dir=str(tmp_path / "s"), config={"lr": 0.1}, quiet=True)
     for step in range(200):

@@ -22,8 +22,8 @@
 
 namespace tracker::internal {
 
-constexpr size_t kModelCallsMax = 4096;  // of a thread
-constexpr size_t kModelThreadsMax = 3;   // of a process
+constexpr size_t kModelCallsMax = 16'384;  // of a thread
+constexpr size_t kModelThreadsMax = 3;     // of a process
 constexpr size_t kModelAttached = 3;  // "thread" of a forked child that attaches: its metrics have names of their own
 constexpr size_t kModelProcessesMax = 4;  // at a time
 
@@ -74,6 +74,7 @@ struct ModelHabits {
   bool auto_steps = false;  // only where one thread logs: the next step depends on all
   uint32_t flush_every = 0;
   uint32_t points_max = 6;  // of a call
+  bool rising = false;      // long series of one type whose steps rise, as levels are made of
 };
 
 // The calls of a thread, one after the other.
@@ -84,16 +85,23 @@ class ModelCalls {
 
   ModelCall next() {
     ModelCall out;
-    const uint64_t dice = random_() % 100;
+    uint64_t dice = random_() % 100;
     if (habits_.flush_every != 0 && random_() % habits_.flush_every == 0) return out;
-    set_step(&out);
+    if (habits_.rising) {
+      rise(&out);
+      if (dice < 96) return out;
+      out.points.clear();
+      dice = 80 + (dice - 96) * 5;
+    } else {
+      set_step(&out);
+    }
     if (dice < 45) log(&out);
     else if (dice < 65) one(ModelCallKind::kHandle, &out);
     else if (dice < 80) one(ModelCallKind::kName, &out);
     else if (dice < 90) text(&out);
     else if (dice < 93) out.kind = ModelCallKind::kBadKey;
-    else if (!habits_.settings) one(ModelCallKind::kName, &out);
-    else setting(&out);
+    else if (habits_.settings) setting(&out);
+    else one(ModelCallKind::kName, &out);
     return out;
   }
 
@@ -111,6 +119,16 @@ class ModelCalls {
     out->kind = ModelCallKind::kLog;
     for (size_t n = 1 + random_() % habits_.points_max; n > 0; --n)
       out->points.push_back(random_() % 10 == 0 ? point(static_cast<ValueType>(1 + random_() % 6)) : usual_point());
+  }
+  // Mostly the same few metrics, so that their rows stand in one block, and sometimes all of them. Nobody logs them
+  // with another type: charts of those decode every row.
+  void rise(ModelCall* out) {
+    if (step_ == 0 && random_() % 2 == 0) step_ = static_cast<int64_t>(random_() % 30'000);
+    step_ += 1 + static_cast<int64_t>(random_() % 64 == 0 ? random_() % 2000 : 0);
+    out->kind = ModelCallKind::kLog;
+    out->step = step_;
+    const uint64_t metrics = random_() % 32 == 0 ? 6 : 2;
+    for (uint64_t number = 0; number < metrics; ++number) out->points.push_back(point_of_own_type("r", number));
   }
   void one(ModelCallKind kind, ModelCall* out) {
     constexpr ValueType kByHandle[] = {ValueType::kFloat64, ValueType::kFloat32, ValueType::kInt64, ValueType::kBool};
@@ -132,10 +150,10 @@ class ModelCalls {
   }
   ModelPoint point(ValueType type) { return {prefix_ + "m" + std::to_string(random_() % 6), type, bits(type)}; }
   // A metric has mostly one type.
-  ModelPoint usual_point() {
-    const uint64_t number = random_() % 6;
+  ModelPoint usual_point() { return point_of_own_type("m", random_() % 6); }
+  ModelPoint point_of_own_type(const char* name, uint64_t number) {
     const auto type = static_cast<ValueType>(1 + number);
-    return {prefix_ + "m" + std::to_string(number), type, bits(type)};
+    return {prefix_ + name + std::to_string(number), type, bits(type)};
   }
   uint64_t bits(ValueType type) {
     if (type == ValueType::kBool) return random_() % 2;

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: MIT
-// A model of a run (run_model.h) held against what readers of the store find: all rows, the resolved view, texts,
-// config, summary, attempts, counts and accounts, and what a tail has given. Threads: one.
+// A model of a run (run_model.h) held against what readers of the store find: all rows, the resolved view, windows of
+// it, charts, texts, config, summary, attempts, counts and accounts, and what a tail has given. Threads: one.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <set>
 #include <tuple>
 
 #include "model/number.h"
 #include "query/attempts.h"
+#include "query/chart_query.h"
+#include "query/merge.h"
 #include "query/run_view.h"
+#include "query/selection.h"
 #include "query/tail.h"
+#include "support/chart_difference.h"
 #include "support/run_model.h"
 
 namespace tracker::internal {
@@ -62,6 +67,47 @@ inline std::string describe(const ModelRows& rows) {
   return out;
 }
 
+// A chart over steps by the rule of docs/reading.md: each row while they are few, else cells of the largest power of
+// two that is at most a pixel.
+inline ChartResult chart_of_model(const std::vector<ModelRow>& rows, int64_t lo, int64_t hi, uint32_t pixels) {
+  ChartResult out;
+  std::vector<ModelRow> inside;
+  for (const ModelRow& row : rows)
+    if (row.step >= lo && row.step <= hi) inside.push_back(row);
+  out.rows = inside.size();
+  unsigned shift = 0;
+  for (const uint64_t range = static_cast<uint64_t>(hi) - static_cast<uint64_t>(lo);
+       shift < 63 && (range >> (shift + 1)) >= pixels;)
+    ++shift;
+  Chart<int64_t> chart;
+  chart.points = inside.size() < uint64_t{2} * pixels;
+  for (const ModelRow& row : inside) {
+    const double v = to_double(row.type, row.bits);
+    const bool same = !chart.points && !chart.cells.empty() && chart.cells.back().x0 >> shift == row.step >> shift;
+    if (!same) {
+      ChartCell<int64_t> cell;
+      cell.x0 = row.step;
+      cell.first = v;
+      cell.min = cell.max = std::numeric_limits<double>::quiet_NaN();
+      chart.cells.push_back(cell);
+    }
+    ChartCell<int64_t>& cell = chart.cells.back();
+    cell.x1 = row.step;
+    cell.last = v;
+    cell.nan += std::isnan(v);
+    cell.pos_inf += std::isinf(v) && v > 0;
+    cell.neg_inf += std::isinf(v) && v < 0;
+    if (!std::isfinite(v)) continue;
+    const auto below = [](double a, double b) { return a < b || (a == b && std::signbit(a) && !std::signbit(b)); };
+    if (cell.count == 0 || below(v, cell.min)) cell.min = v;
+    if (cell.count == 0 || below(cell.max, v)) cell.max = v;
+    cell.sum += v;
+    ++cell.count;
+  }
+  out.chart = std::move(chart);
+  return out;
+}
+
 class RunModel {
  public:
   std::vector<ModelWriter> writers;  // in the order in which a view has them
@@ -87,11 +133,12 @@ class RunModel {
     return out;
   }
 
-  // Everything that a reader can ask for.
-  void expect_same(RunView* view) const {
+  // Everything that a reader can ask for. `seed` draws the windows of charts.
+  void expect_same(RunView* view, uint64_t seed) const {
     const ReadOfRun read = ReadOfRun::of(view);
     expect_rows(read);
-    expect_resolved(view);
+    expect_resolved(view, seed);
+    expect_shown(*view);
     expect_settings(*view);
     expect_counts(view);
     expect_attempts(*view);
@@ -155,14 +202,84 @@ class RunModel {
     return out;
   }
 
-  void expect_resolved(RunView* view) const {
+  void expect_resolved(RunView* view, uint64_t seed) const {
+    std::mt19937_64 random(seed);
     for (const MetricInfo& metric : view->stored_metrics()) {
       const std::vector<ModelRow> expected = resolved(metric.name);
       auto history = view->history(metric.name);
       ASSERT_TRUE(history.ok()) << history.status().to_string();
-      ASSERT_EQ(history->size(), expected.size()) << metric.name << ", resolved";
-      for (size_t row = 0; row < expected.size(); ++row)
-        ASSERT_TRUE(row_at(*history, row) == expected[row]) << metric.name << ", resolved, row " << row;
+      expect_history(*history, expected, metric.name + ", resolved");
+      if (!expected.empty()) expect_window(view, metric.name, expected, random());
+    }
+  }
+
+  static void expect_history(const History& history, std::span<const ModelRow> expected, const std::string& what) {
+    ASSERT_EQ(history.size(), expected.size()) << what;
+    for (size_t row = 0; row < expected.size(); ++row)
+      ASSERT_TRUE(row_at(history, row) == expected[row]) << what << ", row " << row;
+  }
+
+  // Rows and charts between two steps, and a chart over time, which knows rows by their times only.
+  static void expect_window(RunView* view, const std::string& metric, const std::vector<ModelRow>& rows,
+                            uint64_t seed) {
+    std::mt19937_64 random(seed);
+    size_t begin = random() % 4 == 0 ? 0 : random() % rows.size(), end = rows.size() - 1;
+    if (random() % 2 == 0) end = random() % rows.size();
+    if (begin > end) std::swap(begin, end);
+    const std::string what = metric + ", seed " + std::to_string(seed);
+    Selection selection;
+    selection.metrics = {metric};
+    selection.steps = {rows[begin].step, rows[end].step};
+    auto read = view->read(selection);
+    ASSERT_TRUE(read.ok()) << what << ": " << read.status().to_string();
+    expect_history((*read)[0], std::span(rows).subspan(begin, end - begin + 1), what);
+    ChartQuery query;
+    query.metric = metric;
+    query.pixels = 1 + static_cast<uint32_t>(random() % (random() % 2 == 0 ? 20 : 600));
+    query.lo_int = rows[begin].step;
+    query.hi_int = rows[end].step;
+    auto chart = query_chart(view, query);
+    ASSERT_TRUE(chart.ok()) << what << ": " << chart.status().to_string();
+    EXPECT_EQ(chart_difference(*chart, chart_of_model(rows, *query.lo_int, *query.hi_int, query.pixels)), "") << what;
+    if (random() % 3 != 0) return;
+    query.axis = ChartAxis::kTime;
+    query.lo_int = query.hi_int = std::nullopt;
+    chart = query_chart(view, query);
+    query.decode_all = true;
+    const auto plain = query_chart(view, query);
+    ASSERT_TRUE(chart.ok() && plain.ok()) << what << ", over time";
+    EXPECT_EQ(chart->rows, rows.size()) << what << ", over time";
+    EXPECT_EQ(chart_difference(*chart, *plain), "") << what << ", over time";
+  }
+
+  // Of the rows that no resume shadows: counts, the range and the last value, which the summary has too.
+  void expect_shown(const RunView& view) const {
+    const Value summary = view.summary();
+    for (const MetricInfo& metric : view.metrics()) {
+      uint64_t points = 0, finite = 0, nan = 0;
+      double min = std::numeric_limits<double>::infinity(), max = -min;
+      std::optional<std::tuple<int64_t, int64_t>> place;
+      ModelRow last;
+      for (const auto& [writer, row] : rows_of(metric.name)) {
+        if (row.step > shown_up_to(writer->attempt).value_or(INT64_MAX)) continue;
+        const double value = to_double(row.type, row.bits);
+        ++points;
+        nan += std::isnan(value);
+        if (std::isfinite(value)) ++finite, min = std::min(min, value), max = std::max(max, value);
+        const std::tuple<int64_t, int64_t> here(writer->attempt, -writer->rank);
+        if (!place || here >= *place) place = here, last = row;
+      }
+      EXPECT_EQ(metric.shown.points, points) << metric.name;
+      EXPECT_EQ(metric.shown.finite, finite) << metric.name;
+      EXPECT_EQ(metric.shown.nan, nan) << metric.name;
+      EXPECT_TRUE(finite == 0 || (metric.shown.min == min && metric.shown.max == max))
+          << metric.name << ": " << metric.shown.min << ".." << metric.shown.max << ", not " << min << ".." << max;
+      const Value* told = summary.find(metric.name);
+      EXPECT_EQ(told != nullptr, points > 0) << metric.name;
+      if (points == 0 || told == nullptr) continue;
+      EXPECT_TRUE(metric.last_type == last.type && metric.last_bits == last.bits)
+          << metric.name << ": its last value is " << metric.last_bits << ", not " << last.bits;
+      EXPECT_EQ(to_json(*told), to_json(value_of_bits(last.type, last.bits))) << metric.name;
     }
   }
 

@@ -60,7 +60,7 @@ class RunsQueryTest : public testing::Test {
     finished_run("a", "two", 2);
     finished_run("b", "three", 3);
   }
-  std::string catalog() const { return builder_.path() + "/catalog.db"; }
+  std::string catalog() const { return builder_.path() + "/" + kCatalogFile; }
 
   StoreBuilder builder_;
 };

@@ -37,8 +37,13 @@ def import_source(store: _core.ImportStore, format: str, source: str, project: s
         raise ValueError(f"{format} is not read")
 
 
-def export_parquet(folder: str, metrics: list[str], all: bool, output: str) -> tuple[int, int, list[str]]:
-    """Writes a run as Parquet; rows, bytes and metrics that were written. ModuleNotFoundError without pyarrow."""
+def export_parquet(
+    folder: str, metrics: list[str], all: bool, output: str, progress: Progress | None = None
+) -> tuple[int, int, list[str]]:
+    """Writes a run as Parquet; rows, bytes and metrics that were written. ModuleNotFoundError without pyarrow.
+
+    progress: points that are done, and all of them.
+    """
     from tracker.exchange.parquet import write_parquet
 
-    return write_parquet(folder, metrics, all, output)
+    return write_parquet(folder, metrics, all, output, progress)

@@ -6,16 +6,21 @@ from __future__ import annotations
 import importlib
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracker import _core
 from tracker._numpy import numpy
 from tracker._read import StoredRun
 
+if TYPE_CHECKING:
+    from tracker.exchange import Progress
+
 PARQUET_ROWS = 1024 * 1024
 
 
-def write_parquet(folder: str, metrics: list[str], all: bool, output: str) -> tuple[int, int, list[str]]:
+def write_parquet(
+    folder: str, metrics: list[str], all: bool, output: str, progress: Progress | None = None
+) -> tuple[int, int, list[str]]:
     """Rows, bytes and metrics that were written. The file appears whole. ModuleNotFoundError names pyarrow."""
     try:
         pa: Any = importlib.import_module("pyarrow")  # which has no types
@@ -23,6 +28,7 @@ def write_parquet(folder: str, metrics: list[str], all: bool, output: str) -> tu
     except ModuleNotFoundError:
         raise ModuleNotFoundError("Parquet needs pyarrow: pip install pyarrow (CSV needs nothing)") from None
     run = StoredRun(_core.RunFolder.of(folder))
+    stored = {metric["name"]: metric["points"] for metric in run.metrics()}
     numbers = run.series()
     texts = run.text_names()
     for name in metrics:
@@ -42,14 +48,18 @@ def write_parquet(folder: str, metrics: list[str], all: bool, output: str) -> tu
         ]
     )
     temporary = Path(f"{output}.part-{os.getpid()}")
-    rows = 0
+    rows = done = 0
+    total = sum(stored.get(name, 0) for name in chosen)
     try:
         with pq.ParquetWriter(temporary, schema) as writer:
             for name in chosen:
                 if name in numbers:
                     rows += _write_numbers(pa, writer, schema, run, name, all)
+                    done += stored.get(name, 0)
                 if name in texts:
                     rows += _write_texts(pa, writer, schema, run, name, all)
+                if progress is not None:
+                    progress(done, total)
         temporary.replace(output)
     finally:
         temporary.unlink(missing_ok=True)

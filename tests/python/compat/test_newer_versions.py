@@ -26,7 +26,7 @@ COMPAT = Path(__file__).parents[2] / "compat"
 VERSIONS = sorted(path.parent.name for path in COMPAT.glob("*/expected.json"))
 
 COMMANDS = (("ls",), ("show", "RUN"), ("tail", "RUN"), ("export", "RUN"), ("verify",), ("doctor",), ("gc",))
-DERIVED = ("catalog.db", "catalog.lock", "-shm")
+DERIVED = ("catalog.v5.db", "catalog.lock", "-shm")
 
 
 def crc32c(data: bytes) -> bytes:
@@ -112,6 +112,10 @@ def newer_ring(root: Path) -> None:
     path.write_bytes(data[:8] + b"\2" + data[9:])
 
 
+def newer_spill(root: Path) -> None:
+    (journal_of(root, "killed") / "spill").write_bytes(b"TSP2" + bytes(60))
+
+
 # What is raised, and the run it belongs to. Commands that read that run end with 4: what is newer within a sound
 # database or a journal is named beside what was read.
 CASES: dict[str, tuple[Callable[[Path], None], str]] = {
@@ -123,8 +127,15 @@ CASES: dict[str, tuple[Callable[[Path], None], str]] = {
     "frames file": (newer_frames_file, "frames-file"),
     "definitions": (newer_definitions, "killed"),
     "ring": (newer_ring, "killed"),
+    "spill file": (newer_spill, "killed"),
 }
-PARTS = ("frame", "segment", "definitions", "ring")  # what is newer within a run that is read all the same
+PARTS = (
+    "frame",
+    "segment",
+    "definitions",
+    "ring",
+    "spill file",
+)  # what is newer within a run that is read all the same
 
 
 def files_of(root: Path, run: str) -> list[Path]:
@@ -189,7 +200,7 @@ def test_what_is_around_a_newer_part_is_shown(case: str, unpacked: Any, modules:
     code, said = command(root, "export", f"compat/{run}")
     assert code == 4
     assert said.startswith("metric,step,time,value,rank,attempt\n")
-    if case in ("definitions", "ring"):
+    if case in ("definitions", "ring", "spill file"):
         assert command(root, "ls")[0] == 4, "what waits in the journal is not in the list"
     assert command(root, "verify")[0] == 4, "newer is no damage"
 
@@ -278,3 +289,41 @@ def test_a_run_of_a_newer_version_is_not_called_damaged(
     newer_run(root)
     with pytest.raises(tracker.TrackerError, match="version 2"):
         tracker.init(project="compat", id="frames", resume="must", dir=str(root / "store"), quiet=True)
+
+
+ARTIFACT_FILES = ("artifact.json", "v0.json", "mark-1.json")
+
+
+@pytest.mark.parametrize("name", ARTIFACT_FILES)
+def test_a_newer_document_of_an_artifact_is_named_and_stays_with_its_files(name: str, tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("rows")
+    put = ("artifact", "put", str(tmp_path / "data"), "--name", "compat/data", "--alias", "best")
+    code, said_of_put = command(tmp_path, *put)
+    assert code == 0, said_of_put
+    documents = tmp_path / "store" / "artifacts" / "compat" / "data"
+    document = documents / name
+    newer = document.read_text().replace('"version": 1', '"version": 2').replace('"version":1', '"version":2')
+    assert newer != document.read_text()
+    document.write_text(newer)
+    files = [path for part in ("artifacts", "blobs") for path in (tmp_path / "store" / part).rglob("*")]
+    before = hashes([path for path in files if path.is_file()])
+    said = {}
+    for arguments in (("artifact", "show", "compat/data"), ("artifact", "ls"), ("verify",), ("gc",)):
+        said[arguments] = command(tmp_path, *arguments)[1]
+        assert hashes([Path(path) for path in before]) == before, f"{arguments} has changed something"
+    assert "version 2" in said["verify",]
+    assert "version 2" in said["artifact", "ls"]
+
+
+def test_a_newer_bundle_is_named_and_makes_no_store(tmp_path: Path) -> None:
+    with tracker.init(project="compat", id="one", dir=str(tmp_path / "store"), quiet=True) as run:
+        run.log({"loss": 0.5}, step=0)
+    bundle = tmp_path / "run.trkb"
+    assert command(tmp_path, "export", "compat/one", "--bundle", str(bundle))[0] == 0
+    data = bundle.read_bytes()
+    bundle.write_bytes(data[:8] + struct.pack("<I", 4) + data[12:])
+    (tmp_path / "store").rename(tmp_path / "from")
+    code, said = command(tmp_path, "import", str(bundle))
+    assert code == 4, said
+    assert "version 4" in said
+    assert not (tmp_path / "store").exists()

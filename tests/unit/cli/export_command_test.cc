@@ -102,5 +102,41 @@ TEST_F(ExportCommandTest, AReaderThatLeavesEndsTheExportQuietly) {
   EXPECT_LT(out_.size(), size_t{1} << 20);
 }
 
+TEST_F(ExportCommandTest, LongExportsDrawABarOnATerminalAndLeaveAnEmptyLine) {
+  write_run();
+  console_.progress = true;
+  console_.progress_after_ns = 0;
+  for (const std::vector<std::string>& form : std::vector<std::vector<std::string>>{
+           {"-o", file("run.csv")}, {"-o", file("board"), "--format", "tensorboard"}}) {
+    std::vector<std::string> command = {"export", "otter"};
+    command.insert(command.end(), form.begin(), form.end());
+    EXPECT_EQ(run(command), kExitOk);
+    EXPECT_TRUE(err_.starts_with("\r\033[Kwriting points [")) << err_;
+    EXPECT_NE(err_.find("] 3 of 3, "), std::string::npos) << err_;
+    EXPECT_NE(err_.find(" left\r\033[Ktracker: wrote "), std::string::npos) << err_;
+  }
+  EXPECT_EQ(run({"export", "otter", "--bundle", file("run.trkb")}), kExitOk);
+  EXPECT_TRUE(err_.starts_with("\r\033[Kwriting KiB [")) << err_;
+  EXPECT_NE(err_.find(" left\r\033[Ktracker: wrote "), std::string::npos) << err_;
+}
+
+TEST_F(ExportCommandTest, TheBarIsNeitherInADocumentNorBetweenRowsOnATerminal) {
+  write_run();
+  console_.progress = true;
+  console_.progress_after_ns = 0;
+  EXPECT_EQ(run({"export", "otter"}), kExitOk);
+  EXPECT_EQ(err_, "") << "the rows stand on the same terminal";
+  console_.width = 0;  // into a pipe
+  EXPECT_EQ(run({"export", "otter"}), kExitOk);
+  EXPECT_NE(err_.find("writing points ["), std::string::npos) << err_;
+  EXPECT_EQ(out_.find('\r'), std::string::npos);
+  EXPECT_EQ(run({"export", "otter", "--bundle", file("run.trkb"), "--json"}), kExitOk);
+  EXPECT_TRUE(from_json(out_).ok()) << out_;
+  console_.progress = false;
+  EXPECT_EQ(run({"export", "otter", "-o", file("run.csv"), "--json"}), kExitOk);
+  EXPECT_TRUE(from_json(out_).ok()) << out_;
+  EXPECT_EQ(err_, "");
+}
+
 }  // namespace
 }  // namespace tracker::internal

@@ -9,8 +9,9 @@ namespace tracker::internal {
 namespace {
 
 struct Drawn {
-  explicit Drawn(bool terminal) {
+  explicit Drawn(bool terminal, int64_t after_ns = 0) {
     console.progress = terminal;
+    console.progress_after_ns = after_ns;
     console.write_err = [this](std::string_view text) { err.append(text); };
   }
   Console console;
@@ -19,7 +20,7 @@ struct Drawn {
 
 TEST(ProgressBarTest, ATerminalSeesHowFarTheWorkIsAndThenAnEmptyLine) {
   Drawn drawn(true);
-  ProgressBar bar(drawn.console, "reading runs", 0);
+  ProgressBar bar(drawn.console, "reading runs");
   bar.show(2500, 10'000);
   EXPECT_TRUE(drawn.err.starts_with("\r\033[Kreading runs [#######.......................] 2,500 of 10,000, "));
   EXPECT_TRUE(drawn.err.ends_with(" left"));
@@ -32,14 +33,14 @@ TEST(ProgressBarTest, ATerminalSeesHowFarTheWorkIsAndThenAnEmptyLine) {
 // Bug: work that turned out larger than was said asked for a negative number of cells.
 TEST(ProgressBarTest, WorkThatIsLargerThanWasSaidFillsTheBarAndNoMore) {
   Drawn drawn(true);
-  ProgressBar bar(drawn.console, "reading KiB", 0);
+  ProgressBar bar(drawn.console, "reading KiB");
   bar.show(5000, 1000);
   EXPECT_NE(drawn.err.find("[##############################] 1,000 of 1,000"), std::string::npos) << drawn.err;
 }
 
 TEST(ProgressBarTest, ShortWorkAndOtherPlacesSeeNothing) {
-  Drawn quick(true), pipe(false);
-  ProgressBar one(quick.console, "reading runs"), other(pipe.console, "reading runs", 0);
+  Drawn quick(true, kProgressQuietNs), pipe(false);
+  ProgressBar one(quick.console, "reading runs"), other(pipe.console, "reading runs");
   for (ProgressBar* bar : {&one, &other}) {
     bar->show(1, 2);
     bar->clear();

@@ -129,6 +129,21 @@ TEST_F(BundleTest, ARunComesBackByteForByteInAnotherStore) {
   EXPECT_TRUE((*view)->problems().empty());
 }
 
+TEST_F(BundleTest, ProgressRisesToTheBytesOfAllFiles) {
+  uint64_t bytes = 0, seen = 0;
+  size_t calls = 0;
+  for (const auto& [name, text] : files_of(run_.path)) bytes += text.size();
+  const auto made = export_bundle(run_, bundle_path_, {}, [&](uint64_t done, uint64_t total) {
+    EXPECT_EQ(total, bytes);
+    EXPECT_GT(done, seen);
+    seen = done;
+    ++calls;
+  });
+  ASSERT_TRUE(made.ok()) << made.status().to_string();
+  EXPECT_EQ(seen, bytes);
+  EXPECT_GT(calls, files_of(run_.path).size()) << "a large file in more than one step";
+}
+
 TEST_F(BundleTest, ASecondImportLeavesTheRunAsItIs) {
   const std::string bytes = bundle();
   ASSERT_TRUE(import(bytes).ok());

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "exchange/export_tensorboard.h"
 #include "model/value.h"
 #include "support/store_builder.h"
 
@@ -161,6 +162,31 @@ TEST_F(ExportTest, ABoundOfMemoryChangesNothingInTheOutput) {
     for (int step = 0; step < 50; ++step) writer.log("m" + std::to_string(metric), step, metric + step);
   writer.finish();
   EXPECT_EQ(exported({.group_points_max = 1}), exported({}));
+}
+
+// How far an export is, as a bar shows it: it rises and ends with everything.
+TEST_F(ExportTest, ProgressRisesToAllPointsAndTextsInEachForm) {
+  auto writer = builder_.writer(run_);
+  for (int i = 0; i < 30'000; ++i) writer.log("loss", i / 2, 0.5);  // half of the rows are replaced by later ones
+  writer.log("acc", 1, 0.5).text("note", 1, "hi").finish();
+  const uint64_t all = 30'002;
+  const auto look = [all](std::vector<uint64_t>* done) {
+    return [done, all](uint64_t now, uint64_t total) {
+      EXPECT_EQ(total, all);
+      EXPECT_TRUE(done->empty() || now >= done->back());
+      done->push_back(now);
+    };
+  };
+  std::vector<uint64_t> csv, wide, events;
+  exported({.progress = look(&csv)});
+  exported({.wide = true, .progress = look(&wide)});
+  std::string file;
+  auto view = RunView::open(run_);
+  ASSERT_TRUE(export_tensorboard(view->get(), {.progress = look(&events)}, builder_.path(), &file).ok());
+  EXPECT_GE(csv.size(), 3u);
+  EXPECT_EQ(csv.back(), all);
+  EXPECT_EQ(wide.back(), 15'002u);
+  EXPECT_EQ(events.back(), all);
 }
 
 }  // namespace
