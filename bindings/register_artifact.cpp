@@ -192,7 +192,7 @@ StoredVersion find(const Store& store, const std::string& name, const std::strin
 
 // All versions that were not deleted, newest first within a name; and lines that say what could not be read.
 py::tuple list_artifacts(const Store& store, const std::string& project) {
-  std::vector<std::string> problems;
+  std::vector<internal::Status> problems;
   const std::vector<ArtifactInfo> all =
       released([&] { return internal::ArtifactRegistry(store).list(project, &problems); });
   py::list out;
@@ -202,13 +202,14 @@ py::tuple list_artifacts(const Store& store, const std::string& project) {
     head.name = info.name;
     head.type = info.type;
     head.created_us = info.created_us;
-    for (const std::string& problem : info.problems) problems.push_back(problem);
+    problems.insert(problems.end(), info.problems.begin(), info.problems.end());
     const std::vector<internal::AliasMove> moves = alias_history(info);
     for (auto at = info.versions.rbegin(); at != info.versions.rend(); ++at)
       if (!at->deleted) out.append(py::cast(StoredVersion{store.path(), head, *at, moves, 0}));
   }
-  for (std::string& line : problems) line = internal::visible(line);
-  return py::make_tuple(out, problems);
+  std::vector<std::string> lines;
+  for (const internal::Status& problem : problems) lines.push_back(internal::visible(problem.to_string()));
+  return py::make_tuple(out, lines);
 }
 
 std::shared_ptr<LoggedArtifact> log_artifact(Run& run, const ArtifactDraft& draft, std::vector<std::string> aliases,

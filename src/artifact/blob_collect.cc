@@ -27,12 +27,12 @@ class BlobCollector {
       : store_(store), options_(options), blobs_(store.path()), registry_(store) {}
 
   BlobCollectReport run() {
-    std::vector<std::string> damaged;
+    std::vector<Status> damaged;
     for (ArtifactInfo& info : registry_.list("", &damaged)) {
-      for (std::string& problem : info.problems) damaged.push_back(std::move(problem));
+      damaged.insert(damaged.end(), info.problems.begin(), info.problems.end());
       expire(&info);
     }
-    for (std::string& problem : damaged) give_up(std::move(problem));
+    for (const Status& problem : damaged) give_up(problem.to_string());
     leftovers();
     staging();
     const auto folders = list_dir(blobs_.folder());
@@ -167,7 +167,7 @@ class BlobCollector {
 
   // The references are read behind the listing: a blob listed as old and referred to since was touched before that.
   void mark_references() {
-    std::vector<std::string> damaged;
+    std::vector<Status> damaged;
     for (const ArtifactInfo& info : registry_.list("", &damaged)) {
       damaged.insert(damaged.end(), info.problems.begin(), info.problems.end());
       for (const ArtifactVersion& version : info.versions) {
@@ -182,7 +182,7 @@ class BlobCollector {
         if (!read.ok()) give_up(fmt::format("{}/{}:{}: {}", info.project, info.name, version.name(), read.to_string()));
       }
     }
-    for (std::string& problem : damaged) give_up(std::move(problem));
+    for (const Status& problem : damaged) give_up(problem.to_string());
   }
 
   void sweep() {

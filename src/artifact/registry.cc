@@ -195,12 +195,12 @@ Result<ArtifactInfo> ArtifactRegistry::read(std::string_view project, std::strin
   for (const int64_t number : numbers_of(*files, version_number)) {
     auto version = read_version_document(join_path(path, version_file(number)), number);
     if (version.ok()) info->versions.push_back(std::move(*version));
-    else info->problems.push_back(version.status().to_string());
+    else info->problems.push_back(version.status());
   }
   for (const int64_t number : numbers_of(*files, mark_number)) {
     auto mark = read_mark_document(join_path(path, mark_file(number)), number);
     if (mark.ok()) info->marks.push_back(std::move(*mark));
-    else info->problems.push_back(mark.status().to_string());
+    else info->problems.push_back(mark.status());
   }
   apply_marks(&*info);
   return info;
@@ -212,32 +212,32 @@ Result<Digest> ArtifactRegistry::content_of(std::string_view project, std::strin
   return version->content;
 }
 
-std::vector<ArtifactInfo> ArtifactRegistry::list(std::string_view project, std::vector<std::string>* problems) const {
+std::vector<ArtifactInfo> ArtifactRegistry::list(std::string_view project, std::vector<Status>* problems) const {
   std::vector<ArtifactInfo> out;
   const std::string root = join_path(store_path_, kArtifactsFolder);
-  const auto add_problem = [problems](std::string text) {
-    if (problems != nullptr) problems->push_back(std::move(text));
+  const auto add_problem = [problems](const Status& status) {
+    if (problems != nullptr) problems->push_back(status);
   };
   std::vector<std::string> projects;
   if (!project.empty()) projects.push_back(folder_name(project));
   else if (auto names = list_dir(root); names.ok()) projects = std::move(*names);
-  else if (names.status().code() != Code::kNotFound) add_problem(names.status().to_string());
+  else if (names.status().code() != Code::kNotFound) add_problem(names.status());
   for (const std::string& each : projects) {
     const std::string above = join_path(root, each);
     const auto names = list_dir(above);
     const bool is_none = !project.empty() && names.status().code() == Code::kNotFound;
-    if (!names.ok() && !is_none && !is_regular_file(above)) add_problem(names.status().to_string());
+    if (!names.ok() && !is_none && !is_regular_file(above)) add_problem(names.status());
     for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
       const std::string path = join_path(above, name);
       if (is_regular_file(path)) continue;  // somebody's note; a version lies one folder deeper
       const auto identity = read_artifact_document(join_path(path, kArtifactFile));
       if (!identity.ok() && identity.status().code() == Code::kNotFound) {
-        if (const Status status = check_in_the_making(path); !status.ok()) add_problem(status.to_string());
+        if (const Status status = check_in_the_making(path); !status.ok()) add_problem(status);
         continue;
       }
       auto info = identity.ok() ? read(identity->project, identity->name) : Result<ArtifactInfo>(identity.status());
       if (info.ok()) out.push_back(std::move(*info));
-      else add_problem(info.status().to_string());
+      else add_problem(info.status());
     }
   }
   std::sort(out.begin(), out.end(), [](const ArtifactInfo& a, const ArtifactInfo& b) {

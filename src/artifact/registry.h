@@ -72,7 +72,7 @@ struct ArtifactInfo {
   int64_t created_us = 0;
   std::vector<ArtifactVersion> versions;                 // by number
   std::vector<ArtifactMark> marks;                       // by number: the history of aliases and the rest
-  std::vector<std::string> problems;                     // damaged files, one line each
+  std::vector<Status> problems;                          // files that cannot be read: kCorrupt, kVersion, kIo
   const ArtifactVersion* version(int64_t number) const;  // deleted ones too; nullptr
   // "v3", an alias, 6 or more digits of a content digest, or "" for "latest". kNotFound lists what there is; kInvalid:
   // an ambiguous digest.
@@ -97,9 +97,9 @@ class ArtifactRegistry {
   Result<ArtifactInfo> read(std::string_view project, std::string_view name) const;
   // What one version holds, which no mark changes. Cost: reads its document alone. kNotFound, kCorrupt.
   Result<Digest> content_of(std::string_view project, std::string_view name, int64_t number) const;
-  // Sorted by project and name. `project` empty: all. `problems`: a line for each folder that cannot be listed or has
+  // Sorted by project and name. `project` empty: all. `problems`: one for each folder that cannot be listed or has
   // lost its artifact.json, and each artifact that cannot be read; without one all there are were seen.
-  std::vector<ArtifactInfo> list(std::string_view project, std::vector<std::string>* problems = nullptr) const;
+  std::vector<ArtifactInfo> list(std::string_view project, std::vector<Status>* problems = nullptr) const;
 
   // The artifact's folder, made if need be. kInvalid: it has another type.
   Status create(std::string_view project, std::string_view name, std::string_view type) const;

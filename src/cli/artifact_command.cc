@@ -31,15 +31,27 @@ std::string joined(const std::vector<std::string>& words) {
 
 Value texts(const std::vector<std::string>& words) { return Value::List(words.begin(), words.end()); }
 
+std::vector<std::string> lines_of(const std::vector<Status>& problems) {
+  std::vector<std::string> out;
+  for (const Status& problem : problems) out.push_back(problem.to_string());
+  return out;
+}
+
 Value number(uint64_t n) { return static_cast<int64_t>(n); }
 
 void print_json(Console& console, const Value& value) { console.print(visible_json(to_json(value, 2)) + "\n"); }
+
+int finish_with(Console& console, const std::vector<Status>& problems) {
+  Code worst = Code::kOk;
+  for (const Status& problem : problems) worst = worse_of(worst, problem.code());
+  return finish(console, lines_of(problems), worst);
+}
 
 int list(Console& console, const Store& store, const ArtifactOptions& options) {
   const size_t slash = options.name.rfind('/');
   const std::string project = options.name.substr(0, slash);
   const std::string name = slash == std::string::npos ? "" : options.name.substr(slash + 1);
-  std::vector<std::string> problems;
+  std::vector<Status> problems;
   Value::List all;
   Table table({{"ARTIFACT", false, 16},
                {"VERSION"},
@@ -62,10 +74,11 @@ int list(Console& console, const Store& store, const ArtifactOptions& options) {
     }
   }
   if (options.json)
-    print_json(console, Value::Map{{"store", store.path()}, {"versions", all}, {"problems", texts(problems)}});
+    print_json(console,
+               Value::Map{{"store", store.path()}, {"versions", all}, {"problems", texts(lines_of(problems))}});
   else if (all.empty()) console.print(visible(fmt::format("No artifacts in {}", store.path())) + "\n");
   else console.print(table.render(console));
-  return finish(console, problems, problems.empty() ? Code::kOk : Code::kCorrupt);
+  return finish_with(console, problems);
 }
 
 Result<Value::List> entries_json(const Store& store, const ArtifactVersion& version) {
@@ -124,7 +137,7 @@ int show(Console& console, const Store& store, const ArtifactOptions& options) {
     out.set("files", *entries);
     out.set("alias_history", history_json(found->info));
     print_json(console, out);
-    return finish(console, found->info.problems, found->info.problems.empty() ? Code::kOk : Code::kCorrupt);
+    return finish_with(console, found->info.problems);
   }
   const auto line = [&](std::string_view label, const std::string& text) {
     if (!text.empty()) console.print(fmt::format("  {:<9} {}\n", label, visible(text)));
@@ -156,7 +169,7 @@ int show(Console& console, const Store& store, const ArtifactOptions& options) {
   }
   if (entries->size() > kFilesShown)
     console.print(fmt::format("  and {} more; --json shows all\n", count_text(entries->size() - kFilesShown)));
-  return finish(console, found->info.problems, found->info.problems.empty() ? Code::kOk : Code::kCorrupt);
+  return finish_with(console, found->info.problems);
 }
 
 int get(Console& console, const Store& store, const ArtifactOptions& options) {

@@ -186,12 +186,20 @@ void verify_artifacts(const std::string& store_path, bool deep, VerifyReport* re
                       const std::function<void(uint64_t done, uint64_t total)>& progress) {
   const auto store = Store::open(store_path);
   if (!store.ok()) return;  // said by verify_store()
-  std::vector<std::string> problems;
-  const auto add = [&](std::string path, std::string what, std::string advice) {
+  std::vector<Status> problems;
+  const auto find = [&](FindingLevel level, std::string path, std::string what, std::string advice) {
     if (report->findings.size() >= kFindingsMax) ++report->left_out;
     else
-      report->findings.push_back({FindingLevel::kDamage, "artifact", std::move(path), std::move(what),
-                                  "all other artifacts, and all runs", std::move(advice)});
+      report->findings.push_back({level, level == FindingLevel::kNewer ? "newer-version" : "artifact", std::move(path),
+                                  std::move(what), "all other artifacts, and all runs", std::move(advice)});
+  };
+  const auto add = [&](std::string path, std::string what, std::string advice) {
+    find(FindingLevel::kDamage, std::move(path), std::move(what), std::move(advice));
+  };
+  const auto add_unread = [&](std::string path, const Status& status, std::string advice) {
+    if (status.code() == Code::kVersion)
+      find(FindingLevel::kNewer, std::move(path), status.message(), "update tracker");
+    else add(std::move(path), status.to_string(), std::move(advice));
   };
   const std::vector<ArtifactInfo> all = ArtifactRegistry(*store).list("", &problems);
   uint64_t total = 0, before = 0;  // in versions that are done
@@ -199,8 +207,8 @@ void verify_artifacts(const std::string& store_path, bool deep, VerifyReport* re
     for (const ArtifactVersion& version : info.versions)
       if (!version.deleted) total += deep ? version.bytes : version.files;
   for (const ArtifactInfo& info : all) {
-    for (const std::string& problem : info.problems)
-      add(info.project + "/" + info.name, problem, "restore it from a copy");
+    for (const Status& problem : info.problems)
+      add_unread(info.project + "/" + info.name, problem, "restore it from a copy");
     for (const ArtifactVersion& version : info.versions) {
       if (version.deleted) continue;
       ++*versions;
@@ -209,13 +217,13 @@ void verify_artifacts(const std::string& store_path, bool deep, VerifyReport* re
         if (progress) progress(before + (deep ? bytes : files), total);
       });
       before += deep ? version.bytes : version.files;
-      if (!findings.ok()) add(name, findings.status().to_string(), "log it again from its files");
+      if (!findings.ok()) add_unread(name, findings.status(), "log it again from its files");
       else
         for (const ArtifactFinding& each : *findings)
           add(name, each.path + ": " + each.what, "log it again from its files: the same content mends it");
     }
   }
-  for (const std::string& problem : problems) add(store_path, problem, "restore it from a copy");
+  for (const Status& problem : problems) add_unread(store_path, problem, "restore it from a copy");
 }
 
 }  // namespace tracker::internal

@@ -131,8 +131,8 @@ Status write_table_sum(Sqlite& db, uint64_t last_seq, const StatsTable& series, 
       auto row = names->step();
       if (!row.ok()) return row.status();
       if (!*row) return {};
-      const SeriesStats* const stats = series.find(static_cast<uint32_t>(names->int_at(0)));
-      known = known && stats != nullptr;
+      const auto stats = series.find(static_cast<uint32_t>(names->int_at(0)));
+      known = known && stats.has_value();
       if (known) sum->add_series(*stats, names->bytes_at(1));
     }
   });

@@ -120,7 +120,8 @@ TEST_F(RegistryTest, ADamagedVersionIsNamedAndItsNumberStaysTaken) {
   ArtifactInfo now = info();
   EXPECT_EQ(now.versions.size(), 1u);
   ASSERT_EQ(now.problems.size(), 1u);
-  EXPECT_THAT(now.problems[0], HasSubstr("v1.json"));
+  EXPECT_THAT(now.problems[0].to_string(), HasSubstr("v1.json"));
+  EXPECT_EQ(now.problems[0].code(), Code::kCorrupt);
   EXPECT_EQ(add("c").number, 2);
 }
 
