@@ -234,22 +234,24 @@ TEST_P(FullJournalTest, AtFinishItIsStoredByTheNextProcessWithTheCountOfWhatWasD
   expect_all(sandbox, *tally, RunState::kFinished);
 }
 
-// Its exit code and the reason too, of which the first 4 KiB are kept. Texts too large for a ring waited in memory.
+// Its exit code and the reason too, of which the first 4 KiB are kept. Texts too large for a ring waited in memory, more
+// of them than the spill file has room for.
 TEST_P(FullJournalTest, ARunThatFailedSaysWhyAndWhatWasInMemoryAloneIsCounted) {
   Sandbox sandbox;
   Shared<Tally> tally;
   const std::string reason = "ValueError: " + std::string(kEndReasonBytesMax, 'x');
+  constexpr int kTexts = 12;
   const int status = run_child([&] {
     ::setenv("TRACKER_STORE_FILES", GetParam(), 1);
     redirect_stderr(sandbox.shm() + "/stderr");
     set_faulty_folder(sandbox.folder());
     trk_run* run = open_run("r");
-    const std::string text(300'000, 't');
+    const std::string text(1'000'000, 't');
     CHILD_CHECK(trk_log_text(run, "note", text.data(), text.size(), 0) == TRK_OK);
     CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
     begin(kFaults[0]);
     log_until_dropped(run, &*tally);
-    for (int i = 1; i <= 2; ++i) CHILD_CHECK(trk_log_text(run, "note", text.data(), text.size(), i) == TRK_OK);
+    for (int i = 1; i <= kTexts; ++i) CHILD_CHECK(trk_log_text(run, "note", text.data(), text.size(), i) == TRK_OK);
     CHILD_CHECK(trk_finish(run, 7, reason.c_str()) == TRK_TIMEOUT);
     return 0;
   });
@@ -258,8 +260,9 @@ TEST_P(FullJournalTest, ARunThatFailedSaysWhyAndWhatWasInMemoryAloneIsCounted) {
   const ReadRun run = recover_and_read(sandbox.store());
   EXPECT_EQ(run.view->state_detail(), "exit code 7: " + reason.substr(0, kEndReasonBytesMax) + " (and 12 bytes more)");
   const LossAccount account = run.view->losses();
-  EXPECT_EQ(account.texts.stored, 1u);
-  EXPECT_EQ(account.texts.dropped, 2u);
+  EXPECT_GE(account.texts.stored, 1u);
+  EXPECT_GE(account.texts.dropped, 1u);
+  EXPECT_EQ(account.texts.stored + account.texts.dropped, 1u + kTexts);
 }
 
 INSTANTIATE_TEST_SUITE_P(Disks, FullJournalTest, ::testing::Values("sqlite", "frames"),

@@ -12,6 +12,8 @@ namespace tracker::internal {
 namespace {
 
 const std::string kHostile = "\x1b]0;owned\x07\x1b[2J\u202egnp.exe\u2066\r\n\xff\x9b 31m,\"=1+1\"";
+// The same as UTF-8: of a metric, bytes that are none are damage.
+const std::string kHostileName = "\x1b]0;owned\x07\x1b[2J\u202egnp.exe\u2066\r\n\u009b 31m,\"=1+1\"";
 
 class HostileRunTest : public CliTest {
  protected:
@@ -23,10 +25,10 @@ class HostileRunTest : public CliTest {
     writer.set(EventType::kConfig, "deep", Value::Map{{kHostile, Value::List{kHostile}}});
     for (const char* key : {"name", "notes", "group", "job_type"}) writer.set(EventType::kAttribute, key, kHostile);
     writer.set(EventType::kAttribute, "tags", Value::List{kHostile, nullptr, 1});
-    writer.log(kHostile, INT64_MIN, NAN)
-        .log(kHostile, INT64_MAX, -INFINITY)
-        .log(kHostile, std::nullopt, 1e308, INT64_MIN + 1);
-    writer.text(kHostile, 0, kHostile).lose(kHostile, LossReason::kTooLarge, INT64_MAX);
+    writer.log(kHostileName, INT64_MIN, NAN)
+        .log(kHostileName, INT64_MAX, -INFINITY)
+        .log(kHostileName, std::nullopt, 1e308, INT64_MIN + 1);
+    writer.text(kHostileName, 0, kHostile).lose(kHostileName, LossReason::kTooLarge, INT64_MAX);
     writer.end(RunState::kFailed, INT64_MIN, kHostile, INT64_MAX).finish();
   }
 
