@@ -12,7 +12,7 @@ namespace tracker::internal {
 namespace {
 
 const std::string kHostile = "\x1b]0;owned\x07\x1b[2J\u202egnp.exe\u2066\r\n\xff\x9b 31m,\"=1+1\"";
-// The same as UTF-8: of a metric, bytes that are none are damage.
+// The same as UTF-8: in a key bytes that are none are damage.
 const std::string kHostileName = "\x1b]0;owned\x07\x1b[2J\u202egnp.exe\u2066\r\n\u009b 31m,\"=1+1\"";
 
 class HostileRunTest : public CliTest {
@@ -21,7 +21,7 @@ class HostileRunTest : public CliTest {
     // Labels are checked where runs are made; bidi controls are no control characters and pass.
     const RunFolder folder = builder_.run("mnist", "ot\u202eter");
     auto writer = builder_.writer(folder, {.host = kHostile, .journal = kHostile});
-    writer.set(EventType::kConfig, kHostile, kHostile).set(EventType::kSummary, kHostile, kHostile);
+    writer.set(EventType::kConfig, kHostileName, kHostile).set(EventType::kSummary, kHostileName, kHostile);
     writer.set(EventType::kConfig, "deep", Value::Map{{kHostile, Value::List{kHostile}}});
     for (const char* key : {"name", "notes", "group", "job_type"}) writer.set(EventType::kAttribute, key, kHostile);
     writer.set(EventType::kAttribute, "tags", Value::List{kHostile, nullptr, 1});
