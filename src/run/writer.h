@@ -305,6 +305,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   Clock::time_point last_commit_, last_sync_;
   Clock::duration sync_took_{0};                     // the last one, with its commit
   Clock::time_point drained_;                        // the last time that all rings were
+  std::optional<JournalEnd> end_to_keep_;            // in a journal on a disk; the drain thread does it
   Clock::time_point logged_since_;                   // of the drain thread: what it takes now was not logged before
   std::optional<Clock::time_point> unsynced_since_;  // the first commit behind the last fsync
   Fault drain_fault_, store_fault_;

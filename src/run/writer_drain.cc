@@ -57,12 +57,15 @@ bool Writer::drain_round() {
   const std::lock_guard<std::mutex> one(drain_mutex_);
   uint64_t wanted = 0;
   bool last = false;
+  std::optional<JournalEnd> end;
   const auto begin = Clock::now();
   {
     const std::lock_guard<std::mutex> guard(mutex_);
     last = stopping_;
     wanted = flush_wanted_;
+    end = std::exchange(end_to_keep_, std::nullopt);
   }
+  if (end) (void)journal_->keep_end(std::move(*end));
   note_faults();
   note_sigterm();
   (void)journal_->hold_lock();

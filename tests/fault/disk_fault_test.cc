@@ -234,8 +234,8 @@ TEST_P(FullJournalTest, AtFinishItIsStoredByTheNextProcessWithTheCountOfWhatWasD
   expect_all(sandbox, *tally, RunState::kFinished);
 }
 
-// Its exit code and the reason too, of which the first 4 KiB are kept. Texts too large for a ring waited in memory, more
-// of them than the spill file has room for.
+// Its exit code and the reason too, of which the first 4 KiB are kept. Texts too large for a ring waited in memory,
+// more of them than the spill file has room for.
 TEST_P(FullJournalTest, ARunThatFailedSaysWhyAndWhatWasInMemoryAloneIsCounted) {
   Sandbox sandbox;
   Shared<Tally> tally;
@@ -263,6 +263,29 @@ TEST_P(FullJournalTest, ARunThatFailedSaysWhyAndWhatWasInMemoryAloneIsCounted) {
   EXPECT_GE(account.texts.stored, 1u);
   EXPECT_GE(account.texts.dropped, 1u);
   EXPECT_EQ(account.texts.stored + account.texts.dropped, 1u + kTexts);
+}
+
+// Regression: the end was written into a journal on that disk by the caller, who waited as long as the disk did.
+TEST(JournalOnADiskTest, WhereTheDiskStandsStillFinishWaitsNoLongerThanItsTime) {
+  Sandbox sandbox;
+  Shared<Tally> tally;
+  const int status = run_child([&] {
+    redirect_stderr(sandbox.shm() + "/stderr");
+    set_faulty_folder(sandbox.folder());
+    trk_run* run = open_run("r", nullptr, "disk");
+    CHILD_CHECK(std::string(status_of(run).journal) == "disk");
+    log_for(run, 100, &*tally);
+    CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
+    faulty_disk().write_ms = 12'000;
+    const int64_t before = now_ns();
+    CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_TIMEOUT);
+    tally->finish_ns = now_ns() - before;
+    ::_exit(0);  // with the threads that stand in a write
+    return 0;
+  });
+  EXPECT_EQ(exit_code_of(status), 0) << ::testing::PrintToString(lines_of(sandbox.shm() + "/stderr"));
+  EXPECT_GT(tally->finish_ns.load(), 1'000'000'000);
+  EXPECT_LT(tally->finish_ns.load(), 3'000'000'000 * kSlowDown);
 }
 
 INSTANTIATE_TEST_SUITE_P(Disks, FullJournalTest, ::testing::Values("sqlite", "frames"),

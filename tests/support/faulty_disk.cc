@@ -51,13 +51,16 @@ void count_down(int fd) {
   disk.write_errno = disk.fsync_errno = disk.errno_then.load();
 }
 
+void take_ms(int ms) {
+  timespec nap{ms / 1000, ms % 1000 * 1'000'000L};
+  while (ms > 0 && ::nanosleep(&nap, &nap) != 0) {}
+}
+
 bool sync_fails(int fd) {
   if (!concerns(fd)) return false;
   count_down(fd);
   ++faulty_disk().fsyncs;
-  const int ms = faulty_disk().fsync_ms.load();
-  timespec nap{ms / 1000, ms % 1000 * 1'000'000L};
-  while (ms > 0 && ::nanosleep(&nap, &nap) != 0) {}
+  take_ms(faulty_disk().fsync_ms.load());
   return fails(faulty_disk().fsync_errno);
 }
 
@@ -65,6 +68,7 @@ bool sync_fails(int fd) {
 ssize_t allowed(int fd, size_t n) {
   FaultyDisk& disk = faulty_disk();
   count_down(fd);
+  if (disk.write_ms.load() > 0 && concerns(fd)) take_ms(disk.write_ms.load());
   if (disk.write_errno.load() == 0 || !concerns(fd)) return static_cast<ssize_t>(n);
   if (n > 1 && disk.short_writes.load() > 0) {
     --disk.short_writes;

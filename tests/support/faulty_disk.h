@@ -14,6 +14,7 @@ struct FaultyDisk {
   std::atomic<int> fsync_errno{0};
   std::atomic<int> readdir_errno{0};  // of each look into a folder that is open
   std::atomic<int> fsync_ms{0};       // how long each fsync takes
+  std::atomic<int> write_ms{0};       // and each write
   std::atomic<int> short_writes{0};   // so many writes take half of what they are given; the next one fails
   // From 0 on: so many writes, truncations and fsyncs go well. Before the next one the process kills itself, or with
   // an errno here writes and fsyncs fail by it from then on.
