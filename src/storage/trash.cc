@@ -162,12 +162,14 @@ Result<RunPlace> open_place(const Store& store, int store_fd, const std::string&
 }
 
 // No heartbeat says when a wreck (storage/wreck.h), or a run with a file that nobody can read, was written last: the
-// times of its files do.
+// times of its files do, but that of a WAL's index, which a reader may write.
 Status refuse_fresh(const std::string& path, const std::string& name, int64_t now_us) {
   const auto files = list_dir(path);
   for (const std::string& file : files.ok() ? *files : std::vector<std::string>()) {
     struct stat st{};
-    if (file == kRunFile || ::lstat(join_path(path, file).c_str(), &st) != 0 || !S_ISREG(st.st_mode)) continue;
+    if (file == kRunFile || file.ends_with("-shm") || ::lstat(join_path(path, file).c_str(), &st) != 0 ||
+        !S_ISREG(st.st_mode))
+      continue;
     const int64_t age_us = now_us - (st.st_mtim.tv_sec * 1'000'000 + st.st_mtim.tv_nsec / 1000);
     if (age_us < kHeartbeatTrust.count() && age_us > -kHeartbeatTrust.count())
       return Status(Code::kBusy, fmt::format("{}: {} was written within the last minute", name, file),

@@ -297,6 +297,16 @@ TEST_F(RemoveTest, ARunWithAFileThatNobodyCanReadAndThatWasJustWrittenIsRefused)
   EXPECT_FALSE(fs::exists(folder("otter")));
 }
 
+// SQLite itself may write the index of a WAL while it reads: every try would be a sign of life.
+TEST_F(RemoveTest, TheIndexOfAWalIsNoSignOfLife) {
+  console_.now_us = realtime_us();
+  overwrite_start(database("otter"), "rubbish rubbish rubbish rubbish");
+  make_old(database("otter"));
+  ASSERT_TRUE(write_file_atomic(database("otter") + "-shm", std::string(32768, '\0')).ok());
+  EXPECT_EQ(run({"rm", "otter", "--yes"}), kExitOk) << err_;
+  EXPECT_FALSE(fs::exists(folder("otter")));
+}
+
 TEST_F(RemoveTest, ARunOutOfSightThatGaveASignOfLifeIsRefused) {
   const WriterBuilder writer = begin_live_run();
   EXPECT_EQ(run({"rm", "otter", "live", "--yes"}), kExitFailed);
