@@ -26,6 +26,11 @@ Status bad(const std::string& what) {
   return Status(Code::kCorrupt, "the bundle's artifacts: " + what, "nothing was stored; export the run again");
 }
 
+// Of what was left out: a name of another type, or no room, is no damage.
+Code code_of(const Status& status) {
+  return status.code() == Code::kCorrupt || status.code() == Code::kVersion ? status.code() : Code::kIo;
+}
+
 bool is_stored(const BlobStore& blobs, const Digest& digest, uint64_t bytes) {
   struct stat st{};
   return ::lstat(blobs.path_of(digest).c_str(), &st) == 0 && S_ISREG(st.st_mode) &&
@@ -117,8 +122,9 @@ class Taken {
       const auto added = status.ok() ? registry.add(each.info.project, each.info.name, version, &is_new)
                                      : Result<ArtifactVersion>(status);
       if (!added.ok())
-        report->add_problem(added.status().code(), fmt::format("the artifact {}/{} was left out: {}", each.info.project,
-                                                               each.info.name, added.status().to_string()));
+        report->add_problem(code_of(added.status()),
+                            fmt::format("the artifact {}/{} was left out: {}", each.info.project, each.info.name,
+                                        added.status().to_string()));
       else say_about(registry, each, *added, is_new, report);
     }
     return {};
@@ -155,8 +161,8 @@ class Taken {
         if (!std::binary_search(now->tags.begin(), now->tags.end(), tag)) mark.tags_added.push_back(tag);
       if (mark.aliases_added.empty() && mark.tags_added.empty() && !mark.ttl_s) continue;
       if (const Status status = registry.mark(project, name, mark); !status.ok())
-        report->add_problem(status.code(), fmt::format("what is said about {}/{}:{} was left out: {}", project, name,
-                                                       added.name(), status.to_string()));
+        report->add_problem(code_of(status), fmt::format("what is said about {}/{}:{} was left out: {}", project, name,
+                                                         added.name(), status.to_string()));
     }
   }
 

@@ -153,20 +153,23 @@ int run_export_bundle(Console& console, const Store& store, const ExportCommandO
   if (options.json) {
     Value::List left_out(result->left_out.begin(), result->left_out.end());
     Value::List with(artifacts->names.begin(), artifacts->names.end());
+    std::vector<std::string> problems = result->problems;
+    problems.insert(problems.end(), console.recovery_problems.begin(), console.recovery_problems.end());
     console.print(visible_json(to_json(Value::Map{{"output", absolute_path(options.bundle)},
                                                   {"format", "bundle"},
                                                   {"files", int64_t{result->files}},
                                                   {"bytes", static_cast<int64_t>(result->bytes)},
                                                   {"artifacts", std::move(with)},
-                                                  {"left_out", std::move(left_out)}},
+                                                  {"left_out", std::move(left_out)},
+                                                  {"problems", text_list(problems)}},
                                        2)) +
                   "\n");
-    return finish(console, {}, Code::kOk);
+    return finish(console, result->problems, result->worst);
   }
   for (const std::string& name : result->left_out) console.note("left out: " + visible(name));
   console.note(fmt::format("wrote {} of {}/{} to {}", counted(result->files, "file"), run->identity.project,
                            run->identity.id, options.bundle));
-  return finish(console, {}, Code::kOk);
+  return finish(console, result->problems, result->worst);
 }
 
 }  // namespace

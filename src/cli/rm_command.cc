@@ -62,12 +62,33 @@ Result<RunFolder> find_in_project(const Store& store, const std::string& name, c
                          : fmt::format("`tracker ls --project {}` lists its runs", project));
 }
 
-Result<std::vector<RunFolder>> find_runs(Console& console, const Store& store, const RmOptions& options) {
-  std::vector<RunFolder> out;
+struct FoundRuns {
+  std::vector<RunFolder> runs;
+  std::vector<std::string> problems;  // why others that a filter or a project names are left
+  Code worst = Code::kOk;
+};
+
+// What stands in a row of a run that cannot be read whole is not what the run is: such a run goes by its name alone.
+void add_listed(RunsList list, FoundRuns* out) {
+  std::vector<std::string> left;
+  for (const RunRow& row : list.rows) {
+    const RunFolder run = row.run_folder();
+    if (std::find(list.unsound.begin(), list.unsound.end(), run.path) == list.unsound.end()) add_once(run, &out->runs);
+    else if (std::none_of(out->runs.begin(), out->runs.end(), [&run](const auto& r) { return r.path == run.path; }))
+      left.push_back(fmt::format(
+          "{} was not removed: not all of it could be read, and such a run goes by its name alone", run_text(run)));
+  }
+  out->problems = std::move(list.problems);
+  out->problems.insert(out->problems.end(), left.begin(), left.end());
+  out->worst = list.worst;
+}
+
+Result<FoundRuns> find_runs(Console& console, const Store& store, const RmOptions& options) {
+  FoundRuns out;
   for (const std::string& name : options.runs) {
     auto run = options.project.empty() ? find_named(store, name) : find_in_project(store, name, options.project);
     if (!run.ok()) return run.status();
-    add_once(std::move(*run), &out);
+    add_once(std::move(*run), &out.runs);
   }
   if (options.where.empty() && !takes_whole_project(options)) return out;
   RunsQuery query;
@@ -82,7 +103,7 @@ Result<std::vector<RunFolder>> find_runs(Console& console, const Store& store, c
   bar.clear();
   if (!list.ok()) return list.status();
   for (const std::string& line : list->notes) console.note(line);
-  for (const RunRow& row : list->rows) add_once(row.run_folder(), &out);
+  add_listed(std::move(*list), &out);
   return out;
 }
 
@@ -140,7 +161,8 @@ Outcome remove_all(Console& console, const Store& store, const std::vector<RunFo
   return out;
 }
 
-void print(Console& console, const Store& store, const Outcome& outcome, bool json) {
+void print(Console& console, const Store& store, const Outcome& outcome, const std::vector<std::string>& left,
+           bool json) {
   if (!json) {
     for (const auto& [run, removed] : outcome.removed)
       console.print(fmt::format("removed {}  {}\n", visible(run_text(run)), bytes_text(removed.bytes)));
@@ -156,6 +178,7 @@ void print(Console& console, const Store& store, const Outcome& outcome, bool js
                               {"uid", run.identity.uid.is_zero() ? Value() : Value(run.identity.uid.hex())},
                               {"dir", run.path},
                               {"bytes", static_cast<int64_t>(removed.bytes)}});
+  for (const std::string& problem : left) problems.emplace_back(problem);
   for (const std::string& problem : outcome.problems) problems.emplace_back(problem);
   console.print(to_json(Value::Map{{"store", store.path()},
                                    {"removed", runs},
@@ -176,26 +199,26 @@ int run_rm(Console& console, const GlobalOptions& global, const RmOptions& optio
     return fail_at(console, filter.status(), options.where, error);
   const auto store = open_store(console, global);
   if (!store.ok()) return fail(console, store.status());
-  const auto runs = find_runs(console, *store, options);
-  if (!runs.ok()) return fail(console, runs.status());
+  const auto found = find_runs(console, *store, options);
+  if (!found.ok()) return fail(console, found.status());
   // All or none: what is refused is said before anything is asked or removed.
-  for (const RunFolder& run : *runs)
+  for (const RunFolder& run : found->runs)
     if (const Status status = check_removable(*store, run, console.now_us); !status.ok()) {
       console.error(status);
-      return kExitFailed;
+      return status.code() == Code::kVersion ? kExitVersion : kExitFailed;
     }
-  if (!runs->empty()) {
-    const auto agreed = may_remove(console, *runs, options);
+  if (!found->runs.empty()) {
+    const auto agreed = may_remove(console, found->runs, options);
     if (!agreed.ok()) return fail(console, agreed.status());
     if (!*agreed) {
       console.note("nothing was removed");
       return kExitFailed;
     }
   }
-  const Outcome outcome = remove_all(console, *store, *runs);
-  print(console, *store, outcome, options.json);
+  const Outcome outcome = remove_all(console, *store, found->runs);
+  print(console, *store, outcome, found->problems, options.json);
   for (const std::string& problem : outcome.problems) console.note(problem);
-  const int code = finish(console, {}, Code::kOk);
+  const int code = finish(console, found->problems, found->worst);
   return code == kExitOk && !outcome.problems.empty() ? kExitFailed : code;
 }
 

@@ -36,6 +36,8 @@ struct BundleResult {
   uint32_t files = 0;
   uint64_t bytes = 0;                 // of the bundle
   std::vector<std::string> left_out;  // names in the run's folder that are no part of a run, at most kImportProblemsMax
+  std::vector<std::string> problems;  // of the run: what of it cannot be read, and is in the bundle as it stands
+  Code worst = Code::kOk;             // of them
 };
 
 // A file beside those of the run: at `path`, or without one `content`.

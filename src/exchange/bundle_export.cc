@@ -180,13 +180,15 @@ class BundleWriter {
   uint64_t content_ = 0, content_done_ = 0;  // of its files
 };
 
-Status check_at_rest(const RunFolder& run) {
+Status check_at_rest(const RunFolder& run, BundleResult* out) {
   auto view = RunView::open(run);
   if (!view.ok()) return view.status();
   if ((*view)->state() == RunState::kRunning) return being_recorded(run.identity, "is running");
   for (const WriterSnapshot& writer : (*view)->writers())
     if (!writer.end && !writer.recovered)
       return being_recorded(run.identity, "has a writer of which nobody knows whether it has ended");
+  out->problems = (*view)->problems();
+  out->worst = (*view)->problem_code();
   return {};
 }
 
@@ -194,8 +196,8 @@ Status check_at_rest(const RunFolder& run) {
 
 Result<BundleResult> export_bundle(const RunFolder& run, const std::string& output,
                                    const std::vector<BundleExtra>& extras, const ImportProgress& progress) {
-  TRACKER_RETURN_IF_ERROR(check_at_rest(run));
   BundleResult out;
+  TRACKER_RETURN_IF_ERROR(check_at_rest(run, &out));
   const auto files = FolderList(run, &out.left_out).read();
   if (!files.ok()) return files.status();
   const auto is_run_file = [](const BundledFile& file) { return file.name == kRunFile; };

@@ -10,6 +10,7 @@
 
 #include "base/ids.h"
 #include "model/key.h"
+#include "storage/log_visitor.h"
 #include "storage/run_folder.h"
 
 namespace tracker::internal {
@@ -36,7 +37,9 @@ Result<bool> take_lock(const std::string& path, Fd* out) {
 }  // namespace
 
 void ImportReport::add_problem(Code code, std::string line) {
-  worst = worst == Code::kOk || code == Code::kVersion ? code : worst;
+  // The same whichever comes first: what tells of no damage is behind what does.
+  const bool is_no_damage = code == Code::kIo || code == Code::kBusy || code == Code::kTimeout;
+  worst = is_no_damage && worst != Code::kOk ? worse_of(code, worst) : worse_of(worst, code);
   if (problems.size() < kImportProblemsMax) problems.push_back(std::move(line));
   else ++problems_more;
 }

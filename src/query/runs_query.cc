@@ -196,6 +196,8 @@ Status list(const Store& store, const RunsQuery& query, const Plan& plan, Catalo
   const Status status =
       catalog->refresh(refresh, [&id](const RunFolder& folder) { return read_run_record(folder, &id); }, &report);
   out->problems = std::move(report.problems);
+  for (const std::string& folder : report.unsound)
+    out->unsound.push_back(join_path(join_path(store.path(), kRunsFolder), folder));
   out->waiting = std::move(report.waiting);
   out->worst = report.worst;
   out->read = report.read;

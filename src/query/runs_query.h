@@ -45,6 +45,7 @@ struct RunsList {
   std::vector<std::string> notes;                              // "config.lr is text in 12 runs"
   std::vector<std::string> problems;                           // damaged runs, one line each
   std::vector<std::pair<std::string, WaitingPoints>> waiting;  // project/id, and a journal with points of that run
+  std::vector<std::string> unsound;                            // paths of runs among all, a problem of which is named
   Code worst = Code::kOk;                                      // of the problems
   uint64_t read = 0;                                           // runs that were read afresh
   bool in_memory = false;                                      // the catalog could not be written, or was not to be

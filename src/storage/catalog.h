@@ -42,6 +42,7 @@ struct CatalogRefresh {
 struct CatalogReport {
   uint64_t read = 0;                  // runs read afresh
   std::vector<std::string> problems;  // damaged runs, one line each
+  std::vector<std::string> unsound;   // folders of runs that have a row and a problem
   Code worst = Code::kOk;
   std::vector<std::pair<std::string, WaitingPoints>> waiting;  // project/id, and a journal with points of that run
 };

@@ -184,6 +184,7 @@ Status Catalog::update_run(const std::string& folder, const CatalogRefresh& opti
     return writer_->erase(folder);
   }
   for (const std::string& problem : record->problems) note(report, record->problem_code, problem);
+  if (!record->problems.empty()) report->unsound.push_back(folder);
   for (WaitingPoints& each : record->waiting)
     report->waiting.emplace_back(record->identity.project + "/" + record->identity.id, std::move(each));
   record->folder = folder;

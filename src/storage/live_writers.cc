@@ -61,9 +61,12 @@ std::string LiveWriter::text() const {
                             identity.pid, identity.host);
 }
 
-std::vector<LiveWriter> live_writers(const Store& store, const Id128& uid, const std::string& run_path,
-                                     int64_t now_us) {
+std::vector<LiveWriter> live_writers(const Store& store, const Id128& uid, const std::string& run_path, int64_t now_us,
+                                     std::vector<UnreadWriter>* unread) {
   std::vector<LiveWriter> out;
+  const auto note = [unread](const std::string& path, const Status& status) {
+    if (unread != nullptr) unread->push_back({path, status});
+  };
   const auto add = [&out](LiveWriter writer) {
     const bool known = std::any_of(out.begin(), out.end(), [&writer](const LiveWriter& other) {
       return other.identity.writer == writer.identity.writer;
@@ -74,9 +77,13 @@ std::vector<LiveWriter> live_writers(const Store& store, const Id128& uid, const
     if (is_locked(journal.dir).value_or(false)) add({journal.identity, true});
   for (const std::string& path : RunFolder{RunIdentity{}, run_path}.writer_dbs()) {
     auto reader = WriterReader::open(path);
-    if (!reader.ok()) continue;
-    auto snapshot = (*reader)->snapshot();
-    if (!snapshot.ok()) continue;
+    auto snapshot = reader.ok() ? (*reader)->snapshot() : Result<WriterSnapshot>(reader.status());
+    if (!snapshot.ok()) {
+      note(path, snapshot.status());
+      continue;
+    }
+    for (const LogDamage& damage : snapshot->damage)
+      if (damage.code == Code::kVersion) note(path, Status(damage.code, damage.what));
     if (auto live = live_writer(*snapshot, store.path(), now_us)) add(std::move(*live));
   }
   return out;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "model/records.h"
 #include "storage/store.h"
 
@@ -18,9 +19,17 @@ struct LiveWriter {
   std::string text() const;  // "pid 4242 on testhost writes it", …
 };
 
+// A writer's file of which nobody knows whether it is being written.
+struct UnreadWriter {
+  std::string path;
+  Status status;  // kVersion: of a newer version
+};
+
 // The writers of the run `uid` of `store`, whose folder stands at `run_path` now: those whose journal's lock is held,
-// with a database or not yet, and those out of sight that are not silent.
-std::vector<LiveWriter> live_writers(const Store& store, const Id128& uid, const std::string& run_path, int64_t now_us);
+// with a database or not yet, and those out of sight that are not silent. `unread`: files that could not be read, or
+// that hold frames of a newer version.
+std::vector<LiveWriter> live_writers(const Store& store, const Id128& uid, const std::string& run_path, int64_t now_us,
+                                     std::vector<UnreadWriter>* unread = nullptr);
 
 // Journals on this machine of processes that write or wrote the run, and that are of this store (is_of() of
 // journal_home.h: a copy of it has none of the original's).

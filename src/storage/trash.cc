@@ -161,12 +161,15 @@ Result<RunPlace> open_place(const Store& store, int store_fd, const std::string&
   return out;
 }
 
-// No heartbeat says when a wreck (storage/wreck.h) was written last: the times of its files do.
+// No heartbeat says when a wreck (storage/wreck.h), or a run with a file that nobody can read, was written last: the
+// times of its files do, but that of a WAL's index, which a reader may write.
 Status refuse_fresh(const std::string& path, const std::string& name, int64_t now_us) {
   const auto files = list_dir(path);
   for (const std::string& file : files.ok() ? *files : std::vector<std::string>()) {
     struct stat st{};
-    if (file == kRunFile || ::lstat(join_path(path, file).c_str(), &st) != 0 || !S_ISREG(st.st_mode)) continue;
+    if (file == kRunFile || file.ends_with("-shm") || ::lstat(join_path(path, file).c_str(), &st) != 0 ||
+        !S_ISREG(st.st_mode))
+      continue;
     const int64_t age_us = now_us - (st.st_mtim.tv_sec * 1'000'000 + st.st_mtim.tv_nsec / 1000);
     if (age_us < kHeartbeatTrust.count() && age_us > -kHeartbeatTrust.count())
       return Status(Code::kBusy, fmt::format("{}: {} was written within the last minute", name, file),
@@ -177,8 +180,13 @@ Status refuse_fresh(const std::string& path, const std::string& name, int64_t no
 
 Status refuse_live(const Store& store, const Id128& uid, const std::string& path, const std::string& name,
                    int64_t now_us) {
-  const std::vector<LiveWriter> live = live_writers(store, uid, path, now_us);
-  if (live.empty()) return uid.is_zero() ? refuse_fresh(path, name, now_us) : Status();
+  std::vector<UnreadWriter> unread;
+  const std::vector<LiveWriter> live = live_writers(store, uid, path, now_us, &unread);
+  for (const UnreadWriter& writer : unread)
+    if (writer.status.code() == Code::kVersion)
+      return Status(Code::kVersion, fmt::format("{} is left alone: {}", name, writer.status.message()),
+                    "nothing of it was removed; remove it with the version that wrote it");
+  if (live.empty()) return uid.is_zero() || !unread.empty() ? refuse_fresh(path, name, now_us) : Status();
   const std::string others = live.size() > 1 ? fmt::format(", and {} more", live.size() - 1) : "";
   return Status(Code::kBusy, fmt::format("{} is being recorded: {}{}", name, live.front().text(), others),
                 "nothing of it was removed");

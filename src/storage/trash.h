@@ -27,13 +27,14 @@ struct Removed {
 };
 
 // What remove_run() would refuse, without changing anything. kInvalid: not a folder of a run in this store, or reached
-// through a link; kBusy: somebody writes it, the message says who; of a run without a uid (storage/wreck.h) also: a
-// file of it but run.json was written within kHeartbeatTrust.
+// through a link; kVersion: a file of it is of a newer version; kBusy: somebody writes it, the message says who; of a
+// run without a uid (storage/wreck.h) or with a writer's file that nobody can read also: a file of it but run.json was
+// written within kHeartbeatTrust.
 Status check_removable(const Store& store, const RunFolder& run, int64_t now_us);
 
-// Errors: as above, kVersion: a journal of a newer program waits for it, and kIo. After an error nothing of the run or
-// of its journals is gone, but where the message says that the run is. Journals of its dead writers on this machine go
-// with it: they would make it again.
+// Errors: as above, kVersion also: a journal of a newer program waits for it, and kIo. After an error nothing of the
+// run or of its journals is gone, but where the message says that the run is. Journals of its dead writers on this
+// machine go with it: they would make it again.
 Result<Removed> remove_run(const Store& store, const RunFolder& run, int64_t now_us);
 
 // For who finds a journal of the run `uid` in this store, which has no folder of it.

@@ -214,3 +214,14 @@ def test_the_document_has_each_command_that_the_help_lists(folder: Path) -> None
     listed = set(re.findall(r"^  ?(?:tracker )?([a-z]+)  ", said, flags=re.MULTILINE))
     assert set(COMMANDS) <= listed
     assert set(sections()) == set(COMMANDS)
+
+
+def test_the_document_names_each_key_of_the_json_of_an_import_and_of_a_bundle(folder: Path) -> None:
+    imported = json.loads(run("tracker import old.csv --project mnist --json", folder))
+    bundled = json.loads(run("tracker export otter --bundle otter.trkb --json", folder))
+    import_text, export_text = sections()["import"], sections()["export"]
+    for key in [*imported, *imported["runs"][0]]:
+        assert f"`{key}`" in import_text or f"`{key}[]`" in import_text, key
+    bundle_text = next(line for line in export_text.splitlines() if line.startswith("| `--bundle"))
+    for key in bundled:
+        assert f"`{key}`" in bundle_text or f"`{key}[]`" in bundle_text, key

@@ -19,6 +19,7 @@ import sqlite3
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -379,6 +380,36 @@ def test_a_parquet_export_holds_every_row_exactly(tmp_path: Path) -> None:
         (1, 1.0),
     ]
     assert len(rows) == 204
+
+
+def test_a_parquet_export_holds_the_series_of_the_system(tmp_path: Path) -> None:
+    """Bug: they were left out without a word, and by name the run had no such metric. CSV had them."""
+    import pyarrow.parquet as pq
+    from tracker.exchange import export_parquet
+
+    store = str(tmp_path / "s")
+    run = tracker.init(project="mnist", id="otter", dir=store, quiet=True, system_interval=0.1)
+    run.log({"loss": 0.5}, step=0)
+    deadline = time.monotonic() + 60
+    while not tracker.open_run("mnist/otter", dir=store).series(system=True) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    run.finish()
+    stored = tracker.open_run("mnist/otter", dir=store)
+    system = stored.series(system=True)
+    assert system
+    out = tmp_path / "run.parquet"
+    seen: list[tuple[int, int]] = []
+    rows, _, metrics = export_parquet(str(stored.dir), [], False, str(out), lambda *now: seen.append(now))
+    assert metrics == ["loss", *system]
+    written = pq.read_table(out).to_pylist()
+    for name in system:
+        values = [row["value"] for row in written if row["metric"] == name]
+        assert values, name
+        assert values == list(stored.history(name).values), name
+    points = 1 + sum(metric["points"] for metric in stored.metrics(system=True))
+    assert rows == len(written) == points
+    assert seen[-1] == (points, points)
+    assert export_parquet(str(stored.dir), system[:1], False, str(out))[2] == system[:1]
 
 
 def test_a_parquet_export_says_how_far_it_is(tmp_path: Path) -> None:

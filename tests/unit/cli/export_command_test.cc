@@ -120,6 +120,30 @@ TEST_F(ExportCommandTest, LongExportsDrawABarOnATerminalAndLeaveAnEmptyLine) {
   EXPECT_NE(err_.find(" left\r\033[Ktracker: wrote "), std::string::npos) << err_;
 }
 
+// Bug: "wrote 2 files" and exit code 0, though the run could not be read.
+TEST_F(ExportCommandTest, ABundleOfARunThatCannotBeReadWholeSaysSoAndIsWritten) {
+  write_run();
+  const auto files = builder_.store().find_run("mnist", "otter")->writer_dbs();
+  ASSERT_EQ(files.size(), 1u);
+  const std::string sound = read_file(files[0], 1 << 20).value_or("");
+  ASSERT_GT(sound.size(), 8192u);
+  std::string newer = sound;
+  newer.replace(60, 4, std::string("\0\0\0\x63", 4));  // user_version
+  const std::string cut = sound.substr(0, sound.size() - 4096);
+  for (const auto& [bytes, code] : {std::pair(cut, kExitDamaged), std::pair(newer, kExitVersion)}) {
+    ASSERT_TRUE(write_file_atomic(files[0], bytes).ok());
+    EXPECT_EQ(run({"export", "otter", "--bundle", file("run.trkb")}), code) << err_;
+    EXPECT_NE(err_.find("wrote 2 files"), std::string::npos) << err_;
+    EXPECT_NE(err_.find(files[0]), std::string::npos) << err_;
+    EXPECT_EQ(run({"export", "otter", "--bundle", file("run.trkb"), "--json"}), code) << err_;
+    const auto document = from_json(out_);
+    ASSERT_TRUE(document.ok()) << out_;
+    const Value* problems = document->find("problems");
+    ASSERT_TRUE(problems != nullptr && !problems->as_list()->empty()) << out_;
+    EXPECT_NE(problems->as_list()->front().as_text()->find(files[0]), std::string::npos) << out_;
+  }
+}
+
 TEST_F(ExportCommandTest, TheBarIsNeitherInADocumentNorBetweenRowsOnATerminal) {
   write_run();
   console_.progress = true;

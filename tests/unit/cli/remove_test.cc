@@ -48,6 +48,21 @@ class RemoveTest : public CliTest {
     writer.log("loss", 0, 1).commit().heartbeat(realtime_us());
     return writer;
   }
+  std::string database(const std::string& id) const {
+    for (const auto& file : fs::directory_iterator(folder(id)))
+      if (file.path().extension() == ".db") return file.path();
+    return "";
+  }
+  // The database of a newer version; its file's time is an hour ago.
+  std::string make_newer(const std::string& id) const {
+    const std::string path = database(id);
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(60);  // user_version
+    file.write("\0\0\0\x63", 4);
+    file.close();
+    make_old(path);
+    return path;
+  }
   static void make_old(const std::string& path) {
     fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(2));
   }
@@ -231,6 +246,65 @@ TEST_F(RemoveTest, AWreckOfANewerVersionIsLeftAlone) {
   EXPECT_EQ(run({"rm", "mnist/otter", "--yes"}), kExitVersion) << err_;
   EXPECT_EQ(run({"rm", folder("otter"), "--yes"}), kExitVersion) << err_;
   EXPECT_TRUE(fs::exists(folder("otter")));
+}
+
+// Bug: `rm --where 'points = 0'` took whole runs of which nothing could be read, without a word and with exit code 0.
+TEST_F(RemoveTest, AFilterAndAProjectLeaveRunsThatCannotBeReadWholeAndNameThem) {
+  overwrite_start(database("otter"), "rubbish rubbish rubbish rubbish");
+  make_old(database("otter"));
+  for (const std::vector<std::string>& which : std::vector<std::vector<std::string>>{
+           {"--where", "points = 0"}, {"--project", "mnist", "--where", "points < 9"}}) {
+    std::vector<std::string> command{"rm", "--yes"};
+    command.insert(command.end(), which.begin(), which.end());
+    EXPECT_EQ(run(command), kExitDamaged) << out_ << err_;
+    EXPECT_NE(err_.find(database("otter")), std::string::npos) << err_;
+    EXPECT_NE(err_.find("mnist/otter was not removed"), std::string::npos) << err_;
+    EXPECT_TRUE(fs::exists(folder("otter"))) << which.front();
+  }
+  EXPECT_FALSE(fs::exists(folder("heron")));
+  EXPECT_EQ(run({"rm", "--project", "mnist", "--yes", "--json"}), kExitDamaged) << out_ << err_;
+  EXPECT_NE(out_.find("mnist/otter was not removed"), std::string::npos) << out_;
+  EXPECT_TRUE(fs::exists(folder("otter")));
+  EXPECT_EQ(run({"rm", "otter", "--where", "points = 0", "--yes"}), kExitDamaged)
+      << "the listing names it all the same";
+  EXPECT_FALSE(fs::exists(folder("otter"))) << "its name was said";
+}
+
+// Bug: docs/cli.md said so, and rm removed it.
+TEST_F(RemoveTest, ARunWithADatabaseOfANewerVersionIsLeftAlone) {
+  const std::string newer = make_newer("otter");
+  EXPECT_EQ(run({"rm", "otter", "--yes"}), kExitVersion) << out_ << err_;
+  EXPECT_NE(err_.find(newer), std::string::npos) << err_;
+  EXPECT_TRUE(fs::exists(folder("otter")));
+  EXPECT_EQ(remove_run(builder_.store(), *builder_.store().find_run("mnist", "otter"), console_.now_us).status().code(),
+            Code::kVersion);
+  EXPECT_EQ(run({"rm", "--where", "points = 0", "--yes"}), kExitVersion) << out_ << err_;
+  EXPECT_TRUE(fs::exists(folder("otter")) && fs::exists(folder("heron")));
+  EXPECT_EQ(run({"rm", "--project", "mnist", "--yes"}), kExitVersion) << out_ << err_;
+  EXPECT_TRUE(fs::exists(folder("otter")));
+  EXPECT_FALSE(fs::exists(folder("heron")) || fs::exists(folder("lynx")));
+}
+
+// Bug: without a heartbeat that can be read a run that was being recorded elsewhere was removed.
+TEST_F(RemoveTest, ARunWithAFileThatNobodyCanReadAndThatWasJustWrittenIsRefused) {
+  console_.now_us = realtime_us();
+  overwrite_start(database("otter"), "rubbish rubbish rubbish rubbish");
+  EXPECT_EQ(run({"rm", "otter", "--yes"}), kExitFailed) << out_;
+  EXPECT_NE(err_.find("was written within the last minute"), std::string::npos) << err_;
+  EXPECT_TRUE(fs::exists(folder("otter")));
+  console_.now_us += 120 * kSecondUs;
+  EXPECT_EQ(run({"rm", "otter", "--yes"}), kExitOk) << err_;
+  EXPECT_FALSE(fs::exists(folder("otter")));
+}
+
+// SQLite itself may write the index of a WAL while it reads: every try would be a sign of life.
+TEST_F(RemoveTest, TheIndexOfAWalIsNoSignOfLife) {
+  console_.now_us = realtime_us();
+  overwrite_start(database("otter"), "rubbish rubbish rubbish rubbish");
+  make_old(database("otter"));
+  ASSERT_TRUE(write_file_atomic(database("otter") + "-shm", std::string(32768, '\0')).ok());
+  EXPECT_EQ(run({"rm", "otter", "--yes"}), kExitOk) << err_;
+  EXPECT_FALSE(fs::exists(folder("otter")));
 }
 
 TEST_F(RemoveTest, ARunOutOfSightThatGaveASignOfLifeIsRefused) {

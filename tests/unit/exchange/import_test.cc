@@ -27,6 +27,26 @@
 namespace tracker::internal {
 namespace {
 
+// Bug: the first of two problems decided, so that an import with damage ended with 1 or with 3.
+TEST(ImportReportTest, TheWorstOfItsProblemsIsTheSameInAnyOrder) {
+  const std::vector<std::pair<std::vector<Code>, Code>> cases = {
+      {{Code::kIo, Code::kCorrupt}, Code::kCorrupt},
+      {{Code::kCorrupt, Code::kVersion}, Code::kVersion},
+      {{Code::kIo, Code::kLimit}, Code::kLimit},
+      {{Code::kBusy, Code::kCorrupt, Code::kTimeout}, Code::kCorrupt},
+      {{Code::kIo, Code::kVersion, Code::kLimit}, Code::kVersion},
+  };
+  for (const auto& [given, worst] : cases) {
+    std::vector<Code> codes = given;
+    std::sort(codes.begin(), codes.end());
+    do {
+      ImportReport report;
+      for (const Code code : codes) report.add_problem(code, "a problem");
+      EXPECT_EQ(report.worst, worst) << static_cast<int>(codes.front());
+    } while (std::next_permutation(codes.begin(), codes.end()));
+  }
+}
+
 TEST_F(ImportTest, PointsOfAnEventFileKeepStepsTimesAndBits) {
   std::string bytes = scalars(0, 100);
   append_scalar_event("nan", ValueType::kFloat32, 0x7fc12345, -7, 1.7e9, &bytes);
