@@ -144,3 +144,47 @@ def test_latest_is_what_was_logged_again_beside_a_damaged_document_and_stays_it_
     for _ in range(2):
         assert tracker.artifact("data/x", dir=str(root / "store")).version == "v0"
         shutil.copy(root / "kept", document)
+
+
+# Bug: a newer run was called damage, with exit code 3.
+def test_a_lineage_beside_a_newer_run_is_shown_with_exit_code_4(root: Path) -> None:
+    with tracker.init(project="data", id="other", dir=str(root / "store"), quiet=True) as run:
+        run.log({"loss": 1.0})
+    newer(root / "store" / "runs" / "data" / "other" / "run.json")
+    got, said = command(root, "artifact", "lineage", "data/x:v0")
+    assert got == NEWER, said
+    assert "nothing made it, nothing used it" in said
+
+
+# Bug: the version was called "not in this store".
+def test_a_used_version_whose_document_is_damaged_is_said_to_be_perhaps_there(root: Path) -> None:
+    with tracker.init(project="data", id="user", dir=str(root / "store"), quiet=True) as run:
+        digest = run.use_artifact("data/x:v1").digest
+    cut(documents(root) / "v1.json")
+    for words in (("show", "data/user"), ("artifact", "lineage", "data/user")):
+        said = command(root, *words)[1]
+        assert f"data/x@{digest[:12]} (not among the versions here that can be read)" in said
+    shutil.rmtree(documents(root))
+    assert f"data/x@{digest[:12]} (not in this store)" in command(root, "show", "data/user")[1]
+
+
+# Bug: it stood twice, once with the number of each store.
+def test_a_run_that_was_imported_and_uses_the_same_content_again_has_one_input(root: Path, tmp_path: Path) -> None:
+    home, other = str(root / "store"), tmp_path / "other"
+    with tracker.init(project="data", id="user", dir=home, quiet=True) as run:
+        run.use_artifact("data/x:v0")
+    bundle = str(tmp_path / "user.trkb")
+    assert command(root, "export", "data/user", "--bundle", bundle, "--artifacts")[0] == 0
+    other.mkdir()
+    assert put(other, "of this store")[0] == 0
+    assert command(other, "import", bundle)[0] == 0
+    there = str(other / "store")
+    with tracker.init(project="data", id="user", resume="must", dir=there, quiet=True) as run:
+        run.use_artifact("data/x:v1")
+        run.use_artifact("data/x:v1", use_as="train")
+    assert [(each.name, each.use_as) for each in tracker.open_run("data/user", dir=there).inputs] == [
+        ("data/x:v1", ""),
+        ("data/x:v1", "train"),
+    ]
+    listed = command(other, "ls", "--columns", "inputs")[1]
+    assert listed.count("data/x:v") == 1, listed
