@@ -139,7 +139,7 @@ py::tuple edges_of_version(const StoredVersion& self, bool outputs) {
   std::vector<std::string> problems;
   const std::vector<LineageEdge> edges = released([&] {
     const internal::Lineage lineage = internal::read_lineage(store);
-    for (const std::string& line : lineage.problems) problems.push_back(internal::visible(line));
+    for (const internal::Status& each : lineage.problems) problems.push_back(internal::visible(each.to_string()));
     if (lineage.cut)
       problems.push_back("only the first " + std::to_string(internal::kLineageEdgesMax) +
                          " uses of the store were looked at");

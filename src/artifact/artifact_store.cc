@@ -89,7 +89,11 @@ bool fill_mark(const StoreArtifactOptions& options, const StoredArtifact& stored
       mark->deleted = false;
       mark->manifest = version.manifest;  // gc may have taken the one it had
     }
-    if (!has(now->aliases, std::string(kLatestAlias))) mark->logged_behind = info.versions.back().number;
+    if (!has(now->aliases, std::string(kLatestAlias))) {
+      mark->logged_behind = info.versions.back().number;
+      if (!info.unread_versions.empty())
+        mark->logged_behind = std::max(*mark->logged_behind, info.unread_versions.rbegin()->first);
+    }
     if (now->expires_us && !mark->ttl_s)
       for (const ArtifactMark& each : info.marks)
         if (each.of == now->number && each.ttl_s) mark->ttl_s = each.ttl_s;

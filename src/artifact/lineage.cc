@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "artifact/registry.h"
 #include "base/fs.h"
@@ -82,12 +83,12 @@ bool read_what_is_used(const Value& value, T* out) {
 
 bool is_naming(const Value& value) { return value.find("named_us") != nullptr; }
 
-void visit_artifact_events(const RunFolder& run, std::vector<std::string>* problems,
+void visit_artifact_events(const RunFolder& run, std::vector<Status>* problems,
                            const std::function<void(const std::string& path, const Attribute&)>& visit) {
   for (const std::string& path : run.writer_dbs()) {
     auto reader = WriterReader::open(path);
     auto snapshot = reader.ok() ? (*reader)->snapshot() : Result<WriterSnapshot>(reader.status());
-    if (!snapshot.ok() && problems != nullptr) problems->push_back(snapshot.status().to_string());
+    if (!snapshot.ok() && problems != nullptr) problems->push_back(snapshot.status());
     if (!snapshot.ok()) continue;
     for (const Attribute& attribute : snapshot->attributes)
       if (attribute.type == EventType::kArtifact) visit(path, attribute);
@@ -113,13 +114,26 @@ bool find_named(const RunFolder& run, LineageEdge* edge) {
 
 std::string VersionId::node() const { return fmt::format("version {}/{}@{}", project, name, content.hex()); }
 
-std::optional<int64_t> VersionNumbers::of(const VersionId& version) {
+const VersionNumbers::Known& VersionNumbers::known(const VersionId& version) {
   auto [at, is_new] = known_.try_emplace({version.project, version.name});
-  if (is_new)
-    if (const auto info = ArtifactRegistry(store_).read(version.project, version.name); info.ok())
-      for (const ArtifactVersion& each : info->versions) at->second.emplace(each.content, each.number);
-  const auto found = at->second.find(version.content);
-  return found == at->second.end() ? std::nullopt : std::optional<int64_t>(found->second);
+  Known& out = at->second;
+  if (!is_new) return out;
+  const auto info = ArtifactRegistry(store_).read(version.project, version.name);
+  out.has_unread = info.ok() ? !info->unread_versions.empty() : info.status().code() != Code::kNotFound;
+  if (info.ok())
+    for (const ArtifactVersion& each : info->versions) out.numbers.emplace(each.content, each.number);
+  return out;
+}
+
+std::optional<int64_t> VersionNumbers::of(const VersionId& version) {
+  const auto& numbers = known(version).numbers;
+  const auto found = numbers.find(version.content);
+  return found == numbers.end() ? std::nullopt : std::optional<int64_t>(found->second);
+}
+
+bool VersionNumbers::may_be_unread(const VersionId& version) {
+  const Known& all = known(version);
+  return all.has_unread && !all.numbers.contains(version.content);
 }
 
 std::string VersionNumbers::name_of(const VersionId& version, int64_t said) {
@@ -196,15 +210,14 @@ Result<LineageEdge> edge_of_event(const Value& value) {
   return out;
 }
 
-std::vector<LineageEdge> edges_of_run(const RunFolder& run, std::vector<std::string>* problems) {
+std::vector<LineageEdge> edges_of_run(const RunFolder& run, std::vector<Status>* problems) {
   std::vector<LineageEdge> out, named;
-  std::set<std::string> known;
   visit_artifact_events(run, problems, [&](const std::string& path, const Attribute& attribute) {
     if (attribute.value.find("refused") != nullptr) return;
     auto edge = edge_of_event(attribute.value);
-    if (!edge.ok() && problems != nullptr) problems->push_back(fmt::format("{}: {}", path, edge.status().message()));
-    // The number is that of the store where it was said: of a run that went on in another one it may stand twice.
-    if (!edge.ok() || !known.insert(attribute.key + "@" + edge->content.hex()).second) return;
+    if (!edge.ok() && problems != nullptr)
+      problems->emplace_back(edge.status().code(), fmt::format("{}: {}", path, edge.status().message()));
+    if (!edge.ok()) return;
     edge->run = run.identity;
     const bool naming = is_naming(attribute.value);
     edge->time_us = naming ? attribute.value.int_or("named_us", 0) : attribute.time_us;
@@ -220,6 +233,9 @@ std::vector<LineageEdge> edges_of_run(const RunFolder& run, std::vector<std::str
   // The files of a run's writers come in no order.
   std::stable_sort(out.begin(), out.end(),
                    [](const LineageEdge& a, const LineageEdge& b) { return a.time_us < b.time_us; });
+  // A number is that of the store where it was said: a run that went on in another one says one version twice.
+  std::set<std::tuple<ArtifactUse, VersionId, std::string>> known;
+  std::erase_if(out, [&known](const LineageEdge& e) { return !known.emplace(e.use, e.version(), e.use_as).second; });
   return out;
 }
 

@@ -70,13 +70,13 @@ Result<LineageEdge> edge_of_event(const Value& value);
 
 // What the run made and used, in the order first said. Cost: reads the run's databases, and the versions of an artifact
 // whose naming was not followed by its event.
-std::vector<LineageEdge> edges_of_run(const RunFolder& run, std::vector<std::string>* problems = nullptr);
+std::vector<LineageEdge> edges_of_run(const RunFolder& run, std::vector<Status>* problems = nullptr);
 // What was refused, the last reason of each name; also of those that were stored later.
 std::vector<RefusedArtifact> refused_by_run(const RunFolder& run);
 
 struct Lineage {
   std::vector<LineageEdge> edges;
-  std::vector<std::string> problems;
+  std::vector<Status> problems;
   bool cut = false;  // there are more than kLineageEdgesMax
 };
 // Of all runs in the store; `project` empty: of all projects.
@@ -94,12 +94,19 @@ class VersionNumbers {
   // "project/name:v3", or "project/name@<12 digits of the content>" of one that is not in this store. `said`: the
   // number that the run says; where it is right here only that version is read.
   std::string name_of(const VersionId& version, int64_t said);
+  // It has no number here, and there is a version of that name that cannot be read.
+  bool may_be_unread(const VersionId& version);
   // The same of "project/name@<digest>", as a catalog has it; what is none is given back.
   std::string name_of(const std::string& name);
 
  private:
   const Store store_;
-  std::map<std::pair<std::string, std::string>, std::map<Digest, int64_t>> known_;  // by project and name
+  struct Known {
+    std::map<Digest, int64_t> numbers;
+    bool has_unread = false;
+  };
+  const Known& known(const VersionId& version);
+  std::map<std::pair<std::string, std::string>, Known> known_;  // by project and name
 };
 
 // {"nodes": [{"id", "kind": "run"|"version", ...}], "edges": [{"from", "to", "use"}], "cut"}: edges point the way that

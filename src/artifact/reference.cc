@@ -57,7 +57,7 @@ Result<FoundArtifact> find_artifact(const Store& store, std::string_view text, s
                               did_you_mean(name->name, known)),
                   "`tracker artifact ls` lists them");
   }
-  const auto version = info->find(name->version);
+  const auto version = info->find(name->version, name->is_digest);
   if (!version.ok()) return version.status();
   if (name->is_digest && !(*version)->content.hex().starts_with(name->version))
     return Status(Code::kNotFound,

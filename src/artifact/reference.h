@@ -23,7 +23,8 @@ struct FoundArtifact {
   ArtifactInfo info;  // with all versions
   ArtifactVersion version;
 };
-// kInvalid as above, or an ambiguous digest; kNotFound names close artifacts, or the versions there are.
+// kInvalid as above, or an ambiguous digest; kNotFound names close artifacts, or the versions there are; kCorrupt and
+// kVersion where a file that cannot be read is that version, or may say which one it is.
 Result<FoundArtifact> find_artifact(const Store& store, std::string_view text, std::string_view project);
 
 }  // namespace tracker::internal

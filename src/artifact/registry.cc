@@ -13,6 +13,7 @@
 #include "model/key.h"
 #include "model/redact.h"
 #include "storage/close_names.h"
+#include "storage/log_visitor.h"
 
 namespace tracker::internal {
 namespace {
@@ -59,13 +60,23 @@ void apply_marks(ArtifactInfo* info) {
   std::map<std::string, int64_t> aliases;
   std::map<int64_t, std::set<std::string>> tags;
   int64_t latest = -1, latest_behind = -1;
+  std::set<int64_t> unread_deleted;
   const auto version_of = [info](int64_t number) { return const_cast<ArtifactVersion*>(info->version(number)); };
   for (const ArtifactMark& mark : info->marks) {
     ArtifactVersion* version = version_of(mark.of);
-    if (version == nullptr) continue;
+    if (version == nullptr && !info->unread_versions.contains(mark.of)) continue;
     for (const std::string& alias : mark.aliases_added) aliases[alias] = mark.of;
     for (const std::string& alias : mark.aliases_removed)
       if (const auto at = aliases.find(alias); at != aliases.end() && at->second == mark.of) aliases.erase(at);
+    if (mark.logged_behind) {
+      latest = mark.of;
+      latest_behind = *mark.logged_behind;
+    }
+    if (version == nullptr) {
+      if (mark.deleted.value_or(false)) unread_deleted.insert(mark.of);
+      else if (mark.deleted) unread_deleted.erase(mark.of);
+      continue;
+    }
     tags[mark.of].insert(mark.tags_added.begin(), mark.tags_added.end());
     for (const std::string& tag : mark.tags_removed) tags[mark.of].erase(tag);
     if (mark.ttl_s) {
@@ -77,20 +88,20 @@ void apply_marks(ArtifactInfo* info) {
     if (mark.manifest) version->manifest = *mark.manifest;
     if (mark.description) version->description = *mark.description;
     if (!mark.metadata.is_null()) version->metadata = mark.metadata;
-    if (mark.logged_behind) {
-      latest = mark.of;
-      latest_behind = *mark.logged_behind;
-    }
   }
   // The newest version, unless an older one was logged again since.
-  const ArtifactVersion* newest = nullptr;
+  std::set<int64_t> there;
   for (const ArtifactVersion& version : info->versions)
-    if (!version.deleted) newest = &version;
-  const ArtifactVersion* again = info->version(latest);
-  if (newest != nullptr && again != nullptr && !again->deleted && newest->number <= latest_behind) newest = again;
-  if (newest != nullptr) aliases[std::string(kLatestAlias)] = newest->number;
+    if (!version.deleted) there.insert(version.number);
+  for (const auto& [number, why] : info->unread_versions)
+    if (!unread_deleted.contains(number)) there.insert(number);
+  if (!there.empty()) {
+    const int64_t newest = *there.rbegin();
+    aliases[std::string(kLatestAlias)] = there.contains(latest) && newest <= latest_behind ? latest : newest;
+  }
   for (const auto& [alias, number] : aliases)
     if (ArtifactVersion* version = version_of(number)) version->aliases.push_back(alias);
+    else info->unread_aliases.emplace(alias, number);
   for (auto& [number, set] : tags)
     if (ArtifactVersion* version = version_of(number)) version->tags.assign(set.begin(), set.end());
 }
@@ -107,6 +118,17 @@ Result<int64_t> claim(const std::string& folder, int64_t from, int64_t max, std:
     if (taken(number)) return number;
   }
   return Status(Code::kLimit, fmt::format("{} holds {} of them", folder, max));
+}
+
+void keep_worst(Status* worst, const Status& status) {
+  if (worse_of(worst->code(), status.code()) != worst->code()) *worst = status;
+}
+
+// What a newer program wrote is never written to.
+Status check_not_newer(const ArtifactInfo& info) {
+  for (const Status& problem : info.problems)
+    if (problem.code() == Code::kVersion) return problem;
+  return {};
 }
 
 Status check_version(const NewVersion& version) {
@@ -156,11 +178,24 @@ const ArtifactVersion* ArtifactInfo::version(int64_t number) const {
   return at != versions.end() && at->number == number ? &*at : nullptr;
 }
 
-Result<const ArtifactVersion*> ArtifactInfo::find(std::string_view text) const {
+Result<const ArtifactVersion*> ArtifactInfo::find(std::string_view text, bool is_digest) const {
   if (text.empty()) text = kLatestAlias;
+  const auto unread = [&](const Status& why) {
+    return Status(why.code(),
+                  fmt::format("which version {}/{}:{} is cannot be told: {}", project, name, text, why.message()),
+                  why.code() == Code::kVersion ? why.hint() : "name one that is whole, as in \"data:v3\"");
+  };
+  const bool is_number = is_version_name(text);
+  if (is_number)
+    if (const auto at = unread_versions.find(*decimal(text.substr(1))); at != unread_versions.end()) return at->second;
+  if (!is_number && !is_digest) {
+    if (!unread_mark.ok()) return unread(unread_mark);
+    if (const auto at = unread_aliases.find(std::string(text)); at != unread_aliases.end())
+      return unread(unread_versions.at(at->second));
+  }
   const ArtifactVersion* found = nullptr;
   std::vector<std::string> names;
-  if (is_version_name(text)) found = version(*decimal(text.substr(1)));
+  if (is_number) found = version(*decimal(text.substr(1)));
   for (const ArtifactVersion& each : versions) {
     names.push_back(each.name());
     names.insert(names.end(), each.aliases.begin(), each.aliases.end());
@@ -174,6 +209,13 @@ Result<const ArtifactVersion*> ArtifactInfo::find(std::string_view text) const {
       if (found == nullptr || found->deleted) found = &each;
     }
   if (found != nullptr && !found->deleted) return found;
+  const bool may_be_unread = !unread_versions.empty() && text.size() >= kDigestPrefixMin &&
+                             text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  if (may_be_unread) {
+    Status worst;
+    for (const auto& [number, why] : unread_versions) keep_worst(&worst, why);
+    return unread(worst);
+  }
   const std::string whole = fmt::format("{}/{}:{}", project, name, text);
   if (found != nullptr) return Status(Code::kNotFound, fmt::format("{} was deleted", whole));
   return Status(Code::kNotFound, fmt::format("no version {}{}", whole, did_you_mean(text, names)));
@@ -194,13 +236,21 @@ Result<ArtifactInfo> ArtifactRegistry::read(std::string_view project, std::strin
   if (!files.ok()) return files.status();
   for (const int64_t number : numbers_of(*files, version_number)) {
     auto version = read_version_document(join_path(path, version_file(number)), number);
-    if (version.ok()) info->versions.push_back(std::move(*version));
-    else info->problems.push_back(version.status());
+    if (version.ok()) {
+      info->versions.push_back(std::move(*version));
+      continue;
+    }
+    info->problems.push_back(version.status());
+    info->unread_versions.emplace(number, version.status());
   }
   for (const int64_t number : numbers_of(*files, mark_number)) {
     auto mark = read_mark_document(join_path(path, mark_file(number)), number);
-    if (mark.ok()) info->marks.push_back(std::move(*mark));
-    else info->problems.push_back(mark.status());
+    if (mark.ok()) {
+      info->marks.push_back(std::move(*mark));
+      continue;
+    }
+    info->problems.push_back(mark.status());
+    keep_worst(&info->unread_mark, mark.status());
   }
   apply_marks(&*info);
   return info;
@@ -271,6 +321,7 @@ Result<ArtifactVersion> ArtifactRegistry::add(std::string_view project, std::str
   TRACKER_RETURN_IF_ERROR(check_version(version));
   const auto info = read(project, name);
   if (!info.ok()) return info.status();
+  TRACKER_RETURN_IF_ERROR(check_not_newer(*info));
   *is_new = false;
   for (const ArtifactVersion& each : info->versions)
     if (each.content == version.totals.content) return each;
@@ -311,6 +362,7 @@ Status ArtifactRegistry::mark(std::string_view project, std::string_view name, A
   TRACKER_RETURN_IF_ERROR(check_mark(mark));
   const auto info = read(project, name);
   if (!info.ok()) return info.status();
+  TRACKER_RETURN_IF_ERROR(check_not_newer(*info));
   const ArtifactVersion* version = info->version(mark.of);
   if (version == nullptr) return Status(Code::kNotFound, fmt::format("no version {}/{}:v{}", project, name, mark.of));
   if (version->aliases.size() + mark.aliases_added.size() > kAliasesAVersionMax ||

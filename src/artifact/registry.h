@@ -73,10 +73,14 @@ struct ArtifactInfo {
   std::vector<ArtifactVersion> versions;                 // by number
   std::vector<ArtifactMark> marks;                       // by number: the history of aliases and the rest
   std::vector<Status> problems;                          // files that cannot be read: kCorrupt, kVersion, kIo
+  std::map<int64_t, Status> unread_versions;             // those of `problems` that are versions', by number
+  std::map<std::string, int64_t> unread_aliases;         // of such versions; "latest" too
+  Status unread_mark;                                    // the worst of those that are marks'; ok: all were read
   const ArtifactVersion* version(int64_t number) const;  // deleted ones too; nullptr
   // "v3", an alias, 6 or more digits of a content digest, or "" for "latest". kNotFound lists what there is; kInvalid:
-  // an ambiguous digest.
-  Result<const ArtifactVersion*> find(std::string_view text) const;
+  // an ambiguous digest. The code of a problem where a file that cannot be read is that version, or may say which one
+  // it is: a mark of an alias and of "latest", the newest version of "latest". `is_digest`: it is no alias.
+  Result<const ArtifactVersion*> find(std::string_view text, bool is_digest = false) const;
 };
 
 // What a version is made of. `run` may be zero.
@@ -104,6 +108,7 @@ class ArtifactRegistry {
   // The artifact's folder, made if need be. kInvalid: it has another type.
   Status create(std::string_view project, std::string_view name, std::string_view type) const;
   // The version with this content: a new one, or the one that has it (`*is_new` false). Durable when this returns.
+  // kVersion: the artifact has documents of a newer program, and is left alone; so mark().
   Result<ArtifactVersion> add(std::string_view project, std::string_view name, const NewVersion& version,
                               bool* is_new) const;
   // Durable when this returns. kNotFound: no such version.

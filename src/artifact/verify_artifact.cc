@@ -68,6 +68,9 @@ Result<std::vector<ArtifactFinding>> verify_artifact(const Store& store, const A
     was_read(0);
     return Status();
   });
+  if (read.code() == Code::kVersion && out.empty())  // its bytes are those of its digest
+    return Status(read.code(), fmt::format("{}: {}", blobs.path_of(version.manifest), read.message()),
+                  "update tracker; nothing was changed");
   if (!read.ok()) {
     found(blobs.path_of(version.manifest), read.message());
     return out;

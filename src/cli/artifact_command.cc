@@ -41,12 +41,6 @@ Value number(uint64_t n) { return static_cast<int64_t>(n); }
 
 void print_json(Console& console, const Value& value) { console.print(visible_json(to_json(value, 2)) + "\n"); }
 
-int finish_with(Console& console, const std::vector<Status>& problems) {
-  Code worst = Code::kOk;
-  for (const Status& problem : problems) worst = worse_of(worst, problem.code());
-  return finish(console, lines_of(problems), worst);
-}
-
 int list(Console& console, const Store& store, const ArtifactOptions& options) {
   const size_t slash = options.name.rfind('/');
   const std::string project = options.name.substr(0, slash);
@@ -263,7 +257,7 @@ int verify(Console& console, const Store& store, const ArtifactOptions& options)
       console.print(visible(name) +
                     (options.deep ? " is intact: every byte was read.\n" : " is complete; --deep reads every byte.\n"));
   }
-  return finish(console, {}, findings->empty() ? Code::kOk : Code::kCorrupt);
+  return finish_with(console, found->info.problems, findings->empty() ? Code::kOk : Code::kCorrupt);
 }
 
 int mark(Console& console, const Store& store, const ArtifactOptions& options) {
@@ -293,6 +287,11 @@ int mark(Console& console, const Store& store, const ArtifactOptions& options) {
 }
 
 }  // namespace
+
+int finish_with(Console& console, const std::vector<Status>& problems, Code worst) {
+  for (const Status& problem : problems) worst = worse_of(worst, problem.code());
+  return finish(console, lines_of(problems), worst);
+}
 
 Result<FoundArtifact> find_listed_artifact(const Store& store, const std::string& name) {
   auto found = find_artifact(store, name, default_project());

@@ -22,6 +22,8 @@ constexpr size_t kLineageTreeLinesMax = 1000;  // further ones are counted only
 // where several projects have one.
 Result<FoundArtifact> find_listed_artifact(const Store& store, const std::string& name);
 Value version_json(const ArtifactInfo& info, const ArtifactVersion& version);
+// As finish(), with the worst code of them and of `worst`.
+int finish_with(Console& console, const std::vector<Status>& problems, Code worst = Code::kOk);
 int run_artifact_lineage(Console& console, const Store& store, const ArtifactOptions& options);
 
 // Of `tracker show`: what the run used and made; empty where it did neither.

@@ -19,7 +19,9 @@ std::string run_name(const LineageEdge& edge) { return edge.run.project + "/" + 
 std::string name_here(const LineageEdge& edge, VersionNumbers* numbers) {
   if (const auto number = numbers->of(edge.version()))
     return fmt::format("{}/{}:v{}", edge.project, edge.name, *number);
-  return fmt::format("{}/{}@{} (not in this store)", edge.project, edge.name, edge.content.hex().substr(0, 12));
+  return fmt::format(
+      "{}/{}@{} ({})", edge.project, edge.name, edge.content.hex().substr(0, 12),
+      numbers->may_be_unread(edge.version()) ? "not among the versions here that can be read" : "not in this store");
 }
 
 // From one run or version against the way of the data, then along it.
@@ -118,7 +120,7 @@ int run_artifact_lineage(Console& console, const Store& store, const ArtifactOpt
                   (below.empty() ? "  nothing made it, nothing used it\n" : below));
   }
   if (lineage.cut) console.note(fmt::format("only the first {} uses were looked at", kLineageEdgesMax));
-  return finish(console, lineage.problems, lineage.problems.empty() ? Code::kOk : Code::kCorrupt);
+  return finish_with(console, lineage.problems);
 }
 
 std::string artifacts_section(const Console& console, const Store& store, const std::vector<LineageEdge>& edges,

@@ -31,6 +31,13 @@ Code code_of(const Status& status) {
   return status.code() == Code::kCorrupt || status.code() == Code::kVersion ? status.code() : Code::kIo;
 }
 
+// A document of it that cannot be read: one of a newer program is no damage.
+Status bad(const std::string& what, const Status& status) {
+  if (status.code() != Code::kVersion) return bad(what + status.message());
+  return Status(Code::kVersion, "the bundle's artifacts: " + what + status.message(),
+                "nothing was stored; update tracker");
+}
+
 bool is_stored(const BlobStore& blobs, const Digest& digest, uint64_t bytes) {
   struct stat st{};
   return ::lstat(blobs.path_of(digest).c_str(), &st) == 0 && S_ISREG(st.st_mode) &&
@@ -154,7 +161,8 @@ class Taken {
       if (is_new) mark.ttl_s = bundled.ttl_s;
       for (const std::string& alias : bundled.aliases_added) {
         const auto found = info->find(alias);
-        if (!found.ok()) mark.aliases_added.push_back(alias);
+        if (found.status().code() == Code::kNotFound) mark.aliases_added.push_back(alias);
+        else if (!found.ok()) ++report->left_out["aliases that may name another version here, which cannot be read"];
         else if (*found != now) ++report->left_out["aliases that name another version here"];
       }
       for (const std::string& tag : bundled.tags_added)
@@ -202,19 +210,19 @@ class Taken {
       Version& each = versions_[*number];
       if (at == std::string::npos) {
         auto info = read_artifact_document(join_path(below, name));
-        if (!info.ok()) return bad(info.status().message());
+        if (!info.ok()) return bad("", info.status());
         each.info = std::move(*info);
         continue;
       }
       if (stem.substr(at).starts_with(kBundleMark)) {
         const auto index = decimal(stem.substr(at + kBundleMark.size()));
         auto mark = read_mark_document(join_path(below, name), index.value_or(0));
-        if (!mark.ok()) return bad(mark.status().message());
+        if (!mark.ok()) return bad("", mark.status());
         each.marks[mark->number] = std::move(*mark);
         continue;
       }
       auto version = read_version_document(join_path(below, name), decimal(stem.substr(at + 2)).value_or(0));
-      if (!version.ok()) return bad(version.status().message());
+      if (!version.ok()) return bad("", version.status());
       if (each.has_version) return bad(fmt::format("two versions of number {}", *number));
       each.version = std::move(*version);
       each.has_version = true;
@@ -232,12 +240,12 @@ class Taken {
     const auto bytes = read_file(path_of(each->version.manifest), kBundleManifestBytesMax);
     if (!bytes.ok()) return bytes.status();
     if (const Status status = check_manifest(*bytes, &each->totals); !status.ok())
-      return bad(fmt::format("the manifest of {}: {}", name, status.message()));
+      return bad(fmt::format("the manifest of {}: ", name), status);
     if (each->totals.content != each->version.content) return bad(name + " holds another content than it says");
     ManifestReader reader(*bytes);
     for (ManifestEntry entry;;) {
       const auto more = reader.next(&entry);
-      if (!more.ok()) return bad(more.status().message());
+      if (!more.ok()) return bad("", more.status());
       if (!*more) return {};
       if (entry.kind != EntryKind::kFile) continue;
       const auto found = bundled_.find(entry.digest);
@@ -261,7 +269,10 @@ Result<BundledArtifacts> artifacts_for_bundle(const Store& store, const RunFolde
   std::set<VersionId> seen;
   const ArtifactRegistry registry(store);
   const int64_t now_us = realtime_us();
-  for (const LineageEdge& edge : edges_of_run(run, &out.left_out)) {
+  std::vector<Status> problems;
+  const std::vector<LineageEdge> edges = edges_of_run(run, &problems);
+  for (const Status& problem : problems) out.left_out.push_back(problem.to_string());
+  for (const LineageEdge& edge : edges) {
     if (!seen.insert(edge.version()).second) continue;
     // By its content: of a run that came from another store the number is that one's.
     const auto info = registry.read(edge.project, edge.name);

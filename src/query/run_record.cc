@@ -101,10 +101,12 @@ std::optional<Value> decoded(std::optional<std::string_view> cbor) {
 Value named(const VersionNames& names, const Value& list) {
   Value::List out;
   if (list.as_list() == nullptr) return list;
-  for (const Value& each : *list.as_list())
-    out.push_back(each.as_text() != nullptr && each.as_text()->find('@') != std::string::npos
-                      ? Value(names(*each.as_text()))
-                      : each);
+  std::set<std::string> known;  // a run that went on in another store may say one version by number and by digest
+  for (const Value& each : *list.as_list()) {
+    const std::string* text = each.as_text();
+    Value name = text != nullptr && text->find('@') != std::string::npos ? Value(names(*text)) : each;
+    if (name.as_text() == nullptr || known.insert(*name.as_text()).second) out.push_back(std::move(name));
+  }
   return Value(std::move(out));
 }
 

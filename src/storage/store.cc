@@ -238,7 +238,7 @@ Result<RunFolder> Store::open_or_create_run(std::string_view project, std::strin
   return RunFolder{std::move(*identity), path, ""};
 }
 
-std::vector<RunFolder> Store::list_runs(std::string_view project, std::vector<std::string>* damaged) const {
+std::vector<RunFolder> Store::list_runs(std::string_view project, std::vector<Status>* damaged) const {
   std::vector<RunFolder> out;
   const std::string runs = join_path(path_, kRunsFolder);
   std::vector<std::string> projects;
@@ -252,13 +252,13 @@ std::vector<RunFolder> Store::list_runs(std::string_view project, std::vector<st
       const std::string path = join_path(project_path, name);
       auto folder = read_run_folder(path);
       if (folder.ok()) {
-        if (damaged != nullptr && !folder->problem.empty()) damaged->push_back(folder->problem);
+        if (damaged != nullptr && !folder->problem.empty()) damaged->emplace_back(Code::kCorrupt, folder->problem);
         out.push_back(std::move(*folder));
         continue;
       }
       // Without run.json and databases it is being made just now, or no run's folder at all.
       const bool is_nothing = folder.status().code() == Code::kNotFound && !holds_databases(path);
-      if (damaged != nullptr && is_directory(path) && !is_nothing) damaged->push_back(folder.status().to_string());
+      if (damaged != nullptr && is_directory(path) && !is_nothing) damaged->push_back(folder.status());
     }
   }
   std::sort(out.begin(), out.end(), [](const RunFolder& a, const RunFolder& b) {

@@ -72,7 +72,7 @@ class Store {
   Result<RunFolder> resolve_run(std::string_view name) const;
   // All runs, newest first. Damaged run folders are reported through `damaged` (one line each), and left out where not
   // even a database says who the run is.
-  std::vector<RunFolder> list_runs(std::string_view project = "", std::vector<std::string>* damaged = nullptr) const;
+  std::vector<RunFolder> list_runs(std::string_view project = "", std::vector<Status>* damaged = nullptr) const;
 
  private:
   std::string path_;

@@ -9,6 +9,7 @@ are let loose on it. There is no migration yet: version 1 is the only one of eac
 from __future__ import annotations
 
 import hashlib
+import json
 import sqlite3
 import struct
 import subprocess
@@ -328,3 +329,51 @@ def test_a_newer_bundle_is_named_and_makes_no_store(tmp_path: Path) -> None:
     assert code == 4, said
     assert "version 4" in said
     assert not (tmp_path / "store").exists()
+
+
+def test_a_newer_manifest_is_no_damage(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("rows")
+    assert command(tmp_path, "artifact", "put", str(tmp_path / "data"), "--name", "compat/data")[0] == 0
+    version = tmp_path / "store" / "artifacts" / "compat" / "data" / "v0.json"
+    old = json.loads(version.read_text())["manifest"]
+    blobs = tmp_path / "store" / "blobs" / "sha256"
+    data = (blobs / old[:2] / old[2:]).read_bytes()
+    data = data[:4] + b"\2" + data[5:]
+    digest = hashlib.sha256(data).hexdigest()
+    (blobs / digest[:2]).mkdir(exist_ok=True)
+    (blobs / digest[:2] / digest[2:]).write_bytes(data)
+    version.write_text(version.read_text().replace(old, digest))
+    for words in (("artifact", "verify", "compat/data"), ("verify",)):
+        code, said = command(tmp_path, *words)
+        assert code == 4, said
+        assert "version 2" in said
+        assert "damage " not in said
+    with pytest.raises(tracker.TrackerError, match="version 2"):
+        tracker.artifact("compat/data", dir=str(tmp_path / "store")).verify()
+    path = blobs / digest[:2] / digest[2:]
+    path.write_bytes(path.read_bytes() + b"x")
+    assert command(tmp_path, "artifact", "verify", "compat/data")[0] == 3, "these are not the bytes of its digest"
+
+
+@pytest.mark.parametrize("name", ["0.json", "0-v0.json", "0-mark-1.json"])
+def test_a_newer_document_in_a_bundle_is_no_damage(name: str, tmp_path: Path, modules: dict[str, ModuleType]) -> None:
+    (tmp_path / "data").write_text("rows")
+    put = ("artifact", "put", str(tmp_path / "data"), "--name", "compat/data", "--alias", "best")
+    assert command(tmp_path, *put)[0] == 0
+    with tracker.init(project="compat", id="one", dir=str(tmp_path / "store"), quiet=True) as run:
+        run.use_artifact("compat/data")
+    bundle = tmp_path / "run.trkb"
+    assert command(tmp_path, "export", "compat/one", "--bundle", str(bundle), "--artifacts")[0] == 0
+    data = bundle.read_bytes()
+    label = b"artifacts/" + name.encode()
+    head = data.index(label) - 12
+    size = int.from_bytes(data[head : head + 8], "little")
+    at = head + 12 + len(label) + 4
+    content = data[at : at + size]
+    newer = content.replace(b'"version": 1', b'"version": 2')
+    assert newer != content
+    bundle.write_bytes(data[:at] + newer + crc32c(newer) + data[at + size + 4 :])
+    (tmp_path / "store").rename(tmp_path / "from")
+    code, said = command(tmp_path, "import", str(bundle))
+    assert code == 4, said
+    assert "version 2" in said

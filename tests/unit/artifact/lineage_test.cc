@@ -90,9 +90,9 @@ TEST_F(LineageTest, ANamingWithoutItsEventIsAnEdgeOnlyOfAVersionThatItNamed) {
     writer.event(EventType::kArtifact, {}, 0, naming_event(naming));
     if (said) writer.event(EventType::kArtifact, {}, 0, artifact_event(naming));
     writer.log("loss", 0, 1).commit();
-    std::vector<std::string> problems;
+    std::vector<Status> problems;
     std::vector<LineageEdge> out = edges_of_run(folder, &problems);
-    EXPECT_TRUE(problems.empty()) << problems.front();
+    EXPECT_TRUE(problems.empty()) << problems.front().to_string();
     return out;
   };
   const auto named = edges_of_naming("named", "mnist0", 1000, false);
@@ -198,6 +198,18 @@ TEST_F(LineageTest, TheSameUseSaidTwiceIsOneEdge) {
   const RunFolder run = builder_.run("p", "r");
   record(run, {edge(ArtifactUse::kInput, "a", 0), edge(ArtifactUse::kInput, "a", 0)});
   EXPECT_EQ(edges_of_run(run).size(), 1u);
+}
+
+// Bug: a run that was imported and went on here said one version with the numbers of both stores, and had it twice.
+TEST_F(LineageTest, OneVersionWithTheNumbersOfTwoStoresIsOneEdgeOfEachUse) {
+  const RunFolder run = builder_.run("p", "r");
+  LineageEdge there = edge(ArtifactUse::kInput, "a", 0), here = there;
+  here.number = 4;
+  LineageEdge named = here;
+  named.use_as = "train";
+  record(run, {there});
+  record(run, {here, named});
+  EXPECT_EQ(edges_of_run(run).size(), 2u);
 }
 
 }  // namespace

@@ -125,6 +125,57 @@ TEST_F(RegistryTest, ADamagedVersionIsNamedAndItsNumberStaysTaken) {
   EXPECT_EQ(add("c").number, 2);
 }
 
+// Bug: an older version was given in silence.
+TEST_F(RegistryTest, WhatAnUnreadableFileMayDecideIsNotAnswered) {
+  for (const char* text : {"a", "b", "c"}) add(text);
+  ASSERT_TRUE(mark(0, {"best", "first"}).ok());  // mark-1
+  ASSERT_TRUE(mark(1, {"best"}).ok());
+  const auto code = [&](const char* text) { return info().find(text).status().code(); };
+  const std::string folder = registry_.folder("p", "data");
+  const auto keep = [&](const char* file) { std::filesystem::rename(folder + file, folder + "/kept"); };
+  const auto restore = [&](const char* file) { std::filesystem::rename(folder + "/kept", folder + file); };
+  keep("/v1.json");
+  std::ofstream(folder + "/v1.json") << "{";
+  EXPECT_EQ(code("best"), Code::kCorrupt);
+  EXPECT_EQ(code("v1"), Code::kCorrupt);
+  EXPECT_EQ(code("bbbbbbbb"), Code::kCorrupt) << "it may be its digest";
+  EXPECT_EQ((*info().find("first"))->number, 0);
+  EXPECT_EQ((*info().find(""))->number, 2) << "an older version than that";
+  EXPECT_EQ((*info().find(sha256("c").hex(), true))->number, 2);
+  restore("/v1.json");
+  keep("/v2.json");
+  std::ofstream(folder + "/v2.json") << "{";
+  EXPECT_EQ(code(""), Code::kCorrupt);
+  EXPECT_EQ((*info().find("best"))->number, 1);
+  EXPECT_EQ(add("d").number, 3);
+  EXPECT_EQ((*info().find("latest"))->number, 3) << "stored beside what is damaged";
+  restore("/v2.json");
+  std::ofstream(folder + "/mark-2.json") << "{";
+  for (const char* text : {"best", "first", "latest", ""}) EXPECT_EQ(code(text), Code::kCorrupt) << text;
+  EXPECT_EQ((*info().find("v1"))->number, 1);
+  EXPECT_EQ((*info().find(sha256("b").hex(), true))->number, 1);
+  EXPECT_TRUE(mark(3, {"next"}).ok());
+}
+
+TEST_F(RegistryTest, AnArtifactWithNewerDocumentsIsNotWrittenTo) {
+  add("a");
+  add("b");
+  const std::string file = registry_.folder("p", "data") + "/v1.json";
+  std::string text;
+  std::getline(std::ifstream(file), text, '\0');
+  const size_t at = text.find("\"version\"");
+  ASSERT_NE(at, std::string::npos);
+  text[text.find('1', at)] = '2';
+  std::ofstream(file) << text;
+  bool is_new = true;
+  for (const char* content_of : {"a", "c"})
+    EXPECT_EQ(registry_.add("p", "data", content(content_of), &is_new).status().code(), Code::kVersion);
+  EXPECT_EQ(mark(0, {"best"}).code(), Code::kVersion);
+  EXPECT_EQ(info().find("latest").status().code(), Code::kVersion);
+  EXPECT_FALSE(std::filesystem::exists(registry_.folder("p", "data") + "/v2.json"));
+  EXPECT_FALSE(std::filesystem::exists(registry_.folder("p", "data") + "/mark-1.json"));
+}
+
 TEST_F(RegistryTest, TooLargeMetadataIsRefused) {
   NewVersion version = content("a");
   version.metadata = Value::Map{{"text", std::string(kArtifactMetadataBytesMax, 'x')}};

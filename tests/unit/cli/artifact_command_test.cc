@@ -188,7 +188,7 @@ TEST_F(ArtifactCommandTest, ATreeOfManyUsesIsCutAndSaysSo) {
   std::vector<LineageEdge> edges;
   for (size_t i = 0; i < kLineageTreeLinesMax + 5; ++i) {
     edges.push_back(edges.empty() ? edge(ArtifactUse::kInput, "data") : edges.front());
-    edges.back().number = static_cast<int64_t>(i);
+    edges.back().use_as = std::to_string(i);
   }
   write_run("user", edges);
   ASSERT_EQ(run({"artifact", "lineage", "user"}), kExitOk);

@@ -207,12 +207,12 @@ TEST_F(StoreTest, RunsAreListedNewestFirstAndDamagedFoldersAreNamed) {
   std::ofstream(broken->path + "/run.json") << "{";
   std::filesystem::create_directory(path() + "/runs/p/being-made");
   std::ofstream(path() + "/runs/stray") << "x";
-  std::vector<std::string> damaged;
+  std::vector<Status> damaged;
   std::vector<std::string> ids;
   for (const RunFolder& run : s.list_runs("", &damaged)) ids.push_back(run.identity.id);
   EXPECT_EQ(ids, (std::vector<std::string>{"d", "c", "b", "a"}));
   ASSERT_EQ(damaged.size(), 1u);
-  EXPECT_NE(damaged[0].find("broken/run.json"), std::string::npos);
+  EXPECT_NE(damaged[0].message().find("broken/run.json"), std::string::npos);
   EXPECT_EQ(s.list_runs("q").size(), 1u);
   EXPECT_TRUE(s.list_runs("none").empty());
 }
@@ -226,12 +226,12 @@ TEST(DamagedDocumentTest, ARunIsKnownByItsDatabasesWhereItsDocumentIsDamagedOrGo
   for (const bool gone : {false, true}) {
     if (gone) std::filesystem::remove(run.path + "/run.json");
     else std::ofstream(run.path + "/run.json") << "{}";
-    std::vector<std::string> damaged;
+    std::vector<Status> damaged;
     const auto listed = store.list_runs("", &damaged);
     ASSERT_EQ(listed.size(), 1u);
     EXPECT_EQ(listed[0].identity.uid, run.identity.uid);
     ASSERT_EQ(damaged.size(), 1u);
-    EXPECT_NE(damaged[0].find("run.json"), std::string::npos) << damaged[0];
+    EXPECT_NE(damaged[0].message().find("run.json"), std::string::npos) << damaged[0].to_string();
     for (const char* name : {"r", "p/r"}) {
       auto found = store.resolve_run(name);
       ASSERT_TRUE(found.ok()) << name;
