@@ -27,8 +27,7 @@ constexpr const char* kCatalogLockFile = "catalog.lock";
 constexpr std::chrono::milliseconds kCatalogBusy{5000};  // how long a listing waits for another one's transaction
 constexpr int64_t kCatalogBatchNs = 100'000'000;  // a transaction of a refresh ends behind the first run after so long
 constexpr size_t kCatalogBatchRuns = 256;         // or behind so many runs
-constexpr std::chrono::seconds kOldCatalogAge{
-    2'592'000};  // one of an older version that nobody changed for so long goes
+constexpr std::chrono::seconds kOldCatalogAge{2'592'000};  // of an older version, unchanged for so long: gc removes it
 
 // What is known of the run in `folder`, or why nothing is. Called within a transaction of the catalog.
 using ReadRun = std::function<Result<CatalogRecord>(const RunFolder& folder)>;
