@@ -153,6 +153,7 @@ Status RunImport::load_known(const RunFolder& folder) {
     const bool has_marks = std::any_of(writer.attributes.begin(), writer.attributes.end(), is_mark);
     known_->unmarked += has_marks ? 0 : 1;
     known_->alerts += writer.alerts();
+    alerts_stored_ += writer.alerts();
     for (const SeriesStats& series : writer.series) {
       known_->points[series.def.name] += series.points;
       if (!has_marks) known_->unmarked_points[series.def.name] += series.points;
@@ -322,6 +323,10 @@ Status RunImport::alert(AlertLevel level, std::string_view title, std::string_vi
   see_time(time_us);
   if (known_ != nullptr && known_->alerts > 0) {
     --known_->alerts;
+    return {};
+  }
+  if (alerts_stored_ + out_.alerts >= kAlertsMax) {
+    leave_out(fmt::format("alerts beyond {} of a run", kAlertsMax));
     return {};
   }
   uint64_t redacted = 0;

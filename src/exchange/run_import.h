@@ -53,7 +53,7 @@ class RunImport {
   // For a source that says no time of a medium: whether one of this content stands there, whenever it was logged.
   bool medium_is_there(std::string_view metric, int64_t step, const Value& value);
   // What the code of the run told people of (model/alert.h), in the order of the source: as many as an earlier import
-  // stored are passed over.
+  // stored are passed over. Those beyond kAlertsMax of a run are left out and counted.
   Status alert(AlertLevel level, std::string_view title, std::string_view text, int64_t step, bool has_step,
                int64_t time_us);
   // That the run made a version of an artifact, which is in the store: the payload of its event. One that the run says
@@ -131,7 +131,8 @@ class RunImport {
   std::vector<ValuePair> kept_;
   uint32_t last_series_ = 0;
   uint64_t seq_ = 0, media_calls_ = 0;
-  uint64_t added_before_ = 0;  // by earlier writers of this import
+  uint64_t alerts_stored_ = 0;  // by earlier imports
+  uint64_t added_before_ = 0;   // by earlier writers of this import
   size_t restarts_ = 0;
   int64_t last_us_ = 0, settings_us_ = 0;
   size_t event_bytes_ = 0;

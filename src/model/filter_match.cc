@@ -109,10 +109,12 @@ Verdict test_number(FieldKind kind, FilterOp op, const Value& value, const Filte
 }
 
 // Of "project/name:v3", or "project/name@9f86d081ab12", what a text names that leaves out the project, the version or
-// both.
+// both. A project may hold "@".
 std::string_view named_part(std::string_view version, std::string_view text) {
-  if (text.find('/') == std::string_view::npos) version.remove_prefix(version.rfind('/') + 1);
-  if (text.find_first_of(":@") == std::string_view::npos) version = version.substr(0, version.find_last_of(":@"));
+  const size_t slash = text.rfind('/');
+  if (slash == std::string_view::npos) version.remove_prefix(version.rfind('/') + 1);
+  const std::string_view name = slash == std::string_view::npos ? text : text.substr(slash + 1);
+  if (name.find_first_of(":@") == std::string_view::npos) version = version.substr(0, version.find_last_of(":@"));
   return version;
 }
 
