@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -85,7 +86,8 @@ Lineage read_lineage(const Store& store, std::string_view project = "");
 // The runs that made, or used, this version.
 std::vector<LineageEdge> edges_of_version(const Lineage& lineage, const VersionId& version, ArtifactUse use);
 
-// What the versions that runs speak of are called in a store. Threads: one at a time. Cost: reads each artifact once.
+// What the versions that runs speak of are called in a store. Threads: one at a time. Cost: reads each artifact, or
+// of those whose numbers are right each version, once.
 class VersionNumbers {
  public:
   explicit VersionNumbers(const Store& store) : store_(store) {}
@@ -94,12 +96,15 @@ class VersionNumbers {
   // "project/name:v3", or "project/name@<12 digits of the content>" of one that is not in this store. `said`: the
   // number that the run says; where it is right here only that version is read.
   std::string name_of(const VersionId& version, int64_t said);
-  // The same of "project/name@<digest>", as a catalog has it; what is none is given back.
+  // The same of "project/name:v3@<digest>", as a catalog has it; what has no digest is given back.
   std::string name_of(const std::string& name);
 
  private:
   const Store store_;
-  std::map<std::pair<std::string, std::string>, std::map<Digest, int64_t>> known_;  // by project and name
+  bool is_content_of(const VersionId& version, int64_t number);
+
+  std::map<std::pair<std::string, std::string>, std::map<Digest, int64_t>> known_;           // by project and name
+  std::map<std::tuple<std::string, std::string, int64_t>, std::optional<Digest>> contents_;  // with the number
 };
 
 // {"nodes": [{"id", "kind": "run"|"version", ...}], "edges": [{"from", "to", "use"}], "cut"}: edges point the way that

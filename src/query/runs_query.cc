@@ -192,9 +192,7 @@ Status list(const Store& store, const RunsQuery& query, const Plan& plan, Catalo
   CatalogReport report;
   const CatalogRefresh refresh{query.project, query.files_now_us != 0 ? query.files_now_us : realtime_us(),
                                query.progress};
-  const Id128 id = store.id();
-  const Status status =
-      catalog->refresh(refresh, [&id](const RunFolder& folder) { return read_run_record(folder, &id); }, &report);
+  const Status status = catalog->refresh(refresh, read_run_record, &report);
   out->problems = std::move(report.problems);
   out->waiting = std::move(report.waiting);
   out->worst = report.worst;
