@@ -28,7 +28,7 @@ from tracker.exchange.rows import sort_value
 from tracker.exchange.tables import table_of_objects, table_of_rows
 from tracker.exchange.trackio_media import media_of
 
-ALERTS_MAX = 1000  # kAlertsMax of docs/limits.md
+IMPORTED_ALERTS_MAX = 1000  # kAlertsMax of docs/limits.md
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_of_very_many_alerts_the_first_are_stored_and_the_page_says_what_json_ha
     # Bug: 100,000 were stored, of which nobody could read more than the last 1,000.
     database = folder / "mnist.db"
     with closing(sqlite3.connect(database)) as db, db:
-        for number in range(ALERTS_MAX + 4):
+        for number in range(IMPORTED_ALERTS_MAX + 4):
             db.execute(
                 "INSERT INTO alerts(run_id, timestamp, run_name, title, level, text)"
                 " SELECT run_id, timestamp, run_name, ?, level, text FROM alerts LIMIT 1",
@@ -128,14 +128,14 @@ def test_of_very_many_alerts_the_first_are_stored_and_the_page_says_what_json_ha
         assert report["left_out"]["alerts beyond 1000 of a run"] == 5
     assert not report["runs"][0]["changed"]
     run = opened(tmp_path / "s", report)
-    assert run.alerts.total == ALERTS_MAX
+    assert run.alerts.total == IMPORTED_ALERTS_MAX
     shown = [sys.executable, "-m", "tracker", "show", run.id, "--dir", str(tmp_path / "s")]
     assert "and 980 alerts before; --json has them" in subprocess.check_output(shown, text=True)
     with tracker.init(project=run.project, id=run.id, resume="must", dir=str(tmp_path / "s"), quiet=True) as more:
         more.alert("one more")
     page = subprocess.check_output(shown, text=True)
     assert "and 981 alerts before; --json has the last 1000 of all" in page
-    assert len(json.loads(subprocess.check_output([*shown, "--json"], text=True))["alerts"]) == ALERTS_MAX
+    assert len(json.loads(subprocess.check_output([*shown, "--json"], text=True))["alerts"]) == IMPORTED_ALERTS_MAX
 
 
 def test_alerts_of_trackio_are_bounded_redacted_and_never_cost_the_run(tmp_path: Path, folder: Path) -> None:
