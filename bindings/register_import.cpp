@@ -186,6 +186,12 @@ void register_import(py::module_& module) {
           py::arg("metric"), py::arg("text"), py::arg("step"), py::arg("time_us"))
       .def("media_is_stored", &RunImport::media_is_stored, py::arg("metric"), py::arg("step"), py::arg("time_us"),
            py::arg("index"))
+      .def(
+          "medium_is_there",
+          [](RunImport& run, const std::string& metric, int64_t step, const py::handle& value) {
+            return run.medium_is_there(metric, step, value_from(value));
+          },
+          py::arg("metric"), py::arg("step"), py::arg("value"))
       .def("store_media", &store_imported, py::arg("bytes"), py::arg("extension"))
       .def("store_media_file", &store_imported_file, py::arg("path"), py::arg("extension"))
       .def("redact_document", &redact_imported, py::arg("text"), py::arg("is_json"))

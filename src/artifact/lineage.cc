@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <functional>
 #include <map>
 #include <set>
@@ -136,11 +137,17 @@ bool VersionNumbers::may_be_unread(const VersionId& version) {
   return all.has_unread && !all.numbers.contains(version.content);
 }
 
+bool VersionNumbers::is_content_of(const VersionId& version, int64_t number) {
+  const auto [at, is_new] = contents_.try_emplace({version.project, version.name, number});
+  if (is_new)
+    if (auto content = ArtifactRegistry(store_).content_of(version.project, version.name, number); content.ok())
+      at->second = *content;
+  return at->second == version.content;
+}
+
 std::string VersionNumbers::name_of(const VersionId& version, int64_t said) {
   const std::string artifact = version.project + "/" + version.name;
-  if (const auto there = ArtifactRegistry(store_).content_of(version.project, version.name, said);
-      there.ok() && *there == version.content)
-    return fmt::format("{}:v{}", artifact, said);
+  if (is_content_of(version, said)) return fmt::format("{}:v{}", artifact, said);
   const auto number = of(version);
   constexpr size_t kDigits = 12;
   return number ? fmt::format("{}:v{}", artifact, *number)
@@ -152,8 +159,11 @@ std::string VersionNumbers::name_of(const std::string& name) {
   const size_t slash = at == std::string::npos ? at : name.rfind('/', at);  // a project may hold both
   if (slash == std::string::npos) return name;
   const auto content = Digest::from_hex(std::string_view(name).substr(at + 1));
-  if (!content) return name;
-  return name_of({name.substr(0, slash), name.substr(slash + 1, at - slash - 1), *content}, 0);
+  const size_t colon = name.find(":v", slash);
+  if (!content || colon == std::string::npos) return name;
+  int64_t said = 0;
+  std::from_chars(name.data() + colon + 2, name.data() + at, said);
+  return name_of({name.substr(0, slash), name.substr(slash + 1, colon - slash - 1), *content}, said);
 }
 
 std::string LineageEdge::version_name() const { return fmt::format("{}/{}:v{}", project, name, number); }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -85,7 +86,8 @@ Lineage read_lineage(const Store& store, std::string_view project = "");
 // The runs that made, or used, this version.
 std::vector<LineageEdge> edges_of_version(const Lineage& lineage, const VersionId& version, ArtifactUse use);
 
-// What the versions that runs speak of are called in a store. Threads: one at a time. Cost: reads each artifact once.
+// What the versions that runs speak of are called in a store. Threads: one at a time. Cost: reads each artifact, or
+// of those whose numbers are right each version, once.
 class VersionNumbers {
  public:
   explicit VersionNumbers(const Store& store) : store_(store) {}
@@ -96,7 +98,7 @@ class VersionNumbers {
   std::string name_of(const VersionId& version, int64_t said);
   // It has no number here, and there is a version of that name that cannot be read.
   bool may_be_unread(const VersionId& version);
-  // The same of "project/name@<digest>", as a catalog has it; what is none is given back.
+  // The same of "project/name:v3@<digest>", as a catalog has it; what has no digest is given back.
   std::string name_of(const std::string& name);
 
  private:
@@ -106,7 +108,10 @@ class VersionNumbers {
     bool has_unread = false;
   };
   const Known& known(const VersionId& version);
-  std::map<std::pair<std::string, std::string>, Known> known_;  // by project and name
+  bool is_content_of(const VersionId& version, int64_t number);
+
+  std::map<std::pair<std::string, std::string>, Known> known_;                               // by project and name
+  std::map<std::tuple<std::string, std::string, int64_t>, std::optional<Digest>> contents_;  // with the number
 };
 
 // {"nodes": [{"id", "kind": "run"|"version", ...}], "edges": [{"from", "to", "use"}], "cut"}: edges point the way that

@@ -6,21 +6,40 @@
 #include <algorithm>
 
 #include "artifact/lineage.h"
+#include "artifact/registry.h"
 #include "model/key.h"
 
 namespace tracker::internal {
 namespace {
 
-// "<run>-<name>" without what divides names from versions; where that is none, two ids take its place.
-std::string name_of(const RunIdentity& run, const std::string& name) {
-  std::string id = run.id, end = "-" + name;
+constexpr size_t kRunDigits = 8;
+
+// Whether versions of the run go there: nothing has the name, or what has it is of this run and this type.
+bool is_of_run(const Store& store, const RunImport& run, const std::string& name, const std::string& type) {
+  const RunIdentity& identity = run.so_far().run;
+  const auto info = ArtifactRegistry(store).read(identity.project, name);
+  if (!info.ok()) return info.status().code() == Code::kNotFound || run.made_artifact(name);
+  if (info->type != type) return false;
+  const auto made = [&](const ArtifactVersion& version) { return version.run == identity.uid.hex(); };
+  const bool is_empty = info->versions.empty() && info->problems.empty();
+  return is_empty || run.made_artifact(name) || std::any_of(info->versions.begin(), info->versions.end(), made);
+}
+
+// "<run>-<name>" without what divides names from versions, and with digits of the run's uid where that is no longer the
+// run's own name or what another one made; else two ids. One run's artifact has the same name at each import.
+std::string name_of(const Store& store, const RunImport& run, const std::string& name, const std::string& type) {
+  const RunIdentity& identity = run.so_far().run;
+  std::string id = identity.id, end = "-" + name;
   for (std::string* part : {&id, &end})
     for (char& c : *part)
       if (c == '/' || c == ':' || c == '@') c = '_';
+  const bool is_own = id + end == identity.id + "-" + name && check_artifact_name(id + end).ok();
+  if (is_own && is_of_run(store, run, id + end, type)) return id + end;
+  end += "-" + identity.uid.hex().substr(0, kRunDigits);
   while (!id.empty() && id.size() + end.size() > kLabelBytesMax) id.pop_back();
   while (!id.empty() && !is_utf8(id)) id.pop_back();
-  const std::string out = id + end;
-  return check_artifact_name(out).ok() ? out : fmt::format("{}-{}", run.uid.hex(), Id128::hash_of(name).hex());
+  if (check_artifact_name(id + end).ok() && is_of_run(store, run, id + end, type)) return id + end;
+  return fmt::format("{}-{}", identity.uid.hex(), Id128::hash_of(name + "\n" + type).hex());
 }
 
 Result<StoredArtifact> store_files(const Store& store, const RunIdentity& run, const ImportedFiles& files,
@@ -45,7 +64,7 @@ Status import_artifact(ImportStore* store, RunImport* run, ImportedFiles files, 
   const RunIdentity identity = run->so_far().run;
   LineageEdge edge;
   edge.project = identity.project;
-  edge.name = name_of(identity, files.name);
+  edge.name = name_of(store->store(), *run, files.name, files.type);
   edge.type = files.type;
   const auto stored = store_files(store->store(), identity, files, edge.name, progress);
   if (!stored.ok()) {

@@ -42,8 +42,10 @@ std::string alerts_section(const Console& console, const Alerts& alerts) {
                Table::Cell(alert_level_name(alert.level), level_sgr(alert.level)), told(alert)});
   }
   std::string out = title(console, "Alerts") + table.render(console, 2);
+  const bool all = alerts.total == alerts.alerts.size();
   if (const uint64_t earlier = alerts.total - (alerts.alerts.size() - first); earlier > 0)
-    out += fmt::format("  and {} before; --json has them\n", counted(earlier, "alert"));
+    out += fmt::format("  and {} before; --json has {}\n", counted(earlier, "alert"),
+                       all ? "them" : fmt::format("the last {} of all", alerts.alerts.size()));
   if (alerts.dropped > 0)
     out += fmt::format("  {} more than a run takes: not recorded\n", counted(alerts.dropped, "alert"));
   return out;

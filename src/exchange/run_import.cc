@@ -50,6 +50,12 @@ std::string artifact_identity(const Value& version) {
                      version.text_or("digest", ""));
 }
 
+// What a medium is, whoever logged it when: the digest of its file, else all that is said of it.
+std::string medium_content(const Value& value) {
+  const std::string digest = value.text_or("digest", "");
+  return digest.empty() ? encode_cbor(value) : digest;
+}
+
 bool is_imported(const WriterSnapshot& writer) { return writer.identity.journal == kImportJournal; }
 
 }  // namespace
@@ -73,9 +79,11 @@ struct RunImport::Known {
   size_t unmarked = 0;                     // such writers
   uint64_t alerts = 0;                     // still to be skipped
   std::set<std::string> artifacts;         // identities of those that the run says it made
+  std::set<std::string> artifact_names;    // "project/name" of them
   bool by_rows = false, settings_settled = false;
   std::map<std::string, RowSet> point_rows, text_rows;
   std::optional<std::map<std::tuple<std::string, int64_t, int64_t, int64_t>, uint64_t>> media;  // read when asked for
+  std::set<std::tuple<std::string, int64_t, std::string>> media_contents;                       // with `media`
   Value config, summary;
   std::map<std::string, Value> attributes;
   std::map<std::string, uint64_t> marks;  // by key
@@ -145,6 +153,7 @@ Status RunImport::load_known(const RunFolder& folder) {
     const bool has_marks = std::any_of(writer.attributes.begin(), writer.attributes.end(), is_mark);
     known_->unmarked += has_marks ? 0 : 1;
     known_->alerts += writer.alerts();
+    alerts_stored_ += writer.alerts();
     for (const SeriesStats& series : writer.series) {
       known_->points[series.def.name] += series.points;
       if (!has_marks) known_->unmarked_points[series.def.name] += series.points;
@@ -155,7 +164,11 @@ Status RunImport::load_known(const RunFolder& folder) {
         known_->texts[attribute.key] += count;
         if (!has_marks) known_->unmarked_texts[attribute.key] += count;
       }
-      if (attribute.type == EventType::kArtifact) known_->artifacts.insert(artifact_identity(attribute.value));
+      if (attribute.type == EventType::kArtifact) {
+        known_->artifacts.insert(artifact_identity(attribute.value));
+        known_->artifact_names.insert(attribute.value.text_or("project", "") + "/" +
+                                      attribute.value.text_or("name", ""));
+      }
       if (attribute.type == EventType::kSummary) known_->summary.set(attribute.key, attribute.value);
       if (attribute.type != EventType::kAttribute) continue;
       known_->attributes[attribute.key] = attribute.value;
@@ -242,14 +255,28 @@ Status RunImport::text(std::string_view metric, std::string_view text, int64_t s
                    encode_cbor(Value::Map{{"key", std::string(metric)}, {"text", kept}}));
 }
 
+void RunImport::load_media() {
+  if (known_->media) return;
+  known_->media.emplace();
+  if (auto rows = read_media(known_->view.get(), "", true); rows.ok())
+    for (const MediaRow& row : *rows) {
+      ++(*known_->media)[{row.name, row.step, row.time_us, row.value.int_or("index", 0)}];
+      known_->media_contents.emplace(row.name, row.step, medium_content(row.value));
+    }
+}
+
+bool RunImport::medium_is_there(std::string_view metric, int64_t step, const Value& value) {
+  if (known_ == nullptr) return false;
+  load_media();
+  Value kept = value;  // as media() keeps it
+  uint64_t redacted = 0;
+  redact("", &kept, &redacted);
+  return known_->media_contents.contains({std::string(metric), step, medium_content(kept)});
+}
+
 bool RunImport::media_is_stored(std::string_view metric, int64_t step, int64_t time_us, int64_t index) {
   if (known_ == nullptr) return false;
-  if (!known_->media) {
-    known_->media.emplace();
-    if (auto rows = read_media(known_->view.get(), "", true); rows.ok())
-      for (const MediaRow& row : *rows)
-        ++(*known_->media)[{row.name, row.step, row.time_us, row.value.int_or("index", 0)}];
-  }
+  load_media();
   const auto found = known_->media->find({std::string(metric), step, time_us, index});
   if (found == known_->media->end() || found->second == 0) return false;
   --found->second;
@@ -298,11 +325,19 @@ Status RunImport::alert(AlertLevel level, std::string_view title, std::string_vi
     --known_->alerts;
     return {};
   }
+  if (alerts_stored_ + out_.alerts >= kAlertsMax) {
+    leave_out(fmt::format("alerts beyond {} of a run", kAlertsMax));
+    return {};
+  }
   uint64_t redacted = 0;
   const Value payload = alert_payload(level, title, text, &redacted);
   if (redacted > 0) leave_out("secrets in alerts", redacted);
   ++out_.alerts;
   return add_event(EventType::kAlert, step, has_step, time_us, encode_cbor(payload));
+}
+
+bool RunImport::made_artifact(const std::string& name) const {
+  return known_ != nullptr && known_->artifact_names.contains(out_.run.project + "/" + name);
 }
 
 Status RunImport::artifact(const Value& event, int64_t time_us) {

@@ -3,9 +3,9 @@
 // is built beside its place and appears whole when finish() returns; without that nothing is left of it. Where the run
 // was imported before, what is there is skipped and what is new becomes a further attempt; where nothing is, nothing is
 // written. What is there is told by the marks of the source's parts where it has them, else rows and texts are counted
-// metric by metric in the order of the source; media are told by name, step, time and place in their list.
-// Threads: one at a time. Memory: one frame (kImportFrameBytes) and one segment; begin_part() says when it is more.
-// Cost: some 0.3 µs a point.
+// metric by metric in the order of the source; media are told by name, step, time and place in their list, or by
+// content. Threads: one at a time. Memory: one frame (kImportFrameBytes) and one segment; begin_part() says when it is
+// more. Cost: some 0.3 µs a point.
 #pragma once
 
 #include <map>
@@ -50,13 +50,16 @@ class RunImport {
   // (0: it stands alone); to be asked of each, before its file is stored. One whose file was missing then is new.
   Status media(std::string_view metric, std::vector<Value> values, int64_t step, int64_t time_us);
   bool media_is_stored(std::string_view metric, int64_t step, int64_t time_us, int64_t index);
+  // For a source that says no time of a medium: whether one of this content stands there, whenever it was logged.
+  bool medium_is_there(std::string_view metric, int64_t step, const Value& value);
   // What the code of the run told people of (model/alert.h), in the order of the source: as many as an earlier import
-  // stored are passed over.
+  // stored are passed over. Those beyond kAlertsMax of a run are left out and counted.
   Status alert(AlertLevel level, std::string_view title, std::string_view text, int64_t step, bool has_step,
                int64_t time_us);
   // That the run made a version of an artifact, which is in the store: the payload of its event. One that the run says
   // already, by project, name and digest, is passed over.
   Status artifact(const Value& event, int64_t time_us);
+  bool made_artifact(const std::string& name) const;  // in the run's project, as an earlier import said
   // The run's, made here where the run is new.
   Result<std::string> folder();
   // A value of config or summary, or an attribute (name, notes, tags, group, job_type). Secrets are redacted. Config is
@@ -90,6 +93,7 @@ class RunImport {
   RunImport(ImportStore* store, ImportIdentity identity);
   Status prepare();
   Status load_known(const RunFolder& folder);
+  void load_media();
   Status open_database();
   Status end_writer(RunState state, int64_t exit_code, int64_t ended_us);
   void begin_writer();
@@ -127,7 +131,8 @@ class RunImport {
   std::vector<ValuePair> kept_;
   uint32_t last_series_ = 0;
   uint64_t seq_ = 0, media_calls_ = 0;
-  uint64_t added_before_ = 0;  // by earlier writers of this import
+  uint64_t alerts_stored_ = 0;  // by earlier imports
+  uint64_t added_before_ = 0;   // by earlier writers of this import
   size_t restarts_ = 0;
   int64_t last_us_ = 0, settings_us_ = 0;
   size_t event_bytes_ = 0;

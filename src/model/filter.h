@@ -108,6 +108,8 @@ class FilterRow {
  public:
   virtual ~FilterRow() = default;
   virtual std::optional<Value> field(const FilterField& field) const = 0;
+  // Of `inputs` and `outputs`: the same versions, each as "project/name@<64 digits of its content>".
+  virtual std::optional<Value> contents(const FilterField&) const { return std::nullopt; }
 };
 
 // Values that a test met and could not compare, such as a text where a number stands in the filter.

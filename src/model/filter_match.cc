@@ -109,11 +109,36 @@ Verdict test_number(FieldKind kind, FilterOp op, const Value& value, const Filte
 }
 
 // Of "project/name:v3", or "project/name@9f86d081ab12", what a text names that leaves out the project, the version or
-// both.
+// both. A project may hold "@".
 std::string_view named_part(std::string_view version, std::string_view text) {
-  if (text.find('/') == std::string_view::npos) version.remove_prefix(version.rfind('/') + 1);
-  if (text.find_first_of(":@") == std::string_view::npos) version = version.substr(0, version.find_last_of(":@"));
+  const size_t slash = text.rfind('/');
+  if (slash == std::string_view::npos) version.remove_prefix(version.rfind('/') + 1);
+  const std::string_view name = slash == std::string_view::npos ? text : text.substr(slash + 1);
+  if (name.find_first_of(":@") == std::string_view::npos) version = version.substr(0, version.find_last_of(":@"));
   return version;
+}
+
+bool is_version(const FilterField& field) {
+  return field.id == FilterFieldId::kInputs || field.id == FilterFieldId::kOutputs;
+}
+
+// "data@9f86d081ab12": by 6 or more digits of the content, as in a reference.
+bool names_content(const FilterLiteral& literal) {
+  constexpr size_t kDigitsMin = 6;
+  const size_t at = literal.text.rfind('@');
+  return literal.kind == Literal::kText && at != std::string::npos && literal.text.size() - at > kDigitsMin &&
+         literal.text.find_first_not_of("0123456789abcdef", at + 1) == std::string::npos;
+}
+
+bool has_no_number(const FilterLiteral& literal) {
+  const size_t slash = literal.text.rfind('/');
+  return literal.text.find(':', slash == std::string::npos ? 0 : slash) == std::string::npos;
+}
+
+// What is said of a version as a whole, as far as the text names it.
+bool is_whole(FilterOp op) {
+  return op == FilterOp::kEqual || op == FilterOp::kNotEqual || op == FilterOp::kIn || op == FilterOp::kContains ||
+         op == FilterOp::kMissing;
 }
 
 Verdict test_text(const FilterNode& node, const std::string& text, const FilterLiteral& literal) {
@@ -122,9 +147,11 @@ Verdict test_text(const FilterNode& node, const std::string& text, const FilterL
   if (literal.kind != Literal::kText && literal.kind != Literal::kTime && literal.kind != Literal::kDuration)
     return Verdict::kOtherKind;
   if (node.op == FilterOp::kContains) return verdict(text.find(literal.text) != std::string::npos);
-  const bool is_version = node.field.id == FilterFieldId::kInputs || node.field.id == FilterFieldId::kOutputs;
   const bool is_equality = node.op == FilterOp::kEqual || node.op == FilterOp::kIn;
-  if (is_version && is_equality) return verdict(named_part(text, literal.text) == literal.text);
+  if (is_version(node.field) && is_equality) {
+    const std::string_view name = named_part(text, literal.text);
+    return verdict(name == literal.text || (names_content(literal) && name.starts_with(literal.text)));
+  }
   return verdict(holds(node.op, text <=> literal.text));
 }
 
@@ -156,13 +183,16 @@ Verdict test_value(const FilterNode& node, const Value& value, const FilterLiter
 }
 
 bool test(const FilterNode& node, const FilterRow& row, FilterNotes* notes) {
-  const std::optional<Value> value = row.field(node.field);
+  // Numbers of versions are looked up, so not where nobody asks for them.
+  const auto contents = is_version(node.field) && is_whole(node.op) ? row.contents(node.field) : std::nullopt;
+  const bool by_content = contents && std::all_of(node.literals.begin(), node.literals.end(), has_no_number);
+  const std::optional<Value> value = by_content ? contents : row.field(node.field);
   if (node.op == FilterOp::kMissing) return !value.has_value();
   if (!value) return false;
   if (node.op == FilterOp::kIsNan) return value->as_double() != nullptr && std::isnan(*value->as_double());
   bool other_kind = false;
   for (const FilterLiteral& literal : node.literals) {
-    const Verdict found = test_value(node, *value, literal);
+    const Verdict found = test_value(node, contents && has_no_number(literal) ? *contents : *value, literal);
     if (found == Verdict::kTrue) return true;
     other_kind = other_kind || found == Verdict::kOtherKind;
   }

@@ -59,7 +59,7 @@ void bound_documents(CatalogRecord* record) {
 }
 
 // The versions that the run's writers said it made and used, as texts under "outputs" and "inputs".
-void take_artifacts(const RunView& view, const Id128* store, CatalogRecord* record) {
+void take_artifacts(const RunView& view, CatalogRecord* record) {
   std::set<std::string> known;
   uint64_t left_out = 0;
   std::map<std::string, Value::List> lists;
@@ -70,12 +70,12 @@ void take_artifacts(const RunView& view, const Id128* store, CatalogRecord* reco
       const std::string use = version.text_or("use", ""), name = version.text_or("name", "");
       const int64_t number = version.int_or("number", -1);
       if ((use != "input" && use != "output") || name.empty() || number < 0) continue;
+      // The number is that of the store where it was said, which may be a copy of this one.
       const std::string digest = version.text_or("digest", "");
-      const Id128& said_in = writer.identity.store;  // zero: it could not be opened then
-      const bool is_here = store == nullptr || said_in == *store || said_in == Id128() || digest.empty();
-      std::string text = fmt::format("{}/{}", version.text_or("project", ""), name);
-      text += is_here ? fmt::format(":v{}", number) : "@" + digest;
-      if (!known.insert(use + text).second) continue;
+      const std::string artifact = fmt::format("{}/{}", version.text_or("project", ""), name);
+      std::string text = fmt::format("{}:v{}", artifact, number);
+      if (!known.insert(use + (digest.empty() ? text : artifact + "@" + digest)).second) continue;
+      if (!digest.empty()) text += "@" + digest;
       Value::List& list = lists[use + "s"];
       if (list.size() >= kCatalogArtifactsMax) ++left_out;
       else list.emplace_back(std::move(text));
@@ -98,16 +98,39 @@ std::optional<Value> decoded(std::optional<std::string_view> cbor) {
   return std::move(*value);
 }
 
-Value named(const VersionNames& names, const Value& list) {
-  Value::List out;
+// Of "project/name:v3@<digest>" where the name ends, and where the digest begins; npos: it has none.
+struct VersionParts {
+  size_t colon = std::string::npos, at = std::string::npos;
+  explicit VersionParts(const std::string& text) {
+    const size_t slash = text.rfind('/');
+    if (slash == std::string::npos) return;
+    colon = text.find(':', slash);
+    at = colon == std::string::npos ? colon : text.find('@', colon);
+  }
+};
+
+Value each_version(const Value& list, const std::function<std::string(const std::string&)>& change) {
   if (list.as_list() == nullptr) return list;
-  std::set<std::string> known;  // a run that went on in another store may say one version by number and by digest
+  Value::List out;
+  std::set<std::string> known;  // a run that went on in another store may say one version with the numbers of both
   for (const Value& each : *list.as_list()) {
-    const std::string* text = each.as_text();
-    Value name = text != nullptr && text->find('@') != std::string::npos ? Value(names(*text)) : each;
-    if (name.as_text() == nullptr || known.insert(*name.as_text()).second) out.push_back(std::move(name));
+    Value changed = each.as_text() != nullptr ? Value(change(*each.as_text())) : each;
+    if (changed.as_text() == nullptr || known.insert(*changed.as_text()).second) out.push_back(std::move(changed));
   }
   return Value(std::move(out));
+}
+
+Value named(const VersionNames& names, const Value& list) {
+  return each_version(list, [&names](const std::string& text) {
+    const VersionParts parts(text);
+    if (parts.at == std::string::npos) return text;
+    return names ? names(text) : text.substr(0, parts.at);
+  });
+}
+
+std::string with_content(const std::string& text) {
+  const VersionParts parts(text);
+  return parts.at == std::string::npos ? text : text.substr(0, parts.colon) + text.substr(parts.at);
 }
 
 std::optional<Value> text_at(const Statement& row, int column) {
@@ -119,12 +142,11 @@ std::optional<Value> text_at(const Statement& row, int column) {
 }  // namespace
 
 void name_versions(const VersionNames& names, Value* attributes) {
-  if (!names) return;
   for (const char* key : {"inputs", "outputs"})
     if (const Value* list = attributes->find(key); list != nullptr) attributes->set(key, named(names, *list));
 }
 
-Result<CatalogRecord> read_run_record(const RunFolder& folder, const Id128* store) {
+Result<CatalogRecord> read_run_record(const RunFolder& folder) {
   auto run = RunView::open(folder);
   if (!run.ok()) return run.status();
   const RunView& view = **run;
@@ -168,7 +190,7 @@ Result<CatalogRecord> read_run_record(const RunFolder& folder, const Id128* stor
   out.live = out.live || account.pending + account.texts.pending > 0;
   out.problems = view.problems();
   out.problem_code = view.problem_code();
-  take_artifacts(view, store, &out);
+  take_artifacts(view, &out);
   bound_documents(&out);
   return out;
 }
@@ -204,7 +226,13 @@ std::optional<Value> CatalogRow::attribute(const FilterField& field) const {
                                                           : "job_type";
   auto value = decoded(cbor_entry(row_.bytes_at(kColumnAttributes), key));
   const bool is_versions = field.id == Id::kInputs || field.id == Id::kOutputs;
-  return value && is_versions && names_ ? named(names_, *value) : std::move(value);
+  return value && is_versions ? named(names_, *value) : std::move(value);
+}
+
+std::optional<Value> CatalogRow::contents(const FilterField& field) const {
+  const auto list =
+      decoded(cbor_entry(row_.bytes_at(kColumnAttributes), field.id == Id::kInputs ? "inputs" : "outputs"));
+  return list ? std::optional(each_version(*list, with_content)) : std::nullopt;
 }
 
 std::optional<Value> CatalogRow::field(const FilterField& field) const {

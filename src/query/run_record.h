@@ -13,13 +13,13 @@
 
 namespace tracker::internal {
 
-// Opens the run and takes what the catalog holds of it. Cost: about 0.2 ms a writer.
-// A version that a writer of another store than `store` speaks of is "project/name@<digest>": its number is one there.
-Result<CatalogRecord> read_run_record(const RunFolder& folder, const Id128* store = nullptr);
+// Opens the run and takes what the catalog holds of it. Cost: about 0.2 ms a writer. What it made and used is
+// "project/name:v3@<digest>"; the number is that of the store where it was said, and no more than a hint.
+Result<CatalogRecord> read_run_record(const RunFolder& folder);
 
-// What "project/name@<digest>" is called in the store; anything else is given back.
+// What "project/name:v3@<digest>" is called in the store; anything else is given back.
 using VersionNames = std::function<std::string(const std::string& name)>;
-// Puts names into the lists `inputs` and `outputs` of a record.
+// Puts names into the lists `inputs` and `outputs` of a record; without `names` what was said.
 void name_versions(const VersionNames& names, Value* attributes);
 
 // The row that a statement over kCatalogColumns (and, where `with_documents`, kCatalogDocuments) stands at. Documents
@@ -29,6 +29,7 @@ class CatalogRow final : public FilterRow {
   CatalogRow(const Statement& row, bool with_documents, int64_t now_us, const VersionNames& names)
       : row_(row), with_documents_(with_documents), now_us_(now_us), names_(names) {}
   std::optional<Value> field(const FilterField& field) const override;
+  std::optional<Value> contents(const FilterField& field) const override;
 
  private:
   std::optional<Value> keyed(const FilterField& field) const;

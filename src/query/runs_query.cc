@@ -192,9 +192,7 @@ Status list(const Store& store, const RunsQuery& query, const Plan& plan, Catalo
   CatalogReport report;
   const CatalogRefresh refresh{query.project, query.files_now_us != 0 ? query.files_now_us : realtime_us(),
                                query.progress};
-  const Id128 id = store.id();
-  const Status status =
-      catalog->refresh(refresh, [&id](const RunFolder& folder) { return read_run_record(folder, &id); }, &report);
+  const Status status = catalog->refresh(refresh, read_run_record, &report);
   out->problems = std::move(report.problems);
   for (const std::string& folder : report.unsound)
     out->unsound.push_back(join_path(join_path(store.path(), kRunsFolder), folder));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// <store>/catalog.v6.db: an index over the runs of a store (docs/formats/catalog.md). All of it follows from the runs'
+// <store>/catalog.v7.db: an index over the runs of a store (docs/formats/catalog.md). All of it follows from the runs'
 // folders: it may be deleted at any time, and is made anew when it is damaged or of another store. Each version has a
 // file of its own, so that programs of two versions do not make it anew in turns (decision 0049).
 //
@@ -22,7 +22,7 @@
 
 namespace tracker::internal {
 
-constexpr const char* kCatalogFile = "catalog.v6.db";  // with kCatalogVersion
+constexpr const char* kCatalogFile = "catalog.v7.db";  // with kCatalogVersion
 constexpr const char* kCatalogLockFile = "catalog.lock";
 constexpr std::chrono::milliseconds kCatalogBusy{5000};  // how long a listing waits for another one's transaction
 constexpr int64_t kCatalogBatchNs = 100'000'000;  // a transaction of a refresh ends behind the first run after so long

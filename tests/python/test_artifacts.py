@@ -210,6 +210,17 @@ def test_runs_are_found_by_what_they_used_and_made(data: Path) -> None:
         assert sorted(run.id for run in tracker.runs(where=where)) == expected, where
 
 
+def test_runs_are_found_by_versions_of_a_project_with_an_at_sign(data: Path) -> None:
+    # Bug: the "@" of the project was taken for that of a digest, and nothing was found.
+    with tracker.init(project="me@work", id="maker") as maker:
+        made_one = maker.log_artifact(made(data)).wait()
+    digest = made_one.digest
+    for where in ("me@work/data", "me@work/data:v0", "data", "data:v0"):
+        assert [run.id for run in tracker.runs(where=f'outputs = "{where}"')] == ["maker"], where
+    for where in ("data:v1", "work/data", "me@home/data", f"data:{digest[:12]}"):
+        assert [run.id for run in tracker.runs(where=f'outputs = "{where}"')] == [], where
+
+
 def test_what_is_no_file_is_refused_at_once_by_name(data: Path) -> None:
     art = tracker.Artifact("a", "b")
     with socket.socket(socket.AF_UNIX) as listener, contextlib.chdir(data):

@@ -23,6 +23,7 @@ import tracker
 from importing import DATA, import_json, opened, unpacked
 from tracker.exchange import mlflow_artifacts
 from tracker.exchange.mlflow_artifacts import TIMED, tables_of
+from tracker.exchange.plain_files import MLFLOW_DEPTH_MAX
 
 MEDIA = {
     "cells.json": [(0, "table")],
@@ -201,7 +202,11 @@ def test_links_are_not_followed_and_what_is_no_medium_is_kept_as_it_is(tmp_path:
     report = import_json(tmp_path / "s", folder)
     run = opened(tmp_path / "s", report)
     assert set(run.media_names()) == set(MEDIA) - {"table.json"}
-    assert report["left_out"] == {"files of artifacts": 2, "files whose names are no UTF-8": 1}
+    assert report["left_out"] == {
+        "files of artifacts": 3,  # two names, and the pipe
+        "files whose names are no UTF-8": 1,
+        "links among files": 3,
+    }
     (files,) = artifacts_in(tmp_path / "s", run).values()
     assert len(files) == OTHERS + 2
     assert (files["odd.png"], files["table.json"]) == (b"no image", b'{"columns": 7}')
@@ -331,16 +336,14 @@ def test_artifacts_of_mlflow_are_imported_once_and_what_changed_is_a_version_mor
 def test_an_artifact_that_cannot_be_stored_is_a_problem_and_comes_with_the_next_import(
     tmp_path: Path, folder: Path
 ) -> None:
-    other = tracker.init(project="mnist", dir=str(tmp_path / "s"), quiet=True)
-    (tmp_path / "x").write_text("x")
-    other.log_artifact(tmp_path / "x", name="seen-artifacts", type="another type")
-    other.finish()
+    tracker.init(project="mnist", dir=str(tmp_path / "s"), quiet=True).finish()
+    (tmp_path / "s" / "artifacts").mkdir(exist_ok=True)
+    (tmp_path / "s" / "artifacts" / "mnist").write_text("in the way")
     report = import_json(tmp_path / "s", folder, code=1)
     (problem,) = report["problems"]
-    assert "the artifact mnist/seen-artifacts was left out" in problem
-    assert "another type" in problem
+    assert "was left out, and comes with the next import" in problem
     assert all_media(opened(tmp_path / "s", report)) == MEDIA
-    shutil.rmtree(tmp_path / "s" / "artifacts" / "mnist" / "seen-artifacts")
+    (tmp_path / "s" / "artifacts" / "mnist").unlink()
     report = import_json(tmp_path / "s", folder)
     assert report["artifacts"] == ["mnist/seen-artifacts:v0"]
     assert report["runs"][0]["artifacts"] == 1
@@ -370,6 +373,151 @@ def test_a_progress_that_raises_costs_nothing(tmp_path: Path, folder: Path, monk
     tracker.exchange.import_source(store, "mlflow", str(folder), "", tell)
     assert (store.runs[0]["artifacts"], store.problems) == (1, [])
     assert said == ["no terminal"] * OTHERS
+
+
+def stored_files(store: Path) -> dict[str, bytes]:
+    """All but the lock and caches."""
+    return {
+        str(path.relative_to(store)): path.read_bytes()
+        for path in store.rglob("*")
+        if path.is_file() and path.name != "import.lock" and not path.name.startswith(("catalog", "digests-"))
+    }
+
+
+def run_files(store: Path) -> dict[str, bytes]:
+    """Not the list of an artifact's files with their times, which gc takes where no version has it."""
+    return {name: data for name, data in stored_files(store).items() if not name.startswith("blobs/")}
+
+
+def copied_run(folder: Path, id: str, name: str, files: dict[str, str]) -> None:
+    """A run beside that of the data, with these artifacts alone."""
+    first = artifacts_of_first(folder)
+    run = first.parent.parent / id
+    shutil.copytree(first.parent, run, ignore=shutil.ignore_patterns("artifacts", "tags", "outputs"))
+    meta = (run / "meta.yaml").read_text()
+    lines = [line for line in meta.splitlines() if not line.startswith(("run_id", "run_uuid", "run_name"))]
+    said = [f"run_id: {id}", f"run_uuid: {id}", f"run_name: '{name}'"]
+    (run / "meta.yaml").write_text("\n".join(lines + said) + "\n")
+    for path, text in files.items():
+        (run / "artifacts" / path).parent.mkdir(parents=True, exist_ok=True)
+        (run / "artifacts" / path).write_text(text)
+
+
+def artifacts_of_first(folder: Path) -> Path:
+    return next(path for path in sorted(folder.rglob("artifacts")) if (path / "still.png").exists())
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        # The names of both runs become lr_0.1.
+        (("lr:0.1", {"a.bin": "one"}), ("lr_0.1", {"a.bin": "two"})),
+        # The model of one run has the name of what the other one's files get, with another type.
+        (("x", {"a-artifacts/MLmodel": "m"}), ("x-a", {"b.bin": "two"})),
+        (("x-a", {"b.bin": "two"}), ("x", {"a-artifacts/MLmodel": "m"})),
+        (("x", {"a:b/MLmodel": "m", "a_b/MLmodel": "n"}), ("x", {"a_b/MLmodel": "o"})),
+    ],
+)
+def test_artifacts_of_two_runs_have_two_names_and_an_unchanged_import_writes_nothing(
+    tmp_path: Path, folder: Path, first: tuple[str, dict[str, str]], second: tuple[str, dict[str, str]]
+) -> None:
+    # Bug: they were versions of one artifact; each import wrote marks in turns, or refused the second one's files.
+    for number, (name, files) in enumerate((first, second)):
+        copied_run(folder, f"{number}" * 32, name, files)
+    report = import_json(tmp_path / "s", folder)
+    assert report["problems"] == []
+    before = stored_files(tmp_path / "s")
+    names: list[str] = []
+    for index, run in enumerate(report["runs"]):
+        if run["id"].startswith(("lr", "x")):
+            made = artifacts_in(tmp_path / "s", opened(tmp_path / "s", report, index))
+            names += [name.partition(":")[0] for name in made]
+            assert all(name.endswith(":v0") for name in made)
+    assert len(names) == len(set(names)) == len(first[1]) + len(second[1])
+    shutil.rmtree(tmp_path / "fetched")
+    for _ in range(2):
+        assert not any(run["changed"] for run in import_json(tmp_path / "s", folder)["runs"])
+        assert stored_files(tmp_path / "s") == before
+
+
+def test_a_copy_of_the_source_without_its_times_brings_no_medium_twice(tmp_path: Path, folder: Path) -> None:
+    # Bug: the time at which a file was written was part of what it is.
+    artifacts = artifacts_of(folder)
+    (artifacts / "long.txt").write_text("x" * 100_000)
+    import_json(tmp_path / "s", folder)
+    before = run_files(tmp_path / "s")
+    for path in folder.rglob("*"):
+        if path.is_file():
+            os.utime(path, (1.7e9, 1.7e9))
+    assert not import_json(tmp_path / "s", folder)["runs"][0]["changed"]
+    assert run_files(tmp_path / "s") == before
+    # What was written anew comes, whatever its time says.
+    stamp = (artifacts / "note.txt").stat().st_mtime_ns
+    (artifacts / "note.txt").write_text("another text")
+    (artifacts / "long.txt").write_text("y" * 100_000)
+    os.utime(artifacts / "note.txt", ns=(stamp, stamp))
+    report = import_json(tmp_path / "s", folder)
+    assert report["runs"][0]["media"] == 2
+    run = opened(tmp_path / "s", report)
+    assert [entry.load() for entry in run.media("note.txt", all=True)] == ["a text", "another text"]
+    assert not import_json(tmp_path / "s", folder)["runs"][0]["changed"]
+
+
+def test_a_text_that_is_no_utf_8_keeps_its_bytes_in_the_artifact(tmp_path: Path, folder: Path) -> None:
+    # Bug: it became a text with replaced characters, and its bytes were nowhere.
+    odd = {f"odd.{suffix}": b"caf\xe9 " + suffix.encode() for suffix in ("txt", "md", "html")}
+    for name, text in odd.items():
+        (artifacts_of(folder) / name).write_bytes(text)
+    run = opened(tmp_path / "s", import_json(tmp_path / "s", folder))
+    assert all_media(run) == MEDIA
+    (files,) = artifacts_in(tmp_path / "s", run).values()
+    assert {name: files[name] for name in odd} == odd
+
+
+def test_files_in_too_many_folders_are_counted(tmp_path: Path, folder: Path) -> None:
+    deepest = artifacts_of(folder).joinpath(*["d"] * MLFLOW_DEPTH_MAX)
+    (deepest / "e" / "f").mkdir(parents=True)
+    for path in (deepest / "kept.bin", deepest / "e" / "one.bin", deepest / "e" / "f" / "two.bin"):
+        path.write_text(path.name)
+    report = import_json(tmp_path / "s", folder, code=3)  # nor does anybody else look there
+    assert report["left_out"] == {"files of artifacts": 2}
+    (files,) = artifacts_in(tmp_path / "s", opened(tmp_path / "s", report)).values()
+    assert [Path(name).name for name in files if name.startswith("d/")] == ["kept.bin"]
+
+
+def test_a_folder_that_cannot_be_read_is_named_and_the_rest_is_imported(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Bug: the error ended the whole import.
+    closed = artifacts_of(folder) / "closed"
+    closed.mkdir()
+    scandir = os.scandir
+
+    def refuse(path: Any) -> Any:
+        if Path(path) == closed:
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    store = tracker._core.ImportStore.open(str(tmp_path / "s"))
+    tracker.exchange.import_source(store, "mlflow", str(folder), "", lambda done, total: None)
+    (problem,) = store.problems
+    assert f"{closed} cannot be read: Permission denied" in problem
+    assert (store.runs[0]["media"], store.runs[0]["artifacts"]) == (10, 1)
+
+
+def test_a_model_of_a_database_that_lies_somewhere_odd_is_counted(tmp_path: Path) -> None:
+    source = tmp_path / "mlflow.db"
+    source.write_bytes(gzip.decompress((DATA / "mlflow.db.gz").read_bytes()))
+    with closing(sqlite3.connect(source)) as db, db:
+        (id,) = db.execute("SELECT run_uuid FROM runs").fetchone()
+        db.execute(
+            "INSERT INTO logged_models(model_id, experiment_id, name, artifact_location, creation_timestamp_ms,"
+            " last_updated_timestamp_ms, status, lifecycle_stage, source_run_id)"
+            " VALUES('m-0', 1, 'net', '/data/net', 1, 1, 2, 'active', ?)",
+            (id,),
+        )
+    assert import_json(tmp_path / "s", source)["left_out"] == {"folders of artifacts that lie elsewhere": 1}
 
 
 def test_artifacts_beyond_the_limit_are_counted(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

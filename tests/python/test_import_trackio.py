@@ -13,6 +13,8 @@ import os
 import random
 import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -25,6 +27,8 @@ from tracker._table import TABLE_COLUMNS_MAX
 from tracker.exchange.rows import sort_value
 from tracker.exchange.tables import table_of_objects, table_of_rows
 from tracker.exchange.trackio_media import media_of
+
+IMPORTED_ALERTS_MAX = 1000  # kAlertsMax of docs/limits.md
 
 
 @pytest.fixture
@@ -107,6 +111,31 @@ def test_alerts_of_trackio_become_alerts_of_the_run_once(tmp_path: Path, folder:
     run = opened(tmp_path / "s", report)
     assert sorted(alerts_of(run)) == [("error", "again", "", None), ("warn", "too high", "the loss", 6)]
     assert not imported(tmp_path / "s", folder)["runs"][0]["changed"]
+
+
+def test_of_very_many_alerts_the_first_are_stored_and_the_page_says_what_json_has(tmp_path: Path, folder: Path) -> None:
+    # Bug: 100,000 were stored, of which nobody could read more than the last 1,000.
+    database = folder / "mnist.db"
+    with closing(sqlite3.connect(database)) as db, db:
+        for number in range(IMPORTED_ALERTS_MAX + 4):
+            db.execute(
+                "INSERT INTO alerts(run_id, timestamp, run_name, title, level, text)"
+                " SELECT run_id, timestamp, run_name, ?, level, text FROM alerts LIMIT 1",
+                (f"alert {number}",),
+            )
+    for _ in range(2):
+        report = imported(tmp_path / "s", folder)
+        assert report["left_out"]["alerts beyond 1000 of a run"] == 5
+    assert not report["runs"][0]["changed"]
+    run = opened(tmp_path / "s", report)
+    assert run.alerts.total == IMPORTED_ALERTS_MAX
+    shown = [sys.executable, "-m", "tracker", "show", run.id, "--dir", str(tmp_path / "s")]
+    assert "and 980 alerts before; --json has them" in subprocess.check_output(shown, text=True)
+    with tracker.init(project=run.project, id=run.id, resume="must", dir=str(tmp_path / "s"), quiet=True) as more:
+        more.alert("one more")
+    page = subprocess.check_output(shown, text=True)
+    assert "and 981 alerts before; --json has the last 1000 of all" in page
+    assert len(json.loads(subprocess.check_output([*shown, "--json"], text=True))["alerts"]) == IMPORTED_ALERTS_MAX
 
 
 def test_alerts_of_trackio_are_bounded_redacted_and_never_cost_the_run(tmp_path: Path, folder: Path) -> None:

@@ -9,6 +9,7 @@ names stand for other contents.
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -103,3 +104,26 @@ def test_a_run_that_went_on_in_another_store_has_what_it_used_in_both(stores: tu
     used = tracker.open_run("otter", dir=str(here)).inputs
     assert [use.name for use in used] == [f"p/data@{used[0].digest[:12]}", "p/data:v0"]
     assert used[0].digest != used[1].digest
+
+
+def test_in_a_copy_of_a_store_that_went_on_by_itself_a_version_is_called_as_it_is_there(tmp_path: Path) -> None:
+    # Bug: the id of both stores is one, so the number of the run was taken for that of this store.
+    first, copy = tmp_path / "first", tmp_path / "copy"
+    record(first, tmp_path / "files", ["zero"], id="heron")
+    shutil.copytree(first, copy)
+    record(first, tmp_path / "files", ["ours"], id="lynx")
+    record(copy, tmp_path / "files", ["theirs"], id="otter")
+    command("import", bundle(copy, "--artifacts"), "--dir", first)
+    (used,) = tracker.open_run("otter", dir=str(first)).inputs
+    assert used.name == "p/data:v2"
+    for _ in range(2):  # read from the runs, then from the catalog
+        assert names(tracker.runs(where='inputs = "data:v2"', dir=str(first))) == ["otter"]
+        assert names(tracker.runs(where='inputs = "data:v1"', dir=str(first))) == ["lynx"]
+        for digits in (6, 12, 64):
+            found = tracker.runs(where=f'inputs = "data@{used.digest[:digits]}"', dir=str(first))
+            assert names(found) == ["otter"], digits
+        others = tracker.runs(where=f'inputs != "p/data@{used.digest}"', dir=str(first))
+        assert sorted(names(others)) == ["heron", "lynx"]
+        assert names(tracker.runs(where=f'inputs = "data@{used.digest[:5]}"', dir=str(first))) == []
+    command("rm", "--where", 'inputs = "data:v1"', "--yes", "--dir", first)
+    assert sorted(names(tracker.runs(dir=str(first)))) == ["heron", "otter"]

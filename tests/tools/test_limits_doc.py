@@ -288,7 +288,7 @@ def evaluated(expression: str, unit: int) -> float:
     for other in set(re.findall(r"\bk[A-Z]\w+\b", expression)):
         expression = re.sub(rf"\b{other}\b", str(int(min(values_of(other)))), expression)
     assert re.fullmatch(r"[\d.\s()*/+<\-]+", expression), f"{expression} cannot be evaluated here"
-    return float(eval(expression.replace("/", "//"))) * unit  # digits and operators only
+    return float(eval(expression.strip().replace("/", "//"))) * unit  # digits and operators only
 
 
 def test_the_page_names_constants() -> None:

@@ -4,6 +4,7 @@ one after the other: a source may name one large file a thousand times."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -17,12 +18,13 @@ from tracker._media import CAPTION_CHARS_MAX, LIST_VALUES_MAX, Media
 from tracker.exchange.rows import INT64_MAX, INT64_MIN
 
 Entry = TypeVar("Entry")
+HASHED_BYTES = 1024 * 1024  # in one piece
 # What a medium of a hostile or odd source makes its constructor raise.
 NOT_MADE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, OSError, ImportError)
 
 
-def read_document(given: Path | bytes) -> str:
-    """A text; bytes that are no UTF-8 are replaced. ValueError: it is too large."""
+def read_document(given: Path | bytes, errors: str = "replace") -> str:
+    """A text; bytes that are no UTF-8 are replaced, or with "strict" are a ValueError. So is one that is too large."""
     if isinstance(given, bytes):
         data = given
     else:
@@ -30,11 +32,11 @@ def read_document(given: Path | bytes) -> str:
             data = file.read(DOCUMENT_BYTES_MAX + 1)
     if len(data) > DOCUMENT_BYTES_MAX:
         raise ValueError(f"a document has more than {DOCUMENT_BYTES_MAX:,} bytes")
-    return data.decode("utf-8", "replace")
+    return data.decode("utf-8", errors)
 
 
-def read_json(given: Path | bytes) -> Any:
-    return json.loads(read_document(given))
+def read_json(given: Path | bytes, errors: str = "replace") -> Any:
+    return json.loads(read_document(given, errors))
 
 
 # Of a file or of what stands in the source itself.
@@ -89,14 +91,19 @@ def carry_media(
     step: int | None,
     time_us: int,
     is_list: bool,
+    by_content: bool = False,
 ) -> None:
-    """Stores what was logged under a name in one call. No room on the disk is a problem of the store."""
+    """Stores what was logged under a name in one call. No room on the disk is a problem of the store. `by_content`:
+    the time is not the source's own, and says nothing about what is stored already."""
     if step is None or not INT64_MIN <= step <= INT64_MAX:
         if count := sum(value is not None for value in made):
             run.leave_out("media without a step", count)
         return
     try:
-        _add_media(run, name, made, step, time_us, is_list)
+        if by_content:
+            _add_unknown(run, name, made, step, time_us)
+        else:
+            _add_media(run, name, made, step, time_us, is_list)
     except (_core.TrackerError, OSError) as error:
         store.problem(f"{source}: '{name[:80]}' at step {step} cannot be stored: {error}")
 
@@ -114,3 +121,33 @@ def _add_media(
         described.append({**(said or {}), **({"index": index} if is_list else {})})
     if described:
         run.media(name, described, step, time_us)
+
+
+class _UnknownFiles(ImportedFiles):
+    """Reads a file before it copies it: most are there when a source is imported again."""
+
+    def __init__(self, run: _core.RunImport, name: str, step: int) -> None:
+        super().__init__(run)
+        self._name, self._step = name, step
+
+    def add_path(self, path: str, extension: str, size: int, mtime_ns: int) -> dict[str, Any]:
+        hash = hashlib.sha256()
+        read = 0
+        with open(path, "rb") as file:
+            while part := file.read(HASHED_BYTES):
+                hash.update(part)
+                read += len(part)
+        said = {"digest": hash.hexdigest(), "ext": extension, "bytes": read}
+        if self._run.medium_is_there(self._name, self._step, said):
+            return said
+        return super().add_path(path, extension, size, mtime_ns)
+
+
+def _add_unknown(run: _core.RunImport, name: str, made: Iterable[Media | None], step: int, time_us: int) -> None:
+    for value in made:
+        if value is None:
+            continue
+        encoder = value._encoder
+        said = encoder(value._payload, _UnknownFiles(run, name, step)) if encoder else value._description
+        if not run.medium_is_there(name, step, said or {}):
+            run.media(name, [said or {}], step, time_us)

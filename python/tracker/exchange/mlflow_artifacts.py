@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from tracker._media import Media
-from tracker.exchange.media import MAKERS, NOT_MADE, carry_media, read_json
-from tracker.exchange.plain_files import files_below
+from tracker.exchange.media import MAKERS, NOT_MADE, carry_media, read_document, read_json
+from tracker.exchange.plain_files import Skipped, files_below
 from tracker.exchange.rows import is_unicode
 from tracker.exchange.tables import table_of_rows
 
@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 
 MLFLOW_ARTIFACTS_MAX = 100 * 1000
 ARTIFACTS = "files of artifacts"
+LINKS = "links among files"
 # What log_image(key=, step=) writes; older versions have other separators. Beside it stands a smaller copy, for charts.
 TIMED = re.compile(
     r"images/(?P<key>[^+%]+)(?P<s>[+%])step(?P=s)(?P<step>-?\d{1,18})(?P=s)timestamp(?P=s)(?P<ms>\d{1,15})(?P=s)"
     r"[0-9a-f-]+(?P<small>(?P=s)compressed)?\.(?:png|webp)"
 )
+NO_NAME = re.compile("[/:@]")  # divides names of artifacts from versions
 CELLS = "table_images/"  # of log_table(): images of its cells
 MODEL = "MLmodel"  # in the folder of a model, whose texts are parts of it
 KINDS = {
@@ -85,24 +87,28 @@ class Artifacts:
         self._store_artifact(name, "model", folder, self._files_below(folder))
 
     def _files_below(self, folder: Path) -> dict[str, Path]:
-        listed = files_below(folder)
+        skipped = Skipped()
+        listed = files_below(folder, skipped)
         files = dict(itertools.islice(listed, MLFLOW_ARTIFACTS_MAX))
         odd = [name for name in files if not is_unicode(name)]
         for name in odd:
             del files[name]
-        if left_out := len(odd) + sum(1 for _ in listed):
+        if left_out := len(odd) + sum(1 for _ in listed) + skipped.others:
             self._run.leave_out(ARTIFACTS, left_out)
+        tell_of(self._store, skipped)
         return files
 
     def _carry_medium(self, name: str, path: Path, kind: str | None) -> bool:
         made = None if kind is None or name.startswith(CELLS) else self._made(kind, path)
         if made is not None:
             time_us = _time_us(path, self._times_us)
-            carry_media(self._store, self._run, str(path), name, iter([made]), 0, time_us, False)
+            carry_media(self._store, self._run, str(path), name, iter([made]), 0, time_us, False, by_content=True)
         return made is not None
 
     def _made(self, kind: str, path: Path) -> Media | None:
         try:
+            if kind in ("html", "markdown", "text"):
+                read_document(path, "strict")  # what is no UTF-8 is kept with its bytes
             return _table(self._run, path) if kind == "table" else MAKERS[kind](path, None)
         except NOT_MADE:  # a file may be called .png and be none
             return None
@@ -111,15 +117,22 @@ class Artifacts:
         if not files:
             return
         wanted, number = name, 1
-        while name.replace("/", "_") in self._names:
+        while (name := NO_NAME.sub("_", name)) in self._names:  # as import_artifact.cc writes it
             number += 1
             name = f"{wanted}-{number}"
-        self._names.add(name.replace("/", "_"))
+        self._names.add(name)
         time_us = max(_time_us(path, self._times_us) for path in files.values())
         size = sum(_bytes(path) for path in files.values())
         self._run.artifact(
             self._store, name, type, str(folder), list(files), time_us, ARTIFACTS, lambda done: self._tell(done / size)
         )
+
+
+def tell_of(store: _core.ImportStore, skipped: Skipped) -> None:
+    if skipped.links:
+        store.leave_out(LINKS, skipped.links)
+    for line in skipped.unread:
+        store.problem(f"{line}; its files come with the next import that can read it")
 
 
 def _model_of(name: str, models: set[str]) -> str | None:
@@ -143,7 +156,7 @@ def _kind(name: str) -> str | None:
 
 
 def _table(run: _core.RunImport, path: Path) -> Media:
-    document = read_json(path)
+    document = read_json(path, "strict")
     return table_of_rows(
         document["columns"], document["data"], lambda kind: run.leave_out(f"values of type {kind[:40]}"), None
     )

@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from tracker.exchange.mlflow_artifacts import ARTIFACTS, Artifacts, tables_of
-from tracker.exchange.plain_files import files_below, folder_below, is_folder, is_plain
+from tracker.exchange.mlflow_artifacts import ARTIFACTS, Artifacts, tables_of, tell_of
+from tracker.exchange.plain_files import Skipped, files_below, folder_below, is_folder, is_plain
 from tracker.exchange.rows import Rows, is_unicode
 from tracker.exchange.sqlite_source import UnfinishedError, has_column, int_or, open_source, text_or
 
@@ -28,6 +28,7 @@ DELETED = "deleted"  # a lifecycle_stage: `mlflow gc` has not removed the run ye
 LARGEST = 1.7976931348623157e308  # how the SQLite store keeps an infinity
 LOGGED_TABLES = "mlflow.loggedArtifacts"
 ELSEWHERE = "folders of artifacts that lie elsewhere"
+OTHER_FILES = "files of params, tags and metrics that are none, or in too many folders"
 SERVED = "mlflow-artifacts"  # by `mlflow server`, which keeps them in ./mlartifacts
 SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):(?://)?")
 STATES = {
@@ -106,11 +107,15 @@ def _run_folders(root: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def _named_files(store: _core.ImportStore, folder: Path) -> Iterator[tuple[str, Path]]:
-    for name, path in files_below(folder):
+    skipped = Skipped()
+    for name, path in files_below(folder, skipped):
         if is_unicode(name):
             yield name, path
         else:
             store.leave_out("files whose names are no UTF-8", 1)
+    if skipped.others:
+        store.leave_out(OTHER_FILES, skipped.others)
+    tell_of(store, skipped)
 
 
 def _read_text(path: Path) -> str:
@@ -285,6 +290,8 @@ class _Database:
             return None
         path = PurePosixPath(unquote(uri[scheme.end() :] if scheme else uri))
         if path.parts[-2:] != (id, "artifacts"):
+            if uri:
+                run.leave_out(ELSEWHERE)
             return None
         base = Path(self.path).absolute().parent
         is_served = scheme is not None and scheme[1] == SERVED
@@ -293,7 +300,7 @@ class _Database:
                 return folder
         if is_served:
             run.leave_out(ELSEWHERE)
-        elif count := sum(1 for _ in files_below(base / path)):
+        elif count := sum(1 for _ in files_below(base / path, Skipped())):
             run.leave_out(ARTIFACTS, count)
         return None
 

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 RUN_FILES_MAX = 100 * 1000
-DEPTH_MAX = 16  # of folders of MLflow
+# Of folders within each other.
+MLFLOW_DEPTH_MAX = 16
 
 
 def _mode(path: str | Path) -> int:
@@ -53,17 +53,55 @@ def folder_below(folder: Path, name: object) -> Path | None:
     return path if path is not None and is_folder(path) else None
 
 
-def files_below(folder: Path, depth: int = 0) -> Iterator[tuple[str, Path]]:
+class Skipped:
+    """What files_below() passes over."""
+
+    def __init__(self) -> None:
+        self.links = 0
+        self.others = 0  # pipes, sockets, devices; files in more than MLFLOW_DEPTH_MAX folders
+        self.unread: list[str] = []  # a line for each folder that cannot be read
+
+    def entries_of(self, folder: Path) -> list[os.DirEntry[str]]:
+        """Sorted; none of what is gone by now."""
+        try:
+            return sorted(os.scandir(folder), key=lambda one: one.name)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            self.unread.append(f"{visible(str(folder))} cannot be read: {error.strerror}")
+            return []
+
+    def count_below(self, folder: Path) -> None:
+        waiting = [folder]
+        while waiting:
+            for entry in self.entries_of(waiting.pop()):
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(Path(entry.path))
+                else:
+                    self.others += 1
+
+
+def visible(path: str) -> str:
+    """A path as far as a text can have it."""
+    return path.encode("utf-8", "replace").decode()
+
+
+def files_below(folder: Path, skipped: Skipped, depth: int = 0) -> Iterator[tuple[str, Path]]:
     """(name with slashes, path) of the plain files, sorted."""
     if not is_folder(folder):
         return
-    with contextlib.suppress(FileNotFoundError):
-        for entry in sorted(os.scandir(folder), key=lambda one: one.name):
-            if entry.is_file(follow_symlinks=False):
-                yield entry.name, Path(entry.path)
-            elif entry.is_dir(follow_symlinks=False) and depth < DEPTH_MAX:
-                for name, path in files_below(Path(entry.path), depth + 1):
-                    yield f"{entry.name}/{name}", path
+    for entry in skipped.entries_of(folder):
+        if entry.is_file(follow_symlinks=False):
+            yield entry.name, Path(entry.path)
+        elif entry.is_symlink():
+            skipped.links += 1
+        elif not entry.is_dir(follow_symlinks=False):
+            skipped.others += 1
+        elif depth >= MLFLOW_DEPTH_MAX:
+            skipped.count_below(Path(entry.path))
+        else:
+            for name, path in files_below(Path(entry.path), skipped, depth + 1):
+                yield f"{entry.name}/{name}", path
 
 
 def run_files(source: str, suffix: str) -> list[str]:

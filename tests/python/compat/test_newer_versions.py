@@ -27,7 +27,7 @@ COMPAT = Path(__file__).parents[2] / "compat"
 VERSIONS = sorted(path.parent.name for path in COMPAT.glob("*/expected.json"))
 
 COMMANDS = (("ls",), ("show", "RUN"), ("tail", "RUN"), ("export", "RUN"), ("verify",), ("doctor",), ("gc",))
-DERIVED = ("catalog.v6.db", "catalog.lock", "-shm")
+DERIVED = ("catalog.v7.db", "catalog.lock", "-shm")
 
 
 def crc32c(data: bytes) -> bytes:

@@ -364,8 +364,8 @@ TEST_F(VerifyTest, ACatalogThatIsDamagedOrOutOfDateIsNamed) {
   EXPECT_EQ(kinds("note"), (Kinds{{"catalog", 1}})) << out_;
   EXPECT_NE(out_.find("1 runs of it are gone, 1 runs are not in it"), std::string::npos) << out_;
   EXPECT_EQ(code_, kExitOk);
-  for (const char* suffix : {"-wal", "-shm"}) remove_file(builder_.path() + "/catalog.v6.db" + suffix);
-  overwrite_start(builder_.path() + "/catalog.v6.db", "rubbish rubbish");
+  for (const char* suffix : {"-wal", "-shm"}) remove_file(builder_.path() + "/catalog.v7.db" + suffix);
+  overwrite_start(builder_.path() + "/catalog.v7.db", "rubbish rubbish");
   EXPECT_EQ(kinds(), (Kinds{{"catalog", 1}})) << out_;
 }
 
