@@ -300,7 +300,8 @@ Result<WriterIdentity> identity_of(const std::string& path, SqliteOpen how) {
   auto db = Sqlite::open(path, how, 0);
   if (!db.ok()) return db.status();
   TRACKER_RETURN_IF_ERROR(check_database(*db, path));
-  auto meta = read_meta(*db, path);
+  std::string damage;  // of the counts
+  auto meta = read_meta(*db, path, &damage);
   if (!meta.ok()) return meta.status();
   return std::move(meta->identity);
 }
