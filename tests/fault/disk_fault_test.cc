@@ -234,8 +234,8 @@ TEST_P(FullJournalTest, AtFinishItIsStoredByTheNextProcessWithTheCountOfWhatWasD
   expect_all(sandbox, *tally, RunState::kFinished);
 }
 
-// Its exit code and the reason too, of which the first 4 KiB are kept. Texts too large for a ring waited in memory, more
-// of them than the spill file has room for.
+// Its exit code and the reason too, of which the first 4 KiB are kept. Texts too large for a ring waited in memory,
+// more of them than the spill file has room for.
 TEST_P(FullJournalTest, ARunThatFailedSaysWhyAndWhatWasInMemoryAloneIsCounted) {
   Sandbox sandbox;
   Shared<Tally> tally;
