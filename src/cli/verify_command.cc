@@ -69,6 +69,7 @@ void add(VerifyReport from, VerifyReport* into) {
   into->runs += from.runs;
   into->writers += from.writers;
   into->live += from.live;
+  into->unread += from.unread;
   into->journals += from.journals;
   into->frames += from.frames;
   into->points += from.points;
@@ -98,8 +99,12 @@ std::string verdict_text(const Console& console, const VerifyReport& report, uin
   if (report.live > 0) out += fmt::format("; {} still written, trees not walked", count_text(report.live));
   out += ".\n";
   if (report.left_out > 0) out += fmt::format("{} more findings are not shown.\n", count_text(report.left_out));
-  if (damaged > 0)
-    out += console.paint(fmt::format("{} found; everything else is intact.", counted(damaged, "damage")), "31") + "\n";
+  const std::string rest = report.unread == 0 ? "everything else is intact"
+                                              : fmt::format(
+                                                    "of {} not all frames could be looked at; what was looked "
+                                                    "at besides is intact",
+                                                    counted(report.unread, "writer"));
+  if (damaged > 0) out += console.paint(fmt::format("{} found; {}.", counted(damaged, "damage"), rest), "31") + "\n";
   if (newer > 0) out += fmt::format("{} of a newer version: not judged.\n", counted(newer, "part"));
   if (damaged + newer == 0) out += console.paint("Everything is intact.", "32") + "\n";
   return out;

@@ -39,7 +39,8 @@ BytesOf whose(const std::string& path, bool with_log, const Id128& writer) {
   if (*id != kApplicationId) return BytesOf::kOthers;
   const auto version = db->query_int("PRAGMA user_version");
   if (!version.ok() || *version > kDatabaseVersion) return BytesOf::kCannotTell;  // what it says there may mean another
-  const auto meta = read_meta(*db, path);
+  std::string damage;                                                             // of the counts
+  const auto meta = read_meta(*db, path, &damage);
   return meta.ok() && meta->identity.writer != writer ? BytesOf::kOthers : BytesOf::kOurs;
 }
 

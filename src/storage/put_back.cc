@@ -27,7 +27,8 @@ bool is_database_of(const std::string& path, const Id128& writer) {
   if (!is_regular_file(path)) return false;
   auto db = Sqlite::open(path, SqliteOpen::kReadImmutable, 0);
   if (!db.ok() || !check_database(*db, path).ok()) return false;
-  const auto meta = read_meta(*db, path);
+  std::string damage;  // of the counts
+  const auto meta = read_meta(*db, path, &damage);
   return meta.ok() && meta->identity.writer == writer;
 }
 

@@ -39,6 +39,7 @@ struct VerifyReport {
   std::vector<Finding> findings;
   uint64_t left_out = 0;  // findings beyond kFindingsMax
   uint64_t runs = 0, writers = 0, live = 0, journals = 0;
+  uint64_t unread = 0;                         // writers of whose frames not all were looked at
   uint64_t frames = 0, points = 0, bytes = 0;  // that were read
   bool has(FindingLevel level) const;
 };

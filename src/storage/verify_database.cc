@@ -43,16 +43,20 @@ class DatabaseCheck {
     if (check_files() && open_last()) {
       for (int part = 1; part <= parts_; ++part)
         if (!check_part(part)) readable_ = false;
+      complete_counts();
       judge_log();
       say_cut();
+      if (!tables_said_.empty() && tree_said_.empty() && cut_.empty())
+        damage("tables", path_, joined(tables_said_), kFromLogAdvice, log_->intact(meta_));
       if (readable_ && tree_said_.empty() && log_->whole(meta_)) judge_tables();
-      else if (readable_ && cut_.empty() && !has_said("series")) judge_sum("");
+      else if (readable_ && cut_.empty() && !has_said("series") && tables_said_.empty()) judge_sum("");
     } else {
       say_cut();
     }
     out_.frames = log_ ? log_->totals().frames() : 0;
     out_.points = log_ ? log_->totals().points() : 0;
     out_.live = live_;
+    out_.log_read = log_ && readable_;
     return std::move(out_);
   }
 
@@ -146,23 +150,48 @@ class DatabaseCheck {
     return true;
   }
 
+  // What is damaged in them is noted: the frames are looked at all the same, as readers do.
   Status read_tables(Sqlite& db) {
-    auto sum = check_table_sum(db);
-    if (!sum.ok()) return sum.status();
-    sum_ = *sum;
-    auto meta = read_meta(db, part(parts_));
+    tables_said_.clear();
+    bad_ = {};
+    const auto newest = newest_frame(db);  // in front of `meta`, which a writer may move on meanwhile
+    const auto take = [this](auto read, auto* into, bool* bad) {
+      if (read.ok()) *into = std::move(*read);
+      else if (read.status().code() == Code::kCorrupt) *bad = true, tables_said_.push_back(read.status().message());
+      else return read.status();
+      return Status();
+    };
+    std::string counts;
+    auto meta = read_meta(db, part(parts_), &counts);
     if (!meta.ok()) return meta.status();
     meta_ = std::move(*meta);
-    auto series = read_series(db);
-    if (!series.ok()) return series.status();
-    series_ = std::move(*series);
-    auto attributes = read_attributes(db);
-    if (!attributes.ok()) return attributes.status();
-    attributes_ = std::move(*attributes);
-    auto losses = read_losses(db);
-    if (!losses.ok()) return losses.status();
-    losses_ = std::move(*losses);
+    if (!counts.empty()) bad_.meta = true, tables_said_.push_back(counts);
+    TRACKER_RETURN_IF_ERROR(take(read_series(db), &series_, &bad_.series));
+    uint64_t rows = 0;
+    TRACKER_RETURN_IF_ERROR(take(read_attributes(db, &rows), &attributes_, &bad_.attributes));
+    if (rows > 0) bad_.attributes = true, tables_said_.push_back(fmt::format("attributes: {} damaged", counted(rows)));
+    TRACKER_RETURN_IF_ERROR(take(read_losses(db), &losses_, &bad_.losses));
+    sum_ = TableVerdict::kNone;
+    auto sum = check_table_sum(db);
+    if (!sum.ok() && sum.status().code() != Code::kCorrupt) return sum.status();
+    if (sum.ok()) sum_ = *sum;
+    if (!newest.ok() && newest.status().code() != Code::kCorrupt) return newest.status();
+    if (!bad_.meta) return {};
+    const bool known = is_possible(meta_.last_seq) && (!newest.ok() || *newest <= meta_.last_seq);
+    if (!known) meta_.last_seq = newest.ok() ? *newest : INT64_MAX;
+    meta_.stats_seq = std::min(meta_.stats_seq, meta_.last_seq);
     return {};
+  }
+
+  static std::string counted(uint64_t rows) { return fmt::format("{} row{}", rows, rows == 1 ? " is" : "s are"); }
+  static bool is_possible(uint64_t count) { return count > 0 && count <= INT64_MAX; }
+
+  // What `meta` cannot say the rows of the log do.
+  void complete_counts() {
+    if (!bad_.meta) return;
+    if (!is_possible(meta_.frames)) meta_.frames = log_->frames_said();
+    if (!is_possible(meta_.points)) meta_.points = log_->points_said();
+    if (meta_.last_seq == INT64_MAX) meta_.last_seq = log_->newest();
   }
 
   bool check_part(int number) {
@@ -242,19 +271,19 @@ class DatabaseCheck {
     const char* sound = "every frame and segment is sound";
     const bool from_log = sum_ == TableVerdict::kWrong;  // so readers take them
     const size_t before = out_.findings.size();
-    if (const auto lines = log_->totals().compare_meta(meta_, log_->newest()); !lines.empty())
+    if (const auto lines = log_->totals().compare_meta(meta_, log_->newest()); !lines.empty() && !bad_.meta)
       damage("counts", path_, "logged = stored + dropped does not come out: " + joined(lines),
              from_log ? kFromLogAdvice : kTreeAdvice, sound);
-    if (const auto lines = log_->totals().compare_series(series_); !lines.empty())
+    if (const auto lines = log_->totals().compare_series(series_); !lines.empty() && !bad_.series)
       damage("series", path_, "statistics of the table `series` disagree with the frames: " + joined(lines),
              from_log ? kFromLogAdvice : "`show` and charts may be wrong, `export` is right", sound);
-    if (const auto lines = log_->totals().compare_attributes(attributes_); !lines.empty())
+    if (const auto lines = log_->totals().compare_attributes(attributes_); !lines.empty() && !bad_.attributes)
       damage("attributes", path_, "config, summary or attributes disagree with the frames: " + joined(lines),
              from_log ? kFromLogAdvice : kTreeAdvice, sound);
-    if (const auto lines = log_->totals().compare_losses(losses_); !lines.empty())
+    if (const auto lines = log_->totals().compare_losses(losses_); !lines.empty() && !bad_.losses)
       damage("losses", path_, "counts of dropped points disagree with the frames: " + joined(lines),
              from_log ? kFromLogAdvice : kTreeAdvice, sound);
-    if (out_.findings.size() == before) judge_sum(sound);
+    if (out_.findings.size() == before && tables_said_.empty()) judge_sum(sound);
   }
 
   // Said where nothing else says which of them it is.
@@ -274,6 +303,10 @@ class DatabaseCheck {
   std::vector<Attribute> attributes_;
   std::vector<Loss> losses_;
   TableVerdict sum_ = TableVerdict::kNone;
+  struct Bad {
+    bool meta = false, series = false, attributes = false, losses = false;
+  } bad_;                                 // tables that cannot be held against the log
+  std::vector<std::string> tables_said_;  // of them
   std::optional<LogCheck> log_;
   std::map<int, DatabaseSize> cut_;  // parts that are shorter than they say
   bool readable_ = true;
@@ -300,7 +333,8 @@ Result<WriterIdentity> identity_of(const std::string& path, SqliteOpen how) {
   auto db = Sqlite::open(path, how, 0);
   if (!db.ok()) return db.status();
   TRACKER_RETURN_IF_ERROR(check_database(*db, path));
-  auto meta = read_meta(*db, path);
+  std::string damage;  // of the counts
+  auto meta = read_meta(*db, path, &damage);
   if (!meta.ok()) return meta.status();
   return std::move(meta->identity);
 }

@@ -69,6 +69,7 @@ struct WriterVerdict {
   std::optional<RunIdentity> run;  // as the file says
   std::optional<Id128> store;
   bool live = false;
+  bool log_read = true;  // else nothing is known of frames that no finding names
   uint64_t frames = 0, points = 0;
 };
 // A writer's database, all parts of it, or its frames file. `run`: whose folder it stands in; may be null.

@@ -16,6 +16,7 @@
 #include "storage/journal_home.h"
 #include "storage/schema.h"
 #include "storage/store_files.h"
+#include "storage/table_sum.h"
 #include "storage/verify_internal.h"
 #include "storage/waiting_points.h"
 #include "storage/writer_parts.h"
@@ -41,9 +42,12 @@ Stored stored_in_database(const std::string& path) {
   const bool wal = size_of_file(last + "-wal") > 0;
   auto db = Sqlite::open(last, wal ? SqliteOpen::kReadPrivateWal : SqliteOpen::kReadImmutable, 0);
   if (!db.ok() || !check_database(*db, last).ok()) return out;
-  auto meta = read_meta(*db, last);
+  std::string damage;  // of the counts: then the log has the newest frame
+  auto meta = read_meta(*db, last, &damage);
   auto positions = read_positions(*db);
-  if (meta.ok() && positions.ok()) out = {meta->last_seq, std::move(*positions)};
+  const auto newest = damage.empty() ? Result<uint64_t>(0) : newest_frame(*db);
+  if (meta.ok() && positions.ok() && newest.ok())
+    out = {damage.empty() ? meta->last_seq : *newest, std::move(*positions)};
   return out;
 }
 

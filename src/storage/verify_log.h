@@ -31,6 +31,9 @@ class LogCheck {
   uint64_t newest() const { return seen_.covered; }  // frame that was looked at
   // Of the segments of the part that was read last; none where it has no levels.
   const ExpectedLevels& levels() const { return levels_; }
+  // What its rows say that they hold, damaged ones too.
+  uint64_t frames_said() const { return seen_.frames; }
+  uint64_t points_said() const { return totals().points() + seen_.bad_points + seen_.bad_segment_points; }
   // Nothing of it is bad or missing, so that tables can be held against it.
   bool whole(const DatabaseMeta& meta) const;
   // What the pages of the file did not give, as SQLite says it; empty when all were read.

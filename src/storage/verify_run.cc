@@ -208,6 +208,7 @@ class RunCheck {
     }
     live_ |= verdict.live;
     verifier_.report.live += verdict.live ? 1 : 0;
+    verifier_.report.unread += verdict.log_read ? 0 : 1;
     verifier_.report.frames += verdict.frames;
     verifier_.report.points += verdict.points;
     points_ += verdict.points;

@@ -16,6 +16,8 @@
 #include "storage/checked_frames.h"
 #include "storage/compaction.h"
 #include "storage/frames_log.h"
+#include "storage/log_scan.h"
+#include "storage/log_state.h"
 #include "storage/own_commits.h"
 #include "storage/own_files.h"
 #include "storage/put_back.h"
@@ -78,7 +80,10 @@ struct WriterDb::Impl {
   std::vector<RingPosition> positions;
   StatsTable series;                // without names of rows that are written
   bool sum_stands = false;          // a checksum of the tables as they were before this writer went on
-  bool tables_damaged = false;      // by that checksum
+  bool tables_damaged = false;      // by that checksum, or by what cannot be; the next checksum is a wrong one
+  bool counts_from_log = false;     // counts and series, whose rows are damaged: the next transaction writes them
+  bool series_whole = false;        // then: by a log without damage, so that there are no others
+  uint64_t newest = 0;              // then: frame of this part
   std::string cost;                 // to be written with the next sign of life
   std::vector<uint32_t> unwritten;  // series whose row is older than their frames, sorted
   int64_t stats_written_ns = 0;
@@ -158,21 +163,23 @@ struct WriterDb::Impl {
     if (detached) TRACKER_RETURN_IF_ERROR(db.exec("PRAGMA locking_mode=EXCLUSIVE"));
     TRACKER_RETURN_IF_ERROR(check_database(db, path));
     TRACKER_RETURN_IF_ERROR(set_modes());
-    auto meta = read_meta(db, path);
+    const auto newest_there = newest_frame(db);  // in front of `meta`, which another process may move on meanwhile
+    if (!newest_there.ok() && newest_there.status().code() != Code::kCorrupt) return newest_there.status();
+    std::string damage;
+    auto meta = read_meta(db, path, &damage);
     if (!meta.ok()) return meta.status();
-    sum_stands = meta->checksum.has_value();
-    if (sum_stands) {
-      const auto sum = check_table_sum(db);
-      if (!sum.ok()) return sum.status();
-      tables_damaged = tables_damaged || *sum == TableVerdict::kWrong;
-    }
     if (meta->identity.writer != identity.writer)
       return Status(Code::kCorrupt, fmt::format("{} belongs to writer {}", path, meta->identity.writer.hex()));
     auto all_positions = read_positions(db);
     if (!all_positions.ok()) return all_positions.status();
-    series.clear();
     auto rows = read_series(db);
-    if (!rows.ok()) return rows.status();
+    if (!rows.ok() && rows.status().code() != Code::kCorrupt) return rows.status();
+    sum_stands = meta->checksum.has_value();
+    if (sum_stands && rows.ok()) {
+      const auto sum = check_table_sum(db);
+      if (!sum.ok()) return sum.status();
+      tables_damaged = tables_damaged || *sum == TableVerdict::kWrong;
+    }
     stats_seq = meta->stats_seq;
     last_seq = meta->last_seq;
     points = meta->points;
@@ -180,16 +187,75 @@ struct WriterDb::Impl {
     frame_bytes = meta->frame_bytes;
     heartbeat_us = static_cast<uint64_t>(meta->heartbeat_us);
     positions = std::move(*all_positions);
-    for (auto row = rows->begin(); row != rows->end(); row = rows->erase(row)) {
-      row->second.def.name.clear();  // it is in the table
-      series.add(row->second);
-    }
+    series.clear();
     unwritten.clear();
     stats_written_ns = 0;
     stats_points = 0;
-    TRACKER_RETURN_IF_ERROR(read_stats_behind(db, stats_seq, [this](const SeriesMap& one) { add_series(one); }));
+    counts_from_log = !damage.empty() || !rows.ok() || (newest_there.ok() && *newest_there > meta->last_seq);
+    if (counts_from_log) {
+      TRACKER_RETURN_IF_ERROR(newest_there.status());
+      TRACKER_RETURN_IF_ERROR(take_from_log(*newest_there));
+    } else {
+      for (auto row = rows->begin(); row != rows->end(); row = rows->erase(row)) {
+        row->second.def.name.clear();  // it is in the table
+        series.add(row->second);
+      }
+      TRACKER_RETURN_IF_ERROR(read_stats_behind(db, stats_seq, [this](const SeriesMap& one) { add_series(one); }));
+    }
     TRACKER_RETURN_IF_ERROR(compaction.load(db));
     return sql.prepare(db);
+  }
+
+  // The log of a part, or what can be read of it, added to what was read before. Its newest frame, 0: it has none.
+  Status read_part(Sqlite* from, const std::string& file, uint64_t newest_there, LogPosition* at, LogState* state,
+                   std::vector<LogDamage>* damage, uint64_t* bytes) const {
+    LogScan scan(from, file, identity.writer, at, damage);
+    TRACKER_RETURN_IF_ERROR(scan.read({newest_there, 0}, state));
+    auto sum = from->query_int(
+        "SELECT (SELECT coalesce(sum(length(data)),0) FROM frames)+(SELECT coalesce(sum(length(data)),0) FROM "
+        "segments)");
+    if (sum.ok()) *bytes += static_cast<uint64_t>(*sum);
+    return sum.ok() || sum.status().code() == Code::kCorrupt ? Status() : sum.status();
+  }
+
+  // What the log says of counts and series, as its readers take it, where the tables say what cannot be.
+  Status take_from_log(uint64_t newest_there) {
+    LogState state;
+    LogPosition at;
+    std::vector<LogDamage> damage;
+    uint64_t bytes = 0;
+    for (int earlier = 1; earlier < part; ++earlier) {
+      const std::string file = part_path(base, earlier);
+      auto from = Sqlite::open(file, SqliteOpen::kRead, kBusyTimeoutMs);
+      if (!from.ok()) return from.status();
+      TRACKER_RETURN_IF_ERROR(check_database(*from, file));
+      const auto last = newest_frame(*from);
+      if (!last.ok()) return last.status();
+      TRACKER_RETURN_IF_ERROR(read_part(&*from, file, *last, &at, &state, &damage, &bytes));
+    }
+    TRACKER_RETURN_IF_ERROR(read_part(&db, path, newest_there, &at, &state, &damage, &bytes));
+    newest = newest_there;
+    last_seq = stats_seq = at.seq;
+    points = state.points;
+    frames = state.frames;
+    if (frame_bytes == 0 || frame_bytes > INT64_MAX) frame_bytes = bytes;  // of what was compacted: as it is now
+    add_series(state.series);
+    series_whole = damage.empty();
+    tables_damaged = true;  // of the other tables nothing is certain
+    return {};
+  }
+
+  // Within the first transaction behind take_from_log().
+  Status write_from_log() {
+    const auto there = newest_frame(db);
+    if (!there.ok()) return there.status();
+    if (*there != newest) return own.leave();
+    TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kLastSeq, last_seq));
+    TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kPoints, points));
+    TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kFrames, frames));
+    TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kFrameBytes, frame_bytes));
+    if (series_whole) TRACKER_RETURN_IF_ERROR(db.exec("DELETE FROM series"));
+    return write_stats(last_seq);
   }
 
   Status set_modes() {
@@ -285,7 +351,7 @@ struct WriterDb::Impl {
       full_sync = durable;
     }
     if (status.ok()) status = sql.begin.run();
-    if (status.ok()) status = own.check_within(sql.read_last, last_seq);
+    if (status.ok()) status = counts_from_log ? write_from_log() : own.check_within(sql.read_last, last_seq);
     if (status.ok() && sum_stands) status = drop_table_sum(db);
     if (status.ok()) status = body();
     if (status.ok()) status = sql.commit.run();
@@ -293,6 +359,8 @@ struct WriterDb::Impl {
     if (status.ok() && !detached && locks.is_closed_by_others()) status = closed_by_others(path);
     if (status.ok()) {
       sum_stands = false;
+      if (counts_from_log) stats_are_written();
+      counts_from_log = false;
       files.committed(path);
       return status;
     }
@@ -342,7 +410,7 @@ struct WriterDb::Impl {
     const bool many = points + pending->points - stats_points >= kStatsPointsMin;
     const bool due = force_stats || (durable && many && age >= kStatsIntervalNs) || age >= kStatsIntervalAlwaysNs ||
                      series.name_bytes() > kNamesHeldBytesMax;
-    const bool with_stats = due && !unwritten.empty();
+    const bool with_stats = (due && !unwritten.empty()) || counts_from_log;
     TRACKER_RETURN_IF_ERROR(transaction(durable, [&] { return write(*pending, retired, durable, with_stats); }));
     last_seq = pending->last_seq;
     if (!records.empty()) own.committed(last_seq);  // else nothing was held against what is there

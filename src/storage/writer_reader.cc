@@ -258,6 +258,18 @@ struct WriterReader::Impl {
     return out;
   }
 
+  // Where its counts cannot be the log has the last frame, and the number of points is not known.
+  static Result<LogPosition> end_of_part(Sqlite& db, const std::string& file, bool* by_log = nullptr) {
+    std::string damage;
+    auto meta = read_meta(db, file, &damage);
+    if (!meta.ok()) return meta.status();
+    if (damage.empty()) return LogPosition{meta->last_seq, meta->points};
+    if (by_log != nullptr) *by_log = true;
+    auto newest = newest_frame(db);
+    if (!newest.ok()) return newest.status();
+    return LogPosition{*newest, 0};
+  }
+
   Status read_parts(LogPosition* at, const LogPosition& end, LogVisitor* visitor, std::vector<LogDamage>* damage) {
     const int parts = count_parts(path);
     for (int part = 1; part <= parts && at->seq < end.seq; ++part) {
@@ -267,10 +279,10 @@ struct WriterReader::Impl {
       if (part == parts && newest_known) {
         if (*newest_known < end.seq) to = {*newest_known, 0};
       } else {
-        auto meta = read_meta(*db, part_path(path, part));
-        if (!meta.ok()) return meta.status();
-        if (meta->last_seq <= at->seq) continue;
-        if (meta->last_seq <= end.seq) to = {meta->last_seq, meta->points};
+        auto last = end_of_part(*db, part_path(path, part));
+        if (!last.ok()) return last.status();
+        if (last->seq <= at->seq) continue;
+        if (last->seq <= end.seq) to = *last;
       }
       LogScan scan(&*db, part_path(path, part), identity.writer, at, damage);
       TRACKER_RETURN_IF_ERROR(scan.read(to, visitor));
@@ -287,9 +299,11 @@ struct WriterReader::Impl {
     for (int part = 1; part <= parts; ++part) {
       auto db = connect(part);
       if (!db.ok()) return db.status();
-      auto meta = read_meta(*db, part_path(path, part));
-      if (!meta.ok()) return meta.status();
-      end = {meta->last_seq, meta->points};
+      bool by_log = false;
+      auto last = end_of_part(*db, part_path(path, part), &by_log);
+      if (!last.ok()) return last.status();
+      if (by_log) return LogPosition();  // as above
+      end = *last;
       if (end.seq > seq) return place_in_log(*db, seq);
     }
     return end;

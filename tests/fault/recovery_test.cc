@@ -12,6 +12,7 @@
 
 #include "journal/spill.h"
 #include "run/run.h"
+#include "storage/sqlite.h"
 #include "storage/store_files.h"
 #include "support/child.h"
 #include "support/integrity.h"
@@ -117,6 +118,33 @@ TEST(RecoveryTest, ARecovererKilledBeforeAnySystemCallLeavesTheRunRecoverable) {
   }
   EXPECT_GT(kills, 10) << "is ptrace allowed here?";
   std::printf("killed before %d system calls\n", kills);
+}
+
+// The bug: recovery refused each of these for good, and what waited in the journal waited with it.
+TEST(RecoveryTest, AWrongCountOrNameInTheDatabaseKeepsNoPointInTheJournal) {
+  for (const char* sql :
+       {"UPDATE meta SET value=-1 WHERE key='frame_bytes'", "UPDATE meta SET value=value+100 WHERE key='stats_seq'",
+        "UPDATE series SET name=CAST(x'78ff' AS TEXT) WHERE name='x'"}) {
+    SCOPED_TRACE(sql);
+    Sandbox sandbox;
+    make_dead_run(4000);
+    int harmed = 0;
+    for (const auto& file : std::filesystem::recursive_directory_iterator(sandbox.store())) {
+      if (file.path().extension() != ".db" || file.path().string().find("catalog") != std::string::npos) continue;
+      auto db = Sqlite::open(file.path().string(), SqliteOpen::kWrite, 1000);
+      ASSERT_TRUE(db.ok());
+      if (!db->exec(sql).ok()) continue;
+      ++harmed;
+    }
+    ASSERT_EQ(harmed, 1);
+    ReadRun run = recover_and_read(sandbox.store());
+    ASSERT_NE(run.view, nullptr);
+    EXPECT_THAT(sandbox.journal_folders(), ::testing::IsEmpty());
+    const History rows = rows_of(run, "x");
+    ASSERT_EQ(rows.size(), 4000u);
+    for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows.bits[i], i * 3);
+    EXPECT_EQ(run.view->state(), RunState::kCrashed);
+  }
 }
 
 std::atomic<bool> g_hold{false};

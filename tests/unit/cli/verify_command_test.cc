@@ -209,6 +209,31 @@ TEST_F(VerifySegmentsTest, TablesThatDisagreeWithSegmentsAreNamed) {
   EXPECT_EQ(broken_by("UPDATE meta SET value = 4 WHERE key = 'stats_seq'"), (Kinds{{"series", 1}})) << out_;
 }
 
+// The bug: behind a small table that is damaged no frame was looked at, and all of them were called intact.
+TEST_F(VerifySegmentsTest, FramesAreLookedAtBehindSmallTablesThatAreDamaged) {
+  const std::string damage = "; UPDATE segments SET data = CAST(replace(data, substr(data, 60, 1), x'') AS BLOB)";
+  for (const char* table : {
+           "UPDATE meta SET value = 12345 WHERE key = 'stats_seq'",
+           "UPDATE meta SET value = -1 WHERE key = 'last_seq'",
+           "DELETE FROM meta WHERE key = 'frames'",
+           "UPDATE attributes SET count = -1",
+           "UPDATE series SET name = CAST(x'78ff' AS TEXT) WHERE id = 1",
+       }) {
+    SCOPED_TRACE(table);
+    EXPECT_EQ(broken_by(table), (Kinds{{"tables", 1}})) << out_;
+    EXPECT_NE(out_.find("\"7 of 7 frames, 12 of 12 points\""), std::string::npos) << out_;
+    EXPECT_EQ(broken_by(table + damage), (Kinds{{"tables", 1}, {"segment", 1}})) << out_;
+    EXPECT_NE(out_.find("\"2 of 7 frames, 2 of 12 points\""), std::string::npos) << out_;
+  }
+}
+
+TEST_F(VerifyTest, WhatWasNotLookedAtIsNotCalledIntact) {
+  sql("PRAGMA application_id = 7");
+  EXPECT_EQ(run({"verify"}), kExitDamaged);
+  EXPECT_EQ(out_.find("everything else is intact"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("1 damage found; of 1 writer not all frames could be looked at"), std::string::npos) << out_;
+}
+
 TEST_F(VerifyTest, ALiveWriterThatCompactsMeanwhileHasNoDamage) {
   const RunFolder live = builder_.run("mnist", "live");
   const pid_t child = ::fork();

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "storage/compaction.h"
+#include "storage/schema.h"
 #include "storage/sqlite.h"
 #include "storage/table_sum.h"
 #include "storage/writer_parts.h"
@@ -304,6 +305,69 @@ TEST_F(DamageTest, AWriterThatGoesOnBehindDamageLeavesItSaid) {
   ASSERT_EQ(now->attributes.size(), 1u);
   EXPECT_EQ(now->attributes[0].value, Value(0.1));
   EXPECT_FALSE(now->damage.empty());
+}
+
+// The bug: a count that cannot be, or a name that is no UTF-8, kept every writer and recoverer out for good.
+TEST_F(DamageTest, AWriterGoesOnBehindCountsAndNamesThatCannotBe) {
+  for (const char* sql : {
+           "UPDATE meta SET value=-1 WHERE key='frame_bytes'",
+           "UPDATE meta SET value=-1 WHERE key='last_seq'",
+           "UPDATE meta SET value=3 WHERE key='last_seq'",
+           "UPDATE meta SET value=value+100 WHERE key='stats_seq'",
+           "DELETE FROM meta WHERE key='points'",
+           "UPDATE series SET name=CAST(x'78ff' AS TEXT)",
+           "UPDATE meta SET value=-1 WHERE key='points'; UPDATE series SET id=77 WHERE id=1; DELETE FROM series",
+       }) {
+    for (const bool finished : {false, true}) {
+      SCOPED_TRACE(fmt::format("{}, {}", sql, finished ? "finished" : "dead"));
+      if (finished) write(finished_);
+      else write(base_, wal_);
+      {
+        auto db = Sqlite::open(path(), SqliteOpen::kWrite, 100);
+        ASSERT_TRUE(db->exec(sql).ok());
+      }
+      auto db = WriterDb::open_or_create(folder_.path(), identity_);
+      ASSERT_TRUE(db.ok()) << db.status().to_string();
+      EXPECT_EQ((*db)->last_seq(), 13u);
+      ASSERT_TRUE((*db)->heartbeat(2'000'000'000'000'000).ok());
+      ASSERT_TRUE((*db)->append({test_record(identity_, 14)}, true).ok());
+      {
+        const auto live = (*WriterReader::open(path()))->snapshot();
+        ASSERT_TRUE(live.ok());
+        EXPECT_EQ(live->points, 78u);
+        ASSERT_EQ(live->series.size(), 2u);
+        EXPECT_EQ(live->series[0].points, 39u);
+      }
+      ASSERT_TRUE((*db)->finish().ok());
+      db->reset();
+      const auto now = (*WriterReader::open(path()))->snapshot();
+      ASSERT_TRUE(now.ok());
+      EXPECT_EQ(now->last_seq, 14u);
+      EXPECT_EQ(now->points, 78u);
+      EXPECT_EQ(now->frames, 14u);
+      ASSERT_EQ(now->series.size(), 2u);
+      EXPECT_EQ(now->series[0].def.name, "metric/1");
+      EXPECT_EQ(now->series[1].points, 39u);
+      ASSERT_EQ(now->attributes.size(), 1u);
+    }
+  }
+}
+
+// What was read of it went into the file: so that the next look at the other tables is not believed.
+TEST_F(DamageTest, AWriterThatTookCountsFromTheLogLeavesAChecksumThatIsWrong) {
+  write(base_, wal_);
+  {
+    auto db = Sqlite::open(path(), SqliteOpen::kWrite, 100);
+    ASSERT_TRUE(db->exec("UPDATE meta SET value=value+100 WHERE key='stats_seq'").ok());
+  }
+  auto db = WriterDb::open_or_create(folder_.path(), identity_);
+  ASSERT_TRUE(db.ok());
+  ASSERT_TRUE((*db)->finish().ok());
+  auto look = Sqlite::open(path(), SqliteOpen::kReadImmutable, 100);
+  EXPECT_EQ(*check_table_sum(*look), TableVerdict::kWrong);
+  auto meta = read_meta(*look, path());
+  ASSERT_TRUE(meta.ok()) << meta.status().to_string();
+  EXPECT_EQ(meta->stats_seq, 13u);
 }
 
 // SQLite rounds the length of a file up to pages and does not see such a cut: it reads zeros.

@@ -165,6 +165,38 @@ TEST_F(WriterPartsTest, ADeadWritersLastPartIsWrittenOn) {
   expect_whole();
 }
 
+TEST_F(WriterPartsTest, CountsThatCannotBeInOnePartTakeNothingFromTheOthers) {
+  auto db = WriterDb::create(folder_.path(), identity_);
+  append(db->get(), 10);
+  {
+    const ParkedReader reader(path());
+    ASSERT_TRUE(reader.parked());
+    append(db->get(), 300);
+    ASSERT_EQ((*db)->parts(), 2);
+  }
+  db->reset();
+  for (const int part : {1, 2}) {
+    auto harm = Sqlite::open(part_path(path(), part), SqliteOpen::kWrite, 1000);
+    ASSERT_TRUE(harm->exec("UPDATE meta SET value=-1 WHERE key='points'").ok());
+    harm->close();
+    EXPECT_EQ(stored_frames(path()), one_to(static_cast<int64_t>(stored_))) << part;
+    auto reader = WriterReader::open(path());
+    ASSERT_TRUE(reader.ok());
+    EXPECT_EQ((*reader)->snapshot()->points, stored_ * 1000) << part;
+    EXPECT_TRUE((*reader)->place_of(5).ok());
+  }
+  auto again = WriterDb::open_or_create(folder_.path(), identity_);
+  ASSERT_TRUE(again.ok()) << again.status().to_string();
+  EXPECT_EQ((*again)->last_seq(), stored_);
+  append(again->get(), 1);
+  ASSERT_TRUE((*again)->finish().ok());
+  again->reset();
+  auto snapshot = (*WriterReader::open(path()))->snapshot();
+  ASSERT_TRUE(snapshot.ok());
+  EXPECT_EQ(snapshot->points, stored_ * 1000);
+  EXPECT_EQ(stored_frames(path()), one_to(static_cast<int64_t>(stored_)));
+}
+
 TEST_F(WriterPartsTest, APartIsNotMadeOfTablesThatLagBehindTheFrames) {
   auto db = WriterDb::create(folder_.path(), identity_);
   append(db->get(), 30);
