@@ -174,7 +174,8 @@ Result<Definitions> parse_definitions(std::string_view bytes) {
   if (bytes.size() < magic || bytes.substr(0, 7) != kDefinitionsMagic.substr(0, 7))
     return Status(Code::kCorrupt, "not a definitions file: bad magic at byte 0");
   if (bytes[7] > kDefinitionsMagic[7] && bytes[7] <= kNewestVersion)
-    return Status(Code::kVersion, fmt::format("definitions file of version '{}', this library reads 1", bytes[7]));
+    return Status(Code::kVersion, fmt::format("definitions file of version '{}', this library reads 1", bytes[7]),
+                  "update tracker; what waits in this journal is stored then");
   if (bytes[7] != kDefinitionsMagic[7]) return Status(Code::kCorrupt, "definitions file: bad version at byte 7");
   Definitions out;
   bool have_identity = false;
@@ -198,7 +199,8 @@ Result<Definitions> read_definitions(const std::string& dir) {
   auto bytes = read_file(path, kDefinitionsBytesMax);
   if (!bytes.ok()) return bytes.status();
   auto parsed = parse_definitions(*bytes);
-  if (!parsed.ok()) return Status(parsed.status().code(), path + ": " + parsed.status().message());
+  if (!parsed.ok())
+    return Status(parsed.status().code(), path + ": " + parsed.status().message(), parsed.status().hint());
   return parsed;
 }
 
