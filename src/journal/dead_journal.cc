@@ -36,6 +36,8 @@ struct DeadJournal::RingCopy {
 
 namespace {
 
+constexpr const char* kNewerHint = "update tracker; what waits in this journal is stored then";
+
 Status read_exactly(int fd, void* to, size_t bytes) {
   auto* at = static_cast<char*>(to);
   while (bytes > 0) {
@@ -145,8 +147,10 @@ Status DeadJournal::read_files() {
   std::memcpy(&nonce, identity().writer.bytes.data(), sizeof nonce);
   SpillContents spill = read_spill(dir_, nonce);
   if (spill.version > kSpillVersion)
-    return Status(Code::kVersion, fmt::format("{}/spill: a spill file of version {}, this library reads up to {}", dir_,
-                                              spill.version, kSpillVersion));
+    return Status(Code::kVersion,
+                  fmt::format("{}/spill: a spill file of version {}, this library reads up to {}", dir_, spill.version,
+                              kSpillVersion),
+                  kNewerHint);
   spilled_ = std::move(spill.frames);
   spill_damaged_bytes_ = spill.damaged_bytes;
   spill_sound_ = spill.problem.empty();
@@ -195,8 +199,10 @@ Status DeadJournal::read_ring(const std::string& name) {
   const uint64_t size = header.data_bytes;
   if (header.magic == kRingMagic && header.version > kRingVersion &&
       header.version <= kRingVersion + kRingVersionsAhead)
-    return Status(Code::kVersion, fmt::format("{}: a ring of version {}, this library reads up to {}", path,
-                                              header.version, kRingVersion));
+    return Status(
+        Code::kVersion,
+        fmt::format("{}: a ring of version {}, this library reads up to {}", path, header.version, kRingVersion),
+        kNewerHint);
   if (header.magic != kRingMagic || header.version != kRingVersion || size < 4096 || (size & (size - 1)) != 0 ||
       size > kRingFileBytesMax || data > size || std::memcmp(header.writer, identity().writer.bytes.data(), 16) != 0)
     return give_up(name, header, data, "not a ring of this journal");

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,6 +32,7 @@ std::string framed(std::string_view body) {
 }  // namespace
 
 Result<DefinitionsFile> DefinitionsFile::create(const std::string& path, const WriterIdentity& identity) {
+  const NoWriteSignals guard;
   auto fd = open_file(path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW, 0600);
   if (!fd.ok()) return fd.status();
   std::string body(1, static_cast<char>(kIdentity));
@@ -47,10 +49,13 @@ Status DefinitionsFile::keep_room(uint64_t bytes) {
   const uint64_t wanted = bytes + kEndReserve;
   if (wanted <= room_) return {};
   const uint64_t room = (wanted + kRoomStep - 1) / kRoomStep * kRoomStep;
-  if (::fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(room)) != 0 &&
-      (errno == ENOSPC || errno == EDQUOT))
-    return Status::from_errno(errno, "the journal has no room for", "more definitions");
-  room_ = room;
+  int error = 0;
+  do {
+    error = ::fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(room)) == 0 ? 0 : errno;
+  } while (error == EINTR);
+  if (error == ENOSPC || error == EDQUOT)
+    return Status::from_errno(error, "the journal has no room for", "more definitions");
+  if (error != EFBIG) room_ = room;  // a limit may be lifted: asked for again
   return {};
 }
 
@@ -82,11 +87,20 @@ Status DefinitionsFile::append_end(const JournalEnd& end) {
   return append_record(framed(body.buffer()), static_cast<uint64_t>(::lseek(fd_.get(), 0, SEEK_END)));
 }
 
-// What is cut off goes back to the file system, the room behind it too.
+// What is cut off goes back to the file system, the room for the end too, which is then asked for again: others may
+// have taken it meanwhile. So a record that a limit of file sizes would tear is not begun, and of one that left nothing
+// in the file nothing is cut off.
 Status DefinitionsFile::append_record(const std::string& record, uint64_t before) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && before + record.size() > limit.rlim_cur)
+    return Status::from_errno(EFBIG, "cannot write", "more definitions");
   const Status status = write_all(fd_.get(), record);
   if (status.ok()) return status;
-  if (::ftruncate(fd_.get(), static_cast<off_t>(before)) == 0) room_ = before;  // full: take the half record back
+  struct stat st;
+  if (::fstat(fd_.get(), &st) == 0 && static_cast<uint64_t>(st.st_size) == before) return status;
+  if (::ftruncate(fd_.get(), static_cast<off_t>(before)) != 0) return status;
+  room_ = before;
+  (void)keep_room(before);
   return status;
 }
 
@@ -160,7 +174,8 @@ Result<Definitions> parse_definitions(std::string_view bytes) {
   if (bytes.size() < magic || bytes.substr(0, 7) != kDefinitionsMagic.substr(0, 7))
     return Status(Code::kCorrupt, "not a definitions file: bad magic at byte 0");
   if (bytes[7] > kDefinitionsMagic[7] && bytes[7] <= kNewestVersion)
-    return Status(Code::kVersion, fmt::format("definitions file of version '{}', this library reads 1", bytes[7]));
+    return Status(Code::kVersion, fmt::format("definitions file of version '{}', this library reads 1", bytes[7]),
+                  "update tracker; what waits in this journal is stored then");
   if (bytes[7] != kDefinitionsMagic[7]) return Status(Code::kCorrupt, "definitions file: bad version at byte 7");
   Definitions out;
   bool have_identity = false;
@@ -184,7 +199,8 @@ Result<Definitions> read_definitions(const std::string& dir) {
   auto bytes = read_file(path, kDefinitionsBytesMax);
   if (!bytes.ok()) return bytes.status();
   auto parsed = parse_definitions(*bytes);
-  if (!parsed.ok()) return Status(parsed.status().code(), path + ": " + parsed.status().message());
+  if (!parsed.ok())
+    return Status(parsed.status().code(), path + ": " + parsed.status().message(), parsed.status().hint());
   return parsed;
 }
 

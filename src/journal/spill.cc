@@ -145,6 +145,18 @@ int version_of(std::string_view bytes) {
   return digit > '1' && digit <= '9' ? digit - '0' : kSpillVersion;
 }
 
+// The digit is in no CRC: a first record that verifies beside it is one of version 1 whose digit is damaged.
+bool is_ours_with_another_digit(std::string_view bytes, uint64_t nonce) {
+  ByteReader head(bytes);
+  head.u32();
+  const uint64_t body_bytes = head.u32();
+  if (!head.ok()) return false;
+  std::string record(bytes.substr(0, kSpillHead + body_bytes));
+  record.replace(0, spill_magic().size(), spill_magic());
+  size_t size = 0;
+  return first_record(record, nonce, &size).has_value();
+}
+
 bool is_cut(std::string_view rest) {
   const std::string_view magic = spill_magic();
   if (rest.size() < kSpillHead) return rest.substr(0, magic.size()) == magic.substr(0, rest.size());
@@ -179,7 +191,7 @@ SpillContents read_spill(const std::string& dir, uint64_t nonce) {
   if (::lstat(path.c_str(), &st) != 0 && errno == ENOENT) return {};
   SpillContents out;
   auto bytes = read_file(path, 2 * kSpillBytesMax);
-  if (bytes.ok() && version_of(*bytes) > kSpillVersion) {
+  if (bytes.ok() && version_of(*bytes) > kSpillVersion && !is_ours_with_another_digit(*bytes, nonce)) {
     out.version = version_of(*bytes);
     return out;
   }

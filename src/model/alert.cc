@@ -38,8 +38,8 @@ std::string alert_part(std::string_view text, size_t bytes, uint64_t* cut) {
 Value alert_payload(AlertLevel level, std::string_view title, std::string_view text, uint64_t* redacted) {
   uint64_t cut = 0;
   Value out = Value::Map{{"level", alert_level_name(level)}};
-  out.set("title", alert_part(redact_text(title.substr(0, kAlertTextBytesMax), redacted), kAlertTitleBytesMax, &cut));
-  if (title.size() > kAlertTextBytesMax) cut += title.size() - kAlertTextBytesMax;
+  const size_t looked_at = alert_part(title, kAlertTextBytesMax, &cut).size();
+  out.set("title", alert_part(redact_text(title, redacted, looked_at), kAlertTitleBytesMax, &cut));
   if (!text.empty()) out.set("text", alert_part(redact_text(text, redacted), kAlertTextBytesMax, &cut));
   if (cut > 0) out.set("cut", static_cast<int64_t>(cut));
   return out;

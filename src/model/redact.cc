@@ -339,29 +339,38 @@ void append_escapes(std::string_view text, std::string* out) {
   }
 }
 
-std::string redact_as(std::string_view text, bool code, uint64_t* count) {
+std::string redact_as(std::string_view text, bool code, uint64_t* count, size_t bytes) {
+  bytes = std::min(bytes, text.size());
+  text = text.substr(0, bytes + std::min(kSecretAheadBytes, text.size() - bytes));
   const bool escapes = text.find('\x1b') != std::string_view::npos && text.size() <= UINT32_MAX;
   const PlainText plain = escapes ? without_escapes(text) : PlainText();
   const std::vector<Span> spans = SecretFinder(escapes ? std::string_view(plain.text) : text, code).run();
-  if (spans.empty()) return std::string(text);
+  if (spans.empty()) return std::string(text.substr(0, bytes));
   std::string out;
   size_t kept = 0;
+  uint64_t found = 0;
   for (const Span& span : spans) {
     const size_t begin = escapes ? plain.at[span.begin] : span.begin;
     const size_t end = escapes ? plain.at[span.begin + span.length - 1] + 1 : span.begin + span.length;
+    if (begin >= bytes) break;
+    ++found;
     out.append(text.substr(kept, begin - kept)).append(kRedacted);
     if (escapes) append_escapes(text.substr(begin, end - begin), &out);
     kept = end;
   }
-  out.append(text.substr(kept));
-  *count += spans.size();
+  if (kept < bytes) out.append(text.substr(kept, bytes - kept));
+  *count += found;
   return out;
 }
 
 }  // namespace
 
-std::string redact_text(std::string_view text, uint64_t* count) { return redact_as(text, false, count); }
-std::string redact_code(std::string_view text, uint64_t* count) { return redact_as(text, true, count); }
+std::string redact_text(std::string_view text, uint64_t* count, size_t bytes) {
+  return redact_as(text, false, count, bytes);
+}
+std::string redact_code(std::string_view text, uint64_t* count, size_t bytes) {
+  return redact_as(text, true, count, bytes);
+}
 
 Status check_no_secret(std::string_view what, std::string_view text) {
   uint64_t count = 0;

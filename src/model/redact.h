@@ -15,16 +15,19 @@
 namespace tracker::internal {
 
 constexpr std::string_view kRedacted = "[redacted]";
+constexpr size_t kSecretAheadBytes = 8 * 1024;  // behind a cut, so that a secret in front of it is known as one
 
 // `text` with every secret in it replaced, each added to `count`:
 // known tokens (AKIA…, ghp_…/github_pat_…, hf_…, sk-…, xoxb-…, JWTs and their like) and PEM private keys; who is in an
 // address (`https://user:password@host`, `user:password@host`); values of a query (`?token=…&sig=…`); `Bearer …` and
 // what follows `Authorization:`; values behind names that mean a credential in any text (`--password=x`, `API_KEY:
 // "x"`). Colours and other escape sequences within a secret do not hide it, and stay.
-std::string redact_text(std::string_view text, uint64_t* count);
+// Of a text that is to be cut: what stems from its first `bytes`, redacted before the cut; a secret that begins in them
+// goes whole. Of what follows kSecretAheadBytes are looked at.
+std::string redact_text(std::string_view text, uint64_t* count, size_t bytes = std::string_view::npos);
 // The same for code and command lines, where every secret name counts: `token = x` too, which in what a program prints
 // may be a word of a language model.
-std::string redact_code(std::string_view text, uint64_t* count);
+std::string redact_code(std::string_view text, uint64_t* count, size_t bytes = std::string_view::npos);
 // The same for each string of a JSON document, which stays one; the rest of it stays byte for byte. The value of a
 // member whose name means a credential in any text goes whole, and so do the texts of a table's column of such a name
 // (docs/media.md): "token" and "secret" alone are none. What is no JSON is redacted as a text.

@@ -73,7 +73,7 @@ Output read_output(int fd) {
     const ssize_t bytes = ::read(fd, buffer.data(), buffer.size());
     if (bytes < 0 && errno == EINTR) continue;
     if (bytes <= 0) return out;
-    const size_t kept = std::min(static_cast<size_t>(bytes), kGitDiffBytesMax - out.text.size());
+    const size_t kept = std::min(static_cast<size_t>(bytes), kGitDiffBytesMax + kSecretAheadBytes - out.text.size());
     out.text.append(buffer.data(), kept);
     out.more += static_cast<size_t>(bytes) - kept;
   }
@@ -99,9 +99,14 @@ Value git_diff(const std::string& folder, uint64_t* redacted) {
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
   if (!output.timeout && WIFEXITED(status) && WEXITSTATUS(status) != 0 && output.text.empty())
     return Value::Map{{"error", "git diff ended with " + std::to_string(WEXITSTATUS(status))}};
-  out.set("text", redact_code(as_utf8(output.text), redacted));
-  out.set("bytes", static_cast<int64_t>(output.text.size() + output.more));
-  if (output.more > 0) out.set("cut", static_cast<int64_t>(output.more));
+  const std::string_view read(output.text);
+  const size_t kept = std::min(read.size(), kGitDiffBytesMax);
+  std::string text = as_utf8(read.substr(0, kept));
+  const size_t bytes = text.size();
+  text += as_utf8(read.substr(kept));
+  out.set("text", redact_code(text, redacted, bytes));
+  out.set("bytes", static_cast<int64_t>(read.size() + output.more));
+  if (read.size() + output.more > kept) out.set("cut", static_cast<int64_t>(read.size() + output.more - kept));
   if (output.timeout) out.set("timeout", true);
   return out;
 }

@@ -10,7 +10,8 @@ namespace {
 bool is_login(const std::string& option) { return option == "-u" || option == "--user" || option == "--proxy-user"; }
 }  // namespace
 
-std::vector<std::string> redact_arguments(const std::vector<std::string>& arguments, uint64_t* count) {
+std::vector<std::string> redact_arguments(const std::vector<std::string>& arguments, uint64_t* count,
+                                          size_t last_bytes) {
   std::vector<std::string> out;
   bool secret = false;
   for (const std::string& each : arguments) {
@@ -19,7 +20,8 @@ std::vector<std::string> redact_arguments(const std::vector<std::string>& argume
       out.emplace_back(kRedacted);
       ++*count;
     } else {
-      out.push_back(redact_code(each, count));
+      const bool last = out.size() + 1 == arguments.size();
+      out.push_back(redact_code(each, count, last ? last_bytes : std::string::npos));
     }
     secret = each.starts_with("-") && each.find('=') == std::string::npos && (is_secret_key(each) || is_login(each));
   }

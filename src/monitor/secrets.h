@@ -3,6 +3,7 @@
 // option. Threads: pure functions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 namespace tracker::internal {
 
 // The words with each secret replaced; of "--password x" the second one is a secret. `count` is added to.
-std::vector<std::string> redact_arguments(const std::vector<std::string>& arguments, uint64_t* count);
+// Of the last word the first `last_bytes` are kept: it is cut behind them, and redacted before.
+std::vector<std::string> redact_arguments(const std::vector<std::string>& arguments, uint64_t* count,
+                                          size_t last_bytes = std::string::npos);
 
 }  // namespace tracker::internal

@@ -36,15 +36,19 @@ constexpr size_t kCommandBytesMax = 64 * 1024;
 
 // As the kernel has it: the interpreter's own options too.
 Value command_line(uint64_t* redacted) {
-  const std::string text = text_of_file("/proc/self/cmdline", kCommandBytesMax);
+  const std::string text = text_of_file("/proc/self/cmdline", kCommandBytesMax + kSecretAheadBytes);
   std::vector<std::string> words;
-  for (size_t at = 0; at < text.size();) {
+  size_t last_bytes = std::string::npos;
+  for (size_t at = 0; at < std::min(text.size(), kCommandBytesMax);) {
     const size_t end = std::min(text.find('\0', at), text.size());
-    words.push_back(as_utf8(text.substr(at, end - at)));
+    const size_t kept = std::min(end, kCommandBytesMax);
+    words.push_back(as_utf8(text.substr(at, kept - at)));
+    last_bytes = words.back().size();
+    words.back() += as_utf8(text.substr(kept, end - kept));
     at = end + 1;
   }
   Value::List out;
-  for (std::string& word : redact_arguments(words, redacted)) out.emplace_back(std::move(word));
+  for (std::string& word : redact_arguments(words, redacted, last_bytes)) out.emplace_back(std::move(word));
   return Value::Map{{"arguments", std::move(out)}};
 }
 

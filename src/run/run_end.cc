@@ -49,10 +49,9 @@ namespace {
 // With how much of it is missing, where that is anything.
 std::string end_reason(std::string_view reason, uint64_t* redacted) {
   uint64_t cut = 0;
-  std::string out = redact_text(alert_part(reason, kEndReasonBytesMax, &cut), redacted);
-  out = alert_part(out, kEndReasonBytesMax, &cut);
-  if (cut > 0) out += fmt::format(" (and {} bytes more)", cut);
-  return out;
+  const size_t kept = alert_part(reason, kEndReasonBytesMax, &cut).size();
+  const std::string out = alert_part(redact_text(reason, redacted, kept), kEndReasonBytesMax, &cut);
+  return cut > 0 ? fmt::format("{} (and {} bytes more)", out, cut) : out;
 }
 
 }  // namespace

@@ -109,13 +109,19 @@ Code Run::log_event(EventType type, const Value& payload, int64_t step, bool has
     if (code != Code::kUnsupported) return code;
   }
   // Larger: it waits in memory for the drain thread, at most 100 ms (P1: "larger values once spooled").
-  const Code code = impl_->writer->push_large(type, std::move(bytes), step, has_step);
+  bool behind = false;
+  const Code code = impl_->writer->push_large(type, std::move(bytes), step, has_step, false, &behind);
   if (code == Code::kOk && has_step && type == EventType::kText) use.get()->raise_step(step);
   if (code == Code::kClosed && type == EventType::kText) count_late(hot_, 0, 1);
   if (code == Code::kLimit) {
     const bool disk = impl_->writer->disk_room() != DiskRoom::kEnough;  // which is said by the thread that looks
-    use.get()->count_loss(lost_as, disk ? LossReason::kMaxDisk : LossReason::kTooLarge, 1);
-    if (!disk)
+    use.get()->count_loss(lost_as, disk ? LossReason::kMaxDisk : behind ? LossReason::kDisk : LossReason::kTooLarge, 1);
+    if (!disk && behind)
+      impl_->warnings.say("store behind",
+                          fmt::format("more than {} MiB of points, texts and config wait for the disk; further large "
+                                      "texts are dropped and counted",
+                                      kWaitingBytesMax >> 20));
+    else if (!disk)
       impl_->warnings.say(
           "large",
           fmt::format("more than {} MiB of texts and config wait for the disk; further ones are dropped and counted",

@@ -345,7 +345,8 @@ void Writer::note_fault(Fault* fault, const char* thread, const char* what) noex
   ::nanosleep(&nap, nullptr);
 }
 
-Code Writer::push_large(EventType type, std::string payload, int64_t step, bool has_step, bool at_end) {
+Code Writer::push_large(EventType type, std::string payload, int64_t step, bool has_step, bool at_end,
+                        bool* store_behind) {
   const std::lock_guard<std::mutex> guard(mutex_);
   if (stopping_) return Code::kClosed;
   const size_t bytes = payload.size();
@@ -353,8 +354,10 @@ Code Writer::push_large(EventType type, std::string payload, int64_t step, bool 
   if (large_bytes_ + bytes > kLargeBytesMax) return Code::kLimit;
   // Config, summary and the like are few, and worth more than a text beside a flood of numbers.
   const bool is_text = type == EventType::kText || type == EventType::kMedia;
-  if (is_text && large_bytes_ + bytes > kWaitingBytesEach && waiting_bytes() + bytes > kWaitingBytesMax)
+  if (is_text && large_bytes_ + bytes > kWaitingBytesEach && waiting_bytes() + bytes > kWaitingBytesMax) {
+    if (store_behind != nullptr) *store_behind = true;
     return Code::kLimit;
+  }
   if (is_console && !at_end && large_bytes_ + bytes + large_waiting_ * sizeof(LargeEvent) > kConsoleWaitingBytesMax)
     return Code::kLimit;
   const uint64_t kept = is_text || is_console ? 0 : (kDiskReserve - kDiskEndReserve) / 2;

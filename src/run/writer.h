@@ -112,8 +112,10 @@ class Writer : public std::enable_shared_from_this<Writer> {
   const RunFolder* folder() const { return folder_.load(std::memory_order_acquire); }
 
   // A value too large for a ring: queued in memory, committed within the next intervals. kLimit: over the bound,
-  // counted. `at_end`: lines of output may take all of it.
-  Code push_large(EventType type, std::string payload, int64_t step, bool has_step, bool at_end = false);
+  // counted; in `store_behind` whether over the one that it shares with rings and frames. `at_end`: lines of output may
+  // take all of it.
+  Code push_large(EventType type, std::string payload, int64_t step, bool has_step, bool at_end = false,
+                  bool* store_behind = nullptr);
   // Before a file of so many bytes is written beside the databases. False: max_disk has no room for it now.
   bool take_disk(uint64_t bytes);
   bool has_large() const;  // some of those still wait for the drain thread

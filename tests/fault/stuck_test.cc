@@ -377,9 +377,16 @@ TEST(StuckTest, ThreadsAtFullSpeedAndLargeTextsTogetherTakeABoundedAmountOfMemor
     CHILD_CHECK((kept + 1) << 20 > kWaitingBytesEach && kept << 20 < kWaitingBytesMax);
     CHILD_CHECK(run->status().texts_stored == kept && run->status().texts_dropped == 40 - kept);
     CHILD_CHECK(kSanitized || peak < 96);
+    CHILD_CHECK(run->finish(RunState::kFinished).ok());
     return 0;
   });
   EXPECT_EQ(exit_code_of(status), 0);
+  // Bug: "too large", although none of them is.
+  const ReadRun run = recover_and_read(sandbox.store());
+  ASSERT_NE(run.view, nullptr);
+  const auto& texts = run.view->losses().texts;
+  ASSERT_EQ(texts.by_reason.size(), 1u);
+  EXPECT_EQ(texts.by_reason[0], std::make_pair(std::string("store not writable"), texts.dropped));
 }
 
 // A flush that arrived while the queue for the disk was full said "durable" for points that were still in the rings.

@@ -243,6 +243,29 @@ def test_of_a_command_line_the_first_64_kib_are_recorded(script: Script, store: 
     assert found == "x" * (last - cut), (len(found), last)
 
 
+# Bug: the line was cut before it was redacted, and of an address the cut left the password.
+def test_a_secret_at_the_cut_of_a_command_line_is_not_recorded(script: Script, store: Path) -> None:
+    most = 64 * 1024  # kCommandBytesMax
+    code = f"""
+        import pathlib, sys, time, tracker
+        secret = " postgres://admin:hunter2secret@db.example.com/x"
+        line = pathlib.Path("/proc/self/cmdline").read_bytes()
+        if b"hunter2secret@db.example.com/x\\0" not in line:
+            import os
+            filler = "x" * ({most} - len(line) - secret.index("@"))
+            os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:], filler + secret])
+        run = tracker.init(project="p", id="long", quiet=True, capture=["command"])
+        for _ in range({int(PATIENCE_S / 0.05)}):
+            if "command" in tracker.open_run("p/long").environment:
+                break
+            time.sleep(0.05)
+        run.finish()
+        """
+    script(code)
+    found = tracker.open_run("p/long").environment["command"]["arguments"]
+    assert found[-1].endswith("xxx postgres://[redacted]"), found[-1][-80:]
+
+
 def test_ranks_that_are_observed_say_how_busy_they_are(script: Script) -> None:
     code = """
         import time, tracker

@@ -220,5 +220,60 @@ TEST(DefinitionsTest, WhereTheFileTakesNoMoreTheSeriesIsRefusedAndWhatIsThereSta
             0);
 }
 
+// Bug: what a write that failed had cut off took the room for the end with it.
+TEST(DefinitionsTest, ADefinitionThatIsRefusedLeavesTheRoomForTheEnd) {
+  Sandbox sandbox;
+  EXPECT_EQ(exit_code_of(run_child([&] {
+              const std::string path = join_path(sandbox.shm(), "defs");
+              auto file = DefinitionsFile::create(path, this_process());
+              CHILD_CHECK(file.ok());
+              const auto reserve = [&] {
+                struct stat st{};
+                CHILD_CHECK(::stat(path.c_str(), &st) == 0);
+                return static_cast<int64_t>(st.st_blocks * 512 - st.st_size);
+              };
+              CHILD_CHECK(reserve() >= int64_t{kEndReserve});
+              rlimit limit{};
+              CHILD_CHECK(::getrlimit(RLIMIT_FSIZE, &limit) == 0);
+              const rlim_t before = limit.rlim_cur;
+              limit.rlim_cur = read_file(path, 1 << 20)->size() + 5;
+              CHILD_CHECK(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
+              const Status refused = file->append({1, ValueType::kFloat32, std::string(kKeyBytesMax, 'n')});
+              CHILD_CHECK(!refused.ok() && refused.code() != Code::kLimit);
+              CHILD_CHECK(reserve() >= int64_t{kEndReserve});
+              limit.rlim_cur = before;
+              CHILD_CHECK(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
+              for (uint32_t id = 1; id <= 20; ++id) {
+                CHILD_CHECK(file->append({id, ValueType::kFloat32, std::string(kKeyBytesMax, 'n')}).ok());
+                CHILD_CHECK(reserve() >= int64_t{kEndReserve});
+              }
+              return 0;
+            })),
+            0);
+}
+
+// Bug: the first record of a file was written without the guard against SIGXFSZ.
+TEST(DefinitionsTest, AFileThatMayNotBeWrittenIsAnErrorAndKillsNobody) {
+  Sandbox sandbox;
+  EXPECT_EQ(exit_code_of(run_child([&] {
+              ::signal(SIGXFSZ, SIG_DFL);
+              LiveJournal journal(sandbox, {});
+              remove_file(join_path(journal.identity().journal_dir, "defs"));
+              rlimit limit{};
+              CHILD_CHECK(::getrlimit(RLIMIT_FSIZE, &limit) == 0);
+              const rlim_t before = std::exchange(limit.rlim_cur, 10);
+              CHILD_CHECK(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
+              CHILD_CHECK(!DefinitionsFile::create(join_path(sandbox.shm(), "defs"), this_process()).ok());
+              CHILD_CHECK(!journal->keep_end({10, 1, "end"}).ok());
+              limit.rlim_cur = before;
+              CHILD_CHECK(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
+              (void)journal->check_links();
+              const auto read = read_definitions(journal.identity().journal_dir);
+              CHILD_CHECK(read.ok() && read->end && read->end->payload == "end");
+              return 0;
+            })),
+            0);
+}
+
 }  // namespace
 }  // namespace tracker::internal

@@ -45,5 +45,19 @@ TEST(AlertTest, WhatIsTooLongIsCutBetweenCharacters) {
   EXPECT_EQ(cut, 2u);
 }
 
+// What is masked in front of the cut moves up what stands at it.
+TEST(AlertTest, ASecretThatTheCutOfATitleOrATextMeetsIsNotStored) {
+  const std::string secret = " postgres://admin:hunter2secret@db.example.com/x";
+  const std::string begin = "-----BEGIN PRIVATE KEY-----", end = "-----END PRIVATE KEY-----";
+  for (size_t at = 0; at < secret.size(); ++at) {
+    const std::string key = begin + std::string(kAlertTextBytesMax - 100 - begin.size() - end.size() - at, 'k') + end;
+    const std::string long_one = key + std::string(100, ' ') + secret;
+    uint64_t redacted = 0;
+    const Value payload = alert_payload(AlertLevel::kInfo, long_one, long_one, &redacted);
+    for (const char* part : {"title", "text"})
+      EXPECT_EQ(payload.text_or(part, "").find("admin:h"), std::string::npos) << part << " " << at;
+  }
+}
+
 }  // namespace
 }  // namespace tracker::internal

@@ -73,5 +73,23 @@ TEST(RedactTest, WhatStandsBelowASecretKeyIsAsSecret) {
   EXPECT_EQ(count, 1u);
 }
 
+TEST(RedactTest, OfATextThatIsCutASecretAtTheCutGoesWholeAndNoneBehindItCounts) {
+  const std::string text = "see postgres://u:pass@host and AKIAIOSFODNN7EXAMPLE";
+  const size_t begin = text.find("u:"), end = text.find('@');
+  for (size_t bytes = 0; bytes <= text.find("AKIA"); ++bytes) {
+    uint64_t count = 0;
+    const std::string expected =
+        bytes <= begin ? text.substr(0, bytes)
+                       : "see postgres://[redacted]" + (bytes > end ? text.substr(end, bytes - end) : std::string());
+    EXPECT_EQ(redact_text(text, &count, bytes), expected) << bytes;
+    EXPECT_EQ(count, bytes > begin ? 1u : 0u) << bytes;
+  }
+  uint64_t count = 0;
+  EXPECT_EQ(redact_text(text, &count, text.size() - 1), "see postgres://[redacted]@host and [redacted]");
+  // No more is looked at than is said.
+  const std::string far = "--password='" + std::string(2 * kSecretAheadBytes, 'x') + "' rest";
+  EXPECT_EQ(redact_text(far, &count, 14), "--password=[redacted]");
+}
+
 }  // namespace
 }  // namespace tracker::internal

@@ -157,5 +157,24 @@ TEST_F(GitTest, ADiffIsBoundedAndHoldsNoSecret) {
   EXPECT_GT(value.int_or("cut", 0), 100'000);
 }
 
+// Bug: a diff was cut before it was redacted, and of an address the cut left the password.
+TEST_F(GitTest, ASecretThatTheCutOfADiffMeetsIsNotInIt) {
+  std::string text;
+  while (text.size() < kGitDiffBytesMax / 10 * 9) text += "a line of the file\n";
+  write("a.txt", text);
+  const auto before = static_cast<size_t>(git_diff(work(), &redacted_).int_or("bytes", 0));
+  ASSERT_LT(before, kGitDiffBytesMax - 100);
+  const std::string secret = "postgres://admin:hunter2secret@db.example.com/x\n";
+  const size_t cut_at = secret.find('@');
+  // Each further line has a "+" in front of it.
+  write("a.txt", text + std::string(kGitDiffBytesMax - before - cut_at - 3, 'x') + "\n" + secret);
+  redacted_ = 0;
+  const Value value = git_diff(work(), &redacted_);
+  EXPECT_EQ(value.int_or("cut", 0), static_cast<int64_t>(secret.size() - cut_at));
+  const std::string shown = value.text_or("text", "");
+  EXPECT_TRUE(shown.ends_with("\n+postgres://[redacted]")) << shown.substr(shown.size() - 60);
+  EXPECT_EQ(redacted_, 1u);
+}
+
 }  // namespace
 }  // namespace tracker::internal

@@ -38,6 +38,14 @@ TEST(SecretsTest, OfACommandLineTheWordBehindASecretOptionGoesToo) {
   EXPECT_EQ(count, 2u);
 }
 
+TEST(SecretsTest, OfACommandLineThatIsCutASecretAtTheCutGoesToo) {
+  const std::string last = "postgres://admin:hunter2@db";
+  uint64_t count = 0;
+  EXPECT_EQ(redact_arguments({"train.py", last}, &count, last.find('@')).back(), "postgres://[redacted]");
+  EXPECT_EQ(redact_arguments({"train.py", last}, &count, 8).back(), "postgres");
+  EXPECT_EQ(count, 1u);
+}
+
 TEST(SecretsTest, BytesThatAreNoTextBecomeReplacementsAndACutEndsAtACharacter) {
   EXPECT_EQ(as_utf8("a\xff"
                     "b"),

@@ -279,5 +279,23 @@ TEST(LaunchTest, SecretsReachNoFile) {
   EXPECT_GT(files, 4u);
 }
 
+// Bug: the reason was cut before it was redacted, and of an address the cut left the password.
+TEST(LaunchTest, OfTheReasonOfAnEndASecretAtTheCutIsNotStored) {
+  const std::string secret = " postgres://admin:hunter2secret@db.example.com/x";
+  for (const size_t shown : {secret.find('@'), secret.find("2secret"), secret.find("admin"), secret.size()}) {
+    Sandbox sandbox;
+    auto run = Run::init(quiet());
+    ASSERT_TRUE(run.ok());
+    const std::string filler(kEndReasonBytesMax - shown, 'x');
+    ASSERT_TRUE((*run)->finish(RunState::kFailed, 1, filler + secret).ok());
+    const auto view = RunView::open(Store::open(sandbox.store())->list_runs().at(0));
+    ASSERT_TRUE(view.ok());
+    const std::string detail = (*view)->state_detail();
+    EXPECT_EQ(detail.find("hunter2"), std::string::npos) << detail.substr(detail.size() - 80);
+    EXPECT_THAT(detail, ::testing::HasSubstr("xxx postgres://"));
+    EXPECT_EQ(detail.ends_with(" bytes more)"), shown < secret.size());
+  }
+}
+
 }  // namespace
 }  // namespace tracker::internal
