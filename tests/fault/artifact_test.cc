@@ -40,7 +40,7 @@ class ArtifactFaultTest : public ::testing::Test {
   size_t whole_versions() {
     const auto info = ArtifactRegistry(store_).read("p", "data");
     if (!info.ok()) return 0;
-    EXPECT_TRUE(info->problems.empty()) << info->problems.front();
+    EXPECT_TRUE(info->problems.empty()) << info->problems.front().to_string();
     for (const ArtifactVersion& version : info->versions) {
       const auto findings = verify_artifact(store_, version, true);
       EXPECT_TRUE(findings.ok() && findings->empty()) << version.name();
