@@ -189,18 +189,18 @@ void verify_artifacts(const std::string& store_path, bool deep, VerifyReport* re
   const auto store = Store::open(store_path);
   if (!store.ok()) return;  // said by verify_store()
   std::vector<Status> problems;
-  const auto find = [&](FindingLevel level, std::string path, std::string what, std::string advice) {
+  const auto find = [&](FindingLevel level, std::string kind, std::string path, std::string what, std::string advice) {
     if (report->findings.size() >= kFindingsMax) ++report->left_out;
     else
-      report->findings.push_back({level, level == FindingLevel::kNewer ? "newer-version" : "artifact", std::move(path),
-                                  std::move(what), "all other artifacts, and all runs", std::move(advice)});
+      report->findings.push_back({level, std::move(kind), std::move(path), std::move(what),
+                                  "all other artifacts, and all runs", std::move(advice)});
   };
   const auto add = [&](std::string path, std::string what, std::string advice) {
-    find(FindingLevel::kDamage, std::move(path), std::move(what), std::move(advice));
+    find(FindingLevel::kDamage, "artifact", std::move(path), std::move(what), std::move(advice));
   };
   const auto add_unread = [&](std::string path, const Status& status, std::string advice) {
     if (status.code() == Code::kVersion)
-      find(FindingLevel::kNewer, std::move(path), status.message(), "update tracker");
+      find(FindingLevel::kNewer, "newer-version", std::move(path), status.message(), "update tracker");
     else add(std::move(path), status.to_string(), std::move(advice));
   };
   const std::vector<ArtifactInfo> all = ArtifactRegistry(*store).list("", &problems);

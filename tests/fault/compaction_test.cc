@@ -172,15 +172,17 @@ TEST_P(CompactionCutTest, ADiskThatFailsAtAnyWriteOfItCostsNothingAndIsTriedAgai
 INSTANTIATE_TEST_SUITE_P(Segments, CompactionCutTest, ::testing::Values("as_they_are", "small_segments"),
                          [](const auto& test) { return std::string(test.param); });
 
-// Else the small segments above would prove no more than the others.
+// Else the small segments above would prove no more than the others. How small they are is a matter of time.
 TEST_F(CompactionTest, SmallSegmentsAreMerged) {
   set_compaction_gather_for_testing(kSmallGatherNs);
-  copy_log();
-  auto db = WriterDb::open_or_create(folder_->path(), identity_);
   bool merged = false;
-  for (int64_t before = 0, now = 0; (*db)->compact(UINT64_MAX); before = now) {
-    now = count("segments");
-    merged = merged || now < before;
+  for (int tries = 0; tries < 50 && !merged; ++tries) {
+    copy_log();
+    auto db = WriterDb::open_or_create(folder_->path(), identity_);
+    for (int64_t before = 0, now = 0; (*db)->compact(UINT64_MAX); before = now) {
+      now = count("segments");
+      merged = merged || now < before;
+    }
   }
   EXPECT_TRUE(merged);
 }

@@ -177,8 +177,8 @@ TEST_F(LineageTest, AVersionIsCalledAsTheStoreCallsIt) {
     const std::string digits = sha256("gone").hex();
     EXPECT_EQ(numbers.name_of(gone, 0), project + "/data@" + digits.substr(0, 12));
     EXPECT_EQ(numbers.name_of(nobody, 0), project + "/nobody@" + digits.substr(0, 12));
-    EXPECT_EQ(numbers.name_of(project + "/data@" + ids[1].content.hex()), project + "/data:v1");
-    EXPECT_EQ(numbers.name_of(project + "/data@" + digits), project + "/data@" + digits.substr(0, 12));
+    EXPECT_EQ(numbers.name_of(project + "/data:v7@" + ids[1].content.hex()), project + "/data:v1");
+    EXPECT_EQ(numbers.name_of(project + "/data:v7@" + digits), project + "/data@" + digits.substr(0, 12));
     EXPECT_EQ(numbers.name_of(project + "/data:v3"), project + "/data:v3");
   }
   VersionNumbers numbers(builder_.store());
