@@ -567,7 +567,7 @@ def test_random_files_among_the_artifacts_never_end_in_a_traceback(tmp_path: Pat
     store = tracker._core.ImportStore.open(str(tmp_path / "s"))
     tracker.exchange.import_source(store, "mlflow", str(folder), "", lambda done, total: None)
     assert store.problems == []
-    assert store.left_out == {}
+    assert set(store.left_out) <= {"secrets in media"}  # random bytes may look like one
     run = tracker.runs(dir=str(tmp_path / "s"))[0]
     (files,) = artifacts_in(tmp_path / "s", run).values()
     assert store.runs[0]["media"] + len(files) == 10 + OTHERS + written
