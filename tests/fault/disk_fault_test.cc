@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "journal/place.h"
 #include "run/run.h"
 #include "run/writer.h"
 #include "storage/frames_file.h"
@@ -234,24 +235,37 @@ TEST_P(FullJournalTest, AtFinishItIsStoredByTheNextProcessWithTheCountOfWhatWasD
   expect_all(sandbox, *tally, RunState::kFinished);
 }
 
+// Letters that no compression makes smaller than six bits each.
+std::string dense_text(size_t size, int64_t seed) {
+  std::string text(size, ' ');
+  for (size_t i = 0; i < size; ++i) {
+    text[i] = static_cast<char>('0' + (value_of(seed * 1'000'003 + static_cast<int64_t>(i)) & 63));
+  }
+  return text;
+}
+
 // Its exit code and the reason too, of which the first 4 KiB are kept. Texts too large for a ring waited in memory,
-// more of them than the spill file has room for.
+// more of them than a spill file has room for, be it empty.
 TEST_P(FullJournalTest, ARunThatFailedSaysWhyAndWhatWasInMemoryAloneIsCounted) {
   Sandbox sandbox;
   Shared<Tally> tally;
   const std::string reason = "ValueError: " + std::string(kEndReasonBytesMax, 'x');
-  constexpr int kTexts = 12;
+  constexpr int kTexts = 28;
+  static_assert(kTexts * 1'000'000 / 8 * 6 > kSpillBytesMax);
   const int status = run_child([&] {
     ::setenv("TRACKER_STORE_FILES", GetParam(), 1);
     redirect_stderr(sandbox.shm() + "/stderr");
     set_faulty_folder(sandbox.folder());
     trk_run* run = open_run("r");
-    const std::string text(1'000'000, 't');
+    const std::string text = dense_text(1'000'000, 0);
     CHILD_CHECK(trk_log_text(run, "note", text.data(), text.size(), 0) == TRK_OK);
     CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
     begin(kFaults[0]);
     log_until_dropped(run, &*tally);
-    for (int i = 1; i <= kTexts; ++i) CHILD_CHECK(trk_log_text(run, "note", text.data(), text.size(), i) == TRK_OK);
+    for (int i = 1; i <= kTexts; ++i) {
+      const std::string dense = dense_text(text.size(), i);
+      CHILD_CHECK(trk_log_text(run, "note", dense.data(), dense.size(), i) == TRK_OK);
+    }
     CHILD_CHECK(trk_finish(run, 7, reason.c_str()) == TRK_TIMEOUT);
     return 0;
   });
