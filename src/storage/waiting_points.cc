@@ -113,7 +113,7 @@ Logged logged_in(const FrameRecord& record, const std::vector<SeriesDef>& series
   return out;
 }
 
-Behind behind(const WriterSnapshot& stored, DeadJournal* journal) {
+std::optional<Behind> behind(const WriterSnapshot& stored, DeadJournal* journal, bool last) {
   Behind out;
   const auto count = [&out](const Frame& frame) {
     for (const Block& block : frame.blocks)
@@ -121,6 +121,7 @@ Behind behind(const WriterSnapshot& stored, DeadJournal* journal) {
     for (const Loss& loss : frame.losses) out.losses[{loss.series, loss.reason}] += loss.count;
   };
   const MissingFrames missing = missing_frames(*journal, stored.last_seq, stored.positions);
+  if (!last && journal->has_retired(missing.positions)) return std::nullopt;
   for (const FrameRecord& record : missing.frames) {
     out.logged += logged_in(record, journal->series());
     if (const auto frame = decode_frame(record.bytes); frame.ok()) count(*frame);
@@ -138,7 +139,9 @@ Behind behind(const WriterSnapshot& stored, DeadJournal* journal) {
   return out;
 }
 
-Logged logged_behind(const WriterSnapshot& stored, DeadJournal* journal) { return behind(stored, journal).logged; }
+Logged logged_behind(const WriterSnapshot& stored, DeadJournal* journal) {
+  return behind(stored, journal, true)->logged;
+}
 
 namespace {
 
@@ -166,6 +169,25 @@ void name_what_waits(const Behind& found, const std::vector<SeriesDef>& series, 
   }
 }
 
+WaitingPoints waiting_in(const std::string& dir, const WriterIdentity& writer,
+                         const std::function<WriterSnapshot(const Id128& writer)>& stored) {
+  WaitingPoints out;
+  for (int look = 1; look <= kJournalLooksMax; ++look) {
+    auto journal = DeadJournal::look(dir, &writer);
+    if (!journal.ok()) break;
+    out.writer = (*journal)->identity();
+    out.live = probe_journal(out.writer, dir) == Liveness::kLive;
+    const auto found = behind(stored(out.writer.writer), journal->get(), look == kJournalLooksMax);
+    if (!found) continue;
+    out.points = found->logged.points;
+    out.texts = found->logged.texts;
+    if (!out.live) out.unread_rings = (*journal)->unreadable_rings();
+    name_what_waits(*found, (*journal)->series(), &out);
+    break;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<WaitingPoints> points_waiting(const RunFolder& folder,
@@ -186,16 +208,7 @@ std::vector<WaitingPoints> points_waiting(const RunFolder& folder,
       if (!writer.ok()) continue;
       runs_of_journals().learn(root, name, writer->run.uid, names->size());
       if (writer->run.uid != folder.identity.uid || !is_of(*writer, dir, *store)) continue;
-      auto journal = DeadJournal::look(dir, &*writer);
-      if (!journal.ok()) continue;
-      WaitingPoints waiting;
-      waiting.writer = (*journal)->identity();
-      waiting.live = probe_journal(waiting.writer, dir) == Liveness::kLive;
-      const Behind found = behind(stored(waiting.writer.writer), journal->get());
-      waiting.points = found.logged.points;
-      waiting.texts = found.logged.texts;
-      if (!waiting.live) waiting.unread_rings = (*journal)->unreadable_rings();
-      name_what_waits(found, (*journal)->series(), &waiting);
+      WaitingPoints waiting = waiting_in(dir, *writer, stored);
       if (waiting.holds_anything()) out.push_back(std::move(waiting));
     }
   }

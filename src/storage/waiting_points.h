@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,10 @@ namespace tracker::internal {
 
 // More frames than this are not taken for missing between two of a spill file: the number is damage.
 constexpr uint64_t kSpillGapFramesMax = 65'536;
+
+// How often the journal of a live process is looked at: again when it has left a ring meanwhile, which it does when one
+// has become too small.
+constexpr int kJournalLooksMax = 4;
 
 // Frames from the spill file that the database does not have.
 struct MissingFrames {
@@ -41,7 +46,8 @@ struct Behind {
   std::map<uint32_t, uint64_t> points;                         // by series
   std::map<std::pair<uint32_t, LossReason>, uint64_t> losses;  // by series, kTextLosses and kEntryLosses too
 };
-Behind behind(const WriterSnapshot& stored, DeadJournal* journal);
+// Nothing where `journal` is to be looked at again, for its process has left a ring since; `last`: it is not.
+std::optional<Behind> behind(const WriterSnapshot& stored, DeadJournal* journal, bool last);
 Logged logged_behind(const WriterSnapshot& stored, DeadJournal* journal);
 
 }  // namespace tracker::internal
