@@ -42,13 +42,15 @@ for _ in tqdm.std.tqdm(range(20), desc="one", colour="green", **bar): pass
 for _ in tqdm.std.tqdm(range(3), desc="outer", **bar):
     for _ in tqdm.std.tqdm(range(5), desc="a longer inner bar", position=1, leave=False, **bar): pass
 print("behind nested bars", flush=True)
-with tqdm.std.tqdm(total=2, desc="left", **bar) as a, tqdm.std.tqdm(total=2, desc="\u5de6 left", position=1, **bar) as b:
-    for step in range(2): a.update(); b.update()
+with tqdm.std.tqdm(total=2, desc="left", **bar) as a:
+    with tqdm.std.tqdm(total=2, desc="\u5de6 left", position=1, **bar) as b:
+        for step in range(2): a.update(); b.update()
 print()
-for step in tqdm.std.tqdm(range(2), desc="pushed down", **bar):  # of several bars tqdm.write takes now this one first, now that
+# One bar: of several tqdm.write erases now this one first, now that one.
+for step in tqdm.std.tqdm(range(2), desc="pushed down", **bar):
     tqdm.std.tqdm.write(f"between {step}", file=sys.stdout)
 console = rich.console.Console(width=80)
-columns = (rich.progress.TextColumn("{task.description}"), rich.progress.BarColumn(), rich.progress.MofNCompleteColumn())
+columns = (rich.progress.TextColumn("{task.description}"), rich.progress.BarColumn())
 with rich.progress.Progress(*columns, auto_refresh=False, console=console) as progress:
     tasks = [progress.add_task(name, total=4) for name in ("first", "second", "third")]
     for step in range(4):
