@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The tests that need TensorBoard, W&B, MLflow, Trackio and SwanLab themselves, against the package in build/python, in
-# an environment of their own: .venv-import, with what the package index has now. Remove the folder to get newer ones.
-# Arguments go to pytest.
+# The tests that need TensorBoard, W&B, MLflow, Trackio, SwanLab, matplotlib, Plotly, tqdm and rich themselves, against
+# the package in build/python, in an environment of their own: .venv-import, with what the package index has now. Remove
+# the folder to get newer ones. Arguments go to pytest.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
