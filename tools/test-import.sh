@@ -14,4 +14,4 @@ if ! cmp -s tests/real_tools/requirements.in .venv-import/complete; then
   cp tests/real_tools/requirements.in .venv-import/complete
 fi
 # Warnings are no errors here: those of the tools are not our faults.
-PYTHONPATH=build/python exec "$python" -m pytest tests/real_tools -o filterwarnings=default -o addopts= "$@"
+PYTHONPATH="$PWD/build/python" exec "$python" -m pytest tests/real_tools -o filterwarnings=default -o addopts= "$@"
