@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The tests that need TensorBoard, W&B, MLflow, Trackio and SwanLab themselves, against the package in build/python, in
-# an environment of their own: .venv-import, with what the package index has now. Remove the folder to get newer ones.
-# Arguments go to pytest.
+# The tests that need TensorBoard, W&B, MLflow, Trackio, SwanLab, matplotlib, Plotly, tqdm and rich themselves, against
+# the package in build/python, in an environment of their own: .venv-import, with what the package index has now. Remove
+# the folder to get newer ones. Arguments go to pytest.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,4 +14,4 @@ if ! cmp -s tests/real_tools/requirements.in .venv-import/complete; then
   cp tests/real_tools/requirements.in .venv-import/complete
 fi
 # Warnings are no errors here: those of the tools are not our faults.
-PYTHONPATH=build/python exec "$python" -m pytest tests/real_tools -o filterwarnings=default -o addopts= "$@"
+PYTHONPATH="$PWD/build/python" exec "$python" -m pytest tests/real_tools -o filterwarnings=default -o addopts= "$@"

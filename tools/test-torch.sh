@@ -6,12 +6,14 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 python=.venv-torch/bin/python
-if [ ! -f .venv-torch/complete ]; then
+packages="torch numpy pillow pytest pytest-timeout"
+if [ "$(cat .venv-torch/complete 2> /dev/null)" != "$packages" ]; then
   rm -rf .venv-torch
   .venv/bin/python -m venv .venv-torch
   # No cache: the download would take the disk space of torch a second time.
-  "$python" -m pip --disable-pip-version-check install -q --no-cache-dir torch numpy pytest pytest-timeout
-  touch .venv-torch/complete
+  # shellcheck disable=SC2086
+  "$python" -m pip --disable-pip-version-check install -q --no-cache-dir $packages
+  echo "$packages" > .venv-torch/complete
 fi
 .venv/bin/python tools/wheel.py
 "$python" -m pip --disable-pip-version-check install -q --no-index --no-deps --force-reinstall dist/*.whl

@@ -298,7 +298,7 @@ PARTS: dict[str, Callable[[], Tally]] = {
     "fuzz": fuzz,
 }
 DEFAULT_PARTS = ("build", "cpp", "python", "tools", "examples", "gates", "install", "asan", "tsan")
-ALL_PARTS = (*DEFAULT_PARTS, "clang", "clang-tidy", "fuzz", "torch")
+ALL_PARTS = (*DEFAULT_PARTS, "clang", "clang-tidy", "fuzz", "torch", "real_tools")
 
 
 def cpu_s() -> float:

@@ -4,6 +4,7 @@
 // no other.
 #include <barrier>
 #include <cstdio>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <tracker/tracker.hpp>
@@ -63,6 +64,23 @@ void train(tracker::Run& run, Network* network, std::vector<Shard>* shards, cons
   for (std::thread& thread : threads) thread.join();
 }
 
+// The network as a file of an artifact that the run has made; false: it is not stored.
+bool store(const tracker::Run& run, const Network& network) {
+  tracker::Artifact model("spirals-model", "model");
+  std::ofstream file(model.new_file(run, "network.bin"), std::ios::binary);
+  file.write(reinterpret_cast<const char*>(&network), sizeof network);
+  file.close();
+  run.log_artifact(model, {.aliases = {"last"}});
+  if (model.wait() != tracker::Code::kOk || model.verify() != tracker::Code::kOk) {
+    std::printf("the model is not stored: %s\n", model.error().c_str());
+    return false;
+  }
+  for (const tracker::ArtifactUse& made : run.outputs()) std::printf("made %s\n", made.name.c_str());
+  for (const tracker::ArtifactFile& each : model.list_files())
+    std::printf("  %s, %llu bytes\n", each.path.c_str(), static_cast<unsigned long long>(each.bytes));
+  return model.get_path("network.bin") != "";
+}
+
 }  // namespace
 
 int main() {
@@ -80,6 +98,7 @@ int main() {
 
   const Score score = evaluate(network, held_out);
   run.set_summary("val/acc", score.accuracy);
+  const bool stored = store(run, network);
   run.finish();
   const tracker::Status status = run.status();
   std::printf("accuracy %.3f; %llu points logged, %llu stored\n", score.accuracy,
@@ -87,5 +106,5 @@ int main() {
               static_cast<unsigned long long>(status.points_stored));
   // So that it can serve as a test: it has learnt, and nothing is missing.
   constexpr unsigned long long kPoints = kThreads * kSteps + 2 * (kSteps / 50);
-  return score.accuracy > 0.9 && status.points_stored == kPoints ? 0 : 1;
+  return stored && score.accuracy > 0.9 && status.points_stored == kPoints ? 0 : 1;
 }

@@ -28,6 +28,24 @@ inline namespace TRACKER_INLINE_NAMESPACE {
 
 class Run;
 
+/// A file or a reference of a version.
+struct ArtifactFile {
+  std::string path;
+  uint64_t bytes = 0;    ///< of a reference as its maker said, 0 where unknown
+  std::string digest;    ///< SHA-256, 64 hex digits; empty: a reference
+  std::string uri = {};  ///< of a reference, else empty
+  std::string checksum = {};
+};
+
+/// That a run made a version, or used it.
+struct ArtifactUse {
+  std::string name;  ///< "project/name:v3"; "project/name@9f86d081ab12" where it is not in this store
+  std::string type, digest, use_as;
+  std::string run_project, run_id, run_uid;
+  std::chrono::microseconds time{0};  ///< since 1970
+  bool is_input = false;              ///< used; else made
+};
+
 /// Options of Run::log_artifact().
 struct ArtifactOptions {
   std::vector<std::string> aliases = {};  ///< names that move to this version; "latest" moves by itself
@@ -83,6 +101,10 @@ class Artifact {
   Code remove(const std::string& path) {
     return verb([&](trk_error* what) { return trk_artifact_remove(artifact_, path.c_str(), what); });
   }
+  /// Makes an empty file for the caller to write, and answers where; what it holds when the artifact is logged becomes
+  /// `path` of it. It lies in the run's store and goes when it is stored, or with the artifact, which is logged once.
+  /// Empty: code() says why. kExists, kIo; kInvalid for the name of a folder.
+  std::string new_file(const Run& run, const std::string& path);
   Code describe(const std::string& description) {
     return verb([&](trk_error*) { return trk_artifact_describe(artifact_, description.c_str()); });
   }
@@ -100,7 +122,7 @@ class Artifact {
   /// Writes the files of a version, stored or used, into `folder`, each checked and whole. Empty: a folder of the
   /// store, which `written` says; kLimit where the run's max_disk has no room for them there, and nothing was written.
   Code download(const std::string& folder = {}, std::string* written = nullptr) {
-    std::string path(folder.size() + 8192, '\0');
+    std::string path(folder.size() + kPathBytes, '\0');
     const Code code = verb([&](trk_error* what) {
       return trk_artifact_download(artifact_, folder.empty() ? nullptr : folder.c_str(), path.data(), path.size(),
                                    what);
@@ -108,6 +130,35 @@ class Artifact {
     if (written != nullptr) *written = path.c_str();
     return code;
   }
+
+  /// One file of a version, stored or used: written where download() writes without a folder. Answers its name there;
+  /// empty: code() says why, as of download(); kNotFound: no such file, kInvalid: a reference.
+  std::string get_path(const std::string& path) {
+    std::string written(kPathBytes, '\0');
+    const Code code = verb([&](trk_error* what) {
+      return trk_artifact_get_path(artifact_, path.c_str(), written.data(), written.size(), what);
+    });
+    return code == Code::kOk ? written.c_str() : "";
+  }
+  /// Holds a version, stored or used, against its files; deep: every byte is read. kCorrupt names what is damaged.
+  Code verify(bool deep = true) {
+    return verb([&](trk_error* what) { return trk_artifact_verify(artifact_, deep ? 1 : 0, what); });
+  }
+  /// What a version holds, by path; code() says whether that is all. Cost: reads its manifest.
+  std::vector<ArtifactFile> list_files() {
+    std::vector<ArtifactFile> out;
+    const auto take = [](const trk_artifact_file* file, void* all) {
+      static_cast<std::vector<ArtifactFile>*>(all)->push_back(
+          {file->path, file->bytes, file->digest, file->uri, file->checksum});
+      return int32_t{0};
+    };
+    (void)verb([&](trk_error* what) { return trk_artifact_visit_files(artifact_, take, &out, what); });
+    return out;
+  }
+  /// The runs that made this version, or used it, as far as they are stored: Run::flush() first where this process did
+  /// it. code() is not kOk where a run could not be read, which error() names. Cost: a look at every run of the store.
+  std::vector<ArtifactUse> logged_by() { return runs(false); }
+  std::vector<ArtifactUse> used_by() { return runs(true); }
 
   int64_t version() const noexcept { return info().version; }  ///< 3 of "v3"; -1: not stored, or not yet
   std::string digest() const { return info().digest; }         ///< of the content, 64 hex digits; empty: not stored
@@ -129,6 +180,30 @@ class Artifact {
     code_ = static_cast<Code>(code);
     error_ = code == TRK_OK ? "" : what.message[0] != 0 ? what.message : to_string(code_);
     return code_;
+  }
+  static constexpr size_t kPathBytes = 8192;
+
+  // The uses of one kind that `visit` shows.
+  template <typename Visit>
+  static std::vector<ArtifactUse> uses(bool inputs, const Visit& visit) {
+    struct Taken {
+      bool inputs;
+      std::vector<ArtifactUse> all;
+    } taken{inputs, {}};
+    const auto take = [](const trk_artifact_use* use, void* context) {
+      auto* into = static_cast<Taken*>(context);
+      if ((use->is_input != 0) == into->inputs)
+        into->all.push_back({use->name, use->type, use->digest, use->use_as, use->run_project, use->run_id,
+                             use->run_uid, std::chrono::microseconds(use->time_us), use->is_input != 0});
+      return int32_t{0};
+    };
+    visit(+take, &taken);
+    return std::move(taken.all);
+  }
+  std::vector<ArtifactUse> runs(bool inputs) {
+    return uses(inputs, [this](trk_artifact_use_visitor take, void* taken) {
+      (void)verb([&](trk_error* what) { return trk_artifact_visit_runs(artifact_, take, taken, what); });
+    });
   }
   trk_artifact_info info() const noexcept {
     trk_artifact_info out = TRK_ARTIFACT_INFO_INIT;

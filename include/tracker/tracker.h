@@ -341,6 +341,13 @@ TRK_API trk_code trk_artifact_add_reference(trk_artifact* artifact, const char* 
                                             const char* checksum, trk_error* error) TRK_NOEXCEPT;
 /* A file or reference, or with a "/" at the end all below it. */
 TRK_API trk_code trk_artifact_remove(trk_artifact* artifact, const char* path, trk_error* error) TRK_NOEXCEPT;
+/* Makes an empty file for the caller to write and says in `file`, of `file_size` bytes, where: what it holds at
+ * trk_log_artifact becomes `path` of the artifact. It lies in the run's store, or where nothing is recorded in a folder
+ * for temporary files, and is removed once it is stored or the artifact freed. `path` may not end with "/". Such an
+ * artifact is logged once. TRK_EXISTS; TRK_IO: the disk refuses it; TRK_INVALID: `error` says how long `file` must be.
+ */
+TRK_API trk_code trk_artifact_new_file(trk_run* run, trk_artifact* artifact, const char* path, char* file,
+                                       size_t file_size, trk_error* error) TRK_NOEXCEPT;
 TRK_API trk_code trk_artifact_describe(trk_artifact* artifact, const char* description) TRK_NOEXCEPT;
 TRK_API trk_code trk_artifact_set_metadata(trk_artifact* artifact, const char* key, size_t key_size,
                                            const trk_value* value) TRK_NOEXCEPT;
@@ -388,6 +395,53 @@ TRK_API trk_artifact* trk_use_artifact(trk_run* run, const char* name, const cha
 TRK_API trk_code trk_artifact_download(trk_artifact* artifact, const char* folder, char* written, size_t written_size,
                                        trk_error* error) TRK_NOEXCEPT;
 
+/* One file of a version, stored or used: written into the folder of the store where trk_artifact_download(NULL) puts
+ * it, and `written` says its name there. Errors as there; TRK_NOT_FOUND: no such file; TRK_INVALID: it is a reference,
+ * or `written` is too short. */
+TRK_API trk_code trk_artifact_get_path(trk_artifact* artifact, const char* path, char* written, size_t written_size,
+                                       trk_error* error) TRK_NOEXCEPT;
+/* Holds a version, stored or used, against its files; `deep` not 0: every byte is read. TRK_CORRUPT names the first
+ * that is damaged or missing, and says how many more there are. */
+TRK_API trk_code trk_artifact_verify(trk_artifact* artifact, int32_t deep, trk_error* error) TRK_NOEXCEPT;
+
+/* What a version holds. Text that a visitor is shown lives as long as its call; none is NULL. */
+typedef struct trk_artifact_file {
+  size_t size; /* of this struct */
+  const char* path;
+  uint64_t bytes;       /* of a reference as its maker said, 0 where unknown */
+  const char* digest;   /* SHA-256, 64 hex digits; empty: a reference */
+  const char* uri;      /* of a reference, else empty */
+  const char* checksum; /* of a reference, as its maker gave it */
+} trk_artifact_file;
+/* Answers 0 to see the next one. A visitor may call the library, but not free what is visited. */
+typedef int32_t (*trk_artifact_file_visitor)(const trk_artifact_file* file, void* context);
+/* The files and references of a version, stored or used, by path. Cost: reads its manifest. */
+TRK_API trk_code trk_artifact_visit_files(trk_artifact* artifact, trk_artifact_file_visitor visitor, void* context,
+                                          trk_error* error) TRK_NOEXCEPT;
+
+/* That a run made a version, or used it. */
+typedef struct trk_artifact_use {
+  size_t size;
+  const char* name;   /* "project/name:v3"; "project/name@9f86d081ab12" where it is not in this store */
+  const char* type;   /* of the artifact */
+  const char* digest; /* of its content, 64 hex digits */
+  const char* use_as;
+  const char* run_project;
+  const char* run_id;
+  const char* run_uid;
+  int64_t time_us;  /* since 1970 */
+  int32_t is_input; /* 1: used, 0: made */
+} trk_artifact_use;
+typedef int32_t (*trk_artifact_use_visitor)(const trk_artifact_use* use, void* context);
+/* What the run has made and used, and the runs that made and used a version: as far as it is stored, so trk_flush first
+ * where this process did it. Each is visited; TRK_CORRUPT, TRK_VERSION or TRK_IO then names a run that could not be
+ * read, TRK_LIMIT says that the store has more than is looked at. Cost: of a run its databases, of a version a look at
+ * every run of the store. */
+TRK_API trk_code trk_run_visit_artifacts(trk_run* run, trk_artifact_use_visitor visitor, void* context,
+                                         trk_error* error) TRK_NOEXCEPT;
+TRK_API trk_code trk_artifact_visit_runs(trk_artifact* artifact, trk_artifact_use_visitor visitor, void* context,
+                                         trk_error* error) TRK_NOEXCEPT;
+
 typedef struct trk_artifact_info {
   size_t size;
   int64_t version; /* -1: not stored, or not yet */
@@ -397,7 +451,7 @@ typedef struct trk_artifact_info {
 } trk_artifact_info;
 #define TRK_ARTIFACT_INFO_INIT {sizeof(trk_artifact_info), -1, 0, 0, {0}}
 TRK_API trk_code trk_artifact_get_info(const trk_artifact* artifact, trk_artifact_info* info) TRK_NOEXCEPT;
-/* What was logged is stored all the same. NULL is allowed. */
+/* What was logged is stored all the same; files of trk_artifact_new_file that were not go. NULL is allowed. */
 TRK_API void trk_artifact_free(trk_artifact* artifact) TRK_NOEXCEPT;
 
 /* Tells people something while the run goes on: stored with the time and the run's largest step, shown by readers.

@@ -284,6 +284,14 @@ class Run {
     if (out.artifact_ == nullptr) out.note(static_cast<trk_code>(what.code), what);
     return out;
   }
+  /// What this run has used, and made, as far as it is stored: flush() first. Empty where nothing is recorded. `code`:
+  /// whether that is all, with `error`. Cost: reads the run's databases.
+  std::vector<ArtifactUse> inputs(Code* code = nullptr, std::string* error = nullptr) const {
+    return uses(true, code, error);
+  }
+  std::vector<ArtifactUse> outputs(Code* code = nullptr, std::string* error = nullptr) const {
+    return uses(false, code, error);
+  }
   /// Waits until all artifacts that this process logged are stored or refused. False: not yet.
   bool wait_artifacts(std::chrono::milliseconds timeout) const noexcept {
     return trk_wait_artifacts(run_, static_cast<int64_t>(timeout.count())) == TRK_OK;
@@ -384,6 +392,16 @@ class Run {
  private:
   friend Run try_init(const InitOptions& options);
 
+  std::vector<ArtifactUse> uses(bool inputs, Code* code, std::string* error) const {
+    trk_error what = TRK_ERROR_INIT;
+    trk_code answer = TRK_OK;
+    std::vector<ArtifactUse> out = Artifact::uses(inputs, [&](trk_artifact_use_visitor take, void* taken) {
+      answer = trk_run_visit_artifacts(run_, take, taken, &what);
+    });
+    if (code != nullptr) *code = static_cast<Code>(answer);
+    if (error != nullptr) *error = what.message;
+    return out;
+  }
   void swap(Run& other) noexcept {
     std::swap(run_, other.run_);
     std::swap(code_, other.code_);
@@ -403,6 +421,14 @@ class Run {
   int exceptions_ = 0;
   std::string error_;
 };
+
+inline std::string Artifact::new_file(const Run& run, const std::string& path) {
+  std::string file(kPathBytes, '\0');
+  const Code code = verb([&](trk_error* what) {
+    return trk_artifact_new_file(run.c_run(), artifact_, path.c_str(), file.data(), file.size(), what);
+  });
+  return code == Code::kOk ? file.c_str() : "";
+}
 
 /// As init(), but an error is a run whose ok() is false, with exceptions too.
 inline Run try_init(const InitOptions& options = {}) {

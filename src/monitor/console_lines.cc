@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "monitor/terminal_text.h"
+
 namespace tracker::internal {
 namespace {
 
@@ -37,6 +39,10 @@ ConsoleLines::ConsoleLines(Emit emit) : emit_(std::move(emit)) { next_row(); }
 
 void ConsoleLines::write(std::string_view bytes, int64_t now_ns) {
   bytes = within_budget(bytes, now_ns);
+  const std::string joined = torn_.empty() ? std::string() : torn_.append(bytes);
+  if (!joined.empty()) bytes = joined;
+  torn_ = bytes.substr(bytes.size() - terminal_torn_tail(bytes));
+  bytes.remove_suffix(torn_.size());
   while (!bytes.empty()) {
     if (!escape_.empty() || bytes[0] == '\x1b') {
       if (!take_escape(&bytes)) break;
@@ -51,10 +57,12 @@ void ConsoleLines::write(std::string_view bytes, int64_t now_ns) {
 
 void ConsoleLines::finish() {
   if (!escape_.empty()) put(std::exchange(escape_, std::string()));
+  if (!torn_.empty()) put(std::exchange(torn_, std::string()));
   note_cut();
   hand_on(0, true);
   for (const Row& row : rows_)
-    if (row.changed) lose({row.line, row.text, row.updates, !row.done, row.joined, row.cut_bytes, false});
+    if (row.changed)
+      lose({row.line, std::string(shown(row)), row.updates, !row.done, row.joined, row.cut_bytes, false});
   (void)tell_lost();
 }
 
@@ -76,12 +84,37 @@ std::string_view ConsoleLines::within_budget(std::string_view bytes, int64_t now
 // Text without escape sequences.
 void ConsoleLines::parse(std::string_view bytes) {
   while (!bytes.empty()) {
-    const size_t end = std::min(bytes.find_first_of("\r\n"), bytes.size());
+    const size_t end = std::min(bytes.find_first_of("\r\n\b"), bytes.size());
     put(bytes.substr(0, end));
     if (end < bytes.size() && bytes[end] == '\n') end_line();
-    if (end < bytes.size() && bytes[end] == '\r') rows_[at_].restart = !rows_[at_].text.empty();
+    if (end < bytes.size() && bytes[end] == '\r') to_first_column();
+    if (end < bytes.size() && bytes[end] == '\b') column_ = std::max<size_t>(column(), 1) - 1;
     bytes.remove_prefix(std::min(end + 1, bytes.size()));
   }
+}
+
+void ConsoleLines::to_first_column() {
+  pos_ = 0;
+  column_.reset();
+  rows_[at_].restart = !rows_[at_].text.empty();
+}
+
+size_t ConsoleLines::column() {
+  if (!column_) column_ = terminal_columns(std::string_view(rows_[at_].text).substr(0, pos_));
+  return *column_;
+}
+
+// The cursor has moved: from its column to its place in the text, with blanks up to there where the text is shorter.
+void ConsoleLines::settle() {
+  if (!column_) return;
+  std::string& text = rows_[at_].text;
+  size_t missing = 0;
+  pos_ = terminal_offset(text, *column_, &missing);
+  column_.reset();
+  missing = std::min(missing, kConsoleLineBytes - std::min(text.size(), kConsoleLineBytes));
+  minute_bytes_ = std::min(minute_bytes_ + missing, kConsoleBytesAMinute);  // few bytes can ask for many blanks
+  text.append(missing, ' ');
+  pos_ += missing;
 }
 
 void ConsoleLines::erase(Row* row) {
@@ -92,18 +125,39 @@ void ConsoleLines::erase(Row* row) {
   row->changed = true;
 }
 
+// 0: from the cursor to the end, 1: up to the cursor, 2: all. The cursor stays in its column.
+void ConsoleLines::erase_in_line(int how) {
+  Row& row = rows_[at_];
+  const size_t here = column();
+  if (how == 2 || (how == 0 && here == 0)) return erase(&row);
+  size_t missing = 0;
+  const size_t end = terminal_offset(row.text, how == 0 ? here : here + 1, &missing);
+  row.changed = true;
+  if (how == 0) row.text.resize(end);
+  if (how == 1) row.text.replace(0, end, here + 1 - missing, ' ');
+}
+
 void ConsoleLines::put(std::string_view text) {
+  if (text.empty()) return;
+  settle();
   while (!text.empty()) {
     Row& row = rows_[at_];
-    if (row.restart) erase(&row);
-    const size_t room = kConsoleLineBytes - std::min(row.text.size(), kConsoleLineBytes);
-    const size_t take = whole_characters(text, room);
+    if (std::exchange(row.restart, false)) ++row.updates;
+    const bool over = pos_ < row.text.size();
+    const size_t room = kConsoleLineBytes - std::min(pos_, kConsoleLineBytes);
+    const size_t take = whole_characters(over ? text.substr(0, terminal_cell(text)) : text, room);
     if (room == 0 || take == 0) {
       row.joined = true;
       end_line();
       continue;
     }
-    row.text.append(text.substr(0, take));
+    if (over) {
+      pos_ = terminal_overwrite(&row.text, pos_, text.substr(0, take));
+      row.text.resize(whole_characters(row.text, kConsoleLineBytes));
+    } else {
+      row.text.append(text.substr(0, take));
+      pos_ = row.text.size();
+    }
     row.changed = true;
     text.remove_prefix(take);
   }
@@ -115,6 +169,7 @@ void ConsoleLines::end_line() {
   if (!row.done) row.changed = true;
   row.done = true;
   if (++at_ == rows_.size()) next_row();
+  to_first_column();  // it may be a row that the cursor has been on before
 }
 
 // Behind the last row. The cursor is on it.
@@ -150,19 +205,35 @@ bool ConsoleLines::take_escape(std::string_view* bytes) {
 // False: it is none that moves or erases.
 bool ConsoleLines::obey(std::string_view sequence) {
   if (sequence.size() < 3 || sequence[1] != '[') return false;
-  const auto up = [&](int rows) { at_ -= std::min(at_, static_cast<size_t>(rows)); };
-  const auto down = [&](int rows) { at_ = std::min(at_ + static_cast<size_t>(rows), rows_.size() - 1); };
+  const size_t last = rows_.size() - 1;
+  const auto n = static_cast<size_t>(std::max(parameter(sequence, 1), 1));
   switch (sequence.back()) {
-    case 'A': up(parameter(sequence, 1)); return true;
-    case 'B': down(parameter(sequence, 1)); return true;
-    case 'E': down(parameter(sequence, 1)); break;
-    case 'F': up(parameter(sequence, 1)); break;
-    case 'K':
-      if (parameter(sequence, 0) == 2 || rows_[at_].restart) erase(&rows_[at_]);
+    case 'A':
+    case 'B':
+    case 'E':
+    case 'F': {
+      const bool up = sequence.back() == 'A' || sequence.back() == 'F';
+      (void)column();  // kept, until something is written there
+      at_ = up ? at_ - std::min(at_, n) : std::min(at_ + n, last);
+      if (sequence.back() >= 'E') to_first_column();
       return true;
-    default: return false;
+    }
+    case 'C': column_ = std::min(column() + n, kConsoleLineBytes); return true;
+    case 'D': column_ = column() - std::min(column(), n); return true;
+    case 'G': column_ = n - 1; return true;
+    default: return obey_erasing(sequence);
   }
-  rows_[at_].restart = !rows_[at_].text.empty();
+}
+
+bool ConsoleLines::obey_erasing(std::string_view sequence) {
+  const int how = parameter(sequence, 0);
+  if (sequence.back() == 'K') {
+    erase_in_line(how);
+    return true;
+  }
+  if (sequence.back() != 'J' || how != 0) return false;
+  erase_in_line(0);
+  for (size_t row = at_ + 1; row < rows_.size(); ++row) erase(&rows_[row]);
   return true;
 }
 
@@ -170,6 +241,7 @@ bool ConsoleLines::obey(std::string_view sequence) {
 void ConsoleLines::note_cut() {
   if (cut_ == 0) return;
   at_ = rows_.size() - 1;
+  to_first_column();
   if (!rows_[at_].text.empty()) end_line();
   Row& row = rows_[at_];
   row.cut_bytes = std::exchange(cut_, 0);
@@ -188,22 +260,29 @@ void ConsoleLines::hand_on(int64_t now_ns, bool all) {
   send_batch();
 }
 
+// Without the blanks that a shorter text was written over a longer one with.
+std::string_view ConsoleLines::shown(const Row& row) {
+  const std::string_view text = row.text;
+  return row.updates == 0 ? text : text.substr(0, text.find_last_not_of(' ') + 1);
+}
+
 void ConsoleLines::send(Row* row) {
+  const std::string_view text = shown(*row);
   const bool alone = row->updates > 0 || row->joined || !row->done || row->sent || row->cut_bytes > 0;
   const bool follows = batch_lines_ > 0 && row->line == batch_.line + batch_lines_;
-  if (alone || !follows || batch_.text.size() + row->text.size() >= kConsolePieceBytes) send_batch();
+  if (alone || !follows || batch_.text.size() + text.size() >= kConsolePieceBytes) send_batch();
   row->sent = true;
   row->end_sent = row->done;
   row->changed = false;
   if (alone) {
-    row->changed = !emit({row->line, row->text, row->updates, !row->done, row->joined, row->cut_bytes, false});
+    row->changed = !emit({row->line, std::string(text), row->updates, !row->done, row->joined, row->cut_bytes, false});
     return;
   }
   if (batch_lines_++ == 0) {
     batch_.line = row->line;
-    batch_.text = row->text;
+    batch_.text = text;
   } else {
-    batch_.text.append("\n").append(row->text);
+    batch_.text.append("\n").append(text);
   }
 }
 

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
-// What a program writes to a terminal, as lines: a carriage return starts the line again, so a progress bar is one line
-// with a count of updates; cursor movements up and down within the last lines are followed, so nested bars are one line
-// each; other escape sequences are kept. A small part of ECMA-48 (CUU, CUD, CNL, CPL, EL) is all that is understood.
+// What a program writes to a terminal, as the lines that a terminal of any width shows: a carriage return goes back to
+// the first column and what follows is written over what is there, so a progress bar is one line with a count of
+// updates; the cursor's moves within the last lines are followed, so nested bars are one line each; other escape
+// sequences are kept. A small part of ECMA-48 is all that is understood: CUU, CUD, CUF, CUB, CNL, CPL, CHA, EL, ED to
+// the end, BS.
 //
 // A line is handed on when it ends, and again at most once a second while it still changes; who reads takes the last
-// piece of a line. Threads: one at a time. Memory: kConsoleRows lines. Cost: a search a byte.
+// piece of a line. Threads: one at a time. Memory: kConsoleRows lines. Cost: a search a byte;
+// of what is written over, and after a move, up to the line's length more.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -55,20 +59,26 @@ class ConsoleLines {
     bool sent = false;      // in a piece before
     bool end_sent = false;  // and with its end
     bool changed = false;   // since then
-    bool restart = false;   // a carriage return: what comes takes the place of the text
+    bool restart = false;   // the cursor is in front of its text: what comes is an update of it
     bool joined = false;
   };
 
   std::string_view within_budget(std::string_view bytes, int64_t now_ns);
   void parse(std::string_view bytes);
   void put(std::string_view text);
+  void to_first_column();
+  size_t column();
+  void settle();
   void erase(Row* row);
+  void erase_in_line(int how);
   void end_line();
   void next_row();
   bool take_escape(std::string_view* bytes);
   bool obey(std::string_view sequence);
+  bool obey_erasing(std::string_view sequence);
   void note_cut();
   void hand_on(int64_t now_ns, bool all);
+  static std::string_view shown(const Row& row);
   void send(Row* row);
   void send_batch();
   bool emit(const ConsolePiece& piece);
@@ -77,9 +87,12 @@ class ConsoleLines {
 
   Emit emit_;
   std::deque<Row> rows_;
-  size_t at_ = 0;  // the row of the cursor
+  size_t at_ = 0;                 // the row of the cursor
+  size_t pos_ = 0;                // and where it is in the text of that
+  std::optional<size_t> column_;  // the same where it has moved, until something is written; may be behind the text
   uint64_t next_line_ = 0;
   std::string escape_;  // begun, not ended
+  std::string torn_;    // the begin of a character
   ConsolePiece batch_;
   uint64_t batch_lines_ = 0;
   int64_t refreshed_ns_ = INT64_MIN / 2;

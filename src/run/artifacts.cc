@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <exception>
 
+#include "artifact/blob_store.h"
 #include "base/fs.h"
+#include "base/ids.h"
 #include "journal/wipe_memory.h"
 #include "run/background.h"
 #include "run/disk_limit.h"
@@ -16,14 +18,6 @@
 namespace tracker::internal {
 
 namespace {
-
-// Plain files in one folder, as new_file() of the Python package makes them.
-void remove_staging(const std::string& folder) {
-  if (folder.empty()) return;
-  if (const auto names = list_dir(folder); names.ok())
-    for (const std::string& name : *names) remove_file(join_path(folder, name));
-  (void)::rmdir(folder.c_str());
-}
 
 // What the store may still take beside what ends a run.
 uint64_t disk_bytes_left(const Store& store, uint64_t max_disk) {
@@ -46,6 +40,23 @@ Status check_max_disk(const Store& store, const ArtifactDraft& draft, uint64_t m
 }
 
 }  // namespace
+
+Result<std::string> make_staging(const std::string& store_path, std::shared_ptr<HeldName>* held) {
+  const std::string above = join_path(store_path, kStagingFolder);
+  TRACKER_RETURN_IF_ERROR(make_dirs(above));
+  const std::string name = fmt::format("artifact-{:08x}", static_cast<uint32_t>(random_u64()));
+  *held = std::make_shared<HeldName>(above, name);
+  std::string folder = join_path(above, name);
+  TRACKER_RETURN_IF_ERROR(make_dirs(folder, 0700));
+  return folder;
+}
+
+void remove_staging(const std::string& folder) {
+  if (folder.empty()) return;
+  if (const auto names = list_dir(folder); names.ok())
+    for (const std::string& name : *names) remove_file(join_path(folder, name));
+  (void)::rmdir(folder.c_str());
+}
 
 Result<DownloadReport> download_into_bounded_store(const Store& store, const ArtifactInfo& info,
                                                    const ArtifactVersion& version, const DownloadChoice& choice,

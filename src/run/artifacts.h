@@ -48,6 +48,12 @@ struct LogArtifactOptions {
   std::shared_ptr<HeldName> held;  // that folder's name; may be null
 };
 
+// A folder of the store for files that are written for one artifact, and its name held as long as `held` lives:
+// `tracker gc` takes what a dead process leaves there.
+Result<std::string> make_staging(const std::string& store_path, std::shared_ptr<HeldName>* held);
+// With the plain files in it; "": nothing.
+void remove_staging(const std::string& folder);
+
 // download_into_store() for a run whose store has max_disk (0: no bound). kLimit: it has no room for what is not there
 // yet, and nothing was written: points would be dropped for it.
 Result<DownloadReport> download_into_bounded_store(const Store& store, const ArtifactInfo& info,

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The C ABI: artifacts.
+// The C ABI: artifacts that are made, logged and used.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -9,31 +14,27 @@
 #include <utility>
 
 #include "artifact/reference.h"
+#include "base/fs.h"
 #include "base/no_cancel.h"
 #include "run/artifacts.h"
+#include "run/capi_artifact.h"
 #include "run/capi_run.h"
 
 using tracker::internal::ArtifactDraft;
-using tracker::internal::ArtifactVersion;
 using tracker::internal::capi_error;
+using tracker::internal::capi_room;
 using tracker::internal::capi_text;
 using tracker::internal::Code;
-using tracker::internal::FoundArtifact;
+using tracker::internal::join_path;
 using tracker::internal::LogArtifactOptions;
-using tracker::internal::LoggedArtifact;
+using tracker::internal::NewFile;
 using tracker::internal::NoCancel;
+using tracker::internal::Result;
+using tracker::internal::Run;
 using tracker::internal::run_behind;
 using tracker::internal::Status;
-using tracker::internal::Store;
+using tracker::internal::stored_version;
 using tracker::internal::Value;
-
-struct trk_artifact {
-  std::optional<ArtifactDraft> draft;      // of one that the caller makes
-  std::shared_ptr<LoggedArtifact> logged;  // once it was logged
-  std::optional<FoundArtifact> found;      // of one that is used
-  std::string store_path;
-  uint64_t max_disk = 0;  // of the run; 0: no bound
-};
 
 namespace {
 
@@ -70,28 +71,85 @@ LogArtifactOptions options_of(const trk_artifact_options& in) {
   return out;
 }
 
-std::optional<ArtifactVersion> version_of(const trk_artifact& artifact) {
-  if (artifact.found) return artifact.found->version;
-  return artifact.logged ? artifact.logged->version() : std::nullopt;
-}
-
 Status download(const trk_artifact& artifact, const char* folder, char* written, size_t written_size) {
-  const auto version = version_of(artifact);
-  if (!version) return Status(Code::kInvalid, "the artifact is not stored", "trk_artifact_wait says why");
-  const auto store = Store::open(artifact.store_path);
-  if (!store.ok()) return store.status();
-  tracker::internal::ArtifactInfo info;
-  info.project = artifact.found ? artifact.found->info.project : artifact.logged->project;
-  info.name = artifact.found ? artifact.found->info.name : artifact.logged->name;
-  const std::string root = folder != nullptr ? folder : tracker::internal::download_folder(*store, info, *version);
-  if (written != nullptr && root.size() >= written_size)
-    return Status(Code::kInvalid,
-                  "written: the path of the folder needs " + std::to_string(root.size() + 1) + " bytes");
-  const auto report =
-      folder != nullptr ? tracker::internal::download_artifact(*store, *version, root)
-                        : tracker::internal::download_into_bounded_store(*store, info, *version, {}, artifact.max_disk);
+  const auto stored = stored_version(artifact);
+  if (!stored.ok()) return stored.status();
+  const auto& [store, info, version] = *stored;
+  const std::string root = folder != nullptr ? folder : tracker::internal::download_folder(store, info, version);
+  if (written != nullptr) TRACKER_RETURN_IF_ERROR(capi_room("written", root, written_size));
+  const auto report = folder != nullptr
+                          ? tracker::internal::download_artifact(store, version, root)
+                          : tracker::internal::download_into_bounded_store(store, info, version, {}, artifact.max_disk);
   if (!report.ok()) return report.status();
   if (written != nullptr) std::memcpy(written, root.c_str(), root.size() + 1);
+  return {};
+}
+
+// Where there is no store to write to: a folder of its own.
+Result<std::string> make_temporary() {
+  const char* above = ::getenv("TMPDIR");
+  std::string folder = join_path(above != nullptr && above[0] == '/' ? above : "/tmp", "tracker-XXXXXX");
+  if (::mkdtemp(folder.data()) == nullptr) return Status::from_errno(errno, "mkdtemp", folder);
+  return folder;
+}
+
+// Those that nobody stores any more: the thread that stores an artifact removes its own, and reads them until then.
+void remove_new_files(const trk_artifact& artifact) {
+  if (artifact.staging.empty() || artifact.staged_by != ::getpid()) return;
+  if (artifact.gave_files && artifact.logged->state() == tracker::internal::ArtifactState::kPending) return;
+  tracker::internal::remove_staging(artifact.staging);
+}
+
+// The draft with the new files as they are now.
+Result<ArtifactDraft> whole_draft(const trk_artifact& artifact, const ArtifactDraft& draft) {
+  ArtifactDraft out = draft;
+  for (const NewFile& file : artifact.new_files) TRACKER_RETURN_IF_ERROR(out.add_file(file.file, file.path));
+  return out;
+}
+
+Status remove(trk_artifact* artifact, ArtifactDraft* draft, std::string_view path) {
+  const bool folder = !path.empty() && path.back() == '/';
+  const auto taken = std::remove_if(artifact->new_files.begin(), artifact->new_files.end(), [&](const NewFile& file) {
+    const bool is_it = folder ? file.path.compare(0, path.size(), path) == 0 : file.path == path;
+    if (is_it) (void)tracker::internal::remove_file(file.file);
+    return is_it;
+  });
+  if (taken == artifact->new_files.end()) return draft->remove(path);
+  artifact->new_files.erase(taken, artifact->new_files.end());
+  if (folder) (void)draft->remove(path);  // there may be none beside them
+  return {};
+}
+
+// The name of a file to be, as one that is added has it; nothing is added.
+Status check_new_path(const trk_artifact& artifact, ArtifactDraft* draft, const std::string& path) {
+  if (path.empty() || path.back() == '/')
+    return Status(Code::kInvalid, "path: \"" + path + "\" is the name of no file");
+  for (const NewFile& file : artifact.new_files)
+    if (file.path == path) return Status(Code::kExists, "\"" + path + "\" is in the artifact already");
+  TRACKER_RETURN_IF_ERROR(draft->add_reference("file:", path));
+  return draft->remove(path);
+}
+
+Status new_file(const Run& run, trk_artifact* artifact, ArtifactDraft* draft, const std::string& path, char* file,
+                size_t file_size) {
+  if (artifact->gave_files)
+    return Status(Code::kInvalid, "the artifact has new files and was logged: make another one");
+  TRACKER_RETURN_IF_ERROR(check_new_path(*artifact, draft, path));
+  if (artifact->staging.empty()) {
+    auto folder =
+        run.recording() ? tracker::internal::make_staging(run.store_path(), &artifact->held) : make_temporary();
+    if (!folder.ok()) return folder.status();
+    artifact->staging = std::move(*folder);
+    artifact->staged_by = ::getpid();
+  }
+  const std::string where = join_path(artifact->staging, "file-" + std::to_string(artifact->next_file));
+  if (file == nullptr) file_size = 0;
+  TRACKER_RETURN_IF_ERROR(capi_room("file", where, file_size));
+  const auto made = tracker::internal::open_file(where, O_WRONLY | O_CREAT | O_EXCL, 0600);
+  if (!made.ok()) return made.status();
+  ++artifact->next_file;
+  artifact->new_files.push_back({path, where});
+  std::memcpy(file, where.c_str(), where.size() + 1);
   return {};
 }
 
@@ -132,7 +190,15 @@ trk_code trk_artifact_add_reference(trk_artifact* artifact, const char* uri, con
 }
 
 trk_code trk_artifact_remove(trk_artifact* artifact, const char* path, trk_error* error) noexcept {
-  return change(artifact, error, [&](ArtifactDraft& draft) { return draft.remove(capi_text(path)); });
+  return change(artifact, error, [&](ArtifactDraft& draft) { return remove(artifact, &draft, capi_text(path)); });
+}
+
+trk_code trk_artifact_new_file(trk_run* run, trk_artifact* artifact, const char* path, char* file, size_t file_size,
+                               trk_error* error) noexcept {
+  if (run == nullptr) return capi_error(error, Status(Code::kInvalid, "run is NULL"));
+  return change(artifact, error, [&](ArtifactDraft& draft) {
+    return new_file(run_behind(run), artifact, &draft, text_of(path), file, file_size);
+  });
 }
 
 trk_code trk_artifact_describe(trk_artifact* artifact, const char* description) noexcept {
@@ -164,8 +230,16 @@ trk_code trk_log_artifact(trk_run* run, trk_artifact* artifact, const trk_artifa
     std::memcpy(&given, options, std::min(options->size, sizeof given));
   }
   return change(artifact, error, [&](const ArtifactDraft& draft) {
-    auto logged = run_behind(run).log_artifact(draft, options_of(given));
+    if (artifact->gave_files)
+      return Status(Code::kInvalid, "the artifact has new files and was logged: make another one");
+    auto whole = whole_draft(*artifact, draft);
+    if (!whole.ok()) return whole.status();
+    LogArtifactOptions how = options_of(given);
+    how.staging = artifact->staging;
+    how.held = artifact->held;
+    auto logged = run_behind(run).log_artifact(std::move(*whole), std::move(how));
     if (!logged.ok()) return logged.status();
+    artifact->gave_files = !artifact->new_files.empty();
     artifact->logged = std::move(*logged);
     artifact->store_path = run_behind(run).store_path();
     artifact->max_disk = run_behind(run).max_disk();
@@ -236,14 +310,14 @@ trk_code trk_artifact_get_info(const trk_artifact* artifact, trk_artifact_info* 
     std::memset(&info, 0, sizeof info);
     info.size = std::min(out->size, sizeof info);
     info.version = -1;
-    if (const auto version = version_of(*artifact)) {
+    if (const auto version = artifact->version()) {
       info.version = version->number;
       info.files = version->files + version->references;
       info.bytes = version->bytes;
       const std::string digest = version->content.hex();
       std::memcpy(info.digest, digest.c_str(), digest.size() + 1);
     } else if (artifact->draft) {
-      info.files = artifact->draft->files();
+      info.files = artifact->draft->files() + artifact->new_files.size();
       info.bytes = artifact->draft->bytes();
     }
     std::memcpy(out, &info, info.size);
@@ -255,6 +329,10 @@ trk_code trk_artifact_get_info(const trk_artifact* artifact, trk_artifact_info* 
 
 void trk_artifact_free(trk_artifact* artifact) noexcept {
   const NoCancel no_cancel;
+  if (artifact == nullptr) return;
+  try {
+    remove_new_files(*artifact);
+  } catch (const std::exception&) {}  // no memory: `tracker gc` takes them
   delete artifact;
 }
 

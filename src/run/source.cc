@@ -27,23 +27,6 @@ Value left_out_value(const SourceLeftOut& left) {
   return out;
 }
 
-// Where new_file() of the Python package writes too: `tracker gc` takes what a dead process leaves there.
-Result<std::string> make_staging(const std::string& store_path, std::shared_ptr<HeldName>* held) {
-  const std::string above = join_path(store_path, kStagingFolder);
-  TRACKER_RETURN_IF_ERROR(make_dirs(above));
-  const std::string name = fmt::format("artifact-{:08x}", static_cast<uint32_t>(random_u64()));
-  *held = std::make_shared<HeldName>(above, name);
-  std::string folder = join_path(above, name);
-  TRACKER_RETURN_IF_ERROR(make_dirs(folder, 0700));
-  return folder;
-}
-
-void remove_copies(const std::string& folder) {
-  if (const auto names = list_dir(folder); names.ok())
-    for (const std::string& name : *names) remove_file(join_path(folder, name));
-  (void)::rmdir(folder.c_str());
-}
-
 }  // namespace
 
 std::shared_ptr<RunSource> RunSource::start(Input input) {
@@ -97,12 +80,12 @@ void RunSource::work() {
   if (status.ok()) status = copy(list, *staging, &*draft, &said);
   if (stopped()) status = Status(Code::kTimeout, "the run ended before its source was read");
   if (!status.ok()) {
-    if (staging.ok()) remove_copies(*staging);
+    if (staging.ok()) remove_staging(*staging);
     say(fmt::format("the source of the program is not stored: {}; the run goes on", status.to_string()));
     return tell(Value::Map{{"root", shown}, {"error", status.message()}});
   }
   if (draft->files() == 0) {
-    remove_copies(*staging);
+    remove_staging(*staging);
     return tell(std::move(said));
   }
   said.set("artifact", kSourceArtifact);

@@ -13,14 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import conditions
 import numpy as np
 import pandas as pd
 import PIL.Image
 import pyarrow as pa
 import pytest
 import tracker
-from conditions import needs
 
 
 def back(run: tracker.Run, value: Any) -> tracker.MediaEntry:
@@ -185,28 +183,6 @@ def test_a_name_of_media_that_is_no_text_is_a_type_error(run: tracker.Run) -> No
     back(run, tracker.Image(GREY))
     with pytest.raises(TypeError, match=r"media\(name\): name must be a str, got int"):
         tracker.open_run(run.uid).media(5)  # type: ignore[arg-type]
-
-
-def test_a_figure_of_matplotlib_is_drawn_when_it_is_logged(run: tracker.Run) -> None:
-    needs(conditions.MATPLOTLIB)
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(2, 1), dpi=50)
-    figure.add_subplot().plot([1, 2, 3])
-    run.log({"plain": figure, "wrapped": tracker.Image(figure, caption="a plot")}, step=0)
-    stored = tracker.open_run(run.uid)
-    assert stored.media("plain")[0].load().shape[:2] == (50, 100)
-    assert stored.media("wrapped")[0].caption == "a plot"
-
-
-def test_a_figure_of_plotly_is_kept_as_its_json(run: tracker.Run) -> None:
-    needs(conditions.PLOTLY)
-    import plotly.graph_objects as go
-
-    run.log({"figure": go.Figure(go.Scatter(y=[1, 3, 2]))}, step=0)
-    (entry,) = tracker.open_run(run.uid).media("figure")
-    assert entry.kind == "plotly"
-    assert entry.load()["data"][0]["type"] == "scatter"
 
 
 # --- audio and video --------------------------------------------------------------------------------------------------

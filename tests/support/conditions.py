@@ -62,10 +62,6 @@ def _has_gpu() -> bool:
 
 GPU = Condition("there is no GPU here that torch can use", _has_gpu)
 
-# Not in requirements.lock: what is logged of their figures is 20 lines, and they would bring 60 MB.
-MATPLOTLIB = Condition("matplotlib is not installed", lambda: importlib.util.find_spec("matplotlib") is not None)
-PLOTLY = Condition("plotly is not installed", lambda: importlib.util.find_spec("plotly") is not None)
-
 
 @cache
 def _holds(condition: Condition) -> bool:

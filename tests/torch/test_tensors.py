@@ -54,3 +54,27 @@ def test_a_tensor_of_many_values_is_rejected_and_the_rest_kept(store: Path) -> N
         run.log({"many": torch.ones(3), "one": 1.0}, step=0)
     stored = tracker.open_run(run.id)
     assert stored.series() == ["one"]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.uint8])
+def test_a_tensor_is_an_image_with_its_channels_first(store: Path, dtype: torch.dtype) -> None:
+    whole = torch.arange(3 * 4 * 3).reshape(3, 4, 3) % 2  # both ends may be channels
+    tensor = (whole * 255 if dtype == torch.uint8 else whole).to(dtype)
+    with tracker.init(project="t", quiet=True) as run:
+        run.log(
+            {"image": tracker.Image(tensor), "graph": tracker.Image(tensor.float().div(255).requires_grad_())}, step=0
+        )
+        run.log({"turned": tracker.Image(tensor.permute(1, 2, 0), layout="HWC")}, step=0)
+        tensor.zero_()  # the call has copied it
+    pixels = (whole * 255).permute(1, 2, 0).numpy()
+    stored = tracker.open_run(run.id)
+    assert (stored.media("image")[0].load() == pixels).all()
+    assert (stored.media("turned")[0].load() == pixels).all()
+    assert stored.media("graph")[0].load().shape == (4, 3, 3)
+
+
+def test_an_image_of_torch_with_nan_or_of_no_shape_of_an_image_is_refused() -> None:
+    with pytest.raises(ValueError, match="NaN"):
+        tracker.Image(torch.full((3, 4, 4), float("nan")))
+    with pytest.raises(ValueError, match="shape"):
+        tracker.Image(torch.zeros(2, 3, 4, 5))

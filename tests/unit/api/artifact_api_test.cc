@@ -87,6 +87,131 @@ TEST_F(ArtifactApiTest, ADownloadThatFindsNoRoomInTheStoreIsRefusedAndSaysWhatTo
   EXPECT_EQ(used.download(folder_.path() + "/out"), Code::kOk) << used.error();
 }
 
+TEST_F(ArtifactApiTest, AVersionSaysItsFilesFetchesOneAndIsVerified) {
+  const tracker::Run run = open();
+  Artifact data("data", "dataset");
+  ASSERT_EQ(data.add_dir(data_), Code::kOk);
+  ASSERT_EQ(data.add_reference("s3://bucket/big.tar", "big", "etag:1"), Code::kOk);
+  EXPECT_TRUE(data.list_files().empty());
+  EXPECT_EQ(data.code(), Code::kInvalid) << "it is not stored";
+  EXPECT_EQ(data.verify(), Code::kInvalid);
+  ASSERT_EQ(run.log_artifact(data), Code::kOk);
+  ASSERT_EQ(data.wait(), Code::kOk) << data.error();
+  Artifact used = run.use_artifact("data");
+  for (Artifact* each : {&data, &used}) {
+    const auto files = each->list_files();
+    ASSERT_EQ(each->code(), Code::kOk) << each->error();
+    ASSERT_EQ(files.size(), 3u);
+    EXPECT_EQ(files[0].path, "big");
+    EXPECT_EQ(files[0].uri, "s3://bucket/big.tar");
+    EXPECT_EQ(files[0].checksum, "etag:1");
+    EXPECT_TRUE(files[0].digest.empty());
+    EXPECT_EQ(files[2].path, "sub/two");
+    EXPECT_EQ(files[2].bytes, 3u);
+    EXPECT_EQ(files[2].digest.size(), 64u);
+    const std::string two = each->get_path("sub/two");
+    EXPECT_EQ(content(two), "two") << each->error();
+    EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(two).parent_path().parent_path() / "one"));
+    EXPECT_EQ(each->get_path("none"), "");
+    EXPECT_EQ(each->code(), Code::kNotFound);
+    EXPECT_EQ(each->get_path("big"), "");
+    EXPECT_NE(each->error().find("s3://bucket/big.tar"), std::string::npos) << each->error();
+    EXPECT_EQ(each->verify(), Code::kOk) << each->error();
+    std::filesystem::remove_all(dir_ + "/downloads");
+  }
+  int shown = 0;
+  const auto one_is_enough = [](const trk_artifact_file*, void* count) { return ++*static_cast<int*>(count); };
+  EXPECT_EQ(trk_artifact_visit_files(used.c_artifact(), one_is_enough, &shown, nullptr), TRK_OK);
+  EXPECT_EQ(shown, 1);
+  const std::string digest = used.list_files()[1].digest;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_ + "/blobs")) {
+    if (!entry.is_regular_file() || entry.path().string().find(digest.substr(2, 8)) == std::string::npos) continue;
+    std::filesystem::permissions(entry.path(), std::filesystem::perms::owner_all);
+    std::ofstream(entry.path()) << "onE";
+  }
+  EXPECT_EQ(used.verify(), Code::kCorrupt) << "a changed byte was not seen";
+  EXPECT_NE(used.error().find("one"), std::string::npos) << used.error();
+}
+
+TEST_F(ArtifactApiTest, RunsAndVersionsNameEachOther) {
+  tracker::Run maker = open();
+  Artifact data("data", "dataset");
+  ASSERT_EQ(data.add_dir(data_), Code::kOk);
+  ASSERT_EQ(maker.log_artifact(data), Code::kOk);
+  ASSERT_EQ(data.wait(), Code::kOk) << data.error();
+  const tracker::Run user = tracker::init({.project = "other", .dir = dir_, .quiet = true});
+  Artifact used = user.use_artifact("p/data", "train");
+  ASSERT_TRUE(used.ok()) << used.error();
+  ASSERT_TRUE(maker.flush(std::chrono::milliseconds(kLongMs)));
+  ASSERT_TRUE(user.flush(std::chrono::milliseconds(kLongMs)));
+  const auto outputs = maker.outputs(), inputs = user.inputs();
+  ASSERT_EQ(outputs.size(), 1u);
+  ASSERT_EQ(inputs.size(), 1u);
+  EXPECT_TRUE(maker.inputs().empty());
+  EXPECT_TRUE(user.outputs().empty());
+  EXPECT_EQ(outputs[0].name, "p/data:v0");
+  EXPECT_FALSE(outputs[0].is_input);
+  EXPECT_EQ(outputs[0].run_uid, maker.uid());
+  EXPECT_EQ(inputs[0].name, "p/data:v0");
+  EXPECT_EQ(inputs[0].type, "dataset");
+  EXPECT_EQ(inputs[0].use_as, "train");
+  EXPECT_EQ(inputs[0].digest, data.digest());
+  EXPECT_GT(inputs[0].time.count(), 1'700'000'000'000'000);
+  for (Artifact* each : {&data, &used}) {
+    const auto made = each->logged_by(), users = each->used_by();
+    ASSERT_EQ(each->code(), Code::kOk) << each->error();
+    ASSERT_EQ(made.size(), 1u);
+    ASSERT_EQ(users.size(), 1u);
+    EXPECT_EQ(made[0].run_id, maker.id());
+    EXPECT_EQ(users[0].run_project, "other");
+    EXPECT_EQ(users[0].run_uid, user.uid());
+  }
+}
+
+TEST_F(ArtifactApiTest, ANewFileIsWrittenIntoTheStoreAndIsAsItIsWhenTheArtifactIsLogged) {
+  const tracker::Run run = open();
+  const std::string staging = dir_ + "/staging";
+  Artifact model("model", "model");
+  const std::string weights = model.new_file(run, "net/weights.bin");
+  ASSERT_FALSE(weights.empty()) << model.error();
+  EXPECT_EQ(weights.compare(0, staging.size(), staging), 0) << weights;
+  EXPECT_EQ(model.new_file(run, "net/weights.bin"), "");
+  EXPECT_EQ(model.code(), Code::kExists);
+  EXPECT_EQ(model.new_file(run, "net/"), "");
+  EXPECT_EQ(model.code(), Code::kInvalid);
+  EXPECT_EQ(model.new_file(run, "../out"), "");
+  const std::string dropped = model.new_file(run, "dropped");
+  EXPECT_EQ(model.files(), 2u);
+  EXPECT_EQ(model.remove("dropped"), Code::kOk) << model.error();
+  EXPECT_FALSE(std::filesystem::exists(dropped));
+  ASSERT_EQ(model.add_file(data_ + "/one"), Code::kOk);
+  std::ofstream(weights) << "weights";
+  EXPECT_EQ(run.log_artifact(model, {.aliases = {"v3"}}), Code::kInvalid) << "no such alias; it may be logged again";
+  ASSERT_EQ(run.log_artifact(model), Code::kOk) << model.error();
+  ASSERT_EQ(model.wait(), Code::kOk) << model.error();
+  EXPECT_EQ(content(model.get_path("net/weights.bin")), "weights") << model.error();
+  EXPECT_EQ(model.files(), 2u);
+  EXPECT_FALSE(std::filesystem::exists(weights)) << "the copy of it was left";
+  EXPECT_EQ(run.log_artifact(model), Code::kInvalid);
+  EXPECT_EQ(model.new_file(run, "more"), "");
+}
+
+TEST_F(ArtifactApiTest, NewFilesOfAnArtifactThatIsNeverStoredGoWithIt) {
+  const tracker::Run run = open(), disabled = open("disabled");
+  for (const tracker::Run* each : {&run, &disabled}) {
+    std::string file;
+    {
+      Artifact model("model", "model");
+      file = model.new_file(*each, "weights");
+      ASSERT_TRUE(std::filesystem::exists(file)) << model.error();
+      if (each == &disabled) {
+        EXPECT_EQ(each->log_artifact(model), Code::kOk) << model.error();
+      }
+    }
+    EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(file).parent_path()));
+  }
+}
+
 TEST_F(ArtifactApiTest, MistakesAreSaidAtOnceInOneLine) {
   Artifact bad("a/b", "t");
   EXPECT_FALSE(bad.ok());
@@ -125,6 +250,14 @@ TEST_F(ArtifactApiTest, NullIsNeverFollowedAndOlderStructsAreReadAsFarAsTheyReac
   EXPECT_EQ(trk_wait_artifacts(nullptr, 0), TRK_INVALID);
   EXPECT_EQ(trk_artifact_get_info(nullptr, nullptr), TRK_INVALID);
   EXPECT_EQ(trk_use_artifact(nullptr, "a", nullptr, nullptr), nullptr);
+  const auto no_file = [](const trk_artifact_file*, void*) { return int32_t{0}; };
+  const auto no_use = [](const trk_artifact_use*, void*) { return int32_t{0}; };
+  EXPECT_EQ(trk_artifact_visit_files(nullptr, no_file, nullptr, nullptr), TRK_INVALID);
+  EXPECT_EQ(trk_artifact_visit_runs(nullptr, no_use, nullptr, nullptr), TRK_INVALID);
+  EXPECT_EQ(trk_run_visit_artifacts(nullptr, no_use, nullptr, nullptr), TRK_INVALID);
+  EXPECT_EQ(trk_artifact_get_path(nullptr, nullptr, nullptr, 0, nullptr), TRK_INVALID);
+  EXPECT_EQ(trk_artifact_verify(nullptr, 1, nullptr), TRK_INVALID);
+  EXPECT_EQ(trk_artifact_new_file(nullptr, nullptr, nullptr, nullptr, 0, nullptr), TRK_INVALID);
   trk_artifact_free(nullptr);
   const tracker::Run run = open();
   trk_artifact* artifact = trk_artifact_new("a", "t", nullptr);
@@ -142,6 +275,13 @@ TEST_F(ArtifactApiTest, NullIsNeverFollowedAndOlderStructsAreReadAsFarAsTheyReac
   EXPECT_EQ(trk_artifact_get_info(artifact, &info), TRK_OK);
   EXPECT_EQ(info.version, 0);
   EXPECT_EQ(info.digest[0], 0x5a) << "written beyond what the caller has";
+  EXPECT_EQ(trk_artifact_visit_files(artifact, nullptr, nullptr, nullptr), TRK_INVALID);
+  EXPECT_EQ(trk_run_visit_artifacts(run.c_run(), nullptr, nullptr, nullptr), TRK_INVALID);
+  EXPECT_EQ(trk_artifact_get_path(artifact, nullptr, nullptr, 0, nullptr), TRK_NOT_FOUND);
+  trk_artifact* made = trk_artifact_new("b", "t", nullptr);
+  EXPECT_EQ(trk_artifact_new_file(run.c_run(), made, "x", nullptr, 99, &error), TRK_INVALID);
+  EXPECT_EQ(trk_artifact_new_file(run.c_run(), made, nullptr, error.message, 8, &error), TRK_INVALID);
+  trk_artifact_free(made);
   char small[4];
   EXPECT_EQ(trk_artifact_download(artifact, nullptr, small, sizeof small, &error), TRK_INVALID);
   trk_artifact_free(artifact);

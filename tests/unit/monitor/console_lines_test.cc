@@ -82,6 +82,94 @@ TEST(ConsoleLinesTest, NestedBarsAreOneLineEach) {
   EXPECT_THAT(shown.texts(), ElementsAre("epoch 2", "step 3"));
 }
 
+// Bug: what came behind a newline, or a move, onto a line with text was put behind that text. The bytes are tqdm's:
+// an outer bar, an inner one with leave=False, and a line of the program behind them.
+TEST(ConsoleLinesTest, WhatComesByANewlineOntoALineIsWrittenOverIt) {
+  Shown shown;
+  ConsoleLines lines(shown.take());
+  lines.write("\router:   0%|             | 0/1\n\rinner loop:   0%|          | 0/1\x1b[A", 0);
+  lines.write("\n\rinner loop: 100%|##########| 1/1\x1b[A", 0);
+  lines.write("\n\r                                 \x1b[A\router: 100%|#############| 1/1", 0);
+  lines.write("\router: 100%|#############| 1/1\nWARNING:root:warned\nlast\n", 0);
+  lines.finish();
+  EXPECT_THAT(shown.texts(), ElementsAre("outer: 100%|#############| 1/1", "WARNING:root:warned", "last"));
+}
+
+// Also tqdm's: a line that tqdm.write puts between two bars, which are drawn again below it and end in the other order.
+TEST(ConsoleLinesTest, ALineBetweenNestedBarsPushesThemDown) {
+  Shown shown;
+  ConsoleLines lines(shown.take());
+  lines.write("\rleft:  50%|#######       | 1/2\n\rleft too:  50%|#####     | 1/2\x1b[A", 0);
+  lines.write("\r                              \r\n\r                              \r\x1b[Aa line between\n", 0);
+  lines.write("\rleft: 100%|##############| 2/2\n\rleft too: 100%|##########| 2/2\x1b[A", 0);
+  lines.write("\rleft too: 100%|##########| 2/2\n\rleft: 100%|##############| 2/2\n", 0);
+  lines.finish();
+  EXPECT_THAT(shown.texts(),
+              ElementsAre("a line between", "left too: 100%|##########| 2/2", "left: 100%|##############| 2/2"));
+}
+
+// The bytes are those of rich.progress: two tasks, a line printed between.
+TEST(ConsoleLinesTest, BarsThatEraseUpwardsAreOneLineEach) {
+  Shown shown;
+  ConsoleLines lines(shown.take());
+  lines.write("\x1b[?25l\r\x1b[2Kone        0/2\r\x1b[2Kone        0/2\ntwo        0/2", 0);
+  lines.write("\r\x1b[2K\x1b[1A\x1b[2Kone \u2501\u2501\u2501   1/2\ntwo \u2501\u2501\u2501   1/2", 0);
+  lines.write("\r\x1b[2K\x1b[1A\x1b[2Kbetween\none 2/2\ntwo 2/2", 0);
+  lines.write("\r\x1b[2K\x1b[1A\x1b[2Kone 2/2\ntwo 2/2\n\x1b[?25hafter\n", 0);
+  lines.finish();
+  EXPECT_THAT(shown.texts(), ElementsAre("between", "one 2/2", "two 2/2", "\x1b[?25hafter"));
+}
+
+TEST(ConsoleLinesTest, AShorterTextLeavesTheRestOfALongerOneAsATerminalDoes) {
+  Shown shown;
+  ConsoleLines lines(shown.take());
+  lines.write("A\nBBBBBBBB\x1b[A\rC\nD\nabcdef\rxy\x1b[K\nabcdef\rxy\n", 0);
+  EXPECT_THAT(shown.texts(), ElementsAre("C", "DBBBBBBB", "xy", "xycdef"));
+}
+
+TEST(ConsoleLinesTest, CharactersTakeTheColumnsThatATerminalGivesThem) {
+  Shown shown;
+  ConsoleLines lines(shown.take());
+  lines.write("\u6f22\u5b57!\rabc\nabcdef\r\u6f22\u5b57\n", 0);                   // two columns each
+  lines.write("caf\u00e9 1\rCAFE\ne\u0301tude\rE\n", 0);                          // one; one with an accent of its own
+  lines.write("\x1b[32m50%\x1b[0m|##|\r\x1b[32m99%\x1b[0m|##|\nkeys\b\b.\n", 0);  // sequences take none
+  EXPECT_THAT(shown.texts(),
+              ElementsAre("abc !", "\u6f22\u5b57ef", "CAFE 1", "Etude", "\x1b[32m99%\x1b[0m|##|", "ke.s"));
+}
+
+TEST(ConsoleLinesTest, AMovedCursorWritesWhereATerminalDoes) {
+  Shown shown;
+  ConsoleLines lines(shown.take());
+  lines.write("one\nthree\x1b[A!\x1b[3D?\x1b[B.\n", 0);
+  lines.write("abcdef\x1b[2G_\x1b[2C_\nabc\x1b[1D\x1b[1K\n", 0);
+  lines.write("up\nlow\nlower\x1b[2A\r\x1b[Jnew\n", 0);
+  lines.finish();
+  EXPECT_THAT(shown.texts(), ElementsAre("one? !", "thre.", "a_cd_f", "   ", "new", "", ""));
+}
+
+// A few bytes ask for 10,000 blanks: they count, or a minute of output had no bound.
+TEST(ConsoleLinesTest, BlanksThatAMoveAsksForAreOfTheMinutesBytes) {
+  Shown shown;
+  ConsoleLines lines(shown.take());
+  for (int i = 0; i < 2000; ++i) lines.write("\x1b[10000Cx\n", 0);
+  lines.finish();
+  size_t bytes = 0;
+  for (const ConsolePiece& piece : shown.pieces) bytes += piece.text.size();
+  EXPECT_LE(bytes, kConsoleBytesAMinute + kConsoleLineBytes);
+  EXPECT_GT(lines.cut_bytes(), 0u);
+}
+
+TEST(ConsoleLinesTest, ALineThatIsWrittenOverStaysWithinItsBytes) {
+  Shown shown;
+  ConsoleLines lines(shown.take());
+  lines.write(std::string(kConsoleLineBytes, 'x'), 0);
+  for (int i = 0; i < 100; ++i) lines.write("\r\u2501\u2501\u2501\u0301\u0301\x1b[32m\x1b[1m", 0);
+  lines.finish();
+  ASSERT_EQ(shown.lines.size(), 1u);
+  EXPECT_LE(shown.lines[0].text.size(), kConsoleLineBytes);
+  EXPECT_EQ(shown.lines[0].updates, 100u);
+}
+
 TEST(ConsoleLinesTest, AnErasedLineIsBegunAgain) {
   Shown shown;
   ConsoleLines lines(shown.take());
@@ -221,8 +309,9 @@ TEST(ConsoleLinesTest, HowTheTextIsDividedIntoWritesChangesNothing) {
   std::mt19937 random(seed);
   for (int round = 0; round < 200; ++round) {
     std::string text;
-    static const char* const kParts[] = {"\n",     "\r",       "a",    "bc", "\x1b[A", "\x1b[2A", "\x1b[2K",
-                                         "\x1b[K", "\x1b[31m", "\x1b", "[",  "\x1b[B", "\x1b[F"};
+    static const char* const kParts[] = {
+        "\n",     "\r",     "a",  "bc",     "\x1b[A", "\x1b[2A", "\x1b[2K", "\x1b[K",  "\x1b[31m", "\x1b",    "[",
+        "\x1b[B", "\x1b[F", "\b", "\u6f22", "\u00e9", "e\u0301", "\x1b[3C", "\x1b[2D", "\x1b[4G",  "\x1b[1K", "\x1b[J"};
     for (int i = 0; i < 60; ++i) text += kParts[random() % std::size(kParts)];
     Shown whole, divided;
     ConsoleLines at_once(whole.take()), in_parts(divided.take());
