@@ -92,10 +92,11 @@ int64_t median(std::vector<int64_t> values) {
 // in a few of them is none of theirs.
 void log_for(trk_run* run, int ms, Tally* tally) {
   std::vector<int64_t> p99, p999;
-  for (int slice = 0; slice < ms / kSliceMs; ++slice) {
+  const int slice_ms = std::min(ms, kSliceMs);
+  for (int slice = 0; slice < ms / slice_ms; ++slice) {
     std::vector<int64_t> times;
     times.reserve(1 << 16);
-    const int64_t deadline = now_ns() + int64_t{kSliceMs} * 1'000'000;
+    const int64_t deadline = now_ns() + int64_t{slice_ms} * 1'000'000;
     while (now_ns() < deadline) {
       const int64_t before = now_ns();
       log_next(run, tally);
