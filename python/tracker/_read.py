@@ -312,7 +312,10 @@ class StoredRun(MediaOfRun, Told):
         for own in names:
             _options.utf8("the name of a metric", own)
         if all:
-            raise ValueError("all=True is for one metric: rows with repeated steps cannot be aligned")
+            raise ValueError(
+                "all=True is for one metric: several are aligned by step, and rows of repeated steps have no partners; "
+                "ask for each by itself"
+            )
         return table_of(self._rows(), names, **chosen)
 
     def chart(

@@ -127,6 +127,7 @@ Value report_json(const VerifyReport& report, uint64_t artifacts) {
                     {"runs", number(report.runs)},
                     {"writers", number(report.writers)},
                     {"live", number(report.live)},
+                    {"unread", number(report.unread)},
                     {"journals", number(report.journals)},
                     {"frames", number(report.frames)},
                     {"points", number(report.points)},

@@ -265,8 +265,9 @@ Status Sqlite::error(int code) const { return make_error(db_, code, *path_); }
 
 std::optional<DatabaseSize> size_in_header(std::string_view header, uint64_t there) {
   constexpr size_t kPageSizeAt = 16, kPagesAt = 28;
-  if (header.size() < kDatabaseHeaderBytes || !header.starts_with(std::string_view("SQLite format 3\0", 16)))
-    return std::nullopt;
+  constexpr std::string_view kMagic("SQLite format 3\0", 16);
+  if (!header.starts_with(kMagic.substr(0, header.size()))) return std::nullopt;
+  if (header.size() < kDatabaseHeaderBytes) return DatabaseSize{kDatabaseHeaderBytes, there};
   const auto byte = [header](size_t at) { return uint64_t{static_cast<uint8_t>(header[at])}; };
   uint64_t page = byte(kPageSizeAt) << 8 | byte(kPageSizeAt + 1);
   if (page == 1) page = 65'536;
@@ -281,8 +282,9 @@ std::optional<DatabaseSize> database_size(const std::string& path) {
   struct stat st{};
   char header[kDatabaseHeaderBytes];
   if (!fd.ok() || ::fstat(fd->get(), &st) != 0 || !S_ISREG(st.st_mode)) return std::nullopt;
-  if (::pread(fd->get(), header, sizeof header, 0) != static_cast<ssize_t>(sizeof header)) return std::nullopt;
-  return size_in_header({header, sizeof header}, static_cast<uint64_t>(st.st_size));
+  const ssize_t got = ::pread(fd->get(), header, sizeof header, 0);
+  if (got < 0) return std::nullopt;
+  return size_in_header({header, static_cast<size_t>(got)}, static_cast<uint64_t>(st.st_size));
 }
 
 std::optional<DatabaseSize> Sqlite::size() const {
@@ -293,10 +295,16 @@ std::optional<DatabaseSize> Sqlite::size() const {
     return std::nullopt;
   char header[kDatabaseHeaderBytes];
   sqlite3_int64 bytes = 0;
-  if (file->pMethods->xRead(file, header, sizeof header, 0) != SQLITE_OK ||
-      file->pMethods->xFileSize(file, &bytes) != SQLITE_OK)
-    return std::nullopt;
-  return size_in_header({header, sizeof header}, static_cast<uint64_t>(bytes));
+  if (file->pMethods->xFileSize(file, &bytes) != SQLITE_OK) return std::nullopt;
+  const auto there = static_cast<size_t>(std::clamp<sqlite3_int64>(bytes, 0, sizeof header));
+  if (there > 0 && file->pMethods->xRead(file, header, static_cast<int>(there), 0) != SQLITE_OK) return std::nullopt;
+  return size_in_header({header, there}, static_cast<uint64_t>(bytes));
+}
+
+std::string cut_text(const DatabaseSize& size) {
+  if (size.said > kDatabaseHeaderBytes)
+    return fmt::format("is cut: {} of {} bytes are there", size.there, size.said);
+  return fmt::format("is cut: {} bytes are there, fewer than the header of a database has", size.there);
 }
 
 // Its switch for those who mend a schema by hand. Nothing is written all the same: the connection is read-only; and

@@ -101,7 +101,10 @@ struct DatabaseSize {
   bool operator==(const DatabaseSize&) const = default;
 };
 constexpr size_t kDatabaseHeaderBytes = 100;
-// By the file's first kDatabaseHeaderBytes; nothing where they are not those of a SQLite file.
+// "is cut: 200 of 40960 bytes are there", for people.
+std::string cut_text(const DatabaseSize& size);
+// By the file's first kDatabaseHeaderBytes, or all that there are; nothing where they are not those of a SQLite file.
+// One that has fewer is a cut one of that length: an empty file, too.
 std::optional<DatabaseSize> size_in_header(std::string_view header, uint64_t there);
 // Never asked of a file that this process has open: Sqlite::size() may be.
 std::optional<DatabaseSize> database_size(const std::string& path);

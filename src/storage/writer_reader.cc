@@ -95,17 +95,29 @@ struct WriterReader::Impl {
       cut[part] = *size;
       TRACKER_RETURN_IF_ERROR(db->read_cut_file());
     }
-    if (part > 1) TRACKER_RETURN_IF_ERROR(check_database(*db, file));  // probe() looks at the first
+    if (part > 1) TRACKER_RETURN_IF_ERROR(check(*db, file));  // probe() looks at the first
     return db;
   }
+
+  // Of a file that ends within its schema or its identity nothing can be read. SQLite takes bytes that are missing for
+  // zeros, so that what it finds wrong there is no damage that somebody could mend.
+  static Status or_cut(const Sqlite& db, const std::string& file, Status status) {
+    if (status.code() != Code::kCorrupt) return status;
+    const auto size = db.size();
+    if (!size || !size->is_cut()) return status;
+    return Status(Code::kCorrupt, fmt::format("{}: {}; nothing of it can be read", file, cut_text(*size)),
+                  "its other bytes are gone: restore it from a copy where there is one; the run's other files are read");
+  }
+
+  static Status check(Sqlite& db, const std::string& file) { return or_cut(db, file, check_database(db, file)); }
 
   Status probe() {
     auto db = connect(1);
     if (!db.ok()) return db.status();
-    TRACKER_RETURN_IF_ERROR(check_database(*db, path));
+    TRACKER_RETURN_IF_ERROR(check(*db, path));
     std::string counts;  // snapshot() says it
     auto meta = read_meta(*db, path, &counts);
-    if (!meta.ok()) return meta.status();
+    if (!meta.ok()) return or_cut(*db, path, meta.status());
     identity = std::move(meta->identity);
     return {};
   }
@@ -252,8 +264,7 @@ struct WriterReader::Impl {
   std::string text_of_cut(int part, const DatabaseSize& size, const DatabaseMeta* meta) const {
     const uint64_t kept = from_log->state.points;
     const std::string all = meta != nullptr ? std::to_string(meta->points) : "an unknown number of";
-    std::string out = fmt::format("{}: is cut: {} of {} bytes are there, and {} of {} points can be read",
-                                  part_path(path, part), size.there, size.said, kept, all);
+    std::string out = fmt::format("{}: {}, and {} of {} points can be read", part_path(path, part), cut_text(size), kept, all);
     if (meta != nullptr && kept < meta->points) out += fmt::format("; {} are lost", meta->points - kept);
     return out;
   }

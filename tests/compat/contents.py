@@ -66,6 +66,100 @@ def _columns(rows: Any) -> dict[str, list[Any]]:
     }
 
 
+STREAMS = {1: "stdout", 2: "stderr"}
+
+
+def told_by_library(store: Path) -> dict[str, Any]:
+    """What is said beside rows, by run, and under "artifacts" those of the store."""
+    import tracker
+
+    out = {f"{run.project}/{run.id}": _told(run) for run in tracker.runs(dir=str(store))}
+    artifacts: dict[str, dict[str, Any]] = {}
+    for version in tracker.artifacts(dir=str(store)):
+        version.verify()
+        artifacts.setdefault(f"{version.project}/{version.name}", {})[version.version] = {
+            "type": version.type,
+            "digest": version.digest,
+            "aliases": sorted(version.aliases),
+            "tags": sorted(version.tags),
+            "description": version.description,
+            "metadata": version.metadata,
+            "expires": version.expires is not None,
+            "files": [[f.name, f.size, f.digest, f.uri, f.checksum] for f in version.files()],
+        }
+    return out | {"artifacts": artifacts}
+
+
+def _told(run: Any) -> dict[str, Any]:
+    definitions: dict[str, dict[str, Any]] = {}
+    for metric in run.metrics():
+        said = {key: metric[key] for key in ("step_metric", "summary", "goal") if metric[key]}
+        if said:
+            definitions[metric["name"]] = {k: list(v) if k == "summary" else v for k, v in said.items()}
+    media = [[name, e.step, e.info] for name in run.media_names() for e in run.media(name, all=True)]
+    return {
+        "environment": run.environment,
+        "definitions": definitions,
+        "media": sorted(media, key=_text),
+        "alerts": [[alert.level, alert.title, alert.text, alert.step] for alert in run.alerts],
+        "console": sorted([line.rank, line.stream, line.line, line.text, line.updates] for line in run.console()),
+        "outputs": sorted([use.name, use.type, use.digest, use.use_as] for use in run.outputs),
+        "inputs": sorted([use.name, use.type, use.digest, use.use_as] for use in run.inputs),
+    }
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def told_by_second_reader(read_run: Callable[..., Any], read_artifacts: Callable[..., Any], store: Path) -> Any:
+    """As told_by_library(), of runs at rest."""
+    out: dict[str, Any] = {}
+    for document in sorted(store.glob("runs/*/*/run.json")):
+        run = read_run(document.parent, None)
+        out[f"{run.identity['project']}/{run.identity['id']}"] = told_of(run)
+    return out | {"artifacts": artifacts_of(read_artifacts(store))}
+
+
+def told_of(run: Any) -> dict[str, Any]:
+    definitions = {name: run.definition(name) for name in run.metrics()}
+    return {
+        "environment": run.environment(),
+        "definitions": {name: said for name, said in definitions.items() if said},
+        "media": sorted(([name, step, info] for name, step, info in run.media()), key=_text),
+        "alerts": [list(alert) for alert in run.alerts()],
+        "console": sorted([rank, STREAMS[stream], *rest] for rank, stream, *rest in run.console()),
+        "outputs": _uses(run, "output"),
+        "inputs": _uses(run, "input"),
+    }
+
+
+def _uses(run: Any, use: str) -> list[list[str]]:
+    return sorted(
+        [f"{one['project']}/{one['name']}:v{one['number']}", one["type"], one["digest"], one.get("use_as", "")]
+        for one in run.artifacts(use)
+    )
+
+
+def artifacts_of(found: dict[str, list[Any]]) -> dict[str, Any]:
+    return {
+        name: {
+            f"v{version.document['number']}": {
+                "type": version.type,
+                "digest": version.document["digest"],
+                "aliases": sorted(version.aliases),
+                "tags": sorted(version.tags),
+                "description": version.document["description"],
+                "metadata": version.document["metadata"],
+                "expires": version.expires_us is not None,
+                "files": [[e.path, e.size, e.digest, e.uri, e.checksum] for e in version.entries],
+            }
+            for version in versions
+        }
+        for name, versions in found.items()
+    }
+
+
 def by_second_reader(read_run: Callable[..., Any], store: Path, journals: Path | None) -> dict[str, Any]:
     """All but `state` and the summary's values that follow from rows."""
     out = {}

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Writes the fixtures of the present version: `python tests/compat/make.py [NAME]`, with build/python in PYTHONPATH.
 
-tests/compat/v<major>.<minor>[-NAME]/ gets store.tar.gz (a store, and beside it the journals of the writers that were
-killed) and expected.json (contents.py). Each kind of file is there: a database of frames alone, one with segments, one
-with levels, a live database with its WAL whose writer was killed with records in its rings, a .frames file of a killed
-writer, several ranks, several attempts. A folder that is there is never changed: what a released version wrote stays.
+tests/compat/v<major>.<minor>[-NAME]/ gets store.tar.gz (a store, beside it the journals of the writers that were
+killed, and a bundle), expected.json and told.json (contents.py). Each kind of file is there: a database of frames
+alone, one with segments, one with levels, a live database with its WAL whose writer was killed with records in its
+rings, one with a spill file, too, a .frames file of a killed writer, several ranks, several attempts, artifacts, media.
+A folder that is there is never changed: what a released version wrote stays.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import tarfile
 import tempfile
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import contents
 import tracker
@@ -130,6 +132,76 @@ run.log({"note": f"attempt {number}"}, step=13)
 run.finish(1 if number == 2 else 0)
 """
 
+EVERYTHING = """
+os.chdir("/")  # no repository of git is part of it
+data = os.path.join(os.environ["TRACKER_DIR"], "..", "data")
+os.makedirs(data)
+for name, text in (("a.txt", "rows"), ("b.bin", "more rows" * 50)):
+    with open(os.path.join(data, name), "w") as file:
+        file.write(text)
+run = tracker.init(project="compat", id="everything", config={"lr": 0.1}, quiet=True, on_full="block")
+run.define_metric("loss", summary=["min", "last"], goal="minimize")
+run.define_metric("val/*", step_metric="tokens", summary="max")
+for i in range(20):
+    run.log({"loss": 1 / (1 + i), "val/acc": i / 20, "tokens": 100 * i}, step=i)
+pixels = np.arange(48, dtype=np.uint8).reshape(4, 4, 3)
+box = {"box": [0, 0, 2, 2], "label": "cat", "score": 0.5}
+run.log({"image": tracker.Image(pixels, caption="c", boxes={"b": [box]}, masks={"m": pixels[:, :, 0] % 2})}, step=1)
+run.log({"image": [tracker.Image(pixels), tracker.Text("beside it")]}, step=2)
+run.log({"sound": tracker.Audio(np.sin(np.arange(800) / 9), sample_rate=8000)}, step=2)
+run.log({"table": tracker.Table(columns=["x", "y"], data=[[1, "a"], [2.5, None]])}, step=3)
+run.log({"weights": tracker.Histogram([0.5, 1.5, float("nan")]), "page": tracker.Html("<b>x</b>")}, step=3)
+run.alert("first", "of two", level="warn")
+run.alert("second")
+print("a line")
+print("\\x1b[31mred\\x1b[0m and \\u00fcber")
+for i in range(5):
+    print(f"\\r{i} of 5", end="")
+print()
+print("to stderr", file=sys.stderr)
+train = run.use_artifact(data, use_as="train")
+train.wait(60)
+for i in range(3):
+    model = tracker.Artifact("model", "model", description=f"number {i}", metadata={"epoch": i, "of": [1, None]})
+    with model.new_file("weights.bin", "wb") as file:
+        file.write(bytes([i]) * 1000)
+    model.add_reference("s3://bucket/optimizer.bin", "optimizer", checksum="md5:1", size=7)
+    tags = ["good", "small"] if i == 1 else []
+    run.log_artifact(model, aliases=["best"] if i < 2 else ["next"], tags=tags, ttl=10**9 if i == 0 else None)
+    model.wait(60)
+run.finish(timeout=60)
+"""
+
+HOLDER = """
+import os, sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("BEGIN IMMEDIATE")
+print("held", flush=True)
+sys.stdin.read()
+os._exit(0)  # it never closes it
+"""
+
+SPILLED = f"""
+import glob, subprocess, time
+run = tracker.init(project="compat", id="spilled", config={{"x": 1}}, quiet=True, on_full="block")
+log_each_type(run, range(20))
+assert run.flush(60)
+(database,) = glob.glob(run.dir + "/*.db")
+# Another program that holds the database: nothing is committed any more.
+pipes = {{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}}
+holder = subprocess.Popen([sys.executable, "-c", {HOLDER!r}, database], **pipes)
+holder.stdout.readline()
+spills = os.environ["TRACKER_SHM_DIR"] + "/*/*/spill"
+step = 20
+while not any(os.path.getsize(path) > 4000 for path in glob.glob(spills)):
+    log_each_type(run, range(step, step + 5))
+    run.log({{"note": f"to the spill file, {{step}}"}}, step=step)
+    step += 5
+    time.sleep(0.05)
+log_each_type(run, range(step, step + 10))
+die()
+"""
+
 
 def record(store: Path, shm: Path, source: str, *arguments: str, killed: bool = False) -> None:
     """One writer in a process of its own, with a folder for its journal."""
@@ -137,7 +209,9 @@ def record(store: Path, shm: Path, source: str, *arguments: str, killed: bool = 
     env = {name: value for name, value in os.environ.items() if not name.startswith("TRACKER_")}
     env |= {"TRACKER_DIR": str(store), "TRACKER_SHM_DIR": str(shm)}
     code = textwrap.dedent(COMMON) + source
-    done = subprocess.run([sys.executable, "-c", code, *arguments], env=env, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], env=env, timeout=60, stdout=subprocess.DEVNULL, check=False
+    )
     assert done.returncode == (-9 if killed else 0), done.returncode
 
 
@@ -160,15 +234,21 @@ def make_store(root: Path, shm: Path) -> None:
         record(store, shm / "a", ATTEMPT, attempt)
     record(store, shm / "b", KILLED, killed=True)
     record(store, shm / "c", FRAMES_FILE, killed=True)
+    record(store, shm / "a", EVERYTHING)
+    (root / "bundles").mkdir()
+    bundle = root / "bundles" / "everything.trkb"
+    contents.command(store, "export", "compat/everything", "--bundle", str(bundle), "--artifacts")
+    record(store, shm / "d", SPILLED, killed=True)
     for path in store.rglob("*-shm"):  # an index of the WAL, made anew by whoever opens it
         path.unlink()
     assert count(store, "frames", "segments") == 0
     assert count(store, "segments", "segments") > 0
     assert count(store, "long", "levels WHERE level IN (2,3)") > 0
     (root / "journals").mkdir()
-    for journal in [*shm.glob("b/*/*"), *shm.glob("c/*/*")]:
+    for journal in [*shm.glob("b/*/*"), *shm.glob("c/*/*"), *shm.glob("d/*/*")]:
         shutil.copytree(journal, root / "journals" / journal.name)
-    assert len(list(root.glob("journals/*/ring-*"))) == 2
+    assert len(list(root.glob("journals/*/ring-*"))) == 3
+    assert [path.stat().st_size > 0 for path in root.glob("journals/*/spill")].count(True) == 1
 
 
 def unpack(archive: Path, to: Path) -> None:
@@ -184,6 +264,11 @@ def unpack(archive: Path, to: Path) -> None:
         folder.chmod(0o700)
 
 
+def write(path: Path, found: dict[str, Any]) -> None:
+    lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(found[key], separators=(',', ':'))}" for key in sorted(found))
+    path.write_text("{\n" + lines + "\n}\n")
+
+
 def main() -> None:
     version = "v" + ".".join(tracker.__version__.split(".")[:2])
     target = HERE / "-".join([version, *sys.argv[1:2]])
@@ -194,7 +279,7 @@ def main() -> None:
         make_store(root, Path(shm))
         packed = root / "store.tar.gz"
         with tarfile.open(packed, "w:gz") as archive:
-            for part in ("store", "journals"):
+            for part in ("store", "journals", "bundles"):
                 archive.add(root / part, part)
         shutil.rmtree(root / "store")  # while it is there the journals are its own, and not of the copy
         copy = root / "copy"
@@ -202,12 +287,11 @@ def main() -> None:
         unpack(packed, copy)
         os.environ["TRACKER_SHM_DIR"] = str(copy / "shm")
         expected = contents.by_library(copy / "store")
+        told = contents.told_by_library(copy / "store")
         target.mkdir()
         shutil.copy(packed, target)
-        lines = ",\n".join(
-            f"{json.dumps(run)}: {json.dumps(found, separators=(',', ':'))}" for run, found in sorted(expected.items())
-        )
-        (target / "expected.json").write_text("{\n" + lines + "\n}\n")
+        write(target / "expected.json", expected)
+        write(target / "told.json", told)
     print(f"{target}: {sum(path.stat().st_size for path in target.iterdir()):,} bytes")
 
 

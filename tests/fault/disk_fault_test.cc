@@ -51,6 +51,7 @@ void heal() {
 }
 
 constexpr uint64_t kDropsMin = 20;
+constexpr int kSliceMs = 500;
 
 struct Tally {
   std::atomic<uint64_t> accepted, dropped;
@@ -82,21 +83,33 @@ void log_until_dropped(trk_run* run, Tally* tally) {
   CHILD_CHECK(tally->dropped >= enough);
 }
 
-// Logs for so long; a nap each 20 steps.
+int64_t median(std::vector<int64_t> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+// Logs for so long; a nap each 20 steps. The percentiles are medians of those of slices, so that what the machine does
+// in a few of them is none of theirs.
 void log_for(trk_run* run, int ms, Tally* tally) {
-  std::vector<int64_t> times;
-  times.reserve(1 << 20);
-  const int64_t deadline = now_ns() + int64_t{ms} * 1'000'000;
-  while (now_ns() < deadline) {
-    const int64_t before = now_ns();
-    log_next(run, tally);
-    times.push_back(now_ns() - before);
-    if (times.size() % 20 == 0) ::usleep(1000);
+  std::vector<int64_t> p99, p999;
+  const int slice_ms = std::min(ms, kSliceMs);
+  for (int slice = 0; slice < ms / slice_ms; ++slice) {
+    std::vector<int64_t> times;
+    times.reserve(1 << 16);
+    const int64_t deadline = now_ns() + int64_t{slice_ms} * 1'000'000;
+    while (now_ns() < deadline) {
+      const int64_t before = now_ns();
+      log_next(run, tally);
+      times.push_back(now_ns() - before);
+      if (times.size() % 20 == 0) ::usleep(1000);
+    }
+    std::sort(times.begin(), times.end());
+    tally->longest_ns = std::max(tally->longest_ns.load(), times.back());
+    p99.push_back(times[times.size() - 1 - times.size() / 100]);
+    p999.push_back(times[times.size() - 1 - times.size() / 1000]);
   }
-  std::sort(times.begin(), times.end());
-  tally->longest_ns = std::max(tally->longest_ns.load(), times.back());
-  tally->p99_ns = times[times.size() - 1 - times.size() / 100];
-  tally->p999_ns = times[times.size() - 1 - times.size() / 1000];
+  tally->p99_ns = median(std::move(p99));
+  tally->p999_ns = median(std::move(p999));
 }
 
 bool wait_degraded(trk_run* run, int32_t degraded) {
@@ -339,7 +352,7 @@ TEST_P(SlowDiskTest, CallsStayShortAndNothingIsLostWhileEachFsyncTakesFiveSecond
     ::setenv("TRACKER_STORE_FILES", GetParam(), 1);
     set_faulty_folder(sandbox.folder());
     trk_run* run = open_run("r");
-    log_for(run, 2000, &*tally);
+    log_for(run, 4000, &*tally);
     tally->good_p99_ns = tally->p99_ns.load();
     tally->good_p999_ns = tally->p999_ns.load();
     CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
@@ -361,8 +374,8 @@ TEST_P(SlowDiskTest, CallsStayShortAndNothingIsLostWhileEachFsyncTakesFiveSecond
               static_cast<long long>(tally->good_p99_ns.load()), static_cast<long long>(tally->p999_ns.load()),
               static_cast<long long>(tally->good_p999_ns.load()),
               static_cast<unsigned long long>(tally->dropped.load()));
-  EXPECT_LT(tally->p99_ns.load(), 5 * tally->good_p99_ns.load() + int64_t{20'000} * kSlowDown);
-  EXPECT_LT(tally->p999_ns.load(), 5 * tally->good_p999_ns.load() + int64_t{200'000} * kSlowDown);
+  EXPECT_LT(tally->p99_ns.load(), 3 * tally->good_p99_ns.load() + int64_t{1'000} * kSlowDown);
+  EXPECT_LT(tally->p999_ns.load(), 3 * tally->good_p999_ns.load() + int64_t{20'000} * kSlowDown);
   EXPECT_LT(tally->longest_ns.load(), 2'500'000'000) << "no call waits for an fsync";
   EXPECT_EQ(tally->dropped.load(), 0u) << "at 20,000 calls a second the spill file has room for minutes";
   expect_all(sandbox, *tally, RunState::kFinished);

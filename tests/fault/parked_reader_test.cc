@@ -27,6 +27,7 @@ constexpr int kWithReaders = 1;
 // Of the medians. The machines have two cores, and two more processes share their caches.
 constexpr int64_t kSlowerAtMost = 3;
 constexpr int64_t kSliceNs = 1'000'000'000;
+constexpr int64_t kQuietNs = 50'000;  // a call that another process puts aside takes milliseconds
 
 int64_t with_readers_ms() {
   const char* given = std::getenv("TRACKER_TEST_SECONDS");
@@ -159,6 +160,9 @@ TEST(ParkedReaderTest, AParkedReaderCostsTheWriterASecondFileAndNothingElse) {
   // What the machine does meanwhile may make all of them slower: the slower one of the two without is the measure.
   const int64_t alone_ns = std::max(ledger->p999_ns[0].load(), ledger->p999_ns[2].load());
   EXPECT_LT(ledger->p999_ns[kWithReaders].load(), kSlowerAtMost * alone_ns);
+  // One call in 10,000: on a machine that puts calls aside more often than that nothing is told by it.
+  const int64_t rare_ns = std::max(ledger->p9999_ns[0].load(), ledger->p9999_ns[2].load());
+  if (rare_ns < kQuietNs) EXPECT_LT(ledger->p9999_ns[kWithReaders].load(), kSlowerAtMost * rare_ns + kQuietNs);
   EXPECT_GT(ledger->wal_bytes_max.load(), wal_limit() / 2);
   EXPECT_LT(ledger->wal_bytes_max.load(), 4 * wal_limit());
   ReadRun run = recover_and_read(sandbox.store());

@@ -65,6 +65,8 @@ scenario() {
     # F14, F17
     resume) python resume "TRACKER_TEST_KILLS=$(of 1000)" 'test_resume.py -k killed_and_resumed_twice' ;;
     fuse) native fuse "TRACKER_TEST_SECONDS=$(of 60)" fuse_store ;;
+    # F20: at every byte
+    cut) soak cut "TRACKER_TEST_KILLS=1" "$build/tests/unit_storage" '--gtest_filter=CutTest*' ;;
     # F22: two stops
     frozen) native frozen "TRACKER_TEST_SECONDS=$(of 3600)" frozen ;;
     # F26, F27
@@ -81,7 +83,7 @@ scenario() {
 }
 
 if [ $# = 0 ]; then
-  set -- kill recovery model out_of_memory compaction power_cut big_training resume fuse spike many_runs console cycles
+  set -- kill recovery model out_of_memory compaction power_cut big_training resume fuse cut spike many_runs console cycles
   set -- "$@" parked_reader frozen month
 fi
 for name in "$@"; do scenario "$name"; done

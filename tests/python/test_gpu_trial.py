@@ -140,11 +140,32 @@ def test_a_trial_whose_run_was_killed_ends_itself() -> None:
 
 
 def test_a_machine_of_64_gpus_is_named_and_sampled(script: Script, store: Path, library: str) -> None:
-    done = script(RUN, "gpu", env={"TRACKER_NVML": library, "NVML_STUB_MODE": "many"})
-    assert (done.returncode, done.stdout) == (0, "begun\nno child\n"), done.stderr
-    environment = tracker.open_run("p/r").environment
-    assert len(environment["gpu"]["devices"]) == 64
-    assert "gpu_problem" not in environment
+    done = script(
+        """
+        import time, tracker
+        run = tracker.init(project="p", id="r", quiet=True, system_interval=0.1)
+        deadline = time.monotonic() + 60
+        names = []
+        while not any(name.startswith("system/gpu.63.") for name in names) and time.monotonic() < deadline:
+            time.sleep(0.1)
+            run.flush()
+            names = tracker.open_run(run.uid).series(system=True)
+        run.finish()
+        """,
+        env={"TRACKER_NVML": library, "NVML_STUB_MODE": "many"},
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    run = tracker.open_run("p/r")
+    assert len(run.environment["gpu"]["devices"]) == 64
+    assert "gpu_problem" not in run.environment
+    sampled: dict[str, set[str]] = {}  # what there is of each
+    for name in run.series("system/gpu.*", system=True):
+        gpu, what = name.removeprefix("system/gpu.").split(".", 1)
+        sampled.setdefault(gpu, set()).add(what)
+        assert len(run.history(name).values) > 0, name
+    assert sorted(map(int, sampled)) == list(range(64))
+    assert all(kinds == sampled["0"] for kinds in sampled.values())
+    assert {"utilization.percent", "memory.used.bytes", "power.watts"} <= sampled["0"]
 
 
 def test_a_library_that_the_program_uses_already_is_not_tried(script: Script, store: Path, library: str) -> None:

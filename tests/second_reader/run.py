@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import struct
 import sys
@@ -19,6 +20,7 @@ from level import Cells, read_level
 from segment import read_segment
 
 CONFIG, SUMMARY, TEXT, ATTRIBUTE = 1, 2, 3, 4
+METRIC, ARTIFACT, CONSOLE = 7, 8, 9
 ENVIRONMENT, MEDIA, ALERT = 10, 11, 12
 REJECTED = 6
 TEXT_LOSSES = 0xFFFFFFFF  # in the place of a series: what was lost are texts
@@ -157,6 +159,36 @@ class Run:
             if "title" in event.payload
         ]
 
+    def definition(self, metric: str) -> dict[str, Any]:
+        """What define_metric() said of it: a name beats patterns, of which the last one said counts."""
+        said: dict[str, tuple[int, dict[str, Any]]] = {}
+        for place, event in enumerate(self._events(METRIC)):
+            said[event.payload["key"]] = (place, event.payload["value"])
+        if metric in said:
+            return said[metric][1]
+        fitting = [value for key, value in said.items() if _is_pattern(key) and _pattern(key).fullmatch(metric)]
+        return max(fitting, key=lambda one: one[0])[1] if fitting else {}
+
+    def artifacts(self, use: str) -> list[dict[str, Any]]:
+        """Versions that the run made ("output") or used ("input")."""
+        last = {event.payload["key"]: event.payload["value"] for event in self._events(ARTIFACT)}
+        return [value for key, value in last.items() if key.startswith(use + " ")]
+
+    def console(self) -> list[tuple[int, int, int, str, int]]:
+        """Rank, stream, number, text and updates of each line, by writer."""
+        out = []
+        for writer in self.writers:
+            lines: dict[tuple[int, int], tuple[str, int]] = {}
+            for event in writer.events():
+                if event.kind != CONSOLE:
+                    continue
+                said = event.payload
+                for i, text in enumerate(said["text"].split("\n")):
+                    lines[said["stream"], said["line"] + i] = (text, said.get("updates", 0))
+            rank = writer.identity.get("rank", 0)
+            out += [(rank, stream, line, *lines[stream, line]) for stream, line in sorted(lines)]
+        return out
+
     def texts(self) -> list[tuple[str, int | None, str]]:
         """Name, step and text, by writer as it logged them."""
         events = [event for writer in self.writers for event in writer.events() if event.kind == TEXT]
@@ -187,6 +219,14 @@ class Run:
     def texts_dropped(self) -> int:
         frames = [frame for writer in self.writers for frame in writer.frames]
         return sum(count for frame in frames for series, _, count in frame.losses if series == TEXT_LOSSES)
+
+
+def _is_pattern(key: str) -> bool:
+    return "*" in key or "?" in key
+
+
+def _pattern(key: str) -> re.Pattern[str]:
+    return re.compile("".join({"*": ".*", "?": "."}.get(c, re.escape(c)) for c in key), re.DOTALL)
 
 
 def _set(config: dict[str, Any], path: str, value: Any) -> None:

@@ -33,6 +33,8 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]]:
     yield {
         "contents": load("compat_contents", COMPAT / "contents.py"),
         "make": load("compat_make", COMPAT / "make.py"),
+        "artifact": load("second_reader_artifact", COMPAT.parent / "second_reader" / "artifact.py"),
+        "bundle": load("second_reader_bundle", COMPAT.parent / "second_reader" / "bundle.py"),
         "second": load("second_reader_run", COMPAT.parent / "second_reader" / "run.py"),
     }
     for name in set(sys.modules) - before:

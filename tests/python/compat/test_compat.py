@@ -17,11 +17,25 @@ import tracker
 
 COMPAT = Path(__file__).parents[2] / "compat"
 VERSIONS = sorted(path.parent.name for path in COMPAT.glob("*/expected.json"))
+TOLD = sorted(path.parent.name for path in COMPAT.glob("*/told.json"))  # from v0.1-artifacts on
 
 
 def expected_of(version: str) -> dict[str, Any]:
     expected: dict[str, Any] = json.loads((COMPAT / version / "expected.json").read_text())
     return expected
+
+
+def told_of(version: str) -> dict[str, Any]:
+    told: dict[str, Any] = json.loads((COMPAT / version / "told.json").read_text())
+    return told
+
+
+def compare_told(found: dict[str, Any], told: dict[str, Any], contents: ModuleType) -> None:
+    assert sorted(found) == sorted(told)
+    for name, said in told.items():
+        assert sorted(found[name]) == sorted(said), name
+        for key, value in said.items():
+            assert contents.same(found[name][key], value), f"{name}: {key}"
 
 
 def compare_second(found: dict[str, Any], expected: dict[str, Any], contents: ModuleType) -> None:
@@ -93,3 +107,64 @@ def test_a_run_of_each_version_goes_on(version: str, unpacked: Any) -> None:
         again = tracker.open_run(name, dir=str(store))
         assert again.points == expected[name]["points"] + 1
         assert again.problems == ()
+
+
+def test_the_newest_fixture_has_every_kind_of_thing_that_is_told() -> None:
+    told = told_of(TOLD[-1])
+    everything = told["compat/everything"]
+    assert all(everything.values()), "a part of it is empty"
+    assert {entry[2]["kind"] for entry in everything["media"]} >= {"image", "audio", "table", "histogram", "html"}
+    versions = told["artifacts"]["compat/model"]
+    assert [sorted(said["aliases"]) for _, said in sorted(versions.items())] == [[], ["best"], ["latest", "next"]]
+    assert (versions["v0"]["expires"], versions["v1"]["tags"]) == (True, ["good", "small"])
+    assert any(entry[3] for entry in versions["v0"]["files"]), "a reference"
+
+
+@pytest.mark.parametrize("version", TOLD)
+def test_what_is_told_beside_rows_reads_as_it_did(version: str, unpacked: Any, modules: dict[str, ModuleType]) -> None:
+    root, contents, told = unpacked(version), modules["contents"], told_of(version)
+    compare_told(contents.told_by_library(root / "store"), told, contents)
+    found = contents.told_by_second_reader(
+        modules["second"].read_run, modules["artifact"].read_artifacts, root / "store"
+    )
+    compare_told(found, told, contents)
+
+
+@pytest.mark.parametrize("version", TOLD)
+def test_a_spill_file_of_each_version_is_read_with_its_rings(
+    version: str, unpacked: Any, modules: dict[str, ModuleType]
+) -> None:
+    root, contents, expected = unpacked(version), modules["contents"], expected_of(version)["compat/spilled"]
+    (folder,) = root.glob("store/runs/compat/spilled")
+    journals = next((root / "shm").iterdir())
+    stored = modules["second"].read_run(folder).points()
+    (spill,) = [path for path in journals.glob("*/spill") if path.stat().st_size]
+    (ring,) = spill.parent.glob("ring-*")
+    ring.rename(root / "ring")
+    spilled = modules["second"].read_run(folder, journals).points()
+    (root / "ring").rename(ring)
+    assert stored < spilled < expected["points"], "each of the three has a part of it"
+    found = contents.by_library(root / "store")["compat/spilled"]
+    assert contents.same(found, expected)
+
+
+@pytest.mark.parametrize("version", TOLD)
+def test_a_bundle_of_each_version_is_read_and_imported(
+    version: str, unpacked: Any, modules: dict[str, ModuleType], tmp_path: Path
+) -> None:
+    root, contents, told = unpacked(version), modules["contents"], told_of(version)
+    (file,) = (root / "bundles").iterdir()
+    artifacts = contents.artifacts_of(modules["bundle"].unpack_bundle(file.read_bytes(), tmp_path / "run"))
+    run = modules["second"].read_run(tmp_path / "run")
+    compare_told(
+        {"compat/everything": contents.told_of(run)}, {"compat/everything": told["compat/everything"]}, contents
+    )
+    (tmp_path / "other").mkdir()
+    contents.command(tmp_path / "other", "import", str(file))
+    found = contents.told_by_library(tmp_path / "other")
+    compare_told({"run": found["compat/everything"]}, {"run": told["compat/everything"]}, contents)
+    for name, versions in told["artifacts"].items():
+        for number, said in versions.items():
+            assert contents.same(found["artifacts"][name][number], said), f"{name}:{number}"
+            there = said | {"aliases": [alias for alias in said["aliases"] if alias != "latest"]}
+            assert contents.same(artifacts[name][number], there), f"{name}:{number}"

@@ -232,6 +232,13 @@ TEST_F(VerifyTest, WhatWasNotLookedAtIsNotCalledIntact) {
   EXPECT_EQ(run({"verify"}), kExitDamaged);
   EXPECT_EQ(out_.find("everything else is intact"), std::string::npos) << out_;
   EXPECT_NE(out_.find("1 damage found; of 1 writer not all frames could be looked at"), std::string::npos) << out_;
+  (void)kinds();
+  EXPECT_EQ(from_json(out_)->int_or("unread", -1), 1) << out_;
+}
+
+TEST_F(VerifyTest, OfASoundStoreEveryWriterWasLookedAtInFull) {
+  EXPECT_EQ(kinds(), Kinds{});
+  EXPECT_EQ(from_json(out_)->int_or("unread", -1), 0) << out_;
 }
 
 TEST_F(VerifyTest, ALiveWriterThatCompactsMeanwhileHasNoDamage) {

@@ -6,6 +6,8 @@
 
 #include "base/fs.h"
 #include "storage/frames_file.h"
+#include "support/child.h"
+#include "support/conditions.h"
 #include "unit/cli/verify_fixture.h"
 
 namespace tracker::internal {
@@ -35,6 +37,38 @@ TEST_F(VerifyFilesTest, WhatIsNoFileInThePlaceOfAWritersFileIsDamageAndRunsBehin
   EXPECT_EQ(code_, kExitDamaged);
   std::filesystem::rename(db_ + ".moved", db_);
   EXPECT_EQ(kinds(), Kinds{}) << out_;
+}
+
+// Root may read everything: another user looks.
+TEST_F(VerifyFilesTest, WhatItsPermissionsKeepFromBeingReadIsUnreadableAndNotDamaged) {
+  NEEDS(kRoot);
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(builder_.path()))
+    std::filesystem::permissions(entry, std::filesystem::perms(entry.is_directory() ? 0755 : 0644));
+  for (std::filesystem::path path = builder_.path(); path != ::testing::TempDir() && path.has_relative_path();
+       path = path.parent_path())
+    std::filesystem::permissions(path, std::filesystem::perms(0755));
+  for (const std::string& kept : {db_, run_.path}) {
+    ASSERT_EQ(::chmod(kept.c_str(), 0), 0);
+    EXPECT_EQ(run_child([&] {
+                CHILD_CHECK(::setuid(65534) == 0);
+                const Kinds found = kinds();
+                CHILD_CHECK(found == (Kinds{{"unreadable", 1}}) && code_ == kExitDamaged);
+                CHILD_CHECK(out_.find("permissions") != std::string::npos && out_.find(kept) != std::string::npos);
+                return 0;
+              }),
+              0)
+        << kept;
+    ASSERT_EQ(::chmod(kept.c_str(), kept == db_ ? 0644 : 0755), 0);
+  }
+  EXPECT_EQ(kinds(), Kinds{}) << out_;
+}
+
+TEST_F(VerifyFilesTest, AFolderOfRunsThatCannotBeListedIsUnreadable) {
+  const std::string runs = join_path(builder_.path(), "runs");
+  std::filesystem::rename(runs, runs + ".moved");
+  std::filesystem::create_symlink("runs", runs);
+  EXPECT_EQ(kinds()["unreadable"], 1) << out_;
+  EXPECT_NE(out_.find("look at the disk and at its permissions"), std::string::npos) << out_;
 }
 
 class VerifyFramesTest : public VerifyTest {

@@ -3,6 +3,7 @@
 // Method: stores made by hand, listed twice with a clock that lies 10 s ahead, so that fresh folders are believed.
 #include "query/runs_query.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -403,6 +404,33 @@ TEST_F(RunsQueryTest, OfVeryManyInputsTheFirstAreListedAndTheRestIsSaid) {
   const RunsList found = list("inputs = n");
   ASSERT_TRUE(found.matched == 1 && found.problems.size() == 1);
   EXPECT_NE(found.problems[0].find("p/many: 2 of its inputs"), std::string::npos) << found.problems[0];
+}
+
+// A listing that is given up, or is killed, keeps what people look at first.
+TEST_F(RunsQueryTest, RunsAreReadNewestFirstWhateverTheyAreCalled) {
+  const std::vector<std::string> newest_first = {"m", "z", "a", "k", "b"};
+  int64_t age_s = 1000;
+  for (const std::string& id : newest_first) {
+    const RunFolder folder = finished_run(id < "l" ? "p" : "q", id, 1);
+    const timespec at{1'700'000'000 - ++age_s, 0};
+    const timespec times[] = {at, at};
+    ASSERT_EQ(::utimensat(AT_FDCWD, folder.path.c_str(), times, 0), 0);
+  }
+  auto catalog = Catalog::open(builder_.store(), Catalog::Place::kEmptyMemory);
+  ASSERT_TRUE(catalog.ok()) << catalog.status().to_string();
+  std::vector<std::string> read;
+  CatalogRefresh how;
+  how.now_us = realtime_us();
+  CatalogReport report;
+  const Status status = catalog->refresh(
+      how,
+      [&read](const RunFolder& folder) -> Result<CatalogRecord> {
+        read.push_back(folder.identity.id);
+        return Status(Code::kCorrupt, "not read by this test");
+      },
+      &report);
+  ASSERT_TRUE(status.ok()) << status.to_string();
+  EXPECT_EQ(read, newest_first);
 }
 
 TEST_F(RunsQueryTest, MistakesInFilterAndOrderAreErrors) {

@@ -151,5 +151,27 @@ TEST_F(CompactionTest, SeriesCoverWhatASegmentHolds) {
   }
 }
 
+// So a row that is logged meanwhile waits for one segment, never for the backlog: between two steps the writer looks at
+// its queue.
+TEST_F(CompactionTest, AStepTakesOneSegmentHoweverMuchWaitsAndRowsAreStoredBetweenTwo) {
+  constexpr uint64_t kBacklog = 40;
+  constexpr size_t kRows = 20'000;  // of two series at 8 bytes each, and as much again for steps and times
+  for (uint64_t i = 0; i < kBacklog; ++i) append(1, kRows);
+  const auto bytes_of = [](int64_t waiting) { return static_cast<uint64_t>(waiting) * kRows * 2 * sizeof(double); };
+  int steps = 0;
+  for (bool more = true; more; ++steps) {
+    const Ranges before = frames();
+    const size_t segments_before = segments().size();
+    more = db_->compact(UINT64_MAX);
+    const int64_t taken = before[0].second - frames()[0].second;
+    EXPECT_LE(bytes_of(taken), kCompactionBytesMax + bytes_of(1)) << "in one step";
+    EXPECT_LE(segments().size(), segments_before + 1);
+    if (steps > 10) continue;
+    append(1);
+    EXPECT_EQ(stored_frames(path()), one_to(static_cast<int64_t>(db_->last_seq())));
+  }
+  EXPECT_GT(steps, 3) << "the backlog is more than a step takes";
+}
+
 }  // namespace
 }  // namespace tracker::internal
