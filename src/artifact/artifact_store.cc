@@ -70,6 +70,18 @@ class ManifestFile {
   Digest digest_;
 };
 
+// The time to live that logging it calls for: a version stays as long as the one who wants it longest says, and who says
+// nothing wants it for ever. What was said before gc took it no longer counts. None: as it is.
+std::optional<int64_t> ttl_to_say(std::optional<int64_t> asked, bool is_new, const ArtifactVersion& now,
+                                  int64_t now_us) {
+  const bool for_ever = asked.value_or(0) == 0;
+  if (is_new || now.deleted) return for_ever && !now.expires_us ? std::nullopt : std::optional(asked.value_or(0));
+  if (!now.expires_us) return std::nullopt;
+  if (for_ever) return 0;
+  const bool is_later = *asked > (*now.expires_us - now_us) / 1'000'000;
+  return is_later ? asked : std::nullopt;
+}
+
 // The change to the marks that logging this version calls for; none where nothing changes.
 bool fill_mark(const StoreArtifactOptions& options, const StoredArtifact& stored, const NewVersion& version,
                const ArtifactInfo& info, ArtifactMark* mark) {
@@ -82,8 +94,8 @@ bool fill_mark(const StoreArtifactOptions& options, const StoredArtifact& stored
     if (alias != kLatestAlias && !has(now->aliases, alias)) mark->aliases_added.push_back(alias);
   for (const std::string& tag : options.tags)
     if (!has(now->tags, tag)) mark->tags_added.push_back(tag);
-  mark->ttl_s = options.ttl_s;
-  // Logged again, it is there again, it is the latest one, and its time begins anew.
+  mark->ttl_s = ttl_to_say(options.ttl_s, stored.is_new, *now, version.now_us);
+  // Logged again, it is there again, and it is the latest one.
   if (!stored.is_new) {
     if (now->deleted || now->expires_us) {
       mark->deleted = false;
@@ -94,9 +106,6 @@ bool fill_mark(const StoreArtifactOptions& options, const StoredArtifact& stored
       if (!info.unread_versions.empty())
         mark->logged_behind = std::max(*mark->logged_behind, info.unread_versions.rbegin()->first);
     }
-    if (now->expires_us && !mark->ttl_s)
-      for (const ArtifactMark& each : info.marks)
-        if (each.of == now->number && each.ttl_s) mark->ttl_s = each.ttl_s;
     // What is said of it this time counts; who says nothing leaves what was said.
     if (!version.description.empty() && version.description != now->description)
       mark->description = version.description;
