@@ -50,7 +50,7 @@ struct ArtifactUse {
 struct ArtifactOptions {
   std::vector<std::string> aliases = {};  ///< names that move to this version; "latest" moves by itself
   std::vector<std::string> tags = {};
-  std::chrono::seconds ttl{0};  ///< the version may go after so long; 0: as before, for a new one never
+  std::chrono::seconds ttl{0};  ///< the version may go after so long; 0: it stays. The longest of all counts
   bool is_input = false;        ///< the run reads it; it did not make it
   std::string use_as = {};      ///< of an input: the part it plays ("train")
 };

@@ -359,7 +359,7 @@ typedef struct trk_artifact_options {
   size_t alias_count;
   const char* const* tags;
   size_t tag_count;
-  int64_t ttl_s;    /* the version may go after so many seconds; 0: as before, for a new one never */
+  int64_t ttl_s;    /* the version may go after so many seconds; 0: it stays. The longest of all who log it counts */
   int32_t is_input; /* 1: the run reads it; it did not make it */
   int32_t reserved;
   const char* use_as; /* of an input: the part it plays ("train"); may be NULL */

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracker import _image_array as _array
 from tracker._files import Given, take_file
-from tracker._image import pillow
+from tracker._image import pillow, prepare
 from tracker._media import Media, caption_of
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class Video(Media):
         if frames > VIDEO_FRAMES_MAX:
             raise ValueError(f"a video has {frames:,} frames; at most {VIDEO_FRAMES_MAX:,}")
         _check_bytes("a video", array.size)
-        pillow("videos of frames")
+        prepare("videos of frames", format)
         said |= {"width": width, "height": height, "frames": frames, "fps": float(fps)}
         pixels = _array.to_bytes(array, "a video")
         self._set_large(_FramesEncoder(_array.MODES[channels], format, said), pixels)

@@ -14,6 +14,7 @@ forked child writes to what its parent wrote to, and has none of the rest.
 from __future__ import annotations
 
 import atexit
+import importlib
 import os
 import stat
 import sys
@@ -45,6 +46,7 @@ class _Relay:
         self._ended = threading.Event()
         self._held, self._taken = b"", 0  # of the copies: what was read last, and how much of it is taken
         self._copies, self._orders = self._start()
+        importlib.import_module("tracker._console_relay")  # not on the thread: a fork meanwhile would keep its lock
         try:
             threading.Thread(target=self._read, name="tracker-console", daemon=True).start()
         except RuntimeError as error:

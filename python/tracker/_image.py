@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import io
 import math
@@ -26,13 +27,41 @@ LABEL_CHARS_MAX = 256
 PNG_LEVEL = 4
 FORMATS = {"png": "png", "jpeg": "jpg", "jpg": "jpg"}
 FILES = ("png", "jpg", "gif", "webp", "svg")
+# As Pillow calls them, and what it imports only when it meets one: of a JPEG the EXIF and further pictures
+_PILLOW = {
+    "png": ("PNG", ()),
+    "jpg": ("JPEG", ("PIL.TiffImagePlugin", "PIL.MpoImagePlugin")),
+    "gif": ("GIF", ("copy",)),
+    "webp": ("WEBP", ("PIL.WebPImagePlugin",)),
+}
+_module: Any = None  # PIL.Image, once it is imported
 
 
 def pillow(what: str) -> Any:
-    try:
-        return importlib.import_module("PIL.Image")
-    except ImportError as error:
-        raise ImportError(f"Pillow is needed for {what}: pip install 'tracker-run[media]'") from error
+    global _module
+    if _module is None:
+        try:
+            _module = importlib.import_module("PIL.Image")
+        except ImportError as error:
+            raise ImportError(f"Pillow is needed for {what}: pip install 'tracker-run[media]'") from error
+    return _module
+
+
+def prepare(what: str, extension: str) -> None:
+    """Imports, in the caller, all that Pillow imports when it first reads or writes such a file.
+
+    The thread that encodes must import nothing: where the program forks meanwhile, its child has the lock of that
+    module with nobody to let it go, and a worker that imports it too, as each Image.open() of Pillow does, hangs. Cost:
+    tens of ms, once. ImportError without Pillow.
+    """
+    module = pillow(what)
+    module.preinit()
+    name, further = _PILLOW[extension]
+    for each in further:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(each)
+    if name not in module.OPEN or name not in module.SAVE:
+        module.init()  # a Pillow without that format: it would look for it each time
 
 
 class Image(Media):
@@ -72,10 +101,13 @@ class Image(Media):
         overlays, labels = _masks(masks)
         given = _given(data, layout)
         if isinstance(given, Given):
+            with contextlib.suppress(ImportError):  # without Pillow its size is not said
+                if given.extension in _PILLOW:
+                    prepare("the size", given.extension)
             self._set_large(_FileEncoder(given, said, overlays, labels), *given.parts, *(m for _, m, _, _ in overlays))
             return
         pixels, width, height, mode = given
-        pillow("images of pixels")
+        prepare("images of pixels", FORMATS[format])
         said |= {"width": width, "height": height}
         for name, _, mask_width, mask_height in overlays:
             if (mask_width, mask_height) != (width, height):
@@ -129,12 +161,12 @@ class _FileEncoder:
     def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
         file, rest = self._given.add(parts, files)
         size = {}
-        if self._given.extension != "svg":
+        if _module is not None and self._given.extension in _PILLOW:
             try:
-                formats = ("PNG", "JPEG", "GIF", "WEBP")
-                with pillow("the size").open(self._given.path or io.BytesIO(parts[0]), formats=formats) as image:
+                formats = (_PILLOW[self._given.extension][0],)
+                with _module.open(self._given.path or io.BytesIO(parts[0]), formats=formats) as image:
                     size = {"width": image.width, "height": image.height}
-            except Exception:  # no Pillow, or a file that only a browser understands: its size is not said
+            except Exception:  # a file that only a browser understands: its size is not said
                 size = {}
         return {"kind": "image", **file, **size, **self._said, **self._overlays.add(rest, files)}
 
@@ -245,7 +277,7 @@ def _masks(masks: object) -> tuple[list[Overlay], dict[str, dict[str, str]]]:
         raise TypeError(f"masks must be a dict of names to arrays, got {type(masks).__name__}")
     if len(masks) > MASKS_MAX:
         raise ValueError(f"an image has {len(masks)} masks; at most {MASKS_MAX}")
-    pillow("masks")
+    prepare("masks", "png")
     for name, given in masks.items():
         if not isinstance(name, str):
             raise TypeError("the name of a mask must be a str")

@@ -77,10 +77,16 @@ def _log(run: Any, key: str, given: object, step: int) -> BaseException | None:
         detail = f"a list of {len(values):,} media; at most {LIST_VALUES_MAX:,} are taken"
         core.drop_media(key, "list too long", detail, len(values) - LIST_VALUES_MAX)
         problem = problem or _core.LimitError(f"'{key}': {detail}")
-    call, time_us = core.next_media_call(), time.time_ns() // 1000
-    for index, value in enumerate(values[:LIST_VALUES_MAX]):
-        place = {"index": index} if isinstance(given, (list, tuple)) else {}
-        problem = _log_one(core, key, step, call, time_us, value, place) or problem
+    left = min(len(values), LIST_VALUES_MAX)
+    try:
+        call, time_us = core.next_media_call(), time.time_ns() // 1000
+        for index, value in enumerate(values[:LIST_VALUES_MAX]):
+            place = {"index": index} if isinstance(given, (list, tuple)) else {}
+            left -= 1
+            problem = _log_one(core, key, step, call, time_us, value, place) or problem
+    except BaseException as error:  # what a signal's handler raises
+        core.drop_media(key, reason_of(error), "the call was interrupted", left)
+        raise
     return problem
 
 
@@ -88,7 +94,15 @@ def _log_one(
     core: _core.RunCore, key: str, step: int, call: int, time_us: int, value: Media, place: dict[str, int]
 ) -> BaseException | None:
     if value._encoder is not None:
-        full = queue().put(Item(core, key, step, call, time_us, value._encoder, value._payload, place))
+        item = Item(core, key, step, call, time_us, value._encoder, value._payload, place)
+        try:
+            full = queue().put(item)
+        except BaseException as error:
+            if queue().settle(item):
+                core.drop_media(key, reason_of(error), f"{type(error).__name__} in the call", 1)
+            if isinstance(error, Exception):
+                return error
+            raise
         if not full:
             return None
         core.drop_media(key, "queue full", full, 1)

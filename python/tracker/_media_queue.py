@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Where media wait for their encoding: one daemon thread a process, with the first medium that needs it.
 
-What waits is bounded: 16 MiB in memory, beyond that spooled into the run's media folder, beyond that a short wait, then
-the value is dropped and counted. Threads: any. After fork() the child begins with an empty queue of its own.
+What waits is bounded: 16 MiB in memory, beyond that spooled into the run's media folder (large documents, whose secrets
+would have to be looked for in the call, wait in memory of their own), beyond that a short wait, then the value is
+dropped and counted. Threads: any. After fork() the child begins with an empty queue of its own.
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ HELD_BYTES_MAX = 16 * 1024 * 1024
 # Of values that wait on the disk
 SPOOL_BYTES_MAX = 256 * 1024 * 1024
 SPOOL_CHUNK_BYTES = 1 * 1024 * 1024
+# A document is spooled without its secrets, which takes 40 ms a MiB at the worst; a larger one waits in memory
+SPOOL_DOCUMENT_BYTES_MAX = 1 * 1024 * 1024
+# Of such ones, beside HELD_BYTES_MAX
+HELD_DOCUMENT_BYTES_MAX = 32 * 1024 * 1024
 # Spent by one value on its way into the spool
 SPOOL_CALL_MS_MAX = 100
 QUEUED_VALUES_MAX = 10_000
@@ -76,8 +81,8 @@ class RunFiles:
 class Item:
     """A value on its way. Its encoder knows all but the payload, which may lie in a file meanwhile."""
 
-    __slots__ = ("call", "core", "done", "encoder", "given_up", "key", "payload", "place", "settled", "size", "sizes",
-                 "spool", "step", "time_us")  # fmt: skip
+    __slots__ = ("beside", "call", "core", "done", "encoder", "given_up", "key", "payload", "place", "settled", "size",
+                 "sizes", "spool", "step", "time_us")  # fmt: skip
 
     def __init__(
         self, core: _core.RunCore, key: str, step: int, call: int, time_us: int, encoder: Encoder, payload: Payload,
@@ -90,9 +95,13 @@ class Item:
         self.sizes = [part.nbytes for part in payload]
         self.size = sum(self.sizes)
         self.spool: str | None = None
+        self.beside = False  # it waits in the memory of large documents
         self.settled = False  # stored or dropped, or about to be stored
         self.given_up = False  # by finish(): nobody waits for it any more
         self.done = False  # it has left the queue
+
+    def is_large_document(self) -> bool:
+        return self.size > SPOOL_DOCUMENT_BYTES_MAX and bool(getattr(self.encoder, "document", ""))
 
     def load(self) -> Sequence[memoryview]:
         if self.spool is None:
@@ -126,6 +135,8 @@ def reason_of(error: BaseException) -> str:
         return "no room"
     if isinstance(error, FileChangedError):
         return "file changed"
+    if not isinstance(error, Exception):
+        return "interrupted"
     if isinstance(error, _core.ClosedError):
         return "after finish"
     return "disk" if isinstance(error, OSError) else "not encoded"
@@ -137,7 +148,9 @@ class Queue:
         self._items: deque[Item] = deque()
         self._now: Item | None = None  # the one that is being encoded
         self._held = 0
+        self._beside = 0
         self._spooled = 0
+        self._spooling: dict[Item, int] = {}  # on their way into the spool, and how large
         self._waited = 0.0
         self._thread: threading.Thread | None = None
         self._no_thread = False
@@ -145,33 +158,51 @@ class Queue:
     # --- logging ----------------------------------------------------------------------------------------------
 
     def put(self, item: Item) -> str:
-        """ "" when it waits here now, else why there is no room. Waits at most WAIT_CALL_MS, and a spool's writes."""
-        with self._changed:
-            self._start()
-            full = self._no_room(item)
-            spools = bool(full) and self._may_spool(item)
-            if spools:
-                self._spooled += item.size
-        if spools:
-            self._spool(item)  # without the lock: what a disk holds up is this call alone
-        with self._changed:
-            if spools and item.spool is None:
-                self._spooled -= item.size
-            if full and item.spool is None:
-                full = self._wait_for_room(item)
-            if full and item.spool is None:
-                return full
-            if item.spool is None:
-                self._held += item.size
-                self._waited = 0.0 if self._held * 2 < HELD_BYTES_MAX else self._waited
-            self._items.append(item)
-            self._changed.notify_all()
+        """ "" when it waits here now, else why there is no room. Waits at most WAIT_CALL_MS, and a spool's writes.
+
+        What a signal's handler raises meanwhile leaves all room as it was; the item may wait here all the same.
+        """
+        queued = False
+        try:
+            with self._changed:
+                self._start()
+                full = self._no_room(item)
+                if full and self._may_spool(item):
+                    self._spooling[item] = item.size
+            if item in self._spooling:
+                self._spool(item)  # without the lock: what a disk holds up is this call alone
+            with self._changed:
+                if full and item.spool is None:
+                    full = self._wait_for_room(item)
+                if full and item.spool is None:
+                    return full
+                queued = True
+                self._take(item)
+        finally:
+            self._spooling.pop(item, None)
+            if not queued:
+                item.forget()
         return ""
+
+    def _take(self, item: Item) -> None:
+        if item.spool is not None:
+            self._spooled += item.size
+        elif self._held + item.size > HELD_BYTES_MAX and self._has_room_beside(item):
+            item.beside = True
+            self._beside += item.size
+        else:
+            self._held += item.size
+            self._waited = 0.0 if self._held * 2 < HELD_BYTES_MAX else self._waited
+        self._items.append(item)
+        self._changed.notify_all()
+
+    def _has_room_beside(self, item: Item) -> bool:
+        return item.is_large_document() and self._beside + item.size <= HELD_DOCUMENT_BYTES_MAX
 
     def _no_room(self, item: Item) -> str:
         if len(self._items) >= QUEUED_VALUES_MAX:
             return f"{QUEUED_VALUES_MAX:,} media wait to be encoded"
-        if self._held + item.size > HELD_BYTES_MAX and item.size > 0:
+        if self._held + item.size > HELD_BYTES_MAX and item.size > 0 and not self._has_room_beside(item):
             return "more media wait to be encoded than memory and spool may hold"
         return ""
 
@@ -186,20 +217,25 @@ class Queue:
         return full
 
     def _may_spool(self, item: Item) -> bool:
-        return self._spooled + item.size <= SPOOL_BYTES_MAX and len(self._items) < QUEUED_VALUES_MAX
+        spooled = self._spooled + sum(list(self._spooling.values()))
+        has_room = spooled + item.size <= SPOOL_BYTES_MAX and len(self._items) < QUEUED_VALUES_MAX
+        return has_room and not item.is_large_document()
 
     @staticmethod
     def _spool(item: Item) -> None:
         path = f"{item.core.dir}/media/spool.tmp-{secrets.token_hex(8)}"
+        end = time.monotonic() + SPOOL_CALL_MS_MAX / 1000
         try:
             item.core.check_media_room(item.size)
             item.redact()
-            _write_spool(path, item.payload)
+            _write_spool(path, item.payload, end)
+            item.spool, item.payload = path, ()
         except (OSError, _core.TrackerError):
-            with contextlib.suppress(OSError):
-                Path(path).unlink()
             return
-        item.spool, item.payload = path, ()
+        finally:
+            if item.spool is None:
+                with contextlib.suppress(OSError):
+                    Path(path).unlink()
 
     # --- the thread -------------------------------------------------------------------------------------------
 
@@ -229,13 +265,13 @@ class Queue:
 
         def settle(of: Item) -> bool:
             nonlocal settled
-            settled = self._settle(of)
+            settled = self.settle(of)
             return settled
 
         try:
             item.write(settle)
         except BaseException as error:  # whatever an encoder raises, this thread goes on
-            if settled or self._settle(item):
+            if settled or self.settle(item):
                 detail = f"{type(error).__name__}: {error}"[:300]
                 item.core.drop_media(item.key, reason_of(error), detail, 1)
         with self._changed:
@@ -245,13 +281,15 @@ class Queue:
 
     def _release(self, item: Item) -> None:
         item.done = True
-        if item.spool is None:
-            self._held -= item.size
-        else:
+        if item.spool is not None:
             self._spooled -= item.size
+        elif item.beside:
+            self._beside -= item.size
+        else:
+            self._held -= item.size
         item.forget()
 
-    def _settle(self, item: Item) -> bool:
+    def settle(self, item: Item) -> bool:
         """True for the first who asks: it is his to store or to drop."""
         with self._changed:
             first = not item.settled
@@ -303,7 +341,7 @@ class Queue:
             self._changed.notify_all()
         dropped: dict[tuple[int, str], list[Item]] = {}  # by run and name: one line in the account each
         for item in left:
-            if self._settle(item):
+            if self.settle(item):
                 dropped.setdefault((id(item.core), item.key), []).append(item)
         for items in dropped.values():
             why = "the time of finish() was over before it was encoded"
@@ -312,16 +350,15 @@ class Queue:
                 item.given_up = True  # nobody waits for it again
 
 
-def _write_spool(path: str, payload: Payload) -> None:
+def _write_spool(path: str, payload: Payload, end: float) -> None:
     with contextlib.suppress(FileExistsError):
         Path(path).parent.mkdir()
-    begin = time.monotonic()
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with open(descriptor, "wb", buffering=0) as file:
         for part in payload:
             data = part.cast("B")
             for at in range(0, len(data), SPOOL_CHUNK_BYTES):
-                if time.monotonic() - begin > SPOOL_CALL_MS_MAX / 1000:
+                if time.monotonic() > end:
                     raise OSError("the disk is slow")
                 chunk = data[at : at + SPOOL_CHUNK_BYTES]
                 while chunk:

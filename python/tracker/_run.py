@@ -199,7 +199,8 @@ class Run(_core.Run):
 
         Returns at once: the bytes are read on a thread of the run, and the artifact's wait() says when they are stored.
         Content that a version of that name has already is that version. aliases: names that move to this version
-        ("latest" moves by itself). ttl: seconds or a timedelta after which `tracker gc` may remove it.
+        ("latest" moves by itself). ttl: seconds or a timedelta after which `tracker gc` may remove it; without one it
+        stays. Of all that log this content the one who wants it longest counts, before and after.
 
         Raises at once for a path or a label that is wrong. What comes later fails the artifact and never the run: a
         file that changes or vanishes before it is read, a disk that refuses, a queue that stays full (64 artifacts or

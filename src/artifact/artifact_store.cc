@@ -47,7 +47,7 @@ class ManifestFile {
     digest_ = hash_.finish();
     return {};
   }
-  Status store() { return batch_->add(std::move(file_), digest_, bytes_); }
+  Status store(const std::atomic<bool>* cancel) { return batch_->add(std::move(file_), digest_, bytes_, cancel); }
   const ManifestTotals& totals() const { return totals_; }
   const Digest& digest() const { return digest_; }
 
@@ -70,6 +70,18 @@ class ManifestFile {
   Digest digest_;
 };
 
+// The time to live that logging it calls for: a version stays as long as the one who wants it longest says, and who
+// says nothing wants it for ever. What was said before gc took it no longer counts. None: as it is.
+std::optional<int64_t> ttl_to_say(std::optional<int64_t> asked, bool is_new, const ArtifactVersion& now,
+                                  int64_t now_us) {
+  const bool for_ever = asked.value_or(0) == 0;
+  if (is_new || now.deleted) return for_ever && !now.expires_us ? std::nullopt : std::optional(asked.value_or(0));
+  if (!now.expires_us) return std::nullopt;
+  if (for_ever) return 0;
+  const bool is_later = *asked > (*now.expires_us - now_us) / 1'000'000;
+  return is_later ? asked : std::nullopt;
+}
+
 // The change to the marks that logging this version calls for; none where nothing changes.
 bool fill_mark(const StoreArtifactOptions& options, const StoredArtifact& stored, const NewVersion& version,
                const ArtifactInfo& info, ArtifactMark* mark) {
@@ -82,8 +94,8 @@ bool fill_mark(const StoreArtifactOptions& options, const StoredArtifact& stored
     if (alias != kLatestAlias && !has(now->aliases, alias)) mark->aliases_added.push_back(alias);
   for (const std::string& tag : options.tags)
     if (!has(now->tags, tag)) mark->tags_added.push_back(tag);
-  mark->ttl_s = options.ttl_s;
-  // Logged again, it is there again, it is the latest one, and its time begins anew.
+  mark->ttl_s = ttl_to_say(options.ttl_s, stored.is_new, *now, version.now_us);
+  // Logged again, it is there again, and it is the latest one.
   if (!stored.is_new) {
     if (now->deleted || now->expires_us) {
       mark->deleted = false;
@@ -94,23 +106,27 @@ bool fill_mark(const StoreArtifactOptions& options, const StoredArtifact& stored
       if (!info.unread_versions.empty())
         mark->logged_behind = std::max(*mark->logged_behind, info.unread_versions.rbegin()->first);
     }
-    if (now->expires_us && !mark->ttl_s)
-      for (const ArtifactMark& each : info.marks)
-        if (each.of == now->number && each.ttl_s) mark->ttl_s = each.ttl_s;
     // What is said of it this time counts; who says nothing leaves what was said.
     if (!version.description.empty() && version.description != now->description)
       mark->description = version.description;
     if (!version.metadata.as_map()->empty() && to_json(version.metadata) != to_json(now->metadata))
       mark->metadata = version.metadata;
   }
-  return !mark->aliases_added.empty() || !mark->tags_added.empty() || mark->ttl_s || mark->deleted ||
+  return !mark->aliases_added.empty() || !mark->tags_added.empty() || mark->ttl_s || mark->deleted || mark->manifest ||
          mark->logged_behind || mark->description || !mark->metadata.is_null();
+}
+
+// Of another one than the version has now only its damage matters: the times of the files may be others.
+bool is_whole(const Store& store, const Digest& manifest) {
+  const auto stored = StoredManifest::open(store, manifest);
+  return stored.ok() && sha256(stored->bytes()) == manifest;
 }
 
 class Storing {
  public:
   Storing(const Store& store, std::string_view project, const ArtifactDraft& draft, const StoreArtifactOptions& options)
-      : project_(project),
+      : store_(store),
+        project_(project),
         draft_(draft),
         options_(options),
         registry_(store),
@@ -129,7 +145,7 @@ class Storing {
     TRACKER_RETURN_IF_ERROR(manifest.begin());
     TRACKER_RETURN_IF_ERROR(draft_.visit([&](const ArtifactDraft::Item& item) { return take(item, &manifest); }));
     TRACKER_RETURN_IF_ERROR(manifest.finish());
-    TRACKER_RETURN_IF_ERROR(manifest.store());
+    TRACKER_RETURN_IF_ERROR(manifest.store(options_.cancel));
     const int64_t now_us = options_.now_us != 0 ? options_.now_us : realtime_us();
     if (options_.about_to_name) options_.about_to_name(manifest.totals().content, manifest.digest(), now_us);
     // From here on every byte that the version names is on the disk.
@@ -167,6 +183,8 @@ class Storing {
     mark.of = out.version.number;
     mark.run = options_.run;
     mark.time_us = version.now_us;
+    if (const ArtifactVersion* now = info->version(out.version.number); now != nullptr && !out.is_new)
+      if (now->manifest != version.manifest && !is_whole(store_, now->manifest)) mark.manifest = version.manifest;
     if (fill_mark(options_, out, version, *info, &mark)) {
       TRACKER_RETURN_IF_ERROR(registry_.mark(project_, draft_.name, mark));
       info = registry_.read(project_, draft_.name);
@@ -179,6 +197,7 @@ class Storing {
     return out;
   }
 
+  const Store& store_;
   const std::string_view project_;
   const ArtifactDraft& draft_;
   const StoreArtifactOptions& options_;

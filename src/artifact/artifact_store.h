@@ -30,6 +30,8 @@ using ArtifactProgress = std::function<void(uint64_t files, uint64_t bytes)>;
 struct StoreArtifactOptions {
   std::vector<std::string> aliases;  // "latest" may stand among them and says nothing
   std::vector<std::string> tags;
+  // The version may go so long after `now_us`, unless another call that logged this content wants it longer. None, 0:
+  // it stays for ever, whatever was said before.
   std::optional<int64_t> ttl_s;
   std::string run;     // uid of the run that logs it; may be empty
   int64_t now_us = 0;  // 0: now

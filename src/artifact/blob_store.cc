@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "base/clock.h"
 #include "base/ids.h"
@@ -20,6 +21,20 @@ constexpr uint32_t kBlobMode = 0444;
 constexpr size_t kSyncedByOneMin = 8;
 // The disk begins at once with blobs of this size. For a small one the call costs as much as all else about it.
 constexpr uint64_t kEarlyWriteBytesMin = 1 << 20;
+
+constexpr size_t kComparedBytes = 128 << 10;  // read of each file at a time
+
+// Less than `size` only at the end of the file, or where it cannot be read.
+size_t read_at(const Fd& file, off_t at, char* out, size_t size) {
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t n = ::pread(file.get(), out + done, size - done, at + static_cast<off_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    done += static_cast<size_t>(n);
+  }
+  return done;
+}
 
 // The number of the batch that made the file of this name: the first 8 of the 16 digits at its end.
 std::string_view batch_of(std::string_view path) { return path.substr(path.size() - 16, 8); }
@@ -59,6 +74,23 @@ bool BlobStore::keep(const Digest& digest, uint64_t bytes) const {
   return ::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+// By read(2): a mapping of a file on a disk that fails ends the process.
+Result<bool> BlobStore::holds(const Digest& digest, const Fd& file, const std::atomic<bool>* cancel) const {
+  const auto blob = open(digest);
+  struct stat st{};
+  if (!blob.ok() || ::fstat(file.get(), &st) != 0) return false;
+  std::vector<char> ours(kComparedBytes), theirs(kComparedBytes);
+  for (off_t at = 0; at < st.st_size;) {
+    if (cancel != nullptr && cancel->load(std::memory_order_relaxed))
+      return Status(Code::kClosed, "the artifact was given up");
+    const size_t n = read_at(file, at, theirs.data(), theirs.size());
+    if (n == 0 || read_at(*blob, at, ours.data(), n) != n || std::memcmp(ours.data(), theirs.data(), n) != 0)
+      return false;
+    at += static_cast<off_t>(n);
+  }
+  return true;
+}
+
 // Other file systems than local ones do not all pass syncfs(2) on to where the bytes are.
 std::vector<Leftover> dead_temporaries(const BlobStore& store) {
   const HeldNames held(store.lock_folder());
@@ -96,10 +128,14 @@ Result<BlobBatch::Temporary> BlobBatch::begin() {
   return out;
 }
 
-Status BlobBatch::add(Temporary file, const Digest& digest, uint64_t bytes) {
+Status BlobBatch::add(Temporary file, const Digest& digest, uint64_t bytes, const std::atomic<bool>* cancel) {
   if (store_.keep(digest, bytes)) {
-    remove_file(file.path);
-    return {};
+    // What was just read is right, of what lies there only the size is known.
+    const auto same = store_.holds(digest, file.fd, cancel);
+    if (!same.ok() || *same) {
+      remove_file(file.path);
+      return same.ok() ? Status() : same.status();
+    }
   }
   if (::fchmod(file.fd.get(), kBlobMode) != 0) {
     const Status status = Status::from_errno(errno, "cannot store", file.path);
@@ -115,7 +151,8 @@ Status BlobBatch::add(Temporary file, const Digest& digest, uint64_t bytes) {
   return staged_.size() >= files_max || staged_bytes_ >= kBlobBytesABatch ? name_staged() : Status();
 }
 
-// By rename: a blob of another user that could not be touched is replaced, one that appeared meanwhile is the same.
+// By rename: a blob of another user that could not be touched, or a damaged one, is replaced, one that appeared
+// meanwhile is the same.
 Status BlobBatch::place(const Staged& staged) {
   const std::string path = store_.path_of(staged.digest);
   const std::string folder = parent_path(path);

@@ -5,6 +5,7 @@
 // number of processes; a BlobBatch belongs to one thread. Cost: system calls; commit() waits for the disk.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <set>
@@ -37,13 +38,16 @@ class BlobStore {
   explicit BlobStore(const std::string& store_path);
   // The folder that holds the blobs of one first byte each, and those in the making.
   const std::string& folder() const { return folder_; }
+  std::string store_path() const { return parent_path(lock_folder()); }
   // Where batches are held, by the first 8 of the 16 digits behind each name of theirs.
   std::string lock_folder() const { return parent_path(folder_); }
   std::string path_of(const Digest& digest) const;
   // kNotFound names the digest; kCorrupt: no regular file stands there.
   Result<Fd> open(const Digest& digest) const;
-  // Whether the blob is there with this size; then gc will not take it within the next 12 hours.
+  // Whether the blob is there with this size; then gc will not take it within the next 12 hours. Reads none of it.
   bool keep(const Digest& digest, uint64_t bytes) const;
+  // Whether the blob can be read and holds what `file` does. kClosed: `cancel` was set. Cost: reads both.
+  Result<bool> holds(const Digest& digest, const Fd& file, const std::atomic<bool>* cancel) const;
 
  private:
   std::string folder_;
@@ -66,9 +70,10 @@ class BlobBatch {
   };
   // An empty file to write a blob to. kIo: the disk's answer.
   Result<Temporary> begin();
-  // Takes what begin() gave, written to its end; a blob that is there already is kept and `file` removed. A full batch
-  // is committed first.
-  Status add(Temporary file, const Digest& digest, uint64_t bytes);
+  // Takes what begin() gave, written to its end. A blob that is there already is read: where it holds the same bytes it
+  // is kept and `file` removed, where it is damaged `file` takes its place. A full batch is committed first. kClosed:
+  // `cancel` was set.
+  Status add(Temporary file, const Digest& digest, uint64_t bytes, const std::atomic<bool>* cancel = nullptr);
   // All of them are on the disk under their names when this returns ok.
   Status commit();
 

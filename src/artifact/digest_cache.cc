@@ -104,6 +104,15 @@ void DigestCache::put(const SourceStamp& stamp, const Digest& digest) {
   }
 }
 
+void DigestCache::forget(const Digest& digest) {
+  for (uint64_t i = 0; fd_ && i < uint64_t{1} << shift_; ++i) {
+    const off_t at = static_cast<off_t>(i * sizeof(Group));
+    const Group group = read_group(fd_.get(), at);
+    for (size_t slot = 0; slot < kSlotsAGroup; ++slot)
+      if (is_whole(group[slot]) && group[slot].digest == digest.bytes) (void)write_slot(fd_.get(), at, slot, Slot{});
+  }
+}
+
 // A table four times as large takes the place of this one. What another process puts into the old one meanwhile is
 // hashed again.
 bool DigestCache::grow() {

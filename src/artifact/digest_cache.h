@@ -34,6 +34,9 @@ class DigestCache {
   std::optional<Digest> find(const SourceStamp& stamp) const;
   // Best effort. The caller has made sure that the file cannot have changed since without another stamp.
   void put(const SourceStamp& stamp, const Digest& digest);
+  // The blob of this content was found damaged: who has it in a file reads that anew, and so mends the blob. Best
+  // effort. Cost: reads the table.
+  void forget(const Digest& digest);
 
  private:
   bool grow();

@@ -140,6 +140,7 @@ class Download {
         return Status::from_errno(status.system_errno(), "cannot write", path);
     }
     if (done == entry.bytes && hash.finish() == entry.digest) return {};
+    cache_.forget(entry.digest);
     return Status(Code::kCorrupt, fmt::format("{}: the blob {} is damaged", entry.path, entry.digest.hex()),
                   "nothing was written under that name");
   }

@@ -119,7 +119,7 @@ Result<Digest> Snapshooter::read(const std::string& folder, const ListedFile& ex
     remove_file(target->path);
     return digest;
   }
-  TRACKER_RETURN_IF_ERROR(batch_->add(std::move(*target), *digest, before.bytes));
+  TRACKER_RETURN_IF_ERROR(batch_->add(std::move(*target), *digest, before.bytes, options_.cancel));
   // A write that began long before the file was read would not be seen later on.
   const auto age_min = written_to ? std::chrono::nanoseconds(options_.dirty_age) : tick(before, path);
   if (shows_writes && age_ns(before) >= age_min.count()) cache_->put(before, *digest);

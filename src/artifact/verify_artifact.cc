@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "artifact/artifact_store.h"
+#include "artifact/digest_cache.h"
 #include "storage/verify.h"
 
 namespace tracker::internal {
@@ -34,7 +35,9 @@ std::string look_at_blob(const BlobStore& blobs, const Digest& digest, uint64_t 
     hash.update({buffer.data(), static_cast<size_t>(n)});
     read(static_cast<uint64_t>(n));
   }
-  return hash.finish() == digest ? "" : fmt::format("the blob {} is damaged", digest.hex());
+  if (hash.finish() == digest) return "";
+  DigestCache(blobs.store_path()).forget(digest);
+  return fmt::format("the blob {} is damaged", digest.hex());
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -254,3 +254,105 @@ def test_giving_up_many_media_costs_no_more_for_each_of_them_and_counts_all() ->
     few, many = 250, 4000
     seconds(few)
     assert seconds(many) < 4 * (many / few) * max(seconds(few), 0.001)
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Nothing is encoded before it is set; there is no room in memory for more than documents."""
+    go = threading.Event()
+    real = _media_queue.Item.write
+
+    def held(*arguments: Any) -> None:
+        go.wait(120)
+        real(*arguments)
+
+    monkeypatch.setattr(_media_queue.Item, "write", held)
+    monkeypatch.setattr(_media_queue, "HELD_BYTES_MAX", 0)
+    yield go
+    go.set()
+
+
+# Bug: the secrets of a large table or page were looked for in the call, for up to two seconds, before it was spooled.
+def test_a_large_document_that_finds_the_queue_full_is_not_looked_through_in_the_call(
+    run: tracker.Run, monkeypatch: pytest.MonkeyPatch, gate: threading.Event
+) -> None:
+    looked: list[int] = []
+    real = _media_queue.Item.redact
+
+    def redact(item: _media_queue.Item) -> None:
+        looked.append(item.size)
+        real(item)
+
+    monkeypatch.setattr(_media_queue.Item, "redact", redact)
+    monkeypatch.setattr(_media_queue, "SPOOL_CALL_MS_MAX", 60_000)
+    monkeypatch.setattr(_media_queue, "HELD_DOCUMENT_BYTES_MAX", 5 << 20)
+    assert _media_queue.SPOOL_DOCUMENT_BYTES_MAX == 1 << 20
+    large = tracker.Html("<p>password=hunter22</p>" + "x" * (2 << 20))
+    for step in range(3):
+        run.log({"large": large}, step=step)
+    run.log({"small": tracker.Html("y" * (1 << 20))}, step=0)
+    assert looked == [1 << 20]
+    gate.set()
+    run.finish(timeout=60)
+    stored = tracker.open_run(run.uid)
+    assert [entry.step for entry in stored.media("large")] == [0, 1], "two have room, a third is dropped"
+    assert "hunter22" not in stored.media("large")[1].load()
+    assert len(stored.media("small")) == 1
+    assert stored.media_account["by_reason"] == {"queue full": 1}
+    queue = _media_queue.queue()
+    assert (queue._held, queue._beside, queue._spooled) == (0, 0, 0)
+
+
+def test_the_time_for_the_secrets_of_a_document_is_part_of_its_time_for_the_spool(
+    run: tracker.Run, monkeypatch: pytest.MonkeyPatch, gate: threading.Event
+) -> None:
+    monkeypatch.setattr(_media_queue, "SPOOL_CALL_MS_MAX", 50)
+    monkeypatch.setattr(_media_queue.Item, "redact", lambda item: time.sleep(0.1))
+    run.log({"page": tracker.Html("x" * 100_000)}, step=0)
+    assert not list((Path(run.dir) / "media").glob("spool*"))
+    assert run.status().media_dropped == 1
+
+
+# Bug: each Ctrl-C in a call that spooled took the room of its value away for good, and its values stayed on their way.
+def test_what_a_signals_handler_raises_in_a_call_leaves_the_room_as_it_was_and_is_counted(
+    run: tracker.Run, monkeypatch: pytest.MonkeyPatch, gate: threading.Event
+) -> None:
+    def interrupted(*arguments: Any) -> None:
+        Path(str(arguments[0])).parent.mkdir(exist_ok=True)
+        Path(str(arguments[0])).write_bytes(b"half of it")
+        raise KeyboardInterrupt
+
+    images = [tracker.Image(pixels(seed=i)) for i in range(3)]
+    with monkeypatch.context() as patch:
+        patch.setattr(_media_queue, "_write_spool", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run.log({"a": images}, step=0)
+    queue = _media_queue.queue()
+    assert queue._may_spool(_item_of(_media_queue.SPOOL_BYTES_MAX))
+    assert not list((Path(run.dir) / "media").glob("spool*"))
+    monkeypatch.setattr(_media_queue, "SPOOL_CALL_MS_MAX", 60_000)
+    run.log({"b": images[0]}, step=0)
+    gate.set()
+    run.finish(timeout=60)
+    account = tracker.open_run(run.uid).media_account
+    assert account == {"logged": 4, "stored": 1, "dropped": 3, "lost": 0, "by_reason": {"interrupted": 3}}
+    assert (queue._held, queue._beside, queue._spooled) == (0, 0, 0)
+
+
+def test_memory_that_is_refused_on_the_way_into_the_spool_drops_the_value_and_raises_nothing(
+    run: tracker.Run, monkeypatch: pytest.MonkeyPatch, gate: threading.Event
+) -> None:
+    def refused(*arguments: Any) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_media_queue, "_write_spool", refused)
+        run.log({"a": tracker.Image(pixels())}, step=0)
+    assert run.status().media_dropped == 1
+    assert _media_queue.queue()._may_spool(_item_of(_media_queue.SPOOL_BYTES_MAX))
+
+
+def _item_of(size: int) -> _media_queue.Item:
+    item = _media_queue.Item(None, "", 0, 0, 0, lambda *_: {}, (), {})  # type: ignore[arg-type]
+    item.size = size
+    return item

@@ -18,6 +18,7 @@ namespace tracker::internal {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -46,6 +47,14 @@ class ArtifactStoreTest : public ::testing::Test {
   Result<StoredArtifact> store(const ArtifactDraft& draft, StoreArtifactOptions options = {}) {
     options.free_bytes_min = 1;
     return store_artifact(store_, "p", draft, options);
+  }
+  // Another byte in the place of the last one.
+  void damage(const Digest& digest) {
+    const fs::path blob = BlobStore(store_.path()).path_of(digest);
+    std::string bytes = read(blob);
+    bytes.back() = static_cast<char>(bytes.back() ^ 1);
+    fs::permissions(blob, fs::perms(0644));
+    std::ofstream(blob) << bytes;
   }
   TempFolder folder_;
   const fs::path data_ = fs::path(folder_.path()) / "data";
@@ -203,6 +212,69 @@ TEST_F(ArtifactStoreTest, DamageIsFoundAndIsNotHandedOut) {
   fs::remove(blob);
   EXPECT_EQ(download_artifact(store_, stored->version, out.string()).status().code(), Code::kNotFound);
   EXPECT_EQ(verify_artifact(store_, stored->version, false)->size(), 1u);
+}
+
+// Bug: of a blob that was there only the size was looked at: what was logged again, or logged as another artifact, was
+// called stored and could not be read back, though its bytes had just been read.
+TEST_F(ArtifactStoreTest, ADamagedBlobIsMendedByAFileOfThatContent) {
+  const auto stored = store(draft());
+  ASSERT_TRUE(stored.ok());
+  damage(sha256("one"));
+  make("a.txt", "one");
+  const auto other = store(draft("other"));
+  ASSERT_TRUE(other.ok()) << other.status().to_string();
+  EXPECT_TRUE(verify_artifact(store_, other->version, true)->empty());
+  EXPECT_TRUE(verify_artifact(store_, stored->version, true)->empty()) << "it is the same blob";
+}
+
+TEST_F(ArtifactStoreTest, DamageThatWasFoundIsMendedByTheFileThatDidNotChange) {
+  set_fs_type_for_testing(folder_.path(), 0xef53);  // ext4, also where /tmp is a tmpfs
+  const auto stored = store(draft());
+  ASSERT_TRUE(stored.ok());
+  const std::string out = folder_.path() + "/out";
+  for (const bool by_download : {false, true}) {
+    damage(sha256("one"));
+    const auto unread = store(draft());
+    EXPECT_EQ(unread->files_read, 0u) << "nobody has found it yet";
+    if (by_download) EXPECT_EQ(download_artifact(store_, stored->version, out).status().code(), Code::kCorrupt);
+    else EXPECT_EQ(verify_artifact(store_, stored->version, true)->size(), 1u);
+    const auto again = store(draft());
+    ASSERT_TRUE(again.ok());
+    EXPECT_EQ(again->files_read, 1u) << "of that content alone";
+    EXPECT_TRUE(verify_artifact(store_, stored->version, true)->empty());
+  }
+}
+
+TEST_F(ArtifactStoreTest, ADamagedOrMissingManifestIsMendedByTheSameContent) {
+  for (const bool other_times : {false, true})
+    for (const bool missing : {false, true}) {
+      const auto stored = store(draft());
+      ASSERT_TRUE(stored.ok());
+      if (missing) fs::remove(BlobStore(store_.path()).path_of(stored->version.manifest));
+      else damage(stored->version.manifest);
+      EXPECT_FALSE(verify_artifact(store_, stored->version, false)->empty());
+      if (other_times) fs::last_write_time(data_ / "a.txt", fs::file_time_type::clock::now() - 1h * (missing ? 1 : 2));
+      const auto again = store(draft());
+      ASSERT_TRUE(again.ok());
+      EXPECT_FALSE(again->is_new);
+      EXPECT_TRUE(verify_artifact(store_, again->version, true)->empty()) << other_times << missing;
+      EXPECT_EQ(registry_.read("p", "data")->versions[0].manifest, again->version.manifest);
+    }
+}
+
+TEST_F(ArtifactStoreTest, ALargeFileThatIsComparedWithItsBlobCanBeGivenUp) {
+  make("large", std::string(1 << 20, 'x'));
+  ASSERT_TRUE(store(draft()).ok());
+  std::atomic<bool> cancel{false};
+  const BlobStore blobs(store_.path());
+  BlobBatch batch(blobs);
+  auto file = batch.begin();
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(write_all(file->fd.get(), std::string(1 << 20, 'x')).ok());
+  const std::string path = file->path;
+  cancel = true;
+  EXPECT_EQ(batch.add(std::move(*file), sha256(std::string(1 << 20, 'x')), 1 << 20, &cancel).code(), Code::kClosed);
+  EXPECT_FALSE(fs::exists(path));
 }
 
 TEST_F(ArtifactStoreTest, ADownloadWritesThroughNoLink) {

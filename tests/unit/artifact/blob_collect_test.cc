@@ -110,6 +110,39 @@ TEST_F(BlobCollectTest, AVersionLivesUntilItsTimeIsOver) {
   EXPECT_TRUE(has("b"));
 }
 
+// Bug: the time to live of any run that logged the same content counted, and was there for good: a debug run took away
+// what others had logged to stay.
+TEST_F(BlobCollectTest, AVersionThatAnyoneLoggedToStayStays) {
+  store("a");
+  EXPECT_FALSE(store("a", 1).expires_us) << "somebody wants it for ever";
+  EXPECT_TRUE(store("b", 1).expires_us);
+  EXPECT_FALSE(store("b").expires_us) << "now somebody does";
+  EXPECT_FALSE(store("b", 1).expires_us);
+  EXPECT_FALSE(store("b", 0).expires_us);
+}
+
+TEST_F(BlobCollectTest, OfSeveralTimesToLiveTheLongestCounts) {
+  const int64_t late = realtime_us() + 900'000'000;
+  EXPECT_LT(*store("a", 1).expires_us, late);
+  EXPECT_GT(*store("a", 1000).expires_us, late);
+  EXPECT_GT(*store("a", 1).expires_us, late);
+  EXPECT_FALSE(store("a", INT64_MAX).expires_us) << "beyond all times";
+  EXPECT_FALSE(store("a", 1000).expires_us);
+}
+
+TEST_F(BlobCollectTest, OfAVersionThatWasTakenTheOldTimeToLiveNoLongerCounts) {
+  store("a", 1'000'000);
+  remove(0);
+  const ArtifactVersion back = store("a");
+  EXPECT_FALSE(back.deleted);
+  EXPECT_FALSE(back.expires_us);
+  remove(0);
+  EXPECT_TRUE(store("a", 60).expires_us);
+  remove(0);
+  const ArtifactVersion shorter = store("a", 1);
+  EXPECT_LT(*shorter.expires_us, realtime_us() + 30'000'000) << "who wanted it longer, wanted the one that is gone";
+}
+
 TEST_F(BlobCollectTest, WhereAVersionCannotBeReadNoBlobGoes) {
   store("a");
   store("b");

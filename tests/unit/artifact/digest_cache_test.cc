@@ -47,6 +47,15 @@ TEST(DigestCacheTest, ItGrowsAndForgetsFew) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path() + "/blobs"), {}), 1) << "one table is left";
 }
 
+TEST(DigestCacheTest, AForgottenDigestIsOfNoFileAndAllOthersStay) {
+  const TempFolder folder;
+  DigestCache cache(folder.path());
+  cache.forget(digest(1));
+  for (uint64_t i = 0; i < 3000; ++i) cache.put(stamp(i), digest(i % 1000));
+  DigestCache(folder.path()).forget(digest(7));
+  for (uint64_t i = 0; i < 3000; ++i) EXPECT_EQ(cache.find(stamp(i)).has_value(), i % 1000 != 7) << i;
+}
+
 TEST(DigestCacheTest, ADamagedSlotIsNoDigest) {
   const TempFolder folder;
   DigestCache(folder.path()).put(stamp(1), digest(1));
