@@ -149,6 +149,22 @@ int64_t Shadow::shown_up_to(int64_t attempt) const {
   return limit;
 }
 
+Shadow shadow_of(const std::vector<WriterSnapshot>& writers, const Selection& selection) {
+  std::map<int64_t, int64_t> began;  // by attempt
+  for (const WriterSnapshot& writer : writers) {
+    const auto [at, is_new] = began.emplace(writer.identity.attempt, writer.identity.started_us);
+    if (!is_new) at->second = std::min(at->second, writer.identity.started_us);
+  }
+  Selection whole_attempts = selection;
+  whole_attempts.ranks.reset();
+  Shadow shadow;
+  for (const WriterSnapshot& writer : writers) {
+    const bool later = selection.times_us && began[writer.identity.attempt] > selection.times_us->max;
+    if (!later && selects(whole_attempts, writer.identity)) shadow.add(writer.identity);
+  }
+  return shadow;
+}
+
 DuplicatePolicy duplicate_policy_of(std::string_view name) {
   return name == "first" ? DuplicatePolicy::kFirst : DuplicatePolicy::kLast;
 }
