@@ -242,6 +242,13 @@ __attribute__((noinline)) trk_code log_at_next_step(HotRun* hot, const ValuePair
   return code_of(code);
 }
 
+// A forked child has nothing to wait for and nothing to define.
+bool is_inert(const trk_run* run) noexcept {
+  if (run->hot->alive != 0) return false;
+  tracker::internal::say_forked_once();
+  return true;
+}
+
 // Inlined into each caller, where type and count are constants.
 __attribute__((always_inline)) inline trk_code log_one(trk_metric* metric, ValueType type, uint64_t bits,
                                                        int64_t step) noexcept {
@@ -484,6 +491,10 @@ trk_code trk_define_metric(trk_run* run, const char* name, const char* step_metr
     set_error(error, TRK_INVALID, run == nullptr ? "run is NULL" : "name is NULL");
     return TRK_INVALID;
   }
+  if (is_inert(run)) {
+    set_error(error, TRK_CLOSED, "a forked child records nothing before trk_attach");
+    return TRK_CLOSED;
+  }
   try {
     std::vector<std::string> kinds;
     for (std::string_view rest = view_of(summary, TRK_NUL_TERMINATED); !rest.empty();) {
@@ -504,6 +515,7 @@ trk_code trk_define_metric(trk_run* run, const char* name, const char* step_metr
 trk_code trk_flush(trk_run* run, int64_t timeout_ms) noexcept {
   const NoCancel no_cancel;
   if (run == nullptr) return TRK_INVALID;
+  if (is_inert(run)) return TRK_CLOSED;
   constexpr int64_t kDayMs = 86'400'000;
   const std::chrono::milliseconds timeout(std::clamp<int64_t>(timeout_ms, 0, kDayMs));
   return code_of(run->run->flush_code(timeout));

@@ -398,6 +398,23 @@ TEST_F(CppApiTest, NothingIsHiddenOfWhatThreadsLogWithoutAStep) {
   EXPECT_EQ(history->steps.back(), kThreads * kCalls - 1);
 }
 
+TEST_F(CppApiTest, AForkedChildIsToldThatNothingIsFlushedOrDefined) {
+  tracker::InitOptions given = options();
+  given.id = "forked";
+  tracker::Run run = tracker::init(given);
+  run.log("loss", 0.5, 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool told = run.log("loss", 1.0, 1) == Code::kClosed && !run.flush() &&
+                      run.define_metric("loss", {.summary = {"min"}}) == Code::kClosed;
+    ::_exit(told ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(run.flush());
+}
+
 TEST_F(CppApiTest, ABadMaxDiskIsAnErrorThatSaysWhatWasExpected) {
   tracker::InitOptions given = options();
   given.max_disk = "64MiB";
