@@ -199,12 +199,12 @@ void resolve_rows(const Shadow& shadow, DuplicatePolicy policy, std::vector<Text
   std::vector<uint8_t> has_step;
   std::vector<uint32_t> source;
   std::vector<RowSource> sources;
-  std::map<std::tuple<int64_t, int64_t>, uint32_t> known;
+  std::map<Id128, uint32_t> known;
   for (const TextRow& row : *rows) {
     steps.push_back(row.step);
     has_step.push_back(row.has_step ? 1 : 0);
-    const auto [at, is_new] = known.emplace(std::make_tuple(row.attempt, row.rank), sources.size());
-    if (is_new) sources.push_back({row.attempt, row.rank, {}});
+    const auto [at, is_new] = known.emplace(row.writer, sources.size());
+    if (is_new) sources.push_back({row.attempt, row.rank, row.writer});
     source.push_back(at->second);
   }
   if (is_resolved(steps, has_step)) return;
