@@ -326,8 +326,15 @@ bool Collector::write_device_values(int64_t step) {
 }
 
 bool Collector::write(const int64_t* step) {
+  if (step == nullptr) {
+    if (pairs_.empty() && texts_.empty() && media_.empty() && on_device_.empty()) return settle(run_, problem_);
+    const internal::ClaimedStep next = internal::claim_step(run_->hot);
+    const bool ok = write(&next.step);
+    internal::return_unused_step(run_->hot, next);
+    return ok;
+  }
   if (!pairs_.empty() || !texts_.empty() || !media_.empty() || !on_device_.empty()) {
-    const int64_t at = step != nullptr ? *step : internal::hot_next_step(run_->hot);
+    const int64_t at = *step;
     if (!pairs_.empty() && !record_pairs(run_, pairs_.data(), pairs_.size(), at)) return drop_rest(0, at);
     if (!write_device_values(at) || !write_texts(at) || !write_media(at)) return false;
   }

@@ -37,8 +37,14 @@ PyObject* metric_log(PyObject* object, PyObject* const* args, Py_ssize_t count, 
       }
       id = static_cast<uint32_t>(resolved);
     }
-    if (call.step == nullptr) step = internal::hot_next_step(run->hot);
     const ValuePair pair{number.bits, id, 0};
+    if (call.step == nullptr) {
+      const internal::ClaimedStep next = internal::claim_step(run->hot);
+      const bool ok = record_pairs(run, &pair, 1, next.step);
+      internal::return_unused_step(run->hot, next);
+      if (!ok) return nullptr;
+      Py_RETURN_NONE;
+    }
     if (!record_pairs(run, &pair, 1, step)) return nullptr;
     Py_RETURN_NONE;
   }

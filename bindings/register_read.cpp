@@ -374,8 +374,14 @@ void register_read(py::module_& module) {
   type.def("refresh", [](View& self) { check(self.with([](RunView& view) { return view.refresh(); })); })
       .def("state",
            [](View& self) { return std::string(run_state_name(self.with([](RunView& v) { return v.state(); }))); })
-      .def("state_detail", getter([](RunView& view) { return view.state_detail(); }))
-      .def("name", getter([](RunView& view) { return view.name(); }))
+      .def("state_detail",
+           [](View& self) {
+             return value_to_python(self.with([](RunView& view) { return internal::Value(view.state_detail()); }));
+           })
+      .def("name",
+           [](View& self) {
+             return value_to_python(self.with([](RunView& view) { return internal::Value(view.name()); }));
+           })
       .def("config", [](View& self) { return value_to_python(self.with([](RunView& view) { return view.config(); })); })
       .def("summary",
            [](View& self) { return value_to_python(self.with([](RunView& view) { return view.summary(); })); })

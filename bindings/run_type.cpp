@@ -123,10 +123,8 @@ bool log_in_place(RunObject* self, PyObject* dict, int64_t step) {
 }
 
 // True: done, or an error is set (*ok false). False: log_general() has to do it.
-__attribute__((noinline)) bool log_builtin(RunObject* self, PyObject* data, PyObject* step_object, int64_t step,
-                                           bool* ok) {
+__attribute__((noinline)) bool log_builtin(RunObject* self, PyObject* data, int64_t step, bool* ok) {
   const auto size = static_cast<size_t>(PyDict_GET_SIZE(data));
-  if (step_object == nullptr) step = internal::hot_next_step(self->hot);
   if (PyDict_GET_SIZE(data) >= kInPlaceKeysMin && !self->other_values && log_in_place(self, data, step)) return true;
   ValuePair stack[kStackPairs];
   ValuePair* pairs = stack;
@@ -149,6 +147,14 @@ __attribute__((noinline)) bool log_builtin(RunObject* self, PyObject* data, PyOb
   if (pairs != stack) return_pairs(self, pairs, capacity);
   if (converted == Converted::kAll && *ok) *ok = !limit || no_series(self);
   return converted != Converted::kNeedsGeneral;
+}
+
+// The same without a step.
+__attribute__((noinline)) bool log_builtin_at_next(RunObject* self, PyObject* data, bool* ok) {
+  const internal::ClaimedStep next = internal::claim_step(self->hot);
+  const bool done = log_builtin(self, data, next.step, ok);
+  internal::return_unused_step(self->hot, next);
+  return done;
 }
 
 // The call that most programs make, {"loss": x} of a known key with a float and a step, without the loop and the buffer
@@ -178,7 +184,8 @@ PyObject* run_log(PyObject* object, PyObject* const* args, Py_ssize_t count, PyO
   bool ok = true;
   if (PyDict_CheckExact(call.first)) {
     if (call.step != nullptr && !self->inert && log_one_float(self, call.first, step)) Py_RETURN_NONE;
-    if (self->inert || log_builtin(self, call.first, call.step, step, &ok)) {
+    if (self->inert || (__builtin_expect(call.step != nullptr, 1) ? log_builtin(self, call.first, step, &ok)
+                                                                  : log_builtin_at_next(self, call.first, &ok))) {
       if (ok) Py_RETURN_NONE;
       return nullptr;
     }

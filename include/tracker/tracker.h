@@ -52,7 +52,8 @@ typedef enum trk_code {
 } trk_code;
 
 #define TRK_NUL_TERMINATED ((size_t)-1)
-/* "1 + the run's largest step". INT64_MIN itself is therefore no step; every other int64 is. */
+/* "1 + the run's largest step". Of calls at the same time each gets a step of its own. INT64_MIN itself is therefore no
+ * step; every other int64 is. */
 #define TRK_STEP_AUTO INT64_MIN
 
 typedef struct trk_run trk_run;           /* a run this process writes */
@@ -475,7 +476,8 @@ TRK_API size_t trk_stop_reason(trk_run* run, char* out, size_t size) TRK_NOEXCEP
 TRK_API trk_code trk_mark_preempting(trk_run* run) TRK_NOEXCEPT;
 
 /* Waits until all that this process logged before is committed and fsynced. TRK_TIMEOUT after timeout_ms; nothing is
- * lost by that. TRK_CLOSED: something was logged after trk_finish, and dropped. */
+ * lost by that. TRK_CLOSED: something was logged after trk_finish, and dropped; or a forked child, which has logged
+ * nothing. */
 TRK_API trk_code trk_flush(trk_run* run, int64_t timeout_ms) TRK_NOEXCEPT;
 /*
  * Ends the run: commits, fsyncs, turns the store into plain files. `exit_code` 0 means finished, else failed; `reason`

@@ -32,7 +32,8 @@
 namespace tracker {
 inline namespace TRACKER_INLINE_NAMESPACE {
 
-/// "1 + the run's largest step": what log() without a step means. Every other int64 is a step like any other.
+/// "1 + the run's largest step": what log() without a step means; of calls at the same time each gets a step of its
+/// own. Every other int64 is a step like any other.
 inline constexpr int64_t kAutoStep = TRK_STEP_AUTO;
 
 /// Options of init(), to be written with designated initialisers, in this order. Empty means the default that is named.

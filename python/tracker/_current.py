@@ -28,6 +28,7 @@ EXIT_CODE_SIGINT = 130
 FLUSH_S_MAX = 10.0
 
 _live: list[Run] = []
+_begun: dict[str, int] = {}  # by uid
 _hooked = False
 _seen_last: BaseException | None = None  # sys.last_value before our first run
 
@@ -102,6 +103,11 @@ def finish(exit_code: int | None = None, timeout: float = 10.0) -> None:
         run.finish(exit_code, timeout)
 
 
+def begun(uid: str) -> int:
+    """How many times this process has begun, resumed or attached to the run."""
+    return _begun.get(uid, 0)
+
+
 def flush_own(uid: str) -> None:
     """What this process has logged into the run is committed before it is read."""
     for run in live_runs():
@@ -121,6 +127,7 @@ def add(run: Run) -> None:
     if run in _live:  # an inherited one that records in this forked child from now on
         _live.remove(run)
     _live.append(run)
+    _begun[run.uid] = begun(run.uid) + 1
     if run._recorded:
         _parent.mark()
 

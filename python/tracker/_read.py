@@ -29,20 +29,24 @@ _HERE = str(Path(__file__).parent) + os.sep  # this package's frames
 
 class StoredRun(MediaOfRun, Told):
     """A run to read. While it is live every look at it sees what has been committed by then; in the process that
-    writes it, all that was logged before. Threads: any, one at a time reads.
+    writes it, all that was logged before. One seen finished stays as it was seen until refresh(), or until this process
+    resumes it. Threads: any, one at a time reads.
     """
 
     def __init__(self, folder: _core.RunFolder) -> None:
         self._folder = folder
         self._opened: _core.RunView | None = None
         self._ended = False
+        self._begun = 0  # by this process, when it was last looked at
         self._recovered_in = ""  # the state of the run when that was last tried
         self._in_the_way: list[str] = []
         self._told_of_rows = False
         self._asked_in = ""  # the state of the run then
 
     def _view(self) -> _core.RunView:
-        if not self._ended:
+        begun = _current.begun(self._folder.uid)
+        if not self._ended or begun != self._begun:
+            self._begun = begun
             _current.flush_own(self._folder.uid)
             if self._opened is None:
                 self._opened = _core.open_view(self._folder)

@@ -18,11 +18,15 @@ Numbers: TypeAlias = int | Iterable[int]
 
 
 def integer(what: str, value: Any) -> int:
-    """An int in the range of a step: what lies beyond it is cut, which chooses the same rows."""
+    """An int in the range of a step: what lies beyond it is the nearest one in it."""
+    return min(max(_whole(what, value), INT64_MIN), INT64_MAX)
+
+
+def _whole(what: str, value: Any) -> int:
     if isinstance(value, bool):
         raise TypeError(f"{what}: expected an int, got a bool")
     try:
-        return min(max(operator.index(value), INT64_MIN), INT64_MAX)
+        return operator.index(value)
     except TypeError:
         raise TypeError(f"{what}: expected an int, got {type(value).__name__}") from None
 
@@ -58,13 +62,14 @@ def _range(what: str, value: Any, convert: Callable[[str, Any], int]) -> tuple[i
     high = INT64_MAX if ends[1] is None else convert(what, ends[1])
     if half_open and ends[1] is not None:
         high -= 1
+    low, high = max(low, INT64_MIN), min(high, INT64_MAX)  # behind the stop of a slice, which may lie beyond
     if low > high:
         raise ValueError(f"{what}: nothing lies between {ends[0]} and {ends[1]}")
     return low, high
 
 
 def steps(value: Steps | None) -> tuple[int, int] | None:
-    return _range("steps", value, integer)
+    return _range("steps", value, _whole)
 
 
 def times(value: Times | None) -> tuple[int, int] | None:

@@ -51,6 +51,8 @@ struct HotRun {
   std::atomic<uint64_t> late_texts;  // texts, likewise
   std::atomic<uint32_t> tells_late;  // 1: the first of them is said on stderr
   std::atomic<uint64_t> call_ticks;  // spent in calls that log, off the fast path and, by samples, on it (call_cost.h)
+  // The last step that claim_step gave out; a line of its own, apart from what calls with a step read.
+  alignas(64) std::atomic<int64_t> step_claimed;
 };
 static_assert(sizeof(HotRun) <= 4096);
 
@@ -147,6 +149,27 @@ inline int64_t hot_step(const HotRun* run) {
 inline int64_t hot_next_step(const HotRun* run) {
   const int64_t largest = hot_step(run);
   return largest == INT64_MIN ? 0 : largest == INT64_MAX ? largest : largest + 1;
+}
+
+// What a call without a step takes: 1 + the largest step that was logged or claimed; 0 before the first. No two calls
+// of a process get the same but behind INT64_MAX, where there is no next one: both at one step, one of two values would
+// be hidden. Threads: any. Cost: a look at every ring and one atomic exchange; a call with a step does neither.
+struct ClaimedStep {
+  int64_t step, before;  // before: what the claim replaced
+};
+inline ClaimedStep claim_step(HotRun* run) {
+  int64_t before = run->step_claimed.load(std::memory_order_relaxed);
+  for (;;) {
+    const int64_t logged = hot_step(run);
+    const int64_t largest = logged > before ? logged : before;
+    const int64_t step = largest == INT64_MIN ? 0 : largest == INT64_MAX ? largest : largest + 1;
+    if (run->step_claimed.compare_exchange_weak(before, step, std::memory_order_relaxed)) return {step, before};
+  }
+}
+// Of a call that may have logged nothing: then the next one gets the step, unless others have claimed later ones.
+inline void return_unused_step(HotRun* run, ClaimedStep claimed) {
+  if (hot_step(run) < claimed.step)
+    run->step_claimed.compare_exchange_strong(claimed.step, claimed.before, std::memory_order_relaxed);
 }
 
 // Logs `count` values under one step and one timestamp. kOk: accepted. kLimit: dropped and counted. kClosed: no run

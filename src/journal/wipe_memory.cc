@@ -117,6 +117,7 @@ HotRun* allocate_hot_run() {
 
 void revive_hot_run(HotRun* run, int64_t step_base) {
   run->step_base = step_base;
+  run->step_claimed.store(INT64_MIN, std::memory_order_relaxed);
   run->alive = 1;
   run->late.store(0, std::memory_order_relaxed);
   run->late_texts.store(0, std::memory_order_relaxed);

@@ -149,6 +149,22 @@ int64_t Shadow::shown_up_to(int64_t attempt) const {
   return limit;
 }
 
+Shadow shadow_of(const std::vector<WriterSnapshot>& writers, const Selection& selection) {
+  std::map<int64_t, int64_t> began;  // by attempt
+  for (const WriterSnapshot& writer : writers) {
+    const auto [at, is_new] = began.emplace(writer.identity.attempt, writer.identity.started_us);
+    if (!is_new) at->second = std::min(at->second, writer.identity.started_us);
+  }
+  Selection whole_attempts = selection;
+  whole_attempts.ranks.reset();
+  Shadow shadow;
+  for (const WriterSnapshot& writer : writers) {
+    const bool later = selection.times_us && began[writer.identity.attempt] > selection.times_us->max;
+    if (!later && selects(whole_attempts, writer.identity)) shadow.add(writer.identity);
+  }
+  return shadow;
+}
+
 DuplicatePolicy duplicate_policy_of(std::string_view name) {
   return name == "first" ? DuplicatePolicy::kFirst : DuplicatePolicy::kLast;
 }
@@ -183,12 +199,12 @@ void resolve_rows(const Shadow& shadow, DuplicatePolicy policy, std::vector<Text
   std::vector<uint8_t> has_step;
   std::vector<uint32_t> source;
   std::vector<RowSource> sources;
-  std::map<std::tuple<int64_t, int64_t>, uint32_t> known;
+  std::map<Id128, uint32_t> known;
   for (const TextRow& row : *rows) {
     steps.push_back(row.step);
     has_step.push_back(row.has_step ? 1 : 0);
-    const auto [at, is_new] = known.emplace(std::make_tuple(row.attempt, row.rank), sources.size());
-    if (is_new) sources.push_back({row.attempt, row.rank, {}});
+    const auto [at, is_new] = known.emplace(row.writer, sources.size());
+    if (is_new) sources.push_back({row.attempt, row.rank, row.writer});
     source.push_back(at->second);
   }
   if (is_resolved(steps, has_step)) return;

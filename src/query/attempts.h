@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "query/run_view.h"
+#include "query/selection.h"
 #include "storage/writer_reader.h"
 
 namespace tracker::internal {
@@ -51,6 +52,10 @@ class Shadow {
   };
   std::vector<Cut> cuts_;
 };
+// Of the attempts that are asked for: the rows of an attempt that is asked for alone are all there, and those of a time
+// stand as they did before later attempts began. By attempt alone: a resume at a step takes back the rows of all ranks,
+// also of those that have not begun the new attempt.
+Shadow shadow_of(const std::vector<WriterSnapshot>& writers, const Selection& selection);
 
 // What a repeated step of a series, a metric in one writer, means; a later attempt wins in any case. Rows are never
 // dropped: all=true shows them.

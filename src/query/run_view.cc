@@ -63,7 +63,6 @@ struct RunView::Impl {
   // What of the metrics only rows tell. What cannot be read is named in problems and its rows are missing.
   void complete_metrics();
   Result<std::vector<History>> gather(const std::vector<const MetricInfo*>& wanted, const Selection& selection = {});
-  Shadow shadow_of(const Selection& selection) const;
   Result<OpenWriter> open_writer(const std::string& path, std::unique_ptr<WriterReader> reader);
   std::vector<std::string> find_writers(Liveness* maker) const;
   StateVerdict unreadable() const;
@@ -226,14 +225,6 @@ Result<std::vector<History>> RunView::Impl::gather(const std::vector<const Metri
   return gatherer.take();
 }
 
-// Only what was chosen shadows: the rows of an attempt that is asked for alone are all there.
-Shadow RunView::Impl::shadow_of(const Selection& selection) const {
-  Shadow shadow;
-  for (const WriterSnapshot& writer : snapshots)
-    if (selects(selection, writer.identity)) shadow.add(writer.identity);
-  return shadow;
-}
-
 void RunView::Impl::complete_metrics() {
   std::vector<LogDamage> damage;
   const auto reader_of = [this](size_t i) { return readers[i].get(); };
@@ -345,7 +336,7 @@ Result<std::vector<History>> RunView::read(const Selection& selection) {
   if (!gathered.ok()) return gathered.status();
   std::vector<History> out = std::move(*gathered);
   if (!selection.all) {
-    const Shadow shadow = impl_->shadow_of(selection);
+    const Shadow shadow = shadow_of(impl_->snapshots, selection);
     for (History& history : out) resolve_rows(shadow, impl_->policy(), &history);
   }
   if (out.size() == names.size()) return out;

@@ -87,6 +87,7 @@ struct TextRow {
   int64_t time_us = 0;
   int64_t attempt = 1, rank = 0;
   std::string text;
+  Id128 writer = {};
 };
 
 // Where points are (P5): logged = stored + dropped + pending. Pending is what journals hold and the databases did not

@@ -111,9 +111,7 @@ Result<StepSpan> decode(const StepView& view, const std::vector<Clipped>& clippe
 }  // namespace
 
 ViewRules::ViewRules(const RunView& run, const Selection& selection)
-    : policy_(DuplicatePolicy::kLast), writers_(run.writers()) {
-  for (const WriterSnapshot& writer : writers_)
-    if (selects(selection, writer.identity)) shadow_.add(writer.identity);
+    : shadow_(shadow_of(run.writers(), selection)), policy_(DuplicatePolicy::kLast), writers_(run.writers()) {
   const Value policy = run.attribute(std::string(kDuplicatePolicyKey));
   policy_ = duplicate_policy_of(policy.as_text() != nullptr ? *policy.as_text() : "");
 }

@@ -21,7 +21,7 @@ Status read_texts(const WriterSnapshot& writer, WriterReader* reader, const std:
     const std::string metric = payload->text_or("key", "");
     if (metric.empty() || (!only.empty() && metric != only)) return;
     (*out)[metric].push_back({event.step, event.has_step, event.time_us, writer.identity.attempt, writer.identity.rank,
-                              payload->text_or("text", "")});
+                              payload->text_or("text", ""), writer.identity.writer});
   };
   LogPosition at;
   EventVisitor visitor(0, writer.last_seq, take);

@@ -234,6 +234,21 @@ trk_code no_metric(const trk_run* run, std::string_view name) noexcept {
   return TRK_LIMIT;
 }
 
+// Without a step; apart from the calls with one, which it must not make longer.
+__attribute__((noinline)) trk_code log_at_next_step(HotRun* hot, const ValuePair& pair) noexcept {
+  const tracker::internal::ClaimedStep next = tracker::internal::claim_step(hot);
+  const Code code = tracker::internal::log_pairs(hot, &pair, 1, next.step);
+  if (code != Code::kOk) tracker::internal::return_unused_step(hot, next);
+  return code_of(code);
+}
+
+// A forked child has nothing to wait for and nothing to define.
+bool is_inert(const trk_run* run) noexcept {
+  if (run->hot->alive != 0) return false;
+  tracker::internal::say_forked_once();
+  return true;
+}
+
 // Inlined into each caller, where type and count are constants.
 __attribute__((always_inline)) inline trk_code log_one(trk_metric* metric, ValueType type, uint64_t bits,
                                                        int64_t step) noexcept {
@@ -244,7 +259,7 @@ __attribute__((always_inline)) inline trk_code log_one(trk_metric* metric, Value
     if (id == 0) return metric->run->run->recording() ? TRK_LIMIT : TRK_CLOSED;
   }
   const ValuePair pair{bits, id, 0};
-  if (__builtin_expect(step == TRK_STEP_AUTO, 0)) step = tracker::internal::hot_next_step(metric->hot);
+  if (__builtin_expect(step == TRK_STEP_AUTO, 0)) return log_at_next_step(metric->hot, pair);
   return code_of(tracker::internal::log_pairs(metric->hot, &pair, 1, step));
 }
 
@@ -335,6 +350,12 @@ trk_code trk_attach(trk_run* run, trk_error* error) noexcept {
 
 trk_code trk_log(trk_run* run, const trk_point* points, size_t count, int64_t step) noexcept {
   if (run == nullptr || (points == nullptr && count > 0)) return TRK_INVALID;
+  if (step == TRK_STEP_AUTO) {
+    const tracker::internal::ClaimedStep next = tracker::internal::claim_step(run->hot);
+    const trk_code code = trk_log(run, points, count, next.step);
+    tracker::internal::return_unused_step(run->hot, next);
+    return code;
+  }
   constexpr size_t kOnStack = 64;
   ValuePair small[kOnStack];
   trk_code worst = TRK_OK;
@@ -343,7 +364,6 @@ trk_code trk_log(trk_run* run, const trk_point* points, size_t count, int64_t st
     if (count > kOnStack) large.resize(count);
     ValuePair* pairs = count > kOnStack ? large.data() : small;
     size_t used = 0;
-    if (step == TRK_STEP_AUTO) step = tracker::internal::hot_next_step(run->hot);
     for (size_t i = 0; i < count; ++i) {
       const std::string_view name = view_of(points[i].name, points[i].name_size);
       const trk_value& value = points[i].value;
@@ -393,8 +413,13 @@ trk_code trk_log_i64(trk_run* run, const char* name, size_t name_size, int64_t v
 trk_code trk_log_text(trk_run* run, const char* name, const char* text, size_t text_size, int64_t step) noexcept {
   const NoCancel no_cancel;
   if (run == nullptr) return TRK_INVALID;
+  if (step == TRK_STEP_AUTO) {
+    const tracker::internal::ClaimedStep next = tracker::internal::claim_step(run->hot);
+    const trk_code code = trk_log_text(run, name, text, text_size, next.step);
+    tracker::internal::return_unused_step(run->hot, next);
+    return code;
+  }
   try {
-    if (step == TRK_STEP_AUTO) step = tracker::internal::hot_next_step(run->hot);
     return code_of(run->run->log_text(view_of(name, TRK_NUL_TERMINATED), view_of(text, text_size), step));
   } catch (const std::bad_alloc&) {
     run->run->count_no_memory(true);
@@ -466,6 +491,10 @@ trk_code trk_define_metric(trk_run* run, const char* name, const char* step_metr
     set_error(error, TRK_INVALID, run == nullptr ? "run is NULL" : "name is NULL");
     return TRK_INVALID;
   }
+  if (is_inert(run)) {
+    set_error(error, TRK_CLOSED, "a forked child records nothing before trk_attach");
+    return TRK_CLOSED;
+  }
   try {
     std::vector<std::string> kinds;
     for (std::string_view rest = view_of(summary, TRK_NUL_TERMINATED); !rest.empty();) {
@@ -486,6 +515,7 @@ trk_code trk_define_metric(trk_run* run, const char* name, const char* step_metr
 trk_code trk_flush(trk_run* run, int64_t timeout_ms) noexcept {
   const NoCancel no_cancel;
   if (run == nullptr) return TRK_INVALID;
+  if (is_inert(run)) return TRK_CLOSED;
   constexpr int64_t kDayMs = 86'400'000;
   const std::chrono::milliseconds timeout(std::clamp<int64_t>(timeout_ms, 0, kDayMs));
   return code_of(run->run->flush_code(timeout));

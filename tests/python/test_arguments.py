@@ -7,6 +7,7 @@ from __future__ import annotations
 import copy
 import pickle
 import subprocess
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,20 @@ def test_without_a_step_it_is_one_more_than_the_largest(run: tracker.Run) -> Non
     run.metric("loss").log(5.0)
     assert run.step == 12
     assert tracker.open_run(run.uid).history("loss").steps.tolist() == [0, 5, 10, 11, 12]
+
+
+def test_a_call_without_a_step_takes_one_step_whatever_it_holds(run: tracker.Run) -> None:
+    run.log({"t": "text"})
+    run.log({"x": 1.0, "t": "text"})
+    run.log({})
+    run.log({"x": None})
+    run.log({"x": object()})
+    run.log(types.MappingProxyType({"x": 2.0}))
+    run.metric("t").log("text")
+    run.metric("x").log(3.0)
+    stored = tracker.open_run(run.uid)
+    assert stored.history("x").steps.tolist() == [1, 2, 4]
+    assert [row.step for row in stored.texts("t")] == [0, 1, 3]
 
 
 def test_wrong_arguments_of_log_say_what_was_expected(run: tracker.Run) -> None:

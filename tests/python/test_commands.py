@@ -129,3 +129,17 @@ def test_a_bundle_that_is_damaged_makes_no_store(store: Path, tmp_path: Path) ->
     bundle.write_bytes(content)
     command(tmp_path / "other", "import", str(bundle), code=3)
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("arguments", [("ls",), ("show", "otter"), ("export", "otter"), ("doctor",)])
+def test_a_reader_that_leaves_is_no_failure(store: Path, arguments: tuple[str, ...]) -> None:
+    """As in `tracker export RUN | head -1`, whose pipe is closed before the command writes."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "tracker", *arguments, "--dir", str(store)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 0

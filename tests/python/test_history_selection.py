@@ -155,3 +155,50 @@ def test_a_smoother_takes_its_own_parameter_only(ten: tracker.Run) -> None:
     with pytest.raises(ValueError, match="order"):
         rows.smooth("mean", width=3)
     assert len(rows.smooth("tensorboard", weight=0.5)) == 11
+
+
+def test_a_range_of_times_shows_the_run_as_it_stood_before_a_later_attempt_rolled_it_back() -> None:
+    with tracker.init(project="p", id="back", quiet=True) as run:
+        for step in range(8):
+            run.log({"x": float(step)}, step=step)
+    time.sleep(0.01)
+    then = time.time()
+    time.sleep(0.01)
+    with tracker.init(project="p", resume_from="p/back@3", quiet=True) as run:
+        run.log({"x": 100.0}, step=4)
+    r = tracker.open_run("p/back")
+    assert r.history("x", times=(None, then)).steps.tolist() == list(range(8))
+    assert r.history("x", times=(None, time.time())).values.tolist() == [0.0, 1.0, 2.0, 3.0, 100.0]
+    assert r.history("x", times=(then, None)).values.tolist() == [100.0]
+    assert r.chart("x", x="time", hi=then).rows == 4, "the window of a chart is a part of what is shown"
+
+
+def test_a_rank_that_has_not_come_back_shows_no_rows_that_a_resume_took_back() -> None:
+    runs = [tracker.init(project="p", id="two", rank=k, world_size=2, ranks="all", quiet=True) for k in range(2)]
+    for run in runs:
+        for step in range(10):
+            run.log({"x": float(step), "t": f"text {step}"}, step=step)
+    for run in runs:
+        run.finish()
+    with tracker.init(project="p", resume_from="p/two@6", rank=0, world_size=2, ranks="all", quiet=True) as run:
+        run.log({"x": -1.0}, step=7)
+    r = tracker.open_run("p/two")
+    assert r.history("x").steps[-1] == r.across_ranks("x").steps[-1] == 7
+    assert r.history("x", ranks=1).steps.tolist() == list(range(7))
+    assert r.chart("x", ranks=1).x1.tolist() == list(range(7))
+    assert r.texts("t")[-1].step == 6
+    assert r.history("x", ranks=1, attempts=1).steps.tolist() == list(range(10)), "the attempt alone has all its rows"
+    assert r.chart("x", ranks=1, attempts=1).x1.tolist() == list(range(10))
+
+
+def test_a_slice_that_ends_beyond_the_largest_step_holds_it(run: tracker.Run) -> None:
+    run.log({"x": 1.0}, step=0)
+    run.log({"x": 2.0}, step=2**63 - 1)
+    r = tracker.open_run(run.uid)
+    for stop in (2**63, 10**30):
+        assert r.history("x", steps=slice(0, stop)).steps.tolist() == [0, 2**63 - 1]
+        assert r.history("x", steps=slice(2**63 - 1, stop)).steps.tolist() == [2**63 - 1]
+    assert r.history("x", steps=slice(0, 2**63 - 1)).steps.tolist() == [0]
+    for beyond in (slice(2**63, 2**64), (2**63, None), (None, -(2**63) - 1)):
+        with pytest.raises(ValueError, match="nothing lies between"):
+            r.history("x", steps=beyond)

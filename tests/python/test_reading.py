@@ -233,3 +233,13 @@ def test_a_long_history_is_complete(patient_run: tracker.Run) -> None:
     h = tracker.open_run(run.uid).history("x")
     np.testing.assert_array_equal(h.steps, np.arange(count))
     np.testing.assert_array_equal(h.values, np.arange(count) * 0.5)
+
+
+def test_a_reason_that_is_no_utf8_is_shown_with_marks() -> None:
+    run = tracker.init(project="test", id="latin", quiet=True)
+    run._core.finish("failed", 1, b"caf\xe9", -1.0)  # as trk_finish() takes the message of a C++ exception
+    stored = tracker.open_run("test/latin")
+    assert stored.state_detail == "exit code 1: caf\ufffd"
+    assert "caf\ufffd" in stored._repr_html_()
+    assert [attempt.state for attempt in stored.attempts] == ["failed"]
+    assert tracker.runs()[0].state_detail == stored.state_detail

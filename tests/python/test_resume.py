@@ -315,6 +315,47 @@ def test_an_attached_child_belongs_to_the_attempt_of_its_parent(script: Script) 
     assert os.getpid() not in [writer["pid"] for writer in run.writers]
 
 
+def test_where_the_first_row_of_a_step_counts_texts_are_those_of_the_writer_whose_numbers_are_shown(
+    script: Script,
+) -> None:
+    done = script("""
+        import os, tracker
+        run = tracker.init(project="p", id="r", duplicate_policy="first", quiet=True)
+        run.log({"x": 1, "t": "parent"}, step=0)
+        run.log({"x": 5, "t": "parent again"}, step=0)
+        run.flush()
+        pid = os.fork()
+        if pid == 0:
+            mine = run.attach()
+            mine.log({"x": 2, "t": "child"}, step=0)
+            mine.log({"x": 3, "t": "child again"}, step=0)
+            mine.finish()
+            os._exit(0)
+        os.waitpid(pid, 0)
+        run.finish()
+        """)
+    assert done.returncode == 0, done.stderr
+    run = tracker.open_run("p/r")
+    assert run.history("x").values.tolist() == [2]
+    assert [row.text for row in run.texts("t")] == ["child"]
+
+
+def test_a_run_that_was_seen_finished_is_seen_going_on_by_the_process_that_resumes_it() -> None:
+    with tracker.init(project="p", id="r", quiet=True) as run:
+        run.log({"x": 1.0}, step=1)
+    stored = tracker.open_run("p/r")
+    assert stored.state == "finished"
+    with tracker.init(project="p", id="r", resume="allow", quiet=True) as run:
+        run.log({"x": 2.0}, step=2)
+        assert stored.state == "running"
+        assert stored.history("x").steps.tolist() == [1, 2]
+    assert stored.state == "finished"
+    with tracker.init(project="p", id="r", resume="allow", quiet=True) as run:
+        run.log({"x": 3.0}, step=3)
+    assert stored.history("x").steps.tolist() == [1, 2, 3], "it was not looked at while it went on"
+    assert stored.summary["x"] == 3.0
+
+
 STOPPED = """
 import sys, time, tracker
 run = tracker.init(project="p", id="r", resume="allow", quiet=True)

@@ -375,6 +375,46 @@ TEST_F(CppApiTest, AMetricHasItsAccountAndTheRunItsCost) {
   EXPECT_FALSE(status.disk_full);
 }
 
+TEST_F(CppApiTest, NothingIsHiddenOfWhatThreadsLogWithoutAStep) {
+  tracker::InitOptions given = options();
+  given.id = "auto";
+  given.on_full = "block";
+  tracker::Run run = tracker::init(given);
+  const Metric loss = run.metric("loss");
+  constexpr int kThreads = 4, kCalls = 20000;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread)
+    threads.emplace_back([loss, &run, thread] {
+      for (int i = 0; i < kCalls; ++i) {
+        if (thread % 2 == 0) loss.log(0.5);
+        else run.log("loss", 0.5);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  run.finish();
+  const auto history = view("auto")->history("loss", false);
+  ASSERT_TRUE(history.ok());
+  EXPECT_EQ(history->size(), size_t{kThreads * kCalls});
+  EXPECT_EQ(history->steps.back(), kThreads * kCalls - 1);
+}
+
+TEST_F(CppApiTest, AForkedChildIsToldThatNothingIsFlushedOrDefined) {
+  tracker::InitOptions given = options();
+  given.id = "forked";
+  tracker::Run run = tracker::init(given);
+  run.log("loss", 0.5, 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool told = run.log("loss", 1.0, 1) == Code::kClosed && !run.flush() &&
+                      run.define_metric("loss", {.summary = {"min"}}) == Code::kClosed;
+    ::_exit(told ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(run.flush());
+}
+
 TEST_F(CppApiTest, ABadMaxDiskIsAnErrorThatSaysWhatWasExpected) {
   tracker::InitOptions given = options();
   given.max_disk = "64MiB";

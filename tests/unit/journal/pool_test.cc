@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <map>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "support/child.h"
 #include "support/live_journal.h"
@@ -188,6 +190,42 @@ TEST(PoolTest, TheNextStepIsOneBehindTheLargestOfAnyThread) {
   EXPECT_EQ(hot_next_step(journal.hot()), 42);
   ASSERT_EQ(journal.log(id, 0, INT64_MAX), Code::kOk);
   EXPECT_EQ(hot_next_step(journal.hot()), INT64_MAX);
+}
+
+TEST(PoolTest, ACallThatLoggedNothingGivesItsStepBack) {
+  Sandbox sandbox;
+  LiveJournal journal(sandbox, tiny());
+  const uint32_t id = journal->series_id("x", ValueType::kInt64);
+  HotRun* const hot = journal.hot();
+  const ClaimedStep first = claim_step(hot);
+  EXPECT_EQ(first.step, 0);
+  return_unused_step(hot, first);
+  const ClaimedStep again = claim_step(hot);
+  EXPECT_EQ(again.step, 0);
+  const ClaimedStep second = claim_step(hot);
+  EXPECT_EQ(second.step, 1);
+  return_unused_step(hot, again);  // somebody has claimed behind it: its step stays a gap
+  EXPECT_EQ(claim_step(hot).step, 2);
+  ASSERT_EQ(journal.log(id, 0, INT64_MAX), Code::kOk);
+  EXPECT_EQ(claim_step(hot).step, INT64_MAX);
+  EXPECT_EQ(claim_step(hot).step, INT64_MAX);
+}
+
+TEST(PoolTest, CallsWithoutAStepOfSeveralThreadsHaveAStepEach) {
+  Sandbox sandbox;
+  LiveJournal journal(sandbox, tiny());
+  constexpr int64_t kThreads = 4, kCalls = 20000;
+  std::vector<std::vector<int64_t>> claimed(kThreads);
+  std::vector<std::thread> threads;
+  for (std::vector<int64_t>& own : claimed)
+    threads.emplace_back([&own, &journal] {
+      for (int64_t i = 0; i < kCalls; ++i) own.push_back(claim_step(journal.hot()).step);
+    });
+  for (std::thread& thread : threads) thread.join();
+  std::vector<int64_t> all;
+  for (const auto& own : claimed) all.insert(all.end(), own.begin(), own.end());
+  std::sort(all.begin(), all.end());
+  for (int64_t step = 0; step < kThreads * kCalls; ++step) ASSERT_EQ(all[static_cast<size_t>(step)], step);
 }
 
 }  // namespace
