@@ -24,6 +24,17 @@ def back(run: tracker.Run, value: Any) -> Any:
     return entry.load()
 
 
+def test_a_confusion_matrix_counts_pairs(run: tracker.Run) -> None:
+    data = back(run, tracker.confusion_matrix([0, 1, 1, 2], np.array([0, 1, 2, 2]), classes=["a", "b", "c"]))
+    assert data == {"classes": ["a", "b", "c"], "counts": [[1, 0, 0], [0, 1, 1], [0, 0, 1]]}
+    run.log({"names": tracker.confusion_matrix(["x", "y"], ["y", "y"])}, step=0)
+    named = tracker.open_run(run.uid).media("names")[0].load()
+    assert named == {"classes": ["x", "y"], "counts": [[0, 1], [0, 1]]}
+    for labels, predictions in (([0], [0, 1]), ([], []), ([3], [0]), ([-1], [0])):
+        with pytest.raises(ValueError, match=r"one length|none of"):
+            tracker.confusion_matrix(labels, predictions, classes=["a", "b"])
+
+
 class Item:
     """As an element of a list of tensors: a number on another device."""
 
