@@ -9,6 +9,7 @@ _console_fd.py is for. The wrapper goes when the last run ends. Threads: any; a 
 from __future__ import annotations
 
 import sys
+from _thread import _local
 
 from tracker import _core
 
@@ -22,6 +23,7 @@ STREAMS = {"stdout": 1, "stderr": 2}  # numbers of docs/formats/records.md
 _cores: dict[int, tuple[_core.RunCore, ...]] = dict.fromkeys(STREAMS.values(), ())  # by stream
 # Number, stream, our wrapper, and what stood in the stream itself before (None: its class had the method).
 _wrapped: list[tuple[int, Any, Callable[..., Any], Callable[..., Any] | None]] = []
+_writing = _local()  # .text: what a wrapper of this thread is handing on
 _wrapping = 0  # counts the times that streams were unwrapped: wrappers of an earlier time take nothing more
 
 
@@ -33,8 +35,8 @@ def add(core: _core.RunCore, streams: dict[str, int] = STREAMS) -> None:
         if core in _cores[number]:
             continue
         stream = getattr(sys, name, None)
-        # sys.stderr = sys.stdout is one stream.
-        if not any(number == known or stream is wrapped for known, wrapped, *_ in _wrapped):
+        # sys.stderr = sys.stdout is one stream; what stands there since an earlier run began is a further one.
+        if not any(stream is wrapped for _, wrapped, *_ in _wrapped):
             _wrap(stream, number, _wrapping)
         _cores[number] = (*_cores[number], core)
 
@@ -65,11 +67,18 @@ def _wrap(stream: Any, number: int, wrapping: int) -> None:
     own = getattr(stream, "__dict__", {}).get("write")
 
     def write(*args: Any, **keywords: Any) -> Any:
-        written = before(*args, **keywords)
+        outer = getattr(_writing, "text", None)
+        text = args[0] if args and isinstance(args[0], str) else None
+        _writing.text = text
         try:
-            if wrapping == _wrapping and args and isinstance(args[0], str):
+            written = before(*args, **keywords)
+        finally:
+            _writing.text = outer
+        try:
+            # What a stream hands on to another one of ours, such as a tee to the terminal, is recorded by the first.
+            if wrapping == _wrapping and text is not None and (outer is None or text not in outer):
                 for core in _cores[number]:
-                    core.write_console(number, args[0])
+                    core.write_console(number, text)
         except Exception:  # whatever it is, the program that prints shall not meet it
             pass
         return written

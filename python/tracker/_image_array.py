@@ -46,7 +46,7 @@ def to_bytes(array: Any, what: str) -> Any:
     """uint8, a copy: bool as 0 and 255, ints 0..255 as they are, floats 0..1 times 255."""
     np = numpy_for(what)
     if array.dtype == np.bool_:
-        return array.astype(np.uint8) * np.uint8(255)
+        return array.astype(np.uint8, order="C") * np.uint8(255)
     if array.dtype == np.uint8:
         return np.array(array, order="C")
     low, high = array.min(), array.max()

@@ -79,9 +79,10 @@ def _source_folder() -> str | None:
     path = getattr(sys.modules.get("__main__"), "__file__", None)
     if not isinstance(path, str):
         return None
-    from pathlib import Path
-
-    folder = str(Path(path).absolute().parent)
+    try:
+        folder = os.path.dirname(path if os.path.isabs(path) else os.path.join(os.getcwd(), path))
+    except OSError:  # the working directory was removed
+        return None
     if folder.startswith((sys.prefix + os.sep, sys.base_prefix + os.sep + "lib")):
         return None
     try:
@@ -195,8 +196,7 @@ def _checked(given: dict[str, Any]) -> dict[str, Any]:
     options["capture"] = _options.capture(given["capture"])
     options["console"] = _options.console(given["console"], options["capture"])
     options["system_interval"] = _options.interval(given["system_interval"])
-    if "source" in (options["capture"] or os.environ.get("TRACKER_CAPTURE") or ""):
-        options["source_folder"] = _source_folder()
+    options["source_folder"] = _source_folder()
     options["tensorboard"] = _options.folder("tensorboard", given["tensorboard"])
     options["python"] = _python()
     options["python_path"] = _paths()

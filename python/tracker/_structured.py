@@ -145,20 +145,26 @@ def confusion_matrix(
 ) -> ConfusionMatrix:
     """Counts by (true class, predicted class). labels, predictions: ints from 0, or names that stand in classes.
 
-    classes: their names; without them what occurs, sorted. ValueError says what was expected.
+    Whole floats are ints; so are bools beside numbers, while True and False alone are names. classes: their names, no
+    two alike; without them all numbers to the largest, or what occurs, sorted. ValueError says what was expected.
     """
     true, taken = _flat(labels), _flat(predictions)
     if len(true) != len(taken) or not true:
         raise ValueError(f"labels and predictions must have one length, 1 or more, got {len(true)} and {len(taken)}")
-    by_number = all(isinstance(each, int) and not isinstance(each, bool) for each in true + taken)
-    if classes is None:
-        count = max(true + taken) + 1 if by_number else 0
-        found = [str(i) for i in range(count)] if by_number else sorted({str(each) for each in true + taken})
-    else:
+    by_number = _by_number(true, taken)
+    if classes is not None:
         found = [short_text("the name of a class", str(name), LABEL_CHARS_MAX) for name in classes]
-    if not 1 <= len(found) <= CLASSES_MAX:
-        raise ValueError(f"a confusion matrix has 1 to {CLASSES_MAX} classes, got {len(found):,}")
+    elif by_number:
+        count = max(max(true), max(taken)) + 1
+        _check_classes(count)  # an id among the labels would be a list of so many names
+        found = [str(i) for i in range(count)]
+    else:
+        found = sorted({str(each) for each in true + taken})
+    _check_classes(len(found))
     place = {name: i for i, name in enumerate(found)}
+    if len(place) < len(found):
+        twice = next(name for i, name in enumerate(found) if place[name] != i)
+        raise ValueError(f"two classes are called {twice!r}")
     matrix = [[0] * len(found) for _ in found]
     for a, b in zip(true, taken, strict=True):
         try:
@@ -172,12 +178,38 @@ def confusion_matrix(
 
 
 def _flat(values: Any) -> list[Any]:
+    """Its values as Python has them: a number of NumPy, torch or JAX in a list is one too."""
     if hasattr(values, "detach"):
         values = values.detach().cpu()
-    listed = values.tolist() if hasattr(values, "tolist") else list(values)
+    listed = values.tolist() if hasattr(values, "tolist") else [_item(each) for each in values]
     if not isinstance(listed, list) or any(isinstance(each, list) for each in listed):
         raise ValueError("labels and predictions take one axis")
     return listed
+
+
+def _item(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value
+
+
+def _by_number(true: list[Any], taken: list[Any]) -> bool:
+    """Whether these are class numbers; whole floats and bools among numbers become ints in the lists."""
+    kinds = set(map(type, true)) | set(map(type, taken))
+    if not all(issubclass(kind, (int, float)) for kind in kinds) or kinds == {bool}:
+        return False
+    if kinds != {int}:
+        true[:], taken[:] = map(_class_number, true), map(_class_number, taken)
+    return True
+
+
+def _class_number(value: float) -> int:
+    if not math.isfinite(value) or value != int(value):
+        raise ValueError(f"labels and predictions take ints from 0, or names; got {value!r}")
+    return int(value)
+
+
+def _check_classes(count: int) -> None:
+    if not 1 <= count <= CLASSES_MAX:
+        raise ValueError(f"a confusion matrix has 1 to {CLASSES_MAX} classes, got {count:,}")
 
 
 def pr_curve(labels: Any, scores: Any, classes: Sequence[str] | None = None, *, caption: str | None = None) -> Curves:

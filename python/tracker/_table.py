@@ -26,11 +26,11 @@ class Table(Document):
 
     data: rows (lists, tuples, or dicts of names to cells), a dict of names to columns, a DataFrame of pandas or polars,
     or what has __arrow_c_stream__, such as a table of pyarrow. columns: their names, where rows do not say them.
-    Each column has one type: bool, int, float (ints among floats become floats), text or time (datetime, date); None
-    and NaT are empty cells, NaN and infinities stay. A column of mixed types is a TypeError that names it: say str() of
-    it. The cells are copied. LimitError is never raised: more rows, columns, cells or bytes of the document than
-    docs/limits.md allows are a ValueError, before more than that is encoded. Cost: the cells become JSON here, a second
-    for a million numbers.
+    Each column has one type: bool, int, float (ints among floats become floats), text or time (datetime, date, and
+    datetime64 to the microsecond); None and NaT are empty cells, NaN and infinities stay. A column of mixed types is a
+    TypeError that names it: say str() of it. The cells are copied. LimitError is never raised: more rows, columns,
+    cells or bytes of the document than docs/limits.md allows are a ValueError, before more than that is encoded. Cost:
+    the cells become JSON here, a second for a million numbers.
     """
 
     __slots__ = ()
@@ -145,8 +145,21 @@ def _plain(value: Any) -> Any:
     if type(value).__name__ == "NaTType" or type(value).__name__ == "NAType":
         return None
     if type(value).__module__ == "numpy" and hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
-        return value.item()
+        kind = value.dtype.kind
+        return _time(value) if kind == "M" else value if kind == "m" else value.item()
     return value
+
+
+def _time(value: Any) -> Any:
+    """A datetime64 as datetime or date, whose item() is an int where it counts nanoseconds."""
+    if value != value:  # NaT
+        return None
+    found = value.item()
+    if isinstance(found, int):
+        found = value.astype("datetime64[us]").item()
+    if isinstance(found, int):
+        raise ValueError(f"a time is from year 1 to 9999, got {value}")
+    return found
 
 
 def _typed(name: str, values: list[Any]) -> tuple[str, list[Any]]:

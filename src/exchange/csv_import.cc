@@ -32,6 +32,7 @@ class CsvReader {
   // False at the end. kCorrupt names the line.
   Result<bool> next(std::vector<std::string>* fields) {
     fields->assign(1, "");
+    in_quotes_.assign(1, false);
     bool quoted = false, any = false;
     size_t bytes = 0;
     size_t kept = 0;  // of the field: what stood in quotes and before
@@ -59,6 +60,7 @@ class CsvReader {
         }
         if (!quoted && kept == 0) trim(&fields->back(), 0);  // blanks before the quote
         quoted = !quoted;
+        in_quotes_.back() = true;
         kept = std::max<size_t>(fields->back().size(), 1);
       } else if (c == ',' && !quoted) {
         if (fields->size() >= kCsvColumnsMax)
@@ -67,6 +69,7 @@ class CsvReader {
         trim(&fields->back(), kept);
         kept = 0;
         fields->emplace_back();
+        in_quotes_.push_back(false);
       } else if (c == '\n' && !quoted) {
         trim(&fields->back(), kept);
         return true;
@@ -75,6 +78,8 @@ class CsvReader {
       }
     }
   }
+  // Of the line that next() gave: whether each field, or a part of it, stood in quotes.
+  const std::vector<bool>& in_quotes() const { return in_quotes_; }
   uint64_t line() const { return line_; }
   uint64_t bytes() const { return bytes_; }
 
@@ -108,6 +113,7 @@ class CsvReader {
 
   Fd fd_;
   std::string path_, buffer_;
+  std::vector<bool> in_quotes_;
   size_t at_ = 0;
   uint64_t line_ = 0, bytes_ = 0;
   Status error_;
@@ -131,7 +137,7 @@ class CsvImport {
   }
   bool has_steps() const { return step_ != kNone; }
 
-  Status line(const std::vector<std::string>& fields) {
+  Status line(const std::vector<std::string>& fields, const std::vector<bool>& in_quotes) {
     const auto text_at = [&fields](size_t at) { return at < fields.size() ? std::string_view(fields[at]) : ""; };
     if (fields.size() == 1 && fields[0].empty()) return {};
     if (fields.size() != names_.size()) run_->leave_out("lines with more or fewer fields than names");
@@ -143,7 +149,10 @@ class CsvImport {
     const int64_t time_us = time.value_or(file_us_);
     pairs_.clear();
     if (metric_ != kNone && value_ != kNone) {
-      TRACKER_RETURN_IF_ERROR(cell(fields[metric_], fields[value_], step, time_us, false));
+      // `tracker export` has texts in quotes that could be numbers, and steps never: not a program that quotes all.
+      const bool is_text = in_quotes[value_] && (step_ == kNone || !in_quotes[step_]);
+      TRACKER_RETURN_IF_ERROR(is_text ? text(fields[metric_], fields[value_], step, time_us)
+                                      : cell(fields[metric_], fields[value_], step, time_us, false));
     } else {
       for (size_t i = 0; i < fields.size(); ++i)
         if (i != step_ && i != time_) TRACKER_RETURN_IF_ERROR(cell(names_[i], fields[i], step, time_us, true));
@@ -159,6 +168,10 @@ class CsvImport {
       pairs_.push_back({number->bits, run_->series(metric, number->type), 0});
       return {};
     }
+    return this->text(metric, text, step, time_us);
+  }
+
+  Status text(const std::string& metric, const std::string& text, std::optional<int64_t> step, int64_t time_us) {
     return run_->text(metric, text, step.value_or(0), step.has_value(), time_us);
   }
 
@@ -204,7 +217,7 @@ Status import_file(ImportStore* store, const ImportOptions& options, const std::
     more = reader.next(&fields);
     if (!more.ok()) problem(more.status());
     if (!more.ok() || !*more) break;
-    TRACKER_RETURN_IF_ERROR(import.line(fields));
+    TRACKER_RETURN_IF_ERROR(import.line(fields, reader.in_quotes()));
     if (reader.line() % kLinesAStep == 0) done(reader.bytes());
   }
   return (*run)->finish(RunState::kFinished);

@@ -39,7 +39,7 @@ Status write_numbers(const std::string& name, const History& history, ExportForm
 Status write_texts(const std::string& name, const std::vector<TextRow>& rows, ExportFormat format, ExportOutput* out) {
   const std::string name_text = format == ExportFormat::kCsv ? csv_field(name) : json_text(name);
   for (const TextRow& row : rows) {
-    const std::string value = format == ExportFormat::kCsv ? csv_field(row.text) : json_text(row.text);
+    const std::string value = format == ExportFormat::kCsv ? csv_text(row.text) : json_text(row.text);
     append_row(format, {name_text, row.has_step, row.step, row.time_us, row.rank, row.attempt, value}, &out->buffer());
     TRACKER_RETURN_IF_ERROR(out->row_done());
   }

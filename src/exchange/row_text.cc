@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "exchange/csv_value.h"
 #include "model/value.h"
 
 namespace tracker::internal {
@@ -49,6 +50,10 @@ std::string csv_field(std::string_view text) {
   }
   out.push_back('"');
   return out;
+}
+
+std::string csv_text(std::string_view text) {
+  return csv_number(text) ? fmt::format("\"{}\"", text) : csv_field(text);  // a number holds no quote
 }
 
 std::string json_text(std::string_view text) { return to_json(Value(text)); }

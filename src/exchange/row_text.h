@@ -24,6 +24,8 @@ struct ExportRow {
 
 // RFC 4180: quoted when it holds a comma, a quote, a line end, or a blank at either end; quotes are doubled.
 std::string csv_field(std::string_view text);
+// A text among numbers: quoted also where it could be read as one ("007", "nan"). csv_import.cc takes it for a text.
+std::string csv_text(std::string_view text);
 std::string json_text(std::string_view text);
 // A number for JSON: NaN and infinities as "NaN", "Infinity", "-Infinity", since JSON has none.
 std::string json_number(ValueType type, uint64_t bits);

@@ -386,7 +386,16 @@ void redact(std::string_view key, Value* value, uint64_t* count) {
     // What stands below a secret key is as secret: {"auth_token": {"value": ...}}.
     for (auto& [name, item] : *map) redact(is_secret_key(key) ? key : std::string_view(name), &item, count);
   } else if (Value::List* list = value->as_list()) {
-    for (Value& item : *list) redact(key, &item, count);
+    std::string option;  // of a command line, such as sys.argv: what stands behind "--password" is one
+    for (Value& item : *list) {
+      const std::string* word = item.as_text();
+      const bool is_option = word != nullptr && word->starts_with("-");
+      std::string next;
+      if (is_option && word->find('=') == std::string::npos && is_secret_key(*word)) next = *word;
+      const bool is_behind = word != nullptr && !is_option && !option.empty();
+      redact(is_behind ? std::string_view(option) : key, &item, count);
+      option = std::move(next);
+    }
   } else if (const std::string* text = value->as_text()) {
     if (is_secret_key(key) && !text->empty() && *text != kRedacted) {
       *value = kRedacted;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 
 #include "base/fs.h"
 #include "model/redact.h"
@@ -87,8 +88,16 @@ std::string without_credentials(std::string url, uint64_t* redacted) {
 
 }  // namespace
 
+std::string real_path(const std::string& path) {
+  std::string whole = absolute_path(path);
+  char* found = whole.empty() ? nullptr : ::realpath(whole.c_str(), nullptr);
+  if (found != nullptr) whole = found;
+  std::free(found);
+  return whole;
+}
+
 std::optional<GitFolder> find_git(const std::string& folder) {
-  std::string work = absolute_path(folder);
+  std::string work = real_path(folder);  // its parents are those that git goes through
   for (size_t i = 0; i < kGitFoldersUp && !work.empty(); ++i, work = parent_path(work)) {
     const std::string dot_git = join_path(work, ".git");
     std::string git;

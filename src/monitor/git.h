@@ -18,6 +18,9 @@ constexpr size_t kGitEntriesMax = 200'000;                    // files of the in
 constexpr size_t kGitFileBytesMax = 16 * 1024 * 1024;         // of a file that is read, as its times tell nothing
 constexpr std::chrono::milliseconds kGitIndexTimeMax{5'000};  // for the comparison as a whole
 
+// Without links, "." and "..", as the file system has it now; where that cannot be told, as absolute_path().
+std::string real_path(const std::string& path);
+
 struct GitFolder {
   std::string work;    // the working tree
   std::string git;     // its .git folder, or that of a linked worktree

@@ -4,6 +4,8 @@
 #include <dirent.h>
 #include <unistd.h>
 
+#include <ctime>
+#include <utility>
 #include <vector>
 
 #include "base/fs.h"
@@ -28,6 +30,15 @@ std::vector<std::string_view> fields_of(std::string_view stat) {
 
 constexpr size_t kUserTicks = 14, kSystemTicks = 15, kThreads = 20, kStart = 22, kRssPages = 24;
 
+// The clock of kStart.
+uint64_t ticks_since_boot() {
+  static const auto ticks_a_second = static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<uint64_t>(now.tv_sec) * ticks_a_second +
+         static_cast<uint64_t>(now.tv_nsec) * ticks_a_second / 1'000'000'000;
+}
+
 uint64_t since(uint64_t now, uint64_t before) { return now > before ? now - before : 0; }
 
 }  // namespace
@@ -46,8 +57,9 @@ bool ProcessTree::add(int64_t pid, TreeUse* out) {
   out->threads += field(kThreads);
   out->rss_bytes += field(kRssPages) * page;
   Seen& before = seen_[pid];
-  if (before.start != now.start) before = Seen();  // a new one, all of whose use lies behind the look before
-  if (looks_ > 1) {
+  const bool is_new = before.start != now.start || before.look == 0;
+  if (is_new) before = Seen();  // all of its use lies behind the look before, if it was born since
+  if (looks_ > 1 && (!is_new || now.start >= before_)) {
     out->cpu_ticks += since(now.ticks, before.ticks);
     out->read_bytes += since(now.read_bytes, before.read_bytes);
     out->write_bytes += since(now.write_bytes, before.write_bytes);
@@ -74,6 +86,7 @@ std::string ProcessTree::children_of(int64_t pid, size_t* threads_left) const {
 TreeUse ProcessTree::look() {
   TreeUse out;
   ++looks_;
+  before_ = std::exchange(looked_at_, ticks_since_boot());
   size_t threads_left = kTreeThreadsMax;
   std::vector<int64_t> waiting{pid_};
   for (size_t i = 0; i < waiting.size(); ++i) {

@@ -23,7 +23,8 @@ struct TreeUse {
 class ProcessTree {
  public:
   explicit ProcessTree(int64_t pid, std::string proc = "/proc") : pid_(pid), proc_(std::move(proc)) {}
-  // What has been used since the look before; of the first one nothing.
+  // What has been used since the look before; of the first one nothing, nor of a process that came into the tree since
+  // and is older than that look (adopted, or missed by it): what it used before is not of this time.
   TreeUse look();
 
  private:
@@ -38,6 +39,7 @@ class ProcessTree {
   const std::string proc_;
   std::unordered_map<int64_t, Seen> seen_;
   uint64_t looks_ = 0;
+  uint64_t looked_at_ = 0, before_ = 0;  // when the look began and the one before, ticks since boot
 };
 
 }  // namespace tracker::internal

@@ -74,8 +74,8 @@ std::string lower_case(std::string_view text) {
 class SourceWalk {
  public:
   SourceWalk(const std::string& root, const std::string& leave, const std::function<bool()>& go_on)
-      : leave_(leave), go_on_(go_on) {
-    out_.root = root;
+      : leave_(leave.empty() ? "" : real_path(leave)), go_on_(go_on) {
+    out_.root = real_path(root);
     rules_.add(kOwnRules, "");
   }
 
@@ -149,7 +149,7 @@ class SourceWalk {
 
 bool is_too_much(const std::string& folder) {
   const char* home = std::getenv("HOME");
-  return folder.empty() || folder == "/" || (home != nullptr && folder == absolute_path(home));
+  return folder.empty() || folder == "/" || (home != nullptr && folder == real_path(home));
 }
 
 }  // namespace
@@ -161,7 +161,7 @@ bool is_secret_file(std::string_view name) {
 }
 
 std::string source_root(const std::string& folder) {
-  const std::string own = absolute_path(folder);
+  const std::string own = real_path(folder);
   if (const auto git = find_git(own); git && !is_too_much(git->work)) return git->work;
   return is_too_much(own) ? "" : own;
 }

@@ -147,8 +147,11 @@ void RunMonitor::describe() {
     if (left_out > 0) python.set("packages_left_out", static_cast<int64_t>(left_out));
     put("python", std::move(python));
   }
-  if (!input_.folder.empty()) put("git", git_facts(input_.folder, &redacted));
-  if (input_.plan.diff) put("diff", git_diff(input_.folder, &redacted));
+  // The program's own repository, as for capture "source"; one that lies in none is of the repository it is started in.
+  const bool is_in_one = !input_.program_folder.empty() && find_git(input_.program_folder);
+  const std::string& code = is_in_one ? input_.program_folder : input_.folder;
+  if (!code.empty()) put("git", git_facts(code, &redacted));
+  if (input_.plan.diff) put("diff", git_diff(code, &redacted));
   writer_->add_monitor_cpu(thread_cpu_ns());
   {
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -254,6 +257,7 @@ void Run::start_monitor() {
   if (!capture.environment && capture.system_interval.count() == 0) return;
   MonitorInput input{capture,
                      plan.store_path,
+                     plan.options.source_folder.empty() ? "" : absolute_path(plan.options.source_folder),
                      absolute_path("."),
                      plan.options.python,
                      plan.options.python_path,

@@ -21,6 +21,7 @@ namespace tracker::internal {
 struct MonitorInput {
   CapturePlan plan;
   std::string store_path;
+  std::string program_folder;            // where the program lies; empty: not known
   std::string folder;                    // the working directory of init()
   Value python;                          // what Python says of itself; null from C and C++
   std::vector<std::string> python_path;  // sys.path

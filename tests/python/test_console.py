@@ -158,6 +158,38 @@ a.finish()
     assert [line.text for line in tracker.open_run("b", dir=store).console()] == ["two"]
 
 
+def test_a_stream_put_in_the_place_of_another_is_recorded_from_the_next_run_on_and_once(
+    script: Script, store: Path
+) -> None:
+    done = script(
+        """
+        import io, sys, tracker
+        class Tee:
+            def __init__(self, *files): self.files = files
+            def write(self, text): return [file.write(text) for file in self.files][0]
+            def flush(self): pass
+        out = sys.stdout
+        first = tracker.init(id="first", quiet=True)
+        own = sys.stdout = io.StringIO()
+        second = tracker.init(id="second", quiet=True)
+        print("to a file of its own")
+        sys.stdout = Tee(out, own)
+        third = tracker.init(id="third", quiet=True)
+        print("to both")
+        out.write("past it\\n")
+        for run in (first, second, third): run.finish()
+        print("behind the end")
+        sys.stdout = out
+        print(own.getvalue().split("\\n"), "write" in own.__dict__, "write" in out.__dict__)
+        """
+    )
+    shown = "['to a file of its own', 'to both', 'behind the end', ''] False False"
+    assert done.stdout.splitlines() == ["to both", "past it", "behind the end", shown], done.stderr
+    kept = {run.id: [line.text for line in run.console()] for run in tracker.runs(dir=store)}
+    assert kept["first"] == kept["second"] == ["to a file of its own", "to both", "past it"]
+    assert kept["third"] == ["to both", "past it"]
+
+
 # The bugs: each run wrapped the one object twice and took off one wrapper, and after a thousand runs print raised; a
 # wrapper below somebody else's took text again as soon as there was another run.
 @pytest.mark.parametrize("around", ["", "sys.stdout.write = lambda text, w=sys.stdout.write: w(text)"])

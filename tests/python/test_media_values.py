@@ -40,6 +40,8 @@ SHAPES: dict[str, tuple[Any, Any]] = {
     "with alpha": (np.dstack([COLOUR, GREY]), np.dstack([COLOUR, GREY])),
     "grey with alpha": (np.dstack([GREY, GREY]), np.dstack([GREY, GREY])),
     "bool": (GREY % 2 == 0, np.where(GREY % 2 == 0, 255, 0)),
+    "bool, transposed": (np.asfortranarray(GREY % 2 == 0), np.where(GREY % 2 == 0, 255, 0)),
+    "bool, channels first": (np.moveaxis(WIDE % 2 == 0, -1, 0).copy(), np.where(WIDE % 2 == 0, 255, 0)),
     "int64": (COLOUR.astype(np.int64), COLOUR),
     "float32": (COLOUR.astype(np.float32) / 255, COLOUR),
     "float64": (COLOUR / 255, COLOUR),
@@ -238,9 +240,9 @@ def test_frames_become_an_animation(run: tracker.Run) -> None:
         assert getattr(image, "n_frames", 1) == 3
         image.seek(2)
         assert np.array(image.convert("RGB")).min() == 255
-    first = np.moveaxis(frames, -1, 1)
-    run.log({"first": tracker.Video(first)}, step=0)
-    assert tracker.open_run(run.uid).media("first")[0].info["width"] == 8
+    first = np.moveaxis(frames, -1, 1).copy()
+    run.log({"first": tracker.Video(first), "bool": tracker.Video(first > 0)}, step=0)
+    assert [tracker.open_run(run.uid).media(name)[0].info["width"] for name in ("first", "bool")] == [8, 8]
 
 
 def test_a_video_file_larger_than_what_is_copied_is_stored_from_its_path(run: tracker.Run, tmp_path: Path) -> None:
@@ -462,14 +464,3 @@ def test_bad_curves_say_what_was_expected(labels: Any, scores: Any, text: str) -
     for make in (tracker.pr_curve, tracker.roc_curve):
         with pytest.raises(ValueError, match=text):
             make(labels, scores)
-
-
-def test_a_confusion_matrix_counts_pairs(run: tracker.Run) -> None:
-    data = back(run, tracker.confusion_matrix([0, 1, 1, 2], np.array([0, 1, 2, 2]), classes=["a", "b", "c"])).load()
-    assert data == {"classes": ["a", "b", "c"], "counts": [[1, 0, 0], [0, 1, 1], [0, 0, 1]]}
-    run.log({"names": tracker.confusion_matrix(["x", "y"], ["y", "y"])}, step=0)
-    named = tracker.open_run(run.uid).media("names")[0].load()
-    assert named == {"classes": ["x", "y"], "counts": [[0, 1], [0, 1]]}
-    for labels, predictions in (([0], [0, 1]), ([], []), ([3], [0]), ([-1], [0])):
-        with pytest.raises(ValueError, match=r"one length|none of"):
-            tracker.confusion_matrix(labels, predictions, classes=["a", "b"])

@@ -10,6 +10,7 @@ import os
 import platform
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ from conditions import needs
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 PATIENCE_S = 120.0
+PACKAGE_ROOT = str(Path(tracker.__file__).parent.parent)
 
 
 def wait_for(run_id: str, holds: Callable[[tracker.StoredRun], bool]) -> tracker.StoredRun:
@@ -79,6 +81,49 @@ def test_machine_python_and_code_are_recorded_by_default(repository: Path, monke
     assert not {"command", "variables", "diff"} & set(found)
     run.finish()
     assert tracker.open_run("p/r").environment == found
+
+
+def test_commit_and_diff_are_those_of_the_programs_repository_wherever_it_is_started(
+    repository: Path, tmp_path: Path, store: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    subprocess.run(("git", "init", "-q", "-b", "elsewhere"), cwd=other, check=True)
+    source = """
+        import sys, time, tracker
+        run = tracker.init(project="p", id=sys.argv[1], quiet=True, console="off", capture=["diff"])
+        while not {"git", "diff"} <= set(tracker.open_run(run.uid).environment):
+            time.sleep(0.05)
+        run.finish()
+    """
+    for name, folder in (("other", other), ("there", repository), ("root", Path("/"))):
+        (repository / "train.py").write_text(textwrap.dedent(source))
+        subprocess.run(
+            [sys.executable, str(repository / "train.py"), name],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": PACKAGE_ROOT, "TRACKER_DIR": str(store)},
+            check=True,
+            timeout=PATIENCE_S,
+        )
+        found = tracker.open_run(f"p/{name}").environment
+        assert found["git"]["root"] == str(repository.resolve())
+        assert (found["git"]["branch"], found["git"]["dirty"]) == ("trunk", True)
+        assert "-lr = 0.1" in found["diff"]["text"]
+
+
+def test_a_program_in_no_repository_is_of_the_one_that_it_is_started_in(
+    repository: Path, script: Script, store: Path
+) -> None:
+    done = script(
+        f"""
+        import os, time, tracker
+        os.chdir({str(repository)!r})
+        run = tracker.init(project="p", id="r", quiet=True, console="off")
+        while "git" not in tracker.open_run(run.uid).environment:
+            time.sleep(0.05)
+        """
+    )
+    assert tracker.open_run("p/r").environment["git"]["branch"] == "trunk", done.stderr
 
 
 def test_samples_are_series_of_the_system_and_no_metrics(second: ModuleType) -> None:

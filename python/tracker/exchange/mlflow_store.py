@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from tracker.exchange.mlflow_artifacts import ARTIFACTS, Artifacts, tables_of, tell_of
 from tracker.exchange.plain_files import Skipped, files_below, folder_below, is_folder, is_plain
 from tracker.exchange.rows import Rows, is_unicode
-from tracker.exchange.sqlite_source import UnfinishedError, has_column, int_or, open_source, text_or
+from tracker.exchange.sqlite_source import NotWholeError, has_column, int_or, open_source, text_or
 
 if TYPE_CHECKING:
     from tracker import _core
@@ -210,7 +210,7 @@ class _Database:
     def carry(self) -> None:
         try:
             opened = open_source(self.path, TABLES)
-        except UnfinishedError as error:
+        except NotWholeError as error:
             self.store.problem(str(error))
             return
         with contextlib.closing(opened) as db:

@@ -10,14 +10,14 @@ from urllib.parse import quote
 WAL_VERSION = 2  # in bytes 18 and 19: who writes the file, and who reads it, knows the WAL
 
 
-class UnfinishedError(ValueError):
-    """A writer was killed within a transaction, and what it had not committed stands in the file until its journal is
-    rolled back, which takes writing."""
+class NotWholeError(ValueError):
+    """A database that is damaged, or whose writer was killed within a transaction: what it had not committed stands in
+    the file until its journal is rolled back, which takes writing. A problem of the import, not of its arguments."""
 
 
 def open_source(path: str, tables: dict[str, set[str]]) -> sqlite3.Connection:
     """A connection that cannot write. ValueError: no such database, or it lacks a table or a column that is needed;
-    UnfinishedError: it holds half a transaction. Locks: a query keeps the tool's own commits waiting until it ends.
+    NotWholeError: it is damaged, or holds half a transaction. Locks: a query keeps the tool's own commits waiting until it ends.
     """
     real = Path(path).resolve()
     if not real.is_file():  # a pipe would be waited for
@@ -37,11 +37,12 @@ def open_source(path: str, tables: dict[str, set[str]]) -> sqlite3.Connection:
                 raise ValueError(f"{path}: table {table}: {missing}")
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_READONLY_ROLLBACK:
-            raise UnfinishedError(
+            raise NotWholeError(
                 f"{path} holds a transaction that its writer did not end, and nothing was taken; open it once with the "
                 f"tool that wrote it, which rolls {real.name}-journal back, and import again"
             ) from None
-        raise ValueError(f"{path} cannot be read: {error}") from None
+        damaged = (error.sqlite_errorcode & 0xFF) == sqlite3.SQLITE_CORRUPT  # of the extended code the kind
+        raise (NotWholeError if damaged else ValueError)(f"{path} cannot be read: {error}") from None
     return db
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tracker.exchange.media import carry_media
 from tracker.exchange.rows import Rows, microseconds, sort_value
 from tracker.exchange.run_file import NOT_READ
-from tracker.exchange.sqlite_source import UnfinishedError, has_column, open_source, text_or
+from tracker.exchange.sqlite_source import NotWholeError, has_column, open_source, text_or
 from tracker.exchange.trackio_media import media_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def import_trackio(store: _core.ImportStore, source: str, project: str, progress
     for path in paths:
         try:
             opened = open_source(path, TABLES)
-        except UnfinishedError as error:
+        except NotWholeError as error:
             store.problem(str(error))
             continue
         with contextlib.closing(opened) as db:

@@ -388,6 +388,36 @@ TEST_F(ImportTest, ALongCsvComesBackAsItWasExported) {
   EXPECT_EQ(csv(view().get()), first);
 }
 
+TEST_F(ImportTest, ATextThatLooksLikeANumberComesBackAsAText) {
+  const std::vector<std::string> texts = {"1.5", "true", "nan", "007", "-inf", "1e999", "", "hello", "\"7\""};
+  StoreBuilder builder;
+  const RunFolder source = builder.run("mnist", "otter");
+  {
+    auto writer = builder.writer(source, {});
+    for (size_t i = 0; i < texts.size(); ++i) writer.text("note", static_cast<int64_t>(i), texts[i], 1'000'000);
+    writer.finish();
+  }
+  std::string csv;
+  const auto sink = [&csv](std::string_view piece) { return csv.append(piece), Status(); };
+  ASSERT_TRUE(export_run(RunView::open(source)->get(), {}, sink).ok());
+  write("run.csv", csv);
+  ASSERT_TRUE(import("csv").ok());
+  const auto after = view();
+  EXPECT_TRUE(after->metrics().empty()) << csv;
+  const auto rows = after->texts("note");
+  ASSERT_TRUE(rows.ok()) << csv;
+  std::vector<std::string> found;
+  for (const auto& row : *rows) found.push_back(row.text);
+  EXPECT_EQ(found, texts) << csv;
+}
+
+TEST_F(ImportTest, NumbersOfAProgramThatPutsEveryFieldInQuotesAreNumbers) {
+  write("run.csv", "\"metric\",\"step\",\"value\"\n\"loss\",\"1\",\"0.5\"\n\"note\",\"1\",\"x\"\n");
+  ASSERT_TRUE(import("csv").ok());
+  EXPECT_EQ(view()->history("loss")->size(), 1u);
+  EXPECT_EQ(view()->texts("note")->at(0).text, "x");
+}
+
 TEST_F(ImportTest, AWideCsvHasAColumnAMetric) {
   write("run.csv", "step,loss,ok,note\r\n1,0.5,true,\r\n2,,false,late\r\n3,0.25\r\n");
   ASSERT_TRUE(import("csv").ok());

@@ -73,6 +73,18 @@ TEST(RedactTest, WhatStandsBelowASecretKeyIsAsSecret) {
   EXPECT_EQ(count, 1u);
 }
 
+TEST(RedactTest, BehindASecretOptionInAListAWordGoes) {
+  const Value::List words{"train.py", "--password", "hunter2", "--lr", "0.1", "--token", "-v", "--api-key=x", "y"};
+  Value value = Value::Map{{"argv", words}, {"ids", Value::List{"--pin", "--secret", 3}}};
+  uint64_t count = 0;
+  redact("", &value, &count);
+  const Value::List kept{"train.py", "--password", "[redacted]",           "--lr", "0.1",
+                         "--token",  "-v",         "--api-key=[redacted]", "y"};
+  EXPECT_EQ(*value.find("argv"), Value(kept));
+  EXPECT_EQ(*value.find("ids"), Value(Value::List{"--pin", "--secret", 3}));
+  EXPECT_EQ(count, 2u);
+}
+
 TEST(RedactTest, OfATextThatIsCutASecretAtTheCutGoesWholeAndNoneBehindItCounts) {
   const std::string text = "see postgres://u:pass@host and AKIAIOSFODNN7EXAMPLE";
   const size_t begin = text.find("u:"), end = text.find('@');

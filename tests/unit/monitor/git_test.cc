@@ -101,6 +101,17 @@ TEST_F(GitTest, BranchAndCommitAreReadFromLooseAndPackedRefsAndADetachedHead) {
   EXPECT_EQ(text("branch"), "");
 }
 
+// The parents of a path as it is written may be another repository, or none.
+TEST_F(GitTest, TheRepositoryIsThatOfTheFolderHoweverItsPathIsWritten) {
+  const std::string real = std::filesystem::canonical(work()).string();
+  EXPECT_EQ(facts("/.").text_or("root", ""), real);
+  EXPECT_EQ(facts("/sub/../sub/.").text_or("root", ""), real);
+  std::filesystem::create_directory(folder_.path() + "/plain");
+  EXPECT_TRUE(facts("/../plain").as_map()->empty() || facts("/../plain").text_or("root", "") != real);
+  std::filesystem::create_directory_symlink(work() + "/sub", folder_.path() + "/plain/link");
+  EXPECT_EQ(git_facts(folder_.path() + "/plain/link", &redacted_).text_or("root", ""), real);
+}
+
 TEST_F(GitTest, ALinkedWorktreeHasItsOwnHeadAndSharesRefsAndConfig) {
   git("remote add origin https://example.org/x.git");
   git("worktree add -q -b other ../linked");

@@ -15,6 +15,8 @@
 namespace tracker::internal {
 namespace {
 
+constexpr uint64_t kLater = 1'000'000'000'000'000;  // ticks since boot: born behind every look of these tests
+
 class ProcessTreeTest : public ::testing::Test {
  protected:
   void process(int64_t pid, uint64_t ticks, uint64_t pages, const std::string& children = "", uint64_t start = 7) {
@@ -44,12 +46,30 @@ TEST_F(ProcessTreeTest, ChildrenOfChildrenCountAndWhatIsUsedIsThatSinceTheLookBe
   EXPECT_EQ(use.rss_bytes, 10u * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)));
   EXPECT_EQ(use.cpu_ticks, 0u) << "nothing came before";
   process(11, 80, 3, "13 14");
-  process(14, 6, 1);
+  process(14, 6, 1, "", kLater);
   use = tree.look();
   EXPECT_EQ(use.cpu_ticks, 30u + 6 + 5) << "a new process has used all since the look before";
   EXPECT_EQ(use.read_bytes, 300u + 60);
-  process(14, 2, 1, "", 8);  // the number was given to another process
+  process(14, 2, 1, "", kLater + 1);  // the number was given to another process
   EXPECT_EQ(tree.look().cpu_ticks, 2u + 5);
+}
+
+// All that it had used was once counted as used within one interval: 24,000 % after an hour.
+TEST_F(ProcessTreeTest, AProcessThatRanBeforeItCameIntoTheTreeCountsFromThenOn) {
+  process(10, 100, 2);
+  process(11, 360'000, 3, "", 8);
+  ProcessTree tree(10, folder_.path());
+  (void)tree.look();
+  process(10, 100, 2, "11");  // adopted, or missed by the look before
+  process(11, 360'030, 3, "", 8);
+  TreeUse use = tree.look();
+  EXPECT_EQ(use.processes, 2u);
+  EXPECT_EQ(use.cpu_ticks, 0u);
+  EXPECT_EQ(use.read_bytes + use.write_bytes, 0u);
+  process(11, 360'050, 3, "", 8);
+  use = tree.look();
+  EXPECT_EQ(use.cpu_ticks, 20u);
+  EXPECT_EQ(use.write_bytes, 20u);
 }
 
 TEST_F(ProcessTreeTest, ALargeTreeIsLookedAtWithinTheBound) {
