@@ -26,6 +26,7 @@ struct ImportOptions {
   std::string source;           // file or folder
   std::string format;           // empty: found out
   std::string project;          // empty: after the source
+  bool no_artifacts = false;    // of MLflow: models and other files that are no media are counted, not stored
   StoreMedia store_media = {};  // none: media that need a file are left out
 };
 
