@@ -34,15 +34,15 @@ Status status_of_call(ReleasedGil* without_gil, Call&& call) {
   });
 }
 
-// Of the module tracker._cli: import_source(store, format, source, project, progress) and export_parquet(folder,
-// metrics, all, output, progress) -> (rows, bytes, metrics).
+// Of the module tracker._cli: import_source(store, format, source, project, progress, artifacts) and
+// export_parquet(folder, metrics, all, output, progress) -> (rows, bytes, metrics).
 internal::PythonSide python_side(py::handle side, ReleasedGil* without_gil) {
   internal::PythonSide out;
   out.import_source = [side, without_gil](internal::ImportStore* store, const internal::ImportOptions& options,
                                           const internal::ImportProgress& progress) {
     return status_of_call(without_gil, [&] {
       side.attr("import_source")(py::cast(store, py::return_value_policy::reference), options.format, options.source,
-                                 options.project, py::cpp_function(progress));
+                                 options.project, py::cpp_function(progress), !options.no_artifacts);
     });
   };
   out.export_parquet = [side, without_gil](const std::string& folder, const internal::ExportOptions& options,

@@ -134,7 +134,8 @@ class Storing {
         batch_(blobs_),
         cache_(store.path()),
         snapshots_(blobs_, &batch_, &cache_,
-                   {room_to_leave(store, options.free_bytes_min), options.cancel, options.between_reads_for_testing}) {}
+                   {room_to_leave(store, options.free_bytes_min), options.cancel,
+                    [this](uint64_t bytes) { tell(bytes); }, options.between_reads_for_testing}) {}
 
   Result<StoredArtifact> run() {
     for (const std::string& alias : options_.aliases)
@@ -165,8 +166,16 @@ class Storing {
     entry.digest = *digest;
     ++files_;
     bytes_ += entry.bytes;
+    told_ = bytes_;
     if (options_.progress) options_.progress(files_, bytes_);
     return manifest->add(entry);
+  }
+
+  // Of a large file, too, and never backwards where it is read again.
+  void tell(uint64_t of_this_file) {
+    if (!options_.progress || bytes_ + of_this_file < told_ + 64 * kSnapshotBufferBytes) return;
+    told_ = bytes_ + of_this_file;
+    options_.progress(files_, told_);
   }
 
   Result<StoredArtifact> name_version(const ManifestFile& manifest, int64_t now_us) {
@@ -207,6 +216,7 @@ class Storing {
   DigestCache cache_;
   Snapshooter snapshots_;
   uint64_t files_ = 0, bytes_ = 0;
+  uint64_t told_ = 0;  // bytes that `progress` has heard of
 };
 
 }  // namespace
@@ -221,7 +231,7 @@ Result<uint64_t> new_artifact_bytes(const Store& store, const ArtifactDraft& dra
   const BlobStore blobs(store.path());
   BlobBatch none(blobs);
   DigestCache cache(store.path());
-  Snapshooter snapshots(blobs, &none, &cache, {0, cancel, {}});
+  Snapshooter snapshots(blobs, &none, &cache, {0, cancel, {}, {}});
   std::set<Digest> counted;
   uint64_t out = 0;
   const Status status = draft.visit([&](const ArtifactDraft::Item& item) -> Status {

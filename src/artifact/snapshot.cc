@@ -217,6 +217,7 @@ Result<Digest> Snapshooter::copy_and_hash(const OpenedFile& source, const Fd* ta
       if (const Status status = write_all(target->get(), read); !status.ok())
         return Status::from_errno(status.system_errno(), "cannot store a copy of", path);
     done += static_cast<uint64_t>(n);
+    if (options_.read) options_.read(done);
     if (done > bytes) break;
   }
   if (done != bytes) return Status(Code::kBusy, fmt::format("{} has another size now", path));

@@ -41,6 +41,7 @@ void wait_for_tick(const SourceStamp& stamp);
 struct SnapshotOptions {
   uint64_t free_bytes_min = 0;                      // less room in the store than this behind the file: kLimit
   const std::atomic<bool>* cancel = nullptr;        // true: kClosed before the next read
+  std::function<void(uint64_t bytes)> read;         // hears how far the file in hand is, which may be read again
   std::function<void()> between_reads_for_testing;  // called before each read of kSnapshotBufferBytes
   std::chrono::seconds dirty_age = kDirtyAge;
 };

@@ -111,6 +111,9 @@ int run_import(Console& console, const GlobalOptions& global, ImportOptions opti
     options.format = std::move(*found);
     if (const Status status = check_format(console, options.format); !status.ok()) return fail(console, status);
   }
+  if (options.no_artifacts && options.format == "bundle")
+    return fail(console, Status(Code::kInvalid, "--no-artifacts is of imports from MLflow",
+                                "a bundle has artifacts where it was made with --artifacts"));
   const std::string store_path = Store::resolve(global.dir);
   // No store is made for what will not be stored.
   if (options.format == "bundle" && !path_exists(join_path(store_path, kStoreFile)))

@@ -27,6 +27,7 @@ struct ImportOptions {
   std::string format;           // empty: found out
   std::string project;          // empty: after the source
   StoreMedia store_media = {};  // none: media that need a file are left out
+  bool no_artifacts = false;    // of MLflow: models and other files that are no media are counted, not stored
 };
 
 // Bytes of the source, or of what goes into a bundle, that are done, and all of them.

@@ -12,8 +12,11 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+import tracker
+import tracker.exchange
 from importing import DATA, import_json, opened, unpacked
 
 # A transaction that outgrows its cache, so that some of it stands in the file when the process is killed.
@@ -132,3 +135,92 @@ def test_a_param_and_those_below_its_name_are_all_kept(tmp_path: Path, database:
     run = opened(tmp_path / "s", import_json(tmp_path / "s", database))
     assert run.config["model"] == {"value": "vit", "layers": "50"}
     assert len(run.writers) == 2
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return unpacked(tmp_path, "mlflow")
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, refused: set[Path]) -> None:
+    """As a disk does that has lost what they hold."""
+    opened_by_path = Path.open
+
+    def open_unless_refused(self: Path, *args: Any, **more: Any) -> Any:
+        if self in refused:
+            raise OSError(5, "Input/output error", str(self))
+        return opened_by_path(self, *args, **more)
+
+    monkeypatch.setattr(Path, "open", open_unless_refused)
+
+
+def import_here(store: Path, source: Path) -> Any:
+    opened_store = tracker._core.ImportStore.open(str(store))
+    tracker.exchange.import_source(opened_store, "mlflow", str(source), "", lambda done, total: None)
+    return opened_store
+
+
+def test_files_that_cannot_be_read_are_counted_and_named_and_the_rest_is_imported(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Bug: one of them ended the whole import.
+    (meta,) = (path for path in folder.rglob("meta.yaml") if (path.parent / "metrics").is_dir())
+    refused = {meta.parent / "params" / "lr", meta.parent / "metrics" / "loss", meta.parent / "tags" / "mlflow.user"}
+    assert all(path.is_file() for path in refused)
+    refuse(monkeypatch, refused)
+    store = import_here(tmp_path / "s", folder)
+    assert {kind: count for kind, count in store.left_out.items() if "cannot be read" in kind} == {
+        "params that cannot be read": 1,
+        "tags that cannot be read": 1,
+        "metrics that cannot be read": 1,
+    }
+    named = [line for line in store.problems if "Input/output error" in line]
+    assert sorted(line.split(" cannot be read")[0] for line in named) == sorted(map(str, refused))
+    (run,) = tracker.runs(dir=str(tmp_path / "s"))
+    assert "loss" not in run.series()
+    assert run.series()
+    assert run.state == "finished"
+    monkeypatch.undo()
+    del store
+    import_here(tmp_path / "s", folder)  # when the disk has been mended
+    (run,) = tracker.runs(dir=str(tmp_path / "s"))
+    assert run.config["lr"] == "0.1"
+    assert run.history("loss").values[0] == 1.0
+
+
+def test_a_run_whose_own_file_cannot_be_read_is_named(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (meta,) = (path for path in folder.rglob("meta.yaml") if (path.parent / "metrics").is_dir())
+    refuse(monkeypatch, {meta})
+    store = import_here(tmp_path / "s", folder)
+    assert store.runs == []
+    (problem,) = store.problems
+    assert f"{meta} cannot be read: Input/output error" in problem
+
+
+def test_artifacts_of_mlflow_may_be_left_where_they_are(tmp_path: Path) -> None:
+    folder = unpacked(tmp_path, "mlflow_media")
+    report = import_json(tmp_path / "s", folder, "--no-artifacts")
+    assert report["artifacts"] == []
+    assert report["left_out"]["files of artifacts"] > 0
+    assert report["runs"][0]["artifacts"] == 0
+    assert report["runs"][0]["media"] > 0
+    report = import_json(tmp_path / "s", folder)  # a later import brings them
+    assert report["runs"][0]["artifacts"] > 0
+    assert report["runs"][0]["media"] == 0
+    said = import_json(tmp_path / "s", "--format", "bundle", "--no-artifacts", folder / "mlruns", code=2)["stderr"]
+    assert "--no-artifacts is of imports from MLflow" in said
+
+
+def test_progress_moves_within_a_large_file(tmp_path: Path, folder: Path) -> None:
+    # Bug: the bar stood still as long as one file was read.
+    (meta,) = (path for path in folder.rglob("meta.yaml") if (path.parent / "metrics").is_dir())
+    (meta.parent / "artifacts").mkdir(exist_ok=True)
+    with (meta.parent / "artifacts" / "weights.bin").open("wb") as file:
+        file.truncate(64 << 20)
+    told: list[float] = []
+    store = tracker._core.ImportStore.open(str(tmp_path / "s"))
+    tracker.exchange.import_source(store, "mlflow", str(folder), "", lambda done, total: told.append(done / total))
+    assert told == sorted(told)
+    assert len([part for part in told if 0.05 < part < 0.95]) >= 5

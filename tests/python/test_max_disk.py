@@ -18,8 +18,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tracker
+from tracker import _media_queue
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 PACKAGE_ROOT = str(Path(tracker.__file__).parent.parent)
@@ -199,6 +201,35 @@ def test_a_strict_run_raises_where_the_store_is_full(store: Path) -> None:
         time.sleep(0.01)
     with pytest.raises(tracker.LimitError, match="max_disk"):
         run.log({"loss": 1.0}, step=0)
+
+
+def test_media_and_artifacts_are_taken_again_when_there_is_room(store: Path, tmp_path: Path) -> None:
+    source = tmp_path / "weights.bin"
+    source.write_bytes(random.Random(7).randbytes(1 << 20))
+    run = tracker.init(project="test", quiet=True, max_disk=BOUND)
+    noise = [tracker.Image(np.random.default_rng(step).integers(0, 256, (400, 400, 3), np.uint8)) for step in range(3)]
+    run.log({"noise": noise[0]}, step=0)
+    _media_queue.wait(run._core, 60)
+    (store / "ballast").write_bytes(b"x" * (BOUND - disk_bytes(store)))
+    weights = tracker.Artifact("weights", type="model")
+    weights.add_file(source)
+    run.log_artifact(weights)
+    with pytest.raises(tracker.LimitError, match="max_disk"):
+        weights.wait()
+    run.log({"noise": noise[1]}, step=1)
+    _media_queue.wait(run._core, 60)
+    status = run.status()
+    assert (status.artifacts_failed, status.media_dropped) == (1, 1)
+
+    (store / "ballast").unlink()
+    deadline = time.monotonic() + 20
+    while run.status().disk_full and time.monotonic() < deadline:
+        time.sleep(0.05)
+    run.log_artifact(weights).wait()  # the same one
+    run.log({"noise": noise[2]}, step=2)
+    run.finish()
+    assert tracker.artifact("test/weights").size == 1 << 20
+    assert [entry.step for entry in tracker.open_run(run.uid).media("noise")] == [0, 2]
 
 
 def test_without_a_bound_nothing_is_measured(run: tracker.Run) -> None:

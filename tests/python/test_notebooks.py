@@ -5,6 +5,7 @@ Method: notebooks run by nbclient in kernels of their own; the store is read bac
 from __future__ import annotations
 
 import html.parser
+import inspect
 import os
 import signal
 import time
@@ -36,6 +37,14 @@ def client_of(*cells: str) -> Any:
 
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     return NotebookClient(notebook, timeout=PATIENCE_S, startup_timeout=PATIENCE_S, kernel_name="python3")
+
+
+def run_sync(answer: Any) -> None:
+    """Managers and clients of nbclient answer at once, or with what an event loop runs."""
+    if inspect.isawaitable(answer):
+        from jupyter_core.utils import ensure_event_loop
+
+        ensure_event_loop().run_until_complete(answer)
 
 
 def output_of(cell: Any) -> str:
@@ -78,6 +87,30 @@ def test_a_killed_kernel_loses_nothing() -> None:
     assert run.history("loss").steps.tolist() == list(range(100))
     resumed = tracker.init(project="nb", id="killed", resume="must", quiet=True)
     assert resumed.step == 99
+
+
+@pytest.mark.parametrize("now", [False, True])
+def test_a_restarted_kernel_leaves_its_run_whole_and_opens_the_next_one(now: bool) -> None:
+    """`now`: by SIGKILL at once, as "Restart" of most pages does where the kernel is busy; else it is asked to go."""
+    cell = "import tracker\nrun = tracker.init(project='nb')\nfor i in range(100): run.log({'loss': 1.0}, step=i)\n"
+    cell += "print(run.uid)"
+    client = client_of(cell)
+    with client.setup_kernel():
+        client.execute_cell(client.nb.cells[0], 0)
+        before = output_of(client.nb.cells[0]).strip()
+        # What nbclient lends to notebooks: the manager of the same kernel, and the client that waits for it.
+        run_sync(client.km.restart_kernel(now=now))
+        run_sync(client.kc.wait_for_ready(timeout=PATIENCE_S))
+        client.execute_cell(client.nb.cells[0], 0)
+        after = output_of(client.nb.cells[0]).strip()
+        end = time.monotonic() + PATIENCE_S
+        while tracker.open_run(before).state == "running" and time.monotonic() < end:
+            time.sleep(0.1)
+        assert tracker.open_run(after).state == "running"
+    assert before != after
+    # One that is asked ends its process, and with it the run, where it has the time for it.
+    assert tracker.open_run(before).state in (("crashed",) if now else ("finished", "crashed"))
+    assert tracker.open_run(before).history("loss").steps.tolist() == list(range(100))
 
 
 class Tags(html.parser.HTMLParser):

@@ -12,8 +12,11 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 
 
-def import_source(store: _core.ImportStore, format: str, source: str, project: str, progress: Progress) -> None:
-    """Carries the runs at `source` into the store. What is wrong with a part of it is a problem of the store.
+def import_source(
+    store: _core.ImportStore, format: str, source: str, project: str, progress: Progress, artifacts: bool = True
+) -> None:
+    """Carries the runs at `source` into the store. What is wrong with a part of it is a problem of the store. False for
+    `artifacts`: those of MLflow are counted, not stored.
 
     ValueError: the source is not of that format.
     """
@@ -24,7 +27,7 @@ def import_source(store: _core.ImportStore, format: str, source: str, project: s
     elif format == "mlflow":
         from tracker.exchange.mlflow_store import import_mlflow
 
-        import_mlflow(store, source, project, progress)
+        import_mlflow(store, source, project, progress, artifacts)
     elif format == "trackio":
         from tracker.exchange.trackio_store import import_trackio
 

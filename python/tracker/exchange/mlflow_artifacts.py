@@ -44,7 +44,7 @@ KINDS = {
 
 class Artifacts:
     """The files of one run. `times_us`: when it began and ended, 0 where it did not. `tell` hears which part of an
-    artifact is stored, 0 to 1."""
+    artifact is stored, 0 to 1. Not `wanted`: what is no medium is counted."""
 
     def __init__(
         self,
@@ -52,8 +52,9 @@ class Artifacts:
         run: _core.RunImport,
         times_us: tuple[int, int],
         tell: Callable[[float], None],
+        wanted: bool,
     ) -> None:
-        self._store, self._run, self._times_us, self._tell = store, run, times_us, tell
+        self._store, self._run, self._times_us, self._tell, self._wanted = store, run, times_us, tell, wanted
         self._names: set[str] = set()  # of artifacts
 
     def carry(self, folder: Path, tables: set[str]) -> None:
@@ -114,7 +115,9 @@ class Artifacts:
             return None
 
     def _store_artifact(self, name: str, type: str, folder: Path, files: dict[str, Path]) -> None:
-        if not files:
+        if files and not self._wanted:
+            self._run.leave_out(ARTIFACTS, len(files))
+        if not files or not self._wanted:
             return
         wanted, number = name, 1
         while (name := NO_NAME.sub("_", name)) in self._names:  # as import_artifact.cc writes it

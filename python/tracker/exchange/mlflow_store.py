@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from tracker.exchange.mlflow_artifacts import ARTIFACTS, Artifacts, tables_of, tell_of
-from tracker.exchange.plain_files import Skipped, files_below, folder_below, is_folder, is_plain
+from tracker.exchange.plain_files import Skipped, files_below, folder_below, is_folder, is_plain, visible
 from tracker.exchange.rows import Rows, is_unicode
 from tracker.exchange.sqlite_source import NotWholeError, has_column, int_or, open_source, text_or
 
@@ -48,17 +48,19 @@ TABLES = {
 }
 
 
-def import_mlflow(store: _core.ImportStore, source: str, project: str, progress: Progress) -> None:
+def import_mlflow(
+    store: _core.ImportStore, source: str, project: str, progress: Progress, with_artifacts: bool = True
+) -> None:
     """Of a folder `mlruns` in it, or itself, and `mlflow.db`. ValueError: neither is there."""
     if not Path(source).is_dir():
-        _Database(store, source, project, progress).carry()
+        _Database(store, source, project, progress, with_artifacts).carry()
         return
     found = False
     for name in ("mlflow.db", "mlruns.db"):
         path = Path(source, name)
         if is_plain(path):
             found = True
-            _Database(store, str(path), project, progress).carry()
+            _Database(store, str(path), project, progress, with_artifacts).carry()
     for root in (Path(source, "mlruns"), Path(source)):
         # An experiment that is deleted is moved, with its runs.
         deleted = sum(1 for _ in _run_folders(root / ".trash")) if is_folder(root / ".trash") else 0
@@ -68,7 +70,7 @@ def import_mlflow(store: _core.ImportStore, source: str, project: str, progress:
         runs = list(_run_folders(root))
         for done, (experiment, folder) in enumerate(runs):
             found = True
-            _carry_folder(store, experiment, folder, project, _within(progress, done, len(runs)))
+            _carry_folder(store, experiment, folder, project, _within(progress, done, len(runs)), with_artifacts)
             progress(done + 1, len(runs))
         if runs:
             break
@@ -118,6 +120,21 @@ def _named_files(store: _core.ImportStore, folder: Path) -> Iterator[tuple[str, 
     tell_of(store, skipped)
 
 
+def _unread(error: OSError) -> str:
+    return f"{visible(str(error.filename))} cannot be read: {error.strerror}"
+
+
+@contextlib.contextmanager
+def _naming(store: _core.ImportStore, run: _core.RunImport, kind: str, path: Path) -> Iterator[None]:
+    """One that a disk or its owner refuses is counted and named, and the rest is carried over."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        run.leave_out(f"{kind} that cannot be read")
+        store.problem(f"{_unread(error)}; it comes with the next import that can read it")
+
+
 def _read_text(path: Path) -> str:
     with path.open("rb") as file:
         return file.read(MLFLOW_TEXT_BYTES_MAX).decode("utf-8", "replace")
@@ -141,31 +158,44 @@ def _millis(text: str) -> int:
 
 
 def _carry_folder(
-    store: _core.ImportStore, experiment: Path, folder: Path, project: str, tell: Callable[[float], None]
+    store: _core.ImportStore,
+    experiment: Path,
+    folder: Path,
+    project: str,
+    tell: Callable[[float], None],
+    with_artifacts: bool,
 ) -> None:
-    meta = _read_meta(folder / "meta.yaml")
+    try:
+        meta = _read_meta(folder / "meta.yaml")
+        project = project or _read_meta(experiment / "meta.yaml").get("name", "")
+    except OSError as error:
+        store.problem(f"the run of {visible(str(folder))} was left out: {_unread(error)}")
+        return
     if meta.get("lifecycle_stage") == DELETED:
         store.leave_out("deleted runs", 1)
         return
     id = meta.get("run_uuid") or meta.get("run_id") or folder.name
-    project = project or _read_meta(experiment / "meta.yaml").get("name", "")
     started_us = _millis(meta.get("start_time", "")) * 1000
     run = store.begin("mlflow", id, str(folder), project, meta.get("run_name") or id, "", started_us)
     for name, path in _named_files(store, folder / "params"):
-        run.set("config", name, _read_text(path))
+        with _naming(store, run, "params", path):
+            run.set("config", name, _read_text(path))
     tables: set[str] = set()
     for name, path in _named_files(store, folder / "tags"):
-        tag = _read_text(path)
-        _set_tag(run, name, tag)
-        if name == LOGGED_TABLES:
-            tables = tables_of(tag)
+        with _naming(store, run, "tags", path):
+            tag = _read_text(path)
+            _set_tag(run, name, tag)
+            if name == LOGGED_TABLES:
+                tables = tables_of(tag)
     for name, path in _named_files(store, folder / "metrics"):
-        _carry_metric(run, name, path, store)
+        with _naming(store, run, "metrics", path):
+            _carry_metric(run, name, path, store)
     ended_us = _millis(meta.get("end_time", "")) * 1000
-    artifacts = Artifacts(store, run, (started_us, ended_us), tell)
+    artifacts = Artifacts(store, run, (started_us, ended_us), tell, with_artifacts)
     artifacts.carry(folder / "artifacts", tables)
-    for name, model in _models_of(folder, experiment / "models"):
-        artifacts.carry_model(name, model)
+    with _naming(store, run, "models", folder / "outputs"):
+        for name, model in _models_of(folder, experiment / "models"):
+            artifacts.carry_model(name, model)
     run.end(STATES.get(meta.get("status", ""), "crashed"), 0, ended_us)
 
 
@@ -204,8 +234,11 @@ def _carry_metric(run: _core.RunImport, name: str, path: Path, store: _core.Impo
 
 
 class _Database:
-    def __init__(self, store: _core.ImportStore, path: str, project: str, progress: Progress) -> None:
+    def __init__(
+        self, store: _core.ImportStore, path: str, project: str, progress: Progress, with_artifacts: bool
+    ) -> None:
         self.store, self.path, self.project, self.progress = store, path, project, progress
+        self.with_artifacts = with_artifacts
 
     def carry(self) -> None:
         try:
@@ -258,7 +291,7 @@ class _Database:
                 continue
             rows.add([(key, _number(float(value), bool(is_nan)))], int_or(step), int_or(time) * 1000)
         rows.flush()
-        artifacts = Artifacts(self.store, run, (started_us, ended_us), tell)
+        artifacts = Artifacts(self.store, run, (started_us, ended_us), tell, self.with_artifacts)
         if (folder := self._folder(run, uri, id, 4)) is not None:
             artifacts.carry(folder, tables)
         for name, folder in self._models(db, run, id):
