@@ -302,8 +302,7 @@ std::optional<DatabaseSize> Sqlite::size() const {
 }
 
 std::string cut_text(const DatabaseSize& size) {
-  if (size.said > kDatabaseHeaderBytes)
-    return fmt::format("is cut: {} of {} bytes are there", size.there, size.said);
+  if (size.said > kDatabaseHeaderBytes) return fmt::format("is cut: {} of {} bytes are there", size.there, size.said);
   return fmt::format("is cut: {} bytes are there, fewer than the header of a database has", size.there);
 }
 

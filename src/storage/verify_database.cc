@@ -252,7 +252,8 @@ class DatabaseCheck {
   // Behind what was read of it, in one finding: what the pages that are missing do to its trees is no other damage.
   void say_cut() {
     for (const auto& [number, size] : cut_)
-      damage("database-header", part(number), cut_text(size), kRestoreAdvice, log_ ? log_->intact(meta_) : "nothing of this file");
+      damage("database-header", part(number), cut_text(size), kRestoreAdvice,
+             log_ ? log_->intact(meta_) : "nothing of this file");
   }
 
   void judge_log() {

@@ -105,8 +105,9 @@ struct WriterReader::Impl {
     if (status.code() != Code::kCorrupt) return status;
     const auto size = db.size();
     if (!size || !size->is_cut()) return status;
-    return Status(Code::kCorrupt, fmt::format("{}: {}; nothing of it can be read", file, cut_text(*size)),
-                  "its other bytes are gone: restore it from a copy where there is one; the run's other files are read");
+    return Status(
+        Code::kCorrupt, fmt::format("{}: {}; nothing of it can be read", file, cut_text(*size)),
+        "its other bytes are gone: restore it from a copy where there is one; the run's other files are read");
   }
 
   static Status check(Sqlite& db, const std::string& file) { return or_cut(db, file, check_database(db, file)); }
@@ -264,7 +265,8 @@ struct WriterReader::Impl {
   std::string text_of_cut(int part, const DatabaseSize& size, const DatabaseMeta* meta) const {
     const uint64_t kept = from_log->state.points;
     const std::string all = meta != nullptr ? std::to_string(meta->points) : "an unknown number of";
-    std::string out = fmt::format("{}: {}, and {} of {} points can be read", part_path(path, part), cut_text(size), kept, all);
+    std::string out =
+        fmt::format("{}: {}, and {} of {} points can be read", part_path(path, part), cut_text(size), kept, all);
     if (meta != nullptr && kept < meta->points) out += fmt::format("; {} are lost", meta->points - kept);
     return out;
   }

@@ -155,3 +155,13 @@ def test_a_smoother_takes_its_own_parameter_only(ten: tracker.Run) -> None:
     with pytest.raises(ValueError, match="order"):
         rows.smooth("mean", width=3)
     assert len(rows.smooth("tensorboard", weight=0.5)) == 11
+
+
+def test_every_row_is_given_of_one_metric_and_why_not_of_several(run: tracker.Run) -> None:
+    for value in (1.0, 2.0):
+        run.log({"loss": value, "acc": value}, step=0)
+    stored = tracker.open_run(run.uid)
+    assert stored.history("loss", all=True).values.tolist() == [1.0, 2.0]
+    assert stored.history(["loss", "acc"])["loss"].tolist() == [2.0]
+    with pytest.raises(ValueError, match=r"aligned by step, and rows of repeated steps have no partners; ask for each"):
+        stored.history(["loss", "acc"], all=True)

@@ -103,7 +103,8 @@ class CutTest : public ::testing::Test {
     const bool all = std::getenv("TRACKER_TEST_KILLS") != nullptr;
     std::vector<size_t> out;
     for (size_t size = whole + 1; size-- > 0;)
-      if (all || size % kStrideCut == 0 || size < 20 || size + 20 > whole || (size + 2) % kPageCut < 4) out.push_back(size);
+      if (all || size % kStrideCut == 0 || size < 20 || size + 20 > whole || (size + 2) % kPageCut < 4)
+        out.push_back(size);
     return out;
   }
 
@@ -198,7 +199,8 @@ TEST_F(CutTest, OfAWalTheCommitsInFrontOfTheCutAreRead) {
     std::ofstream(path() + "-wal") << wal.substr(0, size);
     const Said said = said_of(path());
     ASSERT_TRUE(said.problem.empty()) << size << ": " << said.problem;
-    const auto whole = static_cast<size_t>(std::upper_bound(commits.begin(), commits.end(), size) - commits.begin()) - 1;
+    const auto whole =
+        static_cast<size_t>(std::upper_bound(commits.begin(), commits.end(), size) - commits.begin()) - 1;
     const std::vector<Frame> there(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(whole));
     ASSERT_EQ(said.rows, rows_of(there)) << size;
     ASSERT_EQ(said.points, said.values()) << size;
