@@ -15,9 +15,8 @@
 #include "base/fs.h"
 #include "storage/checked_frames.h"
 #include "storage/compaction.h"
+#include "storage/counts_from_log.h"
 #include "storage/frames_log.h"
-#include "storage/log_scan.h"
-#include "storage/log_state.h"
 #include "storage/own_commits.h"
 #include "storage/own_files.h"
 #include "storage/put_back.h"
@@ -206,41 +205,17 @@ struct WriterDb::Impl {
     return sql.prepare(db);
   }
 
-  // The log of a part, or what can be read of it, added to what was read before. Its newest frame, 0: it has none.
-  Status read_part(Sqlite* from, const std::string& file, uint64_t newest_there, LogPosition* at, LogState* state,
-                   std::vector<LogDamage>* damage, uint64_t* bytes) const {
-    LogScan scan(from, file, identity.writer, at, damage);
-    TRACKER_RETURN_IF_ERROR(scan.read({newest_there, 0}, state));
-    auto sum = from->query_int(
-        "SELECT (SELECT coalesce(sum(length(data)),0) FROM frames)+(SELECT coalesce(sum(length(data)),0) FROM "
-        "segments)");
-    if (sum.ok()) *bytes += static_cast<uint64_t>(*sum);
-    return sum.ok() || sum.status().code() == Code::kCorrupt ? Status() : sum.status();
-  }
-
   // What the log says of counts and series, as its readers take it, where the tables say what cannot be.
   Status take_from_log(uint64_t newest_there) {
-    LogState state;
-    LogPosition at;
-    std::vector<LogDamage> damage;
-    uint64_t bytes = 0;
-    for (int earlier = 1; earlier < part; ++earlier) {
-      const std::string file = part_path(base, earlier);
-      auto from = Sqlite::open(file, SqliteOpen::kRead, kBusyTimeoutMs);
-      if (!from.ok()) return from.status();
-      TRACKER_RETURN_IF_ERROR(check_database(*from, file));
-      const auto last = newest_frame(*from);
-      if (!last.ok()) return last.status();
-      TRACKER_RETURN_IF_ERROR(read_part(&*from, file, *last, &at, &state, &damage, &bytes));
-    }
-    TRACKER_RETURN_IF_ERROR(read_part(&db, path, newest_there, &at, &state, &damage, &bytes));
+    auto said = read_counts_from_log(&db, base, path, part, identity.writer, newest_there);
+    if (!said.ok()) return said.status();
     newest = newest_there;
-    last_seq = stats_seq = at.seq;
-    points = state.points;
-    frames = state.frames;
-    if (frame_bytes == 0 || frame_bytes > INT64_MAX) frame_bytes = bytes;  // of what was compacted: as it is now
-    add_series(state.series);
-    series_whole = damage.empty();
+    last_seq = stats_seq = said->last_seq;
+    points = said->state.points;
+    frames = said->state.frames;
+    if (frame_bytes == 0 || frame_bytes > INT64_MAX) frame_bytes = said->frame_bytes;
+    add_series(said->state.series);
+    series_whole = said->whole;
     tables_damaged = true;  // of the other tables nothing is certain
     return {};
   }

@@ -277,7 +277,8 @@ TEST_P(FullJournalTest, ARunThatFailedSaysWhyAndWhatWasInMemoryAloneIsCounted) {
     log_until_dropped(run, &*tally);
     for (int i = 1; i <= kTexts; ++i) {
       const std::string dense = dense_text(text.size(), i);
-      CHILD_CHECK(trk_log_text(run, "note", dense.data(), dense.size(), i) == TRK_OK);
+      const trk_code code = trk_log_text(run, "note", dense.data(), dense.size(), i);
+      CHILD_CHECK(code == TRK_OK || code == TRK_LIMIT);  // points and rings may have what is left: it is counted
     }
     CHILD_CHECK(trk_finish(run, 7, reason.c_str()) == TRK_TIMEOUT);
     return 0;

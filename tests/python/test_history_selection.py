@@ -202,3 +202,13 @@ def test_a_slice_that_ends_beyond_the_largest_step_holds_it(run: tracker.Run) ->
     for beyond in (slice(2**63, 2**64), (2**63, None), (None, -(2**63) - 1)):
         with pytest.raises(ValueError, match="nothing lies between"):
             r.history("x", steps=beyond)
+
+
+def test_every_row_is_given_of_one_metric_and_why_not_of_several(run: tracker.Run) -> None:
+    for value in (1.0, 2.0):
+        run.log({"loss": value, "acc": value}, step=0)
+    stored = tracker.open_run(run.uid)
+    assert stored.history("loss", all=True).values.tolist() == [1.0, 2.0]
+    assert stored.history(["loss", "acc"])["loss"].tolist() == [2.0]
+    with pytest.raises(ValueError, match=r"aligned by step, and rows of repeated steps have no partners; ask for each"):
+        stored.history(["loss", "acc"], all=True)

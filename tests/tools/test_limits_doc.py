@@ -48,7 +48,6 @@ BY_EFFECT = {
     "kCatalogRacy": "tests/unit/query/runs_query_test.cc: FoldersThatAreTooYoungToTellAChangeAreReadAgain",
     "kCompactFrameBytesAtEnd": "tests/unit/storage/compaction_test.cc: AShortRunStaysAFewFrames",
     "kCompactFrameBytesMin": "tests/unit/storage/compaction_test.cc: FramesWaitUntilThereAreEnoughForASegment",
-    "kCompactionBytesMax": "tests/fault/compaction_test.cc: ItTakesAFewMebibytesWhateverWaits",
     "kCompactionRetryNs": "tests/fault/compaction_test.cc: ADiskThatFailsAtAnyWriteOfItCostsNothingAndIsTriedAgain",
     "kDiskEndReserve": "tests/python/test_max_disk.py: test_a_run_stops_taking_points_at_the_bound_and_counts_them",
     "kDiskOthersInterval": "tests/python/test_max_disk.py: test_two_processes_at_once_stay_below_the_bound_together",

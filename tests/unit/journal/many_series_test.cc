@@ -15,6 +15,16 @@ namespace {
 
 std::string name_of(uint32_t i) { return "layer/" + std::to_string(i) + "/norm"; }
 
+// A journal with that first ring, in which the series 1 to `count` are defined.
+std::unique_ptr<LiveJournal> journal_of(const Sandbox& sandbox, size_t first_ring_bytes, uint32_t count) {
+  JournalOptions options;
+  options.first_ring_bytes = first_ring_bytes;
+  auto out = std::make_unique<LiveJournal>(sandbox, options);
+  EXPECT_NE(out->get(), nullptr);
+  for (uint32_t i = 1; i <= count; ++i) EXPECT_EQ((*out)->series_id(name_of(i), ValueType::kFloat64), i);
+  return out;
+}
+
 TEST(ManySeriesTest, EachNameAndTypeKeepsItsId) {
   SeriesNames names;
   constexpr uint32_t kCount = 20'000;
@@ -103,11 +113,8 @@ TEST(ManySeriesTest, AFrameHoldsABoundedNumberOfRows) {
 TEST(ManySeriesTest, AFrameHoldsABoundedNumberOfBytesOfValues) {
   constexpr uint32_t kAtOnce = 100;
   const Sandbox sandbox;
-  JournalOptions options;
-  options.first_ring_bytes = 8 << 20;
-  LiveJournal journal(sandbox, options);
-  ASSERT_NE(journal.get(), nullptr);
-  for (uint32_t i = 1; i <= kAtOnce; ++i) ASSERT_EQ(journal->series_id(name_of(i), ValueType::kFloat64), i);
+  const auto made = journal_of(sandbox, 8 << 20, kAtOnce);
+  LiveJournal& journal = *made;
   constexpr size_t kRowBytes = 16 + 8 * kAtOnce, kCalls = 3 * kBytesALiveFrame / 2 / kRowBytes;
   for (size_t call = 0; call < kCalls; ++call) ASSERT_EQ(journal.log_many(1, kAtOnce, 1), Code::kOk);
   const std::vector<Frame> frames = journal.drain();
@@ -121,11 +128,8 @@ TEST(ManySeriesTest, WhatADeadProcessLeftIsReadInPartsThatHoldABoundedNumberOfSe
   constexpr uint32_t kCount = 2 * kSeriesAFrame + 300;
   constexpr uint32_t kAtOnce = 100;
   const Sandbox sandbox;
-  JournalOptions options;
-  options.first_ring_bytes = 2 << 20;
-  LiveJournal journal(sandbox, options);
-  ASSERT_NE(journal.get(), nullptr);
-  for (uint32_t i = 1; i <= kCount; ++i) ASSERT_EQ(journal->series_id(name_of(i), ValueType::kFloat64), i);
+  const auto made = journal_of(sandbox, 2 << 20, kCount);
+  LiveJournal& journal = *made;
   for (uint32_t first = 1; first + kAtOnce <= kCount; first += kAtOnce)
     ASSERT_EQ(journal.log_many(first, kAtOnce, 1), Code::kOk);
   auto dead = DeadJournal::look(sandbox.journal_folders().at(0));
