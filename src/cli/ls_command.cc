@@ -127,7 +127,7 @@ std::vector<std::string> asked_fields(const std::string& text, const std::vector
 }
 
 std::string json_document(const Store& store, const RunsList& list, uint64_t left_out,
-                          const std::vector<FilterField>& fields, const std::vector<std::string>& problems) {
+                          const std::vector<std::string>& fields, const std::vector<std::string>& problems) {
   Value::List runs;
   for (const RunRow& row : list.rows) {
     Value run = run_head_json(row);
@@ -146,7 +146,9 @@ std::string json_document(const Store& store, const RunsList& list, uint64_t lef
                  2);
 }
 
-std::string nothing_text(const Store& store, const LsOptions& options) {
+std::string nothing_text(const Store& store, const LsOptions& options, uint64_t matched) {
+  if (matched > 0)
+    return fmt::format("{}, none behind the first {}\n", counted(matched, "run"), count_text(options.offset));
   const std::string project = options.project.empty() ? "" : " of project " + options.project;
   const char* match = options.where.empty() ? "" : " that match";
   return visible(fmt::format("No runs{}{} in {}", project, match, store.path())) + "\n";
@@ -167,7 +169,7 @@ void print(Console& console, const Store& store, const LsOptions& options, const
   }
   if (!list.rows.empty())
     console.print(fields.empty() ? table_text(console, list) : columns_text(console, list, fields));
-  else if (list.problems.empty()) console.print(nothing_text(store, options));
+  else if (list.problems.empty()) console.print(nothing_text(store, options, list.matched));
   if (left_out > 0) console.print(fmt::format("{} more; --limit 0 shows all\n", count_text(left_out)));
   for (const std::string& note : list.notes) console.note(note);
   for (const auto& [run, waiting] : list.waiting) console.note(run + ": " + waiting_text(waiting));
