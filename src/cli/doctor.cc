@@ -117,7 +117,8 @@ StoreFilesChoice examine_store(const std::string& given, const std::string& path
   add_fact(&section, "path", path);
   add_fact(&section, "from", origin_of(given, path));
   const auto store = Store::open(path);
-  add_fact(&section, "exists", store.ok(), store.ok() ? "yes" : "no");
+  const bool other = !store.ok() && path_exists(path) && !is_directory(path);
+  add_fact(&section, "exists", store.ok(), store.ok() ? "yes" : other ? "no, what is there is no folder" : "no");
   if (store.ok()) {
     add_fact(&section, "id", store->id().hex());
     const uint64_t runs = count_runs(path);
@@ -138,7 +139,7 @@ StoreFilesChoice examine_store(const std::string& given, const std::string& path
   const StoreFilesChoice files = choose_store_files(there, store_files_option(), false);
   add_fact(&section, "file_system", files.file_system);
   examine_space(there, &section, out);
-  const bool writable = ::access(there.c_str(), W_OK) == 0;
+  const bool writable = !other && ::access(there.c_str(), W_OK) == 0;
   add_fact(&section, "writable", writable, writable ? "yes" : "no");
   if (!writable)
     out->advice.push_back({Code::kOk, fmt::format("{} cannot be written by this user", there),

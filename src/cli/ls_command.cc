@@ -106,13 +106,33 @@ Value waiting_json(const RunsList& list) {
   return out;
 }
 
+// The fields as they were asked for: a key of the document is what a script has written.
+std::vector<std::string> asked_fields(const std::string& text, const std::vector<FilterField>& fields) {
+  std::vector<std::string> out(1);
+  bool quoted = false;
+  for (const char c : text) {
+    quoted ^= c == '"';
+    if (c == ',' && !quoted) out.emplace_back();
+    else out.back().push_back(c);
+  }
+  for (std::string& field : out) {
+    field.erase(0, field.find_first_not_of(" \t\n\r"));
+    field.erase(field.find_last_not_of(" \t\n\r") + 1);
+  }
+  if (out.size() != fields.size()) {  // a quote within quotes
+    out.clear();
+    for (const FilterField& field : fields) out.push_back(field.text());
+  }
+  return out;
+}
+
 std::string json_document(const Store& store, const RunsList& list, uint64_t left_out,
-                          const std::vector<FilterField>& fields, const std::vector<std::string>& problems) {
+                          const std::vector<std::string>& fields, const std::vector<std::string>& problems) {
   Value::List runs;
   for (const RunRow& row : list.rows) {
     Value run = run_head_json(row);
     Value columns = Value::map();
-    for (size_t i = 0; i < fields.size(); ++i) columns.set(fields[i].text(), row.columns[i].value_or(Value()));
+    for (size_t i = 0; i < fields.size(); ++i) columns.set(fields[i], row.columns[i].value_or(Value()));
     if (!fields.empty()) run.set("columns", std::move(columns));
     runs.push_back(std::move(run));
   }
@@ -126,7 +146,9 @@ std::string json_document(const Store& store, const RunsList& list, uint64_t lef
                  2);
 }
 
-std::string nothing_text(const Store& store, const LsOptions& options) {
+std::string nothing_text(const Store& store, const LsOptions& options, uint64_t matched) {
+  if (matched > 0)
+    return fmt::format("{}, none behind the first {}\n", counted(matched, "run"), count_text(options.offset));
   const std::string project = options.project.empty() ? "" : " of project " + options.project;
   const char* match = options.where.empty() ? "" : " that match";
   return visible(fmt::format("No runs{}{} in {}", project, match, store.path())) + "\n";
@@ -141,12 +163,13 @@ void print(Console& console, const Store& store, const LsOptions& options, const
     for (const UnfinishedRecovery& each : console.unfinished)
       if (options.project.empty() || each.run.project == options.project) problems.push_back(each.text);
     problems.insert(problems.end(), console.recovery_problems.begin(), console.recovery_problems.end());
-    console.print(visible_json(json_document(store, list, left_out, fields, problems)) + "\n");
+    const auto asked = fields.empty() ? std::vector<std::string>() : asked_fields(options.columns, fields);
+    console.print(visible_json(json_document(store, list, left_out, asked, problems)) + "\n");
     return;
   }
   if (!list.rows.empty())
     console.print(fields.empty() ? table_text(console, list) : columns_text(console, list, fields));
-  else if (list.problems.empty()) console.print(nothing_text(store, options));
+  else if (list.problems.empty()) console.print(nothing_text(store, options, list.matched));
   if (left_out > 0) console.print(fmt::format("{} more; --limit 0 shows all\n", count_text(left_out)));
   for (const std::string& note : list.notes) console.note(note);
   for (const auto& [run, waiting] : list.waiting) console.note(run + ": " + waiting_text(waiting));

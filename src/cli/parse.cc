@@ -38,6 +38,10 @@ Status unexpected(const CLI::App& app, const std::string& given) {
   for (const CLI::App* holder : holders)
     for (const CLI::Option* option : holder->get_options())
       for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  const std::string name = given.substr(0, given.find('='));
+  if (!chosen.empty() && std::find(known.begin(), known.end(), name) != known.end())
+    return Status(Code::kInvalid, fmt::format("{} stands in front of the command", name),
+                  fmt::format("tracker {} {}", chosen.back()->get_name(), given));
   return Status(Code::kInvalid, fmt::format("unknown option {}{}", given, did_you_mean(given, known)),
                 help + " shows the options");
 }

@@ -114,31 +114,39 @@ std::string trimmed(std::string line) {
   return line;
 }
 
+void add_cell(const ChartCell<int64_t>& cell, PlotColumn* column) {
+  column->nan += cell.nan;
+  column->pos_inf += cell.pos_inf;
+  column->neg_inf += cell.neg_inf;
+  if (cell.count == 0) return;
+  const double first = std::isfinite(cell.first) ? cell.first : cell.min;
+  const bool is_new = column->finite == 0;
+  column->finite += cell.count;
+  if (is_new) column->first = first;
+  column->min = is_new ? cell.min : std::min(column->min, cell.min);
+  column->max = is_new ? cell.max : std::max(column->max, cell.max);
+  column->last = std::isfinite(cell.last) ? cell.last : cell.max;
+}
+
 bool uses_steps(const History& history) {
   return std::find(history.has_step.begin(), history.has_step.end(), 0) == history.has_step.end();
 }
 
-}  // namespace
-
-std::vector<PlotColumn> plot_columns(const History& history, size_t count) {
-  std::vector<PlotColumn> columns(count);
-  if (history.size() == 0 || count == 0) return columns;
-  const bool by_step = uses_steps(history);
-  // Unsigned: steps may lie more than 2^63 apart.
-  const auto offset = [&](size_t row) {
-    return by_step ? static_cast<uint64_t>(history.steps[row]) - static_cast<uint64_t>(history.steps.front()) : row;
-  };
-  const auto span = static_cast<double>(offset(history.size() - 1));
-  for (size_t row = 0; row < history.size(); ++row) {
-    const double part = span > 0 ? static_cast<double>(offset(row)) / span : 0;
-    const size_t column = std::min(count - 1, static_cast<size_t>(part * static_cast<double>(count)));
-    add_value(to_double(history.type, history.bits[row]), &columns[column]);
-  }
-  return columns;
+// What the x axis says.
+struct Axis {
+  bool by_step = true;
+  int64_t first = 0, last = 0;
+};
+Axis axis_of(const History& history) {
+  if (history.size() == 0) return {uses_steps(history), 0, 0};
+  if (uses_steps(history)) return {true, history.steps.front(), history.steps.back()};
+  return {false, 0, static_cast<int64_t>(history.size() - 1)};
 }
+Axis axis_of(const StepCells& rows) { return rows.empty() ? Axis() : Axis{true, rows.front().x0, rows.back().x1}; }
 
-std::string sparkline(const History& history, size_t cells) {
-  const auto columns = plot_columns(history, cells * kDotsWide);
+template <typename Rows>
+std::string sparkline_of(const Rows& rows, size_t cells) {
+  const auto columns = plot_columns(rows, cells * kDotsWide);
   Grid grid(cells * kDotsWide, kDotsHigh, range_of(columns).value_or(ValueRange{}));
   draw(columns, &grid);
   std::string out;
@@ -149,16 +157,17 @@ std::string sparkline(const History& history, size_t cells) {
   return out;
 }
 
-std::vector<std::string> chart(const History& history, size_t width, size_t height) {
+template <typename Rows>
+std::vector<std::string> chart_of(const Rows& rows, size_t width, size_t height) {
   constexpr size_t kCellsMin = 8;
-  const bool by_step = uses_steps(history);
+  const Axis on = axis_of(rows);
   const auto label_of = [](double value) { return short_number(value); };
   // The labels' width is known only from the range, and the range not from the number of columns: any number will do.
-  const auto range = range_of(plot_columns(history, 1));
+  const auto range = range_of(plot_columns(rows, 1));
   const std::string high = range ? label_of(range->high) : "", low = range ? label_of(range->low) : "";
   const size_t margin = std::max(high.size(), low.size());
   const size_t cells = std::max(kCellsMin, width > margin + 2 ? width - margin - 2 : 0);
-  const auto columns = plot_columns(history, cells * kDotsWide);
+  const auto columns = plot_columns(rows, cells * kDotsWide);
   Grid grid(cells * kDotsWide, height * kDotsHigh, range.value_or(ValueRange{}));
   draw(columns, &grid);
   std::vector<std::string> lines;
@@ -182,14 +191,52 @@ std::vector<std::string> chart(const History& history, size_t width, size_t heig
   }
   lines.push_back(axis);
   if (any_mark) lines.push_back(trimmed(std::move(marks)));
-  const int64_t first = history.size() == 0 ? 0 : by_step ? history.steps.front() : 0;
-  const int64_t last = history.size() == 0 ? 0
-                       : by_step           ? history.steps.back()
-                                           : static_cast<int64_t>(history.size() - 1);
-  const std::string left = fmt::format("{} {}", by_step ? "step" : "row", first), right = fmt::format("{}", last);
+  const std::string left = fmt::format("{} {}", on.by_step ? "step" : "row", on.first),
+                    right = fmt::format("{}", on.last);
   const size_t gap = cells > left.size() + right.size() ? cells - left.size() - right.size() : 1;
   lines.push_back(pad_to("", margin + 2) + left + std::string(gap, ' ') + right);
   return lines;
+}
+
+}  // namespace
+
+std::vector<PlotColumn> plot_columns(const History& history, size_t count) {
+  std::vector<PlotColumn> columns(count);
+  if (history.size() == 0 || count == 0) return columns;
+  const bool by_step = uses_steps(history);
+  // Unsigned: steps may lie more than 2^63 apart.
+  const auto offset = [&](size_t row) {
+    return by_step ? static_cast<uint64_t>(history.steps[row]) - static_cast<uint64_t>(history.steps.front()) : row;
+  };
+  const auto span = static_cast<double>(offset(history.size() - 1));
+  for (size_t row = 0; row < history.size(); ++row) {
+    const double part = span > 0 ? static_cast<double>(offset(row)) / span : 0;
+    const size_t column = std::min(count - 1, static_cast<size_t>(part * static_cast<double>(count)));
+    add_value(to_double(history.type, history.bits[row]), &columns[column]);
+  }
+  return columns;
+}
+
+std::vector<PlotColumn> plot_columns(const StepCells& rows, size_t count) {
+  std::vector<PlotColumn> columns(count);
+  if (rows.empty() || count == 0) return columns;
+  const auto begin = static_cast<uint64_t>(rows.front().x0);
+  const auto span = static_cast<double>(static_cast<uint64_t>(rows.back().x1) - begin);
+  for (const ChartCell<int64_t>& cell : rows) {
+    const double part = span > 0 ? static_cast<double>(static_cast<uint64_t>(cell.x0) - begin) / span : 0;
+    add_cell(cell, &columns[std::min(count - 1, static_cast<size_t>(part * static_cast<double>(count)))]);
+  }
+  return columns;
+}
+
+std::string sparkline(const History& history, size_t cells) { return sparkline_of(history, cells); }
+std::string sparkline(const StepCells& rows, size_t cells) { return sparkline_of(rows, cells); }
+
+std::vector<std::string> chart(const History& history, size_t width, size_t height) {
+  return chart_of(history, width, height);
+}
+std::vector<std::string> chart(const StepCells& rows, size_t width, size_t height) {
+  return chart_of(rows, width, height);
 }
 
 }  // namespace tracker::internal

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "query/chart.h"
 #include "query/run_view.h"
 
 namespace tracker::internal {
@@ -25,10 +26,17 @@ struct PlotColumn {
 // `history` is the resolved view. Columns divide the range of steps evenly; without steps, the rows.
 std::vector<PlotColumn> plot_columns(const History& history, size_t count);
 
+// The same of the cells of a chart over steps, ascending, of which many fall into a column: each counts where it
+// begins.
+using StepCells = std::vector<ChartCell<int64_t>>;
+std::vector<PlotColumn> plot_columns(const StepCells& rows, size_t count);
+
 // One line of `cells` characters. A cell with a NaN or an infinity in it shows the mark.
 std::string sparkline(const History& history, size_t cells);
+std::string sparkline(const StepCells& rows, size_t cells);
 
 // A chart `width` characters wide with labelled axes and `height` lines of dots. Lines without an end of line.
 std::vector<std::string> chart(const History& history, size_t width, size_t height);
+std::vector<std::string> chart(const StepCells& rows, size_t width, size_t height);
 
 }  // namespace tracker::internal

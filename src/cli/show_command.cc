@@ -10,6 +10,7 @@
 #include "cli/run_json.h"
 #include "cli/show_sections.h"
 #include "cli/text.h"
+#include "query/chart_query.h"
 #include "query/environment.h"
 #include "query/rank_status.h"
 #include "query/visit.h"
@@ -22,7 +23,8 @@ struct Plots {
   std::string charts;
 };
 
-std::string chart_text(const Console& console, const MetricInfo& metric, const History& history) {
+template <typename Rows>
+std::string chart_text(const Console& console, const MetricInfo& metric, const Rows& rows) {
   constexpr size_t kChartHeight = 10, kWidthWithoutTerminal = 80;
   std::string head = fmt::format("\n{}  {}", console.paint(visible(metric.name), "1"), counted(metric.points, "point"));
   const std::pair<uint64_t, std::string> marks[] = {{metric.nan, fmt::format("{} NaN", kNanMark)},
@@ -32,24 +34,48 @@ std::string chart_text(const Console& console, const MetricInfo& metric, const H
     if (count > 0) head += fmt::format(", {} {}", count_text(count), mark);
   head += "\n";
   const size_t width = console.width > 0 ? static_cast<size_t>(console.width) : kWidthWithoutTerminal;
-  for (const std::string& line : chart(history, width, kChartHeight)) head += line + "\n";
+  for (const std::string& line : chart(rows, width, kChartHeight)) head += line + "\n";
   return head;
+}
+
+// Of a metric with so many rows that they shall not all stand in memory. None: it has rows without a step.
+Result<std::optional<StepCells>> cells_of(RunView* run, const MetricInfo& metric) {
+  std::optional<StepCells> out;
+  auto result = query_chart(run, {.metric = metric.name});
+  if (!result.ok()) return result.status();
+  if (result->left_out == 0) out = std::move(std::get<Chart<int64_t>>(result->chart).cells);
+  return out;
 }
 
 Result<Plots> make_plots(const Console& console, RunView* run, bool system, uint64_t charts) {
   const size_t cells = console.width > 0 ? std::clamp<size_t>(static_cast<size_t>(console.width) / 5, 8, 40) : 24;
   const std::vector<MetricInfo> metrics = metrics_of_kind(*run, system);
+  std::vector<std::string> sparks(metrics.size()), chart_texts(metrics.size());
+  const auto plot = [&](size_t index, const auto& rows) {
+    sparks[index] = sparkline(rows, cells);
+    if (index < charts) chart_texts[index] = chart_text(console, metrics[index], rows);
+  };
   std::vector<std::string> names;
-  for (const MetricInfo& metric : metrics) names.push_back(metric.name);
-  Plots plots;
+  std::vector<size_t> places;  // in `metrics`
+  for (size_t i = 0; i < metrics.size(); ++i) {
+    if (metrics[i].points > kVisitPointsMax) {
+      const auto found = cells_of(run, metrics[i]);
+      if (!found.ok()) return found.status();
+      if (*found) plot(i, **found);
+      if (*found) continue;
+    }
+    names.push_back(metrics[i].name);
+    places.push_back(i);
+  }
+  size_t visited = 0;
   const Status status =
       visit_histories(run, names, false, kVisitPointsMax, [&](const std::string&, const History& history) {
-        const size_t index = plots.sparks.size();
-        plots.sparks.push_back(sparkline(history, cells));
-        if (index < charts) plots.charts += chart_text(console, metrics[index], history);
+        plot(places[visited++], history);
         return Status();
       });
   if (!status.ok()) return status;
+  Plots plots{std::move(sparks), {}};
+  for (const std::string& text : chart_texts) plots.charts += text;
   return plots;
 }
 

@@ -12,13 +12,14 @@
 #include "cli/tail_lines.h"
 #include "cli/text.h"
 #include "model/filter.h"
+#include "query/resolve.h"
 #include "storage/log_scan.h"
 
 namespace tracker::internal {
 namespace {
 
 constexpr std::chrono::milliseconds kTailPoll{250};  // a commit comes each 100 ms
-constexpr uint64_t kFramesBackFirst = 16;            // then eight times as many, until there are enough rows
+constexpr uint64_t kFramesBackFirst = 1;             // a million rows at most; then eight times as many, until enough
 
 // A time or a length of time as in filters: "now-10m", "2026-09-01", "90m" (back from now).
 Result<int64_t> read_since(const std::string& text, int64_t now_us) {
@@ -30,6 +31,29 @@ Result<int64_t> read_since(const std::string& text, int64_t now_us) {
   }
   return Status(Code::kInvalid, fmt::format("--since {}: expected a time or a length of time", text),
                 "such as 90m, now-2h, 2026-09-01 or 2026-09-01T12:30");
+}
+
+// Of each metric in each writer the newest rows and what else was logged in the microsecond of the oldest of them: a
+// line of text for each of a million rows costs 300 bytes and 1 us.
+void keep_newest(TailBatch* batch, uint64_t rows_max) {
+  for (TailedMetric& metric : batch->metrics) {
+    const History& rows = metric.rows;
+    if (rows.size() <= rows_max) continue;
+    std::vector<std::vector<int64_t>> times(rows.sources.size());
+    const auto source_of = [&rows](size_t row) { return rows.source.empty() ? 0 : rows.source[row]; };
+    for (size_t row = 0; row < rows.size(); ++row) times[source_of(row)].push_back(rows.times_us[row]);
+    std::vector<int64_t> oldest(times.size(), INT64_MIN);
+    for (size_t i = 0; i < times.size(); ++i) {
+      if (times[i].size() <= rows_max) continue;
+      const auto at = times[i].end() - static_cast<std::ptrdiff_t>(rows_max);
+      std::nth_element(times[i].begin(), at, times[i].end());
+      oldest[i] = *at;
+    }
+    std::vector<size_t> newest;
+    for (size_t row = 0; row < rows.size(); ++row)
+      if (rows.times_us[row] >= oldest[source_of(row)]) newest.push_back(row);
+    select_rows(&metric.rows, newest);
+  }
 }
 
 class Tail {
@@ -144,6 +168,7 @@ class Tail {
       if (!batch.ok()) return batch.status();
       auto events = read_tail_events(run_, events_, before, *at);
       if (!events.ok()) return events.status();
+      if (kept != nullptr && options_.rows > 0) keep_newest(&*batch, options_.rows);
       std::vector<TailLine> lines = tail_lines(*batch, *events);
       std::erase_if(lines, [&](const TailLine& line) { return since_us && line.time_us < *since_us; });
       if (kept != nullptr) kept->add(std::move(lines), options_.rows);

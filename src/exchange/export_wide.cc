@@ -3,8 +3,10 @@
 // step follow, each in a row of its own with an empty step, so that nothing is left out.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <optional>
+#include <string_view>
 
 #include "exchange/export_internal.h"
 #include "exchange/row_text.h"
@@ -55,6 +57,14 @@ Result<std::vector<Column>> make_columns(RunView* run, const ExportPlan& plan) {
   return columns;
 }
 
+// What tables take for the step or the time of a row, ours at an import too; else another column would be a metric's.
+constexpr std::string_view kRowColumns[] = {"step", "time", "timestamp", "_timestamp", "Wall time", "wall_time"};
+
+std::string header_of(const std::string& metric) {
+  const bool taken = std::find(std::begin(kRowColumns), std::end(kRowColumns), metric) != std::end(kRowColumns);
+  return csv_field(taken ? metric + " (metric)" : metric);
+}
+
 std::optional<int64_t> smallest_step(const std::vector<Column>& columns) {
   std::optional<int64_t> smallest;
   for (const Column& column : columns) {
@@ -70,7 +80,7 @@ Status export_wide(RunView* run, const ExportPlan& plan, ExportOutput* out) {
   auto columns = make_columns(run, plan);
   if (!columns.ok()) return columns.status();
   out->buffer().append("step");
-  for (const Column& column : *columns) out->buffer().append("," + csv_field(column.name()));
+  for (const Column& column : *columns) out->buffer().append("," + header_of(column.name()));
   out->buffer().push_back('\n');
   while (const auto step = smallest_step(*columns)) {
     fmt::format_to(std::back_inserter(out->buffer()), "{}", *step);

@@ -26,7 +26,7 @@ extern "C" {
 trk_code trk_alert(trk_run* run, const char* title, size_t title_size, const char* text, size_t text_size,
                    const char* level) noexcept {
   const NoCancel no_cancel;
-  if (run == nullptr || title == nullptr) return TRK_INVALID;
+  if (run == nullptr || part(title, title_size).empty()) return TRK_INVALID;
   try {
     const auto status =
         run_behind(run).alert(part(title, title_size), part(text, text_size), part(level, TRK_NUL_TERMINATED));

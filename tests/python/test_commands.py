@@ -7,6 +7,7 @@ Method: runs are recorded from Python and looked at, checked, collected and remo
 from __future__ import annotations
 
 import json
+import random
 import signal
 import subprocess
 import sys
@@ -143,3 +144,72 @@ def test_a_reader_that_leaves_is_no_failure(store: Path, arguments: tuple[str, .
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(60) == 0
+
+
+def test_the_columns_of_a_list_have_the_names_that_were_asked_for(store: Path) -> None:
+    fields = 'metrics.loss.last, metrics."loss",metrics.loss,config.none'
+    document = json.loads(command(store, "ls", "--json", "--columns", fields))
+    for run in document["runs"]:
+        assert list(run["columns"]) == ["metrics.loss.last", 'metrics."loss"', "metrics.loss", "config.none"]
+        assert run["columns"]["metrics.loss.last"] == run["columns"]["metrics.loss"] == 0.01
+        assert run["columns"]["config.none"] is None
+
+
+def test_a_list_that_is_passed_over_is_not_called_empty(store: Path) -> None:
+    assert command(store, "ls", "--limit", "2", "--offset", "99") == "2 runs, none behind the first 99\n"
+    assert "No runs" in command(store, "ls", "--where", "points = 0")
+
+
+def test_a_file_in_the_place_of_the_store_is_not_called_writable(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    facts = json.loads(command(tmp_path / "file", "doctor", "--json", code=3))["store"]
+    assert not facts["exists"]
+    assert not facts["writable"]
+
+
+def test_an_option_in_front_of_its_command_is_shown_its_place(store: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tracker", "--json", "ls"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2
+    assert "--json stands in front of the command" in done.stderr
+    assert "tracker ls --json" in done.stderr
+
+
+def test_a_wide_table_of_metrics_named_like_columns_is_read_back_as_metrics(tmp_path: Path) -> None:
+    names = ("step", "time", "timestamp", "loss")
+    with tracker.init(project="mnist", id="named", dir=str(tmp_path / "store"), quiet=True) as run:
+        for step in range(3):
+            run.log(dict.fromkeys(names, step + 0.5), step=10 * step)
+    table = tmp_path / "wide.csv"
+    command(tmp_path / "store", "export", "named", "--wide", "--output", str(table))
+    assert table.read_text().splitlines()[0] == "step,loss,step (metric),time (metric),timestamp (metric)"
+    command(tmp_path / "store", "import", str(table), "--project", "back")
+    back = tracker.runs(dir=str(tmp_path / "store"), project="back")[0]
+    for name in ("loss", "step (metric)", "time (metric)", "timestamp (metric)"):
+        assert back.history(name).steps.tolist() == [0, 10, 20]
+        assert back.history(name).values.tolist() == [0.5, 1.5, 2.5]
+
+
+def test_the_last_lines_are_the_end_of_all_lines(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    seed = random.randrange(2**32)
+    print("seed", seed)
+    chosen = random.Random(seed)
+    runs = [
+        tracker.init(project="p", id="r", rank=k, world_size=2, ranks="all", dir=str(store), quiet=True)
+        for k in range(2)
+    ]
+    for step in range(3000):
+        names = chosen.sample(["a", "b", "c", "d"], chosen.choice([1, 1, 2, 4]))
+        chosen.choice(runs).log(dict.fromkeys(names, float(step)), step=step // 7)
+        if chosen.random() < 0.01:
+            runs[0].flush()
+        if chosen.random() < 0.01:
+            runs[0].log({"t": f"text {step}"}, step=step // 7)
+    for run in runs:
+        run.finish()
+    every = command(store, "tail", "r", "-n", "100000", "--texts", "--json").splitlines()
+    assert len(every) >= 3000
+    for rows in (1, 2, 3, 10, 99, 1000, 2999):
+        assert command(store, "tail", "r", "-n", str(rows), "--texts", "--json").splitlines() == every[-rows:]

@@ -59,6 +59,8 @@ TEST_F(CApiTest, AnAlertOfAKnownLevelIsTaken) {
   EXPECT_EQ(trk_alert(run, "slow", TRK_NUL_TERMINATED, nullptr, 0, nullptr), TRK_OK);
   EXPECT_EQ(trk_alert(run, "slow", TRK_NUL_TERMINATED, nullptr, 0, "fatal"), TRK_INVALID);
   EXPECT_EQ(trk_alert(run, nullptr, 0, nullptr, 0, nullptr), TRK_INVALID);
+  EXPECT_EQ(trk_alert(run, "", 0, nullptr, 0, nullptr), TRK_INVALID);
+  EXPECT_EQ(trk_alert(run, "slow", 0, nullptr, 0, nullptr), TRK_INVALID);
   trk_finish(run, 0, nullptr);
   EXPECT_EQ(trk_alert(run, "late", TRK_NUL_TERMINATED, nullptr, 0, nullptr), TRK_CLOSED);
   trk_free(run);

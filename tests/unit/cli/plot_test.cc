@@ -68,6 +68,49 @@ TEST(PlotTest, RowsWithoutStepsAreDrawnByTheirNumber) {
   EXPECT_NE(chart(history, 40, 2).back().find("row 0"), std::string::npos);
 }
 
+StepCells cells_of(const History& history, size_t rows_of_each) {
+  StepCells out;
+  for (size_t row = 0; row < history.size(); ++row) {
+    const double value = to_double(history.type, history.bits[row]);
+    ChartCell<int64_t> one{history.steps[row], history.steps[row], value, value, value, value, 0, 0, 0, 0, 0};
+    if (std::isnan(value)) one.nan = 1;
+    else if (std::isinf(value)) ++(value > 0 ? one.pos_inf : one.neg_inf);
+    else one.count = 1;
+    if (one.count == 0) one.min = one.max = NAN;
+    if (row % rows_of_each == 0) out.push_back(one);
+    else append_cell(one, &out.back());
+  }
+  return out;
+}
+
+TEST(PlotTest, CellsOfOneRowAreDrawnAsTheRow) {
+  const uint32_t seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  std::vector<double> values;
+  for (int i = 0; i < 500; ++i) values.push_back(random() % 50 == 0 ? NAN : random() % 60 == 0 ? INFINITY : random() % 9);
+  const History history = history_of(values);
+  EXPECT_EQ(sparkline(cells_of(history, 1), 20), sparkline(history, 20));
+  EXPECT_EQ(chart(cells_of(history, 1), 60, 8), chart(history, 60, 8));
+  EXPECT_EQ(sparkline(StepCells(), 3), "   ");
+}
+
+TEST(PlotTest, NothingHidesInACellOfManyRows) {
+  const uint32_t seed = std::random_device{}();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  History history = history_of(std::vector<double>(100'000, 0.0));
+  const std::string flat = sparkline(cells_of(history, 50), 20);
+  for (int i = 0; i < 20; ++i) {
+    const size_t at = random() % history.size();
+    history.bits[at] = bits_of(1.0);
+    EXPECT_NE(sparkline(cells_of(history, 50), 20), flat) << at;
+    history.bits[at] = bits_of(NAN);
+    EXPECT_NE(sparkline(cells_of(history, 50), 20).find(kNanMark), std::string::npos) << at;
+    history.bits[at] = bits_of(0.0);
+  }
+}
+
 TEST(PlotTest, AChartHasLabelledAxesAndFitsItsWidth) {
   const auto lines = chart(history_of({0, 10, NAN, 5}), 24, 3);
   ASSERT_EQ(lines.size(), 6u);
