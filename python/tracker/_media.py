@@ -66,7 +66,9 @@ def _log(run: Any, key: str, given: object, step: int) -> BaseException | None:
     values = [value for value in listed if isinstance(value, Media) and hasattr(value, "_payload")]
     if len(values) < len(listed):
         other = next(value for value in listed if not isinstance(value, Media) or not hasattr(value, "_payload"))
-        why = f"a list of media holds a {type(other).__name__}"
+        found = type(other).__name__
+        made = not isinstance(other, Media)
+        why = f"a list of media holds a {found}" if made else f"its {found} was not made by its constructor"
         core.reject_media(key, why)
         problem = TypeError(f"'{key}': {why}")
     code = core.begin_media(key, step, len(values))
