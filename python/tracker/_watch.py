@@ -73,7 +73,7 @@ class Watched:
     ) -> None:
         self.run, self.torch, self.kinds, self.log_freq, self.prefix = run, torch, kinds, log_freq, prefix
         self.histograms = histograms
-        self.with_histogram: set[str] = set()  # of each kind the first in the order of the model: gradients come backwards
+        self.with_histogram: set[str] = set()  # of each kind the first of the model: gradients come backwards
         self.model: Callable[[], Any] = weakref.ref(model)
         self.passes = 0
         self.due = False  # the pass under way is one whose numbers are taken

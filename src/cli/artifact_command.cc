@@ -82,9 +82,9 @@ int list(Console& console, const Store& store, const ArtifactOptions& options) {
     print_json(console,
                Value::Map{{"store", store.path()}, {"versions", all}, {"problems", texts(lines_of(problems))}});
   else if (all.empty())
-    console.print(visible(fmt::format("No artifacts{}{} in {}", options.name.empty() ? "" : " of ", options.name,
-                                      store.path())) +
-                  "\n");
+    console.print(
+        visible(fmt::format("No artifacts{}{} in {}", options.name.empty() ? "" : " of ", options.name, store.path())) +
+        "\n");
   else console.print(table.render(console));
   return finish_with(console, problems);
 }

@@ -133,8 +133,6 @@ def test_a_bundle_that_is_damaged_makes_no_store(store: Path, tmp_path: Path) ->
 
 @pytest.mark.parametrize("format", ["csv", "jsonl", "tensorboard", "parquet"])
 def test_an_export_of_rows_says_which_media_and_alerts_it_leaves_out(store: Path, tmp_path: Path, format: str) -> None:
-    if format == "parquet":
-        pytest.importorskip("pyarrow")
     run = tracker.init(project="mnist", id="seen", dir=str(store), quiet=True)
     for step in range(3):
         run.log({"loss": 1.0, "note": tracker.Histogram(counts=[1], edges=[0, 1])}, step=step)

@@ -56,8 +56,6 @@ def test_gradients_with_histograms_are_of_the_first_that_are_trained(run: tracke
     assert found == {"gradients": list(range(90, 190)), "parameters": list(range(100))}
 
 
-def test_a_model_of_few_parameters_has_histograms_of_all(
-    run: tracker.Run, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_of_few_parameters_has_histograms_of_all(run: tracker.Run, capfd: pytest.CaptureFixture[str]) -> None:
     assert asked_backwards(run, Model(0, 3), "gradients") == {"gradients": [0, 1, 2]}
     assert capfd.readouterr().err == ""
