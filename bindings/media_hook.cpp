@@ -50,9 +50,14 @@ bool is_media(PyObject* value) {
 }
 
 Ref media_from(PyObject* value) {
-  if (!is_of_known_library(value)) return {};
+  const bool is_list = PyList_Check(value) || PyTuple_Check(value);
+  const bool is_known =
+      is_list ? PySequence_Fast_GET_SIZE(value) > 0 && is_of_known_library(PySequence_Fast_GET_ITEM(value, 0))
+              : is_of_known_library(value);
+  if (!is_known) return {};
   if (g_coerce == nullptr && !Ref(PyImport_ImportModule("tracker._media"))) return {};
   if (g_coerce == nullptr) return {};
+  if (is_list) return Ref::borrow(value);  // tracker/_media.py takes them one by one
   Ref found(PyObject_CallOneArg(g_coerce, value));
   return found.get() == Py_None ? Ref() : std::move(found);
 }

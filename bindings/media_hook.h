@@ -14,7 +14,8 @@ namespace tracker::python {
 PyObject* set_media_hook(PyObject* module, PyObject* args);
 // One of that class, or a list or tuple that begins with one.
 bool is_media(PyObject* value);
-// What log() takes as a medium by itself: a figure of matplotlib or plotly, an image of Pillow. Null: it is none (no
+// What log() takes as a medium by itself: a figure of matplotlib or plotly, an image of Pillow, or a list that begins
+// with one. Null: it is none (no
 // error set), or what is raised must propagate (error set).
 Ref media_from(PyObject* value);
 // Null with an error set; else None or an exception.

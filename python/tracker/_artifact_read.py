@@ -65,12 +65,16 @@ class Reading:
         """Writes the files below `root` and returns that folder; None: a folder in the store, the same each time.
 
         Each file is checked against its digest and appears whole, in the place of what stood there; what is there
-        already is left. References are not fetched. path_prefix: only files whose names begin with it. CorruptError
-        names a damaged file, StoreError a folder that cannot be written. LimitError: without `root`, where the run's
-        max_disk has no room for them in the store; nothing was written. Threads: any, without the GIL.
+        already is left. References are not fetched. path_prefix: only files whose names begin with it; NotFoundError
+        where none does. CorruptError names a damaged file, StoreError a folder that cannot be written. LimitError:
+        without `root`, where the run's max_disk has no room for them in the store; nothing was written. Threads: any,
+        without the GIL.
         """
         folder = _options.folder("root", root) or ""
-        written: str = self._version().download(folder, _options.utf8("path_prefix", path_prefix), "")[0]
+        prefix = _options.utf8("path_prefix", path_prefix)
+        if prefix and not any(entry.name.startswith(prefix) for entry in self.files()):
+            raise _core.NotFoundError(f"{self!r} has no file whose name begins with {prefix!r}")
+        written: str = self._version().download(folder, prefix, "")[0]
         return str(Path(written).absolute())
 
     def verify(self, *, deep: bool = True) -> None:

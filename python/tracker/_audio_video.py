@@ -53,6 +53,7 @@ class Audio(Media):
 
     def __init__(self, data: Any, sample_rate: int | None = None, caption: str | None = None) -> None:
         said: dict[str, Any] = caption_of(caption)
+        sample_rate = _array.plain_number(sample_rate)
         if sample_rate is not None:
             if isinstance(sample_rate, bool) or not isinstance(sample_rate, int):
                 raise TypeError(f"sample_rate must be an int, got {type(sample_rate).__name__}")
@@ -81,8 +82,8 @@ def _samples(data: Any) -> tuple[Any, int]:
         )
     _check_bytes("audio", array.size * 2)
     channels = 1 if array.ndim == 1 else array.shape[1]
-    if array.dtype == np.int16:
-        return np.array(array, order="C"), channels
+    if array.dtype.newbyteorder("=") == np.int16:
+        return np.array(array, "<i2", order="C"), channels
     if array.dtype.kind != "f":
         raise TypeError(f"audio takes int16 or floats, got {array.dtype}")
     low, high = array.min(), array.max()
@@ -124,6 +125,7 @@ class Video(Media):
         said: dict[str, Any] = caption_of(caption)
         if format not in ("gif", "webp"):
             raise ValueError(f'format must be "gif" or "webp", got {format!r}')
+        fps = _array.plain_number(fps)
         if isinstance(fps, bool) or not isinstance(fps, (int, float)) or not 0 < fps <= FPS_MAX:
             raise ValueError(f"fps must be more than 0 and at most {FPS_MAX}, got {fps!r}")
         if isinstance(data, PATHS):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -21,12 +22,28 @@ ALERTS_MAX = 5
 TEXT_MAX = 120
 WIDTH, HEIGHT, CELLS = 160, 24, 60  # of a line; pixels and cells
 
+HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # what controls, turns or hides text
 CELL = 'style="text-align:left;padding:0 .8em 0 0;white-space:nowrap"'
 
 
 def _text(value: Any) -> str:
     text = str(value)
-    return escape(text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1] + "…")
+    return escape(_visible(text if len(text) <= TEXT_MAX else text[: TEXT_MAX - 1] + "…"))
+
+
+def _visible(text: str) -> str:
+    """As the command line shows it (src/model/visible.h), but for line ends and tabs, which a page has as blanks."""
+    if text.isprintable():
+        return text
+    return "".join(_visible_character(c) if unicodedata.category(c) in HIDDEN else c for c in text)
+
+
+def _visible_character(c: str) -> str:
+    if c in "\n\t":
+        return c
+    if c <= "\x1f" or c == "\x7f":
+        return chr(0x2400 + ord(c)) if c != "\x7f" else "\u2421"
+    return f"\\u{ord(c):04x}"
 
 
 def _number(value: Any) -> str:

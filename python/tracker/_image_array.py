@@ -20,6 +20,11 @@ def numpy_for(what: str) -> Any:
     return numpy
 
 
+def plain_number(value: Any) -> Any:
+    """A number of NumPy, torch or JAX as Python has it; anything else as it is."""
+    return value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value
+
+
 def is_torch(data: object) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(data, torch.Tensor)

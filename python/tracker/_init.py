@@ -79,10 +79,7 @@ def _source_folder() -> str | None:
     path = getattr(sys.modules.get("__main__"), "__file__", None)
     if not isinstance(path, str):
         return None
-    try:
-        folder = os.path.dirname(path if os.path.isabs(path) else os.path.join(os.getcwd(), path))
-    except OSError:  # the working directory was removed
-        return None
+    folder = path.rpartition("/")[0] or ("/" if path.startswith("/") else ".")  # the core takes it from here
     if folder.startswith((sys.prefix + os.sep, sys.base_prefix + os.sep + "lib")):
         return None
     try:

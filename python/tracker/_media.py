@@ -61,12 +61,14 @@ def short_text(name: str, text: str, limit: int) -> str:
 def _log(run: Any, key: str, given: object, step: int) -> BaseException | None:
     """Called by log() for each medium or list of them. What it returns is raised by a strict run."""
     core: _core.RunCore = run._core
-    problem: BaseException | None = None
-    listed = list(given) if isinstance(given, (list, tuple)) else [given]
+    listed, problem = _media_of(list(given)) if isinstance(given, (list, tuple)) else ([given], None)
     values = [value for value in listed if isinstance(value, Media) and hasattr(value, "_payload")]
     if len(values) < len(listed):
         other = next(value for value in listed if not isinstance(value, Media) or not hasattr(value, "_payload"))
-        why = f"a list of media holds a {type(other).__name__}"
+        found = type(other).__name__
+        made = not isinstance(other, Media)
+        why = f"a list of media holds a {found}" if made else f"its {found} was not made by its constructor"
+        why += f": {problem}" if problem is not None else ""
         core.reject_media(key, why)
         problem = TypeError(f"'{key}': {why}")
     code = core.begin_media(key, step, len(values))
@@ -88,6 +90,17 @@ def _log(run: Any, key: str, given: object, step: int) -> BaseException | None:
         core.drop_media(key, reason_of(error), "the call was interrupted", left)
         raise
     return problem
+
+
+def _media_of(listed: list[object]) -> tuple[list[object], BaseException | None]:
+    """With what log() takes as a medium by itself as one, and why something of that is none."""
+    problem: BaseException | None = None
+    for i, each in enumerate(listed):
+        try:
+            listed[i] = each if isinstance(each, Media) else _coerce(each) or each
+        except Exception as error:
+            problem = error
+    return listed, problem
 
 
 def _log_one(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tracker import _core
-from tracker._image_array import as_array, numpy_for
+from tracker._image_array import as_array, numpy_for, plain_number
 from tracker._media import INLINE_BYTES_MAX, Media, caption_of, short_text
 
 if TYPE_CHECKING:
@@ -181,14 +181,10 @@ def _flat(values: Any) -> list[Any]:
     """Its values as Python has them: a number of NumPy, torch or JAX in a list is one too."""
     if hasattr(values, "detach"):
         values = values.detach().cpu()
-    listed = values.tolist() if hasattr(values, "tolist") else [_item(each) for each in values]
+    listed = values.tolist() if hasattr(values, "tolist") else [plain_number(each) for each in values]
     if not isinstance(listed, list) or any(isinstance(each, list) for each in listed):
         raise ValueError("labels and predictions take one axis")
     return listed
-
-
-def _item(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value
 
 
 def _by_number(true: list[Any], taken: list[Any]) -> bool:

@@ -73,7 +73,7 @@ class Watched:
     ) -> None:
         self.run, self.torch, self.kinds, self.log_freq, self.prefix = run, torch, kinds, log_freq, prefix
         self.histograms = histograms
-        self.with_histogram: set[str] = set()  # the first names that came
+        self.with_histogram: set[str] = set()  # of each kind the first of the model: gradients come backwards
         self.model: Callable[[], Any] = weakref.ref(model)
         self.passes = 0
         self.due = False  # the pass under way is one whose numbers are taken
@@ -88,6 +88,10 @@ class Watched:
                 if parameter.requires_grad:
                     self.by_backward = True
                     self.hooks.append(parameter.register_hook(self._hook(f"{prefix}gradients/{name}")))
+        if histograms:
+            for kind in kinds:
+                names = [n for n, p in self._parameters(model) if kind != "gradients" or p.requires_grad]
+                self.with_histogram |= {f"{prefix}{kind}/{name}" for name in names[:HISTOGRAMS_MAX]}
 
     def end(self) -> None:
         """Hands over what the last pass has left, and removes the hooks."""
@@ -142,13 +146,9 @@ class Watched:
             self.taken[name] = self.torch.cat((row, self._bins(values))) if self._has_histogram(name) else row
 
     def _has_histogram(self, name: str) -> bool:
-        if not self.histograms or name in self.with_histogram:
-            return self.histograms
-        if len(self.with_histogram) >= HISTOGRAMS_MAX * len(self.kinds):
+        if self.histograms and name not in self.with_histogram:
             self._say(f"histograms of {HISTOGRAMS_MAX} parameters are logged; of the others numbers alone are")
-            return False
-        self.with_histogram.add(name)
-        return True
+        return name in self.with_histogram
 
     def _bins(self, values: Any) -> Any:
         """The smallest and the largest finite value, and how many fall into each bin between. Nothing here waits for

@@ -43,9 +43,20 @@ void print_json(Console& console, const Value& value) { console.print(visible_js
 
 int list(Console& console, const Store& store, const ArtifactOptions& options) {
   const size_t slash = options.name.rfind('/');
-  const std::string project = options.name.substr(0, slash);
-  const std::string name = slash == std::string::npos ? "" : options.name.substr(slash + 1);
+  std::string project = options.name.substr(0, slash);
+  std::string name = slash == std::string::npos ? "" : options.name.substr(slash + 1);
   std::vector<Status> problems;
+  std::vector<ArtifactInfo> found = ArtifactRegistry(store).list(project, &problems);
+  if (found.empty() && slash == std::string::npos && !project.empty()) {
+    // No project: an artifact, as the other commands take it.
+    const auto one = find_listed_artifact(store, options.name);
+    if (!one.ok() && one.status().code() != Code::kNotFound) return fail(console, one.status());
+    if (one.ok()) {
+      project = one->info.project;
+      name = one->info.name;
+      found.push_back(one->info);
+    }
+  }
   Value::List all;
   Table table({{"ARTIFACT", false, 16},
                {"VERSION"},
@@ -54,7 +65,7 @@ int list(Console& console, const Store& store, const ArtifactOptions& options) {
                {"FILES", true},
                {"SIZE", true},
                {"CREATED"}});
-  for (const ArtifactInfo& info : ArtifactRegistry(store).list(project, &problems)) {
+  for (const ArtifactInfo& info : found) {
     if (!name.empty() && info.name != name) continue;
     problems.insert(problems.end(), info.problems.begin(), info.problems.end());
     // Without a name the newest version of each is enough for a page.
@@ -70,7 +81,10 @@ int list(Console& console, const Store& store, const ArtifactOptions& options) {
   if (options.json)
     print_json(console,
                Value::Map{{"store", store.path()}, {"versions", all}, {"problems", texts(lines_of(problems))}});
-  else if (all.empty()) console.print(visible(fmt::format("No artifacts in {}", store.path())) + "\n");
+  else if (all.empty())
+    console.print(
+        visible(fmt::format("No artifacts{}{} in {}", options.name.empty() ? "" : " of ", options.name, store.path())) +
+        "\n");
   else console.print(table.render(console));
   return finish_with(console, problems);
 }

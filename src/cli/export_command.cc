@@ -17,6 +17,8 @@
 #include "cli/text.h"
 #include "exchange/bundle.h"
 #include "exchange/export_tensorboard.h"
+#include "query/alerts.h"
+#include "query/media.h"
 
 namespace tracker::internal {
 namespace {
@@ -60,13 +62,34 @@ Result<ExportResult> export_for_others(Console& console, RunView* run, ExportCom
   return console.python->export_parquet(run->dir(), options->form, absolute_path(options->output));
 }
 
+// What a run has that rows of numbers and texts cannot hold, by kind. Of metrics that were asked for by name nothing.
+Value left_out_of(RunView* run, const ExportOptions& form) {
+  Value out = Value::map();
+  if (!form.metrics.empty()) return out;
+  uint64_t media = 0;
+  if (const auto found = summarize_media(run); found.ok())
+    for (const MediaSummary& each : *found) media += each.entries;
+  if (media > 0) out.set("media", static_cast<int64_t>(media));
+  const auto alerts = read_alerts(run, 1);
+  if (alerts.ok() && alerts->total > 0) out.set("alerts", static_cast<int64_t>(alerts->total));
+  return out;
+}
+
+void note_left_out(Console& console, const Value& left_out) {
+  const int64_t media = left_out.int_or("media", 0), alerts = left_out.int_or("alerts", 0);
+  std::string text = media == 0 ? "" : media == 1 ? "1 medium" : fmt::format("{} media", media);
+  if (alerts > 0) text += (media > 0 ? ", " : "") + counted(static_cast<uint64_t>(alerts), "alert");
+  if (!text.empty()) console.note(fmt::format("left out: {} (`--bundle` has all of a run)", text));
+}
+
 std::string result_json(const Console& console, const ExportCommandOptions& options, const RunView& run,
-                        const ExportResult& result) {
+                        const ExportResult& result, const Value& left_out) {
   return to_json(Value::Map{{"output", absolute_path(options.output)},
                             {"format", format_name(options)},
                             {"rows", static_cast<int64_t>(result.rows)},
                             {"bytes", static_cast<int64_t>(result.bytes)},
                             {"metrics", text_list(result.metrics)},
+                            {"left_out", left_out},
                             {"problems", text_list(problems_to_show(console, run))}},
                  2);
 }
@@ -101,10 +124,10 @@ class RowsDocument {
     return console_.out_status;
   }
 
-  void end(const ExportResult& result) {
+  void end(const ExportResult& result, const Value& left_out) {
     if (!begun_) print(begin());
-    print(fmt::format("{}],\n  \"rows\": {},\n  \"metrics\": {},\n  \"problems\": {}\n}}\n", any_ ? "\n  " : "",
-                      result.rows, to_json(text_list(result.metrics)),
+    print(fmt::format("{}],\n  \"rows\": {},\n  \"metrics\": {},\n  \"left_out\": {},\n  \"problems\": {}\n}}\n",
+                      any_ ? "\n  " : "", result.rows, to_json(text_list(result.metrics)), to_json(left_out),
                       to_json(text_list(problems_to_show(console_, run_)))));
   }
 
@@ -127,7 +150,7 @@ Result<ExportResult> export_document(Console& console, RunView* run, ExportOptio
   form.format = ExportFormat::kJsonl;
   RowsDocument document(console, *run);
   auto result = export_run(run, form, [&document](std::string_view piece) { return document.add(piece); });
-  if (result.ok()) document.end(*result);
+  if (result.ok()) document.end(*result, left_out_of(run, form));
   return result;
 }
 
@@ -192,12 +215,15 @@ int run_export(Console& console, const GlobalOptions& global, ExportCommandOptio
                                       : export_document(console, run->get(), options.form);
   bar.clear();
   if (!result.ok()) return fail(console, result.status());
-  if (options.json && !to_stdout) {
-    console.print(visible_json(result_json(console, options, **run, *result)) + "\n");
+  if (options.json && to_stdout) return finish(console, (*run)->problems(), (*run)->problem_code());
+  const Value left_out = left_out_of(run->get(), options.form);
+  if (options.json) {
+    console.print(visible_json(result_json(console, options, **run, *result, left_out)) + "\n");
   } else if (!to_stdout) {
     console.note(fmt::format("wrote {} of {} to {}", counted(result->rows, "row"),
                              counted(result->metrics.size(), "metric"), options.output));
   }
+  if (!options.json) note_left_out(console, left_out);
   return finish(console, (*run)->problems(), (*run)->problem_code());
 }
 

@@ -56,7 +56,7 @@ struct InitOptions {
   // source, with commas. system_interval: seconds between samples, 0: none; NaN: not given.
   std::string capture;
   double system_interval = std::numeric_limits<double>::quiet_NaN();
-  std::string source_folder;             // where the program lies, for capture "source"; empty: the working directory
+  std::string source_folder;             // where the program lies: whose source, commit and diff; empty: not known
   std::string tensorboard;               // folder below which a TensorBoard event file is written live; empty: none
   Value python;                          // what Python says of itself; null from C and C++
   std::vector<std::string> python_path;  // sys.path, where its packages are looked for

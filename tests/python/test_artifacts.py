@@ -377,6 +377,9 @@ def test_the_path_of_one_file_fetches_no_other(run: tracker.Run, tmp_path: Path)
     assert [each.name for each in path.parent.iterdir()] == ["a"]
     some = Path(art.download(tmp_path / "some", path_prefix="a."))
     assert [each.name for each in some.iterdir()] == ["a.txt"]
+    with pytest.raises(tracker.NotFoundError, match="no file whose name begins with 'typo/'"):
+        art.download(tmp_path / "none", path_prefix="typo/")
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_store_that_takes_no_files_says_where_to_download_instead(

@@ -213,3 +213,32 @@ def test_the_last_lines_are_the_end_of_all_lines(tmp_path: Path) -> None:
     assert len(every) >= 3000
     for rows in (1, 2, 3, 10, 99, 1000, 2999):
         assert command(store, "tail", "r", "-n", str(rows), "--texts", "--json").splitlines() == every[-rows:]
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl", "tensorboard", "parquet"])
+def test_an_export_of_rows_says_which_media_and_alerts_it_leaves_out(store: Path, tmp_path: Path, format: str) -> None:
+    run = tracker.init(project="mnist", id="seen", dir=str(store), quiet=True)
+    for step in range(3):
+        run.log({"loss": 1.0, "note": tracker.Histogram(counts=[1], edges=[0, 1])}, step=step)
+    run.alert("diverged")
+    run.finish()
+    arguments = ["export", "seen", "--format", format, "--output", str(tmp_path / "out"), "--dir", str(store)]
+    done = subprocess.run([sys.executable, "-m", "tracker", *arguments], capture_output=True, text=True, check=True)
+    assert "left out: 3 media, 1 alert (" in done.stderr
+    assert json.loads(command(store, *arguments[:-2], "--json"))["left_out"] == {"media": 3, "alerts": 1}
+    assert json.loads(command(store, *arguments[:-2], "--json", "--metric", "loss"))["left_out"] == {}
+
+
+def test_a_document_on_stdout_says_what_it_leaves_out(store: Path) -> None:
+    assert json.loads(command(store, "export", "otter", "--json"))["left_out"] == {}
+
+
+def test_artifact_ls_takes_a_name_alone_as_the_other_actions_do(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for project in ("a", "b"):
+        command(store, "artifact", "put", str(tmp_path / "file"), "--name", f"{project}/{project}model", "--type", "t")
+    listed = json.loads(command(store, "artifact", "ls", "bmodel", "--json"))
+    assert [(each["project"], each["name"]) for each in listed["versions"]] == [("b", "bmodel")]
+    assert "No artifacts of none in" in command(store, "artifact", "ls", "none")
+    command(store, "artifact", "put", str(tmp_path / "file"), "--name", "a/bmodel", "--type", "t")
+    command(store, "artifact", "ls", "bmodel", code=2)

@@ -155,6 +155,14 @@ def test_a_bad_value_among_good_ones_is_counted_and_named(run: tracker.Run, capf
     assert "'a' is not logged: a list of media holds a int" in capfd.readouterr().err
 
 
+def test_a_value_without_its_constructor_is_refused_as_what_it_is(
+    run: tracker.Run, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run.log({"a": tracker.Text.__new__(tracker.Text), "loss": 1.0}, step=0)
+    run.finish()
+    assert "'a' is not logged: its Text was not made by its constructor" in capfd.readouterr().err
+
+
 def test_a_gated_rank_does_nothing_with_media() -> None:
     gated = tracker.init(project="p", rank=1, world_size=2, quiet=True)
     gated.log({"a": tracker.Image(pixels())}, step=0)

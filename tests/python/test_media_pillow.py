@@ -25,6 +25,19 @@ def test_an_image_of_pillow_with_wide_pixels_is_taken_as_an_array_of_its_values(
     assert np.array_equal(stored.media("alone")[0].load(), np.round(floats * 255))
 
 
+def test_a_list_of_images_of_pillow_is_a_list_of_media(run: tracker.Run, capfd: pytest.CaptureFixture[str]) -> None:
+    images = [PIL.Image.fromarray(np.full((2, 3), i, np.uint8)) for i in range(3)]
+    run.log({"plain": images[:2], "mixed": (tracker.Image(images[0]), images[1])}, step=0)
+    wide = PIL.Image.fromarray(np.full((2, 3), 70_000, np.int32))
+    run.log({"some": [images[2], wide, 5]}, step=0)
+    stored = tracker.open_run(run.uid)
+    assert [entry.load()[0, 0] for entry in stored.media("plain")] == [0, 1]
+    assert [entry.load()[0, 0] for entry in stored.media("mixed")] == [0, 1]
+    assert [entry.load()[0, 0] for entry in stored.media("some")] == [2]
+    assert run.status().values_rejected == 1
+    assert "a list of media holds a Image: an image of mode I of ints takes 0 to 255" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("values", "text"),
     [

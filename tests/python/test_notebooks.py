@@ -134,6 +134,16 @@ class Tags(html.parser.HTMLParser):
         self.text += data
 
 
+def test_characters_that_turn_or_hide_text_are_shown_in_a_page() -> None:
+    run = tracker.init(project="nb", config={"k": "a\u202eb\x1b[31m\u200bc\nd", "caf\u00e9": "\u4e2d"}, quiet=True)
+    run.log({"los\u202es": 1.0}, step=0)
+    run.finish()
+    page = tracker.open_run(run.uid)._repr_html_()
+    assert not {"\u202e", "\x1b", "\u200b"} & set(page)
+    for shown in ("a\\u202eb\u241b[31m\\u200bc\nd", "los\\u202es", "caf\u00e9", "\u4e2d"):
+        assert shown in page
+
+
 def test_a_page_is_bounded_and_escaped() -> None:
     evil = "<script>alert(1)</script>"
     config = {f"<b>{i}": evil * 1000 for i in range(30)}

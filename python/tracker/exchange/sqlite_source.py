@@ -17,7 +17,8 @@ class NotWholeError(ValueError):
 
 def open_source(path: str, tables: dict[str, set[str]]) -> sqlite3.Connection:
     """A connection that cannot write. ValueError: no such database, or it lacks a table or a column that is needed;
-    NotWholeError: it is damaged, or holds half a transaction. Locks: a query keeps the tool's own commits waiting until it ends.
+    NotWholeError: it is damaged, or holds half a transaction. Locks: a query keeps the tool's own commits waiting
+    until it ends.
     """
     real = Path(path).resolve()
     if not real.is_file():  # a pipe would be waited for
