@@ -88,7 +88,8 @@ TEST(PlotTest, CellsOfOneRowAreDrawnAsTheRow) {
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   std::vector<double> values;
-  for (int i = 0; i < 500; ++i) values.push_back(random() % 50 == 0 ? NAN : random() % 60 == 0 ? INFINITY : random() % 9);
+  for (int i = 0; i < 500; ++i)
+    values.push_back(random() % 50 == 0 ? NAN : random() % 60 == 0 ? INFINITY : random() % 9);
   const History history = history_of(values);
   EXPECT_EQ(sparkline(cells_of(history, 1), 20), sparkline(history, 20));
   EXPECT_EQ(chart(cells_of(history, 1), 60, 8), chart(history, 60, 8));
