@@ -34,7 +34,6 @@ BY_EFFECT = {
     "ALERTS_MAX": "tests/python/test_notebooks.py: test_a_page_is_bounded_and_escaped",
     "CONFIG_MAX": "tests/python/test_notebooks.py: test_a_page_is_bounded_and_escaped",
     "METRICS_MAX": "tests/python/test_notebooks.py: test_a_page_is_bounded_and_escaped",
-    "HISTOGRAMS_MAX": "tests/torch/test_watch.py: test_histograms_of_very_many_parameters_are_of_the_first",
     "HISTOGRAM_VALUES_MAX": "tests/torch/test_watch.py: test_a_histogram_of_a_large_tensor_takes_each_nth_value",
     "PARAMETERS_MAX": "tests/torch/test_watch.py: test_of_a_model_of_very_many_parameters_the_first_are_watched",
     "WAIT_ASK_MS": "tests/torch/test_device_tensors.py: test_a_device_that_fails_costs_what_was_on_its_way_and_says_so",
