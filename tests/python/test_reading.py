@@ -241,5 +241,5 @@ def test_a_reason_that_is_no_utf8_is_shown_with_marks() -> None:
     stored = tracker.open_run("test/latin")
     assert stored.state_detail == "exit code 1: caf\ufffd"
     assert "caf\ufffd" in stored._repr_html_()
-    assert [attempt.state for attempt in stored.attempts] == ["failed"]
+    assert [attempt.state for attempt in stored.attempts()] == ["failed"]
     assert tracker.runs()[0].state_detail == stored.state_detail
