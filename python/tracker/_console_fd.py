@@ -42,7 +42,9 @@ class _Relay:
         self._channels, self._streams = channels, streams
         self._drained = threading.Semaphore(0)
         self._lock = threading.Lock()  # of the next two: one of two threads closes the channels
-        self._ending = self._taken_over = self._told = False
+        self._let_go = self._taken_over = False
+        self._ending = self._told = False
+        self._handing: list[threading.Thread] = []
         self._ended = threading.Event()
         self._held, self._taken = b"", 0  # of the copies: what was read last, and how much of it is taken
         self._copies, self._orders = self._start()
@@ -98,15 +100,15 @@ class _Relay:
             self._take_copies()
         except Exception:  # whatever it is, the program that prints shall not meet it
             closed = not self._copies.is_ours()
-        self._copies.close()
         with self._lock:
-            self._taken_over = not self._ending and not closed
+            self._taken_over = not self._let_go and not closed
         if closed:  # nothing can be recorded any more
             for channel in self._channels:
                 channel.restore()
             self._tell_closed()
         elif self._taken_over:
             self._take_over()
+        self._copies.close()
         self._ended.set()
 
     def _take_copies(self) -> None:
@@ -121,9 +123,12 @@ class _Relay:
             elif kind == CUT:
                 self._streams[channel].cut(size)
             else:
-                self._drained.release()
                 if self._ending:
+                    with self._lock:
+                        self._let_go = True
+                    self._drained.release()
                     break
+                self._drained.release()
 
     def _some(self, most: int) -> bytes:
         """Nothing where the relay is gone."""
@@ -165,14 +170,22 @@ class _Relay:
                 stream.note(f"all output behind this line is lost: the relay has ended, and {CLOSED}")
                 channel.lead_nowhere()
         for channel, stream in others[1:]:
-            threading.Thread(target=channel.hand_on, args=(stream,), name="tracker-console", daemon=True).start()
+            thread = threading.Thread(target=channel.hand_on, args=(stream,), name="tracker-console", daemon=True)
+            thread.start()
+            self._handing.append(thread)
         others[0][0].hand_on(others[0][1])
 
     def drain(self, leaves: bool = False) -> None:
         """Waits until what was written by now is handed on and recorded, at most DRAIN_MS_MAX. `leaves`: nothing of
-        this process writes to the relay any more."""
-        if self._ended.is_set():
-            return
+        this process writes to the relay any more, which may have died a moment ago: then the thread that took its
+        place is waited for."""
+        end = time.monotonic() + DRAIN_MS_MAX / 1000
+        if not self._ended.is_set():
+            self._ask(end, leaves)
+        for thread in self._handing if leaves else []:
+            thread.join(max(0.0, end - time.monotonic()))
+
+    def _ask(self, end: float, leaves: bool) -> None:
         if not self._copies.is_ours() or not self._orders.is_ours():
             # Nobody can be asked; but the copies end when the relay does, which has nothing left to wait for.
             if not (leaves and self._copies.is_ours() and self._ended.wait(DRAIN_MS_MAX / 1000)):
@@ -181,20 +194,18 @@ class _Relay:
         try:
             self._orders.write(b"d")
         except OSError:  # it is gone
-            return
-        end = time.monotonic() + DRAIN_MS_MAX / 1000
-        while not self._drained.acquire(timeout=0.05):
-            if self._ended.is_set() or time.monotonic() > end:
-                return
+            self._ended.wait(DRAIN_MS_MAX / 1000 if leaves else 0)
+        while not self._ended.is_set() and time.monotonic() < end and not self._drained.acquire(timeout=0.05):
+            pass
 
     def end(self) -> None:
         restored = [channel.restore() for channel in self._channels]
-        with self._lock:
-            self._ending = True
-            taken_over = self._taken_over
+        self._ending = True
         self.drain(all(restored))
         self._orders.close()
-        if not taken_over:  # else another thread hands on, and closes them
+        with self._lock:
+            self._let_go = not self._taken_over
+        if self._let_go:  # else another thread hands on, and closes them
             for channel in self._channels:
                 channel.close()
 

@@ -277,6 +277,35 @@ print("ended", flush=True)
     assert process.returncode == 0
 
 
+# Regression: what was written between its death and the end was in a pipe that the end closed.
+@pytest.mark.parametrize("both", [False, True], ids=["stdout", "stdout_and_stderr"])
+def test_a_relay_that_dies_as_the_program_ends_costs_no_byte(tmp_path: Path, both: bool) -> None:
+    source = f"""{BEGIN}
+import signal
+print("begun", flush=True)
+relay = int(sys.stdin.readline())
+os.kill(relay, signal.SIGSTOP)
+for i in range(1000):
+    os.write(1, b"line %d\\n" % i)
+    if {both}: os.write(2, b"line %d\\n" % i)
+os.kill(relay, signal.SIGKILL)
+"""
+    with subprocess.Popen(
+        command(tmp_path, source),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(),
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        (relay,) = relays()
+        process.stdin.write(f"{relay}\n")
+        process.stdin.flush()
+        out, err = process.communicate(timeout=PATIENCE_S)
+    assert out.splitlines() == [f"line {i}" for i in range(1000)], err
+    assert [line for line in err.splitlines() if line.startswith("line ")] == (out.splitlines() if both else [])
+    assert process.returncode == 0
+
+
 def test_a_forked_child_is_recorded_and_ends_nothing(script: Script) -> None:
     done = script(
         f"""{BEGIN}
