@@ -65,10 +65,21 @@ void wait_rows(std::atomic<uint64_t>* rows, uint64_t count) {
 }
 
 // One that is killed when it has logged its rows; `wait_ms` later, for what is committed by then.
+bool has_committed() {
+  for (const auto& entry : fs::recursive_directory_iterator(::getenv("TRACKER_DIR"))) {
+    const auto kind = entry.path().extension();
+    std::error_code gone;
+    const uintmax_t size = entry.file_size(gone);
+    if ((kind == ".db-wal" || kind == ".frames") && !gone && size > 0) return true;
+  }
+  return false;
+}
+
 void leave_dead_trainer(uint64_t rows_max, int pause_us, int wait_ms = 0) {
   Shared<std::atomic<uint64_t>> rows;
   const pid_t child = start_trainer(&*rows, "otter", rows_max, pause_us);
   wait_rows(&*rows, rows_max);
+  for (int look = 0; look < 2000 && !has_committed(); ++look) sleep_ms(10);  // on a busy disk it may take a while
   sleep_ms(wait_ms);
   ::kill(child, SIGKILL);
   wait_child(child);
