@@ -37,6 +37,7 @@ if sys.argv[1] == "handler":  # one that raises nothing does not end the wait
     signal.signal(signal.SIGINT, lambda *_: heard.append(time.monotonic()))
     assert not run.flush(2.0)
 else:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background begins without it
     try:
         run.flush(30.0)
     except KeyboardInterrupt:
