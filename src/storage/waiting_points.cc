@@ -2,6 +2,7 @@
 #include "storage/waiting_points.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <map>
@@ -169,16 +170,29 @@ void name_what_waits(const Behind& found, const std::vector<SeriesDef>& series, 
   }
 }
 
+// What tells that a live process has moved something from a ring to the spill file, or from there to the database.
+std::vector<std::string> traces_in(const std::string& dir) {
+  std::vector<std::string> out;
+  for (const std::string& name : list_dir(dir).value_or({}))
+    if (name.starts_with("ring-")) out.push_back(name);
+  std::sort(out.begin(), out.end());
+  struct stat st{};
+  if (::stat(join_path(dir, "spill").c_str(), &st) == 0) out.push_back(std::to_string(st.st_size));
+  return out;
+}
+
 WaitingPoints waiting_in(const std::string& dir, const WriterIdentity& writer,
                          const std::function<WriterSnapshot(const Id128& writer)>& stored) {
   WaitingPoints out;
   for (int look = 1; look <= kJournalLooksMax; ++look) {
+    const bool last = look == kJournalLooksMax;
+    const std::vector<std::string> before = traces_in(dir);
     auto journal = DeadJournal::look(dir, &writer);
     if (!journal.ok()) break;
     out.writer = (*journal)->identity();
     out.live = probe_journal(out.writer, dir) == Liveness::kLive;
-    const auto found = behind(stored(out.writer.writer), journal->get(), look == kJournalLooksMax);
-    if (!found) continue;
+    const auto found = behind(stored(out.writer.writer), journal->get(), last);
+    if (!found || (!last && traces_in(dir) != before)) continue;
     out.points = found->logged.points;
     out.texts = found->logged.texts;
     if (!out.live) out.unread_rings = (*journal)->unreadable_rings();

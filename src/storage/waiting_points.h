@@ -17,8 +17,8 @@ namespace tracker::internal {
 // More frames than this are not taken for missing between two of a spill file: the number is damage.
 constexpr uint64_t kSpillGapFramesMax = 65'536;
 
-// How often the journal of a live process is looked at: again when it has left a ring meanwhile, which it does when one
-// has become too small.
+// How often the journal of a live process is looked at: again when it has left a ring or used its spill file meanwhile,
+// which it does when a ring has become too small and when the disk takes nothing.
 constexpr int kJournalLooksMax = 4;
 
 // Frames from the spill file that the database does not have.
