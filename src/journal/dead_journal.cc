@@ -241,19 +241,13 @@ void DeadJournal::leave_copies_out() {
   });
 }
 
-bool DeadJournal::is_retired(const RingCopy& ring, const std::vector<RingPosition>& positions) {
-  const uint64_t nonce = ring.header->nonce;
-  return std::none_of(positions.begin(), positions.end(),
-                      [nonce](const RingPosition& p) { return p.nonce == nonce; }) &&
-         !path_exists(ring.path);
-}
-
-bool DeadJournal::has_retired(const std::vector<RingPosition>& positions) const {
-  return std::any_of(rings_.begin(), rings_.end(), [&](const auto& ring) { return is_retired(*ring, positions); });
-}
-
 void DeadJournal::leave_retired_out(const std::vector<RingPosition>& positions) {
-  std::erase_if(rings_, [&](const auto& ring) { return is_retired(*ring, positions); });
+  std::erase_if(rings_, [&positions](const auto& ring) {
+    const uint64_t nonce = ring->header->nonce;
+    return std::none_of(positions.begin(), positions.end(),
+                        [nonce](const RingPosition& p) { return p.nonce == nonce; }) &&
+           !path_exists(ring->path);
+  });
 }
 
 Status DeadJournal::give_up(const std::string& name, const RingHeader& header, uint64_t bytes, const std::string& why) {

@@ -48,9 +48,7 @@ class DeadJournal {
   // A ring has grown since it was read: its process lives, whatever became of its lock. Cost: a read(2) a ring.
   bool is_written() const;
   // Of a process that lives: rings that were read here and are gone by now, and of which `positions`, which were read
-  // behind that, say nothing. What they held is in a spill file that was read before that, or stored and forgotten.
-  bool has_retired(const std::vector<RingPosition>& positions) const;
-  // They are taken for stored.
+  // behind that, say nothing, are stored and forgotten.
   void leave_retired_out(const std::vector<RingPosition>& positions);
   // Begins reading the rings behind `positions` (from the database, then from the spill file). Of a ring whose position
   // lies before its last lap, what was released and is stored nowhere is skipped, and what verifies of that lap is
@@ -99,7 +97,6 @@ class DeadJournal {
     uint64_t read = 0;
     std::optional<uint64_t> missing;  // accepted, and neither readable nor counted as lost; known from the first damage
   };
-  static bool is_retired(const RingCopy& ring, const std::vector<RingPosition>& positions);
   static Result<OwnerLock> lock_dead(const std::string& dir, const WriterIdentity& writer);
   explicit DeadJournal(std::string dir);
   void take(Definitions definitions);

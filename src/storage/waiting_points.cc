@@ -114,7 +114,7 @@ Logged logged_in(const FrameRecord& record, const std::vector<SeriesDef>& series
   return out;
 }
 
-std::optional<Behind> behind(const WriterSnapshot& stored, DeadJournal* journal, bool last) {
+Behind behind(const WriterSnapshot& stored, DeadJournal* journal) {
   Behind out;
   const auto count = [&out](const Frame& frame) {
     for (const Block& block : frame.blocks)
@@ -122,7 +122,6 @@ std::optional<Behind> behind(const WriterSnapshot& stored, DeadJournal* journal,
     for (const Loss& loss : frame.losses) out.losses[{loss.series, loss.reason}] += loss.count;
   };
   const MissingFrames missing = missing_frames(*journal, stored.last_seq, stored.positions);
-  if (!last && journal->has_retired(missing.positions)) return std::nullopt;
   for (const FrameRecord& record : missing.frames) {
     out.logged += logged_in(record, journal->series());
     if (const auto frame = decode_frame(record.bytes); frame.ok()) count(*frame);
@@ -140,9 +139,7 @@ std::optional<Behind> behind(const WriterSnapshot& stored, DeadJournal* journal,
   return out;
 }
 
-Logged logged_behind(const WriterSnapshot& stored, DeadJournal* journal) {
-  return behind(stored, journal, true)->logged;
-}
+Logged logged_behind(const WriterSnapshot& stored, DeadJournal* journal) { return behind(stored, journal).logged; }
 
 namespace {
 
@@ -185,18 +182,17 @@ WaitingPoints waiting_in(const std::string& dir, const WriterIdentity& writer,
                          const std::function<WriterSnapshot(const Id128& writer)>& stored) {
   WaitingPoints out;
   for (int look = 1; look <= kJournalLooksMax; ++look) {
-    const bool last = look == kJournalLooksMax;
     const std::vector<std::string> before = traces_in(dir);
     auto journal = DeadJournal::look(dir, &writer);
     if (!journal.ok()) break;
     out.writer = (*journal)->identity();
     out.live = probe_journal(out.writer, dir) == Liveness::kLive;
-    const auto found = behind(stored(out.writer.writer), journal->get(), last);
-    if (!found || (!last && traces_in(dir) != before)) continue;
-    out.points = found->logged.points;
-    out.texts = found->logged.texts;
+    const Behind found = behind(stored(out.writer.writer), journal->get());
+    if (look < kJournalLooksMax && traces_in(dir) != before) continue;
+    out.points = found.logged.points;
+    out.texts = found.logged.texts;
     if (!out.live) out.unread_rings = (*journal)->unreadable_rings();
-    name_what_waits(*found, (*journal)->series(), &out);
+    name_what_waits(found, (*journal)->series(), &out);
     break;
   }
   return out;

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -46,8 +45,7 @@ struct Behind {
   std::map<uint32_t, uint64_t> points;                         // by series
   std::map<std::pair<uint32_t, LossReason>, uint64_t> losses;  // by series, kTextLosses and kEntryLosses too
 };
-// Nothing where `journal` is to be looked at again, for its process has left a ring since; `last`: it is not.
-std::optional<Behind> behind(const WriterSnapshot& stored, DeadJournal* journal, bool last);
+Behind behind(const WriterSnapshot& stored, DeadJournal* journal);
 Logged logged_behind(const WriterSnapshot& stored, DeadJournal* journal);
 
 }  // namespace tracker::internal
