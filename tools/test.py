@@ -25,10 +25,14 @@ LOGS = ROOT / "build" / "logs"
 JOBS = os.environ.get("JOBS", str(min(8, os.cpu_count() or 2)))
 CTEST_JOBS = str(2 * int(JOBS))  # many tests wait for a disk, a death or a second to pass
 PART_TIMEOUT_S = 1500
+TSAN_REPORTS_SHOWN = 3
 SHOWN_LINES_MAX = 300
 FAILURE_LINES_MAX = 60
 RERUN_MAX = 3  # failed tests of a part that run again alone; more are no accident
 PYTHON_UNDER_ASAN = ("arrow", "chart", "config_summary", "keys", "limits", "reading", "tail", "types", "values")
+# What its threads do: the drain beside calls, readers of a live run, the queues of media, devices and artifacts.
+PYTHON_UNDER_TSAN = ("artifacts", "device_values", "lifecycle", "media_queue", "tail")
+PYTHON_UNDER_TSAN_ALL = ("config_summary", "daemon_threads", "values")  # two minutes more
 
 
 @dataclass
@@ -188,9 +192,16 @@ def ctest(
     return alone_again(first, lambda: with_report(f"{name}-again", report, [*command, "--rerun-failed"], env))
 
 
-def pytest(name: str, *paths: str, jobs: str = "0", build: str = "build", env: dict[str, str] | None = None) -> Tally:
+def pytest(
+    name: str,
+    *paths: str,
+    jobs: str = "0",
+    build: str = "build",
+    env: dict[str, str] | None = None,
+    prefix: Sequence[str] = (),
+) -> Tally:
     report = LOGS / f"{name}.xml"
-    command = [sys.executable, "-m", "pytest", *paths, "--dist", "loadfile", f"--junitxml={report}"]
+    command = [*prefix, sys.executable, "-m", "pytest", *paths, "--dist", "loadfile", f"--junitxml={report}"]
     everything = {"PYTHONPATH": str(ROOT / build / "python"), **(env or {})}
     first = with_report(name, report, [*command, "-n", jobs], everything)
     again = [*command, "-n", "0", "--last-failed", "--last-failed-no-failures", "none"]
@@ -211,7 +222,7 @@ def real_tools() -> Tally:
 
 
 def sanitized(preset: str) -> Tally:
-    """Builds a sanitizer preset and runs its C++ tests."""
+    """Builds a sanitizer preset and runs its C++ tests and those of Python that suit it."""
     tally = build(preset)
     if tally.failed:
         return tally
@@ -227,8 +238,7 @@ def sanitized(preset: str) -> Tally:
         "TSAN_OPTIONS": f"second_deadlock_stack=1:halt_on_error=1:suppressions={ROOT}/tests/support/tsan.supp",
     }
     tally.add(ctest(f"build-{preset}", preset, prefix=fixed_layout if allowed else (), env=env))
-    if preset == "asan":
-        tally.add(python_under_asan())
+    tally.add(python_under_asan() if preset == "asan" else python_under_tsan(fixed_layout if allowed else ()))
     return tally
 
 
@@ -247,6 +257,29 @@ def python_under_asan() -> Tally:
     }
     paths = [f"tests/python/test_{name}.py" for name in PYTHON_UNDER_ASAN]
     return pytest("python-asan", *paths, jobs=JOBS, build="build-asan", env=env)
+
+
+def python_under_tsan(prefix: Sequence[str]) -> Tally:
+    """Tests whose calls meet our threads, with the module of build-tsan. Python's own lock is a pthread mutex, which
+    the runtime sees, so that what two threads do in turn under it is no race. A process with a report ends with 66, by
+    which the tests' scripts fail, and pytest itself."""
+    runtimes = [
+        subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True, check=False).stdout.strip()
+        for name in ("libtsan.so", "libstdc++.so.6")
+    ]
+    reports = LOGS / "python-tsan-report"  # pytest would keep what a passing test wrote to stderr for itself
+    for old in LOGS.glob(f"{reports.name}.*"):
+        old.unlink()
+    options = f"second_deadlock_stack=1:exitcode=66:suppressions={ROOT}/tests/support/tsan.supp:log_path={reports}"
+    env = {"TSAN_OPTIONS": options, "PYTHONMALLOC": "malloc"}
+    # Behind the prefix: setarch itself runs in a layout that is not fixed yet.
+    prefix = [*prefix, "env", f"LD_PRELOAD={' '.join(runtimes)}"]
+    more = PYTHON_UNDER_TSAN_ALL if os.environ.get("TRACKER_TSAN_ALL") == "ON" else ()
+    paths = [f"tests/python/test_{name}.py" for name in (*PYTHON_UNDER_TSAN, *more)]
+    tally = pytest("python-tsan", *paths, build="build-tsan", env=env, prefix=prefix)
+    for report in sorted(LOGS.glob(f"{reports.name}.*"))[:TSAN_REPORTS_SHOWN]:
+        show_tail(report)
+    return tally
 
 
 def fuzz() -> Tally:
