@@ -150,9 +150,12 @@ std::string to_json(const Value& value, int indent) {
 
 Result<Value> from_json(std::string_view text) {
   ValueBuilder builder;
-  if (Json::sax_parse(text, &builder)) return builder.take();
-  if (!builder.is_syntax_error()) return Status(Code::kInvalid, "no valid JSON");
-  const size_t at = std::min(std::max<size_t>(builder.error_position(), 1) - 1, text.size());
+  // The parser takes a zero byte for the end and would not look at what stands behind it.
+  const size_t zero = text.find('\0');
+  const bool parsed = Json::sax_parse(text, &builder);
+  if (parsed && zero == std::string_view::npos) return builder.take();
+  if (!parsed && !builder.is_syntax_error()) return Status(Code::kInvalid, "no valid JSON");
+  const size_t at = parsed ? zero : std::min(std::max<size_t>(builder.error_position(), 1) - 1, text.size());
   const std::string_view before = text.substr(0, at);
   const size_t line_begin = before.rfind('\n') + 1;  // 0 in the first line
   return Status(Code::kInvalid,

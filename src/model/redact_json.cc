@@ -19,12 +19,15 @@ constexpr std::array<bool, 256> kBetweenStrings = [] {
   return out;
 }();
 
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // which readers of JSON pass over
+
 class JsonRedactor {
  public:
   JsonRedactor(std::string_view text, uint64_t* count) : text_(text), count_(count) { out_.reserve(text.size()); }
 
   // False: it is no JSON, nothing was counted.
   bool run() {
+    if (text_.starts_with(kByteOrderMark)) out_.append(text_.substr(0, at_ = kByteOrderMark.size()));
     while (at_ < text_.size()) {
       const size_t quote = std::min(text_.find('"', at_), text_.size());
       for (const char c : text_.substr(at_, quote - at_)) {

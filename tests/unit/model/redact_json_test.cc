@@ -87,5 +87,13 @@ TEST(RedactJsonTest, ARandomDocumentStaysJsonWithoutItsSecrets) {
   }
 }
 
+TEST(RedactJsonTest, ADocumentBehindAByteOrderMarkStaysOne) {
+  const std::string text = clean_json("\xef\xbb\xbf{\"api_key\": \"abcdefghijkl\", \"lr\": 1}");
+  const Result<Value> read = from_json(text);
+  ASSERT_TRUE(read.ok()) << text;
+  EXPECT_EQ(*read->find("api_key"), Value("[redacted]"));
+  EXPECT_EQ(*read->find("lr"), Value(int64_t{1}));
+}
+
 }  // namespace
 }  // namespace tracker::internal

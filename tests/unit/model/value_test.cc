@@ -51,6 +51,8 @@ TEST(ValueTest, JsonThatCannotBeReadSaysWhereInWordsOfOurs) {
   EXPECT_EQ(from_json("{\"a\": 1,\n  b}").status().message(), "no valid JSON: a mistake at line 2, column 3");
   EXPECT_EQ(from_json("[1,").status().message(), "no valid JSON: it ends at line 1, column 4");
   EXPECT_EQ(from_json("").status().message(), "no valid JSON: it ends at line 1, column 1");
+  EXPECT_EQ(from_json(std::string_view("[1]\0[2]", 7)).status().message(),
+            "no valid JSON: a mistake at line 1, column 4");
   EXPECT_EQ(from_json("\"\xff\"").status().message(), "no valid JSON: a mistake at line 1, column 2");
 }
 
