@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// tracker gc: removes what dead processes left.
+// tracker gc: removes what dead processes left, and compacts what ended runs left in frames.
 #include <fmt/format.h>
 
 #include "cli/artifact_command.h"
@@ -34,6 +34,28 @@ Value garbage_json(const std::vector<Garbage>& items) {
   return out;
 }
 
+Value compacted_json(const std::vector<CompactedWriter>& writers) {
+  Value::List out;
+  for (const CompactedWriter& each : writers)
+    out.push_back(Value::Map{{"project", each.run.identity.project},
+                             {"id", each.run.identity.id},
+                             {"path", each.path},
+                             {"points_in_frames", static_cast<int64_t>(each.points)},
+                             {"points_in_frames_after", static_cast<int64_t>(each.points_after)},
+                             {"bytes_before", static_cast<int64_t>(each.bytes_before)},
+                             {"bytes_after", static_cast<int64_t>(each.bytes_after)}});
+  return out;
+}
+
+std::string compacted_text(const CompactedWriter& each, bool dry_run) {
+  const std::string name = visible(each.run.identity.project + "/" + each.run.identity.id);
+  if (dry_run)
+    return fmt::format("would compact {}  {} in frames, {}\n", name, counted(each.points, "point"),
+                       bytes_text(each.bytes_before));
+  return fmt::format("compacted {}  {}, {} to {}\n", name, counted(each.points - each.points_after, "point"),
+                     bytes_text(each.bytes_before), bytes_text(each.bytes_after));
+}
+
 Value report_json(const std::string& store_path, const CollectReport& report, bool dry_run) {
   Value::List problems, recovered;
   for (const std::string& problem : report.problems) problems.emplace_back(problem);
@@ -48,6 +70,7 @@ Value report_json(const std::string& store_path, const CollectReport& report, bo
                     {"bytes", static_cast<int64_t>(report.bytes)},
                     {"catalog_rows", static_cast<int64_t>(report.catalog_rows)},
                     {"recovered", recovered},
+                    {"compacted", compacted_json(report.compacted)},
                     {"kept", garbage_json(report.kept)},
                     {"problems", problems}};
 }
@@ -61,10 +84,12 @@ std::string report_text(const CollectReport& report, bool dry_run) {
     out += fmt::format("kept {}  {}  {}: {}\n", item.kind, visible(item.path), bytes_text(item.bytes),
                        item.kind == kLost ? "its store is gone; `tracker doctor` says which, --lost-journals removes it"
                                           : "remove it when nobody wants to look at it");
+  for (const CompactedWriter& each : report.compacted) out += compacted_text(each, dry_run);
   if (report.catalog_rows > 0)
     out += fmt::format("{} {} of runs that are gone from the catalog\n", dry_run ? "would remove" : "removed",
                        counted(report.catalog_rows, "row"));
-  if (report.removed.empty() && report.catalog_rows == 0) return out + "Nothing to remove.\n";
+  if (report.removed.empty() && report.catalog_rows == 0)
+    return report.compacted.empty() ? out + "Nothing to remove.\n" : out;
   return out + fmt::format("{} {}.\n", bytes_text(report.bytes), dry_run ? "would be freed" : "freed");
 }
 

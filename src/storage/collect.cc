@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/fs.h"
 #include "journal/dead_journal.h"
@@ -45,6 +46,7 @@ class Collector {
       files_in(runs[i].path);
       files_in(join_path(runs[i].path, kMediaFolder));
       frames_in(runs[i]);
+      compact(runs[i]);
       if (options_.progress) options_.progress(i + 1, runs.size());
     }
     trash();
@@ -115,6 +117,12 @@ class Collector {
       report_.removed.push_back({"frames file", path, bytes});
     }
     if (any && !options_.dry_run) build_ended_frames(run);
+  }
+
+  void compact(const RunFolder& run) {
+    CompactEndedReport found = compact_ended(store_, run, options_.dry_run, options_.now_us);
+    std::move(found.compacted.begin(), found.compacted.end(), std::back_inserter(report_.compacted));
+    std::move(found.problems.begin(), found.problems.end(), std::back_inserter(report_.problems));
   }
 
   void trash() {

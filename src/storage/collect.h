@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "storage/compact_ended.h"
 #include "storage/recovery.h"
 #include "storage/store.h"
 
@@ -32,7 +33,8 @@ struct CollectReport {
   uint64_t bytes = 0;            // of them
   uint64_t catalog_rows = 0;     // of runs that are gone
   RecoveryReport recovery;
-  std::vector<Garbage> kept;  // damaged journals: only a person may decide about them
+  std::vector<CompactedWriter> compacted;  // databases of ended runs, or what would be
+  std::vector<Garbage> kept;               // damaged journals: only a person may decide about them
   std::vector<std::string> problems;
 };
 

@@ -12,6 +12,7 @@ namespace tracker::internal {
 namespace {
 
 std::atomic<int64_t> g_gather_ns{kCompactionGatherNs};
+std::atomic<int64_t> g_at_end_ns{kCompactAtEndNs};
 
 constexpr uint64_t kBytesAPoint = 4;  // of a weight
 constexpr uint64_t kPointsAFrame = 16;
@@ -39,6 +40,8 @@ Status finish(SegmentBuilder* builder, NewSegment* out) {
 }  // namespace
 
 void set_compaction_gather_for_testing(int64_t ns) { g_gather_ns = ns; }
+void set_compact_at_end_for_testing(int64_t ns) { g_at_end_ns = ns; }
+int64_t compact_at_end_ns() { return g_at_end_ns; }
 
 // Adds up when pieces are merged, but for bytes, which only shrink: so each merge makes pieces of a higher tier, also
 // where a column takes no bytes and where there are no points.

@@ -42,6 +42,9 @@ constexpr size_t kTailSegmentsMax = 1024;  // small segments that are looked at
 
 // A test of what segments hold must not depend on how fast the machine gathers them.
 void set_compaction_gather_for_testing(int64_t ns);
+// Nor what is left in frames at an end; kCompactAtEndNs is what it is without.
+void set_compact_at_end_for_testing(int64_t ns);
+int64_t compact_at_end_ns();
 
 struct NewSegment {
   uint64_t first_seq = 0, last_seq = 0, points = 0;

@@ -37,6 +37,10 @@ Status copy_file(const std::string& from, const std::string& to) {
   if (!source.ok()) return source.status();
   auto target = open_file(to, O_WRONLY | O_CREAT | O_EXCL, 0666);
   if (!target.ok()) return target.status();
+  struct stat st{};
+  if (::fstat(source->get(), &st) != 0) return Status::from_errno(errno, "cannot read", from);
+  // Whose it is stays as it was, where root does this for somebody; a file system may know neither.
+  if (::fchown(target->get(), st.st_uid, st.st_gid) != 0 || ::fchmod(target->get(), st.st_mode & 07777) != 0) errno = 0;
   std::string chunk(kChunkBytes, '\0');
   for (;;) {
     const ssize_t n = ::read(source->get(), chunk.data(), chunk.size());

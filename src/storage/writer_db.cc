@@ -452,7 +452,7 @@ struct WriterDb::Impl {
   }
 
   Status compact_at_end() {
-    const int64_t deadline = monotonic_ns() + kCompactAtEndNs;
+    const int64_t deadline = monotonic_ns() + compact_at_end_ns();
     Result<bool> more = true;
     while (more.ok() && *more && monotonic_ns() < deadline) more = compact(UINT64_MAX, true);
     if (detached) return more.status();  // what failed half way is half done there

@@ -109,6 +109,7 @@ BY_EFFECT = {
 
 # Limits at whose edge no test stands, and why.
 NOT_TESTED = {
+    "kCompactEndedRoomBytes": "a disk with less room than a copy and 64 MiB; a number is compared",
     "kArtifactNamingWait": "a disk that takes longer than 100 ms to name a version",
     "kArtifactSaidWait": "5 s of a stuck disk; only how soon wait() answers",
     "kLineageEdgesMax": "100,000 uses; the rest is said to be left out",
@@ -177,7 +178,6 @@ NOT_TESTED = {
     "kCatalogBatchNs": "how long a transaction is changes no answer; the listing beside others is tested",
     "kCatalogBatchRuns": "how long a transaction is changes no answer; the listing of 10,000 runs is tested",
     "kClaimTriesMax": "10,000 processes that take a number in front of one; it bounds a loop",
-    "kCompactAtEndNs": "a time that a slow machine reaches earlier: what is left stays frames, which all tests read",
     "kDamageLinesMax": "needs more than 1,000 damaged frames in one file; it bounds a list of lines",
     "kDiskDepthMax": "folders that deep are of somebody else; it bounds a recursion",
     "kFindingsMax": "needs 10,000 damaged places; it bounds a list of lines",
