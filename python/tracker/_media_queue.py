@@ -11,7 +11,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import secrets
 import signal
 import threading
 import time
@@ -20,13 +19,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from tracker import _core
+from tracker import _core, _media_spool
 
 # Of values that wait in memory
 HELD_BYTES_MAX = 16 * 1024 * 1024
 # Of values that wait on the disk
 SPOOL_BYTES_MAX = 256 * 1024 * 1024
-SPOOL_CHUNK_BYTES = 1 * 1024 * 1024
 # A document is spooled without its secrets, which takes 40 ms a MiB at the worst; a larger one waits in memory
 SPOOL_DOCUMENT_BYTES_MAX = 1 * 1024 * 1024
 # Of such ones, beside HELD_BYTES_MAX
@@ -94,7 +92,7 @@ class Item:
         self.place = place  # in the list that was logged
         self.sizes = [part.nbytes for part in payload]
         self.size = sum(self.sizes)
-        self.spool: str | None = None
+        self.spool: _media_spool.Spooled | None = None
         self.beside = False  # it waits in the memory of large documents
         self.settled = False  # stored or dropped, or about to be stored
         self.given_up = False  # by finish(): nobody waits for it any more
@@ -104,10 +102,7 @@ class Item:
         return self.size > SPOOL_DOCUMENT_BYTES_MAX and bool(getattr(self.encoder, "document", ""))
 
     def load(self) -> Sequence[memoryview]:
-        if self.spool is None:
-            return self.payload
-        with open(self.spool, "rb") as file:
-            return [memoryview(file.read(size)) for size in self.sizes]
+        return self.payload if self.spool is None else self.spool.load()
 
     def redact(self) -> None:
         """Before it is written to the disk as it is. A document's encoder has a word for it: its extension."""
@@ -116,11 +111,42 @@ class Item:
             self.payload = tuple(memoryview(self.core.redact_document(part, is_json)) for part in self.payload)
             self.sizes = [part.nbytes for part in self.payload]  # its share of the queue stays what it was
 
+    def describe(self) -> dict[str, Any] | None:
+        """For who encodes it where this process is killed, without secrets: it is written to the disk. None: nobody
+        else can."""
+        said = getattr(self.encoder, "describe", lambda: None)()
+        if said is None or not self.core.writer:
+            return None
+        words = {name: said[name] for name in ("said", "labels") if name in said}
+        place = {"step": self.step, "call": self.call, "time_us": self.time_us, **self.place}
+        return {
+            "writer": self.core.writer,
+            "key": self.key,
+            **place,
+            "encoder": {**said, **self.core.redact_words(words)},
+        }
+
+    def write_spool(self, end: float) -> None:
+        """All of it or nothing; OSError, ValueError. The file has the name that others look for when it is whole."""
+        temporary, path = _media_spool.names(self.core.dir, self.core.writer)
+        try:
+            said = self.describe()
+            head = _media_spool.head_of(said, self.payload, end) if said is not None else b""
+            _media_spool.write(temporary, (head, *self.payload), end)
+            if head:
+                Path(temporary).rename(path)
+            self.spool = _media_spool.Spooled(path if head else temporary, len(head), self.sizes)
+            self.payload = ()
+        finally:
+            if self.spool is None:
+                for each in (temporary, path):
+                    with contextlib.suppress(OSError):
+                        Path(each).unlink()
+
     def forget(self) -> None:
         self.payload = ()
         if self.spool is not None:
-            with contextlib.suppress(OSError):
-                Path(self.spool).unlink()
+            self.spool.remove()
 
     def write(self, settle: Callable[[Item], bool]) -> None:
         """Encodes it, stores its files and logs what they are, unless it was dropped meanwhile."""
@@ -151,6 +177,7 @@ class Queue:
         self._beside = 0
         self._spooled = 0
         self._spooling: dict[Item, int] = {}  # on their way into the spool, and how large
+        self._folder = ("", 0.0, 0)  # what the folder of the run held when it was looked at
         self._waited = 0.0
         self._thread: threading.Thread | None = None
         self._no_thread = False
@@ -221,21 +248,23 @@ class Queue:
         has_room = spooled + item.size <= SPOOL_BYTES_MAX and len(self._items) < QUEUED_VALUES_MAX
         return has_room and not item.is_large_document()
 
-    @staticmethod
-    def _spool(item: Item) -> None:
-        path = f"{item.core.dir}/media/spool.tmp-{secrets.token_hex(8)}"
+    def _spool(self, item: Item) -> None:
         end = time.monotonic() + SPOOL_CALL_MS_MAX / 1000
-        try:
+        with contextlib.suppress(OSError, ValueError, _core.TrackerError):
             item.core.check_media_room(item.size)
+            if not self._folder_has_room(item):
+                return
             item.redact()
-            _write_spool(path, item.payload, end)
-            item.spool, item.payload = path, ()
-        except (OSError, _core.TrackerError):
-            return
-        finally:
-            if item.spool is None:
-                with contextlib.suppress(OSError):
-                    Path(path).unlink()
+            item.write_spool(end)
+
+    def _folder_has_room(self, item: Item) -> bool:
+        """Beside what other processes of the run have there: killed ones, whose values nobody has encoded yet."""
+        folder, looked, taken = self._folder
+        now = time.monotonic()
+        if folder != item.core.dir or now - looked > _media_spool.SPOOL_FOLDER_LOOK_S:
+            taken = _media_spool.bytes_in(item.core.dir)
+            self._folder = (item.core.dir, now, taken)
+        return taken + item.size <= _media_spool.SPOOL_FOLDER_BYTES_MAX
 
     # --- the thread -------------------------------------------------------------------------------------------
 
@@ -272,6 +301,7 @@ class Queue:
             item.write(settle)
         except BaseException as error:  # whatever an encoder raises, this thread goes on
             if settled or self.settle(item):
+                item.forget()  # first: who is killed in between leaves nothing that is counted and stored
                 detail = f"{type(error).__name__}: {error}"[:300]
                 item.core.drop_media(item.key, reason_of(error), detail, 1)
         with self._changed:
@@ -338,6 +368,8 @@ class Queue:
             for item in left:
                 if item is not self._now:
                     self._release(item)
+                else:
+                    item.forget()
             self._changed.notify_all()
         dropped: dict[tuple[int, str], list[Item]] = {}  # by run and name: one line in the account each
         for item in left:
@@ -348,21 +380,6 @@ class Queue:
             items[0].core.drop_media(items[0].key, "finish", why, len(items))
             for item in items:
                 item.given_up = True  # nobody waits for it again
-
-
-def _write_spool(path: str, payload: Payload, end: float) -> None:
-    with contextlib.suppress(FileExistsError):
-        Path(path).parent.mkdir()
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with open(descriptor, "wb", buffering=0) as file:
-        for part in payload:
-            data = part.cast("B")
-            for at in range(0, len(data), SPOOL_CHUNK_BYTES):
-                if time.monotonic() > end:
-                    raise OSError("the disk is slow")
-                chunk = data[at : at + SPOOL_CHUNK_BYTES]
-                while chunk:
-                    chunk = chunk[file.write(chunk) :]
 
 
 _queue: Queue | None = None

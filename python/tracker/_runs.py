@@ -77,10 +77,20 @@ def open_run(name: str, dir: object) -> StoredRun:
         folder = store.find(name)
     run = StoredRun(folder)
     run._in_the_way = store.recover(folder.uid)
+    waiting = _encode_spooled(folder)
     run._recovered_in = run.state
-    for problem in [store.problem, *run.problems] if store.problem else run.problems:
+    for problem in [*filter(None, [store.problem]), *run.problems, *waiting]:
         print(f"tracker: {problem}", file=sys.stderr)
     return run
+
+
+def _encode_spooled(folder: _core.RunFolder) -> list[str]:
+    """Media that a dead process had on their way. What stands in the way."""
+    if not folder.has_spooled():
+        return []
+    from tracker import _media_late
+
+    return _media_late.encode_spooled(folder, _media_late.LATE_S_MAX)
 
 
 def summary_of(run: Run, wait_s: float) -> dict[str, Any] | None:

@@ -36,14 +36,17 @@ class Structured(Media):
         if len(text) <= INLINE_BYTES_MAX:
             self._set_small({"kind": kind, "data": data, **said})
         else:
-            self._set_large(_JsonEncoder(kind, said), text.encode())
+            self._set_large(JsonEncoder(kind, said), text.encode())
 
 
-class _JsonEncoder:
+class JsonEncoder:
     document = "json"
 
     def __init__(self, kind: str, said: dict[str, Any]) -> None:
         self._kind, self._said = kind, said
+
+    def describe(self) -> dict[str, Any]:
+        return {"as": "json", "kind": self._kind, "said": self._said}
 
     def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
         return {"kind": self._kind, **files.add_document(parts[0], self.document), **self._said}

@@ -14,7 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 import tracker
-from tracker import _audio_video, _documents, _files, _image, _image_array, _media, _media_queue, _structured, _table
+from tracker import (
+    _audio_video,
+    _documents,
+    _files,
+    _image,
+    _image_array,
+    _media,
+    _media_queue,
+    _media_spool,
+    _structured,
+    _table,
+)
 from tracker._image import BOXES_MAX, MASKS_MAX
 from tracker._media import CAPTION_CHARS_MAX, INLINE_BYTES_MAX, LIST_VALUES_MAX
 from tracker._media_queue import EXIT_MS_MAX
@@ -242,7 +253,7 @@ def test_a_spool_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch
     run.log({"a": image}, step=0)
     assert not list((Path(run.dir) / "media").glob("spool*"))
     monkeypatch.setattr(_media_queue, "SPOOL_CALL_MS_MAX", 600_000)
-    monkeypatch.setattr(_media_queue, "SPOOL_CHUNK_BYTES", 3)
+    monkeypatch.setattr(_media_spool, "SPOOL_CHUNK_BYTES", 3)
     run.log({"b": image}, step=0)
     run.finish()
     stored = tracker.open_run(run.uid)
