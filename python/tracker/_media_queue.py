@@ -23,6 +23,9 @@ from tracker import _core, _media_spool
 
 # Of values that wait in memory
 HELD_BYTES_MAX = 16 * 1024 * 1024
+# Longer ones wait on the disk, where they survive a kill: as soon as the thread that encodes comes to it
+HELD_S_MAX = 1.0
+HELD_LOOK_S = 0.25
 # Of values that wait on the disk
 SPOOL_BYTES_MAX = 256 * 1024 * 1024
 # A document is spooled without its secrets, which takes 40 ms a MiB at the worst; a larger one waits in memory
@@ -58,8 +61,10 @@ Encoder = Callable[[Sequence[memoryview], Files], dict[str, Any]]
 
 
 class RunFiles:
-    def __init__(self, core: _core.RunCore) -> None:
-        self._core = core
+    """`is_clean`: documents are without their secrets already."""
+
+    def __init__(self, core: _core.RunCore, is_clean: bool = False) -> None:
+        self._core, self._is_clean = core, is_clean
 
     def add(self, data: Any, extension: str) -> dict[str, Any]:
         digest, size = self._core.store_media(data, extension)
@@ -73,14 +78,14 @@ class RunFiles:
         return {"digest": digest, "ext": extension, "bytes": size}
 
     def add_document(self, text: Any, extension: str) -> dict[str, Any]:
-        return self.add(self._core.redact_document(text, extension == "json"), extension)
+        return self.add(text if self._is_clean else self._core.redact_document(text, extension == "json"), extension)
 
 
 class Item:
     """A value on its way. Its encoder knows all but the payload, which may lie in a file meanwhile."""
 
-    __slots__ = ("beside", "call", "core", "done", "encoder", "given_up", "key", "payload", "place", "settled", "size",
-                 "sizes", "spool", "step", "time_us")  # fmt: skip
+    __slots__ = ("beside", "call", "core", "done", "encoder", "given_up", "is_clean", "key", "payload", "place",
+                 "settled", "since", "size", "sizes", "spool", "step", "time_us")  # fmt: skip
 
     def __init__(
         self, core: _core.RunCore, key: str, step: int, call: int, time_us: int, encoder: Encoder, payload: Payload,
@@ -93,6 +98,8 @@ class Item:
         self.sizes = [part.nbytes for part in payload]
         self.size = sum(self.sizes)
         self.spool: _media_spool.Spooled | None = None
+        self.since = time.monotonic()
+        self.is_clean = False  # a document without its secrets
         self.beside = False  # it waits in the memory of large documents
         self.settled = False  # stored or dropped, or about to be stored
         self.given_up = False  # by finish(): nobody waits for it any more
@@ -110,6 +117,7 @@ class Item:
             is_json = extension == "json"
             self.payload = tuple(memoryview(self.core.redact_document(part, is_json)) for part in self.payload)
             self.sizes = [part.nbytes for part in self.payload]  # its share of the queue stays what it was
+            self.is_clean = True
 
     def describe(self) -> dict[str, Any] | None:
         """For who encodes it where this process is killed, without secrets: it is written to the disk. None: nobody
@@ -119,29 +127,23 @@ class Item:
             return None
         words = {name: said[name] for name in ("said", "labels") if name in said}
         place = {"step": self.step, "call": self.call, "time_us": self.time_us, **self.place}
-        return {
-            "writer": self.core.writer,
-            "key": self.key,
-            **place,
-            "encoder": {**said, **self.core.redact_words(words)},
-        }
+        encoder = {**said, **self.core.redact_words(words)}
+        return {"writer": self.core.writer, "key": self.key, **place, "encoder": encoder}
 
-    def write_spool(self, end: float) -> None:
-        """All of it or nothing; OSError, ValueError. The file has the name that others look for when it is whole."""
-        temporary, path = _media_spool.names(self.core.dir, self.core.writer)
+    def write_spool(self, end: float) -> _media_spool.Spooled:
+        """All of it or nothing; OSError, ValueError."""
+        payload, whole = self.payload, False
+        temporary, name = _media_spool.names(self.core.dir, self.core.writer)
         try:
             said = self.describe()
-            head = _media_spool.head_of(said, self.payload, end) if said is not None else b""
-            _media_spool.write(temporary, (head, *self.payload), end)
-            if head:
-                Path(temporary).rename(path)
-            self.spool = _media_spool.Spooled(path if head else temporary, len(head), self.sizes)
-            self.payload = ()
+            head = _media_spool.head_of(said, payload, end) if said is not None else b""
+            _media_spool.write(temporary, (head, *payload), end)
+            whole = True
         finally:
-            if self.spool is None:
-                for each in (temporary, path):
-                    with contextlib.suppress(OSError):
-                        Path(each).unlink()
+            if not whole:
+                with contextlib.suppress(OSError):
+                    Path(temporary).unlink()
+        return _media_spool.Spooled(temporary, name, len(head), self.sizes)
 
     def forget(self) -> None:
         self.payload = ()
@@ -150,7 +152,7 @@ class Item:
 
     def write(self, settle: Callable[[Item], bool]) -> None:
         """Encodes it, stores its files and logs what they are, unless it was dropped meanwhile."""
-        value = self.encoder(self.load(), RunFiles(self.core))
+        value = self.encoder(self.load(), RunFiles(self.core, self.is_clean))
         if settle(self):
             self.core.log_media(self.key, self.step, self.call, self.time_us, {**value, **self.place})
 
@@ -178,6 +180,7 @@ class Queue:
         self._spooled = 0
         self._spooling: dict[Item, int] = {}  # on their way into the spool, and how large
         self._folder = ("", 0.0, 0)  # what the folder of the run held when it was looked at
+        self._next_look = 0.0
         self._waited = 0.0
         self._thread: threading.Thread | None = None
         self._no_thread = False
@@ -255,7 +258,9 @@ class Queue:
             if not self._folder_has_room(item):
                 return
             item.redact()
-            item.write_spool(end)
+            item.spool = item.write_spool(end)
+            item.spool.keep()
+            item.payload = ()
 
     def _folder_has_room(self, item: Item) -> bool:
         """Beside what other processes of the run have there: killed ones, whose values nobody has encoded yet."""
@@ -286,8 +291,54 @@ class Queue:
             with self._changed:
                 while not self._items or self._now is not None:
                     self._changed.wait()
-                self._now = self._items.popleft()
-            self._write(self._now)
+            self._move_old()
+            with self._changed:
+                if not self._items or self._now is not None:
+                    continue  # given up meanwhile
+                now = self._now = self._items.popleft()
+            self._write(now)
+
+    def _move_old(self) -> None:
+        """To the disk, what has waited in memory for long: here, where no call waits for it."""
+        now = time.monotonic()
+        if now < self._next_look:
+            return
+        self._next_look = now + HELD_LOOK_S
+        with self._changed:
+            old = [item for item in self._items if item.spool is None and item.size and now - item.since > HELD_S_MAX]
+        for item in old:
+            with self._changed:
+                if item.done:
+                    continue
+                if self._spooled + sum(list(self._spooling.values())) + item.size > SPOOL_BYTES_MAX:
+                    return
+                self._spooled += item.size
+            spooled: _media_spool.Spooled | None = None
+            try:
+                item.core.check_media_room(item.size)
+                if self._folder_has_room(item):
+                    item.redact()
+                    spooled = item.write_spool(float("inf"))
+            except Exception:  # it stays in memory, and so do the others until the next look
+                spooled = None
+            with self._changed:
+                self._moved(item, spooled)
+            if spooled is None:
+                return
+
+    def _moved(self, item: Item, spooled: _media_spool.Spooled | None) -> None:
+        if spooled is None or item.done:  # given up meanwhile
+            self._spooled -= item.size
+            if spooled is not None:
+                spooled.remove()
+            return
+        spooled.keep()  # under the lock: of a value that is given up none is left, which end() counts
+        if item.beside:
+            self._beside -= item.size
+        else:
+            self._held -= item.size
+        item.beside, item.spool, item.payload = False, spooled, ()
+        self._changed.notify_all()
 
     def _write(self, item: Item) -> None:
         settled = False

@@ -39,12 +39,18 @@ class NewerError(ValueError):
 
 
 class Spooled:
-    """Where the bytes of a value are."""
+    """Where the bytes of a value are. Behind keep() others find it there when this process is dead."""
 
-    __slots__ = ("offset", "path", "sizes")
+    __slots__ = ("offset", "path", "sizes", "whole")
 
-    def __init__(self, path: str, offset: int, sizes: list[int]) -> None:
-        self.path, self.offset, self.sizes = path, offset, sizes
+    def __init__(self, path: str, whole: str, offset: int, sizes: list[int]) -> None:
+        self.path, self.whole, self.offset, self.sizes = path, whole, offset, sizes
+
+    def keep(self) -> None:
+        if self.offset:  # else it does not say what it is
+            with contextlib.suppress(OSError):
+                Path(self.path).rename(self.whole)
+                self.path = self.whole
 
     def load(self) -> list[memoryview]:
         with open(self.path, "rb") as file:
@@ -52,8 +58,9 @@ class Spooled:
             return [memoryview(file.read(size)) for size in self.sizes]
 
     def remove(self) -> None:
-        with contextlib.suppress(OSError):
-            Path(self.path).unlink()
+        for each in {self.whole, self.path}:  # what a signal's handler raises may come between name and note
+            with contextlib.suppress(OSError):
+                Path(each).unlink()
 
 
 def names(folder: str, writer: str) -> tuple[str, str]:

@@ -198,3 +198,41 @@ def test_what_a_living_process_has_spooled_is_left_to_it(tmp_path: Path) -> None
         process.kill()
         process.communicate()
     assert stored_once(tracker.open_run("media/killed")) == list(range(HELD, 7))
+
+
+# Bug: thousands of small media waited in memory for a minute, and a kill lost them all.
+def test_what_has_waited_in_memory_for_long_is_on_the_disk_when_its_process_is_killed(script: Script) -> None:
+    body = """
+_media_queue.HELD_BYTES_MAX = 1 << 30
+real = _media_queue.Item.write
+_media_queue.Item.write = lambda *arguments: (time.sleep(0.05), real(*arguments))
+for step in range(100): run.log({'image': tracker.Image(image(step))}, step=step)
+time.sleep(_media_queue.HELD_S_MAX + _media_queue.HELD_LOOK_S + 1)
+run.log({'image': tracker.Image(image(100))}, step=100)
+"""
+    killed(script, body)
+    stored = tracker.open_run("media/killed")
+    assert set(range(100)) <= set(stored_once(stored))
+    assert stored.media_account["lost"] <= 1
+
+
+def test_documents_that_are_moved_to_the_disk_are_without_their_secrets(script: Script) -> None:
+    body = f"""
+_media_queue.HELD_S_MAX = 0.0
+_media_queue.HELD_LOOK_S = 0.0
+written = []
+def write(*arguments):
+    written.append(1)
+    time.sleep(1 if len(written) == 1 else 600)
+_media_queue.Item.write = write
+for step in range(4): run.log({{'page': tracker.Html("{SECRET} " + "x" * (2 << 20))}}, step=step)
+folder = _media_queue.Path(run.dir) / "media"
+while len(list(folder.glob("spool-*"))) < 3: time.sleep(0.01)
+"""
+    killed(script, body)
+    assert spooled()
+    for path in folder_of_run().rglob("*"):
+        assert path.is_dir() or SECRET.encode() not in path.read_bytes(), path
+    stored = tracker.open_run("media/killed")
+    assert stored.media_account["stored"] >= 3
+    assert all(entry.load() == "[redacted] " + "x" * (2 << 20) for entry in stored.media("page"))
