@@ -25,7 +25,7 @@ from tracker._media_spool import DamagedError, NewerError, read
 from tracker._structured import JsonEncoder
 
 # Spent by open_run(); what is left waits for the next one
-LATE_S_MAX = 10.0
+LATE_MS_MAX = 10_000
 # Encoded between two commits
 LATE_VALUES_MAX = 256
 LATE_BYTES_MAX = 64 * 1024 * 1024

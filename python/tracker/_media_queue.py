@@ -3,7 +3,8 @@
 
 What waits is bounded: 16 MiB in memory, beyond that spooled into the run's media folder (large documents, whose secrets
 would have to be looked for in the call, wait in memory of their own), beyond that a short wait, then the value is
-dropped and counted. Threads: any. After fork() the child begins with an empty queue of its own.
+dropped and counted. What is spooled survives a kill (_media_late.py); so does what has waited in memory for long, which
+the thread spools. Threads: any. After fork() the child begins with an empty queue of its own.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from tracker import _core, _media_spool
 # Of values that wait in memory
 HELD_BYTES_MAX = 16 * 1024 * 1024
 # Longer ones wait on the disk, where they survive a kill: as soon as the thread that encodes comes to it
-HELD_S_MAX = 1.0
-HELD_LOOK_S = 0.25
+HELD_MS_MAX = 1000
+HELD_LOOK_MS = 250
 # Of values that wait on the disk
 SPOOL_BYTES_MAX = 256 * 1024 * 1024
 # A document is spooled without its secrets, which takes 40 ms a MiB at the worst; a larger one waits in memory
@@ -266,7 +267,7 @@ class Queue:
         """Beside what other processes of the run have there: killed ones, whose values nobody has encoded yet."""
         folder, looked, taken = self._folder
         now = time.monotonic()
-        if folder != item.core.dir or now - looked > _media_spool.SPOOL_FOLDER_LOOK_S:
+        if folder != item.core.dir or now - looked > _media_spool.SPOOL_FOLDER_LOOK_MS / 1000:
             taken = _media_spool.bytes_in(item.core.dir)
             self._folder = (item.core.dir, now, taken)
         return taken + item.size <= _media_spool.SPOOL_FOLDER_BYTES_MAX
@@ -303,9 +304,13 @@ class Queue:
         now = time.monotonic()
         if now < self._next_look:
             return
-        self._next_look = now + HELD_LOOK_S
+        self._next_look = now + HELD_LOOK_MS / 1000
         with self._changed:
-            old = [item for item in self._items if item.spool is None and item.size and now - item.since > HELD_S_MAX]
+            old = [
+                item
+                for item in self._items
+                if item.spool is None and item.size and now - item.since > HELD_MS_MAX / 1000
+            ]
         for item in old:
             with self._changed:
                 if item.done:

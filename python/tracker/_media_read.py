@@ -171,6 +171,6 @@ class MediaOfRun:
 
     @property
     def media_account(self) -> dict[str, Any]:
-        """logged = stored + dropped + lost, by_reason. Lost: not encoded yet when the process died (while it lives, on
-        their way)."""
+        """logged = stored + dropped + pending + lost, by_reason. Pending: on the disk, not encoded yet; those of a dead
+        process open_run() encodes. Lost: in memory alone when the process died (while it lives, on their way)."""
         return self._view().media_account()

@@ -90,7 +90,7 @@ def _encode_spooled(folder: _core.RunFolder) -> list[str]:
         return []
     from tracker import _media_late
 
-    return _media_late.encode_spooled(folder, _media_late.LATE_S_MAX)
+    return _media_late.encode_spooled(folder, _media_late.LATE_MS_MAX / 1000)
 
 
 def summary_of(run: Run, wait_s: float) -> dict[str, Any] | None:

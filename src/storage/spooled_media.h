@@ -18,7 +18,7 @@ namespace tracker::internal {
 
 constexpr const char* kSpooledPrefix = "spool-";
 // Nobody came with the Python package, or with the library that encodes it, in so long: `tracker gc` removes it.
-constexpr std::chrono::hours kSpooledAge{24 * 30};
+constexpr std::chrono::days kSpooledAge{30};
 
 struct SpooledMedium {
   std::string path;

@@ -5,15 +5,20 @@ Method: processes are killed with a full queue, at points that a seed tells, and
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
+import sqlite3
 import time
 from pathlib import Path
 
 import pytest
 import tracker
 from spooled import HELD, LOGS, STUCK, Script, folder_of_run, killed, spooled, start, stored_once
+from tracker import _core
+
+MANY = 20  # descriptions of 0.3 MB
 
 
 def test_what_waited_on_the_disk_when_its_process_was_killed_is_encoded_by_the_next_reader(script: Script) -> None:
@@ -207,7 +212,7 @@ _media_queue.HELD_BYTES_MAX = 1 << 30
 real = _media_queue.Item.write
 _media_queue.Item.write = lambda *arguments: (time.sleep(0.05), real(*arguments))
 for step in range(100): run.log({'image': tracker.Image(image(step))}, step=step)
-time.sleep(_media_queue.HELD_S_MAX + _media_queue.HELD_LOOK_S + 1)
+time.sleep((_media_queue.HELD_MS_MAX + _media_queue.HELD_LOOK_MS) / 1000 + 1)
 run.log({'image': tracker.Image(image(100))}, step=100)
 """
     killed(script, body)
@@ -218,8 +223,8 @@ run.log({'image': tracker.Image(image(100))}, step=100)
 
 def test_documents_that_are_moved_to_the_disk_are_without_their_secrets(script: Script) -> None:
     body = f"""
-_media_queue.HELD_S_MAX = 0.0
-_media_queue.HELD_LOOK_S = 0.0
+_media_queue.HELD_MS_MAX = 0
+_media_queue.HELD_LOOK_MS = 0
 written = []
 def write(*arguments):
     written.append(1)
@@ -236,3 +241,27 @@ while len(list(folder.glob("spool-*"))) < 3: time.sleep(0.01)
     stored = tracker.open_run("media/killed")
     assert stored.media_account["stored"] >= 3
     assert all(entry.load() == "[redacted] " + "x" * (2 << 20) for entry in stored.media("page"))
+
+
+def test_what_is_said_of_many_values_stands_in_several_frames(script: Script) -> None:
+    body = (
+        STUCK
+        + f"""
+_media_queue.HELD_BYTES_MAX = 0
+boxes = [{{"box": (0, 0, 1, i), "label": "x" * 256}} for i in range(1000)]
+for step in range({MANY}): run.log({{"image": tracker.Image(image(step), boxes=boxes)}}, step=step)
+"""
+    )
+    killed(script, body)
+
+    def frames() -> int:
+        (database,) = folder_of_run().glob("*.db")
+        with contextlib.closing(sqlite3.connect(database)) as db:
+            return int(db.execute("SELECT value FROM meta WHERE key = 'frames'").fetchone()[0])
+
+    _core.Store.open(os.environ["TRACKER_DIR"]).recover("")
+    before = frames()
+    stored = tracker.open_run("media/killed")
+    assert frames() == before + 2
+    assert stored_once(stored) == list(range(MANY))
+    assert all(len(entry.info["boxes"]["boxes"]) == 1000 for entry in stored.media("image"))

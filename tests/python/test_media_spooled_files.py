@@ -137,12 +137,13 @@ def test_open_run_spends_a_bounded_time_and_the_next_one_goes_on(
     script: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     killed(script, STUCK + "for step in range(9): run.log({'image': tracker.Image(image(step))}, step=step)\n")
-    monkeypatch.setattr(_media_late, "LATE_S_MAX", 0.0)
+    monkeypatch.setattr(_media_late, "LATE_MS_MAX", 0)
     monkeypatch.setattr(_media_late, "LATE_VALUES_MAX", 1)
+    monkeypatch.setattr(_media_late, "LATE_BYTES_MAX", 1)
     account = tracker.open_run("media/killed").media_account
     assert account["pending"] + account["stored"] == 9 - HELD
     assert account["pending"] >= 4 - HELD
-    monkeypatch.setattr(_media_late, "LATE_S_MAX", 60.0)
+    monkeypatch.setattr(_media_late, "LATE_MS_MAX", 60_000)
     assert stored_once(tracker.open_run("media/killed")) == list(range(HELD, 9))
 
 
@@ -152,7 +153,7 @@ def test_what_killed_processes_of_a_run_left_on_the_disk_is_bounded(
     values = [tracker.Image(image(step)) for step in range(3)]
     monkeypatch.setattr(_media_queue, "HELD_BYTES_MAX", 0)
     monkeypatch.setattr(_media_queue, "SPOOL_CALL_MS_MAX", 60_000)
-    monkeypatch.setattr(_media_spool, "SPOOL_FOLDER_LOOK_S", -1.0)
+    monkeypatch.setattr(_media_spool, "SPOOL_FOLDER_LOOK_MS", -1)
     size = SIDE * SIDE * 3
     media = Path(run.dir) / "media"
     media.mkdir()
@@ -207,7 +208,7 @@ def test_the_native_program_counts_what_waits_and_leaves_it_to_one_of_python(scr
     assert not spooled()
 
 
-def test_gc_encodes_what_waits_and_removes_what_nobody_came_for(script: Script) -> None:
+def test_gc_encodes_what_waits_and_removes_what_is_old(script: Script) -> None:
     path = one_waits(script)
     old = path.with_name(path.name[:-16] + "0" * 16)
     age = 30 * 24 * 3600
