@@ -102,15 +102,17 @@ TEST_F(LateMediaTest, AWriterWhoseJournalWaitsIsLeftAlone) {
 }
 
 TEST_F(LateMediaTest, OfAWriterThatLivesOrThatTheRunDoesNotHaveNothingIsTaken) {
-  trk_run* run = open_run("media");
-  ASSERT_EQ(trk_log_media(run, "a", TRK_NUL_TERMINATED, 1, "image", "bytes", 5, "png", nullptr), TRK_OK);
-  ASSERT_EQ(trk_flush(run, 10'000), TRK_OK);
-  folder_ = *Store::open(sandbox_.store())->find_run("p", "media");
-  const auto view = RunView::open(folder_);
-  spool((*view)->writers()[0].identity.writer.hex(), 1);
-  spool(std::string(32, '1'), 2);
-  EXPECT_EQ(open(), nullptr);
-  trk_free(run);
+  for (const char* journal : {"shm", "memory"}) {
+    trk_run* run = open_run(journal, nullptr, journal);
+    ASSERT_EQ(trk_log_media(run, "a", TRK_NUL_TERMINATED, 1, "image", "bytes", 5, "png", nullptr), TRK_OK);
+    ASSERT_EQ(trk_flush(run, 10'000), TRK_OK);
+    folder_ = *Store::open(sandbox_.store())->find_run("p", journal);
+    const auto view = RunView::open(folder_);
+    spool((*view)->writers()[0].identity.writer.hex(), 1);
+    spool(std::string(32, '1'), 2);
+    EXPECT_EQ(open(), nullptr) << journal;
+    trk_free(run);
+  }
 }
 
 TEST_F(LateMediaTest, OneTakesThemAtATime) {
