@@ -8,7 +8,7 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from tracker import _core, _current, _options, _stores
+from tracker import _core, _current, _media_read, _options, _stores
 from tracker._read import StoredRun
 from tracker._run_list import RunList
 
@@ -77,20 +77,11 @@ def open_run(name: str, dir: object) -> StoredRun:
         folder = store.find(name)
     run = StoredRun(folder)
     run._in_the_way = store.recover(folder.uid)
-    waiting = _encode_spooled(folder)
-    run._recovered_in = run.state
+    waiting = _media_read.encode_spooled(folder)
+    run._recovered_in = run._encoded_in = run.state
     for problem in [*filter(None, [store.problem]), *run.problems, *waiting]:
         print(f"tracker: {problem}", file=sys.stderr)
     return run
-
-
-def _encode_spooled(folder: _core.RunFolder) -> list[str]:
-    """Media that a dead process had on their way. What stands in the way."""
-    if not folder.has_spooled():
-        return []
-    from tracker import _media_late
-
-    return _media_late.encode_spooled(folder, _media_late.LATE_MS_MAX / 1000)
 
 
 def summary_of(run: Run, wait_s: float) -> dict[str, Any] | None:

@@ -165,6 +165,7 @@ int run_export_bundle(Console& console, const Store& store, const ExportCommandO
   const auto run = store.resolve_run(options.run);
   if (!run.ok()) return fail(console, run.status());
   Result<BundledArtifacts> artifacts = BundledArtifacts();
+  encode_spooled(console, *run);
   if (options.artifacts) artifacts = artifacts_for_bundle(store, *run);
   if (!artifacts.ok()) return fail(console, artifacts.status());
   ProgressBar bar(console, "writing KiB");

@@ -17,7 +17,19 @@ from typing import Any
 
 import pytest
 import tracker
-from spooled import HELD, SIDE, STUCK, Script, image, killed, one_waits, spooled, stored_once
+from spooled import (
+    HELD,
+    LOGS,
+    SIDE,
+    STUCK,
+    Script,
+    image,
+    killed,
+    one_waits,
+    spooled,
+    start,
+    stored_once,
+)
 from tracker import _core, _media_late, _media_queue, _media_spool
 
 
@@ -239,3 +251,28 @@ def test_a_resumed_run_shows_what_its_killed_attempt_had_on_the_disk(script: Scr
         assert run.flush(60)
         assert stored_once(tracker.open_run("media/killed")) == list(range(HELD, 10))
     assert stored_once(tracker.open_run("media/killed")) == list(range(HELD, 10))
+
+
+def test_a_bundle_of_a_killed_run_has_the_media_that_waited(script: Script, tmp_path: Path) -> None:
+    killed(script, STUCK + "for step in range(9): run.log({'image': tracker.Image(image(step))}, step=step)\n")
+    bundle = tmp_path / "killed.trk"
+    said = json.loads(command("export", "media/killed", "--bundle", str(bundle), "--json"))
+    assert said["left_out"] == []
+    command("import", str(bundle), "--dir", str(tmp_path / "other"))
+    stored = tracker.open_run("media/killed", dir=str(tmp_path / "other"))
+    assert stored_once(stored) == list(range(HELD, 9))
+
+
+def test_a_run_that_was_opened_while_its_process_lived_sees_its_media_behind_the_death(tmp_path: Path) -> None:
+    body = STUCK + "for step in range(7): run.log({'image': tracker.Image(image(step)), 'x': 1.0}, step=step)\n"
+    process = start(LOGS + body + "run.flush(0.2)\nprint('logged', flush=True)\ntime.sleep(600)\n", tmp_path)
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline() == "logged\n"
+        stored = tracker.open_run("media/killed")
+        assert stored.media_names() == []
+    finally:
+        process.kill()
+        process.communicate()
+    assert len(stored.history("x").values) == 7
+    assert stored_once(stored) == list(range(HELD, 7))
