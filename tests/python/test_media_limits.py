@@ -174,11 +174,13 @@ def test_rows_columns_and_cells_of_a_table(monkeypatch: pytest.MonkeyPatch, run:
 def test_a_tables_document_is_refused_before_more_of_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     typed: list[str] = []
 
-    def count_typed(name: str, values: list[Any]) -> tuple[str, list[Any]]:
-        typed.append(name)
-        return "float", values
+    real = _table._column
 
-    monkeypatch.setattr(_table, "_typed", count_typed)
+    def count_typed(name: str, values: list[Any]) -> str:
+        typed.append(name)
+        return real(name, values)
+
+    monkeypatch.setattr(_table, "_column", count_typed)
     monkeypatch.setattr(_table, "DOCUMENT_BYTES_MAX", 1000)
     columns = {f"c{i}": [1 / 3] * 20 for i in range(10)}
     with pytest.raises(ValueError, match="a table of 20 × 10 cells has a document of more than 1,000 bytes"):
