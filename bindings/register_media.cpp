@@ -5,10 +5,14 @@
 #include <memory>
 #include <string>
 
+#include "base/crc32c.h"
 #include "device_values.h"
 #include "media_hook.h"
+#include "model/redact.h"
 #include "query/media.h"
 #include "register.h"
+#include "released_gil.h"
+#include "run/late_media.h"
 #include "run/media_folder.h"
 #include "run/run.h"
 #include "value_convert.h"
@@ -27,9 +31,13 @@ py::tuple file_to_python(internal::Result<MediaFile> file) {
   return py::make_tuple(found.digest, found.bytes);
 }
 
+std::string_view view_of(const py::buffer_info& info) {
+  return {static_cast<const char*>(info.ptr), static_cast<size_t>(info.size * info.itemsize)};
+}
+
 py::tuple store_media(Run& run, const py::buffer& bytes, const std::string& extension) {
   const py::buffer_info info = bytes.request();
-  const std::string_view view(static_cast<const char*>(info.ptr), static_cast<size_t>(info.size * info.itemsize));
+  const std::string_view view = view_of(info);
   return file_to_python(without_gil([&] { return run.store_media(view, extension); }));
 }
 
@@ -44,7 +52,7 @@ py::object store_media_file(Run& run, const std::string& path, const std::string
 
 py::bytes redact_document(Run& run, const py::buffer& text, bool is_json) {
   const py::buffer_info info = text.request();
-  const std::string_view view(static_cast<const char*>(info.ptr), static_cast<size_t>(info.size * info.itemsize));
+  const std::string_view view = view_of(info);
   return py::bytes(without_gil([&] { return run.redact_document(view, is_json); }));
 }
 
@@ -68,6 +76,79 @@ void drop_values(Run& run, const std::string& key, uint8_t type, uint64_t values
       values, why);
 }
 
+uint32_t crc32c_of(const py::buffer& bytes, uint32_t previous) {
+  const py::buffer_info info = bytes.request();
+  const ReleasedGil without_gil;
+  return internal::crc32c(view_of(info), previous);
+}
+
+internal::Id128 writer_of(const std::string& hex) {
+  const auto writer = internal::Id128::from_hex(hex);
+  if (!writer) throw py::value_error("a writer is 32 hex digits");
+  return *writer;
+}
+
+// What tracker/_media_late.py is written on. The disk is waited for without the GIL.
+void register_late_media(py::module_& module) {
+  using internal::LateMedia;
+  using internal::MediumPlace;
+  py::class_<LateMedia>(module, "LateMedia")
+      .def_static("open",
+                  [](const internal::RunFolder& folder) -> py::object {
+                    auto late = [&] {
+                      const ReleasedGil without_gil;
+                      return LateMedia::open(folder);
+                    }();
+                    auto found = take(std::move(late));
+                    return found == nullptr ? py::object(py::none()) : py::cast(std::move(found));
+                  })
+      .def("waiting",
+           [](const LateMedia& self) {
+             py::list out;
+             for (const internal::SpooledMedium& each : self.waiting())
+               out.append(py::make_tuple(each.path, each.writer.hex()));
+             return out;
+           })
+      .def("is_stored",
+           [](LateMedia& self, const std::string& key, int64_t step, uint64_t call, int64_t time_us, int64_t index) {
+             auto stored = [&] {
+               const ReleasedGil without_gil;
+               return self.is_stored({key, step, call, time_us, index});
+             }();
+             return take(std::move(stored));
+           })
+      .def("store_media",
+           [](LateMedia& self, const py::buffer& bytes, const std::string& extension) {
+             const py::buffer_info info = bytes.request();
+             auto stored = [&] {
+               const ReleasedGil without_gil;
+               return self.store(view_of(info), extension);
+             }();
+             return file_to_python(std::move(stored));
+           })
+      .def("check_room", [](const LateMedia& self, uint64_t bytes) { check(self.check_room(bytes)); })
+      .def("redact_document",
+           [](LateMedia&, const py::buffer& text, bool is_json) {
+             const py::buffer_info info = text.request();
+             uint64_t redacted = 0;
+             return py::bytes(is_json ? internal::redact_json(view_of(info), &redacted)
+                                      : internal::redact_text(view_of(info), &redacted));
+           })
+      .def("add",
+           [](LateMedia& self, const std::string& writer, const std::string& key, int64_t step, uint64_t call,
+              int64_t time_us, int64_t index, const py::handle& value) {
+             check(self.add(writer_of(writer), {key, step, call, time_us, index}, value_from(value)));
+           })
+      .def("drop", [](LateMedia& self, const std::string& writer,
+                      const std::string& reason) { self.drop(writer_of(writer), reason); })
+      .def("commit", [](LateMedia& self) {
+        check([&] {
+          const ReleasedGil without_gil;
+          return self.commit();
+        }());
+      });
+}
+
 py::list media_of(View& self, const std::string& name, bool all) {
   py::list out;
   for (const internal::MediaRow& row :
@@ -85,6 +166,7 @@ py::dict media_account_of(View& self) {
   out["logged"] = account.logged;
   out["stored"] = account.stored;
   out["dropped"] = account.dropped;
+  out["pending"] = account.pending;
   out["lost"] = account.lost;
   out["by_reason"] = reasons;
   return out;
@@ -110,12 +192,17 @@ void register_media(py::module_& module, py::class_<Run, std::shared_ptr<Run>>& 
       .def("log_media", &log_media_value, py::arg("key"), py::arg("step"), py::arg("call"), py::arg("time_us"),
            py::arg("value"))
       .def("redact_document", &redact_document, py::arg("text"), py::arg("is_json"))
+      .def("redact_words",
+           [](const Run& self, const py::handle& said) { return value_to_python(self.redact_words(value_from(said))); })
+      .def_property_readonly("writer", &Run::writer_id)
       .def("drop_media", &drop_media, py::arg("key"), py::arg("reason"), py::arg("detail"), py::arg("values"))
       .def("reject_media", &Run::count_rejected, py::arg("key"), py::arg("why"))
       .def("drop_values", &drop_values, py::arg("key"), py::arg("type"), py::arg("values"), py::arg("why"))
       .def("drop_device_values", &drop_device_values, py::arg("keys"), py::arg("types"), py::arg("places"),
            py::arg("why"))
       .def_property_readonly("takes_media", &Run::takes_media);
+  register_late_media(module);
+  module.def("crc32c", &crc32c_of, py::arg("bytes"), py::arg("previous") = 0);
   module.def("hand_over_device_values", &hand_over_device_values, py::arg("queue"), py::arg("copy"), py::arg("keys"),
              py::arg("places"));
   static PyMethodDef hook = {"_set_media_hook", set_media_hook, METH_VARARGS, nullptr};

@@ -21,6 +21,7 @@
 #include "storage/database_build.h"
 #include "storage/recovery.h"
 #include "storage/run_folder.h"
+#include "storage/spooled_media.h"
 #include "storage/stop_request.h"
 #include "storage/store.h"
 #include "value_convert.h"
@@ -343,6 +344,7 @@ void register_store(py::module_& module) {
       .def_property_readonly("created",
                              [](const RunFolder& self) { return static_cast<double>(self.identity.created_us) / 1e6; })
       .def("stop_request", &stop_request_of)
+      .def("has_spooled", [](const RunFolder& self) { return !internal::spooled_media(self.path).empty(); })
       .def_readonly("path", &RunFolder::path);
   py::class_<Store>(module, "Store", "A folder that holds runs.")
       .def_static(

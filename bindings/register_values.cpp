@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "model/json_numbers.h"
 #include "model/value_counts.h"
 #include "register.h"
 #include "without_gil.h"
@@ -40,10 +41,24 @@ std::vector<uint64_t> count(const py::buffer& array, const std::vector<double>& 
                       [&](const auto* values, size_t size) { return internal::count_in_bins(values, size, edges); });
 }
 
+// A JSON list of the array's numbers.
+py::bytes json_of(const py::buffer& array) {
+  const py::buffer_info info = array.request();
+  const auto size = static_cast<size_t>(info.size);
+  if (info.ndim != 1 || (size > 0 && info.strides[0] != info.itemsize))
+    throw py::type_error("an array of one dimension, its values side by side, was expected");
+  if (info.format == py::format_descriptor<double>::format())
+    return py::bytes(without_gil([&] { return internal::json_list(static_cast<const double*>(info.ptr), size); }));
+  if (info.itemsize == sizeof(int64_t) && (info.format == "q" || info.format == "l"))
+    return py::bytes(without_gil([&] { return internal::json_list(static_cast<const int64_t*>(info.ptr), size); }));
+  throw py::type_error("an array of float64 or int64 was expected, got " + info.format);
+}
+
 }  // namespace
 
 void register_values(py::module_& module) {
   module.def("summarize_values", &summarize, py::arg("array"));
+  module.def("json_numbers", &json_of, py::arg("array"));
   module.def("count_in_bins", &count, py::arg("array"), py::arg("edges"));
 }
 

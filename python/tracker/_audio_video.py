@@ -32,9 +32,15 @@ def _check_bytes(what: str, size: int) -> None:
         raise ValueError(f"{what} of {size:,} bytes; an array may have {ARRAY_BYTES_MAX:,}, a file 1 GiB")
 
 
-class _FileEncoder:
+class FileEncoder:
     def __init__(self, kind: str, given: Given, said: dict[str, Any]) -> None:
         self._kind, self._given, self._said = kind, given.without_parts(), said
+
+    def describe(self) -> dict[str, Any] | None:
+        """For who encodes it where this process is killed (_media_late.py). None: it cannot be said."""
+        if self._given.path is not None:
+            return None
+        return {"as": "file", "kind": self._kind, "ext": self._given.extension, "said": self._said}
 
     def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
         file, _ = self._given.add(parts, files)
@@ -62,13 +68,13 @@ class Audio(Media):
         if isinstance(data, PATHS):
             given = take_file(data, "audio", ("wav", "mp3", "ogg", "flac"))
             said |= {"sample_rate": sample_rate} if sample_rate is not None else {}
-            self._set_large(_FileEncoder("audio", given, said), *given.parts)
+            self._set_large(FileEncoder("audio", given, said), *given.parts)
             return
         if sample_rate is None:
             raise ValueError("audio of an array needs sample_rate=")
         samples, channels = _samples(data)
         said |= {"sample_rate": sample_rate, "channels": channels, "samples": samples.size // channels}
-        self._set_large(_WavEncoder(said), samples)
+        self._set_large(WavEncoder(said), samples)
 
 
 def _samples(data: Any) -> tuple[Any, int]:
@@ -94,9 +100,12 @@ def _samples(data: Any) -> tuple[Any, int]:
     return np.ascontiguousarray(np.round(np.clip(array, -1, 1).astype(np.float64) * 32767).astype("<i2")), channels
 
 
-class _WavEncoder:
+class WavEncoder:
     def __init__(self, said: dict[str, Any]) -> None:
         self._said = said
+
+    def describe(self) -> dict[str, Any]:
+        return {"as": "wav", "said": self._said}
 
     def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
         out = io.BytesIO()
@@ -130,7 +139,7 @@ class Video(Media):
             raise ValueError(f"fps must be more than 0 and at most {FPS_MAX}, got {fps!r}")
         if isinstance(data, PATHS):
             given = take_file(data, "a video", ("mp4", "webm", "mov", "gif"))
-            self._set_large(_FileEncoder("video", given, said), *given.parts)
+            self._set_large(FileEncoder("video", given, said), *given.parts)
             return
         _array.check_layout(layout)
         array = _array.as_array(data, "a video")
@@ -144,12 +153,15 @@ class Video(Media):
         prepare("videos of frames", format)
         said |= {"width": width, "height": height, "frames": frames, "fps": float(fps)}
         pixels = _array.to_bytes(array, "a video")
-        self._set_large(_FramesEncoder(_array.MODES[channels], format, said), pixels)
+        self._set_large(FramesEncoder(_array.MODES[channels], format, said), pixels)
 
 
-class _FramesEncoder:
+class FramesEncoder:
     def __init__(self, mode: str, extension: str, said: dict[str, Any]) -> None:
         self._mode, self._extension, self._said = mode, extension, said
+
+    def describe(self) -> dict[str, Any]:
+        return {"as": "frames", "mode": self._mode, "ext": self._extension, "said": self._said}
 
     def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
         size = (self._said["width"], self._said["height"])

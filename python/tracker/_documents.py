@@ -31,12 +31,15 @@ class Document(Media):
         if len(data) <= INLINE_BYTES_MAX:
             self._set_small({"kind": kind, "text": text, "ext": extension, "bytes": len(data), **said})
         else:
-            self._set_large(_DocumentEncoder(kind, extension, said), data)
+            self._set_large(DocumentEncoder(kind, extension, said), data)
 
 
-class _DocumentEncoder:
+class DocumentEncoder:
     def __init__(self, kind: str, extension: str, said: dict[str, Any]) -> None:
         self._kind, self.document, self._said = kind, extension, said
+
+    def describe(self) -> dict[str, Any]:
+        return {"as": "document", "kind": self._kind, "said": self._said}
 
     def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
         return {"kind": self._kind, **files.add_document(parts[0], self.document), **self._said}

@@ -104,7 +104,7 @@ class Image(Media):
             with contextlib.suppress(ImportError):  # without Pillow its size is not said
                 if given.extension in _PILLOW:
                     prepare("the size", given.extension)
-            self._set_large(_FileEncoder(given, said, overlays, labels), *given.parts, *(m for _, m, _, _ in overlays))
+            self._set_large(FileEncoder(given, said, overlays, labels), *given.parts, *(m for _, m, _, _ in overlays))
             return
         pixels, width, height, mode = given
         prepare("images of pixels", FORMATS[format])
@@ -113,7 +113,7 @@ class Image(Media):
             if (mask_width, mask_height) != (width, height):
                 raise ValueError(f"the mask {name!r} has {mask_width} × {mask_height} pixels, the image {width} × "
                                  f"{height}")  # fmt: skip
-        encoder = _PixelEncoder(mode, (width, height), FORMATS[format], quality, said, overlays, labels)
+        encoder = PixelEncoder(mode, (width, height), FORMATS[format], quality, said, overlays, labels)
         self._set_large(encoder, pixels, *(mask for _, mask, _, _ in overlays))
 
 
@@ -127,6 +127,10 @@ class _Overlays:
         self._names = [(name, width, height) for name, _, width, height in overlays]
         self._labels = labels
 
+    def describe(self) -> dict[str, Any]:
+        masks = {name: [width, height] for name, width, height in self._names}
+        return {"masks": masks, "labels": self._labels}
+
     def add(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
         if not self._names:
             return {}
@@ -138,7 +142,7 @@ class _Overlays:
         return {"masks": masks}
 
 
-class _PixelEncoder:
+class PixelEncoder:
     def __init__(
         self, mode: str, size: tuple[int, int], extension: str, quality: int, said: dict[str, Any],
         overlays: list[Overlay], labels: dict[str, dict[str, str]],
@@ -146,17 +150,27 @@ class _PixelEncoder:
         self._mode, self._size, self._extension, self._quality, self._said = mode, size, extension, quality, said
         self._overlays = _Overlays(overlays, labels)
 
+    def describe(self) -> dict[str, Any]:
+        """For who encodes it where this process is killed (_media_late.py)."""
+        of = {"as": "pixels", "mode": self._mode, "size": list(self._size), "ext": self._extension}
+        return {**of, "quality": self._quality, "said": self._said, **self._overlays.describe()}
+
     def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
         data = encode_pixels(parts[0], self._mode, self._size, self._extension, self._quality)
         masks = self._overlays.add(parts[1:], files)
         return {"kind": "image", **files.add(data, self._extension), **self._said, **masks}
 
 
-class _FileEncoder:
+class FileEncoder:
     def __init__(
         self, given: Given, said: dict[str, Any], overlays: list[Overlay], labels: dict[str, dict[str, str]]
     ) -> None:
         self._given, self._said, self._overlays = given.without_parts(), said, _Overlays(overlays, labels)
+
+    def describe(self) -> dict[str, Any] | None:
+        if self._given.path is not None:
+            return None
+        return {"as": "image", "ext": self._given.extension, "said": self._said, **self._overlays.describe()}
 
     def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
         file, rest = self._given.add(parts, files)

@@ -3,7 +3,8 @@
 
 What waits is bounded: 16 MiB in memory, beyond that spooled into the run's media folder (large documents, whose secrets
 would have to be looked for in the call, wait in memory of their own), beyond that a short wait, then the value is
-dropped and counted. Threads: any. After fork() the child begins with an empty queue of its own.
+dropped and counted. What is spooled survives a kill (_media_late.py); so does what has waited in memory for long, which
+the thread spools. Threads: any. After fork() the child begins with an empty queue of its own.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import secrets
 import signal
 import threading
 import time
@@ -20,13 +20,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from tracker import _core
+from tracker import _core, _media_spool
 
 # Of values that wait in memory
 HELD_BYTES_MAX = 16 * 1024 * 1024
+# Longer ones wait on the disk, where they survive a kill: as soon as the thread that encodes comes to it
+HELD_MS_MAX = 1000
+HELD_LOOK_MS = 250
 # Of values that wait on the disk
 SPOOL_BYTES_MAX = 256 * 1024 * 1024
-SPOOL_CHUNK_BYTES = 1 * 1024 * 1024
 # A document is spooled without its secrets, which takes 40 ms a MiB at the worst; a larger one waits in memory
 SPOOL_DOCUMENT_BYTES_MAX = 1 * 1024 * 1024
 # Of such ones, beside HELD_BYTES_MAX
@@ -60,8 +62,10 @@ Encoder = Callable[[Sequence[memoryview], Files], dict[str, Any]]
 
 
 class RunFiles:
-    def __init__(self, core: _core.RunCore) -> None:
-        self._core = core
+    """`is_clean`: documents are without their secrets already."""
+
+    def __init__(self, core: _core.RunCore, is_clean: bool = False) -> None:
+        self._core, self._is_clean = core, is_clean
 
     def add(self, data: Any, extension: str) -> dict[str, Any]:
         digest, size = self._core.store_media(data, extension)
@@ -75,14 +79,14 @@ class RunFiles:
         return {"digest": digest, "ext": extension, "bytes": size}
 
     def add_document(self, text: Any, extension: str) -> dict[str, Any]:
-        return self.add(self._core.redact_document(text, extension == "json"), extension)
+        return self.add(text if self._is_clean else self._core.redact_document(text, extension == "json"), extension)
 
 
 class Item:
     """A value on its way. Its encoder knows all but the payload, which may lie in a file meanwhile."""
 
-    __slots__ = ("beside", "call", "core", "done", "encoder", "given_up", "key", "payload", "place", "settled", "size",
-                 "sizes", "spool", "step", "time_us")  # fmt: skip
+    __slots__ = ("beside", "call", "core", "done", "encoder", "given_up", "is_clean", "key", "payload", "place",
+                 "settled", "since", "size", "sizes", "spool", "step", "time_us")  # fmt: skip
 
     def __init__(
         self, core: _core.RunCore, key: str, step: int, call: int, time_us: int, encoder: Encoder, payload: Payload,
@@ -94,7 +98,9 @@ class Item:
         self.place = place  # in the list that was logged
         self.sizes = [part.nbytes for part in payload]
         self.size = sum(self.sizes)
-        self.spool: str | None = None
+        self.spool: _media_spool.Spooled | None = None
+        self.since = time.monotonic()
+        self.is_clean = False  # a document without its secrets
         self.beside = False  # it waits in the memory of large documents
         self.settled = False  # stored or dropped, or about to be stored
         self.given_up = False  # by finish(): nobody waits for it any more
@@ -104,10 +110,7 @@ class Item:
         return self.size > SPOOL_DOCUMENT_BYTES_MAX and bool(getattr(self.encoder, "document", ""))
 
     def load(self) -> Sequence[memoryview]:
-        if self.spool is None:
-            return self.payload
-        with open(self.spool, "rb") as file:
-            return [memoryview(file.read(size)) for size in self.sizes]
+        return self.payload if self.spool is None else self.spool.load()
 
     def redact(self) -> None:
         """Before it is written to the disk as it is. A document's encoder has a word for it: its extension."""
@@ -115,16 +118,42 @@ class Item:
             is_json = extension == "json"
             self.payload = tuple(memoryview(self.core.redact_document(part, is_json)) for part in self.payload)
             self.sizes = [part.nbytes for part in self.payload]  # its share of the queue stays what it was
+            self.is_clean = True
+
+    def describe(self) -> dict[str, Any] | None:
+        """For who encodes it where this process is killed, without secrets: it is written to the disk. None: nobody
+        else can."""
+        said = getattr(self.encoder, "describe", lambda: None)()
+        if said is None or not self.core.writer:
+            return None
+        words = {name: said[name] for name in ("said", "labels") if name in said}
+        place = {"step": self.step, "call": self.call, "time_us": self.time_us, **self.place}
+        encoder = {**said, **self.core.redact_words(words)}
+        return {"writer": self.core.writer, "key": self.key, **place, "encoder": encoder}
+
+    def write_spool(self, end: float) -> _media_spool.Spooled:
+        """All of it or nothing; OSError, ValueError."""
+        payload, whole = self.payload, False
+        temporary, name = _media_spool.names(self.core.dir, self.core.writer)
+        try:
+            said = self.describe()
+            head = _media_spool.head_of(said, payload, end) if said is not None else b""
+            _media_spool.write(temporary, (head, *payload), end)
+            whole = True
+        finally:
+            if not whole:
+                with contextlib.suppress(OSError):
+                    Path(temporary).unlink()
+        return _media_spool.Spooled(temporary, name, len(head), self.sizes)
 
     def forget(self) -> None:
         self.payload = ()
         if self.spool is not None:
-            with contextlib.suppress(OSError):
-                Path(self.spool).unlink()
+            self.spool.remove()
 
     def write(self, settle: Callable[[Item], bool]) -> None:
         """Encodes it, stores its files and logs what they are, unless it was dropped meanwhile."""
-        value = self.encoder(self.load(), RunFiles(self.core))
+        value = self.encoder(self.load(), RunFiles(self.core, self.is_clean))
         if settle(self):
             self.core.log_media(self.key, self.step, self.call, self.time_us, {**value, **self.place})
 
@@ -151,6 +180,8 @@ class Queue:
         self._beside = 0
         self._spooled = 0
         self._spooling: dict[Item, int] = {}  # on their way into the spool, and how large
+        self._folder = ("", 0.0, 0)  # what the folder of the run held when it was looked at
+        self._next_look = 0.0
         self._waited = 0.0
         self._thread: threading.Thread | None = None
         self._no_thread = False
@@ -221,21 +252,25 @@ class Queue:
         has_room = spooled + item.size <= SPOOL_BYTES_MAX and len(self._items) < QUEUED_VALUES_MAX
         return has_room and not item.is_large_document()
 
-    @staticmethod
-    def _spool(item: Item) -> None:
-        path = f"{item.core.dir}/media/spool.tmp-{secrets.token_hex(8)}"
+    def _spool(self, item: Item) -> None:
         end = time.monotonic() + SPOOL_CALL_MS_MAX / 1000
-        try:
+        with contextlib.suppress(OSError, ValueError, _core.TrackerError):
             item.core.check_media_room(item.size)
+            if not self._folder_has_room(item):
+                return
             item.redact()
-            _write_spool(path, item.payload, end)
-            item.spool, item.payload = path, ()
-        except (OSError, _core.TrackerError):
-            return
-        finally:
-            if item.spool is None:
-                with contextlib.suppress(OSError):
-                    Path(path).unlink()
+            item.spool = item.write_spool(end)
+            item.spool.keep()
+            item.payload = ()
+
+    def _folder_has_room(self, item: Item) -> bool:
+        """Beside what other processes of the run have there: killed ones, whose values nobody has encoded yet."""
+        folder, looked, taken = self._folder
+        now = time.monotonic()
+        if folder != item.core.dir or now - looked > _media_spool.SPOOL_FOLDER_LOOK_MS / 1000:
+            taken = _media_spool.bytes_in(item.core.dir)
+            self._folder = (item.core.dir, now, taken)
+        return taken + item.size <= _media_spool.SPOOL_FOLDER_BYTES_MAX
 
     # --- the thread -------------------------------------------------------------------------------------------
 
@@ -257,8 +292,58 @@ class Queue:
             with self._changed:
                 while not self._items or self._now is not None:
                     self._changed.wait()
-                self._now = self._items.popleft()
-            self._write(self._now)
+            self._move_old()
+            with self._changed:
+                if not self._items or self._now is not None:
+                    continue  # given up meanwhile
+                now = self._now = self._items.popleft()
+            self._write(now)
+
+    def _move_old(self) -> None:
+        """To the disk, what has waited in memory for long: here, where no call waits for it."""
+        now = time.monotonic()
+        if now < self._next_look:
+            return
+        self._next_look = now + HELD_LOOK_MS / 1000
+        with self._changed:
+            old = [
+                item
+                for item in self._items
+                if item.spool is None and item.size and now - item.since > HELD_MS_MAX / 1000
+            ]
+        for item in old:
+            with self._changed:
+                if item.done:
+                    continue
+                if self._spooled + sum(list(self._spooling.values())) + item.size > SPOOL_BYTES_MAX:
+                    return
+                self._spooled += item.size
+            spooled: _media_spool.Spooled | None = None
+            try:
+                item.core.check_media_room(item.size)
+                if self._folder_has_room(item):
+                    item.redact()
+                    spooled = item.write_spool(float("inf"))
+            except Exception:  # it stays in memory, and so do the others until the next look
+                spooled = None
+            with self._changed:
+                self._moved(item, spooled)
+            if spooled is None:
+                return
+
+    def _moved(self, item: Item, spooled: _media_spool.Spooled | None) -> None:
+        if spooled is None or item.done:  # given up meanwhile
+            self._spooled -= item.size
+            if spooled is not None:
+                spooled.remove()
+            return
+        spooled.keep()  # under the lock: of a value that is given up none is left, which end() counts
+        if item.beside:
+            self._beside -= item.size
+        else:
+            self._held -= item.size
+        item.beside, item.spool, item.payload = False, spooled, ()
+        self._changed.notify_all()
 
     def _write(self, item: Item) -> None:
         settled = False
@@ -272,6 +357,7 @@ class Queue:
             item.write(settle)
         except BaseException as error:  # whatever an encoder raises, this thread goes on
             if settled or self.settle(item):
+                item.forget()  # first: who is killed in between leaves nothing that is counted and stored
                 detail = f"{type(error).__name__}: {error}"[:300]
                 item.core.drop_media(item.key, reason_of(error), detail, 1)
         with self._changed:
@@ -338,6 +424,8 @@ class Queue:
             for item in left:
                 if item is not self._now:
                     self._release(item)
+                else:
+                    item.forget()
             self._changed.notify_all()
         dropped: dict[tuple[int, str], list[Item]] = {}  # by run and name: one line in the account each
         for item in left:
@@ -348,21 +436,6 @@ class Queue:
             items[0].core.drop_media(items[0].key, "finish", why, len(items))
             for item in items:
                 item.given_up = True  # nobody waits for it again
-
-
-def _write_spool(path: str, payload: Payload, end: float) -> None:
-    with contextlib.suppress(FileExistsError):
-        Path(path).parent.mkdir()
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with open(descriptor, "wb", buffering=0) as file:
-        for part in payload:
-            data = part.cast("B")
-            for at in range(0, len(data), SPOOL_CHUNK_BYTES):
-                if time.monotonic() > end:
-                    raise OSError("the disk is slow")
-                chunk = data[at : at + SPOOL_CHUNK_BYTES]
-                while chunk:
-                    chunk = chunk[file.write(chunk) :]
 
 
 _queue: Queue | None = None

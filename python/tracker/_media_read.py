@@ -140,13 +140,37 @@ def _samples(path: str) -> tuple[Any, int]:
         return (data if file.getnchannels() == 1 else data.reshape(-1, file.getnchannels())), file.getframerate()
 
 
+def encode_spooled(folder: _core.RunFolder) -> list[str]:
+    """Media that dead processes of the run had spooled. What stands in the way, a line each."""
+    if not folder.has_spooled():
+        return []
+    from tracker import _media_late
+
+    return _media_late.encode_spooled(folder, _media_late.LATE_MS_MAX / 1000)
+
+
 class MediaOfRun:
     """What StoredRun has of media."""
 
     _folder: _core.RunFolder
 
+    _encoded_in: str  # the state of the run when that was last tried
+
     def _view(self) -> _core.RunView:
         raise NotImplementedError
+
+    def _recover(self) -> None:
+        raise NotImplementedError
+
+    def _media_view(self) -> _core.RunView:
+        """Behind an attempt to encode what a process that died since the run was opened has spooled."""
+        view = self._view()
+        state = view.state()
+        if state not in ("running", self._encoded_in) and self._folder.has_spooled():
+            self._encoded_in = state
+            self._recover()
+            view.refresh()
+        return view
 
     def media(self, name: str, *, all: bool = False) -> list[MediaEntry]:
         """The media logged under a name, by step; of each step those of the last call, of the last attempt.
@@ -156,7 +180,7 @@ class MediaOfRun:
         """
         if not isinstance(name, str):
             raise TypeError(f"media(name): name must be a str, got {type(name).__name__}")
-        view = self._view()
+        view = self._media_view()
         _options.utf8("the name of media", name)
         folder = self._folder.path
         entries = [MediaEntry(folder, name, row) for row in view.media(name, bool(all))]
@@ -167,10 +191,10 @@ class MediaOfRun:
 
     def media_names(self) -> list[str]:
         """The names that hold media, sorted."""
-        return self._view().media_names()
+        return self._media_view().media_names()
 
     @property
     def media_account(self) -> dict[str, Any]:
-        """logged = stored + dropped + lost, by_reason. Lost: not encoded yet when the process died (while it lives, on
-        their way)."""
-        return self._view().media_account()
+        """logged = stored + dropped + pending + lost, by_reason. Pending: on the disk, not encoded yet; those of a dead
+        process open_run() encodes. Lost: in memory alone when the process died (while it lives, on their way)."""
+        return self._media_view().media_account()

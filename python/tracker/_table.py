@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import array
 import datetime
 import importlib
 import json
@@ -10,6 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from tracker import _core
 from tracker._documents import DOCUMENT_BYTES_MAX, Document
 from tracker._media import caption_of, short_text
 
@@ -30,7 +32,7 @@ class Table(Document):
     datetime64 to the microsecond); None and NaT are empty cells, NaN and infinities stay. A column of mixed types is a
     TypeError that names it: say str() of it. The cells are copied. LimitError is never raised: more rows, columns,
     cells or bytes of the document than docs/limits.md allows are a ValueError, before more than that is encoded. Cost:
-    the cells become JSON here, a second for a million numbers.
+    the cells become JSON here: 0.1 s for a million numbers that are arrays or lists of one type, else a second.
     """
 
     __slots__ = ()
@@ -43,13 +45,46 @@ class Table(Document):
         columns_text, size = [], rows * len(names) * CELL_BYTES_MIN
         for name, values in zip(names, cells, strict=True):
             _check_document(size, rows, len(names))  # before the work for a column that finds no room
-            kind, stored = _typed(name, values)
-            columns_text.append(_json({"name": name, "type": kind, "values": stored}))
+            columns_text.append(_column(name, values))
             size += len(columns_text[-1]) - rows * CELL_BYTES_MIN
         _check_document(size, rows, len(names))
         text = f'{{"rows":{rows},"columns":[{",".join(columns_text)}]}}'
         said = {"rows": rows, "columns": len(names), **caption_of(caption)}
         self._set_text("table", text, "json", said)
+
+
+def _column(name: str, values: Any) -> str:
+    """As JSON. Columns of numbers alone, which most of the large ones are, take a fifth of the time of others."""
+    if (numbers := _numbers(values)) is not None:
+        kind, dense = numbers
+        head = _json({"name": name, "type": kind})
+        return f'{head[:-1]},"values":{_core.json_numbers(dense).decode()}}}'
+    kind, stored = _typed(name, values)
+    return _json({"name": name, "type": kind, "values": stored})
+
+
+def _numbers(values: Any) -> tuple[str, Any] | None:
+    """Its type and an array of float64 or int64; None for any other column."""
+    if not isinstance(values, list):  # of NumPy
+        is_float = values.dtype.kind == "f"
+        return ("float" if is_float else "int"), values.astype("<f8" if is_float else "<i8", order="C")
+    kinds = set(map(type, values))
+    try:
+        if kinds == {float}:
+            return "float", array.array("d", values)
+        if kinds == {int}:
+            return "int", array.array("q", values)
+    except OverflowError:  # beyond int64, which is refused by name
+        return None
+    return None
+
+
+def _is_numbers(column: Any) -> bool:
+    """An array of NumPy that is float64 or int64 without a change of values."""
+    dtype: Any = getattr(column, "dtype", None)
+    if type(column).__module__ != "numpy" or type(column).__name__ != "ndarray" or column.ndim != 1:
+        return False
+    return bool(column.size) and dtype.itemsize + (dtype.kind == "u") <= 8 and dtype.kind in "fiu"
 
 
 def _json(value: object) -> str:
@@ -75,8 +110,8 @@ def check_size(rows: int, columns: int) -> None:
             raise ValueError(f"a table has {count:,} {what}; at most {limit:,}")
 
 
-def _columns_of(data: Any, names: Sequence[str] | None) -> tuple[list[str], list[list[Any]]]:
-    """Names and columns of one length."""
+def _columns_of(data: Any, names: Sequence[str] | None) -> tuple[list[str], list[Any]]:
+    """Names and columns of one length: lists, or arrays of numbers."""
     given = None if names is None else _names(names)
     if hasattr(data, "to_dict") and hasattr(data, "columns"):  # pandas, polars
         found = _names([str(name) for name in data.columns])
@@ -91,7 +126,8 @@ def _columns_of(data: Any, names: Sequence[str] | None) -> tuple[list[str], list
         check_size(table.num_rows, max(1, len(found)))
         columns = [column.to_pylist() for column in table.columns]
     elif isinstance(data, Mapping):
-        found, columns = _names(list(data)), [list(column) for column in data.values()]
+        found = _names(list(data))
+        columns = [column if _is_numbers(column) else list(column) for column in data.values()]
     else:
         return _from_rows(data, given)
     if given is not None and given != found:
@@ -101,8 +137,12 @@ def _columns_of(data: Any, names: Sequence[str] | None) -> tuple[list[str], list
     return found, columns
 
 
-def _cells(column: Any) -> list[Any]:
+def _cells(column: Any) -> Any:
     """Of a DataFrame. What pandas calls missing in a column that is not of floats is an empty cell."""
+    is_of_numpy = type(getattr(column, "dtype", None)).__module__.startswith("numpy")  # not pandas' own, nor polars'
+    numbers = column.to_numpy() if is_of_numpy else None
+    if numbers is not None and _is_numbers(numbers):
+        return numbers
     if hasattr(column, "isna") and getattr(column.dtype, "kind", "O") != "f":
         return [None if missing else value for value, missing in zip(column, column.isna(), strict=True)]
     return list(column)
@@ -163,8 +203,6 @@ def _time(value: Any) -> Any:
 
 
 def _typed(name: str, values: list[Any]) -> tuple[str, list[Any]]:
-    if set(map(type, values)) == {float} and all(map(math.isfinite, values)):
-        return "float", values  # most of the large columns: half of the time
     cells = [_plain(value) for value in values]
     kinds = {_kind(name, value) for value in cells if value is not None}
     if kinds == {"int", "float"}:

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 
+#include "cli/python_side.h"
 #include "cli/text.h"
 #include "storage/database_build.h"
+#include "storage/spooled_media.h"
 
 namespace tracker::internal {
 
@@ -42,9 +44,15 @@ Result<Store> open_store(Console& console, const GlobalOptions& global) {
   return store;
 }
 
-Result<std::unique_ptr<RunView>> open_run(const Store& store, const std::string& name) {
+void encode_spooled(Console& console, const RunFolder& run) {
+  if (console.python == nullptr || !console.python->encode_spooled || spooled_media(run.path).empty()) return;
+  for (const std::string& line : console.python->encode_spooled(run.path)) console.note(line);
+}
+
+Result<std::unique_ptr<RunView>> open_run(Console& console, const Store& store, const std::string& name) {
   const auto folder = store.resolve_run(name);
   if (!folder.ok()) return folder.status();
+  encode_spooled(console, *folder);
   build_ended_frames(*folder);
   return RunView::open(*folder);
 }

@@ -26,6 +26,8 @@ std::string lost_text(const MediaAccount& account) {
       reasons += fmt::format("{}{} {}", reasons.empty() ? "" : ", ", visible(reason), count_text(n));
     if (!reasons.empty()) out += ": " + reasons;
   }
+  if (account.pending > 0)
+    out += fmt::format("{}{} not encoded yet", out.empty() ? "" : "; ", count_text(account.pending));
   if (account.lost > 0)
     out += fmt::format("{}{} not stored: on their way, or lost with their process", out.empty() ? "" : "; ",
                        count_text(account.lost));
@@ -63,11 +65,9 @@ Value media_json(const std::vector<MediaSummary>& media) {
 Value media_account_json(const MediaAccount& account) {
   Value reasons = Value::map();
   for (const auto& [reason, n] : account.by_reason) reasons.set(reason, number(n));
-  return Value::Map{{"logged", number(account.logged)},
-                    {"stored", number(account.stored)},
-                    {"dropped", number(account.dropped)},
-                    {"lost", number(account.lost)},
-                    {"dropped_by_reason", reasons}};
+  return Value::Map{{"logged", number(account.logged)},   {"stored", number(account.stored)},
+                    {"dropped", number(account.dropped)}, {"pending", number(account.pending)},
+                    {"lost", number(account.lost)},       {"dropped_by_reason", reasons}};
 }
 
 }  // namespace tracker::internal

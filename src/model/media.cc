@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "model/redact.h"
+
 namespace tracker::internal {
 namespace {
 
@@ -33,6 +35,26 @@ std::string media_file_name(std::string_view digest, std::string_view extension)
     return "";
   if (!is_media_extension(extension)) return "";
   return fmt::format("{}/{}/{}.{}", kMediaFolder, digest.substr(0, 2), digest, extension);
+}
+
+void redact_medium(Value* value, uint64_t* count) {
+  const Value* text = value->find("text");
+  const Value* extension = value->find("ext");
+  if (text == nullptr || text->as_text() == nullptr || extension == nullptr || !(*extension == "json")) {
+    redact("", value, count);
+    return;
+  }
+  std::string document = redact_json(*text->as_text(), count);
+  value->set("text", Value());
+  redact("", value, count);
+  value->set("text", std::move(document));
+}
+
+std::string medium_payload(std::string_view key, uint64_t call, int64_t time_us, Value value) {
+  return encode_cbor(Value::Map{{"key", std::string(key)},
+                                {"call", static_cast<int64_t>(call)},
+                                {"time_us", time_us},
+                                {"value", std::move(value)}});
 }
 
 }  // namespace tracker::internal

@@ -23,10 +23,11 @@ struct MediaRow {
   std::string file;  // relative to the run's folder; empty: it has none
 };
 
-// Values, all writers: logged = stored + dropped + lost. Lost are those that a process had not stored when it died, and
-// of a live one those on their way.
+// Values, all writers: logged = stored + dropped + pending + lost. Pending are those that wait on the disk to be
+// encoded, also behind the death of their process (storage/spooled_media.h). Lost are those that a process had in
+// memory alone when it died, and of a live one those on their way.
 struct MediaAccount {
-  uint64_t logged = 0, stored = 0, dropped = 0, lost = 0;
+  uint64_t logged = 0, stored = 0, dropped = 0, pending = 0, lost = 0;
   std::vector<std::pair<std::string, uint64_t>> by_reason;  // of dropped
 };
 
@@ -35,7 +36,7 @@ struct MediaAccount {
 // Damaged frames are named in problems(). Cost: reads every frame of the writers that logged media.
 Result<std::vector<MediaRow>> read_media(RunView* run, const std::string& name, bool all);
 std::vector<std::string> media_names(const RunView& run);  // sorted; cost: nothing is read
-MediaAccount media_account(const RunView& run);
+MediaAccount media_account(const RunView& run);            // cost: a listing of the folder
 
 // What one name holds.
 struct MediaSummary {

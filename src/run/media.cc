@@ -22,20 +22,6 @@ Status no_room_status(DiskRoom room) {
                                    : Status(Code::kLimit, "more is logged than can be stored in time");
 }
 
-// The text of a small document is a string of its description; that of a JSON one stays JSON.
-void redact_description(Value* value, uint64_t* count) {
-  const Value* text = value->find("text");
-  const Value* extension = value->find("ext");
-  if (text == nullptr || text->as_text() == nullptr || extension == nullptr || !(*extension == "json")) {
-    redact("", value, count);
-    return;
-  }
-  std::string document = redact_json(*text->as_text(), count);
-  value->set("text", Value());
-  redact("", value, count);
-  value->set("text", std::move(document));
-}
-
 }  // namespace
 
 bool Run::takes_media() const { return impl_->writer != nullptr && !impl_->forked() && !impl_->observed(); }
@@ -120,6 +106,14 @@ std::string Run::redact_document(std::string_view text, bool is_json) {
   return out;
 }
 
+Value Run::redact_words(Value said) const {
+  uint64_t redacted = 0;  // counted with the event, whose words are redacted again
+  redact_medium(&said, &redacted);
+  return said;
+}
+
+std::string Run::writer_id() const { return takes_media() ? impl_->writer->identity().writer.hex() : ""; }
+
 Status Run::check_media_room(uint64_t bytes) const {
   TRACKER_RETURN_IF_ERROR(has_media_folder());
   return MediaFolder(dir(), 0, [this](uint64_t n) { return impl_->writer->take_disk(n); }).check_room(bytes);
@@ -128,9 +122,8 @@ Status Run::check_media_room(uint64_t bytes) const {
 Status Run::log_media(std::string_view key, int64_t step, uint64_t call, int64_t time_us, Value value) {
   if (!takes_media()) return Status(Code::kClosed, "nothing is recorded here");
   uint64_t redacted = 0;
-  redact_description(&value, &redacted);
-  const std::string payload = encode_cbor(
-      Value::Map{{"key", std::string(key)}, {"call", count(call)}, {"time_us", time_us}, {"value", std::move(value)}});
+  redact_medium(&value, &redacted);
+  const std::string payload = medium_payload(key, call, time_us, std::move(value));
   const Status status = log_media_payload(payload, step);
   const std::lock_guard<std::mutex> guard(impl_->mutex);
   impl_->redacted += redacted;

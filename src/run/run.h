@@ -173,6 +173,9 @@ class Run : public std::enable_shared_from_this<Run> {
   Result<MediaFile> store_media_file(const ListedFile& file, std::string_view extension);
   // A text on its way into a file, without its secrets (model/redact.h), which are counted.
   std::string redact_document(std::string_view text, bool is_json);
+  // What is said of a medium, or a part of it, without its secrets: before it is written beside bytes that wait.
+  Value redact_words(Value said) const;
+  std::string writer_id() const;                  // 32 hex digits; empty where nothing is recorded
   Status check_media_room(uint64_t bytes) const;  // kLimit: the disk or max_disk has none for so many
   Status log_media(std::string_view key, int64_t step, uint64_t call, int64_t time_us, Value value);
   // `reason` is one of a few words that the account of the run keeps, `detail` what is said once on stderr.

@@ -12,6 +12,7 @@
 #include "storage/database_build.h"
 #include "storage/live_writers.h"
 #include "storage/schema.h"
+#include "storage/spooled_media.h"
 #include "storage/table_sum.h"
 #include "storage/writer_locks.h"
 #include "storage/writer_parts.h"
@@ -92,10 +93,11 @@ class Ended {
   uint64_t points_ = 0;
 };
 
+// What its writers have spooled goes into their databases once it is encoded.
 bool is_alone(const Store& store, const RunFolder& run, int64_t now_us) {
   std::vector<UnreadWriter> unread;
   return live_writers(store, run.identity.uid, run.path, now_us, &unread).empty() && unread.empty() &&
-         journal_dirs_of(store, run.identity.uid).empty();
+         journal_dirs_of(store, run.identity.uid).empty() && spooled_media(run.path).empty();
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ def test_show_lists_names_kinds_counts_and_last_steps() -> None:
         ("note", ["html", "text"], 6, 2),
     ]
     assert document["media_account"] == {
-        "logged": 9, "stored": 9, "dropped": 0, "lost": 0, "dropped_by_reason": {}
+        "logged": 9, "stored": 9, "dropped": 0, "pending": 0, "lost": 0, "dropped_by_reason": {}
     }  # fmt: skip
 
 

@@ -14,7 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 import tracker
-from tracker import _audio_video, _documents, _files, _image, _image_array, _media, _media_queue, _structured, _table
+from tracker import (
+    _audio_video,
+    _documents,
+    _files,
+    _image,
+    _image_array,
+    _media,
+    _media_queue,
+    _media_spool,
+    _structured,
+    _table,
+)
 from tracker._image import BOXES_MAX, MASKS_MAX
 from tracker._media import CAPTION_CHARS_MAX, INLINE_BYTES_MAX, LIST_VALUES_MAX
 from tracker._media_queue import EXIT_MS_MAX
@@ -163,11 +174,13 @@ def test_rows_columns_and_cells_of_a_table(monkeypatch: pytest.MonkeyPatch, run:
 def test_a_tables_document_is_refused_before_more_of_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     typed: list[str] = []
 
-    def count_typed(name: str, values: list[Any]) -> tuple[str, list[Any]]:
-        typed.append(name)
-        return "float", values
+    real = _table._column
 
-    monkeypatch.setattr(_table, "_typed", count_typed)
+    def count_typed(name: str, values: list[Any]) -> str:
+        typed.append(name)
+        return real(name, values)
+
+    monkeypatch.setattr(_table, "_column", count_typed)
     monkeypatch.setattr(_table, "DOCUMENT_BYTES_MAX", 1000)
     columns = {f"c{i}": [1 / 3] * 20 for i in range(10)}
     with pytest.raises(ValueError, match="a table of 20 × 10 cells has a document of more than 1,000 bytes"):
@@ -242,7 +255,7 @@ def test_a_spool_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch
     run.log({"a": image}, step=0)
     assert not list((Path(run.dir) / "media").glob("spool*"))
     monkeypatch.setattr(_media_queue, "SPOOL_CALL_MS_MAX", 600_000)
-    monkeypatch.setattr(_media_queue, "SPOOL_CHUNK_BYTES", 3)
+    monkeypatch.setattr(_media_spool, "SPOOL_CHUNK_BYTES", 3)
     run.log({"b": image}, step=0)
     run.finish()
     stored = tracker.open_run(run.uid)

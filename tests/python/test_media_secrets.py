@@ -86,7 +86,7 @@ def test_a_document_that_waits_on_the_disk_is_redacted_there(run: tracker.Run, m
     try:
         run.log({"t": tracker.Table([[SECRET, i] for i in range(LARGE)], columns=["a", "i"])}, step=0)
         run.log({"h": tracker.Html(f"<p>{SECRET}</p>" + "x" * 70_000)}, step=0)
-        spooled = [path.read_bytes() for path in (Path(run.dir) / "media").glob("spool.tmp-*")]
+        spooled = [path.read_bytes() for path in (Path(run.dir) / "media").glob("spool-*")]
     finally:
         go.set()
     assert len(spooled) == 2

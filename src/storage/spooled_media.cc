@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#include "storage/spooled_media.h"
+
+#include <sys/stat.h>
+
+#include "base/fs.h"
+#include "model/media.h"
+
+namespace tracker::internal {
+
+std::optional<Id128> spooled_by(std::string_view name) {
+  constexpr std::string_view kPrefix = kSpooledPrefix;
+  constexpr size_t kWriterDigits = 32, kOwnDigits = 16;
+  if (name.size() != kPrefix.size() + kWriterDigits + 1 + kOwnDigits || !name.starts_with(kPrefix)) return {};
+  name.remove_prefix(kPrefix.size());
+  if (name[kWriterDigits] != '-') return {};
+  if (name.find_first_not_of("0123456789abcdef", kWriterDigits + 1) != std::string_view::npos) return {};
+  return Id128::from_hex(name.substr(0, kWriterDigits));
+}
+
+std::vector<SpooledMedium> spooled_media(const std::string& run_dir) {
+  std::vector<SpooledMedium> out;
+  const std::string folder = join_path(run_dir, kMediaFolder);
+  const auto names = list_dir(folder);
+  if (!names.ok()) return out;
+  for (const std::string& name : *names) {
+    const auto writer = spooled_by(name);
+    if (!writer) continue;
+    SpooledMedium one{join_path(folder, name), *writer, 0, 0};
+    struct stat st{};
+    if (::lstat(one.path.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) continue;
+    one.bytes = static_cast<uint64_t>(st.st_size);
+    one.changed_s = st.st_mtim.tv_sec;
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+}  // namespace tracker::internal
