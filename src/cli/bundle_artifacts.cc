@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "artifact/artifact_store.h"
 #include "artifact/lineage.h"
@@ -206,7 +207,8 @@ class Taken {
       const std::string stem = name.substr(0, name.size() - std::string_view(".json").size());
       const size_t at = stem.find('-');
       const auto number = decimal(stem.substr(0, at));
-      if (!number || versions_.size() > kBundleArtifactsMax) return bad("too many of them");
+      if (!number || (versions_.size() == kBundleArtifactsMax && !versions_.contains(*number)))
+        return bad("too many of them");
       Version& each = versions_[*number];
       if (at == std::string::npos) {
         auto info = read_artifact_document(join_path(below, name));
@@ -268,6 +270,7 @@ Result<BundledArtifacts> artifacts_for_bundle(const Store& store, const RunFolde
   std::set<Digest> blobs;
   std::set<VersionId> seen;
   const ArtifactRegistry registry(store);
+  std::map<std::pair<std::string, std::string>, Result<ArtifactInfo>> infos;  // one may have thousands of versions
   const int64_t now_us = realtime_us();
   std::vector<Status> problems;
   const std::vector<LineageEdge> edges = edges_of_run(run, &problems);
@@ -275,7 +278,10 @@ Result<BundledArtifacts> artifacts_for_bundle(const Store& store, const RunFolde
   for (const LineageEdge& edge : edges) {
     if (!seen.insert(edge.version()).second) continue;
     // By its content: of a run that came from another store the number is that one's.
-    const auto info = registry.read(edge.project, edge.name);
+    auto known = infos.find({edge.project, edge.name});
+    if (known == infos.end())
+      known = infos.emplace(std::pair(edge.project, edge.name), registry.read(edge.project, edge.name)).first;
+    const Result<ArtifactInfo>& info = known->second;
     const ArtifactVersion* version = nullptr;
     if (info.ok())
       for (const ArtifactVersion& each : info->versions)

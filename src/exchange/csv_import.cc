@@ -34,7 +34,7 @@ class CsvReader {
     fields->assign(1, "");
     in_quotes_.assign(1, false);
     bool quoted = false, any = false;
-    size_t bytes = 0;
+    const uint64_t begin = bytes_;
     size_t kept = 0;  // of the field: what stood in quotes and before
     ++line_;
     const uint64_t first = line_;
@@ -49,7 +49,7 @@ class CsvReader {
         return any;
       }
       any = true;
-      if (++bytes > kCsvLineBytesMax)
+      if (bytes_ - begin > kCsvLineBytesMax)
         return Status(Code::kLimit, fmt::format("{}: line {} has more than 16 MiB", path_, first),
                       "what is before it was taken");
       if (c == '\n' && quoted) ++line_;

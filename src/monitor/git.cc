@@ -32,7 +32,7 @@ bool is_ref_name(std::string_view name) {
 }
 
 std::string packed_ref(const GitFolder& where, std::string_view name) {
-  const std::string text = text_of_file(join_path(where.common, "packed-refs"), kGitPackedRefsBytesMax);
+  const std::string text = lines_of_file(join_path(where.common, "packed-refs"), kGitPackedRefsBytesMax);
   for (const std::string_view line : lines_of(text)) {
     const size_t blank = line.find(' ');
     if (blank != std::string_view::npos && trimmed(line.substr(blank)) == name && is_object_name(line.substr(0, blank)))

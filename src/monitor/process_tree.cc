@@ -68,13 +68,14 @@ bool ProcessTree::add(int64_t pid, TreeUse* out) {
   return true;
 }
 
-std::string ProcessTree::children_of(int64_t pid, size_t* threads_left) const {
+std::string ProcessTree::children_of(int64_t pid, size_t* threads_left, bool* cut) const {
   std::string out;
   const std::string tasks = proc_ + "/" + std::to_string(pid) + "/task";
   DIR* folder = ::opendir(tasks.c_str());
   if (folder == nullptr) return out;
   while (const dirent* entry = ::readdir(folder)) {
     if (entry->d_name[0] == '.') continue;
+    *cut |= *threads_left == 0;
     if (*threads_left == 0) break;
     --*threads_left;
     out += text_of_file(tasks + "/" + entry->d_name + "/children");
@@ -91,7 +92,7 @@ TreeUse ProcessTree::look() {
   std::vector<int64_t> waiting{pid_};
   for (size_t i = 0; i < waiting.size(); ++i) {
     if (!add(waiting[i], &out)) continue;
-    const std::string children = children_of(waiting[i], &threads_left);
+    const std::string children = children_of(waiting[i], &threads_left, &out.cut);
     for (std::string_view rest = trimmed(children); !rest.empty();) {
       const size_t end = std::min(rest.find(' '), rest.size());
       const auto child = number_in(rest.substr(0, end));
@@ -100,7 +101,6 @@ TreeUse ProcessTree::look() {
       rest = trimmed(rest.substr(end));
     }
   }
-  out.cut |= threads_left == 0;
   std::erase_if(seen_, [this](const auto& each) { return each.second.look != looks_; });
   return out;
 }

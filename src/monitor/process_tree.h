@@ -33,7 +33,7 @@ class ProcessTree {
     uint64_t look = 0;
   };
   bool add(int64_t pid, TreeUse* out);
-  std::string children_of(int64_t pid, size_t* threads_left) const;
+  std::string children_of(int64_t pid, size_t* threads_left, bool* cut) const;
 
   const int64_t pid_;
   const std::string proc_;

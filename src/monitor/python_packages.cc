@@ -25,9 +25,9 @@ std::string normal_name(std::string_view name) {
 
 std::string metadata_of(const std::string& folder, const std::string& entry) {
   const std::string path = join_path(folder, entry);
-  if (entry.ends_with(".dist-info")) return text_of_file(join_path(path, "METADATA"), kPackageHeadBytes);
+  if (entry.ends_with(".dist-info")) return lines_of_file(join_path(path, "METADATA"), kPackageHeadBytes);
   if (!entry.ends_with(".egg-info")) return "";
-  return text_of_file(is_directory(path) ? join_path(path, "PKG-INFO") : path, kPackageHeadBytes);
+  return lines_of_file(is_directory(path) ? join_path(path, "PKG-INFO") : path, kPackageHeadBytes);
 }
 
 }  // namespace

@@ -12,6 +12,14 @@ std::string text_of_file(const std::string& path, size_t bytes) {
   return text.ok() ? std::move(*text) : std::string();
 }
 
+std::string lines_of_file(const std::string& path, size_t bytes) {
+  std::string text = text_of_file(path, bytes + 1);
+  if (text.size() <= bytes) return text;
+  text.resize(bytes);
+  text.resize(text.rfind('\n') + 1);  // none: npos + 1 is 0
+  return text;
+}
+
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r\n";
   const size_t first = text.find_first_not_of(kBlank);

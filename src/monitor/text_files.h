@@ -15,6 +15,8 @@ constexpr size_t kMonitorFileBytesMax = 1024 * 1024;  // of /proc, /sys, git's r
 
 // The first `bytes` of a regular file, or "".
 std::string text_of_file(const std::string& path, size_t bytes = kMonitorFileBytesMax);
+// The same without a last line that goes on behind them.
+std::string lines_of_file(const std::string& path, size_t bytes);
 std::string_view trimmed(std::string_view text);
 // Lines without their ends; the last one needs none.
 std::vector<std::string_view> lines_of(std::string_view text);

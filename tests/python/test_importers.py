@@ -412,6 +412,27 @@ def test_a_parquet_export_holds_the_series_of_the_system(tmp_path: Path) -> None
     assert export_parquet(str(stored.dir), system[:1], False, str(out))[2] == system[:1]
 
 
+def test_a_parquet_export_is_written_in_batches_of_the_limit(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+    from tracker.exchange import export_parquet
+    from tracker.exchange.parquet import PARQUET_ROWS
+
+    run = tracker.init(project="p", dir=str(tmp_path / "s"), quiet=True, on_full="block")
+    for step in range(PARQUET_ROWS + 1):
+        run.log({"loss": step}, step=step)
+        if step < PARQUET_ROWS:
+            run.log({"acc": step}, step=step)
+    run.finish()
+    out = tmp_path / "run.parquet"
+    folder = str(tracker.open_run(f"p/{run.id}", dir=str(tmp_path / "s")).dir)
+    assert export_parquet(folder, [], False, str(out))[0] == 2 * PARQUET_ROWS + 1
+    file = pq.ParquetFile(out)
+    assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [PARQUET_ROWS, PARQUET_ROWS, 1]
+    for i in range(3):
+        values = file.read_row_group(i, ["integer"])["integer"].to_numpy()
+        assert (values == (range(PARQUET_ROWS) if i < 2 else [PARQUET_ROWS])).all()
+
+
 def test_a_parquet_export_says_how_far_it_is(tmp_path: Path) -> None:
     from tracker.exchange import export_parquet
 

@@ -13,7 +13,8 @@ namespace tracker::internal {
 
 class TempFolder {
  public:
-  TempFolder() : path_(::testing::TempDir() + "tracker-XXXXXX") {
+  // `parent`: for very many files "/dev/shm/", where they cost no disk.
+  explicit TempFolder(const std::string& parent = ::testing::TempDir()) : path_(parent + "tracker-XXXXXX") {
     if (::mkdtemp(path_.data()) != nullptr) return;
     std::perror(path_.c_str());
     std::abort();

@@ -10,7 +10,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import unquote
 
 from tracker.exchange.mlflow_artifacts import ARTIFACTS, Artifacts, tables_of, tell_of
@@ -215,11 +215,20 @@ def _models_of(run: Path, models: Path) -> Iterator[tuple[str, Path]]:
         yield name, folder
 
 
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """A longer one is empty, which is no value: of one that is cut the last number would be another."""
+    while line := file.readline(MLFLOW_TEXT_BYTES_MAX + 1):
+        whole = len(line) <= MLFLOW_TEXT_BYTES_MAX or line.endswith(b"\n")
+        yield line if whole else b""
+        while line and not line.endswith(b"\n"):
+            line = file.readline(MLFLOW_TEXT_BYTES_MAX)
+
+
 def _carry_metric(run: _core.RunImport, name: str, path: Path, store: _core.ImportStore) -> None:
     rows = Rows(run)
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for number, line in enumerate(iter(lambda: file.readline(MLFLOW_TEXT_BYTES_MAX), ""), 1):
-            parts = line.split()
+    with path.open("rb") as file:
+        for number, line in enumerate(_lines(file), 1):
+            parts = line.decode("utf-8", "replace").split()
             try:
                 time_ms, value = int(parts[0]), float(parts[1])
                 step = int(parts[2]) if len(parts) > 2 else 0

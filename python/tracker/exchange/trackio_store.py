@@ -68,9 +68,15 @@ def _time_us(text: object) -> int:
     return microseconds(when.timestamp())
 
 
+def _is_bounded(text: str | bytes) -> bool:
+    if len(text) * 4 <= TRACKIO_JSON_BYTES_MAX:  # a character has at most four bytes
+        return True
+    return len(text.encode() if isinstance(text, str) else text) <= TRACKIO_JSON_BYTES_MAX
+
+
 def _document(store: _core.ImportStore, text: object) -> dict[str, Any]:
     try:
-        out = json.loads(text) if isinstance(text, (str, bytes)) and len(text) <= TRACKIO_JSON_BYTES_MAX else None
+        out = json.loads(text) if isinstance(text, (str, bytes)) and _is_bounded(text) else None
     except (ValueError, RecursionError):
         out = None
     if isinstance(out, dict):

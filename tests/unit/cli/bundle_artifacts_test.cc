@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Goal: the artifacts of a run go with its bundle into another store, whole and checked, or the bundle is refused.
 // Method: command lines on a store with one run and one artifact, then on an empty one; blobs damaged in between.
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -8,6 +10,7 @@
 #include "artifact/artifact_store.h"
 #include "artifact/lineage.h"
 #include "artifact/reference.h"
+#include "artifact/registry_documents.h"
 #include "cli/bundle_artifacts.h"
 #include "unit/cli/cli_fixture.h"
 
@@ -189,6 +192,54 @@ TEST_F(BundleArtifactsTest, DocumentsThatDoNotFitTheirManifestAreRefused) {
   EXPECT_EQ(without("-v0.json"), kExitDamaged);
   EXPECT_EQ(without("artifacts/0.json"), kExitDamaged);
   EXPECT_FALSE(fs::exists(target_ + "/blobs") || fs::exists(target_ + "/artifacts"));
+}
+
+TEST_F(BundleArtifactsTest, ARunOfAsManyVersionsAsTheLimitHasABundleAndOneOfMoreIsRefused) {
+  const auto store = Store::open(builder_.path());
+  ArtifactVersion version = version_;
+  auto writer = builder_.writer(*store->find_run("p", "r"), {.attempt = 2});
+  const auto make = [&](int64_t number) {  // without the fsyncs of a registry
+    version.number = number;
+    version.content.bytes[0] = static_cast<uint8_t>(number);
+    version.content.bytes[1] = static_cast<uint8_t>(number >> 8);
+    version.content.bytes[2] = 1;
+    std::ofstream(fmt::format("{}/artifacts/p/data/v{}.json", store->path(), number)) << version_document(version);
+    LineageEdge edge;
+    edge.project = "p";
+    edge.name = "data";
+    edge.number = number;
+    edge.content = version.content;
+    edge.manifest = version.manifest;
+    writer.event(EventType::kArtifact, {}, 0, artifact_event(edge));
+  };
+  for (size_t i = 1; i < kBundleArtifactsMax; ++i) make(static_cast<int64_t>(i));
+  writer.commit();
+  auto artifacts = artifacts_for_bundle(*store, *store->find_run("p", "r"));
+  ASSERT_TRUE(artifacts.ok()) << artifacts.status().to_string();
+  EXPECT_EQ(artifacts->names.size(), kBundleArtifactsMax);
+  make(kBundleArtifactsMax);
+  writer.finish();
+  EXPECT_EQ(artifacts_for_bundle(*store, *store->find_run("p", "r")).status().code(), Code::kLimit);
+  EXPECT_EQ(export_run(), kExitFailed);
+  EXPECT_NE(err_.find("more than 10000 versions"), std::string::npos) << err_;
+  EXPECT_FALSE(fs::exists(bundle_));
+}
+
+// Bug: a bundle of one more was let in.
+TEST_F(BundleArtifactsTest, ABundleThatSaysMoreVersionsThanTheLimitIsRefused) {
+  const std::string below = folder_.path() + "/new/artifacts";
+  fs::create_directories(below);
+  const auto add = [&below](size_t i) {
+    std::ofstream(fmt::format("{}/{}.json", below, i)) << artifact_document("p", "data", "dataset", kBuilderStartUs);
+  };
+  const auto said = [&] {
+    ImportReport report;
+    return take_bundled_artifacts(*Store::open(builder_.path()), folder_.path() + "/new", {}, &report).to_string();
+  };
+  for (size_t i = 0; i < kBundleArtifactsMax; ++i) add(i);
+  EXPECT_NE(said().find("is no artifact with a version"), std::string::npos) << said();  // it was read to its end
+  add(kBundleArtifactsMax);
+  EXPECT_NE(said().find("too many of them"), std::string::npos) << said();
 }
 
 TEST_F(BundleArtifactsTest, ArtifactsAloneAreNoBundle) {

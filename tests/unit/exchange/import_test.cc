@@ -3,7 +3,6 @@
 // adds what is new and nothing else. Method: event files and CSV written here, exports read back, files cut and
 // damaged.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <bit>
@@ -224,26 +223,6 @@ TEST_F(ImportTest, RowsOfManyShapesStandInTheOrderTheyWereLogged) {
   for (size_t i = 0; i < rows->size(); ++i) ASSERT_EQ(rows->bits[i], bits_of(static_cast<double>(i)));
 }
 
-TEST_F(ImportTest, ARunOfVeryManyMetricsIsCarriedOver) {
-  auto store = ImportStore::open(store_path());
-  auto run = RunImport::begin(store->get(), {"test", "key", "here", "p", "r", "", 1});
-  ASSERT_TRUE(run.ok());
-  for (size_t i = 0; i < kImportColumnsMax + 10; ++i) {
-    const ValuePair pair{bits_of(0.5), (*run)->series("m" + std::to_string(i), ValueType::kFloat64), 0};
-    ASSERT_TRUE((*run)->row({&pair, 1}, 1, true, 1).ok());
-  }
-  ASSERT_TRUE((*run)->finish(RunState::kFinished).ok());
-  report_ = (*store)->report();
-  EXPECT_EQ(view()->metrics().size(), kImportColumnsMax + 10);
-}
-
-TEST_F(ImportTest, ATextAboveTheLimitIsLeftOutAndCounted) {
-  write("run.csv", "step,note\n1," + std::string(kInlineTextBytesMax + 1, 'x') + "\n2,short\n");
-  ASSERT_TRUE(import("csv").ok());
-  EXPECT_EQ(report_.left_out.at("texts over 64 KiB"), 1u);
-  EXPECT_EQ(view()->texts("note")->size(), 1u);
-}
-
 TEST_F(ImportTest, AFieldThatGoesOverManyLinesIsOneText) {
   std::string text;
   for (int i = 0; i < 5000; ++i) text += "line\n";
@@ -254,69 +233,6 @@ TEST_F(ImportTest, AFieldThatGoesOverManyLinesIsOneText) {
   const auto texts = view()->texts("note");
   ASSERT_EQ(texts->size(), 100u);
   EXPECT_EQ(texts->back().text, text);
-}
-
-TEST_F(ImportTest, FoldersThatLieTooDeepAreNamedAndLeftOut) {
-  std::string path;
-  for (int i = 0; i < kImportDepthMax + 2; ++i) path += "d/";
-  write(path + "events.out.tfevents.1.a", scalars(0, 1));
-  const auto files = look_for_files(source_.path());
-  ASSERT_TRUE(files.ok());
-  EXPECT_TRUE(files->cut);
-  EXPECT_TRUE(files->event_files.empty());
-}
-
-TEST_F(ImportTest, KindsThatASourceMakesUpAreCountedTogether) {
-  auto store = ImportStore::open(store_path());
-  auto run = RunImport::begin(store->get(), {"test", "key", "here", "p", "r", "", 1});
-  ASSERT_TRUE(run.ok());
-  for (int i = 0; i < 1000; ++i) (*run)->leave_out("kind " + std::to_string(i));
-  EXPECT_EQ((*store)->report().left_out.size(), 101u);
-  EXPECT_EQ((*store)->report().left_out.at("things of other kinds"), 900u);
-}
-
-TEST_F(ImportTest, ProblemsBeyondTheLimitAreCounted) {
-  ImportReport report;
-  for (size_t i = 0; i < kImportProblemsMax + 5; ++i) report.add_problem(Code::kCorrupt, "line");
-  EXPECT_EQ(report.problems.size(), kImportProblemsMax);
-  EXPECT_EQ(report.problems_more, 5u);
-}
-
-TEST_F(ImportTest, ARecordAboveTheLimitIsPassedOverAndThoseBehindItAreTaken) {
-  std::string large;
-  append_event_record(std::string(kEventRecordBytesMax + 1, 'g'), &large);
-  write("events.out.tfevents.1.a", scalars(0, 3) + large + scalars(3, 5));
-  ASSERT_TRUE(import("tensorboard").ok());
-  EXPECT_EQ(report_.runs[0].points, 5u);
-  EXPECT_EQ(report_.left_out.at("records over 64 MiB"), 1u);
-  EXPECT_TRUE(report_.problems.empty());
-}
-
-TEST_F(ImportTest, HyperparametersWithinEachOtherWithoutEndAreLeftOut) {
-  std::string value;
-  wire_fixed64(2, bits_of(0.5), &value);
-  for (int i = 0; i < 1000; ++i) {  // kProtoValueDepthMax is far below
-    std::string list, outer;
-    wire_bytes(1, value, &list);
-    wire_bytes(6, list, &outer);
-    value = outer;
-  }
-  std::string entry, info, data, plugin, metadata, message, summary, event, bytes;
-  wire_bytes(1, "lr", &entry);
-  wire_bytes(2, value, &entry);
-  wire_bytes(1, entry, &info);
-  wire_bytes(3, info, &data);
-  wire_bytes(1, "hparams", &plugin);
-  wire_bytes(2, data, &plugin);
-  wire_bytes(1, plugin, &metadata);
-  wire_bytes(1, "_hparams_/session_start_info", &message);
-  wire_bytes(9, metadata, &message);
-  wire_bytes(1, message, &summary);
-  wire_bytes(5, summary, &event);
-  append_event_record(event, &bytes);
-  write("events.out.tfevents.1.a", bytes);
-  ASSERT_TRUE(import("tensorboard").ok());
-  EXPECT_TRUE(report_.problems.empty());
 }
 
 TEST_F(ImportTest, SecretsOfASourceAreNotStored) {
@@ -425,38 +341,6 @@ TEST_F(ImportTest, AWideCsvHasAColumnAMetric) {
   EXPECT_EQ(view()->history("ok")->type, ValueType::kBool);
   EXPECT_EQ(view()->texts("note")->at(0).step, 2);
   EXPECT_EQ(report_.left_out.at("lines with more or fewer fields than names"), 1u);
-}
-
-uint64_t memory_max_bytes() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
-}
-
-// Bug: 16 MiB of commas, in one line, took a GiB of memory.
-TEST_F(ImportTest, ALineOfVeryManyFieldsIsRefusedInLittleMemory) {
-  constexpr size_t kColumnsMax = 65'536;  // kCsvColumnsMax
-  const std::string head = "step" + std::string(kColumnsMax - 1, ',');
-  write("whole.csv", head + "\n1" + head.substr(4) + "\n");
-  write("wide.csv", head + ",\n1,\n");
-  write("line.csv", "step,loss\n1,0.5\n2" + std::string((16 << 20) - 10, ',') + "\n3,0.25\n");
-  write("name.csv", std::string((16 << 20) - 10, ',') + "\n");
-  EXPECT_EQ(exit_code_of(run_child([this] {
-              const uint64_t before = memory_max_bytes();
-              CHILD_CHECK(import("csv").ok());
-              CHILD_CHECK(memory_max_bytes() - before < (128u << 20));
-              return 0;
-            })),
-            0);
-  std::filesystem::remove_all(store_path());
-  ASSERT_TRUE(import("csv").ok());
-  ASSERT_EQ(report_.problems.size(), 3u);
-  EXPECT_NE(report_.problems[0].find("line.csv: line 3 has more than 65536 fields"), std::string::npos)
-      << report_.problems[0];
-  EXPECT_NE(report_.problems[1].find("name.csv: line 1 has more"), std::string::npos) << report_.problems[1];
-  EXPECT_NE(report_.problems[2].find("wide.csv: line 1 has more"), std::string::npos) << report_.problems[2];
-  ASSERT_EQ(report_.runs.size(), 2u);
-  EXPECT_EQ(report_.runs[0].points, 1u);  // before the line
 }
 
 TEST_F(ImportTest, ACsvWithoutStepsIsRefusedAndNothingIsStored) {

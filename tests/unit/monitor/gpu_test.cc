@@ -45,6 +45,20 @@ TEST(GpuTest, EveryGpuIsNamedAndSampledInTheUnitsOfItsSeries) {
   EXPECT_GT(calls, 20);
 }
 
+TEST(GpuTest, SoManyGpusAndSoManyProcessesOfOneAreLookedAt) {
+  for (const char* mode : {"many", "more"}) {
+    GpuSampler gpu = sampler(mode);
+    ASSERT_TRUE(gpu.open());
+    EXPECT_EQ(gpu.describe().find("devices")->as_list()->size(), kGpusMax) << mode;
+  }
+  GpuSampler crowd = sampler("crowd");  // nvml::kProcessesMax
+  ASSERT_TRUE(crowd.open());
+  EXPECT_EQ(by_name(crowd.look()).at("system/gpu.0.process.memory.bytes"), 123);
+  GpuSampler more = sampler("crowd_more");
+  ASSERT_TRUE(more.open());
+  EXPECT_EQ(by_name(more.look()).count("system/gpu.0.process.memory.bytes"), 0u);
+}
+
 TEST(GpuTest, ALibraryThatFailsOrHasNoGpuOrIsNoneGivesNothing) {
   GpuSampler failing = sampler("fail");
   ASSERT_TRUE(failing.open());

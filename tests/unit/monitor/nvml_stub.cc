@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Stands in for libnvidia-ml.so.1: two GPUs with fixed values. NVML_STUB_MODE, read at each call: "hang" sleeps in
 // nvmlInit_v2, "hang_later" in the calls of a sample, "slow" takes 20 ms a call, "fail" lets every call but the
-// first ones fail, "none" has no GPU, "many" has 64, "mixed" two kinds; "abort" and "fault" crash in nvmlInit_v2,
-// "crash_later" in the calls of a sample.
+// first ones fail, "none" has no GPU, "many" has 64, "more" one more, "crowd" 128
+// processes of which this one is the last, "crowd_more" one more, "mixed" two kinds; "abort" and "fault" crash in
+// nvmlInit_v2, "crash_later" in the calls of a sample.
 #include <time.h>
 #include <unistd.h>
 
@@ -38,7 +39,7 @@ int begin_sample() {
   return mode_is("fail") ? 3 : 0;  // NVML_ERROR_NOT_SUPPORTED
 }
 
-int g_devices[64];  // handles are addresses
+int g_devices[65];  // handles are addresses
 int index_of(void* device) { return static_cast<int>(static_cast<int*>(device) - g_devices); }
 
 }  // namespace
@@ -52,7 +53,7 @@ STUB nvmlInit_v2() {
   return 0;
 }
 STUB nvmlDeviceGetCount_v2(unsigned* count) {
-  *count = mode_is("none") ? 0 : mode_is("many") ? 64 : 2;
+  *count = mode_is("none") ? 0 : mode_is("many") ? 64 : mode_is("more") ? 65 : 2;
   return 0;
 }
 STUB nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
@@ -80,13 +81,18 @@ STUB nvmlDeviceGetMemoryInfo(void*, unsigned long long* memory) {
   return mode_is("fail") ? 3 : 0;
 }
 STUB nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, void* out) {
-  struct {
+  struct Process {
     unsigned pid;
     unsigned long long memory;
     unsigned gpu, compute;
-  } own{static_cast<unsigned>(::getpid()), 123, 0, 0};
-  *count = 1;
-  std::memcpy(out, &own, sizeof own);
+  };
+  const unsigned room = *count;
+  *count = mode_is("crowd") ? 128 : mode_is("crowd_more") ? 129 : 1;
+  if (*count > room) return 7;  // NVML_ERROR_INSUFFICIENT_SIZE
+  for (unsigned i = 0; i < *count; ++i) {
+    const Process each{i + 1 == *count ? static_cast<unsigned>(::getpid()) : 0, 123, 0, 0};
+    std::memcpy(static_cast<char*>(out) + i * sizeof each, &each, sizeof each);
+  }
   return begin_sample();
 }
 STUB nvmlDeviceGetPowerUsage(void*, unsigned* milliwatts) {

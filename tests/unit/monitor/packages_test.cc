@@ -33,6 +33,33 @@ TEST(PackagesTest, NamesAndVersionsComeFromTheMetadataAndTheFirstPathWins) {
   EXPECT_EQ(left_out, 0u);
 }
 
+TEST(PackagesTest, NameAndVersionAreFoundAsFarAsTheHeadOfTheMetadataReaches) {
+  // Bug: of a line that the bound cut the begin was the name or the version.
+  const TempFolder folder;
+  const auto write = [&folder](const std::string& name, size_t bytes) {
+    const std::string end = "\nName: " + name + "\nVersion: 1.23\n", begin = "Summary: ";
+    std::ofstream(folder.path() + "/" + name + "-1.egg-info")
+        << begin << std::string(bytes - begin.size() - end.size(), 'x') << end << "License: MIT\n";
+  };
+  write("whole", kPackageHeadBytes);
+  write("cut", kPackageHeadBytes + 2);
+  write("named", kPackageHeadBytes + 14);
+  write("name", kPackageHeadBytes + 16);
+  size_t left_out = 0;
+  EXPECT_EQ(to_json(python_packages({folder.path()}, &left_out)), R"({"cut":"","named":"","whole":"1.23"})");
+}
+
+TEST(PackagesTest, SoManyPathsAreLookedInto) {
+  const TempFolder last, beyond;
+  install(last.path(), "last-1.egg-info", "last", "1");
+  install(beyond.path(), "beyond-1.egg-info", "beyond", "1");
+  std::vector<std::string> paths(kPythonPathsMax - 1, "/no/such/folder");
+  paths.push_back(last.path());
+  paths.push_back(beyond.path());
+  size_t left_out = 0;
+  EXPECT_EQ(to_json(python_packages(paths, &left_out)), R"({"last":"1"})");
+}
+
 TEST(PackagesTest, ThoseBeyondTheBoundAreCounted) {
   const TempFolder folder;
   for (size_t i = 0; i < kPackagesMax + 3; ++i) {

@@ -4,6 +4,7 @@
 #include "monitor/process_tree.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -85,12 +86,47 @@ TEST_F(ProcessTreeTest, ALargeTreeIsLookedAtWithinTheBound) {
   EXPECT_TRUE(use.cut);
 }
 
+// Bug: a tree of just so many threads counted as cut.
+TEST_F(ProcessTreeTest, ChildrenOfSoManyThreadsAreFoundAndOneMoreIsSaid) {
+  for (size_t i = 0; i < kTreeThreadsMax; ++i) {
+    if (i > 0) std::filesystem::create_directories(folder_.path() + "/10/task/" + std::to_string(1'000'000 + i));
+    if (i != kTreeThreadsMax - 2) continue;
+    process(10, 1, 1, "11");
+    process(11, 1, 1);  // its thread is the last one
+    ProcessTree tree(10, folder_.path());
+    const TreeUse use = tree.look();
+    EXPECT_EQ(use.processes, 2u);
+    EXPECT_FALSE(use.cut);
+  }
+  ProcessTree tree(10, folder_.path());
+  EXPECT_TRUE(tree.look().cut);
+}
+
 TEST_F(ProcessTreeTest, WhatIsNotThereOrNoStatCountsNothing) {
   ProcessTree tree(10, folder_.path());
   EXPECT_EQ(tree.look().processes, 0u);
   std::filesystem::create_directories(folder_.path() + "/10");
   std::ofstream(folder_.path() + "/10/stat") << "10 (x) S 1 2";
   EXPECT_EQ(tree.look().processes, 0u);
+}
+
+TEST_F(ProcessTreeTest, OpenFilesAreCountedUpToTheLimit) {
+  constexpr size_t kFilesMax = 65'536;  // kOpenFilesMax
+  const TempFolder root("/dev/shm/");
+  const std::string proc = root.path() + "/proc", files = proc + "/self/fd/";
+  process(::getpid(), 1, 1);
+  std::filesystem::create_directories(files);
+  std::filesystem::copy(folder_.path(), proc, std::filesystem::copy_options::recursive);
+  const auto open_files = [&root] {
+    for (const SystemValue& each : SystemSampler("/", root.path()).look())
+      if (each.name == "system/proc.open_files") return each.value;
+    return -1.0;
+  };
+  for (size_t i = 0; i < kFilesMax + 2; ++i) {
+    ASSERT_EQ(::mknod((files + std::to_string(i)).c_str(), S_IFREG | 0600, 0), 0);
+    if (i < kFilesMax - 2) continue;
+    EXPECT_EQ(open_files(), static_cast<double>(std::min(i + 1, kFilesMax)));
+  }
 }
 
 TEST(SystemSamplerTest, ThisMachineHasMemoryADiskAndThisProcess) {
