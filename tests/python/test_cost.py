@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -27,17 +28,21 @@ CALLS = 200_000
 def test_time_in_calls_is_that_of_a_clock_to_a_factor_of_three(patient_run: tracker.Run) -> None:
     run = patient_run
     data = {"loss": 0.5, "acc": 0.25, "lr": 0.125, "n": 3}
-    measured, waited = 0.0, time.perf_counter()
-    for first in range(0, CALLS // 2, 1000):
-        begin = time.thread_time()
-        for step in range(first, first + 1000):
-            run.log(data, step=step)
-        measured += time.thread_time() - begin
-        assert run.flush(60)  # a full ring is waited for, which is no CPU
-    said = run.status().cost.call_seconds
-    # The loop and the way of the arguments into the call are in `measured` and not ours (decision 0013).
-    assert measured / 3 < said < measured * 3
-    assert said < time.perf_counter() - waited
+    ratios, begun, step = [], time.perf_counter(), 0
+    for _ in range(11):
+        measured, before = 0.0, run.status().cost.call_seconds
+        for _ in range(20):
+            begin = time.thread_time()
+            for _ in range(1000):
+                step += 1
+                run.log(data, step=step)
+            measured += time.thread_time() - begin
+            assert run.flush(60)  # a full ring is waited for, which is no CPU
+        ratios.append((run.status().cost.call_seconds - before) / measured)
+    # A thread that is taken off its core within a timed call makes one round long. The loop and the way of the
+    # arguments into the call are in `measured` and not ours (decision 0013).
+    assert 1 / 3 < statistics.median(ratios) < 3
+    assert run.status().cost.call_seconds < time.perf_counter() - begun
 
 
 def test_time_in_calls_has_the_waits_for_a_full_ring_and_is_no_longer_than_the_loop(patient_run: tracker.Run) -> None:
