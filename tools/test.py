@@ -28,6 +28,7 @@ PART_TIMEOUT_S = 1500
 TSAN_REPORTS_SHOWN = 3
 SHOWN_LINES_MAX = 300
 FAILURE_LINES_MAX = 60
+LAST_LINES, LAST_CHARACTERS = 4, 400
 RERUN_MAX = 3  # failed tests of a part that run again alone; more are no accident
 PYTHON_UNDER_ASAN = ("arrow", "chart", "config_summary", "keys", "limits", "reading", "tail", "types", "values")
 # What its threads do: the drain beside calls, readers of a live run, the queues of media, devices and artifacts.
@@ -159,13 +160,21 @@ def build(preset: str, *targets: str) -> Tally:
     return tally
 
 
+def last_words(log: Path) -> str:
+    """The last lines of a log in one, for a summary of which only the end may be kept."""
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    return " | ".join(lines[-LAST_LINES:])[-LAST_CHARACTERS:]
+
+
 def with_report(name: str, report: Path, command: Sequence[str], env: dict[str, str] | None = None) -> Tally:
     report.parent.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
     ok = run(name, command, env, report)
     tally = read_junit(report)
     if not ok and tally.failed == 0:
-        tally.fail(f"{name}: the command failed without naming a test")
+        tally.fail(
+            f"{name}: the command failed without naming a test; its log ends: {last_words(LOGS / f'{name}.log')}"
+        )
     return tally
 
 

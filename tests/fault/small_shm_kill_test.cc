@@ -96,7 +96,9 @@ int kill_at_random(const Sandbox& sandbox, uint64_t seed) {
   CHILD_CHECK(exit_code_of(wait_child(filler)) == 0);
   const Found found = recover(sandbox);
   const uint64_t accepted = ledger->accepted.load(), dropped = ledger->dropped.load();
-  std::printf("seed %lu: %lu accepted, %lu stored, %lu lost in memory\n", seed, accepted, found.stored, found.lost);
+  std::printf("seed %lu: %lu accepted, %lu refused, %lu stored, %lu lost in memory, %lu dropped\n", seed, accepted,
+              dropped, found.stored, found.lost, found.dropped);
+  for (const std::string& problem : found.problems) std::printf("  %s\n", problem.c_str());
   std::fflush(stdout);
   // A call that the process died in may be counted and not noted, one a thread.
   CHILD_CHECK(found.stored + found.lost >= accepted && found.stored + found.lost <= accepted + kThreads);

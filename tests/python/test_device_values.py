@@ -108,10 +108,17 @@ def steps(run: tracker.Run, name: str) -> list[int]:
 
 
 # Bugs: Ctrl-C in the wrong place left a mark that somebody looks, and nothing from a device was logged any more; or it
-# took with it a value of an earlier call, uncounted.
+# took with it a value of an earlier call, uncounted. What Python swallows, as in a callback of threading's own WeakSet,
+# is no matter of ours.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_ctrl_c_anywhere_in_log_costs_no_value_of_another_call(run: tracker.Run) -> None:
+    armed = False  # the signal may come late, through another thread or ThreadSanitizer's runtime: it is nobody's then
+
     def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
+        nonlocal armed
+        if armed:
+            armed = False
+            raise KeyboardInterrupt
 
     seed = random.SystemRandom().randrange(1 << 32)
     generator = random.Random(seed)
@@ -119,18 +126,19 @@ def test_ctrl_c_anywhere_in_log_costs_no_value_of_another_call(run: tracker.Run)
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         for step in range(CALLS):
+            delay = generator.uniform(5e-6, 120e-6)
             try:
-                signal.setitimer(signal.ITIMER_REAL, generator.uniform(5e-6, 120e-6))
-                try:
-                    run.log({"loss": Tensor(float(step))}, step=step)
-                    returned.append(step)
-                finally:
-                    signal.setitimer(signal.ITIMER_REAL, 0)
+                armed = True
+                signal.setitimer(signal.ITIMER_REAL, delay)
+                run.log({"loss": Tensor(float(step))}, step=step)
+                returned.append(step)
+                armed = False
             except KeyboardInterrupt:
                 interrupted += 1
     finally:
-        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        armed = False
         signal.setitimer(signal.ITIMER_REAL, 0)
+        time.sleep(0.05)  # what is still on its way meets the handler above
         signal.signal(signal.SIGALRM, before)
     assert run.flush(30), seed
     status = run.status()
