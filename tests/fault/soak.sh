@@ -36,7 +36,8 @@ soak() {
 python() {
   name=$1 sizes=$2 test=$3
   # shellcheck disable=SC2086
-  soak "$name" "PYTHONPATH=$build/python $sizes" .venv/bin/python -m pytest -q -s --timeout 14400 tests/python/$test
+  soak "$name" "PYTHONPATH=$build/python $sizes" .venv/bin/python -m pytest -q -s --timeout 14400 \
+    -o faulthandler_timeout=14800 -o tmp_path_retention_policy=none tests/python/$test
 }
 
 # native NAME SIZES PROGRAM [ARGUMENT...]
@@ -75,6 +76,10 @@ scenario() {
       python many_runs "TRACKER_TEST_RUNS=$(of 100000) TRACKER_TEST_POINTS=$(of 100000000)" test_many_runs.py ;;
     # 1 GB of output, byte for byte
     console) python console "CONSOLE_BYTES=$(of 1000000000)" 'test_console_fd.py -k byte_for_byte' ;;
+    # F28: one behind the other, each needs twice the size on the disk
+    large_artifact)
+      python large_artifact "TRACKER_TEST_BYTES=$(of 20000000000)" 'test_large_artifact.py -k rewritten'
+      python large_artifact_killed "TRACKER_TEST_BYTES=$(of 20000000000)" 'test_large_artifact.py -k killed' ;;
     # F29
     cycles) python cycles "TRACKER_TEST_CYCLES=$(of 100000)" test_cycles.py ;;
     month) python month "TRACKER_TEST_POINTS=$(of 1000000000)" test_month.py ;;
@@ -83,7 +88,7 @@ scenario() {
 }
 
 if [ $# = 0 ]; then
-  set -- kill recovery model out_of_memory compaction power_cut big_training resume fuse cut spike many_runs console
+  set -- kill recovery model out_of_memory compaction power_cut big_training resume fuse cut spike many_runs console large_artifact
   set -- "$@" cycles parked_reader frozen month
 fi
 for name in "$@"; do scenario "$name"; done
