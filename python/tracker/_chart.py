@@ -107,10 +107,13 @@ def query(
     parameters: dict[str, float | None],
 ) -> Chart:
     smoother, window = _smooth.window_of(smooth, parameters)
-    if x is None:  # series of the system have no steps
-        x = "time" if name.startswith(SYSTEM_PREFIX) else view.default_x(name) or None
-    metrics = view.metric_names() if x is not None else []
-    axis = "metric" if x in metrics or x not in (None, "step", "time") else x or "step"
+    if x is not None:  # these two words are never metrics: define_metric() may name one that is called so
+        axis = x if x in ("step", "time") else "metric"
+    elif name.startswith(SYSTEM_PREFIX):  # its series have no steps
+        x = axis = "time"
+    else:
+        x = view.default_x(name) or None
+        axis = "metric" if x else "step"
     ends: dict[str, Any] = dict.fromkeys(("lo_int", "hi_int", "lo", "hi"))
     if axis == "step":
         ends.update(lo_int=_step("lo", lo, "up"), hi_int=_step("hi", hi, "down"))

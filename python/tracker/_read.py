@@ -386,8 +386,8 @@ class StoredRun(MediaOfRun, Told):
         view = self._rows()
         _options.utf8("the name of a text", name)
         rows = view.texts(name, bool(all))
-        if not rows:
-            known = ", ".join(map(repr, view.text_names()[:10])) or "none"
+        if not rows and name not in (names := view.text_names()):  # else a resume took all of them back
+            known = ", ".join(map(repr, names[:10])) or "none"
             raise _core.NotFoundError(f"{self!r} has no text {name!r}; the names with texts: {known}")
         return [TextRow(*row) for row in rows]
 

@@ -102,6 +102,12 @@ std::vector<Leftover> dead_temporaries(const BlobStore& store) {
   return out;
 }
 
+size_t remove_dead_temporaries(const BlobStore& store) {
+  const std::vector<Leftover> dead = dead_temporaries(store);
+  for (const Leftover& leftover : dead) remove_file(leftover.path);
+  return dead.size();
+}
+
 BlobBatch::BlobBatch(const BlobStore& store) : store_(store), number_(static_cast<uint32_t>(random_u64())) {
   const FsKind kind = fs_kind(store.folder());
   is_local_ = kind == FsKind::kLocal || kind == FsKind::kTmpfs;
@@ -117,7 +123,7 @@ Result<BlobBatch::Temporary> BlobBatch::begin() {
     // A small file may wait for hours beside a large one that is copied.
     held_ = HeldName(store_.lock_folder(), fmt::format("{:08x}", number_));
     // A job that is killed and requeued over and over would else fill the disk with what it had begun to copy.
-    for (const Leftover& leftover : dead_temporaries(store_)) remove_file(leftover.path);
+    (void)remove_dead_temporaries(store_);
   }
   has_folder_ = true;
   Temporary out;

@@ -55,6 +55,7 @@ class BlobStore {
 
 // Blobs in the making whose process died. The next process that makes one removes them, and `tracker gc`.
 std::vector<Leftover> dead_temporaries(const BlobStore& store);
+size_t remove_dead_temporaries(const BlobStore& store);  // says how many
 
 // Blobs that are written and not yet named. Destroyed without commit() they are removed.
 class BlobBatch {

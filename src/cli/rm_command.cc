@@ -95,6 +95,7 @@ Result<FoundRuns> find_runs(Console& console, const Store& store, const RmOption
   query.project = options.project;
   query.where = options.where;
   query.now_us = console.now_us;
+  query.afresh = true;  // nobody loses a run for what an index says of it
   VersionNumbers numbers(store);
   query.version_name = [&numbers](const std::string& name) { return numbers.name_of(name); };
   ProgressBar bar(console, "reading runs");
@@ -103,6 +104,10 @@ Result<FoundRuns> find_runs(Console& console, const Store& store, const RmOption
   bar.clear();
   if (!list.ok()) return list.status();
   for (const std::string& line : list->notes) console.note(line);
+  if (list->denied > 0)
+    console.note(fmt::format("{} matched in the catalog and not in {} own files: left as {}",
+                             counted(list->denied, "run"), list->denied == 1 ? "its" : "their",
+                             list->denied == 1 ? "it is" : "they are"));
   add_listed(std::move(*list), &out);
   return out;
 }

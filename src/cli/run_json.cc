@@ -265,8 +265,10 @@ Value run_json(const RunView& run, const std::map<std::string, std::vector<TextR
     (is_system_series(metric.name) ? system : metrics).push_back(metric_json(metric));
   out.set("metrics", metrics);
   out.set("system", system);
-  for (const auto& [name, rows] : texts)
-    text_metrics.push_back(Value::Map{{"name", name}, {"rows", count(rows.size())}, {"last", rows.back().text}});
+  for (const auto& [name, rows] : texts) {  // a resume may have taken all of them back
+    Value last = rows.empty() ? Value() : Value(rows.back().text);
+    text_metrics.push_back(Value::Map{{"name", name}, {"rows", count(rows.size())}, {"last", std::move(last)}});
+  }
   out.set("texts", text_metrics);
   out.set("alerts", alerts_json(alerts));
   out.set("alerts_total", count(alerts.total));

@@ -44,7 +44,11 @@ std::string media_section(const Console& console, const std::vector<MediaSummary
                each.has_step ? std::to_string(each.last_step) : "", each.bytes > 0 ? bytes_text(each.bytes) : ""});
   std::string out = title(console, "Media");
   if (!media.empty()) out += table.render(console, 2);
-  if (const std::string lost = lost_text(account); !lost.empty()) out += "  " + lost + "\n";
+  const std::string lost = lost_text(account);
+  if (!lost.empty()) out += "  " + lost + "\n";
+  if (media.empty() && lost.empty())
+    out += fmt::format("  {} stored; a resume took {} back.\n", count_text(account.stored),
+                       account.stored == 1 ? "it" : "them");
   return out;
 }
 

@@ -151,8 +151,8 @@ std::string metrics_section(const Console& console, const RunView& run, const st
 std::string texts_section(const Console& console, const TextsByName& texts) {
   if (texts.empty()) return "";
   Table table({{"TEXT", false, 10}, {"ROWS", true}, {"LAST", false, 10}});
-  for (const auto& [name, rows] : texts)
-    table.add({name, count_text(rows.size()), cut_to(visible(rows.back().text), 200)});
+  for (const auto& [name, rows] : texts)  // a resume may have taken all of them back
+    table.add({name, count_text(rows.size()), rows.empty() ? "" : cut_to(visible(rows.back().text), 200)});
   return title(console, "Texts") + table.render(console, 2);
 }
 

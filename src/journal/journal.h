@@ -109,7 +109,7 @@ class Journal {
   void frame_kept() noexcept;
   // Something that happened to the recording, for the next frame.
   void add_note(Value note) { notes_.push_back(std::move(note)); }
-  void prepare_rings();  // next ring for producers past half fill
+  void prepare_rings();  // next ring for producers past half fill, and for calls that one does not hold
   void leave_memory();   // a ring that was no file, for want of room, becomes one
   // The store is full: from now on points are dropped and counted, what is in the rings stays. Cost: a lock.
   void set_refusing(bool on);
@@ -174,6 +174,7 @@ class Journal {
     RingFile* current = nullptr;              // written by the producer side at a switch
     std::atomic<RingFile*> pending{nullptr};  // prepared by the drain thread, not yet taken
     std::atomic<RingFile*> newest{nullptr};   // current, or the pending one
+    std::atomic<uint64_t> wanted_bytes{0};    // of the call that is being logged, where it is a large one
     CallCost cost;                            // the producer's
   };
   struct HeldFile {
@@ -211,6 +212,9 @@ class Journal {
   Code with_ring(const Body& body);
   Code log_part(Seat* seat, uintptr_t owner, const ValuePair* pairs, size_t count, int64_t step, bool has_step,
                 uint64_t tick, uint32_t flags, uint64_t before, RingTry which);
+  bool prepare(Seat* only);
+  bool prepare_ring_of(Seat* seat);
+  uint64_t next_ring_bytes(uint64_t bytes, uint64_t wanted) const;
   bool switch_ring(Seat* seat);
   void look_ahead(Seat* seat);
   void make_producers_look();

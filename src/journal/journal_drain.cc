@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstdlib>
 
@@ -162,6 +163,28 @@ void Journal::skip_damage(RingSpan* span, RingFile* file, FrameBuilder* builder,
 
 void Journal::prepare_rings() {
   const std::lock_guard<std::mutex> one(prepare_mutex_);
+  (void)prepare(nullptr);
+}
+
+bool Journal::prepare_ring_of(Seat* seat) {
+  const std::unique_lock<std::mutex> one(prepare_mutex_, std::try_to_lock);
+  return one.owns_lock() && prepare(seat);
+}
+
+// Twice as large, or at once so large that it holds the call which waits for it.
+uint64_t Journal::next_ring_bytes(uint64_t bytes, uint64_t wanted) const {
+  const uint64_t room = wanted == 0 ? 0 : std::bit_ceil(wanted + wanted / 8 + 2 * kRingEventReserve);
+  uint64_t next = std::min(std::max(bytes * 2, room), options_.ring_bytes_max);
+  // One ring of the first size stays affordable for a thread that comes later.
+  const auto fits = [&] {
+    return file_bytes_.load() + spill_.bytes() + next + options_.first_ring_bytes <= place_.budget_bytes;
+  };
+  while (!fits() && next > bytes * 2) next /= 2;
+  return fits() ? next : 0;
+}
+
+// Under prepare_mutex_. Of all who want one, or of one producer, who has none. True when one was made.
+bool Journal::prepare(Seat* only) {
   std::vector<std::pair<Seat*, uint64_t>> wanted;
   {
     const std::lock_guard<std::mutex> guard(files_mutex_);
@@ -171,21 +194,26 @@ void Journal::prepare_rings() {
           held->seat->pending.load(std::memory_order_acquire) != nullptr)
         continue;
       if (held->seat->newest.load(std::memory_order_relaxed) != file) continue;
+      if (only != nullptr && held->seat != only) continue;
       const uint64_t released = file->header()->released.load();
-      const bool wanting = file->header()->tail.load(std::memory_order_acquire) >
-                           ring_wake_mark(released, file->data_bytes(), file->data_bytes());
+      const bool wanting = only != nullptr || held->seat->wanted_bytes.load(std::memory_order_relaxed) > 0 ||
+                           file->header()->tail.load(std::memory_order_acquire) >
+                               ring_wake_mark(released, file->data_bytes(), file->data_bytes());
       if (wanting && file->data_bytes() < std::min(options_.ring_bytes_max, room_.load()))
-        wanted.emplace_back(held->seat, std::min(file->data_bytes() * 2, options_.ring_bytes_max));
+        wanted.emplace_back(held->seat, file->data_bytes());
     }
   }
+  bool made = false;
   for (const auto& [seat, bytes] : wanted) {
-    // One ring of the first size stays affordable for a thread that comes later.
-    if (file_bytes_.load() + spill_.bytes() + bytes + options_.first_ring_bytes > place_.budget_bytes) continue;
-    auto file = add_file(seat, bytes, dir_.empty());
+    const uint64_t next = next_ring_bytes(bytes, seat->wanted_bytes.load(std::memory_order_relaxed));
+    if (next == 0) continue;
+    auto file = add_file(seat, next, dir_.empty());
     if (!file.ok()) continue;
     seat->newest.store(*file, std::memory_order_relaxed);
     seat->pending.store(*file, std::memory_order_release);
+    made = true;
   }
+  return made;
 }
 
 // Only the ring that threads share may be no file. It is left as soon as there is room for one: what lies in it dies

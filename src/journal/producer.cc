@@ -233,6 +233,7 @@ bool Journal::switch_ring(Seat* seat) {
   if (next == nullptr) return false;
   RingFile* old = seat->current;
   seat->cost.new_ring(seat->hot->position);
+  seat->wanted_bytes.store(0, std::memory_order_relaxed);
   install(seat, next);
   const std::lock_guard<std::mutex> guard(files_mutex_);
   for (const auto& held : files_)
@@ -275,6 +276,13 @@ bool Journal::wait_for_space(Seat* seat, std::chrono::nanoseconds* waited) {
   }
   event_.wake();
   if (options_.on_full == OnFull::kDrop || closed_.load(std::memory_order_relaxed)) return false;
+  // The drain thread may be long about what this call has just named: a ring that is still missing is made here, which
+  // takes less than what is left of the wait (decision 0057).
+  if (*waited >= kRingAwaited) {
+    try {
+      if (prepare_ring_of(seat)) return true;
+    } catch (const std::bad_alloc&) {}
+  }
   if (options_.on_full == OnFull::kWait) {
     if (*waited >= options_.wait_call || wait_left_ns_.load(std::memory_order_relaxed) <= 0) return false;
   }
@@ -357,6 +365,11 @@ Code Journal::log_pairs(const ValuePair* pairs, size_t count, int64_t step, bool
   };
   bool counted = false;
   const Code code = with_ring([&](Seat* seat, uintptr_t owner, RingTry which) {
+    const bool large = count * sizeof(ValuePair) > (seat->hot->mask + 1) / 2;
+    if (large && which == RingTry::kFirst) {
+      seat->wanted_bytes.store(count * sizeof(ValuePair), std::memory_order_relaxed);
+      event_.wake();
+    }
     while (at < count) {
       // At most a quarter of the ring at once; parts share step and tick, which is their call number.
       const uint64_t quarter = used_of(seat->hot->mask + 1) / 4;
@@ -371,6 +384,7 @@ Code Journal::log_pairs(const ValuePair* pairs, size_t count, int64_t step, bool
       if (is_unfiled(*seat->current)) count_unfiled(part);
       at += part;
     }
+    if (large) seat->wanted_bytes.store(0, std::memory_order_relaxed);
     return Code::kOk;
   });
   // What the run's end has cut, or a thread without a ring could not log, is counted like what found no room.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 
 #include "journal/place.h"
@@ -13,6 +14,9 @@
 #include "model/key.h"
 
 namespace tracker::internal {
+
+// So long a call waits for the drain thread to make a larger ring; then it makes one itself.
+constexpr std::chrono::milliseconds kRingAwaited{1};
 
 // Kept from numbers: a sixteenth of a ring, and at least room for one text of the largest size that passes through a
 // ring; of a ring that is too small for that a third.

@@ -184,26 +184,58 @@ class Listing {
   Sqlite& db_;
 };
 
-Status list(const Store& store, const RunsQuery& query, const Plan& plan, Catalog::Place place, RunsList* out) {
-  *out = RunsList();
-  auto catalog = Catalog::open(store, place);
-  if (!catalog.ok()) return catalog.status();
-  out->in_memory = catalog->in_memory();
-  CatalogReport report;
-  const CatalogRefresh refresh{query.project, query.files_now_us != 0 ? query.files_now_us : realtime_us(),
-                               query.progress};
-  const Status status = catalog->refresh(refresh, read_run_record, &report);
+CatalogRefresh refresh_of(const RunsQuery& query) {
+  return {query.project, query.files_now_us != 0 ? query.files_now_us : realtime_us(), query.progress};
+}
+
+void take_report(const Store& store, CatalogReport report, RunsList* out) {
   out->problems = std::move(report.problems);
   for (const std::string& folder : report.unsound)
     out->unsound.push_back(join_path(join_path(store.path(), kRunsFolder), folder));
   out->waiting = std::move(report.waiting);
   out->worst = report.worst;
   out->read = report.read;
-  if (!status.ok()) return status;
-  // One moment for the count, the rows and the page.
+}
+
+// One moment for the count, the rows and the page.
+Status list_rows(const Store& store, const RunsQuery& query, const Plan& plan, Catalog* catalog, RunsList* out) {
   TRACKER_RETURN_IF_ERROR(catalog->db().exec("BEGIN"));
   TRACKER_RETURN_IF_ERROR(Listing(store, query, plan, catalog->db()).run(out));
   return catalog->db().exec("COMMIT");
+}
+
+Status list(const Store& store, const RunsQuery& query, const Plan& plan, Catalog::Place place, RunsList* out) {
+  *out = RunsList();
+  auto catalog = Catalog::open(store, place);
+  if (!catalog.ok()) return catalog.status();
+  out->in_memory = catalog->in_memory();
+  CatalogReport report;
+  const Status status = catalog->refresh(refresh_of(query), read_run_record, &report);
+  take_report(store, std::move(report), out);
+  if (!status.ok()) return status;
+  return list_rows(store, query, plan, &*catalog, out);
+}
+
+// A bit of the catalog's that is wrong, or a row that somebody has changed, decides nothing here.
+Status list_again(const Store& store, const RunsQuery& query, const Plan& plan, RunsList* out) {
+  std::vector<std::string> folders;
+  for (const RunRow& row : out->rows) folders.push_back(row.record.folder);
+  auto catalog = Catalog::open(store, Catalog::Place::kEmptyMemory);
+  if (!catalog.ok()) return catalog.status();
+  CatalogReport report;
+  TRACKER_RETURN_IF_ERROR(catalog->read_again(folders, refresh_of(query), read_run_record, &report));
+  RunsList again;
+  TRACKER_RETURN_IF_ERROR(list_rows(store, query, plan, &*catalog, &again));
+  for (const std::string& folder : report.unsound)
+    out->unsound.push_back(join_path(join_path(store.path(), kRunsFolder), folder));
+  for (std::string& problem : report.problems)
+    if (std::find(out->problems.begin(), out->problems.end(), problem) == out->problems.end())
+      out->problems.push_back(std::move(problem));
+  out->worst = worse_of(out->worst, report.worst);
+  out->denied = out->rows.size() - std::min(out->rows.size(), again.rows.size());
+  out->rows = std::move(again.rows);
+  out->matched = again.matched;
+  return {};
 }
 
 }  // namespace
@@ -219,6 +251,7 @@ Result<RunsList> query_runs(const Store& store, const RunsQuery& query, FilterEr
   if (damaged && Catalog::discard(store).ok()) status = list(store, query, *plan, Catalog::Place::kStore, &out);
   for (const Catalog::Place place : {Catalog::Place::kMemory, Catalog::Place::kEmptyMemory})
     if (!status.ok()) status = list(store, query, *plan, place, &out);
+  if (status.ok() && query.afresh && !out.rows.empty()) status = list_again(store, query, *plan, &out);
   if (!status.ok()) return status;
   return out;
 }

@@ -24,6 +24,9 @@ struct RunsQuery {
   uint64_t offset = 0;
   CatalogDocuments documents = CatalogDocuments::kNone;  // what of them comes with each run
   bool may_write = true;                                 // the catalog; false in a process that records a run
+  // For who acts on the answer: what the catalog finds is read again from the runs' own files, and a run that then does
+  // not match is left out. Cost: a read a run that the catalog finds.
+  bool afresh = false;
   int64_t now_us = 0;        // what "now" means, and the end of what still runs; 0: the clock
   int64_t files_now_us = 0;  // the clock that the folders' times are compared with; 0: the machine's
   std::function<void(uint64_t done, uint64_t total)> progress;  // of runs that have to be read
@@ -49,6 +52,7 @@ struct RunsList {
   Code worst = Code::kOk;                                      // of the problems
   uint64_t read = 0;                                           // runs that were read afresh
   bool in_memory = false;                                      // the catalog could not be written, or was not to be
+  uint64_t denied = 0;  // runs that matched in the catalog and not in their own files (RunsQuery::afresh)
 };
 
 // kInvalid and kLimit for `where` and `sort`; `error` then says where. A catalog that is damaged, locked or cannot be

@@ -83,7 +83,7 @@ void for_each_window(const Weighted& in, double reach, F&& visit) {
 
 Result<std::vector<double>> gaussian(const Weighted& in, double sigma) {
   std::vector<double> out(in.size());
-  const double scale = -0.5 / (sigma * sigma), reach = kGaussianReach * sigma;
+  const double reach = kGaussianReach * sigma;
   uint64_t pairs = 0;
   for_each_window(in, reach, [&](size_t i, size_t begin, size_t end) { pairs += in.counts(i) ? end - begin : 0; });
   if (pairs > kGaussianPairsMax)
@@ -94,8 +94,8 @@ Result<std::vector<double>> gaussian(const Weighted& in, double sigma) {
     if (!in.counts(i)) return;
     double s = 0, w = 0;
     for (size_t j = begin; j < end; ++j) {
-      const double distance = in.x(j) - in.x(i);
-      const double g = std::exp(distance * distance * scale);
+      const double distance = (in.x(j) - in.x(i)) / sigma;  // the square of a small sigma alone would be 0
+      const double g = std::exp(-0.5 * distance * distance);
       s += g * in.sum(j);
       w += g * in.count(j);
     }

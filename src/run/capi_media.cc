@@ -35,7 +35,8 @@ trk_code trk_log_media(trk_run* run, const char* name, size_t name_size, int64_t
     if (step != TRK_STEP_AUTO)
       return static_cast<trk_code>(behind.put_media(key, step, kind, content, extension, std::move(description)));
     const tracker::internal::ClaimedStep next = tracker::internal::claim_step(behind.hot());
-    const Code code = behind.put_media(key, next.step, kind, content, extension, std::move(description));
+    const tracker::internal::Code code =
+        behind.put_media(key, next.step, kind, content, extension, std::move(description));
     tracker::internal::return_unused_step(behind.hot(), next);
     return static_cast<trk_code>(code);
   } catch (const std::bad_alloc&) {

@@ -126,7 +126,8 @@ bool is_shared(const Launch& launch) {
 }
 
 JoinRequest join_request(const Launch& launch, int restarts) {
-  return {launch.rank.rank, launch.rank.size_known ? launch.rank.world_size : 0, launch.launch_text, restarts};
+  return {launch.rank.rank, launch.rank.size_known ? launch.rank.world_size : 0, launch.launch_text, restarts,
+          launch.resume_step};
 }
 
 // The run that resume_from names: an id of the project, else "project/id" or a uid. Not there: nullopt, unless it is

@@ -63,11 +63,17 @@ int64_t attempt_to_join(const TakenAttempts& taken, const JoinRequest& request) 
   const auto other_size = [&request](int64_t size) {
     return request.world_size != 0 && size != 0 && size != request.world_size;
   };
+  // Who takes back what is behind a step belongs to no attempt that does not: there his own rows would be taken back.
+  const auto other_past = [&request](const std::optional<int64_t>& step) {
+    return request.resume_step && step != request.resume_step;
+  };
   const bool no_writer_against = std::none_of(taken.writers.begin(), taken.writers.end(), [&](const WriterIdentity& w) {
-    return w.attempt == newest && (w.rank == request.rank || w.launch != request.launch || other_size(w.world_size));
+    return w.attempt == newest && (w.rank == request.rank || w.launch != request.launch || other_size(w.world_size) ||
+                                   other_past(w.resume_step));
   });
   const bool no_claim_against = std::none_of(taken.claims.begin(), taken.claims.end(), [&](const AttemptClaim& c) {
-    return c.attempt == newest && ((c.launch && *c.launch != request.launch) || other_size(c.world_size));
+    return c.attempt == newest &&
+           ((c.launch && *c.launch != request.launch) || other_size(c.world_size) || other_past(c.resume_step));
   });
   const bool joins = newest > 0 && no_writer_against && no_claim_against;
   return std::max<int64_t>(joins ? newest : newest + 1, int64_t{request.restarts} + 1);
@@ -83,7 +89,7 @@ int64_t take_attempt(const std::string& run_path, std::vector<WriterIdentity> wr
     attempt = shared ? attempt_to_join(taken, request) : std::max(newest, behind) + 1;
     if (attempt <= std::max<int64_t>(newest, 1)) return attempt;  // that of its launch, which another rank has claimed
     if (attempt > kAttemptMax) return attempt;                    // no number is left to claim
-    const Status status = claim_attempt(run_path, {attempt, request.launch, request.world_size});
+    const Status status = claim_attempt(run_path, {attempt, request.launch, request.world_size, request.resume_step});
     if (status.code() != Code::kExists) return attempt;
   }
   return attempt;

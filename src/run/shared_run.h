@@ -31,6 +31,7 @@ struct JoinRequest {
   int64_t world_size = 0;  // 0: not known
   std::string launch = {};
   int restarts = 0;
+  std::optional<int64_t> resume_step = {};  // of resume_from="run@step"
 };
 // What is known of the attempts of a run: who has stored something or lives, and which numbers are taken.
 struct TakenAttempts {

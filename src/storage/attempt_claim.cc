@@ -25,6 +25,8 @@ AttemptClaim read_claim(const std::string& path, int64_t attempt) {
   const Value* launch = document->find("launch");
   if (const std::string* said = launch == nullptr ? nullptr : launch->as_text()) out.launch = *said;
   out.world_size = document->int_or("world_size", 0);
+  const Value* step = document->find("resume_step");
+  if (const int64_t* said = step == nullptr ? nullptr : step->as_int()) out.resume_step = *said;
   return out;
 }
 
@@ -54,6 +56,7 @@ Status claim_attempt(const std::string& run_path, const AttemptClaim& claim) {
   Value::Map map{{"format", "tracker-attempt"}, {"version", 1}, {"attempt", claim.attempt}};
   map.emplace_back("launch", claim.launch.value_or(""));
   map.emplace_back("world_size", claim.world_size);
+  if (claim.resume_step) map.emplace_back("resume_step", *claim.resume_step);
   map.emplace_back("made_by", this_process_document());
   const std::string path = join_path(run_path, fmt::format("{}{}{}", kPrefix, claim.attempt, kSuffix));
   if (path_exists(path)) return Status(Code::kExists, path);

@@ -18,8 +18,9 @@ constexpr int64_t kAttemptMax = 1'000'000'000;  // a file of a larger number is 
 
 struct AttemptClaim {
   int64_t attempt = 1;
-  std::optional<std::string> launch;  // WriterIdentity.launch of who claimed it; none: the file does not say
-  int64_t world_size = 0;             // 0: not known
+  std::optional<std::string> launch;        // WriterIdentity.launch of who claimed it; none: the file does not say
+  int64_t world_size = 0;                   // 0: not known
+  std::optional<int64_t> resume_step = {};  // of who claimed it, in resume_from="run@step"
 };
 
 // `name` is one of a claim.

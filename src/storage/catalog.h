@@ -60,6 +60,9 @@ class Catalog {
   // without a sign are read each time. kBusy when another listing held the catalog too long, kCorrupt when it is
   // damaged: the caller opens another (runs_query.cc).
   Status refresh(const CatalogRefresh& options, const ReadRun& read, CatalogReport* report);
+  // Of a catalog in memory that began empty: the rows of these folders, read from them. Errors: as refresh().
+  Status read_again(const std::vector<std::string>& folders, const CatalogRefresh& options, const ReadRun& read,
+                    CatalogReport* report);
   // Erases the rows of runs whose folders are gone; says how many. Errors: as refresh().
   Result<uint64_t> forget_gone();
   Sqlite& db() { return db_; }

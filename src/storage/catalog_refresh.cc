@@ -61,6 +61,15 @@ Status Catalog::refresh(const CatalogRefresh& options, const ReadRun& read, Cata
   return status;
 }
 
+Status Catalog::read_again(const std::vector<std::string>& folders, const CatalogRefresh& options, const ReadRun& read,
+                           CatalogReport* report) {
+  std::vector<Stale> all;
+  for (const std::string& folder : folders) all.push_back({folder, 0});
+  Status status = update(all, options, read, report);
+  if (!status.ok() && db_.in_transaction()) (void)db_.exec("ROLLBACK");
+  return status;
+}
+
 Status Catalog::scan(const std::string& project, std::vector<Stale>* stale) {
   if (!project.empty()) return scan_project(folder_name(project), stale);
   auto projects = list_dir(runs_path());

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import time
 
 import numpy as np
 import pytest
@@ -81,6 +82,21 @@ def test_x_may_be_time_or_a_metric(noisy: tracker.Run) -> None:
     assert (chart.x0[0], chart.x1[-1]) == (times[0], times[-1])
     end = datetime.datetime.fromtimestamp(float(times[0]) + 1e-3, datetime.UTC)
     assert r.chart("x", hi=end, x="time").rows < COUNT
+
+
+# Bug: a metric called "time" took the place of wall time, and every chart of the system was empty.
+def test_a_metric_called_time_or_step_takes_no_axis_away() -> None:
+    with tracker.init(project="test", quiet=True, system_interval=0.1) as run:
+        tracker.define_metric("epoch_loss", step_metric="time")
+        for step in range(10):
+            run.log({"loss": step / 2, "epoch_loss": step, "time": step * 0.5, "step": 7.0}, step=step)
+        time.sleep(0.3)
+    r = tracker.open_run(run.uid)
+    assert r.chart("loss", x="time").x0[0] == r.history("loss").times[0]
+    assert r.chart("loss", x="step").x0.tolist() == list(range(10))
+    (name, *_) = r.series("system/proc.*", system=True)
+    assert r.chart(name).rows == len(r.history(name)) > 0
+    assert r.chart("epoch_loss").x0.tolist() == [step * 0.5 for step in range(10)]
 
 
 def test_smoothed_curves_reach_left_of_their_window(noisy: tracker.Run) -> None:

@@ -212,3 +212,17 @@ def test_every_row_is_given_of_one_metric_and_why_not_of_several(run: tracker.Ru
     assert stored.history(["loss", "acc"])["loss"].tolist() == [2.0]
     with pytest.raises(ValueError, match=r"aligned by step, and rows of repeated steps have no partners; ask for each"):
         stored.history(["loss", "acc"], all=True)
+
+
+# Bug: NotFoundError named the text among those that are there.
+def test_texts_that_a_resume_took_back_are_none_of_an_unknown_name() -> None:
+    with tracker.init(project="p", id="r", quiet=True) as run:
+        run.log({"x": 1.0}, step=1)
+        run.log({"note": "taken back"}, step=7)
+    with tracker.init(project="p", resume_from="r@5", quiet=True) as run:
+        run.log({"x": 2.0}, step=6)
+    r = tracker.open_run("p/r")
+    assert r.texts("note") == []
+    assert [row.text for row in r.texts("note", all=True)] == ["taken back"]
+    with pytest.raises(tracker.NotFoundError, match="no text 'nope'"):
+        r.texts("nope")

@@ -232,5 +232,17 @@ TEST_F(SnapshotTest, ItStopsWhenAskedToAndWhereThereIsNoRoom) {
   EXPECT_EQ(fs::exists(blobs_.folder()) ? blobs() : 0u, 0u);
 }
 
+// Bug: a killed job's copy of a large file was removed by the next copy, for which it had left no room.
+TEST_F(SnapshotTest, WhereThereIsNoRoomWhatDeadProcessesLeftGoesFirst) {
+  fs::create_directories(blobs_.folder());
+  const std::string left = blobs_.folder() + "/blob.tmp-0000000100000001";
+  std::ofstream(left) << "what a killed process had copied";
+  fs::last_write_time(left, fs::file_time_type::clock::now() - kAgeWithoutLocks - std::chrono::hours(1));
+  SnapshotOptions options;
+  options.free_bytes_min = uint64_t{1} << 60;
+  EXPECT_EQ(take(options).status().code(), Code::kLimit);
+  EXPECT_FALSE(fs::exists(left));
+}
+
 }  // namespace
 }  // namespace tracker::internal

@@ -190,6 +190,21 @@ TEST_F(ShowCommandTest, AResumedRunSaysWhichAttemptContinuesWhich) {
   EXPECT_EQ(to_json(*attempt.find("continues")), "1");
 }
 
+// Bug: the last of no rows was shown, which ended the program.
+TEST_F(ShowCommandTest, TextsThatAResumeTookBackHaveNoLastOne) {
+  const RunFolder folder = builder_.run("mnist", "otter");
+  builder_.writer(folder).log("loss", 1, 1).text("note", 7, "taken back").finish();
+  builder_.writer(folder, {.attempt = 2, .continues = 1, .resume_step = 5}).log("loss", 6, 1).finish();
+  EXPECT_EQ(run({"show", "mnist/otter"}), kExitOk) << err_;
+  EXPECT_NE(out_.find("note     0"), std::string::npos) << out_;
+  EXPECT_EQ(run({"show", "mnist/otter", "--json"}), kExitOk) << err_;
+  const auto json = from_json(out_);
+  ASSERT_TRUE(json.ok());
+  const Value& text = json->find("texts")->as_list()->front();
+  EXPECT_EQ(to_json(*text.find("last")), "null");
+  EXPECT_EQ(text.int_or("rows", -1), 0);
+}
+
 TEST_F(ShowCommandTest, ARunOfSeveralRanksSaysWhereEachWasLastSeen) {
   const RunFolder folder = builder_.run("mnist", "otter");
   for (const int64_t rank : {0, 37}) {

@@ -54,6 +54,23 @@ TEST(FullRingTest, OfALargeCallThePartsThatFitAreKeptAndTheRestIsCounted) {
   EXPECT_EQ(cells_of(frames).size() + losses_of(frames, LossReason::kRingFull), 1000u);
 }
 
+// Bug: the first call with very many names lost all that the first ring did not hold, for the drain thread was at their
+// definitions. Here nobody drains at all.
+TEST(FullRingTest, ACallThatItsRingDoesNotHoldMakesALargerOneThatDoes) {
+  constexpr int kMetrics = 3000;
+  Sandbox sandbox;
+  LiveJournal journal(sandbox, options_of(OnFull::kWait, 1 << 20));
+  uint32_t first = 0;
+  for (int i = 0; i < kMetrics; ++i) {
+    const uint32_t id = journal->series_id("m/" + std::to_string(i), ValueType::kInt64);
+    if (i == 0) first = id;
+  }
+  const int64_t begin = now_ns();
+  EXPECT_EQ(journal.log_many(first, kMetrics, 1), Code::kOk);
+  EXPECT_GE(now_ns() - begin, std::chrono::nanoseconds(kRingAwaited).count()) << "the drain thread had its time";
+  EXPECT_EQ(cells_of(journal.drain()).size(), size_t{kMetrics});
+}
+
 TEST(FullRingTest, WaitIsBoundedByCallAndInAll) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, options_of(OnFull::kWait));

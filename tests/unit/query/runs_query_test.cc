@@ -143,6 +143,29 @@ TEST_F(RunsQueryTest, FoldersThatAreTooYoungToTellAChangeAreReadAgain) {
   EXPECT_EQ(list(now).read, 3u);
 }
 
+// Bug: `tracker rm --where` removed a run for what the catalog, an index, said of it.
+TEST_F(RunsQueryTest, WhoActsOnItGetsWhatTheRunsThemselvesSay) {
+  three_runs();
+  list();
+  auto db = Sqlite::open(builder_.path() + "/" + kCatalogFile, SqliteOpen::kWrite, 1000);
+  ASSERT_TRUE(db.ok());
+  ASSERT_TRUE(db->exec("UPDATE runs SET points=points+1000, run_id='zzz' WHERE folder='a/one'").ok());
+  *db = Sqlite();
+  for (const char* filter : {"points > 1000", "id = zzz"}) {
+    RunsQuery wanted = query();
+    wanted.where = filter;
+    EXPECT_EQ(list(wanted).matched, 1u) << "a listing believes it";
+    wanted.afresh = true;
+    const RunsList found = list(wanted);
+    EXPECT_EQ(found.matched, 0u);
+    EXPECT_EQ(found.denied, 1u);
+    EXPECT_TRUE(found.rows.empty());
+  }
+  RunsQuery all = query();
+  all.afresh = true;
+  EXPECT_EQ(ids(list(all)), "three two one");
+}
+
 TEST_F(RunsQueryTest, WhatIsNewIsReadWhatIsGoneIsForgotten) {
   three_runs();
   list();

@@ -64,6 +64,12 @@ TEST(SmoothTest, GaussianByHand) {
   expect_near(run(Smoother::kGaussian, 2, {0, 2}, {1, 3}), {(1 + 3 * g) / (1 + g), (g + 3) / (g + 1)});
 }
 
+// Bug: the square of such a width was 0, and each value 0/0.
+TEST(SmoothTest, AGaussianNarrowerThanAnySquareLeavesEachValueAsItIs) {
+  expect_near(run(Smoother::kGaussian, 1e-300, {0, 1, 2}, {1, 3, 5}), {1, 3, 5});
+  expect_near(run(Smoother::kGaussian, 5e-324, {0, 1, 2}, {1, 3, 5}), {1, 3, 5});
+}
+
 TEST(SmoothTest, WhatIsNotFinitePassesThroughAndCountsForNothing) {
   const Doubles x{0, 1, 2, 3}, values{4, kNan, kInf, 8}, clean_x{0, 3}, clean{4, 8};
   for (const auto& [kind, window] : std::vector<std::pair<Smoother, double>>{

@@ -212,6 +212,27 @@ TEST(SharedRunTest, AnAttemptThatIsOnlyClaimedIsJoinedByItsOwnLaunch) {
   EXPECT_EQ(attempt_to_join(taken(1, "", 0), b), 2) << "made by a process of no launch";
 }
 
+// Bug: a rank that took back what is behind a step joined the attempt before it, and its own rows were taken back by
+// the next rank that did the same.
+TEST(SharedRunTest, WhoResumesAtAStepJoinsOnlyAnAttemptThatResumesThere) {
+  const auto claimed = [](std::optional<int64_t> step) {
+    return TakenAttempts{.writers = {}, .claims = {{2, "b", 4, step}}};
+  };
+  const auto written = [](std::optional<int64_t> step) {
+    WriterIdentity writer;
+    writer.attempt = 2, writer.rank = 0, writer.world_size = 4, writer.launch = "b", writer.resume_step = step;
+    return TakenAttempts{.writers = {writer}, .claims = {}};
+  };
+  const JoinRequest at_9{.rank = 3, .world_size = 4, .launch = "b", .resume_step = 9};
+  for (const auto& taken : {claimed(std::nullopt), claimed(8), written(std::nullopt), written(8)})
+    EXPECT_EQ(attempt_to_join(taken, at_9), 3);
+  EXPECT_EQ(attempt_to_join(claimed(9), at_9), 2);
+  EXPECT_EQ(attempt_to_join(written(9), at_9), 2);
+  TempFolder folder;
+  ASSERT_TRUE(claim_attempt(folder.path(), {2, "b", 4, 9}).ok());
+  EXPECT_EQ(attempt_claims(folder.path()).back().resume_step, 9);
+}
+
 TEST(SharedRunTest, RanksTakeOneNumberAndProcessesAloneOneEach) {
   TempFolder folder;
   const JoinRequest ranks{.rank = 1, .world_size = 4, .launch = "b"};
