@@ -106,18 +106,18 @@ void apply_marks(ArtifactInfo* info) {
     if (ArtifactVersion* version = version_of(number)) version->tags.assign(set.begin(), set.end());
 }
 
-// Takes the lowest number behind `from` that is free; `write` gives the document of a number.
+// Takes the lowest number from `from` on that is free, at most `last`; `write` gives the document of a number.
 template <typename Taken, typename Document>
-Result<int64_t> claim(const std::string& folder, int64_t from, int64_t max, std::string (*file)(int64_t),
+Result<int64_t> claim(const std::string& folder, int64_t from, int64_t last, std::string (*file)(int64_t),
                       const Taken& taken, const Document& document) {
-  for (int64_t number = from; number <= max; ++number) {
+  for (int64_t number = from; number <= last; ++number) {
     const std::string path = join_path(folder, file(number));
     const Status status = create_file_exclusive(path, document(number), kDocumentMode);
     if (status.ok()) return number;
     if (status.code() != Code::kExists) return status;
     if (taken(number)) return number;
   }
-  return Status(Code::kLimit, fmt::format("{} holds {} of them", folder, max));
+  return Status(Code::kLimit, fmt::format("{} is the last number that {} may have", file(last), folder));
 }
 
 void keep_worst(Status* worst, const Status& status) {
@@ -351,7 +351,7 @@ Result<ArtifactVersion> ArtifactRegistry::add(std::string_view project, std::str
   // From the first gap: a listing may miss a file that appears while it goes on.
   int64_t from = 0;
   while (info->version(from) != nullptr) ++from;
-  const auto number = claim(path, from, kArtifactVersionsMax, version_file, is_same, document);
+  const auto number = claim(path, from, limits_.versions - 1, version_file, is_same, document);
   if (!number.ok()) return number.status();
   if (other) return *other;
   *is_new = true;
@@ -374,9 +374,7 @@ Status ArtifactRegistry::mark(std::string_view project, std::string_view name, A
     return mark_document(mark);
   };
   const int64_t from = info->marks.empty() ? 1 : info->marks.back().number + 1;
-  return claim(
-             folder(project, name), from, kArtifactMarksMax, mark_file, [](int64_t) { return false; }, document)
-      .status();
+  return claim(folder(project, name), from, limits_.marks, mark_file, [](int64_t) { return false; }, document).status();
 }
 
 }  // namespace tracker::internal

@@ -93,9 +93,15 @@ struct NewVersion {
   int64_t now_us = 0;
 };
 
+// What an artifact may have.
+struct RegistryLimits {
+  int64_t versions = kArtifactVersionsMax, marks = kArtifactMarksMax;
+};
+
 class ArtifactRegistry {
  public:
-  explicit ArtifactRegistry(const Store& store) : store_path_(store.path()) {}
+  explicit ArtifactRegistry(const Store& store, RegistryLimits limits = {})
+      : store_path_(store.path()), limits_(limits) {}
 
   // kNotFound names it. Damaged files are named in `problems` and the rest is read.
   Result<ArtifactInfo> read(std::string_view project, std::string_view name) const;
@@ -118,6 +124,7 @@ class ArtifactRegistry {
 
  private:
   std::string store_path_;
+  RegistryLimits limits_;
 };
 
 }  // namespace tracker::internal

@@ -111,7 +111,6 @@ BY_EFFECT = {
 
 # Limits at whose edge no test stands, and why.
 NOT_TESTED = {
-    "kCompactEndedRoomBytes": "a disk with less room than a copy and 64 MiB; a number is compared",
     "kArtifactNamingWait": "a disk that takes longer than 100 ms to name a version",
     "kArtifactSaidWait": "5 s of a stuck disk; only how soon wait() answers",
     "kLineageEdgesMax": "100,000 uses; the rest is said to be left out",
@@ -134,8 +133,6 @@ NOT_TESTED = {
     "kStopRunsMax": "1,000 newer runs of one project; it bounds a search",
     "kStopSearchMax": "a minute of waiting for a run that nobody makes",
     "kArtifactDocumentBytesMax": "larger than what the bounds of its parts let a document be",
-    "kArtifactMarksMax": "10,000,000 marks of one artifact; it bounds a loop",
-    "kArtifactVersionsMax": "1,000,000 versions of one artifact; it bounds a loop",
     "kBlobBytesABatch": "when a batch is fsynced changes no blob",
     "kBlobsABatch": "when a batch is fsynced changes no blob",
     "kBundleManifestBytesMax": "a manifest of 256 MiB; a size is compared",
@@ -162,7 +159,6 @@ NOT_TESTED = {
     "kClaimTriesMax": "10,000 processes that take a number in front of one; it bounds a loop",
     "kDamageLinesMax": "needs more than 1,000 damaged frames in one file; it bounds a list of lines",
     "kDiskDepthMax": "folders that deep are of somebody else; it bounds a recursion",
-    "kFindingsMax": "needs 10,000 damaged places; it bounds a list of lines",
     "kFrameBytesMax": "64 MiB that claim to be a frame; the decoder compares a length before anything else",
     "kGenerationsMax": "10,000 runs of one launch; it bounds a loop",
     "kHeartbeatInterval": "15 s of waiting; a sign of life that is late is tested with a clock of its own",

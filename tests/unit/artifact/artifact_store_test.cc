@@ -205,7 +205,7 @@ TEST_F(ArtifactStoreTest, DamageIsFoundAndIsNotHandedOut) {
   EXPECT_TRUE(verify_artifact(store_, stored->version, false)->empty()) << "by size alone";
   const auto deep = verify_artifact(store_, stored->version, true);
   ASSERT_EQ(deep->size(), 1u);
-  EXPECT_EQ(deep->front().path, "a.txt");
+  EXPECT_EQ(deep->listed.front().path, "a.txt");
   const fs::path out = fs::path(folder_.path()) / "out";
   EXPECT_EQ(download_artifact(store_, stored->version, out.string()).status().code(), Code::kCorrupt);
   EXPECT_FALSE(fs::exists(out / "a.txt"));

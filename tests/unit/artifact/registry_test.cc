@@ -11,6 +11,7 @@
 #include <set>
 
 #include "artifact/alias_history.h"
+#include "artifact/registry_documents.h"
 #include "support/child.h"
 #include "support/temp_folder.h"
 
@@ -200,6 +201,30 @@ TEST_F(RegistryTest, AVersionHasABoundedNumberOfAliases) {
   for (int i = 0; named < kAliasesAVersionMax; ++i, ++named)
     ASSERT_TRUE(mark(version, {"alias-" + std::to_string(i)}).ok()) << i;
   EXPECT_EQ(mark(version, {"one-more"}).code(), Code::kLimit);
+}
+
+// It took one more.
+TEST_F(RegistryTest, AnArtifactHasAsManyVersionsAsTheLimitSays) {
+  const ArtifactRegistry bounded(store_, {.versions = 3});
+  bool is_new = false;
+  for (const char* text : {"a", "b", "c"}) EXPECT_TRUE(bounded.add("p", "data", content(text), &is_new).ok()) << text;
+  const auto fourth = bounded.add("p", "data", content("d"), &is_new);
+  EXPECT_EQ(fourth.status().code(), Code::kLimit);
+  EXPECT_THAT(fourth.status().message(), HasSubstr("v2.json is the last number that"));
+  EXPECT_EQ(bounded.add("p", "data", content("c"), &is_new)->number, 2) << "one that is there needs none";
+  EXPECT_EQ(info().versions.size(), 3u);
+  EXPECT_EQ(RegistryLimits{}.versions, kArtifactVersionsMax);
+}
+
+TEST_F(RegistryTest, TheLastNumberOfAMarkIsGivenOnce) {
+  add("a");
+  ArtifactMark last_but_one;
+  last_but_one.number = kArtifactMarksMax - 1;
+  std::ofstream(registry_.folder("p", "data") + "/" + mark_file(last_but_one.number)) << mark_document(last_but_one);
+  EXPECT_TRUE(mark(0, {"second"}).ok());
+  EXPECT_EQ(info().marks.back().number, kArtifactMarksMax);
+  EXPECT_EQ(mark(0, {"third"}).code(), Code::kLimit);
+  EXPECT_EQ(info().marks.size(), 2u);
 }
 
 TEST_F(RegistryTest, ProcessesThatAddAtOnceNumberEachContentOnce) {
