@@ -148,8 +148,7 @@ Status ArtifactWriter::mark(ArtifactMark mark) {
     mark.number = number;
     return mark_document(mark);
   };
-  const auto number =
-      claim(path_, next_mark_, limits_.marks, mark_file, [](int64_t) { return false; }, document);
+  const auto number = claim(path_, next_mark_, limits_.marks, mark_file, [](int64_t) { return false; }, document);
   if (!number.ok()) return number.status();
   next_mark_ = *number + 1;
   apply(mark);

@@ -262,6 +262,21 @@ TEST_F(ArtifactStoreTest, ADamagedOrMissingManifestIsMendedByTheSameContent) {
     }
 }
 
+// Files without blocks: nothing of them is read where they are too large.
+TEST_F(ArtifactStoreTest, WhatIsLargerThanAManifestMayBeIsNone) {
+  const Digest digest = sha256("none");
+  const fs::path blob = BlobStore(store_.path()).path_of(digest);
+  fs::create_directories(blob.parent_path());
+  std::ofstream(blob) << "x";
+  fs::resize_file(blob, kManifestBytesMax + 1);
+  EXPECT_THAT(StoredManifest::open(store_, digest).status().message(), HasSubstr("is no manifest: 4294967297 bytes"));
+  fs::resize_file(blob, kManifestBytesMax);
+  const auto largest = StoredManifest::open(store_, digest);
+  ASSERT_TRUE(largest.ok()) << largest.status().to_string();
+  const Status read = largest->visit([](const ManifestEntry&) { return Status(); });
+  EXPECT_THAT(read.message(), HasSubstr("it does not begin as one"));
+}
+
 TEST_F(ArtifactStoreTest, ALargeFileThatIsComparedWithItsBlobCanBeGivenUp) {
   make("large", std::string(1 << 20, 'x'));
   ASSERT_TRUE(store(draft()).ok());
