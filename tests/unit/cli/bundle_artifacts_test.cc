@@ -128,7 +128,8 @@ TEST_F(BundleArtifactsTest, AnImportReadsEachVersionOnceHoweverManyThereAre) {
   calls_for(10);
   const int few = calls_;
   calls_for(40);
-  EXPECT_LT(calls_, 6 * few) << few;  // 4 times as many, of which each costs the same
+  std::printf("%d system calls for 10 versions, %d for 40\n", few, calls_);
+  EXPECT_LT(calls_, 4 * few);  // each costs the same, and the first import makes the store
 }
 
 TEST_F(BundleArtifactsTest, WhatIsSaidOfAVersionGoesAlongAndMovesNoAliasThere) {
