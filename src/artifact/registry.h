@@ -113,8 +113,8 @@ class ArtifactRegistry {
 
   // The artifact's folder, made if need be. kInvalid: it has another type.
   Status create(std::string_view project, std::string_view name, std::string_view type) const;
-  // One; ArtifactWriter adds many. The version with this content: a new one, or the one that has it (`*is_new` false). Durable when this returns.
-  // kVersion: the artifact has documents of a newer program, and is left alone; so mark().
+  // One; ArtifactWriter adds many. The version with this content: a new one, or the one that has it (`*is_new` false).
+  // Durable when this returns. kVersion: the artifact has documents of a newer program, and is left alone; so mark().
   Result<ArtifactVersion> add(std::string_view project, std::string_view name, const NewVersion& version,
                               bool* is_new) const;
   // Durable when this returns. kNotFound: no such version.

@@ -84,8 +84,8 @@ scenario() {
 }
 
 if [ $# = 0 ]; then
-  set -- kill recovery model out_of_memory compaction compact_ended power_cut big_training resume fuse cut spike many_runs console
-  set -- "$@" cycles parked_reader frozen month
+  set -- kill recovery model out_of_memory compaction compact_ended power_cut big_training resume fuse cut spike
+  set -- "$@" many_runs console cycles parked_reader frozen month
 fi
 for name in "$@"; do scenario "$name"; done
 exit $status
