@@ -108,12 +108,13 @@ py::tuple download(const StoredVersion& self, const std::string& root, const std
   return py::make_tuple(folder, done.files, done.bytes, done.kept, done.references);
 }
 
-std::vector<std::pair<std::string, std::string>> verify(const StoredVersion& self, bool deep) {
+// How many there are, and the first one of them.
+std::tuple<uint64_t, std::string, std::string> verify(const StoredVersion& self, bool deep) {
   const Store store = store_of(self);
-  auto findings = released([&] { return internal::verify_artifact(store, self.version, deep); });
-  std::vector<std::pair<std::string, std::string>> out;
-  for (const internal::ArtifactFinding& each : take(std::move(findings))) out.emplace_back(each.path, each.what);
-  return out;
+  auto found = released([&] { return internal::verify_artifact(store, self.version, deep); });
+  const internal::ArtifactFindings findings = take(std::move(found));
+  if (findings.empty()) return {};
+  return {findings.size(), findings.listed[0].path, findings.listed[0].what};
 }
 
 py::dict edge_to_python(const LineageEdge& edge, const std::string& version_name) {

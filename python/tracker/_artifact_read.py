@@ -79,10 +79,9 @@ class Reading:
 
     def verify(self, *, deep: bool = True) -> None:
         """Holds the version against its files; deep: every byte is read. CorruptError names what is damaged."""
-        findings = self._version().verify(deep)
+        findings, path, what = self._version().verify(deep)
         if findings:
-            path, what = findings[0]
-            more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+            more = f" (and {findings - 1} more)" if findings > 1 else ""
             raise _core.CorruptError(f"{path}: {what}{more}")
 
     def files(self) -> list[ArtifactFile]:

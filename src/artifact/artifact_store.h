@@ -123,8 +123,14 @@ struct ArtifactFinding {
   std::string path;  // in the artifact, or of a blob
   std::string what;
 };
-// Holds a version against its manifest and its blobs; `deep` also reads every blob. Findings: at most kFindingsMax.
-Result<std::vector<ArtifactFinding>> verify_artifact(const Store& store, const ArtifactVersion& version, bool deep,
-                                                     const ArtifactProgress& progress = {});
+struct ArtifactFindings {
+  std::vector<ArtifactFinding> listed;  // at most kFindingsMax
+  uint64_t left_out = 0;                // further ones
+  bool empty() const { return listed.empty(); }
+  uint64_t size() const { return listed.size() + left_out; }
+};
+// Holds a version against its manifest and its blobs; `deep` also reads every blob.
+Result<ArtifactFindings> verify_artifact(const Store& store, const ArtifactVersion& version, bool deep,
+                                         const ArtifactProgress& progress = {});
 
 }  // namespace tracker::internal

@@ -262,11 +262,11 @@ std::vector<RefusedArtifact> refused_by_run(const RunFolder& run) {
   return out;
 }
 
-Lineage read_lineage(const Store& store, std::string_view project) {
+Lineage read_lineage(const Store& store, std::string_view project, size_t edges_max) {
   Lineage out;
   for (const RunFolder& run : store.list_runs(project, &out.problems))
     for (LineageEdge& edge : edges_of_run(run, &out.problems)) {
-      out.cut = out.edges.size() >= kLineageEdgesMax;
+      out.cut = out.edges.size() >= edges_max;
       if (out.cut) return out;
       out.edges.push_back(std::move(edge));
     }

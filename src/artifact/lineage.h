@@ -78,10 +78,10 @@ std::vector<RefusedArtifact> refused_by_run(const RunFolder& run);
 struct Lineage {
   std::vector<LineageEdge> edges;
   std::vector<Status> problems;
-  bool cut = false;  // there are more than kLineageEdgesMax
+  bool cut = false;  // there are more than `edges_max`
 };
 // Of all runs in the store; `project` empty: of all projects.
-Lineage read_lineage(const Store& store, std::string_view project = "");
+Lineage read_lineage(const Store& store, std::string_view project = "", size_t edges_max = kLineageEdgesMax);
 
 // The runs that made, or used, this version.
 std::vector<LineageEdge> edges_of_version(const Lineage& lineage, const VersionId& version, ArtifactUse use);

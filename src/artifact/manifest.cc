@@ -103,7 +103,7 @@ Status clash_status(std::string_view path, std::string_view above) {
                 fmt::format("\"{}\" cannot be in the artifact: \"{}\" is a file of it, not a folder", path, above));
 }
 
-ManifestWriter::ManifestWriter() {
+ManifestWriter::ManifestWriter(uint64_t entries_max) : entries_max_(entries_max) {
   out_.bytes(kMagic);
   out_.u16(kManifestVersion);
   out_.u16(0);
@@ -115,8 +115,8 @@ Status ManifestWriter::add(const ManifestEntry& entry) {
   if (entries_ > 0 && entry.path <= last_path_)
     return Status(entry.path == last_path_ ? Code::kExists : Code::kInvalid,
                   fmt::format("\"{}\" comes twice or out of order", entry.path));
-  if (entries_ >= kManifestEntriesMax)
-    return Status(Code::kLimit, fmt::format("an artifact has at most {} files", kManifestEntriesMax));
+  if (entries_ >= entries_max_)
+    return Status(Code::kLimit, fmt::format("an artifact has at most {} files", entries_max_));
   if (const auto above = clashes_.add(entry.path); !above.empty()) return clash_status(entry.path, above);
   TRACKER_RETURN_IF_ERROR(count(entry, &totals_));
   ByteWriter content;
@@ -147,8 +147,10 @@ ManifestTotals ManifestWriter::finish() {
   return totals_;
 }
 
-ManifestReader::ManifestReader(std::string_view bytes)
-    : bytes_(bytes), in_(bytes.substr(0, bytes.size() >= kCrcBytes ? bytes.size() - kCrcBytes : 0)) {}
+ManifestReader::ManifestReader(std::string_view bytes, uint64_t entries_max)
+    : bytes_(bytes),
+      in_(bytes.substr(0, bytes.size() >= kCrcBytes ? bytes.size() - kCrcBytes : 0)),
+      entries_max_(entries_max) {}
 
 Status ManifestReader::corrupt(std::string_view what) const {
   return Status(Code::kCorrupt, fmt::format("damaged manifest at byte {}: {}", in_.failed_at(), what));
@@ -224,7 +226,7 @@ Result<bool> ManifestReader::next(ManifestEntry* entry) {
   if (entries_ > 0 && out.path <= last_path_) return corrupt("a path out of order");
   if (const Status bad = check_entry(out); !bad.ok()) return corrupt(bad.message());
   if (const Status bad = count(out, &totals_); !bad.ok()) return corrupt(bad.message());
-  if (++entries_ > kManifestEntriesMax) return Status(Code::kLimit, "the manifest has too many entries");
+  if (++entries_ > entries_max_) return Status(Code::kLimit, "the manifest has too many entries");
   content_.update(content);
   last_path_ = out.path;
   *entry = std::move(out);

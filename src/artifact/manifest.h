@@ -63,7 +63,7 @@ struct ManifestTotals {
 // Encodes entries as they come; what is ready is taken out of buffer() by the caller.
 class ManifestWriter {
  public:
-  ManifestWriter();
+  explicit ManifestWriter(uint64_t entries_max = kManifestEntriesMax);
   // kInvalid: not behind the entry before it, a bad path, or one below another. kLimit: too many entries.
   Status add(const ManifestEntry& entry);
   // Writes the end. Nothing may be added afterwards.
@@ -78,6 +78,7 @@ class ManifestWriter {
   ByteWriter out_;
   std::string last_path_;
   ClashFinder clashes_;
+  const uint64_t entries_max_;
   uint64_t entries_ = 0;
   uint32_t crc_ = 0;
   size_t checked_ = 0;  // bytes of `out_` that are in crc_
@@ -89,7 +90,7 @@ class ManifestWriter {
 // offset, a newer version with kVersion; files below files are read, as earlier writers let them in. `bytes` must stay.
 class ManifestReader {
  public:
-  explicit ManifestReader(std::string_view bytes);
+  explicit ManifestReader(std::string_view bytes, uint64_t entries_max = kManifestEntriesMax);
   // False at the end, where totals() holds and the CRC has been checked.
   Result<bool> next(ManifestEntry* entry);
   const ManifestTotals& totals() const { return totals_; }
@@ -101,6 +102,7 @@ class ManifestReader {
 
   std::string_view bytes_;
   ByteReader in_;
+  const uint64_t entries_max_;
   bool begun_ = false, ended_ = false;
   std::string last_path_;
   uint64_t entries_ = 0;

@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "artifact/artifact_writer.h"
 #include "artifact/registry_documents.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -106,55 +107,8 @@ void apply_marks(ArtifactInfo* info) {
     if (ArtifactVersion* version = version_of(number)) version->tags.assign(set.begin(), set.end());
 }
 
-// Takes the lowest number behind `from` that is free; `write` gives the document of a number.
-template <typename Taken, typename Document>
-Result<int64_t> claim(const std::string& folder, int64_t from, int64_t max, std::string (*file)(int64_t),
-                      const Taken& taken, const Document& document) {
-  for (int64_t number = from; number <= max; ++number) {
-    const std::string path = join_path(folder, file(number));
-    const Status status = create_file_exclusive(path, document(number), kDocumentMode);
-    if (status.ok()) return number;
-    if (status.code() != Code::kExists) return status;
-    if (taken(number)) return number;
-  }
-  return Status(Code::kLimit, fmt::format("{} holds {} of them", folder, max));
-}
-
 void keep_worst(Status* worst, const Status& status) {
   if (worse_of(worst->code(), status.code()) != worst->code()) *worst = status;
-}
-
-// What a newer program wrote is never written to.
-Status check_not_newer(const ArtifactInfo& info) {
-  for (const Status& problem : info.problems)
-    if (problem.code() == Code::kVersion) return problem;
-  return {};
-}
-
-Status check_version(const NewVersion& version) {
-  if (version.description.size() > kArtifactDescriptionBytesMax)
-    return Status(Code::kLimit, fmt::format("the description has {} bytes, at most {} are kept",
-                                            version.description.size(), kArtifactDescriptionBytesMax));
-  if (!version.metadata.is_map()) return Status(Code::kInvalid, "the metadata of an artifact is a map");
-  if (const size_t bytes = to_json(version.metadata).size(); bytes > kArtifactMetadataBytesMax)
-    return Status(Code::kLimit,
-                  fmt::format("the metadata has {} bytes, at most {} are kept", bytes, kArtifactMetadataBytesMax));
-  return {};
-}
-
-Status check_mark(const ArtifactMark& mark) {
-  for (const auto* list : {&mark.aliases_added, &mark.aliases_removed}) {
-    if (list->size() > kAliasesAMarkMax)
-      return Status(Code::kLimit, fmt::format("{} aliases at once, at most {}", list->size(), kAliasesAMarkMax));
-    for (const std::string& alias : *list) TRACKER_RETURN_IF_ERROR(check_alias(alias));
-  }
-  for (const auto* list : {&mark.tags_added, &mark.tags_removed}) {
-    if (list->size() > kAliasesAMarkMax)
-      return Status(Code::kLimit, fmt::format("{} tags at once, at most {}", list->size(), kAliasesAMarkMax));
-    for (const std::string& tag : *list) TRACKER_RETURN_IF_ERROR(check_tag(tag));
-  }
-  if (mark.ttl_s && *mark.ttl_s < 0) return Status(Code::kInvalid, "a time to live is not negative");
-  return {};
 }
 
 }  // namespace
@@ -318,65 +272,13 @@ Status ArtifactRegistry::create(std::string_view project, std::string_view name,
 
 Result<ArtifactVersion> ArtifactRegistry::add(std::string_view project, std::string_view name,
                                               const NewVersion& version, bool* is_new) const {
-  TRACKER_RETURN_IF_ERROR(check_version(version));
-  const auto info = read(project, name);
-  if (!info.ok()) return info.status();
-  TRACKER_RETURN_IF_ERROR(check_not_newer(*info));
-  *is_new = false;
-  for (const ArtifactVersion& each : info->versions)
-    if (each.content == version.totals.content) return each;
-  ArtifactVersion out;
-  out.content = version.totals.content;
-  out.manifest = version.manifest;
-  out.files = version.totals.files;
-  out.references = version.totals.references;
-  out.bytes = version.totals.bytes;
-  out.created_us = version.now_us;
-  out.run = version.run;
-  out.description = version.description;
-  out.metadata = version.metadata;
-  // Each number below was looked at: whoever took one meanwhile with the same content gives us his.
-  const std::string path = folder(project, name);
-  std::optional<ArtifactVersion> other;
-  const auto is_same = [&](int64_t number) {
-    auto found = read_version_document(join_path(path, version_file(number)), number);
-    if (!found.ok() || found->content != out.content) return false;
-    other = std::move(*found);
-    return true;
-  };
-  const auto document = [&out](int64_t number) {
-    out.number = number;
-    return version_document(out);
-  };
-  // From the first gap: a listing may miss a file that appears while it goes on.
-  int64_t from = 0;
-  while (info->version(from) != nullptr) ++from;
-  const auto number = claim(path, from, kArtifactVersionsMax, version_file, is_same, document);
-  if (!number.ok()) return number.status();
-  if (other) return *other;
-  *is_new = true;
-  return out;
+  auto writer = ArtifactWriter::open(*this, project, name);
+  return writer.ok() ? writer->add(version, is_new) : Result<ArtifactVersion>(writer.status());
 }
 
 Status ArtifactRegistry::mark(std::string_view project, std::string_view name, ArtifactMark mark) const {
-  TRACKER_RETURN_IF_ERROR(check_mark(mark));
-  const auto info = read(project, name);
-  if (!info.ok()) return info.status();
-  TRACKER_RETURN_IF_ERROR(check_not_newer(*info));
-  const ArtifactVersion* version = info->version(mark.of);
-  if (version == nullptr) return Status(Code::kNotFound, fmt::format("no version {}/{}:v{}", project, name, mark.of));
-  if (version->aliases.size() + mark.aliases_added.size() > kAliasesAVersionMax ||
-      version->tags.size() + mark.tags_added.size() > kAliasesAVersionMax)
-    return Status(Code::kLimit, fmt::format("a version has at most {} aliases and as many tags", kAliasesAVersionMax));
-  if (mark.time_us == 0) mark.time_us = realtime_us();
-  const auto document = [&mark](int64_t number) {
-    mark.number = number;
-    return mark_document(mark);
-  };
-  const int64_t from = info->marks.empty() ? 1 : info->marks.back().number + 1;
-  return claim(
-             folder(project, name), from, kArtifactMarksMax, mark_file, [](int64_t) { return false; }, document)
-      .status();
+  auto writer = ArtifactWriter::open(*this, project, name);
+  return writer.ok() ? writer->mark(std::move(mark)) : writer.status();
 }
 
 }  // namespace tracker::internal

@@ -93,9 +93,15 @@ struct NewVersion {
   int64_t now_us = 0;
 };
 
+// What an artifact may have.
+struct RegistryLimits {
+  int64_t versions = kArtifactVersionsMax, marks = kArtifactMarksMax;
+};
+
 class ArtifactRegistry {
  public:
-  explicit ArtifactRegistry(const Store& store) : store_path_(store.path()) {}
+  explicit ArtifactRegistry(const Store& store, RegistryLimits limits = {})
+      : store_path_(store.path()), limits_(limits) {}
 
   // kNotFound names it. Damaged files are named in `problems` and the rest is read.
   Result<ArtifactInfo> read(std::string_view project, std::string_view name) const;
@@ -107,17 +113,19 @@ class ArtifactRegistry {
 
   // The artifact's folder, made if need be. kInvalid: it has another type.
   Status create(std::string_view project, std::string_view name, std::string_view type) const;
-  // The version with this content: a new one, or the one that has it (`*is_new` false). Durable when this returns.
-  // kVersion: the artifact has documents of a newer program, and is left alone; so mark().
+  // One; ArtifactWriter adds many. The version with this content: a new one, or the one that has it (`*is_new` false).
+  // Durable when this returns. kVersion: the artifact has documents of a newer program, and is left alone; so mark().
   Result<ArtifactVersion> add(std::string_view project, std::string_view name, const NewVersion& version,
                               bool* is_new) const;
   // Durable when this returns. kNotFound: no such version.
   Status mark(std::string_view project, std::string_view name, ArtifactMark mark) const;
 
   std::string folder(std::string_view project, std::string_view name) const;
+  const RegistryLimits& limits() const { return limits_; }
 
  private:
   std::string store_path_;
+  RegistryLimits limits_;
 };
 
 }  // namespace tracker::internal

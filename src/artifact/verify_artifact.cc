@@ -42,12 +42,14 @@ std::string look_at_blob(const BlobStore& blobs, const Digest& digest, uint64_t 
 
 }  // namespace
 
-Result<std::vector<ArtifactFinding>> verify_artifact(const Store& store, const ArtifactVersion& version, bool deep,
-                                                     const ArtifactProgress& progress) {
-  std::vector<ArtifactFinding> out;
+Result<ArtifactFindings> verify_artifact(const Store& store, const ArtifactVersion& version, bool deep,
+                                         const ArtifactProgress& progress) {
+  ArtifactFindings out;
   const BlobStore blobs(store.path());
   const auto found = [&out](const std::string& path, std::string what) {
-    if (!what.empty() && out.size() < kFindingsMax) out.push_back({path, std::move(what)});
+    if (what.empty()) return;
+    if (out.listed.size() < kFindingsMax) out.listed.push_back({path, std::move(what)});
+    else ++out.left_out;
   };
   auto manifest = StoredManifest::open(store, version.manifest);
   if (!manifest.ok()) {

@@ -261,12 +261,18 @@ int verify(Console& console, const Store& store, const ArtifactOptions& options)
   const std::string name = fmt::format("{}/{}:{}", found->info.project, found->info.name, found->version.name());
   if (options.json) {
     Value::List all;
-    for (const ArtifactFinding& each : *findings) all.push_back(Value::Map{{"path", each.path}, {"what", each.what}});
-    print_json(console,
-               Value::Map{{"artifact", name}, {"deep", options.deep}, {"intact", all.empty()}, {"findings", all}});
+    for (const ArtifactFinding& each : findings->listed)
+      all.push_back(Value::Map{{"path", each.path}, {"what", each.what}});
+    print_json(console, Value::Map{{"artifact", name},
+                                   {"deep", options.deep},
+                                   {"intact", all.empty()},
+                                   {"findings", all},
+                                   {"left_out", static_cast<int64_t>(findings->left_out)}});
   } else {
-    for (const ArtifactFinding& each : *findings)
+    for (const ArtifactFinding& each : findings->listed)
       console.print(fmt::format("{} {}  {}\n", console.paint("damage", "31"), visible(each.path), visible(each.what)));
+    if (findings->left_out > 0)
+      console.print(fmt::format("{} not shown.\n", counted(findings->left_out, "more finding")));
     if (findings->empty())
       console.print(visible(name) +
                     (options.deep ? " is intact: every byte was read.\n" : " is complete; --deep reads every byte.\n"));

@@ -190,10 +190,8 @@ void verify_artifacts(const std::string& store_path, bool deep, VerifyReport* re
   if (!store.ok()) return;  // said by verify_store()
   std::vector<Status> problems;
   const auto find = [&](FindingLevel level, std::string kind, std::string path, std::string what, std::string advice) {
-    if (report->findings.size() >= kFindingsMax) ++report->left_out;
-    else
-      report->findings.push_back({level, std::move(kind), std::move(path), std::move(what),
-                                  "all other artifacts, and all runs", std::move(advice)});
+    report->add({level, std::move(kind), std::move(path), std::move(what), "all other artifacts, and all runs",
+                 std::move(advice)});
   };
   const auto add = [&](std::string path, std::string what, std::string advice) {
     find(FindingLevel::kDamage, "artifact", std::move(path), std::move(what), std::move(advice));
@@ -219,10 +217,13 @@ void verify_artifacts(const std::string& store_path, bool deep, VerifyReport* re
         if (progress) progress(before + (deep ? bytes : files), total);
       });
       before += deep ? version.bytes : version.files;
-      if (!findings.ok()) add_unread(name, findings.status(), "log it again from its files");
-      else
-        for (const ArtifactFinding& each : *findings)
-          add(name, each.path + ": " + each.what, "log it again from its files: the same content mends it");
+      if (!findings.ok()) {
+        add_unread(name, findings.status(), "log it again from its files");
+        continue;
+      }
+      for (const ArtifactFinding& each : findings->listed)
+        add(name, each.path + ": " + each.what, "log it again from its files: the same content mends it");
+      report->leave_out(FindingLevel::kDamage, findings->left_out);
     }
   }
   for (const Status& problem : problems) add_unread(store_path, problem, "restore it from a copy");

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "artifact/artifact_store.h"
+#include "artifact/artifact_writer.h"
 #include "artifact/lineage.h"
 #include "artifact/registry_documents.h"
 #include "base/clock.h"
@@ -121,19 +122,26 @@ class Taken {
     }
     TRACKER_RETURN_IF_ERROR(batch.commit());
     const ArtifactRegistry registry(store_);
+    std::map<std::pair<std::string, std::string>, ArtifactWriter> writers;  // one may have thousands of versions
     for (const auto& [number, each] : versions_) {
       NewVersion version{each.totals,           each.version.manifest, each.version.description,
                          each.version.metadata, run.uid.hex(),         each.version.created_us};
       if (each.version.run != run.uid.hex()) version.run = each.version.run;
       Status status = registry.create(each.info.project, each.info.name, each.info.type);
+      auto writer = writers.find({each.info.project, each.info.name});
+      if (status.ok() && writer == writers.end()) {
+        auto opened = ArtifactWriter::open(registry, each.info.project, each.info.name);
+        status = opened.status();
+        if (opened.ok())
+          writer = writers.emplace(std::pair(each.info.project, each.info.name), std::move(*opened)).first;
+      }
       bool is_new = false;
-      const auto added = status.ok() ? registry.add(each.info.project, each.info.name, version, &is_new)
-                                     : Result<ArtifactVersion>(status);
+      const auto added = status.ok() ? writer->second.add(version, &is_new) : Result<ArtifactVersion>(status);
       if (!added.ok())
         report->add_problem(code_of(added.status()),
                             fmt::format("the artifact {}/{} was left out: {}", each.info.project, each.info.name,
                                         added.status().to_string()));
-      else say_about(registry, each, *added, is_new, report);
+      else say_about(&writer->second, each, *added, is_new, report);
     }
     return {};
   }
@@ -148,28 +156,27 @@ class Taken {
   };
 
   // An alias that names another version here stays there; a time to live is that of a version that is new here.
-  void say_about(const ArtifactRegistry& registry, const Version& each, const ArtifactVersion& added, bool is_new,
+  void say_about(ArtifactWriter* writer, const Version& each, const ArtifactVersion& added, bool is_new,
                  ImportReport* report) const {
     const std::string &project = each.info.project, &name = each.info.name;
     if (is_new) report->artifacts.push_back(fmt::format("{}/{}:{}", project, name, added.name()));
     for (const auto& [number, bundled] : each.marks) {
-      const auto info = registry.read(project, name);
-      const ArtifactVersion* now = info.ok() ? info->version(added.number) : nullptr;
+      const ArtifactVersion* now = writer->version(added.number);
       if (now == nullptr) return;
       ArtifactMark mark;
       mark.of = added.number;
       mark.time_us = bundled.time_us;
       if (is_new) mark.ttl_s = bundled.ttl_s;
       for (const std::string& alias : bundled.aliases_added) {
-        const auto found = info->find(alias);
+        const auto found = writer->named(alias);
         if (found.status().code() == Code::kNotFound) mark.aliases_added.push_back(alias);
         else if (!found.ok()) ++report->left_out["aliases that may name another version here, which cannot be read"];
-        else if (*found != now) ++report->left_out["aliases that name another version here"];
+        else if (*found != added.number) ++report->left_out["aliases that name another version here"];
       }
       for (const std::string& tag : bundled.tags_added)
         if (!std::binary_search(now->tags.begin(), now->tags.end(), tag)) mark.tags_added.push_back(tag);
       if (mark.aliases_added.empty() && mark.tags_added.empty() && !mark.ttl_s) continue;
-      if (const Status status = registry.mark(project, name, mark); !status.ok())
+      if (const Status status = writer->mark(mark); !status.ok())
         report->add_problem(code_of(status), fmt::format("what is said about {}/{}:{} was left out: {}", project, name,
                                                          added.name(), status.to_string()));
     }

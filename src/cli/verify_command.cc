@@ -64,8 +64,7 @@ Result<Targets> find_targets(const GlobalOptions& global, const VerifyCommandOpt
 }
 
 void add(VerifyReport from, VerifyReport* into) {
-  for (Finding& finding : from.findings) into->findings.push_back(std::move(finding));
-  into->left_out += from.left_out;
+  into->add_findings(&from);
   into->runs += from.runs;
   into->writers += from.writers;
   into->live += from.live;
@@ -74,12 +73,6 @@ void add(VerifyReport from, VerifyReport* into) {
   into->frames += from.frames;
   into->points += from.points;
   into->bytes += from.bytes;
-}
-
-uint64_t count(const VerifyReport& report, FindingLevel level) {
-  uint64_t out = 0;
-  for (const Finding& finding : report.findings) out += finding.level == level ? 1 : 0;
-  return out;
 }
 
 std::string finding_text(const Console& console, const Finding& finding) {
@@ -91,14 +84,14 @@ std::string finding_text(const Console& console, const Finding& finding) {
 }
 
 std::string verdict_text(const Console& console, const VerifyReport& report, uint64_t artifacts) {
-  const uint64_t damaged = count(report, FindingLevel::kDamage), newer = count(report, FindingLevel::kNewer);
+  const uint64_t damaged = report.count(FindingLevel::kDamage), newer = report.count(FindingLevel::kNewer);
   std::string out =
       fmt::format("Checked {} of {}: {}, {}, {}", counted(report.writers, "writer"), counted(report.runs, "run"),
                   counted(report.frames, "frame"), counted(report.points, "point"), bytes_text(report.bytes));
   if (artifacts > 0) out += fmt::format(", {}", counted(artifacts, "artifact"));
   if (report.live > 0) out += fmt::format("; {} still written, trees not walked", count_text(report.live));
   out += ".\n";
-  if (report.left_out > 0) out += fmt::format("{} more findings are not shown.\n", count_text(report.left_out));
+  if (report.left_out > 0) out += fmt::format("{} not shown.\n", counted(report.left_out, "more finding"));
   const std::string rest = report.unread == 0 ? "everything else is intact"
                                               : fmt::format(
                                                     "of {} not all frames could be looked at; what was looked "
@@ -121,7 +114,7 @@ Value report_json(const VerifyReport& report, uint64_t artifacts) {
                                   {"intact", finding.intact.empty() ? Value() : Value(finding.intact)},
                                   {"to_do", finding.advice}});
   return Value::Map{{"intact", !report.has(FindingLevel::kDamage) && !report.has(FindingLevel::kNewer)},
-                    {"damages", number(count(report, FindingLevel::kDamage))},
+                    {"damages", number(report.count(FindingLevel::kDamage))},
                     {"findings", findings},
                     {"left_out", number(report.left_out)},
                     {"runs", number(report.runs)},

@@ -25,12 +25,7 @@ constexpr size_t kBufferBytes = 1 << 20;
 constexpr const char* kMissingAdvice = "restore the run's media folder from a copy; its metrics do not need it";
 
 void add(const std::string& kind, const std::string& path, std::string what, VerifyReport* report) {
-  if (report->findings.size() >= kFindingsMax) {
-    ++report->left_out;
-    return;
-  }
-  report->findings.push_back(
-      {FindingLevel::kDamage, kind, path, std::move(what), "all metrics and other media", kMissingAdvice});
+  report->add({FindingLevel::kDamage, kind, path, std::move(what), "all metrics and other media", kMissingAdvice});
 }
 
 // The SHA-256 of a file and how long it is.

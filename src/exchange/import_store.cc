@@ -16,8 +16,6 @@
 namespace tracker::internal {
 namespace {
 
-constexpr int kImportLabelsMax = 100'000;
-
 std::string place_of(const Store& store, const std::string& project, const std::string& label) {
   return join_path(join_path(join_path(store.path(), kRunsFolder), folder_name(project)), folder_name(label));
 }
@@ -88,12 +86,12 @@ const RunFolder* ImportStore::find(const Id128& uid) const {
   return found != runs_.end() ? &found->second : nullptr;
 }
 
-Result<std::string> ImportStore::free_label(const std::string& project, const std::string& label) const {
-  for (int i = 1; i <= kImportLabelsMax; ++i) {
+Result<std::string> ImportStore::free_label(const std::string& project, const std::string& label, int tries_max) const {
+  for (int i = 1; i <= tries_max; ++i) {
     std::string wanted = i == 1 ? label : fmt::format("{}-{}", label, i);
     if (!path_exists(place_of(store_, project, wanted))) return wanted;
   }
-  return Status(Code::kLimit, fmt::format("{} runs of {} are called \"{}\"", kImportLabelsMax, project, label));
+  return Status(Code::kLimit, fmt::format("{} runs of {} are called \"{}\"", tries_max, project, label));
 }
 
 Result<std::string> ImportStore::make_folder() const {

@@ -20,6 +20,7 @@ namespace tracker::internal {
 constexpr const char* kImportLockFile = "import.lock";
 constexpr std::string_view kImportFolderPrefix = "import.new-";  // and 16 hex digits: a run in the making
 constexpr std::string_view kImportJournal = "import";            // WriterIdentity.journal of what was imported
+constexpr int kImportLabelsMax = 100'000;                        // runs of one label in a project
 constexpr size_t kImportProblemsMax = 1'000;                     // lines that are kept; the rest is counted
 
 // What a source says a run is. The uid follows from `kind` and `key`: a second import of one source finds its run.
@@ -63,7 +64,8 @@ class ImportStore {
   // The run with this uid, or null.
   const RunFolder* find(const Id128& uid) const;
   // A label of that project which is free now.
-  Result<std::string> free_label(const std::string& project, const std::string& label) const;
+  Result<std::string> free_label(const std::string& project, const std::string& label,
+                                 int tries_max = kImportLabelsMax) const;
   // An empty folder of a name that readers ignore.
   Result<std::string> make_folder() const;
   // Puts a folder that holds a whole run in its place. kExists: another run has taken the place.

@@ -56,11 +56,11 @@ struct Output {
 };
 
 // To the end of the pipe; beyond the bound it is read on for a while, to know how much there is.
-Output read_output(int fd) {
+Output read_output(int fd, std::chrono::milliseconds time_max) {
   constexpr size_t kReadBytes = 64 * 1024;
   Output out;
   std::vector<char> buffer(kReadBytes);
-  const auto deadline = Clock::now() + kGitDiffTimeMax;
+  const auto deadline = Clock::now() + time_max;
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
     pollfd ready{fd, POLLIN, 0};
@@ -81,7 +81,7 @@ Output read_output(int fd) {
 
 }  // namespace
 
-Value git_diff(const std::string& folder, uint64_t* redacted) {
+Value git_diff(const std::string& folder, uint64_t* redacted, std::chrono::milliseconds time_max) {
   Value out = Value::map();
   const auto where = find_git(folder);
   if (!where) return out;
@@ -93,7 +93,7 @@ Value git_diff(const std::string& folder, uint64_t* redacted) {
   const int error = spawn_git(where->work, writing.get(), &pid);
   if (error != 0) return Value::Map{{"error", std::string("git: ") + std::strerror(error)}};
   writing.reset();
-  const Output output = read_output(reading.get());
+  const Output output = read_output(reading.get(), time_max);
   if (output.timeout) ::kill(-pid, SIGKILL);
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {}

@@ -15,6 +15,6 @@ constexpr std::chrono::milliseconds kGitDiffTimeMax{10'000};  // then it is kill
 
 // text, bytes, and where they apply cut (bytes there were more than kept) or timeout. `error` alone where git cannot be
 // run. Empty where `folder` is in no repository. Secrets are redacted and added to `redacted`.
-Value git_diff(const std::string& folder, uint64_t* redacted);
+Value git_diff(const std::string& folder, uint64_t* redacted, std::chrono::milliseconds time_max = kGitDiffTimeMax);
 
 }  // namespace tracker::internal

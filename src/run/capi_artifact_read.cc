@@ -104,7 +104,7 @@ Status verify(const trk_artifact& artifact, bool deep) {
   const auto findings = tracker::internal::verify_artifact(stored->store, stored->version, deep);
   if (!findings.ok()) return findings.status();
   if (findings->empty()) return {};
-  const auto& first = findings->front();
+  const auto& first = findings->listed.front();
   const std::string more = findings->size() > 1 ? " (and " + std::to_string(findings->size() - 1) + " more)" : "";
   return Status(Code::kCorrupt, first.path + ": " + first.what + more);
 }

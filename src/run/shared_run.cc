@@ -15,7 +15,6 @@
 namespace tracker::internal {
 namespace {
 
-constexpr int kGenerationsMax = 10'000;
 constexpr int kClaimTriesMax = 10'000;  // each one lost means that another process has just taken a number
 
 // The process that started all ranks of a node: boot id, pid and start time name it for as long as the machine runs.
@@ -108,7 +107,7 @@ Result<RunFolder> run_of_launch(Store* store, const std::string& project, const 
                                 const JoinRequest& request, bool shared) {
   const std::string text = fmt::format("{}/{}/{}/{}", store->id().hex(), project, *facts.key, facts.ordinal);
   std::optional<RunFolder> newest;
-  for (int generation = 1; generation <= kGenerationsMax; ++generation) {
+  for (int generation = 1; generation <= request.generations_max; ++generation) {
     const Id128 uid = Id128::hash_of(fmt::format("{}/{}", text, generation));
     if (auto found = store->find_run(project, label_of(uid)); found && found->identity.uid == uid) {
       newest = std::move(found);
@@ -120,17 +119,17 @@ Result<RunFolder> run_of_launch(Store* store, const std::string& project, const 
     if (!folder.ok() || made || shared || facts.restarts > 0) return folder;
     newest = std::move(*folder);  // another program that this launch has started at the same moment has made it
   }
-  return Status(Code::kLimit, fmt::format("{} runs of one launch", kGenerationsMax));
+  return Status(Code::kLimit, fmt::format("{} runs of one launch", request.generations_max));
 }
 
 Result<RunFolder> run_of_label(Store* store, const std::string& project, const std::string& label,
                                const JoinRequest& request) {
-  for (int generation = 1; generation <= kGenerationsMax; ++generation) {
+  for (int generation = 1; generation <= request.generations_max; ++generation) {
     const std::string name = generation == 1 ? label : fmt::format("{}-{}", label, generation);
     auto found = store->open_or_create_run(project, name, Id128(), request.launch);
     if (!found.ok() || may_join(*store, *found, request)) return found;
   }
-  return Status(Code::kLimit, fmt::format("{} runs are called \"{}\"", kGenerationsMax, label));
+  return Status(Code::kLimit, fmt::format("{} runs are called \"{}\"", request.generations_max, label));
 }
 
 }  // namespace tracker::internal

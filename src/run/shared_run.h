@@ -25,6 +25,8 @@ struct LaunchFacts {
 // Counts the inits of this process: called once an init.
 LaunchFacts facts_of_launch(const GetEnv& env);
 
+constexpr int kGenerationsMax = 10'000;  // runs of one launch key, or of one label that ranks share
+
 // Who is in a run and who asks: what decides whether a process joins the newest attempt or begins one.
 struct JoinRequest {
   int64_t rank = 0;
@@ -32,6 +34,7 @@ struct JoinRequest {
   std::string launch = {};
   int restarts = 0;
   std::optional<int64_t> resume_step = {};  // of resume_from="run@step"
+  int generations_max = kGenerationsMax;
 };
 // What is known of the attempts of a run: who has stored something or lives, and which numbers are taken.
 struct TakenAttempts {

@@ -70,14 +70,19 @@ void StopWatch::look() {
   set(std::move(*found));
 }
 
-// The run of this rank's launch, which another rank records.
 bool StopWatch::find_run() {
   pause_ = std::min(pause_ * 2, kStopSearchMax);
+  if (!find_run_of_launch(&place_)) return false;
+  pause_ = kStopLookInterval;
+  return true;
+}
+
+bool find_run_of_launch(StopPlace* place) {
   std::vector<std::pair<int64_t, std::string>> folders;
-  const auto names = list_dir(place_.project_path);
+  const auto names = list_dir(place->project_path);
   for (const std::string& name : names.ok() ? *names : std::vector<std::string>()) {
     struct stat st{};
-    std::string path = join_path(place_.project_path, name);
+    std::string path = join_path(place->project_path, name);
     if (::stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode))
       folders.emplace_back(-st.st_mtim.tv_sec, std::move(path));
   }
@@ -85,10 +90,9 @@ bool StopWatch::find_run() {
   if (folders.size() > kStopRunsMax) folders.resize(kStopRunsMax);
   for (const auto& [age, path] : folders)
     for (const AttemptClaim& claim : attempt_claims(path))
-      if (claim.launch == place_.launch) {
-        place_.run_path = path;
-        place_.attempt = claim.attempt;
-        pause_ = kStopLookInterval;
+      if (claim.launch == place->launch) {
+        place->run_path = path;
+        place->attempt = claim.attempt;
         return true;
       }
   return false;

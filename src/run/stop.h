@@ -29,6 +29,9 @@ struct StopPlace {
   std::string project_path, launch;  // WriterIdentity.launch
 };
 
+// Puts in the run of this launch, which another rank records. False: it is not among the newest kStopRunsMax folders.
+bool find_run_of_launch(StopPlace* place);
+
 class StopWatch : public std::enable_shared_from_this<StopWatch> {
  public:
   // Of an empty place nothing is ever asked.

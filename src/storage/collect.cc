@@ -137,7 +137,7 @@ class Collector {
   }
 
   void compact(const RunFolder& run) {
-    CompactEndedReport found = compact_ended(store_, run, options_.dry_run, options_.now_us);
+    CompactEndedReport found = compact_ended(store_, run, {.dry_run = options_.dry_run, .now_us = options_.now_us});
     std::move(found.compacted.begin(), found.compacted.end(), std::back_inserter(report_.compacted));
     std::move(found.problems.begin(), found.problems.end(), std::back_inserter(report_.problems));
   }

@@ -66,10 +66,9 @@ class Ended {
   }
 
   // Whether it was compacted.
-  Result<bool> compact() {
-    if (free_bytes(path_) < before_->bytes + kCompactEndedRoomBytes)
-      return Status(Code::kIo, fmt::format("{} stays as it is: to compact it takes {} MiB of room for a while", path_,
-                                           (before_->bytes + kCompactEndedRoomBytes) >> 20));
+  Result<bool> compact(uint64_t room_bytes) {
+    if (free_bytes(path_) < before_->bytes + room_bytes)
+      return Status(Code::kIo, fmt::format("it takes {} MiB of room for a while", (before_->bytes + room_bytes) >> 20));
     auto build = DatabaseBuild::copy_of(path_, identity_);
     if (!build.ok()) return build.status();
     TRACKER_RETURN_IF_ERROR((*build)->compact_all(true));
@@ -102,17 +101,19 @@ bool is_alone(const Store& store, const RunFolder& run, int64_t now_us) {
 
 }  // namespace
 
-CompactEndedReport compact_ended(const Store& store, const RunFolder& run, bool dry_run, int64_t now_us) {
+CompactEndedReport compact_ended(const Store& store, const RunFolder& run, const CompactEndedOptions& options) {
   CompactEndedReport out;
   const auto names = list_dir(run.path);
   if (!names.ok()) return out;
   for (const std::string& name : *names) {
     if (!name.ends_with(".db")) continue;
     Ended ended(join_path(run.path, name));
-    if (!ended.is_due() || !is_alone(store, run, now_us)) continue;
-    const auto done = dry_run ? Result<bool>(true) : ended.compact();
-    if (!done.ok()) out.problems.push_back(done.status().to_string());
-    else if (*done) out.compacted.push_back(ended.report(run, dry_run));
+    if (!ended.is_due() || !is_alone(store, run, options.now_us)) continue;
+    const auto done = options.dry_run ? Result<bool>(true) : ended.compact(options.room_bytes);
+    if (!done.ok())
+      out.problems.push_back(
+          fmt::format("{} is not compacted: {}", join_path(run.path, name), done.status().to_string()));
+    else if (*done) out.compacted.push_back(ended.report(run, options.dry_run));
   }
   return out;
 }

@@ -31,7 +31,13 @@ struct CompactEndedReport {
   std::vector<std::string> problems;       // one line a database that is due and stays as it is
 };
 
+struct CompactEndedOptions {
+  bool dry_run = false;
+  int64_t now_us = 0;
+  uint64_t room_bytes = kCompactEndedRoomBytes;
+};
+
 // The databases of one run. What is damaged is left to `tracker verify`, without a line.
-CompactEndedReport compact_ended(const Store& store, const RunFolder& run, bool dry_run, int64_t now_us);
+CompactEndedReport compact_ended(const Store& store, const RunFolder& run, const CompactEndedOptions& options);
 
 }  // namespace tracker::internal

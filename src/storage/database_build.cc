@@ -166,7 +166,7 @@ DatabaseBuild::DatabaseBuild(std::string path)
 
 DatabaseBuild::~DatabaseBuild() {
   db_.reset();
-  remove_file(temporary_);  // not there after finish()
+  for (const char* suffix : {"", "-journal"}) remove_file(temporary_ + suffix);  // not there after finish()
 }
 
 Result<std::unique_ptr<DatabaseBuild>> DatabaseBuild::create(const std::string& db_path,

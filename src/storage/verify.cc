@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/fs.h"
 #include "model/key.h"
@@ -95,8 +96,33 @@ std::optional<Id128> check_runs(Verifier& verifier, const std::vector<Folder>& f
 
 }  // namespace
 
-bool VerifyReport::has(FindingLevel level) const {
-  return std::any_of(findings.begin(), findings.end(), [level](const Finding& f) { return f.level == level; });
+void VerifyReport::add(Finding finding) {
+  const bool is_note = finding.level == FindingLevel::kNote;
+  ++found[static_cast<size_t>(finding.level)];
+  if (findings.size() >= kFindingsMax) {
+    ++left_out;
+    if (is_note || notes_listed == 0) return;
+    const auto note = std::find_if(findings.rbegin(), findings.rend(),
+                                   [](const Finding& each) { return each.level == FindingLevel::kNote; });
+    findings.erase(std::next(note).base());
+    --notes_listed;
+  }
+  notes_listed += is_note ? 1 : 0;
+  findings.push_back(std::move(finding));
+}
+
+void VerifyReport::leave_out(FindingLevel level, uint64_t more) {
+  found[static_cast<size_t>(level)] += more;
+  left_out += more;
+}
+
+void VerifyReport::add_findings(VerifyReport* from) {
+  left_out += from->left_out;
+  for (size_t level = 0; level < found.size(); ++level) found[level] += from->found[level];
+  for (Finding& finding : from->findings) {
+    --found[static_cast<size_t>(finding.level)];  // counted by add()
+    add(std::move(finding));
+  }
 }
 
 void NumberRanges::add(uint64_t first, uint64_t last) {
@@ -116,10 +142,7 @@ std::string NumberRanges::text() const {
   return out;
 }
 
-void Verifier::add(Finding finding) {
-  if (report.findings.size() < kFindingsMax) report.findings.push_back(std::move(finding));
-  else ++report.left_out;
-}
+void Verifier::add(Finding finding) { report.add(std::move(finding)); }
 
 void Verifier::note(std::string kind, std::string path, std::string what, std::string advice) {
   add({FindingLevel::kNote, std::move(kind), std::move(path), std::move(what), "", std::move(advice)});

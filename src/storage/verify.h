@@ -8,6 +8,7 @@
 // 250 ms (P11); its frames, counts and statistics are.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -36,12 +37,21 @@ struct Finding {
 constexpr size_t kFindingsMax = 10'000;  // further ones are counted only
 
 struct VerifyReport {
-  std::vector<Finding> findings;
-  uint64_t left_out = 0;  // findings beyond kFindingsMax
+  std::vector<Finding> findings;    // at most kFindingsMax; change it by add() alone
+  uint64_t left_out = 0;            // findings beyond them
+  std::array<uint64_t, 3> found{};  // of each level, those left out too
+  size_t notes_listed = 0;          // of `findings`
   uint64_t runs = 0, writers = 0, live = 0, journals = 0;
   uint64_t unread = 0;                         // writers of whose frames not all were looked at
   uint64_t frames = 0, points = 0, bytes = 0;  // that were read
-  bool has(FindingLevel level) const;
+
+  // Beyond kFindingsMax it takes the place of a note, which is the one left out then; a note is left out itself.
+  void add(Finding finding);
+  void add_findings(VerifyReport* from);
+  // Findings that nobody kept.
+  void leave_out(FindingLevel level, uint64_t more);
+  uint64_t count(FindingLevel level) const { return found[static_cast<size_t>(level)]; }
+  bool has(FindingLevel level) const { return count(level) > 0; }
 };
 
 struct VerifyOptions {

@@ -59,6 +59,7 @@ scenario() {
     out_of_memory) native out_of_memory "TRACKER_TEST_KILLS=$(of 1000)" memory '--gtest_filter=Out*' ;;
     # F2, F16: any number takes every write
     compaction) native compaction "TRACKER_TEST_KILLS=1" compaction '--gtest_filter=*CompactionCut*' ;;
+    compact_ended) native compact_ended "TRACKER_TEST_KILLS=1" compact_ended ;;
     power_cut) native power_cut "TRACKER_TEST_KILLS=$(of 50)" power_cut ;;
     big_training) native big_training "TRACKER_TEST_MIB=$(of 4096)" memory '--gtest_filter=Big*' ;;
     # F13: as long again without the readers; the real limit of the WAL is reached within the hour
@@ -88,8 +89,8 @@ scenario() {
 }
 
 if [ $# = 0 ]; then
-  set -- kill recovery model out_of_memory compaction power_cut big_training resume fuse cut spike many_runs console large_artifact
-  set -- "$@" cycles parked_reader frozen month
+  set -- kill recovery model out_of_memory compaction compact_ended power_cut big_training resume fuse cut spike
+  set -- "$@" many_runs console large_artifact cycles parked_reader frozen month
 fi
 for name in "$@"; do scenario "$name"; done
 exit $status

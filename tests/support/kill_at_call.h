@@ -44,6 +44,23 @@ inline bool killed_at_call(int at, const std::function<int()>& body, const std::
   });
 }
 
+// System calls that it makes to its end, which it must come to well: work that does not depend on the machine's speed.
+inline int calls_of(const std::function<int()>& body) {
+  const pid_t child = start_child([&] {
+    if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) return 77;
+    ::raise(SIGSTOP);
+    return body();
+  });
+  int status = 0, stops = 0;
+  ::waitpid(child, &status, 0);
+  for (; WIFSTOPPED(status); ++stops) {
+    ::ptrace(PTRACE_SYSCALL, child, nullptr, nullptr);
+    ::waitpid(child, &status, 0);
+  }
+  EXPECT_EQ(exit_code_of(status), 0);
+  return stops / 2;
+}
+
 // Does `meanwhile` while it stands there, and lets it go on to its end.
 inline bool paused_at_call(int at, const std::function<int()>& body, const std::function<void()>& meanwhile) {
   return stopped_at_call(at, body, {}, [&meanwhile](pid_t child) {

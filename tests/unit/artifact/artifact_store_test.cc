@@ -205,7 +205,7 @@ TEST_F(ArtifactStoreTest, DamageIsFoundAndIsNotHandedOut) {
   EXPECT_TRUE(verify_artifact(store_, stored->version, false)->empty()) << "by size alone";
   const auto deep = verify_artifact(store_, stored->version, true);
   ASSERT_EQ(deep->size(), 1u);
-  EXPECT_EQ(deep->front().path, "a.txt");
+  EXPECT_EQ(deep->listed.front().path, "a.txt");
   const fs::path out = fs::path(folder_.path()) / "out";
   EXPECT_EQ(download_artifact(store_, stored->version, out.string()).status().code(), Code::kCorrupt);
   EXPECT_FALSE(fs::exists(out / "a.txt"));
@@ -260,6 +260,21 @@ TEST_F(ArtifactStoreTest, ADamagedOrMissingManifestIsMendedByTheSameContent) {
       EXPECT_TRUE(verify_artifact(store_, again->version, true)->empty()) << other_times << missing;
       EXPECT_EQ(registry_.read("p", "data")->versions[0].manifest, again->version.manifest);
     }
+}
+
+// Files without blocks: nothing of them is read where they are too large.
+TEST_F(ArtifactStoreTest, WhatIsLargerThanAManifestMayBeIsNone) {
+  const Digest digest = sha256("none");
+  const fs::path blob = BlobStore(store_.path()).path_of(digest);
+  fs::create_directories(blob.parent_path());
+  std::ofstream(blob) << "x";
+  fs::resize_file(blob, kManifestBytesMax + 1);
+  EXPECT_THAT(StoredManifest::open(store_, digest).status().message(), HasSubstr("is no manifest: 4294967297 bytes"));
+  fs::resize_file(blob, kManifestBytesMax);
+  const auto largest = StoredManifest::open(store_, digest);
+  ASSERT_TRUE(largest.ok()) << largest.status().to_string();
+  const Status read = largest->visit([](const ManifestEntry&) { return Status(); });
+  EXPECT_THAT(read.message(), HasSubstr("it does not begin as one"));
 }
 
 TEST_F(ArtifactStoreTest, ALargeFileThatIsComparedWithItsBlobCanBeGivenUp) {

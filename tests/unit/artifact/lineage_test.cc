@@ -72,6 +72,17 @@ TEST_F(LineageTest, RunsAndVersionsAreFoundFromEachOtherAcrossProjects) {
 }
 
 // A process that was killed between the two says by its naming which version is its own.
+TEST_F(LineageTest, AsManyUsesAsTheLimitSaysAreLookedAt) {
+  record(builder_.run("p", "a"), {edge(ArtifactUse::kInput, "mnist", 0), edge(ArtifactUse::kOutput, "model", 0)});
+  record(builder_.run("p", "b"), {edge(ArtifactUse::kInput, "model", 0)});
+  const Lineage all = read_lineage(builder_.store(), "", 3), cut = read_lineage(builder_.store(), "", 2);
+  EXPECT_EQ(all.edges.size(), 3u);
+  EXPECT_FALSE(all.cut);
+  EXPECT_EQ(cut.edges.size(), 2u);
+  EXPECT_TRUE(cut.cut);
+  static_assert(kLineageEdgesMax == 100'000);  // where nobody says otherwise
+}
+
 TEST_F(LineageTest, ANamingWithoutItsEventIsAnEdgeOnlyOfAVersionThatItNamed) {
   const ArtifactRegistry registry(builder_.store());
   ASSERT_TRUE(registry.create("data", "mnist", "dataset").ok());

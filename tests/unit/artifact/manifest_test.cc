@@ -165,6 +165,22 @@ TEST(ManifestTest, AFileBelowAFileIsNotWrittenAndFoundWhereAnEarlierVersionWrote
   EXPECT_TRUE(decode(encode({file("q", "x"), file("q-x", "x"), file("qa/r", "x")})).ok());
 }
 
+TEST(ManifestTest, AManifestHasAsManyEntriesAsTheLimitSays) {
+  ManifestWriter writer(2);
+  ASSERT_TRUE(writer.add(file("a", "one")).ok());
+  ASSERT_TRUE(writer.add(file("b", "two")).ok());
+  EXPECT_EQ(writer.add(file("c", "three")).code(), Code::kLimit);
+  writer.finish();
+  const std::string bytes = writer.take();
+  ManifestEntry entry;
+  ManifestReader enough(bytes, 2), too_few(bytes, 1);
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(*enough.next(&entry));
+  EXPECT_FALSE(*enough.next(&entry)) << "it ends";
+  EXPECT_TRUE(*too_few.next(&entry));
+  EXPECT_EQ(too_few.next(&entry).status().code(), Code::kLimit);
+  static_assert(kManifestEntriesMax == 10'000'000);  // of both where nobody says otherwise
+}
+
 TEST(ManifestTest, ANewerVersionIsSaidToBeOne) {
   std::string bytes = encode(kEntries);
   bytes[4] = 2;

@@ -11,7 +11,10 @@
 #include <set>
 
 #include "artifact/alias_history.h"
+#include "artifact/artifact_writer.h"
+#include "artifact/registry_documents.h"
 #include "support/child.h"
+#include "support/kill_at_call.h"
 #include "support/temp_folder.h"
 
 namespace tracker::internal {
@@ -176,6 +179,18 @@ TEST_F(RegistryTest, AnArtifactWithNewerDocumentsIsNotWrittenTo) {
   EXPECT_FALSE(std::filesystem::exists(registry_.folder("p", "data") + "/mark-1.json"));
 }
 
+TEST_F(RegistryTest, ADocumentIsReadUpToTheLimit) {
+  add("a");
+  const std::string path = registry_.folder("p", "data") + "/" + version_file(0);
+  std::ofstream(path, std::ios::app) << std::string(kArtifactDocumentBytesMax - std::filesystem::file_size(path), ' ');
+  EXPECT_EQ(info().versions.size(), 1u);
+  EXPECT_TRUE(info().problems.empty());
+  std::ofstream(path, std::ios::app) << ' ';
+  EXPECT_TRUE(info().versions.empty());
+  ASSERT_EQ(info().problems.size(), 1u);
+  EXPECT_THAT(info().problems[0].message(), HasSubstr(path));
+}
+
 TEST_F(RegistryTest, TooLargeMetadataIsRefused) {
   NewVersion version = content("a");
   version.metadata = Value::Map{{"text", std::string(kArtifactMetadataBytesMax, 'x')}};
@@ -200,6 +215,84 @@ TEST_F(RegistryTest, AVersionHasABoundedNumberOfAliases) {
   for (int i = 0; named < kAliasesAVersionMax; ++i, ++named)
     ASSERT_TRUE(mark(version, {"alias-" + std::to_string(i)}).ok()) << i;
   EXPECT_EQ(mark(version, {"one-more"}).code(), Code::kLimit);
+}
+
+// It took one more.
+TEST_F(RegistryTest, AnArtifactHasAsManyVersionsAsTheLimitSays) {
+  const ArtifactRegistry bounded(store_, {.versions = 3});
+  bool is_new = false;
+  for (const char* text : {"a", "b", "c"}) EXPECT_TRUE(bounded.add("p", "data", content(text), &is_new).ok()) << text;
+  const auto fourth = bounded.add("p", "data", content("d"), &is_new);
+  EXPECT_EQ(fourth.status().code(), Code::kLimit);
+  EXPECT_THAT(fourth.status().message(), HasSubstr("v2.json is the last number that"));
+  EXPECT_EQ(bounded.add("p", "data", content("c"), &is_new)->number, 2) << "one that is there needs none";
+  EXPECT_EQ(info().versions.size(), 3u);
+  EXPECT_EQ(RegistryLimits{}.versions, kArtifactVersionsMax);
+}
+
+TEST_F(RegistryTest, TheLastNumberOfAMarkIsGivenOnce) {
+  add("a");
+  ArtifactMark last_but_one;
+  last_but_one.number = kArtifactMarksMax - 1;
+  std::ofstream(registry_.folder("p", "data") + "/" + mark_file(last_but_one.number)) << mark_document(last_but_one);
+  EXPECT_TRUE(mark(0, {"second"}).ok());
+  EXPECT_EQ(info().marks.back().number, kArtifactMarksMax);
+  EXPECT_EQ(mark(0, {"third"}).code(), Code::kLimit);
+  EXPECT_EQ(info().marks.size(), 2u);
+}
+
+TEST_F(RegistryTest, OneThatAddsManySeesWhatItAddedAndWhatOthersAddMeanwhile) {
+  add("a");
+  ASSERT_TRUE(mark(0, {"best"}).ok());
+  auto writer = ArtifactWriter::open(registry_, "p", "data");
+  ASSERT_TRUE(writer.ok());
+  bool is_new = true;
+  EXPECT_EQ(writer->add(content("a"), &is_new)->number, 0);
+  EXPECT_FALSE(is_new);
+  EXPECT_EQ(add("of others").number, 1);
+  EXPECT_EQ(writer->add(content("b"), &is_new)->number, 2);
+  EXPECT_TRUE(is_new);
+  EXPECT_EQ(writer->add(content("of others"), &is_new)->number, 1);
+  EXPECT_FALSE(is_new);
+  EXPECT_EQ(add("c").number, 3);
+  EXPECT_EQ(writer->add(content("c"), &is_new)->number, 3) << "both were adding it";
+  EXPECT_FALSE(is_new);
+
+  EXPECT_EQ(*writer->named("best"), 0);
+  ArtifactMark moved;
+  moved.of = 2;
+  moved.aliases_added = {"best"};
+  moved.tags_added = {"clean"};
+  ASSERT_TRUE(writer->mark(moved).ok());
+  EXPECT_EQ(*writer->named("best"), 2);
+  EXPECT_THAT(writer->version(0)->aliases, ::testing::Not(::testing::Contains("best")));
+  EXPECT_THAT(writer->version(2)->tags, ElementsAre("clean"));
+  moved.aliases_added.clear();
+  moved.aliases_removed = {"best"};
+  ASSERT_TRUE(writer->mark(moved).ok());
+  EXPECT_EQ(writer->named("best").status().code(), Code::kNotFound);
+  EXPECT_THAT(info().version(2)->tags, ElementsAre("clean"));
+  EXPECT_EQ(info().marks.size(), 3u);
+}
+
+// Each read the documents of all: an import of thousands of versions read millions of files.
+TEST_F(RegistryTest, WhoAddsManyReadsNoneOfThemAgain) {
+  const auto calls = [this](int versions) {
+    return calls_of([this, versions] {
+      auto writer = ArtifactWriter::open(registry_, "p", "data");
+      for (int i = 0; i < versions; ++i) {
+        bool is_new = false;
+        ArtifactMark mark;
+        mark.of = writer->add(content(std::to_string(versions) + " " + std::to_string(i)), &is_new)->number;
+        mark.tags_added = {"clean"};
+        CHILD_CHECK(is_new && writer->mark(mark).ok());
+      }
+      return 0;
+    });
+  };
+  const int few = calls(20), more = calls(40);  // in front of the later ones stand the first 20, read once
+  EXPECT_LT(more, 3 * few) << few;
+  EXPECT_EQ(info().versions.size(), 60u);
 }
 
 TEST_F(RegistryTest, ProcessesThatAddAtOnceNumberEachContentOnce) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Goal: tracker artifact brings files into a store and out of it, names and traces them; show, verify and gc know of
 // them. Method: command lines on a store of their own, runs written by hand.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +11,7 @@
 #include "artifact/lineage.h"
 #include "cli/artifact_command.h"
 #include "cli/verify_media.h"
+#include "storage/verify.h"
 #include "unit/cli/cli_fixture.h"
 
 namespace tracker::internal {
@@ -135,6 +138,48 @@ TEST_F(ArtifactCommandTest, ADamagedFileIsFoundByEachThatLooks) {
   EXPECT_NE(out_.find("1 artifact"), std::string::npos) << out_;
   EXPECT_EQ(run({"verify", "--deep"}), kExitDamaged);
   EXPECT_NE(out_.find("damage artifact  p/data:v0"), std::string::npos) << out_;
+}
+
+// They were dropped without a word, so that an artifact without any of its files had "10000 damages".
+TEST_F(ArtifactCommandTest, FindingsOfOneVersionBeyondTheLimitAreCounted) {
+  const Store store = *Store::open_or_create(builder_.path());
+  ManifestWriter writer;
+  NewVersion version;
+  for (size_t i = 0; i < kFindingsMax + 5; ++i) {
+    ManifestEntry entry;
+    entry.path = fmt::format("{:06}", i);
+    entry.bytes = 1;
+    entry.digest = sha256(entry.path);
+    ASSERT_TRUE(writer.add(entry).ok());
+  }
+  version.totals = writer.finish();
+  const std::string manifest = writer.take();
+  version.manifest = sha256(manifest);
+  const std::string path = BlobStore(store.path()).path_of(version.manifest);
+  fs::create_directories(fs::path(path).parent_path());
+  std::ofstream(path) << manifest;
+  const ArtifactRegistry registry(store);
+  ASSERT_TRUE(registry.create("p", "data", "dataset").ok());
+  bool is_new = false;
+  ASSERT_TRUE(registry.add("p", "data", version, &is_new).ok());
+
+  EXPECT_EQ(run({"artifact", "verify", "p/data", "--json"}), kExitDamaged) << err_;
+  auto json = from_json(out_);
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ(json->find("findings")->as_list()->size(), kFindingsMax);
+  EXPECT_EQ(json->int_or("left_out", -1), 5);
+  EXPECT_EQ(run({"artifact", "verify", "p/data"}), kExitDamaged);
+  EXPECT_TRUE(out_.ends_with("\n5 more findings not shown.\n")) << out_.substr(out_.size() - 100);
+
+  EXPECT_EQ(run({"verify", "--json"}), kExitDamaged) << err_;
+  json = from_json(out_);
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ(json->find("findings")->as_list()->size(), kFindingsMax);
+  EXPECT_EQ(json->int_or("left_out", -1), 5);
+  EXPECT_EQ(json->int_or("damages", -1), kFindingsMax + 5);
+  EXPECT_EQ(run({"verify"}), kExitDamaged);
+  EXPECT_NE(out_.find("\n5 more findings not shown.\n10,005 damages found;"), std::string::npos)
+      << out_.substr(out_.size() - 200);
 }
 
 TEST_F(ArtifactCommandTest, VerifySaysHowFarItIsWithArtifactsAndMedia) {

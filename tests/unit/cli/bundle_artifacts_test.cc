@@ -8,10 +8,12 @@
 #include <sstream>
 
 #include "artifact/artifact_store.h"
+#include "artifact/artifact_writer.h"
 #include "artifact/lineage.h"
 #include "artifact/reference.h"
 #include "artifact/registry_documents.h"
 #include "cli/bundle_artifacts.h"
+#include "support/kill_at_call.h"
 #include "unit/cli/cli_fixture.h"
 
 namespace tracker::internal {
@@ -58,7 +60,77 @@ class BundleArtifactsTest : public CliTest {
   const std::string files_ = folder_.path() + "/files", bundle_ = folder_.path() + "/r.trkb",
                     target_ = folder_.path() + "/target";
   ArtifactVersion version_;
+  int calls_ = 0;
 };
+
+TEST_F(BundleArtifactsTest, AManifestThatIsTooLargeForABundleIsLeftOutByName) {
+  const std::string path = blob(version_.manifest);
+  fs::permissions(path, fs::perms::owner_all);
+  fs::resize_file(path, kBundleManifestBytesMax + 1);  // no blocks, and nothing of it is read
+  ASSERT_EQ(export_run(), kExitOk) << err_;
+  EXPECT_NE(err_.find("left out: p/data:v0: its manifest is too large for a bundle"), std::string::npos) << err_;
+  fs::remove(bundle_);
+  fs::resize_file(path, kBundleManifestBytesMax);
+  ASSERT_EQ(export_run(), kExitOk) << err_;
+  EXPECT_NE(err_.find("left out: p/data:v0: "), std::string::npos) << err_;
+  EXPECT_EQ(err_.find("too large"), std::string::npos) << err_;
+}
+
+// All documents were read for each version, so that thousands of them took minutes.
+TEST_F(BundleArtifactsTest, AnImportReadsEachVersionOnceHoweverManyThereAre) {
+  const Store store = *Store::open(builder_.path());
+  const ArtifactRegistry here(store);
+  int made = 0;
+  const auto calls_for = [&](int versions) {  // so many more of "many" in a run of its own
+    ASSERT_TRUE(here.create("p", fmt::format("many{}", versions), "dataset").ok());
+    const std::string name = fmt::format("many{}", versions);
+    auto writer = ArtifactWriter::open(here, "p", name);
+    auto run_writer = builder_.writer(builder_.run("p", name), {.attempt = 1});
+    for (int i = 0; i < versions; ++i) {
+      ManifestWriter manifest;
+      ManifestEntry entry;
+      entry.kind = EntryKind::kReference;
+      entry.path = "a";
+      entry.uri = fmt::format("s3://bucket/{}", ++made);
+      ASSERT_TRUE(manifest.add(entry).ok());
+      NewVersion version;
+      version.totals = manifest.finish();
+      const std::string bytes = manifest.take();
+      version.manifest = sha256(bytes);
+      fs::create_directories(fs::path(blob(version.manifest)).parent_path());
+      std::ofstream(blob(version.manifest)) << bytes;
+      bool is_new = false;
+      const auto added = writer->add(version, &is_new);
+      ASSERT_TRUE(added.ok() && is_new);
+      ArtifactMark mark;
+      mark.of = added->number;
+      mark.aliases_added = {fmt::format("alias {}", i)};
+      ASSERT_TRUE(writer->mark(mark).ok());
+      LineageEdge edge;
+      edge.use = ArtifactUse::kOutput;
+      edge.project = "p";
+      edge.name = name;
+      edge.type = "dataset";
+      edge.number = added->number;
+      edge.content = added->content;
+      edge.manifest = added->manifest;
+      run_writer.event(EventType::kArtifact, {}, i, artifact_event(edge));
+    }
+    run_writer.log("loss", 0, 1.0).end(RunState::kFinished, 0, "", kBuilderStartUs + kSecondUs).finish();
+    fs::remove(bundle_);
+    ASSERT_EQ(run({"export", "p/" + name, "--bundle", bundle_, "--artifacts"}), kExitOk) << err_;
+    calls_ = calls_of([this] { return import(); });
+    const auto there = ArtifactRegistry(*Store::open(target_)).read("p", name);
+    ASSERT_TRUE(there.ok());
+    ASSERT_EQ(there->versions.size(), static_cast<size_t>(versions));
+    EXPECT_EQ((*there->find("alias 1"))->content, (*here.read("p", name)->find("alias 1"))->content);
+  };
+  calls_for(10);
+  const int few = calls_;
+  calls_for(40);
+  std::printf("%d system calls for 10 versions, %d for 40\n", few, calls_);
+  EXPECT_LT(calls_, 4 * few);  // each costs the same, and the first import makes the store
+}
 
 TEST_F(BundleArtifactsTest, WhatIsSaidOfAVersionGoesAlongAndMovesNoAliasThere) {
   const ArtifactRegistry here(*Store::open(builder_.path()));

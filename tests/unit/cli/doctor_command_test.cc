@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Goal: doctor explains store, journal and machine, gives a line of advice a problem, masks secrets and makes nothing.
 // Method: environments with one thing wrong each.
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <atomic>
 #include <filesystem>
 
+#include "base/fs.h"
 #include "model/value.h"
 #include "model/variables.h"
+#include "storage/lost_journals.h"
 #include "support/child.h"
 #include "support/said.h"
 #include "support/sandbox.h"
@@ -178,6 +181,19 @@ TEST_F(DoctorCommandTest, AJournalWhoseStoreIsGoneIsListedAndRemovedOnDemandOnly
   EXPECT_EQ(lost.text_or("id", ""), "r");
   EXPECT_EQ(lost.int_or("points", 0), 7);
   EXPECT_GT(lost.int_or("begun_us", 0), 0);
+  std::vector<std::string> copies;
+  for (size_t i = 0; i < kLostJournalsListed; ++i) {  // one more than are listed
+    copies.push_back(fmt::format("{}/{:032x}", parent_path(dir), i + 1));
+    std::filesystem::create_directory(copies.back());
+    std::filesystem::copy_file(dir + "/defs", copies.back() + "/defs");
+  }
+  EXPECT_TRUE(advises(document(), fmt::format("{} journals of dead processes whose store is gone", copies.size() + 1)));
+  console_.width = 0;  // else lines are cut
+  EXPECT_EQ(run({"doctor"}), kExitOk);
+  size_t listed = 0;
+  for (size_t at = 0; (at = out_.find("  begun ", at)) != std::string::npos; ++at) ++listed;
+  EXPECT_EQ(listed, kLostJournalsListed);
+  for (const std::string& copy : copies) std::filesystem::remove_all(copy);
   EXPECT_EQ(run({"gc"}), kExitOk) << err_;
   EXPECT_NE(out_.find("kept lost journal  " + dir), std::string::npos) << out_;
   EXPECT_EQ(run({"gc", "--lost-journals", "--dry-run"}), kExitOk) << err_;

@@ -5,61 +5,13 @@
 
 #include <filesystem>
 #include <fstream>
-#include <optional>
-#include <set>
 
 #include "base/fs.h"
-#include "storage/compact_ended.h"
-#include "storage/compaction.h"
-#include "storage/sqlite.h"
 #include "support/kill_at_call.h"
-#include "unit/cli/cli_fixture.h"
+#include "unit/cli/gc_compact_fixture.h"
 
 namespace tracker::internal {
 namespace {
-
-constexpr int kFrames = 40;
-constexpr int kRows = static_cast<int>(kEndedFramePointsMin) / 2 / kFrames + 1;
-
-class GcCompactTest : public CliTest {
- protected:
-  GcCompactTest() { set_compact_at_end_for_testing(0); }
-  ~GcCompactTest() override { set_compact_at_end_for_testing(kCompactAtEndNs); }
-
-  std::string burst(const std::string& id, int frames = kFrames) {
-    run_.emplace(builder_.run("mnist", id));
-    WriterBuilder writer = builder_.writer(*run_);
-    for (int frame = 0; frame < frames; ++frame) {
-      for (int row = 0; row < kRows; ++row) {
-        const int step = frame * kRows + row;
-        writer.log("loss", step, 1.0 / (step + 1)).log("noise", step, step * 7919 % 104729);
-      }
-      writer.text("note", frame * kRows, "frame " + std::to_string(frame)).commit();
-    }
-    writer.end(RunState::kFinished).finish();
-    return writer.path();
-  }
-  CompactEndedReport compact_now() { return compact_ended(builder_.store(), *run_, false, console_.now_us); }
-  static int64_t number(const std::string& path, const char* sql) {
-    auto db = Sqlite::open(path, SqliteOpen::kRead, 1000);
-    return db.ok() ? db->query_int(sql).value_or(-1) : -1;
-  }
-  static int64_t points_in_frames(const std::string& path) {
-    return number(path, "SELECT coalesce(sum(points), 0) FROM frames");
-  }
-  // Every row that readers see.
-  std::string exported(const std::string& id) {
-    EXPECT_EQ(run({"export", id, "--format", "jsonl"}), kExitOk) << err_;
-    return out_;
-  }
-  static std::set<std::string> files(const std::string& folder) {
-    std::set<std::string> out;
-    for (const auto& file : std::filesystem::directory_iterator(folder)) out.insert(file.path().filename());
-    return out;
-  }
-
-  std::optional<RunFolder> run_;  // of the last burst
-};
 
 TEST_F(GcCompactTest, WhatABurstLeftInFramesBecomesSegmentsAndReadsTheSame) {
   const std::string path = burst("otter");
@@ -89,7 +41,7 @@ TEST_F(GcCompactTest, WhatABurstLeftInFramesBecomesSegmentsAndReadsTheSame) {
 }
 
 TEST_F(GcCompactTest, AShortRunStaysAsItIs) {
-  const std::string path = burst("heron", kFrames / 2);
+  const std::string path = burst("heron", kBurstFrames / 2);
   EXPECT_EQ(run({"gc"}), kExitOk) << err_;
   EXPECT_EQ(out_, "Nothing to remove.\n");
   EXPECT_EQ(number(path, "SELECT count(*) FROM segments"), 0);
@@ -127,6 +79,18 @@ TEST_F(GcCompactTest, ARunWhoseMediaWaitToBeEncodedStaysAsItIs) {
   EXPECT_TRUE(compact_now().compacted.empty());
   std::filesystem::remove(spooled);
   EXPECT_EQ(compact_now().compacted.size(), 1u);
+}
+
+TEST_F(GcCompactTest, WhereTheDiskHasNoRoomForACopyTheRunStaysAsItIsAndThatIsSaid) {
+  const std::string path = burst("otter");
+  const uint64_t room = free_bytes(path);
+  const CompactEndedReport none = compact_now(room);
+  EXPECT_TRUE(none.compacted.empty());
+  ASSERT_EQ(none.problems.size(), 1u);
+  EXPECT_NE(none.problems[0].find(path + " is not compacted: it takes "), std::string::npos) << none.problems[0];
+  EXPECT_EQ(number(path, "SELECT count(*) FROM segments"), 0);
+  EXPECT_EQ(compact_now(room / 2).compacted.size(), 1u);
+  EXPECT_EQ(CompactEndedOptions{}.room_bytes, kCompactEndedRoomBytes);
 }
 
 TEST_F(GcCompactTest, KilledAtAnyCallItLeavesTheRunWholeAndTheNextOneCompactsIt) {

@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <random>
 
@@ -16,6 +17,7 @@
 #include "base/fs.h"
 #include "codec/segment.h"
 #include "model/value.h"
+#include "storage/verify.h"
 #include "support/child.h"
 #include "support/storage.h"
 #include "unit/cli/verify_fixture.h"
@@ -380,6 +382,20 @@ TEST_F(VerifyTest, LeftoversAndStrangersAreNotes) {
   std::filesystem::last_write_time(leftover, std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
   EXPECT_EQ(kinds("note"), (Kinds{{"unknown-file", 2}, {"leftover", 1}})) << out_;
   EXPECT_EQ(code_, kExitOk);
+}
+
+// 10,000 files of somebody else were all of the list, and a damaged run behind them was "Everything is intact".
+TEST_F(VerifyTest, NotesBeyondTheLimitHideNoDamage) {
+  for (size_t i = 0; i <= kFindingsMax; ++i) std::ofstream(fmt::format("{}/{:05}", builder_.path(), i));
+  const std::string media = run_.path + "/media/ab", name = std::string(64, 'a') + ".txt";
+  std::filesystem::create_directories(media);
+  std::ofstream(media + "/" + name) << "other bytes";  // looked at last
+  EXPECT_EQ(kinds(), (Kinds{{"media", 1}})) << code_;
+  EXPECT_EQ(code_, kExitDamaged);
+  const auto json = from_json(out_);
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ(json->find("findings")->as_list()->size(), kFindingsMax);
+  EXPECT_EQ(json->int_or("left_out", -1), 2);
 }
 
 TEST_F(VerifyTest, ACopiedRunIsANote) {

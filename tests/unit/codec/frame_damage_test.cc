@@ -3,6 +3,7 @@
 // takes memory that the bytes do not justify. Method: every truncation, random bit flips with and without a repaired
 // CRC, hostile counts.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 
@@ -34,6 +35,25 @@ std::string section(uint8_t kind, const std::string& payload) {
   out.u32(static_cast<uint32_t>(payload.size()));
   out.bytes(payload);
   return out.take();
+}
+
+// Memory that nobody has touched, so that it takes none.
+TEST(FrameDamageTest, AFrameThatIsLargerThanTheLimitIsRefusedBeforeItIsRead) {
+  const size_t room = kFrameBytesMax + 1;
+  void* const at = ::mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(at, MAP_FAILED);
+  const std::string head = encode_frame(Frame()).substr(0, 8);
+  std::memcpy(at, head.data(), head.size());
+  const auto message = [at](size_t bytes) {
+    const auto size = static_cast<uint32_t>(bytes);
+    std::memcpy(static_cast<char*>(at) + 8, &size, 4);
+    const auto frame = FrameView::parse({static_cast<const char*>(at), bytes}, false);
+    EXPECT_EQ(frame.status().code(), Code::kCorrupt);
+    return frame.status().message();
+  };
+  EXPECT_NE(message(room).find("larger than a frame may be"), std::string::npos) << message(room);
+  EXPECT_EQ(message(kFrameBytesMax).find("larger than a frame may be"), std::string::npos) << message(kFrameBytesMax);
+  ::munmap(at, room);
 }
 
 TEST(FrameDamageTest, EveryTruncationIsCorrupt) {

@@ -59,6 +59,21 @@ std::string segment_with(const std::string& directory, const std::string& parts 
   return bytes;
 }
 
+TEST(SegmentDamageTest, AHeaderOfMoreThanTheLimitIsRefusedBeforeAnythingIsRead) {
+  const auto message = [](uint64_t bytes) {
+    ByteWriter head;
+    head.bytes(kSegmentMagic);
+    head.u16(1);
+    head.u16(0);
+    head.u32(static_cast<uint32_t>(bytes));
+    head.bytes(std::string(kSegmentHeaderBytes - head.size(), '\0'));
+    const auto found = segment_head_bytes(head.take(), bytes);
+    return found.ok() ? "" : found.status().message();
+  };
+  EXPECT_EQ(message(kSegmentBytesMax), "");
+  EXPECT_NE(message(kSegmentBytesMax + 1).find("larger than a segment may be"), std::string::npos);
+}
+
 TEST(SegmentDamageTest, EveryTruncationIsRefused) {
   auto random = seeded_random();
   const std::string whole = small_segment(random);

@@ -40,6 +40,20 @@ TEST_F(ImportTest, ARunOfVeryManyMetricsIsCarriedOver) {
   EXPECT_EQ(view()->metrics().size(), kImportColumnsMax + 10);
 }
 
+TEST_F(ImportTest, BehindTheLastLabelIsAnError) {
+  auto store = ImportStore::open(store_path());
+  ASSERT_TRUE(store.ok());
+  for (const char* label : {"r", "r-2", "r-3"}) {
+    EXPECT_EQ(*(*store)->free_label("p", "r", 3), label);
+    auto run = RunImport::begin(store->get(), {"test", label, "here", "p", "r", "", 1});
+    ASSERT_TRUE(run.ok() && (*run)->finish(RunState::kFinished).ok());
+  }
+  const auto none = (*store)->free_label("p", "r", 3);
+  EXPECT_EQ(none.status().code(), Code::kLimit);
+  EXPECT_NE(none.status().message().find("3 runs of p are called \"r\""), std::string::npos);
+  EXPECT_EQ(*(*store)->free_label("p", "r"), "r-4") << "kImportLabelsMax is far away";
+}
+
 TEST_F(ImportTest, ATextAboveTheLimitIsLeftOutAndCounted) {
   write("run.csv", "step,note\n1," + std::string(kInlineTextBytesMax + 1, 'x') + "\n2,short\n");
   ASSERT_TRUE(import("csv").ok());

@@ -3,10 +3,13 @@
 // and an index of so many bytes and entries, written here.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "monitor/git.h"
+#include "monitor/git_diff.h"
 #include "monitor/sha1.h"
 #include "monitor/text_files.h"
 #include "support/temp_folder.h"
@@ -137,6 +140,20 @@ TEST_F(GitLimitsTest, OfASmallFileTheBeginCounts) {
   EXPECT_EQ(fact("remote"), "https://x/y");
   write_config(kMonitorFileBytesMax);
   EXPECT_EQ(fact("remote"), "none");
+}
+
+TEST_F(GitLimitsTest, AGitThatHangsIsEndedAndThatIsSaid) {
+  const std::string before = std::getenv("PATH");
+  write("bin/git", "#!/bin/sh\necho so far\nexec sleep 600\n");
+  std::filesystem::permissions(folder_.path() + "/bin/git", std::filesystem::perms::owner_all);
+  ::setenv("PATH", (folder_.path() + "/bin:" + before).c_str(), 1);
+  uint64_t redacted = 0;
+  const auto begun = std::chrono::steady_clock::now();
+  const Value diff = git_diff(folder_.path(), &redacted, std::chrono::milliseconds(300));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(kGitDiffTimeMax));
+  ::setenv("PATH", before.c_str(), 1);
+  EXPECT_EQ(to_display(*diff.find("timeout")), "true");
+  EXPECT_EQ(diff.text_or("text", ""), "so far\n");
 }
 
 }  // namespace

@@ -14,7 +14,9 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "query/alerts.h"
 #include "query/run_record.h"
+#include "query/run_view.h"
 #include "support/child.h"
 #include "support/runs_query_test.h"
 
@@ -413,6 +415,24 @@ TEST_F(RunsQueryTest, ARunIsFoundByItsAlertsAndTheWordOfDroppedOnesIsNone) {
     EXPECT_EQ(ids(list("alerts = 0")), "silent");
     EXPECT_EQ(ids(list("alerts <= 2", "-alerts")), "told silent");
     EXPECT_EQ(ids(list("missing(alerts)")), "");
+  }
+}
+
+TEST_F(RunsQueryTest, OfVeryManyAlertsTheLastAreGivenAndAllAreCounted) {
+  for (const uint64_t alerts : {kAlertsShown, kAlertsShown + 1}) {
+    const RunFolder run = builder_.run("p", std::to_string(alerts));
+    auto writer = builder_.writer(run);
+    for (uint64_t i = 0; i < alerts; ++i)
+      writer.event(EventType::kAlert, {}, 0, Value::Map{{"level", "warn"}, {"title", std::to_string(i)}});
+    writer.finish();
+    auto view = RunView::open(run);
+    ASSERT_TRUE(view.ok());
+    const auto found = read_alerts(view->get());
+    ASSERT_TRUE(found.ok());
+    EXPECT_EQ(found->total, alerts);
+    ASSERT_EQ(found->alerts.size(), kAlertsShown);
+    EXPECT_EQ(found->alerts.front().title, std::to_string(alerts - kAlertsShown));
+    EXPECT_EQ(found->alerts.back().title, std::to_string(alerts - 1));
   }
 }
 

@@ -5,12 +5,15 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "artifact/digest.h"
 #include "artifact/source_files.h"
 #include "model/media.h"
 #include "query/media.h"
+#include "query/run_view.h"
 #include "run/media_folder.h"
+#include "run/run.h"
 #include "support/sandbox.h"
 #include "tracker/tracker.hpp"
 
@@ -91,6 +94,28 @@ TEST_F(MediaTest, WhereTheFolderIsGoneTheyAreDroppedAndCountedAndMetricsGoOn) {
   EXPECT_EQ(log_png(run_, "a", "y", 1), TRK_OK) << "the writer has made the folder anew";
   EXPECT_EQ(trk_finish(run_, 0, nullptr), TRK_OK);
   EXPECT_EQ(log_png(run_, "a", "z", 2), TRK_CLOSED);
+}
+
+// 16, kMediaReasonsMax, have a count of their own.
+TEST_F(MediaTest, ReasonsBeyondTheLimitAreCountedTogether) {
+  InitOptions options;
+  options.project = "p";
+  options.id = "reasons";
+  options.quiet = true;
+  auto run = Run::init(options);
+  ASSERT_TRUE(run.ok());
+  for (int i = 0; i < 18; ++i) (*run)->drop_media("a", "reason " + std::to_string(10 + i), "of a test", 1);
+  (*run)->drop_media("a", "reason 25", "of a test", 1);
+  (*run)->drop_media("a", "reason 26", "of a test", 1);
+  ASSERT_TRUE((*run)->finish(RunState::kFinished).ok());
+  const auto view = RunView::open(*Store::open(sandbox_.store())->find_run("p", "reasons"));
+  ASSERT_TRUE(view.ok());
+  const MediaAccount account = media_account(**view);
+  EXPECT_EQ(account.dropped, 20u);
+  const std::map<std::string, uint64_t> reasons(account.by_reason.begin(), account.by_reason.end());
+  EXPECT_EQ(reasons.size(), 17u);
+  EXPECT_EQ(reasons.at("reason 25"), 2u);
+  EXPECT_EQ(reasons.at("other"), 3u);
 }
 
 TEST_F(MediaTest, CppSaysItInOneCall) {

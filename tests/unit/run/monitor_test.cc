@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <thread>
 
@@ -141,6 +142,18 @@ TEST_F(MonitorTest, ADriverThatHangsIsSaidOnceAndHoldsNothingUp) {
     finish();
     std::filesystem::remove_all(sandbox_.store());
   }
+}
+
+TEST(VariablesTest, SoManyBytesOfVariablesAreTakenAndThoseBehindAreCounted) {
+  size_t taken = 0;
+  for (char** each = environ; *each != nullptr; ++each) taken += std::strlen(*each);
+  const std::string name = "TRACKER_TEST_LARGE", rest(kVariablesBytesMax - taken - name.size() - 1, 'x');
+  uint64_t redacted = 0;
+  ::setenv(name.c_str(), rest.c_str(), 1);
+  EXPECT_EQ(environment_variables(&redacted).int_or("left_out", 0), 0);
+  ::setenv(name.c_str(), (rest + "x").c_str(), 1);
+  EXPECT_EQ(environment_variables(&redacted).int_or("left_out", 0), 1);
+  ::unsetenv(name.c_str());
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 // play launcher and ranks at the same time.
 #include "run/shared_run.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <barrier>
 #include <set>
@@ -14,6 +16,8 @@
 #include "query/attempts.h"
 #include "query/rank_status.h"
 #include "run/run.h"
+#include "run/stop.h"
+#include "storage/attempt_claim.h"
 #include "support/child.h"
 #include "support/sandbox.h"
 #include "support/temp_folder.h"
@@ -313,6 +317,54 @@ TEST(SharedRunTest, TheNewestAttemptIsJoinedOnlyByItsOwnLaunch) {
   EXPECT_EQ(attempt_to_join(past, {.rank = 3, .world_size = 8, .launch = "b"}), 3) << "another size";
   EXPECT_EQ(attempt_to_join(past, {.rank = 3, .world_size = 0, .launch = "b"}), 2) << "its size is not known";
   EXPECT_EQ(attempt_to_join(past, {.rank = 3, .world_size = 4, .launch = "b", .restarts = 4}), 5);
+}
+
+TEST(SharedRunTest, BehindTheLastRunOfALaunchOrALabelIsAnError) {
+  TempFolder folder;
+  Store store = *Store::open_or_create(folder.path());
+  JoinRequest request{.launch = "a"};
+  request.generations_max = 3;
+  LaunchFacts facts;
+  facts.key = "slurm/1";
+  for (int i = 0; i < 4; ++i) {
+    const auto run = run_of_launch(&store, "p", facts, request, false);
+    EXPECT_EQ(run.status().code(), i < 3 ? Code::kOk : Code::kLimit) << i;
+    if (i == 3) {
+      EXPECT_THAT(run.status().message(), ::testing::HasSubstr("3 runs of one launch"));
+    }
+  }
+  for (int i = 0; i < 4; ++i) {
+    request.launch = "launch " + std::to_string(i);
+    const auto run = run_of_label(&store, "p", "otter", request);
+    EXPECT_EQ(run.status().code(), i < 3 ? Code::kOk : Code::kLimit) << i;
+    if (i < 3) {
+      EXPECT_EQ(run->identity.id, i == 0 ? "otter" : "otter-" + std::to_string(i + 1));
+    } else {
+      EXPECT_THAT(run.status().message(), ::testing::HasSubstr("3 runs are called \"otter\""));
+    }
+  }
+  EXPECT_EQ(JoinRequest{}.generations_max, kGenerationsMax);
+}
+
+TEST(SharedRunTest, ARankFindsTheRunOfItsLaunchAmongTheNewestAlone) {
+  TempFolder folder;
+  const std::string own = folder.path() + "/own";
+  const auto make = [](const std::string& path, int64_t mtime_s) {
+    ASSERT_TRUE(::mkdir(path.c_str(), 0777) == 0 || errno == EEXIST);
+    const timespec times[2]{{mtime_s, 0}, {mtime_s, 0}};
+    ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+  };
+  make(own, 1);
+  ASSERT_TRUE(claim_attempt(own, {2, "mine", 1}).ok());
+  make(own, 1'000'000);
+  for (size_t i = 1; i < kStopRunsMax; ++i) make(folder.path() + "/" + std::to_string(i), 2'000'000);
+  StopPlace place{"", 1, folder.path(), "mine"};
+  EXPECT_TRUE(find_run_of_launch(&place));
+  EXPECT_EQ(place.run_path, own);
+  EXPECT_EQ(place.attempt, 2);
+  make(folder.path() + "/one-more", 2'000'000);
+  place.run_path.clear();
+  EXPECT_FALSE(find_run_of_launch(&place));
 }
 
 }  // namespace

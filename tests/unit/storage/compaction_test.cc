@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "support/small_segments.h"
 #include "support/storage.h"
 
 namespace tracker::internal {
@@ -171,6 +172,27 @@ TEST_F(CompactionTest, AStepTakesOneSegmentHoweverMuchWaitsAndRowsAreStoredBetwe
     EXPECT_EQ(stored_frames(path()), one_to(static_cast<int64_t>(db_->last_seq())));
   }
   EXPECT_GT(steps, 3) << "the backlog is more than a step takes";
+}
+
+// Further ones are merged when the file is opened the next time.
+TEST(ManySegmentsTest, SoManySmallSegmentsAreLookedAtAndNothingIsLost) {
+  set_compaction_gather_for_testing(60'000'000'000);
+  TempFolder folder;
+  const WriterIdentity identity = test_identity();
+  constexpr uint64_t kSegments = kTailSegmentsMax + 6;
+  const std::string path = make_small_segments(folder.path(), identity, kSegments);
+  const auto number = [&path](const char* sql) {
+    auto db = Sqlite::open(path, SqliteOpen::kRead, 1000);
+    return db.ok() ? db->query_int(sql).value_or(-1) : -1;
+  };
+  auto db = WriterDb::open_or_create(folder.path(), identity);
+  ASSERT_TRUE(db.ok());
+  while ((*db)->compact(UINT64_MAX)) continue;
+  EXPECT_EQ(number("SELECT count(*) FROM segments WHERE last_seq<=6"), 6);
+  EXPECT_EQ(number("SELECT first_seq FROM segments WHERE last_seq>6 ORDER BY last_seq LIMIT 1"), 7);
+  EXPECT_LT(number("SELECT count(*) FROM segments"), static_cast<int64_t>(kSegments) / 2);
+  EXPECT_EQ(stored_frames(path).size(), kSegments);
+  set_compaction_gather_for_testing(kCompactionGatherNs);
 }
 
 }  // namespace

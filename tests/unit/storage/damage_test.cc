@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "storage/compaction.h"
+#include "storage/log_scan.h"
 #include "storage/schema.h"
 #include "storage/sqlite.h"
 #include "storage/table_sum.h"
@@ -461,6 +462,32 @@ TEST_F(DamageTest, ADamagedPageOfASegmentIsNamedWithItsFrames) {
   EXPECT_TRUE(found.empty());
   ASSERT_EQ(damage.size(), 1u);
   EXPECT_NE(damage[0].what.find("segment of frames 1 to 10"), std::string::npos) << damage[0].what;
+}
+
+// More than kDamageLinesMax, 1,000, of them.
+TEST(ManyDamagesTest, SoManyAreNamedAndTheRestIsReadAllTheSame) {
+  TempFolder folder;
+  const WriterIdentity identity = test_identity();
+  constexpr uint64_t kFrames = kDamageLinesMax + 5;
+  {
+    auto db = WriterDb::create(folder.path(), identity);
+    std::vector<FrameRecord> records;
+    for (uint64_t seq = 1; seq <= kFrames; ++seq) records.push_back(record_of(test_frame(identity, seq, 1, 1)));
+    ASSERT_TRUE((*db)->append(records, true).ok());
+  }
+  const std::string path = db_path(folder.path(), identity);
+  const auto read_with_damaged = [&](uint64_t damaged) {
+    auto db = Sqlite::open(path, SqliteOpen::kWrite, 1000);
+    EXPECT_TRUE(db.ok() &&
+                db->exec(fmt::format("UPDATE frames SET data=zeroblob(9) WHERE seq<={}", damaged).c_str()).ok());
+    std::vector<LogDamage> damage;
+    const std::vector<int64_t> found = stored_frames(path, &damage);
+    EXPECT_EQ(found.size(), kFrames - damaged);
+    EXPECT_EQ(found.back(), static_cast<int64_t>(kFrames));
+    return damage.size();
+  };
+  EXPECT_EQ(read_with_damaged(kDamageLinesMax), kDamageLinesMax);
+  EXPECT_EQ(read_with_damaged(kDamageLinesMax + 1), kDamageLinesMax);
 }
 
 }  // namespace

@@ -38,5 +38,17 @@ TEST_F(DiskUseTest, ALinkBelowItIsNotFollowed) {
   EXPECT_LT(disk_bytes(store_ + "/runs/a"), before + kBytes);
 }
 
+// 64, kDiskDepthMax, below the folder itself.
+TEST_F(DiskUseTest, WhatLiesDeeperThanTheLimitDoesNotCount) {
+  std::string deep = store_;
+  for (int i = 1; i < 64; ++i) deep += "/d";
+  ASSERT_TRUE(make_dirs(deep + "/d").ok());
+  const uint64_t before = disk_bytes(store_);
+  ASSERT_TRUE(create_file_exclusive(deep + "/d/too-deep", std::string(kBytes, 'x'), 0666).ok());
+  EXPECT_LT(disk_bytes(store_), before + kBytes);
+  ASSERT_TRUE(create_file_exclusive(deep + "/deep", std::string(kBytes, 'x'), 0666).ok());
+  EXPECT_GE(disk_bytes(store_), before + kBytes);
+}
+
 }  // namespace
 }  // namespace tracker::internal

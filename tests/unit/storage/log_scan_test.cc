@@ -15,6 +15,7 @@
 #include "storage/writer_db.h"
 #include "storage/writer_reader.h"
 #include "support/child.h"
+#include "support/small_segments.h"
 #include "support/storage.h"
 
 namespace tracker::internal {
@@ -141,6 +142,23 @@ TEST(LogScanTest, AReaderWhoseRoundsAreOverAtOnceReadsEverything) {
   EXPECT_EQ(visitor.points, snapshot->points);
   EXPECT_GE(visitor.segments, 1u);
   EXPECT_TRUE(damage.empty());
+}
+
+// 256, kSegmentsListed, are listed at once.
+TEST(LogScanTest, MoreSegmentsThanAreListedAtOnceAreAllRead) {
+  TempFolder folder;
+  const WriterIdentity identity = test_identity();
+  constexpr uint64_t kSegments = 256 + 3;
+  const std::string path = make_small_segments(folder.path(), identity, kSegments);
+  auto reader = WriterReader::open(path);
+  ASSERT_TRUE(reader.ok());
+  LogPosition at;
+  CountingVisitor visitor;
+  std::vector<LogDamage> damage;
+  ASSERT_TRUE((*reader)->read(&at, {kSegments, kSegments}, &visitor, &damage).ok());
+  EXPECT_TRUE(damage.empty()) << damage[0].what;
+  EXPECT_EQ(visitor.segments, kSegments);
+  EXPECT_EQ(visitor.points, kSegments);
 }
 
 }  // namespace

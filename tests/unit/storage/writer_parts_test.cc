@@ -276,5 +276,20 @@ TEST_F(WriterPartsTest, ALogWhoseDatabaseIsGoneIsNotTakenForThatOfANewOne) {
       << "each is kept";
 }
 
+TEST(PartNumbersTest, FilesBeyondTheLastNumberAreNoParts) {
+  TempFolder folder;
+  const std::string path = join_path(folder.path(), Id128::random().hex() + ".db");
+  for (int part = 1; part < kPartsMax; ++part)
+    ASSERT_TRUE(create_file_exclusive(part_path(path, part), "", 0666, false).ok());
+  EXPECT_EQ(count_parts(path), kPartsMax - 1);
+  ASSERT_TRUE(create_file_exclusive(part_path(path, kPartsMax + 1), "", 0666, false).ok());
+  EXPECT_TRUE(missing_parts(folder.path()).empty()) << "the last one is not missing";
+  ASSERT_TRUE(create_file_exclusive(part_path(path, kPartsMax), "", 0666, false).ok());
+  EXPECT_EQ(count_parts(path), kPartsMax);
+  remove_file(part_path(path, kPartsMax - 1));
+  ASSERT_EQ(missing_parts(folder.path()).size(), 1u);
+  EXPECT_EQ(missing_parts(folder.path())[0].last, kPartsMax);
+}
+
 }  // namespace
 }  // namespace tracker::internal
