@@ -180,6 +180,8 @@ def test_a_value_that_is_stored_while_it_is_written_to_the_disk_at_the_end_is_no
             time.sleep(0.01)
 
     monkeypatch.setattr(_media_spool, "write", stored_meanwhile)
+    while _media_queue.queue()._now is None:
+        time.sleep(0.01)
     run.finish(timeout=0)
     assert not spooled()
     assert run.status().media_pending == 0
