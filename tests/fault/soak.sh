@@ -73,6 +73,8 @@ scenario() {
     spike) python spike "TRACKER_TEST_POINTS=$(of 10000000)" test_spike.py ;;
     many_runs)
       python many_runs "TRACKER_TEST_RUNS=$(of 100000) TRACKER_TEST_POINTS=$(of 100000000)" test_many_runs.py ;;
+    # files of media that wait, changed at random; seconds of CPU
+    spool) python spool "TRACKER_TEST_SECONDS=$(of 600)" test_media_spooled_fuzz.py ;;
     # 1 GB of output, byte for byte
     console) python console "CONSOLE_BYTES=$(of 1000000000)" 'test_console_fd.py -k byte_for_byte' ;;
     # F29
@@ -84,7 +86,7 @@ scenario() {
 
 if [ $# = 0 ]; then
   set -- kill recovery model out_of_memory compaction power_cut big_training resume fuse cut spike many_runs console
-  set -- "$@" cycles parked_reader frozen month
+  set -- "$@" spool cycles parked_reader frozen month
 fi
 for name in "$@"; do scenario "$name"; done
 exit $status

@@ -62,6 +62,10 @@ def forged(path: Path, change: Callable[[dict[str, Any]], object], payload: byte
     path.write_bytes(head + text + b"\n" + data)
 
 
+def deep(levels: int) -> Any:
+    return [deep(levels - 1)] if levels else 1
+
+
 FORGERIES: list[Callable[[dict[str, Any]], object]] = [
     lambda said: said["encoder"].update(ext="../../../../x.png"),
     lambda said: said["encoder"].update(mode="RGBA"),
@@ -69,6 +73,10 @@ FORGERIES: list[Callable[[dict[str, Any]], object]] = [
     lambda said: said["encoder"].update(size=[1 << 20, 1 << 20]),
     lambda said: said["encoder"]["said"].update(digest="0" * 64),
     lambda said: said["encoder"]["said"].update(caption=["a"]),
+    lambda said: said["encoder"]["said"].update(boxes=deep(60)),
+    lambda said: said["encoder"]["said"].update(boxes=deep(400)),
+    lambda said: said["encoder"].update({"as": ["pixels"]}),
+    lambda said: said["encoder"].pop("as"),
     lambda said: said["encoder"].update(masks={"m": [1, 1]}),
     lambda said: said["encoder"].update(labels={"m": {}}),
     lambda said: said["encoder"].update({"as": "file", "kind": "audio", "ext": "png"}),
