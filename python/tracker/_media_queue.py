@@ -117,9 +117,9 @@ class Item:
     def redacted(self, payload: Payload) -> Payload:
         """Before it is written to the disk as it is. A document's encoder has a word for it: its extension."""
         extension = getattr(self.encoder, "document", "")
-        if not extension:
+        if not extension or not payload:
             return payload
-        return tuple(memoryview(self.core.redact_document(part, extension == "json")) for part in payload)
+        return (memoryview(self.core.redact_document(payload[0], extension == "json")), *payload[1:])
 
     def redact(self) -> None:
         self.payload = self.redacted(self.payload)
