@@ -36,7 +36,8 @@ soak() {
 python() {
   name=$1 sizes=$2 test=$3
   # shellcheck disable=SC2086
-  soak "$name" "PYTHONPATH=$build/python $sizes" .venv/bin/python -m pytest -q -s --timeout 14400 -o faulthandler_timeout=14400 tests/python/$test
+  soak "$name" "PYTHONPATH=$build/python $sizes" \
+    .venv/bin/python -m pytest -q -s --timeout 14400 -o faulthandler_timeout=14400 tests/python/$test
 }
 
 # native NAME SIZES PROGRAM [ARGUMENT...]
