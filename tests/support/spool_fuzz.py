@@ -210,7 +210,7 @@ class Turn:
             known += found
             return found
 
-        _media_late._Work._is_stored = is_stored  # type: ignore[method-assign]
+        _media_late._Work._is_stored = is_stored  # type: ignore[method-assign,assignment]
         try:
             for number, data in enumerate(files):
                 (RUN / "media" / f"spool-{self._writer}-{number:016x}").write_bytes(data)
