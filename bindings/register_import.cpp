@@ -98,8 +98,7 @@ py::bytes redact_imported(RunImport&, const py::buffer& text, bool is_json) {
   const py::buffer_info info = text.request();
   const std::string_view view(static_cast<const char*>(info.ptr), static_cast<size_t>(info.size * info.itemsize));
   uint64_t redacted = 0;
-  return py::bytes(without_gil(
-      [&] { return is_json ? internal::redact_json(view, &redacted) : internal::redact_text(view, &redacted); }));
+  return py::bytes(without_gil([&] { return internal::redact_document(view, is_json, &redacted); }));
 }
 
 void media(RunImport& run, const std::string& metric, const py::list& values, int64_t step, int64_t time_us) {

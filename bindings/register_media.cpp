@@ -131,8 +131,7 @@ void register_late_media(py::module_& module) {
            [](LateMedia&, const py::buffer& text, bool is_json) {
              const py::buffer_info info = text.request();
              uint64_t redacted = 0;
-             return py::bytes(is_json ? internal::redact_json(view_of(info), &redacted)
-                                      : internal::redact_text(view_of(info), &redacted));
+             return py::bytes(internal::redact_document(view_of(info), is_json, &redacted));
            })
       .def("add",
            [](LateMedia& self, const std::string& writer, const std::string& key, int64_t step, uint64_t call,

@@ -47,13 +47,14 @@ class Given:
         """What the event says of the file, and the parts behind it."""
         if self.path is not None:
             return files.add_path(self.path, self.extension, *self.stamp), parts
-        return files.add(parts[0], self.extension), parts[1:]
+        add = files.add_document if self.extension == "svg" else files.add
+        return add(parts[0], self.extension), parts[1:]
 
 
 def take_file(data: Any, what: str, extensions: tuple[str, ...]) -> Given:
     """Of a path or bytes. FileNotFoundError and other OSErrors as open() has them, ValueError for another format."""
     path: Path | None = None
-    copied, stamp = True, (0, 0)
+    copied, stamp, size = True, (0, 0), 0
     if isinstance(data, (str, os.PathLike)):
         path = Path(data).absolute()
         found = path.stat()
@@ -68,6 +69,9 @@ def take_file(data: Any, what: str, extensions: tuple[str, ...]) -> Given:
     else:
         content = bytes(data)
     extension = sniff(content[:16])
+    if extension == "svg" and not copied:
+        raise ValueError(f"{what}: {path} is an SVG of {size:,} bytes; at most {FILE_COPIED_BYTES_MAX:,}, for it is "
+                         "searched for secrets")  # fmt: skip
     if extension not in extensions:
         named = path.name if path is not None else "what was given"
         raise ValueError(f"{what} may be a file of {', '.join(extensions)}; {named} is none by its first bytes")

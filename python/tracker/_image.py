@@ -166,6 +166,7 @@ class FileEncoder:
         self, given: Given, said: dict[str, Any], overlays: list[Overlay], labels: dict[str, dict[str, str]]
     ) -> None:
         self._given, self._said, self._overlays = given.without_parts(), said, _Overlays(overlays, labels)
+        self.document = "svg" if given.extension == "svg" else ""
 
     def describe(self) -> dict[str, Any] | None:
         if self._given.path is not None:

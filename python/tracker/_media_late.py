@@ -8,6 +8,7 @@ Any process that does this may be killed at any point: the next one goes on. Thr
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -89,7 +90,7 @@ class _Work:
                 return
             encoder = encoder_of(said.get("encoder"), [part.nbytes for part in parts])
             value = {**encoder(parts, self._files), **_index_of(said)}
-            self._late.add(writer, *place, value)
+            self._add(writer, place, value)
             self._done.append(path)
             self._bytes += sum(part.nbytes for part in parts)
         except (ImportError, NewerError, MemoryError) as error:
@@ -114,6 +115,12 @@ class _Work:
         try:
             return self._late.is_stored(*place)
         except ValueError as error:  # a name that is none
+            raise DamagedError(str(error)) from None
+
+    def _add(self, writer: str, place: tuple[str, int, int, int, int], value: dict[str, Any]) -> None:
+        try:
+            self._late.add(writer, *place, value)
+        except ValueError as error:  # nested deeper than an event may be
             raise DamagedError(str(error)) from None
 
     def _has_room(self, path: str) -> bool:
@@ -164,9 +171,11 @@ def encoder_of(described: object, sizes: list[int]) -> Encoder:
     """The encoder that described itself so, for parts of these sizes. DamagedError; ImportError without Pillow."""
     _check(isinstance(described, dict), "no encoder")
     assert isinstance(described, dict)
-    make = _MAKERS.get(str(described.get("as")))
-    if make is None:
-        raise NewerError(f"it is a value of a kind that this version does not know: {str(described.get('as'))[:32]!r}")
+    name = described.get("as")
+    if not isinstance(name, str):
+        raise DamagedError("it does not say which encoder")
+    if (make := _MAKERS.get(name)) is None:
+        raise NewerError(f"it is a value of a kind that this version does not know: {name[:32]!r}")
     return make(described, sizes)
 
 
@@ -175,15 +184,28 @@ def _said(described: dict[str, Any], *allowed: str) -> dict[str, Any]:
     said = described.get("said")
     if not isinstance(said, dict) or not set(said) <= {"caption", *allowed}:
         raise DamagedError("it says what it may not")
-    _check(isinstance(said.get("caption", ""), str), "caption")
+    for name, value in said.items():
+        is_text = name == "caption"
+        _check(isinstance(value, str) if is_text else _is_plain(value, 4 if name == "boxes" else 0), name)
+        _check(is_text or name == "boxes" or not isinstance(value, str), name)
     return said
+
+
+def _is_plain(value: object, levels: int) -> bool:
+    """Numbers and texts, in lists and maps up to so many levels: what an event may hold."""
+    if isinstance(value, (dict, list)):
+        each = value.values() if isinstance(value, dict) else value
+        return levels > 0 and all(_is_plain(one, levels - 1) for one in each)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, str) or (type(value) is int and -(1 << 63) <= value < 1 << 63)
 
 
 def _overlays(described: dict[str, Any], sizes: list[int]) -> tuple[list[Any], dict[str, Any]]:
     masks, labels = described.get("masks"), described.get("labels")
     if not isinstance(masks, dict) or not isinstance(labels, dict) or len(masks) > MASKS_MAX:
         raise DamagedError("masks")
-    _check(len(masks) == len(sizes) and set(labels) <= set(masks), "masks")
+    _check(len(masks) == len(sizes) and set(labels) <= set(masks) and _is_plain(labels, 2), "masks")
     out = []
     for (name, size), part in zip(masks.items(), sizes, strict=True):
         width, height = _size(size)

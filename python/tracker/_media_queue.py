@@ -3,8 +3,9 @@
 
 What waits is bounded: 16 MiB in memory, beyond that spooled into the run's media folder (large documents, whose secrets
 would have to be looked for in the call, wait in memory of their own), beyond that a short wait, then the value is
-dropped and counted. What is spooled survives a kill (_media_late.py); so does what has waited in memory for long, which
-the thread spools. Threads: any. After fork() the child begins with an empty queue of its own.
+dropped and counted. What is spooled survives a kill (_media_late.py), and the end of a run that has no time for it; so
+does what has waited in memory for long, which the thread spools, and what is in memory at the end (_media_end.py).
+Threads: any. After fork() the child begins with an empty queue of its own.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from tracker import _core, _media_spool
+from tracker import _core, _media_end, _media_spool
 
 # Of values that wait in memory
 HELD_BYTES_MAX = 16 * 1024 * 1024
@@ -39,7 +40,7 @@ QUEUED_VALUES_MAX = 10_000
 WAIT_CALL_MS = 10
 # Of all calls together, until there is room again
 WAIT_TOTAL_MS = 100
-# At the end of a process that called no finish()
+# At the end of a process that called no finish(), with what is written to the disk then
 EXIT_MS_MAX = 1000
 
 Payload = tuple[memoryview, ...]
@@ -85,8 +86,8 @@ class RunFiles:
 class Item:
     """A value on its way. Its encoder knows all but the payload, which may lie in a file meanwhile."""
 
-    __slots__ = ("beside", "call", "core", "done", "encoder", "given_up", "is_clean", "key", "payload", "place",
-                 "settled", "since", "size", "sizes", "spool", "step", "time_us")  # fmt: skip
+    __slots__ = ("beside", "call", "core", "done", "encoder", "given_up", "is_clean", "is_left", "key", "payload",
+                 "place", "settled", "since", "size", "sizes", "spool", "step", "time_us")  # fmt: skip
 
     def __init__(
         self, core: _core.RunCore, key: str, step: int, call: int, time_us: int, encoder: Encoder, payload: Payload,
@@ -102,7 +103,8 @@ class Item:
         self.since = time.monotonic()
         self.is_clean = False  # a document without its secrets
         self.beside = False  # it waits in the memory of large documents
-        self.settled = False  # stored or dropped, or about to be stored
+        self.settled = False  # stored, dropped or left, or about to be stored
+        self.is_left = False  # on the disk, by finish(): the next reader encodes it
         self.given_up = False  # by finish(): nobody waits for it any more
         self.done = False  # it has left the queue
 
@@ -112,13 +114,17 @@ class Item:
     def load(self) -> Sequence[memoryview]:
         return self.payload if self.spool is None else self.spool.load()
 
-    def redact(self) -> None:
+    def redacted(self, payload: Payload) -> Payload:
         """Before it is written to the disk as it is. A document's encoder has a word for it: its extension."""
-        if extension := getattr(self.encoder, "document", ""):
-            is_json = extension == "json"
-            self.payload = tuple(memoryview(self.core.redact_document(part, is_json)) for part in self.payload)
-            self.sizes = [part.nbytes for part in self.payload]  # its share of the queue stays what it was
-            self.is_clean = True
+        extension = getattr(self.encoder, "document", "")
+        if not extension or not payload:
+            return payload
+        return (memoryview(self.core.redact_document(payload[0], extension == "json")), *payload[1:])
+
+    def redact(self) -> None:
+        self.payload = self.redacted(self.payload)
+        self.sizes = [part.nbytes for part in self.payload]  # its share of the queue stays what it was
+        self.is_clean = bool(getattr(self.encoder, "document", ""))
 
     def describe(self) -> dict[str, Any] | None:
         """For who encodes it where this process is killed, without secrets: it is written to the disk. None: nobody
@@ -131,9 +137,9 @@ class Item:
         encoder = {**said, **self.core.redact_words(words)}
         return {"writer": self.core.writer, "key": self.key, **place, "encoder": encoder}
 
-    def write_spool(self, end: float) -> _media_spool.Spooled:
-        """All of it or nothing; OSError, ValueError."""
-        payload, whole = self.payload, False
+    def write_spool(self, end: float, payload: Payload) -> _media_spool.Spooled:
+        """All of it or nothing; OSError, ValueError. `payload`: without secrets."""
+        whole = False
         temporary, name = _media_spool.names(self.core.dir, self.core.writer)
         try:
             said = self.describe()
@@ -144,11 +150,11 @@ class Item:
             if not whole:
                 with contextlib.suppress(OSError):
                     Path(temporary).unlink()
-        return _media_spool.Spooled(temporary, name, len(head), self.sizes)
+        return _media_spool.Spooled(temporary, name, len(head), [part.nbytes for part in payload])
 
     def forget(self) -> None:
         self.payload = ()
-        if self.spool is not None:
+        if self.spool is not None and not self.is_left:
             self.spool.remove()
 
     def write(self, settle: Callable[[Item], bool]) -> None:
@@ -259,7 +265,7 @@ class Queue:
             if not self._folder_has_room(item):
                 return
             item.redact()
-            item.spool = item.write_spool(end)
+            item.spool = item.write_spool(end, item.payload)
             item.spool.keep()
             item.payload = ()
 
@@ -306,11 +312,8 @@ class Queue:
             return
         self._next_look = now + HELD_LOOK_MS / 1000
         with self._changed:
-            old = [
-                item
-                for item in self._items
-                if item.spool is None and item.size and now - item.since > HELD_MS_MAX / 1000
-            ]
+            before = now - HELD_MS_MAX / 1000
+            old = [item for item in self._items if item.spool is None and item.size and item.since < before]
         for item in old:
             with self._changed:
                 if item.done:
@@ -323,7 +326,7 @@ class Queue:
                 item.core.check_media_room(item.size)
                 if self._folder_has_room(item):
                     item.redact()
-                    spooled = item.write_spool(float("inf"))
+                    spooled = item.write_spool(float("inf"), item.payload)
             except Exception:  # it stays in memory, and so do the others until the next look
                 spooled = None
             with self._changed:
@@ -356,12 +359,15 @@ class Queue:
         try:
             item.write(settle)
         except BaseException as error:  # whatever an encoder raises, this thread goes on
-            if settled or self.settle(item):
+            if settled and isinstance(error, _core.ClosedError) and item.spool is not None and item.spool.is_whole():
+                item.is_left = True  # its run has ended in between
+            elif settled or self.settle(item):
                 item.forget()  # first: who is killed in between leaves nothing that is counted and stored
                 detail = f"{type(error).__name__}: {error}"[:300]
                 item.core.drop_media(item.key, reason_of(error), detail, 1)
         with self._changed:
             self._release(item)
+            item.forget()
             self._now = None
             self._changed.notify_all()
 
@@ -373,7 +379,6 @@ class Queue:
             self._beside -= item.size
         else:
             self._held -= item.size
-        item.forget()
 
     def settle(self, item: Item) -> bool:
         """True for the first who asks: it is his to store or to drop."""
@@ -414,28 +419,51 @@ class Queue:
             self._changed.acquire()
 
     def end(self, core: _core.RunCore | None, seconds: float) -> None:
-        """Waits, then drops what is left, counted."""
+        """Waits; what is left then stays on the disk for the next reader, or is dropped, counted."""
         if self.wait(core, seconds):
             return
+        left = self._give_up(core)
+        try:
+            _media_end.spool([item for item in left if not item.settled], self._keep, self._folder_has_room)
+        finally:
+            self._drop(left)
+
+    def _give_up(self, core: _core.RunCore | None) -> list[Item]:
+        """Takes what is left out of the queue. What lies on the disk, whole, is left there."""
         with self._changed:
             left = self._waiting(core)
-            gone = set(map(id, left))
-            self._items = deque(item for item in self._items if id(item) not in gone)
+            mine = set(map(id, left))
+            self._items = deque(item for item in self._items if id(item) not in mine)
             for item in left:
                 if item is not self._now:
                     self._release(item)
-                else:
-                    item.forget()
+                if not item.settled and item.spool is not None and item.spool.is_whole():
+                    item.settled = item.is_left = True
             self._changed.notify_all()
+        return left[1:] + left[:1]  # the one that is being encoded has the longest time
+
+    def _keep(self, item: Item, spooled: _media_spool.Spooled) -> None:
+        """It has come to the disk at the end, unless it was stored or dropped meanwhile."""
+        with self._changed:
+            if not item.settled:
+                spooled.keep()
+                item.settled = item.is_left = spooled.is_whole()
+            if not item.is_left:
+                spooled.remove()
+
+    def _drop(self, left: list[Item]) -> None:
         dropped: dict[tuple[int, str], list[Item]] = {}  # by run and name: one line in the account each
+        gone = {id(item) for item in left if self.settle(item)}
         for item in left:
-            if self.settle(item):
+            if id(item) in gone:
+                item.forget()  # first: who is killed in between leaves nothing that is counted and stored
                 dropped.setdefault((id(item.core), item.key), []).append(item)
-        for items in dropped.values():
-            why = "the time of finish() was over before it was encoded"
-            items[0].core.drop_media(items[0].key, "finish", why, len(items))
-            for item in items:
-                item.given_up = True  # nobody waits for it again
+        for of in dropped.values():
+            of[0].core.drop_media(of[0].key, "finish", "finish() had no time left for its encoding", len(of))
+        with self._changed:
+            for item in left:  # of those that are not being stored
+                item.given_up = item.is_left or id(item) in gone
+            self._changed.notify_all()
 
 
 _queue: Queue | None = None
@@ -465,7 +493,7 @@ def _forget() -> None:
 
 def _at_exit() -> None:
     if _queue is not None:
-        _queue.end(None, EXIT_MS_MAX / 1000)
+        _queue.end(None, (EXIT_MS_MAX - _media_end.END_SPOOL_MS_MAX) / 1000)
 
 
 os.register_at_fork(after_in_child=_forget)

@@ -52,6 +52,10 @@ class Spooled:
                 Path(self.path).rename(self.whole)
                 self.path = self.whole
 
+    def is_whole(self) -> bool:
+        """Others find it there."""
+        return self.path == self.whole
+
     def load(self) -> list[memoryview]:
         with open(self.path, "rb") as file:
             file.seek(self.offset)

@@ -32,6 +32,11 @@ std::string redact_code(std::string_view text, uint64_t* count, size_t bytes = s
 // member whose name means a credential in any text goes whole, and so do the texts of a table's column of such a name
 // (docs/media.md): "token" and "secret" alone are none. What is no JSON is redacted as a text.
 std::string redact_json(std::string_view text, uint64_t* count);
+// The same for each text, comment and value of an attribute of an SVG, which keeps its tags; the value of an attribute
+// whose name means a credential in any text goes whole.
+std::string redact_markup(std::string_view text, uint64_t* count);
+// By what it is: JSON, an SVG by its begin, else a text.
+std::string redact_document(std::string_view text, bool is_json, uint64_t* count);
 // For names of folders and files, which cannot be kept with a hole: kInvalid where redact_text() would find anything.
 // The message says `what` it is and not the text.
 Status check_no_secret(std::string_view what, std::string_view text);

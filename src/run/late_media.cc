@@ -123,6 +123,9 @@ Status LateMedia::add(const Id128& writer, const MediumPlace& place, Value value
   if (payload.size() > kMediaDescriptionBytesMax)
     return Status(Code::kLimit, fmt::format("what is said of it takes {} bytes; at most {}", payload.size(),
                                             kMediaDescriptionBytesMax));
+  // An event that nobody can decode would be neither stored nor counted.
+  if (const auto readable = decode_cbor(payload); !readable.ok())
+    return Status(Code::kInvalid, "what is said of it is nested too deep");
   held_[writer].events.push_back({EventType::kMedia, true, place.step, place.time_us, std::move(payload)});
   if (stored_) stored_->insert(place);
   return {};

@@ -52,7 +52,7 @@ class LateMedia {
   Result<bool> is_stored(const MediumPlace& place);                             // kInvalid: the key is none
   Result<MediaFile> store(std::string_view bytes, std::string_view extension);  // as MediaFolder::store
   Status check_room(uint64_t bytes) const { return MediaFolder(folder_.path).check_room(bytes); }  // kLimit
-  // Held until commit(); redacted here. kLimit: more is said of it than an event may.
+  // Held until commit(); redacted here. kLimit: more is said of it than an event may. kInvalid: nobody could decode it.
   Status add(const Id128& writer, const MediumPlace& place, Value value);
   // One of that writer is counted as dropped for this reason. Its file must be gone already: nobody counts it again.
   void drop(const Id128& writer, const std::string& reason);

@@ -100,7 +100,7 @@ Result<MediaFile> Run::store_media_file(const ListedFile& file, std::string_view
 
 std::string Run::redact_document(std::string_view text, bool is_json) {
   uint64_t redacted = 0;
-  std::string out = is_json ? redact_json(text, &redacted) : redact_text(text, &redacted);
+  std::string out = internal::redact_document(text, is_json, &redacted);
   const std::lock_guard<std::mutex> guard(impl_->mutex);
   impl_->redacted += redacted;
   return out;
@@ -160,7 +160,11 @@ Code Run::put_media(std::string_view key, int64_t step, std::string_view kind, s
   }
   if (const Code code = begin_media(key, step, 1); code != Code::kOk) return code;
   const int64_t time_us = realtime_us();
-  const auto file = store_media(bytes, extension);
+  const bool is_json = extension == "json";
+  const bool is_document =
+      is_json || extension == "svg" || extension == "html" || extension == "md" || extension == "txt";
+  const std::string clean = is_document ? redact_document(bytes, is_json) : "";
+  const auto file = store_media(is_document ? clean : bytes, extension);
   Status status = file.status();
   if (file.ok()) {
     description.set("kind", kind);

@@ -278,6 +278,7 @@ class Run : public std::enable_shared_from_this<Run> {
   Status finish_first(RunState state, int exit_code, std::string_view reason, std::chrono::milliseconds timeout,
                       std::chrono::milliseconds artifacts);
   bool preempting() const;
+  uint64_t media_on_disk(const MediaCounts& counts) const;  // of this process, not encoded
   void say_end(RunState state, const Status& status) const;
   Code log_event(EventType type, const Value& payload, int64_t step, bool has_step);
   bool log_console(const std::string& payload);

@@ -47,11 +47,14 @@ void redact_twice(std::string_view text) {
 }
 
 // A document that is JSON stays JSON.
-void redact_document(std::string_view text) {
+void redact_documents(std::string_view text) {
   uint64_t count = 0;
   const std::string clean = redact_json(text, &count);
   if (count == 0 && clean != text) std::abort();
   if (from_json(text).ok() && !from_json(clean).ok()) std::abort();
+  count = 0;
+  const std::string markup = redact_markup(text, &count);
+  if ((count == 0) != (markup == text)) std::abort();
 }
 
 // As lines that follow each other: none goes and none comes, but where a key's first line takes the rest of its piece.
@@ -80,7 +83,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   fold(text, 1 + data[0] % 64);
   redact_twice(text);
-  redact_document(text);
+  redact_documents(text);
   redact_lines(text, 1 + data[0]);
   check_visible(text);
   return 0;

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import tracker
 from pixels import pixels
-from tracker import _files, _media_queue, _media_spool
+from tracker import _files, _media_end, _media_queue, _media_spool
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -99,6 +99,7 @@ def test_a_large_file_that_changed_since_it_was_logged_is_dropped_and_counted(
 
 
 def test_finish_counts_what_it_could_not_wait_for(run: tracker.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_media_end, "END_SPOOL_MS_MAX", -1)  # else it is on the disk (test_media_spooled_end.py)
     go = threading.Event()
     real = _media_queue.Item.write
 

@@ -15,7 +15,19 @@ from pathlib import Path
 
 import pytest
 import tracker
-from spooled import HELD, LOGS, STUCK, Script, folder_of_run, killed, spooled, start, stored_once
+from spooled import (
+    EVERY_KIND,
+    HELD,
+    LOGS,
+    SECRET,
+    STUCK,
+    Script,
+    folder_of_run,
+    killed,
+    spooled,
+    start,
+    stored_once,
+)
 from tracker import _core
 
 MANY = 20  # descriptions of 0.3 MB
@@ -36,33 +48,6 @@ def test_what_waited_on_the_disk_when_its_process_was_killed_is_encoded_by_the_n
     assert stored_once(tracker.open_run("media/killed")) == list(range(HELD, 12))
 
 
-EVERY_KIND = """
-masks = {"cars": {"mask": np.arange(2500, dtype=np.uint8).reshape(50, 50) % 3, "labels": {1: "car"}}}
-boxes = {"found": [{"box": (1, 2, 3.5, 4), "label": "a cat", "score": 0.25}]}
-noise = np.random.default_rng(1)
-tone = (noise.random((4000, 2)) * 2 - 1).astype(np.float32)
-film = noise.integers(0, 256, (3, 20, 24, 3), dtype=np.uint8)
-def every_kind():
-    import io
-    import PIL.Image
-    png = io.BytesIO()
-    PIL.Image.fromarray(image(7)[:50, :50]).save(png, "PNG")
-    return {
-        "pixels": tracker.Image(image(1)[:50, :50], caption="a caption", boxes=boxes, masks=masks),
-        "jpeg": tracker.Image(image(2)[:, :, 0], format="jpeg", quality=70),
-        "file": tracker.Image(png.getvalue(), masks={"cars": masks["cars"]}),
-        "sound": tracker.Audio(tone, 8000, caption="noise"),
-        "mp4": tracker.Video(b"\\0\\0\\0\\x20ftypisom" + bytes(70_000)),
-        "gif": tracker.Video(film, fps=7.5),
-        "webp": tracker.Video(film, fps=7.5, format="webp"),
-        "page": tracker.Html("<p>" + "y" * 70_000),
-        "table": tracker.Table([[i, str(i)] for i in range(9000)], columns=["a", "b"]),
-        "curve": tracker.pr_curve(noise.integers(0, 2, 5000), noise.random(5000), caption="c"),
-        "list": [tracker.Image(image(step)[:20]) for step in range(3)],
-    }
-"""
-
-
 def test_every_kind_of_medium_is_encoded_by_another_process_as_by_its_own(script: Script) -> None:
     body = EVERY_KIND + "_media_queue.HELD_BYTES_MAX = 0\n" + STUCK
     killed(script, body + "run.log(every_kind(), step=3)\n")
@@ -80,9 +65,6 @@ def test_every_kind_of_medium_is_encoded_by_another_process_as_by_its_own(script
             for mask in entry.masks().values():
                 assert mask.shape == (50, 50)
     assert (late.media_account["stored"], late.media_account["lost"]) == (13, 0)
-
-
-SECRET = "hf_" + "Ab3" * 12
 
 
 def test_no_secret_of_a_caption_a_label_or_a_text_is_in_what_waits_on_the_disk(script: Script) -> None:

@@ -8,8 +8,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +21,7 @@ from spooled import (
     SIDE,
     STUCK,
     Script,
+    command,
     image,
     killed,
     one_waits,
@@ -63,6 +62,10 @@ def forged(path: Path, change: Callable[[dict[str, Any]], object], payload: byte
     path.write_bytes(head + text + b"\n" + data)
 
 
+def deep(levels: int) -> Any:
+    return [deep(levels - 1)] if levels else 1
+
+
 FORGERIES: list[Callable[[dict[str, Any]], object]] = [
     lambda said: said["encoder"].update(ext="../../../../x.png"),
     lambda said: said["encoder"].update(mode="RGBA"),
@@ -70,6 +73,10 @@ FORGERIES: list[Callable[[dict[str, Any]], object]] = [
     lambda said: said["encoder"].update(size=[1 << 20, 1 << 20]),
     lambda said: said["encoder"]["said"].update(digest="0" * 64),
     lambda said: said["encoder"]["said"].update(caption=["a"]),
+    lambda said: said["encoder"]["said"].update(boxes=deep(60)),
+    lambda said: said["encoder"]["said"].update(boxes=deep(400)),
+    lambda said: said["encoder"].update({"as": ["pixels"]}),
+    lambda said: said["encoder"].pop("as"),
     lambda said: said["encoder"].update(masks={"m": [1, 1]}),
     lambda said: said["encoder"].update(labels={"m": {}}),
     lambda said: said["encoder"].update({"as": "file", "kind": "audio", "ext": "png"}),
@@ -198,13 +205,6 @@ def test_what_is_said_of_a_value_that_waits_and_the_whole_file_are_bounded(
     assert _media_spool.head_of(described, (), end)
     with pytest.raises(ValueError, match="at most 22"):
         _media_spool.head_of({"key": "xy"}, (), end)
-
-
-def command(*arguments: str, native: bool = False) -> str:
-    package = Path(tracker.__file__).parent.parent
-    program = [str(package.parent / "bin" / "tracker")] if native else [sys.executable, "-m", "tracker"]
-    env = {**os.environ, "PYTHONPATH": str(package)}
-    return subprocess.run([*program, *arguments], env=env, capture_output=True, text=True, check=True).stdout
 
 
 def test_the_native_program_counts_what_waits_and_leaves_it_to_one_of_python(script: Script) -> None:

@@ -38,6 +38,7 @@ def image(step):
 run = tracker.init(project="media", id="killed", quiet=True)
 """
 STUCK = "_media_queue.Item.write = lambda *arguments: time.sleep(600)\n"
+SECRET = "hf_" + "Ab3" * 12
 DIES = "os.kill(os.getpid(), signal.SIGKILL)\n"
 
 
@@ -77,3 +78,37 @@ def start(source: str, folder: Path) -> subprocess.Popen[str]:
     package = str(Path(tracker.__file__).parent.parent)
     env = {**os.environ, "PYTHONPATH": package}
     return subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, text=True, env=env, cwd=folder)
+
+
+def command(*arguments: str, native: bool = False) -> str:
+    package = Path(tracker.__file__).parent.parent
+    program = [str(package.parent / "bin" / "tracker")] if native else [sys.executable, "-m", "tracker"]
+    env = {**os.environ, "PYTHONPATH": str(package)}
+    return subprocess.run([*program, *arguments], env=env, capture_output=True, text=True, check=True).stdout
+
+
+EVERY_KIND = """
+masks = {"cars": {"mask": np.arange(2500, dtype=np.uint8).reshape(50, 50) % 3, "labels": {1: "car"}}}
+boxes = {"found": [{"box": (1, 2, 3.5, 4), "label": "a cat", "score": 0.25}]}
+noise = np.random.default_rng(1)
+tone = (noise.random((4000, 2)) * 2 - 1).astype(np.float32)
+film = noise.integers(0, 256, (3, 20, 24, 3), dtype=np.uint8)
+def every_kind():
+    import io
+    import PIL.Image
+    png = io.BytesIO()
+    PIL.Image.fromarray(image(7)[:50, :50]).save(png, "PNG")
+    return {
+        "pixels": tracker.Image(image(1)[:50, :50], caption="a caption", boxes=boxes, masks=masks),
+        "jpeg": tracker.Image(image(2)[:, :, 0], format="jpeg", quality=70),
+        "file": tracker.Image(png.getvalue(), masks={"cars": masks["cars"]}),
+        "sound": tracker.Audio(tone, 8000, caption="noise"),
+        "mp4": tracker.Video(b"\\0\\0\\0\\x20ftypisom" + bytes(70_000)),
+        "gif": tracker.Video(film, fps=7.5),
+        "webp": tracker.Video(film, fps=7.5, format="webp"),
+        "page": tracker.Html("<p>" + "y" * 70_000),
+        "table": tracker.Table([[i, str(i)] for i in range(9000)], columns=["a", "b"]),
+        "curve": tracker.pr_curve(noise.integers(0, 2, 5000), noise.random(5000), caption="c"),
+        "list": [tracker.Image(image(step)[:20]) for step in range(3)],
+    }
+"""

@@ -11,6 +11,7 @@ import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tracker.exchange.left_artifacts import LeftArtifacts
 from tracker.exchange.media import carry_media
 from tracker.exchange.rows import Rows, microseconds, sort_value
 from tracker.exchange.run_file import NOT_READ
@@ -27,7 +28,6 @@ TRACKIO_JSON_BYTES_MAX = 16 * 1024 * 1024
 LEFT_OUT = {
     "system_metrics": "system samples",
     "traces": "traces",
-    "artifact_versions": "versions of artifacts",
 }
 
 
@@ -37,6 +37,7 @@ def import_trackio(store: _core.ImportStore, source: str, project: str, progress
         paths = [str(path) for path in sorted(Path(source).glob("*.db"))]
     if not paths:
         raise ValueError(f"{source} holds no database of Trackio")
+    left = LeftArtifacts(store)
     for path in paths:
         try:
             opened = open_source(path, TABLES)
@@ -49,6 +50,7 @@ def import_trackio(store: _core.ImportStore, source: str, project: str, progress
                 for done, (id, name) in enumerate(runs):
                     _carry(store, db, path, project, id, name)
                     progress(done + 1, len(runs))
+                _name_artifacts(db, left)
                 for table, kind in LEFT_OUT.items():
                     if count := _count(db, table):
                         store.leave_out(kind, count)
@@ -56,6 +58,24 @@ def import_trackio(store: _core.ImportStore, source: str, project: str, progress
                     store.leave_out("alerts of runs without rows", others)
             except sqlite3.DatabaseError as error:
                 store.problem(f"{path}: {error} (runs before it were taken)")
+
+
+def _name_artifacts(db: sqlite3.Connection, left: LeftArtifacts) -> None:
+    """Versions; their files lie in the folder of Trackio by their digests."""
+    if not _count(db, "artifact_versions"):
+        return
+    try:
+        rows = db.execute(
+            "SELECT a.name, a.type, v.version, group_concat(l.alias, ', ') FROM artifact_versions v"
+            " LEFT JOIN artifacts a ON a.id = v.artifact_id"
+            " LEFT JOIN artifact_aliases l ON l.artifact_version_id = v.id GROUP BY v.id ORDER BY v.id"
+        )
+        for name, type, version, aliases in rows:
+            known = "" if name is None else f"{name}:v{version}"
+            left.add("versions of artifacts", known, (str(word) for word in (type, aliases) if word is not None))
+    except sqlite3.OperationalError:  # columns of another version
+        for _ in range(_count(db, "artifact_versions")):
+            left.add("versions of artifacts", "", ())
 
 
 def _time_us(text: object) -> int:

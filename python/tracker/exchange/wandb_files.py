@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracker.exchange import wire
+from tracker.exchange.left_artifacts import LeftArtifacts
 from tracker.exchange.leveldb_log import WANDB
 from tracker.exchange.media import carry_media
 from tracker.exchange.plain_files import run_files
@@ -29,10 +30,10 @@ LEFT_OUT = {
     OUTPUT: "console lines",
     OUTPUT_RAW: "console lines",
     STATS: "system samples",
-    8: "artifacts",
     10: "alerts",
-    25: "uses of artifacts",
 }
+# ArtifactRecord and UseArtifactRecord: where their name stands, and their type and aliases
+ARTIFACTS = {8: ("artifacts", 5, (4, 11)), 25: ("uses of artifacts", 3, (2,))}
 NAMES = {8: "name", 9: "notes", 6: "group", 7: "job_type"}
 OWN_KEYS = ("_step", "_runtime", "_timestamp", "_wandb")  # what W&B itself adds to rows and summary
 _MISSING = object()
@@ -42,13 +43,27 @@ def import_wandb(store: _core.ImportStore, source: str, project: str, progress: 
     files = run_files(source, ".wandb")
     # In the order of the starts, which the folders' names say; those of offline runs have a word before that.
     files.sort(key=lambda path: (Path(path).parent.name.removeprefix("offline-"), path))
+    left = LeftArtifacts(store)
     for path, told in with_progress(files, progress):
-        _RunFile(store, path, project, told).carry(WANDB)
+        _RunFile(store, path, project, told, left).carry(WANDB)
+
+
+def _text_in(record: bytes, number: int) -> str:
+    """Of a field that may be there several times all of them."""
+    return ", ".join(map(wire.text, wire.messages(record, number)))
 
 
 class _RunFile(RunFile):
-    def __init__(self, store: _core.ImportStore, path: str, project: str, progress: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        store: _core.ImportStore,
+        path: str,
+        project: str,
+        progress: Callable[[int], None],
+        left: LeftArtifacts | None = None,
+    ) -> None:
         super().__init__(store, path, project, progress)
+        self._left = left or LeftArtifacts(store)
         self.last: dict[str, Any] = {}  # of each metric the last value: what a summary would repeat
         self.summary: dict[tuple[str, ...], Any] = {}
         self.names: dict[str, Any] = {}  # attributes, as the last record of the run has them
@@ -102,6 +117,9 @@ class _RunFile(RunFile):
                 self._run(value)
             elif number == FILES:
                 self._files(value)
+            elif number in ARTIFACTS:
+                what, name, words = ARTIFACTS[number]
+                self._left.add(what, _text_in(value, name), (_text_in(value, word) for word in words))
             elif number in LEFT_OUT:
                 self.store.leave_out(LEFT_OUT[number], 1)
             elif self.rows is None:

@@ -36,6 +36,25 @@ class MediaTest : public ::testing::Test {
   trk_run* run_ = open_run("media");
 };
 
+// Bug: only what was said beside them was looked at.
+TEST_F(MediaTest, SecretsInTextsPagesAndPicturesOfSvgAreRedacted) {
+  const std::string secret = "hf_Ab3Ab3Ab3Ab3Ab3Ab3Ab3";
+  for (const char* extension : {"svg", "html", "md", "txt"})
+    EXPECT_EQ(log_png(run_, extension, "<svg><b a=\"x\">" + secret + "</b></svg>", 0, nullptr, "image", extension),
+              TRK_OK);
+  EXPECT_EQ(log_png(run_, "json", R"({"a": ")" + secret + "\"}", 0, nullptr, "table", "json"), TRK_OK);
+  const std::string dir = trk_run_dir(run_);
+  ASSERT_EQ(trk_finish(run_, 0, nullptr), TRK_OK);
+  auto read = recover_and_read(sandbox_.store());
+  ASSERT_NE(read.view, nullptr);
+  const auto rows = read_media(read.view.get(), "", false);
+  ASSERT_TRUE(rows.ok());
+  ASSERT_EQ(rows->size(), 5u);
+  for (const MediaRow& row : *rows)
+    EXPECT_EQ(bytes_of_file(dir + "/" + row.file),
+              row.name == "json" ? R"({"a": "[redacted]"})" : "<svg><b a=\"x\">[redacted]</b></svg>");
+}
+
 TEST_F(MediaTest, EncodedBytesAreAFileNamedByTheirContentAndAnEvent) {
   EXPECT_EQ(log_png(run_, "a", "some bytes", 3, R"({"caption": "by user:secret@host", "width": 7})"), TRK_OK);
   EXPECT_EQ(log_png(run_, "a", "some bytes", TRK_STEP_AUTO), TRK_OK);
