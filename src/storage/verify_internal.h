@@ -48,7 +48,7 @@ class Verifier {
 
   const VerifyOptions& options;
   VerifyReport report;
-  uint64_t bytes_total = 0;                // of progress
+  uint64_t bytes_total = 0;  // of progress
   // Stored, without samples of the system, by "<project folder>/<run folder>"; of sound runs at rest.
   std::map<std::string, uint64_t> own_points;
 };
