@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "artifact/alias_history.h"
+#include "artifact/manifest_index.h"
 #include "artifact/reference.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -49,6 +50,7 @@ struct StoredVersion {
   ArtifactVersion version;
   std::vector<internal::AliasMove> moves;
   uint64_t max_disk = 0;  // of the run that uses or made it; 0: no bound, or read without a run
+  std::shared_ptr<const internal::ManifestIndex> index = {};  // made by the first look for one entry
 };
 
 StoredVersion make_version(std::string store_path, ArtifactInfo info, const ArtifactVersion& version) {
@@ -56,7 +58,7 @@ StoredVersion make_version(std::string store_path, ArtifactInfo info, const Arti
   std::vector<internal::AliasMove> moves = alias_history(info);
   info.versions.clear();
   info.marks.clear();
-  return {std::move(store_path), std::move(info), kept, std::move(moves), 0};
+  return {std::move(store_path), std::move(info), kept, std::move(moves)};
 }
 
 Store store_of(const StoredVersion& self) { return take(Store::open(self.store_path)); }
@@ -75,6 +77,31 @@ py::list moves_of(const StoredVersion& self) {
   return out;
 }
 
+py::tuple entry_to_python(const ManifestEntry& entry) {
+  const bool is_file = entry.kind == internal::EntryKind::kFile;
+  return py::make_tuple(entry.path, entry.bytes, is_file ? entry.digest.hex() : "", entry.uri, entry.checksum);
+}
+
+std::optional<ManifestEntry> find_entry(StoredVersion& self, const std::string& path) {
+  const Store store = store_of(self);
+  std::shared_ptr<const internal::ManifestIndex> index = self.index;
+  auto found = released([&]() -> internal::Result<std::optional<ManifestEntry>> {
+    if (index == nullptr) {
+      auto made = internal::ManifestIndex::build(store, self.version.manifest);
+      if (!made.ok()) return made.status();
+      index = std::make_shared<const internal::ManifestIndex>(std::move(*made));
+    }
+    return index->find(store, path);
+  });
+  self.index = std::move(index);
+  return take(std::move(found));
+}
+
+py::object entry_of(StoredVersion& self, const std::string& path) {
+  const std::optional<ManifestEntry> found = find_entry(self, path);
+  return found ? entry_to_python(*found) : py::object(py::none());
+}
+
 py::list entries_of(const StoredVersion& self) {
   std::vector<ManifestEntry> all;
   check(released([&]() -> internal::Status {
@@ -88,18 +115,18 @@ py::list entries_of(const StoredVersion& self) {
     });
   }));
   py::list out;
-  for (const ManifestEntry& entry : all) {
-    const bool is_file = entry.kind == internal::EntryKind::kFile;
-    out.append(py::make_tuple(entry.path, entry.bytes, is_file ? entry.digest.hex() : "", entry.uri, entry.checksum));
-  }
+  for (const ManifestEntry& entry : all) out.append(entry_to_python(entry));
   return out;
 }
 
-py::tuple download(const StoredVersion& self, const std::string& root, const std::string& prefix,
-                   const std::string& path) {
+// `path`: that one file alone.
+py::tuple download(StoredVersion& self, const std::string& root, const std::string& prefix, const std::string& path) {
   const Store store = store_of(self);
+  std::optional<ManifestEntry> one;
+  if (!path.empty() && !(one = find_entry(self, path)))
+    check(internal::Status(internal::Code::kNotFound, "the artifact has no file \"" + path + "\""));
   const std::string folder = root.empty() ? internal::download_folder(store, self.info, self.version) : root;
-  const internal::DownloadChoice choice{prefix, path};
+  const internal::DownloadChoice choice{prefix, one ? &*one : nullptr};
   auto report = released([&] {
     return root.empty() ? internal::download_into_bounded_store(store, self.info, self.version, choice, self.max_disk)
                         : internal::download_artifact(store, self.version, folder, choice);
@@ -206,7 +233,7 @@ py::tuple list_artifacts(const Store& store, const std::string& project) {
     problems.insert(problems.end(), info.problems.begin(), info.problems.end());
     const std::vector<internal::AliasMove> moves = alias_history(info);
     for (auto at = info.versions.rbegin(); at != info.versions.rend(); ++at)
-      if (!at->deleted) out.append(py::cast(StoredVersion{store.path(), head, *at, moves, 0}));
+      if (!at->deleted) out.append(py::cast(StoredVersion{store.path(), head, *at, moves}));
   }
   std::vector<std::string> lines;
   for (const internal::Status& problem : problems) lines.push_back(internal::visible(problem.to_string()));
@@ -296,15 +323,18 @@ void register_draft(py::module_& module) {
             self.metadata = std::move(value);
           },
           py::arg("description"), py::arg("metadata"))
-      .def("paths",
+      .def("entries",
            [](const ArtifactDraft& self) {
-             std::vector<std::string> out;
+             std::vector<ManifestEntry> all;
              check(released([&] {
                return self.visit([&](const ArtifactDraft::Item& item) {
-                 out.push_back(item.entry.path);
+                 all.push_back(item.entry);
                  return internal::Status();
                });
              }));
+             py::list out;
+             for (const ManifestEntry& each : all)
+               out.append(py::make_tuple(each.path, each.bytes, "", each.uri, each.checksum));
              return out;
            })
       .def_property_readonly("files", &ArtifactDraft::files)
@@ -320,6 +350,7 @@ void register_artifact(py::module_& module) {
   py::class_<LoggedArtifact, std::shared_ptr<LoggedArtifact>>(module, "LoggedArtifact", "One that a run logged.")
       .def("wait", &wait, py::arg("seconds"))
       .def_property_readonly("state", &state_of)
+      .def_property_readonly("files_done", &LoggedArtifact::files_done)
       .def_property_readonly("bytes_done", &LoggedArtifact::bytes_done)
       .def("version", &version_of, py::arg("store_path"));
   py::class_<HeldName, std::shared_ptr<HeldName>>(module, "HeldName", "What gc leaves alone as long as this lives.")
@@ -343,6 +374,7 @@ void register_artifact(py::module_& module) {
       .def_property_readonly("metadata", [](const StoredVersion& self) { return metadata_of(self.version.metadata); })
       .def_readonly("store_path", &StoredVersion::store_path)
       .def("entries", &entries_of)
+      .def("entry", &entry_of, py::arg("path"))
       .def("download", &download, py::arg("root"), py::arg("prefix"), py::arg("path"))
       .def("verify", &verify, py::arg("deep"))
       .def("edges", &edges_of_version, py::arg("outputs"));

@@ -95,6 +95,12 @@ std::chrono::milliseconds milliseconds(double seconds) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(Seconds(std::min(std::max(seconds, 0.0), 31536000.0)));
 }
 
+bool should_stop(Run& self) {
+  if (!self.should_stop_waits()) return self.should_stop();
+  const ReleasedGil without_gil;
+  return self.should_stop();
+}
+
 // A signal's handler runs while the disk is waited for: what it raises, as Ctrl-C does, ends the wait and is raised.
 bool flush(Run& self, double timeout) {
   bool raised = false;
@@ -274,7 +280,7 @@ void register_run(py::module_& module) {
       .def("define_metric", &define_metric, py::arg("name"), py::arg("step_metric"), py::arg("summary"),
            py::arg("goal"))
       .def("alert", &alert, py::arg("title"), py::arg("text"), py::arg("level"))
-      .def("should_stop", &Run::should_stop)
+      .def("should_stop", &should_stop)
       .def("stop_reason", &Run::stop_reason)
       .def("mark_preempting", &mark_preempting)
       .def_property_readonly("ends_with_process", &Run::ends_with_process)

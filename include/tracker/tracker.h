@@ -463,7 +463,8 @@ TRK_API trk_code trk_alert(trk_run* run, const char* title, size_t title_size, c
                            const char* level) TRK_NOEXCEPT;
 /* 1 where `tracker stop RUN` has asked this attempt of the run to stop: leave the loop and trk_finish. Nothing stops by
  * itself. Seen about a second later, on a network file system when its client looks again; 0 again when the request is
- * taken back; 0 in a forked child. Cost: two loads; the first call starts a thread that looks at one file a second. */
+ * taken back; 0 in a forked child. Cost: two loads; the first call starts a thread that looks at one file a second, and
+ * waits for its first look, 100 ms at most: so it sees what was asked before. */
 TRK_API int32_t trk_should_stop(trk_run* run) TRK_NOEXCEPT;
 /* Why, by whom and when, in one line: as much of it as `size` bytes hold, with a NUL behind it. Returns the bytes of
  * all of it, 0 where nobody has asked. `out` may be NULL. */

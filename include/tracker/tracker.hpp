@@ -306,7 +306,8 @@ class Run {
     return static_cast<Code>(trk_alert(run_, first, title.size(), text.data(), text.size(), level.c_str()));
   }
   /// Whether `tracker stop` has asked this attempt to stop: leave the loop and finish. Seen about a second later. Cost:
-  /// two loads; the first call starts a thread that looks at one file a second.
+  /// two loads; the first call starts a thread that looks at one file a second, and waits for its first look, 100 ms at
+  /// most: so it sees what was asked before.
   bool should_stop() const noexcept { return trk_should_stop(run_) != 0; }
   /// The machine is about to take the process away: however it ends, the run is "preempted" then. kClosed behind the
   /// end. Not in a signal's handler: on_sigterm="mark" is for that.

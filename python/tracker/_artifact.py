@@ -105,6 +105,7 @@ class Artifact(Reading):
             raise TypeError(f"metadata must be a dict, got {metadata.__class__.__name__}")
         self.metadata: dict[str, Any] = dict(metadata or {})
         self._logged: _core.LoggedArtifact | None = None
+        self._stored: _core.StoredVersion | None = None  # once it is asked for, for it keeps an index of the manifest
         self._store_path = ""
         self._staging = ""
         self._held: _core.HeldName | None = None
@@ -123,7 +124,7 @@ class Artifact(Reading):
         """Adds all files below a folder, at the top of the artifact or below `name`; all of them or none.
 
         Links within the folder count as what they lead to; one that leads out of it is a ValueError. A store below the
-        folder is left out, which is said when the artifact is logged.
+        folder is left out, which is said when the artifact is logged; for a folder that is a store it is a ValueError.
         """
         self._changing().add_folder(_path("path", path), _name_in(name))
 
@@ -268,23 +269,36 @@ class Artifact(Reading):
         while not self._logged.wait(WAIT_SLICE_S if left is None else min(left, WAIT_SLICE_S)):
             left = None if left is None else left - WAIT_SLICE_S
             if left is not None and left <= 0:
-                done, size = self._logged.bytes_done, self.size
-                raise TimeoutError(f"the artifact {self.name!r} is not stored yet: {done:,} of {size:,} bytes")
+                files, size = self._logged.files_done, self._logged.bytes_done
+                raise TimeoutError(
+                    f"the artifact {self.name!r} is not stored yet: {files:,} of {self.file_count:,} files, "
+                    f"{size:,} of {self.size:,} bytes"
+                )
         return self
 
     def _version(self) -> _core.StoredVersion:
         self.wait()
         assert self._logged is not None
-        version = self._logged.version(self._store_path)
-        if version is None:
+        if self._stored is None:
+            self._stored = self._logged.version(self._store_path)
+        if self._stored is None:
             raise _core.ClosedError(f"the artifact {self.name!r} is not stored: nothing is recorded in this process")
-        return version
+        return self._stored
+
+    def _is_draft(self) -> bool:
+        return self._logged is None or self.state in ("failed", "not recorded")
 
     def files(self) -> list[ArtifactFile]:
-        """What it holds, by name; before it is stored, and where it is not, without sizes and digests."""
-        if self._logged is None or self.state in ("failed", "not recorded"):
-            return [ArtifactFile(path, 0, "", "", "") for path in self._draft.paths()]
+        """What it holds, by name; before it is stored, and where it is not, without digests, and with the sizes that
+        the files had when they were added."""
+        if self._is_draft():
+            return [ArtifactFile(*entry) for entry in self._draft.entries()]
         return super().files()
+
+    def _entry(self, name: str) -> ArtifactFile | None:
+        if self._is_draft():
+            return next((each for each in self.files() if each.name == name), None)
+        return super()._entry(name)
 
     def __repr__(self) -> str:
         return f"<tracker.Artifact {self.qualified_name or self.name}, {self.state}>"
@@ -338,6 +352,7 @@ def log(
     logged = _core.log_artifact(run._core, artifact._draft, labels, tag_list, ttl_s, is_input, part, *written)
     artifact._store_path = run._core.store_path
     artifact._logged = logged
+    artifact._stored = None
     if artifact._cleanup is not None and logged.state != "not recorded":
         artifact._cleanup.detach()  # the run's thread removes them
     return artifact
@@ -357,7 +372,15 @@ def use(run: Run, given: object, type: str | None, use_as: str | None) -> Artifa
         return log(run, given, None, type, None, None, None, part, is_input=True)
     if not isinstance(given, str):
         raise TypeError(f"expected the name of an artifact, an Artifact or a path, got {given.__class__.__name__}")
-    found = StoredArtifact(_core.use_artifact(run._core, _options.utf8("name", given), part))
+    try:
+        found = StoredArtifact(_core.use_artifact(run._core, _options.utf8("name", given), part))
+    except _core.NotFoundError as error:
+        if not Path(given).exists():
+            raise
+        raise _core.NotFoundError(
+            f"{error}; a str names an artifact: for the {'folder' if Path(given).is_dir() else 'file'} of that name "
+            f"here use_artifact(Path({given!r}))"
+        ) from None
     if type is not None and found.type != type:
         raise ValueError(f"{found.qualified_name} is of type {found.type!r}, not {type!r}")
     return found

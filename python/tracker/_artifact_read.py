@@ -88,21 +88,26 @@ class Reading:
         """What the version holds, by name. Cost: reads its manifest."""
         return [ArtifactFile(*entry) for entry in self._version().entries()]
 
+    def _entry(self, name: str) -> ArtifactFile | None:
+        found = self._version().entry(_options.utf8("name", name))
+        return None if found is None else ArtifactFile(*found)
+
     def get_entry(self, name: str) -> ArtifactFile:
-        """One file or reference. NotFoundError with close names."""
-        all = self.files()
-        for entry in all:
-            if entry.name == name:
-                return entry
+        """One file or reference. NotFoundError with close names. Cost: the first call reads the manifest, further ones
+        of the same object a few entries of it."""
+        found = self._entry(name) if isinstance(name, str) else None
+        if found is not None:
+            return found
         import difflib
 
-        close = difflib.get_close_matches(str(name), [entry.name for entry in all], n=3)
+        close = difflib.get_close_matches(str(name), [entry.name for entry in self.files()], n=3)
         raise _core.NotFoundError(
             f"{self!r} has no file {name!r}" + (f"; did you mean {', '.join(close)}?" if close else "")
         )
 
     def get_path(self, name: str) -> Path:
-        """The one file, downloaded into the store's folder. NotFoundError with close names."""
+        """The one file, downloaded into the store's folder. NotFoundError with close names. Cost: as get_entry(), and
+        the bytes of the file."""
         entry = self.get_entry(name)
         if entry.uri:
             raise ValueError(f"{name!r} is a reference to {entry.uri}: it is not in the store")

@@ -374,6 +374,8 @@ def add(core: _core.RunCore) -> None:
                 os.register_at_fork(after_in_child=_forget)
             _capture, _pid = _Capture(), os.getpid()
             _capture.begin()
+        else:
+            _capture.drain()  # what was written before this run is not its
         _capture.cores = (*_capture.cores, core)
         # A stream that does not end in its descriptor (of a notebook, of a test) is still to be seen.
         names = {name: number for name, number in _console.STREAMS.items() if not _reaches(name, number)}

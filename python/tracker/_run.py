@@ -271,7 +271,8 @@ class Run(_core.Run):
 
         Nothing stops by itself. True about a second after it was asked, on a network file system when its client looks
         again; False again when it is taken back, and in a forked child. Threads: any. Cost: some 0.1 us; the first call
-        starts a thread that looks at one file a second.
+        starts a thread that looks at one file a second, and waits for its first look, 100 ms at most, without the GIL:
+        so it sees what was asked before.
         """
         return self._core.should_stop()
 

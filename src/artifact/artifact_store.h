@@ -97,10 +97,10 @@ struct DownloadReport {
   std::vector<std::string> references;  // paths of what is not in the store, and was not fetched
 };
 
-// Which files: those whose path begins with `prefix`, or the one that has this path.
+// Which files: those whose path begins with `prefix`, or one alone, for which the manifest is not read.
 struct DownloadChoice {
   std::string_view prefix;
-  std::string_view path;  // empty: not one alone
+  const ManifestEntry* one = nullptr;  // of that version
 };
 
 // Where a version is written when nobody says where: <store>/downloads/<project>/<name>/v3. Whoever likes removes it.

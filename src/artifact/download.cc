@@ -21,8 +21,14 @@ constexpr uint32_t kFileMode = 0666, kFolderMode = 0777;
 constexpr size_t kBufferBytes = 1 << 20;
 constexpr uint64_t kDownloadBlockBytes = 4096;
 
-bool is_wanted(const ManifestEntry& entry, const DownloadChoice& choice) {
-  return choice.path.empty() ? entry.path.starts_with(choice.prefix) : entry.path == choice.path;
+// In the order of the manifest.
+Status visit_chosen(const Store& store, const ArtifactVersion& version, const DownloadChoice& choice,
+                    const std::function<Status(const ManifestEntry&)>& visit) {
+  if (choice.one != nullptr) return visit(*choice.one);
+  const auto manifest = StoredManifest::open(store, version.manifest);
+  if (!manifest.ok()) return manifest.status();
+  return manifest->visit(
+      [&](const ManifestEntry& entry) { return entry.path.starts_with(choice.prefix) ? visit(entry) : Status(); });
 }
 
 class Download {
@@ -169,22 +175,18 @@ Result<DownloadReport> download_artifact(const Store& store, const ArtifactVersi
   const std::string absolute = absolute_path(root);
   if (absolute.empty())
     return Status(Code::kInvalid, "the working directory was deleted", "name the folder from \"/\" on");
-  const auto manifest = StoredManifest::open(store, version.manifest);
-  if (!manifest.ok()) return manifest.status();
   Download download(store, absolute, progress);
   TRACKER_RETURN_IF_ERROR(download.begin());
-  TRACKER_RETURN_IF_ERROR(manifest->visit(
-      [&](const ManifestEntry& entry) { return is_wanted(entry, choice) ? download.entry(entry) : Status(); }));
+  TRACKER_RETURN_IF_ERROR(
+      visit_chosen(store, version, choice, [&](const ManifestEntry& entry) { return download.entry(entry); }));
   return download.take();
 }
 
 Result<uint64_t> new_download_bytes(const Store& store, const ArtifactVersion& version, const std::string& root,
                                     const DownloadChoice& choice) {
-  const auto manifest = StoredManifest::open(store, version.manifest);
-  if (!manifest.ok()) return manifest.status();
   uint64_t out = 0;
-  const Status status = manifest->visit([&](const ManifestEntry& entry) {
-    if (entry.kind == EntryKind::kReference || !is_wanted(entry, choice)) return Status();
+  const Status status = visit_chosen(store, version, choice, [&](const ManifestEntry& entry) {
+    if (entry.kind == EntryKind::kReference) return Status();
     struct stat st{};
     const bool there = ::lstat(join_path(root, entry.path).c_str(), &st) == 0 && S_ISREG(st.st_mode) &&
                        static_cast<uint64_t>(st.st_size) == entry.bytes;

@@ -34,6 +34,24 @@ void encode_content(const ManifestEntry& entry, std::string_view previous, ByteW
   out->sized(entry.checksum);
 }
 
+// What counts as content, behind the kind. Returns what is wrong with it; null: nothing.
+const char* decode_content(ByteReader* in, std::string_view previous, ManifestEntry* out) {
+  const uint64_t shared = in->varint();
+  const std::string_view suffix = in->sized();
+  if (!in->ok() || shared > previous.size()) return "a path is cut";
+  out->path = previous.substr(0, shared);
+  out->path += suffix;
+  out->bytes = in->varint();
+  if (out->kind == EntryKind::kFile) {
+    const std::string_view digest = in->bytes(out->digest.bytes.size());
+    if (in->ok()) std::memcpy(out->digest.bytes.data(), digest.data(), digest.size());
+  } else {
+    out->uri = in->sized();
+    out->checksum = in->sized();
+  }
+  return in->ok() ? nullptr : "an entry is cut";
+}
+
 Status count(const ManifestEntry& entry, ManifestTotals* totals) {
   if (entry.bytes > kBytesMax - totals->bytes) return Status(Code::kLimit, "the files have more than 2^63 bytes");
   if (entry.kind == EntryKind::kReference) return ++totals->references, Status();
@@ -198,20 +216,7 @@ Result<bool> ManifestReader::next(ManifestEntry* entry) {
   if (kind > 2) return corrupt("an entry of an unknown kind");
   ManifestEntry out;
   out.kind = static_cast<EntryKind>(kind);
-  const uint64_t shared = in_.varint();
-  const std::string_view suffix = in_.sized();
-  if (!in_.ok() || shared > last_path_.size()) return corrupt("a path is cut");
-  out.path = last_path_.substr(0, shared);
-  out.path += suffix;
-  out.bytes = in_.varint();
-  if (out.kind == EntryKind::kFile) {
-    const std::string_view digest = in_.bytes(out.digest.bytes.size());
-    if (in_.ok()) std::memcpy(out.digest.bytes.data(), digest.data(), digest.size());
-  } else {
-    out.uri = in_.sized();
-    out.checksum = in_.sized();
-  }
-  if (!in_.ok()) return corrupt("an entry is cut");
+  if (const char* wrong = decode_content(&in_, last_path_, &out); wrong != nullptr) return corrupt(wrong);
   ByteWriter again;
   encode_content(out, last_path_, &again);
   const std::string_view content = bytes_.substr(start, in_.offset() - start);
@@ -231,6 +236,26 @@ Result<bool> ManifestReader::next(ManifestEntry* entry) {
   last_path_ = out.path;
   *entry = std::move(out);
   return true;
+}
+
+Result<std::optional<ManifestEntry>> find_in_part(std::string_view part, std::string_view previous,
+                                                  std::string_view path) {
+  std::string last(previous);
+  for (ByteReader in(part); !in.at_end();) {
+    const uint8_t kind = in.u8();
+    if (kind == kEnd) break;
+    ManifestEntry entry;
+    entry.kind = static_cast<EntryKind>(kind);
+    const char* wrong = kind > 2 ? "an entry of an unknown kind" : decode_content(&in, last, &entry);
+    if (wrong == nullptr && entry.kind == EntryKind::kFile) entry.mtime_us = in.zigzag();
+    if (wrong == nullptr && !in.ok()) wrong = "a bad time";
+    if (wrong == nullptr && entry.path <= last) wrong = "a path out of order";
+    if (wrong != nullptr) return Status(Code::kCorrupt, fmt::format("damaged manifest: {}", wrong));
+    if (entry.path == path) return std::optional(std::move(entry));
+    if (entry.path > path) break;
+    last = std::move(entry.path);
+  }
+  return std::optional<ManifestEntry>();
 }
 
 Status check_manifest(std::string_view bytes, ManifestTotals* totals) {

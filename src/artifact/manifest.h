@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@
 namespace tracker::internal {
 
 constexpr uint16_t kManifestVersion = 1;
+constexpr size_t kManifestHeaderBytes = 8;
 constexpr uint64_t kManifestEntriesMax = 10'000'000;
 constexpr size_t kManifestBytesMax = size_t{4} << 30;
 constexpr size_t kArtifactPathBytesMax = 4096;
@@ -94,6 +96,7 @@ class ManifestReader {
   // False at the end, where totals() holds and the CRC has been checked.
   Result<bool> next(ManifestEntry* entry);
   const ManifestTotals& totals() const { return totals_; }
+  size_t offset() const { return in_.offset(); }  // of the first byte behind the last entry
 
  private:
   Status header();
@@ -109,6 +112,11 @@ class ManifestReader {
   ManifestTotals totals_;
   Sha256 content_;
 };
+
+// Looks for the entry of `path` in `part`: some entries, one behind the other, of a manifest that was read to its end
+// before, behind the entry of path `previous`. nullopt: it is not among them. kCorrupt: they are not what they were.
+Result<std::optional<ManifestEntry>> find_in_part(std::string_view part, std::string_view previous,
+                                                  std::string_view path);
 
 // All of it; kCorrupt for files below files too. `totals` may be null.
 Status check_manifest(std::string_view bytes, ManifestTotals* totals);

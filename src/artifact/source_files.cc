@@ -108,7 +108,10 @@ class Walk {
       return Status(Code::kInvalid, fmt::format("{}: more than {} folders within each other", path, kFolderDepthMax));
     auto names = sorted_names(path);
     if (!names.ok()) return names.status();
-    if (depth > 0 && std::binary_search(names->begin(), names->end(), kStoreFile) && is_store(path)) {
+    if (std::binary_search(names->begin(), names->end(), kStoreFile) && is_store(path)) {
+      if (depth == 0)
+        return Status(Code::kInvalid, fmt::format("{} is a store of tracker: it would hold itself, or change", root_),
+                      "`tracker export --bundle` packs runs and artifacts");
       if (stores_ != nullptr) stores_->push_back(join_path(real_root_, below.substr(0, below.size() - 1)));
       return {};
     }

@@ -23,7 +23,8 @@ Result<ListedFile> look_at_file(const std::string& path);
 // All files below the folder, sorted. The same errors, naming the path; kInvalid also for a link that leads out of the
 // folder or to a folder, for names that no manifest takes, and folders within each other beyond kFolderDepthMax;
 // kLimit: too many files. Folders without files leave no trace. A store of ours below the folder is left out, and its
-// path added to `stores`: the one that the files go to would hold itself, and change while it is read.
+// path added to `stores`: the one that the files go to would hold itself, and change while it is read. kInvalid: the
+// folder is one itself.
 Result<FileList> list_files(const std::string& folder, std::vector<std::string>* stores = nullptr);
 // These files below the folder, sorted, each once. The same errors; kInvalid also for a link, and for a path that no
 // manifest takes.

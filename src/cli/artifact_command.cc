@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
+#include <optional>
 
 #include "artifact/alias_history.h"
 #include "artifact/artifact_store.h"
@@ -14,6 +16,8 @@
 #include "cli/show_sections.h"
 #include "cli/table.h"
 #include "cli/text.h"
+#include "model/key.h"
+#include "storage/run_folder.h"
 
 namespace tracker::internal {
 namespace {
@@ -41,6 +45,26 @@ Value number(uint64_t n) { return static_cast<int64_t>(n); }
 
 void print_json(Console& console, const Value& value) { console.print(visible_json(to_json(value, 2)) + "\n"); }
 
+// What runs are called, by uid. Cost: the first question looks at every run of the store.
+class RunNames {
+ public:
+  explicit RunNames(const Store& store) : store_(store) {}
+  std::string of(const std::string& uid) {
+    if (uid.empty()) return "";
+    if (!names_) {
+      names_.emplace();
+      for (const RunFolder& run : store_.list_runs())
+        names_->emplace(run.identity.uid.hex(), run.identity.project + "/" + run.identity.id);
+    }
+    const auto at = names_->find(uid);
+    return at != names_->end() ? at->second : "run " + uid + ", which is not among those of this store";
+  }
+
+ private:
+  const Store& store_;
+  std::optional<std::map<std::string, std::string>> names_;
+};
+
 int list(Console& console, const Store& store, const ArtifactOptions& options) {
   const size_t slash = options.name.rfind('/');
   std::string project = options.name.substr(0, slash);
@@ -65,8 +89,10 @@ int list(Console& console, const Store& store, const ArtifactOptions& options) {
                {"FILES", true},
                {"SIZE", true},
                {"CREATED"}});
+  bool is_named = false;
   for (const ArtifactInfo& info : found) {
     if (!name.empty() && info.name != name) continue;
+    is_named = true;
     problems.insert(problems.end(), info.problems.begin(), info.problems.end());
     // Without a name the newest version of each is enough for a page.
     for (auto at = info.versions.rbegin(); at != info.versions.rend(); ++at) {
@@ -78,6 +104,13 @@ int list(Console& console, const Store& store, const ArtifactOptions& options) {
       if (name.empty() && !options.json) break;
     }
   }
+  // A project with runs has none, which is no mistake; what nothing is called may be one.
+  if (!is_named && !options.name.empty() && problems.empty() &&
+      !is_directory(join_path(join_path(store.path(), kRunsFolder), folder_name(options.name))))
+    return fail(console, Status(Code::kNotFound,
+                                fmt::format("no artifact{} \"{}\"", slash == std::string::npos ? " and no project" : "",
+                                            options.name),
+                                "`tracker artifact ls` lists them"));
   if (options.json)
     print_json(console,
                Value::Map{{"store", store.path()}, {"versions", all}, {"problems", texts(lines_of(problems))}});
@@ -119,7 +152,7 @@ Value history_json(const ArtifactInfo& info) {
 }
 
 // The last moves of all aliases of the artifact.
-void print_history(Console& console, const ArtifactInfo& info) {
+void print_history(Console& console, const ArtifactInfo& info, RunNames* runs) {
   constexpr size_t kMovesShown = 20;
   const std::vector<AliasMove> moves = alias_history(info);
   if (moves.empty()) return;
@@ -128,7 +161,7 @@ void print_history(Console& console, const ArtifactInfo& info) {
   for (size_t i = moves.size() - std::min(moves.size(), kMovesShown); i < moves.size(); ++i)
     console.print(fmt::format("  {}  {}: {} -> {}{}\n", time_text(moves[i].time_us), visible(moves[i].alias),
                               version(moves[i].from), version(moves[i].to),
-                              moves[i].run.empty() ? "" : "  by run " + visible(moves[i].run)));
+                              moves[i].run.empty() ? "" : "  by " + visible(runs->of(moves[i].run))));
   if (moves.size() > kMovesShown)
     console.print(fmt::format("  and {} earlier; --json shows all\n", count_text(moves.size() - kMovesShown)));
 }
@@ -158,14 +191,15 @@ int show(Console& console, const Store& store, const ArtifactOptions& options) {
   line("created", fmt::format("{} ({})", time_text(version.created_us), ago_text(version.created_us, console.now_us)));
   if (version.expires_us) line("expires", time_text(*version.expires_us));
   line("digest", version.content.hex());
-  line("made by", version.run.empty() ? "" : "run " + version.run);
+  RunNames runs(store);
+  line("made by", runs.of(version.run));
   line("about", version.description);
   if (const Value::Map* map = version.metadata.as_map(); map != nullptr && !map->empty()) {
     std::string tree = title(console, "Metadata");
     append_tree(console, *map, 2, &tree);
     console.print(tree);
   }
-  print_history(console, found->info);
+  print_history(console, found->info, &runs);
   console.print(
       fmt::format("\n{}, {}\n", counted(version.files + version.references, "file"), bytes_text(version.bytes)));
   for (size_t i = 0; i < entries->size() && i < kFilesShown; ++i) {

@@ -2,6 +2,9 @@
 // tracker gc: removes what dead processes left, and compacts what ended runs left in frames.
 #include <fmt/format.h>
 
+#include <functional>
+#include <map>
+
 #include "cli/artifact_command.h"
 #include "cli/command.h"
 #include "cli/gc_runs.h"
@@ -14,6 +17,7 @@ namespace tracker::internal {
 namespace {
 
 constexpr const char* kLost = "lost journal";
+constexpr size_t kGcShown = 20;  // lines of each kind
 
 // Those whose store is gone: only on demand, and never one whose process lives.
 void lost_in(const std::string& store_path, const GcOptions& options, CollectReport* report) {
@@ -75,16 +79,43 @@ Value report_json(const std::string& store_path, const CollectReport& report, bo
                     {"problems", problems}};
 }
 
-std::string report_text(const CollectReport& report, bool dry_run) {
+// The first kGcShown of each kind, and how many more there are.
+std::string items_text(const std::vector<Garbage>& items, std::string_view what,
+                       const std::function<std::string(const Garbage& item)>& advice) {
+  struct Rest {
+    uint64_t shown = 0, more = 0, bytes = 0;
+  };
   std::string out;
-  for (const Garbage& item : report.removed)
-    out += fmt::format("{} {}  {}  {}\n", dry_run ? "would remove" : "removed", item.kind, visible(item.path),
-                       bytes_text(item.bytes));
-  for (const Garbage& item : report.kept)
-    out += fmt::format("kept {}  {}  {}: {}\n", item.kind, visible(item.path), bytes_text(item.bytes),
-                       item.kind == kLost ? "its store is gone; `tracker doctor` says which, --lost-journals removes it"
-                                          : "remove it when nobody wants to look at it");
-  for (const CompactedWriter& each : report.compacted) out += compacted_text(each, dry_run);
+  std::map<std::string, Rest> kinds;
+  for (const Garbage& item : items) {
+    Rest& kind = kinds[item.kind];
+    if (++kind.shown <= kGcShown) {
+      out +=
+          fmt::format("{} {}  {}  {}{}\n", what, item.kind, visible(item.path), bytes_text(item.bytes), advice(item));
+      continue;
+    }
+    ++kind.more;
+    kind.bytes += item.bytes;
+  }
+  for (const auto& [name, kind] : kinds)
+    if (kind.more > 0)
+      out += fmt::format("{} {} more of {}, {}; --json has all\n", what, count_text(kind.more), name,
+                         bytes_text(kind.bytes));
+  return out;
+}
+
+std::string report_text(const CollectReport& report, bool dry_run) {
+  std::string out =
+      items_text(report.removed, dry_run ? "would remove" : "removed", [](const Garbage&) { return std::string(); });
+  out += items_text(report.kept, "kept", [](const Garbage& item) -> std::string {
+    return item.kind == kLost ? ": its store is gone; `tracker doctor` says which, --lost-journals removes it"
+                              : ": remove it when nobody wants to look at it";
+  });
+  for (size_t i = 0; i < report.compacted.size() && i < kGcShown; ++i)
+    out += compacted_text(report.compacted[i], dry_run);
+  if (report.compacted.size() > kGcShown)
+    out += fmt::format("{} {} more; --json has all\n", dry_run ? "would compact" : "compacted",
+                       count_text(report.compacted.size() - kGcShown));
   if (report.catalog_rows > 0)
     out += fmt::format("{} {} of runs that are gone from the catalog\n", dry_run ? "would remove" : "removed",
                        counted(report.catalog_rows, "row"));

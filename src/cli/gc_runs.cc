@@ -60,9 +60,12 @@ RoomReport make_room(const Store& store, uint64_t max_bytes, bool unsynced, bool
 
 std::string room_text(const RoomReport& report, uint64_t max_bytes, bool dry_run) {
   std::string out;
-  for (const RemovedRun& each : report.removed)
-    out += fmt::format("{} run  {}  {}\n", dry_run ? "would remove" : "removed", name_of(each.run),
-                       bytes_text(each.bytes));
+  constexpr size_t kRunsShown = 20;
+  const char* const what = dry_run ? "would remove" : "removed";
+  for (size_t i = 0; i < report.removed.size() && i < kRunsShown; ++i)
+    out += fmt::format("{} run  {}  {}\n", what, name_of(report.removed[i].run), bytes_text(report.removed[i].bytes));
+  if (report.removed.size() > kRunsShown)
+    out += fmt::format("{} {} more; --json has all\n", what, counted(report.removed.size() - kRunsShown, "run"));
   if (report.ended > 0)
     out += fmt::format(
         "{} ({}) {} ended and {} with no server, so nothing of them is removed; --unsynced removes the "

@@ -79,7 +79,15 @@ int run_stop(Console& console, const GlobalOptions& global, const StopOptions& o
                        "nothing was asked"));
   if (state == RunState::kLostContact)
     console.note(fmt::format("{}: {}; it is asked all the same", name_of(run), run.state_detail()));
-  const StopRequest request{newest_attempt(run), realtime_us(), stop_requester(), options.reason};
+  const int64_t attempt = newest_attempt(run);
+  // Who asks once more and says no more takes no reason away.
+  if (const auto before = read_stop_request(run.dir());
+      options.reason.empty() && before.ok() && *before && (*before)->attempt == attempt && !(*before)->reason.empty()) {
+    print_request(console, run, **before, options.json);
+    if (!options.json) console.print(fmt::format("it was asked before: {}\n", visible((*before)->text())));
+    return finish(console, run.problems(), run.problem_code());
+  }
+  const StopRequest request{attempt, realtime_us(), stop_requester(), options.reason};
   if (const Status status = write_stop_request(run.dir(), request); !status.ok()) return fail(console, status);
   print_request(console, run, request, options.json);
   return finish(console, run.problems(), run.problem_code());

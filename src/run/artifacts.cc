@@ -104,8 +104,8 @@ Status LoggedArtifact::wait(std::chrono::milliseconds timeout) const {
   if (forked()) return Status(Code::kClosed, "the artifact was logged by the parent process");
   std::unique_lock<std::mutex> lock(mutex_);
   if (changed_.wait_for(lock, timeout, [this] { return state_ != ArtifactState::kPending; })) return status_;
-  return Status(Code::kTimeout,
-                fmt::format("the artifact \"{}\" is not stored yet: {} of {} bytes", name, bytes_done_.load(), bytes));
+  return Status(Code::kTimeout, fmt::format("the artifact \"{}\" is not stored yet: {} of {} files, {} of {} bytes",
+                                            name, files_done_.load(), files, bytes_done_.load(), bytes));
 }
 
 ArtifactState LoggedArtifact::state() const {
@@ -300,7 +300,10 @@ Result<StoredArtifact> RunArtifacts::store_now(LoggedArtifact* artifact) {
     naming_ = !given_up_;
     return naming_;
   };
-  options.progress = [artifact](uint64_t, uint64_t done) { artifact->bytes_done_ = done; };
+  options.progress = [artifact](uint64_t files, uint64_t bytes) {
+    artifact->files_done_ = files;
+    artifact->bytes_done_ = bytes;
+  };
   return store_artifact(*store, artifact->project, artifact->draft_, options);
 }
 

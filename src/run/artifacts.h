@@ -74,6 +74,7 @@ class LoggedArtifact {
   Status wait(std::chrono::milliseconds timeout) const;
   ArtifactState state() const;
   std::optional<ArtifactVersion> version() const;  // of one that is stored
+  uint64_t files_done() const { return files_done_.load(std::memory_order_relaxed); }
   uint64_t bytes_done() const { return bytes_done_.load(std::memory_order_relaxed); }
 
   const std::string project, name, type;
@@ -89,7 +90,7 @@ class LoggedArtifact {
   ArtifactDraft draft_;  // of the thread's
   const LogArtifactOptions options_;
   const uint64_t generation_;
-  std::atomic<uint64_t> bytes_done_{0};
+  std::atomic<uint64_t> files_done_{0}, bytes_done_{0};
   mutable std::mutex mutex_;  // guards what follows
   mutable std::condition_variable changed_;
   ArtifactState state_ = ArtifactState::kPending;

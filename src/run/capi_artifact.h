@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "artifact/manifest_index.h"
 #include "artifact/reference.h"
 #include "run/artifacts.h"
 #include "tracker/tracker.h"
@@ -41,8 +42,9 @@ struct trk_artifact {
   std::shared_ptr<tracker::internal::LoggedArtifact> logged;  // once it was logged
   std::optional<tracker::internal::FoundArtifact> found;      // of one that is used
   std::string store_path;
-  uint64_t max_disk = 0;  // of the run; 0: no bound
-  std::string staging;    // the folder of new files; empty: none yet
+  std::unique_ptr<const tracker::internal::ManifestIndex> index;  // made by the first trk_artifact_get_path()
+  uint64_t max_disk = 0;                                          // of the run; 0: no bound
+  std::string staging;                                            // the folder of new files; empty: none yet
   std::shared_ptr<tracker::internal::HeldName> held;
   std::vector<tracker::internal::NewFile> new_files;
   uint32_t next_file = 0;

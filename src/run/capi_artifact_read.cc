@@ -74,24 +74,25 @@ Status visit_files(const trk_artifact& artifact, trk_artifact_file_visitor visit
   return enough ? Status() : status;
 }
 
-Status get_path(const trk_artifact& artifact, const std::string& path, char* written, size_t written_size) {
+Status get_path(trk_artifact& artifact, const std::string& path, char* written, size_t written_size) {
   const auto stored = stored_version(artifact);
   if (!stored.ok()) return stored.status();
   const auto& [store, info, version] = *stored;
-  const auto manifest = tracker::internal::StoredManifest::open(store, version.manifest);
-  if (!manifest.ok()) return manifest.status();
-  std::optional<ManifestEntry> found;
-  TRACKER_RETURN_IF_ERROR(manifest->visit([&](const ManifestEntry& entry) {
-    if (entry.path == path) found = entry;
-    return Status();
-  }));
+  if (artifact.index == nullptr || artifact.index->manifest() != version.manifest) {
+    auto made = tracker::internal::ManifestIndex::build(store, version.manifest);
+    if (!made.ok()) return made.status();
+    artifact.index = std::make_unique<const tracker::internal::ManifestIndex>(std::move(*made));
+  }
+  const auto looked_up = artifact.index->find(store, path);
+  if (!looked_up.ok()) return looked_up.status();
+  const std::optional<ManifestEntry>& found = *looked_up;
   if (!found) return Status(Code::kNotFound, "the artifact has no file \"" + path + "\"");
   if (found->kind != tracker::internal::EntryKind::kFile)
     return Status(Code::kInvalid, "\"" + path + "\" is a reference to " + found->uri + ": it is not in the store");
   const std::string file = tracker::internal::join_path(tracker::internal::download_folder(store, info, version), path);
   TRACKER_RETURN_IF_ERROR(tracker::internal::capi_room("written", file, written == nullptr ? 0 : written_size));
   const auto report =
-      tracker::internal::download_into_bounded_store(store, info, version, {{}, path}, artifact.max_disk);
+      tracker::internal::download_into_bounded_store(store, info, version, {{}, &*found}, artifact.max_disk);
   if (!report.ok()) return report.status();
   file.copy(written, file.size());
   written[file.size()] = 0;

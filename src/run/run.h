@@ -214,8 +214,10 @@ class Run : public std::enable_shared_from_this<Run> {
   Status alert(std::string_view title, std::string_view text, std::string_view level);
   // Whether `tracker stop` has asked this attempt of the run to stop; a request that is taken back counts no more. The
   // code decides. Seen within about kStopLookInterval (run/stop.h), on a network file system when its client looks
-  // again. False in a forked child. Cost: two loads; the first call starts a thread.
+  // again; what was asked before, by the first call. False in a forked child. Cost: two loads; the first call starts a
+  // thread and waits for its first look, kStopFirstLook at most.
   bool should_stop();
+  bool should_stop_waits() const;  // it is the first call
   // Why, by whom and when, in one line; none: nobody has asked.
   std::optional<std::string> stop_reason();
   Value config() const;  // as set here and by earlier attempts

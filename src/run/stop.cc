@@ -34,10 +34,27 @@ void StopWatch::end() {
 }
 
 void StopWatch::begin() {
+  const NoCancel no_cancel;
   State idle = State::kIdle;
-  if (!state_.compare_exchange_strong(idle, State::kWatching)) return;
-  auto self = shared_from_this();
-  if (!start_background_thread("trk-stop", [self] { self->loop(); })) state_ = State::kNoThread;
+  if (state_.compare_exchange_strong(idle, State::kFirstLook)) {
+    auto self = shared_from_this();
+    if (!start_background_thread("trk-stop", [self] { self->loop(); })) state_ = State::kNoThread;
+  }
+  // What was asked before the first call is seen by it. Where the disk does not answer later calls wait no more.
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait_for(lock, kStopFirstLook, [this] { return ended_ || is_watched(); });
+  }
+  end_first_look();
+}
+
+void StopWatch::end_first_look() {
+  State first = State::kFirstLook;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    state_.compare_exchange_strong(first, State::kWatching);
+  }
+  changed_.notify_all();
 }
 
 void StopWatch::loop() {
@@ -48,6 +65,7 @@ void StopWatch::loop() {
       look();
     } catch (const std::exception&) {  // no memory: the next look may have some
     }
+    end_first_look();
     lock.lock();
     changed_.wait_for(lock, pause_, [this] { return ended_; });
   }
@@ -110,6 +128,8 @@ StopPlace stop_place(const Launch& launch) {
   if (launch.records) return {launch.run_dir, launch.attempt, "", ""};
   return {"", 1, join_path(launch.store_path, "runs/" + folder_name(launch.options.project)), launch.launch_text};
 }
+
+bool Run::should_stop_waits() const { return !impl_->forked() && !impl_->stop->is_watched(); }
 
 bool Run::should_stop() {
   if (impl_->forked()) return false;

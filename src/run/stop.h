@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Whether somebody has asked this run to stop: a thread of its own looks at one file each second, and the process reads
-// an atomic. The thread starts with the first question, so that runs which never ask cost nothing, and neither a stuck
-// disk nor a slow network file system holds up anybody but it. Threads: any. A forked child uses none of it.
+// an atomic. The thread starts with the first question, so that runs which never ask cost nothing. That question waits
+// for the thread's first look, kStopFirstLook at most; else neither a stuck disk nor a slow network file system holds
+// up anybody but it. Threads: any. A forked child uses none of it.
 #pragma once
 
 #include <atomic>
@@ -17,6 +18,7 @@
 namespace tracker::internal {
 
 constexpr std::chrono::milliseconds kStopLookInterval{1000};
+constexpr std::chrono::milliseconds kStopFirstLook{100};
 // A rank that records nothing looks for the run of its launch: among so many folders, the newest, and less and less
 // often.
 constexpr size_t kStopRunsMax = 1'000;
@@ -37,20 +39,20 @@ class StopWatch : public std::enable_shared_from_this<StopWatch> {
   // Of an empty place nothing is ever asked.
   explicit StopWatch(StopPlace place);
 
-  // Cost: a load, but for the first call, which starts the thread.
+  // Cost: a load, but for the first call, which starts the thread and waits for its first look.
   bool asked() {
-    const State state = state_.load(std::memory_order_relaxed);
-    if (__builtin_expect(state == State::kIdle, 0)) begin();
-    return state == State::kAsked;
+    if (__builtin_expect(!is_watched(), 0)) begin();
+    return state_.load(std::memory_order_relaxed) == State::kAsked;
   }
-  std::optional<StopRequest> request() const;  // that is in force
+  bool is_watched() const { return state_.load(std::memory_order_relaxed) > State::kFirstLook; }  // asked() won't wait
+  std::optional<StopRequest> request() const;                                                     // that is in force
   bool is_first() { return !noted_.exchange(true); }
   // Without it what is asked is never seen.
   bool lacks_thread() const { return state_.load() == State::kNoThread; }
   void end();  // nothing is looked at any more; what was seen stays
 
  private:
-  enum class State : uint8_t { kIdle, kWatching, kAsked, kNoThread };
+  enum class State : uint8_t { kIdle, kFirstLook, kWatching, kAsked, kNoThread };
   struct Stamp {  // of the file that was read last
     int64_t mtime_ns = 0, size = -1;
     uint64_t inode = 0;
@@ -58,6 +60,7 @@ class StopWatch : public std::enable_shared_from_this<StopWatch> {
   };
 
   void begin();
+  void end_first_look();
   void loop();
   void look();
   bool find_run();

@@ -297,8 +297,15 @@ void Writer::note_failure(const Status& status) {
     degraded_ = true;
     if (first) degraded_since_ = Clock::now();
     last_error_ = status.to_string();
+    is_newer_ = status.code() == Code::kVersion;
   }
-  if (first)
+  if (first && status.code() == Code::kVersion)
+    say_once_.say(
+        "store", fmt::format("this version of tracker cannot write the store ({}); what is logged {}", status.message(),
+                             journal_->kind() == JournalKind::kMemory
+                                 ? "is kept in memory, within its bound, and is lost when the process ends"
+                                 : "waits in the journal, within its bound, for a newer one to store it"));
+  else if (first)
     say_once_.say(
         "store",
         fmt::format("the store cannot be written ({}); logging goes on in memory and is stored as soon as it can",
@@ -423,6 +430,8 @@ Status Writer::finish(std::string end, std::chrono::milliseconds timeout) {
   return Status(Code::kTimeout, last_error_.empty() ? "the disk is slow" : last_error_,
                 journal_->kind() == JournalKind::kMemory
                     ? "the journal is in private memory: what is not stored when the process ends is lost"
+                : !last_error_.empty() && is_newer_
+                    ? "what was accepted waits in the journal; the next run or command of a newer tracker stores it"
                     : "what was accepted is safe in the journal; the next run or command stores it");
 }
 

@@ -291,6 +291,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   std::string end_record_;
   Status finish_status_;
   std::string last_error_;
+  bool is_newer_ = false;  // it is that the store is of a newer version
   bool degraded_ = false;
   Clock::time_point degraded_since_;
   uint64_t points_stored_ = 0, texts_stored_ = 0, bytes_stored_ = 0;

@@ -8,6 +8,8 @@
 #include <map>
 #include <tuple>
 
+#include "model/system_series.h"
+
 namespace tracker::internal {
 namespace {
 
@@ -55,12 +57,20 @@ std::string series_name(const SeriesStats& series) {
 
 }  // namespace
 
+void SystemSamples::add(const SeriesMap& series) {
+  for (const auto& [id, rows] : series) {
+    if (is_system_series(rows.def.name)) series_.insert(id);
+    if (series_.contains(id)) count_ += rows.points;
+  }
+}
+
 Result<FrameStats> LogTotals::add(const FrameView& frame, size_t bytes) {
   auto stats = compute_frame_stats(frame);
   if (!stats.ok()) return stats;
   ++frames_;
   points_ += stats->points;
   bytes_ += bytes;
+  system_.add(stats->series);
   events_.apply(frame);
   if (frame.seq() > stats_seq_) behind_.emplace_back(frame.seq(), stats->series);
   else add_series(stats->series);
@@ -78,6 +88,7 @@ Result<FrameStats> LogTotals::add(SegmentView* segment, size_t bytes, SegmentVis
   points_ += stats->points;
   bytes_ += bytes;
   any_segments_ = true;
+  system_.add(stats->series);
   set_stats_seq(std::max(stats_seq_, segment->last_seq()));  // none reaches behind it, so it has risen
   events_.apply(log.events, log.losses);
   add_series(stats->series);

@@ -74,8 +74,8 @@ class CatalogCheck {
       auto record = read_catalog_record(*rows, CatalogDocuments::kAll);
       if (!record.ok()) return record.status();
       known_.insert(record->folder);
-      const auto counted = verifier_.points.find(record->folder);
-      if (counted == verifier_.points.end() || counted->second == record->points || !wrong.empty()) continue;
+      const auto counted = verifier_.own_points.find(record->folder);
+      if (counted == verifier_.own_points.end() || counted->second == record->points || !wrong.empty()) continue;
       auto holds = row_holds(db, record->folder);
       if (!holds.ok()) return holds.status();
       if (*holds)
@@ -106,7 +106,7 @@ class CatalogCheck {
     uint64_t gone = 0, unknown = 0;
     for (const std::string& folder : known_)
       gone += is_directory(join_path(join_path(store_.path(), kRunsFolder), folder)) ? 0 : 1;
-    for (const auto& [folder, points] : verifier_.points) unknown += known_.contains(folder) ? 0 : 1;
+    for (const auto& [folder, points] : verifier_.own_points) unknown += known_.contains(folder) ? 0 : 1;
     if (gone + unknown > 0)
       note(fmt::format("is out of date: {} runs of it are gone, {} runs are not in it", gone, unknown));
   }

@@ -55,6 +55,7 @@ class DatabaseCheck {
     }
     out_.frames = log_ ? log_->totals().frames() : 0;
     out_.points = log_ ? log_->totals().points() : 0;
+    out_.own_points = log_ ? log_->totals().own_points() : 0;
     out_.live = live_;
     out_.log_read = log_ && readable_;
     return std::move(out_);

@@ -6,6 +6,7 @@
 #include "base/fs.h"
 #include "storage/event_state.h"
 #include "storage/frames_log.h"
+#include "storage/log_totals.h"
 #include "storage/run_folder.h"
 #include "storage/series_stats.h"
 #include "storage/verify_internal.h"
@@ -40,6 +41,7 @@ class FramesCheck {
     else judge(input->size, *end);
     out_.frames = totals_.frames;
     out_.points = totals_.points;
+    out_.own_points = totals_.points - system_.count();
     for (Finding& finding : out_.findings)
       if (finding.level == FindingLevel::kDamage)
         finding.intact = fmt::format("{} frames, {} points", totals_.frames, totals_.points);
@@ -63,7 +65,9 @@ class FramesCheck {
     if (!view.ok() && view.status().code() == Code::kVersion) return view.status();
     Status status = view.ok() ? Status() : view.status();
     if (status.ok() && *view) {
-      status = compute_frame_stats(**view).status();
+      const auto stats = compute_frame_stats(**view);
+      status = stats.status();
+      if (stats.ok()) system_.add(stats->series);
       events_.apply(**view);
     }
     if (!status.ok()) damage("frame", fmt::format("record at {}: {}", entry.offset, status.message()), kFramesAdvice);
@@ -106,6 +110,7 @@ class FramesCheck {
   const int64_t now_us_;
   WriterVerdict out_;
   FramesTotals totals_;
+  SystemSamples system_;
   EventState events_;
 };
 

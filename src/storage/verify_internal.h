@@ -48,8 +48,9 @@ class Verifier {
 
   const VerifyOptions& options;
   VerifyReport report;
-  uint64_t bytes_total = 0;                // of progress
-  std::map<std::string, uint64_t> points;  // stored, by "<project folder>/<run folder>"; of sound runs at rest
+  uint64_t bytes_total = 0;  // of progress
+  // Stored, without samples of the system, by "<project folder>/<run folder>"; of sound runs at rest.
+  std::map<std::string, uint64_t> own_points;
 };
 
 // A file's size and times: tells whether somebody changed it while it was read without locks.
@@ -71,6 +72,7 @@ struct WriterVerdict {
   bool live = false;
   bool log_read = true;  // else nothing is known of frames that no finding names
   uint64_t frames = 0, points = 0;
+  uint64_t own_points = 0;  // without samples of the system
 };
 // A writer's database, all parts of it, or its frames file. `run`: whose folder it stands in; may be null.
 WriterVerdict verify_database(Verifier& verifier, const std::string& path, const RunIdentity* run);

@@ -72,7 +72,7 @@ class RunCheck {
     for (const auto& [id, files] : writers) check_writer(id, files);
     if (!document_.ok() && !writers.empty()) say_document();
     if (is_run) ++verifier_.report.runs;
-    if (is_run && !name_.empty() && document_.ok() && !damaged_ && !live_) verifier_.points[name_] = points_;
+    if (is_run && !name_.empty() && document_.ok() && !damaged_ && !live_) verifier_.own_points[name_] = own_points_;
     if (document_.ok()) out_.run = *document_;
     return std::move(out_);
   }
@@ -211,7 +211,7 @@ class RunCheck {
     verifier_.report.unread += verdict.log_read ? 0 : 1;
     verifier_.report.frames += verdict.frames;
     verifier_.report.points += verdict.points;
-    points_ += verdict.points;
+    own_points_ += verdict.own_points;
     uint64_t bytes = 0;
     for (int part = 1; part <= (is_frames_path(path) ? 1 : count_parts(path)); ++part)
       bytes += size_of_file(part_path(path, part));
@@ -228,7 +228,7 @@ class RunCheck {
   Result<RunIdentity> document_ = Status(Code::kNotFound, "");
   std::optional<RunIdentity> said_;  // by a database
   RunVerdict out_;
-  uint64_t points_ = 0;
+  uint64_t own_points_ = 0;
   bool damaged_ = false, live_ = false;
   std::set<std::string> linked_;  // names that links among the writers' files lead to
 };

@@ -239,6 +239,9 @@ def test_artifact_ls_takes_a_name_alone_as_the_other_actions_do(store: Path, tmp
         command(store, "artifact", "put", str(tmp_path / "file"), "--name", f"{project}/{project}model", "--type", "t")
     listed = json.loads(command(store, "artifact", "ls", "bmodel", "--json"))
     assert [(each["project"], each["name"]) for each in listed["versions"]] == [("b", "bmodel")]
-    assert "No artifacts of none in" in command(store, "artifact", "ls", "none")
+    # Bug: what nothing is called was an empty list, and exit code 0.
+    command(store, "artifact", "ls", "none", code=1)
+    command(store, "artifact", "ls", "a/none", code=1)
+    assert "No artifacts of mnist in" in command(store, "artifact", "ls", "mnist")  # a project with runs
     command(store, "artifact", "put", str(tmp_path / "file"), "--name", "a/bmodel", "--type", "t")
     command(store, "artifact", "ls", "bmodel", code=2)

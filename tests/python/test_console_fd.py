@@ -386,3 +386,30 @@ def test_the_bounds_are_those_that_the_documentation_names() -> None:
     # More than is recorded of a minute waits, so that what is left out would have been cut there too.
     assert min(_console_relay.OUTBOX_BYTES_MAX, _console_fd.TAIL_BYTES_MAX) > 10_000_000
     assert _console_fd.DRAIN_MS_MAX <= 2_000
+
+
+TWO_RUNS = """
+import sys, tracker
+first = tracker.init(id="first", console="fd", quiet=True)
+print("before the second run")
+second = tracker.init(id="second", console="fd", quiet=True)
+print("of both runs")
+second.finish()
+print("behind the second run")
+first.finish()
+"""
+
+
+# Bug: where stdout is a file, what was printed before the second run was its own, too.
+@pytest.mark.parametrize("target", ["file", "pipe"])
+def test_a_second_run_gets_what_is_printed_while_it_lasts(script: Script, tmp_path: Path, target: str) -> None:
+    if target == "pipe":
+        script(TWO_RUNS)
+    else:
+        with (tmp_path / "out").open("w") as out:
+            subprocess.run(
+                command(tmp_path, TWO_RUNS), stdout=out, env=environment(), check=True, timeout=PATIENCE_S * 6
+            )
+    lines = {run: [line.text for line in tracker.open_run(run).console()] for run in ("first", "second")}
+    assert lines["second"] == ["of both runs"]
+    assert lines["first"] == ["before the second run", "of both runs", "behind the second run"]

@@ -57,6 +57,60 @@ def test_a_run_that_is_asked_to_stop_knows_who_asked_and_why(run: tracker.Run) -
     assert "stop_asked" in notes_of(folder)
 
 
+# Bug: the first call only began to look, and a script that asks once never saw it.
+def test_the_first_question_sees_what_was_asked_before(run: tracker.Run) -> None:
+    run.log({"x": 1})
+    assert stop(run.id, "--reason", "good enough").returncode == 0
+    assert run.should_stop() is True
+    reason = run.stop_reason
+    assert reason is not None
+    assert reason.startswith("good enough (")
+
+
+# Bug: the reason was gone.
+def test_a_further_request_without_a_reason_takes_none_away(run: tracker.Run) -> None:
+    assert stop(run.id, "--reason", "loss is NaN").returncode == 0
+    done = stop(run.id)
+    assert (done.returncode, "it was asked before: loss is NaN (" in done.stdout) == (0, True), done.stdout
+    assert json.loads(stop(run.id, "--json").stdout)["reason"] == "loss is NaN"
+    assert run.should_stop() is True
+    assert "loss is NaN" in str(run.stop_reason)
+    assert stop(run.id, "--reason", "too slow").returncode == 0  # the last reason counts
+    request = tracker.open_run(run.id).stop_request
+    assert request is not None
+    assert request[0] == "too slow"
+
+
+def test_the_first_question_waits_no_longer_than_it_says_for_a_stuck_disk(
+    store: Path, script: Script, tmp_path: Path
+) -> None:
+    (tmp_path / "slow.c").write_text(
+        "#define _GNU_SOURCE\n#include <fcntl.h>\n#include <string.h>\n#include <sys/stat.h>\n#include <unistd.h>\n"
+        "int stat(const char *path, struct stat *out) {\n"
+        '  while (strstr(path, "stop-request") && access("stuck", F_OK) == 0) usleep(5000);\n'
+        "  return fstatat(AT_FDCWD, path, out, 0);\n}\n"
+    )
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "slow.so", tmp_path / "slow.c"], check=True)
+    loaded = f"{os.environ.get('LD_PRELOAD', '')} {tmp_path / 'slow.so'}"  # behind a sanitizer's, which must be first
+    done = script(
+        """
+        import pathlib, threading, time, tracker
+        run = tracker.init(project="test", quiet=True)
+        pathlib.Path("stuck").touch()
+        threading.Timer(0.02, lambda: print("the GIL is free")).start()
+        begin = time.monotonic()
+        first = run.should_stop()
+        print("first", first, 0.09 < time.monotonic() - begin < 5)
+        begin = time.monotonic()
+        print([run.should_stop() for i in range(5)], time.monotonic() - begin < 0.05)
+        pathlib.Path("stuck").unlink()
+        """,
+        env={"LD_PRELOAD": loaded.strip()},
+    )
+    lines = ["the GIL is free", "first False True", "[False, False, False, False, False] True"]
+    assert done.stdout.splitlines() == lines, done.stdout + done.stderr
+
+
 def notes_of(folder: str) -> list[str]:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); import run, pathlib\n"

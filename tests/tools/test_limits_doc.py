@@ -21,6 +21,7 @@ SUFFIXES = {".h", ".cc", ".hpp", ".cpp", ".py"}
 # Limits that a test reaches without naming them: the file and the test. Times and sizes that the test sets to a smaller
 # value are among them: what happens at the edge is the same.
 BY_EFFECT = {
+    "kStopFirstLook": "tests/python/test_stop.py: test_the_first_question_waits_no_longer_than_it_says (a stuck disk)",
     "kSpooledAge": "tests/python/test_media_spooled_files.py: test_gc_encodes_what_waits_and_removes_what_is_old",
     "kLateFrameBytes": "tests/python/test_media_spooled.py: test_what_is_said_of_many_values_stands_in_several_frames",
     "kAtRestNs": "tests/fault/overwritten_test.cc: ADatabaseThatSomebodyIsWritingStays",

@@ -275,6 +275,47 @@ TEST_F(ArtifactCommandTest, GcRemovesWhatNothingRefersTo) {
   ASSERT_EQ(run({"artifact", "verify", "p/data", "--deep"}), kExitOk) << out_;
 }
 
+// Bug: a line for each of thousands of blobs.
+TEST_F(ArtifactCommandTest, GcListsTheFirstOfEachKindAndCountsTheOthers) {
+  ASSERT_EQ(put(), kExitOk);
+  const std::string folder = builder_.path() + "/blobs/sha256/ab/";
+  fs::create_directories(folder);
+  for (int i = 0; i < 1'234; ++i) std::ofstream(folder + fmt::format("{:062x}", i)) << "lost";
+  const std::string staged = builder_.path() + "/staging/artifact-12345678";
+  fs::create_directories(staged);
+  std::ofstream(staged + "/file-1") << "of a dead process";
+  std::ofstream(builder_.path() + "/staging/lock") << "";
+  console_.now_us += 2 * 86'400 * kSecondUs;
+  for (const bool dry_run : {true, false}) {
+    ASSERT_EQ(run(dry_run ? std::vector<std::string>{"gc", "--dry-run"} : std::vector<std::string>{"gc"}), kExitOk);
+    EXPECT_EQ(std::count(out_.begin(), out_.end(), '\n'), 20 + 1 + 1 + 1) << out_;
+    const std::string what = dry_run ? "would remove" : "removed";
+    EXPECT_NE(out_.find(what + " 1,214 more of blob, 4.7 KiB; --json has all\n"), std::string::npos) << out_;
+    EXPECT_NE(out_.find("artifact-12345678"), std::string::npos) << out_;
+    if (!dry_run) break;
+    ASSERT_EQ(run({"gc", "--dry-run", "--json"}), kExitOk);
+    EXPECT_EQ(from_json(out_)->find("removed")->as_list()->size(), 1'235u);
+  }
+}
+
+// Bug: "run 440d79c0…", though the run is in the store.
+TEST_F(ArtifactCommandTest, ShowNamesTheRunThatMadeAVersionAndMovedItsAliases) {
+  const RunFolder maker = builder_.run("p", "otter");
+  builder_.writer(maker).log("loss", 0, 1).end(RunState::kFinished).finish();
+  auto draft = ArtifactDraft::make("model", "model");
+  ASSERT_TRUE(draft->add_file(files_ + "/one").ok());
+  StoreArtifactOptions how;
+  how.run = maker.identity.uid.hex();
+  how.aliases = {"best"};
+  ASSERT_TRUE(store_artifact(builder_.store(), "p", *draft, how).ok());
+  ASSERT_EQ(run({"artifact", "show", "p/model"}), kExitOk) << err_;
+  EXPECT_NE(out_.find("  made by   p/otter\n"), std::string::npos) << out_;
+  EXPECT_NE(out_.find("  best: none -> v0  by p/otter\n"), std::string::npos) << out_;
+  fs::remove_all(maker.path);
+  ASSERT_EQ(run({"artifact", "show", "p/model"}), kExitOk) << err_;
+  EXPECT_NE(out_.find("run " + how.run + ", which is not among those of this store\n"), std::string::npos) << out_;
+}
+
 TEST_F(ArtifactCommandTest, GcSaysThatItRemovedNoBlobWhereAnArtifactCannotBeRead) {
   ASSERT_EQ(put(), kExitOk);
   fs::remove(builder_.path() + "/artifacts/p/data/artifact.json");
