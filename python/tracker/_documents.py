@@ -33,16 +33,24 @@ class Document(Media):
         else:
             self._set_large(DocumentEncoder(kind, extension, said), data)
 
+    def _withheld(self) -> Document:
+        out: Document = Document.__new__(type(self))
+        encoder = self._encoder
+        if not isinstance(encoder, DocumentEncoder):
+            return self
+        out._set_small({"kind": encoder.kind, "text": "", "ext": encoder.document, "bytes": 0, **encoder.said})
+        return out
+
 
 class DocumentEncoder:
     def __init__(self, kind: str, extension: str, said: dict[str, Any]) -> None:
-        self._kind, self.document, self._said = kind, extension, said
+        self.kind, self.document, self.said = kind, extension, said
 
     def describe(self) -> dict[str, Any]:
-        return {"as": "document", "kind": self._kind, "said": self._said}
+        return {"as": "document", "kind": self.kind, "said": self.said}
 
     def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
-        return {"kind": self._kind, **files.add_document(parts[0], self.document), **self._said}
+        return {"kind": self.kind, **files.add_document(parts[0], self.document), **self.said}
 
 
 def _text_of(data: object, what: str) -> str:
