@@ -12,6 +12,7 @@
 #include "cli/progress.h"
 #include "cli/python_side.h"
 #include "cli/text.h"
+#include "cli/verify_media.h"
 #include "exchange/bundle.h"
 #include "run/media_folder.h"
 #include "storage/close_names.h"
@@ -31,6 +32,11 @@ Status carry(Console& console, ImportStore* store, const ImportOptions& options,
                         : options.format == "bundle"    ? import_bundle(store, options, progress, take)
                                                         : console.python->import_source(store, options, progress);
   bar.clear();
+  if (options.format == "bundle")  // as they were where it was made
+    for (const ImportedRun& run : store->report().runs)
+      if (const RunFolder* folder = run.is_new ? store->find(run.run.uid) : nullptr)
+        for (std::string& line : media_problems(folder->path))
+          store->report().add_problem(Code::kCorrupt, std::move(line));
   return status;
 }
 
