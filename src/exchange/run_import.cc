@@ -510,7 +510,8 @@ void RunImport::begin_writer() {
 }
 
 Status RunImport::end_writer(RunState state, int64_t exit_code, int64_t ended_us) {
-  const int64_t end_us = ended_us != 0 ? ended_us : last_us_ != 0 ? last_us_ : out_.run.created_us;
+  const int64_t created_us = out_.run.created_us;
+  const int64_t end_us = ended_us != 0 ? ended_us : last_us_ != 0 ? std::max(last_us_, created_us) : created_us;
   const Value end = Value::Map{{"state", run_state_name(state)}, {"exit_code", exit_code}, {"reason", ""}};
   frame_.add_event(EventType::kEnd, 0, false, end_us, encode_cbor(end));
   TRACKER_RETURN_IF_ERROR(flush());
