@@ -66,7 +66,10 @@ def _text_of(data: object, what: str) -> str:
         data_read = file.read(DOCUMENT_BYTES_MAX + 1)
     if len(data_read) > DOCUMENT_BYTES_MAX:
         raise ValueError(f"{what}: {path} has more than {DOCUMENT_BYTES_MAX:,} bytes")
-    return data_read.decode("utf-8")
+    try:
+        return data_read.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{what}: {path} is no UTF-8: {error.reason} at byte {error.start:,}") from None
 
 
 class Html(Document):
