@@ -201,6 +201,7 @@ void register_media(py::module_& module, py::class_<Run, std::shared_ptr<Run>>& 
            py::arg("why"))
       .def_property_readonly("takes_media", &Run::takes_media);
   register_late_media(module);
+  module.def("is_secret_key", [](const std::string& key) { return internal::is_secret_key(key); }, py::arg("key"));
   module.def("crc32c", &crc32c_of, py::arg("bytes"), py::arg("previous") = 0);
   module.def("hand_over_device_values", &hand_over_device_values, py::arg("queue"), py::arg("copy"), py::arg("keys"),
              py::arg("places"));

@@ -24,6 +24,8 @@ ARRAY_BYTES_MAX = 256 * 1024 * 1024
 VIDEO_FRAMES_MAX = 10_000
 # GIF counts in hundredths of a second
 FPS_MAX = 100
+# A frame of a GIF is shown for at most 655 s
+FPS_MIN = 0.01
 PATHS = (str, os.PathLike, bytes, bytearray, memoryview)
 
 
@@ -135,8 +137,8 @@ class Video(Media):
         if format not in ("gif", "webp"):
             raise ValueError(f'format must be "gif" or "webp", got {format!r}')
         fps = _array.plain_number(fps)
-        if isinstance(fps, bool) or not isinstance(fps, (int, float)) or not 0 < fps <= FPS_MAX:
-            raise ValueError(f"fps must be more than 0 and at most {FPS_MAX}, got {fps!r}")
+        if isinstance(fps, bool) or not isinstance(fps, (int, float)) or not FPS_MIN <= fps <= FPS_MAX:
+            raise ValueError(f"fps must be {FPS_MIN} to {FPS_MAX}, got {fps!r}")
         if isinstance(data, PATHS):
             given = take_file(data, "a video", ("mp4", "webm", "mov", "gif"))
             self._set_large(FileEncoder("video", given, said), *given.parts)

@@ -33,16 +33,24 @@ class Document(Media):
         else:
             self._set_large(DocumentEncoder(kind, extension, said), data)
 
+    def _withheld(self) -> Document:
+        out: Document = Document.__new__(type(self))
+        encoder = self._encoder
+        if not isinstance(encoder, DocumentEncoder):
+            return self
+        out._set_small({"kind": encoder.kind, "text": "", "ext": encoder.document, "bytes": 0, **encoder.said})
+        return out
+
 
 class DocumentEncoder:
     def __init__(self, kind: str, extension: str, said: dict[str, Any]) -> None:
-        self._kind, self.document, self._said = kind, extension, said
+        self.kind, self.document, self.said = kind, extension, said
 
     def describe(self) -> dict[str, Any]:
-        return {"as": "document", "kind": self._kind, "said": self._said}
+        return {"as": "document", "kind": self.kind, "said": self.said}
 
     def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
-        return {"kind": self._kind, **files.add_document(parts[0], self.document), **self._said}
+        return {"kind": self.kind, **files.add_document(parts[0], self.document), **self.said}
 
 
 def _text_of(data: object, what: str) -> str:
@@ -58,7 +66,10 @@ def _text_of(data: object, what: str) -> str:
         data_read = file.read(DOCUMENT_BYTES_MAX + 1)
     if len(data_read) > DOCUMENT_BYTES_MAX:
         raise ValueError(f"{what}: {path} has more than {DOCUMENT_BYTES_MAX:,} bytes")
-    return data_read.decode("utf-8")
+    try:
+        return data_read.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{what}: {path} is no UTF-8: {error.reason} at byte {error.start:,}") from None
 
 
 class Html(Document):

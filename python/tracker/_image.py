@@ -215,11 +215,23 @@ def _given(data: Any, layout: str | None) -> Given | tuple[Any, int, int, str]:
         _array.check_pixels(data.width, data.height, "an image")
         if data.mode.partition(";")[0] in ("I", "F"):  # Pillow would cut their values off at 0 and 255
             return _array.picture(data, layout, f"an image of mode {data.mode}")
+        if data.mode == "LAB":
+            data = _rgb_of_lab(data)
         mode = data.mode if data.mode in _array.MODES.values() else "RGBA" if "A" in data.getbands() else "RGB"
         mode = "RGBA" if data.mode in ("P", "PA") and "transparency" in data.info else mode
         image = data if data.mode == mode else data.convert(mode)
         return image.tobytes(), image.width, image.height, mode
     return _array.picture(data, layout, "an image")
+
+
+def _rgb_of_lab(image: Any) -> Any:
+    """Pillow's convert() has no such way, and takes "A" for an alpha."""
+    try:
+        cms: Any = importlib.import_module("PIL.ImageCms")
+        profiles = (cms.createProfile("LAB"), cms.createProfile("sRGB"))
+        return cms.profileToProfile(image, *profiles, outputMode="RGB")
+    except Exception as error:  # one without littlecms; its own kind of error
+        raise ValueError(f"an image of mode LAB could not be converted ({error}): convert it to RGB first") from None
 
 
 def _number(value: object, name: str) -> float:

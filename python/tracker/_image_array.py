@@ -36,6 +36,8 @@ def as_array(data: Any, what: str) -> Any:
     if is_torch(data):
         data = data.detach()
         data = (data.float() if str(data.dtype) == "torch.bfloat16" else data).cpu().numpy()
+    if isinstance(data, np.ma.MaskedArray) and np.ma.is_masked(data):
+        raise ValueError(f"{what} has masked values, which have no colour or sound: say them, as array.filled(0) does")
     try:
         array = np.asarray(data)
     except Exception as error:

@@ -7,7 +7,7 @@ import os
 import sys
 
 from tracker import _console, _core, _current, _options, _parent
-from tracker._plain import plain_config
+from tracker._plain import plain_config, refuse_media, why_refused
 from tracker._run import Run
 
 TYPE_CHECKING = False
@@ -178,9 +178,10 @@ def init(
 
 def _checked(given: dict[str, Any]) -> dict[str, Any]:
     """The options of the core from the arguments of init(); raises what init() promises."""
+    refused: list[tuple[str, str]] = []
     options: dict[str, Any] = {
         "max_disk": _options.byte_size("max_disk", given["max_disk"]),
-        "config": plain_config(given["config"]),
+        "config": plain_config(given["config"], refused),
         "tags": _options.tag_list(given["tags"]),
         "dir": _options.folder("dir", given["dir"]) or _store_before_hydra(),
         "child_of_run": _child_of_run(),
@@ -204,7 +205,9 @@ def _checked(given: dict[str, Any]) -> dict[str, Any]:
         options[option] = _options.number(option, given[option])
     if options["world_size"] == 0:
         raise ValueError("world_size must be at least 1; leave it out where it is not known")
-    return options
+    if refused and options["strict"]:
+        raise TypeError("'{}': {}".format(*why_refused(*refused[0])))
+    return {**options, "refused": refused}
 
 
 def _open(options: dict[str, Any]) -> Run:
@@ -214,12 +217,14 @@ def _open(options: dict[str, Any]) -> Run:
         from tracker import _notebook
 
         cell = _notebook.begin_cell()
+    refused = options.pop("refused")
     run = Run(_core.init_run(options))
     run._cell = cell
     for key in ("notes", "group", "job_type"):
         if options.get(key):
             run._labels[key] = options[key]
     run._labels["tags"] = tuple(options.get("tags", ()))
+    refuse_media(run._core, refused)
     if "typing" in sys.modules:  # else it costs some ms here; status() must work when no descriptor is left
         from tracker import _status as _status
     _current.add(run)

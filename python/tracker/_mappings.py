@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, MutableMapping
 
 from tracker import _core, _options
-from tracker._plain import plain, plain_config
+from tracker._plain import plain, plain_config, refuse_media, refuses
 
 # For the store to take what was logged, before the summary is read; the same once it has not.
 READ_WAIT_MS = 10_000
@@ -74,7 +74,13 @@ class Config(MutableMapping[str, "Any"]):
             raise TypeError(f"a config key must be a str, got {type(key).__name__}")
         if not key:
             raise ValueError("a config key must not be empty; the other entries are kept")
-        self._core.set_config(self._prefix + _options.utf8("a config key", key), plain(value))
+        self._set(self._prefix + _options.utf8("a config key", key), value)
+
+    def _set(self, key: str, value: object) -> None:
+        refused: list[tuple[str, str]] = []
+        if not refuses(key, value, refused):
+            self._core.set_config(key, plain(value, refused))
+        refuse_media(self._core, refused)
 
     def __delitem__(self, key: str) -> None:
         raise TypeError("a config entry cannot be deleted; set it to None")
@@ -96,14 +102,16 @@ class Config(MutableMapping[str, "Any"]):
     def update(self, *others: Any, **named: Any) -> None:
         """Sets several values in one record; takes a mapping, an object with attributes, or keywords."""
         values: dict[str, Any] = {}
+        refused: list[tuple[str, str]] = []
         for other in others:
-            values.update(plain_config(dict(other) if isinstance(other, (list, tuple)) else other))
-        values.update(plain_config(named))
+            values.update(plain_config(dict(other) if isinstance(other, (list, tuple)) else other, refused))
+        values.update(plain_config(named, refused))
         if not self._prefix and not any("/" in key for key in values):
             self._core.set_config("", values)
-            return
-        for key, value in values.items():
-            self[key] = value
+        else:
+            for key, value in values.items():
+                self[key] = value
+        refuse_media(self._core, refused)
 
     def as_dict(self) -> dict[str, Any]:
         """A copy as nested builtin dicts."""
@@ -156,7 +164,11 @@ class Summary(MutableMapping[str, "Any"]):
     def __setitem__(self, key: str, value: object) -> None:
         if not isinstance(key, str):
             raise TypeError(f"a summary key must be a str, got {type(key).__name__}")
-        self._run._core.set_summary(_options.utf8("a summary key", key), plain(value))
+        key = _options.utf8("a summary key", key)
+        refused: list[tuple[str, str]] = []
+        if not refuses(key, value, refused):
+            self._run._core.set_summary(key, plain(value, refused))
+        refuse_media(self._run._core, refused)
 
     def __delitem__(self, key: str) -> None:
         if self._run._core.explicit_summary().get(key) is None:

@@ -38,6 +38,10 @@ class Media:
         self._description, self._encoder = None, encoder
         self._payload = tuple(memoryview(part).cast("B") for part in parts)
 
+    def _withheld(self) -> Media:
+        """Of a large text under the name of a secret: what is said of it, for log_media() to redact."""
+        return self
+
 
 def caption_of(caption: object) -> dict[str, str]:
     """TypeError, ValueError say what was expected."""
@@ -56,6 +60,13 @@ def short_text(name: str, text: str, limit: int) -> str:
     except UnicodeEncodeError:
         raise ValueError(f"{name} is not valid Unicode") from None
     return str.__str__(text)
+
+
+def withheld(key: str, value: Media) -> Media:
+    """A large text under a `key` that names a secret without the text, whose place "[redacted]" takes as that of a
+    small one; anything else as it is."""
+    is_text = value._encoder is not None and getattr(value._encoder, "document", "json") != "json"
+    return value._withheld() if is_text and _core.is_secret_key(key) else value
 
 
 def _log(run: Any, key: str, given: object, step: int) -> BaseException | None:
@@ -106,6 +117,7 @@ def _media_of(listed: list[object]) -> tuple[list[object], BaseException | None]
 def _log_one(
     core: _core.RunCore, key: str, step: int, call: int, time_us: int, value: Media, place: dict[str, int]
 ) -> BaseException | None:
+    value = withheld(key, value)
     if value._encoder is not None:
         item = Item(core, key, step, call, time_us, value._encoder, value._payload, place)
         try:

@@ -14,6 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
+    from tracker import _core
+
     Plain: TypeAlias = bool | int | float | str | list["Plain"] | dict[str, "Plain"] | None
 
 DEPTH_MAX = 32
@@ -68,14 +70,28 @@ def _array(value: Any) -> Any:
     return _shown(value)
 
 
+def refuses(key: object, value: object, refused: list[tuple[str, str]]) -> bool:
+    """Adds a medium, or a list that begins with one."""
+    media = sys.modules.get("tracker._media")
+    first = value[0] if isinstance(value, (list, tuple)) and value else value
+    if media is None or not isinstance(first, media.Media):
+        return False
+    refused.append((_key(key), type(first).__name__))
+    return True
+
+
 class _Walk:
     """What bounds one walk: parts that know each other have paths without end, and shared ones very many."""
 
-    __slots__ = ("above", "left")
+    __slots__ = ("above", "left", "refused")
 
-    def __init__(self) -> None:
+    def __init__(self, refused: list[tuple[str, str]] | None = None) -> None:
         self.above: set[int] = set()  # ids of the values that hold the one looked at
         self.left = VALUES_MAX
+        self.refused = refused  # keys of media, which stay out, and what they are; None: they are shown
+
+    def refuses(self, key: object, value: object) -> bool:
+        return self.refused is not None and refuses(key, value, self.refused)
 
     def may_follow(self, value: object, count: int) -> bool:
         if id(value) in self.above or count > self.left:
@@ -91,11 +107,11 @@ def _not_followed(value: object) -> str:
     return "[...]" if isinstance(value, (list, tuple, set, frozenset)) else f"{type(value).__name__}(...)"
 
 
-def plain(value: object) -> Plain:
+def plain(value: object, refused: list[tuple[str, str]] | None = None) -> Plain:
     """`value` in plain types; what has no plain form becomes its repr, cut at 1,000 characters. A list, dict or object
-    that contains itself, or would make it more than 1,000,000 values, becomes "[...]", "{...}" or "Name(...)". Never
-    raises."""
-    return _plain(value, 0, _Walk())
+    that contains itself, or would make it more than 1,000,000 values, becomes "[...]", "{...}" or "Name(...)". Media
+    in a dict of it are left out and told by `refused`, where that is given. Never raises."""
+    return _plain(value, 0, _Walk(refused))
 
 
 def _plain(value: object, depth: int, walk: _Walk) -> Plain:
@@ -122,7 +138,7 @@ def _dict(value: object, fields: Mapping[Any, object], depth: int, walk: _Walk) 
         return _not_followed(value)
     walk.above.add(id(value))
     try:
-        return {_key(key): _plain(item, depth + 1, walk) for key, item in fields.items()}
+        return {_key(key): _plain(item, depth + 1, walk) for key, item in fields.items() if not walk.refuses(key, item)}
     finally:
         walk.above.discard(id(value))
 
@@ -168,11 +184,11 @@ def _plain_object(value: object, depth: int, walk: _Walk) -> Plain:
     return _shown(value)
 
 
-def plain_config(config: object) -> dict[str, Plain]:
+def plain_config(config: object, refused: list[tuple[str, str]] | None = None) -> dict[str, Plain]:
     """The argument `config` of init(): a mapping, a namespace, a dataclass or another object with attributes."""
     if config is None:
         return {}
-    walk = _Walk()
+    walk = _Walk(refused)
     walk.above.add(id(config))
     if not isinstance(config, Mapping) and hasattr(config, "keys") and hasattr(config, "__getitem__"):
         config = dict(config)
@@ -182,4 +198,16 @@ def plain_config(config: object) -> dict[str, Plain]:
             raise TypeError(f"config must be a dict or an object with attributes, got {type(config).__name__}")
         config = fields
     walk.left -= len(config)
-    return {_key(key): _plain(item, 1, walk) for key, item in config.items()}
+    return {_key(key): _plain(item, 1, walk) for key, item in config.items() if not walk.refuses(key, item)}
+
+
+def why_refused(key: str, what: str) -> tuple[str, str]:
+    return key, f"config and summary take no media, got {what}; run.log() takes it"
+
+
+def refuse_media(core: _core.RunCore, refused: list[tuple[str, str]]) -> None:
+    """Counts them and names each once; TypeError in a strict run."""
+    for key, why in [why_refused(*each) for each in refused]:
+        core.reject_media(key, why)
+        if core.strict:
+            raise TypeError(f"'{key}': {why}")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import array
 import datetime
 import importlib
+import itertools
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -122,11 +123,16 @@ def _columns_of(data: Any, names: Sequence[str] | None) -> tuple[list[str], list
             table = importlib.import_module("pyarrow").table(data)
         except ImportError as error:
             raise ImportError("pyarrow is needed for a table from Arrow: pip install pyarrow") from error
+        except (TypeError, ValueError) as error:  # of pyarrow: what it is given is a column, or no stream
+            what = type(data).__name__
+            raise TypeError(f'a {what} is no table ({error}); a column has a name: {{"name": values}}') from None
         found = _names(table.column_names)
         check_size(table.num_rows, max(1, len(found)))
         columns = [column.to_pylist() for column in table.columns]
     elif isinstance(data, Mapping):
         found = _names(list(data))
+        for column in data.values():  # before they are copied
+            check_size(_length(column), max(1, len(found)))
         columns = [column if _is_numbers(column) else list(column) for column in data.values()]
     else:
         return _from_rows(data, given)
@@ -135,6 +141,14 @@ def _columns_of(data: Any, names: Sequence[str] | None) -> tuple[list[str], list
     if len(set(map(len, columns))) > 1:
         raise ValueError(f"the columns have different lengths: {sorted(set(map(len, columns)))}")
     return found, columns
+
+
+def _length(values: Any) -> int:
+    """0 where it cannot be said."""
+    try:
+        return len(values)
+    except TypeError:
+        return 0
 
 
 def _cells(column: Any) -> Any:
@@ -151,7 +165,8 @@ def _cells(column: Any) -> Any:
 def _from_rows(data: Any, names: list[str] | None) -> tuple[list[str], list[list[Any]]]:
     if data is not None and (isinstance(data, (str, bytes)) or not isinstance(data, Iterable)):
         raise TypeError(f"a table takes rows, columns, a DataFrame or Arrow, got {type(data).__name__}")
-    rows = [] if data is None else list(data)
+    check_size(_length(data), max(1, len(names or ())))  # before it is copied
+    rows = [] if data is None else list(itertools.islice(data, TABLE_ROWS_MAX + 1))
     if rows and isinstance(rows[0], Mapping):
         names = names if names is not None else _names(list(dict.fromkeys(key for row in rows for key in row)))
         rows = [[row.get(name) for name in names] for row in rows]

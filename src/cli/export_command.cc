@@ -15,6 +15,7 @@
 #include "cli/python_side.h"
 #include "cli/run_json.h"
 #include "cli/text.h"
+#include "cli/verify_media.h"
 #include "exchange/bundle.h"
 #include "exchange/export_tensorboard.h"
 #include "query/alerts.h"
@@ -173,6 +174,10 @@ int run_export_bundle(Console& console, const Store& store, const ExportCommandO
                               [&bar](uint64_t done, uint64_t total) { bar.show(done >> 10, total >> 10); });
   bar.clear();
   if (!result.ok()) return fail(console, result.status());
+  for (std::string& problem : media_problems(run->path)) {
+    result->problems.push_back(std::move(problem));
+    result->worst = worse_of(result->worst, Code::kCorrupt);
+  }
   result->left_out.insert(result->left_out.end(), artifacts->left_out.begin(), artifacts->left_out.end());
   if (options.json) {
     Value::List left_out(result->left_out.begin(), result->left_out.end());

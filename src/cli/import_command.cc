@@ -12,6 +12,7 @@
 #include "cli/progress.h"
 #include "cli/python_side.h"
 #include "cli/text.h"
+#include "cli/verify_media.h"
 #include "exchange/bundle.h"
 #include "run/media_folder.h"
 #include "storage/close_names.h"
@@ -31,6 +32,11 @@ Status carry(Console& console, ImportStore* store, const ImportOptions& options,
                         : options.format == "bundle"    ? import_bundle(store, options, progress, take)
                                                         : console.python->import_source(store, options, progress);
   bar.clear();
+  if (options.format == "bundle")  // as they were where it was made
+    for (const ImportedRun& run : store->report().runs)
+      if (const RunFolder* folder = run.is_new ? store->find(run.run.uid) : nullptr)
+        for (std::string& line : media_problems(folder->path))
+          store->report().add_problem(Code::kCorrupt, std::move(line));
   return status;
 }
 
@@ -128,7 +134,8 @@ int run_import(Console& console, const GlobalOptions& global, ImportOptions opti
   auto store = ImportStore::open(store_path);
   if (!store.ok()) return fail(console, store.status());
   ImportReport& report = (*store)->report();
-  if (files->cut) report.add_problem(Code::kLimit, options.source + " holds more folders or files than are looked at");
+  // Those in Python look for themselves.
+  if (!files->cut.empty() && !is_python_format(options.format)) report.add_problem(Code::kLimit, files->cut);
   const Status status = carry(console, store->get(), options, *files);
   if (json) console.print(visible_json(report_json(**store, report, options)) + "\n");
   else print_report(console, report);

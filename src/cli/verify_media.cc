@@ -106,4 +106,16 @@ void verify_media(const std::string& run_path, VerifyReport* report,
   if (is_at_rest(run_path)) check_events(run_path, sound, report);
 }
 
+std::vector<std::string> media_problems(const std::string& run_path) {
+  VerifyReport report;
+  verify_media(run_path, &report);
+  std::vector<std::string> out;
+  for (const Finding& finding : report.findings) {
+    const bool says_path = finding.what.find(finding.path) != std::string::npos;
+    out.push_back(says_path ? finding.what : fmt::format("{}: {}", finding.path, finding.what));
+  }
+  if (report.left_out > 0) out.push_back(fmt::format("and {} more files of media", report.left_out));
+  return out;
+}
+
 }  // namespace tracker::internal

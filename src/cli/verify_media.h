@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "storage/verify.h"
 
@@ -15,5 +16,8 @@ namespace tracker::internal {
 // Appends what is missing or damaged. A run that cannot be opened is passed over: verify_runs() has named why.
 void verify_media(const std::string& run_path, VerifyReport* report,
                   const std::function<void(uint64_t files, uint64_t of)>& progress = {});
+
+// A line each, for who copies a run as it stands.
+std::vector<std::string> media_problems(const std::string& run_path);
 
 }  // namespace tracker::internal

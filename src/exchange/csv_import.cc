@@ -70,10 +70,11 @@ class CsvReader {
         kept = 0;
         fields->emplace_back();
         in_quotes_.push_back(false);
-      } else if (c == '\n' && !quoted) {
+      } else if ((c == '\n' || c == '\r') && !quoted) {  // also CR alone, as programs of the old Macintosh write it
+        if (c == '\r' && peek() == '\n') get();
         trim(&fields->back(), kept);
         return true;
-      } else if (c != '\r' || quoted || peek() != '\n') {
+      } else {
         fields->back() += static_cast<char>(c);
       }
     }
@@ -128,18 +129,24 @@ size_t column_of(const std::vector<std::string>& names, std::initializer_list<st
 
 class CsvImport {
  public:
-  CsvImport(RunImport* run, std::vector<std::string> names, int64_t file_us)
-      : run_(run), names_(std::move(names)), file_us_(file_us) {
+  CsvImport(std::vector<std::string> names, int64_t file_us) : names_(std::move(names)), file_us_(file_us) {
     step_ = column_of(names_, {"step", "Step", "_step", "global_step", "iteration", "epoch"});
     time_ = column_of(names_, {"time", "timestamp", "_timestamp", "Wall time", "wall_time"});
     metric_ = column_of(names_, {"metric"});
     value_ = column_of(names_, {"value"});
   }
+  void into(RunImport* run) { run_ = run; }
   bool has_steps() const { return step_ != kNone; }
+  static bool is_blank(const std::vector<std::string>& fields) { return fields.size() == 1 && fields[0].empty(); }
+  // Of a line.
+  int64_t time_of(const std::vector<std::string>& fields) const {
+    const bool has_time = time_ != kNone && fields.size() == names_.size();
+    return (has_time ? csv_time(fields[time_]) : std::nullopt).value_or(file_us_);
+  }
 
   Status line(const std::vector<std::string>& fields, const std::vector<bool>& in_quotes) {
     const auto text_at = [&fields](size_t at) { return at < fields.size() ? std::string_view(fields[at]) : ""; };
-    if (fields.size() == 1 && fields[0].empty()) return {};
+    if (is_blank(fields)) return {};
     if (fields.size() != names_.size()) run_->leave_out("lines with more or fewer fields than names");
     if (fields.size() != names_.size()) return {};
     const auto step = csv_step(text_at(step_));
@@ -175,7 +182,7 @@ class CsvImport {
     return run_->text(metric, text, step.value_or(0), step.has_value(), time_us);
   }
 
-  RunImport* run_;
+  RunImport* run_ = nullptr;
   std::vector<std::string> names_;
   int64_t file_us_;
   size_t step_, time_, metric_, value_;
@@ -204,17 +211,20 @@ Status import_file(ImportStore* store, const ImportOptions& options, const std::
   identity.project = !options.project.empty() ? options.project : folder.substr(folder.find_last_of('/') + 1);
   const std::string name = name_below(options.source, path);
   identity.label = name.ends_with(".csv") ? without_ending(name) : name;
-  identity.created_us = file_us;
-  auto run = RunImport::begin(store, identity);
-  if (!run.ok()) return run.status();
-  CsvImport import(run->get(), fields, file_us);
+  CsvImport import(fields, file_us);
   if (!import.has_steps())
     return problem(Status(Code::kInvalid, fmt::format("{}: no column is called step", path),
                           "nothing of it was stored; the first line must name the columns")),
            Status();
+  do more = reader.next(&fields);  // the first row says when the run began
+  while (more.ok() && *more && CsvImport::is_blank(fields));
+  const int64_t begin_us = more.ok() && *more ? import.time_of(fields) : file_us;
+  identity.created_us = begin_us != 0 ? begin_us : 1;  // 0: not known
+  auto run = RunImport::begin(store, identity);
+  if (!run.ok()) return run.status();
+  import.into(run->get());
   constexpr uint64_t kLinesAStep = 4096;
-  for (;;) {
-    more = reader.next(&fields);
+  for (;; more = reader.next(&fields)) {
     if (!more.ok()) problem(more.status());
     if (!more.ok() || !*more) break;
     TRACKER_RETURN_IF_ERROR(import.line(fields, reader.in_quotes()));

@@ -35,8 +35,12 @@ class Walk {
       const std::string below = join_path(path, name);
       struct stat info{};
       if (::lstat(below.c_str(), &info) != 0) continue;
-      if (seen_ >= kImportFilesMax || (S_ISDIR(info.st_mode) && depth >= kImportDepthMax)) {
-        out_->cut = true;
+      const bool is_deep = S_ISDIR(info.st_mode) && depth >= kImportDepthMax;
+      if (is_deep || seen_ >= kImportFilesMax) {
+        if (out_->cut.empty())
+          out_->cut = is_deep ? fmt::format("{} lies in {} folders; what it holds was not looked at", below, depth)
+                              : fmt::format("{} is behind {} files and was not looked at, nor what follows it", below,
+                                            kImportFilesMax);
         continue;
       }
       if (S_ISREG(info.st_mode)) ++seen_, take_file(below, name, out_);

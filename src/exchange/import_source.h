@@ -37,7 +37,7 @@ using ImportProgress = std::function<void(uint64_t done, uint64_t total)>;
 struct SourceFiles {
   std::vector<std::string> event_files, csv_files, wandb_files;
   bool mlflow = false, trackio = false, swanlab = false;
-  bool cut = false;  // there were more than kImportFilesMax, or they lay deeper
+  std::string cut;  // a line about the first that was not looked at, of more than kImportFilesMax or deeper; else empty
 };
 
 const std::vector<std::string>& import_formats();

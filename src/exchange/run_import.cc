@@ -40,6 +40,12 @@ std::string label_from(std::string_view text, std::string_view fallback) {
 // Names of files may be longer than a key, or none that a key may have.
 std::string mark_key(std::string_view part) { return std::string(kImportMarkPrefix) + Id128::hash_of(part).hex(); }
 
+// What the program called it: SummaryWriter.add_text() of torch puts a word behind the tag.
+std::string_view name_of_text(std::string_view metric) {
+  constexpr std::string_view kOfTorch = "/text_summary";
+  return metric.ends_with(kOfTorch) ? metric.substr(0, metric.size() - kOfTorch.size()) : metric;
+}
+
 bool is_mark(const Attribute& attribute) {
   return attribute.type == EventType::kAttribute && attribute.key.starts_with(kImportMarkPrefix);
 }
@@ -248,7 +254,9 @@ Status RunImport::text(std::string_view metric, std::string_view text, int64_t s
       return {};
     }
   uint64_t redacted = 0;
-  const std::string kept = redact_text(text, &redacted);
+  const bool is_secret = is_secret_key(name_of_text(metric));
+  const std::string kept = is_secret ? std::string(kRedacted) : redact_text(text, &redacted);
+  redacted += is_secret ? 1 : 0;
   if (redacted > 0) leave_out("secrets in texts", redacted);
   ++out_.texts;
   return add_event(EventType::kText, step, has_step, time_us,
@@ -270,7 +278,7 @@ bool RunImport::medium_is_there(std::string_view metric, int64_t step, const Val
   load_media();
   Value kept = value;  // as media() keeps it
   uint64_t redacted = 0;
-  redact("", &kept, &redacted);
+  redact_medium(metric, &kept, &redacted);
   return known_->media_contents.contains({std::string(metric), step, medium_content(kept)});
 }
 
@@ -292,7 +300,7 @@ Status RunImport::media(std::string_view metric, std::vector<Value> values, int6
   ++media_calls_;
   for (Value& value : values) {
     uint64_t redacted = 0;
-    redact("", &value, &redacted);
+    redact_medium(metric, &value, &redacted);
     if (redacted > 0) leave_out("secrets in media", redacted);
     std::string payload = encode_cbor(Value::Map{{"key", std::string(metric)},
                                                  {"call", static_cast<int64_t>(media_calls_)},
@@ -502,7 +510,8 @@ void RunImport::begin_writer() {
 }
 
 Status RunImport::end_writer(RunState state, int64_t exit_code, int64_t ended_us) {
-  const int64_t end_us = ended_us != 0 ? ended_us : last_us_ != 0 ? last_us_ : out_.run.created_us;
+  const int64_t created_us = out_.run.created_us;
+  const int64_t end_us = ended_us != 0 ? ended_us : last_us_ != 0 ? std::max(last_us_, created_us) : created_us;
   const Value end = Value::Map{{"state", run_state_name(state)}, {"exit_code", exit_code}, {"reason", ""}};
   frame_.add_event(EventType::kEnd, 0, false, end_us, encode_cbor(end));
   TRACKER_RETURN_IF_ERROR(flush());

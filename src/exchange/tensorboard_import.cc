@@ -28,9 +28,9 @@ constexpr uint64_t kProgressBytes = 4u << 20;
 constexpr double kTimeMaxS = 9e12;  // fits into microseconds
 constexpr int kProtoValueDepthMax = 16;
 
-int64_t time_us_of(double seconds) {
-  return std::isfinite(seconds) && std::fabs(seconds) < kTimeMaxS ? std::llround(seconds * 1e6) : 0;
-}
+bool is_time(double seconds) { return std::isfinite(seconds) && std::fabs(seconds) < kTimeMaxS; }
+
+int64_t time_us_of(double seconds) { return is_time(seconds) ? std::llround(seconds * 1e6) : 0; }
 
 // google.protobuf.Value
 std::optional<Value> proto_value(std::string_view message, int depth) {
@@ -71,7 +71,7 @@ struct Tag {
 class EventImport {
  public:
   EventImport(ImportStore* store, const StoreMedia& store_media, RunImport* run)
-      : store_(store), store_media_(store_media), run_(run) {}
+      : store_(store), store_media_(store_media), run_(run), time_us_(run->so_far().run.created_us) {}
 
   void begin_file() { ++files_; }
 
@@ -93,6 +93,7 @@ class EventImport {
         case 5:
           summary = field.bytes;
           has_summary = field.type == WireType::kBytes;
+          if (!has_summary) run_->leave_out("values that cannot be read");
           break;
         case 7: has_start = is_session_start(field.bytes); break;
         case 6: run_->leave_out("log messages"); break;
@@ -102,7 +103,9 @@ class EventImport {
     }
     if (!reader.ok()) run_->leave_out("records that are no events");
     if (!reader.ok()) return {};
-    const int64_t time_us = time_us_of(wall_time);
+    if (is_time(wall_time)) time_us_ = time_us_of(wall_time);
+    else if (has_summary) run_->leave_out("times that cannot be read");
+    const int64_t time_us = time_us_;
     if (has_start) TRACKER_RETURN_IF_ERROR(session_start(step, time_us));
     if (!has_summary) return {};
     WireReader values(summary);
@@ -112,6 +115,7 @@ class EventImport {
       if (!read_event_value(field.bytes, &value)) run_->leave_out("values that cannot be read");
       else TRACKER_RETURN_IF_ERROR(take(value, step, time_us));
     }
+    if (!values.ok()) run_->leave_out("values that cannot be read");  // one says that it goes on behind the record
     return {};
   }
 
@@ -241,6 +245,7 @@ class EventImport {
   std::unordered_map<std::string, Tag, TagHash, std::equal_to<>> tags_;
   RunState state_ = RunState::kFinished;
   int64_t ended_us_ = 0;
+  int64_t time_us_;               // of the record before, for one whose own cannot be read
   int64_t max_step_ = INT64_MIN;  // of rows that are shown
   size_t files_ = 0;
   bool is_new_ = true, has_session_ = false;

@@ -37,10 +37,15 @@ std::string media_file_name(std::string_view digest, std::string_view extension)
   return fmt::format("{}/{}/{}.{}", kMediaFolder, digest.substr(0, 2), digest, extension);
 }
 
-void redact_medium(Value* value, uint64_t* count) {
+void redact_medium(std::string_view key, Value* value, uint64_t* count) {
   const Value* text = value->find("text");
   const Value* extension = value->find("ext");
-  if (text == nullptr || text->as_text() == nullptr || extension == nullptr || !(*extension == "json")) {
+  const bool has_text = text != nullptr && text->as_text() != nullptr;
+  if (!has_text || extension == nullptr || !(*extension == "json")) {
+    if (has_text && is_secret_key(key) && *text->as_text() != kRedacted) {
+      value->set("text", std::string(kRedacted));
+      ++*count;
+    }
     redact("", value, count);
     return;
   }

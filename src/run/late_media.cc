@@ -118,7 +118,7 @@ Result<MediaFile> LateMedia::store(std::string_view bytes, std::string_view exte
 
 Status LateMedia::add(const Id128& writer, const MediumPlace& place, Value value) {
   uint64_t redacted = 0;
-  redact_medium(&value, &redacted);
+  redact_medium(place.key, &value, &redacted);
   std::string payload = medium_payload(place.key, place.call, place.time_us, std::move(value));
   if (payload.size() > kMediaDescriptionBytesMax)
     return Status(Code::kLimit, fmt::format("what is said of it takes {} bytes; at most {}", payload.size(),

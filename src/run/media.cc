@@ -108,7 +108,7 @@ std::string Run::redact_document(std::string_view text, bool is_json) {
 
 Value Run::redact_words(Value said) const {
   uint64_t redacted = 0;  // counted with the event, whose words are redacted again
-  redact_medium(&said, &redacted);
+  redact_medium("", &said, &redacted);
   return said;
 }
 
@@ -122,7 +122,7 @@ Status Run::check_media_room(uint64_t bytes) const {
 Status Run::log_media(std::string_view key, int64_t step, uint64_t call, int64_t time_us, Value value) {
   if (!takes_media()) return Status(Code::kClosed, "nothing is recorded here");
   uint64_t redacted = 0;
-  redact_medium(&value, &redacted);
+  redact_medium(key, &value, &redacted);
   const std::string payload = medium_payload(key, call, time_us, std::move(value));
   const Status status = log_media_payload(payload, step);
   const std::lock_guard<std::mutex> guard(impl_->mutex);

@@ -122,6 +122,31 @@ def test_a_run_goes_into_another_store_in_one_file(store: Path, tmp_path: Path) 
     command(store, "export", "otter", "--bundle", str(bundle), "--wide", code=2)
 
 
+def test_media_that_a_bundle_lacks_are_named_when_it_is_written_and_when_it_is_read(tmp_path: Path) -> None:
+    # Bug: neither said a word, with exit code 0.
+    store, bundle, other = tmp_path / "s", tmp_path / "r.trkb", tmp_path / "other"
+    with tracker.init(project="mnist", id="otter", dir=str(store), quiet=True) as run:
+        for step, text in enumerate(("a", "b", "c")):
+            run.log({"note": tracker.Text(text * 70_000)}, step=step)
+    stored = tracker.open_run("mnist/otter", dir=str(store)).media("note")
+    gone, damaged, whole = (Path(entry.path).relative_to(run.dir) for entry in stored)
+    (Path(run.dir) / gone).unlink()
+    (Path(run.dir) / damaged).write_bytes(b"d" * 70_000)
+    for folder, report in (
+        (Path(run.dir), command(store, "export", "otter", "--bundle", str(bundle), "--json", code=3)),
+        (other / "runs" / "mnist" / "otter", command(other, "import", str(bundle), "--json", code=3)),
+    ):
+        assert sorted(json.loads(report)["problems"]) == sorted(
+            [
+                f"{folder / damaged}: its bytes are not those of its name",
+                f'{folder / gone}: is gone; "note" names it at step 0',
+            ]
+        )
+        assert (folder / whole).is_file()
+    assert command(other, "import", str(bundle))  # it is there
+    (other / "runs" / "mnist" / "otter" / damaged).unlink()
+
+
 def test_a_bundle_that_is_damaged_makes_no_store(store: Path, tmp_path: Path) -> None:
     bundle = tmp_path / "otter.trkb"
     command(store, "export", "otter", "--bundle", str(bundle))

@@ -199,6 +199,59 @@ def test_a_run_whose_own_file_cannot_be_read_is_named(
     assert f"{meta} cannot be read: Input/output error" in problem
 
 
+@pytest.mark.parametrize("damage", ["garbage", "empty", "cut", "link"])
+@pytest.mark.parametrize("damaged", ["run", "experiment"])
+def test_a_run_whose_meta_yaml_or_its_experiments_is_damaged_is_named_and_left_out(
+    tmp_path: Path, folder: Path, damaged: str, damage: str
+) -> None:
+    # Bug: it was imported as what was left to guess, a deleted one, too.
+    (meta,) = (path for path in folder.rglob("meta.yaml") if (path.parent / "metrics").is_dir())
+    path = meta if damaged == "run" else meta.parent.parent / "meta.yaml"
+    whole = path.read_bytes()
+    path.rename(tmp_path / "whole.yaml")
+    if damage == "link":
+        path.symlink_to(tmp_path / "whole.yaml")
+    else:
+        cut = whole[: whole.index(b"lifecycle_stage: ") + len(b"lifecycle_stage: ")] + b"del"
+        path.write_bytes({"garbage": b"\xff\x00" * 100, "empty": b"", "cut": cut}[damage])
+    report = import_json(tmp_path / "s", folder, code=3)
+    assert report["runs"] == []
+    (problem,) = report["problems"]
+    assert problem.startswith(f"the run of {meta.parent} was left out: {path} ")
+    path.unlink()
+    path.write_bytes(whole)
+    assert len(import_json(tmp_path / "s", folder)["runs"]) == 1
+
+
+def test_a_damaged_model_is_named_and_the_others_are_imported(tmp_path: Path, folder: Path) -> None:
+    (meta,) = (path for path in folder.rglob("meta.yaml") if (path.parent / "metrics").is_dir())
+    for model, text in (("m-1", "name: 'net"), ("m-2", "name: net\n")):
+        (meta.parent / "outputs" / model).mkdir(parents=True)
+        (meta.parent.parent / "models" / model / "artifacts").mkdir(parents=True)
+        (meta.parent.parent / "models" / model / "artifacts" / "MLmodel").write_text(model)
+        (meta.parent.parent / "models" / model / "meta.yaml").write_text(text)
+    report = import_json(tmp_path / "s", folder, code=3)
+    assert report["left_out"]["models that cannot be read"] == 1
+    (problem,) = report["problems"]
+    assert problem.startswith(f"{meta.parent.parent / 'models' / 'm-1' / 'meta.yaml'} cannot be read: line 1: ")
+    assert [use.name for use in opened(tmp_path / "s", report).outputs if use.type == "model"] == ["mnist/brisk-net:v0"]
+
+
+@pytest.mark.parametrize("linked", ["artifacts", "metrics", "run", "experiment"])
+def test_a_folder_that_is_a_link_is_counted(tmp_path: Path, folder: Path, linked: str) -> None:
+    # Bug: nothing was said.
+    (meta,) = (path for path in folder.rglob("meta.yaml") if (path.parent / "metrics").is_dir())
+    path = {"run": meta.parent, "experiment": meta.parent.parent}.get(linked, meta.parent / linked)
+    if linked == "artifacts":
+        path.mkdir(exist_ok=True)
+        (path / "a.bin").write_text("a")
+    moved = path.rename(tmp_path / "moved")
+    path.symlink_to(moved)
+    store = import_here(tmp_path / "s", folder)
+    assert store.left_out == {"links among files": 1}
+    assert [run["points"] > 0 for run in store.runs] == {"artifacts": [True], "metrics": [False]}.get(linked, [])
+
+
 def test_artifacts_of_mlflow_may_be_left_where_they_are(tmp_path: Path) -> None:
     folder = unpacked(tmp_path, "mlflow_media")
     report = import_json(tmp_path / "s", folder, "--no-artifacts")

@@ -44,6 +44,22 @@ def test_secrets_in_captions_texts_and_tables_are_redacted(run: tracker.Run) -> 
         assert path.is_dir() or SECRET.encode() not in path.read_bytes(), path
 
 
+@pytest.mark.parametrize("size", [10, 100_000])
+@pytest.mark.parametrize("kind", [tracker.Text, tracker.Markdown, tracker.Html])
+def test_a_text_under_the_name_of_a_secret_goes_whole_as_a_str_does(run: tracker.Run, kind: Any, size: int) -> None:
+    # Bug: a str under that name was redacted, and the same text as a medium was stored as it stood.
+    plain = "swordfish " * size
+    run.log({"password": kind(plain, caption="kept"), "note": kind(plain)}, step=0)
+    run.log({"passwords/of/api_key": [kind(plain), kind("more")]}, step=0)
+    run.finish()
+    stored = tracker.open_run(run.uid)
+    (entry,) = stored.media("password")
+    assert (entry.load(), entry.caption) == ("[redacted]", "kept")
+    assert [entry.load() for entry in stored.media("passwords/of/api_key")] == ["[redacted]"] * 2
+    assert stored.media("note")[0].load() == plain
+    assert run.status().values_redacted == 3
+
+
 # Bug: the document was redacted as one text, and the secret took the quote of its cell with it.
 @pytest.mark.parametrize("rows", [1, LARGE])
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from tracker import _core
 from tracker._audio_video import Audio, Video
 from tracker._documents import DOCUMENT_BYTES_MAX, Html, Markdown, Text
 from tracker._image import Image
-from tracker._media import CAPTION_CHARS_MAX, LIST_VALUES_MAX, Media
+from tracker._media import CAPTION_CHARS_MAX, LIST_VALUES_MAX, Media, withheld
 from tracker.exchange.rows import INT64_MAX, INT64_MIN
 
 Entry = TypeVar("Entry")
@@ -117,6 +117,7 @@ def _add_media(
     for index, value in enumerate(made):
         if value is None or run.media_is_stored(name, step, time_us, index if is_list else 0):
             continue
+        value = withheld(name, value)
         said = value._description if value._encoder is None else value._encoder(value._payload, ImportedFiles(run))
         described.append({**(said or {}), **({"index": index} if is_list else {})})
     if described:
@@ -147,6 +148,7 @@ def _add_unknown(run: _core.RunImport, name: str, made: Iterable[Media | None], 
     for value in made:
         if value is None:
             continue
+        value = withheld(name, value)
         encoder = value._encoder
         said = encoder(value._payload, _UnknownFiles(run, name, step)) if encoder else value._description
         if not run.medium_is_there(name, step, said or {}):

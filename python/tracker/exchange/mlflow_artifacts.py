@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tracker._media import Media
 from tracker.exchange.media import MAKERS, NOT_MADE, carry_media, read_document, read_json
-from tracker.exchange.plain_files import Skipped, files_below
+from tracker.exchange.plain_files import MLFLOW_DEPTH_MAX, Skipped, files_below
 from tracker.exchange.rows import is_unicode
 from tracker.exchange.tables import table_of_rows
 
@@ -134,6 +134,9 @@ class Artifacts:
 def tell_of(store: _core.ImportStore, skipped: Skipped) -> None:
     if skipped.links:
         store.leave_out(LINKS, skipped.links)
+    if skipped.too_deep:
+        more = f", nor is what {len(skipped.too_deep) - 1:,} others hold" if len(skipped.too_deep) > 1 else ""
+        store.problem(f"{skipped.too_deep[0]} lies in {MLFLOW_DEPTH_MAX} folders; what it holds is left out{more}")
     for line in skipped.unread:
         store.problem(f"{line}; its files come with the next import that can read it")
 

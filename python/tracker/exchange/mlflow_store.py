@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -13,7 +14,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO
 from urllib.parse import unquote
 
-from tracker.exchange.mlflow_artifacts import ARTIFACTS, Artifacts, tables_of, tell_of
+from tracker.exchange.mlflow_artifacts import ARTIFACTS, LINKS, Artifacts, tables_of, tell_of
+from tracker.exchange.mlflow_yaml import MetaError, read_meta
 from tracker.exchange.plain_files import Skipped, files_below, folder_below, is_folder, is_plain, visible
 from tracker.exchange.rows import Rows, is_unicode
 from tracker.exchange.sqlite_source import NotWholeError, has_column, int_or, open_source, text_or
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 MLFLOW_TEXT_BYTES_MAX = 1024 * 1024
 PROGRESS_PARTS = 1000  # of one run
+MLRUNS = "mlruns"  # the folder of the file store
 DELETED = "deleted"  # a lifecycle_stage: `mlflow gc` has not removed the run yet
 LARGEST = 1.7976931348623157e308  # how the SQLite store keeps an infinity
 LOGGED_TABLES = "mlflow.loggedArtifacts"
@@ -61,13 +64,17 @@ def import_mlflow(
         if is_plain(path):
             found = True
             _Database(store, str(path), project, progress, with_artifacts).carry()
-    for root in (Path(source, "mlruns"), Path(source)):
+    for root in (Path(source, MLRUNS), Path(source)):
         # An experiment that is deleted is moved, with its runs.
-        deleted = sum(1 for _ in _run_folders(root / ".trash")) if is_folder(root / ".trash") else 0
+        trash = _run_folders(root / ".trash", Skipped())
+        deleted = sum(1 for _ in trash) if is_folder(root / ".trash") else 0
         if deleted:
             found = True
             store.leave_out("deleted runs", deleted)
-        runs = list(_run_folders(root))
+        skipped = Skipped()
+        runs = list(_run_folders(root, skipped))
+        found = found or skipped.links > 0
+        tell_of(store, skipped)
         for done, (experiment, folder) in enumerate(runs):
             found = True
             _carry_folder(store, experiment, folder, project, _within(progress, done, len(runs)), with_artifacts)
@@ -96,16 +103,20 @@ def _set_tag(run: _core.RunImport, key: str, value: str) -> None:
 # --- the file store -----------------------------------------------------------------------------------------------
 
 
-def _run_folders(root: Path) -> Iterator[tuple[Path, Path]]:
+def _run_folders(root: Path, skipped: Skipped) -> Iterator[tuple[Path, Path]]:
     """(experiment's folder, run's folder), sorted; none where there is no such folder."""
     if not root.is_dir():
         return
-    for folder in sorted(root.iterdir()):
-        if not is_folder(folder) or not is_plain(folder / "meta.yaml"):
+    for folder in skipped.entries_of(root):
+        if root.name == MLRUNS and folder.is_symlink():
+            skipped.links += 1
+        if not folder.is_dir(follow_symlinks=False) or not os.path.lexists(Path(folder.path, "meta.yaml")):
             continue
-        for run in sorted(folder.iterdir()):
-            if is_folder(run) and is_plain(run / "meta.yaml"):
-                yield folder, run
+        for run in skipped.entries_of(Path(folder.path)):
+            if run.is_symlink():
+                skipped.links += 1
+            elif run.is_dir(follow_symlinks=False) and os.path.lexists(Path(run.path, "meta.yaml")):
+                yield Path(folder.path), Path(run.path)
 
 
 def _named_files(store: _core.ImportStore, folder: Path) -> Iterator[tuple[str, Path]]:
@@ -140,17 +151,26 @@ def _read_text(path: Path) -> str:
         return file.read(MLFLOW_TEXT_BYTES_MAX).decode("utf-8", "replace")
 
 
-def _read_meta(path: Path) -> dict[str, str]:
-    """The plain `key: value` lines of a meta.yaml."""
-    out: dict[str, str] = {}
-    for line in _read_text(path).splitlines():
-        key, colon, value = line.partition(":")
-        value = value.strip()
-        if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
-            value = value[1:-1]
-        if colon and not line.startswith((" ", "-", "#")) and value != "null":
-            out[key] = value
-    return out
+def _read_meta(path: Path, *needed: str) -> dict[str, str]:
+    """ValueError, which names it: it cannot be read, is damaged, or ends before what MLflow always writes."""
+    try:
+        if not is_plain(path):  # a pipe would be waited for
+            raise MetaError("it is no regular file")
+        with path.open("rb") as file:
+            text = file.read(MLFLOW_TEXT_BYTES_MAX + 1)
+        if len(text) > MLFLOW_TEXT_BYTES_MAX:
+            raise MetaError("it has more than 1 MiB")
+        meta = read_meta(text.decode())
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise ValueError(_unread(error)) from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{visible(str(path))} cannot be read: it is no UTF-8") from None
+    except MetaError as error:
+        raise ValueError(f"{visible(str(path))} cannot be read: {error}") from None
+    if missing := [key for key in needed if not meta.get(key)]:
+        raise ValueError(f"{visible(str(path))} is damaged: it does not say {missing[0]}")
+    return meta
 
 
 def _millis(text: str) -> int:
@@ -166,14 +186,16 @@ def _carry_folder(
     with_artifacts: bool,
 ) -> None:
     try:
-        meta = _read_meta(folder / "meta.yaml")
-        project = project or _read_meta(experiment / "meta.yaml").get("name", "")
-    except OSError as error:
-        store.problem(f"the run of {visible(str(folder))} was left out: {_unread(error)}")
+        meta = _read_meta(folder / "meta.yaml", "status")
+        # Both: either says that the run was deleted.
+        project_meta = _read_meta(experiment / "meta.yaml", "name")
+    except ValueError as error:
+        store.problem(f"the run of {visible(str(folder))} was left out: {error}")
         return
-    if meta.get("lifecycle_stage") == DELETED:
+    if DELETED in (meta.get("lifecycle_stage"), project_meta.get("lifecycle_stage")):
         store.leave_out("deleted runs", 1)
         return
+    project = project or project_meta["name"]
     id = meta.get("run_uuid") or meta.get("run_id") or folder.name
     started_us = _millis(meta.get("start_time", "")) * 1000
     run = store.begin("mlflow", id, str(folder), project, meta.get("run_name") or id, "", started_us)
@@ -194,23 +216,30 @@ def _carry_folder(
     artifacts = Artifacts(store, run, (started_us, ended_us), tell, with_artifacts)
     artifacts.carry(folder / "artifacts", tables)
     with _naming(store, run, "models", folder / "outputs"):
-        for name, model in _models_of(folder, experiment / "models"):
+        for name, model in _models_of(store, run, folder, experiment / "models"):
             artifacts.carry_model(name, model)
     run.end(STATES.get(meta.get("status", ""), "crashed"), 0, ended_us)
 
 
-def _models_of(run: Path, models: Path) -> Iterator[tuple[str, Path]]:
+def _models_of(
+    store: _core.ImportStore, run: _core.RunImport, run_folder: Path, models: Path
+) -> Iterator[tuple[str, Path]]:
     """(name, folder) of the models that a run of MLflow 3 made, as it made them: they lie beside the runs."""
-    outputs = run / "outputs"
+    outputs = run_folder / "outputs"
     found: list[tuple[int, str, str, Path]] = []
     for output in outputs.iterdir() if is_folder(outputs) else ():
         model = folder_below(models, output.name)
         if model is None or not is_plain(model / "meta.yaml"):
             continue
-        meta = _read_meta(model / "meta.yaml")
+        try:
+            meta = _read_meta(model / "meta.yaml", "name")
+        except ValueError as error:
+            run.leave_out("models that cannot be read")
+            store.problem(f"{error}; its model comes with the next import that can read it")
+            continue
         if meta.get("lifecycle_stage") != DELETED:
             made = _millis(meta.get("creation_timestamp", ""))
-            found.append((made, output.name, meta.get("name") or output.name, model / "artifacts"))
+            found.append((made, output.name, meta["name"], model / "artifacts"))
     for _, _, name, folder in sorted(found):
         yield name, folder
 
@@ -342,6 +371,8 @@ class _Database:
                 return folder
         if is_served:
             run.leave_out(ELSEWHERE)
+        elif Path(base / path).is_symlink():
+            run.leave_out(LINKS)
         elif count := sum(1 for _ in files_below(base / path, Skipped())):
             run.leave_out(ARTIFACTS, count)
         return None

@@ -59,6 +59,7 @@ class Skipped:
     def __init__(self) -> None:
         self.links = 0
         self.others = 0  # pipes, sockets, devices; files in more than MLFLOW_DEPTH_MAX folders
+        self.too_deep: list[str] = []  # folders in MLFLOW_DEPTH_MAX others
         self.unread: list[str] = []  # a line for each folder that cannot be read
 
     def entries_of(self, folder: Path) -> list[os.DirEntry[str]]:
@@ -89,6 +90,7 @@ def visible(path: str) -> str:
 def files_below(folder: Path, skipped: Skipped, depth: int = 0) -> Iterator[tuple[str, Path]]:
     """(name with slashes, path) of the plain files, sorted."""
     if not is_folder(folder):
+        skipped.links += folder.is_symlink()
         return
     for entry in skipped.entries_of(folder):
         if entry.is_file(follow_symlinks=False):
@@ -98,6 +100,7 @@ def files_below(folder: Path, skipped: Skipped, depth: int = 0) -> Iterator[tupl
         elif not entry.is_dir(follow_symlinks=False):
             skipped.others += 1
         elif depth >= MLFLOW_DEPTH_MAX:
+            skipped.too_deep.append(visible(entry.path))
             skipped.count_below(Path(entry.path))
         else:
             for name, path in files_below(Path(entry.path), skipped, depth + 1):

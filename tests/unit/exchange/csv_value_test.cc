@@ -83,5 +83,43 @@ TEST_F(ImportTest, ATimeThatCannotBeReadIsCounted) {
   EXPECT_EQ(report_.left_out.at("times that cannot be read"), 1u);
 }
 
+// Bug: it was the time at which the file was written, long after the last row.
+TEST_F(ImportTest, ARunBeginsWithItsFirstRowAndNeverEndsBeforeThat) {
+  constexpr int64_t kFirstUs = 1'704'067'200'000'000;
+  write("a.csv", "step,time,loss\n\n0,2024-01-01T00:00:00,1\n1,2024-01-01T00:00:05,2\n");
+  write("b.csv", "step,time,loss\n0,0,1\n");
+  write("c.csv", "step,time,loss\n0,soon,\n1,2024-01-01T00:00:05,2\n");
+  write("d.csv", "step,loss\n0,1\n");
+  ASSERT_TRUE(import("csv").ok());
+  EXPECT_EQ(report_.runs[0].run.created_us, kFirstUs);
+  EXPECT_EQ(view(0)->ended_us(), kFirstUs + 5'000'000);
+  EXPECT_EQ(report_.runs[1].run.created_us, 1);  // 0 says that no time is known
+  for (size_t i = 0; i < 4; ++i) EXPECT_GE(view(i)->ended_us(), report_.runs[i].run.created_us) << i;
+  ASSERT_TRUE(import("csv").ok());
+  for (const ImportedRun& run : report_.runs) EXPECT_FALSE(run.changed);
+}
+
+// Bug: all of the file was its line of names, and the run was empty.
+TEST_F(ImportTest, ACarriageReturnEndsALine) {
+  for (const std::string& end : std::vector<std::string>{"\r", "\r\n", "\n", "\r\r\n"})
+    write(std::to_string(end.size()) + end.substr(0, end == "\n" ? 0 : 1) + ".csv",
+          "step,loss,note" + end + "0,1.5,\"two\rlines\"" + end + "1,2.5," + end);
+  ASSERT_TRUE(import("csv").ok());
+  ASSERT_EQ(report_.runs.size(), 4u);
+  for (size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(report_.runs[i].points, 2u) << i;
+    EXPECT_EQ(view(i)->texts("note")->at(0).text, "two\rlines") << i;
+  }
+}
+
+// Bug: what no form of a secret tells was stored, whatever its column was called.
+TEST_F(ImportTest, ATextUnderTheNameOfASecretIsRedacted) {
+  write("run.csv", "step,api_key,note\n0,plainly,plainly\n");
+  ASSERT_TRUE(import("csv").ok());
+  EXPECT_EQ(view()->texts("api_key")->at(0).text, "[redacted]");
+  EXPECT_EQ(view()->texts("note")->at(0).text, "plainly");
+  EXPECT_EQ(report_.left_out.at("secrets in texts"), 1u);
+}
+
 }  // namespace
 }  // namespace tracker::internal

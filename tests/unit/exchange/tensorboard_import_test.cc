@@ -3,6 +3,8 @@
 // value is none. Method: events written here, as SummaryWriter(purge_step=) and a live file behind a resume have them.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "exchange/run_import.h"
 #include "exchange/tensorboard_events.h"
 #include "exchange/wire.h"
@@ -140,6 +142,55 @@ TEST_F(ImportTest, AnEmptyTensorIsNoNumber) {
   ASSERT_TRUE(import("tensorboard").ok());
   EXPECT_EQ(report_.runs.at(0).points, 3u);
   EXPECT_EQ(report_.left_out.at("tensors"), 1u);
+}
+
+// Bug: such rows lay in 1970, and nobody said so.
+TEST_F(ImportTest, ATimeOfAnEventThatCannotBeReadIsCountedAndIsThatOfTheOneBefore) {
+  std::string bytes;
+  append_scalar_event("loss", ValueType::kFloat64, bits_of(0.5), 0, 1.7e9, &bytes);
+  int64_t step = 0;
+  for (const double time : {std::nan(""), HUGE_VAL, -HUGE_VAL, 1e300})
+    append_scalar_event("loss", ValueType::kFloat64, bits_of(0.5), ++step, time, &bytes);
+  append_scalar_event("loss", ValueType::kFloat64, bits_of(0.5), ++step, 1.7e9 + 1, &bytes);
+  write("events.out.tfevents.1.a", bytes);
+  ASSERT_TRUE(import("tensorboard").ok());
+  EXPECT_EQ(report_.left_out.at("times that cannot be read"), 4u);
+  const auto loss = view()->history("loss");
+  ASSERT_EQ(loss->size(), 6u);
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(loss->times_us[i], 1'700'000'000'000'000) << i;
+  EXPECT_EQ(loss->times_us[5], 1'700'000'001'000'000);
+}
+
+// Bug: there was no point, and nothing was left out.
+TEST_F(ImportTest, AValueThatSaysItIsLongerThanItsRecordIsCounted) {
+  std::string bytes;
+  append_scalar_event("loss", ValueType::kFloat64, bits_of(0.5), 0, 1.7e9, &bytes);
+  for (const std::string& summary : std::vector<std::string>{"\x0a\x20" + std::string("loss"), "\x0a"}) {
+    std::string event;
+    wire_fixed64(1, bits_of(1.7e9), &event);
+    wire_bytes(5, summary, &event);
+    append_event_record(event, &bytes);
+  }
+  std::string event;
+  wire_varint(5, 7, &event);  // no message at all
+  append_event_record(event, &bytes);
+  write("events.out.tfevents.1.a", bytes);
+  ASSERT_TRUE(import("tensorboard").ok());
+  EXPECT_EQ(report_.runs.at(0).points, 1u);
+  EXPECT_EQ(report_.left_out.at("values that cannot be read"), 3u);
+}
+
+TEST_F(ImportTest, ATextUnderTheTagOfASecretIsRedacted) {
+  std::string bytes;
+  append_text_event("api_key", "plainly", 0, 1.7e9, &bytes);
+  append_text_event("api_key/text_summary", "plainly", 0, 1.7e9, &bytes);
+  append_text_event("note", "plainly", 0, 1.7e9, &bytes);
+  write("events.out.tfevents.1.a", bytes);
+  ASSERT_TRUE(import("tensorboard").ok());
+  EXPECT_EQ(view()->texts("api_key")->at(0).text, "[redacted]");
+  EXPECT_EQ(view()->texts("api_key/text_summary")->at(0).text, "[redacted]");
+  EXPECT_EQ(view()->texts("note")->at(0).text, "plainly");
+  EXPECT_EQ(report_.left_out.at("secrets in texts"), 2u);
 }
 
 }  // namespace
