@@ -88,9 +88,9 @@ void examine_set_aside(const std::string& store, DoctorReport* out) {
   if (found.empty()) return;
   out->advice.push_back(
       {Code::kCorrupt,
-       fmt::format("{} overwritten while recorded, and moved aside by a recovery ({})",
-                   found.size() == 1 ? "1 database was" : count_text(found.size()) + " databases were", found.front()),
-       "what was in it is counted as lost; find out what writes into the store, and delete the file "
+       fmt::format("{} overwritten or changed on the disk while recorded, and moved aside by a recovery ({})",
+                   found.size() == 1 ? "1 file was" : count_text(found.size()) + " files were", found.front()),
+       "what was in it is lost where no journal had it; find out what writes into the store, and delete the file "
        "when nobody wants to look at it"});
 }
 

@@ -6,11 +6,13 @@
 #include <filesystem>
 
 #include "artifact/lineage.h"
+#include "base/fs.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "model/key.h"
 #include "query/runs_query.h"
+#include "storage/run_folder.h"
 #include "storage/trash.h"
 #include "storage/wreck.h"
 
@@ -83,6 +85,12 @@ void add_listed(RunsList list, FoundRuns* out) {
   out->worst = list.worst;
 }
 
+// A name, and nothing stands in the folder of that project, or there is none.
+bool is_no_project(const Store& store, const std::string& project) {
+  return !project.empty() &&
+         list_dir(join_path(join_path(store.path(), kRunsFolder), folder_name(project))).value_or({}).empty();
+}
+
 Result<FoundRuns> find_runs(Console& console, const Store& store, const RmOptions& options) {
   FoundRuns out;
   for (const std::string& name : options.runs) {
@@ -108,6 +116,9 @@ Result<FoundRuns> find_runs(Console& console, const Store& store, const RmOption
     console.note(fmt::format("{} matched in the catalog and not in {} own files: left as {}",
                              counted(list->denied, "run"), list->denied == 1 ? "its" : "their",
                              list->denied == 1 ? "it is" : "they are"));
+  if (list->rows.empty() && list->problems.empty() && is_no_project(store, options.project))
+    return Status(Code::kNotFound, fmt::format("no project \"{}\" in {}", options.project, store.path()),
+                  "`tracker ls` lists the runs of all projects");
   add_listed(std::move(*list), &out);
   return out;
 }

@@ -28,6 +28,7 @@ struct DeadJournal::RingCopy {
   const RingHeader* header = nullptr;
   size_t bytes = 0;
   std::string path;
+  bool counts = true;  // what the header says of how much the ring has accepted can be
   ~RingCopy() {
     if (header != nullptr) ::munmap(const_cast<RingHeader*>(header), bytes);
   }
@@ -143,6 +144,7 @@ Status DeadJournal::read_files() {
   for (const std::string& name : *names)
     if (name.starts_with("ring-")) TRACKER_RETURN_IF_ERROR(read_ring(name));
   leave_copies_out();
+  judge_counters();
   uint64_t nonce = 0;
   std::memcpy(&nonce, identity().writer.bytes.data(), sizeof nonce);
   SpillContents spill = read_spill(dir_, nonce);
@@ -218,6 +220,15 @@ Status DeadJournal::read_ring(const std::string& name) {
     return give_up(name, header, data, rest.message());
   rings_.push_back(std::move(ring));
   return {};
+}
+
+// Less a call that its process died in.
+uint64_t DeadJournal::points_accepted(const RingCopy& ring) {
+  const RingHeader& header = *ring.header;
+  const uint64_t tail = header.tail.load(), accepted = header.accepted.load();
+  const RingSpan span{ring.header, ring.data(), header.data_bytes, header.nonce, tail, tail};
+  const uint64_t begun = tail % 8 == 0 ? points_begun(span) : 0;
+  return accepted - std::min(accepted, begun);
 }
 
 // Somebody's copy of a ring holds the same points once more. One that is here under another name alone is the ring,
@@ -306,23 +317,45 @@ bool DeadJournal::rings_hold(const std::vector<RingPosition>& positions) const {
          });
 }
 
-uint64_t DeadJournal::largest(std::atomic<uint64_t> RingHeader::* count) const {
+uint64_t DeadJournal::largest(std::atomic<uint64_t> RingHeader::* count, uint64_t bound) const {
   uint64_t out = 0;
-  for (const auto& ring : rings_) out = std::max(out, (ring->header->*count).load());
+  for (const auto& ring : rings_)
+    if (const uint64_t each = (ring->header->*count).load(); each <= bound) out = std::max(out, each);
   return out;
+}
+
+// No checksum covers a header, for it changes with each record. What a ring has accepted lies in the bytes before its
+// tail, 16 a value and 32 a text at the least; what other rings had accepted is bounded as losses are. A count that
+// cannot be says nothing: one flipped bit would have been 4611686018427387904 points that are lost.
+void DeadJournal::judge_counters() {
+  constexpr uint64_t kTextBytesMin = kRecordHeadBytes + 8;
+  for (const auto& ring : rings_) {
+    const RingHeader& header = *ring->header;
+    const uint64_t tail = header.tail.load(), texts = header.texts.load();
+    const auto say = [&](std::string_view what, uint64_t count) {
+      problems_.push_back(
+          fmt::format("{}: the header is damaged: it says {} {}, which cannot be: an unknown number "
+                      "may be lost",
+                      ring->path, count, what));
+      ++unreadable_;
+    };
+    // A text is counted before its record is published.
+    ring->counts = points_accepted(*ring) <= tail / sizeof(ValuePair) && texts <= tail / kTextBytesMin + 1;
+    if (!ring->counts && texts > tail / kTextBytesMin + 1) say("texts", texts);
+    else if (!ring->counts) say("values", header.accepted.load());
+    else if (header.accepted_before.load() > kLossCountMax + 1)
+      say("values in rings that are gone", header.accepted_before.load() - 1);
+    else if (header.accepted_unfiled.load() > kLossCountMax)
+      say("values in rings that were no files", header.accepted_unfiled.load());
+  }
 }
 
 bool DeadJournal::counts_all() const { return unread_.empty() && unreadable_ == 0 && accepted_before() > 0; }
 
 Logged DeadJournal::accepted() const {
   Logged out;
-  for (const auto& ring : rings_) {
-    const RingHeader& header = *ring->header;
-    const uint64_t tail = header.tail.load();
-    const RingSpan span{ring->header, ring->data(), header.data_bytes, header.nonce, tail, tail};
-    const uint64_t begun = tail % 8 == 0 ? points_begun(span) : 0;
-    out += {header.accepted.load() - std::min(header.accepted.load(), begun), header.texts.load()};
-  }
+  for (const auto& ring : rings_)
+    if (ring->counts) out += {points_accepted(*ring), ring->header->texts.load()};
   if (const uint64_t before = accepted_before(); before > 0) out.points += before - 1;
   out.points += accepted_unfiled();
   return out;

@@ -60,7 +60,7 @@ class DeadJournal {
   // How much the rings have accepted, less a call that its process died in.
   Logged accepted() const;
   // Of these: points in rings that were no files, and are gone with the process.
-  uint64_t accepted_unfiled() const { return largest(&RingHeader::accepted_unfiled); }
+  uint64_t accepted_unfiled() const { return largest(&RingHeader::accepted_unfiled, kLossCountMax); }
   // accepted() has the points of rings that are gone, too, and no ring is here that cannot be read.
   bool counts_all() const;
   void add_problem(std::string problem) { problems_.push_back(std::move(problem)); }
@@ -71,7 +71,8 @@ class DeadJournal {
   // journal knows to have been stored in a database that is no more. At least: rings that are gone are not counted.
   Logged removed(const Logged& recovered) const;
   const std::vector<std::string>& problems() const { return problems_; }
-  // Rings of which nobody can say what they held: a pipe, a folder or a link in the place of the file.
+  // Rings of which nobody can say what they held: a pipe, a folder or a link in the place of the file, or a count in
+  // the header of how much it has accepted that cannot be.
   uint64_t unreadable_rings() const { return unreadable_; }
   bool got_sigterm() const;  // and was to mark it: its run was preempted
   // What finish() has said, if it was called.
@@ -110,8 +111,12 @@ class DeadJournal {
   uint64_t points_readable(RingSpan span);
   void add_losses(FrameBuilder* builder, std::vector<RingPosition>* positions);
   uint64_t known_position(uint64_t name) const;
-  uint64_t largest(std::atomic<uint64_t> RingHeader::* count) const;                  // what each ring says of all
-  uint64_t accepted_before() const { return largest(&RingHeader::accepted_before); }  // and one; 0: no ring says
+  // What each ring says of all; no count above `bound` is believed.
+  uint64_t largest(std::atomic<uint64_t> RingHeader::* count, uint64_t bound) const;
+  // And one; 0: no ring says.
+  uint64_t accepted_before() const { return largest(&RingHeader::accepted_before, kLossCountMax + 1); }
+  static uint64_t points_accepted(const RingCopy& ring);
+  void judge_counters();
   void name_unknown_series(FrameBuilder* builder);
   bool released_unknown_ = false;  // a ring has released more than the database says it has
   std::string dir_;

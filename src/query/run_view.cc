@@ -25,6 +25,7 @@
 #include "query/waiting_since.h"
 #include "storage/close_names.h"
 #include "storage/damaged_database.h"
+#include "storage/journal_home.h"
 #include "storage/run_folder.h"
 #include "storage/writer_parts.h"
 
@@ -164,8 +165,13 @@ std::optional<uint32_t> RunView::Impl::unseen_user() const {
 
 // Of a run that does not go on: the journal was removed with its container or machine, lies on another one, or was
 // private memory.
-bool has_lost_its_journal(const WriterSnapshot& writer) {
-  return !writer.end && !writer.recovered && !path_exists(writer.identity.journal_dir);
+// Of a copied store it is the original's.
+bool has_lost_its_journal(const WriterSnapshot& writer, const std::string& store_path) {
+  const std::string& journal = writer.identity.journal_dir;
+  if (writer.end || writer.recovered) return false;
+  if (!path_exists(journal)) return true;
+  const auto store = Store::open(store_path);
+  return store.ok() && !is_of(writer.identity, journal, *store);
 }
 
 // A living writer stores meanwhile: what it has stored or counted since the snapshot is still in its journal as far as
@@ -272,7 +278,8 @@ LossAccount RunView::losses() const {
   LossAccount account = merge_losses(impl_->snapshots, *impl_->waiting);
   account.unseen = impl_->unseen_user();
   if (!account.unseen && impl_->verdict.state != RunState::kRunning)
-    for (const WriterSnapshot& writer : impl_->snapshots) account.missing_journals += has_lost_its_journal(writer);
+    for (const WriterSnapshot& writer : impl_->snapshots)
+      account.missing_journals += has_lost_its_journal(writer, store_path_of(impl_->folder.path));
   return account;
 }
 std::vector<MetricAccount> RunView::losses_by_metric() const {

@@ -88,11 +88,17 @@ Status Catalog::scan_project(const std::string& project, std::vector<Stale>* sta
   if (!rows.ok()) return rows.status();
   const std::string first = first_of(project), end = behind(project);
   rows->bind(first).bind(end);
+  // Of rows that a listed name has nothing to say of.
+  const auto lost = [&rows, stale] {
+    const std::string_view folder = rows->bytes_at(0);
+    if (!is_run_place(folder)) return no_run_place(folder);
+    stale->push_back({std::string(folder), 0});
+    return Status();
+  };
   auto row = rows->step();
   for (const std::string& name : *names) {
     const std::string folder = first + name;
-    for (; row.ok() && *row && rows->bytes_at(0) < folder; row = rows->step())
-      stale->push_back({std::string(rows->bytes_at(0)), 0});
+    for (; row.ok() && *row && rows->bytes_at(0) < folder; row = rows->step()) TRACKER_RETURN_IF_ERROR(lost());
     if (!row.ok()) return row.status();
     const bool known = *row && rows->bytes_at(0) == folder;
     const auto seen = folder_sign_at(dir->get(), name);
@@ -100,7 +106,7 @@ Status Catalog::scan_project(const std::string& project, std::vector<Stale>* sta
     if (!holds && (known || seen)) stale->push_back({folder, seen ? seen->mtime_ns : 0});
     if (known) row = rows->step();
   }
-  for (; row.ok() && *row; row = rows->step()) stale->push_back({std::string(rows->bytes_at(0)), 0});
+  for (; row.ok() && *row; row = rows->step()) TRACKER_RETURN_IF_ERROR(lost());
   return row.ok() ? Status() : row.status();
 }
 
@@ -113,6 +119,8 @@ Status Catalog::scan_lost_projects(const std::vector<std::string>& projects, std
     if (!row.ok()) return row.status();
     if (!*row) return {};
     const std::string_view folder = next->bytes_at(0);
+    // A blob stands behind every text, so it would be found again and again.
+    if (!is_run_place(folder) || folder < from) return no_run_place(folder);
     const std::string project(folder.substr(0, folder.find('/')));
     next->reset();
     if (!std::binary_search(projects.begin(), projects.end(), project))
@@ -153,7 +161,7 @@ Result<uint64_t> Catalog::forget_gone() {
     for (auto row = rows->step(); !row.ok() || *row; row = rows->step()) {
       if (!row.ok()) return row.status();
       const std::string folder(rows->bytes_at(0));
-      if (!folder_sign(join_path(runs_path(), folder))) gone.push_back(folder);
+      if (!is_run_place(folder) || !folder_sign(join_path(runs_path(), folder))) gone.push_back(folder);
     }
   }
   for (size_t i = 0; i < gone.size();) {
@@ -161,7 +169,7 @@ Result<uint64_t> Catalog::forget_gone() {
     Status status;
     // Made again meanwhile: then another listing has read it, or will.
     for (const size_t end = std::min(gone.size(), i + kCatalogBatchRuns); i < end && status.ok(); ++i)
-      if (!folder_sign(join_path(runs_path(), gone[i]))) status = writer_->erase(gone[i]);
+      if (!is_run_place(gone[i]) || !folder_sign(join_path(runs_path(), gone[i]))) status = writer_->erase(gone[i]);
     if (status.ok()) status = db_.exec("COMMIT");
     if (!status.ok() && db_.in_transaction()) (void)db_.exec("ROLLBACK");
     if (!status.ok()) return status;

@@ -48,7 +48,22 @@ Result<Value> document(const Statement& row, int column, const std::string& fold
   return value;
 }
 
+bool is_plain_name(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos &&
+         name.find('\0') == std::string_view::npos;
+}
+
 }  // namespace
+
+bool is_run_place(std::string_view folder) {
+  const size_t slash = folder.find('/');
+  return slash != std::string_view::npos && is_plain_name(folder.substr(0, slash)) &&
+         is_plain_name(folder.substr(slash + 1));
+}
+
+Status no_run_place(std::string_view folder) {
+  return Status(Code::kCorrupt, fmt::format("catalog: a row is of \"{}\", which is no run's folder", folder));
+}
 
 Status check_catalog_schema(Sqlite& db, const std::string& schema, const std::string& path) {
   static const auto* const known = new std::vector<SchemaObject>(schema_objects(kSchema));
@@ -74,6 +89,7 @@ Status check_documents(const Statement& row) {
 Result<CatalogRecord> read_catalog_record(const Statement& row, CatalogDocuments documents) {
   CatalogRecord out;
   out.folder = row.bytes_at(kColumnFolder);
+  if (!is_run_place(out.folder)) return no_run_place(out.folder);
   out.identity.project = row.bytes_at(kColumnProject);
   out.identity.id = row.bytes_at(kColumnId);
   const auto uid = Id128::from_hex(row.bytes_at(kColumnUid));

@@ -71,6 +71,11 @@ struct CatalogSign {
   std::string judged_by;  // host and boot: kFiles holds where the state was judged from, for another sees other locks
 };
 
+// Whether `folder` is what CatalogRecord.folder is to be: two plain names. Whoever can write the catalog could lead a
+// listing, and whatever takes a run's folder from it, out of the store by another one.
+bool is_run_place(std::string_view folder);
+Status no_run_place(std::string_view folder);  // kCorrupt
+
 // Tables and version, in one transaction; does nothing to a catalog that has them.
 Status create_catalog_tables(Sqlite& db);
 // kCorrupt when `schema` ("main", or that of an attached file) holds other tables or indexes than those.
@@ -105,7 +110,7 @@ enum CatalogColumn : int {
 // kCorrupt when the documents of the row are not what was written: SQLite's own checks do not cover a blob's bytes.
 Status check_documents(const Statement& row);
 enum class CatalogDocuments : uint8_t { kNone, kSummary, kAll };
-// kCorrupt when a document cannot be decoded.
+// kCorrupt when a document cannot be decoded, or the folder is none of a run.
 Result<CatalogRecord> read_catalog_record(const Statement& row, CatalogDocuments documents);
 
 // Writes rows; prepared once, used within transactions.

@@ -17,7 +17,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr std::string_view kAsideMark = ".db.damaged-";
+constexpr std::string_view kAsideMark = ".db.damaged-", kFramesAsideMark = ".frames.damaged-";
 
 bool has_log(const std::string& path) {
   struct stat st{};
@@ -97,7 +97,11 @@ Result<std::string> set_database_aside(const std::string& db_path) {
   return aside;
 }
 
-bool is_set_aside(std::string_view name) { return name.find(kAsideMark) != std::string_view::npos; }
+bool is_frames_set_aside(std::string_view name) { return name.find(kFramesAsideMark) != std::string_view::npos; }
+
+bool is_set_aside(std::string_view name) {
+  return name.find(kAsideMark) != std::string_view::npos || is_frames_set_aside(name);
+}
 
 std::vector<std::string> databases_set_aside(const std::string& folder) {
   std::vector<std::string> out;
@@ -107,6 +111,11 @@ std::vector<std::string> databases_set_aside(const std::string& folder) {
 }
 
 std::string set_aside_text(const std::string& path) {
+  if (is_frames_set_aside(path))
+    return path +
+           ": a .frames file of this run whose last record was changed on the disk; what is sound in it is in the "
+           "run, " +
+           "what that record held is only where the journal had it too (delete the file to hear no more of it)";
   return path +
          ": a database of this run that was overwritten while it was recorded and of which nothing can be read; " +
          "what was stored in it is counted as lost (`sqlite3 FILE .recover` may find rows in it; " +

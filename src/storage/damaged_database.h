@@ -27,9 +27,10 @@ bool is_overwritten(const std::string& db_path, const Id128& writer);
 bool is_unreadable(const std::string& db_path);
 // Renames it and its log to <writer>.db.damaged-<16 hex>, which it returns; nobody reads that. kIo.
 Result<std::string> set_database_aside(const std::string& db_path);
-// Those in a run's folder. Cost: one listing.
+// Those in a run's folder, and the copies of .frames files that frames_tail.h keeps. Cost: one listing.
 std::vector<std::string> databases_set_aside(const std::string& folder);
 bool is_set_aside(std::string_view name);
+bool is_frames_set_aside(std::string_view name);      // such a copy
 std::string set_aside_text(const std::string& path);  // for people
 
 }  // namespace tracker::internal

@@ -14,6 +14,7 @@
 #include "base/fs.h"
 #include "journal/liveness.h"
 #include "storage/frames_log.h"
+#include "storage/frames_tail.h"
 #include "storage/run_folder.h"
 #include "storage/schema.h"
 #include "storage/store_files.h"
@@ -78,9 +79,11 @@ class Mover {
     };
     auto end = scan_frames(bytes, writer_, kFramesHeaderBytes, visitor);
     if (!end.ok()) return end.status();
+    sound_end_ = *end;
     TRACKER_RETURN_IF_ERROR(flush());
     return totals_.heartbeat_us > 0 ? into_->heartbeat(totals_.heartbeat_us) : Status();
   }
+  uint64_t sound_end() const { return sound_end_; }
 
  private:
   Status take(const FramesEntry& entry) {
@@ -115,12 +118,13 @@ class Mover {
   FramesTotals totals_;
   std::vector<FrameRecord> batch_;
   size_t batch_bytes_ = 0;
+  uint64_t sound_end_ = 0;
   Status damage_;
 };
 
 // What the file holds, without its rows. `ended`: its last word is an end or a recoverer's note. Behind such a note a
 // writer that lives all the same may have gone on.
-Result<FramesTotals> read_totals(FramesInput& input, bool* ended) {
+Result<FramesTotals> read_totals(FramesInput& input, bool* ended, uint64_t* sound_end = nullptr) {
   FramesTotals totals;
   FileBytes bytes(input.fd.get(), input.size);
   FramesVisitor visitor;
@@ -138,6 +142,7 @@ Result<FramesTotals> read_totals(FramesInput& input, bool* ended) {
   };
   auto end = scan_frames(bytes, input.writer, kFramesHeaderBytes, visitor);
   if (!end.ok()) return end.status();
+  if (sound_end != nullptr) *sound_end = *end;
   return totals;
 }
 
@@ -222,7 +227,10 @@ Status build_database(const std::string& frames_path) {
                             : DatabaseBuild::copy_of(db_path, *totals->identity);
     if (!build.ok()) return build.status();
     FileBytes bytes(input->fd.get(), input->size);
-    TRACKER_RETURN_IF_ERROR(Mover(frames_path, input->writer, build->get()).run(bytes));
+    Mover mover(frames_path, input->writer, build->get());
+    TRACKER_RETURN_IF_ERROR(mover.run(bytes));
+    // Before the database is there: who finds both removes the file.
+    TRACKER_RETURN_IF_ERROR(keep_damaged_tail(frames_path, input->fd.get(), input->size, mover.sound_end()));
     TRACKER_RETURN_IF_ERROR((*build)->finish());
     built = input->size;
     if (length_of(input->fd) == built || round > 1) remove_file(frames_path);
@@ -243,6 +251,18 @@ bool covers(const std::string& db_path, const std::string& frames_path) {
   return meta.ok() && meta->identity.writer == input->writer && meta->last_seq >= totals->last_seq;
 }
 
+Status remove_covered_frames(const std::string& path) {
+  auto input = open_frames(path, O_RDONLY);
+  if (!input.ok()) return input.status();
+  bool ended = false;
+  uint64_t sound_end = 0;
+  auto totals = read_totals(*input, &ended, &sound_end);
+  if (!totals.ok()) return totals.status();
+  TRACKER_RETURN_IF_ERROR(keep_damaged_tail(path, input->fd.get(), input->size, sound_end));
+  remove_file(path);
+  return {};
+}
+
 void set_build_by_readers_bytes_max_for_testing(uint64_t bytes) { g_by_readers_max = bytes; }
 
 void build_ended_frames(const RunFolder& folder) {
@@ -251,9 +271,9 @@ void build_ended_frames(const RunFolder& folder) {
   for (const std::string& name : *names) {
     const std::string path = join_path(folder.path, name);
     if (!is_frames_path(path) || !is_over(path)) continue;
-    if (const std::string db = db_path_of(path); path_exists(db) && is_whole_database(db) && covers(db, path))
-      remove_file(path);
-    else (void)build_database(path).ok();
+    const std::string db = db_path_of(path);
+    if (!path_exists(db) || !is_whole_database(db) || !covers(db, path)) (void)build_database(path).ok();
+    else (void)remove_covered_frames(path).ok();
   }
 }
 

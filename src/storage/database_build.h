@@ -52,6 +52,10 @@ Status build_database(const std::string& frames_path);
 // Whether the database holds every frame that the frames file holds.
 bool covers(const std::string& db_path, const std::string& frames_path);
 
+// Removes a file that covers() has been asked about. What in it does not verify is in no database: of a damaged tail a
+// copy stays (frames_tail.h). kIo: so does the file.
+Status remove_covered_frames(const std::string& path);
+
 // The frames files of a run whose writers have ended, or are dead and recovered, become databases, those of at most
 // kBuildByReadersBytesMax. What cannot be built (a read-only store, damage) stays readable as it is.
 void build_ended_frames(const RunFolder& folder);

@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "storage/database_build.h"
+#include "storage/frames_tail.h"
 #include "storage/put_back.h"
 #include "storage/sqlite_calls.h"
 #include "storage/writer_locks.h"
@@ -66,6 +67,7 @@ Status FramesFile::load() {
   if (!end.ok()) return Status(end.status().code(), fmt::format("{}: {}", path_, end.status().message()));
   end_ = *end;
   torn_ = input->size > end_;
+  TRACKER_RETURN_IF_ERROR(keep_damaged_tail(path_, fd_.get(), input->size, end_));
   if (torn_ && ::ftruncate(fd_.get(), static_cast<off_t>(end_)) != 0)
     return Status::from_errno(errno, "cannot cut the unfinished end off", path_);
   torn_ = false;

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "storage/frames_tail.h"
+
 namespace tracker::internal {
 namespace {
 
@@ -73,6 +75,9 @@ Status FramesReader::refresh() {
   auto end = scan_frames(bytes, writer_, seen_.end, visitor);
   if (!end.ok()) return Status(end.status().code(), fmt::format("{}: {}", path_, end.status().message()));
   seen_.end = *end;
+  const auto tail = judge_tail(bytes, seen_.end);
+  const bool is_damaged = tail.ok() && *tail == FramesTail::kDamaged;
+  seen_.tail_damage = is_damaged ? tail_damage_text(input->size, seen_.end) : "";
   return {};
 }
 
@@ -129,6 +134,8 @@ Result<WriterSnapshot> FramesReader::snapshot() {
   WriterSnapshot out;
   out.frames_file = true;
   out.damage = seen_.damage;
+  if (!seen_.tail_damage.empty())
+    out.damage.push_back({Code::kCorrupt, fmt::format("{}: {}", path_, seen_.tail_damage)});
   if (seen_.totals.identity) {
     out.identity = *seen_.totals.identity;
   } else {

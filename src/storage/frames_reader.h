@@ -42,6 +42,7 @@ class FramesReader {
     EventState events;
     std::vector<LogDamage> damage;
     std::vector<uint64_t> damage_offsets;
+    std::string tail_damage;  // what lies behind `end`, looked at again with each refresh; empty: it is no damage
     std::vector<IndexEntry> index;
     uint64_t index_stride = kIndexStrideMin;
   };

@@ -93,7 +93,7 @@ Result<std::unique_ptr<WriterStore>> open_writer_store(const std::string& run_pa
   const std::string frames = frames_path_of(db);
   if (path_exists(frames)) {
     if (!is_left_over(frames, db)) return as_store(FramesFile::open_or_create(run_path, identity));
-    remove_file(frames);
+    TRACKER_RETURN_IF_ERROR(remove_covered_frames(frames));
   }
   const bool has_db = path_exists(db);
   // A database that was finished here is changed as a whole; one with a WAL was written live, and its rest is in that.

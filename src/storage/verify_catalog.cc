@@ -55,8 +55,19 @@ class CatalogCheck {
     auto tree = db.query_text("PRAGMA integrity_check(1)");
     if (!tree.ok()) return tree.status();
     if (*tree != "ok") return Status(Code::kCorrupt, "the b-tree is damaged: " + tree->substr(0, tree->find('\n')));
+    TRACKER_RETURN_IF_ERROR(check_signs(db));
     TRACKER_RETURN_IF_ERROR(check_rows(db));
     say_behind();
+    return {};
+  }
+
+  Status check_signs(Sqlite& db) {
+    auto rows = db.prepare("SELECT folder FROM signs");
+    if (!rows.ok()) return rows.status();
+    for (auto row = rows->step(); !row.ok() || *row; row = rows->step()) {
+      if (!row.ok()) return row.status();
+      if (!is_run_place(rows->bytes_at(0))) return no_run_place(rows->bytes_at(0));
+    }
     return {};
   }
 

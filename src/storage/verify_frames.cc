@@ -6,6 +6,8 @@
 #include "base/fs.h"
 #include "storage/event_state.h"
 #include "storage/frames_log.h"
+#include "storage/frames_tail.h"
+#include "storage/journal_home.h"
 #include "storage/log_totals.h"
 #include "storage/run_folder.h"
 #include "storage/series_stats.h"
@@ -38,7 +40,7 @@ class FramesCheck {
     };
     auto end = scan_frames(bytes, input->writer, kFramesHeaderBytes, visitor);
     if (!end.ok()) failed(end.status());
-    else judge(input->size, *end);
+    else judge(bytes, *end);
     out_.frames = totals_.frames;
     out_.points = totals_.points;
     out_.own_points = totals_.points - system_.count();
@@ -75,7 +77,8 @@ class FramesCheck {
   }
 
   // What lies behind the last sound record: being written, left by a death, or what remains of a file that was cut.
-  void judge(uint64_t size, uint64_t end) {
+  void judge(FramesBytes& bytes, uint64_t end) {
+    const uint64_t size = bytes.size();
     if (!totals_.identity) {
       damage("identity", "the record that says who wrote it does not verify", kFramesAdvice);
       return;
@@ -92,8 +95,14 @@ class FramesCheck {
     out_.live = liveness == Liveness::kLive ||
                 (liveness == Liveness::kUnknown && totals_.heartbeat_us > now_us_ - kHeartbeatTrust.count());
     if (end == size || out_.live) return;
-    const bool waits = !over && !find_journal(who, store_path_of(parent_path(path_))).empty();
-    if (waits) {
+    const auto tail = judge_tail(bytes, end);
+    if (!tail.ok()) return failed(tail.status());
+    if (*tail == FramesTail::kDamaged) {
+      damage("frames-file", tail_damage_text(size, end),
+             "keep a copy, or restore the file; when its process is dead the next command keeps one beside it");
+      return;
+    }
+    if (!over && waits_here(who)) {
       out_.findings.push_back({FindingLevel::kNote, "unrecovered", path_,
                                fmt::format("its last {} bytes were being written when its process died", size - end),
                                "", "the next `tracker ls` recovers them from the journal"});
@@ -102,6 +111,14 @@ class FramesCheck {
     damage("cut",
            fmt::format("its last {} bytes are no whole record: the file was cut, or its machine died", size - end),
            "nothing: what is whole is read; restore the file where there is a copy");
+  }
+
+  // Whether a recovery of this store is to come. The journal of a copied store's run is the original's.
+  bool waits_here(const WriterIdentity& who) const {
+    const std::string store_path = store_path_of(parent_path(path_));
+    const std::string journal = find_journal(who, store_path);
+    const auto store = Store::open(store_path);
+    return !journal.empty() && store.ok() && is_of(who, journal, *store);
   }
 
   Verifier& verifier_;

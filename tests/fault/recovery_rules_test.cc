@@ -12,7 +12,9 @@
 #include <utility>
 
 #include "journal/liveness.h"
+#include "journal/ring_format.h"
 #include "journal/spill.h"
+#include "storage/verify.h"
 #include "support/child.h"
 #include "support/live_journal.h"
 #include "support/sandbox.h"
@@ -252,6 +254,34 @@ TEST(SpilledNumbersTest, SpilledFramesWhoseNumbersAnotherHasGivenAwayAreStoredOn
   EXPECT_THAT(second.problems, ::testing::IsEmpty());
   EXPECT_EQ(second.view->points(), kPoints + 3 * kPerFrame);
   EXPECT_EQ(second.view->losses().dropped, 0u);
+}
+
+// Bug: one flipped bit in what a ring's header says was accepted was 4611686018427387904 points that are lost, for
+// good.
+TEST(CounterTest, ACountThatCannotBeIsAnUnknownNumber) {
+  constexpr size_t kBefore = 56, kAccepted = 72, kTexts = 88, kUnfiled = 136;  // docs/formats/ring.md
+  static_assert(1ull << 49 > kLossCountMax);
+  for (const size_t offset : {kBefore, kAccepted, kTexts, kUnfiled})
+    for (const int bit : {62, 49}) {
+      Sandbox sandbox;
+      make_dead_run();
+      std::string bytes = *read_file(only_ring(sandbox), 64u << 20);
+      bytes[offset + bit / 8] = static_cast<char>(bytes[offset + bit / 8] ^ (1 << bit % 8));
+      std::ofstream(only_ring(sandbox), std::ios::binary) << bytes;
+      const auto verified = verify_store(sandbox.store(), {});
+      ASSERT_TRUE(verified.ok());
+      EXPECT_TRUE(std::any_of(verified->findings.begin(), verified->findings.end(), [](const Finding& finding) {
+        return finding.level == FindingLevel::kDamage && finding.kind == "journal" &&
+               finding.what.find("which cannot be: an unknown number may be lost") != std::string::npos;
+      }));
+      ReadRun run = recover_and_read(sandbox.store());
+      EXPECT_THAT(run.problems, ::testing::Contains(::testing::HasSubstr("which cannot be: an unknown number")))
+          << offset;
+      EXPECT_EQ(static_cast<int64_t>(run.view->points()), kPoints) << offset;
+      const LossAccount account = run.view->losses();
+      EXPECT_EQ(account.dropped, 0u) << offset;
+      EXPECT_EQ(account.unread_rings, 1u) << offset;
+    }
 }
 
 // A store that is not there is no reason to give a journal up.

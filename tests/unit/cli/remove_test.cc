@@ -113,6 +113,16 @@ TEST_F(RemoveTest, ARunIsMadeWhileItsProjectIsTakenAway) {
   remover.join();
 }
 
+// Bug: a project that was misspelt had "0 runs removed", and exit code 0.
+TEST_F(RemoveTest, AProjectThatIsNotThereIsNotFound) {
+  EXPECT_EQ(run({"rm", "--project", "zz", "--yes"}), kExitFailed) << out_;
+  EXPECT_NE(err_.find("no project \"zz\" in "), std::string::npos) << err_;
+  EXPECT_EQ(out_, "");
+  EXPECT_EQ(run({"rm", "--project", "zz", "--where", "points > 0", "--yes"}), kExitFailed) << out_;
+  EXPECT_EQ(run({"rm", "--project", "mnist", "--where", "points > 1000000", "--yes"}), kExitOk) << err_;
+  EXPECT_EQ(run({"rm", "--where", "points > 1000000", "--yes"}), kExitOk) << err_;
+}
+
 TEST_F(RemoveTest, WithoutATerminalYesIsNeeded) {
   EXPECT_EQ(run({"rm", "otter"}), kExitUsage);
   EXPECT_EQ(err_, "tracker: 1 run would be removed for ever: say --yes (on a terminal tracker asks)\n");

@@ -283,6 +283,37 @@ TEST_F(RunsQueryTest, ACatalogOfAnotherVersionOrStoreIsMadeAnew) {
   }
 }
 
+// Bug: a row whose folder was changed to "../../x" was listed with a folder outside the store for good: its sign held,
+// and nobody looked whether the two were a run's place at all.
+TEST_F(RunsQueryTest, ARowOfNoRunsFolderIsDroppedAndLeadsNobodyOutOfTheStore) {
+  three_runs();
+  TempFolder elsewhere;
+  const std::string name = elsewhere.path().substr(elsewhere.path().find_last_of('/') + 1);
+  const std::string outside = std::filesystem::relative(elsewhere.path(), builder_.path() + "/runs").string();
+  std::vector<std::string> changes;
+  for (const std::string& folder : {outside, std::string("../") + name, std::string("a/../../x"), std::string(""),
+                                    std::string("a"), std::string("a/"), std::string("/one"),
+                                    std::string("a/one/media"), std::string("./one"), std::string("a/..")}) {
+    const std::string set = " SET folder='" + folder + "' WHERE folder='a/one'";
+    changes.push_back("UPDATE runs" + set + "; UPDATE signs" + set);
+    changes.push_back("UPDATE signs" + set);
+    changes.push_back("UPDATE runs" + set);
+  }
+  changes.push_back("UPDATE signs SET folder=CAST(folder AS BLOB)");
+  for (const std::string& change : changes) {
+    ASSERT_EQ(ids(list()), "three two one");
+    auto db = Sqlite::open(catalog(), SqliteOpen::kWrite, 1000);
+    ASSERT_TRUE(db.ok());
+    ASSERT_TRUE(db->exec(change.c_str()).ok()) << change;
+    db->close();
+    const RunsList found = list();
+    EXPECT_EQ(ids(found), "three two one") << change;
+    for (const RunRow& row : found.rows)
+      EXPECT_EQ(parent_path(parent_path(row.path)), builder_.path() + "/runs") << change;
+    EXPECT_EQ(list().read, 0u) << change;
+  }
+}
+
 // Bug: programs of two versions made the one file anew in turns, a minute each for a hundred thousand runs.
 TEST_F(RunsQueryTest, CatalogsOfOtherVersionsAreLeftAloneAndDoNotSlowAListing) {
   three_runs();
