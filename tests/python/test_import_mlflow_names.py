@@ -2,44 +2,18 @@
 """Goal: what MLflow writes into a meta.yaml is read as MLflow reads it, without PyYAML, and what it does not write is
 refused.
 
-Method: documents that PyYAML 6.0.4 dumped as MLflow calls it (`CSafeDumper`, `allow_unicode=True`), as literals; random
-ones where PyYAML is installed; lines that no dumper writes.
+Method: documents that PyYAML 6.0.4 dumped as MLflow calls it (`CSafeDumper`, `allow_unicode=True`), as literals;
+lines that no dumper writes. Random ones: tests/real_tools/test_yaml_names.py.
 """
 
 from __future__ import annotations
 
-import random
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from importing import import_json, opened
 from tracker.exchange.mlflow_yaml import MetaError, read_meta
-
-PIECES = (
-    *(
-        "it's",
-        '"',
-        "\\",
-        "\n",
-        "\n\n",
-        " ",
-        "  ",
-        "\t",
-        "🙂",
-        "é",
-        "\x85",
-        "\u2028",
-        "\u2029",
-        "\u200b",
-        "\ufeff",
-        "\x1b",
-    ),
-    *("\xa0", ": ", ":", " #", "#", "- ", "-", "? ", "null", "~", "yes", "1", "1.5", "word " * 7, "x" * 90, "{", "]"),
-    *("&a", "*b", "!t", "|", ">", "%", "@", "`", "\r\n", "\x7f", "\uffff", "\U0010ffff", "a", "<<", "---", "..."),
-)
-
 
 # (text, what stands behind `name: `)
 DUMPED = [
@@ -151,19 +125,3 @@ def test_long_runs_of_anything_cost_no_square_of_their_time() -> None:
         except MetaError:
             pass
     assert time.process_time() - begin < 10
-
-
-def test_random_texts_that_pyyaml_dumps_are_read_back() -> None:
-    yaml: Any = pytest.importorskip("yaml")
-    dice = random.Random(4)
-    for _ in range(1000):
-        said = {key: "".join(dice.choices(PIECES, k=dice.choice([1, 2, 3, 5, 8, 20]))) for key in ("name", "run_name")}
-        for dumper in ("SafeDumper", "CSafeDumper"):
-            document = yaml.dump(
-                {"a": 1, **said, "tags": [said]},
-                default_flow_style=False,
-                allow_unicode=True,
-                Dumper=getattr(yaml, dumper),
-            )
-            if yaml.safe_load(document)["tags"] == [said]:  # PyYAML loses some line ends
-                assert read_meta(document) == {"a": "1", **said}

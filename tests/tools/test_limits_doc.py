@@ -21,7 +21,9 @@ SUFFIXES = {".h", ".cc", ".hpp", ".cpp", ".py"}
 # Limits that a test reaches without naming them: the file and the test. Times and sizes that the test sets to a smaller
 # value are among them: what happens at the edge is the same.
 BY_EFFECT = {
-    "kStopFirstLook": "tests/python/test_stop.py: test_the_first_question_waits_no_longer_than_it_says (a stuck disk)",
+    "kStopFirstLook": (
+        "tests/python/test_stop.py: test_the_first_question_waits_no_longer_than_it_says_for_a_stuck_disk"
+    ),
     "kSpooledAge": "tests/python/test_media_spooled_files.py: test_gc_encodes_what_waits_and_removes_what_is_old",
     "kLateFrameBytes": "tests/python/test_media_spooled.py: test_what_is_said_of_many_values_stands_in_several_frames",
     "kAtRestNs": "tests/fault/overwritten_test.cc: ADatabaseThatSomebodyIsWritingStays",
@@ -218,7 +220,7 @@ def definitions() -> dict[str, list[tuple[str, int]]]:
                 ):
                     add(name, braced or plain, unit)
             if path.suffix == ".py":
-                for name, value in re.findall(r"^([A-Z][A-Z_]+)(?:: \w+)? = ([\d_*+ ]+)$", text, re.M):
+                for name, value in re.findall(r"^([A-Z][A-Z_]+)(?:: \w+)? = ([\d._*+ ]+)$", text, re.M):
                     add(name, value)
             for name, value in re.findall(r"std::chrono::nanoseconds (wait_\w+)\{([\d']+)\}", text):
                 add(name, value)
