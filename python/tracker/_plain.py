@@ -71,12 +71,17 @@ def _array(value: Any) -> Any:
 
 
 def refuses(key: object, value: object, refused: list[tuple[str, str]]) -> bool:
-    """Adds a medium, or a list that begins with one."""
+    """Adds a medium, or a list that begins with one. By their types: a value may raise when it is asked anything."""
     media = sys.modules.get("tracker._media")
-    first = value[0] if isinstance(value, (list, tuple)) and value else value
-    if media is None or not isinstance(first, media.Media):
+    if media is None:
         return False
-    refused.append((_key(key), type(first).__name__))
+    kind = type(value)
+    if issubclass(kind, (list, tuple)):
+        items: Any = list if issubclass(kind, list) else tuple
+        kind = type(items.__getitem__(value, 0)) if items.__len__(value) else kind
+    if not issubclass(kind, media.Media):
+        return False
+    refused.append((_key(key), kind.__name__))
     return True
 
 
