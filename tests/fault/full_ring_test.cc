@@ -18,7 +18,7 @@ namespace tracker::internal {
 namespace {
 
 constexpr int kThreads = 4;
-constexpr int kFlood = 5000;  // texts a thread; its first ring takes about a third
+constexpr int kFlood = 60'000;  // texts a thread; rings grow to 24 MiB in all, which take about a half
 
 struct Ledger {
   std::atomic<uint64_t> numbers, dropped;

@@ -110,7 +110,7 @@ TEST(StuckTest, LogKeepsItsBoundWhileTheDrainThreadSleepsAndFinishReturns) {
     auto run = init();
     g_hold = true;
     run->set_pause_for_testing(hold_while_asked, nullptr);
-    log_steps(run.get(), &*ledger, 40'000, in_ms(20'000), 1'000'000);
+    log_steps(run.get(), &*ledger, 700'000, in_ms(20'000), 1'000'000);  // its rings grow to 8 MiB without it
     const RunStatus now = run->status();
     CHILD_CHECK(now.points_pending == ledger->logged && now.points_dropped == ledger->dropped &&
                 now.points_dropped > 0);
