@@ -8,12 +8,15 @@ ones where PyYAML is installed; lines that no dumper writes.
 
 from __future__ import annotations
 
+import importlib
 import random
 import time
 from pathlib import Path
 from typing import Any
 
+import conditions
 import pytest
+from conditions import needs
 from importing import import_json, opened
 from tracker.exchange.mlflow_yaml import MetaError, read_meta
 
@@ -154,7 +157,8 @@ def test_long_runs_of_anything_cost_no_square_of_their_time() -> None:
 
 
 def test_random_texts_that_pyyaml_dumps_are_read_back() -> None:
-    yaml: Any = pytest.importorskip("yaml")
+    needs(conditions.PYYAML)
+    yaml: Any = importlib.import_module("yaml")
     dice = random.Random(4)
     for _ in range(1000):
         said = {key: "".join(dice.choices(PIECES, k=dice.choice([1, 2, 3, 5, 8, 20]))) for key in ("name", "run_name")}

@@ -50,6 +50,7 @@ SUBINTERPRETERS = Condition(
     "only CPython 3.11 and 3.12 have _xxsubinterpreters",
     lambda: importlib.util.find_spec("_xxsubinterpreters") is not None,
 )
+PYYAML = Condition("PyYAML is not installed", lambda: importlib.util.find_spec("yaml") is not None)
 
 
 def _has_gpu() -> bool:
