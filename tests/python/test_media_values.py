@@ -257,7 +257,7 @@ def test_a_video_file_larger_than_what_is_copied_is_stored_from_its_path(run: tr
 
 
 @pytest.mark.parametrize(
-    ("arguments", "text"), [({"fps": 0}, "fps"), ({"fps": 101}, "at most 100"), ({"format": "mp4"}, "gif")]
+    ("arguments", "text"), [({"fps": 0}, "fps"), ({"fps": 101}, "0.01 to 100"), ({"format": "mp4"}, "gif")]
 )
 def test_a_bad_argument_of_a_video_says_what_was_expected(arguments: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
