@@ -47,11 +47,16 @@ def test_time_in_calls_is_that_of_a_clock_to_a_factor_of_three(patient_run: trac
 
 def test_time_in_calls_has_the_waits_for_a_full_ring_and_is_no_longer_than_the_loop(patient_run: tracker.Run) -> None:
     run = patient_run
-    begin = time.perf_counter()
-    for step in range(CALLS):
-        run.log({"loss": 0.5, "acc": 0.25, "lr": 0.125, "n": 3}, step=step)
-    wall = time.perf_counter() - begin
-    assert 0 < run.status().cost.call_seconds < wall * 1.5 + 0.1  # fast calls are estimated, waits are not
+    beyond = []  # of what the loop took: fast calls are estimated by samples, waits are not
+    for _ in range(5):
+        begin, before = time.perf_counter(), run.status().cost.call_seconds
+        for step in range(CALLS):
+            run.log({"loss": 0.5, "acc": 0.25, "lr": 0.125, "n": 3}, step=step)
+        wall = time.perf_counter() - begin
+        took = run.status().cost.call_seconds - before
+        assert took > 0
+        beyond.append(took - wall * 1.5)
+    assert statistics.median(beyond) < 0.1
 
 
 def test_a_run_that_does_nothing_costs_next_to_nothing(run: tracker.Run) -> None:
