@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tracker import _core
-from tracker._audio_video import AUDIO_CHANNELS_MAX, FPS_MAX, VIDEO_FRAMES_MAX, FramesEncoder, WavEncoder
+from tracker._audio_video import AUDIO_CHANNELS_MAX, FPS_MAX, FPS_MIN, VIDEO_FRAMES_MAX, FramesEncoder, WavEncoder
 from tracker._audio_video import FileEncoder as PlainFileEncoder
 from tracker._documents import DocumentEncoder
 from tracker._files import Given
@@ -268,7 +268,7 @@ def _frames(described: dict[str, Any], sizes: list[int]) -> Encoder:
     width, height = _size([said.get("width"), said.get("height")])
     frames = _whole(said.get("frames"), 1, VIDEO_FRAMES_MAX, "frames")
     fps = said.get("fps")
-    _check(isinstance(fps, float) and 0 < fps <= FPS_MAX, "fps")
+    _check(isinstance(fps, float) and FPS_MIN <= fps <= FPS_MAX, "fps")
     _check(mode in MODES.values() and extension in ("gif", "webp"), "a video")
     _check(sizes == [width * height * frames * len(str(mode))], "the size of a video")
     prepare("videos of frames", str(extension))

@@ -82,8 +82,9 @@ print(json.dumps(told))
 KILLED = """
 import sys, tracker
 run = tracker.init(project="p", id=sys.argv[2], quiet=True)
-run.log_artifact(sys.argv[1], "big", "dataset")
+art = run.log_artifact(sys.argv[1], "big", "dataset")
 print("logged", flush=True)
+art.wait()  # finish() gives it 10 s
 run.finish()
 """
 
