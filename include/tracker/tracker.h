@@ -363,7 +363,7 @@ typedef struct trk_artifact_options {
   int64_t ttl_s;    /* the version may go after so many seconds; 0: it stays. The longest of all who log it counts */
   int32_t is_input; /* 1: the run reads it; it did not make it */
   int32_t reserved;
-  const char* use_as; /* of an input: the part it plays ("train"); may be NULL */
+  const char* use_as; /* of an input: the part it plays ("train"), at most 256 bytes of UTF-8; may be NULL */
 } trk_artifact_options;
 #define TRK_ARTIFACT_OPTIONS_INIT {sizeof(trk_artifact_options), 0, 0, 0, 0, 0, 0, 0, 0}
 

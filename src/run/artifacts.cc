@@ -11,6 +11,7 @@
 #include "base/fs.h"
 #include "base/ids.h"
 #include "journal/wipe_memory.h"
+#include "model/key.h"
 #include "run/background.h"
 #include "run/disk_limit.h"
 #include "storage/disk_use.h"
@@ -74,6 +75,8 @@ Result<DownloadReport> download_into_bounded_store(const Store& store, const Art
   return download_into_store(store, info, version, choice);
 }
 
+Status check_use_as(std::string_view use_as) { return use_as.empty() ? Status() : check_label("use_as", use_as); }
+
 Status check_log_artifact(const LogArtifactOptions& options) {
   if (options.aliases.size() > kAliasesAMarkMax || options.tags.size() > kAliasesAMarkMax)
     return Status(Code::kLimit,
@@ -82,6 +85,7 @@ Status check_log_artifact(const LogArtifactOptions& options) {
     if (alias != kLatestAlias) TRACKER_RETURN_IF_ERROR(check_alias(alias));
   for (const std::string& tag : options.tags) TRACKER_RETURN_IF_ERROR(check_tag(tag));
   if (options.ttl_s && *options.ttl_s < 0) return Status(Code::kInvalid, "a time to live is not negative");
+  TRACKER_RETURN_IF_ERROR(check_use_as(options.use_as));
   return {};
 }
 

@@ -60,7 +60,9 @@ Result<DownloadReport> download_into_bounded_store(const Store& store, const Art
                                                    const ArtifactVersion& version, const DownloadChoice& choice,
                                                    uint64_t max_disk);
 
-// kInvalid, kLimit: an alias or a tag that no version takes.
+// kInvalid: the part that an input plays is no label; empty is none.
+Status check_use_as(std::string_view use_as);
+// kInvalid, kLimit: an alias or a tag that no version takes, or a part as above.
 Status check_log_artifact(const LogArtifactOptions& options);
 
 enum class ArtifactState : uint8_t { kPending, kStored, kFailed, kNotRecorded };

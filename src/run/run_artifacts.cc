@@ -52,6 +52,7 @@ Result<std::shared_ptr<LoggedArtifact>> Run::log_artifact(ArtifactDraft draft, L
 Result<FoundArtifact> Run::use_artifact(std::string_view text, std::string_view use_as,
                                         std::chrono::milliseconds timeout) {
   const NoWriteSignals guard;
+  TRACKER_RETURN_IF_ERROR(check_use_as(use_as));
   const auto name = parse_artifact_name(text, project());
   if (!name.ok()) return name.status();
   const bool records = impl_->artifacts != nullptr && !impl_->forked();

@@ -7,14 +7,18 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "base/bytes.h"
 #include "query/run_view.h"
@@ -45,6 +49,11 @@ struct Session {
   }
   ~Session() { trk_free(run); }
 };
+
+[[noreturn]] void fail(std::string_view why) {
+  std::fprintf(stderr, "%.*s\n", static_cast<int>(why.size()), why.data());
+  std::abort();
+}
 
 Session& session() {
   static Session out;
@@ -332,7 +341,10 @@ void end(Session* s) {
   if (status.points_pending != 0 || status.points_logged != status.points_stored + status.points_dropped) std::abort();
   if (status.points_stored < s->taken) std::abort();
   auto view = RunView::open({{}, dir, ""});
-  if (!view.ok() || (*view)->points() != status.points_stored || !(*view)->problems().empty()) std::abort();
+  if (!view.ok()) fail(view.status().message());
+  if (!(*view)->problems().empty()) fail((*view)->problems().front());
+  if ((*view)->points() != status.points_stored)
+    fail(fmt::format("{} points of {} are there", (*view)->points(), status.points_stored));
   (void)(*view)->summary();
   (void)(*view)->config();
   for (const MetricInfo& metric : (*view)->metrics())

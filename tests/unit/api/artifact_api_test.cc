@@ -168,6 +168,27 @@ TEST_F(ArtifactApiTest, RunsAndVersionsNameEachOther) {
   }
 }
 
+// Found by the fuzzer of the C ABI: what is no UTF-8 became the key of an event, and readers called the table of config
+// and summary damaged.
+TEST_F(ArtifactApiTest, ThePartThatAnInputPlaysIsALabelOrTheCallSaysSo) {
+  const tracker::Run run = open();
+  Artifact data("data", "dataset");
+  ASSERT_EQ(data.add_dir(data_), Code::kOk);
+  ASSERT_EQ(run.log_artifact(data), Code::kOk);
+  ASSERT_EQ(data.wait(), Code::kOk) << data.error();
+  for (const std::string& bad : {std::string("\xff\xfe"), std::string("a\nb"), std::string(257, 'x')}) {
+    const Artifact used = run.use_artifact("data", bad);
+    EXPECT_EQ(used.code(), Code::kInvalid);
+    EXPECT_NE(used.error().find("use_as"), std::string::npos) << used.error();
+    Artifact again("data", "dataset");
+    ASSERT_EQ(again.add_dir(data_), Code::kOk);
+    EXPECT_EQ(run.log_artifact(again, {.use_as = bad}), Code::kInvalid);
+  }
+  EXPECT_TRUE(run.use_artifact("data", std::string(256, 'x')).ok());
+  ASSERT_TRUE(run.flush(std::chrono::milliseconds(kLongMs)));
+  EXPECT_EQ(run.inputs().size(), 1u);
+}
+
 TEST_F(ArtifactApiTest, ANewFileIsWrittenIntoTheStoreAndIsAsItIsWhenTheArtifactIsLogged) {
   const tracker::Run run = open();
   const std::string staging = dir_ + "/staging";
