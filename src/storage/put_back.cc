@@ -67,14 +67,14 @@ Status copy_bytes(int from, int to, uint64_t bytes, const std::string& path) {
 
 Status PutBackPace::begin(const std::string& path) {
   if (!path_exists(path)) return Status(Code::kIo, path + " was removed while it is written");
-  begun_ns_ = monotonic_ns();
+  begun_ns_ = now_ns_();
   if (begun_ns_ < next_ns_)
     return Status(Code::kIo, path + " was replaced or overwritten while it is written, again; it is put back soon");
   return {};
 }
 
 void PutBackPace::end() {
-  const int64_t now = monotonic_ns();
+  const int64_t now = now_ns_();
   next_ns_ = now + std::min(kPutBackRest * (now - begun_ns_), kPutBackIntervalNs);
 }
 

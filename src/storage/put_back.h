@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "model/records.h"
 #include "storage/sqlite.h"
@@ -23,11 +24,13 @@ constexpr int64_t kOtherWalWaitNs =
 // Between two times that a file is put back.
 class PutBackPace {
  public:
+  explicit PutBackPace(int64_t (*now_ns)() = monotonic_ns) : now_ns_(now_ns) {}
   // Whether another file has the name, and it is time again. kIo says what stands there.
   Status begin(const std::string& path);
   void end();
 
  private:
+  int64_t (*now_ns_)();
   int64_t begun_ns_ = 0, next_ns_ = 0;
 };
 // Another log at the place of a live writer's is waited for before it is moved aside, one that is gone is not.

@@ -3,6 +3,7 @@
 // file reads.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -15,6 +16,7 @@ namespace tracker::internal {
 constexpr const char* kStoreFile = "store.json";
 constexpr const char* kRunFile = "run.json";
 constexpr const char* kRunsFolder = "runs";
+constexpr int kFolderTriesMax = 1000;  // to make a run's folder, each lost to a removal of its project's last run
 
 std::string store_document(const Id128& id);
 // kNotFound, kCorrupt, kVersion; all name the file.
@@ -33,5 +35,9 @@ Result<RunIdentity> read_run_document(const std::string& path);
 std::string store_path_of(const std::string& run_path);
 // The process that made the run, as far as probe_writer() asks; none where the document does not say.
 std::optional<WriterIdentity> read_run_maker(const std::string& path);
+
+// Makes a run's folder and those above it by `make`, which is kNotFound where a removal of the project's last run has
+// taken the project's folder away in between: it is called again then, kFolderTriesMax times in all.
+Status make_run_dirs(const std::function<Status()>& make);
 
 }  // namespace tracker::internal

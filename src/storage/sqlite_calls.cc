@@ -21,10 +21,14 @@ namespace {
 SqliteFile g_opened[kGuardedDescriptorsMax];
 std::atomic<int> g_opened_count{0};  // numbers from here on are not in use; less than 0: one had no place
 
+std::atomic<int> g_guarded{kGuardedDescriptorsMax};
+
 thread_local bool t_inside = false;
 thread_local uint64_t t_lost = 0;
 
-SqliteFile* opened_at(int fd) { return t_inside && fd >= 0 && fd < kGuardedDescriptorsMax ? &g_opened[fd] : nullptr; }
+SqliteFile* opened_at(int fd) {
+  return t_inside && fd >= 0 && fd < g_guarded.load(std::memory_order_relaxed) ? &g_opened[fd] : nullptr;
+}
 
 bool is_what_was_opened(int fd) {
   const SqliteFile* const opened = opened_at(fd);
@@ -64,7 +68,7 @@ Call<void*(void*, size_t, int, int, int, off_t)> g_mmap{"mmap"};
 
 void note_number(int fd) {
   int count = g_opened_count.load();
-  const int needed = fd < kGuardedDescriptorsMax ? fd + 1 : -1;
+  const int needed = fd < g_guarded.load(std::memory_order_relaxed) ? fd + 1 : -1;
   while (t_inside && fd >= 0 && count >= 0 && (needed < 0 || needed > count) &&
          !g_opened_count.compare_exchange_weak(count, needed))
     continue;
@@ -163,6 +167,8 @@ void guard_sqlite_descriptors() {
   static std::once_flag once;
   std::call_once(once, replace_all);
 }
+
+int set_guarded_descriptors_for_testing(int most) { return g_guarded.exchange(most); }
 
 uint64_t sqlite_descriptors_lost() { return t_lost; }
 

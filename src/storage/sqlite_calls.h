@@ -34,6 +34,8 @@ class SqliteCall {
 void guard_sqlite_descriptors();
 // How many calls of this thread have found a descriptor that is not ours any more.
 uint64_t sqlite_descriptors_lost();
+// At most kGuardedDescriptorsMax, as it is without this; before the first connection. Returns what it was.
+int set_guarded_descriptors_for_testing(int most);
 // What is said where one has.
 Status closed_by_others(const std::string& path);
 

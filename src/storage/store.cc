@@ -21,7 +21,6 @@ namespace {
 
 constexpr const char* kDefaultFolder = ".tracker";
 constexpr int kLabelTriesMax = 100'000;
-constexpr int kFolderTriesMax = 1000;  // to make a run's folder, each lost to a removal of its project's last run
 constexpr size_t kUidPrefixMin = 6;
 
 Status make_store_folder(const std::string& path) {
@@ -43,10 +42,7 @@ bool holds_databases(const std::string& path) { return !RunFolder{{}, path, ""}.
 
 // Claims the folder for `run`: run.json appears whole and once. kExists when another run has it.
 Status claim_folder(const std::string& path, const RunIdentity& run, const std::optional<std::string>& launch) {
-  // A removal of the project's last run may take the project's folder away in between.
-  Status made = make_dirs(path);
-  for (int i = 1; i < kFolderTriesMax && made.code() == Code::kNotFound; ++i) made = make_dirs(path);
-  TRACKER_RETURN_IF_ERROR(made);
+  TRACKER_RETURN_IF_ERROR(make_run_dirs([&path] { return make_dirs(path); }));
   return create_file_exclusive(join_path(path, kRunFile), run_document(run, launch), 0666, false);
 }
 
@@ -115,6 +111,12 @@ std::string Store::resolve(std::string_view dir) {
     if (is_directory(candidate)) return candidate;
     if (at == "/") return join_path(start, kDefaultFolder);
   }
+}
+
+Status make_run_dirs(const std::function<Status()>& make) {
+  Status made = make();
+  for (int i = 1; i < kFolderTriesMax && made.code() == Code::kNotFound; ++i) made = make();
+  return made;
 }
 
 Status no_store_at(const std::string& path) {

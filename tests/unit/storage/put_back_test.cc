@@ -38,6 +38,25 @@ TEST(PutBackTest, AfterAPauseOfTenTimesAndNeverForAFileThatIsGone) {
   EXPECT_GE(monotonic_ns() - ended, 600'000'000);
 }
 
+int64_t g_now_ns = 0;
+
+TEST(PutBackTest, HoweverLongOneTookTheNextComesWithinSoMuch) {
+  TempFolder folder;
+  const std::string path = join_path(folder.path(), "file");
+  ASSERT_TRUE(write_file_atomic(path, "x").ok());
+  PutBackPace pace([] { return g_now_ns; });
+  for (const int64_t took :
+       {kPutBackIntervalNs / kPutBackRest - 1, kPutBackIntervalNs / kPutBackRest + 1, 10 * kPutBackIntervalNs}) {
+    ASSERT_TRUE(pace.begin(path).ok());
+    g_now_ns += took;
+    pace.end();
+    g_now_ns += std::min(kPutBackRest * took, kPutBackIntervalNs) - 1;
+    EXPECT_EQ(pace.begin(path).code(), Code::kIo) << took;
+    ++g_now_ns;
+  }
+  EXPECT_TRUE(pace.begin(path).ok());
+}
+
 template <typename Store>
 void expect_each_put_back(Store* store, const std::string& path, const WriterIdentity& identity) {
   ASSERT_TRUE(store->append({test_record(identity, 1)}, true).ok());

@@ -4,14 +4,18 @@
 // Method: real folders; 64 processes that begin at the same moment.
 #include "storage/store.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <set>
 
+#include "storage/run_folder.h"
 #include "support/storage.h"
 #include "support/store_builder.h"
 
@@ -240,6 +244,45 @@ TEST(DamagedDocumentTest, ARunIsKnownByItsDatabasesWhereItsDocumentIsDamagedOrGo
     EXPECT_NE(store.create_run("p", "r")->path, run.path) << "the label is taken";
     std::filesystem::remove_all(run.path + "-2");
   }
+}
+
+// All but one of these runs are links to the folder of one: what is asked of each is whether it is there.
+TEST_F(StoreTest, SoManyRunsOfAProjectAreCalledTheSame) {
+  constexpr int kLabelTriesMax = 100'000;  // src/storage/store.cc
+  Store s = store();
+  const std::string first = s.create_run("p", "r")->path;
+  for (int i = 2; i < kLabelTriesMax; ++i) ASSERT_EQ(::symlink("r", (first + "-" + std::to_string(i)).c_str()), 0) << i;
+  const auto last = s.create_run("p", "r");
+  ASSERT_TRUE(last.ok()) << last.status().to_string();
+  EXPECT_EQ(last->identity.id, "r-" + std::to_string(kLabelTriesMax));
+  EXPECT_EQ(s.create_run("p", "r").status().code(), Code::kLimit);
+  EXPECT_TRUE(s.create_run("p", "other").ok());
+}
+
+TEST(RunFolderTest, SoManyTriesToMakeItMayBeLostToRemovals) {
+  for (const int losses : {0, kFolderTriesMax - 1, kFolderTriesMax}) {
+    int tries = 0;
+    const Status made = make_run_dirs([&] { return ++tries <= losses ? Status(Code::kNotFound, "") : Status(); });
+    EXPECT_EQ(made.ok(), losses < kFolderTriesMax) << losses;
+    EXPECT_EQ(tries, std::min(losses + 1, kFolderTriesMax));
+  }
+  int tries = 0;
+  EXPECT_EQ(make_run_dirs([&] { return ++tries, Status(Code::kIo, ""); }).code(), Code::kIo);
+  EXPECT_EQ(tries, 1) << "another error is none that goes away";
+}
+
+// In a folder that is removed nothing can be made, as if each try were lost.
+TEST(RunFolderTest, AStoreThatIsRemovedForGoodIsAnErrorAndNoEndlessLoop) {
+  TempFolder folder;
+  const std::string path = folder.path() + "/store";
+  ASSERT_TRUE(Store::open_or_create(path).ok());
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  auto store = Store::open("/proc/self/fd/" + std::to_string(fd));
+  ASSERT_TRUE(store.ok()) << store.status().to_string();
+  std::filesystem::remove_all(path);
+  const auto run = store->create_run("p", "r");
+  EXPECT_EQ(run.status().code(), Code::kNotFound) << run.status().to_string();
+  ::close(fd);
 }
 
 TEST_F(StoreTest, OnlyDatabasesOfWritersAreListed) {

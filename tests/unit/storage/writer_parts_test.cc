@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/fs.h"
 #include "storage/sqlite.h"
 #include "storage/store.h"
+#include "support/child.h"
 #include "support/storage.h"
 
 namespace tracker::internal {
@@ -34,6 +36,7 @@ class ParkedReader {
     for (const int fd : {ready[0], ready[1], go[0]}) ::close(fd);
   }
   bool parked() const { return parked_; }
+  pid_t pid() const { return child_; }
   ~ParkedReader() {
     ::close(go_);
     ::kill(child_, SIGKILL);
@@ -120,6 +123,51 @@ TEST_F(WriterPartsTest, BehindAParkedReaderTheWriterGoesOnInAnotherFile) {
   EXPECT_EQ((*WriterReader::open(path()))->snapshot()->parts, 3);
   ASSERT_TRUE((*db)->finish().ok());
   for (int part = 1; part <= 3; ++part) EXPECT_FALSE(path_exists(part_path(path(), part) + "-wal")) << part;
+  expect_whole();
+}
+
+TEST_F(WriterPartsTest, ALogThatAReaderHoldsIsWaitedForSoLongAndGivenBackTheNextTime) {
+  set_wal_bytes_max_for_testing(kWalBytesMax);
+  auto db = WriterDb::create(folder_.path(), identity_);
+  append(db->get(), 10);
+  const auto shrunk_in = [&] {
+    const int64_t begun = now_ns();
+    (*db)->shrink();
+    return std::chrono::nanoseconds(now_ns() - begun);
+  };
+  std::chrono::nanoseconds least{INT64_MAX};
+  {
+    const ParkedReader reader(path());
+    ASSERT_TRUE(reader.parked());
+    while (wal_bytes(1) < (512u << 10)) append(db->get(), 10);
+    const uint64_t before = wal_bytes(1);
+    for (int i = 0; i < 5; ++i) least = std::min(least, shrunk_in());
+    EXPECT_GE(wal_bytes(1), before);
+  }
+  EXPECT_GE(least, kShrinkWait);
+  EXPECT_LT(least, kShrinkWait * 9 / 5) << "an append waits for 100 ms";
+  (*db)->shrink();
+  EXPECT_EQ(wal_bytes(1), 0u);
+  expect_whole();
+}
+
+// A reader that goes within that time holds nothing up. On a busy machine it may have gone before.
+TEST_F(WriterPartsTest, AReaderThatGoesMeanwhileKeepsNoLog) {
+  set_wal_bytes_max_for_testing(kWalBytesMax);
+  auto db = WriterDb::create(folder_.path(), identity_);
+  append(db->get(), 10);
+  bool waited = false;
+  for (int tries = 0; tries < 50 && !waited; ++tries) {
+    const ParkedReader reader(path());
+    ASSERT_TRUE(reader.parked());
+    while (wal_bytes(1) < (512u << 10)) append(db->get(), 10);
+    const pid_t killer = start_child([&] { return sleep_ms(10), ::kill(reader.pid(), SIGKILL); });
+    const int64_t begun = now_ns();
+    (*db)->shrink();
+    waited = wal_bytes(1) == 0 && now_ns() - begun > 5'000'000;
+    wait_child(killer);
+  }
+  EXPECT_TRUE(waited);
   expect_whole();
 }
 
