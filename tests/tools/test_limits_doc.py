@@ -122,7 +122,6 @@ NOT_TESTED = {
     "kInheritedFilesMax": "4,096 databases open at a fork; it bounds a table",
     "kPutBackIntervalNs": "a file that takes more than a second to be put back",
     "kSamplesWaitingMax": "a drain thread that sleeps for an hour",
-    "kSpareBlockCellsMax": "it decides whose memory is kept; what is written is the same",
     "kStatsIntervalAlwaysNs": "it decides when derived rows are written; readers sum up what is behind them",
     "kStatsIntervalNs": "it decides when derived rows are written; readers sum up what is behind them",
     "kStatsPointsMin": "it decides when derived rows are written; readers sum up what is behind them",
@@ -153,10 +152,7 @@ NOT_TESTED = {
     "kFolderTriesMax": "1,000 removals at the very moment in which one folder is made; it bounds a loop",
     "kLabelTriesMax": "100,000 runs of one label; it bounds a loop",
     "kOverlapWorkMax": "thousands of pieces that overlap; all rows are then decoded, as the random test does",
-    "kSegmentBuildBytesMax": "compaction, which is tested, passes a smaller one",
-    "kSegmentCellsMax": "a test would need 320 MiB of rows",
     "kSegmentHeadGuess": "a first guess: a wrong one costs a second read",
-    "kSegmentLogBytesMax": "a test would need 64 MiB of events",
 }
 
 UNITS = {
