@@ -14,8 +14,7 @@ namespace {
 
 constexpr size_t kBatchBytes = 4u << 20;
 constexpr int64_t kBatchNs = 100'000'000;  // P11, as every reader
-constexpr uint64_t kHoleMax = 1000;  // rows in a row that a damaged tree does not give; then the rest is not sought
-constexpr int kRewindsMax = 20;      // of a log that is compacted while it is read
+constexpr int kRewindsMax = 20;            // of a log that is compacted while it is read
 constexpr const char* kKeepAdvice = "keep a copy; `tracker export` writes what can still be read";
 
 constexpr const char* kFrameColumns = "SELECT seq, seq, points, time_first_us, time_last_us, data FROM frames ";

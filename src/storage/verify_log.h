@@ -17,6 +17,8 @@
 
 namespace tracker::internal {
 
+constexpr uint64_t kHoleMax = 1000;  // rows in a row that a damaged tree does not give; then the rest is not sought
+
 class LogCheck {
  public:
   // `meta` as read before: of a log at rest the last word, of a live one where it was.

@@ -122,9 +122,6 @@ NOT_TESTED = {
     "kInheritedFilesMax": "4,096 databases open at a fork; it bounds a table",
     "kPutBackIntervalNs": "a file that takes more than a second to be put back",
     "kSamplesWaitingMax": "a drain thread that sleeps for an hour",
-    "kStatsIntervalAlwaysNs": "it decides when derived rows are written; readers sum up what is behind them",
-    "kStatsIntervalNs": "it decides when derived rows are written; readers sum up what is behind them",
-    "kStatsPointsMin": "it decides when derived rows are written; readers sum up what is behind them",
     "kTensorBoardRetryMax": "a minute of a disk that refuses; it bounds a pause",
     "kSourceTimeMax": "10 s of a slow disk; a look that is ended says so, as tested with a shorter one",
     "kStopSearchMax": "a minute of waiting for a run that nobody makes",
@@ -143,7 +140,6 @@ NOT_TESTED = {
     "kNetworkTimestampTick": "no network file system here",
     "kSyncedByOneMin": "how a batch is fsynced changes no blob",
     "kShrinkWait": "a wait that is too long delays a commit, nothing more",
-    "kBuildAtFinishBytesMax": "64 MiB of frames in each test run; the other way, a later builder, is tested",
     "kCatalogBatchNs": "how long a transaction is changes no answer; the listing beside others is tested",
     "kCatalogBatchRuns": "how long a transaction is changes no answer; the listing of 10,000 runs is tested",
     "kClaimTriesMax": "10,000 processes that take a number in front of one; it bounds a loop",
@@ -152,7 +148,6 @@ NOT_TESTED = {
     "kFolderTriesMax": "1,000 removals at the very moment in which one folder is made; it bounds a loop",
     "kLabelTriesMax": "100,000 runs of one label; it bounds a loop",
     "kOverlapWorkMax": "thousands of pieces that overlap; all rows are then decoded, as the random test does",
-    "kSegmentHeadGuess": "a first guess: a wrong one costs a second read",
 }
 
 UNITS = {
