@@ -147,7 +147,6 @@ NOT_TESTED = {
     "kHoleMax": "1,000 frames in a row behind a damaged page; it bounds a search",
     "kFolderTriesMax": "1,000 removals at the very moment in which one folder is made; it bounds a loop",
     "kLabelTriesMax": "100,000 runs of one label; it bounds a loop",
-    "kOverlapWorkMax": "thousands of pieces that overlap; all rows are then decoded, as the random test does",
 }
 
 UNITS = {
