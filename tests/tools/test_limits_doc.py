@@ -140,8 +140,6 @@ NOT_TESTED = {
     "kNetworkTimestampTick": "no network file system here",
     "kSyncedByOneMin": "how a batch is fsynced changes no blob",
     "kShrinkWait": "a wait that is too long delays a commit, nothing more",
-    "kCatalogBatchNs": "how long a transaction is changes no answer; the listing beside others is tested",
-    "kCatalogBatchRuns": "how long a transaction is changes no answer; the listing of 10,000 runs is tested",
     "kClaimTriesMax": "10,000 processes that take a number in front of one; it bounds a loop",
     "kHeartbeatInterval": "15 s of waiting; a sign of life that is late is tested with a clock of its own",
     "kHoleMax": "1,000 frames in a row behind a damaged page; it bounds a search",
