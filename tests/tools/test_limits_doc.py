@@ -142,7 +142,6 @@ NOT_TESTED = {
     "kShrinkWait": "a wait that is too long delays a commit, nothing more",
     "kClaimTriesMax": "10,000 processes that take a number in front of one; it bounds a loop",
     "kHeartbeatInterval": "15 s of waiting; a sign of life that is late is tested with a clock of its own",
-    "kHoleMax": "1,000 frames in a row behind a damaged page; it bounds a search",
     "kFolderTriesMax": "1,000 removals at the very moment in which one folder is made; it bounds a loop",
     "kLabelTriesMax": "100,000 runs of one label; it bounds a loop",
 }
