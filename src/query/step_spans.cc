@@ -11,8 +11,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr uint64_t kPieceRows = 4096;             // at once: they stay in the cache
-constexpr uint64_t kOverlapWorkMax = 20'000'000;  // looks at pieces for all stretches that must be decoded
+constexpr uint64_t kPieceRows = 4096;  // at once: they stay in the cache
 
 // From `lo` to `hi` either one rising piece alone has steps, or rows must be decoded.
 struct Stretch {
@@ -125,7 +124,7 @@ Result<std::vector<StepSpan>> spans_within(const StepView& view, int64_t lo, int
   const std::vector<Clipped> clipped = clip(view, lo, hi);
   const std::vector<Stretch> stretches = stretches_of(view.pieces->pieces(), clipped);
   const auto mixed = std::count_if(stretches.begin(), stretches.end(), [](auto& s) { return s.alone == nullptr; });
-  if (static_cast<uint64_t>(mixed) * clipped.size() > kOverlapWorkMax)
+  if (static_cast<uint64_t>(mixed) * clipped.size() > view.overlap_work_max)
     return Status(Code::kLimit, "too many pieces that overlap");
   std::vector<StepSpan> out;
   for (const Stretch& stretch : stretches) {

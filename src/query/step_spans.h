@@ -13,6 +13,8 @@
 
 namespace tracker::internal {
 
+constexpr uint64_t kOverlapWorkMax = 20'000'000;  // looks at pieces for all stretches that must be decoded
+
 // Rows of the view that follow each other; at least one.
 struct StepSpan {
   const StepPiece* piece = nullptr;  // rows [begin, end) of a rising one; null: those below
@@ -28,6 +30,7 @@ struct StepView {
   const Shadow& shadow;
   DuplicatePolicy policy;
   const std::vector<WriterSnapshot>& writers;
+  uint64_t overlap_work_max = kOverlapWorkMax;
 };
 // What a view of a run looks at beside its pieces. `run` must outlive it, unrefreshed.
 class ViewRules {

@@ -37,7 +37,8 @@ bool is_unlinked(int fd) {
 }  // namespace
 
 Result<std::unique_ptr<FramesFile>> FramesFile::open_or_create(const std::string& run_path,
-                                                               const WriterIdentity& identity) {
+                                                               const WriterIdentity& identity,
+                                                               const FramesFileOptions& options) {
   const std::string path = join_path(run_path, identity.writer.hex() + ".frames");
   if (!path_exists(path)) {
     std::string start = frames_header(identity.writer);
@@ -45,7 +46,7 @@ Result<std::unique_ptr<FramesFile>> FramesFile::open_or_create(const std::string
     const Status created = create_file_exclusive(path, start, 0666);
     if (!created.ok() && created.code() != Code::kExists) return created;
   }
-  std::unique_ptr<FramesFile> file(new FramesFile(path, identity.writer));
+  std::unique_ptr<FramesFile> file(new FramesFile(path, identity.writer, options));
   TRACKER_RETURN_IF_ERROR(file->load());
   return file;
 }
@@ -246,7 +247,7 @@ Status FramesFile::finish(int) {
   TRACKER_RETURN_IF_ERROR(append_batch({}, true));
   closed_ = true;
   fd_.reset();
-  if (end_ <= kBuildAtFinishBytesMax) (void)build_database(path_).ok();
+  if (end_ <= options_.build_bytes_max) (void)build_database(path_).ok();
   return {};
 }
 

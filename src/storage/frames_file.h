@@ -21,11 +21,15 @@ namespace tracker::internal {
 constexpr size_t kUnsyncedBytesMax = 4u << 20;            // more than this since the last fsync, and one comes early
 constexpr uint64_t kBuildAtFinishBytesMax = 64ull << 20;  // a larger file stays as it is when finish() returns
 
+struct FramesFileOptions {
+  uint64_t build_bytes_max = kBuildAtFinishBytesMax;  // of a file that finish() makes a database of
+};
+
 class FramesFile : public WriterStore {
  public:
   // New, or that of a dead writer: then an unfinished end is cut off. kCorrupt, kVersion, kIo name the file.
-  static Result<std::unique_ptr<FramesFile>> open_or_create(const std::string& run_path,
-                                                            const WriterIdentity& identity);
+  static Result<std::unique_ptr<FramesFile>> open_or_create(const std::string& run_path, const WriterIdentity& identity,
+                                                            const FramesFileOptions& options = {});
 
   StoreFiles kind() const override { return StoreFiles::kFrames; }
   const std::string& path() const override { return path_; }
@@ -39,12 +43,13 @@ class FramesFile : public WriterStore {
   Status append_batch(std::span<const FrameRecord* const> frames, bool durable,
                       const std::vector<uint64_t>& retired = {}) override;
   Status heartbeat(int64_t now_us) override;
-  // fsyncs, then makes the database where the file is at most kBuildAtFinishBytesMax. A database that cannot be made is
+  // fsyncs, then makes the database where the file is at most build_bytes_max. A database that cannot be made is
   // no failure: all is in the .frames file, which the next reader turns into one.
   Status finish(int timeout_ms = 2000) override;
 
  private:
-  FramesFile(std::string path, Id128 writer) : path_(std::move(path)), writer_(writer) {}
+  FramesFile(std::string path, Id128 writer, const FramesFileOptions& options)
+      : path_(std::move(path)), writer_(writer), options_(options) {}
   Status load();
   Status ensure_open();
   Status write_at(uint64_t at, std::string_view bytes);
@@ -57,6 +62,7 @@ class FramesFile : public WriterStore {
 
   std::string path_;
   Id128 writer_;
+  const FramesFileOptions options_;
   LastingFd fd_;
   std::optional<std::pair<uint64_t, uint64_t>> closed_by_others_;  // the file that fd_ had open
   FramesTotals totals_;

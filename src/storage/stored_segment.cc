@@ -5,11 +5,6 @@
 #include <utility>
 
 namespace tracker::internal {
-namespace {
-
-constexpr uint64_t kSegmentHeadGuess = 4096;  // most directories are shorter
-
-}  // namespace
 
 Result<std::unique_ptr<StoredSegment>> StoredSegment::open(Sqlite* db, uint64_t first_seq) {
   auto blob = db->open_blob("segments", "data", static_cast<int64_t>(first_seq));

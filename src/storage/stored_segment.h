@@ -3,6 +3,7 @@
 // long as this. It keeps a read transaction open. Threads: one at a time.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -12,6 +13,8 @@
 #include "storage/sqlite.h"
 
 namespace tracker::internal {
+
+constexpr uint64_t kSegmentHeadGuess = 4096;  // most directories are shorter
 
 class StoredSegment {
  public:

@@ -57,7 +57,7 @@ class DatabaseCheck {
     out_.points = log_ ? log_->totals().points() : 0;
     out_.own_points = log_ ? log_->totals().own_points() : 0;
     out_.live = live_;
-    out_.log_read = log_ && readable_;
+    out_.log_read = log_ && readable_ && log_->unread_from() == 0;
     return std::move(out_);
   }
 
@@ -262,8 +262,11 @@ class DatabaseCheck {
       tree_file_ = path_;
       tree_said_ = log_->tree_said();
     }
-    if (!tree_said_.empty() && cut_.empty())
-      damage("tree", tree_file_, "the b-tree is damaged: " + tree_said_, kTreeAdvice, log_->intact(meta_));
+    if (!tree_said_.empty() && cut_.empty()) {
+      const uint64_t unread = log_->unread_from();
+      const std::string rest = unread == 0 ? "" : fmt::format("; frames from {} on were not looked at", unread);
+      damage("tree", tree_file_, "the b-tree is damaged: " + tree_said_ + rest, kTreeAdvice, log_->intact(meta_));
+    }
     for (Finding& finding : log_->findings(path_, meta_, !tree_said_.empty()))
       out_.findings.push_back(std::move(finding));
   }

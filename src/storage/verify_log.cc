@@ -14,8 +14,7 @@ namespace {
 
 constexpr size_t kBatchBytes = 4u << 20;
 constexpr int64_t kBatchNs = 100'000'000;  // P11, as every reader
-constexpr uint64_t kHoleMax = 1000;  // rows in a row that a damaged tree does not give; then the rest is not sought
-constexpr int kRewindsMax = 20;      // of a log that is compacted while it is read
+constexpr int kRewindsMax = 20;            // of a log that is compacted while it is read
 constexpr const char* kKeepAdvice = "keep a copy; `tracker export` writes what can still be read";
 
 constexpr const char* kFrameColumns = "SELECT seq, seq, points, time_first_us, time_last_us, data FROM frames ";
@@ -51,7 +50,10 @@ Status LogCheck::read(Sqlite& db, const AtEnd& at_end) {
     if (!advanced && !ended) {
       if (tree_said_.empty()) tree_said_ = status.ok() ? "rows come out of order" : status.message();
       read_singly(db, &rows);
-      if (!take_all(rows)) return {};
+      if (!take_all(rows)) {
+        look_behind_hole(db);
+        return {};
+      }
     }
     verifier_.show(seen_.totals.bytes());
   }
@@ -139,6 +141,14 @@ void LogCheck::read_singly(Sqlite& db, std::vector<Row>* rows) const {
     ahead.push_back(keys->u64_at(0));
   for (; !ahead.empty(); ahead.pop_back())
     if (take_row(kSegmentColumns, "WHERE first_seq=?", ahead.back(), true)) return;
+}
+
+// What stands there is found from the other end, where that can be read.
+void LogCheck::look_behind_hole(Sqlite& db) {
+  const uint64_t sought = std::max(seen_.frame, seen_.covered) + kHoleMax;
+  const auto last = db.query_int("SELECT max(seq) FROM frames");
+  if (last.ok() && static_cast<uint64_t>(*last) > sought && static_cast<uint64_t>(*last) <= last_seq_)
+    unread_from_ = sought + 1;
 }
 
 // False: nothing of it lies ahead.

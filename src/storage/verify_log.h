@@ -17,6 +17,8 @@
 
 namespace tracker::internal {
 
+constexpr uint64_t kHoleMax = 1000;  // rows in a row that a damaged tree does not give; then the rest is not sought
+
 class LogCheck {
  public:
   // `meta` as read before: of a log at rest the last word, of a live one where it was.
@@ -38,6 +40,8 @@ class LogCheck {
   bool whole(const DatabaseMeta& meta) const;
   // What the pages of the file did not give, as SQLite says it; empty when all were read.
   const std::string& tree_said() const { return tree_said_; }
+  // Of a damaged tree: from here on frames are there that were not looked at; 0: none.
+  uint64_t unread_from() const { return unread_from_; }
   // Of what is wrong: kind, what.
   std::vector<Finding> findings(const std::string& path, const DatabaseMeta& meta, bool tree_damaged) const;
   std::string intact(const DatabaseMeta& meta) const;
@@ -67,6 +71,7 @@ class LogCheck {
   Status read_rows(Sqlite& db, std::vector<Row>* rows, bool* ended) const;
   Result<bool> was_overtaken(Sqlite& db) const;
   void read_singly(Sqlite& db, std::vector<Row>* rows) const;
+  void look_behind_hole(Sqlite& db);
   bool take_all(const std::vector<Row>& rows);
   void take(const Row& row);
   Result<FrameStats> check(const Row& row);
@@ -83,6 +88,7 @@ class LogCheck {
   int rewinds_ = 0;
   uint64_t stats_seq_at_end_ = 0;
   std::string tree_said_;
+  uint64_t unread_from_ = 0;
 };
 
 }  // namespace tracker::internal

@@ -23,6 +23,7 @@
 #include "storage/schema.h"
 #include "storage/sqlite.h"
 #include "storage/sqlite_calls.h"
+#include "storage/stats_due.h"
 #include "storage/stats_table.h"
 #include "storage/table_sum.h"
 #include "storage/writer_locks.h"
@@ -37,9 +38,6 @@ constexpr int kBusyTimeoutMs = 100;                 // of an append; nobody else
 constexpr std::chrono::milliseconds kFinishNap{5};  // between two looks whether a file may be put back
 constexpr int kCheckpointPages = 1000;              // after a durable append, which has waited for the disk anyway
 constexpr int kCheckpointPagesAlways = 16384;       // 64 MiB: also after others, so that the WAL stays bounded
-constexpr int64_t kStatsIntervalNs = 900'000'000;   // of durable appends behind which much came
-constexpr int64_t kStatsIntervalAlwaysNs = 5'000'000'000;
-constexpr uint64_t kStatsPointsMin = 64 << 10;  // readers of a live run sum up fewer in less than a millisecond
 constexpr uint64_t kPageBytes = 4096;
 constexpr size_t kNamesHeldBytesMax = 512 * 1024;  // of series without a row; more are written with the next append
 constexpr int kLeaveWalMs = 250;                   // for idle readers to go, once everything is in the database
@@ -380,11 +378,8 @@ struct WriterDb::Impl {
     const bool nothing = pending->frames.empty() && retired.empty() && !durable && !force_stats;
     sound = nothing;
     if (nothing) return {};
-    const int64_t now = monotonic_ns();
-    const int64_t age = now - stats_written_ns;
-    const bool many = points + pending->points - stats_points >= kStatsPointsMin;
-    const bool due = force_stats || (durable && many && age >= kStatsIntervalNs) || age >= kStatsIntervalAlwaysNs ||
-                     series.name_bytes() > kNamesHeldBytesMax;
+    const bool due = force_stats || series.name_bytes() > kNamesHeldBytesMax ||
+                     stats_due(durable, points + pending->points - stats_points, monotonic_ns() - stats_written_ns);
     const bool with_stats = (due && !unwritten.empty()) || counts_from_log;
     TRACKER_RETURN_IF_ERROR(transaction(durable, [&] { return write(*pending, retired, durable, with_stats); }));
     last_seq = pending->last_seq;

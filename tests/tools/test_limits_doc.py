@@ -119,10 +119,6 @@ NOT_TESTED = {
     "kFactsBytesMax": "more than all parts at their own bounds",
     "kGitIndexTimeMax": "a time that a slow machine reaches earlier: the flag is then unknown",
     "kSamplesWaitingMax": "a drain thread that sleeps for an hour",
-    "kSpareBlockCellsMax": "it decides whose memory is kept; what is written is the same",
-    "kStatsIntervalAlwaysNs": "it decides when derived rows are written; readers sum up what is behind them",
-    "kStatsIntervalNs": "it decides when derived rows are written; readers sum up what is behind them",
-    "kStatsPointsMin": "it decides when derived rows are written; readers sum up what is behind them",
     "kTensorBoardRetryMax": "a minute of a disk that refuses; it bounds a pause",
     "kSourceTimeMax": "10 s of a slow disk; a look that is ended says so, as tested with a shorter one",
     "kStopSearchMax": "a minute of waiting for a run that nobody makes",
@@ -140,17 +136,8 @@ NOT_TESTED = {
     "kManifestMappedBytes": "how a manifest is read changes no entry",
     "kNetworkTimestampTick": "no network file system here",
     "kSyncedByOneMin": "how a batch is fsynced changes no blob",
-    "kBuildAtFinishBytesMax": "64 MiB of frames in each test run; the other way, a later builder, is tested",
-    "kCatalogBatchNs": "how long a transaction is changes no answer; the listing beside others is tested",
-    "kCatalogBatchRuns": "how long a transaction is changes no answer; the listing of 10,000 runs is tested",
     "kClaimTriesMax": "10,000 processes that take a number in front of one; it bounds a loop",
     "kHeartbeatInterval": "15 s of waiting; a sign of life that is late is tested with a clock of its own",
-    "kHoleMax": "1,000 frames in a row behind a damaged page; it bounds a search",
-    "kOverlapWorkMax": "thousands of pieces that overlap; all rows are then decoded, as the random test does",
-    "kSegmentBuildBytesMax": "compaction, which is tested, passes a smaller one",
-    "kSegmentCellsMax": "a test would need 320 MiB of rows",
-    "kSegmentHeadGuess": "a first guess: a wrong one costs a second read",
-    "kSegmentLogBytesMax": "a test would need 64 MiB of events",
 }
 
 UNITS = {

@@ -196,6 +196,65 @@ TEST(SegmentDamageTest, TooManyRowsOrCellsAreRefused) {
   EXPECT_NE(read_all(constant_block(kSegmentRowsMax, 10), nullptr).message().find("too many cells"), std::string::npos);
 }
 
+TEST(SegmentDamageTest, AsManyCellsAsTheLimitSaysAreTakenAndOneRowMoreIsNot) {
+  constexpr uint64_t kSeries = 5, kRows = kSegmentCellsMax / (kSeries + 3);
+  static_assert(kRows * (kSeries + 3) == kSegmentCellsMax && kRows < kSegmentRowsMax);
+  const std::string most = constant_block(kRows, kSeries);
+  EXPECT_TRUE(SegmentView::parse(most).ok());
+  EXPECT_NE(read_all(constant_block(kRows + 1, kSeries), nullptr).message().find("too many cells"), std::string::npos);
+}
+
+// So that what it writes can be read.
+TEST(SegmentDamageTest, ABuilderTakesAsManyCellsAsADecoder) {
+  constexpr uint64_t kSeries = 1000, kRows = kSegmentCellsMax / (kSeries + 3);
+  constexpr uint64_t kRowsMore = kSegmentCellsMax % (kSeries + 3) / (1 + 3);
+  const std::string wide = constant_block(kRows, kSeries);
+  auto view = SegmentView::parse(wide);
+  ASSERT_TRUE(view.ok());
+  SegmentBuilder builder(view->writer(), kSegmentFirstBytesMax);
+  ASSERT_TRUE(builder.add(&*view).ok());
+  const auto add = [&](uint64_t rows) {
+    Frame frame;
+    frame.writer = view->writer();
+    frame.seq = 2;
+    Block block;
+    block.series = {1};
+    block.types = {ValueType::kBool};
+    block.has_steps = false;
+    block.times_us.assign(rows, 0);
+    block.values.emplace_back(rows);
+    frame.blocks.push_back(std::move(block));
+    const std::string bytes = encode_frame(frame);
+    return builder.add(*FrameView::parse(bytes)).code();
+  };
+  ASSERT_LT(builder.bytes(), kSegmentFirstBytesMax * 3 / 4) << "it is not full of bytes";
+  EXPECT_EQ(add(kRowsMore + 1), Code::kLimit);
+  EXPECT_EQ(add(kRowsMore), Code::kOk);
+}
+
+TEST(SegmentDamageTest, ALogThatWouldExpandBeyondTheLimitIsRefusedBeforeItTakesMemory) {
+  const auto message = [](uint64_t bytes) {
+    ByteWriter log;
+    log.u8(kLogCompressed);
+    log.varint(bytes);
+    log.bytes("no frame of zstd");
+    const std::string part = log.take();
+    ByteWriter directory;
+    directory.varint(1);  // frames
+    directory.zigzag(0);
+    directory.varint(0);
+    directory.varint(part.size());
+    directory.u32(crc32c(part));
+    directory.varint(0);  // blocks
+    const std::string segment = segment_with(directory.take(), part);
+    SegmentLog out;
+    auto view = SegmentView::parse(segment);
+    return view.ok() ? view->log(&out).message() : "";
+  };
+  EXPECT_NE(message(kSegmentLogBytesMax).find("zstd frame of another size"), std::string::npos);
+  EXPECT_NE(message(kSegmentLogBytesMax + 1).find("log of a wrong size"), std::string::npos);
+}
+
 TEST(SegmentDamageTest, ANewerVersionIsNamedAsSuch) {
   std::string bytes = constant_block(10, 1);
   bytes[4] = 2;

@@ -99,6 +99,25 @@ TEST(FrameBuilderTest, ALongBlockIsNotKept) {
   EXPECT_EQ(pool.size(), 1u);
 }
 
+TEST(FrameBuilderTest, ABlockIsKeptUpToItsBoundOfCells) {
+  const auto kept = [](size_t rows, size_t series) {
+    Block block;
+    block.series.resize(series);
+    block.times_us.resize(rows);
+    BlockPool pool;
+    std::vector<Block> blocks;
+    blocks.push_back(std::move(block));
+    pool.give(std::move(blocks));
+    return pool.size() == 1;
+  };
+  constexpr size_t kRows = kSpareBlockCellsMax / 4;
+  static_assert(kRows * 4 == kSpareBlockCellsMax);
+  EXPECT_TRUE(kept(kRows, 1));
+  EXPECT_FALSE(kept(kRows + 1, 1));
+  EXPECT_TRUE(kept(1, kSpareBlockCellsMax - 3));
+  EXPECT_FALSE(kept(1, kSpareBlockCellsMax - 2));
+}
+
 TEST(TimeLineTest, BetweenTwoAnchorsTimeIsInterpolatedByTheMonotonicClock) {
   // 2 ticks a ns; realtime begins at 1 s.
   const TimeLine times({{1000, 0, 1'000'000'000}, {3'001'000, 1'500'000, 1'001'500'000}}, 99.0);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "storage/database_build.h"
@@ -132,6 +133,23 @@ TEST_F(FramesFileTest, ItSaysTheSameAsADatabaseWithTheSameFramesAndBecomesOne) {
     expect_same(live, *(*reader)->snapshot());  // the reader that was open goes over to the database
     EXPECT_EQ((*WriterDb::open_or_create(folder_.path(), identity_))->positions().size(), positions.size());
   }
+}
+
+TEST_F(FramesFileTest, FinishMakesADatabaseOfAFileUpToItsBoundAndLeavesALargerOneToItsReaders) {
+  EXPECT_EQ(FramesFileOptions().build_bytes_max, kBuildAtFinishBytesMax);
+  file_with(5);
+  const uint64_t bytes = std::filesystem::file_size(path());
+  const auto finish = [&](uint64_t most) {
+    auto file = FramesFile::open_or_create(folder_.path(), identity_, {.build_bytes_max = most});
+    ASSERT_TRUE(file.ok() && (*file)->finish().ok());
+  };
+  finish(bytes - 1);
+  EXPECT_EQ(std::filesystem::file_size(path()), bytes);
+  EXPECT_FALSE(path_exists(db()));
+  EXPECT_EQ(stored_frames(path()), one_to(5));
+  finish(bytes);
+  EXPECT_FALSE(path_exists(path()));
+  EXPECT_EQ(stored_frames(db()), one_to(5));
 }
 
 TEST_F(FramesFileTest, AReaderSaysWhoWritesItBeforeAnythingElseIsRead) {
