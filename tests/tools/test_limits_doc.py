@@ -131,7 +131,6 @@ NOT_TESTED = {
     "kRoomAskedBytes": "a matter of how often the disk is asked",
     "kRoomAFileBytes": "a matter of how often the disk is asked",
     "kCandidatesMax": "1,000,000 blobs; a further pass takes the rest",
-    "kCommitBytesMax": "how much a transaction holds changes no frame; a backlog behind a stuck disk is tested",
     "kDigestCacheShiftMax": "a cache of 1 GiB; older digests are then forgotten, as tested where it grows",
     "kManifestMappedBytes": "how a manifest is read changes no entry",
     "kNetworkTimestampTick": "no network file system here",
