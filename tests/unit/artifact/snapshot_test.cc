@@ -169,6 +169,26 @@ TEST_F(SnapshotTest, WhereNobodyKnowsWhetherAFileWasWrittenToItIsReadEachTime) {
   set_fs_type_for_testing("", 0);
 }
 
+// Its time of modification lies a second ahead, so that a slow machine is within the bound too.
+TEST_F(SnapshotTest, AFileOfAFileServerIsRememberedFromTwoSecondsOn) {
+  set_fs_type_for_testing(folder_.path(), 0x6969);  // NFS
+  const auto modified = fs::file_time_type::clock::now() + std::chrono::seconds(1);
+  fs::last_write_time(file_, modified);
+  SnapshotOptions options;
+  options.dirty_age = {};  // the kernel has written it out
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(take(options).ok() && batch_.commit().ok());
+    ASSERT_LT(fs::file_time_type::clock::now(), modified + kNetworkTimestampTick) << "too slow a machine";
+    EXPECT_EQ(files_read_, 1u) << i;
+  }
+  std::this_thread::sleep_until(modified + kNetworkTimestampTick);
+  ASSERT_TRUE(take(options).ok());
+  EXPECT_EQ(files_read_, 1u) << "now it is put down";
+  ASSERT_TRUE(take(options).ok());
+  EXPECT_EQ(files_read_, 0u);
+  set_fs_type_for_testing("", 0);
+}
+
 // Bug: what a write that had begun before changed behind the reader was not seen, for only its beginning moves the
 // times. A mapping on a tmpfs stands for it: what is written there moves none.
 TEST_F(SnapshotTest, AFileThatIsOpenForWritingIsReadTwiceAndNotStoredTorn) {
