@@ -39,7 +39,11 @@ class ArtifactWaitTest : public ::testing::Test {
     stands = let_go = false;
     late_ms = 0;
   }
-  void TearDown() override { let_go = true; }
+  void TearDown() override {
+    let_go = true;
+    const std::lock_guard<std::mutex> guard(mutex_);  // of a thread that has ended
+    flushes_.clear();
+  }
   // Its content is new each time.
   std::shared_ptr<LoggedArtifact> artifact(ArtifactUse use = ArtifactUse::kOutput) {
     const std::string file = sandbox_.folder() + "/file" + std::to_string(++files_);
