@@ -19,7 +19,7 @@
 
 namespace tracker::internal {
 
-constexpr size_t kManifestMappedBytes = 16u << 20;  // larger ones are mapped
+constexpr size_t kManifestMappedBytes = 16u << 20;  // from here on it is mapped
 // Below this much room artifacts are refused, and metrics go on: 2 GiB, or 2 % where that is less of a small disk.
 constexpr uint64_t kArtifactFreeBytesMin = 2ull << 30;
 constexpr uint64_t kArtifactFreeShare = 50;

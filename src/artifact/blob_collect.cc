@@ -139,7 +139,7 @@ class BlobCollector {
         continue;
       }
       candidates_.push_back({*digest});
-      if (candidates_.size() >= kCandidatesMax) sweep();
+      if (candidates_.size() >= options_.candidates_max) sweep();
     }
   }
 
@@ -167,6 +167,7 @@ class BlobCollector {
 
   // The references are read behind the listing: a blob listed as old and referred to since was touched before that.
   void mark_references() {
+    ++report_.passes;
     std::vector<Status> damaged;
     for (const ArtifactInfo& info : registry_.list("", &damaged)) {
       damaged.insert(damaged.end(), info.problems.begin(), info.problems.end());

@@ -18,11 +18,13 @@ constexpr size_t kCandidatesMax = 1'000'000;  // blobs looked for in one pass: 3
 struct BlobCollectOptions {
   bool dry_run = false;  // says what would go
   int64_t now_us = 0;
+  size_t candidates_max = kCandidatesMax;
 };
 
 struct BlobCollectReport {
   std::vector<Garbage> removed;  // "blob", "temporary file", "version": or what would be
   uint64_t blobs_kept = 0, bytes_kept = 0;
+  uint64_t passes = 0;  // over the manifests
   std::vector<std::string> problems;
   bool gave_up = false;  // a manifest or version cannot be read: no blob was removed
 };

@@ -17,11 +17,6 @@ namespace tracker::internal {
 namespace {
 
 constexpr uint32_t kBlobMode = 0444;
-// From so many files on the whole file system is synced once: each fsync is a flush of the disk, 2 ms for 4 KiB.
-constexpr size_t kSyncedByOneMin = 8;
-// The disk begins at once with blobs of this size. For a small one the call costs as much as all else about it.
-constexpr uint64_t kEarlyWriteBytesMin = 1 << 20;
-
 constexpr size_t kComparedBytes = 128 << 10;  // read of each file at a time
 
 // Less than `size` only at the end of the file, or where it cannot be read.

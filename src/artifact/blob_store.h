@@ -32,6 +32,10 @@ constexpr std::chrono::seconds kAgeWithoutLocks{7 * 24 * 3600};
 constexpr size_t kBlobsABatch = 1024;
 constexpr size_t kOpenBlobsABatch = 64;
 constexpr uint64_t kBlobBytesABatch = 64u << 20;
+// From so many files on the whole file system is synced once: each fsync is a flush of the disk, 2 ms for 4 KiB.
+constexpr size_t kSyncedByOneMin = 8;
+// The disk begins at once with blobs of this size. For a small one the call costs as much as all else about it.
+constexpr uint64_t kEarlyWriteBytesMin = 1 << 20;
 
 class BlobStore {
  public:

@@ -73,8 +73,9 @@ SourceStamp SourceStamp::of(const struct stat& st) {
   return {st.st_dev, st.st_ino, static_cast<uint64_t>(st.st_size), ns(st.st_mtim), ns(st.st_ctim)};
 }
 
-DigestCache::DigestCache(const std::string& store_path) : folder_(join_path(store_path, kBlobsFolder)) {
-  for (int shift = kDigestCacheShiftMax; shift >= kDigestCacheShiftMin && !fd_; shift -= 2) {
+DigestCache::DigestCache(const std::string& store_path, int shift_max)
+    : folder_(join_path(store_path, kBlobsFolder)), shift_max_(shift_max) {
+  for (int shift = shift_max_; shift >= kDigestCacheShiftMin && !fd_; shift -= 2) {
     auto fd = open_file(table_path(folder_, shift), O_RDWR | O_NOFOLLOW);
     if (!fd.ok()) continue;
     fd_ = std::move(*fd);
@@ -117,7 +118,7 @@ void DigestCache::forget(const Digest& digest) {
 // hashed again.
 bool DigestCache::grow() {
   const int shift = shift_ == 0 ? kDigestCacheShiftMin : shift_ + 2;
-  if (shift > kDigestCacheShiftMax || !make_dirs(folder_).ok()) return false;
+  if (shift > shift_max_ || !make_dirs(folder_).ok()) return false;
   const std::string path = table_path(folder_, shift), temporary = fmt::format("{}.tmp-{:016x}", path, random_u64());
   auto fd = open_file(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
   if (!fd.ok()) return false;

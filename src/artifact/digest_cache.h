@@ -29,8 +29,9 @@ struct SourceStamp {
 
 class DigestCache {
  public:
-  // Nothing is made before the first put().
-  explicit DigestCache(const std::string& store_path);
+  // Nothing is made before the first put(). A full table of 2^shift_max groups grows no more: each further digest takes
+  // the place of another one.
+  explicit DigestCache(const std::string& store_path, int shift_max = kDigestCacheShiftMax);
   std::optional<Digest> find(const SourceStamp& stamp) const;
   // Best effort. The caller has made sure that the file cannot have changed since without another stamp.
   void put(const SourceStamp& stamp, const Digest& digest);
@@ -42,6 +43,7 @@ class DigestCache {
   bool grow();
 
   std::string folder_;
+  const int shift_max_;
   Fd fd_;
   int shift_ = 0;  // 0: no table yet
 };

@@ -21,12 +21,6 @@ bool is_as_listed(const SourceStamp& stamp, const ListedFile& file) {
   return stamp.bytes == file.bytes && stamp.mtime_ns == file.mtime_ns;
 }
 
-// The disk is asked for its room once for so many bytes, and each file counts as so many more than it holds.
-constexpr uint64_t kRoomAskedBytes = 16u << 20;
-constexpr uint64_t kRoomAFileBytes = 16 << 10;
-// From here on room for a copy is taken at once: a full disk is known before the copy is made, and it lies together.
-constexpr uint64_t kAllocatedBytesMin = 1 << 20;
-
 int64_t age_ns(const SourceStamp& stamp) { return realtime_ns() - std::max(stamp.mtime_ns, stamp.ctime_ns); }
 
 // Whether somebody, in whichever process, has the file open or mapped for writing: only where nobody has, the kernel

@@ -35,6 +35,12 @@ constexpr std::chrono::seconds kNetworkTimestampTick{2};
 constexpr uint64_t kSyncedSourceBytesMin = 1 << 20;
 constexpr std::chrono::seconds kDirtyAge{60};
 
+// The disk is asked for its room once for so many bytes, and each file counts as so many more than it holds.
+constexpr uint64_t kRoomAskedBytes = 16u << 20;
+constexpr uint64_t kRoomAFileBytes = 16 << 10;
+// From here on room for a copy is taken at once: a full disk is known before the copy is made, and it lies together.
+constexpr uint64_t kAllocatedBytesMin = 1 << 20;
+
 // From then on any write gives the file another stamp. A time in the future is not waited for.
 void wait_for_tick(const SourceStamp& stamp);
 

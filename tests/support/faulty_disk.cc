@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/statfs.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -82,6 +83,14 @@ F next(const char* name) {
   return reinterpret_cast<F>(::dlsym(RTLD_NEXT, name));
 }
 
+void count(int fd, std::atomic<int>* calls) {
+  if (concerns(fd)) ++*calls;
+}
+
+void count(const char* path, std::atomic<int>* calls) {
+  if (is_below(path)) ++*calls;
+}
+
 bool open_fails(const char* path, int flags) {
   return (flags & O_CREAT) != 0 && faulty_disk().write_errno.load() != 0 && is_below(path) &&
          ::access(path, F_OK) != 0 && fails(faulty_disk().write_errno);
@@ -109,7 +118,9 @@ void set_faulty_folder(const std::string& folder) {
 }  // namespace tracker::internal
 
 using tracker::internal::allowed;
+using tracker::internal::count;
 using tracker::internal::count_down;
+using tracker::internal::faulty_disk;
 using tracker::internal::next;
 using tracker::internal::open_fails;
 using tracker::internal::readdir_fails;
@@ -149,7 +160,30 @@ TRACKER_TAKES_PLACE int fdatasync(int fd) {
 
 TRACKER_TAKES_PLACE int syncfs(int fd) noexcept {
   static const auto real = next<int (*)(int)>("syncfs");
+  count(fd, &faulty_disk().syncfs);
   return sync_fails(fd) ? -1 : real(fd);
+}
+
+TRACKER_TAKES_PLACE int sync_file_range(int fd, off64_t from, off64_t bytes, unsigned flags) {
+  static const auto real = next<int (*)(int, off64_t, off64_t, unsigned)>("sync_file_range");
+  count(fd, &faulty_disk().begun_early);
+  return real(fd, from, bytes, flags);
+}
+
+TRACKER_TAKES_PLACE int fallocate64(int fd, int mode, off64_t from, off64_t bytes) {
+  static const auto real = next<int (*)(int, int, off64_t, off64_t)>("fallocate64");
+  count(fd, &faulty_disk().allocations);
+  return real(fd, mode, from, bytes);
+}
+
+TRACKER_TAKES_PLACE int fallocate(int fd, int mode, off_t from, off_t bytes) {
+  return fallocate64(fd, mode, from, bytes);
+}
+
+TRACKER_TAKES_PLACE int statfs(const char* path, struct statfs* out) noexcept {
+  static const auto real = next<int (*)(const char*, struct statfs*)>("statfs");
+  count(path, &faulty_disk().room_asked);
+  return real(path, out);
 }
 
 TRACKER_TAKES_PLACE int open64(const char* path, int flags, ...) {

@@ -114,27 +114,12 @@ BY_EFFECT = {
 
 # Limits at whose edge no test stands, and why.
 NOT_TESTED = {
-    "kArtifactNamingWait": "a disk that takes longer than 100 ms to name a version",
-    "kArtifactSaidWait": "5 s of a stuck disk; only how soon wait() answers",
     "kFactsBytesMax": "more than all parts at their own bounds",
     "kGitIndexTimeMax": "a time that a slow machine reaches earlier: the flag is then unknown",
     "kSamplesWaitingMax": "a drain thread that sleeps for an hour",
     "kTensorBoardRetryMax": "a minute of a disk that refuses; it bounds a pause",
     "kSourceTimeMax": "10 s of a slow disk; a look that is ended says so, as tested with a shorter one",
     "kStopSearchMax": "a minute of waiting for a run that nobody makes",
-    "kBlobBytesABatch": "when a batch is fsynced changes no blob",
-    "kBlobsABatch": "when a batch is fsynced changes no blob",
-    "kBundleBufferBytes": "how much is copied at once changes no byte",
-    "kOpenBlobsABatch": "when a batch is fsynced changes no blob",
-    "kEarlyWriteBytesMin": "when the disk begins changes no blob",
-    "kAllocatedBytesMin": "how a copy's room is taken changes no blob",
-    "kRoomAskedBytes": "a matter of how often the disk is asked",
-    "kRoomAFileBytes": "a matter of how often the disk is asked",
-    "kCandidatesMax": "1,000,000 blobs; a further pass takes the rest",
-    "kDigestCacheShiftMax": "a cache of 1 GiB; older digests are then forgotten, as tested where it grows",
-    "kManifestMappedBytes": "how a manifest is read changes no entry",
-    "kNetworkTimestampTick": "no network file system here",
-    "kSyncedByOneMin": "how a batch is fsynced changes no blob",
     "kClaimTriesMax": "10,000 processes that take a number in front of one; it bounds a loop",
     "kHeartbeatInterval": "15 s of waiting; a sign of life that is late is tested with a clock of its own",
 }

@@ -277,6 +277,45 @@ TEST_F(ArtifactStoreTest, WhatIsLargerThanAManifestMayBeIsNone) {
   EXPECT_THAT(read.message(), HasSubstr("it does not begin as one"));
 }
 
+// A manifest of about so many bytes: with `more` it has so many more.
+std::string manifest_of(size_t bytes, size_t more, ManifestTotals* totals) {
+  ManifestWriter writer;
+  ManifestEntry entry;
+  entry.kind = EntryKind::kReference;
+  for (int n = 10'000; writer.pending() < bytes; ++n) {
+    const size_t left = bytes - writer.pending();
+    entry.path = std::to_string(n);
+    entry.uri = std::string(left > kReferenceBytesMax ? kReferenceBytesMax / 2 : left + more, 'u');
+    EXPECT_TRUE(writer.add(entry).ok());
+  }
+  *totals = writer.finish();
+  return writer.take();
+}
+
+TEST_F(ArtifactStoreTest, ALargeManifestIsMappedOnALocalDiskAndHoldsTheSameElsewhere) {
+  const Digest digest = sha256("a manifest");
+  const fs::path blob = BlobStore(store_.path()).path_of(digest);
+  fs::create_directories(blob.parent_path());
+  for (const size_t bytes : {kManifestMappedBytes - 1, kManifestMappedBytes}) {
+    ManifestTotals totals;
+    const size_t about = bytes - 100, got = manifest_of(about, 0, &totals).size();
+    ASSERT_LE(got, bytes);
+    std::ofstream(blob, std::ios::binary) << manifest_of(about, bytes - got, &totals);
+    ASSERT_EQ(fs::file_size(blob), bytes);
+    for (const uint32_t file_system : {0xef53u, 0x6969u}) {  // ext4, NFS
+      set_fs_type_for_testing(folder_.path(), file_system);
+      const auto manifest = StoredManifest::open(store_, digest);
+      ASSERT_TRUE(manifest.ok()) << manifest.status().to_string();
+      const bool is_mapped = read("/proc/self/maps").find(blob.string()) != std::string::npos;
+      EXPECT_EQ(is_mapped, file_system == 0xef53 && bytes >= kManifestMappedBytes) << bytes;
+      ASSERT_TRUE(manifest->visit([](const ManifestEntry&) { return Status(); }).ok());
+      EXPECT_EQ(manifest->totals(), totals);
+    }
+    EXPECT_EQ(read("/proc/self/maps").find(blob.string()), std::string::npos) << "it is let go";
+  }
+  set_fs_type_for_testing("", 0);
+}
+
 TEST_F(ArtifactStoreTest, ALargeFileThatIsComparedWithItsBlobCanBeGivenUp) {
   make("large", std::string(1 << 20, 'x'));
   ASSERT_TRUE(store(draft()).ok());

@@ -44,8 +44,9 @@ class BlobCollectTest : public ::testing::Test {
     mark.deleted = true;
     ASSERT_TRUE(registry_.mark("p", "data", mark).ok());
   }
-  BlobCollectReport collect(bool dry_run = false) {
+  BlobCollectReport collect(bool dry_run = false, size_t candidates_max = kCandidatesMax) {
     BlobCollectOptions options;
+    options.candidates_max = candidates_max;
     options.dry_run = dry_run;
     options.now_us = realtime_us();
     return collect_blobs(store_, options);
@@ -68,6 +69,29 @@ TEST_F(BlobCollectTest, OnlyOldBlobsThatNothingRefersToGo) {
   EXPECT_FALSE(has("gone"));
   EXPECT_TRUE(has("kept"));
   EXPECT_TRUE(verify_artifact(store_, registry_.read("p", "data")->versions[0], true)->empty());
+}
+
+// As many old blobs as the bound: a manifest and a file, of a version that is kept and of one that is gone, and one of
+// no version.
+TEST_F(BlobCollectTest, MoreBlobsThanAPassLooksForTakeAFurtherOneAndEndTheSame) {
+  EXPECT_EQ(BlobCollectOptions().candidates_max, kCandidatesMax);
+  constexpr size_t kBlobs = 5;
+  for (const auto& [candidates_max, passes] :
+       {std::pair(kBlobs + 1, 1u), {kBlobs, 1u}, {kBlobs - 1, 2u}, {size_t{2}, 3u}, {size_t{1}, 5u}}) {
+    const std::string path = BlobStore(store_.path()).path_of(sha256("nobody's"));
+    for (const char* all : {"/artifacts", "/blobs"}) fs::remove_all(store_.path() + all);
+    store("kept");
+    remove(store("gone").number);
+    fs::create_directories(fs::path(path).parent_path());
+    std::ofstream(path) << "nobody's";
+    age_all(25h);
+    const BlobCollectReport report = collect(false, candidates_max);
+    EXPECT_EQ(report.passes, passes) << candidates_max;
+    EXPECT_EQ(report.removed.size(), 3u) << candidates_max;
+    EXPECT_TRUE(report.problems.empty());
+    EXPECT_FALSE(has("gone") || has("nobody's"));
+    EXPECT_TRUE(verify_artifact(store_, registry_.read("p", "data")->versions[0], true)->empty());
+  }
 }
 
 TEST_F(BlobCollectTest, AWriterTouchesABlobBeforeItRefersToIt) {

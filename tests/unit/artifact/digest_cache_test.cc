@@ -47,6 +47,45 @@ TEST(DigestCacheTest, ItGrowsAndForgetsFew) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path() + "/blobs"), {}), 1) << "one table is left";
 }
 
+TEST(DigestCacheTest, ATableOfTheLargestSizeGrowsNoMoreAndForgetsOlderDigests) {
+  const TempFolder folder;
+  constexpr int kShiftMax = kDigestCacheShiftMin + 2;
+  constexpr uint64_t kSlots = 4 << kShiftMax, kCount = 2 * kSlots;
+  DigestCache cache(folder.path(), kShiftMax);
+  for (uint64_t n = 0; n < kCount; ++n) {
+    cache.put(stamp(n), digest(n));
+    ASSERT_EQ(cache.find(stamp(n)), digest(n)) << "the newest one is there";
+  }
+  uint64_t found = 0;
+  for (uint64_t n = 0; n < kCount; ++n) {
+    const auto known = cache.find(stamp(n));
+    if (!known) continue;
+    ++found;
+    ASSERT_EQ(*known, digest(n));
+  }
+  EXPECT_LE(found, kSlots);
+  EXPECT_GT(found, kSlots * 9 / 10);
+  const std::filesystem::directory_iterator tables(folder.path() + "/blobs");
+  EXPECT_EQ(tables->path().filename(), "digests-" + std::to_string(kShiftMax));
+  EXPECT_EQ(tables->file_size(), kSlots * 64);
+  EXPECT_EQ(std::distance(tables, {}), 1);
+}
+
+// Tables without blocks: of 1 GiB a page or two are taken.
+TEST(DigestCacheTest, TheLargestTableUnlessToldOtherwiseIsOneOfAGigabyte) {
+  const TempFolder folder("/dev/shm/");
+  std::filesystem::create_directory(folder.path() + "/blobs");
+  const auto table = [&](int shift) { return folder.path() + "/blobs/digests-" + std::to_string(shift); };
+  for (const int shift : {kDigestCacheShiftMax, kDigestCacheShiftMax + 2}) {
+    std::ofstream(table(shift)).flush();
+    std::filesystem::resize_file(table(shift), uint64_t{256} << shift);
+  }
+  EXPECT_EQ(std::filesystem::file_size(table(kDigestCacheShiftMax)), uint64_t{1} << 30);
+  DigestCache(folder.path()).put(stamp(1), digest(1));
+  std::filesystem::remove(table(kDigestCacheShiftMax + 2));
+  EXPECT_EQ(DigestCache(folder.path()).find(stamp(1)), digest(1)) << "it went into a larger one";
+}
+
 TEST(DigestCacheTest, AForgottenDigestIsOfNoFileAndAllOthersStay) {
   const TempFolder folder;
   DigestCache cache(folder.path());

@@ -154,6 +154,31 @@ TEST_F(BundleTest, ASecondImportLeavesTheRunAsItIs) {
   EXPECT_EQ(left_in_store(), 1u) << "runs/ alone";
 }
 
+// What the run's files are copied in, as progress tells: none of it is larger, and a file of that size is one.
+TEST_F(BundleTest, FilesGoInAndOutThroughABufferOfOneSize) {
+  for (const size_t bytes : {kBundleBufferBytes - 1, kBundleBufferBytes, kBundleBufferBytes + 1}) {
+    put("media/cd/cd" + std::string(62, '0') + ".png", std::string(bytes, 'm'));
+    size_t parts = 0;
+    for (const auto& [name, text] : files_of(run_.path))
+      parts += (text.size() + kBundleBufferBytes - 1) / kBundleBufferBytes;
+    uint64_t before = 0, largest = 0;
+    size_t written = 0, read = 0;
+    const auto made = export_bundle(run_, bundle_path_, {}, [&](uint64_t done, uint64_t) {
+      largest = std::max(largest, done - std::exchange(before, done));
+      ++written;
+    });
+    ASSERT_TRUE(made.ok()) << made.status().to_string();
+    EXPECT_EQ(written, parts) << bytes;
+    EXPECT_EQ(largest, kBundleBufferBytes);
+    fs::remove_all(target_);
+    auto store = ImportStore::open(target_);
+    ASSERT_TRUE(store.ok());
+    ASSERT_TRUE(import_bundle(store->get(), {bundle_path_, "bundle", ""}, [&](uint64_t, uint64_t) { ++read; }).ok());
+    EXPECT_EQ(read, 2 * parts) << "it is read twice";
+    EXPECT_EQ(files_of(Store::open(target_)->list_runs().at(0).path), files_of(run_.path));
+  }
+}
+
 TEST_F(BundleTest, AnotherRunOfThatNameIsNotTouched) {
   auto other = *Store::open_or_create(target_);
   ASSERT_TRUE(other.create_run("p/q", "otter").ok());
