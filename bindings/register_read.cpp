@@ -19,6 +19,7 @@
 #include "register.h"
 #include "released_gil.h"
 #include "storage/database_build.h"
+#include "storage/lost_journals.h"
 #include "storage/recovery.h"
 #include "storage/run_folder.h"
 #include "storage/spooled_media.h"
@@ -348,7 +349,7 @@ void register_store(py::module_& module) {
       .def_readonly("path", &RunFolder::path);
   py::class_<Store>(module, "Store", "A folder that holds runs.")
       .def_static(
-          "open", [](const std::string& path) { return looked_up([&] { return Store::open(path); }); }, py::arg("path"))
+          "open", [](const std::string& path) { return looked_up([&] { return internal::open_awaited_store(path); }); }, py::arg("path"))
       .def_static(
           "resolve", [](const std::string& dir) { return Store::resolve(dir); }, py::arg("dir"))
       .def_property_readonly("path", &Store::path)

@@ -8,6 +8,7 @@
 #include "cli/python_side.h"
 #include "cli/text.h"
 #include "storage/database_build.h"
+#include "storage/lost_journals.h"
 #include "storage/spooled_media.h"
 
 namespace tracker::internal {
@@ -30,7 +31,7 @@ std::string recovery_text(const RecoveryReport& report) {
 
 Result<Store> open_store(Console& console, const GlobalOptions& global) {
   const std::string path = Store::resolve(global.dir);
-  auto store = Store::open(path);
+  auto store = open_awaited_store(path);
   if (!store.ok()) return store.status();
   if (!store->problem().empty()) console.note(store->problem());
   const RecoveryReport report = recover_dead_writers(*store);

@@ -36,6 +36,8 @@ struct Tally {
 
 struct Journals {
   Tally live, waiting, kept, unreadable, unborn, others;  // others: of dead processes of other stores
+  Tally awaiting;                                         // likewise, of stores that were never made
+  std::string awaited;                                    // the first of these
   Code worst = Code::kOk;                                 // of the unreadable ones
 };
 
@@ -49,7 +51,10 @@ void look_at(const std::string& dir, bool kept, const Store* store, const std::s
     return out->unreadable.add(dir);
   }
   const bool ours = store != nullptr && is_of(*writer, dir, *store);
-  if (!ours) out->others.add(dir);
+  if (!ours && awaits_store(*writer)) {
+    if (out->awaiting.count == 0) out->awaited = writer->store_path;
+    out->awaiting.add(dir);
+  } else if (!ours) out->others.add(dir);
   else if (kept) out->kept.add(dir);
   else out->waiting.add(dir);
 }
@@ -113,6 +118,7 @@ void examine_journals(const std::string& store_path, int64_t now_us, DoctorRepor
   add("unreadable", found.unreadable);
   add("half_made", found.unborn);
   add("of_other_stores", found.others);
+  add("awaiting_a_store", found.awaiting);
   out->sections.push_back(std::move(section));
   const Tally lost = list_lost(lost_ones, now_us, out);
   const auto advise = [out](const Tally& tally, const std::string& what, const char* advice, Code code = Code::kOk) {
@@ -130,6 +136,10 @@ void examine_journals(const std::string& store_path, int64_t now_us, DoctorRepor
   advise(
       lost, counted(lost.count, "journal") + " of dead processes whose store is gone",
       "when the store is back, `tracker ls --dir` recovers them; `tracker gc --lost-journals` removes them for ever");
+  const std::string stores_it = fmt::format("`tracker ls --dir {}`, or a run there, makes it and stores what they hold",
+                                            found.awaited);
+  advise(found.awaiting, counted(found.awaiting.count, "journal") + " of dead processes whose store could not be made",
+         stores_it.c_str());
   advise(found.others, counted(found.others.count, "journal") + " of dead processes of other stores",
          "`tracker ls --dir` with their store recovers them");
 }

@@ -128,7 +128,7 @@ std::string report_text(const CollectReport& report, bool dry_run) {
 
 int run_gc(Console& console, const GlobalOptions& global, const GcOptions& options) {
   const std::string path = Store::resolve(global.dir);
-  const auto store = Store::open(path);
+  const auto store = options.dry_run ? Store::open(path) : open_awaited_store(path);
   const bool none = !store.ok() && store.status().code() == Code::kNotFound;
   if (!store.ok() && !(none && options.lost_journals && options.max_disk == 0)) return fail(console, store.status());
   ProgressBar bar(console, "looking at runs");

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <unordered_map>
 
 #include "model/value_tree.h"
 #include "query/attempts.h"
@@ -33,11 +34,33 @@ std::vector<const Attribute*> in_effect_order(const std::vector<WriterSnapshot>&
   return out;
 }
 
-void erase_key(Value* map, std::string_view key) {
-  Value::Map* entries = map->as_map();
-  if (entries == nullptr) return;
-  std::erase_if(*entries, [key](const auto& entry) { return entry.first == key; });
-}
+// A map of very many keys that are no paths, in the order in which they were first set; one that was erased begins anew.
+class KeyedValues {
+ public:
+  bool has(const std::string& key) const { return places_.contains(key); }
+  void set(const std::string& key, Value value) {
+    const auto [place, is_new] = places_.emplace(key, entries_.size());
+    if (is_new) entries_.emplace_back(key, std::move(value));
+    else entries_[place->second]->second = std::move(value);
+  }
+  void erase(const std::string& key) {
+    const auto place = places_.find(key);
+    if (place == places_.end()) return;
+    entries_[place->second].reset();
+    places_.erase(place);
+  }
+  Value::Map take() {
+    Value::Map out;
+    out.reserve(places_.size());
+    for (auto& entry : entries_)
+      if (entry) out.push_back(std::move(*entry));
+    return out;
+  }
+
+ private:
+  std::vector<std::optional<std::pair<std::string, Value>>> entries_;
+  std::unordered_map<std::string, size_t> places_;
+};
 
 // The order of what is last: the attempt, there the lower rank, there the time.
 std::tuple<int64_t, int64_t, int64_t> last_key(const ShownStats& shown) {
@@ -193,27 +216,27 @@ Value merge_config(const std::vector<WriterSnapshot>& writers) {
 }
 
 Value merge_summary(const std::vector<WriterSnapshot>& writers, const std::vector<MetricInfo>& metrics) {
-  Value summary = Value::map();
+  KeyedValues summary;
   Value::Map further;  // "loss.min" of a metric with several kinds; a metric of that name is itself
   for (const MetricInfo& metric : metrics) {
     if (is_system_series(metric.name)) continue;
     const std::vector<SummaryKind>& kinds = metric.definition.summary;
     if (const auto value = summary_value(metric, kinds.empty() ? SummaryKind::kLast : kinds[0]))
-      summary.as_map()->emplace_back(metric.name, *value);
+      summary.set(metric.name, *value);
     for (size_t i = 0; kinds.size() > 1 && i < kinds.size(); ++i)
       if (const auto value = summary_value(metric, kinds[i]))
         further.emplace_back(metric.name + "." + summary_kind_name(kinds[i]), *value);
   }
   for (auto& [key, value] : further)
-    if (summary.find(key) == nullptr) summary.as_map()->emplace_back(key, value);
+    if (!summary.has(key)) summary.set(key, std::move(value));
   // Explicit values are gathered by themselves first: a null takes back the explicit value, not the metric's last one.
-  Value set = Value::map();
+  KeyedValues set;
   for (const Attribute* attribute : in_effect_order(writers, EventType::kSummary)) {
-    if (attribute->value.is_null()) erase_key(&set, attribute->key);
+    if (attribute->value.is_null()) set.erase(attribute->key);
     else set.set(attribute->key, attribute->value);
   }
-  for (auto& [key, value] : *set.as_map()) summary.set(key, value);
-  return summary;
+  for (auto& [key, value] : set.take()) summary.set(key, std::move(value));
+  return summary.take();
 }
 
 Value merged_attribute(const std::vector<WriterSnapshot>& writers, std::string_view key) {

@@ -344,7 +344,8 @@ Result<std::vector<History>> RunView::read(const Selection& selection) {
   std::vector<History> out = std::move(*gathered);
   if (!selection.all) {
     const Shadow shadow = shadow_of(impl_->snapshots, selection);
-    for (History& history : out) resolve_rows(shadow, impl_->policy(), &history);
+    const DuplicatePolicy policy = impl_->policy();
+    for (History& history : out) resolve_rows(shadow, policy, &history);
   }
   if (out.size() == names.size()) return out;
   std::vector<History> repeated;
@@ -376,8 +377,10 @@ Status RunView::Impl::read_all_texts(const std::string& metric, TextsByMetric* o
 Result<TextsByMetric> RunView::texts_by_metric(bool all) {
   TextsByMetric out;
   TRACKER_RETURN_IF_ERROR(impl_->read_all_texts("", &out));
-  for (auto& [metric, rows] : out)
-    if (!all) resolve_rows(Shadow(impl_->snapshots), impl_->policy(), &rows);
+  if (all) return out;
+  const Shadow shadow(impl_->snapshots);
+  const DuplicatePolicy policy = impl_->policy();  // looked up once: names of texts have no bound
+  for (auto& [metric, rows] : out) resolve_rows(shadow, policy, &rows);
   return out;
 }
 

@@ -15,6 +15,7 @@
 #include "model/byte_size.h"
 #include "model/key.h"
 #include "model/redact.h"
+#include "model/value_tree.h"
 #include "query/attempts.h"
 #include "query/merge.h"
 #include "query/run_view.h"
@@ -256,13 +257,15 @@ void read_past(const Store& store, const LaunchFacts& facts, Launch* launch) {
   const auto raise = [&](int64_t step, int64_t attempt) {  // of what is shadowed the steps up to the cut count
     launch->step_base = std::max(launch->step_base, std::min(step, shadow.shown_up_to(attempt)));
   };
+  ValueTree summary;
   for (const WriterSnapshot& writer : past) {
     for (const Attribute& attribute : writer.attributes)
-      if (attribute.type == EventType::kSummary) launch->summary.set(attribute.key, attribute.value);
+      if (attribute.type == EventType::kSummary) summary.set(attribute.key, attribute.value);
     for (const SeriesStats& series : writer.series)
       if (series.points > 0 && series.has_steps) raise(series.step_max, writer.identity.attempt);
     if (writer.step_max) raise(*writer.step_max, writer.identity.attempt);
   }
+  launch->summary = summary.take();
   for (const std::shared_ptr<Run>& run : own)  // where the disk is stuck nothing of it is stored
     if (run->attempt() < launch->attempt) raise(run->step(), run->attempt());
   if (launch->resume_step) launch->step_base = *launch->resume_step;

@@ -19,7 +19,7 @@ namespace {
 bool is_store_gone(const WriterIdentity& writer, const std::string& dir) {
   if (writer.store_path.empty()) return false;
   const auto id = read_store_document(join_path(writer.store_path, kStoreFile));
-  if (!id.ok()) return id.status().code() == Code::kNotFound;
+  if (!id.ok()) return id.status().code() == Code::kNotFound && !awaits_store(writer);
   if (writer.store.is_zero() || *id == writer.store) return false;
   const auto store = Store::open(writer.store_path);
   return store.ok() && !is_of(writer, dir, *store);  // else it went on there
@@ -41,7 +41,42 @@ uint64_t bytes_in(const std::string& dir) {
   return out;
 }
 
+// Those of dead processes that await this store.
+uint64_t journals_awaiting(const std::string& store_path) {
+  uint64_t out = 0;
+  for (const std::string& root : journal_roots(store_path)) {
+    if (!is_directory(root) || !check_private_dir(root).ok()) continue;
+    for (const std::string& dir : journal_dirs(root)) {
+      const auto writer = read_writer_identity(dir);
+      if (writer.ok() && writer->store_path == store_path && awaits_store(*writer) &&
+          probe_journal(*writer, dir) == Liveness::kDead)
+        ++out;
+    }
+  }
+  return out;
+}
+
 }  // namespace
+
+bool awaits_store(const WriterIdentity& writer) {
+  if (!writer.store.is_zero() || writer.store_path.empty() || !is_directory(parent_path(writer.store_path)))
+    return false;
+  return read_store_document(join_path(writer.store_path, kStoreFile)).status().code() == Code::kNotFound;
+}
+
+Result<Store> open_awaited_store(const std::string& path) {
+  auto store = Store::open(path);
+  if (store.ok() || store.status().code() != Code::kNotFound) return store;
+  const uint64_t waiting = journals_awaiting(Store::resolve(path));
+  if (waiting == 0) return store;
+  auto made = Store::open_or_create(path);
+  if (made.ok()) return made;
+  return Status(Code::kNotFound,
+                fmt::format("{}, and {} of dead processes {} for it: {}", store.status().message(),
+                            waiting == 1 ? "a journal" : fmt::format("{} journals", waiting),
+                            waiting == 1 ? "waits" : "wait", made.status().message()),
+                "nothing of them is lost: the next command or run stores it when the store can be made");
+}
 
 std::vector<LostJournal> lost_journals(const std::string& store_path) {
   std::vector<LostJournal> out;

@@ -5,6 +5,7 @@ Method: log them and read the names of the series back."""
 from __future__ import annotations
 
 import collections
+import time
 import types
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -202,3 +203,19 @@ def test_whatever_the_order_of_keys_each_value_is_of_its_own_metric(patient_run:
     for name, values in expected.items():
         if values:
             assert read.history(name).values.astype(float).tolist() == values
+
+
+# Whoever looked at such a run looked for each name among all: a minute and more of a listing, and of the training.
+def test_names_of_texts_and_of_summary_values_may_be_very_many(patient_run: tracker.Run) -> None:
+    for i in range(50_000):
+        patient_run.log({f"text/{i}": "a"}, step=i)
+    for i in range(50_000):
+        patient_run.summary[f"best/{i}"] = i
+    patient_run.finish()
+    begun = time.process_time()
+    reopened = tracker.open_run(f"{patient_run.project}/{patient_run.id}")
+    assert len(reopened.text_names()) == 50_000
+    assert len(reopened.summary) == 50_000
+    with tracker.init(project=patient_run.project, id=patient_run.id, resume="must", quiet=True) as again:
+        assert again.summary["best/49999"] == 49_999
+    assert time.process_time() - begun < 20, "some 2 s of CPU; it took half a minute and more"

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 
 #include "base/fs.h"
 #include "model/value.h"
@@ -202,6 +203,35 @@ TEST_F(DoctorCommandTest, AJournalWhoseStoreIsGoneIsListedAndRemovedOnDemandOnly
   EXPECT_EQ(run({"gc", "--lost-journals"}), kExitOk) << err_;
   EXPECT_NE(out_.find("removed lost journal  " + dir), std::string::npos) << out_;
   EXPECT_FALSE(path_exists(dir));
+}
+
+// Commands said "no store", doctor called it gone, and gc --lost-journals removed the only copy.
+TEST_F(DoctorCommandTest, AJournalWhoseStoreCouldNeverBeMadeIsNotLostAndTheNextCommandStoresIt) {
+  std::filesystem::remove_all(sandbox_.store());
+  std::ofstream(sandbox_.store()) << "in the way";
+  const int status = run_child([&]() -> int {
+    trk_run* run = open_run("r");
+    for (int64_t step = 0; step < 7; ++step) CHILD_CHECK(trk_log_f64(run, "x", 1, 1.0, step) == TRK_OK);
+    CHILD_CHECK(trk_flush(run, 1) == TRK_TIMEOUT);
+    ::_exit(0);
+  });
+  ASSERT_EQ(status, 0);
+  std::filesystem::remove(sandbox_.store());
+  ASSERT_EQ(sandbox_.journal_folders().size(), 1u);
+  const std::string dir = sandbox_.journal_folders()[0];
+  const Value report = document();
+  EXPECT_TRUE(advises(report, "1 journal of dead processes whose store could not be made")) << out_;
+  EXPECT_FALSE(advises(report, "whose store is gone"));
+  EXPECT_FALSE(path_exists(sandbox_.store())) << "doctor makes nothing";
+  TempFolder other;
+  EXPECT_EQ(run_command_line(console_, {"gc", "--lost-journals", "--dir", other.path() + "/none"}), kExitOk) << err_;
+  EXPECT_TRUE(path_exists(dir)) << "the only copy";
+  EXPECT_EQ(run({"gc", "--dry-run"}), kExitFailed);
+  EXPECT_FALSE(path_exists(sandbox_.store())) << "nor does a dry run";
+  EXPECT_EQ(run({"ls"}), kExitOk) << err_;
+  EXPECT_NE(err_.find("recovered 7 points"), std::string::npos) << err_;
+  EXPECT_FALSE(path_exists(dir));
+  EXPECT_EQ(run({"show", "r"}), kExitOk) << err_;
 }
 
 TEST_F(DoctorCommandTest, AnInitInAStoreMadeAnewSaysThatJournalsOfTheFormerOneAreThere) {
