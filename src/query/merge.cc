@@ -40,7 +40,7 @@ class KeyedValues {
   bool has(const std::string& key) const { return places_.contains(key); }
   void set(const std::string& key, Value value) {
     const auto [place, is_new] = places_.emplace(key, entries_.size());
-    if (is_new) entries_.emplace_back(key, std::move(value));
+    if (is_new) entries_.emplace_back(std::in_place, key, std::move(value));
     else entries_[place->second]->second = std::move(value);
   }
   void erase(const std::string& key) {
