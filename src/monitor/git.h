@@ -34,7 +34,8 @@ std::optional<GitFolder> find_git(const std::string& folder);
 Value git_facts(const std::string& folder, uint64_t* redacted);
 
 // Whether a tracked file differs from the index, or the index from the commit. nullopt: it cannot be told from these
-// files within the bounds.
-std::optional<bool> git_is_dirty(const GitFolder& where);
+// files within the bounds. `now`: the clock of the time that it has.
+std::optional<bool> git_is_dirty(const GitFolder& where,
+                                 std::chrono::steady_clock::time_point (*now)() = std::chrono::steady_clock::now);
 
 }  // namespace tracker::internal

@@ -18,8 +18,6 @@
 namespace tracker::internal {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr size_t kHeadBytes = 12, kNameBytes = 20, kEntryBytes = 62;
 constexpr uint32_t kTypeMask = 0170000, kTypeLink = 0120000, kTypeGitlink = 0160000, kTypeFolder = 0040000;
 
@@ -157,7 +155,7 @@ std::optional<bool> is_same(const std::string& path, const Entry& entry, const s
 
 }  // namespace
 
-std::optional<bool> git_is_dirty(const GitFolder& where) {
+std::optional<bool> git_is_dirty(const GitFolder& where, std::chrono::steady_clock::time_point (*now)()) {
   const std::string path = join_path(where.git, "index");
   struct stat index_stat{};
   const auto bytes = read_file(path, kGitIndexBytesMax);
@@ -169,7 +167,7 @@ std::optional<bool> git_is_dirty(const GitFolder& where) {
                         text_of_file(join_path(where.common, "config")).find("autocrlf") != std::string::npos;
   Index index(*bytes);
   if (!index.ok() || index.count() > kGitEntriesMax) return std::nullopt;
-  const auto deadline = Clock::now() + kGitIndexTimeMax;
+  const auto deadline = now() + kGitIndexTimeMax;
   bool told = true, dirty = false;
   Entry entry;
   for (uint32_t i = 0; i < index.count(); ++i) {
@@ -178,7 +176,7 @@ std::optional<bool> git_is_dirty(const GitFolder& where) {
     if (entry.unmerged) dirty = true;
     const uint32_t type = entry.mode & kTypeMask;
     if (entry.ignored || type == kTypeGitlink || type == kTypeFolder) continue;
-    if (Clock::now() > deadline) return std::nullopt;
+    if (now() > deadline) return std::nullopt;
     const auto same = is_same(join_path(where.work, entry.path), entry, index_stat, filtered);
     if (!same) told = false;
     else if (!*same) dirty = true;

@@ -89,7 +89,8 @@ struct RunStatus {
   uint64_t points_pending = 0;  // accepted, not yet committed
   // Texts under a metric's key, which are no points: the same account.
   uint64_t texts_logged = 0, texts_stored = 0, texts_dropped = 0, texts_pending = 0;
-  uint64_t entries_dropped = 0;  // of config, summary, attributes, definitions, alerts, notes
+  uint64_t entries_dropped =
+      0;  // of config, summary, attributes, definitions, alerts, facts of the surroundings, notes
   uint64_t values_rejected = 0;  // bad values and keys; never became points
   uint64_t values_redacted = 0;
   MediaCounts media;

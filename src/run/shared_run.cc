@@ -15,8 +15,6 @@
 namespace tracker::internal {
 namespace {
 
-constexpr int kClaimTriesMax = 10'000;  // each one lost means that another process has just taken a number
-
 // The process that started all ranks of a node: boot id, pid and start time name it for as long as the machine runs.
 std::string launcher_of_this_process() {
   const WriterIdentity self = this_process();
@@ -79,7 +77,7 @@ int64_t attempt_to_join(const TakenAttempts& taken, const JoinRequest& request) 
 }
 
 int64_t take_attempt(const std::string& run_path, std::vector<WriterIdentity> writers, const JoinRequest& request,
-                     bool shared, int64_t behind) {
+                     bool shared, int64_t behind, Status (*claim)(const std::string&, const AttemptClaim&)) {
   TakenAttempts taken{std::move(writers), {}};
   int64_t attempt = 1;
   for (int i = 0; i < kClaimTriesMax; ++i) {
@@ -88,7 +86,7 @@ int64_t take_attempt(const std::string& run_path, std::vector<WriterIdentity> wr
     attempt = shared ? attempt_to_join(taken, request) : std::max(newest, behind) + 1;
     if (attempt <= std::max<int64_t>(newest, 1)) return attempt;  // that of its launch, which another rank has claimed
     if (attempt > kAttemptMax) return attempt;                    // no number is left to claim
-    const Status status = claim_attempt(run_path, {attempt, request.launch, request.world_size, request.resume_step});
+    const Status status = claim(run_path, {attempt, request.launch, request.world_size, request.resume_step});
     if (status.code() != Code::kExists) return attempt;
   }
   return attempt;

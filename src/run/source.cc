@@ -64,8 +64,8 @@ void RunSource::tell(Value said) {
 }
 
 void RunSource::work() {
-  const auto deadline = std::chrono::steady_clock::now() + kSourceTimeMax;
-  const auto go_on = [&] { return !stopped() && std::chrono::steady_clock::now() < deadline; };
+  const auto deadline = input_.now() + kSourceTimeMax;
+  const auto go_on = [&] { return !stopped() && input_.now() < deadline; };
   const std::string root = source_root(input_.folder);
   if (root.empty())
     return tell(Value::Map{{"error", "the program lies in \"/\" or in a home folder, which is not copied"}});
@@ -102,11 +102,11 @@ void RunSource::work() {
 Status RunSource::copy(const SourceList& list, const std::string& staging, ArtifactDraft* draft, Value* said) {
   SourceLeftOut left = list.left_out;
   uint64_t redacted = 0, bytes = 0;
-  const auto deadline = std::chrono::steady_clock::now() + kSourceTimeMax;
+  const auto deadline = input_.now() + kSourceTimeMax;
   bool cut = list.cut;
   for (size_t i = 0; i < list.files.size(); ++i) {
     if (stopped()) return {};
-    if (std::chrono::steady_clock::now() >= deadline) {
+    if (input_.now() >= deadline) {
       left.beyond += list.files.size() - i;
       cut = true;
       break;

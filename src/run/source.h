@@ -30,6 +30,7 @@ class RunSource : public std::enable_shared_from_this<RunSource> {
     std::string project;
     std::shared_ptr<Writer> writer;
     std::shared_ptr<RunArtifacts> artifacts;
+    std::chrono::steady_clock::time_point (*now)() = std::chrono::steady_clock::now;  // of kSourceTimeMax
   };
   // Null where the system gives no thread.
   static std::shared_ptr<RunSource> start(Input input);

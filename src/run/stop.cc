@@ -89,7 +89,7 @@ void StopWatch::look() {
 }
 
 bool StopWatch::find_run() {
-  pause_ = std::min(pause_ * 2, kStopSearchMax);
+  pause_ = next_search_pause(pause_);
   if (!find_run_of_launch(&place_)) return false;
   pause_ = kStopLookInterval;
   return true;

@@ -5,6 +5,7 @@
 // up anybody but it. Threads: any. A forked child uses none of it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -23,6 +24,10 @@ constexpr std::chrono::milliseconds kStopFirstLook{100};
 // often.
 constexpr size_t kStopRunsMax = 1'000;
 constexpr std::chrono::milliseconds kStopSearchMax{60'000};
+// Behind a look that has not found it, by the pause before that look.
+constexpr std::chrono::milliseconds next_search_pause(std::chrono::milliseconds last) {
+  return std::min(last * 2, kStopSearchMax);
+}
 
 // Which run to look at.
 struct StopPlace {

@@ -92,7 +92,7 @@ bool RunTensorBoard::look() {
   say_once_.say("events",
                 fmt::format("the TensorBoard file cannot be written: {}; the run goes on and loses nothing, {}",
                             status.message(), how));
-  pause_ = std::min(pause_ * 2, kTensorBoardRetryMax);
+  pause_ = next_tensorboard_pause(pause_);
   if (!final_word) return false;
   const std::lock_guard<std::mutex> guard(mutex_);
   return given_up_ = true, false;

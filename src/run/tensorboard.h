@@ -4,6 +4,7 @@
 // not write it writes later, for the store has it. Threads: public functions from any; a forked child uses none of it.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <memory>
@@ -19,6 +20,10 @@ namespace tracker::internal {
 constexpr std::chrono::milliseconds kTensorBoardFirst{1'000};      // behind init
 constexpr std::chrono::milliseconds kTensorBoardInterval{5'000};   // as TensorBoard itself; a look opens the run anew
 constexpr std::chrono::milliseconds kTensorBoardRetryMax{60'000};  // after failures it looks less and less often
+// Behind a look that failed, by the pause before that look.
+constexpr std::chrono::milliseconds next_tensorboard_pause(std::chrono::milliseconds last) {
+  return std::min(last * 2, kTensorBoardRetryMax);
+}
 constexpr int kTensorBoardHoldShare = 4;  // of the time of finish(): what it waits for a batch that is being written
 
 class RunTensorBoard : public std::enable_shared_from_this<RunTensorBoard> {

@@ -119,8 +119,8 @@ class Writer : public std::enable_shared_from_this<Writer> {
   // Before a file of so many bytes is written beside the databases. False: max_disk has no room for it now.
   bool take_disk(uint64_t bytes);
   bool has_large() const;  // some of those still wait for the drain thread
-  // From the run's monitor, any thread; nothing of it waits. What finds no room is counted (samples) or left out
-  // (facts). A sample is one row without a step; `payload` is that of an environment event.
+  // From the run's monitor, any thread; nothing of it waits. Samples that find no room are said by a note, facts are
+  // counted as entries lost. A sample is one row without a step; `payload` is that of an environment event.
   void push_sample(const std::vector<NamedValue>& values);
   void push_environment(std::string payload);
   void push_note(Value note);
@@ -229,6 +229,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   void forget_large(size_t count);
   void spill_until_done();
   void enqueue(Frame* made, std::vector<RingPosition> positions, bool last_of_drain);
+  void push_fact(EventType type, std::string payload);
   void take_monitored();
   void add_monitored(FrameBuilder* builder) const;
   void forget_monitored();

@@ -33,20 +33,30 @@ void Writer::push_sample(const std::vector<NamedValue>& values) {
   if (unnamed > 0 && !samples_left_out_.exchange(true)) push_note(Value::Map{{"kind", "samples_left_out"}});
 }
 
-void Writer::push_environment(std::string payload) {
-  if (disk_room() == DiskRoom::kOnlyTheEnd) return;
-  const std::lock_guard<std::mutex> guard(mutex_);
-  if (stopping_ || facts_bytes_ + payload.size() > kFactsBytesMax) return;
-  facts_bytes_ += payload.size();
-  facts_.push_back({EventType::kEnvironment, false, 0, journal_->now_us(), std::move(payload)});
-}
+void Writer::push_environment(std::string payload) { push_fact(EventType::kEnvironment, std::move(payload)); }
 
-void Writer::push_note(Value note) {
-  std::string payload = encode_cbor(note);
-  const std::lock_guard<std::mutex> guard(mutex_);
-  if (stopping_ || facts_bytes_ + payload.size() > kFactsBytesMax) return;
-  facts_bytes_ += payload.size();
-  facts_.push_back({EventType::kNote, false, 0, journal_->now_us(), std::move(payload)});
+void Writer::push_note(Value note) { push_fact(EventType::kNote, encode_cbor(note)); }
+
+// What finds no room is an entry lost, as a config value would be. That a store is full is said by the thread that
+// looks.
+void Writer::push_fact(EventType type, std::string payload) {
+  const bool store_full = type == EventType::kEnvironment && disk_room() == DiskRoom::kOnlyTheEnd;
+  LossReason reason = store_full ? LossReason::kMaxDisk : LossReason::kTooLarge;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (stopping_) return;
+    if (!store_full && facts_bytes_ + payload.size() <= kFactsBytesMax) {
+      facts_bytes_ += payload.size();
+      facts_.push_back({type, false, 0, journal_->now_us(), std::move(payload)});
+      return;
+    }
+    if (!store_full && queue_is_full()) reason = LossReason::kDisk;
+  }
+  journal_->count_loss(kEntryLosses, reason, 1);
+  if (!store_full)
+    say_once_.say("facts", fmt::format("more than {} MiB of what the run says of its surroundings wait to be stored; "
+                                       "further facts are dropped and counted",
+                                       kFactsBytesMax >> 20));
 }
 
 // It waits for no room: the account of facts is for what comes again and again.

@@ -27,7 +27,6 @@ BY_EFFECT = {
     "kSpooledAge": "tests/python/test_media_spooled_files.py: test_gc_encodes_what_waits_and_removes_what_is_old",
     "kLateFrameBytes": "tests/python/test_media_spooled.py: test_what_is_said_of_many_values_stands_in_several_frames",
     "kAtRestNs": "tests/fault/overwritten_test.cc: ADatabaseThatSomebodyIsWritingStays",
-    "kPutBackRest": "tests/unit/storage/put_back_test.cc: AfterAPauseOfTenTimesAndNeverForAFileThatIsGone",
     "kOtherWalWaitNs": "tests/python/test_replaced_files.py: replaced by a link",
     "kImportKindsMax": "tests/unit/exchange/import_limits_test.cc: KindsThatASourceMakesUpAreCountedTogether",
     "IMPORT_ROWS_MAX": "tests/python/test_importers.py: test_many_rows_of_changing_shapes_are_carried_over_in_order",
@@ -114,14 +113,6 @@ BY_EFFECT = {
 
 # Limits at whose edge no test stands, and why.
 NOT_TESTED = {
-    "kFactsBytesMax": "more than all parts at their own bounds",
-    "kGitIndexTimeMax": "a time that a slow machine reaches earlier: the flag is then unknown",
-    "kSamplesWaitingMax": "a drain thread that sleeps for an hour",
-    "kTensorBoardRetryMax": "a minute of a disk that refuses; it bounds a pause",
-    "kSourceTimeMax": "10 s of a slow disk; a look that is ended says so, as tested with a shorter one",
-    "kStopSearchMax": "a minute of waiting for a run that nobody makes",
-    "kClaimTriesMax": "10,000 processes that take a number in front of one; it bounds a loop",
-    "kHeartbeatInterval": "15 s of waiting; a sign of life that is late is tested with a clock of its own",
 }
 
 UNITS = {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "monitor/git.h"
 #include "monitor/git_diff.h"
@@ -130,6 +131,31 @@ TEST_F(GitLimitsTest, AFileOfOtherTimesIsComparedUpToTheLimit) {
     write("a", content);
     write(".git/index", index_of(1, entry("a", object, static_cast<uint32_t>(bytes), false)));
     EXPECT_EQ(fact("dirty"), bytes == kGitFileBytesMax ? "false" : "unknown");
+  }
+}
+
+std::chrono::nanoseconds g_since_begin{0};
+bool g_has_begun = false;
+
+TEST_F(GitLimitsTest, TheComparisonHasSoLongAndThenNothingIsKnown) {
+  Sha1 hash;
+  hash.add("blob 1" + std::string(1, '\0') + "x");
+  const Sha1Digest digest = hash.finish();
+  const std::string_view object(reinterpret_cast<const char*>(digest.data()), digest.size());
+  write("a", "x");
+  write(".git/index", index_of(1, entry("a", object, 1, false)));
+  const auto clock = [] {
+    const std::chrono::steady_clock::time_point begin{};
+    return std::exchange(g_has_begun, true) ? begin + g_since_begin : begin;
+  };
+  const auto where = find_git(folder_.path());
+  ASSERT_TRUE(where.has_value());
+  for (const auto late : {std::chrono::nanoseconds(0), std::chrono::nanoseconds(1)}) {
+    g_has_begun = false;
+    g_since_begin = kGitIndexTimeMax + late;
+    const auto dirty = git_is_dirty(*where, clock);
+    EXPECT_EQ(dirty.has_value(), late.count() == 0);
+    EXPECT_FALSE(dirty.value_or(false));
   }
 }
 

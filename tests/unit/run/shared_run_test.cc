@@ -265,6 +265,21 @@ TEST(SharedRunTest, BehindTheLastNumberNothingIsClaimedAndNobodyWaits) {
   EXPECT_FALSE(path_exists(join_path(folder.path(), "attempt-" + std::to_string(kAttemptMax + 1) + ".json")));
 }
 
+int g_claims = 0, g_claims_lost = 0;
+
+TEST(SharedRunTest, SoManyNumbersMayBeTakenByOthersBeforeOneIsItsOwn) {
+  const auto claim = [](const std::string& run_path, const AttemptClaim& wanted) {
+    return ++g_claims <= g_claims_lost ? Status(Code::kExists, "") : claim_attempt(run_path, wanted);
+  };
+  for (const int lost : {kClaimTriesMax - 1, kClaimTriesMax}) {
+    TempFolder folder;
+    g_claims = 0, g_claims_lost = lost;
+    EXPECT_EQ(take_attempt(folder.path(), {}, {}, false, 1, claim), 2);
+    EXPECT_EQ(g_claims, kClaimTriesMax);
+    EXPECT_EQ(path_exists(join_path(folder.path(), "attempt-2.json")), lost < kClaimTriesMax);
+  }
+}
+
 TEST(SharedRunTest, AClaimThatCannotBeReadCountsByItsNumber) {
   TempFolder folder;
   ASSERT_TRUE(write_file_atomic(join_path(folder.path(), "attempt-5.json"), "{").ok());
