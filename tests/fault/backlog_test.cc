@@ -7,6 +7,7 @@
 #include <atomic>
 #include <mutex>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "run/run.h"

@@ -2,6 +2,8 @@
 // Goal: behind a damaged page verify finds the next frame up to a bound, and says that it stopped. Method: frames of a
 // page each, one page damaged, and behind it sequence numbers that nobody used.
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <random>
 
 #include "storage/verify_log.h"

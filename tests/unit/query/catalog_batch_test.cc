@@ -5,9 +5,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "query/run_record.h"
