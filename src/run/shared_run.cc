@@ -64,9 +64,12 @@ int64_t attempt_to_join(const TakenAttempts& taken, const JoinRequest& request) 
   const auto other_past = [&request](const std::optional<int64_t>& step) {
     return request.resume_step && step != request.resume_step;
   };
+  // What an attempt takes back is said by who has begun it, so a rank without a step that joined it does not count.
+  const bool claimed = std::any_of(taken.claims.begin(), taken.claims.end(),
+                                   [newest](const AttemptClaim& c) { return c.attempt == newest; });
   const bool no_writer_against = std::none_of(taken.writers.begin(), taken.writers.end(), [&](const WriterIdentity& w) {
     return w.attempt == newest && (w.rank == request.rank || w.launch != request.launch || other_size(w.world_size) ||
-                                   other_past(w.resume_step));
+                                   (!claimed && other_past(w.resume_step)));
   });
   const bool no_claim_against = std::none_of(taken.claims.begin(), taken.claims.end(), [&](const AttemptClaim& c) {
     return c.attempt == newest &&

@@ -232,6 +232,9 @@ TEST(SharedRunTest, WhoResumesAtAStepJoinsOnlyAnAttemptThatResumesThere) {
     EXPECT_EQ(attempt_to_join(taken, at_9), 3);
   EXPECT_EQ(attempt_to_join(claimed(9), at_9), 2);
   EXPECT_EQ(attempt_to_join(written(9), at_9), 2);
+  TakenAttempts joined = written(std::nullopt);  // by a rank that gave no step
+  joined.claims = claimed(9).claims;
+  EXPECT_EQ(attempt_to_join(joined, at_9), 2);
   TempFolder folder;
   ASSERT_TRUE(claim_attempt(folder.path(), {2, "b", 4, 9}).ok());
   EXPECT_EQ(attempt_claims(folder.path()).back().resume_step, 9);
