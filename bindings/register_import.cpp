@@ -94,11 +94,11 @@ py::tuple store_imported_file(RunImport& run, const std::string& path, const std
 }
 
 // As of a run that is recorded (Run::redact_document); an import counts nothing.
-py::bytes redact_imported(RunImport&, const py::buffer& text, bool is_json) {
+py::bytes redact_imported(RunImport&, const py::buffer& text, const std::string& extension) {
   const py::buffer_info info = text.request();
   const std::string_view view(static_cast<const char*>(info.ptr), static_cast<size_t>(info.size * info.itemsize));
   uint64_t redacted = 0;
-  return py::bytes(without_gil([&] { return internal::redact_document(view, is_json, &redacted); }));
+  return py::bytes(without_gil([&] { return internal::redact_document(view, extension, &redacted); }));
 }
 
 void media(RunImport& run, const std::string& metric, const py::list& values, int64_t step, int64_t time_us) {
@@ -193,7 +193,7 @@ void register_import(py::module_& module) {
           py::arg("metric"), py::arg("step"), py::arg("value"))
       .def("store_media", &store_imported, py::arg("bytes"), py::arg("extension"))
       .def("store_media_file", &store_imported_file, py::arg("path"), py::arg("extension"))
-      .def("redact_document", &redact_imported, py::arg("text"), py::arg("is_json"))
+      .def("redact_document", &redact_imported, py::arg("text"), py::arg("extension"))
       .def("media", &media, py::arg("metric"), py::arg("values"), py::arg("step"), py::arg("time_us"))
       .def("alert", &imported_alert, py::arg("title"), py::arg("text"), py::arg("level"), py::arg("step"),
            py::arg("time_us"))

@@ -50,10 +50,10 @@ py::object store_media_file(Run& run, const std::string& path, const std::string
   return file_to_python(std::move(stored));
 }
 
-py::bytes redact_document(Run& run, const py::buffer& text, bool is_json) {
+py::bytes redact_document(Run& run, const py::buffer& text, const std::string& extension) {
   const py::buffer_info info = text.request();
   const std::string_view view = view_of(info);
-  return py::bytes(without_gil([&] { return run.redact_document(view, is_json); }));
+  return py::bytes(without_gil([&] { return run.redact_document(view, extension); }));
 }
 
 void log_media_value(Run& run, const std::string& key, int64_t step, uint64_t call, int64_t time_us, py::handle value) {
@@ -128,10 +128,10 @@ void register_late_media(py::module_& module) {
            })
       .def("check_room", [](const LateMedia& self, uint64_t bytes) { check(self.check_room(bytes)); })
       .def("redact_document",
-           [](LateMedia&, const py::buffer& text, bool is_json) {
+           [](LateMedia&, const py::buffer& text, const std::string& extension) {
              const py::buffer_info info = text.request();
              uint64_t redacted = 0;
-             return py::bytes(internal::redact_document(view_of(info), is_json, &redacted));
+             return py::bytes(internal::redact_document(view_of(info), extension, &redacted));
            })
       .def("add",
            [](LateMedia& self, const std::string& writer, const std::string& key, int64_t step, uint64_t call,
@@ -190,7 +190,7 @@ void register_media(py::module_& module, py::class_<Run, std::shared_ptr<Run>>& 
           py::arg("bytes"))
       .def("log_media", &log_media_value, py::arg("key"), py::arg("step"), py::arg("call"), py::arg("time_us"),
            py::arg("value"))
-      .def("redact_document", &redact_document, py::arg("text"), py::arg("is_json"))
+      .def("redact_document", &redact_document, py::arg("text"), py::arg("extension"))
       .def("redact_words",
            [](const Run& self, const py::handle& said) { return value_to_python(self.redact_words(value_from(said))); })
       .def_property_readonly("writer", &Run::writer_id)

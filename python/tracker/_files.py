@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 FILE_BYTES_MAX = 1 * 1024 * 1024 * 1024
 # A file up to here is read by the constructor, a larger one when it is stored
 FILE_COPIED_BYTES_MAX = 16 * 1024 * 1024
+_HEAD_BYTES = 4096  # within which a file says what it is
 
 _MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "png"), (b"\xff\xd8\xff", "jpg"), (b"GIF87a", "gif"), (b"GIF89a", "gif"),
@@ -29,6 +30,17 @@ def sniff(head: bytes) -> str:
     if head[4:8] == b"ftyp":
         return "mov" if head[8:10] == b"qt" else "mp4"
     return next((extension for magic, extension in _MAGIC if head.startswith(magic)), "")
+
+
+def _is_svg(head: bytes) -> bool:
+    """Behind a byte order mark, blanks, a declaration, comments and a document type."""
+    rest = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    for _ in range(16):
+        end = next((e for b, e in ((b"<?", b"?>"), (b"<!--", b"-->"), (b"<!", b">")) if rest.startswith(b)), b"")
+        if not end or end not in rest:
+            break
+        rest = rest[rest.index(end) + len(end) :].lstrip()
+    return rest.startswith(b"<svg")
 
 
 class Given:
@@ -65,10 +77,12 @@ def take_file(data: Any, what: str, extensions: tuple[str, ...]) -> Given:
             raise ValueError(f"{what}: {path} has {size:,} bytes; at most {FILE_BYTES_MAX:,}")
         copied = size <= FILE_COPIED_BYTES_MAX
         with path.open("rb") as file:
-            content = file.read() if copied else file.read(16)
+            content = file.read() if copied else file.read(_HEAD_BYTES)
     else:
         content = bytes(data)
     extension = sniff(content[:16])
+    if extension in ("", "svg"):
+        extension = "svg" if _is_svg(content[:_HEAD_BYTES]) else ""
     if extension == "svg" and not copied:
         raise ValueError(f"{what}: {path} is an SVG of {size:,} bytes; at most {FILE_COPIED_BYTES_MAX:,}, for it is "
                          "searched for secrets")  # fmt: skip

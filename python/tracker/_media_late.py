@@ -48,7 +48,7 @@ class _Files:
         raise DamagedError("a path is never spooled")
 
     def add_document(self, text: Any, extension: str) -> dict[str, Any]:
-        return self.add(self._late.redact_document(text, extension == "json"), extension)
+        return self.add(self._late.redact_document(text, extension), extension)
 
 
 def encode_spooled(folder: _core.RunFolder, seconds: float | None = None) -> list[str]:

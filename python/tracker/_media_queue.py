@@ -80,7 +80,7 @@ class RunFiles:
         return {"digest": digest, "ext": extension, "bytes": size}
 
     def add_document(self, text: Any, extension: str) -> dict[str, Any]:
-        return self.add(text if self._is_clean else self._core.redact_document(text, extension == "json"), extension)
+        return self.add(text if self._is_clean else self._core.redact_document(text, extension), extension)
 
 
 class Item:
@@ -119,7 +119,7 @@ class Item:
         extension = getattr(self.encoder, "document", "")
         if not extension or not payload:
             return payload
-        return (memoryview(self.core.redact_document(payload[0], extension == "json")), *payload[1:])
+        return (memoryview(self.core.redact_document(payload[0], extension)), *payload[1:])
 
     def redact(self) -> None:
         self.payload = self.redacted(self.payload)

@@ -87,7 +87,7 @@ class RunStatus(NamedTuple):
         if self.texts_dropped:
             points += f"; {self.texts_dropped:,} of {self.texts_logged:,} texts dropped"
         if self.entries_dropped:
-            points += f"; {self.entries_dropped:,} config or summary values dropped"
+            points += f"; {self.entries_dropped:,} values of config, summary or the environment dropped"
         if not self.recording:
             waiting = f"; {self.media_pending:,} media wait for the next reader" if self.media_pending else ""
             return f"{points}{waiting}; not recording: {self.why_not_recording or 'ended'}"

@@ -252,6 +252,7 @@ std::vector<ArtifactInfo> ArtifactRegistry::list(std::string_view project, std::
 
 Status ArtifactRegistry::create(std::string_view project, std::string_view name, std::string_view type) const {
   TRACKER_RETURN_IF_ERROR(check_label("project", project));
+  TRACKER_RETURN_IF_ERROR(check_no_secret("project", project));
   TRACKER_RETURN_IF_ERROR(check_artifact_name(name));
   TRACKER_RETURN_IF_ERROR(check_artifact_type(type));
   const std::string path = folder(project, name), file = join_path(path, kArtifactFile);

@@ -14,6 +14,7 @@
 #include "cli/text.h"
 #include "cli/verify_media.h"
 #include "exchange/bundle.h"
+#include "model/redact.h"
 #include "run/media_folder.h"
 #include "storage/close_names.h"
 #include "storage/run_folder.h"
@@ -103,6 +104,7 @@ Status check_format(const Console& console, const std::string& format) {
 
 int run_import(Console& console, const GlobalOptions& global, ImportOptions options, bool json) {
   if (options.source.empty()) return fail(console, Status(Code::kInvalid, "SOURCE is empty", "name a file or folder"));
+  if (const Status status = check_no_secret("--project", options.project); !status.ok()) return fail(console, status);
   std::error_code unknown;  // the same source by another way is the same
   const auto real = std::filesystem::weakly_canonical(options.source, unknown);
   options.source = unknown ? absolute_path(options.source) : real.string();

@@ -138,10 +138,10 @@ class CsvImport {
   void into(RunImport* run) { run_ = run; }
   bool has_steps() const { return step_ != kNone; }
   static bool is_blank(const std::vector<std::string>& fields) { return fields.size() == 1 && fields[0].empty(); }
+  bool has_times() const { return time_ != kNone; }
   // Of a line.
-  int64_t time_of(const std::vector<std::string>& fields) const {
-    const bool has_time = time_ != kNone && fields.size() == names_.size();
-    return (has_time ? csv_time(fields[time_]) : std::nullopt).value_or(file_us_);
+  std::optional<int64_t> time_of(const std::vector<std::string>& fields) const {
+    return has_times() && fields.size() == names_.size() ? csv_time(fields[time_]) : std::nullopt;
   }
 
   Status line(const std::vector<std::string>& fields, const std::vector<bool>& in_quotes) {
@@ -189,6 +189,23 @@ class CsvImport {
   std::vector<ValuePair> pairs_;
 };
 
+// When the run began: the least time of all lines, which may stand by metric, or the newest first. nullopt: none has one.
+// What is damaged ends the search; the import names it.
+Result<std::optional<int64_t>> least_time(const CsvImport& import, const std::string& path) {
+  std::optional<int64_t> out;
+  auto fd = open_file(path, O_RDONLY);
+  if (!fd.ok()) return fd.status();
+  CsvReader reader(std::move(*fd), path);
+  std::vector<std::string> fields;
+  auto more = reader.next(&fields);  // the names
+  while (more.ok() && *more) {
+    more = reader.next(&fields);
+    if (const auto time = more.ok() && *more ? import.time_of(fields) : std::nullopt)
+      out = std::min(out.value_or(*time), *time);
+  }
+  return out;
+}
+
 std::string without_ending(const std::string& name) { return name.substr(0, name.size() - 4); }
 
 Status import_file(ImportStore* store, const ImportOptions& options, const std::string& path, int64_t file_us,
@@ -216,15 +233,16 @@ Status import_file(ImportStore* store, const ImportOptions& options, const std::
     return problem(Status(Code::kInvalid, fmt::format("{}: no column is called step", path),
                           "nothing of it was stored; the first line must name the columns")),
            Status();
-  do more = reader.next(&fields);  // the first row says when the run began
-  while (more.ok() && *more && CsvImport::is_blank(fields));
-  const int64_t begin_us = more.ok() && *more ? import.time_of(fields) : file_us;
+  const auto least = import.has_times() ? least_time(import, path) : Result<std::optional<int64_t>>(std::nullopt);
+  if (!least.ok()) return problem(least.status()), Status();
+  const int64_t begin_us = least->value_or(file_us);
   identity.created_us = begin_us != 0 ? begin_us : 1;  // 0: not known
   auto run = RunImport::begin(store, identity);
   if (!run.ok()) return run.status();
   import.into(run->get());
   constexpr uint64_t kLinesAStep = 4096;
-  for (;; more = reader.next(&fields)) {
+  for (;;) {
+    more = reader.next(&fields);
     if (!more.ok()) problem(more.status());
     if (!more.ok() || !*more) break;
     TRACKER_RETURN_IF_ERROR(import.line(fields, reader.in_quotes()));

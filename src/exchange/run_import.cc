@@ -27,14 +27,14 @@ constexpr size_t kImportKindsMax = 100;  // names of what is left out may come f
 constexpr std::string_view kImportMarkPrefix = "imported/";
 constexpr const char* kProjectDefault = "imported";
 
-// A label out of what a source calls a run: what no label may hold becomes "_", and it is cut.
+// A label out of what a source calls a run: what no label may hold becomes "_", and it is cut; none with a secret in it.
 std::string label_from(std::string_view text, std::string_view fallback) {
   std::string out;
   for (const char c : text) out += static_cast<uint8_t>(c) < 0x20 || c == 0x7f ? '_' : c;
   constexpr size_t kRoom = 16;  // for "-2" and the like
   while (out.size() > kLabelBytesMax - kRoom || (!out.empty() && out.size() > kLabelBytesMax / 2 && !is_utf8(out)))
     out.pop_back();
-  return check_label("label", out).ok() ? out : std::string(fallback);
+  return check_label("label", out).ok() && check_no_secret("label", out).ok() ? out : std::string(fallback);
 }
 
 // Names of files may be longer than a key, or none that a key may have.
@@ -134,6 +134,8 @@ Status RunImport::prepare() {
     run_path_ = found->path;
     TRACKER_RETURN_IF_ERROR(load_known(*found));
   } else {
+    for (const std::string& each : {identity_.project, identity_.label})
+      if (!check_no_secret("label", each).ok()) leave_out("secrets in names of runs");
     run.project = label_from(identity_.project, kProjectDefault);
     auto label = store_->free_label(run.project, label_from(identity_.label, "run"));
     if (!label.ok()) return label.status();

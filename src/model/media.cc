@@ -41,7 +41,8 @@ void redact_medium(std::string_view key, Value* value, uint64_t* count) {
   const Value* text = value->find("text");
   const Value* extension = value->find("ext");
   const bool has_text = text != nullptr && text->as_text() != nullptr;
-  if (!has_text || extension == nullptr || !(*extension == "json")) {
+  const bool is_markup = extension != nullptr && *extension == "html";
+  if (!has_text || extension == nullptr || !(*extension == "json" || (is_markup && !is_secret_key(key)))) {
     if (has_text && is_secret_key(key) && *text->as_text() != kRedacted) {
       value->set("text", std::string(kRedacted));
       ++*count;
@@ -49,7 +50,7 @@ void redact_medium(std::string_view key, Value* value, uint64_t* count) {
     redact("", value, count);
     return;
   }
-  std::string document = redact_json(*text->as_text(), count);
+  std::string document = redact_document(*text->as_text(), *extension->as_text(), count);
   value->set("text", Value());
   redact("", value, count);
   value->set("text", std::move(document));

@@ -140,6 +140,7 @@ Span bare_credentials(std::string_view text, size_t at, size_t from) {
   const std::string_view name = run.substr(user, colon - user), password = run.substr(colon + 1);
   if (name.empty() || password.size() < 2 || password.find('/') != std::string_view::npos) return {};
   if (user > 0 && run[user - 1] == '/') return {};
+  if (password.find_first_of("{}<") != std::string_view::npos || password.back() == ';') return {};  // a rule of CSS
   if (std::all_of(name.begin(), name.end(), is_digit)) return {};
   for (const std::string_view mail :
        {"mailto", "email", "e-mail", "mail", "from", "to", "cc", "bcc", "author", "contact"})
@@ -150,17 +151,64 @@ Span bare_credentials(std::string_view text, size_t at, size_t from) {
   return {begin + user, at - begin - user};
 }
 
-// A quoted text to its quote, else a word; of a line alone.
+// Of a text in three quotes, which may go over lines, where it ends behind them; 0: it is none.
+size_t triple_quoted_end(std::string_view text, size_t at) {
+  const std::string_view quotes = text.substr(at, 3);
+  if (quotes.size() < 3 || quotes[1] != quotes[0] || quotes[2] != quotes[0]) return 0;
+  const std::string_view near = text.substr(at + 3, kSecretAheadBytes);  // many without an end stay linear
+  const size_t close = near.find(quotes);
+  return close != std::string_view::npos ? at + 3 + close + 3 : at + 3 + std::min(near.find('\n'), near.size());
+}
+
+// Whether the value goes on behind a ',' or ';': before a blank, a quote, a bracket or a further assignment it does not.
+bool is_within_value(std::string_view text, size_t at) {
+  const size_t next = at + 1;
+  if (next >= text.size() || is_space(text[next]) || is_quote(text[next])) return false;
+  if (std::string_view("{}[]()<>&|").find(text[next]) != std::string_view::npos) return false;
+  const size_t end = next + run_length(text.substr(0, next + 64), next, is_name);
+  return end == next || end >= text.size() || (text[end] != '=' && text[end] != ':');
+}
+
+// A quoted text to its quote, else a word; of a line alone. Python's b"" and f"" are quoted texts.
 size_t value_length(std::string_view text, size_t at) {
-  size_t end = at;
-  if (at < text.size() && is_quote(text[at])) {
-    for (end = at + 1; end < text.size() && text[end] != text[at] && text[end] != '\n';)
+  size_t begin = at;
+  while (begin < text.size() && begin - at < 2 && std::string_view("bBfFrRuU").find(text[begin]) != std::string_view::npos)
+    ++begin;
+  if (begin >= text.size() || !is_quote(text[begin])) begin = at;
+  size_t end = begin;
+  if (begin < text.size() && is_quote(text[begin])) {
+    if (const size_t close = triple_quoted_end(text, begin)) return close - at;
+    for (end = begin + 1; end < text.size() && text[end] != text[begin] && text[end] != '\n';)
       end += text[end] == '\\' ? 2 : 1;
     end = std::min(end, text.size());
-    return end - at + (end < text.size() && text[end] == text[at] ? 1 : 0);
+    return end - at + (end < text.size() && text[end] == text[begin] ? 1 : 0);
   }
-  while (end < text.size() && !is_space(text[end]) && text[end] != ',' && text[end] != ';') ++end;
+  for (; end < text.size() && !is_space(text[end]); ++end)
+    if ((text[end] == ',' || text[end] == ';') && !is_within_value(text, end)) break;
   return end - at;
+}
+
+// Behind "name: type" of Python, whose type begins at `value` and ends at `end`: where the value behind its "=" ends, 0
+// for none. The type may have brackets with blanks in them, and others behind "|".
+size_t annotated_end(std::string_view text, size_t value, size_t end) {
+  constexpr size_t kBytesMax = 256;
+  const std::string_view near = text.substr(0, std::min(text.size(), value + kBytesMax));
+  if (value >= near.size() || !is_word(near[value])) return 0;
+  int depth = 0;
+  for (size_t i = value; i < near.size() && (i < end || depth > 0); ++i) {
+    if (near[i] == '\n') return 0;
+    depth += near[i] == '[' ? 1 : near[i] == ']' ? -1 : 0;
+    if (i >= end) end = i + 1;
+  }
+  for (size_t at = skip_blanks(near, end); at < near.size() && near[at] == '|'; at = skip_blanks(near, end)) {
+    at = skip_blanks(near, at + 1);
+    end = at + run_length(near, at, [](char c) { return is_name(c) || c == '[' || c == ']'; });
+    if (end == at) return 0;
+  }
+  const size_t equals = skip_blanks(near, end);
+  if (equals + 1 >= near.size() || near[equals] != '=' || near[equals + 1] == '=') return 0;
+  const size_t at = skip_blanks(text, equals + 1);
+  return at + value_length(text, at);
 }
 
 // Behind a name that ends at `at`: where its value begins, 0 for no assignment.
@@ -189,10 +237,14 @@ size_t header_length(std::string_view text, size_t value, size_t name) {
   return end - value;
 }
 
+// kScript: within <script> and <style>, where only what certainly is one goes, so that the page stays what it is.
+enum class Kind : uint8_t { kProse, kCode, kScript };
+
 // Finds the secrets of a text, from left to right.
 class SecretFinder {
  public:
-  SecretFinder(std::string_view text, bool code) : text_(text), code_(code) {}
+  SecretFinder(std::string_view text, Kind kind)
+      : text_(text), code_(kind == Kind::kCode), script_(kind == Kind::kScript) {}
 
   std::vector<Span> run() {
     for (size_t i = 0; i < text_.size();) i = step(i);
@@ -205,7 +257,7 @@ class SecretFinder {
     const char c = text_[i];
     if (is_name(c)) return word(i);
     if (c == ':' && text_.substr(i, 3) == "://") return address(i);
-    if (c == '@') return take(bare_credentials(text_, i, done_), i + 1);
+    if (c == '@' && !script_) return take(bare_credentials(text_, i, done_), i + 1);
     return i + 1;
   }
 
@@ -256,6 +308,7 @@ class SecretFinder {
 
   size_t assignment(size_t begin, size_t end) {
     const std::string_view name = text_.substr(begin, end - begin);
+    if (script_) return literal(name, end);
     const char before = begin > 0 ? text_[begin - 1] : 0;
     if (text_[end] == '=' && (before == '?' || before == '&' || before == '#') && is_secret_parameter(name))
       return take({end + 1, run_length(text_, end + 1, is_query_value)}, end);
@@ -270,7 +323,21 @@ class SecretFinder {
       const size_t second = skip_blanks(text_, value + length);
       length = second + value_length(text_, second) - value;
     }
+    if (!header && text_.substr(end, value - end).find('=') == std::string_view::npos)
+      if (const size_t all = annotated_end(text_, value, value + length)) length = all - value;
     return take({value, length}, end);
+  }
+
+  // In a script: what a quoted text behind a name holds; what fetch() knows as credentials is none.
+  size_t literal(std::string_view name, size_t end) {
+    const size_t value = is_secret_in_prose(name) ? value_behind(text_, end) : 0;
+    if (value == 0 || value >= text_.size() || !is_quote(text_[value])) return end;
+    const size_t length = value_length(text_, value);
+    if (length < 3 || text_[value + length - 1] != text_[value]) return end;
+    const std::string_view inside = text_.substr(value + 1, length - 2);
+    for (const std::string_view word : {"same-origin", "include", "omit"})
+      if (inside == word) return end;
+    return take({value + 1, length - 2}, end);
   }
 
   // Of "--password x", where x is neither an option nor what a help text has in its place: "--password PASSWORD".
@@ -290,7 +357,7 @@ class SecretFinder {
   }
 
   const std::string_view text_;
-  const bool code_;
+  const bool code_, script_;
   size_t done_ = 0;         // the end of the last span
   size_t no_at_until_ = 0;  // there is no "@" before, from where one was looked for last
   std::vector<Span> spans_;
@@ -339,12 +406,12 @@ void append_escapes(std::string_view text, std::string* out) {
   }
 }
 
-std::string redact_as(std::string_view text, bool code, uint64_t* count, size_t bytes) {
+std::string redact_as(std::string_view text, Kind kind, uint64_t* count, size_t bytes) {
   bytes = std::min(bytes, text.size());
   text = text.substr(0, bytes + std::min(kSecretAheadBytes, text.size() - bytes));
   const bool escapes = text.find('\x1b') != std::string_view::npos && text.size() <= UINT32_MAX;
   const PlainText plain = escapes ? without_escapes(text) : PlainText();
-  const std::vector<Span> spans = SecretFinder(escapes ? std::string_view(plain.text) : text, code).run();
+  const std::vector<Span> spans = SecretFinder(escapes ? std::string_view(plain.text) : text, kind).run();
   if (spans.empty()) return std::string(text.substr(0, bytes));
   std::string out;
   size_t kept = 0;
@@ -366,10 +433,21 @@ std::string redact_as(std::string_view text, bool code, uint64_t* count, size_t 
 }  // namespace
 
 std::string redact_text(std::string_view text, uint64_t* count, size_t bytes) {
-  return redact_as(text, false, count, bytes);
+  return redact_as(text, Kind::kProse, count, bytes);
 }
 std::string redact_code(std::string_view text, uint64_t* count, size_t bytes) {
-  return redact_as(text, true, count, bytes);
+  return redact_as(text, Kind::kCode, count, bytes);
+}
+std::string redact_script(std::string_view text, uint64_t* count) {
+  return redact_as(text, Kind::kScript, count, text.size());
+}
+
+static bool names_secret(std::string_view name) { return is_secret_key(name) || is_secret_in_prose(name); }
+
+size_t secret_argument(std::string_view word) {
+  const size_t end = run_length(word, 0, is_name);
+  if (end + 1 >= word.size() || word[end] != '=' || !names_secret(word.substr(0, end))) return 0;
+  return word.substr(end + 1) == kRedacted ? 0 : end + 1;
 }
 
 Status check_no_secret(std::string_view what, std::string_view text) {
@@ -393,7 +471,15 @@ void redact(std::string_view key, Value* value, uint64_t* count) {
       std::string next;
       if (is_option && word->find('=') == std::string::npos && is_secret_key(*word)) next = *word;
       const bool is_behind = word != nullptr && !is_option && !option.empty();
-      redact(is_behind ? std::string_view(option) : key, &item, count);
+      const size_t secret = word != nullptr && (is_option || is_secret_in_prose(word->substr(0, word->find('='))))
+                               ? secret_argument(*word)
+                               : 0;
+      if (secret > 0) {
+        item = word->substr(0, secret) + std::string(kRedacted);
+        ++*count;
+      } else {
+        redact(is_behind ? std::string_view(option) : key, &item, count);
+      }
       option = std::move(next);
     }
   } else if (const std::string* text = value->as_text()) {

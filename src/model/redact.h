@@ -28,15 +28,21 @@ std::string redact_text(std::string_view text, uint64_t* count, size_t bytes = s
 // The same for code and command lines, where every secret name counts: `token = x` too, which in what a program prints
 // may be a word of a language model.
 std::string redact_code(std::string_view text, uint64_t* count, size_t bytes = std::string_view::npos);
+// Of a word of a command line that is an assignment to the name of a secret ("--password=ab,c d", "API_KEY=x"): where its
+// value begins, all of which is one. 0: it is none.
+size_t secret_argument(std::string_view word);
+// The same within <script> and <style> of a page, which go on as they are: known tokens, who is in an address, and what
+// a quoted text behind a name that means a credential in any text holds.
+std::string redact_script(std::string_view text, uint64_t* count);
 // The same for each string of a JSON document, which stays one; the rest of it stays byte for byte. The value of a
 // member whose name means a credential in any text goes whole, and so do the texts of a table's column of such a name
 // (docs/media.md): "token" and "secret" alone are none. What is no JSON is redacted as a text.
 std::string redact_json(std::string_view text, uint64_t* count);
-// The same for each text, comment and value of an attribute of an SVG, which keeps its tags; the value of an attribute
-// whose name means a credential in any text goes whole.
+// The same for each text, comment and value of an attribute of an SVG or a page, which keeps its tags; the value of an
+// attribute whose name means a credential in any text goes whole.
 std::string redact_markup(std::string_view text, uint64_t* count);
-// By what it is: JSON, an SVG by its begin, else a text.
-std::string redact_document(std::string_view text, bool is_json, uint64_t* count);
+// By its extension: JSON, markup ("html", "svg"), else a text.
+std::string redact_document(std::string_view text, std::string_view extension, uint64_t* count);
 // For names of folders and files, which cannot be kept with a hole: kInvalid where redact_text() would find anything.
 // The message says `what` it is and not the text.
 Status check_no_secret(std::string_view what, std::string_view text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Secrets in an SVG, piece by piece: as prose a secret would take the tag or the quote behind it along, and what is
+// Secrets in an SVG or a page, piece by piece: as prose a secret would take the tag or the quote behind it along, and what is
 // left would be no XML.
 #include <algorithm>
 #include <string>
@@ -18,6 +18,7 @@ class MarkupRedactor {
   std::string run() {
     while (at_ < text_.size()) {
       if (between("<!--", "-->") || between("<![CDATA[", "]]>")) continue;
+      if (raw("script") || raw("style")) continue;
       if (text_[at_] == '<') tag();
       else piece_to(text_.find('<', at_));
     }
@@ -37,6 +38,28 @@ class MarkupRedactor {
     at_ += begin.size();
     piece_to(text_.find(end, at_));
     return true;  // the end is a piece of its own, in which nothing is found
+  }
+
+  // An element whose text is no markup, up to its end: "</script" and "</style".
+  bool raw(std::string_view name) {
+    if (!begins_tag(at_, "<", name)) return false;
+    tag();
+    const size_t begin = at_;
+    size_t end = text_.find("</", begin);
+    while (end != std::string_view::npos && !begins_tag(end, "</", name)) end = text_.find("</", end + 2);
+    end = std::min(end, text_.size());
+    out_ += redact_script(text_.substr(begin, end - begin), count_);
+    at_ = end;
+    return true;
+  }
+
+  bool begins_tag(size_t at, std::string_view begin, std::string_view name) const {
+    const std::string_view rest = text_.substr(at, begin.size() + name.size() + 1);
+    if (rest.size() <= begin.size() + name.size() || !rest.starts_with(begin)) return false;
+    for (size_t i = 0; i < name.size(); ++i)
+      if ((rest[begin.size() + i] | 0x20) != name[i]) return false;
+    const char behind = rest.back();
+    return behind == '>' || behind == '/' || kSpace.find(behind) != std::string_view::npos;
   }
 
   // The values of its attributes are pieces each; a '>' within one does not end it.
@@ -84,11 +107,9 @@ class MarkupRedactor {
 
 std::string redact_markup(std::string_view text, uint64_t* count) { return MarkupRedactor(text, count).run(); }
 
-std::string redact_document(std::string_view text, bool is_json, uint64_t* count) {
-  if (is_json) return redact_json(text, count);
-  const size_t begin = std::min(text.find_first_not_of(kSpace), text.size());
-  const bool is_svg = text.substr(begin).starts_with("<svg") || text.substr(begin).starts_with("<?xml");
-  return is_svg ? redact_markup(text, count) : redact_text(text, count);
+std::string redact_document(std::string_view text, std::string_view extension, uint64_t* count) {
+  if (extension == "json") return redact_json(text, count);
+  return extension == "html" || extension == "svg" ? redact_markup(text, count) : redact_text(text, count);
 }
 
 }  // namespace tracker::internal

@@ -21,7 +21,13 @@ std::vector<std::string> redact_arguments(const std::vector<std::string>& argume
       ++*count;
     } else {
       const bool last = out.size() + 1 == arguments.size();
-      out.push_back(redact_code(each, count, last ? last_bytes : std::string::npos));
+      const size_t value = secret_argument(each);
+      if (value > 0 && (!last || value < last_bytes)) {
+        out.push_back(each.substr(0, value) + std::string(kRedacted));
+        ++*count;
+      } else {
+        out.push_back(redact_code(each, count, last ? last_bytes : std::string::npos));
+      }
     }
     secret = each.starts_with("-") && each.find('=') == std::string::npos && (is_secret_key(each) || is_login(each));
   }

@@ -7,6 +7,7 @@
 #include "journal/ring_room.h"
 #include "model/media.h"
 #include "model/redact.h"
+#include "model/secret_names.h"
 #include "run/media_folder.h"
 #include "run/run_impl.h"
 
@@ -98,9 +99,9 @@ Result<MediaFile> Run::store_media_file(const ListedFile& file, std::string_view
   return folder.store_file(file.path, extension, &file);
 }
 
-std::string Run::redact_document(std::string_view text, bool is_json) {
+std::string Run::redact_document(std::string_view text, std::string_view extension) {
   uint64_t redacted = 0;
-  std::string out = internal::redact_document(text, is_json, &redacted);
+  std::string out = internal::redact_document(text, extension, &redacted);
   const std::lock_guard<std::mutex> guard(impl_->mutex);
   impl_->redacted += redacted;
   return out;
@@ -160,10 +161,16 @@ Code Run::put_media(std::string_view key, int64_t step, std::string_view kind, s
   }
   if (const Code code = begin_media(key, step, 1); code != Code::kOk) return code;
   const int64_t time_us = realtime_us();
-  const bool is_json = extension == "json";
-  const bool is_document =
-      is_json || extension == "svg" || extension == "html" || extension == "md" || extension == "txt";
-  const std::string clean = is_document ? redact_document(bytes, is_json) : "";
+  const bool is_text = extension == "html" || extension == "md" || extension == "txt";
+  const bool is_document = is_text || extension == "json" || extension == "svg";
+  const bool is_secret = is_text && is_secret_key(key) && !bytes.empty() && bytes != kRedacted;
+  const std::string clean = is_secret     ? std::string(kRedacted)
+                            : is_document ? redact_document(bytes, extension)
+                                          : "";
+  if (is_secret) {
+    const std::lock_guard<std::mutex> guard(impl_->mutex);
+    ++impl_->redacted;
+  }
   const auto file = store_media(is_document ? clean : bytes, extension);
   Status status = file.status();
   if (file.ok()) {

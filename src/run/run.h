@@ -173,7 +173,7 @@ class Run : public std::enable_shared_from_this<Run> {
   Result<MediaFile> store_media(std::string_view bytes, std::string_view extension);
   Result<MediaFile> store_media_file(const ListedFile& file, std::string_view extension);
   // A text on its way into a file, without its secrets (model/redact.h), which are counted.
-  std::string redact_document(std::string_view text, bool is_json);
+  std::string redact_document(std::string_view text, std::string_view extension);
   // What is said of a medium, or a part of it, without its secrets: before it is written beside bytes that wait.
   Value redact_words(Value said) const;
   std::string writer_id() const;                  // 32 hex digits; empty where nothing is recorded

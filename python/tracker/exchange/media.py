@@ -70,7 +70,7 @@ class ImportedFiles:
         return {"digest": digest, "ext": extension, "bytes": stored}
 
     def add_document(self, text: Any, extension: str) -> dict[str, Any]:
-        return self.add(self._run.redact_document(text, extension == "json"), extension)
+        return self.add(self._run.redact_document(text, extension), extension)
 
 
 def first_ones(entries: Iterable[Entry], leave_out: Callable[[], None]) -> Iterator[Entry]:

@@ -36,7 +36,21 @@ TEST(RedactMarkupTest, CommentsSectionsAndAttributesOfSecretNamesAreLookedAt) {
       clean_markup("<?xml version=\"1.0\"?><!-- a > b hf_Ab3Ab3Ab3Ab3Ab3Ab3Ab3 --><svg data-api_key=\"x>y\" b='>'/>"),
       "<?xml version=\"1.0\"?><!-- a > b [redacted] --><svg data-api_key=\"[redacted]\" b='>'/>");
   EXPECT_EQ(clean_markup("<style><![CDATA[ a < b; api_key=\"abc\" ]]></style><x/>"),
-            "<style><![CDATA[ a < b; api_key=[redacted] ]]></style><x/>");
+            "<style><![CDATA[ a < b; api_key=\"[redacted]\" ]]></style><x/>");
+}
+
+// As prose a page of Plotly lost the ends of functions and of rules of CSS.
+TEST(RedactMarkupTest, AScriptAndAStyleStayWhatTheyAreAndLoseTheirSecrets) {
+  for (const std::string text :
+       {"<script>fetch(u,{credentials:\"same-origin\",mode:0});n.withCredentials=t.credentials===\"include\"</script>",
+        "<STYLE>a{display:block}@media print{b{color:red}}</STYLE><td>x</td>", "<script>if(a<b&&c>d){e=\"</td>\"}</script>",
+        "<script", "<script>", "<style>a</styl", "<scripts>x</scripts>", "<script>a.password=b.value;c?token=d:e</script>"})
+    EXPECT_EQ(clean_markup(text), text);
+  EXPECT_EQ(clean_markup("<script>a='hf_Ab3Ab3Ab3Ab3Ab3Ab3Ab3';b(\"https://u:pw@h/x\")</script>"),
+            "<script>a='[redacted]';b(\"https://[redacted]@h/x\")</script>");
+  EXPECT_EQ(clean_markup("<script>var o={api_key:\"a,b;c\",password:'x y'};</script >"),
+            "<script>var o={api_key:\"[redacted]\",password:'[redacted]'};</script >");
+  EXPECT_EQ(clean_markup("<tr><td>--token=abc</td><td>1</td></tr>"), "<tr><td>--token=[redacted]</td><td>1</td></tr>");
 }
 
 TEST(RedactMarkupTest, WhatHoldsNoneAndWhatIsNoMarkupStaysByteForByte) {

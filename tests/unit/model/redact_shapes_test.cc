@@ -82,6 +82,23 @@ TEST(RedactShapesTest, WhatStandsBehindTheNameOfACredentialGoes) {
     EXPECT_EQ(masked(text), text);
 }
 
+// What followed a comma stayed, and so did a value behind the type of a field or in three quotes.
+TEST(RedactShapesTest, AValueGoesWhole) {
+  EXPECT_EQ(masked("run --password=ab,REST --lr 1"), "run --password=[redacted] --lr 1");
+  EXPECT_EQ(masked("password=ab;REST,more, then"), "password=[redacted], then");
+  EXPECT_EQ(masked("Server=x;password=abc;User=bob"), "Server=x;password=[redacted];User=bob");
+  EXPECT_EQ(masked("api_key=abc,step=5"), "api_key=[redacted],step=5");
+  EXPECT_EQ(masked("api_key: str = \"REST\""), "api_key: [redacted]");
+  EXPECT_EQ(masked("api_key: Optional[Dict[str, str]] | None = 'REST' # x"), "api_key: [redacted] # x");
+  EXPECT_EQ(masked("API_KEY: Final[str] = f\"a REST\""), "API_KEY: [redacted]");
+  EXPECT_EQ(masked("password = \"\"\"a\nREST\"\"\"\nx"), "password = [redacted]\nx");
+  EXPECT_EQ(masked("password = '''REST\nx"), "password = [redacted]\nx") << "without an end: its line";
+  EXPECT_EQ(masked("password = rb'a REST' + x"), "password = [redacted] + x");
+  EXPECT_EQ(masked("password = bread"), "password = [redacted]");
+  EXPECT_EQ(masked("api_key: abc\nlr = 1"), "api_key: [redacted]\nlr = 1");
+  EXPECT_EQ(masked("a{display:block}@media b{color:red;}@media c"), "a{display:block}@media b{color:red;}@media c");
+}
+
 TEST(RedactShapesTest, AVariableSaysByItsNameThatItIsSecret) {
   for (const char* name :
        {"PGPASSWORD", "OPENAI_KEY", "HF_TOKEN", "MY_SECRET", "DB_PASSWD_1", "GOOGLE_APPLICATION_CREDENTIALS",
@@ -141,7 +158,7 @@ TEST(RedactShapesTest, NoShapeOfRandomTextLeavesASecret) {
 TEST(RedactShapesTest, ALineMadeToBeSlowTakesMilliseconds) {
   for (const char* piece :
        {"://", "eyJ", "eyJ-", "ghp_a-", "a@", "a:b@", "token ", "token=", "?key=", "\x1b[", "\x1b[3m", "-----BEGIN ",
-        "--password ", "x:", "Bearer ", "\"", "Authorization", "password \t"}) {
+        "--password ", "password=,", "password=\"\"\"", "password: a[", "password: a | ", "x:", "Bearer ", "\"", "Authorization", "password \t"}) {
     std::string line;
     while (line.size() < 32 * 1024) line += piece;
     const std::clock_t begin = std::clock();

@@ -85,6 +85,15 @@ TEST(RedactTest, BehindASecretOptionInAListAWordGoes) {
   EXPECT_EQ(count, 2u);
 }
 
+TEST(RedactTest, OfAWordInAListAllBehindTheNameGoes) {
+  Value value = Value::List{"--password=ab,REST", "--api-key=x y;REST", "API_KEY=q,REST", "lr=1,2", "token=a,b"};
+  uint64_t count = 0;
+  redact("argv", &value, &count);
+  EXPECT_EQ(to_json(value),
+            R"(["--password=[redacted]","--api-key=[redacted]","API_KEY=[redacted]","lr=1,2","token=a,b"])");
+  EXPECT_EQ(count, 3u);
+}
+
 TEST(RedactTest, OfATextThatIsCutASecretAtTheCutGoesWholeAndNoneBehindItCounts) {
   const std::string text = "see postgres://u:pass@host and AKIAIOSFODNN7EXAMPLE";
   const size_t begin = text.find("u:"), end = text.find('@');

@@ -38,6 +38,14 @@ TEST(SecretsTest, OfACommandLineTheWordBehindASecretOptionGoesToo) {
   EXPECT_EQ(count, 2u);
 }
 
+TEST(SecretsTest, OfAWordThatIsAnAssignmentAllBehindItGoes) {
+  uint64_t count = 0;
+  EXPECT_EQ(redact_arguments({"--password=ab,REST", "--password=z REST", "API_KEY=q;REST", "lr=1,2", "--token="}, &count),
+            (std::vector<std::string>{"--password=[redacted]", "--password=[redacted]", "API_KEY=[redacted]", "lr=1,2",
+                                      "--token="}));
+  EXPECT_EQ(count, 3u);
+}
+
 TEST(SecretsTest, OfACommandLineThatIsCutASecretAtTheCutGoesToo) {
   const std::string last = "postgres://admin:hunter2@db";
   uint64_t count = 0;

@@ -55,9 +55,9 @@ TEST(MergeTest, ASummaryOfVeryManyKeysTakesATimeThatGrowsAsTheyDo) {
   WriterSnapshot one = writer(1, 1);
   for (uint32_t i = 0; i < kKeys; ++i) {
     one.series.push_back(series(i + 1, "layer/" + std::to_string(i), 1.0, 5));
-    one.attributes.push_back({EventType::kSummary, "k/" + std::to_string(i), i, 1});
+    one.attributes.push_back({EventType::kSummary, "k/" + std::to_string(i), int64_t{i}, 1});
     one.attributes.push_back({EventType::kSummary, "k/" + std::to_string(i), nullptr, 2});
-    one.attributes.push_back({EventType::kSummary, "k/" + std::to_string(i), 2 * i, 3});
+    one.attributes.push_back({EventType::kSummary, "k/" + std::to_string(i), int64_t{2 * i}, 3});
   }
   std::vector<MetricInfo> metrics = merge_metrics({one});
   for (MetricInfo& metric : metrics) metric.definition.summary = {SummaryKind::kMin, SummaryKind::kMax};
