@@ -62,12 +62,14 @@ Status Snapshooter::check_room(uint64_t bytes) {
     return {};
   }
   room_known_bytes_ = 0;
-  const auto has_room = [&](uint64_t free) { return free >= bytes && free - bytes >= options_.free_bytes_min; };
-  uint64_t free = free_bytes(parent_path(blobs_.folder()));
-  if (free == 0) return {};
+  const auto ask = [&] { return free_bytes(parent_path(blobs_.folder())); };
+  const auto first = ask();
+  if (!first) return {};
+  uint64_t free = *first;
+  const auto has_room = [&] { return free >= bytes && free - bytes >= options_.free_bytes_min; };
   // What a killed process had copied of a large file may be all the room there was.
-  if (!has_room(free) && remove_dead_temporaries(blobs_) > 0) free = free_bytes(parent_path(blobs_.folder()));
-  if (has_room(free)) {
+  if (!has_room() && remove_dead_temporaries(blobs_) > 0) free = ask().value_or(0);
+  if (has_room()) {
     room_known_bytes_ = std::min(kRoomAskedBytes, free - bytes - options_.free_bytes_min);
     return {};
   }

@@ -291,9 +291,9 @@ FsType fs_type(const std::string& path) {
   return fs_type_of_magic(static_cast<uint32_t>(st.f_type));
 }
 
-uint64_t free_bytes(const std::string& path) {
+std::optional<uint64_t> free_bytes(const std::string& path) {
   struct statfs st;
-  if (::statfs(path.c_str(), &st) != 0) return 0;
+  if (::statfs(path.c_str(), &st) != 0 || st.f_blocks == 0) return std::nullopt;
   return static_cast<uint64_t>(st.f_bavail) * static_cast<uint64_t>(st.f_bsize);
 }
 

@@ -101,8 +101,8 @@ inline FsKind fs_kind(const std::string& path) { return fs_type(path).kind; }
 // Tests of file systems that cannot be mounted here: every path under `folder` answers `f_type`. An empty folder ends
 // it.
 void set_fs_type_for_testing(const std::string& folder, uint32_t f_type);
-// Bytes free to this user, or 0 when unknown.
-uint64_t free_bytes(const std::string& path);
+// Bytes free to this user; none where the file system does not say.
+std::optional<uint64_t> free_bytes(const std::string& path);
 // The memory limit of this process's cgroup (v2 or v1) in bytes; UINT64_MAX when there is none.
 uint64_t cgroup_memory_limit();
 // How often the kernel has killed a process of a cgroup for want of memory, and the file that says so.

@@ -270,10 +270,10 @@ Status import_bundle(ImportStore* store, const ImportOptions& options, const Imp
   auto reader = BundleReader::open(options.source);
   if (!reader.ok()) return reader.status();
   TRACKER_RETURN_IF_ERROR(check(&*reader, progress));
-  const uint64_t free = free_bytes(store->store().path());
-  if (free != 0 && free < reader->bytes())
+  const auto free = free_bytes(store->store().path());
+  if (free && *free < reader->bytes())
     return Status(Code::kLimit,
-                  fmt::format("{} has {} bytes free, the run takes {}", store->store().path(), free, reader->bytes()),
+                  fmt::format("{} has {} bytes free, the run takes {}", store->store().path(), *free, reader->bytes()),
                   "nothing was stored");
   auto folder = store->make_folder();
   if (!folder.ok()) return folder.status();

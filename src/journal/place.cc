@@ -44,7 +44,7 @@ void add_reason(JournalPlace* place, const std::string& reason) {
 // min(24 MiB, 1/8 of the free space, 2 % of the container's memory): a 64 MB /dev/shm that DataLoader workers share
 // stays theirs.
 uint64_t shm_budget(const std::string& parent) {
-  uint64_t budget = std::min(kJournalBytesMax, free_bytes(parent) / 8);
+  uint64_t budget = std::min(kJournalBytesMax, free_bytes(parent).value_or(0) / 8);
   const uint64_t limit = cgroup_memory_limit();
   if (limit != UINT64_MAX) budget = std::min(budget, limit / 50);
   return budget;
@@ -66,7 +66,7 @@ bool use_disk(const std::string& store_path, bool make, JournalPlace* place) {
   }
   std::string there = root;  // not made yet: its disk is that of what is there
   while (!make && there != "/" && !path_exists(there)) there = parent_path(there);
-  const uint64_t free = free_bytes(there);
+  const uint64_t free = free_bytes(there).value_or(0);
   if (free / 8 < kJournalBytesMin) {
     add_reason(place, fmt::format("only {} MiB free in {}", free >> 20, root));
     return false;

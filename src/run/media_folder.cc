@@ -72,11 +72,11 @@ Result<MediaFile> copy(int from, int to) {
 Status MediaFolder::check_room(uint64_t bytes) const {
   if (bytes > kMediaBytesMax) return too_large(bytes);
   const uint64_t keep = free_bytes_min_ != 0 ? free_bytes_min_ : default_room(run_dir_);
-  const uint64_t free = free_bytes(run_dir_);
-  if (free != 0 && (free < bytes || free - bytes < keep))
+  const auto free = free_bytes(run_dir_);
+  if (free && (*free < bytes || *free - bytes < keep))
     return Status(
         Code::kLimit,
-        fmt::format("the disk of {} has {} bytes free: {} more would leave less than {}", run_dir_, free, bytes, keep),
+        fmt::format("the disk of {} has {} bytes free: {} more would leave less than {}", run_dir_, *free, bytes, keep),
         "metrics are stored all the same");
   if (take_ && !take_(bytes))
     return Status(Code::kLimit, "the store has reached max_disk", "tracker rm and tracker gc --max-disk make room");

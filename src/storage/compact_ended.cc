@@ -67,7 +67,7 @@ class Ended {
 
   // Whether it was compacted.
   Result<bool> compact(uint64_t room_bytes) {
-    if (free_bytes(path_) < before_->bytes + room_bytes)
+    if (free_bytes(path_).value_or(0) < before_->bytes + room_bytes)
       return Status(Code::kIo, fmt::format("it takes {} MiB of room for a while", (before_->bytes + room_bytes) >> 20));
     auto build = DatabaseBuild::copy_of(path_, identity_);
     if (!build.ok()) return build.status();

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "artifact/snapshot.h"
+#include "run/media_folder.h"
 #include "support/faulty_disk.h"
 #include "support/temp_folder.h"
 
@@ -23,10 +24,14 @@ class ArtifactCallsTest : public ::testing::Test {
       : folder_(parent), blobs_(folder_.path() + "/store"), cache_(folder_.path() + "/store") {
     set_faulty_folder(folder_.path());
     FaultyDisk& disk = faulty_disk();
+    disk.free_blocks = -1;
     disk.fsyncs = disk.syncfs = disk.begun_early = disk.allocations = disk.room_asked = 0;
     fs::create_directories(blobs_.folder());
   }
-  ~ArtifactCallsTest() override { set_fs_type_for_testing("", 0); }
+  ~ArtifactCallsTest() override {
+    set_fs_type_for_testing("", 0);
+    faulty_disk().free_blocks = -1;
+  }
   static Digest digest(size_t n) { return sha256("blob " + std::to_string(n)); }
   void add(BlobBatch* batch, size_t n, uint64_t bytes = 0) {
     auto file = batch->begin();
@@ -141,6 +146,19 @@ TEST_F(ArtifactCallsTest, TheRoomOfALargeCopyIsTakenBeforeItIsMade) {
   take(&snapshots, file("large", kAllocatedBytesMin));
   EXPECT_EQ(faulty_disk().allocations, 1);
   EXPECT_EQ(at_first_read, 1);
+}
+
+// Bug: no byte free was taken for not knowing. As root artifacts and media went into what ext4 keeps for root.
+TEST_F(ArtifactCallsTest, ADiskWithNothingFreeForThisUserHasNoRoom) {
+  for (const bool full : {false, true}) {
+    faulty_disk().free_blocks = full ? 0 : 1'000'000;
+    BlobBatch batch(blobs_);
+    SnapshotOptions options;
+    options.free_bytes_min = 1;
+    const auto taken = Snapshooter(blobs_, &batch, &cache_, options).take("", *look_at_file(file("file", 0)));
+    EXPECT_EQ(taken.status().code(), full ? Code::kLimit : Code::kOk) << taken.status().to_string();
+    EXPECT_EQ(MediaFolder(blobs_.folder(), 1).check_room(0).code(), full ? Code::kLimit : Code::kOk);
+  }
 }
 
 // A /dev/shm may have no room for so many bytes.

@@ -121,6 +121,7 @@ using tracker::internal::allowed;
 using tracker::internal::count;
 using tracker::internal::count_down;
 using tracker::internal::faulty_disk;
+using tracker::internal::is_below;
 using tracker::internal::next;
 using tracker::internal::open_fails;
 using tracker::internal::readdir_fails;
@@ -183,7 +184,10 @@ TRACKER_TAKES_PLACE int fallocate(int fd, int mode, off_t from, off_t bytes) {
 TRACKER_TAKES_PLACE int statfs(const char* path, struct statfs* out) noexcept {
   static const auto real = next<int (*)(const char*, struct statfs*)>("statfs");
   count(path, &faulty_disk().room_asked);
-  return real(path, out);
+  const int answer = real(path, out);
+  const int blocks = faulty_disk().free_blocks;
+  if (blocks >= 0 && is_below(path)) out->f_bavail = static_cast<fsblkcnt_t>(blocks);
+  return answer;
 }
 
 TRACKER_TAKES_PLACE int open64(const char* path, int flags, ...) {

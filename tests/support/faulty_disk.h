@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A disk that fails or is slow, for everything in this process that goes through libc, SQLite too: faulty_disk.cc takes
-// the place of write, pwrite, ftruncate, fsync, fdatasync, syncfs, readdir and of open with O_CREAT, and counts some
-// other calls. Needs no mount and no root.
+// the place of write, pwrite, ftruncate, fsync, fdatasync, syncfs, readdir and of open with O_CREAT, counts some other
+// calls and answers statfs. Needs no mount and no root.
 #pragma once
 
 #include <atomic>
@@ -23,9 +23,10 @@ struct FaultyDisk {
   std::atomic<int> faults{0};  // what was made to fail
   std::atomic<int> fsyncs{0};  // syncfs among them
   std::atomic<int> syncfs{0};
-  std::atomic<int> begun_early{0};  // sync_file_range: the disk is to begin, nobody waits for it
-  std::atomic<int> allocations{0};  // fallocate
-  std::atomic<int> room_asked{0};   // statfs, which also tells what file system it is
+  std::atomic<int> begun_early{0};   // sync_file_range: the disk is to begin, nobody waits for it
+  std::atomic<int> allocations{0};   // fallocate
+  std::atomic<int> room_asked{0};    // statfs, which also tells what file system it is
+  std::atomic<int> free_blocks{-1};  // from 0 on: what it answers is free to this user
 };
 FaultyDisk& faulty_disk();
 // Only files below `folder` are concerned. Before any thread is started.

@@ -171,7 +171,9 @@ TEST(PathTest, KnowsTmpfsAndTheFileSystemOfPathsThatDoNotExistYet) {
     EXPECT_EQ(fs_kind("/dev/shm/no/such/folder"), FsKind::kTmpfs);
   }
   EXPECT_NE(fs_kind("/"), FsKind::kUnknown);
-  EXPECT_GT(free_bytes(::testing::TempDir()), 0u);
+  EXPECT_GT(free_bytes(::testing::TempDir()).value_or(0), 0u);
+  EXPECT_FALSE(free_bytes("/no/such/folder"));
+  EXPECT_FALSE(free_bytes("/proc")) << "it has no blocks";
   EXPECT_GT(cgroup_memory_limit(), 0u);
 }
 
