@@ -349,7 +349,8 @@ void register_store(py::module_& module) {
       .def_readonly("path", &RunFolder::path);
   py::class_<Store>(module, "Store", "A folder that holds runs.")
       .def_static(
-          "open", [](const std::string& path) { return looked_up([&] { return internal::open_awaited_store(path); }); }, py::arg("path"))
+          "open", [](const std::string& path) { return looked_up([&] { return internal::open_awaited_store(path); }); },
+          py::arg("path"))
       .def_static(
           "resolve", [](const std::string& dir) { return Store::resolve(dir); }, py::arg("dir"))
       .def_property_readonly("path", &Store::path)

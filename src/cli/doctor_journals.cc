@@ -136,8 +136,8 @@ void examine_journals(const std::string& store_path, int64_t now_us, DoctorRepor
   advise(
       lost, counted(lost.count, "journal") + " of dead processes whose store is gone",
       "when the store is back, `tracker ls --dir` recovers them; `tracker gc --lost-journals` removes them for ever");
-  const std::string stores_it = fmt::format("`tracker ls --dir {}`, or a run there, makes it and stores what they hold",
-                                            found.awaited);
+  const std::string stores_it =
+      fmt::format("`tracker ls --dir {}`, or a run there, makes it and stores what they hold", found.awaited);
   advise(found.awaiting, counted(found.awaiting.count, "journal") + " of dead processes whose store could not be made",
          stores_it.c_str());
   advise(found.others, counted(found.others.count, "journal") + " of dead processes of other stores",

@@ -189,8 +189,8 @@ class CsvImport {
   std::vector<ValuePair> pairs_;
 };
 
-// When the run began: the least time of all lines, which may stand by metric, or the newest first. nullopt: none has one.
-// What is damaged ends the search; the import names it.
+// When the run began: the least time of all lines, which may stand by metric, or the newest first. nullopt: none has
+// one. What is damaged ends the search; the import names it.
 Result<std::optional<int64_t>> least_time(const CsvImport& import, const std::string& path) {
   std::optional<int64_t> out;
   auto fd = open_file(path, O_RDONLY);

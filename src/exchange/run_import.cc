@@ -27,7 +27,8 @@ constexpr size_t kImportKindsMax = 100;  // names of what is left out may come f
 constexpr std::string_view kImportMarkPrefix = "imported/";
 constexpr const char* kProjectDefault = "imported";
 
-// A label out of what a source calls a run: what no label may hold becomes "_", and it is cut; none with a secret in it.
+// A label out of what a source calls a run: what no label may hold becomes "_", and it is cut; none with a secret in
+// it.
 std::string label_from(std::string_view text, std::string_view fallback) {
   std::string out;
   for (const char c : text) out += static_cast<uint8_t>(c) < 0x20 || c == 0x7f ? '_' : c;

@@ -160,7 +160,8 @@ size_t triple_quoted_end(std::string_view text, size_t at) {
   return close != std::string_view::npos ? at + 3 + close + 3 : at + 3 + std::min(near.find('\n'), near.size());
 }
 
-// Whether the value goes on behind a ',' or ';': before a blank, a quote, a bracket or a further assignment it does not.
+// Whether the value goes on behind a ',' or ';': before a blank, a quote, a bracket or a further assignment it does
+// not.
 bool is_within_value(std::string_view text, size_t at) {
   const size_t next = at + 1;
   if (next >= text.size() || is_space(text[next]) || is_quote(text[next])) return false;
@@ -172,7 +173,8 @@ bool is_within_value(std::string_view text, size_t at) {
 // A quoted text to its quote, else a word; of a line alone. Python's b"" and f"" are quoted texts.
 size_t value_length(std::string_view text, size_t at) {
   size_t begin = at;
-  while (begin < text.size() && begin - at < 2 && std::string_view("bBfFrRuU").find(text[begin]) != std::string_view::npos)
+  while (begin < text.size() && begin - at < 2 &&
+         std::string_view("bBfFrRuU").find(text[begin]) != std::string_view::npos)
     ++begin;
   if (begin >= text.size() || !is_quote(text[begin])) begin = at;
   size_t end = begin;
@@ -472,8 +474,8 @@ void redact(std::string_view key, Value* value, uint64_t* count) {
       if (is_option && word->find('=') == std::string::npos && is_secret_key(*word)) next = *word;
       const bool is_behind = word != nullptr && !is_option && !option.empty();
       const size_t secret = word != nullptr && (is_option || is_secret_in_prose(word->substr(0, word->find('='))))
-                               ? secret_argument(*word)
-                               : 0;
+                                ? secret_argument(*word)
+                                : 0;
       if (secret > 0) {
         item = word->substr(0, secret) + std::string(kRedacted);
         ++*count;

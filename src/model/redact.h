@@ -28,8 +28,8 @@ std::string redact_text(std::string_view text, uint64_t* count, size_t bytes = s
 // The same for code and command lines, where every secret name counts: `token = x` too, which in what a program prints
 // may be a word of a language model.
 std::string redact_code(std::string_view text, uint64_t* count, size_t bytes = std::string_view::npos);
-// Of a word of a command line that is an assignment to the name of a secret ("--password=ab,c d", "API_KEY=x"): where its
-// value begins, all of which is one. 0: it is none.
+// Of a word of a command line that is an assignment to the name of a secret ("--password=ab,c d", "API_KEY=x"): where
+// its value begins, all of which is one. 0: it is none.
 size_t secret_argument(std::string_view word);
 // The same within <script> and <style> of a page, which go on as they are: known tokens, who is in an address, and what
 // a quoted text behind a name that means a credential in any text holds.

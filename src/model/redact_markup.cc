@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Secrets in an SVG or a page, piece by piece: as prose a secret would take the tag or the quote behind it along, and what is
-// left would be no XML.
+// Secrets in an SVG or a page, piece by piece: as prose a secret would take the tag or the quote behind it along, and
+// what is left would be no XML.
 #include <algorithm>
 #include <string>
 

@@ -34,7 +34,8 @@ std::vector<const Attribute*> in_effect_order(const std::vector<WriterSnapshot>&
   return out;
 }
 
-// A map of very many keys that are no paths, in the order in which they were first set; one that was erased begins anew.
+// A map of very many keys that are no paths, in the order in which they were first set; one that was erased begins
+// anew.
 class KeyedValues {
  public:
   bool has(const std::string& key) const { return places_.contains(key); }

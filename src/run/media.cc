@@ -164,9 +164,7 @@ Code Run::put_media(std::string_view key, int64_t step, std::string_view kind, s
   const bool is_text = extension == "html" || extension == "md" || extension == "txt";
   const bool is_document = is_text || extension == "json" || extension == "svg";
   const bool is_secret = is_text && is_secret_key(key) && !bytes.empty() && bytes != kRedacted;
-  const std::string clean = is_secret     ? std::string(kRedacted)
-                            : is_document ? redact_document(bytes, extension)
-                                          : "";
+  const std::string clean = is_secret ? std::string(kRedacted) : is_document ? redact_document(bytes, extension) : "";
   if (is_secret) {
     const std::lock_guard<std::mutex> guard(impl_->mutex);
     ++impl_->redacted;

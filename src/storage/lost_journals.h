@@ -25,8 +25,8 @@ struct LostJournal {
 // that cannot be read is not gone. Cost: a look at every journal's definitions.
 std::vector<LostJournal> lost_journals(const std::string& store_path);
 
-// Whether its store was never made although it can be: the disk took nothing of it. It is not lost: whoever asks for that
-// store makes it (below), and so does the next run there.
+// Whether its store was never made although it can be: the disk took nothing of it. It is not lost: whoever asks for
+// that store makes it (below), and so does the next run there.
 bool awaits_store(const WriterIdentity& writer);
 
 // Store::open, and where there is none yet although journals of dead processes await it, it is made, for recovery to

@@ -153,3 +153,31 @@ def test_random_cells_of_the_forms_of_secrets_leave_every_table_readable(run: tr
         table = entry.load()
         assert table.columns["b"] == ["plain"] * len(table)
         assert not any(SECRET in text for text in table.columns["a"] + table.columns["c"])
+
+
+def test_a_page_keeps_its_scripts_and_its_tags_and_loses_its_secrets(run: tracker.Run) -> None:
+    """Bug: as prose a page of Plotly lost the ends of functions, and of a minified one all behind a cell."""
+    page = (
+        '<script>fetch(u,{{credentials:"same-origin"}});key="{0}"</script><style>a{{color:red}}@media print{{}}</style>'
+        "<table><td>--token={1}</td><td>last</td></table>"
+    )
+    given, kept = page.format(SECRET, "abc"), page.format("[redacted]", "[redacted]")
+    run.log({"small": tracker.Html(given), "large": tracker.Html(given + " " * 100_000)}, step=0)
+    run.finish()
+    stored = tracker.open_run(run.uid)
+    assert [stored.media(name)[0].load().rstrip() for name in ("small", "large")] == [kept, kept]
+
+
+@pytest.mark.parametrize(
+    "head", ["", "\ufeff", " \n", "<!-- a > b --><!DOCTYPE svg PUBLIC 'x' 'y'>\n", "<?xml version='1.0'?>"]
+)
+def test_a_picture_of_svg_may_begin_as_xml_does(run: tracker.Run, head: str) -> None:
+    picture = f"{head}<svg xmlns='http://www.w3.org/2000/svg'/>".encode()
+    run.log({"a": tracker.Image(picture)}, step=0)
+    run.finish()
+    assert tracker.open_run(run.uid).media("a")[0].bytes == picture
+
+
+def test_xml_that_is_no_picture_is_none() -> None:
+    with pytest.raises(ValueError, match="none by its first bytes"):
+        tracker.Image(b"<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'/>")

@@ -83,6 +83,21 @@ TEST_F(ImportTest, ATimeThatCannotBeReadIsCounted) {
   EXPECT_EQ(report_.left_out.at("times that cannot be read"), 1u);
 }
 
+// Bug: it was that of the first line, which a file by metrics, as `tracker export` writes, need not have.
+TEST_F(ImportTest, ARunBeginsWithItsLeastTimeWhereverThatStands) {
+  write("a.csv", "step,time,loss\n1,2024-01-01T00:00:05,2\n0,2024-01-01T00:00:00,1\n2,,3\n");
+  ASSERT_TRUE(import("csv").ok());
+  EXPECT_EQ(report_.runs[0].run.created_us, 1'704'067'200'000'000);
+}
+
+TEST_F(ImportTest, ANameThatHoldsASecretIsNoneOfARun) {
+  const std::string secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+  write(secret + ".csv", "step,loss\n0,1\n");
+  ASSERT_TRUE(import("csv").ok());
+  EXPECT_EQ(report_.runs[0].run.id, "run");
+  EXPECT_EQ(report_.left_out.at("secrets in names of runs"), 1u);
+}
+
 // Bug: it was the time at which the file was written, long after the last row.
 TEST_F(ImportTest, ARunBeginsWithItsFirstRowAndNeverEndsBeforeThat) {
   constexpr int64_t kFirstUs = 1'704'067'200'000'000;

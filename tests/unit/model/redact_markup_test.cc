@@ -43,8 +43,9 @@ TEST(RedactMarkupTest, CommentsSectionsAndAttributesOfSecretNamesAreLookedAt) {
 TEST(RedactMarkupTest, AScriptAndAStyleStayWhatTheyAreAndLoseTheirSecrets) {
   for (const std::string text :
        {"<script>fetch(u,{credentials:\"same-origin\",mode:0});n.withCredentials=t.credentials===\"include\"</script>",
-        "<STYLE>a{display:block}@media print{b{color:red}}</STYLE><td>x</td>", "<script>if(a<b&&c>d){e=\"</td>\"}</script>",
-        "<script", "<script>", "<style>a</styl", "<scripts>x</scripts>", "<script>a.password=b.value;c?token=d:e</script>"})
+        "<STYLE>a{display:block}@media print{b{color:red}}</STYLE><td>x</td>",
+        "<script>if(a<b&&c>d){e=\"</td>\"}</script>", "<script", "<script>", "<style>a</styl", "<scripts>x</scripts>",
+        "<script>a.password=b.value;c?token=d:e</script>"})
     EXPECT_EQ(clean_markup(text), text);
   EXPECT_EQ(clean_markup("<script>a='hf_Ab3Ab3Ab3Ab3Ab3Ab3Ab3';b(\"https://u:pw@h/x\")</script>"),
             "<script>a='[redacted]';b(\"https://[redacted]@h/x\")</script>");

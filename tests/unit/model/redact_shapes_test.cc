@@ -156,9 +156,28 @@ TEST(RedactShapesTest, NoShapeOfRandomTextLeavesASecret) {
 
 // Lines that make a careless search quadratic. 32 KiB is the longest that the console keeps as one.
 TEST(RedactShapesTest, ALineMadeToBeSlowTakesMilliseconds) {
-  for (const char* piece :
-       {"://", "eyJ", "eyJ-", "ghp_a-", "a@", "a:b@", "token ", "token=", "?key=", "\x1b[", "\x1b[3m", "-----BEGIN ",
-        "--password ", "password=,", "password=\"\"\"", "password: a[", "password: a | ", "x:", "Bearer ", "\"", "Authorization", "password \t"}) {
+  for (const char* piece : {"://",
+                            "eyJ",
+                            "eyJ-",
+                            "ghp_a-",
+                            "a@",
+                            "a:b@",
+                            "token ",
+                            "token=",
+                            "?key=",
+                            "\x1b[",
+                            "\x1b[3m",
+                            "-----BEGIN ",
+                            "--password ",
+                            "password=,",
+                            "password=\"\"\"",
+                            "password: a[",
+                            "password: a | ",
+                            "x:",
+                            "Bearer ",
+                            "\"",
+                            "Authorization",
+                            "password \t"}) {
     std::string line;
     while (line.size() < 32 * 1024) line += piece;
     const std::clock_t begin = std::clock();

@@ -40,9 +40,10 @@ TEST(SecretsTest, OfACommandLineTheWordBehindASecretOptionGoesToo) {
 
 TEST(SecretsTest, OfAWordThatIsAnAssignmentAllBehindItGoes) {
   uint64_t count = 0;
-  EXPECT_EQ(redact_arguments({"--password=ab,REST", "--password=z REST", "API_KEY=q;REST", "lr=1,2", "--token="}, &count),
-            (std::vector<std::string>{"--password=[redacted]", "--password=[redacted]", "API_KEY=[redacted]", "lr=1,2",
-                                      "--token="}));
+  EXPECT_EQ(
+      redact_arguments({"--password=ab,REST", "--password=z REST", "API_KEY=q;REST", "lr=1,2", "--token="}, &count),
+      (std::vector<std::string>{"--password=[redacted]", "--password=[redacted]", "API_KEY=[redacted]", "lr=1,2",
+                                "--token="}));
   EXPECT_EQ(count, 3u);
 }
 

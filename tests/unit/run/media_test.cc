@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 
 #include "artifact/digest.h"
 #include "artifact/source_files.h"
@@ -102,6 +103,19 @@ TEST_F(MediaTest, AWrongArgumentIsRefusedAndCounted) {
   EXPECT_EQ(trk_log_media(run_, nullptr, kWhole, 0, "image", "x", 1, "png", nullptr), TRK_INVALID);
   EXPECT_EQ(status_of(run_).values_rejected, 8u);
   EXPECT_EQ(status_of(run_).media_logged, 1u);
+}
+
+TEST_F(MediaTest, ATextUnderTheNameOfASecretGoesWholeAndAPictureStays) {
+  for (const char* extension : {"txt", "md", "html"})
+    EXPECT_EQ(log_png(run_, "api_key", "plain words", 0, nullptr, "text", extension), TRK_OK);
+  EXPECT_EQ(log_png(run_, "api_key", "some bytes", 0), TRK_OK);
+  const std::string dir = std::string(trk_run_dir(run_)) + "/media/";
+  ASSERT_EQ(trk_finish(run_, 0, nullptr), TRK_OK);
+  EXPECT_EQ(status_of(run_).values_redacted, 3u);
+  std::set<std::string> found;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(dir))
+    if (entry.is_regular_file()) found.insert(bytes_of_file(entry.path().string()));
+  EXPECT_EQ(found, (std::set<std::string>{"[redacted]", "some bytes"}));
 }
 
 TEST_F(MediaTest, WhereTheFolderIsGoneTheyAreDroppedAndCountedAndMetricsGoOn) {
