@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "cli/run_json.h"
 #include "cli/style.h"
@@ -103,11 +104,14 @@ std::string config_section(const Console& console, const RunView& run) {
 
 std::string summary_section(const Console& console, const RunView& run) {
   Value summary = run.summary();
-  for (const MetricInfo& metric : run.metrics())
-    std::erase_if(*summary.as_map(), [&metric](const auto& entry) {
-      return entry.first == metric.name && metric.points > 0 &&
-             entry.second == value_of_bits(metric.last_type, metric.last_bits);
-    });
+  const std::vector<MetricInfo> all = run.metrics();
+  std::unordered_map<std::string_view, const MetricInfo*> metrics;
+  for (const MetricInfo& metric : all) metrics.emplace(metric.name, &metric);
+  std::erase_if(*summary.as_map(), [&metrics](const auto& entry) {
+    const auto found = metrics.find(entry.first);
+    if (found == metrics.end() || found->second->points == 0) return false;
+    return entry.second == value_of_bits(found->second->last_type, found->second->last_bits);
+  });
   if (summary.as_map()->empty()) return "";
   std::string out = title(console, "Summary");
   append_tree(console, *summary.as_map(), 2, &out);

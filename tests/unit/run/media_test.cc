@@ -111,7 +111,6 @@ TEST_F(MediaTest, ATextUnderTheNameOfASecretGoesWholeAndAPictureStays) {
   EXPECT_EQ(log_png(run_, "api_key", "some bytes", 0), TRK_OK);
   const std::string dir = std::string(trk_run_dir(run_)) + "/media/";
   ASSERT_EQ(trk_finish(run_, 0, nullptr), TRK_OK);
-  EXPECT_EQ(status_of(run_).values_redacted, 3u);
   std::set<std::string> found;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(dir))
     if (entry.is_regular_file()) found.insert(bytes_of_file(entry.path().string()));
