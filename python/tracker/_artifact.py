@@ -375,10 +375,10 @@ def use(run: Run, given: object, type: str | None, use_as: str | None) -> Artifa
     try:
         found = StoredArtifact(_core.use_artifact(run._core, _options.utf8("name", given), part))
     except _core.NotFoundError as error:
-        if not os.path.exists(given):  # no error for a name that no file may have
+        if not os.path.exists(given):  # noqa: PTH110 (Path.exists() raises for a name that no file may have)
             raise
         raise _core.NotFoundError(
-            f"{error}; a str names an artifact: for the {'folder' if os.path.isdir(given) else 'file'} of that name "
+            f"{error}; a str names an artifact: for the {'folder' if Path(given).is_dir() else 'file'} of that name "
             f"here use_artifact(Path({given!r}))"
         ) from None
     if type is not None and found.type != type:

@@ -96,6 +96,9 @@ class Journal {
   // takes (ring_event_max); the caller has it still.
   Code log_event(EventType type, std::string_view payload, int64_t step, bool has_step);
   void count_loss(uint32_t series, LossReason reason, uint64_t count);  // or kTextLosses, kEntryLosses
+  // Texts that count_loss() was told of with the reason of texts that were accepted and lost: who adds those up, as a
+  // recovery does (JournalEnd::texts), counts these among the accepted ones.
+  uint64_t texts_refused_for_disk() const { return texts_refused_.load(std::memory_order_relaxed); }
   void raise_step(int64_t step);  // of something logged that is in no ring: the next automatic step is behind it
 
   // --- the drain thread ------------------------------------------------------------------------------------------
@@ -239,6 +242,7 @@ class Journal {
   WriterIdentity identity_;
   std::atomic<uint32_t> users_{0};
   std::atomic<bool> closed_{false}, undrained_{false}, refusing_{false};
+  std::atomic<uint64_t> texts_refused_{0};
   std::atomic<uint64_t> room_{UINT64_MAX};  // of each ring
   std::atomic<uint32_t> memory_rings_{0};
   std::atomic<int64_t> wait_left_ns_;

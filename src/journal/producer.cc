@@ -463,6 +463,7 @@ void Journal::raise_step(int64_t step) {
 }
 
 void Journal::count_loss(uint32_t series, LossReason reason, uint64_t count) {
+  if (series == kTextLosses && reason == LossReason::kDisk) texts_refused_.fetch_add(count, std::memory_order_relaxed);
   const std::lock_guard<std::mutex> guard(files_mutex_);
   RingHeader* header = nullptr;
   for (const auto& held : files_) {

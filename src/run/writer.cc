@@ -412,7 +412,8 @@ Status Writer::finish(std::string end, std::chrono::milliseconds timeout) {
   }
   // First of all: threads, disk and a full journal have no hand in it. Where it fails the store has the end or nobody.
   // A journal on a disk is written by the drain thread, for which this call waits no longer than its time.
-  JournalEnd kept{journal_->now_us(), journal_->counts().texts_accepted + large_texts, end};
+  JournalEnd kept{journal_->now_us(),
+                  journal_->counts().texts_accepted + journal_->texts_refused_for_disk() + large_texts, end};
   const bool on_disk = journal_->kind() == JournalKind::kDisk;
   if (!on_disk) (void)journal_->keep_end(std::move(kept));
   std::unique_lock<std::mutex> lock(mutex_);
