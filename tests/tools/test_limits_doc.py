@@ -112,7 +112,7 @@ BY_EFFECT = {
 }
 
 # Limits at whose edge no test stands, and why.
-NOT_TESTED = {}
+NOT_TESTED: dict[str, str] = {}
 
 UNITS = {
     "": 1,
