@@ -51,6 +51,13 @@ def test_artifacts_of_the_readme_join_the_runs(tmp_path: Path) -> None:
     assert (Path(folder) / "digits.csv").read_text() == "7,2,1\n"
 
 
+def test_lineage_leads_both_ways_as_the_readme_says(tmp_path: Path) -> None:
+    assert run_example("quickstart/lineage.py", tmp_path).splitlines() == [
+        "['prepare'] ['train']",
+        "['mnist/mnist-data:v0'] []",
+    ]
+
+
 def test_surroundings_of_a_run_are_read_back_as_the_readme_says(tmp_path: Path) -> None:
     first, names = run_example("quickstart/surroundings.py", tmp_path).splitlines()
     assert first == f"{os.sysconf('SC_NPROCESSORS_ONLN')} CPUs, Python {sys.version.split()[0]}"
