@@ -5,6 +5,9 @@ Method: log them and read the names of the series back."""
 from __future__ import annotations
 
 import collections
+import os
+import subprocess
+import sys
 import time
 import types
 from collections.abc import Iterator, Mapping
@@ -219,3 +222,19 @@ def test_names_of_texts_and_of_summary_values_may_be_very_many(patient_run: trac
     with tracker.init(project=patient_run.project, id=patient_run.id, resume="must", quiet=True) as again:
         assert again.summary["best/49999"] == 49_999
     assert time.process_time() - begun < 20, "some 2 s of CPU; it took half a minute and more"
+
+
+# Its summary was held against all metrics for each of them.
+def test_a_run_of_very_many_summaries_is_shown(patient_run: tracker.Run) -> None:
+    patient_run.define_metric("*", summary=["min", "max"])
+    for begin in range(0, 30_000, 1000):
+        patient_run.log({f"m/{i}": 1.0 for i in range(begin, begin + 1000)}, step=0)
+    patient_run.finish()
+    begun = os.times()
+    done = subprocess.run(
+        [sys.executable, "-m", "tracker", "show", patient_run.id], capture_output=True, timeout=120, check=False
+    )
+    ended = os.times()
+    assert done.returncode == 0
+    assert done.stdout.count(b"m/29999") >= 2
+    assert ended.children_user - begun.children_user < 8, "some 1 s of CPU; it took 20"
