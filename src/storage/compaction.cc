@@ -12,6 +12,7 @@ namespace tracker::internal {
 namespace {
 
 std::atomic<int64_t> g_gather_ns{kCompactionGatherNs};
+std::atomic<uint64_t> g_gather_frames{UINT64_MAX};
 std::atomic<int64_t> g_at_end_ns{kCompactAtEndNs};
 
 constexpr uint64_t kBytesAPoint = 4;  // of a weight
@@ -40,6 +41,7 @@ Status finish(SegmentBuilder* builder, NewSegment* out) {
 }  // namespace
 
 void set_compaction_gather_for_testing(int64_t ns) { g_gather_ns = ns; }
+void set_compaction_frames_for_testing(uint64_t frames) { g_gather_frames = frames; }
 void set_compact_at_end_for_testing(int64_t ns) { g_at_end_ns = ns; }
 int64_t compact_at_end_ns() { return g_at_end_ns; }
 
@@ -164,7 +166,8 @@ Result<bool> Compaction::gather_frames(Sqlite& db, uint64_t up_to, SegmentBuilde
   auto rows = db.prepare("SELECT seq, data FROM frames WHERE seq>? AND seq<=? ORDER BY seq");
   if (!rows.ok()) return rows.status();
   rows->bind(static_cast<int64_t>(frames_after_)).bind(static_cast<int64_t>(up_to));
-  while (out->frames == 0 || (builder->points() < kSegmentPointsTarget && monotonic_ns() - begun < g_gather_ns)) {
+  while (out->frames == 0 || (out->frames < g_gather_frames && builder->points() < kSegmentPointsTarget &&
+                              monotonic_ns() - begun < g_gather_ns)) {
     auto row = rows->step();
     if (!row.ok()) return row.status();
     if (!*row) break;

@@ -42,6 +42,7 @@ constexpr size_t kTailSegmentsMax = 1024;  // small segments that are looked at
 
 // A test of what segments hold must not depend on how fast the machine gathers them.
 void set_compaction_gather_for_testing(int64_t ns);
+void set_compaction_frames_for_testing(uint64_t frames);  // at most in a step; without, as many as there are
 // Nor what is left in frames at an end; kCompactAtEndNs is what it is without.
 void set_compact_at_end_for_testing(int64_t ns);
 int64_t compact_at_end_ns();

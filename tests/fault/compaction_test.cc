@@ -26,7 +26,7 @@ namespace {
 
 constexpr int64_t kFrames = 200;
 constexpr size_t kRows = 24;  // of a frame; enough in all for levels
-constexpr int64_t kSmallGatherNs = 100'000;
+constexpr uint64_t kSmallFrames = 12;  // of a segment
 
 // From one write that is the last one to the next.
 int stride() {
@@ -51,7 +51,7 @@ class CompactionTest : public ::testing::Test {
       ASSERT_TRUE(
           (*db)->append({record_of(noisy_frame(identity_, static_cast<uint64_t>(seq), kRows))}, seq % 50 == 0).ok());
   }
-  ~CompactionTest() override { set_compaction_gather_for_testing(kCompactionGatherNs); }
+  ~CompactionTest() override { set_compaction_frames_for_testing(UINT64_MAX); }
   std::string path() const { return db_path(folder_->path(), identity_); }
 
   // A new copy of the log, as its writer left it when it died.
@@ -106,7 +106,7 @@ class CompactionCutTest : public CompactionTest, public ::testing::WithParamInte
   void SetUp() override {
     CompactionTest::SetUp();
     small_ = std::string(GetParam()) == "small_segments";
-    if (small_) set_compaction_gather_for_testing(kSmallGatherNs);
+    if (small_) set_compaction_frames_for_testing(kSmallFrames);
     std::mt19937_64 random(test_seed("compaction"));
     first_ = static_cast<int>(random() % static_cast<uint64_t>(stride()));
   }
@@ -172,17 +172,15 @@ TEST_P(CompactionCutTest, ADiskThatFailsAtAnyWriteOfItCostsNothingAndIsTriedAgai
 INSTANTIATE_TEST_SUITE_P(Segments, CompactionCutTest, ::testing::Values("as_they_are", "small_segments"),
                          [](const auto& test) { return std::string(test.param); });
 
-// Else the small segments above would prove no more than the others. How small they are is a matter of time.
+// Else the small segments above would prove no more than the others.
 TEST_F(CompactionTest, SmallSegmentsAreMerged) {
-  set_compaction_gather_for_testing(kSmallGatherNs);
+  set_compaction_frames_for_testing(kSmallFrames);
+  copy_log();
+  auto db = WriterDb::open_or_create(folder_->path(), identity_);
   bool merged = false;
-  for (int tries = 0; tries < 50 && !merged; ++tries) {
-    copy_log();
-    auto db = WriterDb::open_or_create(folder_->path(), identity_);
-    for (int64_t before = 0, now = 0; (*db)->compact(UINT64_MAX); before = now) {
-      now = count("segments");
-      merged = merged || now < before;
-    }
+  for (int64_t before = 0, now = 0; (*db)->compact(UINT64_MAX); before = now) {
+    now = count("segments");
+    merged = merged || now < before;
   }
   EXPECT_TRUE(merged);
 }
