@@ -25,13 +25,14 @@ namespace tracker::internal {
 namespace {
 
 constexpr int64_t kFrames = 200;
-constexpr size_t kRows = 24;  // of a frame; enough in all for levels
-constexpr uint64_t kSmallFrames = 12;  // of a segment
+constexpr size_t kRows = 24;           // of a frame; enough in all for levels
+constexpr uint64_t kSmallFrames = 16;  // of a segment
 
 // From one write that is the last one to the next.
-int stride() {
+int stride(bool small) {
   if (std::getenv("TRACKER_TEST_KILLS") != nullptr) return 1;
-  return kSlowDown == 1 ? 3 : 29;
+  if (kSlowDown > 1) return 29;
+  return small ? 8 : 3;  // three times as many writes, of three times as much
 }
 
 // Values that no encoder foresees, so that segments are of many pages.
@@ -108,14 +109,14 @@ class CompactionCutTest : public CompactionTest, public ::testing::WithParamInte
     small_ = std::string(GetParam()) == "small_segments";
     if (small_) set_compaction_frames_for_testing(kSmallFrames);
     std::mt19937_64 random(test_seed("compaction"));
-    first_ = static_cast<int>(random() % static_cast<uint64_t>(stride()));
+    first_ = static_cast<int>(random() % static_cast<uint64_t>(stride(small_)));
   }
   int first_ = 0;  // write that is the last one
 };
 
 TEST_P(CompactionCutTest, KilledBetweenAnyTwoWritesNothingIsLostOrDoubledAndTheNextOneGoesOn) {
   int at = first_;
-  for (bool killed = true; killed; at += stride()) {
+  for (bool killed = true; killed; at += stride(small_)) {
     copy_log();
     const int status = run_child([&] {
       set_faulty_folder(folder_->path());
@@ -143,7 +144,7 @@ TEST_P(CompactionCutTest, KilledBetweenAnyTwoWritesNothingIsLostOrDoubledAndTheN
 TEST_P(CompactionCutTest, ADiskThatFailsAtAnyWriteOfItCostsNothingAndIsTriedAgain) {
   for (const int error : {ENOSPC, EIO}) {
     bool failed = true;
-    for (int at = first_; failed; at += stride()) {
+    for (int at = first_; failed; at += stride(small_)) {
       copy_log();
       const int status = run_child([&] {
         set_faulty_folder(folder_->path());
