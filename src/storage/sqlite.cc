@@ -123,7 +123,8 @@ Statement& Statement::bind_null() {
 Result<bool> Statement::step() {
   int code = bind_error_;
   if (code == SQLITE_OK) {
-    const SqliteCall inside;
+    const bool goes_on = sqlite3_stmt_busy(statement_) != 0;
+    const SqliteCall inside(goes_on ? SqliteCall::Reads::kAhead : SqliteCall::Reads::kAsAsked);
     *instructions_ = 0;
     code = sqlite3_step(statement_);
   }
@@ -187,7 +188,7 @@ Blob::~Blob() {
 Status Blob::read(uint64_t offset, uint64_t size, char* out) const {
   if (offset > size_ || size > size_ - offset)
     return Status(Code::kCorrupt, fmt::format("{}: a blob too short", *path_));
-  const SqliteCall inside;
+  const SqliteCall inside(SqliteCall::Reads::kAhead);
   const int code = sqlite3_blob_read(blob_, out, static_cast<int>(size), static_cast<int>(offset));
   return code == SQLITE_OK ? Status() : make_error(db_, code, *path_);
 }

@@ -13,6 +13,7 @@
 #include <mutex>
 
 #include "storage/inherited_files.h"
+#include "storage/read_ahead.h"
 
 namespace tracker::internal {
 namespace {
@@ -25,6 +26,8 @@ std::atomic<int> g_guarded{kGuardedDescriptorsMax};
 
 thread_local bool t_inside = false;
 thread_local uint64_t t_lost = 0;
+thread_local bool t_reads_ahead = false;
+thread_local ReadAhead t_ahead;
 
 SqliteFile* opened_at(int fd) {
   return t_inside && fd >= 0 && fd < g_guarded.load(std::memory_order_relaxed) ? &g_opened[fd] : nullptr;
@@ -90,6 +93,7 @@ int open_ours(const char* path, int flags, int mode) {
 }
 
 int close_ours(int fd) {
+  if (t_reads_ahead) t_ahead.forget();
   const bool ours = may_use(fd);
   list_inherited(g_opened, g_opened_count.load());
   if (SqliteFile* const opened = opened_at(fd)) opened->inode.store(0, std::memory_order_relaxed);
@@ -132,6 +136,18 @@ auto on_descriptor(int fd, Rest... rest) -> decltype(kCall.real(fd, rest...)) {
   return may_use(fd) ? kCall.real(fd, rest...) : -1;
 }
 
+template <auto& kCall>
+ssize_t pread_ours(int fd, void* to, size_t bytes, off_t offset) {
+  constexpr auto kRead = on_descriptor<kCall, void*, size_t, off_t>;
+  return t_reads_ahead ? t_ahead.pread(fd, to, bytes, offset, kRead) : kRead(fd, to, bytes, offset);
+}
+
+template <auto& kCall, typename... Rest>
+auto change(int fd, Rest... rest) -> decltype(kCall.real(fd, rest...)) {
+  if (t_reads_ahead) t_ahead.forget();
+  return on_descriptor<kCall>(fd, rest...);
+}
+
 template <typename F>
 void replace(sqlite3_vfs* vfs, Call<F>* call, F* ours) {
   call->real = reinterpret_cast<F*>(vfs->xGetSystemCall(vfs, call->name));
@@ -146,22 +162,28 @@ void replace_all() {
   replace(vfs, &g_close, close_ours);
   replace(vfs, &g_fstat, fstat_ours);
   replace(vfs, &g_stat, stat_ours);
-  replace(vfs, &g_ftruncate, on_descriptor<g_ftruncate, off_t>);
+  replace(vfs, &g_ftruncate, change<g_ftruncate, off_t>);
   replace(vfs, &g_fcntl, fcntl_ours);
   replace(vfs, &g_read, on_descriptor<g_read, void*, size_t>);
-  replace(vfs, &g_write, on_descriptor<g_write, const void*, size_t>);
-  replace(vfs, &g_pread, on_descriptor<g_pread, void*, size_t, off_t>);
-  replace(vfs, &g_pread64, on_descriptor<g_pread64, void*, size_t, off_t>);
-  replace(vfs, &g_pwrite, on_descriptor<g_pwrite, const void*, size_t, off_t>);
-  replace(vfs, &g_pwrite64, on_descriptor<g_pwrite64, const void*, size_t, off_t>);
+  replace(vfs, &g_write, change<g_write, const void*, size_t>);
+  replace(vfs, &g_pread, pread_ours<g_pread>);
+  replace(vfs, &g_pread64, pread_ours<g_pread64>);
+  replace(vfs, &g_pwrite, change<g_pwrite, const void*, size_t, off_t>);
+  replace(vfs, &g_pwrite64, change<g_pwrite64, const void*, size_t, off_t>);
   replace(vfs, &g_fallocate, on_descriptor<g_fallocate, off_t, off_t>);
   replace(vfs, &g_mmap, mmap_ours);
 }
 
 }  // namespace
 
-SqliteCall::SqliteCall() { t_inside = true; }
-SqliteCall::~SqliteCall() { t_inside = false; }
+SqliteCall::SqliteCall(Reads reads) {
+  t_inside = true;
+  t_reads_ahead = reads == Reads::kAhead;
+}
+SqliteCall::~SqliteCall() {
+  if (t_reads_ahead) t_ahead.forget();
+  t_inside = t_reads_ahead = false;
+}
 
 void guard_sqlite_descriptors() {
   static std::once_flag once;

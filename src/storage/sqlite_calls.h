@@ -21,7 +21,9 @@ constexpr int kGuardedDescriptorsMax = 65'536;  // one with a higher number is n
 // Held by a thread for one call of SQLite; not nested.
 class SqliteCall {
  public:
-  SqliteCall();
+  // kAhead (read_ahead.h): only where the call goes on in a transaction that is open already.
+  enum class Reads { kAsAsked, kAhead };
+  explicit SqliteCall(Reads reads = Reads::kAsAsked);
   ~SqliteCall();
   SqliteCall(const SqliteCall&) = delete;
   SqliteCall& operator=(const SqliteCall&) = delete;
