@@ -111,7 +111,7 @@ bool decodes_by_parts(std::string_view column) {
          encoding != ColumnEncoding::kShuffled;
 }
 
-Status decode_rows(std::string_view column, uint64_t rows, ValueType type, RowRange range, void* out) {
+Status decode_rows(std::string_view column, uint64_t rows, ValueType type, RowRange range, void* out, bool checked) {
   ColumnEncoding encoding{};
   std::string_view body;
   TRACKER_RETURN_IF_ERROR(split_column(column, &encoding, &body));
@@ -128,8 +128,8 @@ Status decode_rows(std::string_view column, uint64_t rows, ValueType type, RowRa
     case ColumnEncoding::kDelta:
       if (integers) return simple.delta();
       break;
-    case ColumnEncoding::kPacked: return decode_packed(body, rows, type, false, begin, end, out);
-    case ColumnEncoding::kPackedDeltas: return decode_packed(body, rows, type, true, begin, end, out);
+    case ColumnEncoding::kPacked: return decode_packed(body, rows, type, false, begin, end, out, checked);
+    case ColumnEncoding::kPackedDeltas: return decode_packed(body, rows, type, true, begin, end, out, checked);
     case ColumnEncoding::kShuffled: return decode_shuffled(body, rows, value_width(type), begin, end, out);
   }
   return corrupt("an encoding this type does not have", 0);

@@ -29,7 +29,8 @@ struct RowRange {
 void encode_packed(std::span<const uint64_t> bits, ValueType type, bool deltas, std::string* out);
 
 // The rows [begin, end) at the type's own width; begin <= end <= rows. kCorrupt with the offset within the body.
+// `checked`: the same bytes were decoded before, and are not looked through again.
 Status decode_packed(std::string_view body, uint64_t rows, ValueType type, bool deltas, uint64_t begin, uint64_t end,
-                     void* out);
+                     void* out, bool checked = false);
 
 }  // namespace tracker::internal

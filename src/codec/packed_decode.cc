@@ -37,7 +37,7 @@ class PackedReader {
   PackedReader(std::string_view body, uint64_t rows, ValueType type, bool deltas)
       : body_(body), rows_(rows), type_(type), deltas_(deltas) {}
 
-  Status parse() {
+  Status parse(bool checked) {
     const size_t key_bytes = value_width(type_);
     const size_t fixed = 3 + (deltas_ ? 1 + key_bytes + 8 : key_bytes);
     if (body_.size() < fixed) return corrupt("cut", body_.size());
@@ -62,7 +62,10 @@ class PackedReader {
     if (head_.first_bytes > 8 || head_.base_bytes > 8 || head_.exception_bytes > 8)
       return corrupt("a number of more than 8 bytes", 2);
     entries_ = static_cast<size_t>(at - body_.data());
-    return check_entries();
+    const uint64_t minis = rows_ / kMiniRows + (rows_ % kMiniRows != 0 ? 1 : 0);
+    if (minis > (body_.size() - entries_) / entry_bytes()) return corrupt("fewer mini-blocks than rows", entries_);
+    bodies_ = entries_ + minis * entry_bytes();
+    return checked ? Status() : check_entries(minis);
   }
 
   // Calls each(mini, entry, offset of its bytes) for the mini-blocks of the rows [begin, end), which are not none.
@@ -104,10 +107,7 @@ class PackedReader {
            entry.exceptions * (kExceptionPositionBytes + head_.exception_bytes);
   }
 
-  Status check_entries() {
-    const uint64_t minis = rows_ / kMiniRows + (rows_ % kMiniRows != 0 ? 1 : 0);
-    if (minis > (body_.size() - entries_) / entry_bytes()) return corrupt("fewer mini-blocks than rows", entries_);
-    bodies_ = entries_ + minis * entry_bytes();
+  Status check_entries(uint64_t minis) const {
     // Differences of narrow values are modulo 2^32.
     const unsigned width_max = value_width(type_) == 8 ? 64 : 32;
     size_t at = bodies_;
@@ -144,17 +144,24 @@ class PackedReader {
 
 enum class Sign : uint8_t { kFloat, kInteger, kNone };
 
-// Keys to raw bits, in place of OrderedKey::raw: loops of a constant length, which compilers turn into vectors. Bits
-// above the value's width are cut off when it is stored.
+// Loops of a constant length are turned into vectors by compilers; a level's columns have few rows.
+constexpr size_t kAtOnce = 32;
+static_assert(kMiniRows % kAtOnce == 0);
+constexpr size_t rounded_up(size_t rows) { return (rows + kAtOnce - 1) / kAtOnce * kAtOnce; }
+
+// Keys to raw bits, in place of OrderedKey::raw. Touches rounded_up(rows) of both. Bits above the value's width are cut
+// off when it is stored.
 template <Sign kSign, typename Word, typename Out>
-void to_raw(const Word* keys, Word base, unsigned value_bits, unsigned shift, Out* out) {
+void to_raw(const Word* keys, size_t rows, Word base, unsigned value_bits, unsigned shift, Out* out) {
   const unsigned top_at = value_bits - 1;
   const Word top = kSign == Sign::kNone ? Word{0} : Word{1} << top_at;
-  for (size_t i = 0; i < kMiniRows; ++i) {
-    const Word key = keys[i] + base;
-    Word flip = top;
-    if constexpr (kSign == Sign::kFloat) flip |= (key >> top_at) - 1;
-    out[i] = static_cast<Out>((key ^ flip) << shift);
+  for (size_t at = 0; at < rows; at += kAtOnce, keys += kAtOnce, out += kAtOnce) {
+    for (size_t i = 0; i < kAtOnce; ++i) {
+      const Word key = keys[i] + base;
+      Word flip = top;
+      if constexpr (kSign == Sign::kFloat) flip |= (key >> top_at) - 1;
+      out[i] = static_cast<Out>((key ^ flip) << shift);
+    }
   }
 }
 
@@ -171,13 +178,11 @@ class PackedDecoder {
     reader_.visit(begin, end, [&](uint64_t mini, const Entry& entry, size_t at) {
       const uint64_t from = mini * kMiniRows;
       const size_t rows = reader_.rows_of(mini);
-      const Word base = unpack(mini, entry, at);
-      if (rows == kMiniRows && from >= begin && from + rows <= end) {
-        to_raw<kSign>(words_, base, value_bits_, shift_, out + (from - begin));
-        return;
-      }
-      Out values[kMiniRows];
-      to_raw<kSign>(words_, base, value_bits_, shift_, values);
+      const bool whole = rows == kMiniRows && from >= begin && from + rows <= end;
+      Out aside[kMiniRows];
+      Out* const values = whole ? out + (from - begin) : aside;
+      decode(mini, entry, at, values);
+      if (whole) return;
       const uint64_t first = std::max(from, begin);
       const uint64_t last = std::min(from + rows, end);
       std::copy(values + (first - from), values + (last - from), out + (first - begin));
@@ -185,23 +190,42 @@ class PackedDecoder {
   }
 
  private:
-  // Fills words_ with keys less what is returned.
-  Word unpack(uint64_t mini, const Entry& entry, size_t at) {
+  // Touches rounded_up(rows) of `out`.
+  void decode(uint64_t mini, const Entry& entry, size_t at, Out* out) {
+    const Word base = static_cast<Word>(reader_.low() + entry.base);
+    const Word first = static_cast<Word>(reader_.first_low() + entry.first);
     const size_t n = reader_.packed_of(mini);
-    Word* const to = reader_.deltas() ? words_ + 1 : words_;
+    if constexpr (kSign == Sign::kInteger) {
+      if (reader_.deltas()) return add_up(unpack(entry, at, n, out + 1), n, first, base, out);
+    }
+    const size_t rows = reader_.rows_of(mini);
+    std::fill(words_ + rows, words_ + rounded_up(rows), Word{0});
+    if (!reader_.deltas()) {
+      unpack(entry, at, n, words_);
+      return to_raw<kSign>(words_, rows, base, value_bits_, shift_, out);
+    }
+    unpack(entry, at, n, words_ + 1);
+    Word key = words_[0] = first;
+    for (size_t i = 1; i <= n; ++i) words_[i] = key += base + words_[i];
+    to_raw<kSign>(words_, rows, Word{0}, value_bits_, shift_, out);
+  }
+
+  // The key of an integer differs from it in the top bit alone: with that in the first one, differences add up to them.
+  void add_up(const Word* differences, size_t n, Word first, Word base, Word* out) const {
+    const Word unit = Word{1} << shift_, all_base = base * unit;
+    Word value = out[0] = (first * unit) ^ (Word{1} << 63);
+    for (size_t i = 0; i < n; ++i) out[i + 1] = value += all_base + differences[i] * unit;
+  }
+
+  const Word* unpack(const Entry& entry, size_t at, size_t n, Word* to) const {
     const std::string_view body = reader_.body();
     unpack_bits(body.data() + at, body.size() - at, n, entry.width, to);
     if (entry.exceptions > 0) patch(entry, at + packed_bytes(n, entry.width), to);
-    const Word base = static_cast<Word>(reader_.low() + entry.base);
-    if (!reader_.deltas()) return base;
-    Word key = static_cast<Word>(reader_.first_low() + entry.first);
-    words_[0] = key;
-    for (size_t i = 0; i < n; ++i) to[i] = key += base + to[i];
-    return 0;
+    return to;
   }
 
   // Of an exception only the bits above the width are apart.
-  void patch(const Entry& entry, size_t positions, Word* to) {
+  void patch(const Entry& entry, size_t positions, Word* to) const {
     const size_t bytes = reader_.head().exception_bytes;
     const char* at = reader_.body().data() + positions + entry.exceptions * kExceptionPositionBytes;
     for (size_t i = 0; i < entry.exceptions; ++i, at += bytes) {
@@ -213,7 +237,7 @@ class PackedDecoder {
 
   const PackedReader& reader_;
   unsigned shift_, value_bits_;
-  alignas(64) Word words_[kMiniRows] = {};
+  alignas(64) Word words_[kMiniRows];
 };
 
 template <Sign kSign, typename Word, typename Out>
@@ -224,9 +248,9 @@ void decode_as(const PackedReader& reader, uint64_t begin, uint64_t end, void* o
 }  // namespace
 
 Status decode_packed(std::string_view body, uint64_t rows, ValueType type, bool deltas, uint64_t begin, uint64_t end,
-                     void* out) {
+                     void* out, bool checked) {
   PackedReader reader(body, rows, type, deltas);
-  TRACKER_RETURN_IF_ERROR(reader.parse());
+  TRACKER_RETURN_IF_ERROR(reader.parse(checked));
   switch (type) {
     case ValueType::kFloat64: decode_as<Sign::kFloat, uint64_t, uint64_t>(reader, begin, end, out); break;
     case ValueType::kFloat32: decode_as<Sign::kFloat, uint32_t, uint32_t>(reader, begin, end, out); break;

@@ -22,6 +22,7 @@ struct SegmentView::Impl {
   struct Loaded {
     uint64_t offset;
     std::string_view bytes;
+    bool decoded = false;  // some of it
   };
   SegmentDirectory directory;
   Source source;
@@ -29,9 +30,15 @@ struct SegmentView::Impl {
   std::vector<Loaded> loaded;  // by offset
 
   Result<std::string_view> bytes_of(const SegmentPart& part) {
+    auto found = load(part);
+    if (!found.ok()) return found.status();
+    return (*found)->bytes;
+  }
+  // Until the next one is loaded.
+  Result<Loaded*> load(const SegmentPart& part) {
     const auto at = std::lower_bound(loaded.begin(), loaded.end(), part.offset,
                                      [](const Loaded& a, uint64_t offset) { return a.offset < offset; });
-    if (at != loaded.end() && at->offset == part.offset) return at->bytes;
+    if (at != loaded.end() && at->offset == part.offset) return &*at;
     auto bytes = source(part.offset, part.size);
     if (!bytes.ok()) return bytes.status();
     if (bytes->size() != part.size)
@@ -40,8 +47,7 @@ struct SegmentView::Impl {
     if (actual != part.crc)
       return Status(Code::kCorrupt, fmt::format("segment: CRC {:08x} instead of {:08x} of the {} bytes at byte {}",
                                                 actual, part.crc, part.size, part.offset));
-    loaded.insert(at, {part.offset, *bytes});
-    return *bytes;
+    return &*loaded.insert(at, {part.offset, *bytes});
   }
 
   static Status located(const Status& status, const SegmentPart& part) {
@@ -54,9 +60,11 @@ struct SegmentView::Impl {
     return tracker::internal::decodes_by_parts(*bytes);
   }
   Status decode(const SegmentPart& part, uint64_t rows, ValueType type, RowRange range, void* out) {
-    auto bytes = bytes_of(part);
-    if (!bytes.ok()) return bytes.status();
-    return located(decode_rows(*bytes, rows, type, range, out), part);
+    auto found = load(part);
+    if (!found.ok()) return found.status();
+    const Status status = decode_rows((*found)->bytes, rows, type, range, out, (*found)->decoded);
+    (*found)->decoded = status.ok();
+    return located(status, part);
   }
 };
 

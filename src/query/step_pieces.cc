@@ -72,31 +72,19 @@ Result<bool> StepPieces::add_writer(size_t index) {
   if (!look.ok()) return look.status();
   if (*look == nullptr) return false;
   Writer& writer = writers_[index];
-  writer = {index, series->def.id, series->def.type, std::move(*look)};
+  writer = {index, series->def.id, series->def.type, std::move(*look), {}};
   auto log = writer.look->pieces(snapshot.end_of_log());
   if (!log.ok()) return log.status();
-  auto levels = coarse_levels(&writer, LevelAxis::kSteps, *log);
-  if (!levels.ok()) return levels.status();
-  auto times = with_times_ ? coarse_levels(&writer, LevelAxis::kTimes, *log) : CoarseLevels();
-  if (!times.ok()) return times.status();
+  std::vector<const CoarseLevels*> levels;
+  TRACKER_RETURN_IF_ERROR(find_levels(&writer, *log, &levels));
   pieces_.reserve(pieces_.size() + log->size());
   const LogPiece* decode = nullptr;  // from here on
   for (size_t i = 0; i <= log->size(); ++i) {
     const LogPiece* const piece = i < log->size() ? &(*log)[i] : nullptr;
     const auto before = static_cast<std::ptrdiff_t>(pieces_.size());
     bool known = piece == nullptr;
-    if (const auto level = piece == nullptr ? levels->end() : levels->find({piece->part, piece->first_seq});
-        level != levels->end() && piece->segment) {
-      const LevelHead& head = level->second.head;
-      if (!outside(head.x_first, head.x_last)) {
-        StepPiece of{index, head.x_first, head.x_last, head.rows, true, *piece, {}, {}, {}, {}, {}};
-        of.coarse = std::move(level->second);
-        if (const auto at = times->find(level->first); at != times->end()) {
-          if (at->second.head.rows != of.rows) return Status(Code::kCorrupt, "levels of other rows");
-          of.coarse_times = std::move(at->second);
-        }
-        pieces_.push_back(std::move(of));
-      }
+    if (piece != nullptr && levels[i] != nullptr) {
+      TRACKER_RETURN_IF_ERROR(add_leveled(writer, *piece, *levels[i]));
       known = true;
     } else if (piece != nullptr && piece->segment) {
       bool absent = false;
@@ -116,27 +104,45 @@ Result<bool> StepPieces::add_writer(size_t index) {
   return true;
 }
 
-Result<StepPieces::CoarseLevels> StepPieces::coarse_levels(Writer* writer, LevelAxis axis,
-                                                           const std::vector<LogPiece>& log) {
-  CoarseLevels out;
-  auto piece = log.begin();
+// By position in `log`; null where there are none. Those of a segment that is no longer there are passed over.
+Status StepPieces::find_levels(Writer* writer, const std::vector<LogPiece>& log,
+                               std::vector<const CoarseLevels*>* out) const {
+  out->assign(log.size(), nullptr);
+  size_t i = 0;
   for (int part = 1; part <= writer->look->parts(); ++part) {
-    const auto visit = [&](uint64_t first_seq, uint64_t last_seq, std::string_view data) -> Status {
-      while (piece != log.end() && (piece->part < part || (piece->part == part && piece->first_seq < first_seq)))
-        ++piece;
-      // Of a segment that is no longer there.
-      if (piece == log.end() || piece->first_seq != first_seq || piece->last_seq != last_seq || !piece->segment)
-        return {};
-      auto level = decode_level_head(data);
-      if (!level.ok()) return level.status();
-      if (level->type != writer->type || level->axis != axis) return Status(Code::kCorrupt, "a level of another type");
-      out.emplace_hint(out.end(), std::make_pair(part, first_seq), StepPiece::Coarse{*level, std::string(data)});
-      return {};
-    };
-    TRACKER_RETURN_IF_ERROR(
-        writer->look->levels(part, writer->series, level_number(axis, kLevels - 1), 0, INT64_MAX, visit));
+    auto rows = writer->look->coarse_levels(part, writer->series, with_times_);
+    if (!rows.ok()) return rows.status();
+    for (const CoarseLevels& row : **rows) {
+      while (i < log.size() && (log[i].part < part || (log[i].part == part && log[i].first_seq < row.first_seq))) ++i;
+      if (i == log.size()) break;
+      const LogPiece& piece = log[i];
+      if (piece.segment && piece.part == part && piece.first_seq == row.first_seq && piece.last_seq == row.last_seq)
+        (*out)[i] = &row;
+    }
+    writer->levels.push_back(std::move(*rows));
   }
-  return out;
+  return {};
+}
+
+Status StepPieces::add_leveled(const Writer& writer, const LogPiece& log, const CoarseLevels& levels) {
+  const auto coarse = [&writer](LevelAxis axis, std::string_view bytes) -> Result<StepPiece::Coarse> {
+    auto head = decode_level_head(bytes);
+    if (!head.ok()) return head.status();
+    if (head->type != writer.type || head->axis != axis) return Status(Code::kCorrupt, "a level of another type");
+    return StepPiece::Coarse{*head, bytes};
+  };
+  auto steps = coarse(LevelAxis::kSteps, levels.steps);
+  if (!steps.ok()) return steps.status();
+  const LevelHead& head = steps->head;
+  StepPiece piece{writer.index, head.x_first, head.x_last, head.rows, true, log, *steps, {}, {}, {}, {}};
+  if (with_times_ && !levels.times.empty()) {
+    auto times = coarse(LevelAxis::kTimes, levels.times);
+    if (!times.ok()) return times.status();
+    if (times->head.rows != head.rows) return Status(Code::kCorrupt, "levels of other rows");
+    piece.coarse_times = *times;
+  }
+  if (!outside(head.x_first, head.x_last)) pieces_.push_back(std::move(piece));
+  return {};
 }
 
 // A segment without levels. True: it need not be decoded now; of a series that is not in it nothing need be.
@@ -220,8 +226,9 @@ Status StepPieces::read(const StepPiece& piece, uint64_t begin, uint64_t end, st
   for (uint64_t row = begin; row < end;) {
     auto to = load(piece, row, end, LevelAxis::kSteps);
     if (!to.ok()) return to.status();
-    loaded(row, *to, steps->data() + at, values->data() + at);
-    at += *to - row;
+    const std::span<const int64_t> x = loaded(row, *to, values->data() + at);
+    std::copy(x.begin(), x.end(), steps->data() + at);
+    at += x.size();
     row = *to;
   }
   return {};
@@ -258,25 +265,26 @@ Result<uint64_t> StepPieces::load(const StepPiece& piece, uint64_t begin, uint64
   return end;
 }
 
-void StepPieces::loaded(uint64_t begin, uint64_t end, int64_t* x, double* values) const {
+std::span<const int64_t> StepPieces::loaded(uint64_t begin, uint64_t end, double* values) {
   const size_t rows = end - begin, at = begin - loaded_begin_;
   const bool by_time = loaded_axis_ == LevelAxis::kTimes;
   if (place_.columns.size() > 1) {
-    std::copy_n((by_time ? merged_.times : merged_.steps).data() + begin, rows, x);
-    return to_doubles(place_.type, merged_.bits.data() + begin, rows, values);
-  }
-  if (const uint64_t stride = stride_of(*open_piece_); stride == 0 || by_time) {
-    std::copy_n(loaded_x_.data() + at, rows, x);
-  } else {
-    const uint64_t first = static_cast<uint64_t>(open_piece_->first) + begin * stride;
-    by_eight(rows, [&](size_t i) { x[i] = static_cast<int64_t>(first + i * stride); });
+    to_doubles(place_.type, merged_.bits.data() + begin, rows, values);
+    return std::span<const int64_t>(by_time ? merged_.times : merged_.steps).subspan(begin, rows);
   }
   if (place_.type == ValueType::kFloat32) {
     const float* const floats = floats_.data() + at;
     by_eight(rows, [&](size_t i) { values[i] = floats[i]; });
-    return;
+  } else {
+    to_doubles(place_.type, bits_.data() + at, rows, values);
   }
-  to_doubles(place_.type, bits_.data() + at, rows, values);
+  const uint64_t stride = stride_of(*open_piece_);
+  if (stride == 0 || by_time) return std::span<const int64_t>(loaded_x_).subspan(at, rows);
+  if (loaded_x_.size() < rows) loaded_x_.resize(rows);
+  int64_t* const x = loaded_x_.data();
+  const uint64_t first = static_cast<uint64_t>(open_piece_->first) + begin * stride;
+  by_eight(rows, [&](size_t i) { x[i] = static_cast<int64_t>(first + i * stride); });
+  return std::span<const int64_t>(loaded_x_).first(rows);
 }
 
 Status StepPieces::read_times(const StepPiece& piece, uint64_t begin, uint64_t end, std::vector<int64_t>* times) {

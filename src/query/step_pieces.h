@@ -8,7 +8,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codec/series_rows.h"
@@ -29,7 +31,7 @@ struct StepPiece {
   // The coarsest level, where the segment has levels; over times: where those were asked for.
   struct Coarse {
     LevelHead head;
-    std::string bytes;
+    std::string_view bytes;
   };
   std::optional<Coarse> coarse, coarse_times;
   const std::optional<Coarse>& coarsest(LevelAxis axis) const {
@@ -58,7 +60,7 @@ class StepPieces {
   // The same in two, for memory that stays in the cache: decodes the first of them, as they are stored, up to the row
   // answered; then any of these are given, few at a time, until the next call of anything else here.
   Result<uint64_t> load(const StepPiece& piece, uint64_t begin, uint64_t end, LevelAxis axis);
-  void loaded(uint64_t begin, uint64_t end, int64_t* x, double* values) const;
+  std::span<const int64_t> loaded(uint64_t begin, uint64_t end, double* values);
   // Times of the rows [begin, end) of a rising piece, by step, appended; where they were asked for.
   Status read_times(const StepPiece& piece, uint64_t begin, uint64_t end, std::vector<int64_t>* times);
   bool with_times() const { return with_times_; }
@@ -84,13 +86,13 @@ class StepPieces {
     uint32_t series = 0;
     ValueType type = ValueType::kFloat64;
     std::unique_ptr<LogLook> look;
+    std::vector<std::shared_ptr<const std::vector<CoarseLevels>>> levels;  // of its parts: what pieces look into
   };
-
-  using CoarseLevels = std::map<std::pair<int, uint64_t>, StepPiece::Coarse>;  // by part and first_seq
 
   StepPieces(RunView* run, const MetricInfo& metric, const Selection& selection, bool with_times);
   Result<bool> add_writer(size_t index);
-  Result<CoarseLevels> coarse_levels(Writer* writer, LevelAxis axis, const std::vector<LogPiece>& log);
+  Status find_levels(Writer* writer, const std::vector<LogPiece>& log, std::vector<const CoarseLevels*>* out) const;
+  Status add_leveled(const Writer& writer, const LogPiece& log, const CoarseLevels& levels);
   Result<bool> add_segment(const Writer& writer, const LogPiece& log, bool* absent);
   Result<bool> add_decoded(const Writer& writer, const LogPosition& begin, const LogPosition& end);
   bool outside(int64_t first, int64_t last) const;
@@ -113,7 +115,7 @@ class StepPieces {
   // What load() decoded, from row `loaded_begin_` on. Memory is kept from segment to segment.
   uint64_t loaded_begin_ = 0;
   LevelAxis loaded_axis_ = LevelAxis::kSteps;
-  std::vector<int64_t> loaded_x_;  // times, and steps where no stride tells them
+  std::vector<int64_t> loaded_x_;  // those of some rows at a time where a stride tells them
   std::vector<float> floats_;      // of float32
   std::vector<uint64_t> bits_;     // of other types
 };

@@ -149,7 +149,7 @@ SpanSource::SpanSource(StepPieces* pieces, const std::vector<StepSpan>& spans, L
 
 // The coarsest ones that the grid allows.
 Status SpanSource::choose_levels(const CellGrid<int64_t>& grid) {
-  levels_.assign(spans_.size(), nullptr);
+  levels_.assign(spans_.size(), {});
   std::map<const StepPiece*, size_t> known;  // several spans may be of one piece
   std::vector<const StepPiece*> wanted;
   std::vector<std::pair<size_t, size_t>> places;  // span, position in `wanted`
@@ -158,7 +158,7 @@ Status SpanSource::choose_levels(const CellGrid<int64_t>& grid) {
     if (piece == nullptr || !piece->coarsest(axis_)) continue;
     const LevelHead& coarse = piece->coarsest(axis_)->head;
     if (coarse.shift <= grid.shift()) {
-      levels_[i] = &piece->coarsest(axis_)->bytes;
+      levels_[i] = piece->coarsest(axis_)->bytes;
     } else if (level_shift(coarse.rows, coarse.x_first, coarse.x_last, axis_) <= grid.shift()) {
       const auto [at, is_new] = known.emplace(piece, wanted.size());
       if (is_new) wanted.push_back(piece);
@@ -170,7 +170,7 @@ Status SpanSource::choose_levels(const CellGrid<int64_t>& grid) {
   if (!fine.ok()) return fine.status();
   fine_ = std::move(*fine);
   for (const auto& [span, i] : places)
-    if (fine_[i].head && fine_[i].head->shift <= grid.shift()) levels_[span] = &fine_[i].bytes;
+    if (fine_[i].head && fine_[i].head->shift <= grid.shift()) levels_[span] = fine_[i].bytes;
   return {};
 }
 
@@ -178,11 +178,11 @@ Status SpanSource::enter(const StepSpan& span, bool points_only) {
   entered_ = true;
   cell_ = 0;
   cell_begin_ = 0;
-  by_cells_ = span.piece != nullptr && !points_only && levels_[at_] != nullptr;
+  by_cells_ = span.piece != nullptr && !points_only && !levels_[at_].empty();
   if (span.piece != nullptr && !by_cells_) begin_rows(span.begin, span.end);
   if (!by_cells_) return {};
   Level& level = cells_.level;
-  TRACKER_RETURN_IF_ERROR(decode_level(*levels_[at_], &level));
+  TRACKER_RETURN_IF_ERROR(decode_level(levels_[at_], &level));
   const auto convert = [&level](const std::vector<uint64_t>& bits, std::vector<double>* out) {
     out->resize(bits.size());
     to_doubles(level.type, bits.data(), bits.size(), out->data());
@@ -206,11 +206,10 @@ Status SpanSource::give_rows(const StepSpan& span, ChartPiece<int64_t>* out) {
     loaded_end_ = *to;
   }
   const uint64_t rows = std::min(kPieceRows, loaded_end_ - row_);
-  x_.resize(kPieceRows);
   values_.resize(kPieceRows);
-  pieces_->loaded(row_, row_ + rows, x_.data(), values_.data());
+  const std::span<const int64_t> x = pieces_->loaded(row_, row_ + rows, values_.data());
   row_ += rows;
-  *out = {{x_.data(), rows}, {values_.data(), rows}, nullptr};
+  *out = {x, {values_.data(), rows}, nullptr};
   return {};
 }
 

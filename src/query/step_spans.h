@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "query/attempts.h"
@@ -79,7 +80,7 @@ class SpanSource : public ChartSource<int64_t> {
   uint64_t rows_ = 0;
   bool chosen_ = false;
   std::vector<StepPieces::FineLevel> fine_;  // where they are needed
-  std::vector<const std::string*> levels_;   // [span], null: rows
+  std::vector<std::string_view> levels_;     // [span], empty: rows
   size_t at_ = 0;                            // span
   bool entered_ = false, by_cells_ = false;
   Cells cells_;
@@ -87,7 +88,6 @@ class SpanSource : public ChartSource<int64_t> {
   uint64_t cell_begin_ = 0;  // its first row in the piece
   ChartCell<int64_t> summary_;
   uint64_t row_ = 0, row_end_ = 0, loaded_end_ = 0;  // of the piece: to be given
-  std::vector<int64_t> x_;
   std::vector<double> values_;
 };
 

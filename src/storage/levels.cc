@@ -127,17 +127,23 @@ Result<bool> has_levels(Sqlite& db) {
   return *count > 0;
 }
 
-Status read_levels(Sqlite& db, uint32_t series, int level, uint64_t from, uint64_t to, const LevelVisit& visit) {
+Result<LevelRows> LevelRows::open(Sqlite& db, uint32_t series, int level, uint64_t from, uint64_t to) {
   auto rows = db.prepare(
       "SELECT first_seq, last_seq, data FROM levels WHERE series=? AND level=? AND first_seq>=? AND first_seq<=? "
       "ORDER BY first_seq");
   if (!rows.ok()) return rows.status();
   rows->bind(int64_t{series}).bind(int64_t{level}).bind(static_cast<int64_t>(from)).bind(static_cast<int64_t>(to));
+  return LevelRows(std::move(*rows));
+}
+
+Status read_levels(Sqlite& db, uint32_t series, int level, uint64_t from, uint64_t to, const LevelVisit& visit) {
+  auto rows = LevelRows::open(db, series, level, from, to);
+  if (!rows.ok()) return rows.status();
   for (;;) {
-    auto row = rows->step();
+    auto row = rows->next();
     if (!row.ok()) return row.status();
     if (!*row) return {};
-    TRACKER_RETURN_IF_ERROR(visit(rows->u64_at(0), rows->u64_at(1), rows->bytes_at(2)));
+    TRACKER_RETURN_IF_ERROR(visit(rows->first_seq(), rows->last_seq(), rows->data()));
   }
 }
 

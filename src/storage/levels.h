@@ -11,6 +11,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "codec/level.h"
@@ -79,8 +80,21 @@ class LevelsVisitor : public SegmentVisitor {
 Status write_levels(Sqlite& db, uint64_t first_seq, uint64_t last_seq, bool replaces, const SegmentLevels& levels);
 
 Result<bool> has_levels(Sqlite& db);
-// Rows of one level of a series, by first_seq from `from` to `to`; of a database that has the table. `data` lives
-// during the call only.
+// Rows of one level of a series, by first_seq from `from` to `to`; of a database that has the table.
+class LevelRows {
+ public:
+  static Result<LevelRows> open(Sqlite& db, uint32_t series, int level, uint64_t from, uint64_t to);
+  Result<bool> next() { return rows_.step(); }
+  // Of the row that next() has found; the data live until it is called again.
+  uint64_t first_seq() const { return rows_.u64_at(0); }
+  uint64_t last_seq() const { return rows_.u64_at(1); }
+  std::string_view data() const { return rows_.bytes_at(2); }
+
+ private:
+  explicit LevelRows(Statement rows) : rows_(std::move(rows)) {}
+  Statement rows_;
+};
+// All of them; `data` lives during the call only.
 using LevelVisit = std::function<Status(uint64_t first_seq, uint64_t last_seq, std::string_view data)>;
 Status read_levels(Sqlite& db, uint32_t series, int level, uint64_t from, uint64_t to, const LevelVisit& visit);
 

@@ -29,12 +29,27 @@ Status read_rows(Sqlite& db, const char* sql, bool segment, uint64_t last_seq, s
   }
 }
 
-Status read_all(Sqlite& db, uint32_t series, int level, std::vector<LookMemory::Row>* out) {
-  return read_levels(db, series, level, 0, INT64_MAX,
-                     [out](uint64_t first_seq, uint64_t last_seq, std::string_view data) {
-                       out->push_back({first_seq, last_seq, std::string(data)});
-                       return Status();
-                     });
+Result<LevelRows> coarsest(Sqlite& db, uint32_t series, LevelAxis axis) {
+  return LevelRows::open(db, series, level_number(axis, kLevels - 1), 0, INT64_MAX);
+}
+
+// Rows of both axes are read in step, while the page that may hold both is in the cache.
+Status read_coarse(Sqlite& db, uint32_t series, bool with_times, std::vector<CoarseLevels>* out) {
+  auto steps = coarsest(db, series, LevelAxis::kSteps);
+  if (!steps.ok()) return steps.status();
+  auto times = coarsest(db, series, LevelAxis::kTimes);
+  if (!times.ok()) return times.status();
+  Result<bool> time = with_times ? times->next() : Result<bool>(false);
+  for (;;) {
+    auto step = steps->next();
+    if (!step.ok()) return step.status();
+    if (!*step) return {};
+    CoarseLevels row{steps->first_seq(), steps->last_seq(), std::string(steps->data()), {}};
+    while (time.ok() && *time && times->first_seq() < row.first_seq) time = times->next();
+    if (!time.ok()) return time.status();
+    if (*time && times->first_seq() == row.first_seq && times->last_seq() == row.last_seq) row.times = times->data();
+    out->push_back(std::move(row));
+  }
 }
 
 }  // namespace
@@ -123,22 +138,29 @@ Status LogLook::levels(int part, uint32_t series, int level, uint64_t from, uint
   Part& of = parts_[static_cast<size_t>(part) - 1];
   TRACKER_RETURN_IF_ERROR(begin(&of));
   if (!of.has_levels) return {};
-  const bool coarsest = level % kLevels == kLevels - 1 && from == 0 && to >= memory_->end.seq;
-  if (!coarsest || memory_->pieces.empty()) return read_levels(of.db, series, level, from, to, visit);
-  const auto known = memory_->rows.find({part, series, level});
-  std::vector<LookMemory::Row> read;
-  if (known == memory_->rows.end()) TRACKER_RETURN_IF_ERROR(read_all(of.db, series, level, &read));
-  for (const LookMemory::Row& row : known != memory_->rows.end() ? known->second : read)
-    TRACKER_RETURN_IF_ERROR(visit(row.first_seq, row.last_seq, row.data));
-  if (known != memory_->rows.end()) return {};
-  for (const LookMemory::Row& row : read) memory_->row_bytes += sizeof row + row.data.size();
-  if (memory_->row_bytes <= kLookMemoryBytesMax) {
-    memory_->rows[{part, series, level}] = std::move(read);
-  } else {
-    memory_->rows.clear();
-    memory_->row_bytes = 0;
+  return read_levels(of.db, series, level, from, to, visit);
+}
+
+Result<std::shared_ptr<const std::vector<CoarseLevels>>> LogLook::coarse_levels(int part, uint32_t series,
+                                                                                bool with_times) {
+  Part& of = parts_[static_cast<size_t>(part) - 1];
+  TRACKER_RETURN_IF_ERROR(begin(&of));
+  const auto known = memory_->levels.find({part, series});
+  if (known != memory_->levels.end() && (known->second.with_times || !with_times)) return known->second.rows;
+  std::vector<CoarseLevels> rows;
+  if (of.has_levels) TRACKER_RETURN_IF_ERROR(read_coarse(of.db, series, with_times, &rows));
+  size_t bytes = 0;
+  for (const CoarseLevels& row : rows) bytes += sizeof row + row.steps.size() + row.times.size();
+  auto out = std::make_shared<const std::vector<CoarseLevels>>(std::move(rows));
+  if (memory_->pieces.empty()) return out;
+  LookMemory::Levels& levels = memory_->levels[{part, series}];
+  memory_->level_bytes += bytes - levels.bytes;
+  levels = {with_times, bytes, out};
+  if (memory_->level_bytes > kLookMemoryBytesMax) {
+    memory_->levels.clear();
+    memory_->level_bytes = 0;
   }
-  return {};
+  return out;
 }
 
 Result<std::unique_ptr<StoredSegment>> LogLook::segment(const LogPiece& piece) {

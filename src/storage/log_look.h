@@ -9,7 +9,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -27,19 +26,26 @@ struct LogPiece {
   LogPosition begin, end;
 };
 
+// The coarsest levels of a series in a segment.
+struct CoarseLevels {
+  uint64_t first_seq = 0, last_seq = 0;
+  std::string steps, times;  // no times: it has none, or they were not asked for
+};
+
 constexpr size_t kLookMemoryBytesMax = 4 << 20;  // of levels that are remembered of a writer
 
 // What looks at a log with one end have found. It stays true when the log is compacted meanwhile: rows never change,
 // only what they stand in. So a look by memory may find that a segment is gone.
 struct LookMemory {
-  struct Row {
-    uint64_t first_seq = 0, last_seq = 0;
-    std::string data;
+  struct Levels {
+    bool with_times = false;
+    size_t bytes = 0;
+    std::shared_ptr<const std::vector<CoarseLevels>> rows;
   };
   LogPosition end;
-  std::vector<LogPiece> pieces;                                     // none: nothing is known
-  std::map<std::tuple<int, uint32_t, int>, std::vector<Row>> rows;  // coarsest levels, by part, series and number
-  size_t row_bytes = 0;
+  std::vector<LogPiece> pieces;                       // none: nothing is known
+  std::map<std::pair<int, uint32_t>, Levels> levels;  // by part and series
+  size_t level_bytes = 0;
 };
 
 class LogLook {
@@ -50,6 +56,9 @@ class LogLook {
 
   // All up to `end`, which is that of a snapshot, in order. kCorrupt: the tables contradict each other.
   Result<std::vector<LogPiece>> pieces(const LogPosition& end);
+  // Of a part, by first_seq. Those over times, which stand beside those over steps, are read with them: many pages hold
+  // both.
+  Result<std::shared_ptr<const std::vector<CoarseLevels>>> coarse_levels(int part, uint32_t series, bool with_times);
   // read_levels() of a part; nothing where it has none. `level`: level_number().
   Status levels(int part, uint32_t series, int level, uint64_t from, uint64_t to, const LevelVisit& visit);
   // kBusy: it is no longer there, and what was remembered is forgotten: look anew. The segment must be gone before the

@@ -83,6 +83,20 @@ TEST(PackedTest, EveryEncodingGivesBackEveryBitOfEveryType) {
   }
 }
 
+TEST(PackedTest, PartsOfAColumnThatWasCheckedAreThoseOfTheWhole) {
+  auto random = seeded_random();
+  for (int round = 0; round < 300; ++round) {
+    const size_t rows = 1 + random() % 1400, begin = random() % rows, end = begin + random() % (rows - begin + 1);
+    const std::vector<uint64_t> bits = random_column(random, rows);
+    for (const ColumnEncoding encoding : kAll) {
+      const std::string column = as(encoding, bits, ValueType::kInt64);
+      std::vector<uint64_t> part(end - begin);
+      ASSERT_TRUE(decode_rows(column, rows, ValueType::kInt64, {begin, end}, part.data(), true).ok());
+      ASSERT_TRUE(std::equal(part.begin(), part.end(), bits.begin() + static_cast<std::ptrdiff_t>(begin)));
+    }
+  }
+}
+
 TEST(PackedTest, ASixteenBitTypeKeepsEachOfItsValues) {
   std::vector<uint64_t> bits(65'536);
   for (size_t i = 0; i < bits.size(); ++i) bits[i] = i * 40'503 % 65'536;

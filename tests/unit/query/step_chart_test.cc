@@ -314,21 +314,37 @@ TEST_F(LongSeriesTest, LevelsThatAreMoreThanIsRememberedAreReadAgain) {
     LogLook look({path}, std::move(dbs), &memory);
     EXPECT_TRUE(look.pieces((*reader)->snapshot()->end_of_log()).ok());
     size_t rows = 0;
-    const auto visit = [&rows](uint64_t, uint64_t, std::string_view) {
-      ++rows;
-      return Status();
-    };
-    for (int i = 0; i < 2; ++i) EXPECT_TRUE(look.levels(1, 1, kLevels - 1, 0, INT64_MAX, visit).ok());
+    for (int i = 0; i < 2; ++i) rows += (*look.coarse_levels(1, 1, false))->size();
     return rows;
   };
   const size_t all = visited_twice();
-  EXPECT_EQ(memory.rows.size(), 1u);
-  EXPECT_LE(memory.row_bytes, kLookMemoryBytesMax);
+  EXPECT_EQ(memory.levels.size(), 1u);
+  EXPECT_LE(memory.level_bytes, kLookMemoryBytesMax);
   sql(path, fmt::format("UPDATE levels SET data=zeroblob({}) WHERE id=(SELECT min(id) FROM levels WHERE level=1)",
                         kLookMemoryBytesMax)
                 .c_str());
   EXPECT_EQ(visited_twice(), all);
-  EXPECT_TRUE(memory.rows.empty());
+  EXPECT_TRUE(memory.levels.empty());
+}
+
+TEST_F(LongSeriesTest, LevelsOverTimesAreReadWithThoseOverStepsWhereTheyAreAskedFor) {
+  const std::string path = log_long();
+  sql(path, "DELETE FROM levels WHERE level=3 AND first_seq=(SELECT min(first_seq) FROM levels)");
+  auto reader = WriterReader::open(path);
+  std::vector<Sqlite> dbs;
+  dbs.push_back(std::move(*Sqlite::open(path, SqliteOpen::kRead, 1000)));
+  LookMemory memory;
+  LogLook look({path}, std::move(dbs), &memory);
+  ASSERT_TRUE(look.pieces((*reader)->snapshot()->end_of_log()).ok());
+  const auto steps = *look.coarse_levels(1, 1, false), both = *look.coarse_levels(1, 1, true);
+  ASSERT_EQ(steps->size(), both->size());
+  ASSERT_GT(both->size(), 1u);
+  for (size_t i = 0; i < both->size(); ++i) {
+    EXPECT_EQ((*steps)[i].steps, (*both)[i].steps);
+    EXPECT_EQ((*steps)[i].times, "");
+    EXPECT_EQ((*both)[i].times.empty(), i == 0);
+  }
+  EXPECT_EQ(*look.coarse_levels(1, 1, false), both);
 }
 
 // Of a long log they are listed by an index: the pages with their data are not looked at.
