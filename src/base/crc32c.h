@@ -17,20 +17,21 @@ extern const bool kHasCrc32c;
 uint32_t crc32c_word_software(uint32_t state, uint64_t word);
 
 // One step of the raw (not inverted) CRC over a little-endian 8-byte word. A caller with several words looks at
-// kHasCrc32c once and takes the one form for all of them.
+// kHasCrc32c once and takes the one form for all of them. The state has 32 bits; in a register as wide as the
+// instruction's own it need not be narrowed from word to word.
 template <bool kHardware>
-inline uint32_t crc32c_word_by(uint32_t state, uint64_t word) {
+inline uint64_t crc32c_word_by(uint64_t state, uint64_t word) {
 #if defined(__x86_64__)
   if constexpr (kHardware) {
-    uint64_t wide = state;
-    __asm__("crc32q %1, %0" : "+r"(wide) : "r"(word));
-    return static_cast<uint32_t>(wide);
+    __asm__("crc32q %1, %0" : "+r"(state) : "r"(word));
+    return state;
   }
 #endif
-  return crc32c_word_software(state, word);
+  return crc32c_word_software(static_cast<uint32_t>(state), word);
 }
 inline uint32_t crc32c_word(uint32_t state, uint64_t word) {
-  return __builtin_expect(kHasCrc32c, 1) ? crc32c_word_by<true>(state, word) : crc32c_word_by<false>(state, word);
+  return static_cast<uint32_t>(__builtin_expect(kHasCrc32c, 1) ? crc32c_word_by<true>(state, word)
+                                                               : crc32c_word_by<false>(state, word));
 }
 
 }  // namespace tracker::internal

@@ -95,7 +95,7 @@ template <bool kHardware>
 __attribute__((always_inline)) inline void write_pairs(char* at, uint32_t seed, uint64_t position, uint32_t head,
                                                        const ValuePair* pairs, size_t count, int64_t step,
                                                        uint64_t tick) {
-  uint32_t crc = crc32c_word_by<kHardware>(seed, record_crc_word(position, head));
+  uint64_t crc = crc32c_word_by<kHardware>(seed, record_crc_word(position, head));
   crc = crc32c_word_by<kHardware>(crc, static_cast<uint64_t>(step));
   crc = crc32c_word_by<kHardware>(crc, tick);
   std::memcpy(at + 8, &step, 8);

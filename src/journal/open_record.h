@@ -6,6 +6,9 @@
 // From begin() to publish() or leave() the thread is busy, which Journal::close() waits for, and the place in the ring
 // is taken by nobody: in between nothing may log, wait, allocate what a garbage collector counts, or run anybody's
 // code. Threads: as hot_path.h.
+//
+// All that is given its address is inlined always: then its state lies in registers. In memory each value's CRC waits
+// for the store of the one before.
 #pragma once
 
 #include "journal/hot_path.h"
@@ -16,7 +19,7 @@ class OpenRecord {
  public:
   // False where try_log_pairs would be, or without the instruction for the CRC: nothing was done. Room for `count`
   // values.
-  bool begin(HotRun* run, size_t count, int64_t step) {
+  __attribute__((always_inline)) bool begin(HotRun* run, size_t count, int64_t step) {
     const uintptr_t thread = thread_pointer();
     ring_ = ring_of(run, thread);
     if (ring_ == nullptr || count - 1 >= kFastPairsMax || !kHasCrc32c) return false;
@@ -48,10 +51,10 @@ class OpenRecord {
   void leave() { ring_->busy.store(0, std::memory_order_release); }
 
   // Fewer values than begin() was told are a record all the same; none at all are left.
-  void publish() {
+  __attribute__((always_inline)) void publish() {
     const auto count = static_cast<size_t>(at_ - begin_ - static_cast<ptrdiff_t>(kRecordHeadBytes)) / sizeof(ValuePair);
     if (count > 0) {
-      if (head_ != head_of(count)) recount(count);
+      if (__builtin_expect(head_ != head_of(count), 0)) recount(count);
       std::memcpy(begin_ + 8, &step_, 8);
       std::memcpy(begin_ + 16, &tick_, 8);
       const uint64_t word0 = crc_ | static_cast<uint64_t>(head_) << 32;
@@ -65,13 +68,13 @@ class OpenRecord {
   static uint32_t head_of(size_t count) {
     return make_head(RecordKind::kValues, static_cast<uint32_t>(count), kHeadHasStep);
   }
-  uint32_t crc_of_head() const {
-    uint32_t crc = crc32c_word_by<true>(ring_->seed, record_crc_word(ring_->position, head_));
+  uint64_t crc_of_head() const {
+    uint64_t crc = crc32c_word_by<true>(ring_->seed, record_crc_word(ring_->position, head_));
     crc = crc32c_word_by<true>(crc, static_cast<uint64_t>(step_));
     return crc32c_word_by<true>(crc, tick_);
   }
   // The CRC begins with the count.
-  void recount(size_t count) {
+  __attribute__((always_inline)) void recount(size_t count) {
     head_ = head_of(count);
     crc_ = crc_of_head();
     for (const char* at = begin_ + kRecordHeadBytes; at != at_; at += 8) {
@@ -85,7 +88,8 @@ class OpenRecord {
   char *begin_ = nullptr, *at_ = nullptr;
   int64_t step_ = 0;
   uint64_t tick_ = 0;
-  uint32_t head_ = 0, crc_ = 0;
+  uint64_t crc_ = 0;
+  uint32_t head_ = 0;
 };
 
 }  // namespace tracker::internal
