@@ -42,8 +42,9 @@ Status check_length(std::string_view column, uint64_t rows, ValueType type);
 // Whether a range costs what its rows cost, and not what the column does.
 bool decodes_by_parts(std::string_view column);
 // The rows of `range`, at the type's own width (float64 and int64 8 bytes, float32 4, ...), into `out`, which has room
-// for them. Packed columns are decoded by mini-blocks, zstd and varints from their start. `checked`: some of its rows
-// were decoded before. Failures as above.
+// for them. Packed columns are decoded by mini-blocks, zstd and varints from their start. `checked`: it
+// was decoded before with the same rows and type, and nothing is looked at again: bytes that were not would be read and
+// written out of bounds. Failures as above.
 Status decode_rows(std::string_view column, uint64_t rows, ValueType type, RowRange range, void* out,
                    bool checked = false);
 

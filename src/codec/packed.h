@@ -29,7 +29,8 @@ struct RowRange {
 void encode_packed(std::span<const uint64_t> bits, ValueType type, bool deltas, std::string* out);
 
 // The rows [begin, end) at the type's own width; begin <= end <= rows. kCorrupt with the offset within the body.
-// `checked`: the same bytes were decoded before, and are not looked through again.
+// `checked`: they were decoded before with the same rows, type and deltas, and nothing is looked at again: bytes that
+// were not would be read and written out of bounds.
 Status decode_packed(std::string_view body, uint64_t rows, ValueType type, bool deltas, uint64_t begin, uint64_t end,
                      void* out, bool checked = false);
 

@@ -40,7 +40,7 @@ class OpenRecord {
     return true;
   }
 
-  void add(uint64_t bits, uint32_t series) {
+  __attribute__((always_inline)) void add(uint64_t bits, uint32_t series) {
     const uint64_t words[2] = {bits, series};
     crc_ = crc32c_word_by<true>(crc_, words[0]);
     crc_ = crc32c_word_by<true>(crc_, words[1]);
@@ -48,7 +48,7 @@ class OpenRecord {
     at_ += sizeof words;
   }
 
-  void leave() { ring_->busy.store(0, std::memory_order_release); }
+  __attribute__((always_inline)) void leave() { ring_->busy.store(0, std::memory_order_release); }
 
   // Fewer values than begin() was told are a record all the same; none at all are left.
   __attribute__((always_inline)) void publish() {
@@ -68,7 +68,7 @@ class OpenRecord {
   static uint32_t head_of(size_t count) {
     return make_head(RecordKind::kValues, static_cast<uint32_t>(count), kHeadHasStep);
   }
-  uint64_t crc_of_head() const {
+  __attribute__((always_inline)) uint64_t crc_of_head() const {
     uint64_t crc = crc32c_word_by<true>(ring_->seed, record_crc_word(ring_->position, head_));
     crc = crc32c_word_by<true>(crc, static_cast<uint64_t>(step_));
     return crc32c_word_by<true>(crc, tick_);

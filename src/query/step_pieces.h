@@ -58,7 +58,8 @@ class StepPieces {
   Status read(const StepPiece& piece, uint64_t begin, uint64_t end, std::vector<int64_t>* steps,
               std::vector<double>* values);
   // The same in two, for memory that stays in the cache: decodes the first of them, as they are stored, up to the row
-  // answered; then any of these are given, few at a time, until the next call of anything else here.
+  // answered; then any of these are given, few at a time; x lives until the next call of anything here, of loaded()
+  // too.
   Result<uint64_t> load(const StepPiece& piece, uint64_t begin, uint64_t end, LevelAxis axis);
   std::span<const int64_t> loaded(uint64_t begin, uint64_t end, double* values);
   // Times of the rows [begin, end) of a rising piece, by step, appended; where they were asked for.

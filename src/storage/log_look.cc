@@ -149,7 +149,7 @@ Result<std::shared_ptr<const std::vector<CoarseLevels>>> LogLook::coarse_levels(
   if (known != memory_->levels.end() && (known->second.with_times || !with_times)) return known->second.rows;
   std::vector<CoarseLevels> rows;
   if (of.has_levels) TRACKER_RETURN_IF_ERROR(read_coarse(of.db, series, with_times, &rows));
-  size_t bytes = 0;
+  size_t bytes = sizeof(LookMemory::Levels) + 128;  // with its node: many series have none
   for (const CoarseLevels& row : rows) bytes += sizeof row + row.steps.size() + row.times.size();
   auto out = std::make_shared<const std::vector<CoarseLevels>>(std::move(rows));
   if (memory_->pieces.empty()) return out;

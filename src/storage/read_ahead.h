@@ -16,12 +16,15 @@
 
 namespace tracker::internal {
 
-constexpr size_t kReadAheadBytes = 64 << 10;  // of a thread that reads
+constexpr size_t kReadAheadBytes = 64 << 10;  // of a thread that reads, as long as it lives
 
 class ReadAhead {
  public:
   // What is held is of no use any more: another call, or something was written.
-  void forget() { fd_ = -1; }
+  void forget() {
+    fd_ = -1;
+    begin_ = end_ = 0;
+  }
 
   // As pread(2), by `read(fd, to, bytes, offset)` where the bytes are not held.
   template <typename Read>
@@ -53,7 +56,10 @@ class ReadAhead {
   bool fill(int fd, off_t offset, size_t least, Read&& read) {
     begin_ = end_ = 0;
     const ssize_t got = read(fd, static_cast<void*>(bytes_.get()), window_, offset);
-    if (got < static_cast<ssize_t>(least)) return false;
+    if (got < static_cast<ssize_t>(least)) {
+      window_ = 0;  // what lies ahead fails: not met again for each page before it
+      return false;
+    }
     begin_ = offset;
     end_ = offset + got;
     return true;

@@ -27,7 +27,12 @@ std::atomic<int> g_guarded{kGuardedDescriptorsMax};
 thread_local bool t_inside = false;
 thread_local uint64_t t_lost = 0;
 thread_local bool t_reads_ahead = false;
-thread_local ReadAhead t_ahead;
+// Statics and handlers of exit() come behind the destructors of the main thread's own.
+thread_local bool t_ahead_gone = false;
+struct AheadOfThread : ReadAhead {
+  ~AheadOfThread() { t_ahead_gone = true; }
+};
+thread_local AheadOfThread t_ahead;
 
 SqliteFile* opened_at(int fd) {
   return t_inside && fd >= 0 && fd < g_guarded.load(std::memory_order_relaxed) ? &g_opened[fd] : nullptr;
@@ -178,7 +183,7 @@ void replace_all() {
 
 SqliteCall::SqliteCall(Reads reads) {
   t_inside = true;
-  t_reads_ahead = reads == Reads::kAhead;
+  t_reads_ahead = reads == Reads::kAhead && !t_ahead_gone;
 }
 SqliteCall::~SqliteCall() {
   if (t_reads_ahead) t_ahead.forget();

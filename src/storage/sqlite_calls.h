@@ -4,8 +4,8 @@
 // them. Its system calls are replaced (docs/decisions/0033): one on a descriptor that is not the file any more that our
 // connection opened fails with EBADF, and such a descriptor is not closed. Connections of others, which may share
 // SQLite with us, are left as they are, but for the device that a forked child is told of a file that ours had open
-// (inherited_files.h). Between the look and the call another thread may still close it. Threads: any. Cost: an fstat(2)
-// a call of SQLite's on a file.
+// (inherited_files.h). Pages that were read ahead (read_ahead.h) come from memory, without a look. Between the look and
+// the call another thread may still close it. Threads: any. Cost: an fstat(2) a call of SQLite's on a file.
 #pragma once
 
 #include <cstdint>

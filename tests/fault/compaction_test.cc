@@ -26,7 +26,7 @@ namespace {
 
 constexpr int64_t kFrames = 200;
 constexpr size_t kRows = 24;           // of a frame; enough in all for levels
-constexpr uint64_t kSmallFrames = 16;  // of a segment
+constexpr uint64_t kSmallFrames = 12;  // of a segment
 
 // From one write that is the last one to the next.
 int stride(bool small) {

@@ -32,6 +32,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const bool part_ok = decode_rows(column, rows, type, {begin, end}, part.get()).ok();
   if (!ok) return 0;
   if (!part_ok || std::memcmp(part.get(), whole.get() + begin * width, (end - begin) * width) != 0) std::abort();
+  if (!decode_rows(column, rows, type, {begin, end}, part.get(), true).ok() ||
+      std::memcmp(part.get(), whole.get() + begin * width, (end - begin) * width) != 0)
+    std::abort();
   std::vector<uint64_t> wide;
   if (!decode_value_column(column, rows, type, &wide).ok() || wide.size() != rows) std::abort();
   for (uint64_t row = 0; row < rows; ++row)

@@ -28,7 +28,7 @@ CALLS = 200_000
 def test_time_in_calls_is_that_of_a_clock_to_a_factor_of_three(patient_run: tracker.Run) -> None:
     run = patient_run
     data = {"loss": 0.5, "acc": 0.25, "lr": 0.125, "n": 3}
-    ratios, begun, step = [], time.perf_counter(), 0
+    ratios, step = [], 0
     for _ in range(11):
         measured, before = 0.0, run.status().cost.call_seconds
         for _ in range(20):
@@ -42,7 +42,6 @@ def test_time_in_calls_is_that_of_a_clock_to_a_factor_of_three(patient_run: trac
     # A thread that is taken off its core within a timed call makes one round long. The loop and the way of the
     # arguments into the call are in `measured` and not ours (decision 0013).
     assert 1 / 3 < statistics.median(ratios) < 3
-    assert run.status().cost.call_seconds < time.perf_counter() - begun
 
 
 def test_time_in_calls_has_the_waits_for_a_full_ring_and_is_no_longer_than_the_loop(patient_run: tracker.Run) -> None:
