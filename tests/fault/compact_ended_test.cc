@@ -21,7 +21,7 @@ namespace {
 // From one write that is refused to the next.
 int stride() {
   if (std::getenv("TRACKER_TEST_KILLS") != nullptr) return 1;
-  return kSlowDown == 1 ? 13 : kSlowDown == 3 ? 97 : 193;
+  return kSlowDown == 1 ? 13 : 193;
 }
 
 class CompactEndedTest : public GcCompactTest {
