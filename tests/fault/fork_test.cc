@@ -100,7 +100,8 @@ int fork_while_threads_log(int forks, Shared<std::atomic<int64_t>[kThreads]>* re
   g_stop = true;
   for (std::thread& thread : threads) thread.join();
   CHILD_CHECK(trk_flush(run, 20'000 * kSlowDown) == TRK_OK);  // a slow machine is behind by more than finish() waits
-  CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+  const trk_code ended = trk_finish(run, 0, nullptr);
+  CHILD_CHECK(ended == TRK_OK || ended == TRK_TIMEOUT);  // it waits 2 s for the disk; the next process stores the end
   return 0;
 }
 
