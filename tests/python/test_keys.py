@@ -236,7 +236,9 @@ def cpu_of_show(metrics: int) -> float:
         for begin in range(0, metrics, 500):
             run.log({f"m/{i}": 1.0 for i in range(begin, begin + 500)}, step=0)
     begun = os.times()
-    done = subprocess.run([sys.executable, "-m", "tracker", "show", run.id], capture_output=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "tracker", "show", run.id], capture_output=True, timeout=300, check=False
+    )
     ended = os.times()
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(f"m/{metrics - 1}".encode()) >= 2
