@@ -4,10 +4,12 @@
 // with repaired CRCs, hostile counts.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "codec/columns.h"
 #include "codec/segment_encode.h"
 #include "codec/segment_layout.h"
 #include "codec/segment_parse.h"
@@ -110,6 +112,43 @@ TEST(SegmentDamageTest, AChangedDirectoryWithARepairedCrcNeverCrashes) {
     uint64_t rows = 0;
     for (const SegmentBlock& block : view->blocks()) rows += block.rows * (block.series.size() + 3);
     if (rows < 100'000) (void)view->check();
+  }
+}
+
+// What a view has decoded once it does not look through again; what failed it must.
+TEST(SegmentDamageTest, ADamagedColumnIsRefusedEachTimeItIsRead) {
+  auto random = seeded_random();
+  constexpr size_t kHeadMax = 24;  // of a packed column; its entries follow
+  std::string bytes;
+  std::vector<std::pair<size_t, size_t>> damaged;
+  for (int round = 0; round < 100 && damaged.empty(); ++round) {
+    RandomLog log(&random);
+    bytes = segment_of(log.frames(3, 1500));
+    const auto directory = parse_segment(bytes, bytes.size());
+    ASSERT_TRUE(directory.ok());
+    for (size_t b = 0; b < directory->parts.size(); ++b) {
+      for (size_t i = 0; i < directory->parts[b].series.size(); ++i) {
+        const SegmentPart& part = directory->parts[b].series[i].values;
+        const auto encoding = static_cast<ColumnEncoding>(bytes[part.offset]);
+        const bool packed = encoding == ColumnEncoding::kPacked || encoding == ColumnEncoding::kPackedDeltas;
+        if (!packed || part.size <= kHeadMax) continue;
+        std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(part.offset + kHeadMax),
+                  bytes.begin() + static_cast<std::ptrdiff_t>(part.offset + part.size), '\xff');
+        // Of a short column all entries may lie within its head: what is overwritten then are numbers, and any will do.
+        const SegmentBlock& block = directory->blocks[b];
+        const std::string_view column = std::string_view(bytes).substr(part.offset, part.size);
+        uint64_t value = 0;
+        if (!decode_rows(column, block.rows, block.types[i], {0, 1}, &value).ok()) damaged.emplace_back(b, i);
+      }
+    }
+  }
+  ASSERT_FALSE(damaged.empty());
+  auto view = SegmentView::parse(bytes, /*check_crc=*/false);
+  ASSERT_TRUE(view.ok());
+  for (const auto& [block, series] : damaged) {
+    uint64_t value = 0;
+    for (int time = 1; time <= 3; ++time)
+      ASSERT_EQ(view->values(block, series, {0, 1}, &value).code(), Code::kCorrupt) << "time " << time;
   }
 }
 
