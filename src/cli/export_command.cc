@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // tracker export: a run as CSV or JSON lines, to stdout or to a file that appears whole.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,30 +16,28 @@
 #include "cli/verify_media.h"
 #include "exchange/bundle.h"
 #include "exchange/export_tensorboard.h"
+#include "exchange/output_file.h"
 #include "query/alerts.h"
 #include "query/media.h"
 
 namespace tracker::internal {
 namespace {
 
-bool is_special_file(const std::string& path) {
-  struct stat info{};
-  return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
-}
-
-// Writes beside the target and renames: an export that fails leaves no half file and an old one as it was. A pipe or a
-// device is written to directly.
+// Writes beside the target and renames: an export that fails leaves no half file and an old one as it was. A pipe, a
+// device or a descriptor is written to directly.
 Result<ExportResult> export_to_file(RunView* run, const ExportCommandOptions& options) {
-  const bool direct = is_special_file(options.output);
-  const std::string path = direct ? options.output : fmt::format("{}.part-{}", options.output, ::getpid());
-  auto file = open_file(path, direct ? O_WRONLY : O_WRONLY | O_CREAT | O_TRUNC, 0666);
-  if (!file.ok()) return Status::from_errno(file.status().system_errno(), "cannot write", options.output);
+  auto target = output_target(options.output);
+  if (!target.ok()) return target.status();
+  std::string path = options.output;
+  const bool direct = !target->is_file();
+  Result<Fd> file = direct ? Result<Fd>(std::move(target->opened)) : create_part(target->path, &path);
+  if (!file.ok()) return file.status();
   auto result = export_run(run, options.form, [&file, &path](std::string_view piece) {
     const Status status = write_all(file->get(), piece);
     return status.ok() ? status : Status::from_errno(status.system_errno(), "cannot write", path);
   });
   if (direct) return result;
-  if (result.ok() && ::rename(path.c_str(), options.output.c_str()) != 0)
+  if (result.ok() && ::rename(path.c_str(), target->path.c_str()) != 0)
     result = Status::from_errno(errno, "cannot rename the export to", options.output);
   if (!result.ok()) remove_file(path);
   return result;
@@ -60,7 +56,10 @@ Result<ExportResult> export_for_others(Console& console, RunView* run, ExportCom
   if (console.python == nullptr || !console.python->export_parquet)
     return Status(Code::kUnsupported, "Parquet is written by the Python package, with pyarrow",
                   "pip install tracker-run pyarrow, and its command `tracker export` does it");
-  return console.python->export_parquet(run->dir(), options->form, absolute_path(options->output));
+  const auto target = output_target(options->output);
+  if (!target.ok()) return target.status();
+  if (!target->is_file()) return not_a_file(options->output, "Parquet");
+  return console.python->export_parquet(run->dir(), options->form, target->path);
 }
 
 // What a run has that rows of numbers and texts cannot hold, by kind. Of metrics that were asked for by name nothing.

@@ -13,6 +13,7 @@
 #include "base/crc32c.h"
 #include "base/fs.h"
 #include "exchange/bundle.h"
+#include "exchange/output_file.h"
 #include "query/run_view.h"
 #include "storage/run_folder.h"
 
@@ -204,9 +205,12 @@ Result<BundleResult> export_bundle(const RunFolder& run, const std::string& outp
   if (std::none_of(files->begin(), files->end(), is_run_file))
     return Status(Code::kCorrupt, fmt::format("{} has no {}", run.path, kRunFile),
                   "`tracker verify` says what to do; nothing was written");
-  const std::string path = fmt::format("{}.part-{}", output, ::getpid());
-  auto file = open_file(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0666);
-  if (!file.ok()) return Status::from_errno(file.status().system_errno(), "cannot write", output);
+  const auto target = output_target(output);
+  if (!target.ok()) return target.status();
+  if (!target->is_file()) return not_a_file(output, "a bundle");
+  std::string path;
+  auto file = create_part(target->path, &path);
+  if (!file.ok()) return file.status();
   BundleWriter writer(run, file->get(), path, progress);
   Status status = writer.write(*files, extras);
   if (status.ok()) {
@@ -216,13 +220,13 @@ Result<BundleResult> export_bundle(const RunFolder& run, const std::string& outp
     else if (*now != *files) status = changed_meanwhile(run);
   }
   if (status.ok() && ::fsync(file->get()) != 0) status = Status::from_errno(errno, "cannot write", path);
-  if (status.ok() && ::rename(path.c_str(), output.c_str()) != 0)
+  if (status.ok() && ::rename(path.c_str(), target->path.c_str()) != 0)
     status = Status::from_errno(errno, "cannot rename the bundle to", output);
   if (!status.ok()) {
     remove_file(path);
     return status;
   }
-  sync_path(parent_path(absolute_path(output)));
+  sync_path(parent_path(target->path));
   out.files = static_cast<uint32_t>(files->size() + extras.size());
   out.bytes = writer.bytes();
   return out;

@@ -16,6 +16,23 @@ using Literal = FilterLiteral::Kind;
 constexpr double kSecondUs = 1e6;
 constexpr double kExactIntMax = 9007199254740992.0;  // 2^53
 
+// SQLite parses with a stack of 100 (each parenthesis of ours takes up to three of it) and refuses expressions of a
+// depth of 1,000 (a chain of n operators is n deep). Both are set when it is compiled; filters may be larger.
+constexpr int kParenthesesMax = 20;
+constexpr int kOperatorsMax = 800;
+
+// Whether SQLite takes the condition. What it does not take is left to the exact test.
+bool fits(std::string_view condition) {
+  int depth = 0, operators = 0;
+  for (size_t i = 0; i < condition.size(); ++i) {
+    const std::string_view rest = condition.substr(i);
+    if (rest.starts_with(" OR ") || rest.starts_with(" AND ")) ++operators;
+    if (rest.front() == '(' && ++depth > kParenthesesMax) return false;
+    if (rest.front() == ')') --depth;
+  }
+  return operators <= kOperatorsMax;
+}
+
 void append(FilterSql* to, const FilterSql& part) {
   to->condition += part.condition;
   to->parameters.insert(to->parameters.end(), part.parameters.begin(), part.parameters.end());
@@ -100,7 +117,8 @@ FilterSql joined(const FilterNode& node, int64_t now_us) {
   const bool is_and = node.kind == FilterNode::Kind::kAnd;
   FilterSql out{"", {}, true};
   for (const FilterNode& child : node.children) {
-    const FilterSql part = compile(child, now_us);
+    FilterSql part = compile(child, now_us);
+    if (!fits(part.condition)) part = {};
     out.exact = out.exact && part.exact;
     if (part.condition.empty() && !is_and) return {};
     if (part.condition.empty()) continue;
@@ -131,7 +149,8 @@ FilterSql compile(const FilterNode& node, int64_t now_us) {
 
 FilterSql compile_filter(const Filter& filter, int64_t now_us) {
   if (filter.root() == nullptr) return {"", {}, true};
-  return compile(*filter.root(), now_us);
+  FilterSql all = compile(*filter.root(), now_us);
+  return fits(all.condition) ? all : FilterSql();
 }
 
 void bind_parameters(Statement& statement, const std::vector<SqlParameter>& parameters) {

@@ -50,8 +50,9 @@ def write_parquet(
     temporary = Path(f"{output}.part-{os.getpid()}")
     rows = done = 0
     total = sum(stored.get(name, 0) for name in chosen)
+    temporary.unlink(missing_ok=True)  # of a dead process
     try:
-        with pq.ParquetWriter(temporary, schema) as writer:
+        with temporary.open("xb") as file, pq.ParquetWriter(file, schema) as writer:
             for name in chosen:
                 if name in numbers:
                     rows += _write_numbers(pa, writer, schema, run, name, all)

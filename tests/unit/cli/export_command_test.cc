@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Goal: `tracker export` writes whole files or leaves what was there, and its options do what they say.
 // Method: exports to stdout and to files in a temporary folder.
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
 
 #include "base/fs.h"
 #include "model/value.h"
@@ -49,6 +53,58 @@ TEST_F(ExportCommandTest, AFileAppearsWholeAndItsJsonDescribesIt) {
   EXPECT_EQ(document->int_or("bytes", 0), static_cast<int64_t>(content("run.csv").size()));
   EXPECT_EQ(document->text_or("output", ""), file("run.csv"));
   EXPECT_EQ(list_dir(folder_.path())->size(), 1u);
+}
+
+TEST_F(ExportCommandTest, ALinkStaysAndTheFileBehindItIsReplaced) {
+  write_run();
+  ASSERT_TRUE(write_file_atomic(file("target.csv"), "old").ok());
+  ASSERT_EQ(::symlink("target.csv", file("link.csv").c_str()), 0);
+  ASSERT_EQ(::symlink("new.csv", file("to_nothing.csv").c_str()), 0);
+  for (const char* name : {"link.csv", "to_nothing.csv"}) {
+    EXPECT_EQ(run({"export", "otter", "-o", file(name)}), kExitOk) << err_;
+    EXPECT_TRUE(is_link(file(name)));
+  }
+  EXPECT_NE(content("target.csv").find("loss,1,"), std::string::npos);
+  EXPECT_EQ(content("new.csv"), content("target.csv"));
+  ASSERT_EQ(::symlink("otter.trkb", file("bundle").c_str()), 0);
+  EXPECT_EQ(run({"export", "otter", "--bundle", file("bundle")}), kExitOk) << err_;
+  EXPECT_TRUE(is_link(file("bundle")));
+  EXPECT_TRUE(is_regular_file(file("otter.trkb")));
+  EXPECT_EQ(list_dir(folder_.path())->size(), 6u) << "a part is left";
+}
+
+// Into `>> file` the rows go behind what is there, and nobody's /dev/stdout is replaced by a file.
+TEST_F(ExportCommandTest, ANameOfADescriptorMeansTheDescriptor) {
+  write_run();
+  ASSERT_TRUE(write_file_atomic(file("log"), "before\n").ok());
+  auto log = open_file(file("log"), O_WRONLY | O_APPEND);
+  ASSERT_TRUE(log.ok());
+  ASSERT_EQ(::symlink("/dev/fd", file("descriptors").c_str()), 0);
+  const std::string number = std::to_string(log->get());
+  ASSERT_EQ(::symlink(("/proc/self/fd/" + number).c_str(), file("stdout").c_str()), 0);
+  for (const std::string& name : {file("stdout"), file("descriptors/" + number), "/dev/fd/" + number}) {
+    EXPECT_EQ(run({"export", "otter", "-o", name}), kExitOk) << err_;
+    EXPECT_EQ(run({"export", "otter", "--bundle", name}), kExitUsage);
+    EXPECT_NE(err_.find("is no file, and a bundle appears whole in one"), std::string::npos) << err_;
+  }
+  EXPECT_TRUE(is_link(file("stdout")));
+  const std::string text = content("log");
+  EXPECT_TRUE(text.starts_with("before\nmetric,step")) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 3 * 4);
+  EXPECT_EQ(run({"export", "otter", "-o", "/proc/self/fd/999"}), kExitFailed);
+}
+
+TEST_F(ExportCommandTest, LinksInACircleAndALinkInPlaceOfTheUnfinishedFileAreNotFollowed) {
+  write_run();
+  ASSERT_EQ(::symlink("b", file("a").c_str()), 0);
+  ASSERT_EQ(::symlink("a", file("b").c_str()), 0);
+  EXPECT_EQ(run({"export", "otter", "-o", file("a")}), kExitFailed);
+  EXPECT_NE(err_.find("Too many levels of symbolic links"), std::string::npos) << err_;
+  ASSERT_TRUE(write_file_atomic(file("precious"), "mine").ok());
+  ASSERT_EQ(::symlink("precious", (file("run.csv.part-") + std::to_string(::getpid())).c_str()), 0);
+  EXPECT_EQ(run({"export", "otter", "-o", file("run.csv")}), kExitOk) << err_;
+  EXPECT_EQ(content("precious"), "mine");
+  EXPECT_TRUE(is_regular_file(file("run.csv")));
 }
 
 TEST_F(ExportCommandTest, AFailedExportLeavesTheOldFile) {

@@ -79,5 +79,31 @@ TEST_F(RandomFilterTest, TheCatalogAnswersAsTheFilterDoes) {
   }
 }
 
+std::string repeated(const std::string& text, size_t times) {
+  std::string out;
+  for (size_t i = 0; i < times; ++i) out += text;
+  return out;
+}
+
+// SQLite has a stack of 100 for what it parses and a depth of 1,000 for expressions; the limits of filters are others.
+TEST_F(RandomFilterTest, FiltersAtTheirLimitsAreAnswered) {
+  three_runs();
+  const auto values = [](size_t n) { return repeated("none,", n - 1) + "two"; };
+  EXPECT_EQ(ids(list("id in [" + values(kFilterListMax) + "]")), "two");
+  EXPECT_EQ(ids(list("not id in [" + values(kFilterListMax) + "]")), "three one");
+  EXPECT_EQ(ids(list("project = a and id in [" + values(kFilterListMax) + "] and id != one")), "two");
+  for (const size_t tests : {kFilterTestsMax / 2, kFilterTestsMax}) {
+    EXPECT_EQ(ids(list(repeated("id=two or ", tests - 1) + "id=one")), "two one") << tests;
+    EXPECT_EQ(ids(list(repeated("id!=two and ", tests - 1) + "id!=one")), "three") << tests;
+  }
+  EXPECT_EQ(ids(list(repeated("missing(name) or ", 900) + "id=none")), ids(list("missing(name)")));
+  for (const size_t depth : {kFilterDepthMax / 4, kFilterDepthMax / 2, kFilterDepthMax}) {
+    EXPECT_EQ(ids(list(repeated("not ", depth) + "id=two")), "two") << depth;
+    EXPECT_EQ(ids(list(repeated("(id=one or ", depth) + "id=two" + repeated(")", depth))), "two one") << depth;
+    EXPECT_EQ(ids(list(repeated("(id!=one and ", depth) + "id!=two" + repeated(")", depth))), "three") << depth;
+    EXPECT_EQ(ids(list(repeated("not (id=none or ", depth / 2) + "id=two" + repeated(")", depth / 2))), "two") << depth;
+  }
+}
+
 }  // namespace
 }  // namespace tracker::internal
