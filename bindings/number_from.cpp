@@ -180,6 +180,36 @@ NumberResult from_float(PyObject* value, ValueType type, Number* out, std::strin
   return NumberResult::kOk;
 }
 
+// A NaN on its way through a double loses what makes it a signalling one. NumPy's arrays and scalars of bfloat16 have
+// tobytes(), tensors of torch a view of as many bits; anything else keeps the NaN that its float() gives.
+void keep_nan_bits(PyObject* value, ValueType type, Number* out) {
+  const size_t width = value_width(type);
+  if (type == ValueType::kBFloat16) {
+    const Ref method = optional_attribute(value, "tobytes");
+    const Ref bytes = method ? Ref(PyObject_CallNoArgs(method.get())) : Ref();
+    if (bytes && PyBytes_Check(bytes.get()) && PyBytes_GET_SIZE(bytes.get()) == static_cast<Py_ssize_t>(width)) {
+      out->bits = load<uint16_t>(reinterpret_cast<const unsigned char*>(PyBytes_AS_STRING(bytes.get())));
+      return;
+    }
+  }
+  if (!must_propagate()) PyErr_Clear();
+  const Ref name(PyUnicode_FromString("torch"));
+  const Ref torch = name ? Ref(PyImport_GetModule(name.get())) : Ref();
+  const Ref integers = torch ? optional_attribute(torch.get(), width == 2   ? "int16"
+                                                               : width == 4 ? "int32"
+                                                                            : "int64")
+                             : Ref();
+  const Ref view = integers ? optional_attribute(value, "view") : Ref();
+  const Ref bits = view ? Ref(PyObject_CallOneArg(view.get(), integers.get())) : Ref();
+  const Ref item = bits ? optional_attribute(bits.get(), "item") : Ref();
+  const Ref number = item ? Ref(PyObject_CallNoArgs(item.get())) : Ref();
+  if (number && PyLong_Check(number.get())) {
+    const auto word = static_cast<uint64_t>(PyLong_AsLongLong(number.get()));
+    out->bits = width == 8 ? word : word & ((uint64_t{1} << 8 * width) - 1);
+  }
+  if (!must_propagate()) PyErr_Clear();
+}
+
 // A tensor of torch in the memory of a GPU, of NVIDIA or AMD.
 bool is_on_device(PyObject* value) {
   const Ref said = optional_attribute(value, "is_cuda");
@@ -200,13 +230,18 @@ NumberResult from_dtype(PyObject* value, PyObject* dtype, Number* out, std::stri
   if (PyErr_Occurred() != nullptr) return NumberResult::kRaised;
   Ref plain = detach ? Ref(PyObject_CallNoArgs(detach.get())) : Ref::borrow(value);
   if (!plain) return reject_pending(why);
+  const Ref whole = Ref::borrow(plain.get());
   const Ref item = optional_attribute(plain.get(), "item");
   if (PyErr_Occurred() != nullptr) return NumberResult::kRaised;
   if (item) plain = Ref(PyObject_CallNoArgs(item.get()));
   if (!plain) return reject_pending(why);
   if (PyLong_Check(plain.get())) return from_int(plain.get(), out, why);  // bool too
-  if (PyNumber_Check(plain.get()) && !PyComplex_Check(plain.get())) return from_float(plain.get(), type, out, why);
-  return reject(why, std::string("expected a number, got ") + Py_TYPE(value)->tp_name);
+  if (!PyNumber_Check(plain.get()) || PyComplex_Check(plain.get()))
+    return reject(why, std::string("expected a number, got ") + Py_TYPE(value)->tp_name);
+  const NumberResult result = from_float(plain.get(), type, out, why);
+  if (result == NumberResult::kOk && PyFloat_Check(plain.get()) && std::isnan(PyFloat_AS_DOUBLE(plain.get())))
+    keep_nan_bits(whole.get(), type, out);
+  return PyErr_Occurred() != nullptr && result == NumberResult::kOk ? NumberResult::kRaised : result;
 }
 
 // A NumPy date or duration, found by the way its dtype says so. Its bytes alone would be taken for eight numbers.

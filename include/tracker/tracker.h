@@ -52,8 +52,8 @@ typedef enum trk_code {
 } trk_code;
 
 #define TRK_NUL_TERMINATED ((size_t)-1)
-/* "1 + the run's largest step". Of calls at the same time each gets a step of its own. INT64_MIN itself is therefore no
- * step; every other int64 is. */
+/* "1 + the run's largest step". Of calls at the same time each gets a step of its own; behind INT64_MAX there is none,
+ * and calls get that one again. INT64_MIN itself is therefore no step; every other int64 is. */
 #define TRK_STEP_AUTO INT64_MIN
 
 typedef struct trk_run trk_run;           /* a run this process writes */

@@ -367,7 +367,7 @@ class StoredRun(MediaOfRun, Told):
 
         cursor: None for all rows from the first one on, "now" for what comes after this call, or the cursor of an
         earlier tail. limit: rows of one batch. timeout: seconds without a row after which the iteration ends; it ends
-        anyway with the run. ValueError for a cursor of another run or of other metrics.
+        anyway with the run. ValueError for a cursor of another run or of other metrics, and for a timeout below 0.
         """
         names = [names] if isinstance(names, str) else list(names or ())
         if not _all_str(names):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from tracker import _core, _selection
 from tracker._history import History
+from tracker._run import seconds
 
 POLL_S = 0.2
 ROWS_MAX = 1 << 20
@@ -36,7 +37,7 @@ class Tail:
         self._limit = _selection.integer("limit", limit)
         if self._limit < 1:
             raise ValueError("limit: at least one row")
-        self._timeout = timeout
+        self._timeout = None if timeout is None else seconds("timeout", timeout)
         self._more = False
         self.cursor: str
         """Printable and opaque; a few dozen bytes a writer."""

@@ -149,6 +149,7 @@ void look_at_media(Console& console, const std::string& run, VerifyReport* repor
 int run_verify(Console& console, const GlobalOptions& global, const VerifyCommandOptions& options) {
   const auto targets = find_targets(global, options);
   if (!targets.ok()) return fail(console, targets.status());
+  if (const Status status = may_open_files(); !status.ok()) return fail(console, status);
   ProgressBar bar(console, "checking KiB");
   VerifyOptions how;
   how.now_us = console.now_us;

@@ -20,6 +20,7 @@
 
 #include "journal/liveness.h"
 #include "journal/place.h"
+#include "journal/ring_file.h"
 #include "journal/spill.h"
 
 namespace tracker::internal {
@@ -197,7 +198,13 @@ Status DeadJournal::read_ring(const std::string& name) {
   const Status first = read_exactly(fd->get(), page, std::min(bytes, sizeof page));
   const uint64_t data = bytes - std::min(bytes, sizeof page);
   if (!first.ok()) return give_up(name, header, data, first.message());
-  if (header.magic == 0 && bytes >= sizeof page) return {};  // likewise
+  if (header.magic == 0 && bytes >= sizeof page) {  // likewise, or the disk has lost it
+    if (!holds_data(fd->get(), sizeof page)) blank_.push_back(nonce_of(name));
+    // A living process may have made it meanwhile: then the next look finds it.
+    else if (uint64_t magic = 0; ::pread(fd->get(), &magic, sizeof magic, 0) == sizeof magic && magic == 0)
+      name_blank(name);
+    return {};
+  }
   const uint64_t size = header.data_bytes;
   if (header.magic == kRingMagic && header.version > kRingVersion &&
       header.version <= kRingVersion + kRingVersionsAhead)
@@ -261,9 +268,14 @@ void DeadJournal::leave_retired_out(const std::vector<RingPosition>& positions) 
   });
 }
 
+void DeadJournal::name_blank(const std::string& name) {
+  problems_.push_back(join_path(dir_, name) + ": its header reads as zeros: an unknown number of points is lost");
+  ++unreadable_;
+}
+
 Status DeadJournal::give_up(const std::string& name, const RingHeader& header, uint64_t bytes, const std::string& why) {
   problems_.push_back(fmt::format("{}: {}", join_path(dir_, name), why));
-  unread_.push_back({nonce_of(name), bytes, header.tail.load(), header.accepted.load(), 0});
+  unread_.push_back({nonce_of(name), std::min(bytes, kRingFileBytesMax), header.tail.load(), header.accepted.load(), 0});
   return {};
 }
 
@@ -297,6 +309,8 @@ uint64_t DeadJournal::points_in_spill_damage() const {
 }
 
 bool DeadJournal::rings_reach(const std::vector<RingPosition>& positions) const {
+  const auto is_blank = [this](const RingPosition& p) { return std::count(blank_.begin(), blank_.end(), p.nonce) > 0; };
+  if (std::any_of(positions.begin(), positions.end(), is_blank)) return false;
   return unread_.empty() && std::all_of(rings_.begin(), rings_.end(), [&positions](const auto& ring) {
            const RingHeader& header = *ring->header;
            const auto at = std::find_if(positions.begin(), positions.end(),
@@ -401,6 +415,8 @@ void DeadJournal::start(const std::vector<RingPosition>& positions, bool afresh)
     accounts_.push_back({points_behind(from, tail, header.accepted.load(), header.data_bytes), 0, {}});
   }
   times_ = std::make_unique<TimeLine>(std::move(anchors), rate);
+  for (const uint64_t nonce : blank_)
+    if (known_position(nonce) > 0) name_blank(fmt::format("ring-{:016x}", nonce));
   for (UnreadRing& ring : unread_) {
     const auto known = points_behind(known_position(ring.nonce), ring.tail, ring.accepted, ring.bytes);
     ring.points = known.value_or(points_in_damage(ring.bytes));

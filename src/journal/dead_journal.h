@@ -17,8 +17,7 @@
 
 namespace tracker::internal {
 
-constexpr size_t kRingFileBytesMax = 64u << 20;  // what recovery takes for a ring; ours are 8 MiB at most
-constexpr uint32_t kRingVersionsAhead = 15;      // a version further ahead of ours is damage, no newer one
+constexpr uint32_t kRingVersionsAhead = 15;  // a version further ahead of ours is damage, no newer one
 
 class DeadJournal {
  public:
@@ -106,6 +105,7 @@ class DeadJournal {
   // read.
   Status read_ring(const std::string& name);
   void leave_copies_out();
+  void name_blank(const std::string& name);
   Status give_up(const std::string& name, const RingHeader& header, uint64_t bytes, const std::string& why);
   uint64_t points_lost(const RingSpan& span, uint64_t sound, SpanAccount* account);
   uint64_t points_readable(RingSpan span);
@@ -130,6 +130,7 @@ class DeadJournal {
   std::vector<std::unique_ptr<RingCopy>> rings_;
   std::vector<UnreadRing> unread_;
   uint64_t unreadable_ = 0;
+  std::vector<uint64_t> blank_;  // rings of zeros alone: never used, unless the database knows better
   std::vector<RingSpan> spans_;
   std::vector<SpanAccount> accounts_;  // of each span
   std::unique_ptr<TimeLine> times_;

@@ -7,9 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <vector>
 
 #include "base/fs.h"
 #include "base/write_signals.h"
@@ -79,6 +81,22 @@ bool RingFile::still_linked() const {
   if (path_.empty()) return true;
   struct stat st;
   return ::lstat(path_.c_str(), &st) == 0 && st.st_dev == device_ && st.st_ino == inode_;
+}
+
+bool holds_data(int fd, uint64_t from) {
+  std::vector<char> part(64 << 10);
+  const off_t end = static_cast<off_t>(kRingHeaderBytes + kRingFileBytesMax);
+  for (off_t at = static_cast<off_t>(from); at < end;) {
+    const off_t data = ::lseek(fd, at, SEEK_DATA);
+    if (data < 0 && errno == ENXIO) return false;  // a hole up to the end
+    if (data > at) at = data;
+    const ssize_t n = ::pread(fd, part.data(), part.size(), at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    if (std::any_of(part.begin(), part.begin() + n, [](char c) { return c != 0; })) return true;
+    at += n;
+  }
+  return false;
 }
 
 void count_loss(RingHeader* header, uint32_t series, uint8_t reason, uint64_t count) {

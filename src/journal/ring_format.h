@@ -16,6 +16,7 @@ namespace tracker::internal {
 constexpr uint64_t kRingMagic = 0x31474e49524b5254;  // "TRKRING1"
 constexpr uint32_t kRingVersion = 1;
 constexpr size_t kRingHeaderBytes = 4096;
+constexpr size_t kRingFileBytesMax = 64u << 20;  // what recovery takes for a ring; ours are 8 MiB at most
 constexpr size_t kAnchorSlots = 16;
 constexpr size_t kLossSlots = 96;
 constexpr size_t kLossSlotsShared = 27;    // the last ones, for what finds no slot of its own: one a reason and kind

@@ -66,7 +66,8 @@ Result<RunIdentity> RunIdentity::from_value(const Value& value) {
   out.project = value.text_or("project", "");
   out.id = value.text_or("id", "");
   if (out.project.empty() || out.id.empty()) return missing("project or id");
-  out.created_us = value.int_or("created_us", 0);
+  out.created_us = value.int_or("created_us", -1);
+  if (out.created_us < 0) return missing("created_us");
   return out;
 }
 

@@ -2,10 +2,12 @@
 // verify: what the parts share, and the walk over a store.
 #include "storage/verify.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 
 #include "base/fs.h"
@@ -96,6 +98,19 @@ std::optional<Id128> check_runs(Verifier& verifier, const std::vector<Folder>& f
 
 }  // namespace
 
+Status may_open_files() {
+  std::vector<Fd> files;
+  for (int i = 0; i < kVerifyFilesOpen; ++i) {
+    auto file = open_file("/dev/null", O_RDONLY);
+    const int error = file.ok() ? 0 : file.status().system_errno();
+    if (error == EMFILE || error == ENFILE)
+      return Status(Code::kIo, fmt::format("this process may open too few files: {} more are needed", kVerifyFilesOpen),
+                    "raise the limit (`ulimit -n`); nothing was looked at");
+    if (file.ok()) files.push_back(std::move(*file));
+  }
+  return {};
+}
+
 void VerifyReport::add(Finding finding) {
   const bool is_note = finding.level == FindingLevel::kNote;
   ++found[static_cast<size_t>(finding.level)];
@@ -179,6 +194,7 @@ std::optional<FileStamp> stamp_of(const std::string& path) {
 uint64_t size_of_file(const std::string& path) { return stamp_of(path).value_or(FileStamp()).size; }
 
 Result<VerifyReport> verify_store(const std::string& path, const VerifyOptions& options) {
+  TRACKER_RETURN_IF_ERROR(may_open_files());
   Verifier verifier(options);
   const std::string file = join_path(path, kStoreFile);
   auto id = read_store_document(file);

@@ -59,7 +59,12 @@ struct VerifyOptions {
   std::function<void(uint64_t done, uint64_t total)> progress;  // bytes of writers' files
 };
 
-// The whole store: its documents, runs, journals on this machine and catalog. kNotFound: no store at `path`.
+// A file that this process may not open is no damage: that it may open as many as verify has open at once is known
+// before anything is judged. kIo: it may not.
+constexpr int kVerifyFilesOpen = 24;
+Status may_open_files();
+
+// The whole store: its documents, runs, journals on this machine and catalog. kNotFound: no store at `path`. kIo: may_open_files().
 Result<VerifyReport> verify_store(const std::string& path, const VerifyOptions& options);
 // Single runs, wherever their folders lie; of journals those of `runs` in the store at `store_path` (empty: none).
 VerifyReport verify_runs(const std::vector<std::string>& folders, const std::string& store_path,

@@ -218,6 +218,40 @@ TEST(UnreadRingTest, ARingThatIsNoFileCountsAsUnknownBeforeAndBehindTheRecovery)
   EXPECT_EQ(run.view->losses().dropped, 0u);
 }
 
+// A power cut may leave zeros. Bug: a ring of a header of zeros was taken for one that was never used, and all that had
+// lain in it was gone without a word.
+TEST(UnreadRingTest, ARingWhoseHeaderReadsAsZerosCountsAsUnknown) {
+  for (const bool all : {false, true}) {
+    Sandbox sandbox;
+    make_dead_run();
+    const std::string ring = only_ring(sandbox);
+    std::string bytes = *read_file(ring, 64u << 20);
+    std::fill_n(bytes.begin(), all ? bytes.size() : kRingHeaderBytes, '\0');
+    std::ofstream(ring, std::ios::binary) << bytes;
+    auto view = RunView::open(*Store::open(sandbox.store())->find_run("p", "r"));
+    ASSERT_TRUE(view.ok());
+    EXPECT_EQ((*view)->losses().unread_rings, 1u) << all;
+    const auto verified = verify_store(sandbox.store(), {});
+    ASSERT_TRUE(verified.ok());
+    EXPECT_TRUE(std::any_of(verified->findings.begin(), verified->findings.end(), [](const Finding& finding) {
+      return finding.level == FindingLevel::kDamage && finding.what.find("reads as zeros") != std::string::npos;
+    })) << all;
+    ReadRun run = recover_and_read(sandbox.store());
+    EXPECT_THAT(run.problems, ::testing::Contains(::testing::HasSubstr("its header reads as zeros"))) << all;
+    EXPECT_EQ(run.view->losses().unread_rings, 1u) << all;
+    EXPECT_GT(static_cast<int64_t>(run.view->points()), kPoints / 3);
+  }
+}
+
+// What a process leaves that dies while it makes a ring is no damage.
+TEST(UnreadRingTest, ARingOfZerosOfWhichNothingWasStoredWasNeverUsed) {
+  Sandbox sandbox;
+  make_dead_run();
+  const std::string dir = sandbox.journal_folders().at(0);
+  std::ofstream(dir + "/ring-00000000abcdef00", std::ios::binary) << std::string(kRingHeaderBytes + 4096, '\0');
+  expect_each_point_once(sandbox);
+}
+
 // What a live run does that is recovered and killed before it has found out: it spills under numbers that the recoverer
 // has given away. Bug: those were taken for stored, and what the recoverer had read from the rings was stored again.
 TEST(SpilledNumbersTest, SpilledFramesWhoseNumbersAnotherHasGivenAwayAreStoredOnceByTheirPositions) {

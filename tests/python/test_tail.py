@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tracker
@@ -88,6 +89,12 @@ def test_now_means_what_comes_after_the_call(run: tracker.Run) -> None:
     assert rows["x"].values.tolist() == [2.0]
     assert rows["new"].values.tolist() == [3]
     assert tail.read() == {}
+
+
+@pytest.mark.parametrize(("timeout", "error"), [(float("nan"), ValueError), (-1, ValueError), ("3", TypeError)])
+def test_a_timeout_that_would_never_come_is_refused(run: tracker.Run, timeout: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="timeout must be"):
+        tracker.open_run(run.uid).tail(timeout=timeout)
 
 
 def test_a_tail_ends_with_the_run_or_after_its_timeout(run: tracker.Run) -> None:

@@ -158,6 +158,19 @@ def test_longdouble_becomes_float64(run: tracker.Run) -> None:
     assert r.history("y").values.tolist() == [2.5]
 
 
+def test_a_nan_of_bfloat16_keeps_all_its_bits(run: tracker.Run) -> None:
+    words = [0xFFB2, 0x7FB9, 0x7F81, 0x7FC0, 0xFFFF, 0x7F80]
+    array = np.array(words, "u2").view(ml_dtypes.bfloat16)
+    for i in range(len(words)):
+        run.log({"scalar": array[i], "one": array[i : i + 1], "none": array[i : i + 1].reshape(())}, step=i)
+    handle = run.metric("handle")
+    for i in range(len(words)):
+        handle.log(array[i], i)
+    run.flush()
+    for name in ("scalar", "one", "none", "handle"):
+        assert run.history(name).values.view("u2").tolist() == words, name
+
+
 def test_bfloat16_is_kept_and_read_as_ml_dtypes_has_it(run: tracker.Run) -> None:
     values = [ml_dtypes.bfloat16(v) for v in (0.0, -0.0, 1.5, -3.0e38, 9.2e-41, math.inf, math.nan)]
     for step, value in enumerate(values):
