@@ -275,7 +275,8 @@ void DeadJournal::name_blank(const std::string& name) {
 
 Status DeadJournal::give_up(const std::string& name, const RingHeader& header, uint64_t bytes, const std::string& why) {
   problems_.push_back(fmt::format("{}: {}", join_path(dir_, name), why));
-  unread_.push_back({nonce_of(name), std::min(bytes, kRingFileBytesMax), header.tail.load(), header.accepted.load(), 0});
+  unread_.push_back(
+      {nonce_of(name), std::min(bytes, kRingFileBytesMax), header.tail.load(), header.accepted.load(), 0});
   return {};
 }
 

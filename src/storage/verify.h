@@ -64,7 +64,8 @@ struct VerifyOptions {
 constexpr int kVerifyFilesOpen = 24;
 Status may_open_files();
 
-// The whole store: its documents, runs, journals on this machine and catalog. kNotFound: no store at `path`. kIo: may_open_files().
+// The whole store: its documents, runs, journals on this machine and catalog. kNotFound: no store at `path`. kIo:
+// may_open_files().
 Result<VerifyReport> verify_store(const std::string& path, const VerifyOptions& options);
 // Single runs, wherever their folders lie; of journals those of `runs` in the store at `store_path` (empty: none).
 VerifyReport verify_runs(const std::vector<std::string>& folders, const std::string& store_path,

@@ -168,7 +168,7 @@ def test_a_nan_of_bfloat16_keeps_all_its_bits(run: tracker.Run) -> None:
         handle.log(array[i], i)
     run.flush()
     for name in ("scalar", "one", "none", "handle"):
-        assert run.history(name).values.view("u2").tolist() == words, name
+        assert tracker.open_run(run.uid).history(name).values.view("u2").tolist() == words, name
 
 
 def test_bfloat16_is_kept_and_read_as_ml_dtypes_has_it(run: tracker.Run) -> None:
