@@ -229,13 +229,16 @@ Status DeadJournal::read_ring(const std::string& name) {
   return {};
 }
 
-// Less a call that its process died in.
+// Less a call that its process died in: `accepted` may have it or not (ring_format.h, accepted_at).
 uint64_t DeadJournal::points_accepted(const RingCopy& ring) {
   const RingHeader& header = *ring.header;
   const uint64_t tail = header.tail.load(), accepted = header.accepted.load();
   const RingSpan span{ring.header, ring.data(), header.data_bytes, header.nonce, tail, tail};
   const uint64_t begun = tail % 8 == 0 ? points_begun(span) : 0;
-  return accepted - std::min(accepted, begun);
+  const uint64_t at = header.accepted_at.load();
+  const bool neither_has_it = at >> 1 == accepted && (at & 1) == (tail >> 3 & 1);
+  const bool only_at_has_it = at >> 1 == accepted + begun;
+  return neither_has_it || only_at_has_it ? accepted : accepted - std::min(accepted, begun);
 }
 
 // Somebody's copy of a ring holds the same points once more. One that is here under another name alone is the ring,
@@ -363,6 +366,23 @@ void DeadJournal::judge_counters() {
     else if (header.accepted_unfiled.load() > kLossCountMax)
       say("values in rings that were no files", header.accepted_unfiled.load());
   }
+}
+
+bool DeadJournal::has_ring(uint64_t nonce) const {
+  const auto is_it = [nonce](const auto& ring) { return ring->header->nonce == nonce; };
+  const auto is_named_so = [nonce](const UnreadRing& ring) { return ring.nonce == nonce; };
+  return std::any_of(rings_.begin(), rings_.end(), is_it) || std::any_of(unread_.begin(), unread_.end(), is_named_so) ||
+         std::find(blank_.begin(), blank_.end(), nonce) != blank_.end();
+}
+
+// Its process may have died between the end of a ring and the word of it.
+uint64_t DeadJournal::accepted_before() const {
+  uint64_t out = largest(&RingHeader::accepted_before, kLossCountMax + 1);
+  for (const auto& ring : rings_) {
+    const uint64_t leaving = ring->header->leaving.load(), then = ring->header->accepted_before_then.load();
+    if (leaving != 0 && then <= kLossCountMax + 1 && !has_ring(leaving)) out = std::max(out, then);
+  }
+  return out;
 }
 
 bool DeadJournal::counts_all() const { return unread_.empty() && unreadable_ == 0 && accepted_before() > 0; }

@@ -114,7 +114,8 @@ class DeadJournal {
   // What each ring says of all; no count above `bound` is believed.
   uint64_t largest(std::atomic<uint64_t> RingHeader::* count, uint64_t bound) const;
   // And one; 0: no ring says.
-  uint64_t accepted_before() const { return largest(&RingHeader::accepted_before, kLossCountMax + 1); }
+  uint64_t accepted_before() const;
+  bool has_ring(uint64_t nonce) const;
   static uint64_t points_accepted(const RingCopy& ring);
   void judge_counters();
   void name_unknown_series(FrameBuilder* builder);

@@ -27,7 +27,7 @@ struct alignas(64) HotRing {
   char* data;
   uint64_t mask;
   RingHeader* header;
-  uint64_t accepted;
+  uint64_t accepted_at;  // as in RingHeader
   std::atomic<int64_t>
       step_max;      // INT64_MIN before the first record with a step; read by hot_next_step of other threads
   Journal* journal;  // whose ring this is; null while the place is free
@@ -111,15 +111,27 @@ __attribute__((always_inline)) inline void write_pairs(char* at, uint32_t seed, 
   std::memcpy(at, &word0, 8);
 }
 
+// Says how much the ring has accepted once its position is its tail. A process may die between any two stores, and they
+// are done in the order in which they are written: the fences are for the compiler.
+__attribute__((always_inline)) inline void store_accepted(RingHeader* header, uint64_t accepted_at) {
+  std::atomic_signal_fence(std::memory_order_release);
+  header->accepted_at.store(accepted_at, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_release);
+  header->accepted.store(accepted_at >> 1, std::memory_order_relaxed);
+}
+
 // Publishes the record of `count` pairs that stands at the ring's position.
 __attribute__((always_inline)) inline void advance_ring(HotRing* ring, size_t count, int64_t step, bool has_step) {
-  ring->position += kRecordHeadBytes + count * sizeof(ValuePair);
-  ring->accepted += count;
+  // Read before the fences, behind which the compiler would read them again.
   RingHeader* header = ring->header;
-  header->accepted.store(ring->accepted, std::memory_order_relaxed);
+  const uint64_t position = ring->position + kRecordHeadBytes + count * sizeof(ValuePair);
+  const uint64_t accepted_at = (ring->accepted_at + 2 * count) ^ 1;  // an odd number of words
+  ring->position = position;
+  ring->accepted_at = accepted_at;
   if (has_step && step > ring->step_max.load(std::memory_order_relaxed))
     ring->step_max.store(step, std::memory_order_relaxed);
-  header->tail.store(ring->position, std::memory_order_release);
+  store_accepted(header, accepted_at);
+  header->tail.store(position, std::memory_order_release);
 }
 
 // Writes the record at the ring's position and publishes it. The caller has checked owner and space.

@@ -49,7 +49,10 @@ Result<std::unique_ptr<Journal>> Journal::open(const JournalOptions& options, Wr
     std::unique_ptr<Journal> journal(new Journal(options, place, hot));
     identity->journal = journal_kind_name(place.kind);
     identity->journal_dir = place.root.empty() ? "" : join_path(place.root, identity->writer.hex());
-    Status status = journal->make_files(*identity);
+    // Once and for all: producers read them without a lock.
+    journal->identity_ = *identity;
+    journal->dir_ = identity->journal_dir;
+    Status status = journal->make_files();
     if (status.ok()) status = journal->make_first_ring();
     if (status.ok()) {
       hot->journal.store(journal.get(), std::memory_order_release);
@@ -64,11 +67,9 @@ Result<std::unique_ptr<Journal>> Journal::open(const JournalOptions& options, Wr
 
 // The folder appears under its name only when lock and definitions are in it, so a recoverer never meets half a
 // journal.
-Status Journal::make_files(const WriterIdentity& identity) {
-  identity_ = identity;
-  dir_ = identity.journal_dir;
+Status Journal::make_files() {
   if (!dir_.empty()) {
-    const std::string made_in = join_path(place_.root, ".new-" + identity.writer.hex());
+    const std::string made_in = join_path(place_.root, ".new-" + identity_.writer.hex());
     if (::mkdir(made_in.c_str(), 0700) != 0 && errno != EEXIST)
       return Status::from_errno(errno, "cannot create", made_in);
     auto lock = OwnerLock::create(made_in, dir_);
@@ -80,7 +81,7 @@ Status Journal::make_files(const WriterIdentity& identity) {
     lock_ = std::make_unique<OwnerLock>(std::move(*lock));
   }
   uint64_t nonce = 0;
-  std::copy_n(identity.writer.bytes.data(), sizeof nonce, reinterpret_cast<uint8_t*>(&nonce));
+  std::copy_n(identity_.writer.bytes.data(), sizeof nonce, reinterpret_cast<uint8_t*>(&nonce));
   spill_.move_to(dir_, nonce);
   return {};
 }

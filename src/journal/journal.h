@@ -4,7 +4,7 @@
 // Three sides use it. Producers (any thread) come through hot_path.h and, off the fast path, through the functions of
 // the first group. The drain thread reads, grows and replaces rings. The store thread releases what a COMMIT contains.
 // Lock order: ProcessLock, then files_mutex_; defs_mutex_ and shared_mutex_ are taken alone or before those two, never
-// after.
+// after. prepare_mutex_: behind shared_mutex_, before files_mutex_, never with ProcessLock.
 #pragma once
 
 #include <algorithm>
@@ -128,9 +128,19 @@ class Journal {
   // The same of something logged at `tick`, behind begin_drain: in one order with the records of that drain.
   int64_t wall_us(uint64_t tick) const { return times_->wall_us(tick); }
   // Each round: the lock is ours, or is again (owner_lock.h). False: another process recovers this journal.
-  bool hold_lock() const { return lock_ == nullptr || lock_->hold(); }
+  bool hold_lock() {
+    const bool held = lock_ == nullptr || lock_->hold();
+    if (!held) ++doubts_;
+    return held;
+  }
   // Nobody recovers this journal, nor has: what is spilled now will be found.
   bool may_spill() const { return lock_ == nullptr || (lock_->hold() && lock_->in_place()); }
+  // How often another process may have recovered this journal: it had the lock, or removed the lock file, which was
+  // made anew. What it stored ends in the middle of any frame that was in no spill file, until the store is known to
+  // hold nothing of it: settle() with the count before the look at the store.
+  uint64_t doubts() const { return doubts_.load(); }
+  void settle(uint64_t doubts) { settled_.store(doubts); }
+  bool settled() const { return settled_.load() == doubts_.load(); }
   // Another process has replayed this journal up to `stored` and is done: what lies behind is drained again, with the
   // definitions above `defined`, and what was reported as lost and is not in `stored`.
   void rewind(const std::vector<RingPosition>& stored, uint32_t defined);
@@ -198,7 +208,7 @@ class Journal {
   };
 
   Journal(const JournalOptions& options, JournalPlace place, HotRun* hot);
-  Status make_files(const WriterIdentity& identity);
+  Status make_files();
   Status make_defs(const std::string& made_in, std::unique_ptr<DefinitionsFile>* out);
   Status replace_lost_files();
   Status replace_defs(const std::string& made_in);
@@ -221,6 +231,7 @@ class Journal {
   bool switch_ring(Seat* seat);
   void look_ahead(Seat* seat);
   void make_producers_look();
+  void replace_unlinked_rings();
   bool is_unfiled(const RingFile& file) const { return file.path().empty() && !dir_.empty(); }
   void count_unfiled(uint64_t points);
   void count_no_room(Seat* seat, uint32_t series);
@@ -229,6 +240,7 @@ class Journal {
   TimeAnchor hold(TimeAnchor read);  // under files_mutex_
   void install(Seat* seat, RingFile* file);
   void retire_files();
+  void announce_leaving(RingFile& leaving);
   void abandon(RingFile* file);
   void drain_losses(RingFile* file, FrameBuilder* builder, std::vector<RingPosition>* positions);
   RingSpan read_between(RingFile* file, uint64_t from, uint64_t to);
@@ -237,7 +249,7 @@ class Journal {
 
   const JournalOptions options_;
   JournalPlace place_;
-  std::string dir_;
+  std::string dir_;  // this and identity_: set by open() and never again
   HotRun* const hot_;
   WriterIdentity identity_;
   std::atomic<uint32_t> users_{0};
@@ -285,6 +297,7 @@ class Journal {
   bool losses_pending_ = false;
   std::vector<Value> notes_;  // things that happened to the recording, for the next frame
   uint64_t rings_replaced_ = 0;
+  std::atomic<uint64_t> doubts_{0}, settled_{0};
   std::atomic<uint64_t> damaged_points_{0}, damaged_texts_{0};
 };
 

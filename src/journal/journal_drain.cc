@@ -243,7 +243,8 @@ void Journal::leave_memory() {
 Status Journal::replace_lost_files() {
   const std::lock_guard<std::mutex> guard(defs_mutex_);
   TRACKER_RETURN_IF_ERROR(check_private_dir(place_.root));
-  if (!is_directory(dir_)) return make_files(identity_);
+  if (!is_directory(dir_) || !lock_->still_linked()) ++doubts_;
+  if (!is_directory(dir_)) return make_files();
   const std::string made_in = join_path(place_.root, ".new-" + identity_.writer.hex());
   if (::mkdir(made_in.c_str(), 0700) != 0 && errno != EEXIST)
     return Status::from_errno(errno, "cannot create", made_in);
@@ -277,21 +278,29 @@ bool Journal::check_links() {
     if (!replace_lost_files().ok()) return spill_lost;
     notes_.push_back(Value::Map{{"kind", "journal_replaced"}});
   }
-  std::vector<std::pair<Seat*, uint64_t>> gone;
+  replace_unlinked_rings();
+  return spill_lost;
+}
+
+void Journal::replace_unlinked_rings() {
   {
-    const std::lock_guard<std::mutex> guard(files_mutex_);
-    for (const auto& held : files_)
-      if (!held->abandoned.load(std::memory_order_acquire) && !held->file->still_linked() &&
-          held->seat->newest.load(std::memory_order_relaxed) == held->file.get())
-        gone.emplace_back(held->seat, held->file->data_bytes());
-  }
-  for (const auto& [seat, bytes] : gone) {
-    auto file = add_file(seat, bytes, false);
-    if (!file.ok()) continue;
-    seat->newest.store(*file, std::memory_order_relaxed);
-    RingFile* unused = seat->pending.exchange(*file, std::memory_order_acq_rel);
-    if (unused != nullptr) abandon(unused);
-    ++rings_replaced_;
+    const std::lock_guard<std::mutex> one(prepare_mutex_);
+    std::vector<std::pair<Seat*, uint64_t>> gone;
+    {
+      const std::lock_guard<std::mutex> guard(files_mutex_);
+      for (const auto& held : files_)
+        if (!held->abandoned.load(std::memory_order_acquire) && !held->file->still_linked() &&
+            held->seat->newest.load(std::memory_order_relaxed) == held->file.get())
+          gone.emplace_back(held->seat, held->file->data_bytes());
+    }
+    for (const auto& [seat, bytes] : gone) {
+      auto file = add_file(seat, bytes, false);
+      if (!file.ok()) continue;
+      seat->newest.store(*file, std::memory_order_relaxed);
+      RingFile* unused = seat->pending.exchange(*file, std::memory_order_acq_rel);
+      if (unused != nullptr) abandon(unused);
+      ++rings_replaced_;
+    }
   }
   // Make producers look: a fast path that has room would go on in the unlinked ring. Repeated each second until they
   // have switched.
@@ -299,13 +308,27 @@ bool Journal::check_links() {
   for (const auto& seat : seats_)
     if (seat->pending.load(std::memory_order_relaxed) != nullptr)
       seat->hot->check_at.store(0, std::memory_order_relaxed);
-  return spill_lost;
 }
 
 void Journal::abandon(RingFile* file) {
   const std::lock_guard<std::mutex> guard(files_mutex_);
   for (const auto& held : files_)
     if (held->file.get() == file) held->abandoned.store(true, std::memory_order_release);
+}
+
+// Under files_mutex_. Who finds the ring gone, and recovers, has what it had accepted in all other rings, at whichever
+// instant this process died: the stores are done in their order.
+void Journal::announce_leaving(RingFile& leaving) {
+  const uint64_t before = retired_counts_.accepted - retired_unfiled_ + 1;
+  const uint64_t then = before + leaving.header()->accepted.load();
+  for (const auto& held : files_) {
+    if (held->file.get() == &leaving) continue;
+    RingHeader* header = held->file->header();
+    header->accepted_before.store(before, std::memory_order_release);
+    header->leaving.store(0, std::memory_order_release);
+    header->accepted_before_then.store(then, std::memory_order_release);
+    header->leaving.store(leaving.nonce(), std::memory_order_release);
+  }
 }
 
 // Under files_mutex_: forgets rings that no producer writes any more and whose every byte is committed or spilled.
@@ -327,6 +350,7 @@ void Journal::retire_files() {
     retired_.reserve(retired_.size() + 1 + kLossSlots);  // with the next lines the one thing here that may fail
     for (size_t k = 0; k < kLossSlots && header->losses[k].key.load() != 0; ++k)
       retired_losses_.try_emplace(header->losses[k].key.load(), 0);
+    if (!is_unfiled(*file)) announce_leaving(*file);
     file->unlink_file();
     if (is_unfiled(*file)) memory_rings_.fetch_sub(1), retired_unfiled_ += header->accepted.load();
     file_bytes_.fetch_sub(kRingHeaderBytes + file->data_bytes());

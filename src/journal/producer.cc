@@ -131,7 +131,7 @@ void Journal::install(Seat* seat, RingFile* file) {
   hot->mask = file->data_bytes() - 1;
   hot->seed = ring_seed(file->nonce());
   hot->position = 0;
-  hot->accepted = 0;
+  hot->accepted_at = 0;
   hot->woken = 0;
   hot->check_at.store(0, std::memory_order_relaxed);
 }
@@ -297,6 +297,16 @@ bool Journal::wait_for_space(Seat* seat, std::chrono::nanoseconds* waited) {
   return *waited / kWaitAskInterval == asked || WaitScope::ask();
 }
 
+namespace {
+
+// The position has moved by anything but a record of values.
+void store_accepted_behind_no_values(HotRing* hot) {
+  hot->accepted_at = (hot->accepted_at & ~uint64_t{1}) | (hot->position >> 3 & 1);
+  store_accepted(hot->header, hot->accepted_at);
+}
+
+}  // namespace
+
 // Finds `need` bytes in the seat's ring, in the room for `use`, and lets `write(hot)` publish a record there. Without
 // room: kBusy, or kLimit at the last attempt and for what waits for nothing.
 template <typename Write>
@@ -326,6 +336,7 @@ Code Journal::produce(Seat* seat, uintptr_t owner, RingUse use, uint64_t need, R
         const uint64_t word = record_crc_begin(hot->seed, hot->position, head) | static_cast<uint64_t>(head) << 32;
         std::memcpy(hot->data + (hot->position & hot->mask), &word, 8);
         hot->position += lap_left;
+        store_accepted_behind_no_values(hot);
         hot->header->tail.store(hot->position, std::memory_order_release);
       }
       look_ahead(seat);
@@ -425,6 +436,7 @@ Code Journal::log_event(EventType type, std::string_view payload, int64_t step, 
       const uint64_t word0 = crc | static_cast<uint64_t>(head) << 32;
       std::memcpy(at, &word0, 8);
       hot->position += need;
+      store_accepted_behind_no_values(hot);
       if (is_text) hot->header->texts.fetch_add(1, std::memory_order_relaxed);
       if (has_step && is_text && step > hot->step_max.load(std::memory_order_relaxed))
         hot->step_max.store(step, std::memory_order_relaxed);

@@ -48,6 +48,10 @@ struct RingHeader {
   std::atomic<uint64_t> accepted;          // points in the records before tail
   std::atomic<uint64_t> waits;             // calls that waited for space
   std::atomic<uint64_t> texts;             // texts in the records before tail
+  // accepted << 1 | (the tail it belongs to) / 8 & 1. A process dies between two stores: whether `accepted` has the
+  // record behind tail already cannot be told without, for a record of values turns that bit, being an odd number of
+  // words.
+  std::atomic<uint64_t> accepted_at;
 
   // Written by the store thread: a hint. What counts is the position in the database.
   alignas(64) std::atomic<uint64_t> released;
@@ -55,6 +59,11 @@ struct RingHeader {
   // Points accepted so far in rings of this writer that are no files, for want of room. The same in every ring of the
   // writer; written by whoever logs there, under a lock of the writer's.
   std::atomic<uint64_t> accepted_unfiled;
+
+  // The ring that is unlinked next, and accepted_before as it is from then on, whatever that says. Written by the drain
+  // thread into all other rings.
+  std::atomic<uint64_t> leaving;
+  std::atomic<uint64_t> accepted_before_then;
 
   // Written by the drain thread; anchor i of the process is in slot i % kAnchorSlots.
   alignas(64) std::atomic<uint64_t> anchor_count;
@@ -65,7 +74,8 @@ struct RingHeader {
 static_assert(sizeof(RingHeader) <= kRingHeaderBytes);
 static_assert(offsetof(RingHeader, accepted_before) == 56 && offsetof(RingHeader, texts) == 88);
 static_assert(offsetof(RingHeader, tail) == 64 && offsetof(RingHeader, released) == 128);
-static_assert(offsetof(RingHeader, accepted_unfiled) == 136);
+static_assert(offsetof(RingHeader, accepted_at) == 96 && offsetof(RingHeader, accepted_unfiled) == 136);
+static_assert(offsetof(RingHeader, leaving) == 144 && offsetof(RingHeader, accepted_before_then) == 152);
 static_assert(offsetof(RingHeader, anchor_count) == 192 && offsetof(RingHeader, losses) == 640);
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 

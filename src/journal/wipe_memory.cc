@@ -143,7 +143,7 @@ HotRing* allocate_hot_ring_locked() {
   HotRing* ring = g_state->free_rings.back();
   g_state->free_rings.pop_back();
   ring->step_max.store(INT64_MIN, std::memory_order_relaxed);
-  ring->accepted = 0;
+  ring->accepted_at = 0;
   return ring;
 }
 

@@ -132,6 +132,7 @@ bool Writer::store_round(StoreRounds* rounds) {
     return false;
   }
   if (auto pause = store_pause_.load()) pause();
+  const uint64_t doubts = journal_->doubts();
   look_at_disk();
   const auto begun = Clock::now();
   Status status = taken_over_ ? Status(Code::kBusy, "another process has this run's files") : open_database();
@@ -155,6 +156,8 @@ bool Writer::store_round(StoreRounds* rounds) {
   rounds->retry = kRetryFirst;
   if (durable) rounds->unsynced.reset();
   else if (any && !rounds->unsynced) rounds->unsynced = batch.frames.front()->logged_since;
+  // A .frames file is looked for when it is synced; a database with each commit.
+  if (durable || (any && db_ && db_->kind() != StoreFiles::kFrames)) journal_->settle(doubts);
   rounds->compacting = db_ && db_->compaction_due(kCompactUpTo);
   note_success();
   {

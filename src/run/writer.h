@@ -152,7 +152,8 @@ class Writer : public std::enable_shared_from_this<Writer> {
     uint32_t defined = 0;  // the newest series that the frame defines; 0: none
     Clock::time_point since;
     Clock::time_point logged_since;  // nothing in it was logged before
-    bool spilled = false;
+    bool spilled = false;            // it is in the spill file
+    bool was_spilled = false;        // it was: its ring space is free
   };
 
   // Values of the system at one moment.

@@ -317,8 +317,9 @@ void Writer::spill_if_stuck() {
   if (!journal_->may_spill()) return;
   for (const std::shared_ptr<Queued>& queued : waiting) {
     if (queued->spilled) continue;
+    if (!queued->was_spilled && !journal_->settled()) return;  // the rings have it, and all that comes behind
     if (!journal_->spill().append(queued->record, journal_->spill_room())) return;
-    queued->spilled = true;
+    queued->spilled = queued->was_spilled = true;
     spilled_seq_ = queued->record.seq;
     journal_->release(queued->record.positions);
   }

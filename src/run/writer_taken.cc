@@ -99,7 +99,7 @@ void Writer::queue_behind(const WriterSnapshot& there, std::vector<Event> said) 
   for (const auto& queued : queue_) {
     auto frame = decode_frame(queued->record.bytes);
     if (!frame.ok()) continue;  // made by this process, just now
-    if (queued->spilled && !is_stored(queued->record, there.positions)) {
+    if (queued->was_spilled && !is_stored(queued->record, there.positions)) {
       frame->seq = queued->record.seq = ++seq;
       queued->record.bytes = encode_frame(*frame);
       queued->spilled = false;
@@ -123,6 +123,7 @@ void Writer::queue_behind(const WriterSnapshot& there, std::vector<Event> said) 
   for (const Event& event : events) large_bytes_ += event.payload.size();
   large_waiting_ += events.size();
   journal_->spill().clear();
+  journal_->settle(journal_->doubts());
   queue_ = std::move(kept);
   queue_bytes_ = 0;
   for (const auto& queued : queue_) queue_bytes_ += queued->record.bytes.size();

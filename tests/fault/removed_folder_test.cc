@@ -73,7 +73,7 @@ class RemovedFolderTest : public ::testing::TestWithParam<std::tuple<const char*
     set_config(run, "lr", "0.1");
     return run;
   }
-  void remove() { std::filesystem::remove_all(sandbox_.store() + std::get<0>(GetParam())); }
+  void remove() { remove_under_a_writer(sandbox_.store() + std::get<0>(GetParam())); }
 
   Sandbox sandbox_;
 };
@@ -235,7 +235,7 @@ TEST(RemovedFolderTest, WhatDoesNotFitIsLeftOutAndCountedAndTheRunGoesOn) {
   auto run = Run::init(options);
   ASSERT_TRUE(run.ok());
   ASSERT_TRUE((*run)->flush(std::chrono::milliseconds(kFlushMs)));
-  std::filesystem::remove_all(sandbox.store());
+  remove_under_a_writer(sandbox.store());
   EXPECT_EQ((*run)->set_config("after", Value(int64_t{1})), Code::kOk);
   EXPECT_TRUE((*run)->flush(std::chrono::milliseconds(kFlushMs)));
   uint64_t left_out = 0;
@@ -411,7 +411,7 @@ TEST_P(RemovedRunTest, KilledAfterItWentOnInAStoreThatAnotherMadeAnewNothingIsLe
     trk_metric* x = metric_of(run, "x");
     log_steps(x, 0, kBefore);
     CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
-    std::filesystem::remove_all(sandbox_.store());
+    remove_under_a_writer(sandbox_.store());
     CHILD_CHECK(Store::open_or_create(sandbox_.store()).ok());
     log_steps(x, kBefore, kBefore + 1);
     CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);

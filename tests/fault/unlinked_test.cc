@@ -33,11 +33,11 @@ int log_slowly(Ledger* ledger, int nap_us) {
 
 void remove_from(const Sandbox& sandbox, const std::string& what) {
   if (what == "root") {
-    std::filesystem::remove_all(sandbox.journals());
+    remove_under_a_writer(sandbox.journals());
     return;
   }
   for (const std::string& folder : sandbox.journal_folders()) {
-    if (what == "folder") std::filesystem::remove_all(folder);
+    if (what == "folder") remove_under_a_writer(folder);
     auto names = list_dir(folder);
     for (const std::string& name : names.ok() ? *names : std::vector<std::string>())
       if (name.starts_with(what) || what == "files") remove_file(join_path(folder, name));

@@ -37,6 +37,9 @@ inline constexpr Condition kNoSanitizer{"a sanitizer's memory and calls of its o
                                         [] { return !kSanitized; }};
 inline constexpr Condition kFullSpeed{"what takes ten seconds here takes minutes under a sanitizer",
                                       [] { return !kSanitized; }};
+inline constexpr Condition kNoThreadSanitizer{
+    "what takes a second here takes minutes under ThreadSanitizer, which has nothing to say of one thread",
+    [] { return !kThreadSanitizer; }};
 inline constexpr Condition kLibraryCopies{"a sanitizer allows no second copy of a library", [] { return !kSanitized; }};
 inline constexpr Condition kThreadsInForkedChildren{
     "a forked child gets no thread from ThreadSanitizer, and AddressSanitizer's allocator may be locked in it for ever",

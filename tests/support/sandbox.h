@@ -30,6 +30,16 @@ inline std::string make_folder(const std::string& parent) {
   return ::mkdtemp(name.data()) != nullptr ? name : "";
 }
 
+// A folder in which a live writer makes files meanwhile: std::filesystem::remove_all throws where one came in between.
+inline void remove_under_a_writer(const std::string& folder) {
+  std::error_code error;
+  for (int tries = 0; tries < 1000; ++tries) {
+    std::filesystem::remove_all(folder, error);
+    if (!error) return;
+  }
+  ADD_FAILURE() << "cannot remove " << folder << ": " << error.message();
+}
+
 class Sandbox {
  public:
   Sandbox() : folder_(make_folder(::testing::TempDir())), shm_(make_folder("/dev/shm")) {

@@ -38,6 +38,26 @@ def test_bfloat16_is_read_back_exactly(store: Path) -> None:
     assert float(tracker.open_run(run.id).history("x").values[0]) == value.item()
 
 
+@pytest.mark.parametrize(
+    ("words", "integers", "dtype"),
+    [
+        ([0xFFB2 - (1 << 16), 0x7FB9, 0x7FC0], torch.int16, torch.bfloat16),
+        ([0x7C01, 0x7E00], torch.int16, torch.float16),
+        ([0x7F800001, 0x7FC12345], torch.int32, torch.float32),
+        ([0x7FF0000000000001], torch.int64, torch.float64),
+    ],
+)
+def test_a_nan_keeps_all_its_bits(store: Path, words: list[int], integers: torch.dtype, dtype: torch.dtype) -> None:
+    with tracker.init(project="t", quiet=True) as run:
+        for step, word in enumerate(words):
+            tensor = torch.tensor(word, dtype=integers).view(dtype)
+            run.log({"none": tensor, "one": tensor.reshape(1), "graph": tensor.clone().requires_grad_()}, step=step)
+    width = dtype.itemsize
+    expected = b"".join(word.to_bytes(width, "little", signed=True) for word in words)
+    for name in ("none", "one", "graph"):
+        assert tracker.open_run(run.id).history(name).values.tobytes() == expected, name
+
+
 def test_a_logged_loss_keeps_no_graph_alive(store: Path) -> None:
     weight = torch.ones(4, requires_grad=True)
     with tracker.init(project="t", quiet=True) as run:

@@ -12,6 +12,7 @@
 
 #include "artifact/artifact_store.h"
 #include "artifact/blob_store.h"
+#include "support/conditions.h"
 #include "support/store_builder.h"
 
 namespace tracker::internal {
@@ -65,6 +66,7 @@ TEST_F(ManifestIndexTest, EachEntryIsFoundAndWhatLiesBetweenThemIsNot) {
 }
 
 TEST_F(ManifestIndexTest, OfLongPathsItKeepsFewer) {
+  NEEDS(kNoThreadSanitizer);  // 280 MB
   constexpr size_t kEntries = 70'000, kPathBytes = 4'000;
   const auto index = ManifestIndex::build(builder_.store(), store_manifest(kEntries, kPathBytes));
   ASSERT_TRUE(index.ok()) << index.status().to_string();
