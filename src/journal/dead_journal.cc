@@ -363,6 +363,8 @@ void DeadJournal::judge_counters() {
     else if (!ring->counts) say("values", header.accepted.load());
     else if (header.accepted_before.load() > kLossCountMax + 1)
       say("values in rings that are gone", header.accepted_before.load() - 1);
+    else if (header.leaving.load() != 0 && header.accepted_before_then.load() > kLossCountMax + 1)
+      say("values in a ring that goes and those that are gone", header.accepted_before_then.load() - 1);
     else if (header.accepted_unfiled.load() > kLossCountMax)
       say("values in rings that were no files", header.accepted_unfiled.load());
   }

@@ -128,16 +128,12 @@ class Journal {
   // The same of something logged at `tick`, behind begin_drain: in one order with the records of that drain.
   int64_t wall_us(uint64_t tick) const { return times_->wall_us(tick); }
   // Each round: the lock is ours, or is again (owner_lock.h). False: another process recovers this journal.
-  bool hold_lock() {
-    const bool held = lock_ == nullptr || lock_->hold();
-    if (!held) ++doubts_;
-    return held;
-  }
+  bool hold_lock();
   // Nobody recovers this journal, nor has: what is spilled now will be found.
-  bool may_spill() const { return lock_ == nullptr || (lock_->hold() && lock_->in_place()); }
-  // How often another process may have recovered this journal: it had the lock, or removed the lock file, which was
-  // made anew. What it stored ends in the middle of any frame that was in no spill file, until the store is known to
-  // hold nothing of it: settle() with the count before the look at the store.
+  bool may_spill() { return hold_lock() && (lock_ == nullptr || lock_->in_place()); }
+  // How often another process may have recovered this journal: it had the lock, or could have had it, as its OFD lock
+  // was gone. What it stored ends in the middle of any frame that was in no spill file, until the store is known to
+  // hold nothing of it: settle() with the count before the look at the store, and behind a hold_lock() that was true.
   uint64_t doubts() const { return doubts_.load(); }
   void settle(uint64_t doubts) { settled_.store(doubts); }
   bool settled() const { return settled_.load() == doubts_.load(); }

@@ -243,12 +243,18 @@ void Journal::leave_memory() {
 Status Journal::replace_lost_files() {
   const std::lock_guard<std::mutex> guard(defs_mutex_);
   TRACKER_RETURN_IF_ERROR(check_private_dir(place_.root));
-  if (!is_directory(dir_) || !lock_->still_linked()) ++doubts_;
-  if (!is_directory(dir_)) return make_files();
+  // What a logout unlinks is no doubt: the lock on an unlinked file keeps every recoverer away. In its memory alone are
+  // then frames that nobody else has, and the spill file must take them.
+  const auto doubt = [this] { doubts_ += lock_->kept() ? 0 : 1; };
+  if (!is_directory(dir_)) {
+    doubt();
+    return make_files();
+  }
   const std::string made_in = join_path(place_.root, ".new-" + identity_.writer.hex());
   if (::mkdir(made_in.c_str(), 0700) != 0 && errno != EEXIST)
     return Status::from_errno(errno, "cannot create", made_in);
   if (!lock_->still_linked()) {
+    doubt();
     auto lock = OwnerLock::create(made_in, dir_);
     if (!lock.ok()) return lock.status();
     if (::rename(join_path(made_in, "lock").c_str(), join_path(dir_, "lock").c_str()) != 0)
@@ -268,6 +274,13 @@ Status Journal::replace_defs(const std::string& made_in) {
     return Status::from_errno(errno, "cannot replace the definitions in", dir_);
   defs_file_ = std::move(defs);
   return {};
+}
+
+bool Journal::hold_lock() {
+  if (lock_ == nullptr) return true;
+  const OwnerLock::Held held = lock_->hold();
+  if (held != OwnerLock::Held::kStill) ++doubts_;
+  return held != OwnerLock::Held::kElsewhere;
 }
 
 bool Journal::check_links() {

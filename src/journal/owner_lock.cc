@@ -85,12 +85,13 @@ bool is_held_by_ofd(int fd, const std::string& dir) {
 }  // namespace
 
 OwnerLock::OwnerLock(OwnerLock&& other) noexcept
-    : fd_(std::move(other.fd_)), dir_(std::move(other.dir_)), of_(std::exchange(other.of_, Of::kNobody)) {}
+    : fd_(std::move(other.fd_)), dir_(std::move(other.dir_)), of_(std::exchange(other.of_, Of::kNobody)), has_second_(other.has_second_) {}
 
 OwnerLock& OwnerLock::operator=(OwnerLock&& other) noexcept {
   std::swap(fd_, other.fd_);
   std::swap(dir_, other.dir_);
   std::swap(of_, other.of_);
+  std::swap(has_second_, other.has_second_);
   return *this;
 }
 
@@ -116,11 +117,19 @@ bool OwnerLock::in_place() const {
          open.st_ino == named.st_ino && open.st_dev == named.st_dev;
 }
 
-bool OwnerLock::hold() const {
-  if (!fd_.is_ours()) return true;  // still_linked() says so, and another one is made
+OwnerLock::Held OwnerLock::hold() const {
+  // Asked once and before: who had it may have died since, or given up half way.
+  const bool lost = has_second_ && !kept();
+  if (!fd_.is_ours()) return Held::kAgain;  // still_linked() says so, and another one is made
   struct flock lock = one_byte(F_WRLCK, kPosixByte);
-  return ::fcntl(fd_.get(), F_SETLK, &lock) == 0 || (errno != EAGAIN && errno != EACCES);
+  if (::fcntl(fd_.get(), F_SETLK, &lock) != 0 && (errno == EAGAIN || errno == EACCES)) return Held::kElsewhere;
+  if (!lost) return Held::kStill;
+  struct flock second = one_byte(F_WRLCK, kOfdByte);
+  (void)::fcntl(fd_.get(), F_OFD_SETLK, &second);
+  return Held::kAgain;
 }
+
+bool OwnerLock::kept() const { return has_second_ && fd_.is_ours() && is_held(fd_.get(), kOfdByte); }
 
 bool is_own_journal(const std::string& dir) {
   process_generation();
@@ -143,7 +152,8 @@ Result<OwnerLock> OwnerLock::create(const std::string& made_in, const std::strin
   struct flock lock = one_byte(F_WRLCK, kPosixByte);
   if (::fcntl(owner.fd_.get(), F_SETLK, &lock) != 0) return Status::from_errno(errno, "cannot lock", dir);
   struct flock second = one_byte(F_WRLCK, kOfdByte);
-  (void)::fcntl(owner.fd_.get(), F_OFD_SETLK, &second);  // where a file system has none the first one is all there is
+  // Where a file system has none the first one is all there is.
+  owner.has_second_ = ::fcntl(owner.fd_.get(), F_OFD_SETLK, &second) == 0;
   return owner;
 }
 

@@ -32,9 +32,16 @@ class OwnerLock {
   ~OwnerLock();               // drops the lock
   bool still_linked() const;  // false when somebody unlinked the lock file under us, or closed its descriptor
   bool in_place() const;      // it is still the file at its path
-  // Puts the POSIX lock back where a close elsewhere in this process has dropped it. False: another process holds it,
-  // and takes this journal for a dead one's. Cost: one system call.
-  bool hold() const;
+  // kStill: nobody can have taken this journal, for the OFD lock was there (of file systems that have none this is
+  // assumed). kAgain: it was gone, so somebody may have; both locks are there again. kElsewhere: another process holds
+  // the POSIX lock, and takes this journal for a dead one's.
+  enum class Held { kStill, kAgain, kElsewhere };
+  // Puts the POSIX lock back where a close elsewhere in this process has dropped it, and then the OFD lock. Cost: three
+  // system calls.
+  Held hold() const;
+  // The OFD lock is there, so nobody has taken this journal since the last hold(), also where its file was unlinked
+  // meanwhile. False where the file system has none.
+  bool kept() const;
 
  private:
   enum class Of { kNobody, kThisProcess, kDeadProcess };  // whose journal; kNobody: moved from
@@ -43,6 +50,7 @@ class OwnerLock {
   LastingFd fd_;
   std::string dir_;
   Of of_ = Of::kNobody;
+  bool has_second_ = false;  // the file system has OFD locks
 };
 
 // True when this process writes the journal of the writer that the folder `dir` is named by, wherever that is and

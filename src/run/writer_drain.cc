@@ -314,10 +314,11 @@ void Writer::spill_if_stuck() {
     if (queue_.empty() || Clock::now() - queue_.front()->since < kStuckAfter) return;
     waiting.assign(queue_.begin(), queue_.end());
   }
-  if (!journal_->may_spill()) return;
   for (const std::shared_ptr<Queued>& queued : waiting) {
     if (queued->spilled) continue;
-    if (!queued->was_spilled && !journal_->settled()) return;  // the rings have it, and all that comes behind
+    if (!journal_->may_spill()) return;
+    // Another process may have stored a part of it. Until that is known the rings have it, and all that comes behind.
+    if (!queued->was_spilled && !journal_->settled()) return;
     if (!journal_->spill().append(queued->record, journal_->spill_room())) return;
     queued->spilled = queued->was_spilled = true;
     spilled_seq_ = queued->record.seq;

@@ -57,9 +57,11 @@ Status read_said(WriterReader* reader, uint64_t after, const WriterSnapshot& the
 bool Writer::go_on_behind_recovery() {
   taken_over_ = taken_over_ || (db_ && (db_->taken_over() || was_built(*db_)));
   if (!taken_over_) return false;
+  uint64_t doubts = 0;  // a recoverer that comes behind this raises another one
   {
     const std::lock_guard<std::mutex> drain(drain_mutex_);
     if (!journal_->hold_lock()) return false;
+    doubts = journal_->doubts();
   }
   db_.reset();
   if (!open_database().ok()) return false;
@@ -77,6 +79,7 @@ bool Writer::go_on_behind_recovery() {
     const std::lock_guard<std::mutex> together(hand_over_mutex_);
     const std::lock_guard<std::mutex> guard(mutex_);
     queue_behind(*there, std::move(said));
+    journal_->settle(doubts);
   }
   taken_over_ = false;
   journal_->add_note(Value::Map{{"kind", "went_on"}});
@@ -123,7 +126,6 @@ void Writer::queue_behind(const WriterSnapshot& there, std::vector<Event> said) 
   for (const Event& event : events) large_bytes_ += event.payload.size();
   large_waiting_ += events.size();
   journal_->spill().clear();
-  journal_->settle(journal_->doubts());
   queue_ = std::move(kept);
   queue_bytes_ = 0;
   for (const auto& queued : queue_) queue_bytes_ += queued->record.bytes.size();

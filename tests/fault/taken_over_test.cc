@@ -50,12 +50,23 @@ void give_locks_away(const std::vector<int>& descriptors) {
   }
 }
 
-std::atomic<bool> g_drain_waits{false}, g_store_waits{false};
-void wait_to_drain() {
-  while (g_drain_waits.load()) sleep_ms(1);
-}
-void wait_to_store() {
-  while (g_store_waits.load()) sleep_ms(1);
+// A thread of the writer that stands still while `waits`, and how often it has come by.
+struct Gate {
+  std::atomic<bool> waits{false}, stands{false};
+  std::atomic<int> passed{0};
+  void pass() {
+    for (; waits.load(); sleep_ms(1)) stands.store(true);
+    stands.store(false);
+    passed.fetch_add(1);
+  }
+};
+Gate g_drain, g_store;
+void wait_to_drain() { g_drain.pass(); }
+void wait_to_store() { g_store.pass(); }
+
+ino_t inode_of(const std::string& path) {
+  struct stat st{};
+  return ::stat(path.c_str(), &st) == 0 ? st.st_ino : 0;
 }
 
 class TakenOverTest : public ::testing::Test {
@@ -179,7 +190,7 @@ std::shared_ptr<internal::Run> TakenOverTest::held_run(Ledger* ledger, int64_t p
   log_steps_of(run.get(), id, 0, points / 2);
   CHILD_CHECK(run->flush(std::chrono::seconds(60)));
   const std::vector<int> locks = lock_descriptors();
-  g_store_waits = true;
+  g_store.waits = true;
   run->set_pause_for_testing(nullptr, wait_to_store);
   const std::string text(kInlineTextBytesMax + 1, 't');
   CHILD_CHECK(run->log_text("note", text, 0) == Code::kOk);
@@ -201,7 +212,7 @@ TEST_F(TakenOverTest, WhatTheOtherProcessStoredFromTheSpillFileIsNotSaidAgain) {
   Shared<Ledger> ledger;
   const pid_t child = start_child([&] {
     auto run = held_run(&*ledger, 1);
-    g_store_waits = false;
+    g_store.waits = false;
     CHILD_CHECK(run->flush(std::chrono::seconds(60)));
     CHILD_CHECK(run->status().texts_stored == 1);
     CHILD_CHECK(run->finish(RunState::kFinished).ok());
@@ -234,9 +245,10 @@ TEST_F(TakenOverTest, AFrameOfWhichTheOtherProcessHasStoredAPartIsNotStoredOnceM
     log_steps_of(run.get(), id, 0, kPoints / 3);
     CHILD_CHECK(run->flush(std::chrono::seconds(60)));
     const std::vector<int> locks = lock_descriptors();
-    g_drain_waits = g_store_waits = true;
+    const std::string lock = sandbox_.journal_folders().at(0) + "/lock";
+    g_drain.waits = g_store.waits = true;
     run->set_pause_for_testing(wait_to_drain, wait_to_store);
-    sleep_ms(300);  // until both stand still
+    while (!g_drain.stands || !g_store.stands) sleep_ms(1);
     log_steps_of(run.get(), id, kPoints / 3, 2 * kPoints / 3);
     ledger->stage.store(kOpen);
     while (ledger->stage.load() == kOpen) {
@@ -244,9 +256,11 @@ TEST_F(TakenOverTest, AFrameOfWhichTheOtherProcessHasStoredAPartIsNotStoredOnceM
       ::usleep(100);
     }
     log_steps_of(run.get(), id, 2 * kPoints / 3, kPoints);
-    g_drain_waits = false;
-    sleep_ms(2500);  // the journal is made anew, and would be spilled into
-    g_store_waits = false;
+    g_drain.waits = false;
+    // The journal is made anew, and would be spilled into: where nothing new comes, rounds are 100 ms apart.
+    while (inode_of(lock) == 0) sleep_ms(1);
+    for (const int from = g_drain.passed; g_drain.passed < from + 8;) sleep_ms(1);
+    g_store.waits = false;
     CHILD_CHECK(run->flush(std::chrono::seconds(60)));
     CHILD_CHECK(run->status().points_stored == kPoints);
     CHILD_CHECK(run->finish(RunState::kFinished).ok());
@@ -324,7 +338,7 @@ TEST_F(TakenOverTest, WhereTheFilesCannotBeOpenedAtOnceItGoesOnAsSoonAsTheyCan) 
     const std::string document = sandbox_.store() + "/store.json", original = *read_file(document, 1 << 20);
     CHILD_CHECK(write_file_atomic(document, R"({"format": "tracker-store", "version": 99})")
                     .ok());  // as a newer version would leave it
-    g_store_waits = false;
+    g_store.waits = false;
     sleep_ms(1000);
     CHILD_CHECK(write_file_atomic(document, original).ok());
     CHILD_CHECK(run->flush(std::chrono::seconds(60)));

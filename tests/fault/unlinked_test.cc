@@ -8,6 +8,7 @@
 #include <atomic>
 #include <filesystem>
 
+#include "run/run.h"
 #include "support/child.h"
 #include "support/sandbox.h"
 
@@ -73,6 +74,57 @@ TEST_P(UnlinkedTest, WhatIsUnlinkedIsReplacedAndAKillAfterwardsLosesNothing) {
       << "definitions are complete";
   EXPECT_THAT(sandbox.journal_folders(), ::testing::IsEmpty());
 }
+
+void stand_still() {
+  for (;;) sleep_ms(1000);
+}
+
+class UnlinkedUnderAStuckDiskTest : public ::testing::TestWithParam<const char*> {};
+
+// Bug: the lock that was made anew was taken for a sign of another process that recovers the run, so that nothing was
+// spilled until the next commit. What the unlinked rings held was in the memory of the process alone, and a kill lost
+// it without a count.
+TEST_P(UnlinkedUnderAStuckDiskTest, WhatTheUnlinkedRingsHeldIsSpilledAndAKillAfterwardsLosesNothing) {
+  Sandbox sandbox;
+  Shared<Ledger> ledger;
+  const pid_t child = start_child([&] {
+    InitOptions options;
+    options.project = "p";
+    options.id = "r";
+    options.on_full = "block";
+    options.quiet = true;
+    auto run = internal::Run::init(options);
+    CHILD_CHECK(run.ok());
+    const uint32_t id = (*run)->series_id("x", ValueType::kInt64);
+    for (int64_t step = 0;; ++step) {
+      if (step == 1000) {
+        CHILD_CHECK((*run)->flush(std::chrono::seconds(60)));
+        (*run)->set_pause_for_testing(nullptr, stand_still);
+      }
+      const ValuePair pair{static_cast<uint64_t>(step * 3), id, 0};
+      CHILD_CHECK(log_pairs((*run)->hot(), &pair, 1, step) == Code::kOk);
+      ledger->returned.store(step + 1);
+      ::usleep(100);
+    }
+    return 0;
+  });
+  while (ledger->returned.load() < 5000) ::usleep(1000);
+  remove_from(sandbox, GetParam());
+  sleep_ms(3000);
+  ::kill(child, SIGKILL);
+  wait_child(child);
+  const int64_t returned = ledger->returned.load();
+  ReadRun run = recover_and_read(sandbox.store());
+  ASSERT_NE(run.view, nullptr);
+  const History rows = rows_of(run, "x");
+  EXPECT_THAT(run.problems, ::testing::IsEmpty());
+  EXPECT_GE(static_cast<int64_t>(rows.size()), returned);
+  EXPECT_LE(static_cast<int64_t>(rows.size()), returned + 1);
+  for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows.steps[i], static_cast<int64_t>(i));
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, UnlinkedUnderAStuckDiskTest, ::testing::Values("lock", "files", "folder", "root"),
+                         [](const auto& test) { return std::string(test.param); });
 
 INSTANTIATE_TEST_SUITE_P(Of, UnlinkedTest, ::testing::Values("ring", "lock", "defs", "files", "folder", "root"),
                          [](const auto& test) { return std::string(test.param); });
