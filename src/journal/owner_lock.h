@@ -6,7 +6,8 @@
 // lock files a second time: a registry of our own journals, by writer id and by file, is asked before any lock file is
 // opened. Other code of the process (a copy of the whole store) does not ask: an OFD write lock on byte 1 outlives such
 // a close, and says as much until hold() has put the POSIX lock back. Since a forked child inherits the OFD lock, that
-// one alone counts only while the process table knows the owner (docs/decisions/0001). Threads: any.
+// one alone counts only while the process table knows the owner (docs/decisions/0001). To its owner it says that nobody
+// has recovered the journal meanwhile. Threads: any.
 #pragma once
 
 #include <optional>

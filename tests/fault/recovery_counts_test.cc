@@ -116,6 +116,19 @@ TEST(LeavingRingTest, WhatARingThatIsGoneHadAcceptedIsKnownBeforeAllHeadersSaySo
   }
 }
 
+TEST(LeavingRingTest, ACountThatCannotBeIsAnUnknownNumber) {
+  Sandbox sandbox;
+  make_dead_run();
+  RingWords ring(sandbox.journal_folders().at(0));
+  ring.set(kLeaving, 0x123400);
+  ring.set(kBeforeThen, uint64_t{1} << 62);
+  const ReadRun run = recover_and_read(sandbox.store());
+  EXPECT_THAT(run.problems, ::testing::Contains(::testing::HasSubstr("which cannot be: an unknown number")));
+  EXPECT_EQ(run.view->losses().stored, kPoints);
+  EXPECT_EQ(run.view->losses().dropped, 0u);
+  EXPECT_EQ(run.view->losses().unread_rings, 1u);
+}
+
 TEST(LeavingRingTest, ARingSaysWhichOneLeavesAndWhatItHadAccepted) {
   Sandbox sandbox;
   LiveJournal journal(sandbox, {});
