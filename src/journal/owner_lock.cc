@@ -85,7 +85,10 @@ bool is_held_by_ofd(int fd, const std::string& dir) {
 }  // namespace
 
 OwnerLock::OwnerLock(OwnerLock&& other) noexcept
-    : fd_(std::move(other.fd_)), dir_(std::move(other.dir_)), of_(std::exchange(other.of_, Of::kNobody)), has_second_(other.has_second_) {}
+    : fd_(std::move(other.fd_)),
+      dir_(std::move(other.dir_)),
+      of_(std::exchange(other.of_, Of::kNobody)),
+      has_second_(other.has_second_) {}
 
 OwnerLock& OwnerLock::operator=(OwnerLock&& other) noexcept {
   std::swap(fd_, other.fd_);
