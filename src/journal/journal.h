@@ -133,7 +133,8 @@ class Journal {
   bool may_spill() { return hold_lock() && (lock_ == nullptr || lock_->in_place()); }
   // How often another process may have recovered this journal: it had the lock, or could have had it, as its OFD lock
   // was gone. What it stored ends in the middle of any frame that was in no spill file, until the store is known to
-  // hold nothing of it: settle() with the count before the look at the store, and behind a hold_lock() that was true.
+  // hold nothing of it: settle() with the count before the look at the store. It is raised behind the taking of the
+  // lock: who had it is done when a count says so.
   uint64_t doubts() const { return doubts_.load(); }
   void settle(uint64_t doubts) { settled_.store(doubts); }
   bool settled() const { return settled_.load() == doubts_.load(); }

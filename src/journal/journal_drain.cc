@@ -243,18 +243,23 @@ void Journal::leave_memory() {
 Status Journal::replace_lost_files() {
   const std::lock_guard<std::mutex> guard(defs_mutex_);
   TRACKER_RETURN_IF_ERROR(check_private_dir(place_.root));
-  // What a logout unlinks is no doubt: the lock on an unlinked file keeps every recoverer away. In its memory alone are
-  // then frames that nobody else has, and the spill file must take them.
-  const auto doubt = [this] { doubts_ += lock_->kept() ? 0 : 1; };
+  // What a logout unlinks is no doubt: nobody has recovered by a lock file that is still locked here. In the memory of
+  // this process alone are then frames that nobody else has, and the spill file must take them. Not to be told from a
+  // logout: somebody who was sure that this process is dead, made another lock, and has removed the folder.
+  const auto doubt_unless = [this](bool known) { doubts_ += known ? 0 : 1; };
   if (!is_directory(dir_)) {
-    doubt();
+    doubt_unless(lock_->kept());
     return make_files();
+  }
+  if (!lock_->still_linked()) {
+    const std::optional<bool> another = lock_->another_is_held();
+    doubt_unless(lock_->kept() && !another);
+    if (another.value_or(false)) return Status(Code::kBusy, "another process recovers " + dir_);
   }
   const std::string made_in = join_path(place_.root, ".new-" + identity_.writer.hex());
   if (::mkdir(made_in.c_str(), 0700) != 0 && errno != EEXIST)
     return Status::from_errno(errno, "cannot create", made_in);
   if (!lock_->still_linked()) {
-    doubt();
     auto lock = OwnerLock::create(made_in, dir_);
     if (!lock.ok()) return lock.status();
     if (::rename(join_path(made_in, "lock").c_str(), join_path(dir_, "lock").c_str()) != 0)

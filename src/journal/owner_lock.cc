@@ -120,16 +120,22 @@ bool OwnerLock::in_place() const {
          open.st_ino == named.st_ino && open.st_dev == named.st_dev;
 }
 
-OwnerLock::Held OwnerLock::hold() const {
+OwnerLock::Held OwnerLock::hold() {
   // Asked once and before: who had it may have died since, or given up half way.
   const bool lost = has_second_ && !kept();
-  if (!fd_.is_ours()) return Held::kAgain;  // still_linked() says so, and another one is made
+  if (!fd_.is_ours()) return Held::kAgain;
   struct flock lock = one_byte(F_WRLCK, kPosixByte);
   if (::fcntl(fd_.get(), F_SETLK, &lock) != 0 && (errno == EAGAIN || errno == EACCES)) return Held::kElsewhere;
   if (!lost) return Held::kStill;
   struct flock second = one_byte(F_WRLCK, kOfdByte);
-  (void)::fcntl(fd_.get(), F_OFD_SETLK, &second);
+  has_second_ = ::fcntl(fd_.get(), F_OFD_SETLK, &second) == 0;
   return Held::kAgain;
+}
+
+std::optional<bool> OwnerLock::another_is_held() const {
+  const auto fd = open_file(join_path(dir_, "lock"), O_RDWR | O_NOFOLLOW);
+  if (!fd.ok()) return std::nullopt;
+  return is_held(fd->get(), kPosixByte);
 }
 
 bool OwnerLock::kept() const { return has_second_ && fd_.is_ours() && is_held(fd_.get(), kOfdByte); }
@@ -156,7 +162,7 @@ Result<OwnerLock> OwnerLock::create(const std::string& made_in, const std::strin
   if (::fcntl(owner.fd_.get(), F_SETLK, &lock) != 0) return Status::from_errno(errno, "cannot lock", dir);
   struct flock second = one_byte(F_WRLCK, kOfdByte);
   // Where a file system has none the first one is all there is.
-  owner.has_second_ = ::fcntl(owner.fd_.get(), F_OFD_SETLK, &second) == 0;
+  owner.has_second_ = ::fcntl(owner.fd_.get(), F_OFD_SETLK, &second) == 0 && is_held(owner.fd_.get(), kOfdByte);
   return owner;
 }
 

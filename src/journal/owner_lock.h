@@ -33,16 +33,20 @@ class OwnerLock {
   ~OwnerLock();               // drops the lock
   bool still_linked() const;  // false when somebody unlinked the lock file under us, or closed its descriptor
   bool in_place() const;      // it is still the file at its path
-  // kStill: nobody can have taken this journal, for the OFD lock was there (of file systems that have none this is
-  // assumed). kAgain: it was gone, so somebody may have; both locks are there again. kElsewhere: another process holds
-  // the POSIX lock, and takes this journal for a dead one's.
+  // kStill: nobody can have taken this file, for the OFD lock was there (of file systems that have none this is
+  // assumed). kAgain: it was gone, so somebody may have; both locks are there again, unless the descriptor is closed
+  // (still_linked() says so, and another lock is made) or the kernel has no room for a lock. kElsewhere: another
+  // process holds the POSIX lock, and takes this journal for a dead one's.
   enum class Held { kStill, kAgain, kElsewhere };
-  // Puts the POSIX lock back where a close elsewhere in this process has dropped it, and then the OFD lock. Cost: three
-  // system calls.
-  Held hold() const;
-  // The OFD lock is there, so nobody has taken this journal since the last hold(), also where its file was unlinked
-  // meanwhile. False where the file system has none.
+  // Puts the POSIX lock back where a close elsewhere in this process has dropped it, and then the OFD lock. Where that
+  // fails the file system is one that has none. Cost: four system calls.
+  Held hold();
+  // The OFD lock is there, so nobody has taken this file since the last hold(), also where it was unlinked meanwhile.
+  // False where the file system has none.
   bool kept() const;
+  // Where the file is no longer at its path: another one is there, made by who takes this process for dead. True: it is
+  // held. Opens and closes it, so ask only when still_linked() is false.
+  std::optional<bool> another_is_held() const;
 
  private:
   enum class Of { kNobody, kThisProcess, kDeadProcess };  // whose journal; kNobody: moved from

@@ -156,8 +156,8 @@ bool Writer::store_round(StoreRounds* rounds) {
   rounds->retry = kRetryFirst;
   if (durable) rounds->unsynced.reset();
   else if (any && !rounds->unsynced) rounds->unsynced = batch.frames.front()->logged_since;
-  // A .frames file is looked for when it is synced; a database with each commit.
-  if (durable || (any && db_ && db_->kind() != StoreFiles::kFrames)) journal_->settle(doubts);
+  // A .frames file is looked at when it is synced; a database with each commit of frames.
+  if (db_ && (db_->kind() == StoreFiles::kFrames ? durable : any)) journal_->settle(doubts);
   rounds->compacting = db_ && db_->compaction_due(kCompactUpTo);
   note_success();
   {

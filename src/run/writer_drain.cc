@@ -121,6 +121,8 @@ void Writer::spill_until_done() {
       const std::lock_guard<std::mutex> one(drain_mutex_);
       const std::lock_guard<std::mutex> files(files_mutex_);
       if (files_removed_) return;
+      (void)journal_->hold_lock();
+      if (Clock::now() >= next_link_check_) keep_links();
       spill_if_stuck();
     } catch (const std::exception& error) {
       note_fault(&drain_fault_, "trk-drain", error.what());

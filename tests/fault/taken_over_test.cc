@@ -242,13 +242,16 @@ TEST_F(TakenOverTest, AFrameOfWhichTheOtherProcessHasStoredAPartIsNotStoredOnceM
     CHILD_CHECK(made.ok());
     const std::shared_ptr<internal::Run> run = std::move(*made);
     const uint32_t id = run->series_id("x", ValueType::kInt64);
-    log_steps_of(run.get(), id, 0, kPoints / 3);
+    log_steps_of(run.get(), id, 0, kPoints / 3 - 1);
     CHILD_CHECK(run->flush(std::chrono::seconds(60)));
     const std::vector<int> locks = lock_descriptors();
     const std::string lock = sandbox_.journal_folders().at(0) + "/lock";
-    g_drain.waits = g_store.waits = true;
+    g_store.waits = true;
     run->set_pause_for_testing(wait_to_drain, wait_to_store);
-    while (!g_drain.stands || !g_store.stands) sleep_ms(1);
+    log_steps_of(run.get(), id, kPoints / 3 - 1, kPoints / 3);  // else it looks by in seconds
+    while (!g_store.stands) sleep_ms(1);
+    g_drain.waits = true;
+    while (!g_drain.stands) sleep_ms(1);
     log_steps_of(run.get(), id, kPoints / 3, 2 * kPoints / 3);
     ledger->stage.store(kOpen);
     while (ledger->stage.load() == kOpen) {

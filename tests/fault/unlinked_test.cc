@@ -18,6 +18,7 @@ namespace {
 struct Ledger {
   std::atomic<int64_t> returned;
   std::atomic<int64_t> refused;
+  std::atomic<bool> finished;
 };
 
 int log_slowly(Ledger* ledger, int nap_us) {
@@ -75,52 +76,78 @@ TEST_P(UnlinkedTest, WhatIsUnlinkedIsReplacedAndAKillAfterwardsLosesNothing) {
   EXPECT_THAT(sandbox.journal_folders(), ::testing::IsEmpty());
 }
 
+std::atomic<bool> g_stands{false};
 void stand_still() {
+  for (;; sleep_ms(1000)) g_stands = true;
+}
+
+// Nothing is stored behind the first 1000 points. Then `last` points are logged in all, and the run ends as far as it
+// can.
+int log_under_a_stuck_disk(Ledger* ledger, int64_t last) {
+  InitOptions options;
+  options.project = "p";
+  options.id = "r";
+  options.on_full = "block";
+  options.quiet = true;
+  auto run = internal::Run::init(options);
+  CHILD_CHECK(run.ok());
+  const uint32_t id = (*run)->series_id("x", ValueType::kInt64);
+  for (int64_t step = 0; step < last; ++step) {
+    if (step == 1000) {
+      CHILD_CHECK((*run)->flush(std::chrono::seconds(60)));
+      (*run)->set_pause_for_testing(nullptr, stand_still);
+    }
+    while (step == 2000 && !g_stands) sleep_ms(1);
+    const ValuePair pair{static_cast<uint64_t>(step * 3), id, 0};
+    CHILD_CHECK(log_pairs((*run)->hot(), &pair, 1, step) == Code::kOk);
+    ledger->returned.store(step + 1);
+    ::usleep(100);
+  }
+  CHILD_CHECK(!(*run)->finish(RunState::kFinished).ok());
+  ledger->finished.store(true);
   for (;;) sleep_ms(1000);
 }
 
-class UnlinkedUnderAStuckDiskTest : public ::testing::TestWithParam<const char*> {};
-
-// Bug: the lock that was made anew was taken for a sign of another process that recovers the run, so that nothing was
-// spilled until the next commit. What the unlinked rings held was in the memory of the process alone, and a kill lost
-// it without a count.
-TEST_P(UnlinkedUnderAStuckDiskTest, WhatTheUnlinkedRingsHeldIsSpilledAndAKillAfterwardsLosesNothing) {
-  Sandbox sandbox;
-  Shared<Ledger> ledger;
-  const pid_t child = start_child([&] {
-    InitOptions options;
-    options.project = "p";
-    options.id = "r";
-    options.on_full = "block";
-    options.quiet = true;
-    auto run = internal::Run::init(options);
-    CHILD_CHECK(run.ok());
-    const uint32_t id = (*run)->series_id("x", ValueType::kInt64);
-    for (int64_t step = 0;; ++step) {
-      if (step == 1000) {
-        CHILD_CHECK((*run)->flush(std::chrono::seconds(60)));
-        (*run)->set_pause_for_testing(nullptr, stand_still);
-      }
-      const ValuePair pair{static_cast<uint64_t>(step * 3), id, 0};
-      CHILD_CHECK(log_pairs((*run)->hot(), &pair, 1, step) == Code::kOk);
-      ledger->returned.store(step + 1);
-      ::usleep(100);
-    }
-    return 0;
-  });
-  while (ledger->returned.load() < 5000) ::usleep(1000);
-  remove_from(sandbox, GetParam());
-  sleep_ms(3000);
-  ::kill(child, SIGKILL);
-  wait_child(child);
-  const int64_t returned = ledger->returned.load();
+void expect_all_rows(const Sandbox& sandbox, const Ledger& ledger, RunState state) {
+  const int64_t returned = ledger.returned.load();
   ReadRun run = recover_and_read(sandbox.store());
   ASSERT_NE(run.view, nullptr);
+  EXPECT_EQ(run.view->state(), state);
   const History rows = rows_of(run, "x");
   EXPECT_THAT(run.problems, ::testing::IsEmpty());
   EXPECT_GE(static_cast<int64_t>(rows.size()), returned);
   EXPECT_LE(static_cast<int64_t>(rows.size()), returned + 1);
   for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows.steps[i], static_cast<int64_t>(i));
+}
+
+class UnlinkedUnderAStuckDiskTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  void remove_and_kill(pid_t child) {
+    remove_from(sandbox_, GetParam());
+    sleep_ms(3000);
+    ::kill(child, SIGKILL);
+    wait_child(child);
+  }
+  Sandbox sandbox_;
+  Shared<Ledger> ledger_;
+};
+
+// Bug: the lock that was made anew was taken for a sign of another process that recovers the run, so that nothing was
+// spilled until the next commit. What the unlinked rings held was in the memory of the process alone, and a kill lost
+// it without a count.
+TEST_P(UnlinkedUnderAStuckDiskTest, WhatTheUnlinkedRingsHeldIsSpilledAndAKillAfterwardsLosesNothing) {
+  const pid_t child = start_child([&] { return log_under_a_stuck_disk(&*ledger_, INT64_MAX); });
+  while (ledger_->returned.load() < 5000) ::usleep(1000);
+  remove_and_kill(child);
+  expect_all_rows(sandbox_, *ledger_, RunState::kCrashed);
+}
+
+// Bug: behind finish() nobody looked, and what had been spilled went with its file.
+TEST_P(UnlinkedUnderAStuckDiskTest, SoIsWhatARunHoldsThatHasEnded) {
+  const pid_t child = start_child([&] { return log_under_a_stuck_disk(&*ledger_, 5000); });
+  while (!ledger_->finished.load()) ::usleep(1000);
+  remove_and_kill(child);
+  expect_all_rows(sandbox_, *ledger_, RunState::kFinished);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, UnlinkedUnderAStuckDiskTest, ::testing::Values("lock", "files", "folder", "root"),
