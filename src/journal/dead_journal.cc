@@ -18,6 +18,7 @@
 #include <optional>
 #include <utility>
 
+#include "journal/journal.h"  // kSeriesMax
 #include "journal/liveness.h"
 #include "journal/place.h"
 #include "journal/ring_file.h"
@@ -82,6 +83,8 @@ void remove_journal_files(const std::string& dir, bool keep_identity) {
       remove_file(join_path(dir, name));
   }
 }
+
+SeriesDef unknown_series(uint32_t id) { return {id, ValueType::kFloat64, fmt::format("damaged/series-{}", id)}; }
 
 Result<Definitions> definitions_of(const std::string& dir, const WriterIdentity* writer) {
   auto read = read_definitions(dir);
@@ -547,13 +550,26 @@ bool DeadJournal::next(FrameBuilder* builder, std::vector<RingPosition>* positio
   return more || !builder->empty() || !positions->empty();
 }
 
+void DeadJournal::complete_series(const std::vector<SeriesDef>& stored) {
+  std::vector<SeriesDef>& all = definitions_.series;
+  const size_t before = all.size();
+  for (const SeriesDef& def : stored) {
+    if (def.id <= all.size() || def.id > kSeriesMax || def.name.empty()) continue;
+    while (all.size() + 1 < def.id) all.push_back(unknown_series(static_cast<uint32_t>(all.size() + 1)));
+    all.push_back(def);
+  }
+  if (all.size() > before && !definitions_.salvaged)
+    problems_.push_back(fmt::format("{}/defs is damaged: what {} metrics are called is known from what is stored", dir_,
+                                    all.size() - before));
+}
+
 // Ids that a damaged definitions file no longer explains: their points are kept, each id under a name of its own.
 void DeadJournal::name_unknown_series(FrameBuilder* builder) {
   for (const uint32_t id : builder->series_in_use()) {
     if (id <= definitions_.series.size() || !unknown_.insert(id).second) continue;
     if (unknown_.size() == 1)
       problems_.push_back(dir_ + "/defs is damaged: metrics whose name is lost are called damaged/series-<id>");
-    builder->add_series({id, ValueType::kFloat64, fmt::format("damaged/series-{}", id)});
+    builder->add_series(unknown_series(id));
   }
 }
 

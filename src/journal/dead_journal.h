@@ -49,6 +49,9 @@ class DeadJournal {
   // Of a process that lives: rings that were read here and are gone by now, and of which `positions`, which were read
   // behind that, say nothing, are stored and forgotten.
   void leave_retired_out(const std::vector<RingPosition>& positions);
+  // The definitions that the file lacks, being damaged or gone, where `stored` has them, in order of their ids: what a
+  // series is called that frames name already must not change. Before next().
+  void complete_series(const std::vector<SeriesDef>& stored);
   // Begins reading the rings behind `positions` (from the database, then from the spill file). Of a ring whose position
   // lies before its last lap, what was released and is stored nowhere is skipped, and what verifies of that lap is
   // read: a problem, unless `afresh`, that is where the database had no frame before, for it may be a new one.

@@ -108,6 +108,17 @@ struct Replayed {
   bool ended = false;  // its end is stored
 };
 
+// What the database and the spilled frames say of series, by id.
+std::vector<SeriesDef> stored_series(const WriterSnapshot& stored, const DeadJournal& journal) {
+  std::vector<SeriesDef> out;
+  for (const SeriesStats& series : stored.series) out.push_back(series.def);
+  for (const FrameRecord& record : journal.spilled())
+    if (const auto frame = FrameView::parse(record.bytes); frame.ok())
+      out.insert(out.end(), frame->defs().begin(), frame->defs().end());
+  std::stable_sort(out.begin(), out.end(), [](const SeriesDef& a, const SeriesDef& b) { return a.id < b.id; });
+  return out;
+}
+
 bool holds_end(const FrameRecord& record) {
   const auto frame = FrameView::parse(record.bytes);
   return frame.ok() && std::any_of(frame->events().begin(), frame->events().end(),
@@ -180,6 +191,7 @@ Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, con
   const Id128& writer = journal->identity().writer;
   const bool ended = stored.end.has_value(), noted = stored.recovered.has_value(), afresh = db->last_seq() == 0;
   const uint64_t logged_before = logged_of(db->points_stored(), stored);
+  journal->complete_series(stored_series(stored, *journal));
   Logged removed;
   TRACKER_RETURN_IF_ERROR(count_removed(dir, *journal, db, &removed));
   Replayed done;

@@ -318,6 +318,32 @@ TEST(CounterTest, ACountThatCannotBeIsAnUnknownNumber) {
     }
 }
 
+// Bug: what the database and the spill file call a series was called damaged/series-1 by the recoverer, with values of
+// another type: of all rows those behind the damage alone could be read, as wrong numbers.
+TEST(DefinitionsTest, WhatTheFileLacksIsKnownFromWhatIsStored) {
+  for (const bool gone : {true, false}) {
+    Sandbox sandbox;
+    make_dead_run();
+    const std::string defs = join_path(sandbox.journal_folders().at(0), "defs");
+    if (gone) {
+      ASSERT_TRUE(std::filesystem::remove(defs));
+    } else {
+      std::string bytes = *read_file(defs, 1 << 20);
+      bytes[bytes.rfind('x')] ^= 1;
+      ASSERT_TRUE(write_file_atomic(defs, bytes).ok());
+    }
+    ReadRun run = recover_and_read(sandbox.store());
+    EXPECT_THAT(run.problems, ::testing::Contains(::testing::HasSubstr(
+                                  gone ? "defs does not say any more who wrote it"
+                                       : "defs is damaged: what 1 metrics are called is known from what is stored")));
+    const History rows = rows_of(run, "x");
+    ASSERT_EQ(static_cast<int64_t>(rows.size()), kPoints);
+    EXPECT_EQ(rows.type, ValueType::kInt64);
+    for (size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows.bits[i], i * 3);
+    EXPECT_EQ(run.view->metrics().size(), 1u);
+  }
+}
+
 // A store that is not there is no reason to give a journal up.
 TEST(AwayTest, AJournalWhoseStoreIsAwayIsLeftAloneAndRecoveredWhenItIsBack) {
   Sandbox sandbox;
