@@ -8,7 +8,7 @@ import os
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from tracker import _artifact_read, _chart, _core, _current, _options, _selection
 from tracker._chart import SYSTEM_PREFIX, Chart
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from tracker._ranks import AcrossRanks, Attempt, Rank
 
 _HERE = str(Path(__file__).parent) + os.sep  # this package's frames
+_Read = TypeVar("_Read")
+_TOLD_MAX = 5  # lines of damage in one warning
 
 
 class StoredRun(MediaOfRun, Told):
@@ -42,6 +44,7 @@ class StoredRun(MediaOfRun, Told):
         self._encoded_in = ""
         self._in_the_way: list[str] = []
         self._told_of_rows = False
+        self._known: set[str] = set()  # what of the damage was said
         self._asked_in = ""  # the state of the run then
 
     def _view(self) -> _core.RunView:
@@ -67,12 +70,26 @@ class StoredRun(MediaOfRun, Told):
         self._asked_in = state
         if lines := self._unrecovered(view):
             self._told_of_rows = True
-            frame, level = sys._getframe(1), 2  # the first frame that is not this package's
-            while frame.f_back and frame.f_code.co_filename.startswith(_HERE):
-                frame, level = frame.f_back, level + 1
-            text = f"tracker: {self._folder.project}/{self._folder.id}: {'; '.join(lines)}"
-            warnings.warn(text, RuntimeWarning, stacklevel=level)
+            self._warn(lines)
         return view
+
+    def _warn(self, lines: list[str]) -> None:
+        frame, level = sys._getframe(1), 2  # the first frame that is not this package's
+        while frame.f_back and frame.f_code.co_filename.startswith(_HERE):
+            frame, level = frame.f_back, level + 1
+        text = f"tracker: {self._folder.project}/{self._folder.id}: {'; '.join(lines)}"
+        warnings.warn(text, RuntimeWarning, stacklevel=level)
+
+    def _whole(self, result: _Read) -> _Read:
+        """`result`, once it is said, for each damage once, what a read found damaged: it lacks the rows that were
+        there."""
+        view = self._opened
+        assert view is not None
+        if new := [line for line in view.problems() if line not in self._known]:
+            self._known.update(new)
+            more = [f"and {len(new) - _TOLD_MAX} more in problems"] if len(new) > _TOLD_MAX else []
+            self._warn([*new[:_TOLD_MAX], *more])
+        return result
 
     def _unrecovered(self, view: _core.RunView) -> list[str]:
         """Rows that wait in journals of dead processes, behind an attempt to store them; what stood in the way of that,
@@ -241,7 +258,7 @@ class StoredRun(MediaOfRun, Told):
 
         if not isinstance(name, str):
             raise TypeError(f"name must be a str, got {type(name).__name__}")
-        return AcrossRanks(name, self._rows().across_ranks(_options.utf8("the name of a metric", name)))
+        return self._whole(AcrossRanks(name, self._rows().across_ranks(_options.utf8("the name of a metric", name))))
 
     def series(self, pattern: str = "*", *, system: bool = False) -> list[str]:
         """The names of the metrics that hold numbers, sorted; those that match a pattern such as "val/*".
@@ -299,7 +316,8 @@ class StoredRun(MediaOfRun, Told):
         only): every row in the order logged, repeated steps and earlier attempts included.
 
         Raises NotFoundError with close names, or for an attempt or a rank that is not there; ValueError for a range
-        that holds nothing; ImportError without NumPy. Cost: reads the run's frames; 24 bytes a row.
+        that holds nothing; ImportError without NumPy. Rows that are damaged are left out: a RuntimeWarning names each
+        damage once, as do chart(), texts(), console() and tail(). Cost: reads the run's frames; 24 bytes a row.
         """
         chosen: dict[str, Any] = {
             "steps": _selection.steps(steps),
@@ -310,7 +328,7 @@ class StoredRun(MediaOfRun, Told):
         }
         if isinstance(name, str):
             _options.utf8("the name of a metric", name)
-            return history_of(self._rows(), name, **chosen, all=bool(all))
+            return self._whole(history_of(self._rows(), name, **chosen, all=bool(all)))
         names = list(name)
         if not names or not _all_str(names):
             raise TypeError("history() takes a name or a list of names")
@@ -321,7 +339,7 @@ class StoredRun(MediaOfRun, Told):
                 "all=True is for one metric: several are aligned by step, and rows of repeated steps have no partners; "
                 "ask for each by itself"
             )
-        return table_of(self._rows(), names, **chosen)
+        return self._whole(table_of(self._rows(), names, **chosen))
 
     def chart(
         self,
@@ -351,7 +369,7 @@ class StoredRun(MediaOfRun, Told):
         if not isinstance(name, str):
             raise TypeError(f"name must be a str, got {type(name).__name__}")
         name, over = _options.utf8("the name of a metric", name), _name_of_x(x) or None
-        return _chart.query(self._rows(), name, lo, hi, pixels, over, attempts, ranks, smooth, parameters)
+        return self._whole(_chart.query(self._rows(), name, lo, hi, pixels, over, attempts, ranks, smooth, parameters))
 
     def tail(
         self,
@@ -373,7 +391,7 @@ class StoredRun(MediaOfRun, Told):
         if not _all_str(names):
             raise TypeError("tail() takes a name or a list of names")
         names = [_options.utf8("the name of a metric", own) for own in names]
-        return Tail(self._rows, self._recover, names, cursor, limit, timeout)
+        return Tail(lambda: self._whole(self._rows()), self._recover, names, cursor, limit, timeout)
 
     def _recover(self) -> None:
         """What a process that died during a tail has left in its rings joins the run."""
@@ -385,7 +403,7 @@ class StoredRun(MediaOfRun, Told):
         """The texts logged under a name; by step as history() has it, or every one with all=True. NotFoundError."""
         view = self._rows()
         _options.utf8("the name of a text", name)
-        rows = view.texts(name, bool(all))
+        rows = self._whole(view.texts(name, bool(all)))
         if not rows and name not in (names := view.text_names()):  # else a resume took all of them back
             known = ", ".join(map(repr, names[:10])) or "none"
             raise _core.NotFoundError(f"{self!r} has no text {name!r}; the names with texts: {known}")
@@ -398,7 +416,7 @@ class StoredRun(MediaOfRun, Told):
 
         At most the last `last` lines; `total` of the result says how many there are. Cost: reads every frame.
         """
-        return read_console(self._rows(), rank, stream, contains, last)
+        return self._whole(read_console(self._rows(), rank, stream, contains, last))
 
     def text_names(self) -> list[str]:
         """The names that hold texts, sorted."""

@@ -79,7 +79,8 @@ def open_run(name: str, dir: object) -> StoredRun:
     run._in_the_way = store.recover(folder.uid)
     waiting = _media_read.encode_spooled(folder)
     run._recovered_in = run._encoded_in = run.state
-    for problem in [*filter(None, [store.problem]), *run.problems, *waiting]:
+    run._known.update(problems := run.problems)
+    for problem in [*filter(None, [store.problem]), *problems, *waiting]:
         print(f"tracker: {problem}", file=sys.stderr)
     return run
 
