@@ -479,3 +479,22 @@ def test_verify_finds_a_count_of_frames_that_cannot_be(shm: Path, tmp_path: Path
     verified = command("verify", store)
     assert verified.returncode == 3, verified.stdout
     assert command("show", "p/r", "--dir", store).returncode == 3
+
+
+def test_a_read_that_meets_damage_says_so_once_and_keeps_the_rest(store: Path) -> None:
+    steps = 100_000
+    values = random.Random(7)
+    with tracker.init(project="p", id="r", quiet=True) as run:
+        for step in range(steps):
+            run.log({"loss": values.random()}, step=step)
+    database = next(store.glob("runs/p/r/*.db"))
+    flip(database, database.stat().st_size // 2)
+    stored = tracker.open_run("p/r")
+    assert stored.problems == ()
+    with pytest.warns(RuntimeWarning, match=r"tracker: p/r: .*\.db: (segment of frames|frame) ") as said:
+        rows = stored.history("loss")
+    assert len(said) == 1
+    assert rows.steps.size < steps
+    assert stored.history("loss").steps.size == rows.steps.size  # said once: another warning would be an error
+    with pytest.warns(RuntimeWarning, match="p/r"):
+        tracker.open_run("p/r").chart("loss", 0, steps // 2, 65_536)
