@@ -550,6 +550,12 @@ bool DeadJournal::next(FrameBuilder* builder, std::vector<RingPosition>* positio
   return more || !builder->empty() || !positions->empty();
 }
 
+void DeadJournal::miss_rings() {
+  if (!rings_.empty() || !unread_.empty() || !blank_.empty() || unreadable_ > 0) return;
+  problems_.push_back(dir_ + ": none of its rings is left: an unknown number of points may be lost");
+  ++unreadable_;
+}
+
 void DeadJournal::complete_series(const std::vector<SeriesDef>& stored) {
   std::vector<SeriesDef>& all = definitions_.series;
   const size_t before = all.size();

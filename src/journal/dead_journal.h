@@ -49,6 +49,9 @@ class DeadJournal {
   // Of a process that lives: rings that were read here and are gone by now, and of which `positions`, which were read
   // behind that, say nothing, are stored and forgotten.
   void leave_retired_out(const std::vector<RingPosition>& positions);
+  // Of a process that did not end, and of which something is stored: where no ring is left, nobody can say what they
+  // held. A process that lives has one at any time. Before start().
+  void miss_rings();
   // The definitions that the file lacks, being damaged or gone, where `stored` has them, in order of their ids: what a
   // series is called that frames name already must not change. Before next().
   void complete_series(const std::vector<SeriesDef>& stored);

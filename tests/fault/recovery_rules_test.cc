@@ -318,6 +318,19 @@ TEST(CounterTest, ACountThatCannotBeIsAnUnknownNumber) {
     }
 }
 
+// Bug: rings that were removed and not yet replaced when their process was killed were no loss: "Nothing lost".
+TEST(NoRingsTest, WhereNoneIsLeftAnUnknownNumberIsLost) {
+  Sandbox sandbox;
+  make_dead_run();
+  ASSERT_TRUE(std::filesystem::remove(only_ring(sandbox)));
+  ReadRun run = recover_and_read(sandbox.store());
+  EXPECT_THAT(run.problems, ::testing::Contains(::testing::HasSubstr("none of its rings is left: an unknown number")));
+  EXPECT_EQ(run.view->losses().unread_rings, 1u);
+  EXPECT_LT(static_cast<int64_t>(run.view->points()), kPoints);
+  ReadRun again = recover_and_read(sandbox.store());
+  EXPECT_EQ(again.view->losses().unread_rings, 1u);
+}
+
 // Bug: what the database and the spill file call a series was called damaged/series-1 by the recoverer, with values of
 // another type: of all rows those behind the damage alone could be read, as wrong numbers.
 TEST(DefinitionsTest, WhatTheFileLacksIsKnownFromWhatIsStored) {
