@@ -11,6 +11,7 @@
 
 #include "run/run.h"
 #include "support/child.h"
+#include "support/quiet_run.h"
 #include "support/said.h"
 #include "support/sandbox.h"
 
@@ -33,17 +34,11 @@ void hold_for_ever() {
 }
 
 std::shared_ptr<Run> init_undrained(const char* on_full) {
-  InitOptions options;
-  options.project = "p";
-  options.id = "r";
-  options.on_full = on_full;
-  options.quiet = true;
-  auto run = Run::init(options);
-  CHILD_CHECK(run.ok());
-  CHILD_CHECK((*run)->flush(std::chrono::seconds(20)));
-  (*run)->set_pause_for_testing(hold_for_ever, nullptr);
+  std::shared_ptr<Run> run = begin_run(on_full);
+  CHILD_CHECK(run->flush(std::chrono::seconds(20)));
+  run->set_pause_for_testing(hold_for_ever, nullptr);
   while (!g_held) ::usleep(1000);
-  return *run;
+  return run;
 }
 
 void fill_with_numbers(Run* run, Ledger* ledger) {

@@ -11,11 +11,11 @@
 #include <memory>
 #include <thread>
 
-#include "run/run.h"
 #include "storage/verify.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "support/faulty_disk.h"
+#include "support/quiet_run.h"
 #include "support/sandbox.h"
 
 namespace tracker::internal {
@@ -178,14 +178,7 @@ void log_steps_of(internal::Run* run, uint32_t id, int64_t from, int64_t to) {
 // A run whose store thread stood still while another process recovered it: half of `points` is stored by itself, then a
 // long text and the other half lie in the spill file or in the ring.
 std::shared_ptr<internal::Run> TakenOverTest::held_run(Ledger* ledger, int64_t points) {
-  InitOptions options;
-  options.project = "p";
-  options.id = "r";
-  options.on_full = "block";
-  options.quiet = true;
-  auto made = internal::Run::init(options);
-  CHILD_CHECK(made.ok());
-  std::shared_ptr<internal::Run> run = std::move(*made);
+  std::shared_ptr<internal::Run> run = begin_run("block");
   const uint32_t id = run->series_id("x", ValueType::kInt64);
   log_steps_of(run.get(), id, 0, points / 2);
   CHILD_CHECK(run->flush(std::chrono::seconds(60)));
@@ -233,14 +226,7 @@ TEST_F(TakenOverTest, AFrameOfWhichTheOtherProcessHasStoredAPartIsNotStoredOnceM
   constexpr int64_t kPoints = 3000;
   Shared<Ledger> ledger;
   const pid_t child = start_child([&] {
-    InitOptions options;
-    options.project = "p";
-    options.id = "r";
-    options.on_full = "block";
-    options.quiet = true;
-    auto made = internal::Run::init(options);
-    CHILD_CHECK(made.ok());
-    const std::shared_ptr<internal::Run> run = std::move(*made);
+    const std::shared_ptr<internal::Run> run = begin_run("block");
     const uint32_t id = run->series_id("x", ValueType::kInt64);
     log_steps_of(run.get(), id, 0, kPoints / 3 - 1);
     CHILD_CHECK(run->flush(std::chrono::seconds(60)));

@@ -8,8 +8,8 @@
 #include <atomic>
 #include <filesystem>
 
-#include "run/run.h"
 #include "support/child.h"
+#include "support/quiet_run.h"
 #include "support/sandbox.h"
 
 namespace tracker::internal {
@@ -84,26 +84,20 @@ void stand_still() {
 // Nothing is stored behind the first 1000 points. Then `last` points are logged in all, and the run ends as far as it
 // can.
 int log_under_a_stuck_disk(Ledger* ledger, int64_t last) {
-  InitOptions options;
-  options.project = "p";
-  options.id = "r";
-  options.on_full = "block";
-  options.quiet = true;
-  auto run = internal::Run::init(options);
-  CHILD_CHECK(run.ok());
-  const uint32_t id = (*run)->series_id("x", ValueType::kInt64);
+  const std::shared_ptr<internal::Run> run = begin_run("block");
+  const uint32_t id = run->series_id("x", ValueType::kInt64);
   for (int64_t step = 0; step < last; ++step) {
     if (step == 1000) {
-      CHILD_CHECK((*run)->flush(std::chrono::seconds(60)));
-      (*run)->set_pause_for_testing(nullptr, stand_still);
+      CHILD_CHECK(run->flush(std::chrono::seconds(60)));
+      run->set_pause_for_testing(nullptr, stand_still);
     }
     while (step == 2000 && !g_stands) sleep_ms(1);
     const ValuePair pair{static_cast<uint64_t>(step * 3), id, 0};
-    CHILD_CHECK(log_pairs((*run)->hot(), &pair, 1, step) == Code::kOk);
+    CHILD_CHECK(log_pairs(run->hot(), &pair, 1, step) == Code::kOk);
     ledger->returned.store(step + 1);
     ::usleep(100);
   }
-  CHILD_CHECK(!(*run)->finish(RunState::kFinished).ok());
+  CHILD_CHECK(!run->finish(RunState::kFinished).ok());
   ledger->finished.store(true);
   for (;;) sleep_ms(1000);
 }
