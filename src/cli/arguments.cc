@@ -22,6 +22,10 @@ Result<uint64_t> read_count(const char* option, const std::string& text) {
   return count;
 }
 
+CLI::Validator names_a_file() {
+  return {[](const std::string& name) { return std::string(name.empty() ? "expected the name of a file" : ""); }, ""};
+}
+
 void add_run(CLI::App* command, std::string& run) {
   command->add_option("RUN", run, "project/id, an id that is unique, or a uid")->required();
 }
@@ -64,9 +68,11 @@ void add_export(CLI::App& app, ExportCommandOptions& options, std::string& forma
   command->add_option("--format", format, "csv, the default, jsonl, tensorboard or parquet")
       ->type_name("csv|jsonl|tensorboard|parquet");
   command->add_option("--output,-o", options.output, "File to write, of tensorboard a folder; without it, stdout")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(names_a_file());
   command->add_option("--bundle", options.bundle, "Write the run whole into one file, for `tracker import`")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(names_a_file());
   command->add_flag("--artifacts", options.artifacts, "In the bundle, the artifacts that the run used and made too");
   command->add_option("--metric", options.form.metrics, "Only this metric; may be given again")
       ->type_name("METRIC")
@@ -277,6 +283,8 @@ Status read_values(CommandLine* line) {
   if (!rows.ok()) return rows.status();
   if (line->stop.cancel && !line->stop.reason.empty())
     return Status(Code::kInvalid, "--cancel takes back what was asked: it has no --reason");
+  if (line->show.losses && line->show.console)
+    return Status(Code::kInvalid, "--losses and --console exclude each other: each shows that alone");
   line->tail.rows = *rows;
   line->tail.rows_given = !line->rows.empty();
   if (!line->max_disk.empty()) {

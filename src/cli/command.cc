@@ -26,7 +26,7 @@ std::string recovery_text(const RecoveryReport& report) {
   std::string list;
   for (size_t i = 0; i < names.size() && i < kNamesMax; ++i) list += (i == 0 ? "" : ", ") + names[i];
   if (names.size() > kNamesMax) list += fmt::format(" and {} more", names.size() - kNamesMax);
-  return fmt::format("recovered {} of {}, whose process had ended without finish()", counted(points, "point"), list);
+  return fmt::format("recovered {} of {}, whose process ended before they were stored", counted(points, "point"), list);
 }
 
 Result<Store> open_store(Console& console, const GlobalOptions& global) {

@@ -163,10 +163,11 @@ void examine_journal(const std::string& store, const StoreFilesChoice& files, Do
            place.why.empty() ? "shared memory is the best there is, and it has room" : place.why);
   add_fact(&section, "guarantees", guarantees_text(kind, files.file_system));
   if (place.kind != JournalKind::kShm)
-    out->advice.push_back(
-        {Code::kOk, fmt::format("the journal is \"{}\": {}", kind, place.why),
-         "give the container more shared memory (docker run --shm-size=1g), or set TRACKER_SHM_DIR to "
-         "another tmpfs"});
+    out->advice.push_back({Code::kOk, fmt::format("the journal is \"{}\": {}", kind, place.why),
+                           !place.to_do.empty()
+                               ? place.to_do
+                               : "give the container more shared memory (docker run --shm-size=1g), or set "
+                                 "TRACKER_SHM_DIR to another tmpfs"});
   out->sections.push_back(std::move(section));
 }
 

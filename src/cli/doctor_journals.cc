@@ -35,15 +35,17 @@ struct Tally {
 };
 
 struct Journals {
-  Tally live, waiting, kept, unreadable, unborn, others;  // others: of dead processes of other stores
-  Tally awaiting;                                         // likewise, of stores that were never made
-  std::string awaited;                                    // the first of these
-  Code worst = Code::kOk;                                 // of the unreadable ones
+  // others: of dead processes of other stores. kept: whosever, for nobody is to do anything with them.
+  Tally live, waiting, kept, unreadable, unborn, others;
+  Tally awaiting;          // likewise, of stores that were never made
+  std::string awaited;     // the first of these
+  Code worst = Code::kOk;  // of the unreadable ones
 };
 
 void look_at(const std::string& dir, bool kept, const Store* store, const std::set<std::string>& lost, Journals* out) {
   if (lost.contains(dir)) return;
-  if (!kept && is_locked(dir).value_or(false)) return out->live.add(dir);
+  if (kept) return out->kept.add(dir);
+  if (is_locked(dir).value_or(false)) return out->live.add(dir);
   const auto writer = store != nullptr ? writer_of_journal(dir, *store) : read_writer_identity(dir);
   if (!writer.ok()) {
     if (writer.status().code() == Code::kNotFound) return;  // being made, or unborn
@@ -55,7 +57,6 @@ void look_at(const std::string& dir, bool kept, const Store* store, const std::s
     if (out->awaiting.count == 0) out->awaited = writer->store_path;
     out->awaiting.add(dir);
   } else if (!ours) out->others.add(dir);
-  else if (kept) out->kept.add(dir);
   else out->waiting.add(dir);
 }
 

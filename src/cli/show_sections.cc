@@ -262,7 +262,9 @@ std::string account_section(const Console& console, const RunView& run) {
     const std::string line = waiting_text(each);
     out += fmt::format("  {}.\n", console.paint(line, "33"));
   }
-  if (account.recovered > 0) out += fmt::format("  {} recovered after a crash.\n", counted(account.recovered, "point"));
+  if (account.recovered > 0)
+    out += fmt::format("  {} recovered from the journal: their process ended before they were stored.\n",
+                       counted(account.recovered, "point"));
   if (account.rejected_values > 0)
     out += fmt::format("  {} could not be taken.\n", counted(account.rejected_values, "value"));
   return out;

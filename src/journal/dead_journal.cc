@@ -330,7 +330,7 @@ void DeadJournal::judge_counters() {
                       ring->path, count, what));
       ++unreadable_;
     };
-    // A text is counted before its record is published.
+    // By writers of before a text is counted in front of its record.
     ring->counts = points_accepted(*ring) <= tail / sizeof(ValuePair) && texts <= tail / kTextBytesMin + 1;
     if (!ring->counts && texts > tail / kTextBytesMin + 1) say("texts", texts);
     else if (!ring->counts) say("values", header.accepted.load());
@@ -338,6 +338,10 @@ void DeadJournal::judge_counters() {
       say("values in rings that are gone", header.accepted_before.load() - 1);
     else if (header.leaving.load() != 0 && header.accepted_before_then.load() > kLossCountMax + 1)
       say("values in a ring that goes and those that are gone", header.accepted_before_then.load() - 1);
+    else if (header.texts_before.load() > kLossCountMax + 1)
+      say("texts in rings that are gone", header.texts_before.load() - 1);
+    else if (header.leaving.load() != 0 && header.texts_before_then.load() > kLossCountMax + 1)
+      say("texts in a ring that goes and those that are gone", header.texts_before_then.load() - 1);
     else if (header.accepted_unfiled.load() > kLossCountMax)
       say("values in rings that were no files", header.accepted_unfiled.load());
   }
@@ -350,15 +354,21 @@ bool DeadJournal::has_ring(uint64_t nonce) const {
          std::find(blank_.begin(), blank_.end(), nonce) != blank_.end();
 }
 
-// Its process may have died between the end of a ring and the word of it.
-uint64_t DeadJournal::accepted_before() const {
-  uint64_t out = largest(&RingHeader::accepted_before, kLossCountMax + 1);
+// What rings had that are gone. Its process may have died between the end of a ring and the word of it.
+uint64_t DeadJournal::gone(std::atomic<uint64_t> RingHeader::* before, std::atomic<uint64_t> RingHeader::* then) const {
+  uint64_t out = largest(before, kLossCountMax + 1);
   for (const auto& ring : rings_) {
-    const uint64_t leaving = ring->header->leaving.load(), then = ring->header->accepted_before_then.load();
-    if (leaving != 0 && then <= kLossCountMax + 1 && !has_ring(leaving)) out = std::max(out, then);
+    const uint64_t leaving = ring->header->leaving.load(), next = (ring->header->*then).load();
+    if (leaving != 0 && next <= kLossCountMax + 1 && !has_ring(leaving)) out = std::max(out, next);
   }
   return out;
 }
+
+uint64_t DeadJournal::accepted_before() const {
+  return gone(&RingHeader::accepted_before, &RingHeader::accepted_before_then);
+}
+
+uint64_t DeadJournal::texts_before() const { return gone(&RingHeader::texts_before, &RingHeader::texts_before_then); }
 
 bool DeadJournal::counts_all() const { return unread_.empty() && unreadable_ == 0 && accepted_before() > 0; }
 
@@ -367,6 +377,7 @@ Logged DeadJournal::accepted() const {
   for (const auto& ring : rings_)
     if (ring->counts) out += {points_accepted(*ring), ring->header->texts.load()};
   if (const uint64_t before = accepted_before(); before > 0) out.points += before - 1;
+  if (const uint64_t before = texts_before(); before > 0) out.texts += before - 1;
   out.points += accepted_unfiled();
   return out;
 }

@@ -121,6 +121,8 @@ class DeadJournal {
   uint64_t largest(std::atomic<uint64_t> RingHeader::* count, uint64_t bound) const;
   // And one; 0: no ring says.
   uint64_t accepted_before() const;
+  uint64_t texts_before() const;
+  uint64_t gone(std::atomic<uint64_t> RingHeader::* before, std::atomic<uint64_t> RingHeader::* then) const;
   bool has_ring(uint64_t nonce) const;
   static uint64_t points_accepted(const RingCopy& ring);
   void judge_counters();

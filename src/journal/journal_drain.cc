@@ -30,6 +30,7 @@ void Journal::begin_drain() {
     RingFile* file = held->file.get();
     RingHeader* header = file->header();
     header->accepted_before.store(retired_counts_.accepted - retired_unfiled_ + 1, std::memory_order_relaxed);
+    header->texts_before.store(retired_counts_.texts_accepted + 1, std::memory_order_relaxed);
     const uint64_t tail = header->tail.load(std::memory_order_acquire);
     for (size_t i = 0; i < kLossSlots && header->losses[i].key.load(std::memory_order_acquire) != 0; ++i)
       losses_pending_ |= header->losses[i].count.load(std::memory_order_relaxed) != file->losses_drained[i];
@@ -339,12 +340,15 @@ void Journal::abandon(RingFile* file) {
 void Journal::announce_leaving(RingFile& leaving) {
   const uint64_t before = retired_counts_.accepted - retired_unfiled_ + 1;
   const uint64_t then = before + leaving.header()->accepted.load();
+  const uint64_t texts = retired_counts_.texts_accepted + 1;
   for (const auto& held : files_) {
     if (held->file.get() == &leaving) continue;
     RingHeader* header = held->file->header();
     header->accepted_before.store(before, std::memory_order_release);
+    header->texts_before.store(texts, std::memory_order_release);
     header->leaving.store(0, std::memory_order_release);
     header->accepted_before_then.store(then, std::memory_order_release);
+    header->texts_before_then.store(texts + leaving.header()->texts.load(), std::memory_order_release);
     header->leaving.store(leaving.nonce(), std::memory_order_release);
   }
 }

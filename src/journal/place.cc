@@ -101,8 +101,14 @@ Status check_private_dir(const std::string& path, bool make) {
   if (!fd) return Status::from_errno(errno, "cannot use", path);
   struct stat st;
   if (::fstat(fd.get(), &st) != 0) return Status::from_errno(errno, "cannot look at", path);
-  if (st.st_uid != ::geteuid() || (st.st_mode & 077) != 0)
-    return Status(Code::kInvalid, fmt::format("{} is not a private folder of this user", path));
+  if (st.st_uid != ::geteuid())
+    return Status(Code::kInvalid,
+                  fmt::format("{} is not a private folder of this user: it is of user id {}", path, st.st_uid),
+                  "TRACKER_SHM_DIR names another parent; who removes what others have made there needs their rights");
+  if ((st.st_mode & 077) != 0)
+    return Status(Code::kInvalid,
+                  fmt::format("{} is not a private folder of this user: its mode is {:o}", path, st.st_mode & 07777),
+                  fmt::format("chmod 700 {}", path));
   return {};
 }
 
@@ -118,8 +124,9 @@ JournalPlace choose_place(const std::string& wanted, const std::string& store_pa
       status = Status(Code::kLimit,
                       fmt::format("{} allows {} KiB, below {} KiB", parent, budget >> 10, kJournalBytesMin >> 10));
     if (status.ok()) status = check_private_dir(root, make);
-    if (status.ok()) return {JournalKind::kShm, root, budget, ""};
+    if (status.ok()) return {JournalKind::kShm, root, budget, "", ""};
     place.why = status.message();
+    place.to_do = status.hint();
   }
   if (!use_disk(store_path, make, &place)) place.kind = JournalKind::kMemory;
   return place;

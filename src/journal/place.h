@@ -27,7 +27,8 @@ struct JournalPlace {
   JournalKind kind = JournalKind::kMemory;
   std::string root;  // folder that holds one folder a writer; empty for kMemory
   uint64_t budget_bytes = kJournalBytesMax;
-  std::string why;  // one line for `doctor` and status: why not something better
+  std::string why;    // one line for `doctor` and status: why not something better
+  std::string to_do;  // one line for `doctor`: what changes that; empty: more room does
 };
 
 // Chooses for a store at `store_path`. `wanted`: "" | "shm" | "disk" | "memory"; a wanted kind that is not possible is
@@ -43,7 +44,7 @@ std::string store_journal_root(const std::string& store_path);
 std::vector<std::string> journal_roots(const std::string& store_path);
 
 // Makes `path` (0700) or checks that it is a folder of this user with no access for others and no link. kInvalid
-// otherwise. `make` false: one that is not there is ok too where it could be made; kIo where it could not.
+// otherwise, with a hint. `make` false: one that is not there is ok too where it could be made; kIo where it could not.
 Status check_private_dir(const std::string& path, bool make = true);
 
 }  // namespace tracker::internal

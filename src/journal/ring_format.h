@@ -47,7 +47,7 @@ struct RingHeader {
   alignas(64) std::atomic<uint64_t> tail;  // bytes published since creation; a record lies at position % data_bytes
   std::atomic<uint64_t> accepted;          // points in the records before tail
   std::atomic<uint64_t> waits;             // calls that waited for space
-  std::atomic<uint64_t> texts;             // texts in the records before tail
+  std::atomic<uint64_t> texts;             // texts in the records before tail; of the last one perhaps not yet
   // accepted << 1 | (the tail it belongs to) / 8 & 1. A process dies between two stores: whether `accepted` has the
   // record behind tail already cannot be told without, for a record of values turns that bit, being an odd number of
   // words.
@@ -65,6 +65,9 @@ struct RingHeader {
   std::atomic<uint64_t> leaving;
   std::atomic<uint64_t> accepted_before_then;
 
+  // As accepted_before and accepted_before_then, of texts.
+  std::atomic<uint64_t> texts_before, texts_before_then;
+
   // Written by the drain thread; anchor i of the process is in slot i % kAnchorSlots.
   alignas(64) std::atomic<uint64_t> anchor_count;
   TimeAnchor anchors[kAnchorSlots];
@@ -76,6 +79,7 @@ static_assert(offsetof(RingHeader, accepted_before) == 56 && offsetof(RingHeader
 static_assert(offsetof(RingHeader, tail) == 64 && offsetof(RingHeader, released) == 128);
 static_assert(offsetof(RingHeader, accepted_at) == 96 && offsetof(RingHeader, accepted_unfiled) == 136);
 static_assert(offsetof(RingHeader, leaving) == 144 && offsetof(RingHeader, accepted_before_then) == 152);
+static_assert(offsetof(RingHeader, texts_before) == 160 && offsetof(RingHeader, texts_before_then) == 168);
 static_assert(offsetof(RingHeader, anchor_count) == 192 && offsetof(RingHeader, losses) == 640);
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 

@@ -112,16 +112,21 @@ const WriterSnapshot* leading_writer(const std::vector<WriterSnapshot>& writers)
 }
 
 StateVerdict decide_state(const std::vector<WriterSnapshot>& writers, const std::vector<Liveness>& liveness,
-                          Liveness maker, int64_t created_us, int64_t now_us) {
+                          Liveness maker, int64_t created_us, int64_t now_us,
+                          const std::function<std::optional<WriterEnd>(const WriterSnapshot&)>& unstored) {
   const WriterSnapshot* leader = leading_writer(writers);
   if (leader == nullptr) return without_writers(maker, created_us, now_us);
   for (size_t i = 0; i < writers.size(); ++i)
     if (may_write(writers[i], liveness[i], now_us)) return {RunState::kRunning, "", 0};
   StateVerdict out;
-  if (!leader->end) {
-    out = without_end(*leader, liveness[static_cast<size_t>(leader - writers.data())]);
+  const Liveness of_leader = liveness[static_cast<size_t>(leader - writers.data())];
+  std::optional<WriterEnd> end = leader->end;
+  if (!end && !leader->recovered && of_leader == Liveness::kDead && unstored) end = unstored(*leader);
+  if (!end) {
+    out = without_end(*leader, of_leader);
   } else {
-    out = {leader->end->state, end_detail(*leader->end), leader->end->time_us};
+    out = {end->state, end_detail(*end), end->time_us};
+    if (!leader->end) add_detail("the end is not stored yet: it waits in the journal", &out);
     add_detail(dead_ranks(writers, leader->identity), &out);
   }
   add_detail(outlived_by(writers, liveness, leader->identity.attempt, out.ended_us), &out);

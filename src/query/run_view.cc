@@ -27,6 +27,7 @@
 #include "storage/damaged_database.h"
 #include "storage/journal_home.h"
 #include "storage/run_folder.h"
+#include "storage/waiting_points.h"
 #include "storage/writer_parts.h"
 
 namespace tracker::internal {
@@ -67,6 +68,8 @@ struct RunView::Impl {
   Result<OpenWriter> open_writer(const std::string& path, std::unique_ptr<WriterReader> reader);
   std::vector<std::string> find_writers(Liveness* maker) const;
   StateVerdict unreadable() const;
+  std::string none_readable() const;
+  bool has_unread_writers() const { return snapshots.empty() && problems.size() > (folder.problem.empty() ? 0u : 1u); }
   void take_snapshots();
   void look_at_journals();
   std::optional<uint32_t> unseen_user() const;
@@ -107,11 +110,14 @@ std::vector<std::string> RunView::Impl::find_writers(Liveness* maker) const {
   return *maker == Liveness::kDead ? folder.writer_dbs() : paths;
 }
 
-// Of a run with databases, none of which can be read; the problem names the file.
+// Of a run with databases, none of which can be read; the problem names the file, and the version where that is newer.
 StateVerdict RunView::Impl::unreadable() const {
-  const RunState state = problem_code == Code::kCorrupt ? RunState::kDamaged : RunState::kLostContact;
-  return {state, "none of its databases can be read: " + problems.back(), folder.identity.created_us};
+  const bool stays = problem_code == Code::kCorrupt || problem_code == Code::kVersion;  // another try reads no more
+  const RunState state = stays ? RunState::kDamaged : RunState::kLostContact;
+  return {state, none_readable(), folder.identity.created_us};
 }
+
+std::string RunView::Impl::none_readable() const { return "none of its databases can be read: " + problems.back(); }
 
 void RunView::Impl::take_snapshots() {
   problems.clear();
@@ -147,10 +153,10 @@ void RunView::Impl::take_snapshots() {
   }
   for (WriterSnapshot& snapshot : snapshots) note_damage(std::move(snapshot.damage));
   metrics = merge_metrics(snapshots);
-  verdict = decide_state(snapshots, liveness, maker, folder.identity.created_us, realtime_us());
+  verdict = decide_state(snapshots, liveness, maker, folder.identity.created_us, realtime_us(), end_in_journal);
   if (const auto user = unseen_user(); user && snapshots.empty() && maker == Liveness::kDead)
     verdict.detail = fmt::format("its process ended; what may wait in the journal of user id {} cannot be seen", *user);
-  if (snapshots.empty() && problems.size() > (folder.problem.empty() ? 0u : 1u)) verdict = unreadable();
+  if (has_unread_writers()) verdict = unreadable();
 }
 
 // Journals are private: of a run that somebody else's process left without an end only its owner sees what waits.
@@ -211,10 +217,12 @@ Result<const MetricInfo*> RunView::Impl::find_metric(const std::string& name) co
   const auto found = std::lower_bound(metrics.begin(), metrics.end(), name,
                                       [](const MetricInfo& metric, const std::string& n) { return metric.name < n; });
   if (found != metrics.end() && found->name == name) return &*found;
+  if (has_unread_writers()) return Status(problem_code, none_readable());
   std::vector<std::string> known;
   for (const MetricInfo& metric : metrics) known.push_back(metric.name);
-  return Status(Code::kNotFound, fmt::format("run {}/{} has no metric \"{}\"{}", folder.identity.project,
-                                             folder.identity.id, name, did_you_mean(name, known)));
+  const std::string unread = problems.empty() ? "" : "; not all of it can be read: " + problems.back();
+  return Status(Code::kNotFound, fmt::format("run {}/{} has no metric \"{}\"{}{}", folder.identity.project,
+                                             folder.identity.id, name, did_you_mean(name, known), unread));
 }
 
 Result<std::vector<History>> RunView::Impl::gather(const std::vector<const MetricInfo*>& wanted,

@@ -135,7 +135,7 @@ JoinRequest join_request(const Launch& launch, int restarts) {
 // another project's.
 Result<std::optional<RunFolder>> find_resumed(const Store& store, Launch* launch, const ResumePoint& point) {
   InitOptions& o = launch->options;
-  if (auto found = store.find_run(o.project, point.run)) return found;
+  if (auto found = store.find_run_to_resume(o.project, point.run)) return found;
   auto named = store.resolve_run(point.run);
   if (!named.ok() && named.status().code() == Code::kInvalid) return named.status();  // ambiguous
   if (!named.ok()) return std::optional<RunFolder>();
@@ -143,7 +143,16 @@ Result<std::optional<RunFolder>> find_resumed(const Store& store, Launch* launch
     return Status(Code::kInvalid, fmt::format("resume_from=\"{}\" is a run of the project {}, not of {}", o.resume_from,
                                               named->identity.project, o.project));
   o.project = named->identity.project;
+  (void)mend_run_document(&*named);
   return std::optional<RunFolder>(std::move(*named));
+}
+
+// What stands where the run's document should, as the end of a sentence; empty where nothing does.
+std::string why_unreadable(const Store& store, const InitOptions& o, const Result<RunIdentity>& document) {
+  if (document.ok()) return fmt::format("is of the run {}/{}", document->project, document->id);
+  if (document.status().code() != Code::kNotFound) return "is damaged and no database beside it says who the run is";
+  if (store.lacks_run_file(o.project, o.id)) return "is missing and no database beside it says who the run is";
+  return "";
 }
 
 // resume="allow" or "must" met no such run, or one that cannot be read.
@@ -154,16 +163,17 @@ Status missing_run(const Store& store, const InitOptions& o) {
   if (const Status newer = document.status(); newer.code() == Code::kVersion) {
     if (o.resume == "must") return newer;
     say(newer.to_string() + "; another run is made");
-  } else if (document.ok() || document.status().code() != Code::kNotFound) {  // not there then: made since, perhaps
-    const std::string text = join_path(folder, "run.json") + " is damaged, so the run cannot be resumed";
+  } else if (const std::string why = why_unreadable(store, o, document); !why.empty()) {
+    const std::string text = fmt::format("{} {}, so it cannot be resumed", join_path(folder, "run.json"), why);
     if (o.resume == "must") return Status(Code::kCorrupt, text, "its databases are untouched");
     say(text + "; another run is made");
   }
-  if (o.resume == "must")
-    return Status(Code::kNotFound,
-                  fmt::format("resume=\"must\", but there is no run {}/{} in {}", o.project, o.id, store.path()),
-                  "resume=\"allow\" makes it");
-  return {};
+  if (o.resume != "must") return {};
+  const std::string asked =
+      o.resume_from.empty() ? "resume=\"must\"" : fmt::format("resume_from=\"{}\"", o.resume_from);
+  return Status(Code::kNotFound,
+                fmt::format("{}, but there is no run {}/{} in {}", asked, o.project, o.id, store.path()),
+                o.resume_from.empty() ? "resume=\"allow\" makes it" : "with resume=\"allow\" it is made, from step 0");
 }
 
 Status choose_run(Store* store, Launch* launch, const LaunchFacts& facts) {
@@ -184,8 +194,9 @@ Status choose_run(Store* store, Launch* launch, const LaunchFacts& facts) {
   Result<RunFolder> folder = Status();
   if (!o.id.empty()) {
     const bool may_resume = o.resume != "never" || facts.restarts > 0;
-    if (!found && may_resume) found = store->find_run(o.project, o.id);
+    if (!found && may_resume) found = store->find_run_to_resume(o.project, o.id);
     if (found) {
+      if (!found->problem.empty()) say(found->problem);
       take(launch, std::move(*found), true);
       return {};
     }

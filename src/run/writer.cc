@@ -12,11 +12,13 @@
 #include "base/fs.h"
 #include "run/background.h"
 #include "storage/recovery.h"
+#include "storage/run_folder.h"
 
 namespace tracker::internal {
 namespace {
 
 constexpr std::chrono::milliseconds kRetryFirst{100}, kRetryMax{5000};
+constexpr std::chrono::seconds kRunFileCheckInterval{1};
 constexpr int kRewriteRest = 10;  // a database that each commit writes anew takes at most an eleventh of the time
 constexpr uint64_t kCompactUpTo = UINT64_MAX;  // without a server all that is committed may be rearranged
 
@@ -158,6 +160,7 @@ bool Writer::store_round(StoreRounds* rounds) {
   else if (any && !rounds->unsynced) rounds->unsynced = batch.frames.front()->logged_since;
   // A .frames file is looked at when it is synced; a database with each commit of frames.
   if (db_ && (db_->kind() == StoreFiles::kFrames ? durable : any)) journal_->settle(doubts);
+  if (db_ && (any || durable || beat)) keep_run_file(batch.last);
   rounds->compacting = db_ && db_->compaction_due(kCompactUpTo);
   note_success();
   {
@@ -211,6 +214,18 @@ Status Writer::open_database() {
   files_ = files;
   parts_ = db_->parts();
   return {};
+}
+
+// Who the run is says its database, too; but by its name it is found by this file alone. Nothing waits for it.
+void Writer::keep_run_file(bool now) {
+  if (!now && Clock::now() < next_run_file_check_) return;
+  next_run_file_check_ = Clock::now() + kRunFileCheckInterval;
+  const std::string path = join_path(parent_path(db_->path()), kRunFile);
+  if (path_exists(path) || !is_directory(parent_path(path))) return;
+  const auto launch = identity_.attempt <= 1 ? std::optional(identity_.launch) : std::nullopt;
+  const RunFolder* folder = folder_.load();
+  if (create_file_exclusive(path, run_document(folder != nullptr ? folder->identity : target_.run, launch), 0666).ok())
+    say_once_.say("run file", fmt::format("{} was removed while the run is recorded; it was put back", path));
 }
 
 // Whoever has asked keeps what he was given, so all of them stay: one more only where the label or the place changed.

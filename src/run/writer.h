@@ -243,6 +243,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   void note_memory(const Frame& frame, size_t bytes);
   Status commit(const Batch& batch);
   Status open_database();
+  void keep_run_file(bool now);
   bool leave_lost_store();
   bool go_on_behind_recovery();
   void queue_behind(const WriterSnapshot& there, std::vector<Event> said);
@@ -329,7 +330,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   // The store thread's own.
   std::unique_ptr<WriterStore> db_;
   bool taken_over_ = false;  // another process has stored frames of this writer, and queue_ is not behind them yet
-  Clock::time_point next_shrink_;
+  Clock::time_point next_shrink_, next_run_file_check_;
   // That the committed frames reach, for a file that takes the place of one that was removed: whichever way db_ went.
   std::vector<RingPosition> positions_;
   std::vector<FrameRecord> opening_;  // the first frames of such a file

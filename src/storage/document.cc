@@ -2,6 +2,10 @@
 #include "storage/document.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
 
 #include "base/fs.h"
 
@@ -21,6 +25,33 @@ Result<Value> read_document(const std::string& path, std::string_view format, in
                   "update tracker; nothing was changed");
   if (version < 1) return Status(Code::kCorrupt, fmt::format("{}: no valid version", path));
   return value;
+}
+
+Result<std::string> mend_document(const std::string& path, std::string_view text,
+                                  bool (*is_sound)(const std::string& path)) {
+  Status made = path_exists(path) ? Status(Code::kExists, path) : create_file_exclusive(path, text, 0666);
+  if (made.code() != Code::kExists) return made.ok() ? Result<std::string>(std::string()) : made;
+  for (int i = 1; i <= kDamagedKeptMax; ++i) {
+    const std::string kept = fmt::format("{}.damaged-{}", path, i);
+    if (::link(path.c_str(), kept.c_str()) != 0) {
+      if (errno == EEXIST) continue;
+      // Without links it is gone for a moment; who comes then makes it with the same id.
+      if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS)
+        return Status::from_errno(errno, "cannot keep", path);
+      if (path_exists(kept)) continue;
+      if (::rename(path.c_str(), kept.c_str()) != 0) return Status::from_errno(errno, "cannot keep", path);
+    }
+    // What was linked is looked at, not what was read before: somebody may have mended it since.
+    if (is_sound(kept)) {
+      if (path_exists(path)) remove_file(kept);
+      else if (::rename(kept.c_str(), path.c_str()) != 0) return Status::from_errno(errno, "cannot put back", path);
+      return std::string();
+    }
+    TRACKER_RETURN_IF_ERROR(write_file_atomic(path, text, 0666));
+    return kept;
+  }
+  return Status(Code::kLimit, fmt::format("{} damaged files are kept as {}.damaged-N", kDamagedKeptMax, path),
+                "remove them");
 }
 
 }  // namespace tracker::internal

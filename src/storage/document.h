@@ -17,4 +17,13 @@ constexpr size_t kDocumentBytesMax = 64 * 1024;
 Result<Value> read_document(const std::string& path, std::string_view format, int version_max,
                             size_t bytes_max = kDocumentBytesMax);
 
+// A damaged document is kept as <name>.damaged-1, -2, …
+constexpr int kDamagedKeptMax = 100;
+
+// Writes the document at `path` anew in the place of a damaged one, which is kept aside, and says as what; empty where
+// none was damaged: one that is gone is made, and one that was mended meanwhile is left as it is. Any number of
+// processes may do it at the same time. `is_sound`: kVersion is, too. Errors: kIo, kLimit.
+Result<std::string> mend_document(const std::string& path, std::string_view text,
+                                  bool (*is_sound)(const std::string& path));
+
 }  // namespace tracker::internal

@@ -2,6 +2,8 @@
 #include "storage/recovery.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -158,20 +160,26 @@ uint64_t logged_of(uint64_t rows, const WriterSnapshot& stored) {
 
 // Once all is replayed: what the rings have accepted and is neither stored nor counted as lost (`known`) is, at least,
 // lost. A recoverer that dies before or behind this leaves the next one the same sum. What rings were missing that were
-// no files is no damage of the journal.
-Status count_missing(const std::string& dir, uint64_t known, DeadJournal* journal, WriterStore* db,
+// no files is no damage of the journal. Texts likewise: those that were too large for a ring are among the known ones
+// alone, so at least so many are missing.
+Status count_missing(const std::string& dir, const Logged& known, DeadJournal* journal, WriterStore* db, Replayed* done,
                      uint64_t* lost_in_memory) {
-  const uint64_t accepted = journal->accepted().points;
-  if (accepted <= known) return {};
+  const Logged accepted = journal->accepted();
+  const uint64_t points = accepted.points - std::min(accepted.points, known.points);
+  const uint64_t texts = accepted.texts - std::min(accepted.texts, known.texts);
+  if (points == 0 && texts == 0) return {};
   Frame frame;
-  frame.losses.push_back({0, LossReason::kDamaged, accepted - known});
+  if (points > 0) frame.losses.push_back({0, LossReason::kDamaged, points});
+  if (texts > 0) frame.losses.push_back({kTextLosses, LossReason::kDamaged, texts});
   TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(frame), {}, journal->identity().writer));
-  if (journal->accepted_unfiled() >= accepted - known) {
-    *lost_in_memory = accepted - known;
-    return {};
-  }
-  journal->add_problem(fmt::format(
-      "{}: {} points that were accepted are neither stored nor in the journal: they are lost", dir, accepted - known));
+  done->texts += texts;
+  const bool in_memory = points > 0 && journal->accepted_unfiled() >= points;
+  if (in_memory) *lost_in_memory = points;
+  std::string what = points > 0 && !in_memory ? fmt::format("{} points", points) : "";
+  if (texts > 0) what += fmt::format("{}{} texts", what.empty() ? "" : " and ", texts);
+  if (!what.empty())
+    journal->add_problem(
+        fmt::format("{}: {} that were accepted are neither stored nor in the journal: they are lost", dir, what));
   return {};
 }
 
@@ -218,8 +226,8 @@ Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, con
     out->points += points;
     ++out->frames;
   }
-  TRACKER_RETURN_IF_ERROR(
-      count_missing(dir, logged_before + out->points + done.lost, journal, db, &out->lost_in_memory));
+  TRACKER_RETURN_IF_ERROR(count_missing(dir, {logged_before + out->points + done.lost, done.texts}, journal, db, &done,
+                                        &out->lost_in_memory));
   Frame note;
   add_end(*journal, done, &note);
   if (!ended && (!noted || out->frames > 0)) {
@@ -393,6 +401,11 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
   return {};
 }
 
+bool is_of_this_user(const std::string& path) {
+  struct stat st{};
+  return ::lstat(path.c_str(), &st) == 0 && st.st_uid == ::geteuid();
+}
+
 }  // namespace
 
 void RecoveryReport::add_problem(Code code, std::string text) {
@@ -418,7 +431,12 @@ RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid) {
   LeftTo left;
   Patience patience = kRecovererWait;
   for (const std::string& root : journal_roots(store.path())) {
-    if (!is_directory(root) || !check_private_dir(root).ok()) continue;
+    if (!is_directory(root)) continue;
+    if (const Status own = check_private_dir(root); !own.ok()) {  // others may have written what lies there
+      if (own.code() == Code::kInvalid && is_of_this_user(root) && !journal_dirs(root).empty())
+        report.add_problem(Code::kIo, "what waits in journals there is not recovered: " + own.to_string());
+      continue;
+    }
     remove_unborn_journals(root);
     for (const std::string& dir : journal_dirs(root)) {
       const Status status = recover_one(store, dir, run_uid, &left, &patience, &report);

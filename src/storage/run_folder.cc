@@ -91,6 +91,32 @@ Result<RunFolder> read_run_folder(const std::string& path) {
   return identity.status();
 }
 
+namespace {
+
+// Of the first attempt, whose claim run.json is: the ranks of its launch join it by that.
+std::optional<std::string> first_launch(const RunFolder& run) {
+  for (const std::string& file : run.writer_dbs()) {
+    const auto reader = WriterReader::open(file);
+    if (reader.ok() && (*reader)->identity().attempt <= 1) return (*reader)->identity().launch;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Status mend_run_document(RunFolder* run) {
+  if (run->problem.empty()) return {};
+  const auto kept = mend_document(join_path(run->path, kRunFile), run_document(run->identity, first_launch(*run)),
+                                  [](const std::string& path) {
+                                    const auto read = read_run_document(path);
+                                    return read.ok() || read.status().code() == Code::kVersion;
+                                  });
+  run->problem += !kept.ok()      ? "; it cannot be written anew: " + kept.status().message()
+                  : kept->empty() ? "; it is whole again"
+                                  : fmt::format("; it is written anew, the damaged one is {}", *kept);
+  return kept.status();
+}
+
 std::string store_path_of(const std::string& run_path) { return parent_path(parent_path(parent_path(run_path))); }
 
 std::optional<WriterIdentity> read_run_maker(const std::string& path) {

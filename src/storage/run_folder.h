@@ -26,6 +26,10 @@ Result<Id128> read_store_document(const std::string& path);
 // with a problem. Errors as of read_run_document().
 Result<RunFolder> read_run_folder(const std::string& path);
 
+// Of a run with a problem, by who goes on with it: run.json is made anew of its identity (mend_document(), whose errors
+// it has), and the problem says so. Ok where there is none.
+Status mend_run_document(RunFolder* run);
+
 // This process, as `made_by` says it.
 Value this_process_document();
 // Of a run that this process makes. `launch`: WriterIdentity.launch of its first attempt, where that is known.

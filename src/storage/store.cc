@@ -190,6 +190,15 @@ std::optional<RunFolder> Store::find_run(std::string_view project, std::string_v
   return RunFolder{std::move(*identity), path, ""};
 }
 
+std::optional<RunFolder> Store::find_run_to_resume(std::string_view project, std::string_view label) const {
+  if (auto found = find_run(project, label)) return found;
+  auto read =
+      read_run_folder(join_path(join_path(join_path(path_, kRunsFolder), folder_name(project)), folder_name(label)));
+  if (!read.ok() || read->identity.project != project || read->identity.id != label) return std::nullopt;
+  (void)mend_run_document(&*read);
+  return std::move(*read);
+}
+
 Result<RunFolder> Store::create_run(std::string_view project, std::string_view label, Id128 uid,
                                     const std::optional<std::string>& launch) {
   TRACKER_RETURN_IF_ERROR(check_label("project", project));
@@ -221,9 +230,14 @@ Result<RunFolder> Store::open_or_create_run(std::string_view project, std::strin
                                             const std::optional<std::string>& launch, bool* made) {
   TRACKER_RETURN_IF_ERROR(check_label("project", project));
   TRACKER_RETURN_IF_ERROR(check_label("run id", label));
-  if (auto found = find_run(project, label)) return std::move(*found);
+  if (auto found = find_run_to_resume(project, label)) return std::move(*found);
   const std::string project_path = join_path(join_path(path_, kRunsFolder), folder_name(project));
   const std::string path = join_path(project_path, folder_name(label));
+  if (uid.is_zero() && lacks_run_file(project, label))
+    return Status(
+        Code::kCorrupt,
+        fmt::format("{} is missing, and no database beside it says who the run is", join_path(path, kRunFile)),
+        "`tracker verify` says what of the run is intact; another id begins another run");
   RunIdentity run;
   run.uid = uid.is_zero() ? Id128::random() : uid;
   run.project = project;

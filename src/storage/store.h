@@ -60,10 +60,14 @@ class Store {
   // disk; whoever stores the first frame calls this before.
   void sync(const RunFolder& run) const;
   // The run with exactly this project and label; creates it with `uid` when absent. For processes that share one run:
-  // all get the same identity, whoever comes first; `made` is set for that one.
+  // all get the same identity, whoever comes first; `made` is set for that one. kCorrupt where databases of a run stand
+  // there that do not say who it is, and `uid` is zero.
   Result<RunFolder> open_or_create_run(std::string_view project, std::string_view label, Id128 uid = {},
                                        const std::optional<std::string>& launch = {}, bool* made = nullptr);
   std::optional<RunFolder> find_run(std::string_view project, std::string_view label) const;
+  // The same for who goes on with the run: where its run.json is damaged or gone and a database of it says that it is
+  // this one, that is made anew, and the problem says so, and whether it could be.
+  std::optional<RunFolder> find_run_to_resume(std::string_view project, std::string_view label) const;
   // The folder of that label holds databases and no run.json: a damaged run, and no free label.
   bool lacks_run_file(std::string_view project, std::string_view label) const;
   // By "project/id", by an id alone where it is unique in the store, or by uid (32 hex digits or an unambiguous

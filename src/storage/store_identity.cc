@@ -3,14 +3,13 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 #include <vector>
 
 #include "base/fs.h"
+#include "storage/document.h"
 #include "storage/run_folder.h"
 #include "storage/writer_reader.h"
 
@@ -42,11 +41,6 @@ FoundIdentity identity_of_run(const std::string& folder) {
   return {};
 }
 
-bool is_sound(const std::string& path) {
-  const auto id = read_store_document(path);
-  return id.ok() || id.status().code() == Code::kVersion;
-}
-
 }  // namespace
 
 Result<FoundIdentity> identity_of_runs(const std::string& store_path) {
@@ -67,28 +61,10 @@ Result<FoundIdentity> identity_of_runs(const std::string& store_path) {
 }
 
 Result<std::string> mend_store_document(const std::string& store_path, const Id128& id) {
-  const std::string path = join_path(store_path, kStoreFile);
-  for (int i = 1; i <= kDamagedKeptMax; ++i) {
-    const std::string kept = fmt::format("{}.damaged-{}", path, i);
-    if (::link(path.c_str(), kept.c_str()) != 0) {
-      if (errno == EEXIST) continue;
-      // Without links it is gone for a moment; who comes then makes it with the same id.
-      if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS)
-        return Status::from_errno(errno, "cannot keep", path);
-      if (path_exists(kept)) continue;
-      if (::rename(path.c_str(), kept.c_str()) != 0) return Status::from_errno(errno, "cannot keep", path);
-    }
-    // What was linked is looked at, not what was read before: somebody may have mended it since.
-    if (is_sound(kept)) {
-      if (path_exists(path)) remove_file(kept);
-      else if (::rename(kept.c_str(), path.c_str()) != 0) return Status::from_errno(errno, "cannot put back", path);
-      return std::string();
-    }
-    TRACKER_RETURN_IF_ERROR(write_file_atomic(path, store_document(id), 0666));
-    return kept;
-  }
-  return Status(Code::kLimit, fmt::format("{} damaged files are kept as {}.damaged-N", kDamagedKeptMax, path),
-                "remove them");
+  return mend_document(join_path(store_path, kStoreFile), store_document(id), [](const std::string& path) {
+    const auto read = read_store_document(path);
+    return read.ok() || read.status().code() == Code::kVersion;
+  });
 }
 
 }  // namespace tracker::internal

@@ -12,8 +12,6 @@ namespace tracker::internal {
 
 // Folders of runs that are asked, the newest first; all that answer must agree.
 constexpr size_t kIdentityRunsMax = 8;
-// A damaged store.json is kept as store.json.damaged-1, -2, …
-constexpr int kDamagedKeptMax = 100;
 
 struct FoundIdentity {
   Id128 id;

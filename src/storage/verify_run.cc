@@ -83,6 +83,7 @@ class RunCheck {
   void look_at_file(const std::string& name, std::map<std::string, WriterFiles>* writers) {
     if (name == kRunFile || name == kStopFile || name == "media" || claimed_attempt(name) || classify(name, writers))
       return;
+    if (name.starts_with(std::string(kRunFile) + ".damaged-")) return;  // mend_run_document() has kept it
     if (is_frames_set_aside(name)) {
       damage("set-aside", file(name), "is the copy of a .frames file whose last record was changed on the disk",
              "what that record held is only where the journal had it too; delete it when nobody wants to look at it",

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/fs.h"
+#include "journal/definitions.h"
 #include "journal/liveness.h"
 #include "journal/place.h"
 #include "model/system_series.h"
@@ -17,6 +18,7 @@
 #include "storage/journal_home.h"
 #include "storage/recovery.h"
 #include "storage/run_folder.h"
+#include "storage/schema.h"
 
 namespace tracker::internal {
 namespace {
@@ -223,6 +225,16 @@ std::vector<WaitingPoints> points_waiting(const RunFolder& folder,
     }
   }
   return out;
+}
+
+std::optional<WriterEnd> end_in_journal(const WriterSnapshot& writer) {
+  const std::string& dir = writer.identity.journal_dir;
+  if (dir.empty() || !is_directory(dir)) return std::nullopt;
+  const auto definitions = read_definitions(dir);
+  if (!definitions.ok() || definitions->identity.writer != writer.identity.writer || !definitions->end)
+    return std::nullopt;
+  const auto said = decode_cbor(definitions->end->payload);
+  return said.ok() ? end_from_value(*said, definitions->end->time_us) : std::nullopt;
 }
 
 }  // namespace tracker::internal

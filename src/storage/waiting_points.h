@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -47,5 +48,9 @@ struct Behind {
 };
 Behind behind(const WriterSnapshot& stored, DeadJournal* journal);
 Logged logged_behind(const WriterSnapshot& stored, DeadJournal* journal);
+
+// What finish() has said of a writer whose process ended before a disk took it; nothing where its journal does not say.
+// Cost: reads the journal's definitions.
+std::optional<WriterEnd> end_in_journal(const WriterSnapshot& writer);
 
 }  // namespace tracker::internal

@@ -22,7 +22,7 @@ namespace {
 constexpr uint64_t kPoints = 600, kInMemory = 5;
 constexpr uint64_t kRecordBytes = kRecordHeadBytes + sizeof(ValuePair);
 constexpr size_t kNonce = 16, kBefore = 56, kTail = 64, kAccepted = 72, kAcceptedAt = 96, kUnfiled = 136;
-constexpr size_t kLeaving = 144, kBeforeThen = 152;
+constexpr size_t kLeaving = 144, kBeforeThen = 152, kTexts = 88, kTextsBefore = 160, kTextsBeforeThen = 168;
 
 void make_dead_run() {
   ASSERT_EQ(exit_code_of(run_child([] {
@@ -127,6 +127,57 @@ TEST(LeavingRingTest, ACountThatCannotBeIsAnUnknownNumber) {
   EXPECT_EQ(run.view->losses().stored, kPoints);
   EXPECT_EQ(run.view->losses().dropped, 0u);
   EXPECT_EQ(run.view->losses().unread_rings, 1u);
+}
+
+TEST(LeavingRingTest, TextsOfARingThatIsGoneAreKnownAsPointsAre) {
+  constexpr uint64_t kGone = 0x123400, kOfIt = 10;
+  for (const bool is_gone : {true, false}) {
+    Sandbox sandbox;
+    make_dead_run();
+    RingWords ring(sandbox.journal_folders().at(0));
+    ASSERT_EQ(ring.get(kTextsBefore), 1u);
+    ring.set(kLeaving, is_gone ? kGone : ring.get(kNonce));
+    ring.set(kBeforeThen, ring.get(kBefore));
+    ring.set(kTextsBeforeThen, ring.get(kTextsBefore) + kOfIt);
+    const ReadRun run = recover_and_read(sandbox.store());
+    EXPECT_EQ(run.view->losses().dropped, 0u);
+    EXPECT_EQ(run.view->losses().texts.dropped, is_gone ? kOfIt : 0);
+  }
+}
+
+TEST(LeavingRingTest, ACountOfTextsThatCannotBeIsAnUnknownNumber) {
+  for (const size_t word : {kTextsBefore, kTextsBeforeThen}) {
+    Sandbox sandbox;
+    make_dead_run();
+    RingWords ring(sandbox.journal_folders().at(0));
+    ring.set(kLeaving, 0x123400);
+    ring.set(word, uint64_t{1} << 62);
+    const ReadRun run = recover_and_read(sandbox.store());
+    EXPECT_THAT(run.problems, ::testing::Contains(::testing::HasSubstr("which cannot be: an unknown number")));
+    EXPECT_EQ(run.view->losses().texts.dropped, 0u);
+    EXPECT_EQ(run.view->losses().unread_rings, 1u);
+  }
+}
+
+// The text is there, and its process died before it had counted it.
+TEST(DiedWithinATextTest, ATextThatIsNotCountedYetIsReadAndNoneIsMissing) {
+  Sandbox sandbox;
+  ASSERT_EQ(exit_code_of(run_child([] {
+              trk_run* run = open_run("r", "block");
+              CHILD_CHECK(run != nullptr);
+              for (int64_t step = 0; step < 20; ++step)
+                CHILD_CHECK(trk_log_text(run, "say", "hello", TRK_NUL_TERMINATED, step) == TRK_OK);
+              ::raise(SIGKILL);
+              return 0;
+            })),
+            -1 - SIGKILL);
+  RingWords ring(sandbox.journal_folders().at(0));
+  ASSERT_EQ(ring.get(kTexts), 20u);
+  ring.set(kTexts, 19);
+  const ReadRun run = recover_and_read(sandbox.store());
+  EXPECT_THAT(run.problems, ::testing::IsEmpty());
+  EXPECT_EQ(run.view->losses().texts.stored, 20u);
+  EXPECT_EQ(run.view->losses().texts.dropped, 0u);
 }
 
 TEST(LeavingRingTest, ARingSaysWhichOneLeavesAndWhatItHadAccepted) {

@@ -272,19 +272,6 @@ def test_a_pipe_in_a_run_makes_nobody_wait(store: Path, name: str) -> None:
     assert str(folder / name) in verified.stdout + verified.stderr
 
 
-def test_a_run_whose_document_is_damaged_is_not_resumed_in_silence(
-    store: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    with tracker.init(project="p", id="r", quiet=True) as run:
-        run.log({"x": 1.0}, step=0)
-    (store / "runs" / "p" / "r" / "run.json").write_text("{")
-    with pytest.raises(tracker.TrackerError, match="damaged"):
-        tracker.init(project="p", id="r", resume="must", quiet=True)
-    with tracker.init(project="p", id="r", resume="allow", quiet=True) as other:
-        assert other.id != "r"
-    assert "is damaged, so the run cannot be resumed" in capfd.readouterr().err
-
-
 def test_what_python_says_of_foreign_names_is_visible_text(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
     hostile = "a\x1b]0;owned\x07\u009b31m\u202eb"
     with tracker.init(project="p", id="r", quiet=True) as run:

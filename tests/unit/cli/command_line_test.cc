@@ -39,6 +39,11 @@ TEST_F(CommandLineTest, AMissingOrWrongArgumentIsSaid) {
   }
   EXPECT_EQ(run({"export", "otter", "--format", "cvs"}), kExitUsage);
   EXPECT_EQ(err_, "tracker: unknown format cvs; did you mean csv? (formats: csv, jsonl, tensorboard, parquet)\n");
+  EXPECT_EQ(run({"export", "otter", "-o", ""}), kExitUsage);
+  EXPECT_NE(err_.find("expected the name of a file"), std::string::npos) << err_;
+  EXPECT_EQ(run({"export", "otter", "--bundle", ""}), kExitUsage);
+  EXPECT_EQ(run({"show", "otter", "--losses", "--console"}), kExitUsage);
+  EXPECT_EQ(err_, "tracker: --losses and --console exclude each other: each shows that alone\n");
   EXPECT_EQ(run({"ls", "--json=maybe"}), kExitUsage);
   EXPECT_EQ(err_, "tracker: --json takes no value (tracker ls --help shows the options)\n");
   EXPECT_EQ(run({"ls", "--limit", "1", "--limit", "2"}), kExitUsage);
@@ -109,11 +114,13 @@ TEST_F(CommandLineTest, WhatWasRecoveredIsSaidInOneLineWhateverTheNumberOfWriter
     writer.points = 1000;
     report.recovered.push_back(writer);
     if (report.recovered.size() == 1) {
-      EXPECT_EQ(recovery_text(report), "recovered 1,000 points of mnist/a, whose process had ended without finish()");
+      EXPECT_EQ(recovery_text(report),
+                "recovered 1,000 points of mnist/a, whose process ended before they were stored");
     }
   }
-  EXPECT_EQ(recovery_text(report),
-            "recovered 6,000 points of mnist/a, mnist/b, mnist/c and 2 more, whose process had ended without finish()");
+  EXPECT_EQ(
+      recovery_text(report),
+      "recovered 6,000 points of mnist/a, mnist/b, mnist/c and 2 more, whose process ended before they were stored");
 }
 
 TEST_F(CommandLineTest, AnAmbiguousIdNamesTheCandidates) {

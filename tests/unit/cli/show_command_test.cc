@@ -64,7 +64,7 @@ Texts
 Account
   214 points lost: ring full. 181 stored of 395 logged.
   1 text stored.
-  34 points recovered after a crash.
+  34 points recovered from the journal: their process ended before they were stored.
 
 Writers
   attempt 1, rank 0 of 1: crashed, 100 points, testhost pid 4242

@@ -12,6 +12,7 @@
 
 #include "base/fs.h"
 #include "query/run_view.h"
+#include "storage/document.h"
 #include "storage/run_folder.h"
 #include "storage/store_identity.h"
 #include "support/child.h"

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""Goal: texts that are lost are counted as points are.
+Method: a process that logs both dies without a word; its log, or bytes of its ring, are damaged."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tracker
+
+ROWS = 12_000  # several times what a ring holds
+DIES = """
+import os, pathlib, subprocess, sys, tracker
+rows, each_flush, checkpoint = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+CHECKPOINT = "import sqlite3, sys; sqlite3.connect(sys.argv[1]).execute('PRAGMA wal_checkpoint').fetchall()"
+run = tracker.init(project="p", id="r", quiet=True)
+for step in range(rows):
+    run.log({"say": f"text {step} " + "." * 60, "x": float(step)}, step=step)
+    if step % each_flush == 0: run.flush()
+    if step == checkpoint:
+        (path,) = pathlib.Path(run.dir).glob("*.db")
+        subprocess.run([sys.executable, "-c", CHECKPOINT, path], check=True)
+os._exit(0)
+"""
+
+
+@pytest.fixture
+def shm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "shm"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setenv("TRACKER_SHM_DIR", str(folder))
+    return folder
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tracker", *arguments],
+        env={**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent)},
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+
+
+def dead_journal(shm: Path, rows: int, each_flush: int, checkpoint: int = -1) -> Path:
+    environment = {**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent)}
+    script = [sys.executable, "-c", DIES, str(rows), str(each_flush), str(checkpoint)]
+    subprocess.run(script, env=environment, check=True, timeout=60)
+    (journal,) = (shm / f"tracker-{os.geteuid()}").iterdir()
+    return journal
+
+
+@pytest.mark.parametrize("checkpoint", [-1, 1800])
+def test_texts_that_went_with_a_log_are_counted_as_points_are(shm: Path, store: Path, checkpoint: int) -> None:
+    dead_journal(shm, ROWS, 300, checkpoint)
+    for log in (store / "runs" / "p" / "r").glob("*-wal"):
+        log.unlink()
+    listed = command("ls")
+    run = tracker.open_run("p/r")
+    losses = run.losses
+    assert losses["dropped"] > 0
+    assert losses["texts"]["dropped"] > 0
+    assert losses["texts"]["dropped"] + losses["texts"]["stored"] == ROWS
+    assert losses["dropped"] + losses["stored"] == ROWS
+    assert len(run.texts("say", all=True)) == losses["texts"]["stored"]
+    if checkpoint > 0:  # else the file is taken for a new one
+        assert losses["texts"]["stored"] > 1800
+        assert listed.returncode == 3, listed.stderr
+        assert f"{losses['texts']['dropped']} texts that were accepted" in listed.stderr
+
+
+def test_texts_in_damaged_bytes_of_a_ring_are_counted(shm: Path) -> None:
+    journal = dead_journal(shm, 41, 30)
+    (ring,) = journal.glob("ring-*")
+    data = bytearray(ring.read_bytes())
+    data[data.index(b"text 35 ")] ^= 0xFF
+    ring.write_bytes(data)
+    assert command("ls").returncode == 3
+    run = tracker.open_run("p/r")
+    assert [row.step for row in run.texts("say", all=True)] == [step for step in range(41) if step != 35]
+    assert run.losses["texts"]["dropped"] == 1
+    assert run.losses["texts"]["stored"] == 40

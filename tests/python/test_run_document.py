@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""Goal: a run whose run.json is gone or damaged goes on as itself, and one that cannot be read says why.
+Method: the file is removed or overwritten, before a resume or under a live run, with its databases whole or not."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import tracker
+
+PUT_BACK_MAX_S = 20.0  # it is looked for each second, with a commit
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tracker", *arguments],
+        env={**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent)},
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+
+
+@pytest.fixture
+def document(store: Path) -> Path:
+    """run.json of the run p/r, which has the steps 0 to 9 of x."""
+    with tracker.init(project="p", id="r", quiet=True) as run:
+        for step in range(10):
+            run.log({"x": float(step)}, step=step)
+    return store / "runs" / "p" / "r" / "run.json"
+
+
+@pytest.mark.parametrize("resume", ["allow", "must", "from"])
+@pytest.mark.parametrize("damage", ["gone", "cut", "empty", "folder"])
+def test_a_run_goes_on_as_itself_and_its_document_is_written_anew(
+    document: Path, capfd: pytest.CaptureFixture[str], resume: str, damage: str
+) -> None:
+    before = json.loads(document.read_text())
+    document.unlink()
+    if damage == "cut":
+        document.write_text('{"format": "tracker-r')
+    if damage == "empty":
+        document.touch()
+    if damage == "folder":
+        document.mkdir()
+    named = {"resume_from": "r@4"} if resume == "from" else {"id": "r", "resume": resume}
+    with tracker.init(project="p", quiet=True, **named) as run:
+        assert (run.id, run.uid, run.attempt) == ("r", before["uid"], 2)
+        run.log({"x": 100.0})
+    said = capfd.readouterr().err
+    assert "who the run is was taken from" in said
+    assert ("it is whole again" if damage == "gone" else f"the damaged one is {document}.damaged-1") in said
+    steps = tracker.open_run("p/r").history("x").steps.tolist()
+    assert steps == ([0, 1, 2, 3, 4, 5] if resume == "from" else list(range(11)))
+    now = json.loads(document.read_text())
+    assert {key: now[key] for key in ("uid", "project", "id", "created_us", "launch")} == {
+        key: before[key] for key in ("uid", "project", "id", "created_us", "launch")
+    }
+    verified = command("verify")
+    assert verified.returncode == 0, verified.stdout
+
+
+@pytest.mark.parametrize("text", ["", None])
+def test_a_run_of_which_no_file_says_who_it_is_is_not_resumed_in_silence(
+    document: Path, capfd: pytest.CaptureFixture[str], text: str | None
+) -> None:
+    document.unlink()
+    if text is not None:
+        document.write_text(text)
+    for database in document.parent.glob("*.db"):
+        database.write_bytes(b"no database" * 1000)
+    why = f"{'damaged' if text is not None else 'missing'} and no database beside it says who the run is"
+    with pytest.raises(tracker.CorruptError, match=why):
+        tracker.init(project="p", id="r", resume="must", quiet=True)
+    with tracker.init(project="p", id="r", resume="allow", quiet=True) as other:
+        assert other.id == "r-2"
+    assert f"{why}, so it cannot be resumed; another run is made" in capfd.readouterr().err
+
+
+def test_a_document_that_is_removed_under_a_live_run_is_put_back(
+    store: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run = tracker.init(project="p", id="r", quiet=True)
+    run.log({"x": 0.0}, step=0)
+    run.flush()
+    document = store / "runs" / "p" / "r" / "run.json"
+    before = json.loads(document.read_text())
+    document.unlink()
+    end = time.monotonic() + PUT_BACK_MAX_S
+    while not document.exists() and time.monotonic() < end:
+        run.log({"x": 0.0})
+        time.sleep(0.05)
+    assert json.loads(document.read_text()) == before
+    document.unlink()
+    run.finish()
+    assert json.loads(document.read_text()) == before
+    assert capfd.readouterr().err.count("was removed while the run is recorded; it was put back") == 1
+    assert tracker.open_run("p/r").state == "finished"
+
+
+def test_a_run_of_a_newer_version_is_named_with_it_by_every_reader(document: Path) -> None:
+    for path in document.parent.glob("*.db"):
+        with sqlite3.connect(path) as database:
+            database.execute("PRAGMA user_version = 99")
+        database.close()
+    listed = command("ls", "--json")
+    assert listed.returncode == 4
+    (row,) = json.loads(listed.stdout)["runs"]
+    assert row["state"] == "damaged"
+    assert "has version 99" in listed.stderr
+    run = tracker.open_run("p/r")
+    assert run.state == "damaged"
+    with pytest.raises(tracker.CorruptError, match="has version 99, this program reads up to"):
+        run.history("x")
+    shown = command("show", "p/r")
+    assert shown.returncode == 4
+    assert "has version 99" in shown.stdout
+
+
+def test_a_resume_from_a_run_that_is_not_there_speaks_of_what_was_asked() -> None:
+    with pytest.raises(tracker.NotFoundError, match='resume_from="q@3", but there is no run p/q') as missing:
+        tracker.init(project="p", resume_from="q@3", quiet=True)
+    assert 'resume="must"' not in str(missing.value)
+    with tracker.init(project="p", resume_from="q@3", resume="allow", quiet=True) as run:
+        assert run.id == "q"
