@@ -31,7 +31,7 @@ void log_step(Run* run, int64_t step) {
 // The run lacks its last point and its end, as a full disk leaves it.
 void end_on_a_full_disk(const Sandbox& sandbox, const End& end) {
   const int status = run_child([&] {
-    set_faulty_folder(sandbox.store());
+    set_faulty_folder(sandbox.folder());
     const auto run = begin_run("block");
     log_step(run.get(), 1);
     CHILD_CHECK(run->flush(std::chrono::seconds(60)));
