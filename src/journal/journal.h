@@ -127,8 +127,10 @@ class Journal {
   int64_t now_us();
   // The same of something logged at `tick`, behind begin_drain: in one order with the records of that drain.
   int64_t wall_us(uint64_t tick) const { return times_->wall_us(tick); }
-  // Each round: the lock is ours, or is again (owner_lock.h). False: another process recovers this journal.
+  // Each round: the lock is ours, or is again (owner_lock.h). False: another process recovers this journal, or may
+  // begin to, as the lock's descriptor is closed: then check_links() makes another lock.
   bool hold_lock();
+  bool lacks_lock() const { return lock_ != nullptr && !lock_->is_open(); }
   // Nobody recovers this journal, nor has: what is spilled now will be found.
   bool may_spill() { return hold_lock() && (lock_ == nullptr || lock_->in_place()); }
   // How often another process may have recovered this journal: it had the lock, or could have had it, as its OFD lock

@@ -286,7 +286,7 @@ bool Journal::hold_lock() {
   if (lock_ == nullptr) return true;
   const OwnerLock::Held held = lock_->hold();
   if (held != OwnerLock::Held::kStill) ++doubts_;
-  return held != OwnerLock::Held::kElsewhere;
+  return held == OwnerLock::Held::kStill || held == OwnerLock::Held::kAgain;
 }
 
 bool Journal::check_links() {

@@ -123,7 +123,7 @@ bool OwnerLock::in_place() const {
 OwnerLock::Held OwnerLock::hold() {
   // Asked once and before: who had it may have died since, or given up half way.
   const bool lost = has_second_ && !kept();
-  if (!fd_.is_ours()) return Held::kAgain;
+  if (!fd_.is_ours()) return Held::kClosed;
   struct flock lock = one_byte(F_WRLCK, kPosixByte);
   if (::fcntl(fd_.get(), F_SETLK, &lock) != 0 && (errno == EAGAIN || errno == EACCES)) return Held::kElsewhere;
   if (!lost) return Held::kStill;

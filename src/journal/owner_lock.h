@@ -32,12 +32,13 @@ class OwnerLock {
   OwnerLock& operator=(OwnerLock&& other) noexcept;
   ~OwnerLock();               // drops the lock
   bool still_linked() const;  // false when somebody unlinked the lock file under us, or closed its descriptor
-  bool in_place() const;      // it is still the file at its path
+  bool is_open() const { return fd_.is_ours(); }
+  bool in_place() const;  // it is still the file at its path
   // kStill: nobody can have taken this file, for the OFD lock was there (of file systems that have none this is
-  // assumed). kAgain: it was gone, so somebody may have; both locks are there again, unless the descriptor is closed
-  // (still_linked() says so, and another lock is made) or the kernel has no room for a lock. kElsewhere: another
+  // assumed). kAgain: it was gone, so somebody may have; both locks are there again, unless the kernel has no room for
+  // one. kClosed: the descriptor is closed, so there is none, and another file is to be locked. kElsewhere: another
   // process holds the POSIX lock, and takes this journal for a dead one's.
-  enum class Held { kStill, kAgain, kElsewhere };
+  enum class Held { kStill, kAgain, kClosed, kElsewhere };
   // Puts the POSIX lock back where a close elsewhere in this process has dropped it, and then the OFD lock. Where that
   // fails the file system is one that has none. Cost: four system calls.
   Held hold();

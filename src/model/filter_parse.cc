@@ -128,11 +128,19 @@ class Parser {
     const FilterToken& next = peek(1);
     if (next.kind == Kind::kOpen) return function(out);
     if (next.kind == Kind::kOp || is_keyword(next, "contains") || is_keyword(next, "in")) return comparison(out);
-    if (token.key) return fail(next, fmt::format("{} after a field", token_name(next)), kOperators);
+    if (token.key || begins_as_keyed_field(token)) {  // a word is looked for in names, and this is none
+      if (!field(&out->field)) return false;
+      return fail(peek(), fmt::format("{} after a field", token_name(peek())), kOperators);
+    }
     out->kind = Node::Kind::kWord;
     out->word = ascii_lower(token.text);
     ++at_;
     return true;
+  }
+
+  static bool begins_as_keyed_field(const FilterToken& token) {
+    return token.kind == Kind::kWord && (token.text.starts_with("config.") || token.text.starts_with("summary.") ||
+                                         token.text.starts_with("metrics."));
   }
 
   bool function(Node* out) {

@@ -142,7 +142,7 @@ bool Writer::store_round(StoreRounds* rounds) {
     // Nothing in the file itself keeps two processes apart, as locks do with a database: whoever recovers this run has
     // the lock of its journal, and until that is free again nothing is appended.
     const std::lock_guard<std::mutex> drain(drain_mutex_);
-    if (!journal_->hold_lock()) status = Status(Code::kBusy, "another process recovers this run");
+    if (!hold_journal()) status = Status(Code::kBusy, "another process recovers this run");
   }
   if (status.ok() && (durable || beat)) db_->set_cost(encode_cbor(cost_value(cost())));
   if (status.ok() && (durable || any)) status = commit(batch);

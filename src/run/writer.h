@@ -203,6 +203,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   void drain_loop();
   bool drain_round();
   void keep_links();
+  bool hold_journal();
   void note_faults();
   void note_sigterm();
   void say_memory_ring();
@@ -265,7 +266,8 @@ class Writer : public std::enable_shared_from_this<Writer> {
   std::atomic<void (*)()> drain_pause_{nullptr}, store_pause_{nullptr};
   std::timed_mutex here_mutex_;  // who works without threads; taken before all others
 
-  std::mutex drain_mutex_;  // a round of the drain thread; taken before hand_over_mutex_
+  std::mutex drain_mutex_;             // a round of the drain thread; taken before hand_over_mutex_
+  Clock::time_point next_link_check_;  // guarded by drain_mutex_
 
   mutable std::mutex hand_over_mutex_;  // while a frame goes from the rings to the queue; taken before mutex_
 
@@ -324,7 +326,6 @@ class Writer : public std::enable_shared_from_this<Writer> {
   uint64_t faults_noted_ = 0;
   bool sigterm_noted_ = false;
   std::deque<LargeEvent> large_taken_;  // by time
-  Clock::time_point next_link_check_;
   BlockPool spare_blocks_;
 
   // The store thread's own.

@@ -34,7 +34,10 @@ int64_t newest_us(const Frame& frame) {
 
 void Writer::drain_loop() {
   if (!may_begin()) return;
-  next_link_check_ = Clock::now() + kLinkCheckInterval;
+  {
+    const std::lock_guard<std::mutex> one(drain_mutex_);
+    next_link_check_ = Clock::now() + kLinkCheckInterval;
+  }
   for (bool last = false; !last;) {
     journal_->wait(kDrainInterval);
     try {
@@ -68,7 +71,7 @@ bool Writer::drain_round() {
   if (end) (void)journal_->keep_end(std::move(*end));
   note_faults();
   note_sigterm();
-  (void)journal_->hold_lock();
+  (void)hold_journal();
   journal_->prepare_rings();  // first: a thread that fills its ring waits for this, the drain takes its time
   say_memory_ring();
   journal_->leave_memory();
@@ -97,6 +100,15 @@ void Writer::say_memory_ring() {
                   parent_path(identity_.journal_dir)));
 }
 
+// Under drain_mutex_. False: another process recovers the journal, or may.
+bool Writer::hold_journal() {
+  if (journal_->hold_lock()) return true;
+  if (!journal_->lacks_lock()) return false;
+  keep_links();
+  return journal_->hold_lock();
+}
+
+// Under drain_mutex_.
 void Writer::keep_links() {
   // What a lost spill file held is in no ring any more: it goes into the new one. So it does when the check fails half
   // way; frames that are in the file twice are read once.
@@ -121,7 +133,7 @@ void Writer::spill_until_done() {
       const std::lock_guard<std::mutex> one(drain_mutex_);
       const std::lock_guard<std::mutex> files(files_mutex_);
       if (files_removed_) return;
-      (void)journal_->hold_lock();
+      (void)hold_journal();
       if (Clock::now() >= next_link_check_) keep_links();
       spill_if_stuck();
     } catch (const std::exception& error) {

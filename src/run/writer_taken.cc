@@ -60,7 +60,7 @@ bool Writer::go_on_behind_recovery() {
   uint64_t doubts = 0;  // a recoverer that comes behind this raises another one
   {
     const std::lock_guard<std::mutex> drain(drain_mutex_);
-    if (!journal_->hold_lock()) return false;
+    if (!hold_journal()) return false;
     doubts = journal_->doubts();
   }
   db_.reset();

@@ -12,6 +12,7 @@
 
 #include "journal/ring_format.h"
 #include "support/child.h"
+#include "support/faulty_disk.h"
 #include "support/live_journal.h"
 #include "support/sandbox.h"
 #include "support/storage.h"
@@ -178,6 +179,32 @@ TEST(DiedWithinATextTest, ATextThatIsNotCountedYetIsReadAndNoneIsMissing) {
   EXPECT_THAT(run.problems, ::testing::IsEmpty());
   EXPECT_EQ(run.view->losses().texts.stored, 20u);
   EXPECT_EQ(run.view->losses().texts.dropped, 0u);
+}
+
+// What it had accepted stands in the other rings before it goes: nobody knows of it otherwise once the database, which
+// had all of it, is gone too.
+TEST(LeavingRingTest, AProcessThatDiesWithTheUnlinkingOfARingHasSaidWhatItHadAccepted) {
+  Sandbox sandbox;
+  Shared<std::atomic<uint64_t>> logged;
+  const int status = run_child([&] {
+    trk_run* run = open_run("r", "block");
+    CHILD_CHECK(run != nullptr);
+    faulty_disk().dies_with_a_ring = true;
+    for (int64_t step = 0; step < 10'000'000; ++step) {
+      CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step * 3, step) == TRK_OK);
+      logged->store(static_cast<uint64_t>(step) + 1);
+    }
+    return 1;
+  });
+  ASSERT_EQ(exit_code_of(status), -1 - SIGKILL);
+  const std::string run_dir = Store::open(sandbox.store())->list_runs().at(0).path;
+  for (const std::string& name : *list_dir(run_dir))
+    if (name.find(".db") != std::string::npos) remove_file(join_path(run_dir, name));
+  const ReadRun run = recover_and_read(sandbox.store());
+  const LossAccount account = run.view->losses();
+  EXPECT_GT(account.dropped, 0u);
+  EXPECT_GE(account.logged, logged->load());
+  EXPECT_LE(account.logged, logged->load() + 1) << "the call that it died in";
 }
 
 TEST(LeavingRingTest, ARingSaysWhichOneLeavesAndWhatItHadAccepted) {

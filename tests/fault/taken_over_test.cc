@@ -288,6 +288,52 @@ TEST_F(TakenOverTest, WhileAnotherProcessHoldsTheJournalNothingIsAppendedToAFram
   ::unsetenv("TRACKER_STORE_FILES");
 }
 
+// Bug: in the second until another lock is made it appended without any.
+TEST_F(TakenOverTest, WhereItsLockWasClosedNothingIsAppendedToAFramesFileThatAnotherProcessRecovers) {
+  constexpr int64_t kPoints = 2000;
+  constexpr int kHeld = 10, kTried = 11;
+  ::setenv("TRACKER_STORE_FILES", "frames", 1);
+  Shared<Ledger> ledger;
+  const pid_t child = start_child([&] {
+    const std::shared_ptr<internal::Run> run = begin_run("block");
+    const uint32_t id = run->series_id("x", ValueType::kInt64);
+    log_steps_of(run.get(), id, 0, kPoints / 2);
+    CHILD_CHECK(run->flush(std::chrono::seconds(60)));
+    run->set_pause_for_testing(wait_to_drain, wait_to_store);
+    g_store.waits = true;
+    log_steps_of(run.get(), id, kPoints / 2, kPoints);
+    while (!g_store.stands) sleep_ms(1);  // with a batch in its hands
+    g_drain.waits = true;
+    while (!g_drain.stands) sleep_ms(1);
+    for (const int fd : lock_descriptors()) ::close(fd);
+    ledger->stage.store(kOpen);
+    while (ledger->stage.load() != kHeld) ::usleep(200);
+    g_store.waits = false;
+    for (const int from = g_store.passed; g_store.passed < from + 2;) sleep_ms(1);
+    ledger->stage.store(kTried);
+    while (ledger->stage.load() != kRecovered) ::usleep(200);
+    g_drain.waits = false;
+    CHILD_CHECK(run->flush(std::chrono::seconds(60)));
+    CHILD_CHECK(run->status().points_stored == kPoints);
+    CHILD_CHECK(run->finish(RunState::kFinished).ok());
+    return 0;
+  });
+  while (ledger->stage.load() != kOpen) ::usleep(200);
+  {
+    const auto journal = DeadJournal::open(sandbox_.journal_folders().at(0));
+    ASSERT_TRUE(journal.ok()) << journal.status().to_string();
+    const std::string file = Store::open(sandbox_.store())->list_runs().at(0).writer_dbs().at(0);
+    const uint64_t before = std::filesystem::file_size(file);
+    ledger->stage.store(kHeld);
+    while (ledger->stage.load() != kTried) ::usleep(200);
+    EXPECT_EQ(std::filesystem::file_size(file), before);
+  }
+  ledger->stage.store(kRecovered);
+  ASSERT_EQ(exit_code_of(wait_child(child)), 0);
+  expect_rows(kPoints, kPoints, RunState::kFinished);
+  ::unsetenv("TRACKER_STORE_FILES");
+}
+
 // Bug: each commit, ten times a second, copied the database that another process had made of its file.
 TEST_F(TakenOverTest, AFramesRunThatBecameADatabaseIsNotWrittenAnewAllTheTime) {
   ::setenv("TRACKER_STORE_FILES", "frames", 1);

@@ -135,6 +135,15 @@ TRACKER_TAKES_PLACE ssize_t write(int fd, const void* data, size_t n) {
   return take < 0 ? -1 : real(fd, data, static_cast<size_t>(take));
 }
 
+TRACKER_TAKES_PLACE int unlink(const char* path) {
+  static const auto real = next<int (*)(const char*)>("unlink");
+  const int done = real(path);
+  const int error = errno;
+  if (faulty_disk().dies_with_a_ring.load() && std::strstr(path, "/ring-") != nullptr) ::kill(::getpid(), SIGKILL);
+  errno = error;
+  return done;
+}
+
 TRACKER_TAKES_PLACE ssize_t pwrite64(int fd, const void* data, size_t n, off64_t at) {
   static const auto real = next<ssize_t (*)(int, const void*, size_t, off64_t)>("pwrite64");
   const ssize_t take = allowed(fd, n);

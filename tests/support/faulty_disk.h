@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A disk that fails or is slow, for everything in this process that goes through libc, SQLite too: faulty_disk.cc takes
-// the place of write, pwrite, ftruncate, fsync, fdatasync, syncfs, readdir and of open with O_CREAT, counts some other
-// calls and answers statfs. Needs no mount and no root.
+// the place of write, pwrite, ftruncate, fsync, fdatasync, syncfs, readdir, unlink and of open with O_CREAT, counts
+// some other calls and answers statfs. Needs no mount and no root.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,9 @@ struct FaultyDisk {
   // an errno here writes and fsyncs fail by it from then on.
   std::atomic<int> writes_left{-1};
   std::atomic<int> errno_then{0};
-  std::atomic<int> faults{0};  // what was made to fail
-  std::atomic<int> fsyncs{0};  // syncfs among them
+  std::atomic<bool> dies_with_a_ring{false};  // the process kills itself behind the next unlink of a ring
+  std::atomic<int> faults{0};                 // what was made to fail
+  std::atomic<int> fsyncs{0};                 // syncfs among them
   std::atomic<int> syncfs{0};
   std::atomic<int> begun_early{0};   // sync_file_range: the disk is to begin, nobody waits for it
   std::atomic<int> allocations{0};   // fallocate

@@ -76,6 +76,10 @@ TEST(FilterTest, MistakesAreNamedWithTheirColumn) {
       {"name = x or", 12, "a test such as"},
       {"name $ 3", 6, "has no meaning here"},
       {"größe = 3", 1, "is no field"},
+      {"config.", 1, "a key is missing"},
+      {"state = failed and metrics.", 20, "a key is missing"},
+      {"config.lr", 10, "the end after a field"},
+      {"(summary.acc) or x", 13, "after a field"},
       {"name = größe x", 14, "\"and\", \"or\" or the end"},  // columns are characters, not bytes
       {"config.\"a b\" resnet", 14, "= != <"},
   };
