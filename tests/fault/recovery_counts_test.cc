@@ -198,7 +198,9 @@ TEST(LeavingRingTest, AProcessThatDiesWithTheUnlinkingOfARingHasSaidWhatItHadAcc
   });
   ASSERT_EQ(exit_code_of(status), -1 - SIGKILL);
   const std::string run_dir = Store::open(sandbox.store())->list_runs().at(0).path;
-  for (const std::string& name : *list_dir(run_dir))
+  const auto names = list_dir(run_dir);
+  ASSERT_TRUE(names.ok());
+  for (const std::string& name : *names)
     if (name.find(".db") != std::string::npos) remove_file(join_path(run_dir, name));
   const ReadRun run = recover_and_read(sandbox.store());
   const LossAccount account = run.view->losses();
