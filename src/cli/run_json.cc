@@ -69,11 +69,11 @@ Value writer_json(const WriterSnapshot& writer, Liveness liveness) {
                          {"dropped", count(writer.dropped)},
                          {"frames", count(writer.frames)},
                          {"frame_bytes", count(writer.frame_bytes)}};
-  if (writer.end)
-    out.set("end", Value::Map{{"state", run_state_name(writer.end->state)},
-                              {"exit_code", writer.end->exit_code},
-                              {"reason", writer.end->reason},
-                              {"time_us", writer.end->time_us}});
+  if (const WriterEnd* end = writer.known_end())
+    out.set(writer.end ? "end" : "unstored_end", Value::Map{{"state", run_state_name(end->state)},
+                                                            {"exit_code", end->exit_code},
+                                                            {"reason", end->reason},
+                                                            {"time_us", end->time_us}});
   if (!writer.cost.is_null()) out.set("cost", writer.cost);
   if (writer.recovered) out.set("recovered", *writer.recovered);
   return out;

@@ -441,7 +441,7 @@ Code Journal::log_event(EventType type, std::string_view payload, int64_t step, 
         hot->step_max.store(step, std::memory_order_relaxed);
       hot->header->tail.store(hot->position, std::memory_order_release);
       // Behind it: who dies in between has a text that is not counted, which recovery reads, and none that is missing.
-      if (is_text) hot->header->texts.fetch_add(1, std::memory_order_relaxed);
+      if (is_text) hot->header->texts.fetch_add(1, std::memory_order_release);
       seat->cost.skip(need);
     });
     if (written == Code::kLimit && !std::exchange(counted, true)) count_no_room(seat, lost_as);

@@ -44,7 +44,7 @@ int64_t newest_attempt(const std::vector<RankStatus>& ranks) {
 }  // namespace
 
 std::string writer_state_text(const WriterSnapshot& writer, Liveness liveness) {
-  if (writer.end) return run_state_name(writer.end->state);
+  if (const WriterEnd* end = writer.known_end()) return run_state_name(end->state);
   const char* dead = run_state_name(preempted(writer) != nullptr ? RunState::kPreempted : RunState::kCrashed);
   if (writer.recovered) return dead;
   switch (liveness) {

@@ -59,8 +59,8 @@ StateVerdict without_writers(Liveness maker, int64_t created_us, int64_t now_us)
 std::string dead_ranks(const std::vector<WriterSnapshot>& writers, const WriterIdentity& leader) {
   std::set<int64_t> dead;
   for (const WriterSnapshot& writer : writers)
-    if (writer.identity.attempt == leader.attempt && writer.identity.rank != leader.rank && !writer.end &&
-        preempted(writer) == nullptr)
+    if (writer.identity.attempt == leader.attempt && writer.identity.rank != leader.rank &&
+        writer.known_end() == nullptr && preempted(writer) == nullptr)
       dead.insert(writer.identity.rank);
   if (dead.empty()) return "";
   if (dead.size() == 1) return fmt::format("rank {} crashed", *dead.begin());
@@ -98,7 +98,7 @@ int64_t last_seen_us(const WriterSnapshot& writer) {
   int64_t newest = std::max(writer.heartbeat_us, writer.identity.started_us);
   for (const SeriesStats& series : writer.series)
     if (series.points > 0) newest = std::max(newest, series.time_last_us);
-  if (writer.end) newest = std::max(newest, writer.end->time_us);
+  if (const WriterEnd* end = writer.known_end()) newest = std::max(newest, end->time_us);
   return newest;
 }
 
@@ -112,18 +112,15 @@ const WriterSnapshot* leading_writer(const std::vector<WriterSnapshot>& writers)
 }
 
 StateVerdict decide_state(const std::vector<WriterSnapshot>& writers, const std::vector<Liveness>& liveness,
-                          Liveness maker, int64_t created_us, int64_t now_us,
-                          const std::function<std::optional<WriterEnd>(const WriterSnapshot&)>& unstored) {
+                          Liveness maker, int64_t created_us, int64_t now_us) {
   const WriterSnapshot* leader = leading_writer(writers);
   if (leader == nullptr) return without_writers(maker, created_us, now_us);
   for (size_t i = 0; i < writers.size(); ++i)
     if (may_write(writers[i], liveness[i], now_us)) return {RunState::kRunning, "", 0};
   StateVerdict out;
-  const Liveness of_leader = liveness[static_cast<size_t>(leader - writers.data())];
-  std::optional<WriterEnd> end = leader->end;
-  if (!end && !leader->recovered && of_leader == Liveness::kDead && unstored) end = unstored(*leader);
-  if (!end) {
-    out = without_end(*leader, of_leader);
+  const WriterEnd* end = leader->known_end();
+  if (end == nullptr) {
+    out = without_end(*leader, liveness[static_cast<size_t>(leader - writers.data())]);
   } else {
     out = {end->state, end_detail(*end), end->time_us};
     if (!leader->end) add_detail("the end is not stored yet: it waits in the journal", &out);

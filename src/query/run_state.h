@@ -4,8 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,10 +30,8 @@ const Value* preempted(const WriterSnapshot& writer);
 const WriterSnapshot* leading_writer(const std::vector<WriterSnapshot>& writers);
 
 // `liveness` runs parallel to `writers`. While no writer has made its database yet, `maker` tells what is known of the
-// process that made the run, and `created_us` stands in for a heartbeat where nothing is. `unstored`: is asked for the
-// end of a writer that is dead without one, and that nobody has recovered.
+// process that made the run, and `created_us` stands in for a heartbeat where nothing is.
 StateVerdict decide_state(const std::vector<WriterSnapshot>& writers, const std::vector<Liveness>& liveness,
-                          Liveness maker, int64_t created_us, int64_t now_us,
-                          const std::function<std::optional<WriterEnd>(const WriterSnapshot&)>& unstored = {});
+                          Liveness maker, int64_t created_us, int64_t now_us);
 
 }  // namespace tracker::internal

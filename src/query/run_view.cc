@@ -94,6 +94,8 @@ Result<RunView::Impl::OpenWriter> RunView::Impl::open_writer(const std::string& 
     out.liveness = probe_writer(snapshot->identity, store_path_of(folder.path));
     if (out.liveness != Liveness::kLive) snapshot = reader->snapshot();
     if (!snapshot.ok()) return snapshot.status();
+    if (out.liveness == Liveness::kDead && !snapshot->end && !snapshot->recovered)
+      snapshot->unstored_end = end_in_journal(snapshot->identity, store_path_of(folder.path));
   }
   out.snapshot = std::move(*snapshot);
   out.reader = std::move(reader);
@@ -153,7 +155,7 @@ void RunView::Impl::take_snapshots() {
   }
   for (WriterSnapshot& snapshot : snapshots) note_damage(std::move(snapshot.damage));
   metrics = merge_metrics(snapshots);
-  verdict = decide_state(snapshots, liveness, maker, folder.identity.created_us, realtime_us(), end_in_journal);
+  verdict = decide_state(snapshots, liveness, maker, folder.identity.created_us, realtime_us());
   if (const auto user = unseen_user(); user && snapshots.empty() && maker == Liveness::kDead)
     verdict.detail = fmt::format("its process ended; what may wait in the journal of user id {} cannot be seen", *user);
   if (has_unread_writers()) verdict = unreadable();

@@ -116,6 +116,7 @@ Status check_path_of_run(const Launch& launch) {
 }
 
 void take(Launch* launch, RunFolder folder, bool resumed) {
+  if (!folder.problem.empty()) say(folder.problem);
   launch->run = std::move(folder.identity);
   launch->run_dir = std::move(folder.path);
   launch->resumed = resumed;
@@ -150,9 +151,12 @@ Result<std::optional<RunFolder>> find_resumed(const Store& store, Launch* launch
 // What stands where the run's document should, as the end of a sentence; empty where nothing does.
 std::string why_unreadable(const Store& store, const InitOptions& o, const Result<RunIdentity>& document) {
   if (document.ok()) return fmt::format("is of the run {}/{}", document->project, document->id);
-  if (document.status().code() != Code::kNotFound) return "is damaged and no database beside it says who the run is";
-  if (store.lacks_run_file(o.project, o.id)) return "is missing and no database beside it says who the run is";
-  return "";
+  const Code code = document.status().code();
+  const char* what = code == Code::kCorrupt || code == Code::kLimit ? "is damaged"
+                     : code != Code::kNotFound                      ? "cannot be read"
+                     : store.lacks_run_file(o.project, o.id)        ? "is missing"
+                                                                    : nullptr;
+  return what == nullptr ? "" : fmt::format("{} and no database beside it says that it is this run", what);
 }
 
 // resume="allow" or "must" met no such run, or one that cannot be read.
@@ -196,7 +200,6 @@ Status choose_run(Store* store, Launch* launch, const LaunchFacts& facts) {
     const bool may_resume = o.resume != "never" || facts.restarts > 0;
     if (!found && may_resume) found = store->find_run_to_resume(o.project, o.id);
     if (found) {
-      if (!found->problem.empty()) say(found->problem);
       take(launch, std::move(*found), true);
       return {};
     }
@@ -213,7 +216,7 @@ Status choose_run(Store* store, Launch* launch, const LaunchFacts& facts) {
       }
     }
     if (!is_shared(*launch)) folder = store->create_run(o.project, o.id, Id128(), facts.text);
-    else if (may_resume) folder = store->open_or_create_run(o.project, o.id, Id128(), facts.text);
+    else if (may_resume) folder = run_of_label(store, o.project, o.id, facts.text);
     else folder = run_of_label(store, o.project, o.id, request);
   } else if (facts.key && (launch->rank.world_size > 1 || launch->rank.rank > 0 || is_shared(*launch) ||
                            env("TORCHELASTIC_RESTART_COUNT") != nullptr)) {

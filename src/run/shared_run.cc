@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 
 #include "base/fs.h"
 #include "model/records.h"
@@ -123,14 +124,32 @@ Result<RunFolder> run_of_launch(Store* store, const std::string& project, const 
   return Status(Code::kLimit, fmt::format("{} runs of one launch", request.generations_max));
 }
 
+namespace {
+
+// The first of label, label-2, … that `takes` says yes to; one that nobody can read is passed over.
+Result<RunFolder> first_of_label(Store* store, const std::string& project, const std::string& label,
+                                 const std::string& launch, int labels_max,
+                                 const std::function<bool(const RunFolder&)>& takes) {
+  for (int i = 1; i <= labels_max; ++i) {
+    const std::string name = i == 1 ? label : fmt::format("{}-{}", label, i);
+    auto found = store->open_or_create_run(project, name, Id128(), launch);
+    if (found.ok() ? takes(*found) : found.status().code() != Code::kCorrupt) return found;
+  }
+  return Status(Code::kLimit, fmt::format("{} runs are called \"{}\"", labels_max, label));
+}
+
+}  // namespace
+
 Result<RunFolder> run_of_label(Store* store, const std::string& project, const std::string& label,
                                const JoinRequest& request) {
-  for (int generation = 1; generation <= request.generations_max; ++generation) {
-    const std::string name = generation == 1 ? label : fmt::format("{}-{}", label, generation);
-    auto found = store->open_or_create_run(project, name, Id128(), request.launch);
-    if (!found.ok() || may_join(*store, *found, request)) return found;
-  }
-  return Status(Code::kLimit, fmt::format("{} runs are called \"{}\"", request.generations_max, label));
+  return first_of_label(store, project, label, request.launch, request.generations_max,
+                        [&](const RunFolder& found) { return may_join(*store, found, request); });
+}
+
+Result<RunFolder> run_of_label(Store* store, const std::string& project, const std::string& label,
+                               const std::string& launch) {
+  return first_of_label(store, project, label, launch, JoinRequest().generations_max,
+                        [](const RunFolder&) { return true; });
 }
 
 }  // namespace tracker::internal

@@ -57,9 +57,12 @@ int64_t take_attempt(const std::string& run_path, std::vector<WriterIdentity> wr
 // else the first one that is free, or (shared) that a rank of this launch made before.
 Result<RunFolder> run_of_launch(Store* store, const std::string& project, const LaunchFacts& facts,
                                 const JoinRequest& request, bool shared);
-// The run called `label`, or where an earlier launch holds it, "label-2" and so on: every rank gets the same.
+// The run called `label`, or where an earlier launch holds it, or nobody can read it, "label-2" and so on: every rank
+// gets the same. The second form, for who resumes: of whichever launch.
 Result<RunFolder> run_of_label(Store* store, const std::string& project, const std::string& label,
                                const JoinRequest& request);
+Result<RunFolder> run_of_label(Store* store, const std::string& project, const std::string& label,
+                               const std::string& launch);
 
 // The writers of a run: those of its databases that can be read.
 std::vector<WriterIdentity> writers_of(const RunFolder& run);

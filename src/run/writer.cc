@@ -192,7 +192,7 @@ Status Writer::open_database() {
   if (db_) return {};
   auto store = Store::open_or_create(target_.store_path, identity_.store);
   if (!store.ok()) return store.status();
-  auto folder = folder_of_run(*store, target_.run);
+  auto folder = folder_of_run(*store, target_.run, identity_.writer);
   if (!folder.ok()) return folder.status();
   store->sync(*folder);
   identity_.store = store->id();

@@ -22,18 +22,26 @@ Event event_of(const Attribute& attribute) {
   return {attribute.type, false, 0, attribute.time_us, encode_cbor(payload)};
 }
 
-std::string removed_text(uint64_t points) {
-  return fmt::format(
-      "the files of the run were removed while it was recorded: {} point{} that {} stored went with them "
-      "and {} counted as dropped; the run goes on in new ones",
-      points, points == 1 ? "" : "s", points == 1 ? "was" : "were", points == 1 ? "is" : "are");
+std::string counted(const Logged& what) {
+  std::string out = fmt::format("{} point{}", what.points, what.points == 1 ? "" : "s");
+  if (what.texts > 0) out += fmt::format(" and {} text{}", what.texts, what.texts == 1 ? "" : "s");
+  return out;
 }
 
-std::string taken_back_text(const std::string& path, uint64_t points) {
+std::string removed_text(const Logged& what) {
+  const bool one = what.points + what.texts == 1;
   return fmt::format(
-      "{} was taken back to an earlier state while it is written: {} point{} that {} stored since went "
+      "the files of the run were removed while it was recorded: {} that {} stored went with them "
+      "and {} counted as dropped; the run goes on in new ones",
+      counted(what), one ? "was" : "were", one ? "is" : "are");
+}
+
+std::string taken_back_text(const std::string& path, const Logged& what) {
+  const bool one = what.points + what.texts == 1;
+  return fmt::format(
+      "{} was taken back to an earlier state while it is written: {} that {} stored since went "
       "and {} counted as dropped; the run goes on behind that state",
-      path, points, points == 1 ? "" : "s", points == 1 ? "was" : "were", points == 1 ? "is" : "are");
+      path, counted(what), one ? "was" : "were", one ? "is" : "are");
 }
 
 // Of all parts of the writer's files.
@@ -115,7 +123,8 @@ Status Writer::plan_opening() {
     texts_removed_ += removed.texts;
     texts_stored_ = there->texts();
     points_stored_ = there->points;
-    lost_text_ = db_->last_seq() > 0 ? taken_back_text(db_->path(), points_removed_) : removed_text(points_removed_);
+    const Logged went{points_removed_, texts_removed_};
+    lost_text_ = db_->last_seq() > 0 ? taken_back_text(db_->path(), went) : removed_text(went);
   }
   say_once_.say(db_->last_seq() > 0 ? "taken back" : "removed", lost_text_);
   return {};

@@ -2,6 +2,7 @@
 #include "storage/document.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -27,20 +28,38 @@ Result<Value> read_document(const std::string& path, std::string_view format, in
   return value;
 }
 
+namespace {
+
+bool is_same_file(const std::string& a, const std::string& b) {
+  struct stat one{};
+  struct stat other{};
+  return ::lstat(a.c_str(), &one) == 0 && ::lstat(b.c_str(), &other) == 0 && one.st_dev == other.st_dev &&
+         one.st_ino == other.st_ino;
+}
+
+// kExists: something else has that name.
+Status keep_as(const std::string& path, const std::string& kept) {
+  if (::link(path.c_str(), kept.c_str()) == 0) return {};
+  const int error = errno;
+  if (error == EEXIST && is_same_file(path, kept)) return {};  // another process is at it, too
+  // Without links it is gone for a moment; who comes then makes the same.
+  const bool no_links = error == EPERM || error == EOPNOTSUPP || error == ENOSYS;
+  if (error == EEXIST || (no_links && path_exists(kept))) return Status(Code::kExists, kept);
+  if (no_links && ::rename(path.c_str(), kept.c_str()) == 0) return {};
+  return Status::from_errno(no_links ? errno : error, "cannot keep", path);
+}
+
+}  // namespace
+
 Result<std::string> mend_document(const std::string& path, std::string_view text,
                                   bool (*is_sound)(const std::string& path)) {
   Status made = path_exists(path) ? Status(Code::kExists, path) : create_file_exclusive(path, text, 0666);
   if (made.code() != Code::kExists) return made.ok() ? Result<std::string>(std::string()) : made;
   for (int i = 1; i <= kDamagedKeptMax; ++i) {
     const std::string kept = fmt::format("{}.damaged-{}", path, i);
-    if (::link(path.c_str(), kept.c_str()) != 0) {
-      if (errno == EEXIST) continue;
-      // Without links it is gone for a moment; who comes then makes it with the same id.
-      if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS)
-        return Status::from_errno(errno, "cannot keep", path);
-      if (path_exists(kept)) continue;
-      if (::rename(path.c_str(), kept.c_str()) != 0) return Status::from_errno(errno, "cannot keep", path);
-    }
+    const Status linked = keep_as(path, kept);
+    if (linked.code() == Code::kExists) continue;
+    TRACKER_RETURN_IF_ERROR(linked);
     // What was linked is looked at, not what was read before: somebody may have mended it since.
     if (is_sound(kept)) {
       if (path_exists(path)) remove_file(kept);

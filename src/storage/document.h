@@ -22,7 +22,8 @@ constexpr int kDamagedKeptMax = 100;
 
 // Writes the document at `path` anew in the place of a damaged one, which is kept aside, and says as what; empty where
 // none was damaged: one that is gone is made, and one that was mended meanwhile is left as it is. Any number of
-// processes may do it at the same time. `is_sound`: kVersion is, too. Errors: kIo, kLimit.
+// processes may do it at the same time. `is_sound`: one of a newer version is, and one that cannot be read. Errors:
+// kIo, kLimit.
 Result<std::string> mend_document(const std::string& path, std::string_view text,
                                   bool (*is_sound)(const std::string& path));
 

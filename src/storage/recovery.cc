@@ -176,7 +176,7 @@ Status count_missing(const std::string& dir, const Logged& known, DeadJournal* j
   const bool in_memory = points > 0 && journal->accepted_unfiled() >= points;
   if (in_memory) *lost_in_memory = points;
   std::string what = points > 0 && !in_memory ? fmt::format("{} points", points) : "";
-  if (texts > 0) what += fmt::format("{}{} texts", what.empty() ? "" : " and ", texts);
+  if (texts > 0) what += fmt::format("{}{} text{}", what.empty() ? "" : " and ", texts, texts == 1 ? "" : "s");
   if (!what.empty())
     journal->add_problem(
         fmt::format("{}: {} that were accepted are neither stored nor in the journal: they are lost", dir, what));
@@ -199,6 +199,7 @@ Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, con
   const Id128& writer = journal->identity().writer;
   const bool ended = stored.end.has_value(), noted = stored.recovered.has_value(), afresh = db->last_seq() == 0;
   const uint64_t logged_before = logged_of(db->points_stored(), stored);
+  const bool texts_known = stored.last_seq == db->last_seq();  // else it could not be read
   journal->complete_series(stored_series(stored, *journal));
   Logged removed;
   TRACKER_RETURN_IF_ERROR(count_removed(dir, *journal, db, &removed));
@@ -226,8 +227,9 @@ Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, con
     out->points += points;
     ++out->frames;
   }
-  TRACKER_RETURN_IF_ERROR(count_missing(dir, {logged_before + out->points + done.lost, done.texts}, journal, db, &done,
-                                        &out->lost_in_memory));
+  const uint64_t texts = texts_known ? done.texts : UINT64_MAX;
+  TRACKER_RETURN_IF_ERROR(
+      count_missing(dir, {logged_before + out->points + done.lost, texts}, journal, db, &done, &out->lost_in_memory));
   Frame note;
   add_end(*journal, done, &note);
   if (!ended && (!noted || out->frames > 0)) {
@@ -362,7 +364,7 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
     (*journal)->remove();
     return {};
   }
-  auto folder = folder_of_run(store, identity.run);
+  auto folder = folder_of_run(store, identity.run, identity.writer);
   if (!folder.ok()) return folder.status();
   WriterSnapshot stored = snapshot_of(*folder, identity.writer);
   if (stored.frames_file)
@@ -401,9 +403,15 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
   return {};
 }
 
-bool is_of_this_user(const std::string& path) {
+// Those of this store in a folder that is this user's, though others may write there.
+size_t dead_journals_of(const Store& store, const std::string& root) {
   struct stat st{};
-  return ::lstat(path.c_str(), &st) == 0 && st.st_uid == ::geteuid();
+  if (::lstat(root.c_str(), &st) != 0 || !S_ISDIR(st.st_mode) || st.st_uid != ::geteuid()) return 0;
+  const std::vector<std::string> dirs = journal_dirs(root);
+  return static_cast<size_t>(std::count_if(dirs.begin(), dirs.end(), [&store](const std::string& dir) {
+    const auto writer = writer_of_journal(dir, store);
+    return writer.ok() && is_of(*writer, dir, store) && !is_locked(dir).value_or(false);
+  }));
 }
 
 }  // namespace
@@ -415,14 +423,18 @@ void RecoveryReport::add_problem(Code code, std::string text) {
   problems.push_back(std::move(text));
 }
 
-Result<RunFolder> folder_of_run(const Store& store, const RunIdentity& run) {
+Result<RunFolder> folder_of_run(const Store& store, const RunIdentity& run, const Id128& writer) {
   Store mutable_store = store;
   const auto found = store.find_run(run.project, run.id);
   if (found && found->identity.uid == run.uid) return *found;
   for (const RunFolder& other : store.list_runs(run.project))  // under another name: somebody moved it, or two had one
     if (other.identity.uid == run.uid) return other;
-  auto folder = mutable_store.open_or_create_run(run.project, run.id, run.uid);
-  if (!folder.ok() || folder->identity.uid == run.uid) return folder;
+  // Files of a run that nobody can name are another one's, unless this writer's are among them.
+  const bool of_another = store.lacks_run_file(run.project, run.id) && !store.holds_writer(run.project, run.id, writer);
+  if (!of_another) {
+    auto folder = mutable_store.open_or_create_run(run.project, run.id, run.uid);
+    if (folder.ok() ? folder->identity.uid == run.uid : folder.status().code() != Code::kCorrupt) return folder;
+  }
   return mutable_store.create_run(run.project, run.id, run.uid);
 }
 
@@ -433,8 +445,10 @@ RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid) {
   for (const std::string& root : journal_roots(store.path())) {
     if (!is_directory(root)) continue;
     if (const Status own = check_private_dir(root); !own.ok()) {  // others may have written what lies there
-      if (own.code() == Code::kInvalid && is_of_this_user(root) && !journal_dirs(root).empty())
-        report.add_problem(Code::kIo, "what waits in journals there is not recovered: " + own.to_string());
+      if (const size_t waiting = dead_journals_of(store, root); waiting > 0)
+        report.add_problem(
+            Code::kIo, fmt::format("what waits in {} of dead processes is not recovered: {}",
+                                   waiting == 1 ? "a journal" : fmt::format("{} journals", waiting), own.to_string()));
       continue;
     }
     remove_unborn_journals(root);

@@ -20,7 +20,7 @@ constexpr std::chrono::seconds kLeftoverAge{3600};  // nobody takes so long to m
 
 // The folder of `run` in this store (it may have moved since, or been made while no disk could be written); made when
 // it is not there. Another run may have taken the label meanwhile: then this one gets the next free label, once.
-Result<RunFolder> folder_of_run(const Store& store, const RunIdentity& run);
+Result<RunFolder> folder_of_run(const Store& store, const RunIdentity& run, const Id128& writer);
 
 struct RecoveredWriter {
   WriterIdentity identity;

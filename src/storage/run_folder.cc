@@ -85,6 +85,7 @@ Result<RunFolder> read_run_folder(const std::string& path) {
     auto reader = WriterReader::open(file);
     if (!reader.ok() || (*reader)->identity().run.uid.is_zero()) continue;
     out.identity = (*reader)->identity().run;
+    out.problem_code = identity.status().code();
     out.problem = fmt::format("{}; who the run is was taken from {}", identity.status().message(), file);
     return out;
   }
@@ -92,6 +93,8 @@ Result<RunFolder> read_run_folder(const std::string& path) {
 }
 
 namespace {
+
+bool is_damage(Code code) { return code == Code::kCorrupt || code == Code::kLimit; }
 
 // Of the first attempt, whose claim run.json is: the ranks of its launch join it by that.
 std::optional<std::string> first_launch(const RunFolder& run) {
@@ -106,11 +109,10 @@ std::optional<std::string> first_launch(const RunFolder& run) {
 
 Status mend_run_document(RunFolder* run) {
   if (run->problem.empty()) return {};
-  const auto kept = mend_document(join_path(run->path, kRunFile), run_document(run->identity, first_launch(*run)),
-                                  [](const std::string& path) {
-                                    const auto read = read_run_document(path);
-                                    return read.ok() || read.status().code() == Code::kVersion;
-                                  });
+  if (!is_damage(run->problem_code) && run->problem_code != Code::kNotFound) return {};  // it may be whole
+  const auto kept =
+      mend_document(join_path(run->path, kRunFile), run_document(run->identity, first_launch(*run)),
+                    [](const std::string& path) { return !is_damage(read_run_document(path).status().code()); });
   run->problem += !kept.ok()      ? "; it cannot be written anew: " + kept.status().message()
                   : kept->empty() ? "; it is whole again"
                                   : fmt::format("; it is written anew, the damaged one is {}", *kept);

@@ -26,8 +26,9 @@ Result<Id128> read_store_document(const std::string& path);
 // with a problem. Errors as of read_run_document().
 Result<RunFolder> read_run_folder(const std::string& path);
 
-// Of a run with a problem, by who goes on with it: run.json is made anew of its identity (mend_document(), whose errors
-// it has), and the problem says so. Ok where there is none.
+// Of a run with a problem, by who goes on with it: a run.json that is gone or damaged is made anew of its identity
+// (mend_document(), whose errors it has), and the problem says so. One that this user cannot read stays. Ok without
+// one.
 Status mend_run_document(RunFolder* run);
 
 // This process, as `made_by` says it.

@@ -226,6 +226,14 @@ bool Store::lacks_run_file(std::string_view project, std::string_view label) con
   return !path_exists(join_path(path, kRunFile)) && holds_databases(path);
 }
 
+bool Store::holds_writer(std::string_view project, std::string_view label, const Id128& writer) const {
+  const std::string path =
+      join_path(join_path(join_path(path_, kRunsFolder), folder_name(project)), folder_name(label));
+  const auto files = RunFolder{{}, path, ""}.writer_dbs();
+  return std::any_of(files.begin(), files.end(),
+                     [&](const std::string& file) { return file.find(writer.hex()) != std::string::npos; });
+}
+
 Result<RunFolder> Store::open_or_create_run(std::string_view project, std::string_view label, Id128 uid,
                                             const std::optional<std::string>& launch, bool* made) {
   TRACKER_RETURN_IF_ERROR(check_label("project", project));
@@ -236,7 +244,7 @@ Result<RunFolder> Store::open_or_create_run(std::string_view project, std::strin
   if (uid.is_zero() && lacks_run_file(project, label))
     return Status(
         Code::kCorrupt,
-        fmt::format("{} is missing, and no database beside it says who the run is", join_path(path, kRunFile)),
+        fmt::format("{} is missing, and no database beside it says that it is this run", join_path(path, kRunFile)),
         "`tracker verify` says what of the run is intact; another id begins another run");
   RunIdentity run;
   run.uid = uid.is_zero() ? Id128::random() : uid;

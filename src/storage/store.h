@@ -21,6 +21,7 @@ struct RunFolder {
   RunIdentity identity;
   std::string path;
   std::string problem = {};  // one line where run.json cannot be read and its databases told who the run is; else empty
+  Code problem_code = Code::kOk;  // what reading it has answered then; kNotFound: it is gone
   // One path a writer, absolute and sorted: its <writer>.db, or its .frames file where no whole database is there yet.
   // Further parts of a database are not among them.
   std::vector<std::string> writer_dbs() const;
@@ -70,6 +71,8 @@ class Store {
   std::optional<RunFolder> find_run_to_resume(std::string_view project, std::string_view label) const;
   // The folder of that label holds databases and no run.json: a damaged run, and no free label.
   bool lacks_run_file(std::string_view project, std::string_view label) const;
+  // A database or a .frames file of that writer is in the folder of that label.
+  bool holds_writer(std::string_view project, std::string_view label, const Id128& writer) const;
   // By "project/id", by an id alone where it is unique in the store, or by uid (32 hex digits or an unambiguous
   // prefix of >= 6). kNotFound names close ids; kInvalid for an ambiguous one names the candidates; kCorrupt
   // and kVersion name the file of a run's folder of that name that nobody can read.

@@ -62,8 +62,8 @@ Result<FoundIdentity> identity_of_runs(const std::string& store_path) {
 
 Result<std::string> mend_store_document(const std::string& store_path, const Id128& id) {
   return mend_document(join_path(store_path, kStoreFile), store_document(id), [](const std::string& path) {
-    const auto read = read_store_document(path);
-    return read.ok() || read.status().code() == Code::kVersion;
+    const Code read = read_store_document(path).status().code();
+    return read != Code::kCorrupt && read != Code::kLimit;
   });
 }
 

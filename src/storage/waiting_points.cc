@@ -227,12 +227,13 @@ std::vector<WaitingPoints> points_waiting(const RunFolder& folder,
   return out;
 }
 
-std::optional<WriterEnd> end_in_journal(const WriterSnapshot& writer) {
-  const std::string& dir = writer.identity.journal_dir;
-  if (dir.empty() || !is_directory(dir)) return std::nullopt;
+std::optional<WriterEnd> end_in_journal(const WriterIdentity& writer, const std::string& store_path) {
+  const std::string dir = find_journal(writer, store_path);
+  if (dir.empty() || !check_private_dir(parent_path(dir), false).ok()) return std::nullopt;
+  const auto store = Store::open(store_path);
+  if (!store.ok() || !is_of(writer, dir, *store)) return std::nullopt;
   const auto definitions = read_definitions(dir);
-  if (!definitions.ok() || definitions->identity.writer != writer.identity.writer || !definitions->end)
-    return std::nullopt;
+  if (!definitions.ok() || definitions->identity.writer != writer.writer || !definitions->end) return std::nullopt;
   const auto said = decode_cbor(definitions->end->payload);
   return said.ok() ? end_from_value(*said, definitions->end->time_us) : std::nullopt;
 }

@@ -49,8 +49,8 @@ struct Behind {
 Behind behind(const WriterSnapshot& stored, DeadJournal* journal);
 Logged logged_behind(const WriterSnapshot& stored, DeadJournal* journal);
 
-// What finish() has said of a writer whose process ended before a disk took it; nothing where its journal does not say.
-// Cost: reads the journal's definitions.
-std::optional<WriterEnd> end_in_journal(const WriterSnapshot& writer);
+// What finish() has said of a writer whose process ended before a disk took it; nothing where its journal does not say,
+// is not this store's, or may be written by others. Cost: reads the journal's definitions.
+std::optional<WriterEnd> end_in_journal(const WriterIdentity& writer, const std::string& store_path);
 
 }  // namespace tracker::internal

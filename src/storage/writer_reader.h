@@ -63,6 +63,9 @@ struct WriterSnapshot {
   std::vector<Attribute> attributes;  // in the order first set
   std::vector<Loss> losses;           // totals per (series, reason)
   std::optional<WriterEnd> end;
+  // Set by who has looked into the journal of a dead process: what finish() has said and no disk has taken yet.
+  std::optional<WriterEnd> unstored_end;
+  const WriterEnd* known_end() const { return end ? &*end : unstored_end ? &*unstored_end : nullptr; }
   std::optional<Value> recovered;   // the "recovered" note, when a recoverer finished this writer's log
   std::optional<int64_t> step_max;  // the largest of texts and media; of rows `series` have it
   int64_t heartbeat_us = 0;

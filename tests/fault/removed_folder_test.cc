@@ -106,7 +106,7 @@ TEST_P(RemovedFolderTest, TheRunGoesOnInANewOneAndCountsWhatWent) {
   EXPECT_EQ(trk_finish(run, 0, nullptr), TRK_OK);
   trk_free(run);
   const std::string said = ::testing::internal::GetCapturedStderr();
-  EXPECT_THAT(said, ::testing::HasSubstr("1000 points that were stored went with them"));
+  EXPECT_THAT(said, ::testing::HasSubstr("1000 points and 2 texts that were stored went with them"));
   EXPECT_EQ(said.find("were removed"), said.rfind("were removed")) << "once";
   EXPECT_THAT(said, ::testing::HasSubstr("1,000 points and 2 texts lost"));
   expect_ended_whole(sandbox_, kBefore);

@@ -4,10 +4,14 @@
 // recovers nothing, then by who does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <atomic>
 #include <filesystem>
 #include <ostream>
+#include <vector>
 
+#include "query/rank_status.h"
 #include "support/child.h"
 #include "support/faulty_disk.h"
 #include "support/quiet_run.h"
@@ -28,13 +32,14 @@ void log_step(Run* run, int64_t step) {
   CHILD_CHECK(log_pairs(run->hot(), &pair, 1, step) == Code::kOk);
 }
 
-// The run lacks its last point and its end, as a full disk leaves it.
-void end_on_a_full_disk(const Sandbox& sandbox, const End& end) {
-  const int status = run_child([&] {
+// The run lacks its last point and its end, as a full disk leaves it. `ready`: of so many processes that share it.
+pid_t start_to_end_on_a_full_disk(const Sandbox& sandbox, const End& end, std::atomic<int>* ready, int processes) {
+  return start_child([&sandbox, end, ready, processes] {
     set_faulty_folder(sandbox.folder());
     const auto run = begin_run("block");
     log_step(run.get(), 1);
     CHILD_CHECK(run->flush(std::chrono::seconds(60)));
+    for (++*ready; ready->load() < processes;) ::usleep(500);
     faulty_disk().write_errno = ENOSPC;
     log_step(run.get(), 2);
     const Status ended = run->finish(end.state, end.exit_code, "why", std::chrono::milliseconds(300));
@@ -42,7 +47,11 @@ void end_on_a_full_disk(const Sandbox& sandbox, const End& end) {
     ::_exit(7);
     return 0;
   });
-  ASSERT_EQ(exit_code_of(status), 7);
+}
+
+void end_on_a_full_disk(const Sandbox& sandbox, const End& end) {
+  Shared<std::atomic<int>> ready;
+  ASSERT_EQ(exit_code_of(wait_child(start_to_end_on_a_full_disk(sandbox, end, &*ready, 1))), 7);
 }
 
 class UnstoredEndTest : public ::testing::TestWithParam<End> {};
@@ -59,6 +68,8 @@ TEST_P(UnstoredEndTest, IsTheEndOfTheRunForReadersBeforeItIsStored) {
   EXPECT_EQ((*before)->state(), GetParam().state) << run_state_name((*before)->state());
   EXPECT_EQ((*before)->state_detail(),
             std::string(GetParam().detail) + "; the end is not stored yet: it waits in the journal");
+  EXPECT_EQ(writer_state_text((*before)->writers().at(0), (*before)->liveness().at(0)),
+            run_state_name(GetParam().state));
   EXPECT_EQ((*before)->losses().pending, 1u);
   ReadRun after = recover_and_read(sandbox.store());
   EXPECT_THAT(after.problems, ::testing::IsEmpty());
@@ -71,6 +82,45 @@ INSTANTIATE_TEST_SUITE_P(As, UnstoredEndTest,
                          ::testing::Values(End{RunState::kFinished, 0, "why"},
                                            End{RunState::kFailed, 3, "exit code 3: why"}),
                          [](const auto& test) { return std::string(run_state_name(test.param.state)); });
+
+RunState state_in(const std::string& store_path, std::string* detail = nullptr) {
+  const auto store = Store::open(store_path);
+  const auto view = RunView::open(store->list_runs().at(0));
+  if (detail != nullptr) *detail = (*view)->state_detail();
+  return (*view)->state();
+}
+
+TEST(UnstoredEndOfNobodyTest, InACopyOfTheStoreNothingWaits) {
+  Sandbox sandbox;
+  ASSERT_NO_FATAL_FAILURE(end_on_a_full_disk(sandbox, {RunState::kFinished, 0, ""}));
+  std::filesystem::copy(sandbox.store(), sandbox.folder() + "/copy", std::filesystem::copy_options::recursive);
+  EXPECT_EQ(state_in(sandbox.store()), RunState::kFinished);
+  EXPECT_EQ(state_in(sandbox.folder() + "/copy"), RunState::kCrashed);
+}
+
+TEST(UnstoredEndOfNobodyTest, WhereOthersMayHaveWrittenTheJournalItIsNotBelieved) {
+  Sandbox sandbox;
+  ASSERT_NO_FATAL_FAILURE(end_on_a_full_disk(sandbox, {RunState::kFinished, 0, ""}));
+  ASSERT_EQ(::chmod(sandbox.journals().c_str(), 0777), 0);
+  EXPECT_EQ(state_in(sandbox.store()), RunState::kCrashed);
+}
+
+TEST(UnstoredEndOfNobodyTest, OfAnotherRankItIsNoCrashOfThat) {
+  Sandbox sandbox;
+  Shared<std::atomic<int>> ready;
+  std::vector<pid_t> ranks;
+  for (const char* rank : {"0", "1"}) {
+    ::setenv("RANK", rank, 1);
+    ::setenv("WORLD_SIZE", "2", 1);
+    ::setenv("TRACKER_RANKS", "all", 1);
+    ranks.push_back(start_to_end_on_a_full_disk(sandbox, {RunState::kFinished, 0, ""}, &*ready, 2));
+  }
+  for (const pid_t rank : ranks) ASSERT_EQ(exit_code_of(wait_child(rank)), 7);
+  for (const char* name : {"RANK", "WORLD_SIZE", "TRACKER_RANKS"}) ::unsetenv(name);
+  std::string detail;
+  EXPECT_EQ(state_in(sandbox.store(), &detail), RunState::kFinished);
+  EXPECT_EQ(detail, "why; the end is not stored yet: it waits in the journal");
+}
 
 TEST(UnstoredEndOfNobodyTest, WhereItsJournalIsDamagedTheRunHasCrashed) {
   Sandbox sandbox;

@@ -50,9 +50,12 @@ def dead_journal(shm: Path) -> Path:
     return journal
 
 
-def test_journals_in_a_folder_that_is_open_to_others_are_named_and_wait(shm: Path) -> None:
+def test_journals_in_a_folder_that_is_open_to_others_are_named_and_wait(shm: Path, tmp_path: Path) -> None:
+    with tracker.init(project="q", id="other", dir=str(tmp_path / "other"), quiet=True) as run:
+        run.log({"x": 1.0}, step=0)
     journal = dead_journal(shm)
     journal.parent.chmod(0o777)
+    assert command("ls", "--dir", str(tmp_path / "other")).returncode == 0
     listed = command("ls")
     assert listed.returncode == 1
     assert "is not recovered" in listed.stderr

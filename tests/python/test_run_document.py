@@ -77,12 +77,76 @@ def test_a_run_of_which_no_file_says_who_it_is_is_not_resumed_in_silence(
         document.write_text(text)
     for database in document.parent.glob("*.db"):
         database.write_bytes(b"no database" * 1000)
-    why = f"{'damaged' if text is not None else 'missing'} and no database beside it says who the run is"
+    why = f"{'damaged' if text is not None else 'missing'} and no database beside it says that it is this run"
     with pytest.raises(tracker.CorruptError, match=why):
         tracker.init(project="p", id="r", resume="must", quiet=True)
     with tracker.init(project="p", id="r", resume="allow", quiet=True) as other:
         assert other.id == "r-2"
     assert f"{why}, so it cannot be resumed; another run is made" in capfd.readouterr().err
+
+
+RESUMES = """
+import pathlib, sys, time, tracker
+go = pathlib.Path(sys.argv[1])
+while not go.exists(): time.sleep(0.001)
+with tracker.init(project="p", id="r", resume="must", quiet=True) as run: print(run.uid, run.attempt)
+"""
+
+
+def test_of_processes_that_resume_together_one_keeps_the_damaged_document(document: Path, tmp_path: Path) -> None:
+    before = json.loads(document.read_text())
+    document.write_text("{")
+    environment = {**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent)}
+    script = [sys.executable, "-c", RESUMES, str(tmp_path / "go")]
+    processes = [subprocess.Popen(script, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(6)]
+    (tmp_path / "go").touch()
+    said = [process.communicate(timeout=60)[0].split() for process in processes]
+    assert {uid for uid, _ in said} == {before["uid"]}
+    assert sorted(int(attempt) for _, attempt in said) == [2, 3, 4, 5, 6, 7]
+    assert [path.name for path in document.parent.glob("run.json.*")] == ["run.json.damaged-1"]
+    assert json.loads(document.read_text())["uid"] == before["uid"]
+
+
+def test_a_document_that_cannot_be_read_is_not_taken_for_a_damaged_one(
+    document: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    document.unlink()
+    document.symlink_to(document.name)  # for root all else can be read
+    with tracker.init(project="p", id="r", resume="must", quiet=True) as run:
+        assert run.attempt == 2
+    assert "who the run is was taken from" in capfd.readouterr().err
+    assert document.is_symlink()
+    assert not list(document.parent.glob("run.json.*"))
+
+
+RANK = """
+import tracker
+with tracker.init(project="p", id="r", resume="allow", ranks="all", quiet=True) as run:
+    run.log({"y": 1.0}, step=0)
+    print(run.id, run.uid, run.flush())
+"""
+
+
+@pytest.mark.parametrize("text", ["{", None])
+def test_ranks_that_resume_what_nobody_can_read_share_another_run(document: Path, text: str | None) -> None:
+    document.unlink()
+    if text is not None:
+        document.write_text(text)
+    for database in document.parent.glob("*.db"):
+        database.write_bytes(b"no database" * 1000)
+    before = sorted(path.name for path in document.parent.iterdir())
+    environment = {**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent), "WORLD_SIZE": "2"}
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", RANK], env={**environment, "RANK": rank}, stdout=subprocess.PIPE, text=True
+        )
+        for rank in ("0", "1")
+    ]
+    said = [rank.communicate(timeout=60)[0].split() for rank in ranks]
+    assert said[0] == said[1]
+    assert (said[0][0], said[0][2]) == ("r-2", "True")
+    assert sorted(path.name for path in document.parent.iterdir()) == before
+    assert tracker.open_run("p/r-2").series() == ["y"]
 
 
 def test_a_document_that_is_removed_under_a_live_run_is_put_back(
