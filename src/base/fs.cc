@@ -157,6 +157,12 @@ Result<std::vector<std::string>> list_dir(const std::string& path) {
   return names;
 }
 
+bool may_be_read_later(const Status& status) {
+  const int error = status.system_errno();
+  return error != 0 && error != ELOOP && error != ENXIO && error != ENODEV && error != ENOENT && error != ENOTDIR &&
+         error != EISDIR;
+}
+
 bool path_exists(const std::string& path) {
   struct stat st;
   return ::lstat(path.c_str(), &st) == 0;

@@ -58,6 +58,9 @@ void sync_path(const std::string& path);
 Status make_dirs(const std::string& path, uint32_t mode = 0777);
 // Names, sorted, without "." and "..". All of them or an error: never the first ones of a listing that breaks off.
 Result<std::vector<std::string>> list_dir(const std::string& path);
+// Of an error of opening or reading: it says nothing of what the file holds, as rights, a disk that refuses or a
+// process without room for more do. Not so of a link, a pipe, a folder or nothing in the place of a file.
+bool may_be_read_later(const Status& status);
 bool path_exists(const std::string& path);
 bool is_directory(const std::string& path);
 bool is_regular_file(const std::string& path);

@@ -29,12 +29,12 @@ namespace {
 
 constexpr const char* kNewerHint = "update tracker; what waits in this journal is stored then";
 
-Status read_exactly(int fd, void* to, size_t bytes) {
+Status read_exactly(int fd, void* to, size_t bytes, const std::string& path) {
   auto* at = static_cast<char*>(to);
   while (bytes > 0) {
     const ssize_t n = ::read(fd, at, bytes);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return Status::from_errno(errno, "cannot read");
+    if (n < 0) return Status::from_errno(errno, "cannot read", path);
     if (n == 0) return Status(Code::kCorrupt, "was cut while it was read");
     at += n;
     bytes -= static_cast<size_t>(n);
@@ -122,6 +122,7 @@ Status DeadJournal::read_files() {
   uint64_t nonce = 0;
   std::memcpy(&nonce, identity().writer.bytes.data(), sizeof nonce);
   SpillContents spill = read_spill(dir_, nonce);
+  TRACKER_RETURN_IF_ERROR(spill.refused);
   if (spill.version > kSpillVersion)
     return Status(Code::kVersion,
                   fmt::format("{}/spill: a spill file of version {}, this library reads up to {}", dir_, spill.version,
@@ -158,8 +159,7 @@ Status DeadJournal::read_ring(const std::string& name) {
   auto fd = open_file(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   struct stat st;
   if (!fd.ok() || ::fstat(fd->get(), &st) != 0 || !S_ISREG(st.st_mode)) {
-    const int error = fd.ok() ? 0 : fd.status().system_errno();
-    if (error == EMFILE || error == ENFILE || error == ENOMEM) return fd.status();  // of this process, not of the file
+    if (!fd.ok() && may_be_read_later(fd.status())) return fd.status();
     problems_.push_back(path + ": cannot be read: an unknown number of points is lost");
     ++unreadable_;
     return {};
@@ -168,9 +168,9 @@ Status DeadJournal::read_ring(const std::string& name) {
   if (bytes == 0) return {};  // its process died while it made the file
   alignas(RingHeader) char page[kRingHeaderBytes] = {};
   const RingHeader& header = *new (page) RingHeader;
-  const Status first = read_exactly(fd->get(), page, std::min(bytes, sizeof page));
+  const Status first = read_exactly(fd->get(), page, std::min(bytes, sizeof page), path);
   const uint64_t data = bytes - std::min(bytes, sizeof page);
-  if (!first.ok()) return give_up(name, header, data, first.message());
+  if (!first.ok()) return first.code() == Code::kIo ? first : give_up(name, header, data, first.message());
   if (header.magic == 0 && bytes >= sizeof page) {  // likewise, or the disk has lost it
     if (!holds_data(fd->get(), sizeof page)) blank_.push_back(nonce_of(name));
     // A living process may have made it meanwhile: then the next look finds it.
@@ -191,13 +191,13 @@ Status DeadJournal::read_ring(const std::string& name) {
   if (data < size) problems_.push_back(fmt::format("{}: is cut by {} bytes", path, size - data));
   auto ring = std::make_unique<RingCopy>();
   void* base = ::mmap(nullptr, kRingHeaderBytes + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (base == MAP_FAILED) return give_up(name, header, data, "no memory to read it");
+  if (base == MAP_FAILED) return Status::from_errno(errno, "no memory to read", path);
   ring->header = static_cast<const RingHeader*>(base);
   ring->bytes = kRingHeaderBytes + size;
   ring->path = path;
   std::memcpy(base, page, sizeof page);
-  if (const Status rest = read_exactly(fd->get(), static_cast<char*>(base) + sizeof page, data); !rest.ok())
-    return give_up(name, header, data, rest.message());
+  if (const Status rest = read_exactly(fd->get(), static_cast<char*>(base) + sizeof page, data, path); !rest.ok())
+    return rest.code() == Code::kIo ? rest : give_up(name, header, data, rest.message());
   rings_.push_back(std::move(ring));
   return {};
 }
@@ -342,6 +342,7 @@ void DeadJournal::judge_counters() {
       say("texts in rings that are gone", header.texts_before.load() - 1);
     else if (header.leaving.load() != 0 && header.texts_before_then.load() > kLossCountMax + 1)
       say("texts in a ring that goes and those that are gone", header.texts_before_then.load() - 1);
+    else if (header.texts_unfiled.load() > kLossCountMax) say("texts in no ring", header.texts_unfiled.load());
     else if (header.accepted_unfiled.load() > kLossCountMax)
       say("values in rings that were no files", header.accepted_unfiled.load());
   }

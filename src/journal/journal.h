@@ -95,6 +95,8 @@ class Journal {
   // kLimit: no room, counted as dropped, as a text after the end is (kClosed). kUnsupported: larger than this ring
   // takes (ring_event_max); the caller has it still.
   Code log_event(EventType type, std::string_view payload, int64_t step, bool has_step);
+  // A text that was accepted and is too large for a ring: a recoverer will not find it, but that there was one.
+  void count_unfiled_text();
   void count_loss(uint32_t series, LossReason reason, uint64_t count);  // or kTextLosses, kEntryLosses
   // Texts that count_loss() was told of with the reason of texts that were accepted and lost: who adds those up, as a
   // recovery does (JournalEnd::texts), counts these among the accepted ones.
@@ -270,6 +272,7 @@ class Journal {
   JournalCounts retired_counts_;   // accepted, dropped and rejected of rings that are gone; guarded by files_mutex_
   uint64_t retired_unfiled_ = 0;   // of the accepted there: in rings that were no files; guarded by files_mutex_
   uint64_t accepted_unfiled_ = 0;  // in all of those; guarded by files_mutex_
+  uint64_t texts_unfiled_ = 0;     // likewise
   std::vector<uint64_t> retired_;  // guarded by files_mutex_
   std::map<uint64_t, uint64_t> retired_losses_;  // by the key of a loss slot; guarded by files_mutex_
   // What the clock said last, what was made of it, and how far that is ahead; guarded by files_mutex_.

@@ -467,6 +467,12 @@ void Journal::count_unfiled(uint64_t points) {
     held->file->header()->accepted_unfiled.store(accepted_unfiled_, std::memory_order_relaxed);
 }
 
+void Journal::count_unfiled_text() {
+  const std::lock_guard<std::mutex> guard(files_mutex_);
+  ++texts_unfiled_;
+  for (const auto& held : files_) held->file->header()->texts_unfiled.store(texts_unfiled_, std::memory_order_relaxed);
+}
+
 void Journal::raise_step(int64_t step) {
   (void)with_ring([&](Seat* seat, uintptr_t, RingTry) {
     if (step > seat->hot->step_max.load(std::memory_order_relaxed))

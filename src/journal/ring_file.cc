@@ -92,7 +92,8 @@ bool holds_data(int fd, uint64_t from) {
     if (data > at) at = data;
     const ssize_t n = ::pread(fd, part.data(), part.size(), at);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
+    if (n < 0) return true;  // nobody knows
+    if (n == 0) return false;
     if (std::any_of(part.begin(), part.begin() + n, [](char c) { return c != 0; })) return true;
     at += n;
   }

@@ -68,6 +68,9 @@ struct RingHeader {
   // As accepted_before and accepted_before_then, of texts.
   std::atomic<uint64_t> texts_before, texts_before_then;
 
+  // Texts accepted so far that were too large for a ring: they wait in the memory of the process. As accepted_unfiled.
+  std::atomic<uint64_t> texts_unfiled;
+
   // Written by the drain thread; anchor i of the process is in slot i % kAnchorSlots.
   alignas(64) std::atomic<uint64_t> anchor_count;
   TimeAnchor anchors[kAnchorSlots];
@@ -80,6 +83,7 @@ static_assert(offsetof(RingHeader, tail) == 64 && offsetof(RingHeader, released)
 static_assert(offsetof(RingHeader, accepted_at) == 96 && offsetof(RingHeader, accepted_unfiled) == 136);
 static_assert(offsetof(RingHeader, leaving) == 144 && offsetof(RingHeader, accepted_before_then) == 152);
 static_assert(offsetof(RingHeader, texts_before) == 160 && offsetof(RingHeader, texts_before_then) == 168);
+static_assert(offsetof(RingHeader, texts_unfiled) == 176);
 static_assert(offsetof(RingHeader, anchor_count) == 192 && offsetof(RingHeader, losses) == 640);
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 

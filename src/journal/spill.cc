@@ -196,6 +196,7 @@ SpillContents read_spill(const std::string& dir, uint64_t nonce) {
     return out;
   }
   if (bytes.ok()) out = parse_spill(*bytes, nonce);
+  else if (may_be_read_later(bytes.status())) out.refused = bytes.status();
   else out.problem = "cannot be read: " + bytes.status().message();
   if (!out.problem.empty()) out.problem = path + ": " + out.problem;
   return out;

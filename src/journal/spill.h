@@ -41,6 +41,7 @@ struct SpillContents {
   std::vector<FrameRecord> frames;  // the sound records, in the order of the file
   uint64_t damaged_bytes = 0;       // that belong to none of them
   std::string problem;              // what is wrong with the file; empty: nothing is
+  Status refused;                   // a disk, or rights, that may let it be read the next time: nothing is known of it
   int version = 1;                  // a newer one is not read at all
 };
 

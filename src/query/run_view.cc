@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "journal/place.h"
 #include "query/across_ranks.h"
 #include "query/attempts.h"
 #include "query/gather.h"
@@ -66,7 +67,7 @@ struct RunView::Impl {
   void complete_metrics();
   Result<std::vector<History>> gather(const std::vector<const MetricInfo*>& wanted, const Selection& selection = {});
   Result<OpenWriter> open_writer(const std::string& path, std::unique_ptr<WriterReader> reader);
-  std::vector<std::string> find_writers(Liveness* maker) const;
+  std::vector<std::string> find_writers(Liveness* maker, Status* unlisted) const;
   StateVerdict unreadable() const;
   std::string none_readable() const;
   bool has_unread_writers() const { return snapshots.empty() && problems.size() > (folder.problem.empty() ? 0u : 1u); }
@@ -104,9 +105,9 @@ Result<RunView::Impl::OpenWriter> RunView::Impl::open_writer(const std::string& 
 
 // The databases, and where there are none what is known of the process that made the run: it may make its database and
 // end between the two looks, hence a third.
-std::vector<std::string> RunView::Impl::find_writers(Liveness* maker) const {
-  std::vector<std::string> paths = folder.writer_dbs();
-  if (!paths.empty()) return paths;
+std::vector<std::string> RunView::Impl::find_writers(Liveness* maker, Status* unlisted) const {
+  std::vector<std::string> paths = folder.writer_dbs(unlisted);
+  if (!paths.empty() || !unlisted->ok()) return paths;
   if (const auto identity = read_run_maker(join_path(folder.path, kRunFile)))
     *maker = probe_writer(*identity, store_path_of(folder.path));
   return *maker == Liveness::kDead ? folder.writer_dbs() : paths;
@@ -125,7 +126,8 @@ void RunView::Impl::take_snapshots() {
   problems.clear();
   problem_code = Code::kOk;
   waiting.reset();
-  if (!folder.problem.empty()) note_problem(Code::kCorrupt, folder.problem);
+  const bool refused = folder.problem_code == Code::kIo;  // rights or a disk: nothing is damaged
+  if (!folder.problem.empty()) note_problem(refused ? Code::kIo : Code::kCorrupt, folder.problem);
   for (const MissingParts& missing : missing_parts(folder.path)) note_problem(Code::kCorrupt, missing.text());
   for (const std::string& path : databases_set_aside(folder.path)) note_problem(Code::kCorrupt, set_aside_text(path));
   std::map<std::string, std::unique_ptr<WriterReader>> open;
@@ -135,12 +137,14 @@ void RunView::Impl::take_snapshots() {
   }
   Liveness maker = Liveness::kUnknown;
   std::vector<OpenWriter> writers;
-  for (const std::string& path : find_writers(&maker)) {
+  Status unlisted;
+  for (const std::string& path : find_writers(&maker, &unlisted)) {
     const auto known = open.find(path);
     auto writer = open_writer(path, known == open.end() ? nullptr : std::move(known->second));
     if (writer.ok()) writers.push_back(std::move(*writer));
     else note_problem(writer.status().code(), writer.status().to_string());
   }
+  if (!unlisted.ok() && is_directory(folder.path)) note_problem(unlisted.code(), unlisted.to_string());
   const auto order = [](const OpenWriter& w) {
     return std::make_tuple(w.snapshot.identity.attempt, w.snapshot.identity.started_us, w.snapshot.identity.writer);
   };
@@ -171,15 +175,15 @@ std::optional<uint32_t> RunView::Impl::unseen_user() const {
   return over ? std::nullopt : std::optional<uint32_t>(st.st_uid);
 }
 
-// Of a run that does not go on: the journal was removed with its container or machine, lies on another one, or was
-// private memory.
-// Of a copied store it is the original's.
+// Of a run that does not go on: the journal was removed with its container or machine, lies on another one or where
+// another TRACKER_SHM_DIR says, or was private memory. Of a copied store it is the original's.
 bool has_lost_its_journal(const WriterSnapshot& writer, const std::string& store_path) {
-  const std::string& journal = writer.identity.journal_dir;
   if (writer.end || writer.recovered) return false;
-  if (!path_exists(journal)) return true;
   const auto store = Store::open(store_path);
-  return store.ok() && !is_of(writer.identity, journal, *store);
+  for (const std::string& root : journal_roots(store_path))
+    if (const std::string dir = join_path(root, writer.identity.writer.hex()); path_exists(dir))
+      return store.ok() && !is_of(writer.identity, dir, *store);
+  return true;
 }
 
 // A living writer stores meanwhile: what it has stored or counted since the snapshot is still in its journal as far as

@@ -199,6 +199,18 @@ Status choose_run(Store* store, Launch* launch, const LaunchFacts& facts) {
   if (!o.id.empty()) {
     const bool may_resume = o.resume != "never" || facts.restarts > 0;
     if (!found && may_resume) found = store->find_run_to_resume(o.project, o.id);
+    // Without its files nobody knows how far it has come.
+    if (const auto listed =
+            found ? list_dir(found->path) : Result<std::vector<std::string>>(std::vector<std::string>());
+        !listed.ok()) {
+      const std::string text = listed.status().to_string() + ": the run cannot be resumed";
+      if (o.resume == "must" || is_shared(*launch)) return Status(Code::kIo, text);
+      say(text + "; another run is made");
+      launch->resume_step.reset();
+      folder = store->create_run(o.project, o.id, Id128(), facts.text);
+      if (folder.ok()) take(launch, std::move(*folder), false);
+      return folder.status();
+    }
     if (found) {
       take(launch, std::move(*found), true);
       return {};
@@ -258,6 +270,11 @@ void read_past(const Store& store, const LaunchFacts& facts, Launch* launch) {
     unread = static_cast<int64_t>(RunFolder{launch->run, launch->run_dir}.writer_dbs().size());
   for (const std::string& problem : view.ok() ? (*view)->problems() : std::vector<std::string>())
     say("an earlier attempt: " + problem);
+  if (const uint64_t missing = view.ok() ? (*view)->losses().missing_journals : 0; missing > 0)
+    say(
+        fmt::format("{} of earlier attempts left no journal here: what {} logged behind the last commit is not known, "
+                    "and this attempt goes on behind what is stored",
+                    missing == 1 ? "a process" : fmt::format("{} processes", missing), missing == 1 ? "it" : "they"));
   launch->attempt = launch->options.attach_attempt > 0
                         ? launch->options.attach_attempt
                         : take_attempt(launch->run_dir, std::move(identities), join_request(*launch, facts.restarts),
@@ -374,8 +391,8 @@ Result<Launch> decide_launch(const InitOptions& options) {
   }
   if (!status.ok()) {
     // What the caller got wrong is theirs to know at once; what the disk refuses is not.
-    if (status.code() == Code::kInvalid || (o.resume == "must" && status.code() != Code::kIo) || o.strict)
-      return status;
+    // Nor does a run begin that was to go on.
+    if (status.code() == Code::kInvalid || o.resume == "must" || o.strict) return status;
     run_in_memory(&launch, status);
   } else {
     if (launch.resumed) read_past(*store, facts, &launch);

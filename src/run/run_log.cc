@@ -111,7 +111,10 @@ Code Run::log_event(EventType type, const Value& payload, int64_t step, bool has
   // Larger: it waits in memory for the drain thread, at most 100 ms (P1: "larger values once spooled").
   bool behind = false;
   const Code code = impl_->writer->push_large(type, std::move(bytes), step, has_step, false, &behind);
-  if (code == Code::kOk && has_step && type == EventType::kText) use.get()->raise_step(step);
+  if (code == Code::kOk && type == EventType::kText) {
+    use.get()->count_unfiled_text();
+    if (has_step) use.get()->raise_step(step);
+  }
   if (code == Code::kClosed && type == EventType::kText) count_late(hot_, 0, 1);
   if (code == Code::kLimit) {
     const bool disk = impl_->writer->disk_room() != DiskRoom::kEnough;  // which is said by the thread that looks

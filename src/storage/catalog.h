@@ -40,7 +40,7 @@ struct CatalogRefresh {
 
 struct CatalogReport {
   uint64_t read = 0;                  // runs read afresh
-  std::vector<std::string> problems;  // damaged runs, one line each
+  std::vector<std::string> problems;  // damaged runs, and folders that cannot be listed, one line each
   std::vector<std::string> unsound;   // folders of runs that have a row and a problem
   Code worst = Code::kOk;
   std::vector<std::pair<std::string, WaitingPoints>> waiting;  // project/id, and a journal with points of that run
@@ -83,9 +83,9 @@ class Catalog {
   std::string runs_path() const;
   Status open_in_store();
   Status open_in_memory(bool with_file);
-  Status scan(const std::string& project, std::vector<Stale>* stale);
-  Status scan_project(const std::string& project, std::vector<Stale>* stale);
-  Status scan_lost_projects(const std::vector<std::string>& projects, std::vector<Stale>* stale);
+  Status scan(const std::string& project, CatalogReport* report, std::vector<Stale>* stale);
+  Status scan_project(const std::string& project, CatalogReport* report, std::vector<Stale>* stale);
+  Status scan_lost_projects(const std::vector<std::string>& projects, CatalogReport* report, std::vector<Stale>* stale);
   Result<bool> row_holds(const std::string& folder, const CatalogSign& seen);
   Status update(const std::vector<Stale>& stale, const CatalogRefresh& options, const ReadRun& read,
                 CatalogReport* report);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "model/key.h"
 #include "storage/catalog.h"
 #include "storage/run_folder.h"
@@ -47,13 +48,18 @@ void note(CatalogReport* report, Code code, const std::string& problem) {
   report->worst = worse_of(report->worst, code);
 }
 
+// What stands there is a folder, and what is in it nobody can say: it is not empty for that.
+void note_unlisted(const std::string& path, const Status& status, CatalogReport* report) {
+  if (is_directory(path)) note(report, Code::kIo, status.to_string() + ": its runs are not shown");
+}
+
 }  // namespace
 
 std::string Catalog::runs_path() const { return join_path(store_.path(), kRunsFolder); }
 
 Status Catalog::refresh(const CatalogRefresh& options, const ReadRun& read, CatalogReport* report) {
   std::vector<Stale> stale;
-  TRACKER_RETURN_IF_ERROR(scan(options.project, &stale));
+  TRACKER_RETURN_IF_ERROR(scan(options.project, report, &stale));
   std::stable_sort(stale.begin(), stale.end(), [](const Stale& a, const Stale& b) { return a.mtime_ns > b.mtime_ns; });
   Status status = update(stale, options, read, report);
   if (!status.ok() && db_.in_transaction()) (void)db_.exec("ROLLBACK");
@@ -70,18 +76,24 @@ Status Catalog::read_again(const std::vector<std::string>& folders, const Catalo
   return status;
 }
 
-Status Catalog::scan(const std::string& project, std::vector<Stale>* stale) {
-  if (!project.empty()) return scan_project(folder_name(project), stale);
+Status Catalog::scan(const std::string& project, CatalogReport* report, std::vector<Stale>* stale) {
+  if (!project.empty()) return scan_project(folder_name(project), report, stale);
   auto projects = list_dir(runs_path());
-  if (!projects.ok()) projects = std::vector<std::string>();
-  for (const std::string& each : *projects) TRACKER_RETURN_IF_ERROR(scan_project(each, stale));
-  return scan_lost_projects(*projects, stale);
+  if (!projects.ok()) {
+    note_unlisted(runs_path(), projects.status(), report);
+    projects = std::vector<std::string>();
+  }
+  for (const std::string& each : *projects) TRACKER_RETURN_IF_ERROR(scan_project(each, report, stale));
+  return scan_lost_projects(*projects, report, stale);
 }
 
-Status Catalog::scan_project(const std::string& project, std::vector<Stale>* stale) {
+Status Catalog::scan_project(const std::string& project, CatalogReport* report, std::vector<Stale>* stale) {
   const std::string path = join_path(runs_path(), project);
   auto names = list_dir(path);
-  if (!names.ok()) names = std::vector<std::string>();
+  if (!names.ok()) {
+    note_unlisted(path, names.status(), report);
+    names = std::vector<std::string>();
+  }
   auto dir = open_file(path, O_RDONLY | O_DIRECTORY);
   if (!dir.ok()) names->clear();
   auto rows = db_.prepare(kSignsOf);
@@ -111,7 +123,8 @@ Status Catalog::scan_project(const std::string& project, std::vector<Stale>* sta
 }
 
 // Projects in the catalog whose folders are gone.
-Status Catalog::scan_lost_projects(const std::vector<std::string>& projects, std::vector<Stale>* stale) {
+Status Catalog::scan_lost_projects(const std::vector<std::string>& projects, CatalogReport* report,
+                                   std::vector<Stale>* stale) {
   auto next = db_.prepare("SELECT folder FROM signs WHERE folder>=? ORDER BY folder LIMIT 1");
   if (!next.ok()) return next.status();
   for (std::string from;;) {
@@ -124,7 +137,7 @@ Status Catalog::scan_lost_projects(const std::vector<std::string>& projects, std
     const std::string project(folder.substr(0, folder.find('/')));
     next->reset();
     if (!std::binary_search(projects.begin(), projects.end(), project))
-      TRACKER_RETURN_IF_ERROR(scan_project(project, stale));
+      TRACKER_RETURN_IF_ERROR(scan_project(project, report, stale));
     from = behind(project);
   }
 }

@@ -158,28 +158,34 @@ uint64_t logged_of(uint64_t rows, const WriterSnapshot& stored) {
   return rows;
 }
 
-// Once all is replayed: what the rings have accepted and is neither stored nor counted as lost (`known`) is, at least,
-// lost. A recoverer that dies before or behind this leaves the next one the same sum. What rings were missing that were
-// no files is no damage of the journal. Texts likewise: those that were too large for a ring are among the known ones
-// alone, so at least so many are missing.
+// Once all is replayed: what the rings have accepted and is neither stored nor counted as lost (`known`) is lost, at
+// least. A recoverer that dies before or behind this leaves the next one the same sum. What was in the memory of the
+// process, of points in rings that were no files and of texts too large for any, is no damage of the journal: what
+// finish() has said of texts is left to add_end().
 Status count_missing(const std::string& dir, const Logged& known, DeadJournal* journal, WriterStore* db, Replayed* done,
-                     uint64_t* lost_in_memory) {
+                     RecoveredWriter* out) {
   const Logged accepted = journal->accepted();
+  const uint64_t large = journal->end() ? 0 : journal->texts_unfiled();
   const uint64_t points = accepted.points - std::min(accepted.points, known.points);
-  const uint64_t texts = accepted.texts - std::min(accepted.texts, known.texts);
-  if (points == 0 && texts == 0) return {};
+  const uint64_t all_texts = accepted.texts + large - std::min(accepted.texts + large, known.texts);
+  const uint64_t in_memory = std::min(all_texts, large), texts = all_texts - in_memory;
+  if (points == 0 && all_texts == 0) return {};
   Frame frame;
   if (points > 0) frame.losses.push_back({0, LossReason::kDamaged, points});
+  if (in_memory > 0) frame.losses.push_back({kTextLosses, LossReason::kDisk, in_memory});
   if (texts > 0) frame.losses.push_back({kTextLosses, LossReason::kDamaged, texts});
   TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(frame), {}, journal->identity().writer));
-  done->texts += texts;
-  const bool in_memory = points > 0 && journal->accepted_unfiled() >= points;
-  if (in_memory) *lost_in_memory = points;
-  std::string what = points > 0 && !in_memory ? fmt::format("{} points", points) : "";
+  done->texts += all_texts;
+  out->texts_lost_in_memory = in_memory;
+  const bool unfiled = points > 0 && journal->accepted_unfiled() >= points;
+  if (unfiled) out->lost_in_memory = points;
+  std::string what = points > 0 && !unfiled ? fmt::format("{} points", points) : "";
   if (texts > 0) what += fmt::format("{}{} text{}", what.empty() ? "" : " and ", texts, texts == 1 ? "" : "s");
   if (!what.empty())
     journal->add_problem(
-        fmt::format("{}: {} that were accepted are neither stored nor in the journal: they are lost", dir, what));
+        fmt::format("{}: {} that were accepted are neither stored nor in the journal: they are lost, "
+                    "and what was said of the run beside them (config, summary, tags, alerts)",
+                    dir, what));
   return {};
 }
 
@@ -203,6 +209,7 @@ Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, con
   journal->complete_series(stored_series(stored, *journal));
   Logged removed;
   TRACKER_RETURN_IF_ERROR(count_removed(dir, *journal, db, &removed));
+  out->removed = removed;
   Replayed done;
   done.lost = lost_of_accepted(stored.losses) + removed.points;
   done.texts = stored.texts() + texts_lost_of_accepted(stored.losses) + removed.texts;
@@ -229,7 +236,7 @@ Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, con
   }
   const uint64_t texts = texts_known ? done.texts : UINT64_MAX;
   TRACKER_RETURN_IF_ERROR(
-      count_missing(dir, {logged_before + out->points + done.lost, texts}, journal, db, &done, &out->lost_in_memory));
+      count_missing(dir, {logged_before + out->points + done.lost, texts}, journal, db, &done, out));
   Frame note;
   add_end(*journal, done, &note);
   if (!ended && (!noted || out->frames > 0)) {
@@ -392,6 +399,17 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
         fmt::format("{}: {} points that were accepted are lost: there was no room for them in {}, so they "
                     "were in the memory of the process, which was killed before they were committed",
                     dir, recovered.lost_in_memory, parent_path(dir)));
+  if (recovered.texts_lost_in_memory > 0)
+    report->left.push_back(fmt::format(
+        "{}/{}: {} text{} too large for a ring died in the memory of the process, which was killed before they were "
+        "committed",
+        identity.run.project, identity.run.id, recovered.texts_lost_in_memory,
+        recovered.texts_lost_in_memory == 1 ? "" : "s"));
+  if (recovered.removed.points + recovered.removed.texts > 0)
+    report->left.push_back(fmt::format(
+        "{}/{}: {} points and {} texts were stored in a file that is gone: they are counted as lost, and what was said "
+        "of the run beside them (config, summary, tags, alerts) is gone too",
+        identity.run.project, identity.run.id, recovered.removed.points, recovered.removed.texts));
   if ((*journal)->problems().empty()) {
     (*journal)->remove();
   } else if (auto kept = (*journal)->set_aside(); kept.ok()) {
@@ -432,10 +450,10 @@ Result<RunFolder> folder_of_run(const Store& store, const RunIdentity& run, cons
   // Files of a run that nobody can name are another one's, unless this writer's are among them.
   const bool of_another = store.lacks_run_file(run.project, run.id) && !store.holds_writer(run.project, run.id, writer);
   if (!of_another) {
-    auto folder = mutable_store.open_or_create_run(run.project, run.id, run.uid);
+    auto folder = mutable_store.open_or_create_run(run.project, run.id, run.uid, {}, nullptr, run.created_us);
     if (folder.ok() ? folder->identity.uid == run.uid : folder.status().code() != Code::kCorrupt) return folder;
   }
-  return mutable_store.create_run(run.project, run.id, run.uid);
+  return mutable_store.create_run(run.project, run.id, run.uid, {}, run.created_us);
 }
 
 RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid) {
@@ -449,6 +467,10 @@ RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid) {
         report.add_problem(
             Code::kIo, fmt::format("what waits in {} of dead processes is not recovered: {}",
                                    waiting == 1 ? "a journal" : fmt::format("{} journals", waiting), own.to_string()));
+      continue;
+    }
+    if (const auto listed = list_dir(root); !listed.ok()) {
+      report.add_problem(Code::kIo, "what waits in journals there is not recovered: " + listed.status().to_string());
       continue;
     }
     remove_unborn_journals(root);

@@ -26,7 +26,9 @@ struct RecoveredWriter {
   WriterIdentity identity;
   uint64_t points = 0;  // replayed from spill file and rings; samples of the system are none
   uint64_t frames = 0;
-  uint64_t lost_in_memory = 0;  // points that were in rings which were no files, for want of room
+  uint64_t lost_in_memory = 0;        // points that were in rings which were no files, for want of room
+  uint64_t texts_lost_in_memory = 0;  // that were too large for a ring
+  Logged removed;                     // stored in a file that is gone
 };
 
 // Rows of a run that were not there to read when recovery was done, and the line that says so.
@@ -39,6 +41,7 @@ struct RecoveryReport {
   std::vector<RecoveredWriter> recovered;
   std::vector<WriterIdentity> living;  // whose journal's lock is held: they may have stored nothing yet
   // One line for each store that this one is a copy of and whose dead processes left journals: those are left to it.
+  // And one for what a recovered writer has lost without any damage of its journal.
   std::vector<std::string> left;
   // One for each journal that somebody else has been recovering for longer than is waited for: what is read of the run
   // lacks the rows it says.

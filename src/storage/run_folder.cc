@@ -135,9 +135,10 @@ std::optional<WriterIdentity> read_run_maker(const std::string& path) {
   return out;
 }
 
-std::vector<std::string> RunFolder::writer_dbs() const {
+std::vector<std::string> RunFolder::writer_dbs(Status* unlisted) const {
   std::vector<std::string> out;
   auto names = list_dir(path);
+  if (!names.ok() && unlisted != nullptr) *unlisted = names.status();
   if (!names.ok()) return out;
   const auto is_there = [&names](const std::string& name) {
     return std::binary_search(names->begin(), names->end(), name);

@@ -25,7 +25,7 @@ std::atomic<int> g_opened_count{0};  // numbers from here on are not in use; les
 std::atomic<int> g_guarded{kGuardedDescriptorsMax};
 
 thread_local bool t_inside = false;
-thread_local uint64_t t_lost = 0;
+thread_local uint64_t t_lost = 0, t_reads_failed = 0;
 thread_local bool t_reads_ahead = false;
 // Statics and handlers of exit() come behind the destructors of the main thread's own.
 thread_local bool t_ahead_gone = false;
@@ -144,7 +144,9 @@ auto on_descriptor(int fd, Rest... rest) -> decltype(kCall.real(fd, rest...)) {
 template <auto& kCall>
 ssize_t pread_ours(int fd, void* to, size_t bytes, off_t offset) {
   constexpr auto kRead = on_descriptor<kCall, void*, size_t, off_t>;
-  return t_reads_ahead ? t_ahead.pread(fd, to, bytes, offset, kRead) : kRead(fd, to, bytes, offset);
+  const ssize_t n = t_reads_ahead ? t_ahead.pread(fd, to, bytes, offset, kRead) : kRead(fd, to, bytes, offset);
+  t_reads_failed += n < 0 && errno != EINTR && errno != EBADF ? 1 : 0;
+  return n;
 }
 
 template <auto& kCall, typename... Rest>
@@ -198,6 +200,7 @@ void guard_sqlite_descriptors() {
 int set_guarded_descriptors_for_testing(int most) { return g_guarded.exchange(most); }
 
 uint64_t sqlite_descriptors_lost() { return t_lost; }
+uint64_t sqlite_reads_failed() { return t_reads_failed; }
 
 Status closed_by_others(const std::string& path) {
   return Status(Code::kIo,

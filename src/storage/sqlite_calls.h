@@ -36,6 +36,9 @@ class SqliteCall {
 void guard_sqlite_descriptors();
 // How many calls of this thread have found a descriptor that is not ours any more.
 uint64_t sqlite_descriptors_lost();
+// How many reads of this thread a disk has refused: SQLite takes some of these errors (EIO, ENXIO) for damage of the
+// file.
+uint64_t sqlite_reads_failed();
 // At most kGuardedDescriptorsMax, as it is without this; before the first connection. Returns what it was.
 int set_guarded_descriptors_for_testing(int most);
 // What is said where one has.

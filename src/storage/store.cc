@@ -200,7 +200,7 @@ std::optional<RunFolder> Store::find_run_to_resume(std::string_view project, std
 }
 
 Result<RunFolder> Store::create_run(std::string_view project, std::string_view label, Id128 uid,
-                                    const std::optional<std::string>& launch) {
+                                    const std::optional<std::string>& launch, int64_t created_us) {
   TRACKER_RETURN_IF_ERROR(check_label("project", project));
   if (!label.empty()) TRACKER_RETURN_IF_ERROR(check_label("run id", label));
   const std::string project_path = join_path(join_path(path_, kRunsFolder), folder_name(project));
@@ -209,7 +209,7 @@ Result<RunFolder> Store::create_run(std::string_view project, std::string_view l
   run.project = project;
   for (int i = 1; i <= kLabelTriesMax; ++i) {
     run.id = label.empty() ? random_label() : i == 1 ? std::string(label) : fmt::format("{}-{}", label, i);
-    run.created_us = realtime_us();
+    run.created_us = created_us != 0 ? created_us : realtime_us();
     const std::string path = join_path(project_path, folder_name(run.id));
     // Databases without run.json are a damaged run, not a free label.
     if (path_exists(join_path(path, kRunFile)) || holds_databases(path)) continue;
@@ -235,7 +235,7 @@ bool Store::holds_writer(std::string_view project, std::string_view label, const
 }
 
 Result<RunFolder> Store::open_or_create_run(std::string_view project, std::string_view label, Id128 uid,
-                                            const std::optional<std::string>& launch, bool* made) {
+                                            const std::optional<std::string>& launch, bool* made, int64_t created_us) {
   TRACKER_RETURN_IF_ERROR(check_label("project", project));
   TRACKER_RETURN_IF_ERROR(check_label("run id", label));
   if (auto found = find_run_to_resume(project, label)) return std::move(*found);
@@ -250,7 +250,7 @@ Result<RunFolder> Store::open_or_create_run(std::string_view project, std::strin
   run.uid = uid.is_zero() ? Id128::random() : uid;
   run.project = project;
   run.id = label;
-  run.created_us = realtime_us();
+  run.created_us = created_us != 0 ? created_us : realtime_us();
   Status status = claim_folder(path, run, launch);
   if (made != nullptr) *made = status.ok();
   if (status.ok()) return RunFolder{std::move(run), path, ""};
@@ -268,15 +268,18 @@ std::vector<RunFolder> Store::list_runs(std::string_view project, std::vector<St
   std::vector<std::string> projects;
   if (!project.empty()) projects.push_back(folder_name(project));
   else if (auto names = list_dir(runs); names.ok()) projects = std::move(*names);
+  else if (damaged != nullptr && is_directory(runs)) damaged->push_back(names.status());
   for (const std::string& project_name : projects) {
     const std::string project_path = join_path(runs, project_name);
     auto names = list_dir(project_path);
+    if (!names.ok() && damaged != nullptr && is_directory(project_path)) damaged->push_back(names.status());
     if (!names.ok()) continue;
     for (const std::string& name : *names) {
       const std::string path = join_path(project_path, name);
       auto folder = read_run_folder(path);
       if (folder.ok()) {
-        if (damaged != nullptr && !folder->problem.empty()) damaged->emplace_back(Code::kCorrupt, folder->problem);
+        if (damaged != nullptr && !folder->problem.empty())
+          damaged->emplace_back(folder->problem_code == Code::kIo ? Code::kIo : Code::kCorrupt, folder->problem);
         out.push_back(std::move(*folder));
         continue;
       }

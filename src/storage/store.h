@@ -24,7 +24,8 @@ struct RunFolder {
   Code problem_code = Code::kOk;  // what reading it has answered then; kNotFound: it is gone
   // One path a writer, absolute and sorted: its <writer>.db, or its .frames file where no whole database is there yet.
   // Further parts of a database are not among them.
-  std::vector<std::string> writer_dbs() const;
+  // Empty where the folder cannot be listed, which `unlisted` says.
+  std::vector<std::string> writer_dbs(Status* unlisted = nullptr) const;
 };
 
 // kNotFound: there is no store.json in `path`. Says what is there instead, and what makes it.
@@ -54,9 +55,10 @@ class Store {
 
   // Makes a run's folder with its run.json. Empty `label`: a random one is made up. When the label is taken, "-2",
   // "-3", … is appended (a second uid with the same label). `uid` zero: random. Atomic: run.json appears whole or not
-  // at all. `launch`: WriterIdentity.launch of the run's first attempt, where that is known.
+  // at all. `launch`: WriterIdentity.launch of the run's first attempt, where that is known. `created_us`: when it
+  // began, where that is not now.
   Result<RunFolder> create_run(std::string_view project, std::string_view label, Id128 uid = {},
-                               const std::optional<std::string>& launch = {});
+                               const std::optional<std::string>& launch = {}, int64_t created_us = 0);
   // fsyncs store.json, run.json and their folders. Making them leaves that out, because an init must not wait for a
   // disk; whoever stores the first frame calls this before.
   void sync(const RunFolder& run) const;
@@ -64,7 +66,8 @@ class Store {
   // all get the same identity, whoever comes first; `made` is set for that one. kCorrupt where databases of a run stand
   // there that do not say who it is, and `uid` is zero.
   Result<RunFolder> open_or_create_run(std::string_view project, std::string_view label, Id128 uid = {},
-                                       const std::optional<std::string>& launch = {}, bool* made = nullptr);
+                                       const std::optional<std::string>& launch = {}, bool* made = nullptr,
+                                       int64_t created_us = 0);
   std::optional<RunFolder> find_run(std::string_view project, std::string_view label) const;
   // The same for who goes on with the run: where its run.json is damaged or gone and a database of it says that it is
   // this one, that is made anew, and the problem says so, and whether it could be.

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "base/fs.h"
+#include "journal/definitions.h"
+#include "journal/place.h"
 #include "storage/document.h"
 #include "storage/run_folder.h"
 #include "storage/writer_reader.h"
@@ -41,12 +43,34 @@ FoundIdentity identity_of_run(const std::string& folder) {
   return {};
 }
 
+// Of processes whose run has stored nothing yet, or lost it.
+Result<FoundIdentity> identity_of_journals(const std::string& store_path) {
+  FoundIdentity out;
+  for (const std::string& root : journal_roots(store_path)) {
+    if (!is_directory(root) || !check_private_dir(root, false).ok()) continue;
+    for (const std::string& name : list_dir(root).value_or({})) {
+      if (!Id128::from_hex(name)) continue;
+      const std::string dir = join_path(root, name);
+      const auto writer = read_writer_identity(dir);
+      if (!writer.ok() || writer->store.is_zero() || writer->store_path != store_path) continue;
+      if (!out.id.is_zero() && writer->store != out.id)
+        return Status(Code::kCorrupt, fmt::format("{} is of the store {}, {} of the store {}", out.from, out.id.hex(),
+                                                  dir, writer->store.hex()));
+      if (out.id.is_zero()) out = {writer->store, dir};
+    }
+  }
+  if (out.id.is_zero())
+    return Status(Code::kNotFound, store_path + ": neither a run nor a journal says of which store it is");
+  return out;
+}
+
 }  // namespace
 
 Result<FoundIdentity> identity_of_runs(const std::string& store_path) {
   FoundIdentity out;
   size_t asked = 0;
-  for (const std::string& folder : run_folders(store_path)) {
+  const std::vector<std::string> folders = run_folders(store_path);
+  for (const std::string& folder : folders) {
     if (asked == kIdentityRunsMax) break;
     FoundIdentity found = identity_of_run(folder);
     if (found.id.is_zero()) continue;
@@ -56,6 +80,8 @@ Result<FoundIdentity> identity_of_runs(const std::string& store_path) {
                                                 out.id.hex(), found.from, found.id.hex()));
     if (out.id.is_zero()) out = std::move(found);
   }
+  // Without a run it is another store than the one that was there.
+  if (out.id.is_zero() && !folders.empty()) return identity_of_journals(store_path);
   if (out.id.is_zero()) return Status(Code::kNotFound, store_path + ": no run says of which store it is");
   return out;
 }

@@ -18,8 +18,9 @@ struct FoundIdentity {
   std::string from;  // the database that says so
 };
 
-// Reads a database or a frames file of each of those runs. kNotFound: none says an id; kCorrupt: they differ, and which
-// do. Cost: a look at each run's folder, a database each of a few.
+// Reads a database or a frames file of each of those runs; where none says an id, the journals on this machine of
+// processes that have written there. kNotFound: none of them; kCorrupt: they differ, and which do. Cost: a look at each
+// run's folder, a database each of a few.
 Result<FoundIdentity> identity_of_runs(const std::string& store_path);
 
 // Writes <store>/store.json anew in the place of a damaged one, which is kept aside, and says as what. Any number of

@@ -156,12 +156,23 @@ struct WriterDb::Impl {
     return status;
   }
 
+  // What a disk refuses to read is not damaged: it is tried again, and nothing is concluded from it.
   Status load() {
+    const uint64_t refused = sqlite_reads_failed();
+    Status status = load_tables(refused);
+    const bool concluded = status.code() == Code::kCorrupt && sqlite_reads_failed() != refused;
+    return concluded ? Status(Code::kIo, status.message() + ", behind a read that its disk refused") : status;
+  }
+
+  Status load_tables(uint64_t refused) {
+    const auto is_damage = [refused](const Status& status) {
+      return status.code() == Code::kCorrupt && sqlite_reads_failed() == refused;
+    };
     if (detached) TRACKER_RETURN_IF_ERROR(db.exec("PRAGMA locking_mode=EXCLUSIVE"));
     TRACKER_RETURN_IF_ERROR(check_database(db, path));
     TRACKER_RETURN_IF_ERROR(set_modes());
     const auto newest_there = newest_frame(db);  // in front of `meta`, which another process may move on meanwhile
-    if (!newest_there.ok() && newest_there.status().code() != Code::kCorrupt) return newest_there.status();
+    if (!newest_there.ok() && !is_damage(newest_there.status())) return newest_there.status();
     std::string damage;
     auto meta = read_meta(db, path, &damage);
     if (!meta.ok()) return meta.status();
@@ -170,7 +181,7 @@ struct WriterDb::Impl {
     auto all_positions = read_positions(db);
     if (!all_positions.ok()) return all_positions.status();
     auto rows = read_series(db);
-    if (!rows.ok() && rows.status().code() != Code::kCorrupt) return rows.status();
+    if (!rows.ok() && !is_damage(rows.status())) return rows.status();
     sum_stands = meta->checksum.has_value();
     if (sum_stands && rows.ok()) {
       const auto sum = check_table_sum(db);

@@ -126,7 +126,7 @@ TEST_F(StoreIdentityTest, WithoutARunThatSaysItAStoreFileIsMadeNewOrTheErrorSays
   empty_the_runs();
   damage();
   EXPECT_EQ(run({"ls"}), kExitDamaged);
-  EXPECT_NE(err_.find("no run says of which store it is (remove " + file()), std::string::npos) << err_;
+  EXPECT_NE(err_.find("says of which store it is (remove " + file()), std::string::npos) << err_;
   EXPECT_EQ(Store::open_or_create(builder_.path()).status().code(), Code::kCorrupt);
   fs::remove(file());
   const auto store = Store::open_or_create(builder_.path());
