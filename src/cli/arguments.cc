@@ -22,8 +22,10 @@ Result<uint64_t> read_count(const char* option, const std::string& text) {
   return count;
 }
 
-CLI::Validator names_a_file() {
-  return {[](const std::string& name) { return std::string(name.empty() ? "expected the name of a file" : ""); }, ""};
+// An empty variable of a shell names nothing: it must not mean all.
+CLI::Validator names(const std::string& what) {
+  return {[what](const std::string& name) { return name.empty() ? "expected the name of " + what : std::string(); },
+          ""};
 }
 
 void add_run(CLI::App* command, std::string& run) {
@@ -32,7 +34,7 @@ void add_run(CLI::App* command, std::string& run) {
 
 void add_ls(CLI::App& app, LsOptions& options, std::string& limit, std::string& offset) {
   CLI::App* ls = app.add_subcommand("ls", "List runs, newest first");
-  ls->add_option("--project", options.project, "Only runs of this project");
+  ls->add_option("--project", options.project, "Only runs of this project")->check(names("a project"));
   ls->add_option("--where", options.where, "Only runs that match, such as 'config.lr < 0.1 and state = failed'")
       ->type_name("FILTER");
   ls->add_option("--sort", options.sort, "Order, such as 'created' or 'metrics.loss.min'; --sort=-FIELD: largest first")
@@ -69,10 +71,10 @@ void add_export(CLI::App& app, ExportCommandOptions& options, std::string& forma
       ->type_name("csv|jsonl|tensorboard|parquet");
   command->add_option("--output,-o", options.output, "File to write, of tensorboard a folder; without it, stdout")
       ->type_name("FILE")
-      ->check(names_a_file());
+      ->check(names("a file"));
   command->add_option("--bundle", options.bundle, "Write the run whole into one file, for `tracker import`")
       ->type_name("FILE")
-      ->check(names_a_file());
+      ->check(names("a file"));
   command->add_flag("--artifacts", options.artifacts, "In the bundle, the artifacts that the run used and made too");
   command->add_option("--metric", options.form.metrics, "Only this metric; may be given again")
       ->type_name("METRIC")
@@ -157,7 +159,8 @@ void add_rm(CLI::App& app, RmOptions& options) {
   rm->add_option("--where", options.where, "Also runs that match, such as 'state = failed and created < now-30d'")
       ->type_name("FILTER");
   rm->add_option("--project", options.project, "RUN and --where look in this project; alone: all its runs")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->check(names("a project"));
   rm->add_flag("--yes,-y", options.yes, "Do not ask");
   rm->add_flag("--json", options.json, "Print a JSON document");
   rm->footer(

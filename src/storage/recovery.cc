@@ -345,6 +345,27 @@ Result<std::unique_ptr<WriterStore>> open_for_recovery(const std::string& folder
   return open_writer_store(folder, writer, files.kind);
 }
 
+// What no journal has, without any damage of it.
+void say_lost(const RecoveredWriter& recovered, const std::string& dir, RecoveryReport* report) {
+  if (recovered.lost_in_memory > 0)
+    report->add_problem(
+        Code::kCorrupt,
+        fmt::format("{}: {} points that were accepted are lost: there was no room for them in {}, so they "
+                    "were in the memory of the process, which was killed before they were committed",
+                    dir, recovered.lost_in_memory, parent_path(dir)));
+  if (recovered.texts_lost_in_memory > 0)
+    report->left.push_back(fmt::format(
+        "{}/{}: {} text{} too large for a ring died in the memory of the process, which was killed before they were "
+        "committed",
+        recovered.identity.run.project, recovered.identity.run.id, recovered.texts_lost_in_memory,
+        recovered.texts_lost_in_memory == 1 ? "" : "s"));
+  if (recovered.removed.points + recovered.removed.texts > 0)
+    report->left.push_back(fmt::format(
+        "{}/{}: {} points and {} texts were stored in a file that is gone: they are counted as lost, and what was said "
+        "of the run beside them (config, summary, tags, alerts) is gone too",
+        recovered.identity.run.project, recovered.identity.run.id, recovered.removed.points, recovered.removed.texts));
+}
+
 Status recover_one(const Store& store, const std::string& dir, const Id128& run_uid, LeftTo* left, Patience* patience,
                    RecoveryReport* report) {
   const auto writer = writer_of_journal(dir, store);
@@ -393,23 +414,7 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
   if ((*db)->taken_over()) report->living.push_back(identity);  // its process stores frames itself
   if (!replayed.ok()) return (*db)->taken_over() ? Status() : replayed;
   for (const std::string& problem : (*journal)->problems()) report->add_problem(Code::kCorrupt, problem);
-  if (recovered.lost_in_memory > 0)
-    report->add_problem(
-        Code::kCorrupt,
-        fmt::format("{}: {} points that were accepted are lost: there was no room for them in {}, so they "
-                    "were in the memory of the process, which was killed before they were committed",
-                    dir, recovered.lost_in_memory, parent_path(dir)));
-  if (recovered.texts_lost_in_memory > 0)
-    report->left.push_back(fmt::format(
-        "{}/{}: {} text{} too large for a ring died in the memory of the process, which was killed before they were "
-        "committed",
-        identity.run.project, identity.run.id, recovered.texts_lost_in_memory,
-        recovered.texts_lost_in_memory == 1 ? "" : "s"));
-  if (recovered.removed.points + recovered.removed.texts > 0)
-    report->left.push_back(fmt::format(
-        "{}/{}: {} points and {} texts were stored in a file that is gone: they are counted as lost, and what was said "
-        "of the run beside them (config, summary, tags, alerts) is gone too",
-        identity.run.project, identity.run.id, recovered.removed.points, recovered.removed.texts));
+  say_lost(recovered, dir, report);
   if ((*journal)->problems().empty()) {
     (*journal)->remove();
   } else if (auto kept = (*journal)->set_aside(); kept.ok()) {
@@ -421,10 +426,12 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
   return {};
 }
 
-// Those of this store in a folder that is this user's, though others may write there.
-size_t dead_journals_of(const Store& store, const std::string& root) {
+bool is_of_this_user(const std::string& path) {
   struct stat st{};
-  if (::lstat(root.c_str(), &st) != 0 || !S_ISDIR(st.st_mode) || st.st_uid != ::geteuid()) return 0;
+  return ::lstat(path.c_str(), &st) == 0 && st.st_uid == ::geteuid();
+}
+
+size_t dead_journals_of(const Store& store, const std::string& root) {
   const std::vector<std::string> dirs = journal_dirs(root);
   return static_cast<size_t>(std::count_if(dirs.begin(), dirs.end(), [&store](const std::string& dir) {
     const auto writer = writer_of_journal(dir, store);
@@ -462,15 +469,16 @@ RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid) {
   Patience patience = kRecovererWait;
   for (const std::string& root : journal_roots(store.path())) {
     if (!is_directory(root)) continue;
+    if (const auto listed = list_dir(root); !listed.ok()) {
+      if (is_of_this_user(root))
+        report.add_problem(Code::kIo, "what waits in journals there is not recovered: " + listed.status().to_string());
+      continue;
+    }
     if (const Status own = check_private_dir(root); !own.ok()) {  // others may have written what lies there
-      if (const size_t waiting = dead_journals_of(store, root); waiting > 0)
+      if (const size_t waiting = is_of_this_user(root) ? dead_journals_of(store, root) : 0; waiting > 0)
         report.add_problem(
             Code::kIo, fmt::format("what waits in {} of dead processes is not recovered: {}",
                                    waiting == 1 ? "a journal" : fmt::format("{} journals", waiting), own.to_string()));
-      continue;
-    }
-    if (const auto listed = list_dir(root); !listed.ok()) {
-      report.add_problem(Code::kIo, "what waits in journals there is not recovered: " + listed.status().to_string());
       continue;
     }
     remove_unborn_journals(root);

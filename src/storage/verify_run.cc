@@ -84,6 +84,12 @@ class RunCheck {
     if (name == kRunFile || name == kStopFile || name == "media" || claimed_attempt(name) || classify(name, writers))
       return;
     if (name.starts_with(std::string(kRunFile) + ".damaged-")) return;  // mend_run_document() has kept it
+    if (name.find(".db-wal.orphan-") != std::string::npos || name.find(".replaced-") != std::string::npos) {
+      verifier_.note("set-aside", file(name),
+                     "was moved aside, from the place of a file of this run that was made anew",
+                     "it may hold rows that the run counts as lost; delete it when nobody wants to look at it");
+      return;
+    }
     if (is_frames_set_aside(name)) {
       damage("set-aside", file(name), "is the copy of a .frames file whose last record was changed on the disk",
              "what that record held is only where the journal had it too; delete it when nobody wants to look at it",

@@ -17,6 +17,7 @@
 
 #include "journal/ring_format.h"
 #include "support/child.h"
+#include "support/conditions.h"
 #include "support/faulty_disk.h"
 #include "support/live_journal.h"
 #include "support/sandbox.h"
@@ -214,7 +215,7 @@ TEST(DiedWithinATextTest, AtNoInstructionIsATextCountedThatIsNotThere) {
   });
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 5) GTEST_SKIP() << "no process may be traced here";
+  SKIP_WHERE(WIFEXITED(status) && WEXITSTATUS(status) == 5, kTraces);
   ASSERT_TRUE(WIFSTOPPED(status));
   const MappedRing ring(RingWords(sandbox.journal_folders().at(0)).path());
   ASSERT_NE(ring.header(), nullptr);

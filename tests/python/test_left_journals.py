@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Goal: what waits in journals is named where it cannot be recovered, and what a recovery has kept is no damage any more.
+"""Goal: what waits in journals is named where it cannot be recovered; what a recovery has kept is no damage any more.
 Method: the journal of a dead process whose folder is open to others, or that is damaged."""
 
 from __future__ import annotations

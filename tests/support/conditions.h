@@ -51,6 +51,7 @@ inline constexpr Condition kThreadLimit{"RLIMIT_NPROC binds no thread here: a sa
 inline constexpr Condition kMounts{"needs root and a mount namespace: no mounts are allowed here"};
 inline constexpr Condition kFuseMounts{"needs root and /dev/fuse: no FUSE mounts are allowed here"};
 inline constexpr Condition kMemoryCgroup{"needs root and a cgroup: no memory cgroup can be made here"};
+inline constexpr Condition kTraces{"no process may be traced here"};
 inline constexpr Condition kSeccomp{"the kernel allows no seccomp filters here"};
 inline constexpr Condition kSecondSqlite{"no second copy of SQLite is to be had"};
 inline constexpr Condition kSecondTracker{"no copies of libtracker.so are to be had"};

@@ -39,6 +39,10 @@ def _runs(*command: str) -> bool:
 
 GIT = Condition("there is no git here", lambda: shutil.which("git") is not None)
 STRACE = Condition("strace is not installed: make deps does it", lambda: shutil.which("strace") is not None)
+SETPRIV = Condition(
+    "root reads all files: setpriv is needed to take that away",
+    lambda: os.geteuid() != 0 or _runs("setpriv", "--bounding-set", "-dac_override", "true"),
+)
 NETWORK_NAMESPACE = Condition(
     "needs root and a network namespace", lambda: os.geteuid() == 0 and _runs("unshare", "-n", "true")
 )
