@@ -165,6 +165,7 @@ def init(
     tensorboard: a folder; a TensorBoard event file in <folder>/<project>/<id>/ follows the run within some 2 s.
 
     A store that cannot be written is no error (unless strict): status() says so and the run recovers with the disk.
+    A run that must go on (resume="must", resume_from) and cannot be read is one: StoreError, CorruptError.
     Raises TypeError for an unknown or ill-typed argument, ValueError for a value that is not one of those expected,
     NotFoundError for resume="must" without the run.
     Cost: at most about 10 ms on a local disk; never waits for a network. Where this process records the run already it

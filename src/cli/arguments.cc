@@ -97,7 +97,9 @@ void add_import(CLI::App& app, ImportOptions& options, bool& json) {
       ->required();
   command->add_option("--format", options.format, "What it is, where that cannot be told by the names of the files")
       ->type_name("tensorboard|csv|bundle|wandb|mlflow|trackio|swanlab");
-  command->add_option("--project", options.project, "Project of the runs; else as the source says")->type_name("NAME");
+  command->add_option("--project", options.project, "Project of the runs; else as the source says")
+      ->type_name("NAME")
+      ->check(names("a project"));
   command->add_flag("--no-artifacts", options.no_artifacts,
                     "Of MLflow: leave models and other files that are no media, and count them");
   command->add_flag("--json", json, "Print a JSON document");

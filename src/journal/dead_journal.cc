@@ -172,7 +172,9 @@ Status DeadJournal::read_ring(const std::string& name) {
   const uint64_t data = bytes - std::min(bytes, sizeof page);
   if (!first.ok()) return first.code() == Code::kIo ? first : give_up(name, header, data, first.message());
   if (header.magic == 0 && bytes >= sizeof page) {  // likewise, or the disk has lost it
-    if (!holds_data(fd->get(), sizeof page)) blank_.push_back(nonce_of(name));
+    const auto holds = holds_data(fd->get(), sizeof page);
+    if (!holds.ok()) return holds.status();
+    if (!*holds) blank_.push_back(nonce_of(name));
     // A living process may have made it meanwhile: then the next look finds it.
     else if (uint64_t magic = 0; ::pread(fd->get(), &magic, sizeof magic, 0) == sizeof magic && magic == 0)
       name_blank(name);
@@ -342,7 +344,8 @@ void DeadJournal::judge_counters() {
       say("texts in rings that are gone", header.texts_before.load() - 1);
     else if (header.leaving.load() != 0 && header.texts_before_then.load() > kLossCountMax + 1)
       say("texts in a ring that goes and those that are gone", header.texts_before_then.load() - 1);
-    else if (header.texts_unfiled.load() > kLossCountMax) say("texts in no ring", header.texts_unfiled.load());
+    else if (header.texts_unfiled.load() > kLossCountMax || header.texts_committed.load() > kLossCountMax)
+      say("texts in no ring", std::max(header.texts_unfiled.load(), header.texts_committed.load()));
     else if (header.accepted_unfiled.load() > kLossCountMax)
       say("values in rings that were no files", header.accepted_unfiled.load());
   }

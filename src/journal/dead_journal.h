@@ -68,6 +68,7 @@ class DeadJournal {
   uint64_t accepted_unfiled() const { return largest(&RingHeader::accepted_unfiled, kLossCountMax); }
   // Texts that were too large for a ring, and waited in the memory of the process: accepted() lacks them.
   uint64_t texts_unfiled() const { return largest(&RingHeader::texts_unfiled, kLossCountMax); }
+  uint64_t texts_committed() const { return largest(&RingHeader::texts_committed, kLossCountMax); }  // of these
   // accepted() has the points of rings that are gone, too, and no ring is here that cannot be read.
   bool counts_all() const;
   void add_problem(std::string problem) { problems_.push_back(std::move(problem)); }

@@ -87,7 +87,8 @@ void DeadJournal::start(const std::vector<RingPosition>& positions, bool afresh)
 Logged DeadJournal::removed(const Logged& recovered) const {
   const bool later = !spilled_.empty() && spilled_.front().seq > 1;
   if (!(released_unknown_ || later) || !problems_.empty()) return {};  // damage is counted by itself
-  const Logged all = accepted();
+  Logged all = accepted();
+  all.texts += texts_committed();
   return {all.points - std::min(all.points, recovered.points), all.texts - std::min(all.texts, recovered.texts)};
 }
 

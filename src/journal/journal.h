@@ -97,6 +97,7 @@ class Journal {
   Code log_event(EventType type, std::string_view payload, int64_t step, bool has_step);
   // A text that was accepted and is too large for a ring: a recoverer will not find it, but that there was one.
   void count_unfiled_text();
+  void count_committed_texts(uint64_t count);                           // of these
   void count_loss(uint32_t series, LossReason reason, uint64_t count);  // or kTextLosses, kEntryLosses
   // Texts that count_loss() was told of with the reason of texts that were accepted and lost: who adds those up, as a
   // recovery does (JournalEnd::texts), counts these among the accepted ones.
@@ -241,6 +242,7 @@ class Journal {
   TimeAnchor hold(TimeAnchor read);  // under files_mutex_
   void install(Seat* seat, RingFile* file);
   void retire_files();
+  void say_unfiled_texts();
   void announce_leaving(RingFile& leaving);
   void abandon(RingFile* file);
   void drain_losses(RingFile* file, FrameBuilder* builder, std::vector<RingPosition>* positions);
@@ -272,8 +274,9 @@ class Journal {
   JournalCounts retired_counts_;   // accepted, dropped and rejected of rings that are gone; guarded by files_mutex_
   uint64_t retired_unfiled_ = 0;   // of the accepted there: in rings that were no files; guarded by files_mutex_
   uint64_t accepted_unfiled_ = 0;  // in all of those; guarded by files_mutex_
-  uint64_t texts_unfiled_ = 0;     // likewise
-  std::vector<uint64_t> retired_;  // guarded by files_mutex_
+  std::atomic<uint64_t> texts_unfiled_{0};
+  uint64_t texts_committed_ = 0;                 // of these; guarded by files_mutex_
+  std::vector<uint64_t> retired_;                // guarded by files_mutex_
   std::map<uint64_t, uint64_t> retired_losses_;  // by the key of a loss slot; guarded by files_mutex_
   // What the clock said last, what was made of it, and how far that is ahead; guarded by files_mutex_.
   TimeAnchor heard_, held_;

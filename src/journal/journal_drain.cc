@@ -24,6 +24,7 @@ constexpr int64_t kClockStepNs = 1'000'000'000;
 void Journal::begin_drain() {
   const std::lock_guard<std::mutex> guard(files_mutex_);
   retire_files();
+  say_unfiled_texts();
   spans_.clear();
   span_files_.clear();
   for (const auto& held : files_) {

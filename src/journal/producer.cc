@@ -467,10 +467,24 @@ void Journal::count_unfiled(uint64_t points) {
     held->file->header()->accepted_unfiled.store(accepted_unfiled_, std::memory_order_relaxed);
 }
 
+// Without waiting for who holds the lock, under which files are unlinked: begin_drain() says it then.
 void Journal::count_unfiled_text() {
+  texts_unfiled_.fetch_add(1);
+  if (const std::unique_lock<std::mutex> guard(files_mutex_, std::try_to_lock); guard.owns_lock()) say_unfiled_texts();
+}
+
+void Journal::count_committed_texts(uint64_t count) {
   const std::lock_guard<std::mutex> guard(files_mutex_);
-  ++texts_unfiled_;
-  for (const auto& held : files_) held->file->header()->texts_unfiled.store(texts_unfiled_, std::memory_order_relaxed);
+  texts_committed_ += count;
+  say_unfiled_texts();
+}
+
+// Under files_mutex_.
+void Journal::say_unfiled_texts() {
+  for (const auto& held : files_) {
+    held->file->header()->texts_unfiled.store(texts_unfiled_.load(), std::memory_order_relaxed);
+    held->file->header()->texts_committed.store(texts_committed_, std::memory_order_relaxed);
+  }
 }
 
 void Journal::raise_step(int64_t step) {

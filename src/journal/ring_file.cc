@@ -83,7 +83,7 @@ bool RingFile::still_linked() const {
   return ::lstat(path_.c_str(), &st) == 0 && st.st_dev == device_ && st.st_ino == inode_;
 }
 
-bool holds_data(int fd, uint64_t from) {
+Result<bool> holds_data(int fd, uint64_t from) {
   std::vector<char> part(64 << 10);
   const off_t end = static_cast<off_t>(kRingHeaderBytes + kRingFileBytesMax);
   for (off_t at = static_cast<off_t>(from); at < end;) {
@@ -92,7 +92,7 @@ bool holds_data(int fd, uint64_t from) {
     if (data > at) at = data;
     const ssize_t n = ::pread(fd, part.data(), part.size(), at);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return true;  // nobody knows
+    if (n < 0) return Status::from_errno(errno, "cannot read a ring");
     if (n == 0) return false;
     if (std::any_of(part.begin(), part.begin() + n, [](char c) { return c != 0; })) return true;
     at += n;

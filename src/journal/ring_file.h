@@ -50,7 +50,7 @@ class RingFile {
 
 // Whether there is a byte that is not zero behind `from`, up to the most that a ring file has. Holes are skipped. Cost:
 // reads what is there of it.
-bool holds_data(int fd, uint64_t from);
+Result<bool> holds_data(int fd, uint64_t from);
 
 // Counts `count` dropped points of (series, reason) in the ring's header. Threads: any. No allocation.
 void count_loss(RingHeader* header, uint32_t series, uint8_t reason, uint64_t count);

@@ -70,6 +70,7 @@ struct RingHeader {
 
   // Texts accepted so far that were too large for a ring: they wait in the memory of the process. As accepted_unfiled.
   std::atomic<uint64_t> texts_unfiled;
+  std::atomic<uint64_t> texts_committed;  // of these; written by the store thread
 
   // Written by the drain thread; anchor i of the process is in slot i % kAnchorSlots.
   alignas(64) std::atomic<uint64_t> anchor_count;
@@ -83,7 +84,7 @@ static_assert(offsetof(RingHeader, tail) == 64 && offsetof(RingHeader, released)
 static_assert(offsetof(RingHeader, accepted_at) == 96 && offsetof(RingHeader, accepted_unfiled) == 136);
 static_assert(offsetof(RingHeader, leaving) == 144 && offsetof(RingHeader, accepted_before_then) == 152);
 static_assert(offsetof(RingHeader, texts_before) == 160 && offsetof(RingHeader, texts_before_then) == 168);
-static_assert(offsetof(RingHeader, texts_unfiled) == 176);
+static_assert(offsetof(RingHeader, texts_unfiled) == 176 && offsetof(RingHeader, texts_committed) == 184);
 static_assert(offsetof(RingHeader, anchor_count) == 192 && offsetof(RingHeader, losses) == 640);
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 

@@ -179,10 +179,12 @@ std::optional<uint32_t> RunView::Impl::unseen_user() const {
 // another TRACKER_SHM_DIR says, or was private memory. Of a copied store it is the original's.
 bool has_lost_its_journal(const WriterSnapshot& writer, const std::string& store_path) {
   if (writer.end || writer.recovered) return false;
-  const auto store = Store::open(store_path);
-  for (const std::string& root : journal_roots(store_path))
-    if (const std::string dir = join_path(root, writer.identity.writer.hex()); path_exists(dir))
-      return store.ok() && !is_of(writer.identity, dir, *store);
+  for (const std::string& root : journal_roots(store_path)) {
+    const std::string dir = join_path(root, writer.identity.writer.hex());
+    if (!path_exists(dir)) continue;
+    const auto store = Store::open(store_path);
+    return store.ok() && !is_of(writer.identity, dir, *store);
+  }
   return true;
 }
 
@@ -291,10 +293,16 @@ LossAccount RunView::losses() const {
   if (!impl_->waiting) impl_->look_at_journals();
   LossAccount account = merge_losses(impl_->snapshots, *impl_->waiting);
   account.unseen = impl_->unseen_user();
-  if (!account.unseen && impl_->verdict.state != RunState::kRunning)
-    for (const WriterSnapshot& writer : impl_->snapshots)
-      account.missing_journals += has_lost_its_journal(writer, store_path_of(impl_->folder.path));
+  if (!account.unseen) account.missing_journals = missing_journals();
   return account;
+}
+uint64_t RunView::missing_journals(int64_t attempt) const {
+  if (impl_->verdict.state == RunState::kRunning) return 0;
+  const auto& all = impl_->snapshots;
+  return static_cast<uint64_t>(std::count_if(all.begin(), all.end(), [&](const WriterSnapshot& writer) {
+    return (attempt == 0 || writer.identity.attempt == attempt) &&
+           has_lost_its_journal(writer, store_path_of(impl_->folder.path));
+  }));
 }
 std::vector<MetricAccount> RunView::losses_by_metric() const {
   if (!impl_->waiting) impl_->look_at_journals();

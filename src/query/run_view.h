@@ -151,6 +151,9 @@ class RunView {
   // known. Valid until refresh().
   const std::vector<MetricInfo>& stored_metrics() const;
   std::vector<std::string> text_metrics() const;  // names under which texts were logged, by name
+  // Writers of that attempt (0: of all) that neither ended nor were recovered and whose journal is not here; of a run
+  // that goes on none are looked for. Cost: a few system calls a writer.
+  uint64_t missing_journals(int64_t attempt = 0) const;
   LossAccount losses() const;  // the first time after a snapshot the journals of this user are looked at
   std::vector<MetricAccount> losses_by_metric() const;  // by name; of every metric, also those that lost nothing
   const std::vector<WriterSnapshot>& writers() const;   // by (attempt, started, id)

@@ -228,7 +228,7 @@ Status choose_run(Store* store, Launch* launch, const LaunchFacts& facts) {
       }
     }
     if (!is_shared(*launch)) folder = store->create_run(o.project, o.id, Id128(), facts.text);
-    else if (may_resume) folder = run_of_label(store, o.project, o.id, facts.text);
+    else if (may_resume) folder = resumed_run_of_label(store, o.project, o.id, request);
     else folder = run_of_label(store, o.project, o.id, request);
   } else if (facts.key && (launch->rank.world_size > 1 || launch->rank.rank > 0 || is_shared(*launch) ||
                            env("TORCHELASTIC_RESTART_COUNT") != nullptr)) {
@@ -270,11 +270,13 @@ void read_past(const Store& store, const LaunchFacts& facts, Launch* launch) {
     unread = static_cast<int64_t>(RunFolder{launch->run, launch->run_dir}.writer_dbs().size());
   for (const std::string& problem : view.ok() ? (*view)->problems() : std::vector<std::string>())
     say("an earlier attempt: " + problem);
-  if (const uint64_t missing = view.ok() ? (*view)->losses().missing_journals : 0; missing > 0)
-    say(
-        fmt::format("{} of earlier attempts left no journal here: what {} logged behind the last commit is not known, "
-                    "and this attempt goes on behind what is stored",
-                    missing == 1 ? "a process" : fmt::format("{} processes", missing), missing == 1 ? "it" : "they"));
+  int64_t newest = 0;
+  for (const WriterSnapshot& writer : past) newest = std::max(newest, writer.identity.attempt);
+  if (const uint64_t missing = view.ok() ? (*view)->missing_journals(newest) : 0; missing > 0)
+    say(fmt::format(
+        "{} of attempt {} left no journal here: what {} logged behind the last commit is not known, and this attempt "
+        "goes on behind what is stored",
+        missing == 1 ? "a process" : fmt::format("{} processes", missing), newest, missing == 1 ? "it" : "they"));
   launch->attempt = launch->options.attach_attempt > 0
                         ? launch->options.attach_attempt
                         : take_attempt(launch->run_dir, std::move(identities), join_request(*launch, facts.restarts),
@@ -388,6 +390,9 @@ Result<Launch> decide_launch(const InitOptions& options) {
     launch.store = store->id();
     if (!store->problem().empty()) say(store->problem());
     status = choose_run(&*store, &launch, facts);
+    // Without its files nobody knows how far it has come.
+    const auto listed = status.ok() && launch.resumed ? list_dir(launch.run_dir).status() : Status();
+    if (!listed.ok()) return Status(Code::kIo, listed.to_string() + ": the run cannot be resumed");
   }
   if (!status.ok()) {
     // What the caller got wrong is theirs to know at once; what the disk refuses is not.

@@ -128,28 +128,29 @@ namespace {
 
 // The first of label, label-2, … that `takes` says yes to; one that nobody can read is passed over.
 Result<RunFolder> first_of_label(Store* store, const std::string& project, const std::string& label,
-                                 const std::string& launch, int labels_max,
-                                 const std::function<bool(const RunFolder&)>& takes) {
-  for (int i = 1; i <= labels_max; ++i) {
+                                 const JoinRequest& request,
+                                 const std::function<bool(const RunFolder&, bool is_first)>& takes) {
+  for (int i = 1; i <= request.generations_max; ++i) {
     const std::string name = i == 1 ? label : fmt::format("{}-{}", label, i);
-    auto found = store->open_or_create_run(project, name, Id128(), launch);
-    if (found.ok() ? takes(*found) : found.status().code() != Code::kCorrupt) return found;
+    auto found = store->open_or_create_run(project, name, Id128(), request.launch);
+    if (found.ok() ? takes(*found, i == 1) : !is_of_another_run(found.status())) return found;
   }
-  return Status(Code::kLimit, fmt::format("{} runs are called \"{}\"", labels_max, label));
+  return Status(Code::kLimit, fmt::format("{} runs are called \"{}\"", request.generations_max, label));
 }
 
 }  // namespace
 
 Result<RunFolder> run_of_label(Store* store, const std::string& project, const std::string& label,
                                const JoinRequest& request) {
-  return first_of_label(store, project, label, request.launch, request.generations_max,
-                        [&](const RunFolder& found) { return may_join(*store, found, request); });
+  return first_of_label(store, project, label, request,
+                        [&](const RunFolder& found, bool) { return may_join(*store, found, request); });
 }
 
-Result<RunFolder> run_of_label(Store* store, const std::string& project, const std::string& label,
-                               const std::string& launch) {
-  return first_of_label(store, project, label, launch, JoinRequest().generations_max,
-                        [](const RunFolder&) { return true; });
+Result<RunFolder> resumed_run_of_label(Store* store, const std::string& project, const std::string& label,
+                                       const JoinRequest& request) {
+  return first_of_label(store, project, label, request, [&](const RunFolder& found, bool is_first) {
+    return is_first || may_join(*store, found, request);
+  });
 }
 
 }  // namespace tracker::internal

@@ -58,11 +58,12 @@ int64_t take_attempt(const std::string& run_path, std::vector<WriterIdentity> wr
 Result<RunFolder> run_of_launch(Store* store, const std::string& project, const LaunchFacts& facts,
                                 const JoinRequest& request, bool shared);
 // The run called `label`, or where an earlier launch holds it, or nobody can read it, "label-2" and so on: every rank
-// gets the same. The second form, for who resumes: of whichever launch.
+// gets the same. resumed_run_of_label(): the run of that very label whichever launch it is of, and only where nobody
+// can read that one as above.
 Result<RunFolder> run_of_label(Store* store, const std::string& project, const std::string& label,
                                const JoinRequest& request);
-Result<RunFolder> run_of_label(Store* store, const std::string& project, const std::string& label,
-                               const std::string& launch);
+Result<RunFolder> resumed_run_of_label(Store* store, const std::string& project, const std::string& label,
+                                       const JoinRequest& request);
 
 // The writers of a run: those of its databases that can be read.
 std::vector<WriterIdentity> writers_of(const RunFolder& run);

@@ -252,6 +252,9 @@ Status Writer::commit(const Batch& batch) {
   positions_ = db_->positions();
   opening_.clear();
   for (const auto& queued : batch.frames) journal_->release(queued->record.positions);
+  uint64_t large_texts = 0;
+  for (const auto& queued : batch.frames) large_texts += queued->large_texts;
+  if (large_texts > 0) journal_->count_committed_texts(large_texts);
   const int parts = db_->parts();
   if (parts > 1)
     say_once_.say("parts",

@@ -147,6 +147,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
     FrameRecord record;
     std::vector<SeriesPoints> points;
     uint64_t texts = 0;
+    uint64_t large_texts = 0;  // of these; they were in no ring
     std::vector<Loss> losses;
     std::vector<Event> alerts;
     uint32_t defined = 0;  // the newest series that the frame defines; 0: none
@@ -230,7 +231,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   void keep(Frame frame, std::vector<RingPosition> positions, size_t large, bool last_of_drain);
   void forget_large(size_t count);
   void spill_until_done();
-  void enqueue(Frame* made, std::vector<RingPosition> positions, bool last_of_drain);
+  void enqueue(Frame* made, std::vector<RingPosition> positions, uint64_t large_texts, bool last_of_drain);
   void push_fact(EventType type, std::string payload);
   void take_monitored();
   void add_monitored(FrameBuilder* builder) const;

@@ -233,7 +233,10 @@ bool Writer::keep_large(bool last) {
 void Writer::keep(Frame frame, std::vector<RingPosition> positions, size_t large, bool last_of_drain) {
   {
     const LentEvents lent(&large_taken_, large, !last_of_drain, &frame);
-    enqueue(&frame, std::move(positions), last_of_drain);
+    const auto end = large_taken_.begin() + static_cast<ptrdiff_t>(large);
+    const auto is_text = [](const LargeEvent& each) { return each.event.type == EventType::kText; };
+    enqueue(&frame, std::move(positions), static_cast<uint64_t>(std::count_if(large_taken_.begin(), end, is_text)),
+            last_of_drain);
   }
   forget_large(large);
 }
@@ -278,7 +281,7 @@ void Writer::forget_large(size_t count) {
   large_taken_.erase(large_taken_.begin(), large_taken_.begin() + static_cast<ptrdiff_t>(count));
 }
 
-void Writer::enqueue(Frame* made, std::vector<RingPosition> positions, bool last_of_drain) {
+void Writer::enqueue(Frame* made, std::vector<RingPosition> positions, uint64_t large_texts, bool last_of_drain) {
   Frame& frame = *made;
   frame.writer = identity_.writer;
   frame.seq = next_seq_;  // the drain thread alone counts
@@ -291,6 +294,7 @@ void Writer::enqueue(Frame* made, std::vector<RingPosition> positions, bool last
   note_memory(frame, bytes.capacity());
   queued->points = points_by_series(frame);
   queued->texts = frame.texts();
+  queued->large_texts = large_texts;
   queued->losses = frame.losses;
   for (const Event& event : frame.events)
     if (event.type == EventType::kAlert && is_alert(event)) queued->alerts.push_back(event);

@@ -165,10 +165,13 @@ uint64_t logged_of(uint64_t rows, const WriterSnapshot& stored) {
 Status count_missing(const std::string& dir, const Logged& known, DeadJournal* journal, WriterStore* db, Replayed* done,
                      RecoveredWriter* out) {
   const Logged accepted = journal->accepted();
-  const uint64_t large = journal->end() ? 0 : journal->texts_unfiled();
+  // A process that lives has them still, and says them again.
+  const bool lives = in_process_table(journal->identity()) == Liveness::kLive;
+  const uint64_t large = journal->end() || lives ? 0 : journal->texts_unfiled();
   const uint64_t points = accepted.points - std::min(accepted.points, known.points);
   const uint64_t all_texts = accepted.texts + large - std::min(accepted.texts + large, known.texts);
-  const uint64_t in_memory = std::min(all_texts, large), texts = all_texts - in_memory;
+  const uint64_t in_memory = std::min(all_texts, large - std::min(large, journal->texts_committed())),
+                 texts = all_texts - in_memory;
   if (points == 0 && all_texts == 0) return {};
   Frame frame;
   if (points > 0) frame.losses.push_back({0, LossReason::kDamaged, points});
@@ -289,13 +292,16 @@ Result<std::unique_ptr<DeadJournal>> open_dead(const std::string& dir, const Wri
   }
 }
 
-// What is stored of that writer; of nobody where nothing can be read.
-WriterSnapshot snapshot_of(const RunFolder& folder, const Id128& writer) {
+// What is stored of that writer; of nobody where nothing can be read. `refused`: a disk, or another process, that may
+// let it be read the next time.
+WriterSnapshot snapshot_of(const RunFolder& folder, const Id128& writer, Status* refused = nullptr) {
   WriterSnapshot out;
   for (const std::string& path : folder.writer_dbs()) {
     if (path.find(writer.hex()) == std::string::npos) continue;
     auto reader = WriterReader::open(path);
     auto snapshot = reader.ok() ? (*reader)->snapshot() : Result<WriterSnapshot>(reader.status());
+    const Code code = snapshot.status().code();
+    if (refused != nullptr && (code == Code::kIo || code == Code::kBusy)) *refused = snapshot.status();
     if (snapshot.ok()) out = std::move(*snapshot);
   }
   return out;
@@ -394,7 +400,9 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
   }
   auto folder = folder_of_run(store, identity.run, identity.writer);
   if (!folder.ok()) return folder.status();
-  WriterSnapshot stored = snapshot_of(*folder, identity.writer);
+  Status refused;
+  WriterSnapshot stored = snapshot_of(*folder, identity.writer, &refused);
+  TRACKER_RETURN_IF_ERROR(refused);
   if (stored.frames_file)
     for (LogDamage& damage : stored.damage) report->add_problem(damage.code, std::move(damage.what));
   auto db = open_for_recovery(folder->path, **journal, &stored, report);
@@ -435,7 +443,7 @@ size_t dead_journals_of(const Store& store, const std::string& root) {
   const std::vector<std::string> dirs = journal_dirs(root);
   return static_cast<size_t>(std::count_if(dirs.begin(), dirs.end(), [&store](const std::string& dir) {
     const auto writer = writer_of_journal(dir, store);
-    return writer.ok() && is_of(*writer, dir, store) && !is_locked(dir).value_or(false);
+    return writer.ok() && is_of(*writer, dir, store) && is_locked(dir) == false;
   }));
 }
 
@@ -455,10 +463,14 @@ Result<RunFolder> folder_of_run(const Store& store, const RunIdentity& run, cons
   for (const RunFolder& other : store.list_runs(run.project))  // under another name: somebody moved it, or two had one
     if (other.identity.uid == run.uid) return other;
   // Files of a run that nobody can name are another one's, unless this writer's are among them.
-  const bool of_another = store.lacks_run_file(run.project, run.id) && !store.holds_writer(run.project, run.id, writer);
-  if (!of_another) {
+  const bool own = store.holds_writer(run.project, run.id, writer);
+  if (own || !store.lacks_run_file(run.project, run.id)) {
     auto folder = mutable_store.open_or_create_run(run.project, run.id, run.uid, {}, nullptr, run.created_us);
-    if (folder.ok() ? folder->identity.uid == run.uid : folder.status().code() != Code::kCorrupt) return folder;
+    if (folder.ok() ? folder->identity.uid == run.uid : !is_of_another_run(folder.status())) return folder;
+    if (!folder.ok() && own && folder.status().code() != Code::kExists) {
+      RunFolder mine{run, store.run_path(run.project, run.id), folder.status().message(), folder.status().code()};
+      if (mend_run_document(&mine).ok()) return mine;
+    }
   }
   return mutable_store.create_run(run.project, run.id, run.uid, {}, run.created_us);
 }

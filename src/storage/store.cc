@@ -192,8 +192,7 @@ std::optional<RunFolder> Store::find_run(std::string_view project, std::string_v
 
 std::optional<RunFolder> Store::find_run_to_resume(std::string_view project, std::string_view label) const {
   if (auto found = find_run(project, label)) return found;
-  auto read =
-      read_run_folder(join_path(join_path(join_path(path_, kRunsFolder), folder_name(project)), folder_name(label)));
+  auto read = read_run_folder(run_path(project, label));
   if (!read.ok() || read->identity.project != project || read->identity.id != label) return std::nullopt;
   (void)mend_run_document(&*read);
   return std::move(*read);
@@ -221,15 +220,16 @@ Result<RunFolder> Store::create_run(std::string_view project, std::string_view l
 }
 
 bool Store::lacks_run_file(std::string_view project, std::string_view label) const {
-  const std::string path =
-      join_path(join_path(join_path(path_, kRunsFolder), folder_name(project)), folder_name(label));
+  const std::string path = run_path(project, label);
   return !path_exists(join_path(path, kRunFile)) && holds_databases(path);
 }
 
+std::string Store::run_path(std::string_view project, std::string_view label) const {
+  return join_path(join_path(join_path(path_, kRunsFolder), folder_name(project)), folder_name(label));
+}
+
 bool Store::holds_writer(std::string_view project, std::string_view label, const Id128& writer) const {
-  const std::string path =
-      join_path(join_path(join_path(path_, kRunsFolder), folder_name(project)), folder_name(label));
-  const auto files = RunFolder{{}, path, ""}.writer_dbs();
+  const auto files = RunFolder{{}, run_path(project, label), ""}.writer_dbs();
   return std::any_of(files.begin(), files.end(),
                      [&](const std::string& file) { return file.find(writer.hex()) != std::string::npos; });
 }

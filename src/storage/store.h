@@ -28,6 +28,12 @@ struct RunFolder {
   std::vector<std::string> writer_dbs(Status* unlisted = nullptr) const;
 };
 
+// Of open_or_create_run(): what stands under that label is another run's, or nobody can say whose; another label is
+// free.
+inline bool is_of_another_run(const Status& status) {
+  return status.code() == Code::kCorrupt || status.code() == Code::kLimit || status.code() == Code::kExists;
+}
+
 // kNotFound: there is no store.json in `path`. Says what is there instead, and what makes it.
 Status no_store_at(const std::string& path);
 
@@ -74,6 +80,7 @@ class Store {
   std::optional<RunFolder> find_run_to_resume(std::string_view project, std::string_view label) const;
   // The folder of that label holds databases and no run.json: a damaged run, and no free label.
   bool lacks_run_file(std::string_view project, std::string_view label) const;
+  std::string run_path(std::string_view project, std::string_view label) const;  // whether one is there or not
   // A database or a .frames file of that writer is in the folder of that label.
   bool holds_writer(std::string_view project, std::string_view label, const Id128& writer) const;
   // By "project/id", by an id alone where it is unique in the store, or by uid (32 hex digits or an unambiguous

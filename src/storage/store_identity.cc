@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -43,8 +44,12 @@ FoundIdentity identity_of_run(const std::string& folder) {
   return {};
 }
 
-// Of processes whose run has stored nothing yet, or lost it.
-Result<FoundIdentity> identity_of_journals(const std::string& store_path) {
+// Of processes whose run is there and has stored nothing yet, or lost it. Journals of other runs may be of a store that
+// was removed from this place.
+Result<FoundIdentity> identity_of_journals(const std::string& store_path, const std::vector<std::string>& folders) {
+  std::set<Id128> runs;
+  for (const std::string& folder : folders)
+    if (const auto run = read_run_document(join_path(folder, kRunFile)); run.ok()) runs.insert(run->uid);
   FoundIdentity out;
   for (const std::string& root : journal_roots(store_path)) {
     if (!is_directory(root) || !check_private_dir(root, false).ok()) continue;
@@ -52,7 +57,9 @@ Result<FoundIdentity> identity_of_journals(const std::string& store_path) {
       if (!Id128::from_hex(name)) continue;
       const std::string dir = join_path(root, name);
       const auto writer = read_writer_identity(dir);
-      if (!writer.ok() || writer->store.is_zero() || writer->store_path != store_path) continue;
+      if (!writer.ok() || writer->store.is_zero() || writer->store_path != store_path ||
+          !runs.contains(writer->run.uid))
+        continue;
       if (!out.id.is_zero() && writer->store != out.id)
         return Status(Code::kCorrupt, fmt::format("{} is of the store {}, {} of the store {}", out.from, out.id.hex(),
                                                   dir, writer->store.hex()));
@@ -80,10 +87,7 @@ Result<FoundIdentity> identity_of_runs(const std::string& store_path) {
                                                 out.id.hex(), found.from, found.id.hex()));
     if (out.id.is_zero()) out = std::move(found);
   }
-  // Without a run it is another store than the one that was there.
-  if (out.id.is_zero() && !folders.empty()) return identity_of_journals(store_path);
-  if (out.id.is_zero()) return Status(Code::kNotFound, store_path + ": no run says of which store it is");
-  return out;
+  return out.id.is_zero() ? identity_of_journals(store_path, folders) : out;
 }
 
 Result<std::string> mend_store_document(const std::string& store_path, const Id128& id) {

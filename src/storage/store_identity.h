@@ -19,7 +19,7 @@ struct FoundIdentity {
 };
 
 // Reads a database or a frames file of each of those runs; where none says an id, the journals on this machine of
-// processes that have written there. kNotFound: none of them; kCorrupt: they differ, and which do. Cost: a look at each
+// processes whose run is there. kNotFound: none of them; kCorrupt: they differ, and which do. Cost: a look at each
 // run's folder, a database each of a few.
 Result<FoundIdentity> identity_of_runs(const std::string& store_path);
 

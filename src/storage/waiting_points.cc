@@ -186,6 +186,11 @@ WaitingPoints waiting_in(const std::string& dir, const WriterIdentity& writer,
   for (int look = 1; look <= kJournalLooksMax; ++look) {
     const std::vector<std::string> before = traces_in(dir);
     auto journal = DeadJournal::look(dir, &writer);
+    if (!journal.ok() && journal.status().code() != Code::kNotFound && journal.status().code() != Code::kBusy) {
+      out.writer = writer;
+      out.live = probe_journal(writer, dir) == Liveness::kLive;
+      if (!out.live) out.unread_rings = 1;  // at least
+    }
     if (!journal.ok()) break;
     out.writer = (*journal)->identity();
     out.live = probe_journal(out.writer, dir) == Liveness::kLive;

@@ -170,7 +170,7 @@ def test_a_journal_elsewhere_on_this_machine_is_said_to_be_missing(
     assert tracker.open_run("p/r").losses["missing_journals"] == 1
     with tracker.init(project="p", id="r", resume="must", quiet=True) as run:
         assert run.step == STORED - 1
-    assert "left no journal here" in capfd.readouterr().err
+    assert "of attempt 1 left no journal here" in capfd.readouterr().err
 
 
 def test_a_folder_of_journals_that_cannot_be_listed_is_named(journal: Path) -> None:
