@@ -220,6 +220,40 @@ TEST_F(TakenOverTest, WhatTheOtherProcessStoredFromTheSpillFileIsNotSaidAgain) {
   EXPECT_EQ(read.view->texts_by_metric(true)->at("note").size(), 1u);
 }
 
+// They wait in the memory of a process that lives, and it stores them: a recoverer must not count them as lost with it.
+TEST_F(TakenOverTest, TextsTooLargeForARingAreStoredOnceAndNotCountedAsLost) {
+  Shared<Ledger> ledger;
+  const pid_t child = start_child([&] {
+    const std::shared_ptr<internal::Run> run = begin_run("block");
+    const uint32_t id = run->series_id("x", ValueType::kInt64);
+    log_steps_of(run.get(), id, 0, 10);
+    CHILD_CHECK(run->flush(std::chrono::seconds(60)));
+    const std::vector<int> locks = lock_descriptors();
+    run->set_pause_for_testing(wait_to_drain, nullptr);
+    g_drain.waits = true;
+    log_steps_of(run.get(), id, 10, 11);
+    while (!g_drain.stands) sleep_ms(1);
+    const std::string text(kInlineTextBytesMax + 1, 't');
+    for (int64_t step = 0; step < 3; ++step) CHILD_CHECK(run->log_text("note", text, step) == Code::kOk);
+    ledger->stage.store(kOpen);
+    while (ledger->stage.load() == kOpen) {
+      give_locks_away(locks);
+      ::usleep(100);
+    }
+    g_drain.waits = false;
+    CHILD_CHECK(run->flush(std::chrono::seconds(60)));
+    CHILD_CHECK(run->status().texts_stored == 3);
+    CHILD_CHECK(run->finish(RunState::kFinished).ok());
+    return 0;
+  });
+  recover(&*ledger);
+  ASSERT_EQ(exit_code_of(wait_child(child)), 0);
+  ReadRun read = recover_and_read(sandbox_.store());
+  EXPECT_EQ(read.view->losses().texts.stored, 3u);
+  EXPECT_EQ(read.view->losses().texts.dropped, 0u);
+  EXPECT_EQ(rows_of(read, "x").size(), 11u);
+}
+
 // Bug: a frame that was begun before and ended behind what the other process had stored was spilled, so that its ring
 // space was free, and was stored whole: some rows were there twice.
 TEST_F(TakenOverTest, AFrameOfWhichTheOtherProcessHasStoredAPartIsNotStoredOnceMore) {

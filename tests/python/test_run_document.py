@@ -134,6 +134,8 @@ def test_ranks_that_resume_what_nobody_can_read_share_another_run(document: Path
         document.write_text(text)
     for database in document.parent.glob("*.db"):
         database.write_bytes(b"no database" * 1000)
+    with tracker.init(project="p", id="r-2", quiet=True) as run:
+        run.log({"mine": 1.0}, step=0)
     before = sorted(path.name for path in document.parent.iterdir())
     environment = {**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent), "WORLD_SIZE": "2"}
     ranks = [
@@ -144,9 +146,10 @@ def test_ranks_that_resume_what_nobody_can_read_share_another_run(document: Path
     ]
     said = [rank.communicate(timeout=60)[0].split() for rank in ranks]
     assert said[0] == said[1]
-    assert (said[0][0], said[0][2]) == ("r-2", "True")
+    assert (said[0][0], said[0][2]) == ("r-3", "True")
+    assert tracker.open_run("p/r-2").series() == ["mine"]
     assert sorted(path.name for path in document.parent.iterdir()) == before
-    assert tracker.open_run("p/r-2").series() == ["y"]
+    assert tracker.open_run("p/r-3").series() == ["y"]
 
 
 def test_a_document_that_is_removed_under_a_live_run_is_put_back(

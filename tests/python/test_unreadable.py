@@ -197,6 +197,32 @@ def test_the_journal_of_a_run_says_which_store_it_is_of_where_no_database_does(s
     assert json.loads((store / "store.json").read_text())["id"] == before
 
 
+def test_the_journal_of_a_store_that_was_removed_says_nothing_of_the_one_in_its_place(shm: Path, store: Path) -> None:
+    run_script(DIES)
+    shutil.rmtree(store)
+    with tracker.init(project="p", id="new", quiet=True) as run:
+        run.log({"y": 1.0}, step=0)
+    (store / "store.json").write_text("{")
+    for path in (store / "runs" / "p" / "new").glob("*.db"):
+        path.write_bytes(b"no database" * 1000)
+    listed = command("ls")
+    assert listed.returncode == 3
+    assert "neither a run nor a journal says" in listed.stderr
+    assert [path.name for path in (store / "runs" / "p").iterdir()] == ["new"]
+
+
+def test_a_ring_that_cannot_be_read_is_in_the_account(journal: Path) -> None:
+    needs(SETPRIV)
+    (ring,) = journal.glob("ring-*")
+    ring.chmod(0)
+    shown = as_user("show", "p/r", "--json")
+    ring.chmod(0o600)
+    losses = json.loads(shown.stdout)["losses"]
+    assert losses["stored"] == STORED
+    assert losses["unread_rings"] == 1
+    expect_nothing_lost(journal)
+
+
 def test_a_run_made_anew_by_recovery_keeps_its_begin(journal: Path, store: Path) -> None:
     before = json.loads((store / "runs" / "p" / "r" / "run.json").read_text())["created_us"]
     shutil.rmtree(store / "runs")
@@ -224,3 +250,13 @@ def test_texts_too_large_for_a_ring_that_a_kill_takes_are_counted(shm: Path, sto
     assert f"{losses['dropped']} texts too large for a ring died" in listed.stderr
     assert listed.returncode == 0
     assert command("verify").returncode == 0
+
+
+def test_texts_too_large_for_a_ring_that_were_stored_did_not_die_in_memory(shm: Path, store: Path) -> None:
+    run_script(LARGE.replace("os._exit", "run.flush(); os._exit"))
+    shutil.rmtree(store / "runs")
+    listed = command("ls")
+    losses = tracker.open_run("p/r").losses["texts"]
+    assert (losses["logged"], losses["stored"], losses["dropped"]) == (4, 0, 4)
+    assert "died in the memory" not in listed.stderr
+    assert "4 texts were stored in a file that is gone" in listed.stderr
