@@ -233,7 +233,7 @@ TEST_F(TakenOverTest, TextsTooLargeForARingAreStoredOnceAndNotCountedAsLost) {
     g_drain.waits = true;
     log_steps_of(run.get(), id, 10, 11);
     while (!g_drain.stands) sleep_ms(1);
-    const std::string text(kInlineTextBytesMax + 1, 't');
+    const std::string text(2 * kInlineTextBytesMax, 't');
     for (int64_t step = 0; step < 3; ++step) CHILD_CHECK(run->log_text("note", text, step) == Code::kOk);
     ledger->stage.store(kOpen);
     while (ledger->stage.load() == kOpen) {
