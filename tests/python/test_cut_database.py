@@ -6,23 +6,11 @@ tests/unit/storage/cut_test.cc."""
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import tracker
-
-
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tracker", *arguments],
-        env={**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+from commands import command
 
 
 def finished_database() -> Path:

@@ -5,13 +5,11 @@ Method: the journal of a dead process whose folder is open to others, or that is
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import tracker
+from commands import command, only_journal, run_script
 
 POINTS = 300
 DIES = f"""
@@ -24,36 +22,15 @@ os._exit(0)
 """
 
 
-@pytest.fixture
-def shm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "shm"
-    folder.mkdir(mode=0o700)
-    monkeypatch.setenv("TRACKER_SHM_DIR", str(folder))
-    return folder
-
-
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tracker", *arguments],
-        env={**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent)},
-        capture_output=True,
-        text=True,
-        timeout=20,
-        check=False,
-    )
-
-
 def dead_journal(shm: Path) -> Path:
-    environment = {**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent)}
-    subprocess.run([sys.executable, "-c", DIES], env=environment, check=True, timeout=20)
-    (journal,) = (shm / f"tracker-{os.geteuid()}").iterdir()
-    return journal
+    run_script(DIES)
+    return only_journal(shm)
 
 
-def test_journals_in_a_folder_that_is_open_to_others_are_named_and_wait(shm: Path, tmp_path: Path) -> None:
+def test_journals_in_a_folder_that_is_open_to_others_are_named_and_wait(own_shm: Path, tmp_path: Path) -> None:
     with tracker.init(project="q", id="other", dir=str(tmp_path / "other"), quiet=True) as run:
         run.log({"x": 1.0}, step=0)
-    journal = dead_journal(shm)
+    journal = dead_journal(own_shm)
     journal.parent.chmod(0o777)
     assert command("ls", "--dir", str(tmp_path / "other")).returncode == 0
     listed = command("ls")
@@ -68,8 +45,8 @@ def test_journals_in_a_folder_that_is_open_to_others_are_named_and_wait(shm: Pat
 
 
 @pytest.mark.parametrize("name", ["defs", "ring"])
-def test_a_journal_that_a_recovery_has_kept_is_no_damage_of_any_store(shm: Path, tmp_path: Path, name: str) -> None:
-    journal = dead_journal(shm)
+def test_a_journal_that_a_recovery_has_kept_is_no_damage_of_any_store(own_shm: Path, tmp_path: Path, name: str) -> None:
+    journal = dead_journal(own_shm)
     (path,) = journal.glob(f"{name}*")
     data = bytearray(path.read_bytes())
     data[20 if name == "defs" else 4096 + 40 * 150 + 30] ^= 0xFF

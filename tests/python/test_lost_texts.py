@@ -4,13 +4,11 @@ Method: a process that logs both dies without a word; its log, or bytes of its r
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import tracker
+from commands import command, only_journal, run_script
 
 ROWS = 12_000  # several times what a ring holds
 DIES = """
@@ -28,36 +26,14 @@ os._exit(0)
 """
 
 
-@pytest.fixture
-def shm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "shm"
-    folder.mkdir(mode=0o700)
-    monkeypatch.setenv("TRACKER_SHM_DIR", str(folder))
-    return folder
-
-
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tracker", *arguments],
-        env={**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent)},
-        capture_output=True,
-        text=True,
-        timeout=20,
-        check=False,
-    )
-
-
 def dead_journal(shm: Path, rows: int, each_flush: int, checkpoint: int = -1) -> Path:
-    environment = {**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent)}
-    script = [sys.executable, "-c", DIES, str(rows), str(each_flush), str(checkpoint)]
-    subprocess.run(script, env=environment, check=True, timeout=60)
-    (journal,) = (shm / f"tracker-{os.geteuid()}").iterdir()
-    return journal
+    run_script(DIES, str(rows), str(each_flush), str(checkpoint))
+    return only_journal(shm)
 
 
 @pytest.mark.parametrize("checkpoint", [-1, 1800])
-def test_texts_that_went_with_a_log_are_counted_as_points_are(shm: Path, store: Path, checkpoint: int) -> None:
-    dead_journal(shm, ROWS, 300, checkpoint)
+def test_texts_that_went_with_a_log_are_counted_as_points_are(own_shm: Path, store: Path, checkpoint: int) -> None:
+    dead_journal(own_shm, ROWS, 300, checkpoint)
     for log in (store / "runs" / "p" / "r").glob("*-wal"):
         log.unlink()
     listed = command("ls")
@@ -74,8 +50,8 @@ def test_texts_that_went_with_a_log_are_counted_as_points_are(shm: Path, store: 
         assert f"{losses['texts']['dropped']} texts that were accepted" in listed.stderr
 
 
-def test_texts_in_damaged_bytes_of_a_ring_are_counted(shm: Path) -> None:
-    journal = dead_journal(shm, 41, 30)
+def test_texts_in_damaged_bytes_of_a_ring_are_counted(own_shm: Path) -> None:
+    journal = dead_journal(own_shm, 41, 30)
     (ring,) = journal.glob("ring-*")
     data = bytearray(ring.read_bytes())
     data[data.index(b"text 35 ")] ^= 0xFF

@@ -5,7 +5,6 @@ Method: the file is removed or overwritten, before a resume or under a live run,
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import subprocess
 import sys
@@ -14,19 +13,9 @@ from pathlib import Path
 
 import pytest
 import tracker
+from commands import command, environment
 
 PUT_BACK_MAX_S = 20.0  # it is looked for each second, with a commit
-
-
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tracker", *arguments],
-        env={**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent)},
-        capture_output=True,
-        text=True,
-        timeout=20,
-        check=False,
-    )
 
 
 @pytest.fixture
@@ -96,9 +85,8 @@ with tracker.init(project="p", id="r", resume="must", quiet=True) as run: print(
 def test_of_processes_that_resume_together_one_keeps_the_damaged_document(document: Path, tmp_path: Path) -> None:
     before = json.loads(document.read_text())
     document.write_text("{")
-    environment = {**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent)}
     script = [sys.executable, "-c", RESUMES, str(tmp_path / "go")]
-    processes = [subprocess.Popen(script, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(6)]
+    processes = [subprocess.Popen(script, env=environment(), stdout=subprocess.PIPE, text=True) for _ in range(6)]
     (tmp_path / "go").touch()
     said = [process.communicate(timeout=60)[0].split() for process in processes]
     assert {uid for uid, _ in said} == {before["uid"]}
@@ -137,10 +125,9 @@ def test_ranks_that_resume_what_nobody_can_read_share_another_run(document: Path
     with tracker.init(project="p", id="r-2", quiet=True) as run:
         run.log({"mine": 1.0}, step=0)
     before = sorted(path.name for path in document.parent.iterdir())
-    environment = {**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent), "WORLD_SIZE": "2"}
     ranks = [
         subprocess.Popen(
-            [sys.executable, "-c", RANK], env={**environment, "RANK": rank}, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", RANK], env=environment(RANK=rank, WORLD_SIZE="2"), stdout=subprocess.PIPE, text=True
         )
         for rank in ("0", "1")
     ]

@@ -8,11 +8,11 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import tracker
+from commands import command, only_journal, run_script
 from conditions import SETPRIV, STRACE, needs
 
 STORED, POINTS = 100, 150
@@ -35,32 +35,9 @@ AS_USER = [
 
 
 @pytest.fixture
-def shm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "shm"
-    folder.mkdir(mode=0o700)
-    monkeypatch.setenv("TRACKER_SHM_DIR", str(folder))
-    return folder
-
-
-@pytest.fixture
-def journal(shm: Path, store: Path) -> Path:
+def journal(own_shm: Path, store: Path) -> Path:
     run_script(DIES)
-    (journal,) = (shm / f"tracker-{os.geteuid()}").iterdir()
-    return journal
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(Path(tracker.__file__).parent.parent)}
-
-
-def run_script(source: str, *prefix: str) -> subprocess.CompletedProcess[str]:
-    script = [*prefix, sys.executable, "-c", source]
-    return subprocess.run(script, env=environment(), capture_output=True, text=True, timeout=60, check=False)
-
-
-def command(*arguments: str, prefix: list[str] | None = None) -> subprocess.CompletedProcess[str]:
-    words = [*(prefix or []), sys.executable, "-m", "tracker", *arguments]
-    return subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    return only_journal(own_shm)
 
 
 def as_user(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -145,7 +122,7 @@ def test_a_run_whose_files_cannot_be_listed_is_not_resumed_at_its_begin(
     folder = store / "runs" / "p" / "r"
     folder.chmod(0o311)
     source = f"import tracker\nrun = tracker.init(project='p', id='r', resume={resume!r}, quiet=True)\nprint(run.id)"
-    begun = run_script(source, *(AS_USER if os.geteuid() == 0 else []))
+    begun = run_script(source, prefix=AS_USER if os.geteuid() == 0 else [])
     folder.chmod(0o755)
     assert "the run cannot be resumed" in begun.stderr
     assert begun.stdout.split() == ([] if resume == "must" else ["r-2"])
@@ -154,7 +131,7 @@ def test_a_run_whose_files_cannot_be_listed_is_not_resumed_at_its_begin(
 def test_a_store_that_cannot_be_read_begins_no_other_run_where_one_must_go_on(journal: Path, store: Path) -> None:
     needs(STRACE)
     refuse = ["strace", "-f", "-o", "/dev/null", "-P", str(store / "store.json"), "-e", "inject=read:error=EIO:when=1"]
-    begun = run_script("import tracker\ntracker.init(project='p', id='r', resume='must', quiet=True)", *refuse)
+    begun = run_script("import tracker\ntracker.init(project='p', id='r', resume='must', quiet=True)", prefix=refuse)
     assert begun.returncode == 1
     assert "Input/output error" in begun.stderr
     assert [path.name for path in (store / "runs" / "p").iterdir()] == ["r"]
@@ -183,7 +160,7 @@ def test_a_folder_of_journals_that_cannot_be_listed_is_named(journal: Path) -> N
     expect_nothing_lost(journal)
 
 
-def test_the_journal_of_a_run_says_which_store_it_is_of_where_no_database_does(shm: Path, store: Path) -> None:
+def test_the_journal_of_a_run_says_which_store_it_is_of_where_no_database_does(own_shm: Path, store: Path) -> None:
     run_script(DIES)
     before = json.loads((store / "store.json").read_text())["id"]
     for path in (store / "runs" / "p" / "r").glob("*.db*"):
@@ -197,7 +174,9 @@ def test_the_journal_of_a_run_says_which_store_it_is_of_where_no_database_does(s
     assert json.loads((store / "store.json").read_text())["id"] == before
 
 
-def test_the_journal_of_a_store_that_was_removed_says_nothing_of_the_one_in_its_place(shm: Path, store: Path) -> None:
+def test_the_journal_of_a_store_that_was_removed_says_nothing_of_the_one_in_its_place(
+    own_shm: Path, store: Path
+) -> None:
     run_script(DIES)
     shutil.rmtree(store)
     with tracker.init(project="p", id="new", quiet=True) as run:
@@ -240,7 +219,7 @@ os._exit(0)
 """
 
 
-def test_texts_too_large_for_a_ring_that_a_kill_takes_are_counted(shm: Path, store: Path) -> None:
+def test_texts_too_large_for_a_ring_that_a_kill_takes_are_counted(own_shm: Path, store: Path) -> None:
     run_script(LARGE)
     listed = command("ls")
     losses = tracker.open_run("p/r").losses["texts"]
@@ -252,7 +231,7 @@ def test_texts_too_large_for_a_ring_that_a_kill_takes_are_counted(shm: Path, sto
     assert command("verify").returncode == 0
 
 
-def test_texts_too_large_for_a_ring_that_were_stored_did_not_die_in_memory(shm: Path, store: Path) -> None:
+def test_texts_too_large_for_a_ring_that_were_stored_did_not_die_in_memory(own_shm: Path, store: Path) -> None:
     run_script(LARGE.replace("os._exit", "run.flush(); os._exit"))
     shutil.rmtree(store / "runs")
     listed = command("ls")
