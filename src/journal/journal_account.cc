@@ -83,4 +83,56 @@ std::vector<uint32_t> Journal::known_ids(std::string_view name) const {
   return series_.of(name);
 }
 
+// For the producer of `seat`, whose ring is full.
+void Journal::count_no_room(Seat* seat, uint32_t series) {
+  if (is_unfiled(*seat->current)) count_loss(series, LossReason::kRingFull, 1);
+  else tracker::internal::count_loss(seat->hot->header, series, static_cast<uint8_t>(LossReason::kRingFull), 1);
+}
+
+// Points that a ring has taken which is no file: a recoverer will not find it, but how much it has taken.
+void Journal::count_unfiled(uint64_t points) {
+  const std::lock_guard<std::mutex> guard(files_mutex_);
+  accepted_unfiled_ += points;
+  for (const auto& held : files_)
+    held->file->header()->accepted_unfiled.store(accepted_unfiled_, std::memory_order_relaxed);
+}
+
+// Without waiting for who holds the lock, under which files are unlinked: begin_drain() says it then.
+void Journal::count_unfiled_text() {
+  texts_unfiled_.fetch_add(1);
+  if (const std::unique_lock<std::mutex> guard(files_mutex_, std::try_to_lock); guard.owns_lock()) say_unfiled_texts();
+}
+
+void Journal::count_committed_texts(uint64_t count) {
+  const std::lock_guard<std::mutex> guard(files_mutex_);
+  texts_committed_ += count;
+  say_unfiled_texts();
+}
+
+// Under files_mutex_.
+void Journal::say_unfiled_texts() {
+  for (const auto& held : files_) {
+    held->file->header()->texts_unfiled.store(texts_unfiled_.load(), std::memory_order_relaxed);
+    held->file->header()->texts_committed.store(texts_committed_, std::memory_order_relaxed);
+  }
+}
+
+void Journal::count_loss(uint32_t series, LossReason reason, uint64_t count) {
+  if (series == kTextLosses && reason == LossReason::kDisk) texts_refused_.fetch_add(count, std::memory_order_relaxed);
+  const std::lock_guard<std::mutex> guard(files_mutex_);
+  RingHeader* header = nullptr;
+  for (const auto& held : files_) {
+    if (held->abandoned.load(std::memory_order_relaxed) || (header != nullptr && is_unfiled(*held->file))) continue;
+    header = held->file->header();
+    if (!is_unfiled(*held->file)) break;  // there the count survives the process
+  }
+  if (header != nullptr) {
+    tracker::internal::count_loss(header, series, static_cast<uint8_t>(reason), count);
+    return;
+  }
+  // No ring is left: counted without saying which, and of entries not at all.
+  if (series == kTextLosses) hot_->late_texts.fetch_add(count, std::memory_order_relaxed);
+  else if (is_of_points(series)) hot_->late.fetch_add(count, std::memory_order_relaxed);
+}
+
 }  // namespace tracker::internal
