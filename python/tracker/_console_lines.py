@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tracker import _core
 
 LINES_MAX = 100_000  # what console() gives unless it is asked for another number
+_LINES_ALL = 2**31 - 1  # more than a run can hold
 
 
 class ConsoleLine(NamedTuple):
@@ -58,7 +59,7 @@ def read_console(view: _core.RunView, rank: int | None, stream: str | None, cont
     if last < 0:
         raise ValueError(f"last must be 0 or more, got {last}")
     held = _options.text("contains", contains) or ""
-    lines, total = view.console(rank, STREAMS[stream] if stream else 0, held, last)
+    lines, total = view.console(rank, STREAMS[stream] if stream else 0, held, min(last, _LINES_ALL))
     output = ConsoleOutput(ConsoleLine(*line) for line in lines)
     output.total = total
     return output

@@ -406,7 +406,8 @@ class StoredRun(MediaOfRun, Told):
         rows = self._whole(view.texts(name, bool(all)))
         if not rows and name not in (names := view.text_names()):  # else a resume took all of them back
             known = ", ".join(map(repr, names[:10])) or "none"
-            raise _core.NotFoundError(f"{self!r} has no text {name!r}; the names with texts: {known}")
+            unread = f"; not all of it can be read: {view.problems()[-1]}" if view.problems() else ""
+            raise _core.NotFoundError(f"{self!r} has no text {name!r}; the names with texts: {known}{unread}")
         return [TextRow(*row) for row in rows]
 
     def console(
@@ -420,7 +421,7 @@ class StoredRun(MediaOfRun, Told):
 
     def text_names(self) -> list[str]:
         """The names that hold texts, sorted."""
-        return self._view().text_names()
+        return self._whole(self._view().text_names())
 
     def __repr__(self) -> str:
         return f"<tracker.StoredRun {self.project}/{self.id}>"

@@ -39,6 +39,8 @@ class Tail:
             raise ValueError("limit: at least one row")
         self._timeout = None if timeout is None else seconds("timeout", timeout)
         self._more = False
+        if cursor is not None and not isinstance(cursor, str):
+            raise TypeError(f"cursor must be a str, one that a tail has had, got {type(cursor).__name__}")
         self.cursor: str
         """Printable and opaque; a few dozen bytes a writer."""
         if cursor is None or cursor == "now":

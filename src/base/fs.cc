@@ -210,6 +210,8 @@ std::string parent_path(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+std::string last_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
 std::string join_path(std::string_view a, std::string_view b) {
   std::string out(a);
   if (!out.empty() && out.back() != '/') out += '/';

@@ -74,6 +74,7 @@ bool is_link(const std::string& path);  // a symbolic one: nothing in a store is
 // Lexical, against the working directory of now. Empty for a relative path where that was deleted.
 std::string absolute_path(const std::string& path);
 std::string parent_path(const std::string& path);
+std::string last_name(const std::string& path);  // behind the last "/"
 std::string join_path(std::string_view a, std::string_view b);
 void remove_file(const std::string& path);  // best effort
 

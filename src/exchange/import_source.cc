@@ -13,8 +13,6 @@
 namespace tracker::internal {
 namespace {
 
-std::string last_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
-
 void take_file(const std::string& path, const std::string& name, SourceFiles* out) {
   if (name.find("tfevents") != std::string::npos) out->event_files.push_back(path);
   else if (name.ends_with(".csv")) out->csv_files.push_back(path);

@@ -90,6 +90,10 @@ Result<RunView::Impl::OpenWriter> RunView::Impl::open_writer(const std::string& 
   }
   auto snapshot = reader->snapshot();
   if (!snapshot.ok()) return snapshot.status();
+  const RunIdentity& run = snapshot->identity.run;
+  if (run.uid != folder.identity.uid)  // somebody has copied it into this folder
+    return Status(Code::kCorrupt, fmt::format("{} is not read: it belongs to another run, {}/{}, uid {}", path,
+                                              run.project, run.id, run.uid.hex()));
   out.liveness = Liveness::kDead;
   if (!snapshot->end && !snapshot->recovered) {
     out.liveness = probe_writer(snapshot->identity, store_path_of(folder.path));

@@ -199,18 +199,6 @@ Status choose_run(Store* store, Launch* launch, const LaunchFacts& facts) {
   if (!o.id.empty()) {
     const bool may_resume = o.resume != "never" || facts.restarts > 0;
     if (!found && may_resume) found = store->find_run_to_resume(o.project, o.id);
-    // Without its files nobody knows how far it has come.
-    if (const auto listed =
-            found ? list_dir(found->path) : Result<std::vector<std::string>>(std::vector<std::string>());
-        !listed.ok()) {
-      const std::string text = listed.status().to_string() + ": the run cannot be resumed";
-      if (o.resume == "must" || is_shared(*launch)) return Status(Code::kIo, text);
-      say(text + "; another run is made");
-      launch->resume_step.reset();
-      folder = store->create_run(o.project, o.id, Id128(), facts.text);
-      if (folder.ok()) take(launch, std::move(*folder), false);
-      return folder.status();
-    }
     if (found) {
       take(launch, std::move(*found), true);
       return {};
@@ -240,6 +228,20 @@ Status choose_run(Store* store, Launch* launch, const LaunchFacts& facts) {
   if (!folder.ok()) return folder.status();
   const bool resumed = facts.restarts > 0 || is_shared(*launch);
   take(launch, std::move(*folder), resumed);
+  return {};
+}
+
+// Of a run whose files cannot be listed nobody knows how far it has come: another one is made, where neither the caller
+// nor the other ranks need this one.
+Status leave_unlisted_run(Store* store, Launch* launch, const LaunchFacts& facts, const Status& why) {
+  const InitOptions& o = launch->options;
+  const std::string text = why.to_string() + ": the run cannot be resumed";
+  if (o.resume == "must" || o.strict || is_shared(*launch)) return Status(Code::kIo, text);
+  auto folder = store->create_run(o.project, o.id, Id128(), facts.text);
+  if (!folder.ok()) return Status(Code::kIo, text);
+  say(text + "; another run is made");
+  launch->resume_step.reset();
+  take(launch, std::move(*folder), false);
   return {};
 }
 
@@ -390,9 +392,10 @@ Result<Launch> decide_launch(const InitOptions& options) {
     launch.store = store->id();
     if (!store->problem().empty()) say(store->problem());
     status = choose_run(&*store, &launch, facts);
-    // Without its files nobody knows how far it has come.
-    const auto listed = status.ok() && launch.resumed ? list_dir(launch.run_dir).status() : Status();
-    if (!listed.ok()) return Status(Code::kIo, listed.to_string() + ": the run cannot be resumed");
+    if (status.ok() && launch.resumed) {
+      const Status listed = list_dir(launch.run_dir).status();
+      if (!listed.ok()) TRACKER_RETURN_IF_ERROR(leave_unlisted_run(&*store, &launch, facts, listed));
+    }
   }
   if (!status.ok()) {
     // What the caller got wrong is theirs to know at once; what the disk refuses is not.

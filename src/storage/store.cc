@@ -54,15 +54,28 @@ Status not_found(const std::string& store, std::string_view name, const std::vec
                 all.empty() ? "the store has no runs" : "`tracker ls` lists all runs");
 }
 
+// A run's folder by its path in the store, "project/folder".
+std::string place_of(const RunFolder& run) { return last_name(parent_path(run.path)) + "/" + last_name(run.path); }
+
+bool is_in_own_place(const RunFolder& run) {
+  return place_of(run) == folder_name(run.identity.project) + "/" + folder_name(run.identity.id);
+}
+
+// Folders of one run, which somebody has copied within its store: the one in its own place is meant.
 Result<RunFolder> the_only_one(std::string_view name, std::vector<RunFolder> found) {
+  const Id128 uid = found.front().identity.uid;
+  const bool are_copies =
+      std::all_of(found.begin(), found.end(), [&uid](const RunFolder& run) { return run.identity.uid == uid; });
+  const auto own = std::find_if(found.begin(), found.end(), is_in_own_place);
   if (found.size() == 1) return std::move(found.front());
+  if (are_copies && own != found.end()) return std::move(*own);
   std::string candidates;
   for (size_t i = 0; i < found.size() && i < 5; ++i)
-    candidates +=
-        fmt::format("{}{} (uid {})", i == 0 ? "" : ", ", run_name(found[i].identity), found[i].identity.uid.hex());
+    candidates += fmt::format("{}{} ({} {})", i == 0 ? "" : ", ", run_name(found[i].identity),
+                              are_copies ? "in" : "uid", are_copies ? place_of(found[i]) : found[i].identity.uid.hex());
   if (found.size() > 5) candidates += fmt::format(" and {} more", found.size() - 5);
   return Status(Code::kInvalid, fmt::format("\"{}\" is ambiguous: {}", name, candidates),
-                "give project/id or more of the uid");
+                are_copies ? "they are copies of one run: give one's place" : "give project/id or more of the uid");
 }
 
 // What keeps the folder of a run that has this name from being read; ok where there is none, or nothing is wrong.
@@ -77,18 +90,16 @@ Status unreadable_run(const std::string& folder) {
   return Status(Code::kCorrupt, run.status().message() + why, "`tracker verify` says what of the run is intact");
 }
 
-// kVersion or kCorrupt, which name the file, where the folder of a run of that name cannot be read; else ok.
+// kVersion or kCorrupt, which name the file, where the folder of a run of that name cannot be read; else ok. As
+// project and id first: in a project's folder that cannot be read any id might be.
 Status unreadable_run(const std::string& runs, std::string_view name) {
-  const auto projects = list_dir(runs);
-  for (const std::string& project : projects.ok() ? *projects : std::vector<std::string>()) {
-    const auto status_of = [&](std::string_view label) {
-      return unreadable_run(join_path(join_path(runs, project), folder_name(label)));
-    };
-    if (Status status = status_of(name); !status.ok()) return status;
-    for (size_t slash = name.find('/'); slash != std::string_view::npos; slash = name.find('/', slash + 1))
-      if (folder_name(name.substr(0, slash)) == project)
-        if (Status status = status_of(name.substr(slash + 1)); !status.ok()) return status;
+  for (size_t slash = name.find('/'); slash != std::string_view::npos; slash = name.find('/', slash + 1)) {
+    const std::string project = join_path(runs, folder_name(name.substr(0, slash)));
+    TRACKER_RETURN_IF_ERROR(unreadable_run(join_path(project, folder_name(name.substr(slash + 1)))));
   }
+  const auto projects = list_dir(runs);
+  for (const std::string& project : projects.ok() ? *projects : std::vector<std::string>())
+    TRACKER_RETURN_IF_ERROR(unreadable_run(join_path(join_path(runs, project), folder_name(name))));
   return {};
 }
 
@@ -308,6 +319,9 @@ Result<RunFolder> Store::resolve_run(std::string_view name) const {
     const auto is_uid = [name](const RunFolder& run) { return run.identity.uid.hex().rfind(name, 0) == 0; };
     std::copy_if(all.begin(), all.end(), std::back_inserter(found), is_uid);
   }
+  if (found.empty())  // a copy of a run's folder beside it has that one's id
+    std::copy_if(all.begin(), all.end(), std::back_inserter(found),
+                 [name](const RunFolder& run) { return place_of(run) == name; });
   if (!found.empty()) return the_only_one(name, std::move(found));
   const Status unreadable = unreadable_run(join_path(path_, kRunsFolder), name);
   return unreadable.ok() ? not_found(path_, name, all) : unreadable;

@@ -84,8 +84,9 @@ class Store {
   // A database or a .frames file of that writer is in the folder of that label.
   bool holds_writer(std::string_view project, std::string_view label, const Id128& writer) const;
   // By "project/id", by an id alone where it is unique in the store, or by uid (32 hex digits or an unambiguous
-  // prefix of >= 6). kNotFound names close ids; kInvalid for an ambiguous one names the candidates; kCorrupt
-  // and kVersion name the file of a run's folder of that name that nobody can read.
+  // prefix of >= 6), or by "project/folder" where a folder has another name than its run. Of copies of one run within
+  // the store the one in its own place is meant. kNotFound names close ids; kInvalid for an ambiguous one names the
+  // candidates; kCorrupt and kVersion name the file of a run's folder of that name that nobody can read.
   Result<RunFolder> resolve_run(std::string_view name) const;
   // All runs, newest first. Damaged run folders are reported through `damaged` (one line each), and left out where not
   // even a database says who the run is.

@@ -16,8 +16,6 @@
 namespace tracker::internal {
 namespace {
 
-std::string last_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
-
 // Ok: a wreck; kNotFound: none; else why its run.json cannot be read, which is not for us to judge.
 Status look_at(const std::string& path) {
   if (!is_directory(path)) return Status(Code::kNotFound, path + " is no folder");

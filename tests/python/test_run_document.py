@@ -5,6 +5,7 @@ Method: the file is removed or overwritten, before a resume or under a live run,
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -13,8 +14,9 @@ from pathlib import Path
 
 import pytest
 import tracker
-from commands import command, environment
+from commands import command, environment, run_script
 
+LARGE = "x" * 70_000  # more than a document may hold
 PUT_BACK_MAX_S = 20.0  # it is looked for each second, with a commit
 
 
@@ -28,7 +30,7 @@ def document(store: Path) -> Path:
 
 
 @pytest.mark.parametrize("resume", ["allow", "must", "from"])
-@pytest.mark.parametrize("damage", ["gone", "cut", "empty", "folder"])
+@pytest.mark.parametrize("damage", ["gone", "cut", "empty", "folder", "large"])
 def test_a_run_goes_on_as_itself_and_its_document_is_written_anew(
     document: Path, capfd: pytest.CaptureFixture[str], resume: str, damage: str
 ) -> None:
@@ -40,6 +42,8 @@ def test_a_run_goes_on_as_itself_and_its_document_is_written_anew(
         document.touch()
     if damage == "folder":
         document.mkdir()
+    if damage == "large":
+        document.write_text(json.dumps({**before, "more": LARGE}))
     named = {"resume_from": "r@4"} if resume == "from" else {"id": "r", "resume": resume}
     with tracker.init(project="p", quiet=True, **named) as run:
         assert (run.id, run.uid, run.attempt) == ("r", before["uid"], 2)
@@ -115,7 +119,7 @@ with tracker.init(project="p", id="r", resume="allow", ranks="all", quiet=True) 
 """
 
 
-@pytest.mark.parametrize("text", ["{", None])
+@pytest.mark.parametrize("text", ["{", None, LARGE])
 def test_ranks_that_resume_what_nobody_can_read_share_another_run(document: Path, text: str | None) -> None:
     document.unlink()
     if text is not None:
@@ -137,6 +141,74 @@ def test_ranks_that_resume_what_nobody_can_read_share_another_run(document: Path
     assert tracker.open_run("p/r-2").series() == ["mine"]
     assert sorted(path.name for path in document.parent.iterdir()) == before
     assert tracker.open_run("p/r-3").series() == ["y"]
+
+
+@pytest.mark.parametrize("resume", ["allow", "never"])
+def test_ranks_pass_over_a_folder_that_another_run_was_moved_to(document: Path, resume: str) -> None:
+    document.parent.rename(document.parent.with_name("s"))
+    rank = RANK.replace('id="r", resume="allow"', f'id="s", resume="{resume}"')
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", rank], env=environment(RANK=one, WORLD_SIZE="2"), stdout=subprocess.PIPE, text=True
+        )
+        for one in ("0", "1")
+    ]
+    said = [one.communicate(timeout=60)[0].split() for one in ranks]
+    assert said[0] == said[1]
+    assert (said[0][0], said[0][2]) == ("s-2", "True")
+    assert tracker.open_run("p/r").series() == ["x"]
+    assert tracker.open_run("p/s-2").series() == ["y"]
+
+
+DIES = """
+import os, tracker
+run = tracker.init(project="p", id="dead", quiet=True)
+run.log({"x": 1.0}, step=0)
+run.flush()
+run.log({"x": 2.0}, step=1)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("taken_by", ["a large document", "another run"])
+def test_recovery_makes_another_folder_where_the_runs_own_is_not_its_own_any_more(
+    document: Path, own_shm: Path, taken_by: str
+) -> None:
+    run_script(DIES)
+    folder = document.parent.with_name("dead")
+    uid = json.loads((folder / "run.json").read_text())["uid"]
+    shutil.rmtree(folder)
+    if taken_by == "another run":
+        shutil.copytree(document.parent, folder)
+    else:
+        folder.mkdir()
+        (folder / "run.json").write_text('"' + LARGE + '"')
+    before = sorted(path.name for path in folder.iterdir())
+    assert "recovered 2 points of p/dead-2" in command("ls").stderr
+    assert sorted(path.name for path in folder.iterdir()) == before
+    run = tracker.open_run("p/dead-2")
+    assert run.uid == uid
+    assert run.history("x").values.tolist() == [1.0, 2.0]
+    assert run.losses["dropped"] == 0
+
+
+def test_a_database_of_another_run_in_its_folder_is_named_and_not_read(
+    document: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with tracker.init(project="p", id="other", quiet=True) as run:
+        run.log({"y": 1.0}, step=0)
+    (database,) = document.parent.with_name("other").glob("*.db")
+    shutil.copy(database, document.parent)
+    listed = command("ls", "--json")
+    assert listed.returncode == 3
+    assert "belongs to another run, p/other, uid " in listed.stderr
+    rows = {row["id"]: row for row in json.loads(listed.stdout)["runs"]}
+    assert (rows["r"]["points"], rows["r"]["state"]) == (10, "finished")
+    assert tracker.open_run("p/r").series() == ["x"]
+    assert "belongs to another run" in capfd.readouterr().err
+    verified = command("verify")
+    assert verified.returncode == 3
+    assert "belongs to another run: p/other" in verified.stdout
 
 
 def test_a_document_that_is_removed_under_a_live_run_is_put_back(

@@ -125,6 +125,8 @@ def test_a_cursor_of_something_else_is_refused(run: tracker.Run) -> None:
         r.tail("y", cursor=cursor)
     with pytest.raises(ValueError, match="not a cursor"):
         r.tail("x", cursor=cursor[:-1] + "!")
+    with pytest.raises(TypeError, match="cursor must be a str, one that a tail has had, got int"):
+        r.tail("x", cursor=5)  # type: ignore[arg-type]
     with tracker.init(project="test", quiet=True) as other:
         other.log({"x": 1.0}, step=0)
         another = tracker.open_run(other.uid)

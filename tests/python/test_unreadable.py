@@ -77,6 +77,19 @@ def test_a_disk_that_refuses_a_ring_once_costs_nothing(journal: Path, call: str)
     expect_nothing_lost(journal)
 
 
+def test_a_ring_without_a_header_is_no_blank_one_while_its_data_cannot_be_read(journal: Path) -> None:
+    needs(STRACE)
+    (ring,) = journal.glob("ring-*")
+    with ring.open("r+b") as file:
+        file.write(bytes(4096))
+    refuse = ["strace", "-f", "-o", "/dev/null", "-P", str(ring), "-e", "inject=pread64:error=EIO:when=1"]
+    listed = command("ls", prefix=refuse)
+    assert listed.returncode == 1, listed.stderr
+    assert "cannot read a ring" in listed.stderr
+    assert ring.exists()
+    assert "unknown number of points" in command("ls").stderr
+
+
 def test_one_refused_read_of_a_database_makes_it_no_damaged_one(journal: Path, store: Path, tmp_path: Path) -> None:
     needs(STRACE)
     for copied in (store, journal.parent.parent):
@@ -126,6 +139,42 @@ def test_a_run_whose_files_cannot_be_listed_is_not_resumed_at_its_begin(
     folder.chmod(0o755)
     assert "the run cannot be resumed" in begun.stderr
     assert begun.stdout.split() == ([] if resume == "must" else ["r-2"])
+
+
+LAUNCHED = """
+import os, tracker
+run = tracker.init(project="p", quiet=True)
+run.log({"x": 1.0})
+print(run.id, run.attempt, run.flush())
+"""
+
+
+@pytest.mark.parametrize("ranks", ["first", "all"])
+def test_a_launch_whose_run_cannot_be_listed_goes_on_in_another_one_unless_its_ranks_share_it(
+    store: Path, monkeypatch: pytest.MonkeyPatch, ranks: str
+) -> None:
+    needs(SETPRIV)
+    for name, value in {"TORCHELASTIC_RUN_ID": "job-7", "RANK": "0", "WORLD_SIZE": "2", "TRACKER_RANKS": ranks}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "0")
+    first = run_script(LAUNCHED).stdout.split()
+    assert first[1:] == ["1", "True"]
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    folder = store / "runs" / "p" / first[0]
+    folder.chmod(0o311)
+    again = run_script(LAUNCHED, prefix=AS_USER if os.geteuid() == 0 else [])
+    folder.chmod(0o755)
+    assert f"cannot list {folder}: Permission denied: the run cannot be resumed" in again.stderr
+    if ranks == "all":
+        assert "StoreError" in again.stderr
+        assert again.stdout == ""
+    else:
+        assert "; another run is made" in again.stderr
+        other, *rest = again.stdout.split()
+        assert other != first[0]
+        assert rest == ["1", "True"]
+    assert tracker.open_run("p/" + first[0]).history("x", all=True).attempts.tolist() == [1]
+    assert command("verify").returncode == 0
 
 
 def test_a_store_that_cannot_be_read_begins_no_other_run_where_one_must_go_on(journal: Path, store: Path) -> None:

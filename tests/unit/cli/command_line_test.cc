@@ -43,6 +43,7 @@ TEST_F(CommandLineTest, AMissingOrWrongArgumentIsSaid) {
   EXPECT_NE(err_.find("expected the name of a file"), std::string::npos) << err_;
   EXPECT_EQ(run({"export", "otter", "--bundle", ""}), kExitUsage);
   EXPECT_EQ(run({"ls", "--project", ""}), kExitUsage);
+  EXPECT_EQ(run({"import", "/tmp", "--project", ""}), kExitUsage);
   EXPECT_EQ(run({"rm", "--project", "", "--where", "state = finished", "--yes"}), kExitUsage);
   EXPECT_NE(err_.find("expected the name of a project"), std::string::npos) << err_;
   EXPECT_EQ(run({"show", "otter", "--losses", "--console"}), kExitUsage);

@@ -193,6 +193,26 @@ TEST_F(StoreTest, RunsAreResolvedByProjectAndIdByIdAndByUid) {
   EXPECT_EQ(s.resolve_run("").status().code(), Code::kNotFound);
 }
 
+TEST_F(StoreTest, OfCopiesOfARunTheOneInItsOwnPlaceIsMeantAndTheOthersHaveTheirPlaces) {
+  Store s = store();
+  const auto run = s.create_run("mnist", "otter");
+  ASSERT_TRUE(run.ok());
+  for (const char* name : {"/copy-1", "/copy-2"})
+    std::filesystem::copy(run->path, s.path() + "/runs/mnist" + name, std::filesystem::copy_options::recursive);
+  for (const std::string& name : {std::string("otter"), std::string("mnist/otter"), run->identity.uid.hex()}) {
+    const auto found = s.resolve_run(name);
+    ASSERT_TRUE(found.ok()) << found.status().to_string();
+    EXPECT_EQ(found->path, run->path);
+  }
+  EXPECT_EQ(s.resolve_run("mnist/copy-1")->path, s.path() + "/runs/mnist/copy-1");
+  EXPECT_FALSE(s.resolve_run("mnist/../mnist/copy-1").ok());
+  std::filesystem::remove_all(run->path);
+  const Status two = s.resolve_run("otter").status();
+  EXPECT_EQ(two.code(), Code::kInvalid);
+  EXPECT_NE(two.message().find("mnist/otter (in mnist/copy-1), mnist/otter (in mnist/copy-2)"), std::string::npos)
+      << two.message();
+}
+
 TEST_F(StoreTest, ARunWhoseFolderWasRenamedIsFoundByItsOwnName) {
   Store s = store();
   const auto run = s.create_run("mnist", "otter");
