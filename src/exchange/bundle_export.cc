@@ -40,7 +40,8 @@ Status changed_meanwhile(const RunFolder& run) {
 
 class FolderList {
  public:
-  FolderList(const RunFolder& run, std::vector<std::string>* left_out) : run_(run), left_out_(left_out) {}
+  FolderList(const RunFolder& run, std::vector<std::string>* left_out)
+      : run_(run), others_(writers_of_other_runs(run)), left_out_(left_out) {}
 
   Result<std::vector<BundledFile>> read() {
     TRACKER_RETURN_IF_ERROR(folder("", 0));
@@ -63,7 +64,9 @@ class FolderList {
       return folder(name + "/", depth + 1);
     for (const char* open : {".db-wal", ".db-shm", ".db-journal"})
       if (name.ends_with(open)) return being_recorded(run_.identity, fmt::format("has an open database ({})", name));
-    if (!S_ISREG(st.st_mode) || !is_bundle_name(name)) {
+    const auto is_of = [&name](const WriterIdentity& other) { return name.starts_with(other.writer.hex()); };
+    const bool is_of_another_run = std::any_of(others_.begin(), others_.end(), is_of);
+    if (!S_ISREG(st.st_mode) || !is_bundle_name(name) || is_of_another_run) {
       if (left_out_->size() < kImportProblemsMax) left_out_->push_back(name);
       return {};
     }
@@ -75,6 +78,7 @@ class FolderList {
   }
 
   const RunFolder& run_;
+  const std::vector<WriterIdentity> others_;
   std::vector<std::string>* left_out_;
   std::vector<BundledFile> files_;
 };

@@ -199,16 +199,14 @@ Status extract(BundleReader* reader, const std::string& folder, const ImportProg
 
 // All writers are of the run that run.json names; what of them cannot be read is a problem and no reason to refuse.
 Status look_at_run(const RunFolder& run, const std::string& source, ImportReport* report, ImportedRun* out) {
+  if (const auto others = writers_of_other_runs(run); !others.empty())
+    return Status(
+        Code::kCorrupt,
+        fmt::format("{} holds a database of another run than it says ({})", source, others.front().run.uid.hex()),
+        "nothing was stored");
   auto view = RunView::open(run);
   if (!view.ok()) return view.status();
-  for (const WriterSnapshot& writer : (*view)->writers()) {
-    if (writer.identity.run.uid != run.identity.uid)
-      return Status(
-          Code::kCorrupt,
-          fmt::format("{} holds a database of another run than it says ({})", source, writer.identity.run.uid.hex()),
-          "nothing was stored");
-    out->texts += writer.texts();
-  }
+  for (const WriterSnapshot& writer : (*view)->writers()) out->texts += writer.texts();
   out->points = (*view)->points();
   for (const std::string& problem : (*view)->problems()) report->add_problem((*view)->problem_code(), problem);
   return {};

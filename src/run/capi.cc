@@ -23,6 +23,7 @@
 #include "run/name_slot.h"
 #include "run/run.h"
 
+using tracker::internal::capi_failed;
 using tracker::internal::Code;
 using tracker::internal::HotRun;
 using tracker::internal::kKeyBytesMax;
@@ -114,6 +115,11 @@ std::string_view tracker::internal::capi_text(const char* data, size_t size) { r
 trk_code tracker::internal::capi_error(trk_error* error, const Status& status) {
   if (!status.ok()) set_error(error, code_of(status.code()), status.to_string());
   return code_of(status.code());
+}
+
+trk_code tracker::internal::capi_failed(trk_error* error, const std::exception& failure) noexcept {
+  set_error(error, TRK_LIMIT, failure.what());
+  return TRK_LIMIT;
 }
 
 trk_run::~trk_run() {
@@ -292,6 +298,7 @@ bool value_of(const trk_value* value, Value* out) {
 
 }  // namespace
 
+bool tracker::internal::capi_inert(const trk_run* run) { return is_inert(run); }
 bool tracker::internal::capi_value(const trk_value* value, Value* out) { return value_of(value, out); }
 
 extern "C" {
@@ -330,8 +337,7 @@ trk_code trk_init(const trk_init_options* options, trk_run** out, trk_error* err
     *out = handle.release();
     return TRK_OK;
   } catch (const std::exception& failure) {
-    set_error(error, TRK_LIMIT, failure.what());
-    return TRK_LIMIT;
+    return capi_failed(error, failure);
   }
 }
 
@@ -343,8 +349,7 @@ trk_code trk_attach(trk_run* run, trk_error* error) noexcept {
     else set_error(error, code_of(status.code()), status.to_string());
     return code_of(status.code());
   } catch (const std::exception& failure) {
-    set_error(error, TRK_LIMIT, failure.what());
-    return TRK_LIMIT;
+    return capi_failed(error, failure);
   }
 }
 
@@ -460,58 +465,6 @@ trk_code trk_metric_log_bool(trk_metric* metric, int32_t value, int64_t step) no
   return log_one(metric, ValueType::kBool, value != 0, step);
 }
 
-trk_code trk_config_set(trk_run* run, const char* key, size_t key_size, const trk_value* value) noexcept {
-  const NoCancel no_cancel;
-  try {
-    Value converted;
-    if (run == nullptr || key == nullptr || !value_of(value, &converted)) return TRK_INVALID;
-    const std::string_view name = view_of(key, key_size);
-    if (name.empty()) return TRK_INVALID;
-    return code_of(run->run->set_config(name, std::move(converted)));
-  } catch (const std::bad_alloc&) {
-    return TRK_LIMIT;
-  }
-}
-
-trk_code trk_summary_set(trk_run* run, const char* key, size_t key_size, const trk_value* value) noexcept {
-  const NoCancel no_cancel;
-  try {
-    Value converted;
-    if (run == nullptr || key == nullptr || !value_of(value, &converted)) return TRK_INVALID;
-    return code_of(run->run->set_summary(view_of(key, key_size), std::move(converted)));
-  } catch (const std::bad_alloc&) {
-    return TRK_LIMIT;
-  }
-}
-
-trk_code trk_define_metric(trk_run* run, const char* name, const char* step_metric, const char* summary,
-                           const char* goal, trk_error* error) noexcept {
-  const NoCancel no_cancel;
-  if (run == nullptr || name == nullptr) {
-    set_error(error, TRK_INVALID, run == nullptr ? "run is NULL" : "name is NULL");
-    return TRK_INVALID;
-  }
-  if (is_inert(run)) {
-    set_error(error, TRK_CLOSED, "a forked child records nothing before trk_attach");
-    return TRK_CLOSED;
-  }
-  try {
-    std::vector<std::string> kinds;
-    for (std::string_view rest = view_of(summary, TRK_NUL_TERMINATED); !rest.empty();) {
-      const size_t comma = rest.find(',');
-      kinds.emplace_back(rest.substr(0, comma));
-      rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
-    }
-    const Status status = run->run->define_metric(name, view_of(step_metric, TRK_NUL_TERMINATED), kinds,
-                                                  view_of(goal, TRK_NUL_TERMINATED));
-    if (!status.ok()) set_error(error, code_of(status.code()), status.to_string());
-    return code_of(status.code());
-  } catch (const std::exception& failure) {
-    set_error(error, TRK_LIMIT, failure.what());
-    return TRK_LIMIT;
-  }
-}
-
 trk_code trk_flush(trk_run* run, int64_t timeout_ms) noexcept {
   const NoCancel no_cancel;
   if (run == nullptr) return TRK_INVALID;
@@ -537,16 +490,6 @@ void trk_free(trk_run* run) noexcept {
   delete run;
 }
 
-const char* trk_run_id(const trk_run* run) noexcept { return run == nullptr ? "" : run->run->id().c_str(); }
-const char* trk_run_uid(const trk_run* run) noexcept { return run == nullptr ? "" : run->run->uid().c_str(); }
 const char* trk_run_name(const trk_run* run) noexcept { return run == nullptr ? "" : run->name.c_str(); }
-const char* trk_run_project(const trk_run* run) noexcept { return run == nullptr ? "" : run->run->project().c_str(); }
-const char* trk_run_dir(const trk_run* run) noexcept { return run == nullptr ? "" : run->run->dir().c_str(); }
-int64_t trk_run_step(const trk_run* run) noexcept { return run == nullptr ? INT64_MIN : run->run->step(); }
-
-const char* trk_version(void) noexcept { return TRK_VERSION_STRING; }
-const char* trk_code_name(trk_code code) noexcept {
-  return tracker::internal::code_name(static_cast<Code>(code)).data();
-}
 
 }  // extern "C"

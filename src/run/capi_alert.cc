@@ -4,32 +4,23 @@
 #include <cstring>
 #include <new>
 #include <string>
-#include <string_view>
 
 #include "base/no_cancel.h"
 #include "run/capi_run.h"
 
+using tracker::internal::capi_text;
 using tracker::internal::NoCancel;
 using tracker::internal::run_behind;
-
-namespace {
-
-std::string_view part(const char* data, size_t size) {
-  if (data == nullptr) return {};
-  return {data, size == TRK_NUL_TERMINATED ? std::strlen(data) : size};
-}
-
-}  // namespace
 
 extern "C" {
 
 trk_code trk_alert(trk_run* run, const char* title, size_t title_size, const char* text, size_t text_size,
                    const char* level) noexcept {
   const NoCancel no_cancel;
-  if (run == nullptr || part(title, title_size).empty()) return TRK_INVALID;
+  if (run == nullptr || capi_text(title, title_size).empty()) return TRK_INVALID;
   try {
     const auto status =
-        run_behind(run).alert(part(title, title_size), part(text, text_size), part(level, TRK_NUL_TERMINATED));
+        run_behind(run).alert(capi_text(title, title_size), capi_text(text, text_size), capi_text(level));
     return static_cast<trk_code>(status.code());
   } catch (const std::bad_alloc&) {
     return TRK_LIMIT;

@@ -85,4 +85,17 @@ trk_code trk_get_series_status(trk_run* run, const char* name, size_t name_size,
   }
 }
 
+const char* trk_run_id(const trk_run* run) noexcept { return run == nullptr ? "" : run_behind(run).id().c_str(); }
+const char* trk_run_uid(const trk_run* run) noexcept { return run == nullptr ? "" : run_behind(run).uid().c_str(); }
+const char* trk_run_project(const trk_run* run) noexcept {
+  return run == nullptr ? "" : run_behind(run).project().c_str();
+}
+const char* trk_run_dir(const trk_run* run) noexcept { return run == nullptr ? "" : run_behind(run).dir().c_str(); }
+int64_t trk_run_step(const trk_run* run) noexcept { return run == nullptr ? INT64_MIN : run_behind(run).step(); }
+
+const char* trk_version(void) noexcept { return TRK_VERSION_STRING; }
+const char* trk_code_name(trk_code code) noexcept {
+  return tracker::internal::code_name(static_cast<tracker::internal::Code>(code)).data();
+}
+
 }  // extern "C"

@@ -119,6 +119,14 @@ Status mend_run_document(RunFolder* run) {
   return kept.status();
 }
 
+std::vector<WriterIdentity> writers_of_other_runs(const RunFolder& run) {
+  std::vector<WriterIdentity> out;
+  for (const std::string& path : run.writer_dbs())
+    if (const auto reader = WriterReader::open(path); reader.ok() && (*reader)->identity().run.uid != run.identity.uid)
+      out.push_back((*reader)->identity());
+  return out;
+}
+
 std::string store_path_of(const std::string& run_path) { return parent_path(parent_path(parent_path(run_path))); }
 
 std::optional<WriterIdentity> read_run_maker(const std::string& path) {

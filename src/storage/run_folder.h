@@ -37,6 +37,10 @@ Value this_process_document();
 std::string run_document(const RunIdentity& run, const std::optional<std::string>& launch = {});
 Result<RunIdentity> read_run_document(const std::string& path);
 // Of the store that a run's folder <store>/runs/<project>/<id> stands in.
+// Writers whose databases or .frames files are in the folder of `run` and belong to another run: somebody has copied
+// them there. Cost: opens each.
+std::vector<WriterIdentity> writers_of_other_runs(const RunFolder& run);
+
 std::string store_path_of(const std::string& run_path);
 // The process that made the run, as far as probe_writer() asks; none where the document does not say.
 std::optional<WriterIdentity> read_run_maker(const std::string& path);

@@ -10,58 +10,15 @@
 #include <fstream>
 #include <thread>
 
-#include "journal/dead_journal.h"
-#include "journal/place.h"
-#include "journal/spill.h"
 #include "run/run.h"
 #include "run/writer.h"
-#include "storage/waiting_points.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "support/sandbox.h"
+#include "support/stuck.h"
 
 namespace tracker::internal {
 namespace {
-
-std::atomic<bool> g_hold{false};
-void hold_while_asked() {
-  while (g_hold.load()) ::usleep(1000);
-}
-
-struct Ledger {
-  std::atomic<uint64_t> logged, dropped;
-  std::atomic<int64_t> longest_ns, finish_ns;
-  std::atomic<int> ready;
-};
-
-std::shared_ptr<Run> init(const char* on_full = "wait") {
-  InitOptions options;
-  options.project = "p";
-  options.id = "r";
-  options.on_full = on_full;
-  options.quiet = true;
-  auto run = Run::init(options);
-  CHILD_CHECK(run.ok());
-  return *run;
-}
-
-// Logs step after step until `points` or `deadline`; a nap of 100 us after each `burst`.
-void log_steps(Run* run, Ledger* ledger, uint64_t points, int64_t deadline_ns, uint64_t burst) {
-  const uint32_t id = run->series_id("x", ValueType::kInt64);
-  CHILD_CHECK(id != 0);
-  for (uint64_t i = 0; i < points && now_ns() < deadline_ns; ++i) {
-    const uint64_t step = ledger->logged.load() + ledger->dropped.load();
-    const ValuePair pair{step, id, 0};
-    const int64_t before = now_ns();
-    const Code code = log_pairs(run->hot(), &pair, 1, static_cast<int64_t>(step));
-    ledger->longest_ns = std::max(ledger->longest_ns.load(), now_ns() - before);
-    CHILD_CHECK(code == Code::kOk || code == Code::kLimit);
-    (code == Code::kOk ? ledger->logged : ledger->dropped).fetch_add(1);
-    if (i % burst == burst - 1) ::usleep(100);
-  }
-}
-
-int64_t in_ms(int64_t ms) { return now_ns() + ms * 1'000'000; }
 
 void expect_all(const Sandbox& sandbox, Ledger& ledger, RunState state) {
   ReadRun run = recover_and_read(sandbox.store());
@@ -458,138 +415,6 @@ TEST(StuckTest, OfConfigValuesLargeAndSmallTheLastOneWins) {
     EXPECT_EQ(smalls->text_or(std::to_string(i), "").size(), large.size()) << i;
     EXPECT_EQ(larges->int_or(std::to_string(i), 0), 1) << i;
   }
-}
-
-void expect_waiting(const Sandbox& sandbox, pid_t pid, bool live, const std::string& when) {
-  SCOPED_TRACE(when);
-  auto view = RunView::open(Store::open(sandbox.store())->list_runs().at(0));
-  const LossAccount account = (*view)->losses();
-  EXPECT_EQ(account.stored, 100u);
-  EXPECT_EQ(account.pending, 5000u);
-  EXPECT_EQ(account.logged, 5100u);
-  ASSERT_EQ(account.waiting.size(), 1u);
-  EXPECT_EQ(account.waiting[0].points, 5000u);
-  EXPECT_EQ(account.waiting[0].writer.pid, pid);
-  EXPECT_EQ(account.waiting[0].live, live);
-}
-
-// Bug: an account that was asked for while the writer stored what waited, or ended, lacked all of that.
-TEST(StuckTest, WhatIsStoredBetweenTheTwoLooksOfAReaderIsInItsAccount) {
-  Sandbox sandbox;
-  const int status = run_child([&] {
-    auto run = init();
-    Shared<Ledger> ledger;
-    const auto log = [&](uint64_t points) { log_steps(run.get(), &*ledger, points, in_ms(60'000), 1000); };
-    log(100);
-    CHILD_CHECK(run->flush(std::chrono::seconds(20)));
-    const RunFolder folder = Store::open(sandbox.store())->list_runs().at(0);
-    for (const bool ends : {false, true}) {
-      const uint64_t before = ledger->logged;
-      auto view = RunView::open(folder);
-      CHILD_CHECK(view.ok());
-      log(50);
-      CHILD_CHECK(ends ? run->finish(RunState::kFinished).ok() : run->flush(std::chrono::seconds(20)));
-      const LossAccount account = (*view)->losses();
-      CHILD_CHECK(account.stored == before && account.pending == 50 && account.logged == before + 50);
-    }
-    CHILD_CHECK((*RunView::open(folder))->losses().stored == 200);
-    return 0;
-  });
-  EXPECT_EQ(exit_code_of(status), 0);
-}
-
-// As a writer does with a ring that it leaves.
-void spill_and_unlink_rings(const std::string& journal, const Id128& writer) {
-  auto rings = DeadJournal::look(journal);
-  CHILD_CHECK(rings.ok());
-  (*rings)->start({}, true);
-  FrameBuilder builder;
-  FrameRecord record;
-  CHILD_CHECK((*rings)->next(&builder, &record.positions));
-  Frame frame = builder.take();
-  frame.seq = record.seq = 1;
-  record.bytes = encode_frame(frame);
-  uint64_t nonce = 0;
-  std::memcpy(&nonce, writer.bytes.data(), sizeof nonce);
-  CHILD_CHECK(SpillFile(journal, nonce).append(record, kSpillBytesMax));
-  const auto names = list_dir(journal);
-  for (const std::string& name : *names)
-    if (name.starts_with("ring-")) remove_file(join_path(journal, name));
-}
-
-// Bug: all that such a ring had ever held was counted once more, as waiting, and its drops too.
-TEST(StuckTest, ARingThatIsStoredAndGoneBetweenTheTwoLooksOfAReaderHoldsNothing) {
-  Sandbox sandbox;
-  const int status = run_child([&] {
-    auto run = init();
-    Shared<Ledger> ledger;
-    log_steps(run.get(), &*ledger, 100, in_ms(60'000), 1000);
-    CHILD_CHECK(run->flush(std::chrono::seconds(20)));
-    const RunFolder folder = Store::open(sandbox.store())->list_runs().at(0);
-    const auto waiting = points_waiting(folder, [&](const Id128&) {
-      const std::string journal = sandbox.journal_folders().at(0);
-      const auto names = list_dir(journal);
-      for (const std::string& name : *names)
-        if (name.starts_with("ring-")) remove_file(join_path(journal, name));
-      auto reader = WriterReader::open(folder.writer_dbs().at(0));
-      CHILD_CHECK(reader.ok());
-      WriterSnapshot stored = *(*reader)->snapshot();
-      CHILD_CHECK(stored.points == 100 && !stored.positions.empty());
-      stored.positions.clear();
-      return stored;
-    });
-    CHILD_CHECK(waiting.empty());
-    return 0;
-  });
-  EXPECT_EQ(exit_code_of(status), 0);
-}
-
-// Bug: what such a ring had held was in no account for that look. The spill file had been read before.
-TEST(StuckTest, ARingThatIsSpilledAndGoneBetweenTheTwoLooksOfAReaderWaits) {
-  Sandbox sandbox;
-  const int status = run_child([&] {
-    auto run = init();
-    Shared<Ledger> ledger;
-    log_steps(run.get(), &*ledger, 100, in_ms(60'000), 1000);
-    CHILD_CHECK(run->flush(std::chrono::seconds(20)));
-    const RunFolder folder = Store::open(sandbox.store())->list_runs().at(0);
-    int looks = 0;
-    const auto waiting = points_waiting(folder, [&](const Id128& writer) {
-      if (++looks == 1) spill_and_unlink_rings(sandbox.journal_folders().at(0), writer);
-      return WriterSnapshot();  // nothing is stored
-    });
-    CHILD_CHECK(looks > 1 && looks <= kJournalLooksMax);
-    CHILD_CHECK(waiting.size() == 1 && waiting[0].points == 100 && waiting[0].metrics.at(0).points == 100);
-    return 0;
-  });
-  EXPECT_EQ(exit_code_of(status), 0);
-}
-
-// Bug: such a run read "Nothing lost: 100 points stored".
-TEST(StuckTest, WhatWaitsInAJournalIsCountedForReadersBeforeAndAfterTheDeath) {
-  Sandbox sandbox;
-  Shared<Ledger> ledger;
-  const pid_t child = start_child([&]() -> int {
-    auto run = init();
-    log_steps(run.get(), &*ledger, 100, in_ms(60'000), 1000);
-    CHILD_CHECK(run->flush(std::chrono::seconds(20)));
-    g_hold = true;
-    run->set_pause_for_testing(nullptr, hold_while_asked);
-    sleep_ms(300);  // the store thread is in it
-    log_steps(run.get(), &*ledger, 5000, in_ms(60'000), 1000);
-    ledger->ready = 1;
-    for (;;) ::pause();
-  });
-  while (ledger->ready.load() == 0) sleep_ms(1);
-  expect_waiting(sandbox, child, true, "in the ring");
-  sleep_ms(700);
-  expect_waiting(sandbox, child, true, "in the spill file");
-  ::kill(child, SIGKILL);
-  wait_child(child);
-  expect_waiting(sandbox, child, false, "after the death");
-  ReadRun run = recover_and_read(sandbox.store());
-  EXPECT_EQ(run.view->losses().stored, 5100u);
-  EXPECT_EQ(run.view->losses().pending, 0u);
 }
 
 }  // namespace

@@ -319,6 +319,18 @@ TEST_F(BundleTest, LinksAndStrangeFilesOfTheFolderStayOut) {
   EXPECT_EQ(made->left_out, (std::vector<std::string>{std::string(32, 'b') + ".db", "notes.txt"}));
 }
 
+TEST_F(BundleTest, DatabasesOfAnotherRunInTheFolderStayOut) {
+  const RunFolder other = builder_.run("p/q", "heron");
+  builder_.writer(other).log("loss", 0, 1.0).end(RunState::kFinished).finish();
+  const std::string database = other.writer_dbs().at(0), name = last_name(database);
+  fs::copy_file(database, run_.path + "/" + name);
+  const auto made = export_bundle(run_, bundle_path_);
+  ASSERT_TRUE(made.ok()) << made.status().to_string();
+  EXPECT_EQ(made->left_out, std::vector<std::string>{name});
+  EXPECT_EQ(made->worst, Code::kCorrupt);
+  EXPECT_THAT(made->problems.at(0), HasSubstr("belongs to another run, p/q/heron"));
+}
+
 TEST_F(BundleTest, ARunThatIsRecordedIsRefusedAndNothingIsWritten) {
   const RunFolder live = builder_.run("p", "live");
   auto writer = builder_.writer(live);
