@@ -91,7 +91,8 @@ Result<RunView::Impl::OpenWriter> RunView::Impl::open_writer(const std::string& 
   auto snapshot = reader->snapshot();
   if (!snapshot.ok()) return snapshot.status();
   const RunIdentity& run = snapshot->identity.run;
-  if (run.uid != folder.identity.uid)  // somebody has copied it into this folder
+  const Id128& own = folder.identity.uid;
+  if (!own.is_zero() && run.uid != own)  // somebody has copied it into this folder
     return Status(Code::kCorrupt, fmt::format("{} is not read: it belongs to another run, {}/{}, uid {}", path,
                                               run.project, run.id, run.uid.hex()));
   out.liveness = Liveness::kDead;
