@@ -34,7 +34,7 @@ void expect_waiting(const Sandbox& sandbox, pid_t pid, bool live, const std::str
 TEST(StuckAccountTest, WhatIsStoredBetweenTheTwoLooksOfAReaderIsInItsAccount) {
   Sandbox sandbox;
   const int status = run_child([&] {
-    auto run = init();
+    auto run = begin_run();
     Shared<Ledger> ledger;
     const auto log = [&](uint64_t points) { log_steps(run.get(), &*ledger, points, in_ms(60'000), 1000); };
     log(100);
@@ -53,6 +53,14 @@ TEST(StuckAccountTest, WhatIsStoredBetweenTheTwoLooksOfAReaderIsInItsAccount) {
     return 0;
   });
   EXPECT_EQ(exit_code_of(status), 0);
+}
+
+std::shared_ptr<Run> run_of_100_points() {
+  auto run = begin_run();
+  Shared<Ledger> ledger;
+  log_steps(run.get(), &*ledger, 100, in_ms(60'000), 1000);
+  CHILD_CHECK(run->flush(std::chrono::seconds(20)));
+  return run;
 }
 
 // As a writer does with a ring that it leaves.
@@ -78,10 +86,7 @@ void spill_and_unlink_rings(const std::string& journal, const Id128& writer) {
 TEST(StuckAccountTest, ARingThatIsStoredAndGoneBetweenTheTwoLooksOfAReaderHoldsNothing) {
   Sandbox sandbox;
   const int status = run_child([&] {
-    auto run = init();
-    Shared<Ledger> ledger;
-    log_steps(run.get(), &*ledger, 100, in_ms(60'000), 1000);
-    CHILD_CHECK(run->flush(std::chrono::seconds(20)));
+    const auto run = run_of_100_points();
     const RunFolder folder = Store::open(sandbox.store())->list_runs().at(0);
     const auto waiting = points_waiting(folder, [&](const Id128&) {
       const std::string journal = sandbox.journal_folders().at(0);
@@ -105,10 +110,7 @@ TEST(StuckAccountTest, ARingThatIsStoredAndGoneBetweenTheTwoLooksOfAReaderHoldsN
 TEST(StuckAccountTest, ARingThatIsSpilledAndGoneBetweenTheTwoLooksOfAReaderWaits) {
   Sandbox sandbox;
   const int status = run_child([&] {
-    auto run = init();
-    Shared<Ledger> ledger;
-    log_steps(run.get(), &*ledger, 100, in_ms(60'000), 1000);
-    CHILD_CHECK(run->flush(std::chrono::seconds(20)));
+    const auto run = run_of_100_points();
     const RunFolder folder = Store::open(sandbox.store())->list_runs().at(0);
     int looks = 0;
     const auto waiting = points_waiting(folder, [&](const Id128& writer) {
@@ -127,7 +129,7 @@ TEST(StuckAccountTest, WhatWaitsInAJournalIsCountedForReadersBeforeAndAfterTheDe
   Sandbox sandbox;
   Shared<Ledger> ledger;
   const pid_t child = start_child([&]() -> int {
-    auto run = init();
+    auto run = begin_run();
     log_steps(run.get(), &*ledger, 100, in_ms(60'000), 1000);
     CHILD_CHECK(run->flush(std::chrono::seconds(20)));
     g_hold = true;

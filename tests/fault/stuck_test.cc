@@ -35,7 +35,7 @@ void expect_all(const Sandbox& sandbox, Ledger& ledger, RunState state) {
 // Logs without end, `burst` steps at a time, while no commit comes back.
 pid_t start_with_stuck_commits(Ledger* ledger, uint64_t burst) {
   const pid_t child = start_child([=] {
-    auto run = init("block");  // a starved drain thread is none of these tests' business
+    auto run = begin_run("block");  // a starved drain thread is none of these tests' business
     log_steps(run.get(), ledger, 1000, in_ms(20'000), 100);
     CHILD_CHECK(run->flush(std::chrono::seconds(10)));
     g_hold = true;
@@ -64,7 +64,7 @@ TEST(StuckTest, LogKeepsItsBoundWhileTheDrainThreadSleepsAndFinishReturns) {
   Sandbox sandbox;
   Shared<Ledger> ledger;
   const int status = run_child([&] {
-    auto run = init();
+    auto run = begin_run();
     g_hold = true;
     run->set_pause_for_testing(hold_while_asked, nullptr);
     log_steps(run.get(), &*ledger, 700'000, in_ms(20'000), 1'000'000);  // its rings grow to 8 MiB without it
@@ -87,7 +87,7 @@ TEST(StuckTest, LogKeepsItsBoundWhileTheDrainThreadSleepsAndFinishReturns) {
 TEST(StuckTest, WhatIsSaidToSurviveTheContainerIsCommittedOrWasJustLogged) {
   Sandbox sandbox;
   const int status = run_child([&] {
-    auto run = init();
+    auto run = begin_run();
     const uint32_t id = run->series_id("x", ValueType::kInt64);
     const auto log = [&](int64_t step) {
       const ValuePair pair{0, id, 0};
@@ -153,7 +153,7 @@ TEST(StuckTest, TheSpillFileIsEmptiedUnderALoggerThatNeverPauses) {
   Sandbox sandbox;
   Shared<Ledger> ledger;
   const int status = run_child([&] {
-    auto run = init();
+    auto run = begin_run();
     g_hold = true;
     run->set_pause_for_testing(nullptr, hold_while_asked);
     log_steps(run.get(), &*ledger, UINT64_MAX, in_ms(1000), 200);
@@ -186,7 +186,7 @@ void hold_and_look() {
 TEST(StuckTest, ALongBacklogIsCommittedInParts) {
   Sandbox sandbox;
   const int status = run_child([&] {
-    auto run = init();
+    auto run = begin_run();
     g_run = run.get();
     g_hold = true;
     run->set_pause_for_testing(nullptr, hold_and_look);
@@ -216,7 +216,7 @@ TEST(StuckTest, FinishOnAStuckDiskReturnsInTimeAndItsEndIsRecovered) {
   Sandbox sandbox;
   Shared<Ledger> ledger;
   const int status = run_child([&] {
-    auto run = init();
+    auto run = begin_run();
     log_steps(run.get(), &*ledger, 1000, in_ms(20'000), 100);
     CHILD_CHECK(run->flush(std::chrono::seconds(10)));
     g_hold = true;
@@ -236,7 +236,7 @@ TEST(StuckTest, FinishOnAStuckDiskReturnsInTimeAndItsEndIsRecovered) {
 TEST(StuckTest, ASecondFinishAndAFlushBesideAFinishSayWhatItSays) {
   Sandbox sandbox;
   const int status = run_child([&] {
-    auto run = init();
+    auto run = begin_run();
     const uint32_t id = run->series_id("x", ValueType::kInt64);
     const ValuePair pair{1, id, 0};
     CHILD_CHECK(log_pairs(run->hot(), &pair, 1, 1) == Code::kOk && run->flush(std::chrono::seconds(10)));
@@ -271,7 +271,7 @@ double reset_peak() {
 TEST(StuckTest, LargeTextsTakeNoMoreThanTheTargetOfMemoryWhileTheDiskIsStuckAndWhenItIsBack) {
   Sandbox sandbox;
   const int status = run_child([] {
-    auto run = init("drop");
+    auto run = begin_run("drop");
     CHILD_CHECK(run->flush(std::chrono::seconds(60)));
     const double before = reset_peak();
     g_hold = true;
@@ -299,7 +299,7 @@ TEST(StuckTest, AConfigOf27MbIsTakenWholeWhileTheDiskIsStuck) {
   Sandbox sandbox;
   const std::string large(300'000, 'x');
   const int status = run_child([&] {
-    auto run = init();
+    auto run = begin_run();
     CHILD_CHECK(run->flush(std::chrono::seconds(60)));
     g_hold = true;
     run->set_pause_for_testing(nullptr, hold_while_asked);
@@ -319,7 +319,7 @@ TEST(StuckTest, AConfigOf27MbIsTakenWholeWhileTheDiskIsStuck) {
 TEST(StuckTest, ThreadsAtFullSpeedAndLargeTextsTogetherTakeABoundedAmountOfMemory) {
   Sandbox sandbox;
   const int status = run_child([] {
-    auto run = init("drop");
+    auto run = begin_run("drop");
     CHILD_CHECK(run->flush(std::chrono::seconds(60)));
     const double before = reset_peak();
     g_hold = true;
@@ -362,7 +362,7 @@ TEST(StuckTest, ThreadsAtFullSpeedAndLargeTextsTogetherTakeABoundedAmountOfMemor
 TEST(StuckTest, FlushMeansEverythingAlsoWhenTheQueueForTheDiskWasFull) {
   Sandbox sandbox;
   const int status = run_child([] {
-    auto run = init("drop");
+    auto run = begin_run("drop");
     g_hold = true;
     run->set_pause_for_testing(nullptr, hold_while_asked);
     const uint32_t id = run->series_id("noise", ValueType::kFloat64);
@@ -394,7 +394,7 @@ TEST(StuckTest, OfConfigValuesLargeAndSmallTheLastOneWins) {
   Sandbox sandbox;
   const std::string large(300'000, 'x');
   const int status = run_child([&] {
-    auto run = init();
+    auto run = begin_run();
     for (int i = 0; i < 50; ++i) {
       const std::string n = std::to_string(i);
       CHILD_CHECK(run->set_config("small/" + n, 1) == Code::kOk && run->set_config("large/" + n, large) == Code::kOk);

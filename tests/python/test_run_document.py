@@ -119,6 +119,20 @@ with tracker.init(project="p", id="r", resume="allow", ranks="all", quiet=True) 
 """
 
 
+def two_ranks(script: str) -> list[list[str]]:
+    """The words that each of two ranks prints."""
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-c", script],
+            env=environment(RANK=rank, WORLD_SIZE="2"),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for rank in ("0", "1")
+    ]
+    return [rank.communicate(timeout=60)[0].split() for rank in ranks]
+
+
 @pytest.mark.parametrize("text", ["{", None, LARGE])
 def test_ranks_that_resume_what_nobody_can_read_share_another_run(document: Path, text: str | None) -> None:
     document.unlink()
@@ -129,13 +143,7 @@ def test_ranks_that_resume_what_nobody_can_read_share_another_run(document: Path
     with tracker.init(project="p", id="r-2", quiet=True) as run:
         run.log({"mine": 1.0}, step=0)
     before = sorted(path.name for path in document.parent.iterdir())
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, "-c", RANK], env=environment(RANK=rank, WORLD_SIZE="2"), stdout=subprocess.PIPE, text=True
-        )
-        for rank in ("0", "1")
-    ]
-    said = [rank.communicate(timeout=60)[0].split() for rank in ranks]
+    said = two_ranks(RANK)
     assert said[0] == said[1]
     assert (said[0][0], said[0][2]) == ("r-3", "True")
     assert tracker.open_run("p/r-2").series() == ["mine"]
@@ -146,14 +154,7 @@ def test_ranks_that_resume_what_nobody_can_read_share_another_run(document: Path
 @pytest.mark.parametrize("resume", ["allow", "never"])
 def test_ranks_pass_over_a_folder_that_another_run_was_moved_to(document: Path, resume: str) -> None:
     document.parent.rename(document.parent.with_name("s"))
-    rank = RANK.replace('id="r", resume="allow"', f'id="s", resume="{resume}"')
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, "-c", rank], env=environment(RANK=one, WORLD_SIZE="2"), stdout=subprocess.PIPE, text=True
-        )
-        for one in ("0", "1")
-    ]
-    said = [one.communicate(timeout=60)[0].split() for one in ranks]
+    said = two_ranks(RANK.replace('id="r", resume="allow"', f'id="s", resume="{resume}"'))
     assert said[0] == said[1]
     assert (said[0][0], said[0][2]) == ("s-2", "True")
     assert tracker.open_run("p/r").series() == ["x"]

@@ -9,7 +9,7 @@
 
 namespace tracker::internal {
 
-inline std::shared_ptr<Run> begin_run(const char* on_full) {
+inline std::shared_ptr<Run> begin_run(const char* on_full = "wait") {
   InitOptions options;
   options.project = "p";
   options.id = "r";

@@ -10,6 +10,7 @@
 
 #include "run/run.h"
 #include "support/child.h"
+#include "support/quiet_run.h"
 
 namespace tracker::internal {
 
@@ -23,17 +24,6 @@ struct Ledger {
   std::atomic<int64_t> longest_ns, finish_ns;
   std::atomic<int> ready;
 };
-
-inline std::shared_ptr<Run> init(const char* on_full = "wait") {
-  InitOptions options;
-  options.project = "p";
-  options.id = "r";
-  options.on_full = on_full;
-  options.quiet = true;
-  auto run = Run::init(options);
-  CHILD_CHECK(run.ok());
-  return *run;
-}
 
 // Logs step after step until `points` or `deadline`; a nap of 100 us after each `burst`.
 inline void log_steps(Run* run, Ledger* ledger, uint64_t points, int64_t deadline_ns, uint64_t burst) {
