@@ -63,7 +63,7 @@ int cancel(Console& console, const RunView& run, bool json) {
 int run_stop(Console& console, const GlobalOptions& global, const StopOptions& options) {
   const auto store = open_store(console, global);
   if (!store.ok()) return fail(console, store.status());
-  const auto folder = store->resolve_run(options.run);
+  const auto folder = store->resolve_run(options.run, RunNames::kOfRuns);
   if (!folder.ok()) return fail(console, folder.status());
   const auto opened = RunView::open(*folder);
   if (!opened.ok()) return fail(console, opened.status());

@@ -41,7 +41,7 @@ Status changed_meanwhile(const RunFolder& run) {
 class FolderList {
  public:
   FolderList(const RunFolder& run, std::vector<std::string>* left_out)
-      : run_(run), others_(writers_of_other_runs(run)), left_out_(left_out) {}
+      : run_(run), others_(files_of_other_runs(run)), left_out_(left_out) {}
 
   Result<std::vector<BundledFile>> read() {
     TRACKER_RETURN_IF_ERROR(folder("", 0));
@@ -62,10 +62,11 @@ class FolderList {
     if (::lstat(join_path(run_.path, name).c_str(), &st) != 0) return changed_meanwhile(run_);
     if (S_ISDIR(st.st_mode) && (name == "media" || (depth == 1 && name.size() == 8)))
       return folder(name + "/", depth + 1);
-    for (const char* open : {".db-wal", ".db-shm", ".db-journal"})
-      if (name.ends_with(open)) return being_recorded(run_.identity, fmt::format("has an open database ({})", name));
-    const auto is_of = [&name](const WriterIdentity& other) { return name.starts_with(other.writer.hex()); };
+    const auto is_of = [&name](const ForeignFile& other) { return name.starts_with(other.begin); };
     const bool is_of_another_run = std::any_of(others_.begin(), others_.end(), is_of);
+    for (const char* open : {".db-wal", ".db-shm", ".db-journal"})
+      if (name.ends_with(open) && !is_of_another_run)
+        return being_recorded(run_.identity, fmt::format("has an open database ({})", name));
     if (!S_ISREG(st.st_mode) || !is_bundle_name(name) || is_of_another_run) {
       if (left_out_->size() < kImportProblemsMax) left_out_->push_back(name);
       return {};
@@ -78,7 +79,7 @@ class FolderList {
   }
 
   const RunFolder& run_;
-  const std::vector<WriterIdentity> others_;
+  const std::vector<ForeignFile> others_;
   std::vector<std::string>* left_out_;
   std::vector<BundledFile> files_;
 };

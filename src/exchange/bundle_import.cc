@@ -199,7 +199,7 @@ Status extract(BundleReader* reader, const std::string& folder, const ImportProg
 
 // All writers are of the run that run.json names; what of them cannot be read is a problem and no reason to refuse.
 Status look_at_run(const RunFolder& run, const std::string& source, ImportReport* report, ImportedRun* out) {
-  if (const auto others = writers_of_other_runs(run); !others.empty())
+  if (const auto others = files_of_other_runs(run); !others.empty())
     return Status(
         Code::kCorrupt,
         fmt::format("{} holds a database of another run than it says ({})", source, others.front().run.uid.hex()),

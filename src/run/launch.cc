@@ -137,7 +137,7 @@ JoinRequest join_request(const Launch& launch, int restarts) {
 Result<std::optional<RunFolder>> find_resumed(const Store& store, Launch* launch, const ResumePoint& point) {
   InitOptions& o = launch->options;
   if (auto found = store.find_run_to_resume(o.project, point.run)) return found;
-  auto named = store.resolve_run(point.run);
+  auto named = store.resolve_run(point.run, RunNames::kOfRuns);
   if (!named.ok() && named.status().code() == Code::kInvalid) return named.status();  // ambiguous
   if (!named.ok()) return std::optional<RunFolder>();
   if (named->identity.project != o.project && launch->project_given)
@@ -231,18 +231,23 @@ Status choose_run(Store* store, Launch* launch, const LaunchFacts& facts) {
   return {};
 }
 
-// Of a run whose files cannot be listed nobody knows how far it has come: another one is made, where neither the caller
-// nor the other ranks need this one.
-Status leave_unlisted_run(Store* store, Launch* launch, const LaunchFacts& facts, const Status& why) {
+// Neither the caller nor other ranks need this very run.
+bool may_begin_another(const Launch& launch) {
+  return launch.options.resume != "must" && !launch.options.strict && !is_shared(launch);
+}
+
+// In the place of a run whose files cannot be listed, of which nobody knows how far it has come.
+Status begin_another(Store* store, Launch* launch, const LaunchFacts& facts) {
   const InitOptions& o = launch->options;
-  const std::string text = why.to_string() + ": the run cannot be resumed";
-  if (o.resume == "must" || o.strict || is_shared(*launch)) return Status(Code::kIo, text);
-  auto folder = store->create_run(o.project, o.id, Id128(), facts.text);
-  if (!folder.ok()) return Status(Code::kIo, text);
-  say(text + "; another run is made");
   launch->resume_step.reset();
-  take(launch, std::move(*folder), false);
-  return {};
+  auto folder = store->create_run(o.project, o.id, Id128(), facts.text);
+  if (folder.ok()) {
+    take(launch, std::move(*folder), false);
+    return {};
+  }
+  launch->run = RunIdentity();  // run_in_memory() makes one
+  launch->resumed = false;
+  return folder.status();
 }
 
 // What a run already holds. A damaged attempt is said and does not stop the new one. Of a run that its ranks share
@@ -392,9 +397,12 @@ Result<Launch> decide_launch(const InitOptions& options) {
     launch.store = store->id();
     if (!store->problem().empty()) say(store->problem());
     status = choose_run(&*store, &launch, facts);
-    if (status.ok() && launch.resumed) {
-      const Status listed = list_dir(launch.run_dir).status();
-      if (!listed.ok()) TRACKER_RETURN_IF_ERROR(leave_unlisted_run(&*store, &launch, facts, listed));
+    if (const Status listed = status.ok() && launch.resumed ? list_dir(launch.run_dir).status() : Status();
+        !listed.ok()) {
+      const std::string text = listed.to_string() + ": the run cannot be resumed";
+      if (!may_begin_another(launch)) return Status(Code::kIo, text);
+      say(text + "; another run is made");
+      status = begin_another(&*store, &launch, facts);
     }
   }
   if (!status.ok()) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/fs.h"
+#include "model/key.h"
 #include "storage/document.h"
 #include "storage/store_files.h"
 #include "storage/writer_reader.h"
@@ -81,14 +82,18 @@ Result<RunFolder> read_run_folder(const std::string& path) {
     return out;
   }
   if (identity.status().code() == Code::kVersion) return identity.status();
+  // The first that says so, or one that says the run of this place: another run's may have been copied here.
   for (const std::string& file : out.writer_dbs()) {
-    auto reader = WriterReader::open(file);
+    const auto reader = WriterReader::open(file);
     if (!reader.ok() || (*reader)->identity().run.uid.is_zero()) continue;
-    out.identity = (*reader)->identity().run;
+    const RunFolder said{(*reader)->identity().run, path, ""};
+    if (!out.problem.empty() && !is_in_own_place(said)) continue;
+    out.identity = said.identity;
     out.problem_code = identity.status().code();
     out.problem = fmt::format("{}; who the run is was taken from {}", identity.status().message(), file);
-    return out;
+    if (is_in_own_place(said)) break;
   }
+  if (!out.problem.empty()) return out;
   return identity.status();
 }
 
@@ -119,12 +124,18 @@ Status mend_run_document(RunFolder* run) {
   return kept.status();
 }
 
-std::vector<WriterIdentity> writers_of_other_runs(const RunFolder& run) {
-  std::vector<WriterIdentity> out;
+std::vector<ForeignFile> files_of_other_runs(const RunFolder& run) {
+  std::vector<ForeignFile> out;
   for (const std::string& path : run.writer_dbs())
     if (const auto reader = WriterReader::open(path); reader.ok() && (*reader)->identity().run.uid != run.identity.uid)
-      out.push_back((*reader)->identity());
+      out.push_back({last_name(path).substr(0, kHexDigits), (*reader)->identity().run});
   return out;
+}
+
+std::string place_of(const RunFolder& run) { return last_name(parent_path(run.path)) + "/" + last_name(run.path); }
+
+bool is_in_own_place(const RunFolder& run) {
+  return place_of(run) == folder_name(run.identity.project) + "/" + folder_name(run.identity.id);
 }
 
 std::string store_path_of(const std::string& run_path) { return parent_path(parent_path(parent_path(run_path))); }

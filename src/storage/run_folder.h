@@ -36,11 +36,18 @@ Value this_process_document();
 // Of a run that this process makes. `launch`: WriterIdentity.launch of its first attempt, where that is known.
 std::string run_document(const RunIdentity& run, const std::optional<std::string>& launch = {});
 Result<RunIdentity> read_run_document(const std::string& path);
-// Of the store that a run's folder <store>/runs/<project>/<id> stands in.
-// Writers whose databases or .frames files are in the folder of `run` and belong to another run: somebody has copied
-// them there. Cost: opens each.
-std::vector<WriterIdentity> writers_of_other_runs(const RunFolder& run);
+// Databases and .frames files in the folder of `run`, with all their parts, that belong to another run: somebody has
+// copied them there. Cost: opens each writer's.
+struct ForeignFile {
+  std::string begin;  // of the names: 32 hex digits
+  RunIdentity run;
+};
+std::vector<ForeignFile> files_of_other_runs(const RunFolder& run);
 
+std::string place_of(const RunFolder& run);  // its folder in the store: "project/folder"
+bool is_in_own_place(const RunFolder& run);  // the one of its project and id: neither renamed nor a copy
+
+// Of the store that a run's folder <store>/runs/<project>/<id> stands in.
 std::string store_path_of(const std::string& run_path);
 // The process that made the run, as far as probe_writer() asks; none where the document does not say.
 std::optional<WriterIdentity> read_run_maker(const std::string& path);

@@ -21,7 +21,6 @@ namespace {
 
 constexpr const char* kDefaultFolder = ".tracker";
 constexpr int kLabelTriesMax = 100'000;
-constexpr size_t kUidPrefixMin = 6;
 
 Status make_store_folder(const std::string& path) {
   if (is_directory(path)) return {};
@@ -30,8 +29,6 @@ Status make_store_folder(const std::string& path) {
   // The default one may stand in a home or project folder that others can read.
   return make_dirs(path, name == kDefaultFolder ? 0700 : 0777);
 }
-
-std::string run_name(const RunIdentity& run) { return run.project + "/" + run.id; }
 
 std::string without_trailing_slashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
@@ -44,63 +41,6 @@ bool holds_databases(const std::string& path) { return !RunFolder{{}, path, ""}.
 Status claim_folder(const std::string& path, const RunIdentity& run, const std::optional<std::string>& launch) {
   TRACKER_RETURN_IF_ERROR(make_run_dirs([&path] { return make_dirs(path); }));
   return create_file_exclusive(join_path(path, kRunFile), run_document(run, launch), 0666, false);
-}
-
-Status not_found(const std::string& store, std::string_view name, const std::vector<RunFolder>& all) {
-  std::vector<std::string> names;
-  const bool with_project = name.find('/') != std::string_view::npos;
-  for (const RunFolder& run : all) names.push_back(with_project ? run_name(run.identity) : run.identity.id);
-  return Status(Code::kNotFound, fmt::format("no run \"{}\" in {}{}", name, store, did_you_mean(name, names)),
-                all.empty() ? "the store has no runs" : "`tracker ls` lists all runs");
-}
-
-// A run's folder by its path in the store, "project/folder".
-std::string place_of(const RunFolder& run) { return last_name(parent_path(run.path)) + "/" + last_name(run.path); }
-
-bool is_in_own_place(const RunFolder& run) {
-  return place_of(run) == folder_name(run.identity.project) + "/" + folder_name(run.identity.id);
-}
-
-// Folders of one run, which somebody has copied within its store: the one in its own place is meant.
-Result<RunFolder> the_only_one(std::string_view name, std::vector<RunFolder> found) {
-  const Id128 uid = found.front().identity.uid;
-  const bool are_copies =
-      std::all_of(found.begin(), found.end(), [&uid](const RunFolder& run) { return run.identity.uid == uid; });
-  const auto own = std::find_if(found.begin(), found.end(), is_in_own_place);
-  if (found.size() == 1) return std::move(found.front());
-  if (are_copies && own != found.end()) return std::move(*own);
-  std::string candidates;
-  for (size_t i = 0; i < found.size() && i < 5; ++i)
-    candidates += fmt::format("{}{} ({} {})", i == 0 ? "" : ", ", run_name(found[i].identity),
-                              are_copies ? "in" : "uid", are_copies ? place_of(found[i]) : found[i].identity.uid.hex());
-  if (found.size() > 5) candidates += fmt::format(" and {} more", found.size() - 5);
-  return Status(Code::kInvalid, fmt::format("\"{}\" is ambiguous: {}", name, candidates),
-                are_copies ? "they are copies of one run: give one's place" : "give project/id or more of the uid");
-}
-
-// What keeps the folder of a run that has this name from being read; ok where there is none, or nothing is wrong.
-Status unreadable_run(const std::string& folder) {
-  const auto run = read_run_folder(folder);
-  if (run.ok() || run.status().code() == Code::kVersion) return run.status();
-  const auto files = RunFolder{{}, folder, ""}.writer_dbs();
-  if (files.empty() && run.status().code() == Code::kNotFound) return {};  // it is being made
-  const auto first =
-      files.empty() ? Result<std::unique_ptr<WriterReader>>(Status()) : WriterReader::open(files.front());
-  const std::string why = !files.empty() && !first.ok() ? "; " + first.status().message() : "";
-  return Status(Code::kCorrupt, run.status().message() + why, "`tracker verify` says what of the run is intact");
-}
-
-// kVersion or kCorrupt, which name the file, where the folder of a run of that name cannot be read; else ok. As
-// project and id first: in a project's folder that cannot be read any id might be.
-Status unreadable_run(const std::string& runs, std::string_view name) {
-  for (size_t slash = name.find('/'); slash != std::string_view::npos; slash = name.find('/', slash + 1)) {
-    const std::string project = join_path(runs, folder_name(name.substr(0, slash)));
-    TRACKER_RETURN_IF_ERROR(unreadable_run(join_path(project, folder_name(name.substr(slash + 1)))));
-  }
-  const auto projects = list_dir(runs);
-  for (const std::string& project : projects.ok() ? *projects : std::vector<std::string>())
-    TRACKER_RETURN_IF_ERROR(unreadable_run(join_path(join_path(runs, project), folder_name(name))));
-  return {};
 }
 
 Status no_working_directory() {
@@ -269,7 +209,7 @@ Result<RunFolder> Store::open_or_create_run(std::string_view project, std::strin
   auto identity = read_run_document(join_path(path, kRunFile));
   if (!identity.ok()) return identity.status();
   if (identity->project != project || identity->id != label)
-    return Status(Code::kExists, fmt::format("{} holds the run {}", path, run_name(*identity)));
+    return Status(Code::kExists, fmt::format("{} holds the run {}/{}", path, identity->project, identity->id));
   return RunFolder{std::move(*identity), path, ""};
 }
 
@@ -304,27 +244,6 @@ std::vector<RunFolder> Store::list_runs(std::string_view project, std::vector<St
     return a.path < b.path;
   });
   return out;
-}
-
-Result<RunFolder> Store::resolve_run(std::string_view name) const {
-  // A project or an id may hold "/" itself, so every split is tried.
-  for (size_t slash = name.find('/'); slash != std::string_view::npos; slash = name.find('/', slash + 1))
-    if (auto found = find_run(name.substr(0, slash), name.substr(slash + 1))) return std::move(*found);
-  const std::vector<RunFolder> all = list_runs();
-  std::vector<RunFolder> found;
-  // A folder that was renamed, or whose run.json is damaged, was not found by its name above.
-  const auto is_id = [name](const RunFolder& run) { return run.identity.id == name || run_name(run.identity) == name; };
-  std::copy_if(all.begin(), all.end(), std::back_inserter(found), is_id);
-  if (found.empty() && name.size() >= kUidPrefixMin) {
-    const auto is_uid = [name](const RunFolder& run) { return run.identity.uid.hex().rfind(name, 0) == 0; };
-    std::copy_if(all.begin(), all.end(), std::back_inserter(found), is_uid);
-  }
-  if (found.empty())  // a copy of a run's folder beside it has that one's id
-    std::copy_if(all.begin(), all.end(), std::back_inserter(found),
-                 [name](const RunFolder& run) { return place_of(run) == name; });
-  if (!found.empty()) return the_only_one(name, std::move(found));
-  const Status unreadable = unreadable_run(join_path(path_, kRunsFolder), name);
-  return unreadable.ok() ? not_found(path_, name, all) : unreadable;
 }
 
 }  // namespace tracker::internal

@@ -37,6 +37,11 @@ inline bool is_of_another_run(const Status& status) {
 // kNotFound: there is no store.json in `path`. Says what is there instead, and what makes it.
 Status no_store_at(const std::string& path);
 
+enum class RunNames {
+  kOfRuns,     // for who speaks to the processes of a run, or goes on with it: they know it by its own place
+  kAndPlaces,  // for who reads or removes what is there
+};
+
 class Store {
  public:
   // Where the store is: `dir` if given, else TRACKER_DIR, else the nearest existing .tracker upward from the working
@@ -84,10 +89,11 @@ class Store {
   // A database or a .frames file of that writer is in the folder of that label.
   bool holds_writer(std::string_view project, std::string_view label, const Id128& writer) const;
   // By "project/id", by an id alone where it is unique in the store, or by uid (32 hex digits or an unambiguous
-  // prefix of >= 6), or by "project/folder" where a folder has another name than its run. Of copies of one run within
-  // the store the one in its own place is meant. kNotFound names close ids; kInvalid for an ambiguous one names the
-  // candidates; kCorrupt and kVersion name the file of a run's folder of that name that nobody can read.
-  Result<RunFolder> resolve_run(std::string_view name) const;
+  // prefix of >= 6); with kAndPlaces also by "project/folder" where a folder has another name than its run. Of copies
+  // of one run within the store the one in its own place is meant. kNotFound names close ids; kInvalid for an ambiguous
+  // one names the candidates; kCorrupt, kVersion and kIo name the file of a run's folder of that name that nobody can
+  // read.
+  Result<RunFolder> resolve_run(std::string_view name, RunNames names = RunNames::kAndPlaces) const;
   // All runs, newest first. Damaged run folders are reported through `damaged` (one line each), and left out where not
   // even a database says who the run is.
   std::vector<RunFolder> list_runs(std::string_view project = "", std::vector<Status>* damaged = nullptr) const;

@@ -90,8 +90,9 @@ std::optional<Id128> check_runs(Verifier& verifier, const std::vector<Folder>& f
     if (!verdict.run) continue;
     const auto [at, is_new] = seen.emplace(verdict.run->uid, folder.path);
     if (!is_new)
-      verifier.note("copy", folder.path, "holds the same run as " + at->second,
-                    "commands by id or uid find both; remove one of them");
+      verifier.note(
+          "copy", folder.path, "holds the same run as " + at->second,
+          "commands by id or uid mean the one in its own folder, PROJECT/FOLDER the other; remove one of them");
   }
   return store;
 }

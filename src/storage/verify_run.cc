@@ -146,7 +146,7 @@ class RunCheck {
       verifier_.note("misplaced", path_,
                      fmt::format("is {}/{} by its run.json, and stands in the folder of another name",
                                  document_->project, document_->id),
-                     "commands find it by its uid; move it to the folder of its name");
+                     "commands find it by its id, or PROJECT/FOLDER; move it to the folder of its name");
     if (!document_.ok() && !has_writers) say_document();
     return true;
   }

@@ -106,7 +106,7 @@ BY_EFFECT = {
     "kTailPoll": "tests/unit/cli/tail_command_test.cc: AFollowedRunIsShownToItsEndEachRowOnce",
     "kTimedKeysMin": "tests/python/test_keys.py: test_one_call_may_hold_very_many_keys",
     "kUnsyncedBytesMax": "tests/unit/storage/frames_file_test.cc: RowsBehindAFrameAreFoundInALargeFileByABoundedIndex",
-    "kWaitingNews": "tests/fault/stuck_test.cc: WhatWaitsInAJournalIsCountedForReadersBeforeAndAfterTheDeath",
+    "kWaitingNews": "tests/fault/stuck_account_test.cc: WhatWaitsInAJournalIsCountedForReadersBeforeAndAfterTheDeath",
     "wait_call": "tests/unit/journal/full_ring_test.cc: WaitIsBoundedByCallAndInAll",
     "wait_total": "tests/unit/journal/full_ring_test.cc: WaitIsBoundedByCallAndInAll",
 }
