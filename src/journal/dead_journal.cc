@@ -167,7 +167,7 @@ Status DeadJournal::read_ring(const std::string& name) {
   const auto bytes = static_cast<size_t>(st.st_size);
   if (bytes == 0) return {};  // its process died while it made the file
   alignas(RingHeader) char page[kRingHeaderBytes] = {};
-  const RingHeader& header = *new (page) RingHeader;
+  RingHeader& header = *new (page) RingHeader;
   const Status first = read_exactly(fd->get(), page, std::min(bytes, sizeof page), path);
   const uint64_t data = bytes - std::min(bytes, sizeof page);
   if (!first.ok()) return first.code() == Code::kIo ? first : give_up(name, header, data, first.message());
@@ -180,6 +180,16 @@ Status DeadJournal::read_ring(const std::string& name) {
       name_blank(name);
     return {};
   }
+  const auto can_be = [](uint64_t size) {
+    return size >= 4096 && (size & (size - 1)) == 0 && size <= kRingFileBytesMax;
+  };
+  // The file was made as long as it says, which one that was cut or appended to is not.
+  if (header.magic == kRingMagic && header.version == kRingVersion && header.data_bytes != data &&
+      !can_be(header.data_bytes) && can_be(data)) {
+    problems_.push_back(
+        fmt::format("{}: the header is damaged: it says {} bytes, the file has {}", path, header.data_bytes, data));
+    header.data_bytes = data;
+  }
   const uint64_t size = header.data_bytes;
   if (header.magic == kRingMagic && header.version > kRingVersion &&
       header.version <= kRingVersion + kRingVersionsAhead)
@@ -187,10 +197,12 @@ Status DeadJournal::read_ring(const std::string& name) {
         Code::kVersion,
         fmt::format("{}: a ring of version {}, this library reads up to {}", path, header.version, kRingVersion),
         kNewerHint);
-  if (header.magic != kRingMagic || header.version != kRingVersion || size < 4096 || (size & (size - 1)) != 0 ||
-      size > kRingFileBytesMax || data > size || std::memcmp(header.writer, identity().writer.bytes.data(), 16) != 0)
+  if (header.magic != kRingMagic || header.version != kRingVersion || !can_be(size) ||
+      std::memcmp(header.writer, identity().writer.bytes.data(), 16) != 0)
     return give_up(name, header, data, "not a ring of this journal");
   if (data < size) problems_.push_back(fmt::format("{}: is cut by {} bytes", path, size - data));
+  if (data > size)
+    problems_.push_back(fmt::format("{}: is {} bytes longer than it was made; they are not read", path, data - size));
   auto ring = std::make_unique<RingCopy>();
   void* base = ::mmap(nullptr, kRingHeaderBytes + size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (base == MAP_FAILED) return Status::from_errno(errno, "no memory to read", path);
@@ -198,7 +210,8 @@ Status DeadJournal::read_ring(const std::string& name) {
   ring->bytes = kRingHeaderBytes + size;
   ring->path = path;
   std::memcpy(base, page, sizeof page);
-  if (const Status rest = read_exactly(fd->get(), static_cast<char*>(base) + sizeof page, data, path); !rest.ok())
+  if (const Status rest = read_exactly(fd->get(), static_cast<char*>(base) + sizeof page, std::min(data, size), path);
+      !rest.ok())
     return rest.code() == Code::kIo ? rest : give_up(name, header, data, rest.message());
   rings_.push_back(std::move(ring));
   return {};
@@ -253,8 +266,10 @@ void DeadJournal::name_blank(const std::string& name) {
 
 Status DeadJournal::give_up(const std::string& name, const RingHeader& header, uint64_t bytes, const std::string& why) {
   problems_.push_back(fmt::format("{}: {}", join_path(dir_, name), why));
-  unread_.push_back(
-      {nonce_of(name), std::min(bytes, kRingFileBytesMax), header.tail.load(), header.accepted.load(), 0});
+  constexpr uint64_t kTextBytesMin = kRecordHeadBytes + 8;
+  const uint64_t tail = header.tail.load(), texts = header.texts.load();
+  unread_.push_back({nonce_of(name), std::min(bytes, kRingFileBytesMax), tail, header.accepted.load(),
+                     texts <= tail / kTextBytesMin ? texts : 0, 0});
   return {};
 }
 

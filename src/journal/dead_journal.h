@@ -49,8 +49,8 @@ class DeadJournal {
   // Of a process that lives: rings that were read here and are gone by now, and of which `positions`, which were read
   // behind that, say nothing, are stored and forgotten.
   void leave_retired_out(const std::vector<RingPosition>& positions);
-  // Of a process that did not end, and of which something is stored: where no ring is left, nobody can say what they
-  // held. A process that lives has one at any time. Before start().
+  // Of a process that did not end: nobody can say what rings held that are gone and that it was not done with. One that
+  // lives, or has logged, has one at any time. Before start().
   void miss_rings();
   // The definitions that the file lacks, being damaged or gone, where `stored` has them, in order of their ids: what a
   // series is called that frames name already must not change. Before next().
@@ -97,7 +97,7 @@ class DeadJournal {
   struct UnreadRing {
     uint64_t nonce = 0;
     uint64_t bytes = 0;
-    uint64_t tail = 0, accepted = 0;
+    uint64_t tail = 0, accepted = 0, texts = 0;
     uint64_t points = 0;  // lost with it, about
   };
   // Of a span: how many points its ring has accepted behind where it began, where that is known, and those read.

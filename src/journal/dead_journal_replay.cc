@@ -114,9 +114,12 @@ void DeadJournal::add_losses(FrameBuilder* builder, std::vector<RingPosition>* p
   }
   for (const UnreadRing& ring : unread_) {
     const uint64_t name = ring.nonce | kUnreadRing;
-    if (ring.points == 0 || known_position(name) != 0) continue;
-    builder->add_loss(0, LossReason::kDamaged, ring.points);
-    positions->push_back({name, ring.points});
+    // How many of the texts lay behind a position nobody can tell.
+    const uint64_t texts = known_position(ring.nonce) == 0 ? ring.texts : 0;
+    if (ring.points + texts == 0 || known_position(name) != 0) continue;
+    if (ring.points > 0) builder->add_loss(0, LossReason::kDamaged, ring.points);
+    if (texts > 0) builder->add_loss(kTextLosses, LossReason::kDamaged, texts);
+    positions->push_back({name, std::max<uint64_t>(ring.points, 1)});
   }
 }
 
@@ -185,9 +188,17 @@ bool DeadJournal::next(FrameBuilder* builder, std::vector<RingPosition>* positio
 }
 
 void DeadJournal::miss_rings() {
-  if (!rings_.empty() || !unread_.empty() || !blank_.empty() || unreadable_ > 0) return;
-  problems_.push_back(dir_ + ": none of its rings is left: an unknown number of points may be lost");
-  ++unreadable_;
+  const uint64_t here = rings_.size() + unread_.size() + unreadable_;
+  if (here == 0 && blank_.empty()) {
+    problems_.push_back(dir_ + ": none of its rings is left: an unknown number of points may be lost");
+    ++unreadable_;
+  }
+  uint64_t held = UINT64_MAX;
+  for (const auto& ring : rings_) held = std::min(held, ring->header->rings_held.load());
+  if (rings_.empty() || held > kRingsHeldMax || held <= here) return;
+  problems_.push_back(fmt::format("{}: {} of its {} rings {} gone: an unknown number of points may be lost", dir_,
+                                  held - here, held, held - here == 1 ? "is" : "are"));
+  unreadable_ += held - here;
 }
 
 void DeadJournal::complete_series(const std::vector<SeriesDef>& stored) {

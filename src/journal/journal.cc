@@ -121,6 +121,7 @@ Result<RingFile*> Journal::add_file(Seat* seat, uint64_t bytes, bool private_mem
   held->file->header()->accepted_unfiled.store(accepted_unfiled_, std::memory_order_relaxed);
   held->file->header()->texts_before.store(retired_counts_.texts_accepted + 1, std::memory_order_relaxed);
   files_.push_back(std::move(held));
+  say_rings_held(nullptr);
   say_unfiled_texts();
   file_bytes_.fetch_add(kRingHeaderBytes + bytes);
   return added;

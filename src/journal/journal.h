@@ -243,6 +243,7 @@ class Journal {
   void install(Seat* seat, RingFile* file);
   void retire_files();
   void say_unfiled_texts();
+  void say_rings_held(const RingFile* leaving);
   void announce_leaving(RingFile& leaving);
   void abandon(RingFile* file);
   void drain_losses(RingFile* file, FrameBuilder* builder, std::vector<RingPosition>* positions);

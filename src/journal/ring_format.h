@@ -24,6 +24,7 @@ constexpr uint64_t kNonceMask = ~0xffull;  // the low byte of a nonce is 0: loss
 
 constexpr uint64_t kUnreadRing = 255;  // nonce | this names what recovery counted for a ring that it could not read
 
+constexpr uint64_t kRingsHeldMax = 1024;        // no process has more files of them: a larger count is damage
 constexpr uint64_t kLossCountMax = 1ull << 48;  // no process drops more: a larger count is damage
 
 // One (series, reason) and how many points were dropped so far. key = series << 8 | reason, 0 = free.
@@ -52,6 +53,9 @@ struct RingHeader {
   // record behind tail already cannot be told without, for a record of values turns that bit, being an odd number of
   // words.
   std::atomic<uint64_t> accepted_at;
+  // Rings of this writer that are files, this one among them: fewer, and some are gone that were not done with. 0: not
+  // said. Written by who makes or unlinks one, into all.
+  std::atomic<uint64_t> rings_held;
 
   // Written by the store thread: a hint. What counts is the position in the database.
   alignas(64) std::atomic<uint64_t> released;
@@ -81,6 +85,7 @@ struct RingHeader {
 static_assert(sizeof(RingHeader) <= kRingHeaderBytes);
 static_assert(offsetof(RingHeader, accepted_before) == 56 && offsetof(RingHeader, texts) == 88);
 static_assert(offsetof(RingHeader, tail) == 64 && offsetof(RingHeader, released) == 128);
+static_assert(offsetof(RingHeader, rings_held) == 104);
 static_assert(offsetof(RingHeader, accepted_at) == 96 && offsetof(RingHeader, accepted_unfiled) == 136);
 static_assert(offsetof(RingHeader, leaving) == 144 && offsetof(RingHeader, accepted_before_then) == 152);
 static_assert(offsetof(RingHeader, texts_before) == 160 && offsetof(RingHeader, texts_before_then) == 168);

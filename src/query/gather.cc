@@ -180,6 +180,7 @@ Result<bool> Gatherer::read_segment(SegmentView* segment, const Columns& columns
   const bool bounded = rows_max != UINT64_MAX;
   const uint64_t last = wanted->last;
   Status status = read_blocks(segment, columns, partial || bounded);
+  if (status.code() == Code::kCorrupt && targets_.size() > 1) return read_apart(segment, columns, partial, wanted);
   const uint64_t room = bounded ? rows_max - std::min(rows_max, before) : UINT64_MAX;
   if (status.ok() && rows() > before && (partial || rows() - before > room))
     status = cut_segment(segment, room, wanted);
@@ -189,6 +190,25 @@ Result<bool> Gatherer::read_segment(SegmentView* segment, const Columns& columns
   }
   for (Target& target : targets_) finish_frame(&target);
   return wanted->last == last && rows() < rows_max;
+}
+
+// Where a part of the segment is damaged: each metric by itself, so that those whose parts are sound have their rows.
+// Not bounded, for what it leaves out would be passed over with the damage.
+Status Gatherer::read_apart(SegmentView* segment, const Columns& columns, bool partial, PointRange* wanted) {
+  drop_frame();
+  Status damage;
+  for (size_t i = 0; i < targets_.size(); ++i) {
+    Columns own;
+    for (const auto& [id, column] : columns)
+      if (column.target == i) own.emplace(id, column);
+    const Status status = own.empty() ? Status() : read_blocks(segment, own, partial);
+    if (!status.ok()) drop_rows(&targets_[i]);
+    if (damage.ok()) damage = status;
+  }
+  const Status cut = partial ? cut_segment(segment, UINT64_MAX, wanted) : Status();
+  if (!cut.ok()) drop_frame();
+  for (Target& target : targets_) finish_frame(&target);
+  return damage;
 }
 
 Status Gatherer::read_blocks(SegmentView* segment, const Columns& columns, bool with_order) {
@@ -367,11 +387,13 @@ void Gatherer::keep_wanted(size_t begin, History* history) {
 
 // A frame counts as a whole or not at all: half of its columns would pair values with the wrong steps.
 void Gatherer::drop_frame() {
-  for (Target& target : targets_) {
-    cut_rows(&target.history, target.frame_begin);
-    target.block_begins.clear();
-    target.order.clear();
-  }
+  for (Target& target : targets_) drop_rows(&target);
+}
+
+void Gatherer::drop_rows(Target* target) {
+  cut_rows(&target->history, target->frame_begin);
+  target->block_begins.clear();
+  target->order.clear();
 }
 
 std::vector<History> Gatherer::take() {

@@ -62,6 +62,7 @@ class Gatherer {
   Columns columns_of(const WriterSnapshot& writer) const;
   Status read_frame(const FrameView& frame, const Columns& columns);
   Result<bool> read_segment(SegmentView* segment, const Columns& columns, uint64_t rows_max, PointRange* wanted);
+  Status read_apart(SegmentView* segment, const Columns& columns, bool partial, PointRange* wanted);
   Status read_blocks(SegmentView* segment, const Columns& columns, bool with_order);
   Status cut_segment(SegmentView* segment, uint64_t room, PointRange* wanted);
   int64_t ordinal_behind(uint64_t rows) const;
@@ -77,6 +78,7 @@ class Gatherer {
   void keep_wanted(size_t begin, History* history);
   bool has_ranges() const { return steps_.has_value() || times_us_.has_value(); }
   void drop_frame();
+  static void drop_rows(Target* target);
 
   std::vector<Target> targets_;
   std::optional<Int64Range> steps_, times_us_;

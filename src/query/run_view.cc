@@ -48,6 +48,7 @@ struct RunView::Impl {
   ShownRows shown_rows;  // what only rows tell of `metrics`, as far as it was asked for
   std::vector<std::string> problems;
   Code problem_code = Code::kOk;
+  Status unread_for_now;
   StateVerdict verdict;
   std::optional<std::vector<WaitingPoints>> waiting;  // of the last snapshot; none: not looked at yet
 
@@ -130,6 +131,7 @@ std::string RunView::Impl::none_readable() const { return "none of its databases
 void RunView::Impl::take_snapshots() {
   problems.clear();
   problem_code = Code::kOk;
+  unread_for_now = Status();
   waiting.reset();
   const bool refused = folder.problem_code == Code::kIo;  // rights or a disk: nothing is damaged
   if (!folder.problem.empty()) note_problem(refused ? Code::kIo : Code::kCorrupt, folder.problem);
@@ -146,8 +148,13 @@ void RunView::Impl::take_snapshots() {
   for (const std::string& path : find_writers(&maker, &unlisted)) {
     const auto known = open.find(path);
     auto writer = open_writer(path, known == open.end() ? nullptr : std::move(known->second));
-    if (writer.ok()) writers.push_back(std::move(*writer));
-    else note_problem(writer.status().code(), writer.status().to_string());
+    if (writer.ok()) {
+      writers.push_back(std::move(*writer));
+      continue;
+    }
+    const Code code = writer.status().code();
+    if (unread_for_now.ok() && (code == Code::kVersion || code == Code::kIo)) unread_for_now = writer.status();
+    note_problem(code, writer.status().to_string());
   }
   if (!unlisted.ok() && is_directory(folder.path)) note_problem(unlisted.code(), unlisted.to_string());
   const auto order = [](const OpenWriter& w) {
@@ -317,6 +324,7 @@ const std::vector<WriterSnapshot>& RunView::writers() const { return impl_->snap
 const std::vector<Liveness>& RunView::liveness() const { return impl_->liveness; }
 const std::vector<std::string>& RunView::problems() const { return impl_->problems; }
 Code RunView::problem_code() const { return impl_->problem_code; }
+Status RunView::unread_for_now() const { return impl_->unread_for_now; }
 
 std::string RunView::name() const {
   const Value name = attribute("name");

@@ -161,6 +161,8 @@ class RunView {
   const std::vector<std::string>& problems() const;     // one line each; reads add to it
   // kOk, or the worst among the problems: kVersion (a part was written by a newer version), else kCorrupt, else
   // another.
+  // The first writer whose rows may be read later, by a newer version (kVersion) or once its disk lets them be (kIo).
+  Status unread_for_now() const;
   Code problem_code() const;
 
   // Rows of a metric up to the last snapshot. all=false: the resolved view, sorted by step: of the rows with one step

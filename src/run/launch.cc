@@ -236,7 +236,7 @@ bool may_begin_another(const Launch& launch) {
   return launch.options.resume != "must" && !launch.options.strict && !is_shared(launch);
 }
 
-// In the place of a run whose files cannot be listed, of which nobody knows how far it has come.
+// In the place of a run whose files cannot be listed or read, of which nobody knows how far it has come.
 Status begin_another(Store* store, Launch* launch, const LaunchFacts& facts) {
   const InitOptions& o = launch->options;
   launch->resume_step.reset();
@@ -252,7 +252,8 @@ Status begin_another(Store* store, Launch* launch, const LaunchFacts& facts) {
 
 // What a run already holds. A damaged attempt is said and does not stop the new one. Of a run that its ranks share
 // only earlier attempts count: how far the other ranks have come says nothing about this one.
-void read_past(const Store& store, const LaunchFacts& facts, Launch* launch) {
+// Not ok: where rows are that cannot be read now, of a newer version or by a disk, so nobody knows how far it has come.
+Status read_past(const Store& store, const LaunchFacts& facts, Launch* launch) {
   // What this process has logged into the run itself may still be in its rings.
   const std::vector<std::shared_ptr<Run>> own = own_runs(launch->run.uid.hex());
   const auto deadline = std::chrono::steady_clock::now() + kFinishLocalMax;
@@ -275,6 +276,9 @@ void read_past(const Store& store, const LaunchFacts& facts, Launch* launch) {
   int64_t unread = 0;
   if (view.ok() && !(*view)->problems().empty())
     unread = static_cast<int64_t>(RunFolder{launch->run, launch->run_dir}.writer_dbs().size());
+  // Ranks that share a run stay in it: none can begin another one for all.
+  const bool may_leave = launch->options.attach_attempt == 0 && (may_begin_another(*launch) || !is_shared(*launch));
+  if (view.ok() && may_leave) TRACKER_RETURN_IF_ERROR((*view)->unread_for_now());
   for (const std::string& problem : view.ok() ? (*view)->problems() : std::vector<std::string>())
     say("an earlier attempt: " + problem);
   int64_t newest = 0;
@@ -308,7 +312,12 @@ void read_past(const Store& store, const LaunchFacts& facts, Launch* launch) {
   launch->summary = summary.take();
   for (const std::shared_ptr<Run>& run : own)  // where the disk is stuck nothing of it is stored
     if (run->attempt() < launch->attempt) raise(run->step(), run->attempt());
+  // What could not be stored now is in the run once it can.
+  const bool waits = !report.problems.empty() || !report.unfinished.empty();
+  for (const WaitingPoints& waiting : view.ok() && waits ? (*view)->losses().waiting : std::vector<WaitingPoints>())
+    if (waiting.step_max && !waiting.live) raise(*waiting.step_max, waiting.writer.attempt);
   if (launch->resume_step) launch->step_base = *launch->resume_step;
+  return {};
 }
 
 // Without a store the run still has its identity: the writer makes the folder when the disk lets it.
@@ -397,11 +406,11 @@ Result<Launch> decide_launch(const InitOptions& options) {
     launch.store = store->id();
     if (!store->problem().empty()) say(store->problem());
     status = choose_run(&*store, &launch, facts);
-    if (const Status listed = status.ok() && launch.resumed ? list_dir(launch.run_dir).status() : Status();
-        !listed.ok()) {
-      const std::string text = listed.to_string() + ": the run cannot be resumed";
-      if (!may_begin_another(launch)) return Status(Code::kIo, text);
-      say(text + "; another run is made");
+    Status past = status.ok() && launch.resumed ? list_dir(launch.run_dir).status() : Status();
+    if (past.ok() && status.ok() && launch.resumed) past = read_past(*store, facts, &launch);
+    if (!past.ok()) {
+      if (!may_begin_another(launch)) return Status(past.code(), past.to_string() + ": the run cannot be resumed");
+      say(past.to_string() + ": the run cannot be resumed; another run is made");
       status = begin_another(&*store, &launch, facts);
     }
   }
@@ -411,7 +420,6 @@ Result<Launch> decide_launch(const InitOptions& options) {
     if (status.code() == Code::kInvalid || o.resume == "must" || o.strict) return status;
     run_in_memory(&launch, status);
   } else {
-    if (launch.resumed) read_past(*store, facts, &launch);
     recover_in_background(*store, o.quiet);
   }
   return launch;

@@ -74,7 +74,7 @@ bool is_overwritten(const std::string& db_path, const Id128& writer) {
   if (!has_log(db_path)) return true;
   // The log may have every page of it: then nothing is lost.
   const BytesOf with_log = whose(db_path, true, writer);
-  return with_log == BytesOf::kOthers || (with_log == BytesOf::kOurs && is_found_damaged(db_path));
+  return with_log == BytesOf::kOthers || (with_log == BytesOf::kOurs && is_unreadable(db_path));
 }
 
 bool is_unreadable(const std::string& db_path) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,7 +68,8 @@ struct WaitingPoints {
   WriterIdentity writer;
   bool live = false;  // its process stores them itself as soon as it can; else the next recovery does
   uint64_t points = 0, texts = 0;
-  uint64_t unread_rings = 0;  // of a dead process: nobody can say what they held
+  uint64_t unread_rings = 0;        // of a dead process: nobody can say what they held
+  std::optional<int64_t> step_max;  // the largest step of rows that wait
   std::vector<WaitingMetric> metrics;
   // kRejected among them: values that never became points. What a recovery may find damaged is not: it says so itself.
   std::map<LossReason, uint64_t> dropped, texts_dropped, entries_dropped;

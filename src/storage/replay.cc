@@ -206,7 +206,8 @@ Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, con
   done.texts = stored.texts() + texts_lost_of_accepted(stored.losses) + removed.texts;
   done.ended = ended;
   TRACKER_RETURN_IF_ERROR(replay_spilled(dir, journal, db, &done, out));
-  if (!done.ended && !noted && !journal->end() && !db->positions().empty()) journal->miss_rings();
+  const bool has_logged = !db->positions().empty() || !journal->series().empty();
+  if (!done.ended && !noted && !journal->end() && has_logged) journal->miss_rings();
   journal->start(db->positions(), afresh);
   if (journal->skipped_points() > 0 && !journal->counts_all()) {
     TRACKER_RETURN_IF_ERROR(

@@ -18,7 +18,9 @@ namespace {
 
 Status make_error(sqlite3* db, int code, const std::string& path) {
   const int primary = code & 0xff;
-  const char* text = db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code);
+  // What a call of ours has answered may be no error of the connection.
+  const bool is_said = db != nullptr && sqlite3_errcode(db) != SQLITE_OK;
+  const char* text = is_said ? sqlite3_errmsg(db) : sqlite3_errstr(code);
   std::string message = fmt::format("{}: SQLite: {} ({})", path, text, code);
   const int error = db != nullptr && code != SQLITE_IOERR_SHORT_READ ? sqlite3_system_errno(db) : 0;
   if (error != 0 && (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN))

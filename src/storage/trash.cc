@@ -212,7 +212,9 @@ bool put_back(const Store& store, int store_fd, const Trash& trash, const std::s
 Status claim_journals(const Store& store, const Id128& uid, std::vector<std::unique_ptr<DeadJournal>>* out) {
   for (const std::string& dir : journal_dirs_of(store, uid)) {
     const auto writer = writer_of_journal(dir, store);
-    auto journal = DeadJournal::claim(dir, writer.ok() ? &*writer : nullptr);
+    const WriterIdentity* const who = writer.ok() ? &*writer : nullptr;
+    if (const auto read = DeadJournal::look(dir, who); read.status().code() == Code::kVersion) return read.status();
+    auto journal = DeadJournal::claim(dir, who);
     const Code code = journal.status().code();
     if (journal.ok()) out->push_back(std::move(*journal));
     else if (code == Code::kBusy) return Status(code, dir + " is being recovered", "nothing of the run was removed");

@@ -34,6 +34,7 @@ constexpr const char* kKeepAdvice =
 struct Stored {
   uint64_t last_seq = 0;
   std::vector<RingPosition> positions;
+  bool is_over = false;  // it has ended, or was recovered: its rings may go
 };
 
 Stored stored_in_database(const std::string& path) {
@@ -47,7 +48,7 @@ Stored stored_in_database(const std::string& path) {
   auto positions = read_positions(*db);
   const auto newest = damage.empty() ? Result<uint64_t>(0) : newest_frame(*db);
   if (meta.ok() && positions.ok() && newest.ok())
-    out = {damage.empty() ? meta->last_seq : *newest, std::move(*positions)};
+    out = {damage.empty() ? meta->last_seq : *newest, std::move(*positions), meta->end || meta->recovered};
   return out;
 }
 
@@ -62,7 +63,7 @@ Stored stored_in_frames(const std::string& path) {
     return Status();
   };
   (void)scan_frames(bytes, input->writer, kFramesHeaderBytes, visitor).ok();
-  return {totals.last_seq, std::move(totals.positions)};
+  return {totals.last_seq, std::move(totals.positions), true};
 }
 
 Stored stored_of(const std::string& store_path, const WriterIdentity& writer) {
@@ -176,6 +177,7 @@ class JournalCheck {
     const WriterIdentity& writer = (*journal)->identity();
     const Stored stored = stored_of(store_path_, writer);
     uint64_t points = 0;
+    if (!stored.is_over && !(*journal)->end() && !(*journal)->series().empty()) (*journal)->miss_rings();
     const MissingFrames missing = missing_frames(**journal, stored.last_seq, stored.positions);
     if (!missing.problem.empty()) (*journal)->add_problem(dir + ": " + missing.problem);
     for (const FrameRecord& frame : missing.frames)

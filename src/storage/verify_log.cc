@@ -35,6 +35,7 @@ Status LogCheck::read(Sqlite& db, const AtEnd& at_end) {
   std::vector<Row> rows;
   levels_ = {};
   has_levels_ = has_levels(db).value_or(false);  // one that cannot be read is named later
+  look_outside(db);
   for (bool ended = false; !ended;) {
     rows.clear();
     TRACKER_RETURN_IF_ERROR(db.exec("BEGIN"));
@@ -151,6 +152,17 @@ void LogCheck::look_behind_hole(Sqlite& db) {
     unread_from_ = sought + 1;
 }
 
+// Rows of a log at rest that its counts know nothing of. What cannot be read is named by who reads it.
+void LogCheck::look_outside(Sqlite& db) {
+  if (live_) return;
+  auto count = db.prepare(
+      "SELECT (SELECT count(*) FROM frames WHERE seq<1 OR seq>?1) + "
+      "(SELECT count(*) FROM segments WHERE first_seq<1 OR last_seq>?1)");
+  if (!count.ok()) return;
+  const auto row = count->bind(static_cast<int64_t>(std::min<uint64_t>(last_seq_, INT64_MAX))).step();
+  if (row.ok() && *row) outside_ = count->u64_at(0);
+}
+
 // False: nothing of it lies ahead.
 bool LogCheck::take_all(const std::vector<Row>& rows) {
   bool advanced = false;
@@ -245,7 +257,7 @@ NumberRanges LogCheck::missing(const DatabaseMeta& meta) const {
 
 bool LogCheck::whole(const DatabaseMeta& meta) const {
   return seen_.bad.empty() && seen_.bad_segments.empty() && seen_.newer.empty() && seen_.overlaps.empty() &&
-         missing(meta).empty() && tree_said_.empty() && seen_.segments_to <= meta.stats_seq;
+         missing(meta).empty() && tree_said_.empty() && outside_ == 0 && seen_.segments_to <= meta.stats_seq;
 }
 
 std::vector<Finding> LogCheck::findings(const std::string& path, const DatabaseMeta& meta, bool tree_damaged) const {
@@ -268,6 +280,11 @@ std::vector<Finding> LogCheck::findings(const std::string& path, const DatabaseM
            fmt::format("{} {} not verify, {} points: {}", seen_.bad_segments.text(), verb(seen_.bad_segments),
                        seen_.bad_segment_points, seen_.bad_segment_said),
            kKeepAdvice);
+  if (outside_ > 0)
+    damage("foreign-rows",
+           fmt::format("{} row{} of frames and segments lie outside of 1 to {}, what its counts say was stored",
+                       outside_, outside_ == 1 ? "" : "s", meta.last_seq),
+           "somebody else has put them there, or the counts are damaged; keep a copy");
   if (!seen_.overlaps.empty())
     damage("overlap", fmt::format("frames {} stand there twice, in rows of different range", seen_.overlaps.text()),
            "readers take those of the segment, or of the first one; keep a copy");

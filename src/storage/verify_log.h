@@ -72,6 +72,7 @@ class LogCheck {
   Result<bool> was_overtaken(Sqlite& db) const;
   void read_singly(Sqlite& db, std::vector<Row>* rows) const;
   void look_behind_hole(Sqlite& db);
+  void look_outside(Sqlite& db);
   bool take_all(const std::vector<Row>& rows);
   void take(const Row& row);
   Result<FrameStats> check(const Row& row);
@@ -89,6 +90,7 @@ class LogCheck {
   uint64_t stats_seq_at_end_ = 0;
   std::string tree_said_;
   uint64_t unread_from_ = 0;
+  uint64_t outside_ = 0;  // rows that no reader takes
 };
 
 }  // namespace tracker::internal

@@ -58,6 +58,11 @@ class RunCheck {
       : verifier_(verifier), path_(path), name_(name) {}
 
   RunVerdict run() {
+    if (is_link(path_) && !path_exists(join_path(path_, kRunFile))) {
+      verifier_.note("unknown-file", path_, "is a link to what is no run's folder",
+                     "remove the link where it is not wanted");
+      return {};
+    }
     auto names = list_dir(path_);
     if (!names.ok()) {
       if (is_directory(path_))

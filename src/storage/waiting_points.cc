@@ -119,8 +119,11 @@ Logged logged_in(const FrameRecord& record, const std::vector<SeriesDef>& series
 Behind behind(const WriterSnapshot& stored, DeadJournal* journal) {
   Behind out;
   const auto count = [&out](const Frame& frame) {
-    for (const Block& block : frame.blocks)
+    for (const Block& block : frame.blocks) {
       for (const uint32_t id : block.series) out.points[id] += block.rows();
+      if (const auto largest = std::max_element(block.steps.begin(), block.steps.end()); largest != block.steps.end())
+        out.step_max = std::max(out.step_max.value_or(*largest), *largest);
+    }
     for (const Loss& loss : frame.losses) out.losses[{loss.series, loss.reason}] += loss.count;
   };
   const MissingFrames missing = missing_frames(*journal, stored.last_seq, stored.positions);
@@ -189,15 +192,20 @@ WaitingPoints waiting_in(const std::string& dir, const WriterIdentity& writer,
     if (!journal.ok() && journal.status().code() != Code::kNotFound && journal.status().code() != Code::kBusy) {
       out.writer = writer;
       out.live = probe_journal(writer, dir) == Liveness::kLive;
-      if (!out.live) out.unread_rings = 1;  // at least
+      // At least one; of a newer version none is lost.
+      if (!out.live && journal.status().code() != Code::kVersion) out.unread_rings = 1;
     }
     if (!journal.ok()) break;
     out.writer = (*journal)->identity();
     out.live = probe_journal(out.writer, dir) == Liveness::kLive;
-    const Behind found = behind(stored(out.writer.writer), journal->get());
+    const WriterSnapshot known = stored(out.writer.writer);
+    const bool ended = known.end || known.recovered || (*journal)->end();
+    if (!out.live && !ended && !(*journal)->series().empty()) (*journal)->miss_rings();
+    const Behind found = behind(known, journal->get());
     if (look < kJournalLooksMax && traces_in(dir) != before) continue;
     out.points = found.logged.points;
     out.texts = found.logged.texts;
+    out.step_max = found.step_max;
     if (!out.live) out.unread_rings = (*journal)->unreadable_rings();
     name_what_waits(found, (*journal)->series(), &out);
     break;

@@ -154,3 +154,13 @@ def test_a_run_that_cannot_be_listed_where_nothing_can_be_made_is_recorded_all_t
     assert "the run cannot be resumed; another run is made" in begun.stderr
     assert command("ls").returncode == 0
     assert tracker.open_run("p/a-2").history("x").values.tolist() == [1.0]
+
+
+def test_verify_looks_at_nothing_behind_a_link_to_what_is_no_run(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    folder.with_name("link").symlink_to(tmp_path / "mine")
+    verified = command("verify")
+    assert verified.returncode == 0
+    assert "is a link to what is no run's folder" in verified.stdout
+    assert "notes.txt" not in verified.stdout

@@ -63,3 +63,106 @@ def test_a_journal_that_a_recovery_has_kept_is_no_damage_of_any_store(own_shm: P
         assert report["journals"]["unreadable"]["count"] == report["journals"]["of_other_stores"]["count"] == 0
         assert command("ls", *place).returncode == 0
         assert command("verify", *place).returncode == 0
+
+
+@pytest.mark.parametrize("remove", [("rm", "p/r", "--yes"), ("gc", "--max-disk", "1", "--unsynced")])
+def test_a_run_whose_journal_is_of_a_newer_version_is_not_removed(
+    own_shm: Path, store: Path, remove: list[str]
+) -> None:
+    journal = dead_journal(own_shm)
+    (ring,) = journal.glob("ring-*")
+    with ring.open("r+b") as file:
+        file.seek(8)
+        file.write((7).to_bytes(4, "little"))
+    assert command(*remove).returncode == 4
+    shown = command("show", "p/r", "--json")
+    assert shown.returncode == 4
+    assert json.loads(shown.stdout)["losses"]["unread_rings"] == 0  # it waits, and is not lost
+    with ring.open("r+b") as file:
+        file.seek(8)
+        file.write((1).to_bytes(4, "little"))
+    assert command("ls").returncode == 0
+    assert tracker.open_run("p/r").history("loss").steps.size == POINTS
+
+
+@pytest.mark.parametrize("committed", [True, False])
+@pytest.mark.parametrize("damage", ["removed", "cut"])
+def test_a_ring_that_is_gone_is_missed_whether_anything_was_committed_or_not(
+    own_shm: Path, damage: str, committed: bool
+) -> None:
+    run_script(DIES if committed else DIES.replace("if step == 0: run.flush()", "pass"))
+    journal = only_journal(own_shm)
+    (ring,) = journal.glob("ring-*")
+    if damage == "removed":
+        ring.unlink()
+    else:
+        ring.write_bytes(b"")
+    verified = command("verify")
+    assert verified.returncode == 3
+    assert "none of its rings is left" in verified.stdout
+    shown = command("show", "p/r")
+    assert shown.returncode == 3
+    assert "Nothing lost" not in shown.stdout
+    assert tracker.open_run("p/r").losses["unread_rings"] == 1
+
+
+TWO_RINGS = """
+import os, threading, tracker
+run = tracker.init(project="p", id="r", quiet=True)
+run.log({"first": 1.0}, step=0)
+other = threading.Thread(target=lambda: [run.log({"second": float(step)}, step=step) for step in range(100)] and wait())
+done = threading.Event()
+def wait(): done.set(); threading.Event().wait()
+other.daemon = True
+other.start()
+done.wait()
+os._exit(0)
+"""
+
+
+def test_one_ring_of_several_that_is_gone_is_missed(own_shm: Path) -> None:
+    run_script(TWO_RINGS)
+    journal = only_journal(own_shm)
+    rings = sorted(journal.glob("ring-*"))
+    assert len(rings) == 2
+    rings[0].unlink()
+    verified = command("verify")
+    assert verified.returncode == 3
+    assert "1 of its 2 rings is gone: an unknown number of points may be lost" in verified.stdout
+    shown = command("show", "p/r")
+    assert shown.returncode == 3
+    assert "Nothing lost" not in shown.stdout
+
+
+RINGS_HELD_MAX = 1024  # kRingsHeldMax
+
+
+@pytest.mark.parametrize("held", [RINGS_HELD_MAX, RINGS_HELD_MAX + 1])
+def test_a_count_of_rings_that_cannot_be_says_nothing_of_rings_that_are_gone(own_shm: Path, held: int) -> None:
+    journal = dead_journal(own_shm)
+    (ring,) = journal.glob("ring-*")
+    with ring.open("r+b") as file:
+        file.seek(104)
+        file.write(held.to_bytes(8, "little"))
+    listed = command("ls")
+    assert ("rings are gone" in listed.stderr) == (held == RINGS_HELD_MAX)
+    assert listed.returncode == (3 if held == RINGS_HELD_MAX else 0)
+    assert tracker.open_run("p/r").history("loss").steps.size == POINTS
+
+
+@pytest.mark.parametrize("damage", ["longer", "size"])
+def test_a_ring_whose_length_is_not_what_it_says_is_read(own_shm: Path, damage: str) -> None:
+    journal = dead_journal(own_shm)
+    (ring,) = journal.glob("ring-*")
+    data = bytearray(ring.read_bytes())
+    if damage == "longer":
+        data += b"\n"
+    else:
+        data[31] ^= 0x40
+    ring.write_bytes(data)
+    listed = command("ls")
+    assert listed.returncode == 3
+    assert ("longer than it was made" if damage == "longer" else "the header is damaged") in listed.stderr
+    run = tracker.open_run("p/r")
+    assert run.history("loss").steps.size == POINTS
+    assert run.losses["dropped"] == 0

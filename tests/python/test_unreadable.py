@@ -288,3 +288,21 @@ def test_texts_too_large_for_a_ring_that_were_stored_did_not_die_in_memory(own_s
     assert (losses["logged"], losses["stored"], losses["dropped"]) == (4, 0, 4)
     assert "died in the memory" not in listed.stderr
     assert "4 texts were stored in a file that is gone" in listed.stderr
+
+
+GOES_ON = "import tracker\nrun = tracker.init(project='p', id='r', resume='must', quiet=True)\nprint(run.step)"
+
+
+def test_steps_that_wait_in_a_journal_count_where_they_cannot_be_stored_now(journal: Path, store: Path) -> None:
+    needs(SETPRIV)
+    folder = store / "runs" / "p" / "r"
+    folder.chmod(0o555)
+    for path in folder.iterdir():
+        path.chmod(0o444)
+    begun = run_script(GOES_ON, prefix=AS_USER if os.geteuid() == 0 else [])
+    for path in folder.iterdir():
+        path.chmod(0o644)
+    folder.chmod(0o755)
+    assert begun.stdout.split() == [str(POINTS - 1)], begun.stderr
+    command("ls")
+    assert tracker.open_run("p/r").history("x").steps.tolist() == list(range(POINTS))
