@@ -123,7 +123,7 @@ def test_a_run_with_an_attempt_of_a_newer_version_is_not_gone_on_with_at_its_beg
         connection.execute("PRAGMA user_version = 99")
     connection.close()
     if resume == "must":
-        with pytest.raises(tracker.TrackerError, match="has version 99.*the run cannot be resumed"):
+        with pytest.raises(tracker.TrackerError, match=r"has version 99.*the run cannot be resumed"):
             tracker.init(project="p", id="r", resume="must", quiet=True)
     else:
         with tracker.init(project="p", id="r", resume="allow", quiet=True) as run:
