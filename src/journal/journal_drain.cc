@@ -354,12 +354,14 @@ void Journal::announce_leaving(RingFile& leaving) {
   }
 }
 
-// Under files_mutex_; without `leaving`, which is unlinked behind this: who finds fewer misses some.
+// Under files_mutex_; without `leaving`, which is unlinked behind this, and those that a logout or a recoverer has: who
+// finds fewer misses some.
 void Journal::say_rings_held(const RingFile* leaving) {
-  const auto stays = [&](const auto& held) { return held->file.get() != leaving && !held->file->path().empty(); };
+  const auto stays = [&](const auto& held) {
+    return held->file.get() != leaving && !held->file->path().empty() && held->file->still_linked();
+  };
   const auto count = static_cast<uint64_t>(std::count_if(files_.begin(), files_.end(), stays));
-  for (const auto& held : files_)
-    if (stays(held)) held->file->header()->rings_held.store(count, std::memory_order_release);
+  for (const auto& held : files_) held->file->header()->rings_held.store(count, std::memory_order_release);
 }
 
 // Under files_mutex_: forgets rings that no producer writes any more and whose every byte is committed or spilled.
