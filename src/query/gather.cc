@@ -208,7 +208,8 @@ Status Gatherer::read_apart(SegmentView* segment, const Columns& columns, bool p
   const Status cut = partial ? cut_segment(segment, UINT64_MAX, wanted) : Status();
   if (!cut.ok()) drop_frame();
   for (Target& target : targets_) finish_frame(&target);
-  return damage;
+  if (!damage.ok()) return damage;
+  return true;
 }
 
 Status Gatherer::read_blocks(SegmentView* segment, const Columns& columns, bool with_order) {

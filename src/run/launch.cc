@@ -233,7 +233,8 @@ Status choose_run(Store* store, Launch* launch, const LaunchFacts& facts) {
 
 // Neither the caller nor other ranks need this very run.
 bool may_begin_another(const Launch& launch) {
-  return launch.options.resume != "must" && !launch.options.strict && !is_shared(launch);
+  return launch.options.resume != "must" && !launch.options.strict && !is_shared(launch) &&
+         launch.options.attach_attempt == 0;
 }
 
 // In the place of a run whose files cannot be listed or read, of which nobody knows how far it has come.
@@ -277,7 +278,7 @@ Status read_past(const Store& store, const LaunchFacts& facts, Launch* launch) {
   if (view.ok() && !(*view)->problems().empty())
     unread = static_cast<int64_t>(RunFolder{launch->run, launch->run_dir}.writer_dbs().size());
   // Ranks that share a run stay in it: none can begin another one for all.
-  const bool may_leave = launch->options.attach_attempt == 0 && (may_begin_another(*launch) || !is_shared(*launch));
+  const bool may_leave = launch->options.attach_attempt == 0 && !is_shared(*launch);
   if (view.ok() && may_leave) TRACKER_RETURN_IF_ERROR((*view)->unread_for_now());
   for (const std::string& problem : view.ok() ? (*view)->problems() : std::vector<std::string>())
     say("an earlier attempt: " + problem);
