@@ -180,7 +180,10 @@ Result<bool> Gatherer::read_segment(SegmentView* segment, const Columns& columns
   const bool bounded = rows_max != UINT64_MAX;
   const uint64_t last = wanted->last;
   Status status = read_blocks(segment, columns, partial || bounded);
-  if (status.code() == Code::kCorrupt && targets_.size() > 1) return read_apart(segment, columns, partial, wanted);
+  if (status.code() == Code::kCorrupt && targets_.size() > 1) {
+    TRACKER_RETURN_IF_ERROR(read_apart(segment, columns, partial, wanted));
+    return true;
+  }
   const uint64_t room = bounded ? rows_max - std::min(rows_max, before) : UINT64_MAX;
   if (status.ok() && rows() > before && (partial || rows() - before > room))
     status = cut_segment(segment, room, wanted);
@@ -208,8 +211,7 @@ Status Gatherer::read_apart(SegmentView* segment, const Columns& columns, bool p
   const Status cut = partial ? cut_segment(segment, UINT64_MAX, wanted) : Status();
   if (!cut.ok()) drop_frame();
   for (Target& target : targets_) finish_frame(&target);
-  if (!damage.ok()) return damage;
-  return true;
+  return damage;
 }
 
 Status Gatherer::read_blocks(SegmentView* segment, const Columns& columns, bool with_order) {
