@@ -5,23 +5,14 @@ Method: files and folders are copied as `cp` does; commands and readers say what
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import tracker
-from commands import command, run_script
+from commands import AS_USER, command, run_script
 from conditions import SETPRIV, needs
-
-AS_USER = [
-    "setpriv",
-    "--bounding-set",
-    "-dac_override,-dac_read_search",
-    "--inh-caps",
-    "-dac_override,-dac_read_search",
-]
 
 
 def make(run_id: str, metric: str, rows: int = 3, project: str = "p") -> Path:
@@ -127,10 +118,9 @@ def test_a_project_that_cannot_be_read_makes_no_run_of_another_one_unreadable(fo
     needs(SETPRIV)
     make("b", "y", project="q")
     folder.parent.chmod(0)
-    prefix = AS_USER if os.geteuid() == 0 else []
     try:
-        there = command("show", "q/nope", prefix=prefix)
-        own = command("show", "p/a", prefix=prefix)
+        there = command("show", "q/nope", prefix=AS_USER)
+        own = command("show", "p/a", prefix=AS_USER)
     finally:
         folder.parent.chmod(0o755)
     assert (there.returncode, own.returncode) == (1, 1)
@@ -146,7 +136,7 @@ def test_a_run_that_cannot_be_listed_where_nothing_can_be_made_is_recorded_all_t
     folder.chmod(0o311)
     folder.parent.chmod(0o555)
     try:
-        begun = run_script(GOES_ON, prefix=AS_USER if os.geteuid() == 0 else [])
+        begun = run_script(GOES_ON, prefix=AS_USER)
     finally:
         folder.chmod(0o755)
         folder.parent.chmod(0o755)

@@ -5,14 +5,13 @@ Method: a killed run; strace refuses one call, or a user without root's rights t
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 import tracker
-from commands import command, only_journal, run_script
+from commands import AS_USER, command, only_journal, run_script
 from conditions import SETPRIV, STRACE, needs
 
 STORED, POINTS = 100, 150
@@ -24,14 +23,6 @@ for step in range({POINTS}):
     if step == {STORED - 1}: run.flush()
 os._exit(0)
 """
-# As root all may be read; without these capabilities its files are its own as anybody's are.
-AS_USER = [
-    "setpriv",
-    "--bounding-set",
-    "-dac_override,-dac_read_search",
-    "--inh-caps",
-    "-dac_override,-dac_read_search",
-]
 
 
 @pytest.fixture
@@ -41,7 +32,7 @@ def journal(own_shm: Path, store: Path) -> Path:
 
 
 def as_user(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return command(*arguments, prefix=AS_USER if os.geteuid() == 0 else [])
+    return command(*arguments, prefix=AS_USER)
 
 
 def expect_nothing_lost(journal: Path) -> None:
@@ -135,7 +126,7 @@ def test_a_run_whose_files_cannot_be_listed_is_not_resumed_at_its_begin(
     folder = store / "runs" / "p" / "r"
     folder.chmod(0o311)
     source = f"import tracker\nrun = tracker.init(project='p', {resume}, quiet=True)\nprint(run.id)"
-    begun = run_script(source, prefix=AS_USER if os.geteuid() == 0 else [])
+    begun = run_script(source, prefix=AS_USER)
     folder.chmod(0o755)
     assert "the run cannot be resumed" in begun.stderr
     assert begun.stdout.split() == (["r-2"] if "allow" in resume else [])
@@ -162,7 +153,7 @@ def test_a_launch_whose_run_cannot_be_listed_goes_on_in_another_one_unless_its_r
     monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
     folder = store / "runs" / "p" / first[0]
     folder.chmod(0o311)
-    again = run_script(LAUNCHED, prefix=AS_USER if os.geteuid() == 0 else [])
+    again = run_script(LAUNCHED, prefix=AS_USER)
     folder.chmod(0o755)
     assert f"cannot list {folder}: Permission denied: the run cannot be resumed" in again.stderr
     if ranks == "all":
@@ -299,7 +290,7 @@ def test_steps_that_wait_in_a_journal_count_where_they_cannot_be_stored_now(jour
     folder.chmod(0o555)
     for path in folder.iterdir():
         path.chmod(0o444)
-    begun = run_script(GOES_ON, prefix=AS_USER if os.geteuid() == 0 else [])
+    begun = run_script(GOES_ON, prefix=AS_USER)
     for path in folder.iterdir():
         path.chmod(0o644)
     folder.chmod(0o755)
