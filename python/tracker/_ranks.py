@@ -47,8 +47,9 @@ class Rank(NamedTuple):
 class AcrossRanks:
     """A metric over the ranks of a job, a row a step that any rank logged. Every rank's resolved row counts.
 
-    A NaN takes part in neither min, mean nor max: `nan` counts them. Where a step has nothing else, count is 0, the
-    ranks are -1 and the values NaN. An extreme that several ranks hold is the lowest one's.
+    An infinity is a number: it shows whose loss ran away. A NaN takes part in neither min, mean nor max: `nan` counts
+    them. Where a step has nothing else, count is 0, the ranks are -1 and the values NaN. An extreme that several ranks
+    hold is the lowest one's.
     """
 
     def __init__(self, name: str, columns: dict[str, Any]) -> None:

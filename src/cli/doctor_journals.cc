@@ -47,16 +47,22 @@ void look_at(const std::string& dir, bool kept, const Store* store, const std::s
   if (kept) return out->kept.add(dir);
   if (is_locked(dir).value_or(false)) return out->live.add(dir);
   const auto writer = store != nullptr ? writer_of_journal(dir, *store) : read_writer_identity(dir);
+  const auto is_unreadable = [&](const Status& status) {
+    if (out->worst != Code::kVersion) out->worst = status.code();
+    out->unreadable.add(dir);
+  };
   if (!writer.ok()) {
     if (writer.status().code() == Code::kNotFound) return;  // being made, or unborn
-    if (out->worst != Code::kVersion) out->worst = writer.status().code();
-    return out->unreadable.add(dir);
+    return is_unreadable(writer.status());
   }
   const bool ours = store != nullptr && is_of(*writer, dir, *store);
   if (!ours && awaits_store(*writer)) {
     if (out->awaiting.count == 0) out->awaited = writer->store_path;
     out->awaiting.add(dir);
   } else if (!ours) out->others.add(dir);
+  else if (const auto journal = DeadJournal::look(dir, &*writer);
+           !journal.ok() && journal.status().code() == Code::kVersion)
+    is_unreadable(journal.status());  // a ring or a spill file; of damage in them a recovery saves what it can
   else out->waiting.add(dir);
 }
 
@@ -129,7 +135,7 @@ void examine_journals(const std::string& store_path, int64_t now_us, DoctorRepor
          "`tracker ls` or the next run recovers them");
   advise(found.kept, counted(found.kept.count, "damaged journal") + " kept by a recovery",
          "what could be read is in the run; remove the folder when nobody wants to look at it");
-  advise(found.unreadable, counted(found.unreadable.count, "journal") + " whose definitions cannot be read",
+  advise(found.unreadable, counted(found.unreadable.count, "journal") + " that cannot be read",
          "`tracker verify` says more",
          found.unreadable.count > 0 && found.worst == Code::kVersion ? Code::kVersion : Code::kCorrupt);
   advise(found.unborn, counted(found.unborn.count, "journal") + " of processes that died while they made it",

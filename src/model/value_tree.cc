@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "model/key.h"
+
 namespace tracker::internal {
 
 ValueTree::ValueTree(Value map) {
@@ -123,6 +125,27 @@ void drop_repeated_keys(Value::Map* map) {
   for (size_t i = 0; i < map->size(); ++i)
     if (!gone[i]) kept.push_back(std::move((*map)[i]));
   *map = std::move(kept);
+}
+
+uint64_t drop_long_paths(size_t prefix, Value::Map* map, std::string* first) {
+  uint64_t dropped = 0;
+  const auto is_long = [&](auto& entry) {
+    auto& [name, item] = entry;
+    const size_t path = prefix + (prefix == 0 ? 0 : 1) + name.size();
+    Value::Map* below = item.as_map();
+    if (below == nullptr || below->empty()) {
+      if (path <= kKeyBytesMax) return false;
+      if (++dropped == 1) *first = name;
+      return true;
+    }
+    std::string inner;
+    const uint64_t dropped_below = drop_long_paths(path, below, &inner);
+    if (dropped_below > 0 && dropped == 0) *first = name + "/" + inner;
+    dropped += dropped_below;
+    return below->empty();
+  };
+  map->erase(std::remove_if(map->begin(), map->end(), is_long), map->end());
+  return dropped;
 }
 
 }  // namespace tracker::internal

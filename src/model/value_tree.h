@@ -4,6 +4,7 @@
 // pass over it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -55,5 +56,9 @@ class ValueTree {
 
 // Of each key the last value, at the place of its first. Cost: n log n.
 void drop_repeated_keys(Value::Map* map);
+// Takes away each leaf that merge() would put at a path of more than kKeyBytesMax, of which no single key may be, and
+// the maps that are empty then. `prefix`: bytes of the path that leads to the map, 0 without one. Returns how many
+// leaves went; `first` is the path of the first, below the prefix.
+uint64_t drop_long_paths(size_t prefix, Value::Map* map, std::string* first);
 
 }  // namespace tracker::internal

@@ -12,9 +12,9 @@
 
 namespace tracker::internal {
 
-// Columns of equal length, one row a step that any rank logged, ascending. A NaN is no number: it is counted apart and
-// takes part in neither extreme nor mean; where all values of a step are NaN, `count` is 0 and min, mean and max are
-// NaN. An extreme that several ranks hold is the lowest one's.
+// Columns of equal length, one row a step that any rank logged, ascending. An infinity is a number. A NaN is none: it
+// is counted apart and takes part in neither extreme nor mean; where all values of a step are NaN, `count` is 0 and
+// min, mean and max are NaN. An extreme that several ranks hold is the lowest one's.
 struct AcrossRanks {
   ValueType type = ValueType::kFloat64;  // of min and max: the metric's own
   std::vector<int64_t> steps;

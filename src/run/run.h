@@ -153,8 +153,8 @@ class Run : public std::enable_shared_from_this<Run> {
   // Values of a metric that are not recorded because what waits for a device is full, or has not come: counted as lost.
   void drop_values(std::string_view name, ValueType type, uint64_t values, std::string_view why) noexcept;
   int64_t step() const;  // the largest step, INT64_MIN before the first
-  void count_rejected(std::string_view key,
-                      std::string_view why) noexcept;  // a bad value: counted, named once a key on stderr
+  // `count` bad values, the first at `key`: counted, named once a key on stderr.
+  void count_rejected(std::string_view key, std::string_view why, uint64_t count = 1) noexcept;
 
   // --- the rest of the verbs ------------------------------------------------------------------------------------
   // kText: payload {key, text}. Texts up to 64 KiB go through the ring; larger ones through a bounded queue.
@@ -291,6 +291,7 @@ class Run : public std::enable_shared_from_this<Run> {
   void log_dropped_alerts(uint64_t count);
   void finish_alerts();
   void note_stop();
+  void reject_long_paths(std::string_view key, Value* value);
   Code set_entry(EventType type, std::string_view key, Value value);
   std::unique_ptr<Impl> impl_;
   HotRun* hot_;

@@ -70,10 +70,10 @@ void Run::drop_values(std::string_view name, ValueType type, uint64_t values, st
   impl_->warnings.say("device", fmt::format("values on a device are dropped and counted: {}", why));
 } catch (const std::bad_alloc&) {}
 
-void Run::count_rejected(std::string_view key, std::string_view why) noexcept try {
+void Run::count_rejected(std::string_view key, std::string_view why, uint64_t count) noexcept try {
   const JournalUse use(hot_);
   if (use.get() == nullptr) return;
-  use.get()->count_loss(0, LossReason::kRejected, 1);
+  use.get()->count_loss(0, LossReason::kRejected, count);
   const std::string shown(key.substr(0, 80));
   impl_->warnings.say("key " + shown,
                       fmt::format("'{}' is not logged: {}; the other keys of the call are kept", shown, why));
@@ -149,6 +149,19 @@ Code Run::log_text(std::string_view key, std::string_view text, int64_t step, bo
   return log_event(EventType::kText, Value::Map{{"key", std::string(key)}, {"text", std::move(clean)}}, step, has_step);
 }
 
+// What lies at paths that no single key may have is left out and counted, each as it would be alone.
+void Run::reject_long_paths(std::string_view key, Value* value) {
+  Value::Map* map = value->as_map();
+  if (map == nullptr) return;
+  std::string first;
+  const uint64_t count = drop_long_paths(key.size(), map, &first);
+  if (count == 0) return;
+  if (!key.empty()) first = fmt::format("{}/{}", key, first);
+  std::string why = check_key(first).message();
+  if (count > 1) why += fmt::format(", and so {} more", count - 1);
+  count_rejected(first, why, count);
+}
+
 Code Run::set_entry(EventType type, std::string_view key, Value value) {
   if (!(type == EventType::kConfig && key.empty()))
     if (const Status status = check_key(key); !status.ok()) {
@@ -156,6 +169,7 @@ Code Run::set_entry(EventType type, std::string_view key, Value value) {
       return Code::kInvalid;
     }
   if (impl_->forked()) return Code::kClosed;
+  if (type == EventType::kConfig) reject_long_paths(key, &value);
   const size_t slash = key.rfind('/');
   uint64_t redacted = 0;
   std::string given_twice;

@@ -13,7 +13,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr std::string_view kPrefix = "attempt-", kSuffix = ".json";
+constexpr std::string_view kPrefix = "attempt-", kSuffix = ".json", kFormat = "tracker-attempt";
 constexpr size_t kClaimBytesMax = 64 * 1024;
 
 // Of a claim, or of run.json, which has the same key.
@@ -41,6 +41,18 @@ std::optional<int64_t> claimed_attempt(std::string_view name) {
   return is_number && attempt >= 1 && attempt <= kAttemptMax ? std::optional(attempt) : std::nullopt;
 }
 
+Status check_claim(const std::string& path) {
+  auto text = read_file(path, kClaimBytesMax);
+  if (!text.ok()) return text.status();
+  const auto document = from_json(*text);
+  if (!document.ok() || document->text_or("format", "") != kFormat)
+    return Status(Code::kCorrupt, "is no document of an attempt");
+  if (const int64_t version = document->int_or("version", 0); version > kAttemptVersion)
+    return Status(Code::kVersion,
+                  fmt::format("is of version {}, this library reads up to {}", version, kAttemptVersion));
+  return {};
+}
+
 std::vector<AttemptClaim> attempt_claims(const std::string& run_path) {
   std::vector<AttemptClaim> out;
   const std::string run_file = join_path(run_path, kRunFile);
@@ -53,7 +65,7 @@ std::vector<AttemptClaim> attempt_claims(const std::string& run_path) {
 }
 
 Status claim_attempt(const std::string& run_path, const AttemptClaim& claim) {
-  Value::Map map{{"format", "tracker-attempt"}, {"version", 1}, {"attempt", claim.attempt}};
+  Value::Map map{{"format", std::string(kFormat)}, {"version", kAttemptVersion}, {"attempt", claim.attempt}};
   map.emplace_back("launch", claim.launch.value_or(""));
   map.emplace_back("world_size", claim.world_size);
   if (claim.resume_step) map.emplace_back("resume_step", *claim.resume_step);

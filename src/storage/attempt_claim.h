@@ -15,6 +15,7 @@
 namespace tracker::internal {
 
 constexpr int64_t kAttemptMax = 1'000'000'000;  // a file of a larger number is no claim
+constexpr int64_t kAttemptVersion = 1;
 
 struct AttemptClaim {
   int64_t attempt = 1;
@@ -25,6 +26,8 @@ struct AttemptClaim {
 
 // `name` is one of a claim.
 std::optional<int64_t> claimed_attempt(std::string_view name);
+// kCorrupt: it is no document of a claim; kVersion: a newer one. Its number is taken all the same.
+Status check_claim(const std::string& path);
 // By number. Attempt 1 is claimed by run.json, so it is first where that is there. Of a claim that cannot be read the
 // number counts.
 std::vector<AttemptClaim> attempt_claims(const std::string& run_path);

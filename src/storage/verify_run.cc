@@ -86,8 +86,8 @@ class RunCheck {
   std::string file(const std::string& name) const { return join_path(path_, name); }
 
   void look_at_file(const std::string& name, std::map<std::string, WriterFiles>* writers) {
-    if (name == kRunFile || name == kStopFile || name == "media" || claimed_attempt(name) || classify(name, writers))
-      return;
+    if (name == kRunFile || name == kStopFile || name == "media" || classify(name, writers)) return;
+    if (claimed_attempt(name)) return look_at_claim(file(name));
     if (name.starts_with(std::string(kRunFile) + ".damaged-")) return;  // mend_run_document() has kept it
     if (name.find(".db-wal.orphan-") != std::string::npos || name.find(".replaced-") != std::string::npos) {
       verifier_.note("set-aside", file(name),
@@ -116,6 +116,15 @@ class RunCheck {
                                             : "remove it where it is not wanted");
     else if (old)
       verifier_.note("leftover", file(name), "was left half made by a process that died", "`tracker gc` removes it");
+  }
+
+  // Its number is taken whatever it holds; what it says of a launch is for ranks that begin with it.
+  void look_at_claim(const std::string& path) {
+    const Status status = check_claim(path);
+    if (status.code() == Code::kVersion) verifier_.failed("attempt-file", path, status, "");
+    else if (!status.ok())
+      verifier_.note("attempt-file", path, status.message() + "; the number of the attempt is taken all the same",
+                     "nothing is to be done: no row is in it");
   }
 
   // Readers, recovery and a resumed run refuse what is no plain file among a writer's: one may be redirected by a link,

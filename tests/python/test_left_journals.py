@@ -75,6 +75,9 @@ def test_a_run_whose_journal_is_of_a_newer_version_is_not_removed(
         file.seek(8)
         file.write((7).to_bytes(4, "little"))
     assert command(*remove).returncode == 4
+    examined = command("doctor", "--json")
+    assert examined.returncode == 4, examined.stdout
+    assert json.loads(examined.stdout)["journals"]["unreadable"]["count"] == 1
     shown = command("show", "p/r", "--json")
     assert shown.returncode == 4
     assert json.loads(shown.stdout)["losses"]["unread_rings"] == 0  # it waits, and is not lost

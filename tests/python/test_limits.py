@@ -42,6 +42,22 @@ def test_a_key_may_have_1024_bytes(run: tracker.Run, letter: str) -> None:
     assert set(read.config) == set(keys[:2])
 
 
+def test_keys_of_a_whole_config_have_the_limit_of_a_single_one(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    at, above, half = "k" * KEY_BYTES, "k" * (KEY_BYTES + 1), "h" * (KEY_BYTES // 2)
+    run = tracker.init(project="p", dir=str(tmp_path / "s"), config={at: 1, above: 2, half: {"x": 3, half: 4}, "a": 5})
+    run.config.update({above: 6, "b": 7, half: {half: {"y": 8}}})
+    run.config["c"] = {at: 9, "d": 10}
+    expected = {at: 1, half: {"x": 3}, "a": 5, "b": 7, "c": {"d": 10}}
+    assert run.config == expected
+    assert run.status().values_rejected == 5
+    said = capfd.readouterr().err
+    assert said.count("at most 1024 are kept") == 3  # each key once, cut; two of them begin alike
+    assert "and so 1 more" in said
+    assert stored(run).config == expected
+
+
 @pytest.mark.parametrize("option", ["project", "id", "name", "group", "job_type", "tags"])
 def test_a_label_may_have_256_bytes(option: str) -> None:
     for size in (LABEL_BYTES - 1, LABEL_BYTES, LABEL_BYTES + 1):

@@ -146,7 +146,7 @@ TEST_F(DoctorCommandTest, AJournalWhoseDefinitionsAreDamagedIsNamed) {
   std::filesystem::permissions(sandbox_.journals(), std::filesystem::perms(0700));
   ASSERT_TRUE(write_file_atomic(dir + "/defs", "rubbish rubbish").ok());
   ASSERT_TRUE(write_file_atomic(dir + "/lock", "").ok());
-  EXPECT_TRUE(advises(document(kExitDamaged), "1 journal whose definitions cannot be read")) << out_;
+  EXPECT_TRUE(advises(document(kExitDamaged), "1 journal that cannot be read")) << out_;
   EXPECT_EQ(run({"verify"}), kExitDamaged) << out_;
   EXPECT_NE(out_.find("damage journal-definitions  "), std::string::npos) << out_;
 }

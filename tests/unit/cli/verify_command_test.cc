@@ -316,6 +316,21 @@ TEST_F(VerifyTest, ANewerVersionIsNotJudgedAndHasAnExitCodeOfItsOwn) {
   EXPECT_EQ(code_, kExitVersion);
 }
 
+TEST_F(VerifyTest, AClaimOfANewerVersionIsNotJudgedAndOneThatCannotBeReadIsANote) {
+  const std::string claim = run_.path + "/attempt-2.json";
+  ASSERT_TRUE(write_file_atomic(claim, R"({"format": "tracker-attempt", "version": 1, "attempt": 2})").ok());
+  EXPECT_EQ(kinds("note"), Kinds{}) << out_;
+  EXPECT_EQ(code_, kExitOk);
+  ASSERT_TRUE(write_file_atomic(claim, R"({"format": "tracker-attempt", "version": 2, "attempt": 2})").ok());
+  EXPECT_EQ(kinds("newer"), (Kinds{{"newer-version", 1}})) << out_;
+  EXPECT_EQ(code_, kExitVersion);
+  for (const char* text : {"", "rubbish", R"({"format": "tracker-run", "version": 1})", "[1]"}) {
+    ASSERT_TRUE(write_file_atomic(claim, text).ok());
+    EXPECT_EQ(kinds("note"), (Kinds{{"attempt-file", 1}})) << text << out_;
+    EXPECT_EQ(code_, kExitOk);
+  }
+}
+
 TEST_F(VerifyTest, ADatabaseOfAnotherRunOrWriterIsNamed) {
   const std::string other = run_.path + "/" + std::string(32, 'a') + ".db";
   std::filesystem::copy_file(db_, other);

@@ -47,5 +47,27 @@ TEST(ValueTreeTest, OfRepeatedKeysTheLastValueStandsAtTheFirstPlace) {
   EXPECT_EQ(to_json(map), R"({"a":3,"b":2})");
 }
 
+TEST(ValueTreeTest, LeavesAtPathsThatNoKeyMayHaveAreTakenAwayWithTheMapsThatTheyLeaveEmpty) {
+  const std::string half(512, 'h'), rest(511, 'r'), more(512, 'm');
+  Value value = Value::Map{{std::string(1024, 'k'), 1},
+                           {std::string(1025, 'k'), 2},
+                           {half, Value::Map{{rest, 3}, {more, 4}}},
+                           {more, Value::Map{{more, Value::Map{}}}},
+                           {"x", Value::Map{}}};
+  std::string first;
+  EXPECT_EQ(drop_long_paths(0, value.as_map(), &first), 3u);
+  EXPECT_EQ(first, std::string(1025, 'k'));
+  const Value left = Value::Map{{std::string(1024, 'k'), 1}, {half, Value::Map{{rest, 3}}}, {"x", Value::Map{}}};
+  EXPECT_EQ(to_json(value), to_json(left));
+  EXPECT_EQ(drop_long_paths(0, value.as_map(), &first), 0u);
+  EXPECT_EQ(drop_long_paths(1, value.as_map(), &first), 2u) << "below a key of one byte both are too long";
+  EXPECT_EQ(first, std::string(1024, 'k'));
+  EXPECT_EQ(to_json(value), R"({"x":{}})");
+  Value deep = Value::Map{{"a", Value::Map{{more, Value::Map{{more, 5}}}}}};
+  EXPECT_EQ(drop_long_paths(0, deep.as_map(), &first), 1u);
+  EXPECT_EQ(first, "a/" + more + "/" + more);
+  EXPECT_EQ(to_json(deep), "{}");
+}
+
 }  // namespace
 }  // namespace tracker::internal
