@@ -11,6 +11,7 @@
 
 #include "base/throw_memory.h"
 #include "journal/journal.h"
+#include "journal/wipe_memory.h"
 
 namespace tracker::internal {
 
