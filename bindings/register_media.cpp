@@ -195,7 +195,9 @@ void register_media(py::module_& module, py::class_<Run, std::shared_ptr<Run>>& 
            [](const Run& self, const py::handle& said) { return value_to_python(self.redact_words(value_from(said))); })
       .def_property_readonly("writer", &Run::writer_id)
       .def("drop_media", &drop_media, py::arg("key"), py::arg("reason"), py::arg("detail"), py::arg("values"))
-      .def("reject_media", &Run::count_rejected, py::arg("key"), py::arg("why"))
+      .def(
+          "reject_media", [](Run& self, std::string_view key, std::string_view why) { self.count_rejected(key, why); },
+          py::arg("key"), py::arg("why"))
       .def("drop_values", &drop_values, py::arg("key"), py::arg("type"), py::arg("values"), py::arg("why"))
       .def("drop_device_values", &drop_device_values, py::arg("keys"), py::arg("types"), py::arg("places"),
            py::arg("why"))
