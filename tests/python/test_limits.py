@@ -4,7 +4,6 @@ more is refused or counted as the table says. Method: values of limit - 1, limit
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,11 +42,9 @@ def test_a_key_may_have_1024_bytes(run: tracker.Run, letter: str) -> None:
     assert set(read.config) == set(keys[:2])
 
 
-def test_keys_of_a_whole_config_have_the_limit_of_a_single_one(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_keys_of_a_whole_config_have_the_limit_of_a_single_one(capfd: pytest.CaptureFixture[str]) -> None:
     at, above, half = "k" * KEY_BYTES, "k" * (KEY_BYTES + 1), "h" * (KEY_BYTES // 2)
-    run = tracker.init(project="p", dir=str(tmp_path / "s"), config={at: 1, above: 2, half: {"x": 3, half: 4}, "a": 5})
+    run = tracker.init(project="p", config={at: 1, above: 2, half: {"x": 3, half: 4}, "a": 5})
     run.config.update({above: 6, "b": 7, half: {half: {"y": 8}}})
     run.config["c"] = {at: 9, "d": 10}
     expected = {at: 1, half: {"x": 3}, "a": 5, "b": 7, "c": {"d": 10}}
