@@ -35,9 +35,11 @@ class BlobCollector {
     for (const Status& problem : damaged) give_up(problem.to_string());
     leftovers();
     staging();
-    const auto folders = list_dir(blobs_.folder());
-    for (const std::string& name : folders.ok() ? *folders : std::vector<std::string>())
-      if (name.size() == 2) gather(name);
+    const std::vector<std::string> folders = list_dir(blobs_.folder()).value_or({});
+    for (size_t i = 0; i < folders.size(); ++i) {
+      if (folders[i].size() == 2) gather(folders[i]);
+      if (options_.listed) options_.listed(i + 1, folders.size());
+    }
     sweep();
     return std::move(report_);
   }
@@ -169,9 +171,13 @@ class BlobCollector {
   void mark_references() {
     ++report_.passes;
     std::vector<Status> damaged;
-    for (const ArtifactInfo& info : registry_.list("", &damaged)) {
+    const std::vector<ArtifactInfo> artifacts = registry_.list("", &damaged);
+    uint64_t done = 0, total = 0;
+    for (const ArtifactInfo& info : artifacts) total += info.versions.size();
+    for (const ArtifactInfo& info : artifacts) {
       damaged.insert(damaged.end(), info.problems.begin(), info.problems.end());
       for (const ArtifactVersion& version : info.versions) {
+        if (options_.read) options_.read(done++, total);
         if (version.deleted || (options_.dry_run && is_expired(info, version))) continue;
         refer(version.manifest);
         auto manifest = StoredManifest::open(store_, version.manifest);

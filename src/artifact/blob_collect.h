@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct BlobCollectOptions {
   bool dry_run = false;  // says what would go
   int64_t now_us = 0;
   size_t candidates_max = kCandidatesMax;
+  std::function<void(uint64_t folders, uint64_t of)> listed = {};  // of blobs
+  std::function<void(uint64_t manifests, uint64_t of)> read = {};  // anew in each pass
 };
 
 struct BlobCollectReport {

@@ -33,7 +33,7 @@ Value refused_json(const std::vector<RefusedArtifact>& refused);
 // "inputs" or "outputs" of its JSON: the versions as they are called in this store; null where they are not in it.
 Value edges_json(const Store& store, const std::vector<LineageEdge>& edges, ArtifactUse use);
 // Adds what `tracker gc` removes, or would, of artifacts.
-void collect_artifacts(const Store& store, bool dry_run, int64_t now_us, CollectReport* report);
+void collect_artifacts(Console& console, const Store& store, bool dry_run, CollectReport* report);
 // Adds what `tracker verify` finds in a store's artifacts, and how many versions it looked at. `progress`: what is done
 // and all there is, bytes where each byte is read (`deep`), else files.
 void verify_artifacts(const std::string& store_path, bool deep, VerifyReport* report, uint64_t* versions,

@@ -8,6 +8,7 @@
 #include "artifact/artifact_store.h"
 #include "artifact/blob_collect.h"
 #include "cli/artifact_command.h"
+#include "cli/progress.h"
 #include "cli/show_sections.h"
 #include "cli/text.h"
 
@@ -169,11 +170,19 @@ Value edges_json(const Store& store, const std::vector<LineageEdge>& edges, Arti
   return out;
 }
 
-void collect_artifacts(const Store& store, bool dry_run, int64_t now_us, CollectReport* report) {
+void collect_artifacts(Console& console, const Store& store, bool dry_run, CollectReport* report) {
+  ProgressBar listing(console, "listing blobs, folders"), reading(console, "reading manifests");
   BlobCollectOptions options;
   options.dry_run = dry_run;
-  options.now_us = now_us;
+  options.now_us = console.now_us;
+  options.listed = [&listing](uint64_t done, uint64_t total) { listing.show(done, total); };
+  options.read = [&](uint64_t done, uint64_t total) {
+    listing.clear();
+    reading.show(done, total);
+  };
   BlobCollectReport found = collect_blobs(store, options);
+  listing.clear();
+  reading.clear();
   for (Garbage& item : found.removed) {
     if (item.kind != "version") report->bytes += item.bytes;  // its blobs are counted by themselves
     report->removed.push_back(std::move(item));

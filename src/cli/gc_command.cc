@@ -139,11 +139,10 @@ int run_gc(Console& console, const GlobalOptions& global, const GcOptions& optio
   how.encode_spooled = [&console](const RunFolder& run) { encode_spooled(console, run); };
   CollectReport report = none ? CollectReport() : collect_garbage(*store, how);
   bar.clear();
-  if (!none) collect_artifacts(*store, options.dry_run, console.now_us, &report);
+  if (!none) collect_artifacts(console, *store, options.dry_run, &report);
   lost_in(path, options, &report);
   RoomReport room;
-  if (options.max_disk > 0)
-    room = make_room(*store, options.max_disk, options.unsynced, options.dry_run, console.now_us);
+  if (options.max_disk > 0) room = make_room(console, *store, options);
   if (const std::string text = recovery_text(report.recovery); !text.empty()) console.note(text);
   Value json = report_json(none ? path : store->path(), report, options.dry_run);
   if (options.max_disk > 0) json.set("room", room_json(room, options.max_disk));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cli/progress.h"
 #include "cli/text.h"
 #include "query/run_view.h"
 #include "storage/disk_use.h"
@@ -31,22 +32,26 @@ std::string name_of(const RunFolder& run) { return visible(run.identity.project 
 
 }  // namespace
 
-RoomReport make_room(const Store& store, uint64_t max_bytes, bool unsynced, bool dry_run, int64_t now_us) {
+RoomReport make_room(Console& console, const Store& store, const GcOptions& options) {
   RoomReport out;
+  ProgressBar bar(console, "making room, runs");
   out.before = out.after = disk_bytes(store.path());
-  if (out.before <= max_bytes) return out;
+  if (out.before <= options.max_disk) return out;
   std::vector<RunFolder> runs = store.list_runs();
   std::reverse(runs.begin(), runs.end());
+  uint64_t done = 0;
   for (const RunFolder& run : runs) {
-    if (out.after <= max_bytes) break;
+    if (out.after <= options.max_disk) break;
+    bar.show(done++, runs.size());
     if (!has_ended(run)) continue;
     const uint64_t bytes = disk_bytes(run.path);
-    if (!unsynced) {
+    if (!options.unsynced) {
       ++out.ended;
       out.ended_bytes += bytes;
       continue;
     }
-    const Status refused = dry_run ? check_removable(store, run, now_us) : remove_run(store, run, now_us).status();
+    const Status refused =
+        options.dry_run ? check_removable(store, run, console.now_us) : remove_run(store, run, console.now_us).status();
     if (!refused.ok()) {
       out.problems.push_back(refused.to_string());
       continue;
@@ -54,7 +59,8 @@ RoomReport make_room(const Store& store, uint64_t max_bytes, bool unsynced, bool
     out.removed.push_back({run, bytes});
     out.after -= std::min(out.after, bytes);
   }
-  if (!dry_run) out.after = disk_bytes(store.path());
+  if (!options.dry_run) out.after = disk_bytes(store.path());
+  bar.clear();
   return out;
 }
 

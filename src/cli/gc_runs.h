@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/console.h"
+#include "cli/command.h"
 #include "storage/store.h"
 
 namespace tracker::internal {
@@ -25,9 +25,9 @@ struct RoomReport {
   std::vector<std::string> problems;
 };
 
-// Runs that have ended go, the oldest first, until the store takes at most `max_bytes`. Those that no server has stay
+// Runs that have ended go, the oldest first, until the store takes at most `max_disk`. Those that no server has stay
 // unless `unsynced`; in a store without a server that is every run. One that is being written never goes.
-RoomReport make_room(const Store& store, uint64_t max_bytes, bool unsynced, bool dry_run, int64_t now_us);
+RoomReport make_room(Console& console, const Store& store, const GcOptions& options);
 
 std::string room_text(const RoomReport& report, uint64_t max_bytes, bool dry_run);
 Value room_json(const RoomReport& report, uint64_t max_bytes);

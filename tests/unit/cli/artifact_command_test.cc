@@ -275,6 +275,18 @@ TEST_F(ArtifactCommandTest, GcRemovesWhatNothingRefersTo) {
   ASSERT_EQ(run({"artifact", "verify", "p/data", "--deep"}), kExitOk) << out_;
 }
 
+TEST_F(ArtifactCommandTest, GcSaysHowFarItIsWithBlobsManifestsAndTheRunsThatMayGo) {
+  ASSERT_EQ(put(), kExitOk);
+  write_run("r", {});
+  console_.now_us += 2 * 86'400 * kSecondUs;
+  console_.progress = true;
+  console_.progress_after_ns = 0;
+  ASSERT_EQ(run({"gc", "--max-disk", "1", "--unsynced"}), kExitFailed) << out_ << "the artifact stays";
+  for (const char* const bar : {"listing blobs, folders [", "reading manifests [", "making room, runs ["})
+    EXPECT_NE(err_.find(bar), std::string::npos) << bar << err_;
+  EXPECT_TRUE(err_.ends_with("\r\033[K")) << err_;
+}
+
 // Bug: a line for each of thousands of blobs.
 TEST_F(ArtifactCommandTest, GcListsTheFirstOfEachKindAndCountsTheOthers) {
   ASSERT_EQ(put(), kExitOk);
