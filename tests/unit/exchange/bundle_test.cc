@@ -284,14 +284,18 @@ TEST_F(BundleTest, ABundleOfAnOlderVersionHoldsNoArtifactsOrNothingSaidOfThem) {
 }
 
 TEST_F(BundleTest, NumbersThatCannotBeTakeNoMemoryAndAreRefused) {
-  ByteWriter huge;
-  huge.bytes(kBundleMagic);
-  huge.u32(kBundleVersion);
-  huge.u32(0xffffffff);
-  huge.u64(~uint64_t{0});
-  huge.u32(crc32c(huge.buffer()));
-  EXPECT_THAT(import(huge.take()).message(), HasSubstr("4294967295 files; 1 to 1000000"));
-  static_assert(kBundleFilesMax == 1'000'000);
+  const auto head = [](uint32_t files) {
+    ByteWriter out;
+    out.bytes(kBundleMagic);
+    out.u32(kBundleVersion);
+    out.u32(files);
+    out.u64(~uint64_t{0});
+    out.u32(crc32c(out.buffer()));
+    return out.take();
+  };
+  EXPECT_THAT(import(head(0xffffffff)).message(), HasSubstr("4294967295 files; 1 to 1000000"));
+  EXPECT_THAT(import(head(kBundleFilesMax + 1)).message(), HasSubstr("1000001 files; 1 to 1000000"));
+  EXPECT_THAT(import(head(kBundleFilesMax)).message(), Not(HasSubstr("files; 1 to"))) << "it ends too soon";
   const std::string run_json = content(run_.path + "/run.json");
   EXPECT_THAT(import(made_up({{"run.json", run_json}, {"run.json", run_json}})).message(), HasSubstr("stands behind"));
   EXPECT_THAT(import(made_up({{std::string(kBundleNameBytesMax + 1, 'a'), ""}})).message(), HasSubstr("a name of 256"));

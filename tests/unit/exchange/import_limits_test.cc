@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Goal: the bounds of an import hold at their edge: the last one within is stored, the first one beyond is counted or
 // named. Method: event files, CSV and rows of so many bytes, files and metrics.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -89,19 +90,25 @@ TEST_F(ImportTest, ProblemsBeyondTheLimitAreCounted) {
 }
 
 TEST_F(ImportTest, ARecordAboveTheLimitIsPassedOverAndThoseBehindItAreTaken) {
-  std::string large;
+  std::string large, at_limit;
   append_event_record(std::string(kEventRecordBytesMax + 1, 'g'), &large);
-  write("events.out.tfevents.1.a", scalars(0, 3) + large + scalars(3, 5));
+  constexpr size_t kKeyAndLength = 5;  // of a field of the format that nobody has
+  std::string event;
+  wire_bytes(15, std::string(kEventRecordBytesMax - kKeyAndLength, 'g'), &event);
+  ASSERT_EQ(event.size(), kEventRecordBytesMax);
+  append_event_record(event, &at_limit);
+  write("events.out.tfevents.1.a", scalars(0, 3) + large + scalars(3, 5) + at_limit + scalars(5, 6));
   ASSERT_TRUE(import("tensorboard").ok());
-  EXPECT_EQ(report_.runs[0].points, 5u);
+  EXPECT_EQ(report_.runs[0].points, 6u);
   EXPECT_EQ(report_.left_out.at("records over 64 MiB"), 1u);
   EXPECT_TRUE(report_.problems.empty());
 }
 
-TEST_F(ImportTest, HyperparametersWithinEachOtherWithoutEndAreLeftOut) {
+// A file with one hyperparameter, 0.5 within `depth` lists.
+std::string hyperparameter_within(int depth) {
   std::string value;
   wire_fixed64(2, bits_of(0.5), &value);
-  for (int i = 0; i < 1000; ++i) {  // kProtoValueDepthMax is far below
+  for (int i = 0; i < depth; ++i) {
     std::string list, outer;
     wire_bytes(1, value, &list);
     wire_bytes(6, list, &outer);
@@ -120,9 +127,20 @@ TEST_F(ImportTest, HyperparametersWithinEachOtherWithoutEndAreLeftOut) {
   wire_bytes(1, message, &summary);
   wire_bytes(5, summary, &event);
   append_event_record(event, &bytes);
-  write("events.out.tfevents.1.a", bytes);
+  return bytes;
+}
+
+TEST_F(ImportTest, HyperparametersWithinEachOtherWithoutEndAreLeftOut) {
+  constexpr int kDepthMax = 16;  // kProtoValueDepthMax
+  for (const int depth : {kDepthMax, kDepthMax + 1, 1000})
+    write(fmt::format("{}/events.out.tfevents.1.a", depth), hyperparameter_within(depth) + scalars(0, 1));
   ASSERT_TRUE(import("tensorboard").ok());
   EXPECT_TRUE(report_.problems.empty());
+  ASSERT_EQ(report_.runs.size(), 3u);
+  for (size_t i = 0; i < 3; ++i) {
+    const std::string config = to_json(view(i)->config());
+    EXPECT_EQ(config.find("0.5") != std::string::npos, report_.runs[i].run.id == "16") << config;
+  }
 }
 
 // Bug: 16 MiB of commas, in one line, took a GiB of memory.
