@@ -14,8 +14,6 @@
 namespace tracker::internal {
 namespace {
 
-std::string name_of(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
-
 Status taken(std::string_view path) {
   return Status(Code::kExists, fmt::format("\"{}\" is in the artifact already", path), "remove() it first");
 }
@@ -73,7 +71,7 @@ Status ArtifactDraft::add_file(const std::string& file, std::string_view path) {
   auto found = look_at_file(source);
   if (!found.ok()) return found.status();
   std::string at(path);
-  if (at.empty() || at.back() == '/') at += name_of(source);
+  if (at.empty() || at.back() == '/') at += last_name(source);
   TRACKER_RETURN_IF_ERROR(check_artifact_path(at));
   TRACKER_RETURN_IF_ERROR(check_free(at));
   if (singles_.size() >= kDraftFilesMax)
@@ -132,7 +130,7 @@ Status ArtifactDraft::add_reference(std::string_view uri, std::string_view path,
   single.entry.checksum = redact_text(checksum, &redacted);
   single.entry.bytes = bytes;
   std::string at(path);
-  if (at.empty() || at.back() == '/') at += name_of(std::string(uri.substr(0, uri.find_first_of("?#"))));
+  if (at.empty() || at.back() == '/') at += last_name(std::string(uri.substr(0, uri.find_first_of("?#"))));
   single.entry.path = at;
   ManifestWriter check;  // its rules are those of the manifest
   TRACKER_RETURN_IF_ERROR(check.add(single.entry));

@@ -244,7 +244,7 @@ int put(Console& console, const Store& store, const ArtifactOptions& options) {
   const size_t slash = options.name.rfind('/');
   const std::string project = slash == std::string::npos ? default_project() : options.name.substr(0, slash);
   std::string name = slash == std::string::npos ? options.name : options.name.substr(slash + 1);
-  if (name.empty()) name = path.substr(path.rfind('/') + 1);
+  if (name.empty()) name = last_name(path);
   std::string type = options.type;
   if (type.empty()) {  // all versions have the same one
     const auto known = ArtifactRegistry(store).read(project, name);

@@ -225,7 +225,7 @@ Status import_file(ImportStore* store, const ImportOptions& options, const std::
   identity.kind = "csv";
   identity.key = identity.source = path;
   const std::string folder = parent_path(path);
-  identity.project = !options.project.empty() ? options.project : folder.substr(folder.find_last_of('/') + 1);
+  identity.project = !options.project.empty() ? options.project : last_name(folder);
   const std::string name = name_below(options.source, path);
   identity.label = name.ends_with(".csv") ? without_ending(name) : name;
   CsvImport import(fields, file_us);

@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <optional>
 
+#include "base/fs.h"
+
 namespace tracker::internal {
 namespace {
 
@@ -25,7 +27,7 @@ std::string real_folder(const std::string& path) {
 // The descriptor of this process that `path`, of which the last part is a link, names.
 std::optional<int> own_descriptor(const std::string& path) {
   if (real_folder(path) != fmt::format("/proc/{}/fd", ::getpid())) return {};
-  const std::string name = path.substr(path.rfind('/') + 1);
+  const std::string name = last_name(path);
   int fd = -1;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), fd);
   if (error != std::errc() || end != name.data() + name.size()) return {};

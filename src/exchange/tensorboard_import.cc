@@ -303,7 +303,7 @@ class TensorBoardImport {
  private:
   std::string root_name() const {
     const std::string folder = is_directory(options_.source) ? options_.source : parent_path(options_.source);
-    return folder.substr(folder.find_last_of('/') + 1);
+    return last_name(folder);
   }
 
   Status one_file(const std::string& path, RunImport* run, EventImport* import) {
@@ -313,7 +313,7 @@ class TensorBoardImport {
       return {};
     }
     // Bytes, up to a record's end: files grow in any order, and one that ends within a record has more of it next time.
-    const std::string part = path.substr(path.find_last_of('/') + 1);
+    const std::string part = last_name(path);
     const uint64_t taken = run->taken(part);
     if (file->size() < taken)
       store_->report().add_problem(

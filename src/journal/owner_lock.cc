@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "base/fs.h"
 #include "journal/definitions.h"
 #include "journal/liveness.h"
 #include "journal/wipe_memory.h"
@@ -41,7 +42,7 @@ Registry& own() {  // under ProcessLock
 
 std::string writer_of(const std::string& dir) {
   constexpr std::string_view kUnborn = ".new-";
-  const std::string name = dir.substr(dir.find_last_of('/') + 1);
+  const std::string name = last_name(dir);
   return name.starts_with(kUnborn) ? name.substr(kUnborn.size()) : name;
 }
 

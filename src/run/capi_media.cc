@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The C ABI: media.
-#include <cstring>
 #include <new>
 #include <string>
 
@@ -20,7 +19,7 @@ trk_code trk_log_media(trk_run* run, const char* name, size_t name_size, int64_t
     return TRK_INVALID;
   try {
     tracker::internal::Run& behind = run_behind(run);
-    const std::string_view key(name, name_size == TRK_NUL_TERMINATED ? std::strlen(name) : name_size);
+    const std::string_view key = tracker::internal::capi_text(name, name_size);
     if (!behind.takes_media()) return TRK_CLOSED;
     Value description = Value::map();
     if (metadata_json != nullptr) {

@@ -66,8 +66,7 @@ trk_code trk_get_series_status(trk_run* run, const char* name, size_t name_size,
   const NoCancel no_cancel;
   if (run == nullptr || out == nullptr || out->size < sizeof(size_t)) return TRK_INVALID;
   try {
-    std::string_view key;
-    if (name != nullptr) key = {name, name_size == TRK_NUL_TERMINATED ? std::strlen(name) : name_size};
+    const std::string_view key = tracker::internal::capi_text(name, name_size);
     if (name != nullptr && key.empty()) return TRK_INVALID;
     const auto now = run_behind(run).series_status(key);
     if (!now.ok()) return static_cast<trk_code>(now.status().code());

@@ -55,7 +55,7 @@ Status copy_file(const std::string& from, const std::string& to) {
 void remove_stale_builds(const std::string& db_path) {
   auto names = list_dir(parent_path(db_path));
   if (!names.ok()) return;
-  const std::string prefix = db_path.substr(db_path.find_last_of('/') + 1) + ".new-";
+  const std::string prefix = last_name(db_path) + ".new-";
   for (const std::string& name : *names) {
     const std::string path = join_path(parent_path(db_path), name);
     struct stat st{};

@@ -24,7 +24,7 @@ constexpr int kLabelTriesMax = 100'000;
 
 Status make_store_folder(const std::string& path) {
   if (is_directory(path)) return {};
-  const std::string name = path.substr(path.find_last_of('/') + 1);
+  const std::string name = last_name(path);
   TRACKER_RETURN_IF_ERROR(make_dirs(parent_path(path)));
   // The default one may stand in a home or project folder that others can read.
   return make_dirs(path, name == kDefaultFolder ? 0700 : 0777);

@@ -147,15 +147,15 @@ struct RunPlace {
 Result<RunPlace> open_place(const Store& store, int store_fd, const std::string& run_path) {
   const std::string runs = join_path(store.path(), kRunsFolder);
   const std::string project = parent_path(run_path);
-  const auto last = [](const std::string& path) { return path.substr(path.find_last_of('/') + 1); };
-  if (parent_path(project) != runs || last(project).empty() || last(run_path).empty() || last(project) == ".." ||
-      last(run_path) == ".." || last(project) == "." || last(run_path) == ".")
+  const std::string project_name = last_name(project), run_name = last_name(run_path);
+  const auto is_no_name = [](const std::string& name) { return name.empty() || name == "." || name == ".."; };
+  if (parent_path(project) != runs || is_no_name(project_name) || is_no_name(run_name))
     return Status(Code::kInvalid, run_path + " is no run's folder of the store " + store.path());
   auto runs_fd = open_folder_at(store_fd, kRunsFolder, runs);
   if (!runs_fd.ok()) return runs_fd.status();
-  auto project_fd = open_folder_at(runs_fd->get(), last(project), project);
+  auto project_fd = open_folder_at(runs_fd->get(), project_name, project);
   if (!project_fd.ok()) return project_fd.status();
-  RunPlace out{std::move(*runs_fd), std::move(*project_fd), last(project), last(run_path)};
+  RunPlace out{std::move(*runs_fd), std::move(*project_fd), project_name, run_name};
   auto run = open_folder_at(out.project.get(), out.name, run_path);
   if (!run.ok()) return run.status();
   return out;

@@ -140,7 +140,7 @@ class DatabaseCheck {
     const WriterIdentity& who = meta_.identity;
     out_.run = who.run;
     out_.store = who.store;
-    const std::string name = path_.substr(path_.find_last_of('/') + 1);
+    const std::string name = last_name(path_);
     if (!name.starts_with(who.writer.hex()))
       damage("identity", path_, "was written by " + who.writer.hex(), "give it the name of its writer again");
     if (run_ != nullptr && who.run.uid != run_->uid)

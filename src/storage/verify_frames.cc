@@ -29,7 +29,7 @@ class FramesCheck {
       failed(input.status());
       return std::move(out_);
     }
-    const std::string name = path_.substr(path_.find_last_of('/') + 1);
+    const std::string name = last_name(path_);
     if (!name.starts_with(input->writer.hex()))
       damage("identity", "was written by " + input->writer.hex(), "give it the name of its writer again");
     FileBytes bytes(input->fd.get(), input->size);
