@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -26,8 +27,13 @@ class BlockPool {
     return out;
   }
 
-  void give(std::vector<Block> blocks) {
-    spare_.reserve(std::min(kSpareBlocksMax, spare_.size() + blocks.size()));
+  // Keeps what it has room for; what finds no memory to be listed in goes.
+  void give(std::vector<Block> blocks) noexcept {
+    try {
+      spare_.reserve(std::min(kSpareBlocksMax, spare_.size() + blocks.size()));
+    } catch (const std::bad_alloc&) {
+      return;
+    }
     // From the last one on, so that the next frame, of the same shapes, takes them in the same order.
     for (auto block = blocks.rbegin(); block != blocks.rend() && spare_.size() < kSpareBlocksMax; ++block) {
       if (block->rows() * (block->series.size() + 3) > kSpareBlockCellsMax) continue;

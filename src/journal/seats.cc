@@ -94,7 +94,8 @@ Journal::Seat* Journal::new_seat(bool shared) {
   const uint64_t needed = options_.first_ring_bytes * (reserve ? 2 : 1);
   if (!shared && file_bytes_.load() + spill_.bytes() + needed > place_.budget_bytes) return nullptr;
   auto seat = std::make_unique<Seat>();
-  seats_.reserve(seats_.size() + 1);  // what follows must not end in the middle
+  seats_.reserve(seats_.size() + 1);       // what follows must not end in the middle
+  free_seats_.reserve(seats_.size() + 1);  // nor the end of a thread, which gives the seat back
   seat->hot = allocate_hot_ring_locked();
   if (seat->hot == nullptr) return nullptr;
   RingFile* file = nullptr;

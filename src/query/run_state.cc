@@ -47,11 +47,12 @@ StateVerdict without_end(const WriterSnapshot& leader, Liveness liveness) {
   return out;
 }
 
-StateVerdict without_writers(Liveness maker, int64_t created_us, int64_t now_us) {
-  const bool young = maker == Liveness::kUnknown && created_us > now_us - kHeartbeatTrust.count();
-  if (maker == Liveness::kLive || young) return {RunState::kRunning, "nothing recorded yet", 0};
-  if (maker == Liveness::kDead) return {RunState::kCrashed, "its process ended before anything was stored", created_us};
-  return {RunState::kCrashed, "no writer recorded anything", created_us};
+StateVerdict without_writers(const SilentAttempt& silent, int64_t now_us) {
+  const std::string which = silent.attempt > 1 ? fmt::format("attempt {}: ", silent.attempt) : "";
+  if (may_begin(silent, now_us)) return {RunState::kRunning, which + "nothing recorded yet", 0};
+  const char* const what =
+      silent.maker == Liveness::kDead ? "its process ended before anything was stored" : "no writer recorded anything";
+  return {RunState::kCrashed, which + what, silent.begun_us};
 }
 
 // The ranks that ended without an end beside a leader that has one: "rank 3 crashed", "2 ranks crashed, the first is
@@ -112,11 +113,13 @@ const WriterSnapshot* leading_writer(const std::vector<WriterSnapshot>& writers)
 }
 
 StateVerdict decide_state(const std::vector<WriterSnapshot>& writers, const std::vector<Liveness>& liveness,
-                          Liveness maker, int64_t created_us, int64_t now_us) {
+                          const std::vector<SilentAttempt>& silent, int64_t created_us, int64_t now_us) {
   const WriterSnapshot* leader = leading_writer(writers);
-  if (leader == nullptr) return without_writers(maker, created_us, now_us);
+  if (leader == nullptr) return without_writers(silent.empty() ? SilentAttempt{1, created_us} : silent.back(), now_us);
   for (size_t i = 0; i < writers.size(); ++i)
     if (may_write(writers[i], liveness[i], now_us)) return {RunState::kRunning, "", 0};
+  if (!silent.empty() && silent.back().attempt > leader->identity.attempt)
+    return without_writers(silent.back(), now_us);
   StateVerdict out;
   const WriterEnd* end = leader->known_end();
   if (end == nullptr) {

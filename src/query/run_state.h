@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "journal/liveness.h"
+#include "query/silent_attempts.h"
 #include "storage/writer_reader.h"
 
 namespace tracker::internal {
@@ -29,9 +30,9 @@ const Value* preempted(const WriterSnapshot& writer);
 // (attached processes come later). nullptr for no writers.
 const WriterSnapshot* leading_writer(const std::vector<WriterSnapshot>& writers);
 
-// `liveness` runs parallel to `writers`. While no writer has made its database yet, `maker` tells what is known of the
-// process that made the run, and `created_us` stands in for a heartbeat where nothing is.
+// `liveness` runs parallel to `writers`. `silent`: attempts without a writer, by number. Where the newest attempt is
+// one of them it decides, by what is known of the process that began it; of a run without either `created_us` does.
 StateVerdict decide_state(const std::vector<WriterSnapshot>& writers, const std::vector<Liveness>& liveness,
-                          Liveness maker, int64_t created_us, int64_t now_us);
+                          const std::vector<SilentAttempt>& silent, int64_t created_us, int64_t now_us);
 
 }  // namespace tracker::internal

@@ -22,6 +22,7 @@
 #include "query/run_state.h"
 #include "query/selection.h"
 #include "query/shown_rows.h"
+#include "query/silent_attempts.h"
 #include "query/texts.h"
 #include "query/waiting_since.h"
 #include "storage/close_names.h"
@@ -44,6 +45,7 @@ struct RunView::Impl {
   std::vector<std::unique_ptr<WriterReader>> readers;  // one a snapshot
   std::vector<WriterSnapshot> snapshots;
   std::vector<Liveness> liveness;
+  std::vector<SilentAttempt> silent;  // where all writers could be read
   std::vector<MetricInfo> metrics;
   ShownRows shown_rows;  // what only rows tell of `metrics`, as far as it was asked for
   std::vector<std::string> problems;
@@ -68,13 +70,16 @@ struct RunView::Impl {
   void complete_metrics();
   Result<std::vector<History>> gather(const std::vector<const MetricInfo*>& wanted, const Selection& selection = {});
   Result<OpenWriter> open_writer(const std::string& path, std::unique_ptr<WriterReader> reader);
-  std::vector<std::string> find_writers(Liveness* maker, Status* unlisted) const;
   StateVerdict unreadable() const;
   std::string none_readable() const;
   bool has_unread_writers() const { return snapshots.empty() && problems.size() > (folder.problem.empty() ? 0u : 1u); }
   void take_snapshots();
+  Status read_writers();
+  bool find_silent();
+  uint64_t count_silent(int64_t attempt) const;
   void look_at_journals();
   std::optional<uint32_t> unseen_user() const;
+  bool all_ended() const;
   Status read_all_texts(const std::string& metric, TextsByMetric* out);
   Result<const MetricInfo*> find_metric(const std::string& name) const;
 };
@@ -109,16 +114,6 @@ Result<RunView::Impl::OpenWriter> RunView::Impl::open_writer(const std::string& 
   return out;
 }
 
-// The databases, and where there are none what is known of the process that made the run: it may make its database and
-// end between the two looks, hence a third.
-std::vector<std::string> RunView::Impl::find_writers(Liveness* maker, Status* unlisted) const {
-  std::vector<std::string> paths = folder.writer_dbs(unlisted);
-  if (!paths.empty() || !unlisted->ok()) return paths;
-  if (const auto identity = read_run_maker(join_path(folder.path, kRunFile)))
-    *maker = probe_writer(*identity, store_path_of(folder.path));
-  return *maker == Liveness::kDead ? folder.writer_dbs() : paths;
-}
-
 // Of a run with databases, none of which can be read; the problem names the file, and the version where that is newer.
 StateVerdict RunView::Impl::unreadable() const {
   const bool stays = problem_code == Code::kCorrupt || problem_code == Code::kVersion;  // another try reads no more
@@ -128,24 +123,16 @@ StateVerdict RunView::Impl::unreadable() const {
 
 std::string RunView::Impl::none_readable() const { return "none of its databases can be read: " + problems.back(); }
 
-void RunView::Impl::take_snapshots() {
-  problems.clear();
-  problem_code = Code::kOk;
-  unread_for_now = Status();
-  waiting.reset();
-  const bool refused = folder.problem_code == Code::kIo;  // rights or a disk: nothing is damaged
-  if (!folder.problem.empty()) note_problem(refused ? Code::kIo : Code::kCorrupt, folder.problem);
-  for (const MissingParts& missing : missing_parts(folder.path)) note_problem(Code::kCorrupt, missing.text());
-  for (const std::string& path : databases_set_aside(folder.path)) note_problem(Code::kCorrupt, set_aside_text(path));
+// The databases as they are listed now; an error of listing them.
+Status RunView::Impl::read_writers() {
   std::map<std::string, std::unique_ptr<WriterReader>> open;
   for (auto& reader : readers) {
     std::string path = reader->path();
     open.emplace(std::move(path), std::move(reader));
   }
-  Liveness maker = Liveness::kUnknown;
   std::vector<OpenWriter> writers;
   Status unlisted;
-  for (const std::string& path : find_writers(&maker, &unlisted)) {
+  for (const std::string& path : folder.writer_dbs(&unlisted)) {
     const auto known = open.find(path);
     auto writer = open_writer(path, known == open.end() ? nullptr : std::move(known->second));
     if (writer.ok()) {
@@ -156,7 +143,6 @@ void RunView::Impl::take_snapshots() {
     if (unread_for_now.ok() && (code == Code::kVersion || code == Code::kIo)) unread_for_now = writer.status();
     note_problem(code, writer.status().to_string());
   }
-  if (!unlisted.ok() && is_directory(folder.path)) note_problem(unlisted.code(), unlisted.to_string());
   const auto order = [](const OpenWriter& w) {
     return std::make_tuple(w.snapshot.identity.attempt, w.snapshot.identity.started_us, w.snapshot.identity.writer);
   };
@@ -169,10 +155,40 @@ void RunView::Impl::take_snapshots() {
     snapshots.push_back(std::move(writer.snapshot));
     liveness.push_back(writer.liveness);
   }
+  return unlisted;
+}
+
+// False where a process that seemed to have come to nothing made its database meanwhile.
+bool RunView::Impl::find_silent() {
+  silent.clear();
+  const bool all_read = problems.empty() || (problems.size() == 1 && !folder.problem.empty());
+  if (!all_read && !snapshots.empty()) return true;  // a file that cannot be read may be theirs
+  silent = silent_attempts(folder, snapshots);
+  if (std::none_of(silent.begin(), silent.end(), [](const auto& each) { return each.maker == Liveness::kDead; }))
+    return true;
+  return folder.writer_dbs().size() == snapshots.size();
+}
+
+void RunView::Impl::take_snapshots() {
+  constexpr int kLooksMax = 3;
+  for (int look = 1; look <= kLooksMax; ++look) {
+    problems.clear();
+    problem_code = Code::kOk;
+    unread_for_now = Status();
+    waiting.reset();
+    const bool refused = folder.problem_code == Code::kIo;  // rights or a disk: nothing is damaged
+    if (!folder.problem.empty()) note_problem(refused ? Code::kIo : Code::kCorrupt, folder.problem);
+    for (const MissingParts& missing : missing_parts(folder.path)) note_problem(Code::kCorrupt, missing.text());
+    for (const std::string& path : databases_set_aside(folder.path)) note_problem(Code::kCorrupt, set_aside_text(path));
+    const Status listed = read_writers();
+    if (!listed.ok() && is_directory(folder.path)) note_problem(listed.code(), listed.to_string());
+    if (find_silent()) break;
+  }
   for (WriterSnapshot& snapshot : snapshots) note_damage(std::move(snapshot.damage));
   metrics = merge_metrics(snapshots);
-  verdict = decide_state(snapshots, liveness, maker, folder.identity.created_us, realtime_us());
-  if (const auto user = unseen_user(); user && snapshots.empty() && maker == Liveness::kDead)
+  verdict = decide_state(snapshots, liveness, silent, folder.identity.created_us, realtime_us());
+  if (const auto user = unseen_user();
+      user && snapshots.empty() && !silent.empty() && silent.back().maker == Liveness::kDead)
     verdict.detail = fmt::format("its process ended; what may wait in the journal of user id {} cannot be seen", *user);
   if (has_unread_writers()) verdict = unreadable();
 }
@@ -182,9 +198,24 @@ std::optional<uint32_t> RunView::Impl::unseen_user() const {
   struct stat st{};
   if (verdict.state == RunState::kRunning || ::stat(folder.path.c_str(), &st) != 0 || st.st_uid == ::geteuid())
     return std::nullopt;
-  const bool over = !snapshots.empty() && std::all_of(snapshots.begin(), snapshots.end(),
-                                                      [](const WriterSnapshot& w) { return w.end || w.recovered; });
-  return over ? std::nullopt : std::optional<uint32_t>(st.st_uid);
+  return all_ended() ? std::nullopt : std::optional<uint32_t>(st.st_uid);
+}
+
+bool RunView::Impl::all_ended() const {
+  return !snapshots.empty() && silent.empty() &&
+         std::all_of(snapshots.begin(), snapshots.end(), [](const WriterSnapshot& w) { return w.end || w.recovered; });
+}
+
+// Attempts that came to nothing and of which no journal is here; those that may still come are none.
+uint64_t RunView::Impl::count_silent(int64_t attempt) const {
+  if (has_unread_writers()) return 0;
+  const int64_t now_us = realtime_us();
+  return static_cast<uint64_t>(std::count_if(silent.begin(), silent.end(), [&](const SilentAttempt& each) {
+    const bool waits = waiting && std::any_of(waiting->begin(), waiting->end(), [&](const WaitingPoints& journal) {
+                         return journal.writer.attempt == each.attempt;
+                       });
+    return (attempt == 0 || each.attempt == attempt) && !may_begin(each, now_us) && !waits;
+  }));
 }
 
 // Of a run that does not go on: the journal was removed with its container or machine, lies on another one or where
@@ -310,12 +341,19 @@ LossAccount RunView::losses() const {
 }
 uint64_t RunView::missing_journals(int64_t attempt) const {
   if (impl_->verdict.state == RunState::kRunning) return 0;
+  if (!impl_->silent.empty() && !impl_->waiting) impl_->look_at_journals();
   const auto& all = impl_->snapshots;
-  return static_cast<uint64_t>(std::count_if(all.begin(), all.end(), [&](const WriterSnapshot& writer) {
+  const auto lost = std::count_if(all.begin(), all.end(), [&](const WriterSnapshot& writer) {
     return (attempt == 0 || writer.identity.attempt == attempt) &&
            has_lost_its_journal(writer, store_path_of(impl_->folder.path));
-  }));
+  });
+  return static_cast<uint64_t>(lost) + impl_->count_silent(attempt);
 }
+int64_t RunView::newest_attempt() const {
+  const int64_t silent = impl_->silent.empty() ? 0 : impl_->silent.back().attempt;
+  return std::max(silent, impl_->snapshots.empty() ? 0 : impl_->snapshots.back().identity.attempt);
+}
+bool RunView::all_ended() const { return impl_->all_ended(); }
 std::vector<MetricAccount> RunView::losses_by_metric() const {
   if (!impl_->waiting) impl_->look_at_journals();
   return merge_losses_by_metric(impl_->snapshots, *impl_->waiting);

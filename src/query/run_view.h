@@ -105,8 +105,8 @@ struct LossAccount {
   } entries;
   std::vector<WaitingPoints> waiting;  // of pending: in whose journals
   std::optional<uint32_t> unseen;      // the user whose journals may hold more: this one cannot see them
-  // Writers that neither ended nor were recovered and whose journal is not here: what they logged behind their last
-  // commit is not known.
+  // Processes that neither ended nor were recovered and whose journal is not here, those among them that came to no
+  // commit at all: what they logged behind their last commit is not known.
   uint64_t missing_journals = 0;
   uint64_t unread_rings = 0;  // of dead processes: nobody can say what they held, so more may be lost
   uint64_t rejected_values = 0;
@@ -151,10 +151,12 @@ class RunView {
   // known. Valid until refresh().
   const std::vector<MetricInfo>& stored_metrics() const;
   std::vector<std::string> text_metrics() const;  // names under which texts were logged, by name
-  // Writers of that attempt (0: of all) that neither ended nor were recovered and whose journal is not here; of a run
-  // that goes on none are looked for. Cost: a few system calls a writer.
+  // Processes of that attempt (0: of all) that neither ended nor were recovered and whose journal is not here, of an
+  // attempt that left no writer one; of a run that goes on none are looked for. Cost: a few system calls a writer.
   uint64_t missing_journals(int64_t attempt = 0) const;
-  LossAccount losses() const;  // the first time after a snapshot the journals of this user are looked at
+  int64_t newest_attempt() const;  // that was begun, whether it left a writer or not; 0: none
+  bool all_ended() const;          // every attempt that was begun has a writer, and all of them ended or were recovered
+  LossAccount losses() const;      // the first time after a snapshot the journals of this user are looked at
   std::vector<MetricAccount> losses_by_metric() const;  // by name; of every metric, also those that lost nothing
   const std::vector<WriterSnapshot>& writers() const;   // by (attempt, started, id)
   const std::vector<Liveness>& liveness() const;        // one a writer, as of the last snapshot

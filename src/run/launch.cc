@@ -282,8 +282,7 @@ Status read_past(const Store& store, const LaunchFacts& facts, Launch* launch) {
   if (view.ok() && may_leave) TRACKER_RETURN_IF_ERROR((*view)->unread_for_now());
   for (const std::string& problem : view.ok() ? (*view)->problems() : std::vector<std::string>())
     say("an earlier attempt: " + problem);
-  int64_t newest = 0;
-  for (const WriterSnapshot& writer : past) newest = std::max(newest, writer.identity.attempt);
+  const int64_t newest = view.ok() ? (*view)->newest_attempt() : 0;
   if (const uint64_t missing = view.ok() ? (*view)->missing_journals(newest) : 0; missing > 0)
     say(fmt::format(
         "{} of attempt {} left no journal here: what {} logged behind the last commit is not known, and this attempt "

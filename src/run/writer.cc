@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <new>
 
 #include "base/clock.h"
 #include "base/fs.h"
@@ -269,12 +270,15 @@ Status Writer::commit(const Batch& batch) {
   const bool was_full = queue_is_full();
   parts_ = parts;
   for (const auto& queued : batch.frames) {
+    // What cannot fail comes first: a frame that stays in the queue is counted again by the next try.
     queue_bytes_ -= queued->record.bytes.size();
-    count_stored(*queued);
-    lost_.apply({}, queued->losses);
-    alerts_.add(std::move(queued->alerts));
-    defined_ = std::max(defined_, queued->defined);
     queue_.pop_front();  // the drain thread only adds at the other end
+    count_stored(*queued);
+    defined_ = std::max(defined_, queued->defined);
+    try {
+      lost_.apply({}, queued->losses);
+      alerts_.add(std::move(queued->alerts));
+    } catch (const std::bad_alloc&) {}  // they are stored; what this process says of itself lacks them
   }
   if (was_full && !queue_is_full()) journal_->wake();  // the drain left off for that
   committed_seq_ = db_->last_seq();

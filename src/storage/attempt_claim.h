@@ -15,7 +15,7 @@
 namespace tracker::internal {
 
 constexpr int64_t kAttemptMax = 1'000'000'000;  // a file of a larger number is no claim
-constexpr int64_t kAttemptVersion = 1;
+constexpr int kAttemptVersion = 1;
 
 struct AttemptClaim {
   int64_t attempt = 1;

@@ -28,6 +28,7 @@ Result<uint64_t> end_of_whole_record(FramesBytes& bytes, uint64_t at) {
   if (behind_head > bytes.size()) return uint64_t{0};
   auto head = bytes.view(at, kFramesHeadBytes);
   if (!head.ok()) return head.status();
+  if (head->size() < kFramesHeadBytes) return uint64_t{0};  // it was cut meanwhile
   const bool has_magic = head->starts_with(kMagicOfRecord);
   ByteReader in(head->substr(kMagicOfRecord.size() + sizeof(uint32_t)));  // behind the kind
   const uint32_t body_bytes = in.u32(), body_crc = in.u32();

@@ -30,14 +30,13 @@ namespace {
 Result<bool> undo_removal(const Store& store, const RunIdentity& run, RecoveryReport* report) {
   const auto found = store.find_run(run.project, run.id);
   if (found && found->identity.uid == run.uid) return true;
-  for (const RunFolder& other : store.list_runs(run.project))
-    if (other.identity.uid == run.uid) return true;
+  const bool is_elsewhere = store.find_run_by_uid(run.uid, run.project).has_value();  // moved, or a copy of it
   const auto removal = settle_removal(store, run.uid);
   if (!removal.ok()) return removal.status();
   if (*removal == RemovalState::kUndone)
     report->add_problem(Code::kCorrupt,
                         fmt::format("{}/{}: a removal died half way; the run is back", run.project, run.id));
-  return *removal != RemovalState::kDecided;
+  return is_elsewhere || *removal != RemovalState::kDecided;
 }
 
 // Journals of dead processes by the store that they are left to.
@@ -228,8 +227,8 @@ Result<RunFolder> folder_of_run(const Store& store, const RunIdentity& run, cons
   Store mutable_store = store;
   const auto found = store.find_run(run.project, run.id);
   if (found && found->identity.uid == run.uid) return *found;
-  for (const RunFolder& other : store.list_runs(run.project))  // under another name: somebody moved it, or two had one
-    if (other.identity.uid == run.uid) return other;
+  // Under another name: somebody moved it, or two had one.
+  if (auto other = store.find_run_by_uid(run.uid, run.project)) return std::move(*other);
   // Files of a run that nobody can name are another one's, unless this writer's are among them.
   const bool own = store.holds_writer(run.project, run.id, writer);
   if (own || !store.lacks_run_file(run.project, run.id)) {

@@ -7,6 +7,7 @@
 
 #include "base/fs.h"
 #include "model/key.h"
+#include "storage/attempt_claim.h"
 #include "storage/document.h"
 #include "storage/store_files.h"
 #include "storage/writer_reader.h"
@@ -140,8 +141,10 @@ bool is_in_own_place(const RunFolder& run) {
 
 std::string store_path_of(const std::string& run_path) { return parent_path(parent_path(parent_path(run_path))); }
 
-std::optional<WriterIdentity> read_run_maker(const std::string& path) {
-  auto document = read_document(path, "tracker-run", kRunVersion);
+std::optional<WriterIdentity> read_claim_maker(const std::string& path) {
+  const bool is_run = last_name(path) == kRunFile;
+  auto document = is_run ? read_document(path, "tracker-run", kRunVersion)
+                         : read_document(path, "tracker-attempt", kAttemptVersion);
   const Value* maker = document.ok() ? document->find("made_by") : nullptr;
   if (maker == nullptr || !maker->is_map()) return std::nullopt;
   WriterIdentity out;

@@ -49,8 +49,9 @@ bool is_in_own_place(const RunFolder& run);  // the one of its project and id: n
 
 // Of the store that a run's folder <store>/runs/<project>/<id> stands in.
 std::string store_path_of(const std::string& run_path);
-// The process that made the run, as far as probe_writer() asks; none where the document does not say.
-std::optional<WriterIdentity> read_run_maker(const std::string& path);
+// The process that made the run, or began an attempt, as far as probe_writer() asks; none where the document, run.json
+// or attempt-<n>.json, does not say.
+std::optional<WriterIdentity> read_claim_maker(const std::string& path);
 
 // Makes a run's folder and those above it by `make`, which is kNotFound where a removal of the project's last run has
 // taken the project's folder away in between: it is called again then, kFolderTriesMax times in all.

@@ -213,6 +213,13 @@ Result<RunFolder> Store::open_or_create_run(std::string_view project, std::strin
   return RunFolder{std::move(*identity), path, ""};
 }
 
+std::optional<RunFolder> Store::find_run_by_uid(const Id128& uid, std::string_view project) const {
+  for (const std::string_view where : {project, std::string_view()})
+    for (RunFolder& run : list_runs(where))
+      if (run.identity.uid == uid) return std::move(run);
+  return std::nullopt;
+}
+
 std::vector<RunFolder> Store::list_runs(std::string_view project, std::vector<Status>* damaged) const {
   std::vector<RunFolder> out;
   const std::string runs = join_path(path_, kRunsFolder);

@@ -83,6 +83,9 @@ class Store {
   // The same for who goes on with the run: where its run.json is damaged or gone and a database of it says that it is
   // this one, that is made anew, and the problem says so, and whether it could be.
   std::optional<RunFolder> find_run_to_resume(std::string_view project, std::string_view label) const;
+  // By uid, whatever its folder is called and wherever in the store it stands; first looked for in `project`. Cost:
+  // reads each run.json.
+  std::optional<RunFolder> find_run_by_uid(const Id128& uid, std::string_view project) const;
   // The folder of that label holds databases and no run.json: a damaged run, and no free label.
   bool lacks_run_file(std::string_view project, std::string_view label) const;
   std::string run_path(std::string_view project, std::string_view label) const;  // whether one is there or not

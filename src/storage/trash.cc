@@ -208,9 +208,12 @@ bool put_back(const Store& store, int store_fd, const Trash& trash, const std::s
   return move_to(name) || move_to(run.uid.hex());
 }
 
-// The locks of all journals that go with a run: nobody recovers them now, and none is gone before all are ours.
-Status claim_journals(const Store& store, const Id128& uid, std::vector<std::unique_ptr<DeadJournal>>* out) {
-  for (const std::string& dir : journal_dirs_of(store, uid)) {
+// The locks of all journals that go with a run: nobody recovers them now, and none is gone before all are ours. None
+// where a copy of the run stays in the store, or the run whose copy this is: they are that one's.
+Status claim_journals(const Store& store, const RunIdentity& run, std::vector<std::unique_ptr<DeadJournal>>* out) {
+  const std::vector<std::string> dirs = journal_dirs_of(store, run.uid);
+  if (dirs.empty() || store.find_run_by_uid(run.uid, run.project)) return {};
+  for (const std::string& dir : dirs) {
     const auto writer = writer_of_journal(dir, store);
     const WriterIdentity* const who = writer.ok() ? &*writer : nullptr;
     if (const auto read = DeadJournal::look(dir, who); read.status().code() == Code::kVersion) return read.status();
@@ -224,15 +227,11 @@ Status claim_journals(const Store& store, const Id128& uid, std::vector<std::uni
 }
 
 // Of a run that is condemned: its removal died before they went.
-void remove_journals(const Store& store, const Id128& uid) {
-  for (const std::string& dir : journal_dirs_of(store, uid))
+void remove_journals(const Store& store, const RunIdentity& run) {
+  const std::vector<std::string> dirs = journal_dirs_of(store, run.uid);
+  if (dirs.empty() || store.find_run_by_uid(run.uid, run.project)) return;
+  for (const std::string& dir : dirs)
     if (auto journal = DeadJournal::claim(dir); journal.ok()) (*journal)->remove();
-}
-
-bool has_run(const Store& store, const RunIdentity& run) {
-  for (const RunFolder& other : store.list_runs(run.project))
-    if (other.identity.uid == run.uid) return true;
-  return false;
 }
 
 }  // namespace
@@ -260,7 +259,7 @@ Result<Removed> remove_run(const Store& store, const RunFolder& run, int64_t now
     return Status::from_errno(errno, "cannot move into the trash", run.path);
   std::vector<std::unique_ptr<DeadJournal>> journals;
   Status status = refuse_live(store, run.identity.uid, join_path(trash_path, moved), run_name(run.identity), now_us);
-  if (status.ok()) status = claim_journals(store, run.identity.uid, &journals);
+  if (status.ok()) status = claim_journals(store, run.identity, &journals);
   if (status.ok() && ::renameat(trash->folder.get(), moved.c_str(), trash->folder.get(), condemned.c_str()) != 0)
     status = Status::from_errno(errno, "cannot rename", join_path(trash_path, moved));
   if (!status.ok()) {
@@ -321,13 +320,16 @@ Removed empty_trash(const Store& store, bool dry_run, int64_t now_us, std::vecto
     if (!name.ends_with(kMoved) || dry_run) continue;
     const std::string at = join_path(path, name);
     const auto run = read_run_folder(at);
-    Status status = run.ok() ? refuse_live(store, run->identity.uid, at, run_name(run->identity), now_us) : Status();
+    const Code code = run.status().code();
+    Status status = run.ok() ? refuse_live(store, run->identity.uid, at, run_name(run->identity), now_us)
+                    : code == Code::kVersion || code == Code::kIo ? run.status()
+                                                                  : refuse_live(store, Id128(), at, at, now_us);
     if (status.ok() && run.ok() && !journal_dirs_of(store, run->identity.uid).empty())
       status = Status(Code::kBusy, fmt::format("{}: a removal died before it took its journals; remove it again",
                                                run_name(run->identity)));
     const std::string condemned = name.substr(0, name.size() - kMoved.size());
     if (!status.ok()) {
-      const bool back = put_back(store, store_fd->get(), *trash, name, run->identity);
+      const bool back = run.ok() && put_back(store, store_fd->get(), *trash, name, run->identity);
       problems->push_back(fmt::format("{}; its folder {}", status.message(), back ? "was put back" : "stays at " + at));
       name = kTrashLockFile;
     } else if (::renameat(trash->folder.get(), name.c_str(), trash->folder.get(), condemned.c_str()) == 0) {
@@ -338,8 +340,7 @@ Removed empty_trash(const Store& store, bool dry_run, int64_t now_us, std::vecto
   for (const std::string& name : *names) {
     if (name == kTrashLockFile) continue;
     if (!dry_run)
-      if (const auto run = read_run_folder(join_path(path, name)); run.ok() && !has_run(store, run->identity))
-        remove_journals(store, run->identity.uid);
+      if (const auto run = read_run_folder(join_path(path, name)); run.ok()) remove_journals(store, run->identity);
     auto removed = remove_tree(trash->folder.get(), name, join_path(path, name), dry_run);
     if (!removed.ok()) problems->push_back(removed.status().to_string());
     else out = {out.files + removed->files, out.bytes + removed->bytes};

@@ -34,7 +34,8 @@ Status check_removable(const Store& store, const RunFolder& run, int64_t now_us)
 
 // Errors: as above, kVersion also: a journal of a newer program waits for it, and kIo. After an error nothing of the
 // run or of its journals is gone, but where the message says that the run is. Journals of its dead writers on this
-// machine go with it: they would make it again.
+// machine go with it, for they would make it again; where another folder of the store has this run, a copy or the one
+// that this is a copy of, they stay for that one.
 Result<Removed> remove_run(const Store& store, const RunFolder& run, int64_t now_us);
 
 // For who finds a journal of the run `uid` in this store, which has no folder of it.

@@ -120,8 +120,7 @@ TEST_F(DeadStateTest, AProcessOfAnotherPidNamespaceThatDiedBeforeItsForkedWorker
   auto view = RunView::open(Store::open(sandbox_.store())->list_runs().at(0));
   const WriterSnapshot writer = (*view)->writers().at(0);
   EXPECT_EQ(probe_writer(writer.identity, sandbox_.store()), Liveness::kUnknown);
-  EXPECT_EQ(decide_state((*view)->writers(), (*view)->liveness(), Liveness::kUnknown, 0,
-                         last_seen_us(writer) + kHeartbeatTrust.count())
+  EXPECT_EQ(decide_state((*view)->writers(), (*view)->liveness(), {}, 0, last_seen_us(writer) + kHeartbeatTrust.count())
                 .state,
             RunState::kLostContact);
   *enough = 1;

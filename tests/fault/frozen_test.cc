@@ -39,7 +39,7 @@ int log_until_told(Ledger* ledger) {
 
 // The state for a reader that cannot see the writer's lock.
 RunState state_elsewhere(const RunView& view, int64_t now_us) {
-  return decide_state(view.writers(), {Liveness::kUnknown}, Liveness::kUnknown, 0, now_us).state;
+  return decide_state(view.writers(), {Liveness::kUnknown}, {}, 0, now_us).state;
 }
 
 class FrozenTest : public ::testing::Test {

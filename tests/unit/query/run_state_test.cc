@@ -25,7 +25,7 @@ WriterSnapshot ended(WriterSnapshot out, RunState state, int64_t exit_code = 0, 
 }
 
 StateVerdict decide(const std::vector<WriterSnapshot>& writers, const std::vector<Liveness>& liveness) {
-  return decide_state(writers, liveness, Liveness::kUnknown, kNow - 3600'000'000, kNow);
+  return decide_state(writers, liveness, {}, kNow - 3600'000'000, kNow);
 }
 
 TEST(RunStateTest, TheEndRecordDecides) {
@@ -104,13 +104,30 @@ TEST(RunStateTest, AWriterOnAnotherHostIsBelievedForAMinute) {
 }
 
 TEST(RunStateTest, ARunWithoutWritersWhoseMakerCannotBeSeenHasJustBegunOrNeverDid) {
-  EXPECT_EQ(decide_state({}, {}, Liveness::kUnknown, kNow - 1, kNow).state, RunState::kRunning);
-  EXPECT_EQ(decide_state({}, {}, Liveness::kUnknown, kNow - kHeartbeatTrust.count(), kNow).state, RunState::kCrashed);
+  EXPECT_EQ(decide_state({}, {}, {}, kNow - 1, kNow).state, RunState::kRunning);
+  EXPECT_EQ(decide_state({}, {}, {}, kNow - kHeartbeatTrust.count(), kNow).state, RunState::kCrashed);
 }
 
 TEST(RunStateTest, ARunWithoutWritersRunsExactlyWhileItsMakerLives) {
-  EXPECT_EQ(decide_state({}, {}, Liveness::kLive, kNow - 3600'000'000, kNow).state, RunState::kRunning);
-  EXPECT_EQ(decide_state({}, {}, Liveness::kDead, kNow - 1, kNow).state, RunState::kCrashed);
+  EXPECT_EQ(decide_state({}, {}, {{1, kNow - 3600'000'000, Liveness::kLive}}, kNow, kNow).state, RunState::kRunning);
+  EXPECT_EQ(decide_state({}, {}, {{1, kNow - 1, Liveness::kDead}}, kNow, kNow).state, RunState::kCrashed);
+}
+
+// "finished", of the attempt before, where the newest one was killed before its first commit.
+TEST(RunStateTest, TheNewestAttemptDecidesAlsoWhereItLeftNoWriter) {
+  const std::vector<WriterSnapshot> writers{ended(writer(1, 0, kNow), RunState::kFinished)};
+  const auto state = [&](int64_t attempt, int64_t begun_us, Liveness maker) {
+    return decide_state(writers, {Liveness::kDead}, {{attempt, begun_us, maker}}, kNow, kNow);
+  };
+  EXPECT_EQ(state(2, kNow - 1, Liveness::kLive).state, RunState::kRunning);
+  EXPECT_EQ(state(2, kNow - 1, Liveness::kUnknown).state, RunState::kRunning);
+  EXPECT_EQ(state(2, kNow - kHeartbeatTrust.count(), Liveness::kUnknown).state, RunState::kCrashed);
+  const StateVerdict dead = state(2, kNow - 1, Liveness::kDead);
+  EXPECT_EQ(dead.state, RunState::kCrashed);
+  EXPECT_EQ(dead.detail, "attempt 2: its process ended before anything was stored");
+  EXPECT_EQ(dead.ended_us, kNow - 1);
+  const std::vector<WriterSnapshot> later{ended(writer(2, 0, kNow), RunState::kFinished)};
+  EXPECT_EQ(decide_state(later, {Liveness::kDead}, {{1, 0, Liveness::kLive}}, kNow, kNow).state, RunState::kFinished);
 }
 
 TEST(RunStateTest, ForeignNumbersAtTheEdgesDoNoHarm) {
