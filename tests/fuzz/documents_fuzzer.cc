@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto store = read_store_document(path);
   if (store.ok() && store->is_zero()) std::abort();
   const auto run = read_run_document(path);
-  (void)read_run_maker(path);
+  (void)read_claim_maker(path);
   const auto found = read_run_folder(folder.path());
   if (found.ok() != run.ok()) std::abort();
   if (!run.ok()) {
