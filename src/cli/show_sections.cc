@@ -202,6 +202,9 @@ std::string losses_section(const Console& console, const std::vector<MetricAccou
 }
 
 std::string waiting_text(const WaitingPoints& waiting) {
+  if (waiting.newer)
+    return fmt::format("what the journal of {} pid {} holds is of a newer version, which stores it",
+                       visible(waiting.writer.host), waiting.writer.pid);
   if (waiting.points + waiting.texts == 0 && waiting.unread_rings > 0)
     return fmt::format("{} in the journal of {} pid {} cannot be read; the next run or command keeps {} aside",
                        counted(waiting.unread_rings, "ring"), visible(waiting.writer.host), waiting.writer.pid,

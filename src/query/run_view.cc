@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "journal/dead_journal.h"
 #include "journal/place.h"
 #include "query/across_ranks.h"
 #include "query/attempts.h"
@@ -225,6 +226,7 @@ bool has_lost_its_journal(const WriterSnapshot& writer, const std::string& store
   for (const std::string& root : journal_roots(store_path)) {
     const std::string dir = join_path(root, writer.identity.writer.hex());
     if (!path_exists(dir)) continue;
+    if (!holds_log(dir) && !path_exists(join_path(dir, "defs"))) return true;  // emptied, as cleaners of /tmp do
     const auto store = Store::open(store_path);
     return store.ok() && !is_of(writer.identity, dir, *store);
   }

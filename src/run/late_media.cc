@@ -23,33 +23,12 @@
 namespace tracker::internal {
 namespace {
 
-constexpr int kLockTries = 200;
-constexpr std::chrono::milliseconds kLockPause{10};
-
 // Its process adds nothing any more, and what it had logged is in its database: the frames of its journal are numbered
 // behind those of the database, so nothing may come in between.
 bool is_dead_and_recovered(const WriterSnapshot& writer, const std::string& store_path) {
   if (!find_journal(writer.identity, store_path).empty()) return false;
   const Liveness alive = probe_writer(writer.identity, store_path);
   return alive == Liveness::kDead || (alive == Liveness::kUnknown && (writer.end || writer.recovered));
-}
-
-Result<Fd> lock_of(const std::string& path) {
-  for (int i = 0; i < kLockTries; ++i) {
-    auto fd = open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK);
-    if (!fd.ok()) return fd.status();
-    struct flock lock{};
-    lock.l_type = F_WRLCK;
-    lock.l_whence = SEEK_SET;
-    if (::fcntl(fd->get(), F_OFD_SETLK, &lock) == 0) {
-      struct stat st{};  // who had it removes it with its lock: then this is a lock on nothing
-      if (::fstat(fd->get(), &st) == 0 && st.st_nlink > 0) return fd;
-      continue;
-    }
-    if (errno != EAGAIN && errno != EACCES) return Status::from_errno(errno, "cannot lock", path);
-    std::this_thread::sleep_for(kLockPause);
-  }
-  return Status(Code::kBusy, "another process encodes the media that wait in " + parent_path(path));
 }
 
 Value account_with(const Value* before, const std::map<std::string, uint64_t>& dropped) {
@@ -68,15 +47,16 @@ Value account_with(const Value* before, const std::map<std::string, uint64_t>& d
 
 }  // namespace
 
-LateMedia::LateMedia(RunFolder folder, std::unique_ptr<RunView> view, Fd lock, std::vector<SpooledMedium> waiting)
+LateMedia::LateMedia(RunFolder folder, std::unique_ptr<RunView> view, SpoolLock lock,
+                     std::vector<SpooledMedium> waiting)
     : folder_(std::move(folder)), view_(std::move(view)), lock_(std::move(lock)), waiting_(std::move(waiting)) {}
 
-LateMedia::~LateMedia() { remove_file(fmt::format("{}/{}/{}", folder_.path, kMediaFolder, kSpoolLockFile)); }
+LateMedia::~LateMedia() = default;
 
 Result<std::unique_ptr<LateMedia>> LateMedia::open(const RunFolder& folder) {
   std::unique_ptr<LateMedia> none;
   if (spooled_media(folder.path).empty()) return none;
-  auto lock = lock_of(fmt::format("{}/{}/{}", folder.path, kMediaFolder, kSpoolLockFile));
+  auto lock = SpoolLock::take(folder.path);
   if (!lock.ok()) return lock.status();
   build_ended_frames(folder);
   auto view = RunView::open(folder);  // behind the lock: what another one has committed is in it

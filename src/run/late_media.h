@@ -26,8 +26,7 @@
 
 namespace tracker::internal {
 
-constexpr const char* kSpoolLockFile = "spool.lock";  // in the run's media folder, while somebody does this
-constexpr size_t kLateFrameBytes = 4u << 20;          // of what is said of media, in one frame
+constexpr size_t kLateFrameBytes = 4u << 20;  // of what is said of media, in one frame
 
 // Which medium it is: of all processes of a run no two have logged one that agrees in all of these.
 struct MediumPlace {
@@ -64,13 +63,13 @@ class LateMedia {
     std::vector<Event> events;
     std::map<std::string, uint64_t> dropped;
   };
-  LateMedia(RunFolder folder, std::unique_ptr<RunView> view, Fd lock, std::vector<SpooledMedium> waiting);
+  LateMedia(RunFolder folder, std::unique_ptr<RunView> view, SpoolLock lock, std::vector<SpooledMedium> waiting);
   Status commit(const Id128& writer, Held held);
   const WriterSnapshot* snapshot_of(const Id128& writer) const;
 
   RunFolder folder_;
   std::unique_ptr<RunView> view_;
-  Fd lock_;
+  SpoolLock lock_;
   std::vector<SpooledMedium> waiting_;
   std::map<Id128, Held> held_;
   std::optional<std::set<MediumPlace>> stored_;

@@ -26,10 +26,13 @@
 #include "run/say.h"
 #include "run/shared_run.h"
 #include "run/store_answers.h"
+#include "storage/attempt_claim.h"
 #include "storage/database_build.h"
+#include "storage/journal_home.h"
 #include "storage/recovery.h"
 #include "storage/run_folder.h"
 #include "storage/store_files.h"
+#include "storage/trash.h"
 
 namespace tracker::internal {
 namespace {
@@ -180,6 +183,24 @@ Status missing_run(const Store& store, const InitOptions& o) {
                 o.resume_from.empty() ? "resume=\"allow\" makes it" : "with resume=\"allow\" it is made, from step 0");
 }
 
+// A run that the disk has taken nothing of yet: it is in journals alone. True: it is gone on with.
+bool resume_from_journal(Store* store, Launch* launch, const LaunchFacts& facts) {
+  const InitOptions& o = launch->options;
+  if (is_shared(*launch) || store->lacks_run_file(o.project, o.id)) return false;
+  const auto run = run_in_journals(*store, o.project, o.id);
+  if (!run || settle_removal(*store, run->uid).value_or(RemovalState::kNone) == RemovalState::kDecided) return false;
+  auto folder = store->open_or_create_run(o.project, o.id, run->uid, facts.text, nullptr, run->created_us);
+  if (folder.ok()) {
+    take(launch, std::move(*folder), true);
+    return true;
+  }
+  launch->run = *run;
+  launch->run_dir = store->run_path(o.project, o.id);
+  launch->resumed = true;
+  launch->store_problem = folder.status();
+  return true;
+}
+
 Status choose_run(Store* store, Launch* launch, const LaunchFacts& facts) {
   InitOptions& o = launch->options;
   const JoinRequest request = join_request(*launch, facts.restarts);
@@ -203,6 +224,7 @@ Status choose_run(Store* store, Launch* launch, const LaunchFacts& facts) {
       take(launch, std::move(*found), true);
       return {};
     }
+    if (may_resume && resume_from_journal(store, launch, facts)) return {};
     if (may_resume) TRACKER_RETURN_IF_ERROR(missing_run(*store, o));
     launch->resume_step.reset();  // nothing is there to be shadowed
     if (may_resume && !is_shared(*launch) && !store->lacks_run_file(o.project, o.id)) {
@@ -241,6 +263,7 @@ bool may_begin_another(const Launch& launch) {
 Status begin_another(Store* store, Launch* launch, const LaunchFacts& facts) {
   const InitOptions& o = launch->options;
   launch->resume_step.reset();
+  launch->store_problem = Status();
   auto folder = store->create_run(o.project, o.id, Id128(), facts.text);
   if (folder.ok()) {
     take(launch, std::move(*folder), false);
@@ -251,6 +274,46 @@ Status begin_another(Store* store, Launch* launch, const LaunchFacts& facts) {
   return folder.status();
 }
 
+// Who has a number of an attempt: of what waits in journals no file may claim it, where the disk takes none.
+std::vector<WriterIdentity> known_writers(const std::vector<WriterSnapshot>& past,
+                                          const std::vector<WaitingPoints>& waiting,
+                                          const std::vector<std::shared_ptr<Run>>& own, const Launch& launch) {
+  std::vector<WriterIdentity> out;
+  for (const WriterSnapshot& writer : past) out.push_back(writer.identity);
+  for (const WaitingPoints& each : waiting) out.push_back(each.writer);
+  for (const std::shared_ptr<Run>& run : own) {
+    WriterIdentity mine;
+    mine.attempt = run->attempt();
+    mine.rank = launch.rank.rank;
+    mine.launch = launch.launch_text;
+    out.push_back(std::move(mine));
+  }
+  return out;
+}
+
+// How far the run has come, and what its summary says.
+void count_steps(const std::vector<WriterSnapshot>& past, const std::vector<WaitingPoints>& waiting,
+                 const std::vector<std::shared_ptr<Run>>& own, Launch* launch) {
+  Shadow shadow(past);
+  for (const WaitingPoints& each : waiting) shadow.add(each.writer);
+  const auto raise = [&](int64_t step, int64_t attempt) {  // of what is shadowed the steps up to the cut count
+    launch->step_base = std::max(launch->step_base, std::min(step, shadow.shown_up_to(attempt)));
+  };
+  ValueTree summary;
+  for (const WriterSnapshot& writer : past) {
+    for (const Attribute& attribute : writer.attributes)
+      if (attribute.type == EventType::kSummary) summary.set(attribute.key, attribute.value);
+    for (const SeriesStats& series : writer.series)
+      if (series.points > 0 && series.has_steps) raise(series.step_max, writer.identity.attempt);
+    if (writer.step_max) raise(*writer.step_max, writer.identity.attempt);
+  }
+  launch->summary = summary.take();
+  for (const std::shared_ptr<Run>& run : own)  // where the disk is stuck nothing of it is stored
+    if (run->attempt() < launch->attempt) raise(run->step(), run->attempt());
+  for (const WaitingPoints& each : waiting)
+    if (each.step_max && !each.live) raise(*each.step_max, each.writer.attempt);
+}
+
 // What a run already holds. A damaged attempt is said and does not stop the new one. Of a run that its ranks share
 // only earlier attempts count: how far the other ranks have come says nothing about this one.
 // Not ok: where rows are that cannot be read now, of a newer version or by a disk, so nobody knows how far it has come.
@@ -258,8 +321,9 @@ Status read_past(const Store& store, const LaunchFacts& facts, Launch* launch) {
   // What this process has logged into the run itself may still be in its rings.
   const std::vector<std::shared_ptr<Run>> own = own_runs(launch->run.uid.hex());
   const auto deadline = std::chrono::steady_clock::now() + kFinishLocalMax;
+  bool all_stored = true;
   for (const std::shared_ptr<Run>& run : own)
-    (void)run->flush(std::chrono::duration_cast<std::chrono::milliseconds>(
+    all_stored &= run->flush(std::chrono::duration_cast<std::chrono::milliseconds>(
         std::max(deadline - std::chrono::steady_clock::now(), std::chrono::steady_clock::duration::zero())));
   const RecoveryReport report = recover_dead_writers(store, launch->run.uid);
   for (const RecoveredWriter& writer : report.recovered) launch->recovered_points += writer.points;
@@ -271,15 +335,25 @@ Status read_past(const Store& store, const LaunchFacts& facts, Launch* launch) {
   if (!view.ok())
     say(fmt::format("earlier attempts of {} cannot be read: {}", launch->run.id, view.status().to_string()));
   std::vector<WriterSnapshot> past = view.ok() ? (*view)->writers() : std::vector<WriterSnapshot>();
-  std::vector<WriterIdentity> identities = report.living;
-  for (const WriterSnapshot& writer : past) identities.push_back(writer.identity);
+  // Ranks that share a run stay in it: none can begin another one for all.
+  const bool may_leave = launch->options.attach_attempt == 0 && !is_shared(*launch);
+  // What could not be stored now is in the run once it can.
+  const bool waits = !all_stored || !report.problems.empty() || !report.unfinished.empty();
+  const std::vector<WaitingPoints> waiting =
+      view.ok() && waits ? (*view)->losses().waiting : std::vector<WaitingPoints>();
+  for (const WaitingPoints& each : waiting)
+    if (each.newer && may_leave)
+      return Status(Code::kVersion,
+                    fmt::format("what waits in the journal of pid {} is of a newer version", each.writer.pid),
+                    "resume it with that version, once");
+  std::vector<WriterIdentity> identities = known_writers(past, waiting, own, *launch);
+  identities.insert(identities.end(), report.living.begin(), report.living.end());
   // What cannot be read has a number of its own too, which is never above the count of writers.
   int64_t unread = 0;
   if (view.ok() && !(*view)->problems().empty())
     unread = static_cast<int64_t>(RunFolder{launch->run, launch->run_dir}.writer_dbs().size());
-  // Ranks that share a run stay in it: none can begin another one for all.
-  const bool may_leave = launch->options.attach_attempt == 0 && !is_shared(*launch);
   if (view.ok() && may_leave) TRACKER_RETURN_IF_ERROR((*view)->unread_for_now());
+  if (may_leave) TRACKER_RETURN_IF_ERROR(check_claims(launch->run_dir));
   for (const std::string& problem : view.ok() ? (*view)->problems() : std::vector<std::string>())
     say("an earlier attempt: " + problem);
   const int64_t newest = view.ok() ? (*view)->newest_attempt() : 0;
@@ -295,27 +369,12 @@ Status read_past(const Store& store, const LaunchFacts& facts, Launch* launch) {
   if (launch->options.attach_attempt == 0)
     std::erase_if(past, [&](const WriterSnapshot& writer) { return writer.identity.attempt >= launch->attempt; });
   launch->config = merge_config(past);
+  std::vector<WriterSnapshot> before = past;
+  for (const WaitingPoints& each : waiting)
+    if (each.writer.attempt < launch->attempt) before.emplace_back().identity = each.writer;
   launch->continues =
-      launch->options.attach_attempt > 0 ? 0 : attempt_to_continue(attempts_of(past), launch->resume_step);
-  const Shadow shadow(past);
-  const auto raise = [&](int64_t step, int64_t attempt) {  // of what is shadowed the steps up to the cut count
-    launch->step_base = std::max(launch->step_base, std::min(step, shadow.shown_up_to(attempt)));
-  };
-  ValueTree summary;
-  for (const WriterSnapshot& writer : past) {
-    for (const Attribute& attribute : writer.attributes)
-      if (attribute.type == EventType::kSummary) summary.set(attribute.key, attribute.value);
-    for (const SeriesStats& series : writer.series)
-      if (series.points > 0 && series.has_steps) raise(series.step_max, writer.identity.attempt);
-    if (writer.step_max) raise(*writer.step_max, writer.identity.attempt);
-  }
-  launch->summary = summary.take();
-  for (const std::shared_ptr<Run>& run : own)  // where the disk is stuck nothing of it is stored
-    if (run->attempt() < launch->attempt) raise(run->step(), run->attempt());
-  // What could not be stored now is in the run once it can.
-  const bool waits = !report.problems.empty() || !report.unfinished.empty();
-  for (const WaitingPoints& waiting : view.ok() && waits ? (*view)->losses().waiting : std::vector<WaitingPoints>())
-    if (waiting.step_max && !waiting.live) raise(*waiting.step_max, waiting.writer.attempt);
+      launch->options.attach_attempt > 0 ? 0 : attempt_to_continue(attempts_of(before), launch->resume_step);
+  count_steps(past, waiting, own, launch);
   if (launch->resume_step) launch->step_base = *launch->resume_step;
   return {};
 }
@@ -406,7 +465,8 @@ Result<Launch> decide_launch(const InitOptions& options) {
     launch.store = store->id();
     if (!store->problem().empty()) say(store->problem());
     status = choose_run(&*store, &launch, facts);
-    Status past = status.ok() && launch.resumed ? list_dir(launch.run_dir).status() : Status();
+    const bool has_folder = status.ok() && launch.resumed && launch.store_problem.ok();
+    Status past = has_folder ? list_dir(launch.run_dir).status() : Status();
     if (past.ok() && status.ok() && launch.resumed) past = read_past(*store, facts, &launch);
     if (!past.ok()) {
       if (!may_begin_another(launch)) return Status(past.code(), past.to_string() + ": the run cannot be resumed");

@@ -53,6 +53,15 @@ Status check_claim(const std::string& path) {
   return {};
 }
 
+Status check_claims(const std::string& run_path) {
+  for (const std::string& name : list_dir(run_path).value_or({})) {
+    const std::string path = join_path(run_path, name);
+    const Status status = claimed_attempt(name) ? check_claim(path) : Status();
+    if (status.code() == Code::kVersion) return Status(status.code(), path + " " + status.message());
+  }
+  return {};
+}
+
 std::vector<AttemptClaim> attempt_claims(const std::string& run_path) {
   std::vector<AttemptClaim> out;
   const std::string run_file = join_path(run_path, kRunFile);

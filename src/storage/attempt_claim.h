@@ -28,6 +28,8 @@ struct AttemptClaim {
 std::optional<int64_t> claimed_attempt(std::string_view name);
 // kCorrupt: it is no document of a claim; kVersion: a newer one. Its number is taken all the same.
 Status check_claim(const std::string& path);
+// kVersion: the file of a claim in the run's folder that a newer program wrote.
+Status check_claims(const std::string& run_path);
 // By number. Attempt 1 is claimed by run.json, so it is first where that is there. Of a claim that cannot be read the
 // number counts.
 std::vector<AttemptClaim> attempt_claims(const std::string& run_path);

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/fs.h"
+#include "model/media.h"
 #include "storage/compaction.h"
 #include "storage/database_build.h"
 #include "storage/live_writers.h"
@@ -105,6 +106,10 @@ CompactEndedReport compact_ended(const Store& store, const RunFolder& run, const
   CompactEndedReport out;
   const auto names = list_dir(run.path);
   if (!names.ok()) return out;
+  // Late media go into the same files: who encodes them just now has the lock.
+  std::optional<Result<SpoolLock>> lock;
+  if (!options.dry_run && is_directory(join_path(run.path, kMediaFolder))) lock.emplace(SpoolLock::take(run.path, 1));
+  if (lock && lock->status().code() == Code::kBusy) return out;
   for (const std::string& name : *names) {
     if (!name.ends_with(".db")) continue;
     Ended ended(join_path(run.path, name));

@@ -164,6 +164,15 @@ bool is_over(const std::string& path) {
   return find_journal(*totals->identity, store_path).empty();
 }
 
+// A whole database of that writer with at least the frames up to `seq`.
+bool holds_up_to(const std::string& db_path, const Id128& writer, uint64_t seq) {
+  if (!is_whole_database(db_path)) return false;
+  auto db = Sqlite::open(db_path, SqliteOpen::kDetachedRead, 0);
+  if (!db.ok() || !check_database(*db, db_path).ok()) return false;
+  const auto meta = read_meta(*db, db_path);
+  return meta.ok() && meta->identity.writer == writer && meta->last_seq >= seq;
+}
+
 }  // namespace
 
 DatabaseBuild::DatabaseBuild(std::string path)
@@ -182,12 +191,14 @@ Result<std::unique_ptr<DatabaseBuild>> DatabaseBuild::create(const std::string& 
   auto db = WriterDb::open_detached(out->temporary_, identity);
   if (!db.ok()) return db.status();
   out->db_ = std::move(*db);
+  out->writer_ = identity.writer;
   return out;
 }
 
 Result<std::unique_ptr<DatabaseBuild>> DatabaseBuild::copy_of(const std::string& db_path,
                                                               const WriterIdentity& identity) {
   std::unique_ptr<DatabaseBuild> out(new DatabaseBuild(db_path));
+  out->replaces_ = true;
   TRACKER_RETURN_IF_ERROR(copy_file(db_path, out->temporary_));
   auto db = WriterDb::open_detached(out->temporary_, identity);
   if (!db.ok()) return db.status();
@@ -204,9 +215,18 @@ Status DatabaseBuild::append_batch(std::span<const FrameRecord* const> frames, b
 Status DatabaseBuild::finish(int timeout_ms) {
   TRACKER_RETURN_IF_ERROR(db_->finish(timeout_ms));
   TRACKER_RETURN_IF_ERROR(fsync_file(temporary_));
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) return Status::from_errno(errno, "cannot replace", path_);
+  TRACKER_RETURN_IF_ERROR(put_in_place());
   sync_path(parent_path(path_));
   return {};
+}
+
+Status DatabaseBuild::put_in_place() {
+  if (!replaces_) {
+    if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) == 0) return {};
+    if (path_exists(path_) && holds_up_to(path_, writer_, db_->last_seq())) return {};  // ours goes with this object
+  }
+  if (::rename(temporary_.c_str(), path_.c_str()) == 0) return {};
+  return Status::from_errno(errno, "cannot replace", path_);
 }
 
 Status build_database(const std::string& frames_path) {
@@ -244,11 +264,7 @@ bool covers(const std::string& db_path, const std::string& frames_path) {
   if (!input.ok()) return input.status().code() == Code::kNotFound;
   bool ended = false;
   auto totals = read_totals(*input, &ended);
-  if (!totals.ok()) return false;
-  auto db = Sqlite::open(db_path, SqliteOpen::kDetachedRead, 0);
-  if (!db.ok() || !check_database(*db, db_path).ok()) return false;
-  auto meta = read_meta(*db, db_path);
-  return meta.ok() && meta->identity.writer == input->writer && meta->last_seq >= totals->last_seq;
+  return totals.ok() && holds_up_to(db_path, input->writer, totals->last_seq);
 }
 
 Status remove_covered_frames(const std::string& path) {

@@ -36,12 +36,17 @@ class DatabaseBuild : public WriterStore {
   // Compacts what is there, however long it takes; `at_end`: nothing more comes. After a failure the build is of no
   // use.
   Status compact_all(bool at_end) { return db_->compact_all(at_end); }
+  // Where another process has put a database of this writer there meanwhile that holds as much, or more, as late media
+  // are, that one stays and this one goes.
   Status finish(int timeout_ms = 2000) override;
 
  private:
   explicit DatabaseBuild(std::string path);
+  Status put_in_place();
   std::string path_, temporary_;
   std::unique_ptr<WriterDb> db_;
+  Id128 writer_;
+  bool replaces_ = false;  // a copy of what is there
 };
 
 // Makes <writer>.db of <writer>.frames and removes the latter. For files whose writer has ended or is dead. ok also

@@ -4,7 +4,9 @@
 // Cost: a few system calls.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 #include "model/records.h"
@@ -22,6 +24,10 @@ bool is_of(const WriterIdentity& writer, const std::string& dir, const Store& st
 // Cost: a read(2); a look at each run's folder where the definitions are damaged.
 Result<WriterIdentity> writer_of_journal(const std::string& dir, const RunFolder& run);
 Result<WriterIdentity> writer_of_journal(const std::string& dir, const Store& store);
+
+// The newest run of this name that has no folder and of which a journal of this store waits: of a disk that took
+// nothing since the run began. Cost: reads the begin of each journal's definitions.
+std::optional<RunIdentity> run_in_journals(const Store& store, std::string_view project, std::string_view label);
 
 // Where the journal in `dir` belongs, when the store at `store_path` is a copy of that one: the path that its writer
 // knows, as long as a store of the writer's id is there (or something that cannot be read) and is another folder, by

@@ -10,9 +10,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/fs.h"
 #include "base/ids.h"
+#include "base/status.h"
 
 namespace tracker::internal {
 
@@ -25,6 +28,26 @@ struct SpooledMedium {
   Id128 writer;
   uint64_t bytes = 0;
   int64_t changed_s = 0;  // since 1970
+};
+
+constexpr const char* kSpoolLockFile = "spool.lock";  // in the run's media folder
+constexpr int kSpoolLockTries = 200;
+constexpr std::chrono::milliseconds kSpoolLockPause{10};
+
+// Who puts something into the database of a writer that has ended, or makes that file anew, is the only one: an OFD
+// lock on media/spool.lock, removed by whoever holds it.
+class SpoolLock {
+ public:
+  // kBusy: another process has it, kSpoolLockTries times with kSpoolLockPause between. kIo: the folder takes no file.
+  static Result<SpoolLock> take(const std::string& run_dir, int tries = kSpoolLockTries);
+  SpoolLock(SpoolLock&& other) noexcept;
+  SpoolLock& operator=(SpoolLock&&) = delete;
+  ~SpoolLock();
+
+ private:
+  SpoolLock(Fd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  Fd fd_;
+  std::string path_;  // empty: moved from
 };
 
 // "media/spool-<writer>-<16 hex>" of it; nullopt for another name.

@@ -16,8 +16,11 @@
 
 #include "base/fs.h"
 #include "journal/dead_journal.h"
+#include "journal/definitions.h"
 #include "journal/liveness.h"
+#include "journal/place.h"
 #include "model/key.h"
+#include "storage/attempt_claim.h"
 #include "storage/journal_home.h"
 #include "storage/live_writers.h"
 #include "storage/run_folder.h"
@@ -178,10 +181,25 @@ Status refuse_fresh(const std::string& path, const std::string& name, int64_t no
   return {};
 }
 
+// What only a newer program understands goes with that: claims, and journals of writers whose files stand here.
+Status refuse_newer(const Store& store, const std::string& path) {
+  TRACKER_RETURN_IF_ERROR(check_claims(path));
+  for (const std::string& name : list_dir(path).value_or({})) {
+    const auto writer = Id128::from_hex(name.substr(0, 32));
+    if (!writer || (!name.ends_with(".db") && !name.ends_with(".frames"))) continue;
+    for (const std::string& root : journal_roots(store.path()))
+      if (const Status journal = read_definitions(join_path(root, writer->hex())).status();
+          journal.code() == Code::kVersion)
+        return journal;
+  }
+  return {};
+}
+
 Status refuse_live(const Store& store, const Id128& uid, const std::string& path, const std::string& name,
                    int64_t now_us) {
   std::vector<UnreadWriter> unread;
   const std::vector<LiveWriter> live = live_writers(store, uid, path, now_us, &unread);
+  if (const Status newer = refuse_newer(store, path); !newer.ok()) unread.push_back({path, newer});
   for (const UnreadWriter& writer : unread)
     if (writer.status.code() == Code::kVersion)
       return Status(Code::kVersion, fmt::format("{} is left alone: {}", name, writer.status.message()),

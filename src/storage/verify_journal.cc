@@ -20,6 +20,7 @@
 #include "storage/verify_internal.h"
 #include "storage/waiting_points.h"
 #include "storage/writer_parts.h"
+#include "storage/writer_reader.h"
 
 namespace tracker::internal {
 namespace {
@@ -63,7 +64,10 @@ Stored stored_in_frames(const std::string& path) {
     return Status();
   };
   (void)scan_frames(bytes, input->writer, kFramesHeaderBytes, visitor).ok();
-  return {totals.last_seq, std::move(totals.positions), true};
+  const auto reader = WriterReader::open(path);
+  const auto snapshot = reader.ok() ? (*reader)->snapshot() : Result<WriterSnapshot>(reader.status());
+  const bool is_over = snapshot.ok() && (snapshot->end || snapshot->recovered);
+  return {totals.last_seq, std::move(totals.positions), is_over};
 }
 
 Stored stored_of(const std::string& store_path, const WriterIdentity& writer) {

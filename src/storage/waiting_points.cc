@@ -193,7 +193,8 @@ WaitingPoints waiting_in(const std::string& dir, const WriterIdentity& writer,
       out.writer = writer;
       out.live = probe_journal(writer, dir) == Liveness::kLive;
       // At least one; of a newer version none is lost.
-      if (!out.live && journal.status().code() != Code::kVersion) out.unread_rings = 1;
+      out.newer = journal.status().code() == Code::kVersion;
+      if (!out.live && !out.newer) out.unread_rings = 1;
     }
     if (!journal.ok()) break;
     out.writer = (*journal)->identity();

@@ -12,16 +12,34 @@
 
 #include "storage/damaged_database.h"
 #include "storage/database_build.h"
+#include "storage/frames_format.h"
 #include "storage/frames_log.h"
 #include "storage/frames_tail.h"
 #include "storage/verify.h"
 #include "support/child.h"
 #include "support/sandbox.h"
+#include "support/temp_folder.h"
 
 namespace tracker::internal {
 namespace {
 
 constexpr int64_t kFirst = 3000, kAll = 5000;
+
+// The bug: an exception out of readers, where a recoverer or the writer cut the file meanwhile.
+TEST(FramesTailCutTest, AFileThatIsCutWhileItsTailIsJudgedHasNone) {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/file";
+  const std::string header = frames_header(Id128::random());
+  ASSERT_TRUE(write_file_atomic(path, header).ok());
+  const auto fd = open_file(path, O_RDONLY);
+  ASSERT_TRUE(fd.ok());
+  for (uint64_t more = 0; more < 2 * kFramesHeadBytes; ++more) {  // that it had when its length was asked for
+    FileBytes bytes(fd->get(), header.size() + more);
+    const auto tail = judge_tail(bytes, header.size());
+    ASSERT_TRUE(tail.ok()) << more;
+    EXPECT_NE(*tail, FramesTail::kDamaged) << more;
+  }
+}
 
 class FramesTailTest : public ::testing::Test {
  protected:

@@ -137,7 +137,7 @@ void make_ended_run(const Sandbox& sandbox) {
 }
 
 // A frame of an event alone, behind the last one that `file` knows of.
-FrameRecord next_record(const FramesFile& file, const Id128& writer) {
+FrameRecord next_record(const WriterStore& file, const Id128& writer) {
   Frame frame;
   frame.writer = writer;
   frame.seq = file.last_seq() + 1;
@@ -175,6 +175,43 @@ TEST_F(FramesTest, WhatItsWriterAppendsWhileADatabaseIsMadeOfItIsThereOrRefused)
   EXPECT_GT(pauses, kSlowDown == 1 ? 10 : 3) << "is ptrace allowed here?";
   EXPECT_GT(stored, 0);
   std::printf("appended before %d system calls, stored %d times\n", pauses, stored);
+}
+
+// The bug: a builder that was slower put its own in the place of one into which late media had gone meanwhile.
+TEST_F(FramesTest, ADatabaseThatHoldsMoreStaysWhereASlowerBuilderComesToItsEnd) {
+  make_ended_run(sandbox_);
+  const std::string folder = sandbox_.store() + "/runs/p/r", copy = sandbox_.folder() + "/copy";
+  std::filesystem::copy(folder, copy);
+  int pauses = 0;
+  for (int at = 0, stride = kSlowDown == 1 ? 1 : 23; !HasFailure(); at += stride, ++pauses) {
+    SCOPED_TRACE("built by another one before system call " + std::to_string(at));
+    std::filesystem::remove_all(folder);
+    std::filesystem::copy(copy, folder);
+    const std::string path = Store::open(sandbox_.store())->list_runs().at(0).writer_dbs().at(0);
+    const WriterIdentity writer = (*WriterReader::open(path))->identity();
+    bool added = false;
+    const bool paused = paused_at_call(
+        at, [&] { return build_database(path).ok() ? 0 : 1; },
+        [&] {
+          if (!path_exists(path)) return;  // the other one was done
+          ASSERT_TRUE(build_database(path).ok());
+          auto more = DatabaseBuild::copy_of(db_path_of(path), writer);
+          ASSERT_TRUE(more.ok());
+          ASSERT_TRUE((*more)->append({next_record(**more, writer.writer)}, true).ok());
+          ASSERT_TRUE((*more)->finish().ok());
+          added = true;
+        });
+    const std::vector<std::string> files = Store::open(sandbox_.store())->list_runs().at(0).writer_dbs();
+    ASSERT_EQ(files.size(), 1u) << "one file a writer";
+    const auto snapshot = (*WriterReader::open(files[0]))->snapshot();
+    ASSERT_TRUE(snapshot.ok());
+    const auto before = (*WriterReader::open(copy + path.substr(folder.size())))->snapshot();
+    EXPECT_EQ(snapshot->last_seq, before->last_seq + (added ? 1 : 0));
+    EXPECT_EQ(snapshot->points, 300u);
+    for (const std::string& name : names_in(sandbox_)) EXPECT_EQ(name.find(".new-"), std::string::npos) << name;
+    if (!paused) break;
+  }
+  EXPECT_GT(pauses, kSlowDown == 1 ? 10 : 3) << "is ptrace allowed here?";
 }
 
 // Bug: it was written over, where a recoverer had died behind its first frame.

@@ -153,6 +153,66 @@ TEST(RemoveKillTest, ARunThatIsCopiedToAnotherStoreIsRemovedThereWithoutTheOrigi
   EXPECT_EQ(points_of(sandbox), uint64_t{kPoints});
 }
 
+// The bug: rm of a copy took what waited for the run, and "Nothing lost" was said of it.
+TEST(RemoveKillTest, OfACopyThatIsRemovedTheRunsJournalStays) {
+  const Sandbox sandbox;
+  make_dead_run();
+  const auto store = Store::open(sandbox.store());
+  const std::string original = sandbox.store() + "/runs/p/r", copy = sandbox.store() + "/runs/p/copy";
+  fs::copy(original, copy, fs::copy_options::recursive);
+  const auto run = read_run_folder(copy);
+  ASSERT_TRUE(run.ok());
+  const auto removed = remove_run(*store, *run, realtime_us());
+  ASSERT_TRUE(removed.ok()) << removed.status().to_string();
+  EXPECT_FALSE(path_exists(copy));
+  EXPECT_EQ(sandbox.journal_folders().size(), 1u);
+  EXPECT_EQ(points_of(sandbox), uint64_t{kPoints});
+}
+
+TEST(RemoveKillTest, TheLastOfARunAndItsCopyTakesTheJournalWithIt) {
+  const Sandbox sandbox;
+  make_dead_run();
+  const auto store = Store::open(sandbox.store());
+  const std::string original = sandbox.store() + "/runs/p/r", copy = sandbox.store() + "/runs/p/copy";
+  fs::copy(original, copy, fs::copy_options::recursive);
+  ASSERT_TRUE(remove_run(*store, *read_run_folder(original), realtime_us()).ok());
+  EXPECT_EQ(sandbox.journal_folders().size(), 1u);
+  ASSERT_TRUE(remove_run(*store, *read_run_folder(copy), realtime_us()).ok());
+  EXPECT_TRUE(sandbox.journal_folders().empty());
+}
+
+// The bug: a copy whose removal was cut short condemned the journal of the run, which stood in another project.
+TEST(RemoveKillTest, ACopyInTheTrashCondemnsNoJournalOfARunThatWasMoved) {
+  const Sandbox sandbox;
+  make_dead_run();
+  const std::string original = sandbox.store() + "/runs/p/r";
+  fs::create_directories(sandbox.store() + "/trash");
+  fs::copy(original, sandbox.store() + "/trash/0123456789abcdef", fs::copy_options::recursive);
+  fs::create_directories(sandbox.store() + "/runs/q");
+  fs::rename(original, sandbox.store() + "/runs/q/r");
+  EXPECT_EQ(points_of(sandbox), uint64_t{kPoints});
+  std::vector<std::string> problems;
+  (void)empty_trash(*Store::open(sandbox.store()), false, realtime_us(), &problems);
+  EXPECT_EQ(points_of(sandbox), uint64_t{kPoints});
+}
+
+TEST(RemoveKillTest, ARunWhoseRemovalWasCutShortAndThatANewerProgramMadeStays) {
+  const Sandbox sandbox;
+  make_dead_run();
+  const std::string moved = sandbox.store() + "/trash/0123456789abcdef.moved";
+  fs::create_directories(sandbox.store() + "/trash");
+  fs::rename(sandbox.store() + "/runs/p/r", moved);
+  std::string document = *read_file(moved + "/run.json", 10'000);
+  const size_t at = document.find("\"version\": 1");
+  ASSERT_NE(at, std::string::npos);
+  ASSERT_TRUE(write_file_atomic(moved + "/run.json", document.replace(at, 12, "\"version\": 2")).ok());
+  std::vector<std::string> problems;
+  (void)empty_trash(*Store::open(sandbox.store()), false, realtime_us(), &problems);
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_NE(problems[0].find("stays at " + moved), std::string::npos) << problems[0];
+  EXPECT_TRUE(path_exists(moved + "/run.json"));
+}
+
 TEST(RemoveKillTest, ARemovalKilledBeforeAnySystemCallTakesTheRunWithItsJournalOrNothing) {
   const Sandbox sandbox;
   make_dead_run();

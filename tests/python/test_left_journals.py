@@ -97,11 +97,13 @@ def expect_rings_are_missed(said: str) -> None:
     assert "Nothing lost" not in shown.stdout
 
 
+@pytest.mark.parametrize("files", ["sqlite", "frames"])
 @pytest.mark.parametrize("committed", [True, False])
 @pytest.mark.parametrize("damage", ["removed", "cut"])
 def test_a_ring_that_is_gone_is_missed_whether_anything_was_committed_or_not(
-    own_shm: Path, damage: str, committed: bool
+    own_shm: Path, damage: str, committed: bool, files: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("TRACKER_STORE_FILES", files)
     run_script(DIES if committed else DIES.replace("if step == 0: run.flush()", "pass"))
     journal = only_journal(own_shm)
     (ring,) = journal.glob("ring-*")
@@ -168,3 +170,14 @@ def test_a_ring_whose_length_is_not_what_it_says_is_read(own_shm: Path, damage: 
     run = tracker.open_run("p/r")
     assert run.history("loss").steps.size == POINTS
     assert run.losses["dropped"] == 0
+
+
+@pytest.mark.parametrize("lock", [True, False])
+def test_a_journal_whose_files_are_gone_and_whose_folder_is_there_is_missed(own_shm: Path, lock: bool) -> None:
+    for path in dead_journal(own_shm).iterdir():  # as what cleans /tmp does
+        if path.name != "lock" or lock:
+            path.unlink()
+    shown = command("show", "p/r")
+    assert shown.returncode == 0
+    assert "Nothing lost" not in shown.stdout
+    assert "its journal is not here" in shown.stdout
