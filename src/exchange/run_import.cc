@@ -113,7 +113,9 @@ struct RunImport::Known {
   }
 };
 
-RunImport::RunImport(ImportStore* store, ImportIdentity identity) : store_(store), identity_(std::move(identity)) {}
+RunImport::RunImport(ImportStore* store, ImportIdentity identity) : store_(store), identity_(std::move(identity)) {
+  if (identity_.created_us < 0) identity_.created_us = 1;  // before 1970 no run begins; its rows keep their times
+}
 
 RunImport::~RunImport() {
   database_.reset();

@@ -46,6 +46,18 @@ TEST(ImportReportTest, TheWorstOfItsProblemsIsTheSameInAnyOrder) {
   }
 }
 
+// A fuzzer found it: the run was refused for its begin, and nothing of the file was imported.
+TEST_F(ImportTest, TimesBefore1970AreKept) {
+  write("table.csv", "step,time,loss\n1,-700000001,0.5\n2,10,0.25\n");
+  ASSERT_TRUE(import("csv").ok()) << report_.problems.size();
+  ASSERT_EQ(report_.runs.size(), 1u);
+  const auto run = view();
+  EXPECT_EQ(run->created_us(), 1);
+  EXPECT_EQ(run->history("loss")->times_us, (std::vector<int64_t>{-700'000'001'000'000, 10'000'000}));
+  ASSERT_TRUE(import("csv").ok());
+  EXPECT_EQ(report_.runs.at(0).points, 0u) << "it is there already";
+}
+
 TEST_F(ImportTest, PointsOfAnEventFileKeepStepsTimesAndBits) {
   std::string bytes = scalars(0, 100);
   append_scalar_event("nan", ValueType::kFloat32, 0x7fc12345, -7, 1.7e9, &bytes);
