@@ -107,7 +107,8 @@ struct WriterDb::Impl {
     const auto stored = last_seq_without_wal(path);
     if (stored && *stored > last_seq) return own.leave();
     if (stored && *stored == last_seq && !files.may_be_half()) return close_all(), start();
-    TRACKER_RETURN_IF_ERROR(other_wal.wait(path));
+    // Who recovers cuts our log only when the file has all of it.
+    if (!files.is_log_cut(path)) TRACKER_RETURN_IF_ERROR(other_wal.wait(path));
     return put_back();
   }
 

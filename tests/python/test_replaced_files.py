@@ -4,6 +4,7 @@ Method: copies made at different moments, and files of others, are renamed over 
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -77,6 +78,20 @@ def test_a_killed_process_leaves_what_was_put_back_whole(script: Callable[..., A
     )
     stored = tracker.open_run("test/r")
     assert stored.history("x", all=True).values.tolist() == [float(step) for step in range(300)]
+
+
+# Bug: finish() spent its two seconds on waiting, and what had been committed was counted as lost behind it.
+@pytest.mark.parametrize("more", [0, 100])
+def test_a_log_that_is_cut_right_before_the_end_costs_no_point(store: Path, more: int) -> None:
+    run = tracker.init(project="test", id="r", quiet=True)
+    log(run, 0, 3000)
+    log(run, 3000, 6000)
+    os.truncate(f"{file_of(run)}-wal", 0)
+    for step in range(6000, 6000 + more):
+        run.log({"x": float(step)}, step=step)
+    run.finish()
+    expect_each_once(run, 6000 + more)
+    assert command("verify").returncode == 0
 
 
 def test_a_file_of_somebody_else_is_kept_under_another_name(live: tracker.Run) -> None:
