@@ -213,6 +213,7 @@ class BlobCollector {
       if (::lstat(condemned.c_str(), &st) != 0) return;
       if (!is_old(st)) return put_back(condemned, digest);
       if (::unlink(condemned.c_str()) != 0) {
+        if (errno == ENOENT) return;  // another collector has put it back
         report_.problems.push_back(condemned + " cannot be removed");
         return;
       }
