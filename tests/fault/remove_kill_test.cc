@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "storage/collect.h"
+#include "storage/run_folder.h"
 #include "storage/trash.h"
 #include "storage/verify.h"
 #include "support/child.h"
