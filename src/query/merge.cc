@@ -363,7 +363,7 @@ LossAccount merge_losses(const std::vector<WriterSnapshot>& writers, const std::
     add_to(&by_reason, dropped);
     add_to(&texts_by_reason, journal.texts_dropped);
     add_to(&entries_by_reason, journal.entries_dropped);
-    if (journal.waits()) account.waiting.push_back(journal);
+    if (journal.waits() || journal.newer) account.waiting.push_back(journal);
   }
   account.logged = account.stored + account.dropped + account.pending;
   account.texts.logged = account.texts.stored + account.texts.dropped + account.texts.pending;
