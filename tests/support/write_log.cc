@@ -188,6 +188,11 @@ TRACKER_TAKES_PLACE int rename(const char* from, const char* to) {
   static const auto real = in::next<int (*)(const char*, const char*)>("rename");
   return in::logged_pair(WriteKind::kRename, from, to, [&] { return real(from, to); });
 }
+// From the working directory alone, as all of ours that a run's files are renamed by.
+TRACKER_TAKES_PLACE int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) {
+  static const auto real = in::next<int (*)(int, const char*, int, const char*, unsigned)>("renameat2");
+  return in::logged_pair(WriteKind::kRename, from, to, [&] { return real(from_folder, from, to_folder, to, flags); });
+}
 TRACKER_TAKES_PLACE int link(const char* from, const char* to) {
   static const auto real = in::next<int (*)(const char*, const char*)>("link");
   return in::logged_pair(WriteKind::kLink, from, to, [&] { return real(from, to); });

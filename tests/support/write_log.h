@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A log of everything that this process writes below a folder through libc, SQLite too, in order: write_log.cc takes
-// the place of write, pwrite, ftruncate, fsync, fdatasync, rename, link, unlink, mkdir and open with O_CREAT. What is
-// written through a mapping is not seen: of our files that is the -shm of SQLite, which a power cut takes in any case.
+// the place of write, pwrite, ftruncate, fsync, fdatasync, rename, renameat2, link, unlink, mkdir and open with
+// O_CREAT. What is written through a mapping is not seen: of our files that is the -shm of SQLite, which a power cut
+// takes in any case.
 #pragma once
 
 #include <cstdint>
