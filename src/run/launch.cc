@@ -277,17 +277,11 @@ Status begin_another(Store* store, Launch* launch, const LaunchFacts& facts) {
 // Who has a number of an attempt: of what waits in journals no file may claim it, where the disk takes none.
 std::vector<WriterIdentity> known_writers(const std::vector<WriterSnapshot>& past,
                                           const std::vector<WaitingPoints>& waiting,
-                                          const std::vector<std::shared_ptr<Run>>& own, const Launch& launch) {
+                                          const std::vector<std::shared_ptr<Run>>& own) {
   std::vector<WriterIdentity> out;
   for (const WriterSnapshot& writer : past) out.push_back(writer.identity);
   for (const WaitingPoints& each : waiting) out.push_back(each.writer);
-  for (const std::shared_ptr<Run>& run : own) {
-    WriterIdentity mine;
-    mine.attempt = run->attempt();
-    mine.rank = launch.rank.rank;
-    mine.launch = launch.launch_text;
-    out.push_back(std::move(mine));
-  }
+  for (const std::shared_ptr<Run>& run : own) out.push_back(run->new_writer());
   return out;
 }
 
@@ -346,7 +340,7 @@ Status read_past(const Store& store, const LaunchFacts& facts, Launch* launch) {
       return Status(Code::kVersion,
                     fmt::format("what waits in the journal of pid {} is of a newer version", each.writer.pid),
                     "resume it with that version, once");
-  std::vector<WriterIdentity> identities = known_writers(past, waiting, own, *launch);
+  std::vector<WriterIdentity> identities = known_writers(past, waiting, own);
   identities.insert(identities.end(), report.living.begin(), report.living.end());
   // What cannot be read has a number of its own too, which is never above the count of writers.
   int64_t unread = 0;

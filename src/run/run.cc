@@ -64,7 +64,7 @@ Result<std::shared_ptr<Run>> Run::init(const InitOptions& options) {
   return run;
 }
 
-// A new writer, as far as it is known before its journal is made.
+// As far as it is known before a journal is made.
 WriterIdentity Run::new_writer() const {
   const Launch& plan = impl_->launch;
   WriterIdentity identity = this_process();

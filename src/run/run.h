@@ -263,6 +263,8 @@ class Run : public std::enable_shared_from_this<Run> {
   uint64_t max_disk() const;  // bytes of the store; 0: no bound
   const std::string& mode() const;
   int rank() const;
+  // Who this process is as a writer of the run, one more: with an id of its own.
+  WriterIdentity new_writer() const;
   int world_size() const;
   int64_t attempt() const;
   bool recording() const;
@@ -271,7 +273,6 @@ class Run : public std::enable_shared_from_this<Run> {
  private:
   struct Impl;
   explicit Run(std::unique_ptr<Impl> impl);
-  WriterIdentity new_writer() const;
   Status start();
   void start_artifacts();
   void start_monitor();
