@@ -26,17 +26,29 @@ int64_t time_of(const std::string& path, int64_t otherwise) {
 
 std::vector<SilentAttempt> silent_attempts(const RunFolder& run, const std::vector<WriterSnapshot>& writers) {
   std::vector<SilentAttempt> out;
+  std::vector<WriterIdentity> makers;
   const auto look = [&](const std::string& path, int64_t attempt, int64_t begun_us) {
     SilentAttempt silent{attempt, begun_us, Liveness::kUnknown};
-    if (const auto maker = read_claim_maker(path)) silent.maker = probe_writer(*maker, store_path_of(run.path));
+    const auto maker = read_claim_maker(path);
+    if (maker) silent.maker = probe_writer(*maker, store_path_of(run.path));
+    if (maker) makers.push_back(*maker);
     out.push_back(silent);
   };
-  if (!has_writer(writers, 1)) look(join_path(run.path, kRunFile), 1, run.identity.created_us);
   for (const std::string& name : list_dir(run.path).value_or({})) {
     const auto attempt = claimed_attempt(name);
     const std::string path = join_path(run.path, name);
     if (attempt && *attempt > 1 && !has_writer(writers, *attempt)) look(path, *attempt, time_of(path, 0));
   }
+  // Who made the run may have begun a later attempt of it at once, as an elastic restart does: then nobody began the
+  // first one.
+  const std::string document = join_path(run.path, kRunFile);
+  const auto maker = has_writer(writers, 1) ? std::nullopt : read_claim_maker(document);
+  const bool began_later =
+      maker && (std::any_of(writers.begin(), writers.end(),
+                            [&](const WriterSnapshot& writer) { return is_same_process(writer.identity, *maker); }) ||
+                std::any_of(makers.begin(), makers.end(),
+                            [&](const WriterIdentity& other) { return is_same_process(other, *maker); }));
+  if (!has_writer(writers, 1) && !began_later) look(document, 1, run.identity.created_us);
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.attempt < b.attempt; });
   return out;
 }

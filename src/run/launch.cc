@@ -29,6 +29,7 @@
 #include "storage/attempt_claim.h"
 #include "storage/database_build.h"
 #include "storage/journal_home.h"
+#include "storage/live_writers.h"
 #include "storage/recovery.h"
 #include "storage/run_folder.h"
 #include "storage/store_files.h"
@@ -185,10 +186,16 @@ Status missing_run(const Store& store, const InitOptions& o) {
 
 // A run that the disk has taken nothing of yet: it is in journals alone. True: it is gone on with.
 bool resume_from_journal(Store* store, Launch* launch, const LaunchFacts& facts) {
-  const InitOptions& o = launch->options;
+  InitOptions& o = launch->options;
   if (is_shared(*launch) || store->lacks_run_file(o.project, o.id)) return false;
   const auto run = run_in_journals(*store, o.project, o.id);
-  if (!run || settle_removal(*store, run->uid).value_or(RemovalState::kNone) == RemovalState::kDecided) return false;
+  // One that has a folder somewhere was moved, or is a copy: what waits is that one's.
+  if (!run || store->find_run_by_uid(run->uid, run->project) ||
+      settle_removal(*store, run->uid).value_or(RemovalState::kNone) == RemovalState::kDecided)
+    return false;
+  if (run->project != o.project && launch->project_given) return false;
+  o.project = run->project;
+  o.id = run->id;
   auto folder = store->open_or_create_run(o.project, o.id, run->uid, facts.text, nullptr, run->created_us);
   if (folder.ok()) {
     take(launch, std::move(*folder), true);
@@ -274,22 +281,13 @@ Status begin_another(Store* store, Launch* launch, const LaunchFacts& facts) {
   return folder.status();
 }
 
-// Who has a number of an attempt: of what waits in journals no file may claim it, where the disk takes none.
-std::vector<WriterIdentity> known_writers(const std::vector<WriterSnapshot>& past,
-                                          const std::vector<WaitingPoints>& waiting,
-                                          const std::vector<std::shared_ptr<Run>>& own) {
-  std::vector<WriterIdentity> out;
-  for (const WriterSnapshot& writer : past) out.push_back(writer.identity);
-  for (const WaitingPoints& each : waiting) out.push_back(each.writer);
-  for (const std::shared_ptr<Run>& run : own) out.push_back(run->new_writer());
-  return out;
-}
-
-// How far the run has come, and what its summary says.
-void count_steps(const std::vector<WriterSnapshot>& past, const std::vector<WaitingPoints>& waiting,
-                 const std::vector<std::shared_ptr<Run>>& own, Launch* launch) {
+// How far the run has come, and what its summary says. `unstored`: writers that are in journals alone, or more is.
+void count_steps(const std::vector<WriterSnapshot>& past, const std::vector<WriterIdentity>& unstored,
+                 const std::vector<WaitingPoints>& waiting, const std::vector<std::shared_ptr<Run>>& own,
+                 Launch* launch) {
   Shadow shadow(past);
-  for (const WaitingPoints& each : waiting) shadow.add(each.writer);
+  for (const WriterIdentity& writer : unstored)
+    if (writer.attempt < launch->attempt) shadow.add(writer);
   const auto raise = [&](int64_t step, int64_t attempt) {  // of what is shadowed the steps up to the cut count
     launch->step_base = std::max(launch->step_base, std::min(step, shadow.shown_up_to(attempt)));
   };
@@ -340,8 +338,12 @@ Status read_past(const Store& store, const LaunchFacts& facts, Launch* launch) {
       return Status(Code::kVersion,
                     fmt::format("what waits in the journal of pid {} is of a newer version", each.writer.pid),
                     "resume it with that version, once");
-  std::vector<WriterIdentity> identities = known_writers(past, waiting, own);
-  identities.insert(identities.end(), report.living.begin(), report.living.end());
+  // Of what waits in journals no file may claim the attempt, where the disk takes none.
+  std::vector<WriterIdentity> unstored = journal_writers_of(store, launch->run.uid);
+  for (const std::shared_ptr<Run>& run : own) unstored.push_back(run->new_writer());
+  std::vector<WriterIdentity> identities = report.living;
+  identities.insert(identities.end(), unstored.begin(), unstored.end());
+  for (const WriterSnapshot& writer : past) identities.push_back(writer.identity);
   // What cannot be read has a number of its own too, which is never above the count of writers.
   int64_t unread = 0;
   if (view.ok() && !(*view)->problems().empty())
@@ -364,11 +366,11 @@ Status read_past(const Store& store, const LaunchFacts& facts, Launch* launch) {
     std::erase_if(past, [&](const WriterSnapshot& writer) { return writer.identity.attempt >= launch->attempt; });
   launch->config = merge_config(past);
   std::vector<WriterSnapshot> before = past;
-  for (const WaitingPoints& each : waiting)
-    if (each.writer.attempt < launch->attempt) before.emplace_back().identity = each.writer;
+  for (const WriterIdentity& writer : unstored)
+    if (writer.attempt < launch->attempt) before.emplace_back().identity = writer;
   launch->continues =
       launch->options.attach_attempt > 0 ? 0 : attempt_to_continue(attempts_of(before), launch->resume_step);
-  count_steps(past, waiting, own, launch);
+  count_steps(past, unstored, waiting, own, launch);
   if (launch->resume_step) launch->step_base = *launch->resume_step;
   return {};
 }

@@ -91,15 +91,17 @@ bool is_of(const WriterIdentity& writer, const std::string& dir, const Store& st
   return writer.store_path == store.path() && (writer.store.is_zero() || went_on_in(store, writer));
 }
 
-std::optional<RunIdentity> run_in_journals(const Store& store, std::string_view project, std::string_view label) {
+std::optional<RunIdentity> run_in_journals(const Store& store, std::string_view project, std::string_view name) {
+  const auto is_named = [&](const RunIdentity& run) {
+    return (run.project == project && run.id == name) || run.project + "/" + run.id == name || run.uid.hex() == name;
+  };
   std::optional<RunIdentity> newest;
   for (const std::string& root : journal_roots(store.path()))
-    for (const std::string& name : list_dir(root).value_or({})) {
-      const std::string dir = join_path(root, name);
-      const auto writer =
-          Id128::from_hex(name) ? read_writer_identity(dir) : Result<WriterIdentity>(Status(Code::kNotFound, name));
-      if (!writer.ok() || writer->run.project != project || writer->run.id != label || !is_of(*writer, dir, store))
-        continue;
+    for (const std::string& folder : list_dir(root).value_or({})) {
+      if (!Id128::from_hex(folder)) continue;
+      const std::string dir = join_path(root, folder);
+      const auto writer = read_writer_identity(dir);
+      if (!writer.ok() || !is_named(writer->run) || !is_of(*writer, dir, store)) continue;
       if (!newest || writer->run.created_us > newest->created_us) newest = writer->run;
     }
   return newest;

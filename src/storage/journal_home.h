@@ -25,9 +25,10 @@ bool is_of(const WriterIdentity& writer, const std::string& dir, const Store& st
 Result<WriterIdentity> writer_of_journal(const std::string& dir, const RunFolder& run);
 Result<WriterIdentity> writer_of_journal(const std::string& dir, const Store& store);
 
-// The newest run of this name that has no folder and of which a journal of this store waits: of a disk that took
-// nothing since the run began. Cost: reads the begin of each journal's definitions.
-std::optional<RunIdentity> run_in_journals(const Store& store, std::string_view project, std::string_view label);
+// The newest run of this name, an id of the project, else "project/id" or a uid, of which a journal of this store is
+// there. Where it has no folder the disk has taken nothing since it began. Cost: reads the begin of each journal's
+// definitions.
+std::optional<RunIdentity> run_in_journals(const Store& store, std::string_view project, std::string_view name);
 
 // Where the journal in `dir` belongs, when the store at `store_path` is a copy of that one: the path that its writer
 // knows, as long as a store of the writer's id is there (or something that cannot be read) and is another folder, by

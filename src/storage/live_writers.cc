@@ -89,6 +89,12 @@ std::vector<LiveWriter> live_writers(const Store& store, const Id128& uid, const
   return out;
 }
 
+std::vector<WriterIdentity> journal_writers_of(const Store& store, const Id128& uid) {
+  std::vector<WriterIdentity> out;
+  for (FoundJournal& journal : journals_of(store, uid)) out.push_back(std::move(journal.identity));
+  return out;
+}
+
 std::vector<std::string> journal_dirs_of(const Store& store, const Id128& uid) {
   std::vector<std::string> out;
   for (const FoundJournal& journal : journals_of(store, uid)) out.push_back(journal.dir);

@@ -19,7 +19,7 @@ namespace tracker::internal {
 constexpr int kPutBackRest = 10;                        // each writes the whole file: at most an eleventh of the time
 constexpr int64_t kPutBackIntervalNs = 10'000'000'000;  // the longest between two
 constexpr int64_t kOtherWalWaitNs =
-    2'000'000'000;  // for who may be recovering this writer, before its log is moved aside
+    1'000'000'000;  // for who may be recovering this writer, before its log is moved aside: finish() has twice as long
 
 // Between two times that a file is put back.
 class PutBackPace {

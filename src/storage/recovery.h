@@ -70,7 +70,7 @@ struct WaitingPoints {
   uint64_t points = 0, texts = 0;
   uint64_t unread_rings = 0;        // of a dead process: nobody can say what they held
   bool newer = false;               // its journal is of a newer version, which alone can say what it holds
-  std::optional<int64_t> step_max;  // the largest step of rows that wait
+  std::optional<int64_t> step_max;  // the largest step of rows, texts and media that wait
   std::vector<WaitingMetric> metrics;
   // kRejected among them: values that never became points. What a recovery may find damaged is not: it says so itself.
   std::map<LossReason, uint64_t> dropped, texts_dropped, entries_dropped;

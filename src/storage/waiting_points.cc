@@ -124,6 +124,9 @@ Behind behind(const WriterSnapshot& stored, DeadJournal* journal) {
       if (const auto largest = std::max_element(block.steps.begin(), block.steps.end()); largest != block.steps.end())
         out.step_max = std::max(out.step_max.value_or(*largest), *largest);
     }
+    for (const Event& event : frame.events)
+      if (event.has_step && (event.type == EventType::kText || event.type == EventType::kMedia))
+        out.step_max = std::max(out.step_max.value_or(event.step), event.step);
     for (const Loss& loss : frame.losses) out.losses[{loss.series, loss.reason}] += loss.count;
   };
   const MissingFrames missing = missing_frames(*journal, stored.last_seq, stored.positions);

@@ -45,7 +45,7 @@ struct Behind {
   Logged logged;
   std::map<uint32_t, uint64_t> points;                         // by series
   std::map<std::pair<uint32_t, LossReason>, uint64_t> losses;  // by series, kTextLosses and kEntryLosses too
-  std::optional<int64_t> step_max;                             // of rows
+  std::optional<int64_t> step_max;                             // of rows, texts and media
 };
 Behind behind(const WriterSnapshot& stored, DeadJournal* journal);
 Logged logged_behind(const WriterSnapshot& stored, DeadJournal* journal);

@@ -82,11 +82,17 @@ def test_a_killed_process_leaves_what_was_put_back_whole(script: Callable[..., A
 
 # Bug: finish() spent its two seconds on waiting, and what had been committed was counted as lost behind it.
 @pytest.mark.parametrize("more", [0, 100])
-def test_a_log_that_is_cut_right_before_the_end_costs_no_point(store: Path, more: int) -> None:
+@pytest.mark.parametrize("harm", ["cut", "replaced"])
+def test_a_harm_to_the_log_right_before_the_end_costs_no_point(store: Path, more: int, harm: str) -> None:
     run = tracker.init(project="test", id="r", quiet=True)
     log(run, 0, 3000)
     log(run, 3000, 6000)
-    os.truncate(f"{file_of(run)}-wal", 0)
+    path = Path(f"{file_of(run)}-wal")
+    if harm == "cut":
+        os.truncate(path, 0)
+    else:
+        Path(f"{path}~").write_bytes(b"")
+        Path(f"{path}~").rename(path)
     for step in range(6000, 6000 + more):
         run.log({"x": float(step)}, step=step)
     run.finish()

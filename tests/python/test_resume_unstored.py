@@ -74,6 +74,46 @@ def test_each_resume_on_a_disk_that_takes_nothing_is_an_attempt_of_its_own(
     assert [attempt["continues"] for attempt in shown["attempts"]] == [0, 1, 2]
 
 
+def test_attempts_that_log_nothing_on_a_disk_that_takes_nothing_have_numbers_too(
+    locked: Callable[[bool], None],
+) -> None:
+    log("r", 1, 5)
+    locked(True)
+    attempts = [log("r", 0, 0)[1], log("r@1", 0, 0)[1], log("r", 2, 3)[1]]
+    locked(False)
+    assert attempts == ["2", "3", "4"]
+    command("ls")
+    rows = tracker.open_run("p/r").history("m")
+    assert rows.values.tolist() == [1.0, 1.0, 2.0, 2.0, 2.0]
+    assert rows.steps.tolist() == list(range(5))
+
+
+def test_steps_of_texts_that_wait_count(locked: Callable[[bool], None]) -> None:
+    log("r", 1, 1)
+    locked(True)
+    text = LOGS.replace('run.log({"m": value}, step=step)', 'run.log({"t": "hi"}, step=40)')
+    run_script(text, "r", "0", "1", "kill", "allow", prefix=AS_USER)
+    log("r", 2, 1)
+    locked(False)
+    command("ls")
+    assert tracker.open_run("p/r").history("m").steps.tolist() == [0, 41]
+
+
+# The journal of a run is its folder's, wherever that was moved: a second folder of it took what waited, and called what
+# the first one had stored lost.
+def test_a_run_whose_folder_was_renamed_is_not_begun_again_beside_it(own_shm: Path, store: Path) -> None:
+    first = log("r", 1, 10, "store, kill")
+    (store / "runs/p/r").rename(store / "runs/p/r-old")
+    second = log("r", 2, 10)
+    assert second[0] != first[0]
+    assert second[1] == "1"
+    command("ls")
+    for run, value in (first, 1.0), (second, 2.0):
+        read = tracker.open_run(run[0])
+        assert read.history("m").values.tolist() == [value] * 10
+        assert read.losses["dropped"] == 0
+
+
 @pytest.mark.parametrize("end", ["finish", "open"])
 def test_a_resume_in_the_same_process_goes_on_behind_what_it_has_not_stored(
     locked: Callable[[bool], None], end: str
@@ -103,6 +143,20 @@ def test_a_run_that_is_in_a_journal_alone_is_resumed_as_itself(locked: Callable[
     assert rows.steps.tolist() == list(range(30))
     assert rows.attempts.tolist() == [1] * 10 + [2] * 10 + [3] * 10
     assert len(json.loads(command("ls", "--json").stdout)["runs"]) == 2
+
+
+@pytest.mark.parametrize("name", ["r", "p/r", "uid"])
+def test_a_run_that_is_in_a_journal_alone_is_known_by_each_of_its_names(
+    locked: Callable[[bool], None], name: str
+) -> None:
+    log("other", 0, 1)
+    locked(True)
+    first = log("r", 1, 10)
+    second = log(f"{first[0] if name == 'uid' else name}@5", 2, 3)
+    locked(False)
+    assert second == [first[0], "2"]
+    command("ls")
+    assert tracker.open_run("p/r").history("m").values.tolist() == [1.0] * 6 + [2.0] * 3
 
 
 def test_a_run_that_waits_in_a_journal_of_a_newer_version_is_not_gone_on_with(own_shm: Path, store: Path) -> None:

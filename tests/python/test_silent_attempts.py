@@ -92,3 +92,18 @@ def test_an_attempt_that_has_just_begun_makes_the_run_go_on(store: Path) -> None
     assert json.loads(command("show", "p/r", "--json").stdout)["state"] == "running"
     claim.write_text("rubbish")  # whose it is nobody knows: for a minute it may still come
     assert tracker.open_run("p/r").state == "running"
+
+
+def test_a_run_that_a_restart_begins_has_no_attempt_in_front_of_it(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    surroundings = {"RUN_ID": "job", "RESTART_COUNT": "2"}
+    for name, value in surroundings.items():
+        monkeypatch.setenv(f"TORCHELASTIC_{name}", value)
+    for name, value in {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0"}.items():
+        monkeypatch.setenv(name, value)
+    done = run_script("import tracker\nrun = tracker.init(project='p')\nrun.log({'x': 1.0})\nrun.finish()")
+    assert done.returncode == 0, done.stderr
+    (listed,) = json.loads(command("ls", "--json").stdout)["runs"]
+    assert listed["state"] == "finished"
+    assert "Nothing lost: 1 point stored" in command("show", f"p/{listed['id']}").stdout
