@@ -301,7 +301,8 @@ void count_steps(const std::vector<WriterSnapshot>& past, const std::vector<Writ
   }
   launch->summary = summary.take();
   for (const std::shared_ptr<Run>& run : own)  // where the disk is stuck nothing of it is stored
-    if (run->attempt() < launch->attempt) raise(run->step(), run->attempt());
+    if (run->attempt() < launch->attempt && run->step() != run->new_writer().resume_step)  // else it has logged nothing
+      raise(run->step(), run->attempt());
   for (const WaitingPoints& each : waiting)
     if (each.step_max && !each.live) raise(*each.step_max, each.writer.attempt);
 }

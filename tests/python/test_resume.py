@@ -426,3 +426,13 @@ def test_names_and_charts_of_a_resumed_run_look_at_no_row_of_other_metrics(monke
     assert read.chart("loss", x="lr").rows == 51
     with pytest.raises(tracker.NotFoundError, match="lss"):
         read.history("lss")
+
+
+def test_an_attempt_that_logged_nothing_behind_its_cut_moves_no_step() -> None:
+    with tracker.init(project="p", id="cut", quiet=True) as run:
+        run.log({"x": 0.0}, step=0)
+    tracker.init(project="p", resume_from="p/cut@600", quiet=True).finish()
+    with tracker.init(project="p", id="cut", resume="allow", quiet=True) as run:
+        assert run.step == 0
+        run.log({"x": 1.0})
+    assert tracker.open_run("p/cut").history("x").steps.tolist() == [0, 1]
