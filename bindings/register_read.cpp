@@ -81,7 +81,7 @@ py::dict metric_to_python(const MetricInfo& metric) {
   };
   limit("step_min", metric.has_steps, metric.step_min);
   limit("step_max", metric.has_steps, metric.step_max);
-  limit("last_step", metric.has_steps, metric.last_step);
+  limit("last_step", metric.has_steps && metric.shown.points > 0, metric.last_step);
   limit("min", metric.shown.finite > 0, metric.shown.min);
   limit("max", metric.shown.finite > 0, metric.shown.max);
   out["step_metric"] = metric.definition.step_metric;

@@ -100,17 +100,15 @@ class Config(MutableMapping[str, "Any"]):
         return repr(self._tree())
 
     def update(self, *others: Any, **named: Any) -> None:
-        """Sets several values in one record; takes a mapping, an object with attributes, or keywords."""
+        """Sets several values in one record; takes a mapping, an object with attributes, or keywords. A dict is merged
+        into the one that is there, value by value; a key with "/" leads into a dict below it."""
         values: dict[str, Any] = {}
         refused: list[tuple[str, str]] = []
         for other in others:
             values.update(plain_config(dict(other) if isinstance(other, (list, tuple)) else other, refused))
         values.update(plain_config(named, refused))
-        if not self._prefix and not any("/" in key for key in values):
-            self._core.set_config("", values)
-        else:
-            for key, value in values.items():
-                self[key] = value
+        if values:  # merged leaf by leaf: what else lies below a key stays
+            self._core.set_config("", {self._prefix[:-1]: values} if self._prefix else values)
         refuse_media(self._core, refused)
 
     def as_dict(self) -> dict[str, Any]:

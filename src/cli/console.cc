@@ -2,6 +2,7 @@
 #include "cli/console.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -60,6 +61,10 @@ std::string Console::paint(std::string_view text, std::string_view sgr) const {
 Console process_console() {
   Console console;
   console.write_out = [](std::string_view text) { return write_all(STDOUT_FILENO, text); };
+  console.pipe_closed = [] {
+    pollfd out{STDOUT_FILENO, 0, 0};
+    return ::poll(&out, 1, 0) > 0 && (out.revents & (POLLERR | POLLHUP)) != 0;
+  };
   console.write_err = [](std::string_view text) { (void)write_all(STDERR_FILENO, text); };
   if (::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0) console.read_line = read_answer;
   console.width = terminal_width();

@@ -21,6 +21,7 @@ struct PythonSide;  // cli/python_side.h
 
 struct Console {
   std::function<Status(std::string_view)> write_out;
+  std::function<bool()> pipe_closed;  // whoever reads a pipe has closed it; unset: it is not known
   std::function<void(std::string_view)> write_err;
   std::function<std::optional<std::string>()>
       read_line;  // an answer of the person at the terminal; unset: nobody there

@@ -23,7 +23,7 @@ Value metric_json(const MetricInfo& metric) {
   if (metric.has_steps) {
     out.set("step_min", metric.step_min);
     out.set("step_max", metric.step_max);
-    out.set("last_step", metric.last_step);
+    if (metric.shown.points > 0) out.set("last_step", metric.last_step);
   }
   out.set("time_first_us", metric.time_first_us);
   out.set("time_last_us", metric.time_last_us);

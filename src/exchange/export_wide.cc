@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "exchange/export_internal.h"
 #include "exchange/row_text.h"
@@ -60,9 +63,22 @@ Result<std::vector<Column>> make_columns(RunView* run, const ExportPlan& plan) {
 // What tables take for the step or the time of a row, ours at an import too; else another column would be a metric's.
 constexpr std::string_view kRowColumns[] = {"step", "time", "timestamp", "_timestamp", "Wall time", "wall_time"};
 
-std::string header_of(const std::string& metric) {
-  const bool taken = std::find(std::begin(kRowColumns), std::end(kRowColumns), metric) != std::end(kRowColumns);
-  return csv_field(taken ? metric + " (metric)" : metric);
+// Each is another one. With a column `metric` beside one that is called `value` an import would take it for the long
+// form.
+std::vector<std::string> headers_of(const std::vector<Column>& columns) {
+  std::set<std::string> taken(std::begin(kRowColumns), std::end(kRowColumns));
+  std::vector<std::string> out;
+  const auto is_there = [&](std::string_view name) {
+    return std::any_of(columns.begin(), columns.end(), [name](const Column& column) { return column.name() == name; });
+  };
+  if (is_there("value")) taken.emplace("metric");
+  for (const Column& column : columns) {
+    std::string name = column.name();
+    while (taken.contains(name)) name += " (metric)";
+    out.push_back(csv_field(name));
+    taken.insert(std::move(name));
+  }
+  return out;
 }
 
 std::optional<int64_t> smallest_step(const std::vector<Column>& columns) {
@@ -80,7 +96,7 @@ Status export_wide(RunView* run, const ExportPlan& plan, ExportOutput* out) {
   auto columns = make_columns(run, plan);
   if (!columns.ok()) return columns.status();
   out->buffer().append("step");
-  for (const Column& column : *columns) out->buffer().append("," + header_of(column.name()));
+  for (const std::string& header : headers_of(*columns)) out->buffer().append("," + header);
   out->buffer().push_back('\n');
   while (const auto step = smallest_step(*columns)) {
     fmt::format_to(std::back_inserter(out->buffer()), "{}", *step);

@@ -53,6 +53,7 @@ void append_number_event(const std::string& name, ValueType type, uint64_t bits,
 
 void append_config_event(const Value& config, double wall_time, std::string* out) {
   std::string info, data, plugin, metadata, value, summary, event;
+  if (const Value::Map* map = config.as_map(); map != nullptr && map->empty()) return;
   append_hparams("", config, &info);
   if (info.empty()) return;
   wire_bytes(3, info, &data);

@@ -141,10 +141,17 @@ bool is_whole(FilterOp op) {
          op == FilterOp::kMissing;
 }
 
+bool is_order(FilterOp op) {
+  return op == FilterOp::kLess || op == FilterOp::kLessEqual || op == FilterOp::kGreater ||
+         op == FilterOp::kGreaterEqual;
+}
+
 Verdict test_text(const FilterNode& node, const std::string& text, const FilterLiteral& literal) {
   if (node.regex) return verdict(node.regex->search(text));
   // Times and durations are words of the filter, no kinds of a config: against a text they are what was written.
   if (literal.kind != Literal::kText && literal.kind != Literal::kTime && literal.kind != Literal::kDuration)
+    return Verdict::kOtherKind;
+  if (literal.kind == Literal::kTime && literal.text.starts_with("now") && is_order(node.op))
     return Verdict::kOtherKind;
   if (node.op == FilterOp::kContains) return verdict(text.find(literal.text) != std::string::npos);
   const bool is_equality = node.op == FilterOp::kEqual || node.op == FilterOp::kIn;

@@ -216,6 +216,34 @@ def test_a_wide_table_of_metrics_named_like_columns_is_read_back_as_metrics(tmp_
         assert back.history(name).values.tolist() == [0.5, 1.5, 2.5]
 
 
+# Bug: it was taken for the long form, a line a value, and names of columns stood twice.
+@pytest.mark.parametrize("names", [("epoch", "metric", "value"), ("step", "step (metric)"), ("loss", "metric")])
+def test_a_wide_table_of_metrics_called_like_columns_comes_back(tmp_path: Path, names: tuple[str, ...]) -> None:
+    with tracker.init(project="p", id="o", dir=str(tmp_path / "store"), quiet=True) as run:
+        for step in range(3):
+            run.log({name: step + 10.5 * i for i, name in enumerate(names)}, step=step)
+    table = tmp_path / "w.csv"
+    command(tmp_path / "store", "export", "o", "--wide", "--output", str(table))
+    header = table.read_text().splitlines()[0].split(",")
+    assert len(set(header)) == len(names) + 1
+    command(tmp_path / "other", "import", str(table), "--project", "p")
+    (back,) = tracker.runs(dir=str(tmp_path / "other"), project="p")
+    for i, name in enumerate(header[1:]):
+        assert back.history(name).values.tolist() == [step + 10.5 * i for step in range(3)], name
+
+
+def test_a_tail_that_follows_ends_when_its_reader_has_left(tmp_path: Path) -> None:
+    with tracker.init(project="p", id="idle", dir=str(tmp_path / "store"), quiet=True) as run:
+        run.log({"x": 1.0}, step=0)
+        run.flush()
+        words = [sys.executable, "-m", "tracker", "tail", "-f", "idle", "--dir", str(tmp_path / "store")]
+        with subprocess.Popen(words, stdout=subprocess.PIPE) as tail:
+            assert tail.stdout is not None
+            assert tail.stdout.readline()
+            tail.stdout.close()
+            assert tail.wait(20) == 0  # while the run goes on without a row
+
+
 def test_the_last_lines_are_the_end_of_all_lines(tmp_path: Path) -> None:
     store = tmp_path / "store"
     seed = random.randrange(2**32)

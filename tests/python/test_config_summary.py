@@ -310,3 +310,22 @@ def test_a_stored_config_is_read_by_the_keys_it_was_written_with() -> None:
     for key in ("opt/eps", "model/depth/x", "none", "/"):
         with pytest.raises(KeyError):
             config[key]
+
+
+# Bug: with a "/" in any key of the call, or below a key, the dicts took the place of those that were there.
+def test_an_update_merges_whether_a_key_holds_a_slash_or_not(run: tracker.Run) -> None:
+    run.config.update({"opt": {"lr": 0.1, "wd": 1}, "m": {"sub": {"a": 1}}})
+    run.config.update({"data/path": "x", "opt": {"lr": 0.3}})
+    run.config["m"].update({"sub": {"b": 2}})
+    run.config["m/sub"].update({"c/d": 3}, e=4)
+    run.config.update({"opt/lr": 0.2, "opt": {"q": 3}})
+    run.config.update({})
+    run.config["m"].update({})
+    expected = {
+        "opt": {"lr": 0.2, "wd": 1, "q": 3},
+        "m": {"sub": {"a": 1, "b": 2, "c": {"d": 3}, "e": 4}},
+        "data": {"path": "x"},
+    }
+    assert run.config == expected
+    run.finish()
+    assert tracker.open_run(run.uid).config == expected

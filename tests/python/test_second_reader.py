@@ -201,3 +201,16 @@ def test_the_end_of_a_run_that_could_not_be_stored_is_found_in_its_journal(
     run = tracker.open_run("ends/r")
     assert (run.state, run.state_detail) == ("failed", "exit code 3")
     assert (run.losses["logged"], run.losses["dropped"]) == (int(logged), int(dropped))
+
+
+def test_keys_of_a_config_are_paths_and_a_project_may_be_called_anything(second: ModuleType) -> None:
+    config = {"a/b": 1, "c": {"d/e": 2, "f": {}}, "/g": 3, "h/": 4, "i//j": 5, "k": {"l": {"m": 6}}, "ü": {"": 7}}
+    run = tracker.init(project="pröj/x y%?#", quiet=True, config=config)
+    run.config["a/b"] = 8
+    run.config.update({"c/d": {"z": 9}, "k": {"l": 10}})
+    folder = Path(run.dir)
+    run.finish()
+    stored = dict(tracker.open_run(run.uid).config)
+    assert second.read_run(folder).config() == stored
+    assert stored["a"] == {"b": 8}
+    assert stored["c"] == {"d": {"e": 2, "z": 9}, "f": {}}

@@ -8,6 +8,7 @@ import re
 import sqlite3
 import struct
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -229,20 +230,29 @@ def _pattern(key: str) -> re.Pattern[str]:
     return re.compile("".join({"*": ".*", "?": "."}.get(c, re.escape(c)) for c in key), re.DOTALL)
 
 
+def _leaves(prefix: str, value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, item in value.items():
+        path = f"{prefix}/{key}" if prefix else key
+        if isinstance(item, dict) and item:
+            yield from _leaves(path, item)
+        else:
+            yield path, item
+
+
 def _set(config: dict[str, Any], path: str, value: Any) -> None:
     if not path:
-        for key, item in value.items():
-            if isinstance(item, dict) and item:
-                _set(config.setdefault(key, {}), "", item)
+        for leaf, item in _leaves("", value):
+            if leaf:
+                _set(config, leaf, item)
             else:
-                config[key] = item
+                config[""] = item
         return
-    *folders, last = path.split("/")
-    for name in folders:
+    while 0 < (slash := path.find("/")) < len(path) - 1:
+        name, path = path[:slash], path[slash + 1 :]
         if not isinstance(config.get(name), dict):
             config[name] = {}
         config = config[name]
-    config[last] = value
+    config[path] = value
 
 
 def read_run(folder: Path, journals: Path | None = None) -> Run:
@@ -280,7 +290,7 @@ def read_database(path: Path) -> Writer:
     positions: dict[int, int] = {}
     levels: dict[tuple[int, int, int], Cells] = {}
     for part in [path, *sorted(path.parent.glob(f"{path.stem}-*.db"), key=lambda p: int(p.stem[33:]))]:
-        database = sqlite3.connect(f"file:{part}?mode=ro", uri=True)
+        database = sqlite3.connect(part.resolve().as_uri() + "?mode=ro", uri=True)
         try:
             assert database.execute("PRAGMA application_id").fetchone()[0] == 0x54524B31
             assert database.execute("PRAGMA user_version").fetchone()[0] == 1

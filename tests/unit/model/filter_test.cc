@@ -140,6 +140,15 @@ TEST(FilterTest, NumbersAreComparedWithoutRounding) {
   EXPECT_TRUE(matches("config.x < 1e400", Value(1e308)));
 }
 
+// Bug: the letters "now" were compared: 2030 was before it.
+TEST(FilterTest, NowIsInNoOrderWithAText) {
+  for (const char* op : {"<", "<=", ">", ">="})
+    for (const char* when : {"now", "now-1d", "now+2h"})
+      EXPECT_FALSE(matches(std::string("config.x ") + op + " " + when, Value("2030-01-01"))) << op << when;
+  EXPECT_TRUE(matches("config.x > 2029-12-31", Value("2030-01-01")));
+  EXPECT_TRUE(matches("config.x = now", Value("now")));
+}
+
 TEST(FilterTest, NanAndMissingValuesMatchNoComparison) {
   for (const char* op : {"=", "!=", "<", "<=", ">", ">="}) {
     EXPECT_FALSE(matches(std::string("config.x ") + op + " 1", Value(std::nan("")))) << op;
