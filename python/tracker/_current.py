@@ -8,6 +8,7 @@ the core's exit handler ends what nobody has finished. threading.excepthook is l
 from __future__ import annotations
 
 import atexit
+import itertools
 import os
 import sys
 
@@ -28,7 +29,9 @@ EXIT_CODE_SIGINT = 130
 FLUSH_S_MAX = 10.0
 
 _live: list[Run] = []
-_begun: dict[str, int] = {}  # by uid
+BEGUN_MAX = 4_096  # runs; of earlier ones a reader looks once more
+_begun: dict[str, int] = {}  # by uid, the newest last: which begin of this process it was
+_begins = itertools.count(1)
 _hooked = False
 _seen_last: BaseException | None = None  # sys.last_value before our first run
 
@@ -104,7 +107,8 @@ def finish(exit_code: int | None = None, timeout: float = 10.0) -> None:
 
 
 def begun(uid: str) -> int:
-    """How many times this process has begun, resumed or attached to the run."""
+    """Another number each time that this process begins, resumes or attaches to the run; 0 where it has not, or
+    BEGUN_MAX others came later."""
     return _begun.get(uid, 0)
 
 
@@ -127,7 +131,10 @@ def add(run: Run) -> None:
     if run in _live:  # an inherited one that records in this forked child from now on
         _live.remove(run)
     _live.append(run)
-    _begun[run.uid] = begun(run.uid) + 1
+    _begun.pop(run.uid, None)
+    _begun[run.uid] = next(_begins)
+    while len(_begun) > BEGUN_MAX:
+        del _begun[next(iter(_begun))]
     if run._recorded:
         _parent.mark()
 
