@@ -134,7 +134,7 @@ def add(run: Run) -> None:
     _begun.pop(run.uid, None)
     _begun[run.uid] = next(_begins)
     while len(_begun) > BEGUN_MAX:
-        del _begun[next(iter(_begun))]
+        _begun.pop(list(_begun)[0], None)  # other threads may begin runs, too
     if run._recorded:
         _parent.mark()
 
