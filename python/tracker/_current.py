@@ -29,9 +29,11 @@ EXIT_CODE_SIGINT = 130
 FLUSH_S_MAX = 10.0
 
 _live: list[Run] = []
-BEGUN_MAX = 4_096  # runs; of earlier ones a reader looks once more
+# Runs that this process remembers having begun; a reader of another one looks again whenever one is forgotten.
+BEGUN_MAX = 4096
 _begun: dict[str, int] = {}  # by uid, the newest last: which begin of this process it was
 _begins = itertools.count(1)
+_forgotten = 0  # the newest begin that is not remembered
 _hooked = False
 _seen_last: BaseException | None = None  # sys.last_value before our first run
 
@@ -107,9 +109,9 @@ def finish(exit_code: int | None = None, timeout: float = 10.0) -> None:
 
 
 def begun(uid: str) -> int:
-    """Another number each time that this process begins, resumes or attaches to the run; 0 where it has not, or
-    BEGUN_MAX others came later."""
-    return _begun.get(uid, 0)
+    """Another number each time that this process begins, resumes or attaches to the run; where it has not, or is not
+    remembered to, that of the newest begin that is not."""
+    return _begun.get(uid, _forgotten)
 
 
 def flush_own(uid: str) -> None:
@@ -127,14 +129,15 @@ def flush_all(store_path: str) -> None:
 
 
 def add(run: Run) -> None:
+    global _forgotten
     _install_hooks()
     if run in _live:  # an inherited one that records in this forked child from now on
         _live.remove(run)
     _live.append(run)
     _begun.pop(run.uid, None)
     _begun[run.uid] = next(_begins)
-    while len(_begun) > BEGUN_MAX:
-        _begun.pop(list(_begun)[0], None)  # other threads may begin runs, too
+    while len(_begun) > BEGUN_MAX:  # other threads may begin runs, too
+        _forgotten = max(_forgotten, _begun.pop(next(iter(tuple(_begun)), ""), 0))
     if run._recorded:
         _parent.mark()
 
