@@ -222,6 +222,9 @@ def test_media_and_artifacts_are_taken_again_when_there_is_room(store: Path, tmp
     run.log_artifact(weights)
     with pytest.raises(tracker.LimitError, match="max_disk"):
         weights.wait()
+    deadline = time.monotonic() + 20
+    while not run.status().disk_full and time.monotonic() < deadline:  # what others write is seen at the next look
+        time.sleep(0.01)
     run.log({"noise": noise[1]}, step=1)
     _media_queue.wait(run._core, 60)
     status = run.status()
