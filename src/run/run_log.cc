@@ -170,6 +170,11 @@ Code Run::set_entry(EventType type, std::string_view key, Value value) {
     }
   if (impl_->forked()) return Code::kClosed;
   if (type == EventType::kConfig) reject_long_paths(key, &value);
+  if (type == EventType::kConfig && !key.empty() && value.is_map()) {  // keys with "/" in it lead into dicts below them
+    ValueTree tree;
+    tree.merge(value);
+    value = tree.take();
+  }
   const size_t slash = key.rfind('/');
   uint64_t redacted = 0;
   std::string given_twice;

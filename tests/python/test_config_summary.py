@@ -329,3 +329,16 @@ def test_an_update_merges_whether_a_key_holds_a_slash_or_not(run: tracker.Run) -
     assert run.config == expected
     run.finish()
     assert tracker.open_run(run.uid).config == expected
+
+
+# Bug: the key stayed as it was written, and what was set at its path later was never read.
+def test_keys_of_a_dict_that_is_assigned_are_paths_too(run: tracker.Run) -> None:
+    run.config["b"] = {"c/c": 1, "d": {"e/f": 2}, "g": {}}
+    run.config["b"]["c/c"] = 3
+    run.config.update({"b": {"d/e/f": 4}})
+    expected = {"b": {"c": {"c": 3}, "d": {"e": {"f": 4}}, "g": {}}}
+    assert run.config == expected
+    assert run.config["b/c/c"] == 3
+    run.finish()
+    assert tracker.open_run(run.uid).config == expected
+    assert [r.uid for r in tracker.runs(where="config.b/c/c = 3")] == [run.uid]
