@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "base/fs.h"
-#include "query/rank_status.h"
 #include "storage/attempt_claim.h"
 
 namespace tracker::internal {
