@@ -41,6 +41,7 @@ Result<Store> open_store(Console& console, const GlobalOptions& global) {
   console.unfinished = report.unfinished;
   for (const std::string& problem : report.problems) console.note(problem);
   console.recovery_problems = report.problems;
+  for (const RecoveredWriter& writer : report.recovered) console.recovered_folders.push_back(writer.folder);
   console.recovery_met = store->problem().empty() || report.worst == Code::kVersion ? report.worst : Code::kCorrupt;
   return store;
 }

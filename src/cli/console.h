@@ -33,6 +33,7 @@ struct Console {
   Code recovery_met = Code::kOk;               // recovery named something damaged or newer: the exit code says so
   std::vector<UnfinishedRecovery> unfinished;  // rows that recovery left to others: documents say so
   std::vector<std::string> recovery_problems;  // what it named, one line each: documents hold them too
+  std::vector<std::string> recovered_folders;  // of runs: what waited for them was stored there just now
   const PythonSide* python = nullptr;          // what the Python package adds; null in the native program
   Status out_status;                           // the first failure of write_out; after it nothing more is written
 

@@ -136,6 +136,24 @@ uint64_t bytes_of(const RunFolder& run) {
   return out;
 }
 
+// Of copies of which none is in its own place any of them may have been given, in front of this command, what waited
+// for the run: that is not removed with it before somebody has seen it.
+Status check_recovered(const Console& console, const Store& store, const std::vector<RunFolder>& runs) {
+  for (const RunFolder& run : runs) {
+    const auto& recovered = console.recovered_folders;
+    if (is_in_own_place(run) || std::find(recovered.begin(), recovered.end(), run.path) == recovered.end()) continue;
+    for (const RunFolder& other : store.list_runs()) {
+      const auto is_other = [&other](const RunFolder& removed) { return removed.path == other.path; };
+      if (other.identity.uid == run.identity.uid && std::none_of(runs.begin(), runs.end(), is_other))
+        return Status(Code::kBusy,
+                      fmt::format("what waited in the journal of {} was recovered into {} just now, and {} lacks it",
+                                  visible(run_text(run)), visible(place_of(run)), visible(place_of(other))),
+                      "nothing was removed; look at both, and say it again");
+    }
+  }
+  return {};
+}
+
 // Asked on a terminal; elsewhere --yes must have been given.
 Result<bool> may_remove(Console& console, const std::vector<RunFolder>& runs, const RmOptions& options) {
   if (options.yes) {
@@ -225,6 +243,7 @@ int run_rm(Console& console, const GlobalOptions& global, const RmOptions& optio
       console.error(status);
       return status.code() == Code::kVersion ? kExitVersion : kExitFailed;
     }
+  if (const Status status = check_recovered(console, *store, found->runs); !status.ok()) return fail(console, status);
   if (!found->runs.empty()) {
     const auto agreed = may_remove(console, found->runs, options);
     if (!agreed.ok()) return fail(console, agreed.status());

@@ -13,6 +13,7 @@
 #include "base/ids.h"
 #include "storage/frames_log.h"
 #include "storage/schema.h"
+#include "storage/wal_scan.h"
 #include "storage/writer_parts.h"
 
 namespace tracker::internal {
@@ -63,6 +64,13 @@ Status copy_bytes(int from, int to, uint64_t bytes, const std::string& path) {
   return ::fsync(to) == 0 ? Status() : Status::from_errno(errno, "fsync failed", path);
 }
 
+// Whether who opens the log behind the copy reads the same as in it: one that was damaged brings pages of an earlier
+// commit over some of the newest.
+bool says_the_same(const std::string& wal, int pages) {
+  const WalScan scan = scan_wal(wal);
+  return scan.sound_pages == 0 || (scan.commits_behind == 0 && scan.sound_pages >= static_cast<uint64_t>(pages));
+}
+
 }  // namespace
 
 Status PutBackPace::begin(const std::string& path) {
@@ -111,7 +119,7 @@ Status put_database_back(Sqlite* db, const std::string& path, const Id128& write
     if (status.ok() && !is_whole) status = check_copy(*copy, path);
   }
   if (status.ok()) status = make_wal_file(made);
-  if (status.ok() && !own_wal) {
+  if (status.ok() && !(own_wal && says_the_same(path + "-wal", db->wal_pages()))) {
     status = set_log_aside(path);
     remove_file(path + "-shm");
   }

@@ -45,8 +45,9 @@ class OtherWalWait {
 // The number of the newest frame that the file has without its log; nothing where it cannot be read as it is.
 std::optional<uint64_t> last_seq_without_wal(const std::string& path);
 // `db`: the connection to our file, which stays as it is and is to be closed then. `own_wal`: the WAL at the path is
-// its own, which goes with the copy, too; another one is moved aside. `is_whole`: nobody has cut our file itself; else
-// only what SQLite still holds in memory can complete it, and kCorrupt is what a copy with holes gives.
+// its own, which goes with the copy, too; another one is moved aside, and so is one that is damaged, whose begin would
+// be read over the copy. `is_whole`: nobody has cut our file itself; else only what SQLite still holds in memory can
+// complete it, and kCorrupt is what a copy with holes gives.
 Status put_database_back(Sqlite* db, const std::string& path, const Id128& writer, bool own_wal, bool is_whole);
 // The first `bytes` of the file that `fd` has open.
 Status put_frames_back(int fd, uint64_t bytes, const std::string& path, const Id128& writer);

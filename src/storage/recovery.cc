@@ -185,6 +185,7 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
   RecoveredWriter recovered;
   recovered.identity = (*journal)->identity();
   recovered.identity.run = folder->identity;  // by its label here
+  recovered.folder = folder->path;
   const Status replayed = replay(dir, journal->get(), db->get(), stored, &recovered);
   if ((*db)->taken_over()) report->living.push_back(identity);  // its process stores frames itself
   if (!replayed.ok()) return (*db)->taken_over() ? Status() : replayed;

@@ -25,6 +25,7 @@ Result<RunFolder> folder_of_run(const Store& store, const RunIdentity& run, cons
 
 struct RecoveredWriter {
   WriterIdentity identity;
+  std::string folder;   // of the run
   uint64_t points = 0;  // replayed from spill file and rings; samples of the system are none
   uint64_t frames = 0;
   uint64_t lost_in_memory = 0;        // points that were in rings which were no files, for want of room

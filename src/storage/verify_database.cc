@@ -14,6 +14,7 @@
 #include "storage/table_sum.h"
 #include "storage/verify_internal.h"
 #include "storage/verify_log.h"
+#include "storage/wal_scan.h"
 #include "storage/writer_locks.h"
 #include "storage/writer_parts.h"
 
@@ -206,7 +207,7 @@ class DatabaseCheck {
     }
     if (status.ok() && !live_) {
       check_tree(*db, number);
-      if (const std::string lost = verify_wal(part(number) + "-wal"); !lost.empty())
+      if (const std::string lost = scan_wal(part(number) + "-wal").damage(); !lost.empty())
         damage("wal", part(number) + "-wal", lost, kRestoreAdvice, "what was committed in front of them");
     }
     // The tables again, of the moment at which the log ended.

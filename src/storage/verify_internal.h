@@ -77,9 +77,6 @@ struct WriterVerdict {
 // A writer's database, all parts of it, or its frames file. `run`: whose folder it stands in; may be null.
 WriterVerdict verify_database(Verifier& verifier, const std::string& path, const RunIdentity* run);
 WriterVerdict verify_frames_file(Verifier& verifier, const std::string& path, const RunIdentity* run);
-// The WAL of a database at rest: commits behind bytes that do not verify, which SQLite passes over without a word.
-// Empty when there are none.
-std::string verify_wal(const std::string& path);
 
 // The levels that the segments of a part should have, as digests: found while the log is checked, so that no column is
 // decoded again for its levels. Memory: some 100 bytes a level, which is of 4,096 rows and more.

@@ -46,6 +46,43 @@ def test_a_copy_of_a_live_run_is_not_asked_to_stop(live: tracker.Run) -> None:
     assert command("stop", "p/live").returncode == 0
 
 
+KILLED = """
+import os, signal, tracker
+run = tracker.init(project="p", id="a", quiet=True)
+for step in range(100): run.log({"x": 1.0}, step=step)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture
+def copies(store: Path, own_shm: Path) -> tuple[Path, Path]:
+    """Of a run whose process was killed; none is in the run's own place."""
+    run_script(KILLED)
+    copy, moved = (store / "runs" / "p" / name for name in ("b", "ff"))
+    (store / "runs" / "p" / "a").rename(moved)
+    shutil.copytree(moved, copy)
+    return copy, moved
+
+
+# Bug: the rows were stored in the copy, and removed with it.
+def test_rm_of_a_copy_that_was_just_given_what_waited_for_the_run_is_refused_once(copies: tuple[Path, Path]) -> None:
+    refused = command("rm", "p/b", "--yes")
+    assert refused.returncode == 1
+    assert "p/a in p/b was recovered into p/b just now, and p/ff lacks it" in refused.stderr
+    assert all(folder.exists() for folder in copies)
+    assert len(tracker.open_run(copies[0]).history("x").values) == 100
+    assert command("rm", "p/b", "--yes").returncode == 0
+    assert [folder.exists() for folder in copies] == [False, True]
+
+
+@pytest.mark.parametrize("runs", [("p/ff",), ("p/b", "p/ff")], ids=["the one that was given nothing", "all of them"])
+def test_rm_of_copies_that_take_nothing_from_others_is_done_at_once(
+    copies: tuple[Path, Path], runs: tuple[str, ...]
+) -> None:
+    assert command("rm", *runs, "--yes").returncode == 0
+    assert [folder.exists() for folder in copies] == [len(runs) == 1, False]
+
+
 def test_a_run_goes_on_in_its_own_folder_and_not_in_a_copy(folder: Path) -> None:
     shutil.copytree(folder, folder.with_name("copy"))
     with pytest.raises(tracker.NotFoundError, match="no run"):

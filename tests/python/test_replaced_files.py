@@ -100,6 +100,33 @@ def test_a_harm_to_the_log_right_before_the_end_costs_no_point(store: Path, more
     assert command("verify").returncode == 0
 
 
+# Bug: pages in front of the damage were read over the newest ones: 566 points were lost, and none of the texts that were
+# called stored could be read.
+def test_a_log_that_was_damaged_before_its_file_was_replaced_costs_nothing(store: Path) -> None:
+    run = tracker.init(project="test", id="r", quiet=True)
+
+    def log_in_commits(first: int, last: int) -> None:
+        for step in range(first, last):
+            run.log({"x": float(step), "say": f"text {step}"}, step=step)
+            assert run.flush(20)
+
+    log_in_commits(0, 50)
+    path = file_of(run)
+    # Pages 5 and 6 of the log, of the first commits: each of those after them has written the same ones again.
+    with open(f"{path}-wal", "r+b") as wal:
+        wal.seek(18_530)
+        wal.write(os.urandom(4096))
+    log_in_commits(50, 60)
+    Path(f"{path}~").write_bytes(os.urandom(5000))
+    Path(f"{path}~").rename(path)
+    run.finish()
+    expect_each_once(run, 60)
+    stored = tracker.open_run("test/r")
+    assert [row.step for row in stored.texts("say", all=True)] == list(range(60))
+    assert stored.losses["texts"] == {**stored.losses["texts"], "stored": 60, "dropped": 0}
+    assert command("verify").returncode == 0
+
+
 def test_a_file_of_somebody_else_is_kept_under_another_name(live: tracker.Run) -> None:
     log(live, 0, 100)
     path = file_of(live)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// verify: a SQLite write-ahead log (https://www.sqlite.org/fileformat2.html#walformat). SQLite stops at the first frame
-// that does not verify and takes what stands in front of it; that is right for a torn end, and silent for damage.
+#include "storage/wal_scan.h"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "base/fs.h"
-#include "storage/verify_internal.h"
 
 namespace tracker::internal {
 namespace {
@@ -57,37 +57,44 @@ uint64_t behind_hole(const Fd& file, uint64_t number, size_t bytes) {
 
 }  // namespace
 
-std::string verify_wal(const std::string& path) {
+WalScan scan_wal(const std::string& path) {
+  WalScan out;
   auto file = open_file(path, O_RDONLY | O_NONBLOCK);
   std::string head(kWalHeaderBytes, '\0');
-  if (!file.ok() || !read_at(*file, 0, &head)) return "";  // no WAL, or an empty one
+  if (!file.ok() || !read_at(*file, 0, &head)) return out;  // no WAL, or an empty one
   const uint32_t magic = big_endian(head.data()), page = big_endian(head.data() + 8);
   const bool big = magic == kMagicBig;
   WalSum sum;
   add(head.data(), 24, big, &sum);
-  const bool is_sound = (big || magic == kMagicLittle) && page >= 512 && page <= kPageBytesMax && page % 8 == 0 &&
-                        sum == WalSum{big_endian(head.data() + 24), big_endian(head.data() + 28)};
-  if (!is_sound) return "its header does not verify, so nothing of it is read";
+  out.has_bad_header = !((big || magic == kMagicLittle) && page >= 512 && page <= kPageBytesMax && page % 8 == 0 &&
+                         sum == WalSum{big_endian(head.data() + 24), big_endian(head.data() + 28)});
+  if (out.has_bad_header) return out;
   const std::string_view salts(head.data() + 16, 8);
   std::string frame(kFrameHeaderBytes + page, '\0');
-  uint64_t bad = 0, commits = 0;  // number of the first bad frame; commits behind it
+  bool bad = false;
   for (uint64_t number = 1; read_at(*file, kWalHeaderBytes + (number - 1) * frame.size(), &frame); ++number) {
     // Frames of an earlier round have other salts: the log ends in front of them.
     const bool of_this_round = std::string_view(frame).substr(8, 8) == salts;
-    if (bad == 0) {
+    if (!bad) {
       add(frame.data(), 8, big, &sum);
       add(frame.data() + kFrameHeaderBytes, page, big, &sum);
       const WalSum said{big_endian(frame.data() + 16), big_endian(frame.data() + 20)};
-      if (!of_this_round || sum != said) bad = number;
+      bad = !of_this_round || sum != said;
+      if (!bad) out.sound_pages = number;
     } else if (of_this_round && big_endian(frame.data() + 4) != 0) {
-      ++commits;
+      ++out.commits_behind;
     }
-    if (bad != 0 && frame.find_first_not_of('\0') == std::string::npos)
+    if (bad && frame.find_first_not_of('\0') == std::string::npos)
       number = behind_hole(*file, number + 1, frame.size()) - 1;
   }
-  if (commits == 0) return "";
-  return fmt::format("page {} of it does not verify, and {} commits stand behind it that SQLite does not read", bad,
-                     commits);
+  return out;
+}
+
+std::string WalScan::damage() const {
+  if (has_bad_header) return "its header does not verify, so nothing of it is read";
+  if (commits_behind == 0) return "";
+  return fmt::format("page {} of it does not verify, and {} commits stand behind it that SQLite does not read",
+                     sound_pages + 1, commits_behind);
 }
 
 }  // namespace tracker::internal
