@@ -31,14 +31,23 @@ def _whole(what: str, value: Any) -> int:
         raise TypeError(f"{what}: expected an int, got {type(value).__name__}") from None
 
 
+def _timestamp(value: datetime.datetime) -> float:
+    try:
+        return value.timestamp()
+    except (OverflowError, ValueError):  # local time of the first or the last day that there is
+        return value.replace(tzinfo=datetime.UTC).timestamp()
+
+
 def microseconds(what: str, value: Any) -> int:
     """µs since 1970 of seconds or of a datetime (a naive one is local time)."""
     if isinstance(value, datetime.datetime):
-        value = value.timestamp()
+        value = _timestamp(value)
     if isinstance(value, bool):
         raise TypeError(f"{what}: expected seconds or a datetime, got a bool")
     try:
         seconds = float(value)
+    except OverflowError:  # an int of more than 308 digits
+        seconds = math.inf if value > 0 else -math.inf
     except (TypeError, ValueError):
         raise TypeError(f"{what}: expected seconds or a datetime, got {type(value).__name__}") from None
     if math.isnan(seconds):

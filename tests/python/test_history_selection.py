@@ -7,6 +7,7 @@ from __future__ import annotations
 import datetime
 import math
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,6 +33,21 @@ def test_a_tuple_holds_both_its_ends_and_a_slice_only_the_first(ten: tracker.Run
     assert r.history("x", steps=slice(8, None)).steps.tolist() == [8, 9]
     assert r.history("x", steps=(np.int64(9), 10**30)).steps.tolist() == [9]
     assert r.history(["x", "epoch"], steps=(2, 4)).steps.tolist() == [2, 3, 4]
+
+
+@pytest.mark.parametrize("early", [datetime.datetime(1, 1, 1), datetime.datetime.min, -(10**400), -math.inf])
+@pytest.mark.parametrize("late", [datetime.datetime.max, 10**400, math.inf])
+def test_times_before_and_behind_all_that_a_clock_can_say_choose_all(
+    ten: tracker.Run, early: Any, late: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    r = tracker.open_run(ten.uid)
+    for zone in ("UTC", "Asia/Tokyo", "America/Los_Angeles"):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        assert len(r.history("x", times=(early, late))) == 10
+        assert len(r.history("x", times=(None, early))) == len(r.history("x", times=(late, None))) == 0
+    monkeypatch.undo()
+    time.tzset()
 
 
 def test_a_range_of_times_is_in_seconds_or_datetimes(run: tracker.Run) -> None:
