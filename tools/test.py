@@ -357,6 +357,9 @@ def main(names: Sequence[str]) -> int:
         print(f"unknown: {' '.join(unknown)}; the parts are {' '.join(PARTS)}", file=sys.stderr)
         return 2
     os.environ.setdefault("TRACKER_JOIN", joining())
+    # Thousands of short processes import the package: 30 ms each from its sources, 7 from bytecode.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / "build" / "pycache"))
     started = time.monotonic()
     total = Tally()
     for name in names or DEFAULT_PARTS:

@@ -51,6 +51,7 @@ def make_environment() -> str:
 
 def environment() -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith("TRACKER_")}
+    kept.pop("PYTHONDONTWRITEBYTECODE", None)  # no tool is imported from its sources each time
     return {**kept, "PYTHONPATH": f"{ROOT / 'build' / 'python'}:{ROOT / 'benchmarks'}"}
 
 
