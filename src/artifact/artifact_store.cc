@@ -151,6 +151,8 @@ class Storing {
     if (options_.about_to_name) options_.about_to_name(manifest.totals().content, manifest.digest(), now_us);
     // From here on every byte that the version names is on the disk.
     TRACKER_RETURN_IF_ERROR(batch_.commit());
+    if (monotonic_ns() - begun_ns_ >= std::chrono::nanoseconds(options_.look_again_after).count())
+      TRACKER_RETURN_IF_ERROR(look_again(manifest.digest()));
     if (options_.may_name && !options_.may_name()) return Status(Code::kClosed, "the artifact was given up");
     return name_version(manifest, now_us);
   }
@@ -169,6 +171,17 @@ class Storing {
     told_ = bytes_;
     if (options_.progress) options_.progress(files_, bytes_);
     return manifest->add(entry);
+  }
+
+  // What was kept or stored at the begin is certain to be there for half a day alone: gc knows of no version yet.
+  Status look_again(const Digest& manifest) const {
+    const auto stored = StoredManifest::open(store_, manifest);
+    if (!stored.ok()) return stored.status();
+    return stored->visit([this](const ManifestEntry& entry) {
+      if (entry.kind == EntryKind::kReference || blobs_.keep(entry.digest, entry.bytes)) return Status();
+      return Status(Code::kBusy, fmt::format("{} was stored, and removed by gc while the others were", entry.path),
+                    "log the artifact again: what is there is not stored twice");
+    });
   }
 
   // Of a large file, too, and never backwards where it is read again.
@@ -215,6 +228,7 @@ class Storing {
   BlobBatch batch_;
   DigestCache cache_;
   Snapshooter snapshots_;
+  const int64_t begun_ns_ = monotonic_ns();
   uint64_t files_ = 0, bytes_ = 0;
   uint64_t told_ = 0;  // bytes that `progress` has heard of
 };

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,6 +24,9 @@ constexpr size_t kManifestMappedBytes = 16u << 20;  // from here on it is mapped
 // Below this much room artifacts are refused, and metrics go on: 2 GiB, or 2 % where that is less of a small disk.
 constexpr uint64_t kArtifactFreeBytesMin = 2ull << 30;
 constexpr uint64_t kArtifactFreeShare = 50;
+
+// What takes longer looks at all its blobs again before it names the version: gc may have taken one in between.
+constexpr std::chrono::seconds kLookAgainAfter{3600};
 
 // Files and bytes of them that are done so far.
 using ArtifactProgress = std::function<void(uint64_t files, uint64_t bytes)>;
@@ -44,6 +48,7 @@ struct StoreArtifactOptions {
   std::function<void(const Digest& content, const Digest& manifest, int64_t now_us)> about_to_name;
   std::function<bool()> may_name;  // asked when all is on the disk; false: no version is made of it, kClosed
   std::function<void()> between_reads_for_testing;
+  std::chrono::seconds look_again_after = kLookAgainAfter;
 };
 
 struct StoredArtifact {
@@ -56,8 +61,8 @@ struct StoredArtifact {
 };
 
 // The version that holds what the draft names: all of it, or none is made. Errors of the draft's files by name (kBusy:
-// one has changed), kLimit: not enough room, kClosed: cancelled, kIo. What was stored of it until then is removed by
-// gc.
+// one has changed, or gc took a blob of it while others were stored for half a day and more), kLimit: not enough room,
+// kClosed: cancelled, kIo. What was stored of it until then is removed by gc.
 Result<StoredArtifact> store_artifact(const Store& store, std::string_view project, const ArtifactDraft& draft,
                                       const StoreArtifactOptions& options);
 

@@ -46,6 +46,8 @@ BY_EFFECT = {
     "kArtifactFreeBytesMin": "tests/unit/artifact/snapshot_test.cc: ItStopsWhenAskedToAndWhereThereIsNoRoom",
     "kArtifactFreeShare": "tests/unit/artifact/snapshot_test.cc: ItStopsWhenAskedToAndWhereThereIsNoRoom",
     "kBlobAge": "tests/unit/artifact/blob_collect_test.cc: OnlyOldBlobsThatNothingRefersToGo",
+    "kLookAgainAfter": "tests/unit/artifact/blob_collect_test.cc: "
+    "AnArtifactOfWhichGcTookABlobWhileItWasStoredIsRefusedAndComesWholeTheNextTime",
     "kBlobTouchAge": "tests/unit/artifact/blob_collect_test.cc: AWriterTouchesABlobBeforeItRefersToIt",
     "kCatalogBusy": "tests/unit/query/runs_query_test.cc: ACatalogThatSomebodyHoldsDoesNotHoldUpAListing",
     "kCatalogRacy": "tests/unit/query/runs_query_test.cc: FoldersThatAreTooYoungToTellAChangeAreReadAgain",

@@ -106,6 +106,31 @@ TEST_F(BlobCollectTest, AWriterTouchesABlobBeforeItRefersToIt) {
   EXPECT_TRUE(has("a")) << "it was touched just now";
 }
 
+TEST_F(BlobCollectTest, AnArtifactOfWhichGcTookABlobWhileItWasStoredIsRefusedAndComesWholeTheNextTime) {
+  store("a");
+  remove(0);
+  ArtifactDraft draft = *ArtifactDraft::make("data", "dataset");
+  for (const char* name : {"a", "b"}) {
+    std::ofstream(folder_.path() + "/" + name) << name;
+    ASSERT_TRUE(draft.add_file(folder_.path() + "/" + name).ok());
+  }
+  StoreArtifactOptions options;
+  options.free_bytes_min = 1;
+  options.look_again_after = 0s;  // as if an hour had passed
+  options.progress = [&](uint64_t files, uint64_t) {
+    if (files != 1 || !has("a")) return;
+    age_all(25h);  // and a day
+    collect();
+  };
+  const auto refused = store_artifact(store_, "p", draft, options);
+  EXPECT_EQ(refused.status().code(), Code::kBusy) << refused.status().to_string();
+  EXPECT_FALSE(has("a"));
+  EXPECT_EQ(registry_.read("p", "data")->versions.size(), 1u);
+  const auto stored = store_artifact(store_, "p", draft, options);
+  ASSERT_TRUE(stored.ok()) << stored.status().to_string();
+  EXPECT_TRUE(verify_artifact(store_, stored->version, true)->empty());
+}
+
 TEST_F(BlobCollectTest, AVersionWhoseContentIsGoneComesBackWhole) {
   store("a");
   remove(0);
