@@ -191,7 +191,9 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
   if (!replayed.ok()) return (*db)->taken_over() ? Status() : replayed;
   for (const std::string& problem : (*journal)->problems()) report->add_problem(Code::kCorrupt, problem);
   say_lost(recovered, dir, report);
-  if ((*journal)->problems().empty()) {
+  // Who said so first may have died before it was set aside: what is stored since is not missed again.
+  const Value* known = stored.recovered ? stored.recovered->find("damaged") : nullptr;
+  if ((*journal)->problems().empty() && known == nullptr) {
     (*journal)->remove();
   } else if (auto kept = (*journal)->set_aside(); kept.ok()) {
     report->add_problem(Code::kCorrupt, "what could be read is recovered; the damaged journal is kept in " + *kept);

@@ -236,6 +236,7 @@ Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, con
                                {"points", static_cast<int64_t>(out->points)},
                                {"frames", static_cast<int64_t>(out->frames)}};
     if (journal->unreadable_rings() > 0) payload.set("unread", static_cast<int64_t>(journal->unreadable_rings()));
+    if (!journal->problems().empty()) payload.set("damaged", true);
     if (std::string hint = hint_of_death(journal->identity()); !hint.empty()) payload.set("hint", std::move(hint));
     if (journal->got_sigterm())
       note.events.push_back({EventType::kAttribute, false, 0, realtime_us(), preempted_payload(kSigterm)});
