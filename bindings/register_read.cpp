@@ -134,7 +134,7 @@ std::string unrecovered_text(const internal::WaitingPoints& waiting) {
           : "an unknown number of points in " + std::to_string(waiting.unread_rings) + " rings that cannot be read";
   if (waiting.points + waiting.texts == 0) return "not read: " + unread + ", in " + place;
   return "not read: " + std::to_string(waiting.points) + " points and " + std::to_string(waiting.texts) +
-         " texts, which wait in " + place + "; nothing is lost: open the run again when the store takes them" +
+         " texts, which wait in " + place + "; they are safe there: open the run again when the store takes them" +
          (unread.empty() ? "" : "; and " + unread);
 }
 

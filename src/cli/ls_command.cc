@@ -13,6 +13,7 @@
 #include "cli/table.h"
 #include "cli/text.h"
 #include "query/runs_query.h"
+#include "storage/run_folder.h"
 
 namespace tracker::internal {
 namespace {
@@ -30,7 +31,12 @@ std::string summary_text(const RunRow& run) {
   return out;
 }
 
-std::string run_text(const RunRow& run) { return run.record.identity.project + "/" + run.record.identity.id; }
+// A copy, or one that was renamed, says where it is: by that a command is told it apart.
+std::string run_text(const RunRow& run) {
+  const RunFolder folder = run.run_folder();
+  const std::string name = run.record.identity.project + "/" + run.record.identity.id;
+  return is_in_own_place(folder) ? name : name + " in " + place_of(folder);
+}
 
 uint64_t lost_of_any_kind(const CatalogRecord& record) {
   return record.dropped + record.texts_dropped() + record.entries_dropped() + record.unread_rings();

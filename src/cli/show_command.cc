@@ -79,6 +79,12 @@ Result<Plots> make_plots(const Console& console, RunView* run, bool system, uint
   return plots;
 }
 
+// Of a run that is recorded those that are nowhere may be on their way.
+uint64_t lost_media(const RunView& run) {
+  const MediaAccount account = media_account(run);
+  return account.dropped + (run.state() == RunState::kRunning ? 0 : account.lost);
+}
+
 }  // namespace
 
 int run_show(Console& console, const GlobalOptions& global, const ShowOptions& options) {
@@ -90,7 +96,7 @@ int run_show(Console& console, const GlobalOptions& global, const ShowOptions& o
   if (options.losses && !options.json) {
     console.print(head_section(console, run));
     console.print(losses_section(console, run.losses_by_metric()));
-    console.print(account_section(console, run));
+    console.print(account_section(console, run, lost_media(run)));
     return finish(console, run.problems(), run.problem_code());
   }
   if (options.console) return show_console(console, run, options.json);
@@ -132,7 +138,7 @@ int run_show(Console& console, const GlobalOptions& global, const ShowOptions& o
   console.print(plots->charts);
   console.print(system_section(console, run, system->sparks));
   console.print(console_section(console, *output, run.ranks().size() > 1));
-  console.print(account_section(console, run));
+  console.print(account_section(console, run, lost_media(run)));
   console.print(cost_section(console, run));
   console.print(attempts_section(console, run));
   console.print(ranks_section(console, run));

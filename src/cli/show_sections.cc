@@ -217,7 +217,7 @@ std::string waiting_text(const WaitingPoints& waiting) {
       waiting.live ? "it stores them as soon as it can" : "the next run or command that can take it stores them");
 }
 
-std::string account_section(const Console& console, const RunView& run) {
+std::string account_section(const Console& console, const RunView& run, uint64_t media_lost) {
   const LossAccount account = run.losses();
   // Of what cannot be read nobody knows what it holds; a journal that is damaged may be of any run without an end.
   const bool journals_read = console.recovery_problems.empty() || run.all_ended();
@@ -225,7 +225,7 @@ std::string account_section(const Console& console, const RunView& run) {
   std::string out = title(console, "Account");
   const LossAccount::Texts& texts = account.texts;
   const bool nothing = account.dropped + texts.dropped + account.entries.dropped + account.unread_rings == 0 &&
-                       account.missing_journals == 0 && !account.unseen && all_read;
+                       account.missing_journals + media_lost == 0 && !account.unseen && all_read;
   const std::string text_count = texts.stored > 0 && texts.dropped == 0 ? " and " + counted(texts.stored, "text") : "";
   if (account.dropped == 0)
     out += fmt::format("  {}{}{} stored{}.\n", nothing ? "Nothing lost: " : "", counted(account.stored, "point"),
@@ -287,15 +287,16 @@ std::string cost_section(const Console& console, const RunView& run) {
 
 std::string attempts_section(const Console& console, const RunView& run) {
   const std::vector<AttemptInfo> attempts = run.attempts();
+  const auto is_whole = [](const AttemptInfo& info) { return !info.resume_step && !info.shown_up_to; };
+  if (std::all_of(attempts.begin(), attempts.end(), is_whole)) return "";
   std::string out;
   for (const AttemptInfo& info : attempts) {
-    if (!info.resume_step && !info.shown_up_to) continue;
-    std::string line = fmt::format("  attempt {}", info.attempt);
+    std::string line = fmt::format("  attempt {}{}", info.attempt, is_whole(info) ? " shown as a whole" : "");
     if (info.resume_step) line += fmt::format(" continues attempt {} at step {}", info.continues, *info.resume_step);
     if (info.shown_up_to) line += fmt::format("{} shown up to step {}", info.resume_step ? ";" : "", *info.shown_up_to);
     out += fitted(console, line);
   }
-  return out.empty() ? "" : title(console, "Attempts") + out;
+  return title(console, "Attempts") + out;
 }
 
 std::string ranks_section(const Console& console, const RunView& run) {

@@ -48,7 +48,8 @@ std::string alerts_section(const Console& console, const Alerts& alerts);
 std::string losses_section(const Console& console, const std::vector<MetricAccount>& accounts);
 // "82,800 points wait in the journal of node1 pid 123; the next run or command that can take it stores them"
 std::string waiting_text(const WaitingPoints& waiting);
-std::string account_section(const Console& console, const RunView& run);
+// `media_lost`: so many media of the run are nowhere.
+std::string account_section(const Console& console, const RunView& run, uint64_t media_lost);
 // What the tracker took from the run's processes; empty where they did not say it.
 std::string cost_section(const Console& console, const RunView& run);
 // Attempts that begin at a step or are shadowed by a later one; empty where there are none.

@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: MIT
 #include "storage/damaged_database.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "storage/copy_beside.h"
 #include "storage/schema.h"
 #include "storage/sqlite.h"
+#include "storage/wal_scan.h"
 #include "storage/writer_parts.h"
 #include "storage/writer_reader.h"
 
 namespace tracker::internal {
 namespace {
 
-constexpr std::string_view kAsideMark = ".db.damaged-", kFramesAsideMark = ".frames.damaged-";
+constexpr std::string_view kAsideMark = ".db.damaged-", kFramesAsideMark = ".frames.damaged-",
+                           kLogAsideMark = ".db-wal.damaged-";
 
 bool has_log(const std::string& path) {
   struct stat st{};
@@ -97,10 +103,29 @@ Result<std::string> set_database_aside(const std::string& db_path) {
   return aside;
 }
 
+Result<std::string> keep_damaged_log(const std::string& db_path) {
+  const std::string wal = db_path + "-wal";
+  if (scan_wal(wal).damage().empty()) return std::string();
+  constexpr off_t kSaltAt = 16;
+  unsigned char salt[8] = {};
+  auto file = open_file(wal, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);
+  if (!file.ok()) return file.status();
+  struct stat st{};
+  if (::fstat(file->get(), &st) != 0 || ::pread(file->get(), salt, sizeof salt, kSaltAt) != sizeof salt)
+    return Status::from_errno(errno, "cannot read", wal);
+  std::string aside = wal + ".damaged-";
+  for (const unsigned char byte : salt) aside += fmt::format("{:02x}", byte);
+  if (path_exists(aside)) return aside;
+  TRACKER_RETURN_IF_ERROR(copy_beside(file->get(), static_cast<uint64_t>(st.st_size), wal, aside));
+  return aside;
+}
+
+bool is_log_set_aside(std::string_view name) { return name.find(kLogAsideMark) != std::string_view::npos; }
+
 bool is_frames_set_aside(std::string_view name) { return name.find(kFramesAsideMark) != std::string_view::npos; }
 
 bool is_set_aside(std::string_view name) {
-  return name.find(kAsideMark) != std::string_view::npos || is_frames_set_aside(name);
+  return name.find(kAsideMark) != std::string_view::npos || is_frames_set_aside(name) || is_log_set_aside(name);
 }
 
 std::vector<std::string> databases_set_aside(const std::string& folder) {
@@ -116,6 +141,11 @@ std::string set_aside_text(const std::string& path) {
            ": a .frames file of this run whose last record was changed on the disk; what is sound in it is in the "
            "run, " +
            "what that record held is only where the journal had it too (delete the file to hear no more of it)";
+  if (is_log_set_aside(path))
+    return path +
+           ": the log of a database of this run, in which bytes were changed on the disk; what stood behind them is " +
+           "in the run only where the journal had it too, and else counted as lost (delete the file to hear no more "
+           "of it)";
   return path +
          ": a database of this run that was overwritten while it was recorded and of which nothing can be read; " +
          "what was stored in it is counted as lost (`sqlite3 FILE .recover` may find rows in it; " +

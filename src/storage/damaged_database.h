@@ -27,10 +27,16 @@ bool is_overwritten(const std::string& db_path, const Id128& writer);
 bool is_unreadable(const std::string& db_path);
 // Renames it and its log to <writer>.db.damaged-<16 hex>, which it returns; nobody reads that. kIo.
 Result<std::string> set_database_aside(const std::string& db_path);
-// Those in a run's folder, and the copies of .frames files that frames_tail.h keeps. Cost: one listing.
+// Of a log with commits that SQLite does not read, as bytes in front of them were changed on the disk, a copy is kept
+// as <writer>.db-wal.damaged-<16 hex>, the salt of its header: who opens the database next goes on in front of them and
+// removes the log. Returns that name, empty where the log is sound or there is none. kIo. Cost: reads the log.
+Result<std::string> keep_damaged_log(const std::string& db_path);
+// Those in a run's folder, and the copies of logs, and those of .frames files that frames_tail.h keeps. Cost: one
+// listing.
 std::vector<std::string> databases_set_aside(const std::string& folder);
 bool is_set_aside(std::string_view name);
-bool is_frames_set_aside(std::string_view name);      // such a copy
+bool is_frames_set_aside(std::string_view name);  // such a copy
+bool is_log_set_aside(std::string_view name);
 std::string set_aside_text(const std::string& path);  // for people
 
 }  // namespace tracker::internal

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/fs.h"
+#include "storage/copy_beside.h"
 
 namespace tracker::internal {
 namespace {
@@ -52,31 +53,6 @@ Result<bool> lacks_a_sector(FramesBytes& bytes, uint64_t from, uint64_t to) {
     at = next;
   }
   return false;
-}
-
-Status copy_beside(int fd, uint64_t size, const std::string& path, const std::string& to) {
-  const std::string temporary = fmt::format("{}.new-{:016x}", path, random_u64());
-  auto out = open_file(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
-  if (!out.ok()) return out.status();
-  struct stat st{};
-  // Whose it is stays as it was, where root does this for somebody; a file system may know neither.
-  if (::fstat(fd, &st) == 0 && ::fchown(out->get(), st.st_uid, st.st_gid) == 0)
-    (void)::fchmod(out->get(), st.st_mode & 07777);
-  FileBytes bytes(fd, size);
-  Status status;
-  for (uint64_t at = 0; at < size && status.ok();) {
-    auto part = bytes.view(at, kAsideChunkBytes);
-    status = !part.ok()      ? part.status()
-             : part->empty() ? Status(Code::kIo, path + " was cut while it was copied")
-                             : write_all(out->get(), *part);
-    at += part.ok() ? part->size() : 0;
-  }
-  if (status.ok() && ::fsync(out->get()) != 0) status = Status::from_errno(errno, "fsync failed", temporary);
-  if (status.ok() && ::rename(temporary.c_str(), to.c_str()) != 0)
-    status = Status::from_errno(errno, "cannot rename", temporary);
-  if (!status.ok()) remove_file(temporary);
-  else sync_path(parent_path(path));
-  return status;
 }
 
 }  // namespace

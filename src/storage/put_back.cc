@@ -65,10 +65,11 @@ Status copy_bytes(int from, int to, uint64_t bytes, const std::string& path) {
 }
 
 // Whether who opens the log behind the copy reads the same as in it: one that was damaged brings pages of an earlier
-// commit over some of the newest.
+// commit over some of the newest. One without a sound page would be written over from its begin, and look damaged.
 bool says_the_same(const std::string& wal, int pages) {
   const WalScan scan = scan_wal(wal);
-  return scan.sound_pages == 0 || (scan.commits_behind == 0 && scan.sound_pages >= static_cast<uint64_t>(pages));
+  return scan.is_empty || (!scan.has_bad_header && scan.commits_behind == 0 && scan.sound_pages > 0 &&
+                           scan.sound_pages >= static_cast<uint64_t>(pages));
 }
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include "storage/store_files.h"
 #include "storage/trash.h"
 #include "storage/waiting_points.h"
+#include "storage/writer_parts.h"
 
 namespace tracker::internal {
 namespace {
@@ -95,6 +96,17 @@ std::string unfinished_text(const Store& store, const std::string& dir, const Wr
       what, writer.run.project, writer.run.id, writer.host, writer.pid, kRecovererWait.count());
 }
 
+// Before SQLite opens the databases to write, and with the damage in their logs removes what stood behind it.
+Status keep_damaged_logs(const std::string& folder, const Id128& writer, RecoveryReport* report) {
+  const std::string path = join_path(folder, writer.hex() + ".db");
+  for (int part = 1; part <= count_parts(path); ++part) {
+    auto kept = keep_damaged_log(part_path(path, part));
+    if (!kept.ok()) return kept.status();
+    if (!kept->empty()) report->add_problem(Code::kCorrupt, set_aside_text(*kept));
+  }
+  return {};
+}
+
 // The store of a dead writer; of a database that was overwritten a new one takes the place.
 Result<std::unique_ptr<WriterStore>> open_for_recovery(const std::string& folder, const DeadJournal& journal,
                                                        WriterSnapshot* stored, RecoveryReport* report) {
@@ -104,7 +116,13 @@ Result<std::unique_ptr<WriterStore>> open_for_recovery(const std::string& folder
   const bool is_at_rest = !is_being_written(path);  // before SQLite makes a log
   if (!is_overwritten(path, writer.writer)) {
     auto db = open_writer_store(folder, writer, files.kind);
-    if (db.ok() || db.status().code() != Code::kCorrupt || !is_unreadable(path)) return db;
+    if (db.ok() || db.status().code() != Code::kCorrupt) return db;
+    if (!is_unreadable(path))
+      return db.status().hint().empty()
+                 ? Status(Code::kCorrupt, db.status().message(),
+                          "a part of it can be read, so it stays in its place; what waits in the journal is stored "
+                          "once it is whole again, or moved away with its -wal")
+                 : db.status();
   }
   if (journal.is_written()) return Status(Code::kBusy, path + " belongs to a process that lives");
   if (!is_at_rest)
@@ -133,8 +151,8 @@ void say_lost(const RecoveredWriter& recovered, const std::string& dir, Recovery
         recovered.texts_lost_in_memory == 1 ? "" : "s"));
   if (recovered.removed.points + recovered.removed.texts > 0)
     report->left.push_back(fmt::format(
-        "{}/{}: {} points and {} texts were stored in a file that is gone: they are counted as lost, and what was said "
-        "of the run beside them (config, summary, tags, alerts) is gone too",
+        "{}/{}: {} points and {} texts were stored in a file, or in a part of one, that is gone or damaged: they are "
+        "counted as lost, and what was said of the run beside them (config, summary, tags, alerts) may be gone too",
         recovered.identity.run.project, recovered.identity.run.id, recovered.removed.points, recovered.removed.texts));
 }
 
@@ -171,6 +189,7 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
   TRACKER_RETURN_IF_ERROR(refused);
   if (stored.frames_file)
     for (LogDamage& damage : stored.damage) report->add_problem(damage.code, std::move(damage.what));
+  TRACKER_RETURN_IF_ERROR(keep_damaged_logs(folder->path, identity.writer, report));
   auto db = open_for_recovery(folder->path, **journal, &stored, report);
   if (!db.ok()) return db.status();
   // Asked behind the look at the database: of a process that lives all the same it may be ahead of the rings, or have

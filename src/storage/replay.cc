@@ -175,7 +175,7 @@ Status count_missing(const std::string& dir, const Logged& known, DeadJournal* j
   if (!what.empty())
     journal->add_problem(
         fmt::format("{}: {} that were accepted are neither stored nor in the journal: they are lost, "
-                    "and what was said of the run beside them (config, summary, tags, alerts)",
+                    "and so may be what was said of the run beside them (config, summary, tags, alerts)",
                     dir, what));
   return {};
 }

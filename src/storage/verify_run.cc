@@ -101,6 +101,12 @@ class RunCheck {
              "what is sound in it is in the run's other files");
       return;
     }
+    if (is_log_set_aside(name)) {
+      damage("set-aside", file(name), "is the copy of a log in which bytes were changed on the disk",
+             "what stood behind them is only where the journal had it too; delete it when nobody wants to look at it",
+             "what is in the run's other files");
+      return;
+    }
     if (is_set_aside(name)) {
       if (!name.ends_with("-wal"))
         damage("set-aside", file(name), "was overwritten while it was recorded; recovery moved it aside and began anew",

@@ -62,6 +62,7 @@ WalScan scan_wal(const std::string& path) {
   auto file = open_file(path, O_RDONLY | O_NONBLOCK);
   std::string head(kWalHeaderBytes, '\0');
   if (!file.ok() || !read_at(*file, 0, &head)) return out;  // no WAL, or an empty one
+  out.is_empty = false;
   const uint32_t magic = big_endian(head.data()), page = big_endian(head.data() + 8);
   const bool big = magic == kMagicBig;
   WalSum sum;

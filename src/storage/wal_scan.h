@@ -10,6 +10,7 @@
 namespace tracker::internal {
 
 struct WalScan {
+  bool is_empty = true;  // there is none, or it has no header yet
   bool has_bad_header = false;
   uint64_t sound_pages = 0;     // in front of the first that does not verify
   uint64_t commits_behind = 0;  // that page: of this round of the log, and not read

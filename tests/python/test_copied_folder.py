@@ -68,11 +68,17 @@ def copies(store: Path, own_shm: Path) -> tuple[Path, Path]:
 def test_rm_of_a_copy_that_was_just_given_what_waited_for_the_run_is_refused_once(copies: tuple[Path, Path]) -> None:
     refused = command("rm", "p/b", "--yes")
     assert refused.returncode == 1
+    assert "recovered 100 points of p/a in p/b" in refused.stderr
     assert "p/a in p/b was recovered into p/b just now, and p/ff lacks it" in refused.stderr
     assert all(folder.exists() for folder in copies)
     assert len(tracker.open_run("p/b").history("x").values) == 100
     assert command("rm", "p/b", "--yes").returncode == 0
     assert [folder.exists() for folder in copies] == [False, True]
+
+
+def test_ls_says_of_copies_where_they_are(copies: tuple[Path, Path]) -> None:
+    listed = command("ls").stdout
+    assert [f"p/a in p/{folder.name}" in listed for folder in copies] == [True, True]
 
 
 @pytest.mark.parametrize("runs", [("p/ff",), ("p/b", "p/ff")], ids=["the one that was given nothing", "all of them"])

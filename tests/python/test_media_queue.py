@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tracker
+from commands import command
 from pixels import pixels
 from tracker import _files, _media_end, _media_queue, _media_spool
 
@@ -52,6 +53,9 @@ def test_of_a_killed_process_small_ones_survive_and_what_was_not_encoded_is_coun
     assert [entry.load() for entry in stored.media("small")] == [str(step) for step in range(20)]
     account = stored.media_account
     assert (account["logged"], account["stored"], account["lost"]) == (40, 20, 20)
+    shown = command("show", "media/killed").stdout
+    assert "20 not stored: on their way, or lost with their process" in shown
+    assert "Nothing lost" not in shown
 
 
 def test_a_process_that_ends_without_finish_stores_what_waits(script: Script) -> None:

@@ -188,6 +188,9 @@ TEST_F(ShowCommandTest, AResumedRunSaysWhichAttemptContinuesWhich) {
   const Value& attempt = (*json->find("attempts")->as_list())[1];
   EXPECT_EQ(to_json(*attempt.find("resume_step")), "5");
   EXPECT_EQ(to_json(*attempt.find("continues")), "1");
+  builder_.writer(folder, {.attempt = 3, .continues = 2}).log("other", 9, 1).finish();
+  EXPECT_EQ(run({"show", "mnist/otter"}), kExitOk);
+  EXPECT_NE(out_.find("\n  attempt 3 shown as a whole\n"), std::string::npos) << out_;
 }
 
 // Bug: the last of no rows was shown, which ended the program.
