@@ -59,9 +59,10 @@ def test_texts_in_damaged_bytes_of_a_ring_are_counted(own_shm: Path) -> None:
     assert command("ls").returncode == 3
     expect_all_but_one()
     # Bug: what a recoverer that died at this point left was removed, and nobody could look at it any more.
-    (own_shm / f"damaged-{journal.name}").rename(journal)
+    kept = journal.with_name(f"damaged-{journal.name}")
+    kept.rename(journal)
     assert command("ls").returncode == 3
-    assert (own_shm / f"damaged-{journal.name}").exists()
+    assert kept.exists()
     assert not journal.exists()
     expect_all_but_one()
 
