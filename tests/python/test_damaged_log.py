@@ -75,9 +75,9 @@ run = tracker.init(project="p", id="r", quiet=True)
 def log(first, last):
     for step in range(first, last):
         run.log({"x": float(step)}, step=step)
-        if step % 500 == 0: assert run.flush(20)
+        if step % 2_500 == 0: assert run.flush(20)
     assert run.flush(20)
-log(0, 20_000)
+log(0, 600_000)  # the log has begun anew behind a checkpoint
 (path,) = map(str, pathlib.Path(run.dir).glob("*.db"))
 with open(path + "-wal", "r+b") as wal:
     wal.seek(int(sys.argv[1]))
@@ -86,7 +86,7 @@ with open(path + "-wal", "r+b") as wal:
     wal.write(bytes([byte ^ 1]))
 pathlib.Path(path + "~").write_bytes(os.urandom(5000))
 os.rename(path + "~", path)
-log(20_000, 20_600)
+log(600_000, 600_600)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -101,4 +101,4 @@ def test_verify_raises_no_alarm_over_a_log_that_was_damaged_before_its_file_was_
     assert command("ls").returncode == 0
     run = tracker.open_run("p/r")
     assert run.losses["dropped"] == 0
-    assert len(run.history("x", all=True)) == 20_600
+    assert len(run.history("x", all=True)) == 600_600
