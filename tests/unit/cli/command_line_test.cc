@@ -115,6 +115,7 @@ TEST_F(CommandLineTest, WhatWasRecoveredIsSaidInOneLineWhateverTheNumberOfWriter
     RecoveredWriter writer;
     writer.identity.run.project = "mnist";
     writer.identity.run.id = id;
+    writer.folder = std::string("/store/runs/mnist/") + id;
     writer.points = 1000;
     report.recovered.push_back(writer);
     if (report.recovered.size() == 1) {
