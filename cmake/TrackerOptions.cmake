@@ -19,7 +19,8 @@ if(PROJECT_IS_TOP_LEVEL)
 endif()
 # Of a target that is a test's own code; tests/CMakeLists.txt sets it for all of them. Checks of null pointers and of
 # alignment are a third of the time that AddressSanitizer's build takes for a test, half of what it makes, and find in
-# it what a crash finds as well. Rooms and the Python module have them.
+# it what a crash finds as well. Rooms and the Python module have them; of an inline function in a header of theirs the
+# linker may take the test's copy.
 define_property(TARGET PROPERTY TRACKER_TESTS_CODE INITIALIZE_FROM_VARIABLE TRACKER_TESTS_CODE)
 if(TRACKER_SANITIZE STREQUAL "address")
   target_compile_options(tracker_options INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer

@@ -178,7 +178,11 @@ class Storing {
     const auto stored = StoredManifest::open(store_, manifest);
     if (!stored.ok()) return stored.status();
     return stored->visit([this](const ManifestEntry& entry) {
+      if (options_.cancel != nullptr && options_.cancel->load(std::memory_order_relaxed))
+        return Status(Code::kClosed, "the artifact was given up");
       if (entry.kind == EntryKind::kReference || blobs_.keep(entry.digest, entry.bytes)) return Status();
+      // Another user's cannot be touched; it has half a day left of the whole one, from when it was found.
+      if (blobs_.is_younger(entry.digest, entry.bytes, kBlobAge - kLookAgainAfter)) return Status();
       return Status(Code::kBusy, fmt::format("{} was stored, and removed by gc while the others were", entry.path),
                     "log the artifact again: what is there is not stored twice");
     });

@@ -58,15 +58,17 @@ Result<Fd> BlobStore::open(const Digest& digest) const {
   return fd;
 }
 
-bool BlobStore::keep(const Digest& digest, uint64_t bytes) const {
-  const std::string path = path_of(digest);
+bool BlobStore::is_younger(const Digest& digest, uint64_t bytes, std::chrono::seconds age) const {
   struct stat st{};
-  if (::lstat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode)) return false;
-  if (static_cast<uint64_t>(st.st_size) != bytes) return false;
-  const int64_t age_s = realtime_ns() / 1'000'000'000 - st.st_mtime;
-  if (age_s < kBlobTouchAge.count()) return true;
+  return ::lstat(path_of(digest).c_str(), &st) == 0 && S_ISREG(st.st_mode) &&
+         static_cast<uint64_t>(st.st_size) == bytes && realtime_ns() / 1'000'000'000 - st.st_mtime < age.count();
+}
+
+bool BlobStore::keep(const Digest& digest, uint64_t bytes) const {
+  if (is_younger(digest, bytes, kBlobTouchAge)) return true;
   // Another user's blob cannot be touched: the caller writes its own in the same place.
-  return ::utimensat(AT_FDCWD, path.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0;
+  return is_younger(digest, bytes, std::chrono::seconds::max()) &&
+         ::utimensat(AT_FDCWD, path_of(digest).c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 // By read(2): a mapping of a file on a disk that fails ends the process.

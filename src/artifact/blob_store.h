@@ -50,6 +50,8 @@ class BlobStore {
   Result<Fd> open(const Digest& digest) const;
   // Whether the blob is there with this size; then gc will not take it within the next 12 hours. Reads none of it.
   bool keep(const Digest& digest, uint64_t bytes) const;
+  // Whether the blob is there with this size, and was made or touched within `age`.
+  bool is_younger(const Digest& digest, uint64_t bytes, std::chrono::seconds age) const;
   // Whether the blob can be read and holds what `file` does. kClosed: `cancel` was set. Cost: reads both.
   Result<bool> holds(const Digest& digest, const Fd& file, const std::atomic<bool>* cancel) const;
 

@@ -92,7 +92,9 @@ std::vector<std::string> problems_to_show(const Console& console, const RunView&
 
 int finish(Console& console, const std::vector<std::string>& problems, Code worst) {
   if (!console.out_status.ok() && !console.reader_left()) return fail(console, console.out_status);
-  for (const std::string& problem : problems) console.note(problem);
+  const std::vector<std::string>& said = console.recovery_problems;
+  for (const std::string& problem : problems)
+    if (std::find(said.begin(), said.end(), problem) == said.end()) console.note(problem);
   const Code code = worse_of(worst, console.recovery_met);
   switch (code) {
     case Code::kOk: return kExitOk;

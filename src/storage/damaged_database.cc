@@ -57,12 +57,12 @@ bool is_found_damaged(const std::string& path) {
   return found.ok() ? *found != "ok" : found.status().code() == Code::kCorrupt;
 }
 
-// A log that somebody has moved away, and left a link to it, completes the database when it is back.
-bool may_judge(const std::string& path) {
-  return is_regular_file(path) && count_parts(path) == 1 && check_log_files(path).ok();
-}
-
 }  // namespace
+
+// A log that somebody has moved away, and left a link to it, completes the database when it is back.
+bool may_be_judged(const std::string& db_path) {
+  return is_regular_file(db_path) && count_parts(db_path) == 1 && check_log_files(db_path).ok();
+}
 
 bool is_being_written(const std::string& db_path) {
   for (const char* suffix : {"", "-wal"}) {
@@ -76,7 +76,7 @@ bool is_being_written(const std::string& db_path) {
 }
 
 bool is_overwritten(const std::string& db_path, const Id128& writer) {
-  if (!may_judge(db_path) || whose(db_path, false, writer) != BytesOf::kOthers) return false;
+  if (!may_be_judged(db_path) || whose(db_path, false, writer) != BytesOf::kOthers) return false;
   if (!has_log(db_path)) return true;
   // The log may have every page of it: then nothing is lost.
   const BytesOf with_log = whose(db_path, true, writer);
@@ -84,7 +84,7 @@ bool is_overwritten(const std::string& db_path, const Id128& writer) {
 }
 
 bool is_unreadable(const std::string& db_path) {
-  if (!may_judge(db_path) || !is_found_damaged(db_path)) return false;
+  if (!may_be_judged(db_path) || !is_found_damaged(db_path)) return false;
   auto reader = WriterReader::open(db_path);
   const Status read = reader.ok() ? (*reader)->snapshot().status() : reader.status();
   return read.code() == Code::kCorrupt;
@@ -105,7 +105,7 @@ Result<std::string> set_database_aside(const std::string& db_path) {
 
 Result<std::string> keep_damaged_log(const std::string& db_path) {
   const std::string wal = db_path + "-wal";
-  if (scan_wal(wal).damage().empty()) return std::string();
+  if (!check_log_files(db_path).ok() || scan_wal(wal).damage().empty()) return std::string();
   constexpr off_t kSaltAt = 16;
   unsigned char salt[8] = {};
   auto file = open_file(wal, O_RDONLY | O_NONBLOCK | O_NOFOLLOW);

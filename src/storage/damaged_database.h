@@ -19,6 +19,8 @@ constexpr int64_t kAtRestNs = 10'000'000'000;  // a database is judged when nobo
 // Somebody has written the file or its log within kAtRestNs, by its times: a backup that is being copied there is
 // whole when that is done.
 bool is_being_written(const std::string& db_path);
+// A regular file of one part, and nothing else in the place of its log: only of such a one the next two say yes.
+bool may_be_judged(const std::string& db_path);
 // Other bytes, or another database, stand at the path, and the log beside it does not make it whole. Cost: reads a
 // page.
 bool is_overwritten(const std::string& db_path, const Id128& writer);
@@ -29,7 +31,7 @@ bool is_unreadable(const std::string& db_path);
 Result<std::string> set_database_aside(const std::string& db_path);
 // Of a log with commits that SQLite does not read, as bytes in front of them were changed on the disk, a copy is kept
 // as <writer>.db-wal.damaged-<16 hex>, the salt of its header: who opens the database next goes on in front of them and
-// removes the log. Returns that name, empty where the log is sound or there is none. kIo. Cost: reads the log.
+// removes the log. Returns that name, empty where the log is sound, or none, or no file. kIo. Cost: reads the log.
 Result<std::string> keep_damaged_log(const std::string& db_path);
 // Those in a run's folder, and the copies of logs, and those of .frames files that frames_tail.h keeps. Cost: one
 // listing.

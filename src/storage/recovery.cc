@@ -22,6 +22,7 @@
 #include "storage/store_files.h"
 #include "storage/trash.h"
 #include "storage/waiting_points.h"
+#include "storage/wal_scan.h"
 #include "storage/writer_parts.h"
 
 namespace tracker::internal {
@@ -96,14 +97,33 @@ std::string unfinished_text(const Store& store, const std::string& dir, const Wr
       what, writer.run.project, writer.run.id, writer.host, writer.pid, kRecovererWait.count());
 }
 
-// Before SQLite opens the databases to write, and with the damage in their logs removes what stood behind it.
-Status keep_damaged_logs(const std::string& folder, const Id128& writer, RecoveryReport* report) {
+// Before SQLite opens the databases to write, and with the damage in their logs removes what stood behind it. Says
+// whether there is such a log.
+Result<bool> keep_damaged_logs(const std::string& folder, const Id128& writer, RecoveryReport* report) {
   const std::string path = join_path(folder, writer.hex() + ".db");
+  bool out = false;
   for (int part = 1; part <= count_parts(path); ++part) {
-    auto kept = keep_damaged_log(part_path(path, part));
-    if (!kept.ok()) return kept.status();
+    const std::string db_path = part_path(path, part);
+    auto kept = keep_damaged_log(db_path);
+    if (!kept.ok())
+      return Status(kept.status().code(),
+                    fmt::format("bytes of {}-wal have changed, and there is no copy of it yet: {}", db_path,
+                                kept.status().message()),
+                    "what waits in the journal is recovered once there is room for one");
     if (!kept->empty()) report->add_problem(Code::kCorrupt, set_aside_text(*kept));
+    out |= !kept->empty();
   }
+  return out;
+}
+
+// While somebody else has the database open SQLite goes on behind the damage, by the index that is in memory: who opens
+// it later reads none of that.
+Status check_folded(const std::string& folder, const Id128& writer) {
+  const std::string path = join_path(folder, writer.hex() + ".db");
+  for (int part = 1; part <= count_parts(path); ++part)
+    if (!scan_wal(part_path(path, part) + "-wal").damage().empty())
+      return Status(Code::kBusy, part_path(path, part) + "-wal is damaged, and another program has the database open",
+                    "what the journal holds stays there, too, until the next command or run finds it closed");
   return {};
 }
 
@@ -118,10 +138,10 @@ Result<std::unique_ptr<WriterStore>> open_for_recovery(const std::string& folder
     auto db = open_writer_store(folder, writer, files.kind);
     if (db.ok() || db.status().code() != Code::kCorrupt) return db;
     if (!is_unreadable(path))
-      return db.status().hint().empty()
+      return db.status().hint().empty() && may_be_judged(path)
                  ? Status(Code::kCorrupt, db.status().message(),
-                          "a part of it can be read, so it stays in its place; what waits in the journal is stored "
-                          "once it is whole again, or moved away with its -wal")
+                          "it stays, as a part of it can be read; what waits in the journal is stored once it is "
+                          "whole again, or is moved away with its -wal, and with it what is stored in it")
                  : db.status();
   }
   if (journal.is_written()) return Status(Code::kBusy, path + " belongs to a process that lives");
@@ -189,7 +209,8 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
   TRACKER_RETURN_IF_ERROR(refused);
   if (stored.frames_file)
     for (LogDamage& damage : stored.damage) report->add_problem(damage.code, std::move(damage.what));
-  TRACKER_RETURN_IF_ERROR(keep_damaged_logs(folder->path, identity.writer, report));
+  const auto is_log_damaged = keep_damaged_logs(folder->path, identity.writer, report);
+  if (!is_log_damaged.ok()) return is_log_damaged.status();
   auto db = open_for_recovery(folder->path, **journal, &stored, report);
   if (!db.ok()) return db.status();
   // Asked behind the look at the database: of a process that lives all the same it may be ahead of the rings, or have
@@ -208,6 +229,10 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
   const Status replayed = replay(dir, journal->get(), db->get(), stored, &recovered);
   if ((*db)->taken_over()) report->living.push_back(identity);  // its process stores frames itself
   if (!replayed.ok()) return (*db)->taken_over() ? Status() : replayed;
+  if (*is_log_damaged) {
+    db->reset();
+    TRACKER_RETURN_IF_ERROR(check_folded(folder->path, identity.writer));
+  }
   for (const std::string& problem : (*journal)->problems()) report->add_problem(Code::kCorrupt, problem);
   say_lost(recovered, dir, report);
   // Who said so first may have died before it was set aside: what is stored since is not missed again.
