@@ -60,8 +60,8 @@ def test_a_log_in_which_a_bit_has_changed_is_kept_when_its_writer_is_recovered(
     assert command("show", "p/r").returncode == 0
 
 
-# Bug: what the journal held was stored behind the damage, where nobody reads it any more once the other program has gone,
-# and the journal was removed.
+# Bug: what the journal held was stored behind the damage, where nobody reads it any more once the other program has
+# gone, and the journal was removed.
 def test_a_journal_stays_as_long_as_another_program_has_a_database_with_a_damaged_log_open(
     own_shm: Path, store: Path
 ) -> None:
