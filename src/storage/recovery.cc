@@ -176,6 +176,19 @@ void say_lost(const RecoveredWriter& recovered, const std::string& dir, Recovery
         recovered.identity.run.project, recovered.identity.run.id, recovered.removed.points, recovered.removed.texts));
 }
 
+// All that could be read of it is stored.
+void settle_journal(DeadJournal* journal, const WriterSnapshot& stored, RecoveryReport* report) {
+  // Who said so first may have died before it was set aside: what is stored since is not missed again.
+  const Value* known = stored.recovered ? stored.recovered->find("damaged") : nullptr;
+  if (journal->problems().empty() && known == nullptr) {
+    journal->remove();
+  } else if (auto kept = journal->set_aside(); kept.ok()) {
+    report->add_problem(Code::kCorrupt, "what could be read is recovered; the damaged journal is kept in " + *kept);
+  } else {
+    report->add_problem(Code::kCorrupt, kept.status().to_string());
+  }
+}
+
 Status recover_one(const Store& store, const std::string& dir, const Id128& run_uid, LeftTo* left, Patience* patience,
                    RecoveryReport* report) {
   const auto writer = writer_of_journal(dir, store);
@@ -235,15 +248,7 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
   }
   for (const std::string& problem : (*journal)->problems()) report->add_problem(Code::kCorrupt, problem);
   say_lost(recovered, dir, report);
-  // Who said so first may have died before it was set aside: what is stored since is not missed again.
-  const Value* known = stored.recovered ? stored.recovered->find("damaged") : nullptr;
-  if ((*journal)->problems().empty() && known == nullptr) {
-    (*journal)->remove();
-  } else if (auto kept = (*journal)->set_aside(); kept.ok()) {
-    report->add_problem(Code::kCorrupt, "what could be read is recovered; the damaged journal is kept in " + *kept);
-  } else {
-    report->add_problem(Code::kCorrupt, kept.status().to_string());
-  }
+  settle_journal(journal->get(), stored, report);
   report->recovered.push_back(std::move(recovered));
   return {};
 }
