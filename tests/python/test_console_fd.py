@@ -327,7 +327,9 @@ def test_one_place_for_both_keeps_the_order(tmp_path: Path) -> None:
     done = subprocess.run(
         command(tmp_path, source), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment(), check=True
     )
-    assert done.stdout.split() == [b"%d" % i for i in range(1000)]
+    # Of a finish() that did not come to its end in its time on a slow machine our line stands there, too.
+    printed = [line for line in done.stdout.splitlines() if not line.startswith(b"tracker: ")]
+    assert printed == [b"%d" % i for i in range(1000)]
 
 
 def test_what_is_no_terminal_pipe_or_file_is_said_and_python_is_recorded(tmp_path: Path) -> None:
