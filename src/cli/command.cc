@@ -9,7 +9,6 @@
 #include "cli/text.h"
 #include "storage/database_build.h"
 #include "storage/lost_journals.h"
-#include "storage/run_folder.h"
 #include "storage/spooled_media.h"
 
 namespace tracker::internal {
@@ -20,9 +19,7 @@ std::string recovery_text(const RecoveryReport& report) {
   std::vector<std::string> names;
   for (const RecoveredWriter& writer : report.recovered) {
     points += writer.points;
-    std::string name = fmt::format("{}/{}", writer.identity.run.project, writer.identity.run.id);
-    const RunFolder folder{writer.identity.run, writer.folder, ""};
-    if (!is_in_own_place(folder)) name += " in " + place_of(folder);
+    const std::string name = run_text({writer.identity.run, writer.folder, ""});
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   if (names.empty()) return "";

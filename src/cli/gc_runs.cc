@@ -9,7 +9,6 @@
 #include "cli/text.h"
 #include "query/run_view.h"
 #include "storage/disk_use.h"
-#include "storage/run_folder.h"
 #include "storage/trash.h"
 
 namespace tracker::internal {
@@ -29,10 +28,7 @@ bool has_ended(const RunFolder& run) {
   }
 }
 
-std::string name_of(const RunFolder& run) {
-  const std::string name = run.identity.project + "/" + run.identity.id;
-  return visible(is_in_own_place(run) ? name : name + " in " + place_of(run));
-}
+std::string name_of(const RunFolder& run) { return visible(run_text(run)); }
 
 }  // namespace
 

@@ -13,7 +13,6 @@
 #include "cli/table.h"
 #include "cli/text.h"
 #include "query/runs_query.h"
-#include "storage/run_folder.h"
 
 namespace tracker::internal {
 namespace {
@@ -29,13 +28,6 @@ std::string summary_text(const RunRow& run) {
     out += fmt::format("{}{} {}", i == 0 ? "" : "  ", cut_to(visible(entries[i].first), kNameWidth),
                        cut_to(value_text(entries[i].second), kValueWidth));
   return out;
-}
-
-// A copy, or one that was renamed, says where it is: by that a command is told it apart.
-std::string run_text(const RunRow& run) {
-  const RunFolder folder = run.run_folder();
-  const std::string name = run.record.identity.project + "/" + run.record.identity.id;
-  return is_in_own_place(folder) ? name : name + " in " + place_of(folder);
 }
 
 uint64_t lost_of_any_kind(const CatalogRecord& record) {
@@ -65,7 +57,7 @@ std::string table_text(const Console& console, const RunsList& list) {
   for (const RunRow& run : list.rows) {
     const CatalogRecord& record = run.record;
     const int64_t created_us = record.identity.created_us;
-    std::vector<Table::Cell> row{run_text(run)};
+    std::vector<Table::Cell> row{run_text(run.run_folder())};
     if (names) row.emplace_back(record.name == record.identity.id ? std::string() : record.name);
     row.emplace_back(run_state_name(record.state), state_sgr(record.state));
     row.emplace_back(ago_text(created_us, console.now_us));
@@ -95,7 +87,7 @@ std::string columns_text(const Console& console, const RunsList& list, const std
   }
   Table table(columns);
   for (const RunRow& run : list.rows) {
-    std::vector<Table::Cell> row{run_text(run)};
+    std::vector<Table::Cell> row{run_text(run.run_folder())};
     for (size_t i = 0; i < fields.size(); ++i) row.emplace_back(field_text(fields[i], run.columns[i]));
     table.add(std::move(row));
   }

@@ -31,10 +31,6 @@ std::string amount_text(const std::vector<RunFolder>& runs, const RmOptions& opt
   return fmt::format("the whole project {} with {}", visible(options.project), counted(runs.size(), "run"));
 }
 
-std::string run_text(const RunFolder& run) {
-  return run.identity.project + "/" + run.identity.id + (is_in_own_place(run) ? "" : " in " + place_of(run));
-}
-
 void add_once(RunFolder run, std::vector<RunFolder>* out) {
   const bool known = std::any_of(out->begin(), out->end(), [&run](const RunFolder& r) { return r.path == run.path; });
   if (!known) out->push_back(std::move(run));

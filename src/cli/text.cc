@@ -8,6 +8,8 @@
 #include <ctime>
 #include <iterator>
 
+#include "storage/run_folder.h"
+
 namespace tracker::internal {
 namespace {
 
@@ -129,6 +131,11 @@ std::string time_text(int64_t time_us) {
   if (::gmtime_r(&seconds, &parts) == nullptr) return fmt::format("{} µs since 1970", time_us);
   return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02} UTC", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
                      parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+std::string run_text(const RunFolder& run) {
+  const std::string name = run.identity.project + "/" + run.identity.id;
+  return is_in_own_place(run) ? name : name + " in " + place_of(run);
 }
 
 }  // namespace tracker::internal

@@ -10,6 +10,7 @@
 
 #include "model/number.h"
 #include "model/visible.h"
+#include "storage/store.h"
 
 namespace tracker::internal {
 
@@ -28,5 +29,9 @@ std::string short_number(ValueType type, uint64_t bits);     // ints and bools a
 std::string duration_text(int64_t duration_us);              // "0.8 s", "45 s", "3 min 12 s", "2 h 5 min", "3 d 4 h"
 std::string ago_text(int64_t then_us, int64_t now_us);       // "just now", "5 min ago", "3 d ago", "in 2 min"
 std::string time_text(int64_t time_us);                      // "2026-11-21 10:00:16 UTC"
+
+// "mnist/otter", of a copy or a run that was renamed "mnist/otter in mnist/otter-copy": by that a command is told it
+// apart. Not yet visible().
+std::string run_text(const RunFolder& run);
 
 }  // namespace tracker::internal
