@@ -13,9 +13,9 @@
 #include "base/fs.h"
 #include "frames.h"
 #include "harness.h"
-#include "storage/sqlite.h"
-#include "storage/writer_db.h"
-#include "storage/writer_reader.h"
+#include "storage/sqlite/sqlite.h"
+#include "storage/database/writer_db.h"
+#include "storage/writer/writer_reader.h"
 #include "values.h"
 
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "artifact/blob_store.h"
-#include "storage/collect.h"
+#include "storage/upkeep/collect.h"
 
 namespace tracker::internal {
 

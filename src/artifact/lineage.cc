@@ -13,7 +13,7 @@
 #include "artifact/registry.h"
 #include "base/fs.h"
 #include "model/redact.h"
-#include "storage/writer_reader.h"
+#include "storage/writer/writer_reader.h"
 
 namespace tracker::internal {
 namespace {

@@ -17,7 +17,7 @@
 #include "artifact/digest.h"
 #include "base/status.h"
 #include "model/value.h"
-#include "storage/store.h"
+#include "storage/store/store.h"
 
 namespace tracker::internal {
 

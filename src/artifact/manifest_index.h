@@ -12,7 +12,7 @@
 
 #include "artifact/manifest.h"
 #include "base/status.h"
-#include "storage/store.h"
+#include "storage/store/store.h"
 
 namespace tracker::internal {
 

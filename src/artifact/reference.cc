@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "storage/close_names.h"
+#include "storage/store/close_names.h"
 
 namespace tracker::internal {
 namespace {

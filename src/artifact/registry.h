@@ -16,7 +16,7 @@
 #include "base/ids.h"
 #include "base/status.h"
 #include "model/value.h"
-#include "storage/store.h"
+#include "storage/store/store.h"
 
 namespace tracker::internal {
 

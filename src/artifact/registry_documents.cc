@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "storage/document.h"
+#include "storage/store/document.h"
 
 namespace tracker::internal {
 namespace {

@@ -17,7 +17,7 @@
 
 #include "artifact/manifest.h"
 #include "base/folder_entries.h"
-#include "storage/run_folder.h"
+#include "storage/store/run_folder.h"
 
 namespace tracker::internal {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "artifact/artifact_store.h"
 #include "artifact/digest_cache.h"
-#include "storage/verify.h"
+#include "storage/verify/verify.h"
 
 namespace tracker::internal {
 namespace {

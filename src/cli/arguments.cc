@@ -9,7 +9,7 @@
 #include <charconv>
 
 #include "model/byte_size.h"
-#include "storage/close_names.h"
+#include "storage/store/close_names.h"
 
 namespace tracker::internal {
 namespace {

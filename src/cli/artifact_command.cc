@@ -17,7 +17,7 @@
 #include "cli/table.h"
 #include "cli/text.h"
 #include "model/key.h"
-#include "storage/run_folder.h"
+#include "storage/store/run_folder.h"
 
 namespace tracker::internal {
 namespace {

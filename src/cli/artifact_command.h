@@ -10,8 +10,8 @@
 #include "artifact/lineage.h"
 #include "artifact/reference.h"
 #include "cli/command.h"
-#include "storage/collect.h"
-#include "storage/verify.h"
+#include "storage/upkeep/collect.h"
+#include "storage/verify/verify.h"
 
 namespace tracker::internal {
 

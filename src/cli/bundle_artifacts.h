@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "exchange/bundle.h"
-#include "storage/store.h"
+#include "storage/store/store.h"
 
 namespace tracker::internal {
 

@@ -7,9 +7,9 @@
 
 #include "cli/python_side.h"
 #include "cli/text.h"
-#include "storage/database_build.h"
-#include "storage/lost_journals.h"
-#include "storage/spooled_media.h"
+#include "storage/frames/database_build.h"
+#include "storage/recovery/lost_journals.h"
+#include "storage/upkeep/spooled_media.h"
 
 namespace tracker::internal {
 

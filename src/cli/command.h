@@ -13,8 +13,8 @@
 #include "exchange/import_source.h"
 #include "model/filter.h"
 #include "query/run_view.h"
-#include "storage/recovery.h"
-#include "storage/store.h"
+#include "storage/recovery/recovery.h"
+#include "storage/store/store.h"
 
 namespace tracker::internal {
 

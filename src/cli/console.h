@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "storage/recovery.h"
+#include "storage/recovery/recovery.h"
 
 namespace tracker::internal {
 

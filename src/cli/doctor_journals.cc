@@ -10,9 +10,9 @@
 #include "cli/text.h"
 #include "journal/dead_journal.h"
 #include "journal/place.h"
-#include "storage/journal_home.h"
-#include "storage/lost_journals.h"
-#include "storage/store.h"
+#include "storage/recovery/journal_home.h"
+#include "storage/recovery/lost_journals.h"
+#include "storage/store/store.h"
 
 namespace tracker::internal {
 namespace {

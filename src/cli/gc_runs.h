@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/command.h"
-#include "storage/store.h"
+#include "storage/store/store.h"
 
 namespace tracker::internal {
 

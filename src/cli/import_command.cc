@@ -16,8 +16,8 @@
 #include "exchange/bundle.h"
 #include "model/redact.h"
 #include "run/media_folder.h"
-#include "storage/close_names.h"
-#include "storage/run_folder.h"
+#include "storage/store/close_names.h"
+#include "storage/store/run_folder.h"
 
 namespace tracker::internal {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "cli/arguments.h"
 #include "cli/cli.h"
-#include "storage/close_names.h"
+#include "storage/store/close_names.h"
 
 namespace tracker::internal {
 namespace {

@@ -10,7 +10,7 @@
 #include "query/alerts.h"
 #include "query/run_view.h"
 #include "query/runs_query.h"
-#include "storage/stop_request.h"
+#include "storage/store/stop_request.h"
 
 namespace tracker::internal {
 

@@ -15,7 +15,7 @@
 #include "query/environment.h"
 #include "query/merge.h"
 #include "query/rank_status.h"
-#include "storage/stop_request.h"
+#include "storage/store/stop_request.h"
 
 namespace tracker::internal {
 namespace {

@@ -8,9 +8,9 @@
 #include "cli/command.h"
 #include "cli/text.h"
 #include "query/run_state.h"
-#include "storage/attempt_claim.h"
-#include "storage/live_writers.h"
-#include "storage/stop_request.h"
+#include "storage/store/attempt_claim.h"
+#include "storage/recovery/live_writers.h"
+#include "storage/store/stop_request.h"
 
 namespace tracker::internal {
 namespace {

@@ -13,7 +13,7 @@
 #include "cli/text.h"
 #include "model/filter.h"
 #include "query/resolve.h"
-#include "storage/log_scan.h"
+#include "storage/database/log_scan.h"
 
 namespace tracker::internal {
 namespace {

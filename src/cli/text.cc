@@ -8,7 +8,7 @@
 #include <ctime>
 #include <iterator>
 
-#include "storage/run_folder.h"
+#include "storage/store/run_folder.h"
 
 namespace tracker::internal {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "model/number.h"
 #include "model/visible.h"
-#include "storage/store.h"
+#include "storage/store/store.h"
 
 namespace tracker::internal {
 

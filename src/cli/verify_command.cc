@@ -8,8 +8,8 @@
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "cli/verify_media.h"
-#include "storage/run_folder.h"
-#include "storage/verify.h"
+#include "storage/store/run_folder.h"
+#include "storage/verify/verify.h"
 
 namespace tracker::internal {
 namespace {

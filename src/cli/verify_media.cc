@@ -16,7 +16,7 @@
 #include "base/fs.h"
 #include "model/media.h"
 #include "query/media.h"
-#include "storage/run_folder.h"
+#include "storage/store/run_folder.h"
 
 namespace tracker::internal {
 namespace {

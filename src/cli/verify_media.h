@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/verify.h"
+#include "storage/verify/verify.h"
 
 namespace tracker::internal {
 

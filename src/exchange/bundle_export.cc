@@ -15,7 +15,7 @@
 #include "exchange/bundle.h"
 #include "exchange/output_file.h"
 #include "query/run_view.h"
-#include "storage/run_folder.h"
+#include "storage/store/run_folder.h"
 
 namespace tracker::internal {
 namespace {

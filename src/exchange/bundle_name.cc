@@ -3,8 +3,8 @@
 
 #include "exchange/bundle.h"
 #include "model/media.h"
-#include "storage/attempt_claim.h"
-#include "storage/run_folder.h"
+#include "storage/store/attempt_claim.h"
+#include "storage/store/run_folder.h"
 
 namespace tracker::internal {
 namespace {

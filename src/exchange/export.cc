@@ -9,7 +9,7 @@
 #include "exchange/export_internal.h"
 #include "exchange/row_text.h"
 #include "query/visit.h"
-#include "storage/close_names.h"
+#include "storage/store/close_names.h"
 
 namespace tracker::internal {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "base/ids.h"
 #include "model/key.h"
-#include "storage/log_visitor.h"
-#include "storage/run_folder.h"
+#include "storage/log/log_visitor.h"
+#include "storage/store/run_folder.h"
 
 namespace tracker::internal {
 namespace {

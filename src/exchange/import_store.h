@@ -13,7 +13,7 @@
 #include "base/fs.h"
 #include "base/status.h"
 #include "model/records.h"
-#include "storage/store.h"
+#include "storage/store/store.h"
 
 namespace tracker::internal {
 

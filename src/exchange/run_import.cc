@@ -15,8 +15,8 @@
 #include "query/media.h"
 #include "query/program_name.h"
 #include "query/run_view.h"
-#include "storage/attempt_claim.h"
-#include "storage/run_folder.h"
+#include "storage/store/attempt_claim.h"
+#include "storage/store/run_folder.h"
 #include "tracker/version.h"
 
 namespace tracker::internal {

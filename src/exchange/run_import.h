@@ -23,7 +23,7 @@
 #include "model/alert.h"
 #include "model/value.h"
 #include "query/attempts.h"
-#include "storage/database_build.h"
+#include "storage/frames/database_build.h"
 
 namespace tracker::internal {
 

@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "exchange/run_import.h"
 #include "model/key.h"
-#include "storage/attempt_claim.h"
-#include "storage/run_folder.h"
+#include "storage/store/attempt_claim.h"
+#include "storage/store/run_folder.h"
 #include "tracker/version.h"
 
 namespace tracker::internal {

@@ -31,7 +31,7 @@ uint64_t process_generation();
 // instead).
 bool barrier_all_threads();
 
-// Held by a thread for one call of SQLite (src/storage/sqlite_calls.h; not nested). fork() waits for it, at most
+// Held by a thread for one call of SQLite (src/storage/sqlite/sqlite_calls.h; not nested). fork() waits for it, at most
 // kForkWaitMax, so that a child that has a run of its own does not find SQLite's locks held for ever
 // (docs/decisions/0005). Waits for forks under way, at most twice as long. Cost: some 10 ns.
 constexpr std::chrono::milliseconds kForkWaitMax{20};

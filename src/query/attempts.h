@@ -11,7 +11,7 @@
 
 #include "query/run_view.h"
 #include "query/selection.h"
-#include "storage/writer_reader.h"
+#include "storage/writer/writer_reader.h"
 
 namespace tracker::internal {
 

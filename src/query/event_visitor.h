@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "storage/log_visitor.h"
+#include "storage/log/log_visitor.h"
 
 namespace tracker::internal {
 

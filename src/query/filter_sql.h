@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "model/filter.h"
-#include "storage/sqlite.h"
+#include "storage/sqlite/sqlite.h"
 
 namespace tracker::internal {
 

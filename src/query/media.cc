@@ -9,7 +9,7 @@
 #include "model/media.h"
 #include "query/attempts.h"
 #include "query/event_visitor.h"
-#include "storage/spooled_media.h"
+#include "storage/upkeep/spooled_media.h"
 
 namespace tracker::internal {
 namespace {

@@ -10,7 +10,7 @@
 #include "codec/frame.h"
 #include "codec/segment.h"
 #include "query/selection.h"
-#include "storage/log_visitor.h"
+#include "storage/log/log_visitor.h"
 
 namespace tracker::internal {
 

@@ -9,7 +9,7 @@
 
 #include "model/filter.h"
 #include "query/run_view.h"
-#include "storage/catalog.h"
+#include "storage/catalog/catalog.h"
 
 namespace tracker::internal {
 

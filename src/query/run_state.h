@@ -9,7 +9,7 @@
 
 #include "journal/liveness.h"
 #include "query/silent_attempts.h"
-#include "storage/writer_reader.h"
+#include "storage/writer/writer_reader.h"
 
 namespace tracker::internal {
 

@@ -13,9 +13,9 @@
 
 #include "journal/liveness.h"
 #include "model/metric_definition.h"
-#include "storage/recovery.h"
-#include "storage/store.h"
-#include "storage/writer_reader.h"
+#include "storage/recovery/recovery.h"
+#include "storage/store/store.h"
+#include "storage/writer/writer_reader.h"
 
 namespace tracker::internal {
 

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "query/filter_sql.h"
 #include "query/run_record.h"
-#include "storage/run_folder.h"
+#include "storage/store/run_folder.h"
 
 namespace tracker::internal {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "model/filter.h"
-#include "storage/catalog.h"
-#include "storage/store.h"
+#include "storage/catalog/catalog.h"
+#include "storage/store/store.h"
 
 namespace tracker::internal {
 

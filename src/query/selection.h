@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "storage/writer_reader.h"
+#include "storage/writer/writer_reader.h"
 
 namespace tracker::internal {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "query/row_block.h"
-#include "storage/log_visitor.h"
+#include "storage/log/log_visitor.h"
 
 namespace tracker::internal {
 

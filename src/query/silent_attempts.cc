@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/fs.h"
-#include "storage/attempt_claim.h"
+#include "storage/store/attempt_claim.h"
 
 namespace tracker::internal {
 namespace {

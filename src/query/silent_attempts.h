@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "journal/liveness.h"
-#include "storage/run_folder.h"
-#include "storage/writer_reader.h"
+#include "storage/store/run_folder.h"
+#include "storage/writer/writer_reader.h"
 
 namespace tracker::internal {
 
@@ -18,7 +18,7 @@ struct SilentAttempt {
   Liveness maker = Liveness::kUnknown;  // of the process that made it; unknown where the claim does not say
 };
 
-// The claims of the run's folder (storage/attempt_claim.h) whose attempt none of `writers` is of, by number. Cost: a
+// The claims of the run's folder (storage/store/attempt_claim.h) whose attempt none of `writers` is of, by number. Cost: a
 // listing of the folder, and for each of these a small file and a look at its process.
 std::vector<SilentAttempt> silent_attempts(const RunFolder& run, const std::vector<WriterSnapshot>& writers);
 

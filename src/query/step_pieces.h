@@ -16,7 +16,7 @@
 #include "codec/series_rows.h"
 #include "query/run_view.h"
 #include "query/selection.h"
-#include "storage/log_look.h"
+#include "storage/database/log_look.h"
 
 namespace tracker::internal {
 

@@ -3,7 +3,7 @@
 // that counts by the earlier snapshot takes it for waiting. Threads: pure functions. Cost: a pass over the series.
 #pragma once
 
-#include "storage/recovery.h"
+#include "storage/recovery/recovery.h"
 
 namespace tracker::internal {
 

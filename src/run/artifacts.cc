@@ -14,7 +14,7 @@
 #include "model/key.h"
 #include "run/background.h"
 #include "run/disk_limit.h"
-#include "storage/disk_use.h"
+#include "storage/upkeep/disk_use.h"
 
 namespace tracker::internal {
 

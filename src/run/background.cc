@@ -15,8 +15,8 @@
 #include "journal/dead_journal.h"
 #include "journal/place.h"
 #include "run/say.h"
-#include "storage/lost_journals.h"
-#include "storage/recovery.h"
+#include "storage/recovery/lost_journals.h"
+#include "storage/recovery/recovery.h"
 
 namespace tracker::internal {
 

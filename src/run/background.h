@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "storage/store.h"
+#include "storage/store/store.h"
 
 namespace tracker::internal {
 

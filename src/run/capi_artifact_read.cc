@@ -5,7 +5,7 @@
 #include "base/no_cancel.h"
 #include "run/capi_artifact.h"
 #include "run/capi_run.h"
-#include "storage/run_folder.h"
+#include "storage/store/run_folder.h"
 
 using tracker::internal::ArtifactUse;
 using tracker::internal::capi_error;

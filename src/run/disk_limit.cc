@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "run/writer.h"
-#include "storage/disk_use.h"
+#include "storage/upkeep/disk_use.h"
 
 namespace tracker::internal {
 namespace {

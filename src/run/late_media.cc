@@ -16,9 +16,9 @@
 #include "model/media.h"
 #include "query/media.h"
 #include "run/run.h"
-#include "storage/database_build.h"
-#include "storage/run_folder.h"
-#include "storage/store_files.h"
+#include "storage/frames/database_build.h"
+#include "storage/store/run_folder.h"
+#include "storage/writer/store_files.h"
 
 namespace tracker::internal {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Media that a dead process has spooled (storage/spooled_media.h), on their way into its run: who encodes them says
+// Media that a dead process has spooled (storage/upkeep/spooled_media.h), on their way into its run: who encodes them says
 // here what each is, and commit() adds all of it to the databases of the processes that logged it, as if they had. One
 // process does this for a run at a time. It may be killed at any point: what is committed is known to the next one by
 // its name, step, call, time and place, so that nothing is there twice. Threads: one. Cost: blocks on the disk; reads
@@ -21,8 +21,8 @@
 #include "codec/frame.h"
 #include "query/run_view.h"
 #include "run/media_folder.h"
-#include "storage/spooled_media.h"
-#include "storage/store.h"
+#include "storage/upkeep/spooled_media.h"
+#include "storage/store/store.h"
 
 namespace tracker::internal {
 

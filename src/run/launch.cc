@@ -26,14 +26,14 @@
 #include "run/say.h"
 #include "run/shared_run.h"
 #include "run/store_answers.h"
-#include "storage/attempt_claim.h"
-#include "storage/database_build.h"
-#include "storage/journal_home.h"
-#include "storage/live_writers.h"
-#include "storage/recovery.h"
-#include "storage/run_folder.h"
-#include "storage/store_files.h"
-#include "storage/trash.h"
+#include "storage/store/attempt_claim.h"
+#include "storage/frames/database_build.h"
+#include "storage/recovery/journal_home.h"
+#include "storage/recovery/live_writers.h"
+#include "storage/recovery/recovery.h"
+#include "storage/store/run_folder.h"
+#include "storage/writer/store_files.h"
+#include "storage/recovery/trash.h"
 
 namespace tracker::internal {
 namespace {

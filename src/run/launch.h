@@ -12,7 +12,7 @@
 #include "run/capture.h"
 #include "run/ranks.h"
 #include "run/run.h"
-#include "storage/store.h"
+#include "storage/store/store.h"
 
 namespace tracker::internal {
 

@@ -18,7 +18,7 @@
 #include "query/attempts.h"
 #include "run/exit_hook.h"
 #include "run/run_impl.h"
-#include "storage/store_files.h"
+#include "storage/writer/store_files.h"
 #include "tracker/version.h"
 
 namespace tracker::internal {

@@ -12,7 +12,7 @@
 #include "model/alert.h"
 #include "model/redact.h"
 #include "run/run_impl.h"
-#include "storage/spooled_media.h"
+#include "storage/upkeep/spooled_media.h"
 
 namespace tracker::internal {
 

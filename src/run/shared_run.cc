@@ -10,8 +10,8 @@
 
 #include "base/fs.h"
 #include "model/records.h"
-#include "storage/recovery.h"
-#include "storage/writer_reader.h"
+#include "storage/recovery/recovery.h"
+#include "storage/writer/writer_reader.h"
 
 namespace tracker::internal {
 namespace {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "run/ranks.h"
-#include "storage/attempt_claim.h"
-#include "storage/store.h"
+#include "storage/store/attempt_claim.h"
+#include "storage/store/store.h"
 
 namespace tracker::internal {
 

@@ -12,7 +12,7 @@
 #include "base/no_cancel.h"
 #include "run/background.h"
 #include "run/run_impl.h"
-#include "storage/attempt_claim.h"
+#include "storage/store/attempt_claim.h"
 
 namespace tracker::internal {
 

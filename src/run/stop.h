@@ -14,7 +14,7 @@
 #include <optional>
 #include <string>
 
-#include "storage/stop_request.h"
+#include "storage/store/stop_request.h"
 
 namespace tracker::internal {
 

@@ -11,7 +11,7 @@
 #include <mutex>
 
 #include "run/background.h"
-#include "storage/store.h"
+#include "storage/store/store.h"
 
 namespace tracker::internal {
 namespace {

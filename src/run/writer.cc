@@ -12,8 +12,8 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "run/background.h"
-#include "storage/recovery.h"
-#include "storage/run_folder.h"
+#include "storage/recovery/recovery.h"
+#include "storage/store/run_folder.h"
 
 namespace tracker::internal {
 namespace {

@@ -26,9 +26,9 @@
 #include "run/kept_alerts.h"
 #include "run/run.h"
 #include "run/say.h"
-#include "storage/event_state.h"
-#include "storage/store.h"
-#include "storage/store_files.h"
+#include "storage/log/event_state.h"
+#include "storage/store/store.h"
+#include "storage/writer/store_files.h"
 
 namespace tracker::internal {
 

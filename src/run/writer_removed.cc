@@ -12,7 +12,7 @@
 #include "base/fs.h"
 #include "journal/frame_builder.h"
 #include "run/writer.h"
-#include "storage/writer_reader.h"
+#include "storage/writer/writer_reader.h"
 
 namespace tracker::internal {
 namespace {

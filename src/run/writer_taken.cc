@@ -8,8 +8,8 @@
 #include "model/key.h"
 #include "query/event_visitor.h"
 #include "run/writer.h"
-#include "storage/frames_log.h"
-#include "storage/writer_reader.h"
+#include "storage/frames/frames_log.h"
+#include "storage/writer/writer_reader.h"
 
 namespace tracker::internal {
 namespace {

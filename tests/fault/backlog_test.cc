@@ -12,7 +12,7 @@
 
 #include "run/run.h"
 #include "run/writer.h"
-#include "storage/sqlite.h"
+#include "storage/sqlite/sqlite.h"
 #include "support/child.h"
 #include "support/sandbox.h"
 

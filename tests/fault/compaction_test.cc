@@ -12,9 +12,9 @@
 #include <filesystem>
 #include <random>
 
-#include "storage/compaction.h"
-#include "storage/sqlite.h"
-#include "storage/writer_parts.h"
+#include "storage/database/compaction.h"
+#include "storage/sqlite/sqlite.h"
+#include "storage/database/writer_parts.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "support/faulty_disk.h"

@@ -8,10 +8,10 @@
 #include <atomic>
 #include <filesystem>
 
-#include "storage/collect.h"
-#include "storage/lost_journals.h"
-#include "storage/trash.h"
-#include "storage/verify.h"
+#include "storage/upkeep/collect.h"
+#include "storage/recovery/lost_journals.h"
+#include "storage/recovery/trash.h"
+#include "storage/verify/verify.h"
 #include "support/child.h"
 #include "support/sandbox.h"
 

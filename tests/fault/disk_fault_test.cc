@@ -15,7 +15,7 @@
 #include "journal/place.h"
 #include "run/run.h"
 #include "run/writer.h"
-#include "storage/frames_file.h"
+#include "storage/frames/frames_file.h"
 #include "support/account_reader.h"
 #include "support/child.h"
 #include "support/faulty_disk.h"

@@ -10,12 +10,12 @@
 #include <filesystem>
 #include <fstream>
 
-#include "storage/damaged_database.h"
-#include "storage/database_build.h"
-#include "storage/frames_format.h"
-#include "storage/frames_log.h"
-#include "storage/frames_tail.h"
-#include "storage/verify.h"
+#include "storage/recovery/damaged_database.h"
+#include "storage/frames/database_build.h"
+#include "storage/frames/frames_format.h"
+#include "storage/frames/frames_log.h"
+#include "storage/frames/frames_tail.h"
+#include "storage/verify/verify.h"
 #include "support/child.h"
 #include "support/sandbox.h"
 #include "support/temp_folder.h"

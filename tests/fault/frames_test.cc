@@ -9,9 +9,9 @@
 #include <atomic>
 #include <filesystem>
 
-#include "storage/database_build.h"
-#include "storage/frames_file.h"
-#include "storage/store_files.h"
+#include "storage/frames/database_build.h"
+#include "storage/frames/frames_file.h"
+#include "storage/writer/store_files.h"
 #include "support/child.h"
 #include "support/integrity.h"
 #include "support/kill_at_call.h"

@@ -12,9 +12,9 @@
 #include <filesystem>
 #include <thread>
 
-#include "storage/compaction.h"
-#include "storage/sqlite.h"
-#include "storage/writer_db.h"
+#include "storage/database/compaction.h"
+#include "storage/sqlite/sqlite.h"
+#include "storage/database/writer_db.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "support/integrity.h"

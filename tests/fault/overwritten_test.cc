@@ -11,8 +11,8 @@
 #include <fstream>
 #include <functional>
 
-#include "storage/damaged_database.h"
-#include "storage/verify.h"
+#include "storage/recovery/damaged_database.h"
+#include "storage/verify/verify.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "support/mounts.h"

@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-#include "storage/writer_parts.h"
+#include "storage/database/writer_parts.h"
 #include "support/child.h"
 #include "support/integrity.h"
 #include "support/said.h"

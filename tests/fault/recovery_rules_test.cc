@@ -14,7 +14,7 @@
 #include "journal/liveness.h"
 #include "journal/ring_format.h"
 #include "journal/spill.h"
-#include "storage/verify.h"
+#include "storage/verify/verify.h"
 #include "support/child.h"
 #include "support/live_journal.h"
 #include "support/sandbox.h"

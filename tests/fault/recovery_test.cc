@@ -12,8 +12,8 @@
 
 #include "journal/spill.h"
 #include "run/run.h"
-#include "storage/sqlite.h"
-#include "storage/store_files.h"
+#include "storage/sqlite/sqlite.h"
+#include "storage/writer/store_files.h"
 #include "support/child.h"
 #include "support/integrity.h"
 #include "support/kill_at_call.h"

@@ -10,10 +10,10 @@
 #include <random>
 
 #include "base/clock.h"
-#include "storage/collect.h"
-#include "storage/run_folder.h"
-#include "storage/trash.h"
-#include "storage/verify.h"
+#include "storage/upkeep/collect.h"
+#include "storage/store/run_folder.h"
+#include "storage/recovery/trash.h"
+#include "storage/verify/verify.h"
 #include "support/child.h"
 #include "support/kill_at_call.h"
 #include "support/sandbox.h"

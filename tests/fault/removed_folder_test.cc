@@ -11,7 +11,7 @@
 #include "query/alerts.h"
 #include "run/run.h"
 #include "run/writer.h"
-#include "storage/verify.h"
+#include "storage/verify/verify.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "support/kill_at_call.h"

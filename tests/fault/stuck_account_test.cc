@@ -9,7 +9,7 @@
 #include "journal/place.h"
 #include "journal/spill.h"
 #include "run/run.h"
-#include "storage/waiting_points.h"
+#include "storage/recovery/waiting_points.h"
 #include "support/child.h"
 #include "support/sandbox.h"
 #include "support/stuck.h"

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "storage/verify.h"
+#include "storage/verify/verify.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "support/kill_at_call.h"

@@ -11,7 +11,7 @@
 #include <memory>
 #include <thread>
 
-#include "storage/verify.h"
+#include "storage/verify/verify.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "support/faulty_disk.h"

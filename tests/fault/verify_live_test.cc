@@ -10,9 +10,9 @@
 #include <fstream>
 
 #include "base/clock.h"
-#include "storage/collect.h"
-#include "storage/trash.h"
-#include "storage/verify.h"
+#include "storage/upkeep/collect.h"
+#include "storage/recovery/trash.h"
+#include "storage/verify/verify.h"
 #include "support/child.h"
 #include "support/sandbox.h"
 

@@ -12,8 +12,8 @@
 #include "artifact/registry_documents.h"
 #include "base/fs.h"
 #include "scratch.h"
-#include "storage/attempt_claim.h"
-#include "storage/stop_request.h"
+#include "storage/store/attempt_claim.h"
+#include "storage/store/stop_request.h"
 
 using namespace tracker::internal;
 

@@ -18,7 +18,7 @@
 #include "exchange/bundle.h"
 #include "read_run.h"
 #include "scratch.h"
-#include "storage/run_folder.h"
+#include "storage/store/run_folder.h"
 
 using namespace tracker::internal;
 

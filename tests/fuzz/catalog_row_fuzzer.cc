@@ -11,7 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
-#include "storage/catalog_rows.h"
+#include "storage/catalog/catalog_rows.h"
 
 using namespace tracker::internal;
 

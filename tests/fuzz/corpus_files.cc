@@ -9,7 +9,7 @@
 #include "base/fs.h"
 #include "journal/ring_format.h"
 #include "query/tail_cursor.h"
-#include "storage/run_folder.h"
+#include "storage/store/run_folder.h"
 
 namespace tracker::internal {
 namespace {

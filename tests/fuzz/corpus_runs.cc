@@ -11,8 +11,8 @@
 #include "base/fs.h"
 #include "exchange/bundle.h"
 #include "exchange/tensorboard_events.h"
-#include "storage/frames_format.h"
-#include "storage/run_folder.h"
+#include "storage/frames/frames_format.h"
+#include "storage/store/run_folder.h"
 
 namespace tracker::internal {
 namespace {

@@ -16,9 +16,9 @@
 #include "codec/segment.h"
 #include "read_run.h"
 #include "scratch.h"
-#include "storage/levels.h"
-#include "storage/run_folder.h"
-#include "storage/schema.h"
+#include "storage/database/levels.h"
+#include "storage/store/run_folder.h"
+#include "storage/database/schema.h"
 
 using namespace tracker::internal;
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "scratch.h"
-#include "storage/run_folder.h"
+#include "storage/store/run_folder.h"
 
 using namespace tracker::internal;
 

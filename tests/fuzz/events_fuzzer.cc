@@ -13,8 +13,8 @@
 #include "base/bytes.h"
 #include "read_run.h"
 #include "scratch.h"
-#include "storage/frames_format.h"
-#include "storage/run_folder.h"
+#include "storage/frames/frames_format.h"
+#include "storage/store/run_folder.h"
 
 using namespace tracker::internal;
 

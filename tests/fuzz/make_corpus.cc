@@ -18,7 +18,7 @@
 #include "journal/definitions.h"
 #include "journal/spill.h"
 #include "model/value.h"
-#include "storage/frames_format.h"
+#include "storage/frames/frames_format.h"
 
 using namespace tracker::internal;
 

@@ -16,7 +16,7 @@
 #include "query/run_record.h"
 #include "query/run_view.h"
 #include "query/tail.h"
-#include "storage/verify.h"
+#include "storage/verify/verify.h"
 
 namespace tracker::internal {
 

@@ -9,7 +9,7 @@
 #include <atomic>
 
 #include "query/run_view.h"
-#include "storage/store.h"
+#include "storage/store/store.h"
 #include "support/child.h"
 #include "tracker/tracker.h"
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "storage/writer_db.h"
+#include "storage/database/writer_db.h"
 #include "support/store_builder.h"
 
 namespace tracker::internal {

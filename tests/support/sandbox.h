@@ -18,8 +18,8 @@
 #include "journal/dead_journal.h"
 #include "journal/place.h"
 #include "query/run_view.h"
-#include "storage/recovery.h"
-#include "storage/store.h"
+#include "storage/recovery/recovery.h"
+#include "storage/store/store.h"
 #include "tracker/tracker.h"
 
 namespace tracker::internal {

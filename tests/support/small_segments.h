@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/sqlite.h"
+#include "storage/sqlite/sqlite.h"
 #include "support/segment_model.h"
 #include "support/storage.h"
 

@@ -11,8 +11,8 @@
 
 #include "base/fs.h"
 #include "codec/frame.h"
-#include "storage/writer_db.h"
-#include "storage/writer_reader.h"
+#include "storage/database/writer_db.h"
+#include "storage/writer/writer_reader.h"
 #include "support/temp_folder.h"
 
 namespace tracker::internal {

@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "base/fs.h"
-#include "storage/run_folder.h"
+#include "storage/store/run_folder.h"
 
 namespace tracker::internal {
 namespace {

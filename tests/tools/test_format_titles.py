@@ -14,12 +14,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 CONSTANTS = {
     "bundle": ("src/exchange/bundle.h", "kBundleVersion"),
-    "catalog": ("src/storage/catalog_rows.h", "kCatalogVersion"),
-    "database": ("src/storage/schema.h", "kDatabaseVersion"),
+    "catalog": ("src/storage/catalog/catalog_rows.h", "kCatalogVersion"),
+    "database": ("src/storage/database/schema.h", "kDatabaseVersion"),
     "frame": ("src/codec/frame.h", "kFrameVersion"),
     "level": ("src/codec/level.h", "kLevelVersion"),
     "segment": ("src/codec/segment.h", "kSegmentVersion"),
-    "store": ("src/storage/store.h", "kStoreVersion"),
+    "store": ("src/storage/store/store.h", "kStoreVersion"),
 }
 
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "storage/stop_request.h"
+#include "storage/store/stop_request.h"
 #include "support/store_builder.h"
 
 namespace {

@@ -14,7 +14,7 @@
 #include <fstream>
 
 #include "artifact/source_files.h"
-#include "storage/store.h"
+#include "storage/store/store.h"
 #include "support/temp_folder.h"
 
 namespace tracker::internal {

@@ -11,7 +11,7 @@
 #include "artifact/lineage.h"
 #include "cli/artifact_command.h"
 #include "cli/verify_media.h"
-#include "storage/verify.h"
+#include "storage/verify/verify.h"
 #include "unit/cli/cli_fixture.h"
 
 namespace tracker::internal {

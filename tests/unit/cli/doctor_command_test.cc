@@ -11,7 +11,7 @@
 #include "base/fs.h"
 #include "model/value.h"
 #include "model/variables.h"
-#include "storage/lost_journals.h"
+#include "storage/recovery/lost_journals.h"
 #include "support/child.h"
 #include "support/said.h"
 #include "support/sandbox.h"

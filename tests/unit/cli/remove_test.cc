@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "model/value.h"
-#include "storage/trash.h"
+#include "storage/recovery/trash.h"
 #include "unit/cli/cli_fixture.h"
 
 namespace tracker::internal {

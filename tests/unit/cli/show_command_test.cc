@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "model/value.h"
-#include "storage/frames_file.h"
+#include "storage/frames/frames_file.h"
 #include "unit/cli/cli_fixture.h"
 
 namespace tracker::internal {

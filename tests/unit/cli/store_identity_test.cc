@@ -12,9 +12,9 @@
 
 #include "base/fs.h"
 #include "query/run_view.h"
-#include "storage/document.h"
-#include "storage/run_folder.h"
-#include "storage/store_identity.h"
+#include "storage/store/document.h"
+#include "storage/store/run_folder.h"
+#include "storage/store/store_identity.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "unit/cli/cli_fixture.h"

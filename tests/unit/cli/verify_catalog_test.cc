@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "query/runs_query.h"
-#include "storage/catalog.h"
-#include "storage/frames_file.h"
+#include "storage/catalog/catalog.h"
+#include "storage/frames/frames_file.h"
 #include "unit/cli/verify_fixture.h"
 
 namespace tracker::internal {

@@ -17,7 +17,7 @@
 #include "base/fs.h"
 #include "codec/segment.h"
 #include "model/value.h"
-#include "storage/verify.h"
+#include "storage/verify/verify.h"
 #include "support/child.h"
 #include "support/storage.h"
 #include "unit/cli/verify_fixture.h"

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "base/fs.h"
-#include "storage/frames_file.h"
+#include "storage/frames/frames_file.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "unit/cli/verify_fixture.h"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <random>
 
-#include "storage/verify_log.h"
+#include "storage/verify/verify_log.h"
 #include "support/log_writer.h"
 #include "unit/cli/verify_fixture.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Goal: verify holds every level against its segment. Method: a sound run long enough for levels, one row of the table
 // changed in each test.
-#include "storage/sqlite.h"
+#include "storage/sqlite/sqlite.h"
 #include "support/log_writer.h"
 #include "support/storage.h"
 #include "unit/cli/cli_fixture.h"

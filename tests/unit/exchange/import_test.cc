@@ -17,7 +17,7 @@
 #include "exchange/run_import.h"
 #include "exchange/wire.h"
 #include "model/key.h"
-#include "storage/verify.h"
+#include "storage/verify/verify.h"
 #include "support/child.h"
 #include "support/import_test.h"
 #include "support/store_builder.h"

@@ -9,7 +9,7 @@
 #include "exchange/tensorboard_events.h"
 #include "exchange/wire.h"
 #include "query/attempts.h"
-#include "storage/verify.h"
+#include "storage/verify/verify.h"
 #include "support/import_test.h"
 
 namespace tracker::internal {

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "query/run_record.h"
-#include "storage/catalog.h"
+#include "storage/catalog/catalog.h"
 #include "support/runs_query_test.h"
 
 namespace tracker::internal {

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "journal/place.h"
-#include "storage/run_folder.h"
+#include "storage/store/run_folder.h"
 #include "support/store_builder.h"
 
 namespace tracker::internal {

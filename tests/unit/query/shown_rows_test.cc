@@ -14,9 +14,9 @@
 
 #include "query/attempts.h"
 #include "query/merge.h"
-#include "storage/compaction.h"
-#include "storage/log_scan.h"
-#include "storage/sqlite.h"
+#include "storage/database/compaction.h"
+#include "storage/database/log_scan.h"
+#include "storage/sqlite/sqlite.h"
 #include "support/child.h"
 #include "support/log_writer.h"
 #include "support/random_frame.h"

@@ -12,7 +12,7 @@
 #include <random>
 
 #include "query/view_rows.h"
-#include "storage/compaction.h"
+#include "storage/database/compaction.h"
 #include "support/chart_difference.h"
 #include "support/child.h"
 #include "support/log_writer.h"

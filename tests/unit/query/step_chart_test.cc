@@ -11,10 +11,10 @@
 #include <limits>
 #include <random>
 
-#include "storage/compaction.h"
-#include "storage/log_look.h"
-#include "storage/sqlite.h"
-#include "storage/writer_reader.h"
+#include "storage/database/compaction.h"
+#include "storage/database/log_look.h"
+#include "storage/sqlite/sqlite.h"
+#include "storage/writer/writer_reader.h"
 #include "support/chart_difference.h"
 #include "support/child.h"
 #include "support/log_writer.h"

@@ -11,8 +11,8 @@
 
 #include "query/step_chart.h"
 #include "query/time_spans.h"
-#include "storage/compaction.h"
-#include "storage/sqlite.h"
+#include "storage/database/compaction.h"
+#include "storage/sqlite/sqlite.h"
 #include "support/chart_difference.h"
 #include "support/child.h"
 #include "support/conditions.h"

@@ -14,7 +14,7 @@
 #include "run/artifacts.h"
 #include "run/capi_run.h"
 #include "run/run.h"
-#include "storage/disk_use.h"
+#include "storage/upkeep/disk_use.h"
 #include "support/child.h"
 #include "support/sandbox.h"
 

@@ -17,7 +17,7 @@
 #include "query/rank_status.h"
 #include "run/run.h"
 #include "run/stop.h"
-#include "storage/attempt_claim.h"
+#include "storage/store/attempt_claim.h"
 #include "support/child.h"
 #include "support/sandbox.h"
 #include "support/temp_folder.h"

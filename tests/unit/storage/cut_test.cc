@@ -11,9 +11,9 @@
 #include <fstream>
 #include <set>
 
-#include "storage/compaction.h"
-#include "storage/frames_file.h"
-#include "storage/writer_parts.h"
+#include "storage/database/compaction.h"
+#include "storage/frames/frames_file.h"
+#include "storage/database/writer_parts.h"
 #include "support/child.h"
 #include "support/segment_model.h"
 #include "support/storage.h"

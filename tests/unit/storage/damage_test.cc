@@ -7,12 +7,12 @@
 
 #include <fstream>
 
-#include "storage/compaction.h"
-#include "storage/log_scan.h"
-#include "storage/schema.h"
-#include "storage/sqlite.h"
-#include "storage/table_sum.h"
-#include "storage/writer_parts.h"
+#include "storage/database/compaction.h"
+#include "storage/database/log_scan.h"
+#include "storage/database/schema.h"
+#include "storage/sqlite/sqlite.h"
+#include "storage/database/table_sum.h"
+#include "storage/database/writer_parts.h"
 #include "support/random_frame.h"
 #include "support/storage.h"
 

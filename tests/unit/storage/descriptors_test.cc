@@ -11,9 +11,9 @@
 #include <filesystem>
 #include <memory>
 
-#include "storage/inherited_files.h"
-#include "storage/sqlite.h"
-#include "storage/sqlite_calls.h"
+#include "storage/sqlite/inherited_files.h"
+#include "storage/sqlite/sqlite.h"
+#include "storage/sqlite/sqlite_calls.h"
 #include "support/child.h"
 #include "support/temp_folder.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Goal: what a folder takes is counted wherever its name leads, and nothing else is. Method: files of known sizes.
 // Bug: of a store that is named by a link nothing was counted, so max_disk never stopped it.
-#include "storage/disk_use.h"
+#include "storage/upkeep/disk_use.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

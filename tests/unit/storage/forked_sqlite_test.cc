@@ -10,7 +10,7 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "storage/sqlite.h"
+#include "storage/sqlite/sqlite.h"
 #include "support/temp_folder.h"
 
 namespace tracker::internal {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A .frames file says the same as a database with the same frames, at any length, and becomes that database.
 // Method: random frames into both; a file that grows under a reader; unfinished ends; files that were left half way.
-#include "storage/frames_file.h"
+#include "storage/frames/frames_file.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "storage/database_build.h"
-#include "storage/frames_reader.h"
-#include "storage/store_files.h"
+#include "storage/frames/database_build.h"
+#include "storage/frames/frames_reader.h"
+#include "storage/writer/store_files.h"
 #include "support/random_frame.h"
 #include "support/storage.h"
 

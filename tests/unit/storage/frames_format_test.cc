@@ -2,7 +2,7 @@
 // The bytes of a .frames file: as documented, a prefix of it is a prefix of its records, and damage costs what it hits.
 // Method: the worked example of docs/formats/frames-file.md; every truncation; random flipped bytes, the seed is
 // printed.
-#include "storage/frames_format.h"
+#include "storage/frames/frames_format.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Goal: levels come and go with their segments, cost little, and a database without them is like any other. Method: the
 // table of a database that is compacted, read through SQL. That charts from them are exact: query/step_chart_test.cc.
-#include "storage/levels.h"
+#include "storage/database/levels.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <random>
 #include <set>
 
-#include "storage/compaction.h"
+#include "storage/database/compaction.h"
 #include "support/storage.h"
 
 namespace tracker::internal {

@@ -2,7 +2,7 @@
 // P11: a reader of ours holds no read transaction longer than 250 ms, however long its log and slow what takes it.
 // Method: a visitor that needs 2 ms a frame; another process commits and moves the WAL into the database, which SQLite
 // does only as far as the oldest transaction has seen: how long a commit waits for that is the measure.
-#include "storage/log_scan.h"
+#include "storage/database/log_scan.h"
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -11,9 +11,9 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "storage/compaction.h"
-#include "storage/writer_db.h"
-#include "storage/writer_reader.h"
+#include "storage/database/compaction.h"
+#include "storage/database/writer_db.h"
+#include "storage/writer/writer_reader.h"
 #include "support/child.h"
 #include "support/small_segments.h"
 #include "support/storage.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a live writer takes for its own: a log that was removed, replaced or cut while a commit ran is not adopted
 // behind it. Method: plain files in a temporary folder.
-#include "storage/own_files.h"
+#include "storage/database/own_files.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // A file of a live writer that somebody replaces again and again is put back each time, in at most an eleventh of the
 // time, for each writes all of it; in between nothing is stored, and nothing is lost. Method: copies renamed over a
 // database and a .frames file.
-#include "storage/put_back.h"
+#include "storage/database/put_back.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -12,7 +12,7 @@
 #include <filesystem>
 
 #include "base/clock.h"
-#include "storage/frames_file.h"
+#include "storage/frames/frames_file.h"
 #include "support/child.h"
 #include "support/storage.h"
 

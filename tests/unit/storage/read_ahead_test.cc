@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "storage/read_ahead.h"
+#include "storage/sqlite/read_ahead.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/sqlite.h"
+#include "storage/sqlite/sqlite.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "support/temp_folder.h"

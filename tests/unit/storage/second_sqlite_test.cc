@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "storage/writer_locks.h"
+#include "storage/database/writer_locks.h"
 #include "support/conditions.h"
 #include "support/second_sqlite.h"
 #include "support/storage.h"

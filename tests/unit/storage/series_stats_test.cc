@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Statistics of series: what the database says of a series equals what counting its rows one by one says, however the
 // rows were cut into frames. Method: random rows of every type against a plain count.
-#include "storage/series_stats.h"
+#include "storage/log/series_stats.h"
 
 #include <gtest/gtest.h>
 

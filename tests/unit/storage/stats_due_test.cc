@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Goal: the rows of `series` follow the log as closely as readers need and no closer. Method: the rule at the edges of
 // its numbers, and a database that is appended to until a second connection sees that they were written.
-#include "storage/stats_due.h"
+#include "storage/log/stats_due.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "storage/sqlite.h"
+#include "storage/sqlite/sqlite.h"
 #include "support/storage.h"
 
 namespace tracker::internal {

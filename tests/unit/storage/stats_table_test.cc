@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a writer holds of very many series: each is found under its id, whatever the order in which ids came.
 // Method: random ids against a plain map.
-#include "storage/stats_table.h"
+#include "storage/database/stats_table.h"
 
 #include <gtest/gtest.h>
 

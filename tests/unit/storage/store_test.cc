@@ -2,7 +2,7 @@
 // Stores and run folders: found by the documented rules, made once whatever the number of processes, runs resolved by
 // name.
 // Method: real folders; 64 processes that begin at the same moment.
-#include "storage/store.h"
+#include "storage/store/store.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 #include <fstream>
 #include <set>
 
-#include "storage/run_folder.h"
+#include "storage/store/run_folder.h"
 #include "support/storage.h"
 #include "support/store_builder.h"
 
@@ -268,7 +268,7 @@ TEST(DamagedDocumentTest, ARunIsKnownByItsDatabasesWhereItsDocumentIsDamagedOrGo
 
 // All but one of these runs are links to the folder of one: what is asked of each is whether it is there.
 TEST_F(StoreTest, SoManyRunsOfAProjectAreCalledTheSame) {
-  constexpr int kLabelTriesMax = 100'000;  // src/storage/store.cc
+  constexpr int kLabelTriesMax = 100'000;  // src/storage/store/store.cc
   Store s = store();
   const std::string first = s.create_run("p", "r")->path;
   for (int i = 2; i < kLabelTriesMax; ++i) ASSERT_EQ(::symlink("r", (first + "-" + std::to_string(i)).c_str()), 0) << i;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Goal: a segment opens whatever the length of its directory, and without its columns being read. Method: segments
 // whose directories are as long as the first read and a byte longer, in a database; what the process read from files.
-#include "storage/stored_segment.h"
+#include "storage/database/stored_segment.h"
 
 #include <gtest/gtest.h>
 

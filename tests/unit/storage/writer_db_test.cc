@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The writing side: what append() acknowledged is there after any end of the process, nothing is stored twice, and
 // finish() leaves a plain file. Method: a real database in a temporary folder, child processes that die.
-#include "storage/writer_db.h"
+#include "storage/database/writer_db.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "storage/sqlite.h"
+#include "storage/sqlite/sqlite.h"
 #include "support/storage.h"
 
 namespace tracker::internal {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A reader that parks in a transaction cannot make the WAL grow without end: the writer goes on in another file, and
 // readers see one log. Method: a small limit, and SQLite itself as the reader, in another process.
-#include "storage/writer_parts.h"
+#include "storage/database/writer_parts.h"
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -12,8 +12,8 @@
 #include <chrono>
 
 #include "base/fs.h"
-#include "storage/sqlite.h"
-#include "storage/store.h"
+#include "storage/sqlite/sqlite.h"
+#include "storage/store/store.h"
 #include "support/child.h"
 #include "support/storage.h"
 

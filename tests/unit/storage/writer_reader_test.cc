@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The reading side: live, crashed, copied and read-only databases give all that was committed; what cannot be read is
 // named and the rest is read. Method: real files; another process; folders and mounts without write permission.
-#include "storage/writer_reader.h"
+#include "storage/writer/writer_reader.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -14,7 +14,7 @@
 #include <fstream>
 #include <thread>
 
-#include "storage/sqlite.h"
+#include "storage/sqlite/sqlite.h"
 #include "support/conditions.h"
 #include "support/storage.h"
 

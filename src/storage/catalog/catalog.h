@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// <store>/catalog.v7.db: an index over the runs of a store (docs/formats/catalog.md). All of it follows from the runs'
+// folders: it may be deleted at any time, and is made anew when it is damaged or of another store. Each version has a
+// file of its own, so that programs of two versions do not make it anew in turns (decision 0049).
+//
+// Written by listings (ls, ui, server), never by a process that records a run. Any number of processes may refresh it
+// at once, each in short transactions; one that is killed leaves it as after its last commit. Where it cannot be
+// written the same tables are made in memory. Threads: one at a time.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/fs.h"
+#include "storage/catalog/catalog_rows.h"
+#include "storage/catalog/catalog_scan.h"
+#include "storage/store/store.h"
+
+namespace tracker::internal {
+
+constexpr const char* kCatalogFile = "catalog.v7.db";  // with kCatalogVersion
+constexpr const char* kCatalogLockFile = "catalog.lock";
+constexpr std::chrono::milliseconds kCatalogBusy{5000};  // how long a listing waits for another one's transaction
+constexpr int64_t kCatalogBatchNs = 100'000'000;  // a transaction of a refresh ends behind the first run after so long
+constexpr size_t kCatalogBatchRuns = 256;         // or behind so many runs
+constexpr std::chrono::seconds kOldCatalogAge{2'592'000};  // of an older version, unchanged for so long: gc removes it
+
+// What is known of the run in `folder`, or why nothing is. Called within a transaction of the catalog.
+using ReadRun = std::function<Result<CatalogRecord>(const RunFolder& folder)>;
+
+struct CatalogRefresh {
+  std::string project;                                          // empty: all
+  int64_t now_us = 0;                                           // the clock of the folders' times
+  std::function<void(uint64_t done, uint64_t total)> progress;  // runs read, of those that have to be
+};
+
+struct CatalogReport {
+  uint64_t read = 0;                  // runs read afresh
+  std::vector<std::string> problems;  // damaged runs, and folders that cannot be listed, one line each
+  std::vector<std::string> unsound;   // folders of runs that have a row and a problem
+  Code worst = Code::kOk;
+  std::vector<std::pair<std::string, WaitingPoints>> waiting;  // project/id, and a journal with points of that run
+};
+
+class Catalog {
+ public:
+  // kStore: the file, where it can be written, else kMemory: begins with what the file holds and leaves it alone.
+  enum class Place { kStore, kMemory, kEmptyMemory };
+  static Result<Catalog> open(const Store& store, Place place);
+  Catalog(Catalog&&) = default;
+  Catalog& operator=(Catalog&&) = default;
+  ~Catalog() { writer_.reset(); }  // its statements go before the connection
+
+  bool in_memory() const { return in_memory_; }
+  // Makes the rows those of the folders: runs whose sign has changed are read, newest first; runs that may change
+  // without a sign are read each time. kBusy when another listing held the catalog too long, kCorrupt when it is
+  // damaged: the caller opens another (runs_query.cc).
+  Status refresh(const CatalogRefresh& options, const ReadRun& read, CatalogReport* report);
+  // Of a catalog in memory that began empty: the rows of these folders, read from them. Errors: as refresh().
+  Status read_again(const std::vector<std::string>& folders, const CatalogRefresh& options, const ReadRun& read,
+                    CatalogReport* report);
+  // Erases the rows of runs whose folders are gone; says how many. Errors: as refresh().
+  Result<uint64_t> forget_gone();
+  Sqlite& db() { return db_; }
+
+  // Removes a damaged catalog, or one of another version, unless somebody has one of the store open.
+  static Status discard(const Store& store, const std::string& file = kCatalogFile);
+  // Files in the store's folder: catalogs of older versions that nobody has changed for kOldCatalogAge.
+  static std::vector<std::string> old_files(const Store& store);
+
+ private:
+  explicit Catalog(Store store) : store_(std::move(store)) {}
+  // A run whose row no longer holds, or whose folder is gone.
+  struct Stale {
+    std::string folder;
+    int64_t mtime_ns = 0;
+  };
+
+  std::string runs_path() const;
+  Status open_in_store();
+  Status open_in_memory(bool with_file);
+  Status scan(const std::string& project, CatalogReport* report, std::vector<Stale>* stale);
+  Status scan_project(const std::string& project, CatalogReport* report, std::vector<Stale>* stale);
+  Status scan_lost_projects(const std::vector<std::string>& projects, CatalogReport* report, std::vector<Stale>* stale);
+  Result<bool> row_holds(const std::string& folder, const CatalogSign& seen);
+  Status update(const std::vector<Stale>& stale, const CatalogRefresh& options, const ReadRun& read,
+                CatalogReport* report);
+  Status update_run(const std::string& folder, const CatalogRefresh& options, const ReadRun& read,
+                    CatalogReport* report);
+
+  Store store_;
+  Fd lock_;  // shared while the file is open; dropped after db_, declared before it
+  Sqlite db_;
+  std::unique_ptr<CatalogWriter> writer_;
+  std::string judge_;
+  bool in_memory_ = false;
+};
+
+}  // namespace tracker::internal

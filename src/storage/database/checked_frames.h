@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// The frames of one append to a writer's database, looked at before its transaction begins: what cannot be stored is
+// refused while nothing is written yet. Threads: pure function. Cost: decodes each frame once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "journal/frame_record.h"
+#include "storage/log/series_stats.h"
+#include "storage/sqlite/sqlite.h"
+
+namespace tracker::internal {
+
+struct CheckedFrames {
+  struct One {
+    const FrameRecord* record;
+    uint64_t points;
+    int64_t time_first_us, time_last_us;
+    bool has_events;  // or losses
+  };
+  std::vector<One> frames;
+  uint64_t last_seq = 0, points = 0, bytes = 0;
+  std::vector<RingPosition> positions;
+};
+
+// Those behind `last_seq`, the others are stored already; `add_series` is told of each what series it has. kInvalid: a
+// frame of another writer or number, which names `path`; kCorrupt.
+Result<CheckedFrames> check_frames(std::span<const FrameRecord* const> records, const Id128& writer, uint64_t last_seq,
+                                   const std::string& path,
+                                   const std::function<void(const SeriesMap& series)>& add_series);
+
+// The series of the frames behind `seq` that `db` has. A damaged frame is the readers' to report; its writer goes on.
+Status read_stats_behind(Sqlite& db, uint64_t seq, const std::function<void(const SeriesMap& series)>& add_series);
+
+}  // namespace tracker::internal

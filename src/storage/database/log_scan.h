@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// Reads the log out of one part of a writer's database: the frames, and the segments that have taken the place of some,
+// in order. While it reads, the writer may compact: between two of its transactions frames may become a segment, and
+// segments a larger one; where that reaches over the position only what lies behind the position is handed out.
+// Threads: one at a time. Cost: no transaction is longer than kLogRoundNs and one visit.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "storage/log/log_visitor.h"
+#include "storage/sqlite/sqlite.h"
+
+namespace tracker::internal {
+
+constexpr int64_t kLogRoundNs = 100'000'000;  // what is begun is read to its end
+constexpr int64_t kTransactionNsMax = 250'000'000;
+static_assert(2 * kLogRoundNs <= kTransactionNsMax, "P11: no reader holds a transaction longer");
+constexpr size_t kDamageLinesMax = 1000;  // also the length of a gap behind which nothing more is looked for
+
+class LogScan {
+ public:
+  // `at` moves with what is read. `damage` may be null.
+  LogScan(Sqlite* db, std::string path, const Id128& writer, LogPosition* at, std::vector<LogDamage>* damage);
+
+  // Up to `end`, or until the visitor has enough.
+  Status read(const LogPosition& end, LogVisitor* visitor);
+  bool stopped() const { return stopped_; }
+
+ private:
+  struct SegmentRow {
+    uint64_t first_seq = 0, last_seq = 0, points = 0;
+  };
+
+  Status round();
+  Status list_segments(std::vector<SegmentRow>* out, bool* all) const;
+  Status frames_up_to(uint64_t last);
+  void frames_singly(uint64_t last);
+  bool take_frame(uint64_t seq, uint64_t last, uint64_t points, std::string_view bytes);
+  Status take_segment(const SegmentRow& row);
+  Result<uint64_t> points_before(const SegmentRow& row) const;
+  Result<bool> visit_segment(const SegmentRow& row, PointRange* wanted);
+  bool time_is_up() const;  // never before the round has read something
+  void report(const std::string& what, const Status& status);
+
+  Sqlite* const db_;
+  const std::string path_;
+  const Id128 writer_;
+  LogPosition* const at_;
+  std::vector<LogDamage>* const damage_;
+  LogPosition end_;
+  LogVisitor* visitor_ = nullptr;
+  bool stopped_ = false;
+  bool points_known_;  // the position is not within a segment
+  int64_t round_begun_ns_ = 0;
+  LogPosition round_from_;
+};
+
+// In the place of kLogRoundNs: how a scan goes on where each round is over at once.
+void set_log_round_for_testing(int64_t ns);
+
+// The last place up to and with frame `seq` where neither a frame nor a segment is divided. `db`: the part that holds
+// the frame behind it.
+Result<LogPosition> place_in_log(Sqlite& db, uint64_t seq);
+
+}  // namespace tracker::internal

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// A segment as it stands in a row of `segments`, read part by part as its parts are asked for; what was read lives as
+// long as this. It keeps a read transaction open. Threads: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "codec/segment.h"
+#include "storage/sqlite/sqlite.h"
+
+namespace tracker::internal {
+
+constexpr uint64_t kSegmentHeadGuess = 4096;  // most directories are shorter
+
+class StoredSegment {
+ public:
+  // kCorrupt: no such row, or no sound head. `db` must outlive it.
+  static Result<std::unique_ptr<StoredSegment>> open(Sqlite* db, uint64_t first_seq);
+  SegmentView* view() { return &*view_; }
+
+ private:
+  explicit StoredSegment(Blob blob) : blob_(std::move(blob)) {}
+  Result<std::string_view> read(uint64_t offset, uint64_t size);
+  Status open_view();
+
+  Blob blob_;
+  std::vector<std::unique_ptr<char[]>> kept_;
+  std::optional<SegmentView> view_;
+};
+
+}  // namespace tracker::internal

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// The checksum of a database's small tables, which have none of their own: one flipped bit there would be another
+// config, another name of a metric, another end (docs/decisions/0045). It is written when the database is finished,
+// and says up to which frame it holds: a writer that goes on, of an older version too, leaves it behind. Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "storage/sqlite/sqlite.h"
+
+namespace tracker::internal {
+
+struct SeriesStats;  // storage/writer/writer_reader.h
+class StatsTable;    // storage/database/stats_table.h
+
+// Whether a row of `meta` counts.
+bool is_summed(std::string_view key);
+
+// Adds up rows while somebody reads them, so that to check costs no second look at a table. The tables come in the
+// order of docs/formats/database.md, each with its rows in order.
+class TableSum {
+ public:
+  void begin_table();
+  // Before a column of it is read: SQLite changes the kind of what it converts.
+  void add_row(const Statement& row, int columns);
+  // What a row of `series` says: with 100,000 of them to ask SQLite for each column again takes half as long as to read
+  // them.
+  void add_series(const SeriesStats& stats, std::string_view name);
+  uint32_t crc();
+
+ private:
+  void flush();
+
+  std::string bytes_;
+  uint32_t crc_ = 0;
+};
+
+// Within the transaction that wrote the tables last, all of whose frames are counted in `last_seq`. Of tables that are
+// known to be damaged the checksum is one that is wrong: who reads them is told so as before.
+// `series`: what the rows were written from, whatever their names. With a row of an unknown type none is written.
+Status write_table_sum(Sqlite& db, uint64_t last_seq, const StatsTable& series, bool damaged);
+// Within the first transaction of a writer that goes on.
+Status drop_table_sum(Sqlite& db);
+
+// The newest frame that the rows of the log name, whatever `meta` says. 0: there is none. kCorrupt.
+Result<uint64_t> newest_frame(Sqlite& db);
+
+enum class TableVerdict { kNone, kSound, kWrong };
+// What `said`, the checksum that stands there, means for tables that give `crc` with a log up to `newest`. kNone: there
+// is none, or it is of an earlier state.
+TableVerdict judge_tables(const std::optional<std::string>& said, uint32_t crc, uint64_t newest);
+// The same in one look of its own. kCorrupt: a table cannot be read. Cost: reads meta, series, attributes and losses.
+Result<TableVerdict> check_table_sum(Sqlite& db);
+
+}  // namespace tracker::internal

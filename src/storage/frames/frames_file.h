@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// A .frames file open for writing: <run>/<writer>.frames (docs/formats/frames-file.md). Each commit is one append; an
+// append that failed is cut off again before anything else is written, so no torn record ever stands in the middle.
+//
+// A failed fsync leaves open which pages reached the disk, and the kernel forgets them: what was written since the last
+// good one is kept in memory and written again. Threads: one at a time (the store thread).
+// Cost: append blocks on the file system; up to kUnsyncedBytesMax of memory.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/lasting_fd.h"
+#include "storage/frames/frames_log.h"
+#include "storage/database/put_back.h"
+#include "storage/log/writer_store.h"
+
+namespace tracker::internal {
+
+constexpr size_t kUnsyncedBytesMax = 4u << 20;            // more than this since the last fsync, and one comes early
+constexpr uint64_t kBuildAtFinishBytesMax = 64ull << 20;  // a larger file stays as it is when finish() returns
+
+struct FramesFileOptions {
+  uint64_t build_bytes_max = kBuildAtFinishBytesMax;  // of a file that finish() makes a database of
+};
+
+class FramesFile : public WriterStore {
+ public:
+  // New, or that of a dead writer: then an unfinished end is cut off. kCorrupt, kVersion, kIo name the file.
+  static Result<std::unique_ptr<FramesFile>> open_or_create(const std::string& run_path, const WriterIdentity& identity,
+                                                            const FramesFileOptions& options = {});
+
+  StoreFiles kind() const override { return StoreFiles::kFrames; }
+  const std::string& path() const override { return path_; }
+  uint64_t last_seq() const override { return totals_.last_seq; }
+  const std::vector<RingPosition>& positions() const override { return totals_.positions; }
+  uint64_t points_stored() const override { return totals_.points; }
+  uint64_t bytes_stored() const override { return totals_.frame_bytes; }
+  int put_back() const override { return put_backs_; }
+  bool removed() const override { return removed_ && !path_exists(path_); }
+  bool taken_over() const override { return taken_over_; }
+  Status append_batch(std::span<const FrameRecord* const> frames, bool durable,
+                      const std::vector<uint64_t>& retired = {}) override;
+  Status heartbeat(int64_t now_us) override;
+  // fsyncs, then makes the database where the file is at most build_bytes_max. A database that cannot be made is
+  // no failure: all is in the .frames file, which the next reader turns into one.
+  Status finish(int timeout_ms = 2000) override;
+
+ private:
+  FramesFile(std::string path, Id128 writer, const FramesFileOptions& options)
+      : path_(std::move(path)), writer_(writer), options_(options) {}
+  Status load();
+  Status ensure_open();
+  Status write_at(uint64_t at, std::string_view bytes);
+  Status write_records(const std::string& records);
+  Status look_for_others(uint64_t end);
+  Status sync();
+  Status lose_file();
+  Status leave_closed_file(Status why);
+  Status take_place();
+
+  std::string path_;
+  Id128 writer_;
+  const FramesFileOptions options_;
+  LastingFd fd_;
+  std::optional<std::pair<uint64_t, uint64_t>> closed_by_others_;  // the file that fd_ had open
+  FramesTotals totals_;
+  uint64_t end_ = 0;          // behind the last record that a write() took whole
+  uint64_t durable_end_ = 0;  // behind the last one that an fsync covered
+  std::string unsynced_;      // what lies between the two
+  bool doubtful_ = false;     // an fsync failed: unsynced_ must be written again
+  bool torn_ = false;         // something may lie behind end_
+  bool closed_ = false;
+  int put_backs_ = 0;
+  PutBackPace put_back_pace_;
+  bool removed_ = false;     // it has no name any more
+  bool taken_over_ = false;  // somebody else has appended to it
+};
+
+}  // namespace tracker::internal

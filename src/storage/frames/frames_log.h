@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// What the records of a frames file add up to, without the rows: who wrote it, up to which frame, up to which ring
+// positions. Writer, recoverer, builder and reader all go by it. Threads: values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codec/frame.h"
+#include "storage/frames/frames_format.h"
+
+namespace tracker::internal {
+
+struct FramesTotals {
+  std::optional<WriterIdentity> identity;
+  uint64_t last_seq = 0, points = 0, frames = 0, frame_bytes = 0;
+  int64_t heartbeat_us = 0;
+  std::vector<RingPosition> positions;
+};
+
+// Adds `entry`. Of a frame behind last_seq its view, which lives as long as entry.body; nothing for all else, and for a
+// frame that stands there twice. kCorrupt: the record is sound but says nothing that can be understood; nothing was
+// added. kVersion: of a newer version.
+Result<std::optional<FrameView>> add_entry(const Id128& writer, const FramesEntry& entry, FramesTotals* totals);
+
+void set_position(const RingPosition& position, std::vector<RingPosition>* all);
+void drop_positions(const std::vector<uint64_t>& nonces, std::vector<RingPosition>* all);
+
+// An open file, its size of now and the writer that its header names.
+struct FramesInput {
+  Fd fd;
+  uint64_t size = 0;
+  uint64_t inode = 0;
+  Id128 writer;
+};
+// kNotFound, kCorrupt, kVersion, kIo; all name the file.
+Result<FramesInput> open_frames(const std::string& path, int flags);
+
+}  // namespace tracker::internal

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: MIT
+#include "storage/recovery/recovery.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <thread>
+
+#include "base/fs.h"
+#include "journal/dead_journal.h"
+#include "journal/liveness.h"
+#include "journal/place.h"
+#include "model/media.h"
+#include "storage/recovery/damaged_database.h"
+#include "storage/recovery/journal_home.h"
+#include "storage/recovery/replay.h"
+#include "storage/store/run_folder.h"
+#include "storage/writer/store_files.h"
+#include "storage/recovery/trash.h"
+#include "storage/recovery/waiting_points.h"
+#include "storage/sqlite/wal_scan.h"
+#include "storage/database/writer_parts.h"
+
+namespace tracker::internal {
+namespace {
+
+// A run whose removal somebody was killed in stands in the trash. False: it is removed, and the journal is to go, too.
+Result<bool> undo_removal(const Store& store, const RunIdentity& run, RecoveryReport* report) {
+  const auto found = store.find_run(run.project, run.id);
+  if (found && found->identity.uid == run.uid) return true;
+  const bool is_elsewhere = store.find_run_by_uid(run.uid, run.project).has_value();  // moved, or a copy of it
+  const auto removal = settle_removal(store, run.uid);
+  if (!removal.ok()) return removal.status();
+  if (*removal == RemovalState::kUndone)
+    report->add_problem(Code::kCorrupt,
+                        fmt::format("{}/{}: a removal died half way; the run is back", run.project, run.id));
+  return is_elsewhere || *removal != RemovalState::kDecided;
+}
+
+// Journals of dead processes by the store that they are left to.
+using LeftTo = std::map<std::string, size_t>;
+
+// How long a call has still to wait for others.
+using Patience = std::chrono::nanoseconds;
+
+// A journal whose process is dead and that is held all the same is another recoverer's, who is mostly done in a moment.
+Result<std::unique_ptr<DeadJournal>> open_dead(const std::string& dir, const WriterIdentity& writer, Patience* left) {
+  constexpr std::chrono::milliseconds kPause{5};
+  for (;;) {
+    auto journal = DeadJournal::open(dir, &writer);
+    if (journal.ok() || journal.status().code() != Code::kBusy || left->count() <= 0 ||
+        in_process_table(writer) != Liveness::kDead)
+      return journal;
+    std::this_thread::sleep_for(kPause);
+    *left -= kPause;
+  }
+}
+
+// What is stored of that writer; of nobody where nothing can be read. `refused`: a disk, or another process, that may
+// let it be read the next time.
+WriterSnapshot snapshot_of(const RunFolder& folder, const Id128& writer, Status* refused = nullptr) {
+  WriterSnapshot out;
+  for (const std::string& path : folder.writer_dbs()) {
+    if (path.find(writer.hex()) == std::string::npos) continue;
+    auto reader = WriterReader::open(path);
+    auto snapshot = reader.ok() ? (*reader)->snapshot() : Result<WriterSnapshot>(reader.status());
+    const Code code = snapshot.status().code();
+    if (refused != nullptr && (code == Code::kIo || code == Code::kBusy)) *refused = snapshot.status();
+    if (snapshot.ok()) out = std::move(*snapshot);
+  }
+  return out;
+}
+
+// What of a journal that somebody else recovers is not stored yet; empty where that is nothing. Of rings that nobody
+// can read it is not known how much.
+std::string unfinished_text(const Store& store, const std::string& dir, const WriterIdentity& writer) {
+  const auto folder = store.find_run(writer.run.project, writer.run.id);
+  auto journal = DeadJournal::look(dir, &writer);
+  if (!journal.ok()) return "";
+  const WriterSnapshot stored = folder ? snapshot_of(*folder, writer.writer) : WriterSnapshot();
+  const Logged waiting = logged_behind(stored, journal->get());
+  const uint64_t unread = (*journal)->unreadable_rings();
+  std::string what;
+  if (waiting.points > 0 || waiting.texts > 0)
+    what = fmt::format("{} points and {} texts", waiting.points, waiting.texts);
+  if (unread > 0)
+    what += fmt::format("{}an unknown number of points in {} ring{} that cannot be read", what.empty() ? "" : " and ",
+                        unread, unread == 1 ? "" : "s");
+  if (what.empty()) return "";
+  return fmt::format(
+      "{} of {}/{} wait in the journal of {} pid {}, which has ended: another process or thread has been recovering it "
+      "for more than {} s; what is read now lacks them",
+      what, writer.run.project, writer.run.id, writer.host, writer.pid, kRecovererWait.count());
+}
+
+// Before SQLite opens the databases to write, and with the damage in their logs removes what stood behind it. Says
+// whether there is such a log.
+Result<bool> keep_damaged_logs(const std::string& folder, const Id128& writer, RecoveryReport* report) {
+  const std::string path = join_path(folder, writer.hex() + ".db");
+  bool out = false;
+  for (int part = 1; part <= count_parts(path); ++part) {
+    const std::string db_path = part_path(path, part);
+    auto kept = keep_damaged_log(db_path);
+    if (!kept.ok())
+      return Status(kept.status().code(),
+                    fmt::format("bytes of {}-wal have changed, and there is no copy of it yet: {}", db_path,
+                                kept.status().message()),
+                    "what waits in the journal is recovered once there is room for one");
+    if (!kept->empty()) report->add_problem(Code::kCorrupt, set_aside_text(*kept));
+    out |= !kept->empty();
+  }
+  return out;
+}
+
+// While somebody else has the database open SQLite goes on behind the damage, by the index that is in memory: who opens
+// it later reads none of that.
+Status check_folded(const std::string& folder, const Id128& writer) {
+  const std::string path = join_path(folder, writer.hex() + ".db");
+  for (int part = 1; part <= count_parts(path); ++part)
+    if (!scan_wal(part_path(path, part) + "-wal").damage().empty())
+      return Status(Code::kBusy, part_path(path, part) + "-wal is damaged, and another program has the database open",
+                    "what the journal holds stays there, too, until the next command or run finds it closed");
+  return {};
+}
+
+// The store of a dead writer; of a database that was overwritten a new one takes the place.
+Result<std::unique_ptr<WriterStore>> open_for_recovery(const std::string& folder, const DeadJournal& journal,
+                                                       WriterSnapshot* stored, RecoveryReport* report) {
+  const WriterIdentity& writer = journal.identity();
+  const std::string path = join_path(folder, writer.writer.hex() + ".db");
+  const StoreFilesChoice files = choose_store_files(folder, store_files_option());
+  const bool is_at_rest = !is_being_written(path);  // before SQLite makes a log
+  if (!is_overwritten(path, writer.writer)) {
+    auto db = open_writer_store(folder, writer, files.kind);
+    if (db.ok() || db.status().code() != Code::kCorrupt) return db;
+    if (!is_unreadable(path))
+      return db.status().hint().empty() && may_be_judged(path)
+                 ? Status(Code::kCorrupt, db.status().message(),
+                          "it stays, as a part of it can be read; what waits in the journal is stored once it is "
+                          "whole again, or is moved away with its -wal, and with it what is stored in it")
+                 : db.status();
+  }
+  if (journal.is_written()) return Status(Code::kBusy, path + " belongs to a process that lives");
+  if (!is_at_rest)
+    return Status(Code::kBusy, path + " holds other bytes and is being written, by a restore?",
+                  "what waits for it is recovered once nobody has written it for 10 s");
+  auto aside = set_database_aside(path);
+  if (!aside.ok()) return aside.status();
+  report->add_problem(Code::kCorrupt, set_aside_text(*aside));
+  *stored = WriterSnapshot();
+  return open_writer_store(folder, writer, files.kind);
+}
+
+// What no journal has, without any damage of it.
+void say_lost(const RecoveredWriter& recovered, const std::string& dir, RecoveryReport* report) {
+  if (recovered.lost_in_memory > 0)
+    report->add_problem(
+        Code::kCorrupt,
+        fmt::format("{}: {} points that were accepted are lost: there was no room for them in {}, so they "
+                    "were in the memory of the process, which was killed before they were committed",
+                    dir, recovered.lost_in_memory, parent_path(dir)));
+  if (recovered.texts_lost_in_memory > 0)
+    report->left.push_back(fmt::format(
+        "{}/{}: {} text{} too large for a ring died in the memory of the process, which was killed before they were "
+        "committed",
+        recovered.identity.run.project, recovered.identity.run.id, recovered.texts_lost_in_memory,
+        recovered.texts_lost_in_memory == 1 ? "" : "s"));
+  if (recovered.removed.points + recovered.removed.texts > 0)
+    report->left.push_back(fmt::format(
+        "{}/{}: {} points and {} texts were stored in a file, or in a part of one, that is gone or damaged: they are "
+        "counted as lost, and what was said of the run beside them (config, summary, tags, alerts) may be gone too",
+        recovered.identity.run.project, recovered.identity.run.id, recovered.removed.points, recovered.removed.texts));
+}
+
+// All that could be read of it is stored.
+void settle_journal(DeadJournal* journal, const WriterSnapshot& stored, RecoveryReport* report) {
+  // Who said so first may have died before it was set aside: what is stored since is not missed again.
+  const Value* known = stored.recovered ? stored.recovered->find("damaged") : nullptr;
+  if (journal->problems().empty() && known == nullptr) {
+    journal->remove();
+  } else if (auto kept = journal->set_aside(); kept.ok()) {
+    report->add_problem(Code::kCorrupt, "what could be read is recovered; the damaged journal is kept in " + *kept);
+  } else {
+    report->add_problem(Code::kCorrupt, kept.status().to_string());
+  }
+}
+
+Status recover_one(const Store& store, const std::string& dir, const Id128& run_uid, LeftTo* left, Patience* patience,
+                   RecoveryReport* report) {
+  const auto writer = writer_of_journal(dir, store);
+  if (!writer.ok()) return writer.status().code() == Code::kNotFound ? Status() : writer.status();
+  const WriterIdentity& identity = *writer;
+  if (!run_uid.is_zero() && identity.run.uid != run_uid) return {};
+  if (!is_of(identity, dir, store)) {
+    const std::string original = identity.store == store.id() ? original_of(identity, dir, store.path()) : "";
+    if (!original.empty() && probe_journal(identity, dir) == Liveness::kDead) ++(*left)[original];
+    return {};
+  }
+  auto journal = open_dead(dir, identity, patience);
+  if (!journal.ok()) {
+    const Code code = journal.status().code();
+    if (code == Code::kBusy) report->living.push_back(identity);
+    if (code == Code::kBusy && in_process_table(identity) == Liveness::kDead)
+      if (std::string text = unfinished_text(store, dir, identity); !text.empty())
+        report->unfinished.push_back({identity.run, std::move(text)});
+    return code == Code::kBusy || code == Code::kNotFound ? Status() : journal.status();
+  }
+  const auto stays = undo_removal(store, identity.run, report);
+  if (!stays.ok()) return stays.status();
+  if (!*stays) {
+    (*journal)->remove();
+    return {};
+  }
+  auto folder = folder_of_run(store, identity.run, identity.writer);
+  if (!folder.ok()) return folder.status();
+  Status refused;
+  WriterSnapshot stored = snapshot_of(*folder, identity.writer, &refused);
+  TRACKER_RETURN_IF_ERROR(refused);
+  if (stored.frames_file)
+    for (LogDamage& damage : stored.damage) report->add_problem(damage.code, std::move(damage.what));
+  const auto is_log_damaged = keep_damaged_logs(folder->path, identity.writer, report);
+  if (!is_log_damaged.ok()) return is_log_damaged.status();
+  auto db = open_for_recovery(folder->path, **journal, &stored, report);
+  if (!db.ok()) return db.status();
+  // Asked behind the look at the database: of a process that lives all the same it may be ahead of the rings, or have
+  // stored what is still in them.
+  const bool grows =
+      (*db)->last_seq() > stored.last_seq && snapshot_of(*folder, identity.writer).last_seq > stored.last_seq;
+  if (grows || (*journal)->is_written()) {
+    report->living.push_back(identity);
+    return {};
+  }
+  (*db)->for_the_dead();
+  RecoveredWriter recovered;
+  recovered.identity = (*journal)->identity();
+  recovered.identity.run = folder->identity;  // by its label here
+  recovered.folder = folder->path;
+  const Status replayed = replay(dir, journal->get(), db->get(), stored, &recovered);
+  if ((*db)->taken_over()) report->living.push_back(identity);  // its process stores frames itself
+  if (!replayed.ok()) return (*db)->taken_over() ? Status() : replayed;
+  if (*is_log_damaged) {
+    db->reset();
+    TRACKER_RETURN_IF_ERROR(check_folded(folder->path, identity.writer));
+  }
+  for (const std::string& problem : (*journal)->problems()) report->add_problem(Code::kCorrupt, problem);
+  say_lost(recovered, dir, report);
+  settle_journal(journal->get(), stored, report);
+  report->recovered.push_back(std::move(recovered));
+  return {};
+}
+
+bool is_of_this_user(const std::string& path) {
+  struct stat st{};
+  return ::lstat(path.c_str(), &st) == 0 && st.st_uid == ::geteuid();
+}
+
+size_t dead_journals_of(const Store& store, const std::string& root) {
+  const std::vector<std::string> dirs = journal_dirs(root);
+  return static_cast<size_t>(std::count_if(dirs.begin(), dirs.end(), [&store](const std::string& dir) {
+    const auto writer = writer_of_journal(dir, store);
+    return writer.ok() && is_of(*writer, dir, store) && is_locked(dir) == false;
+  }));
+}
+
+}  // namespace
+
+void RecoveryReport::add_problem(Code code, std::string text) {
+  // A disk that takes nothing, or a lock that another holds, has damaged nothing.
+  const bool is_told = code == Code::kVersion || code == Code::kIo || code == Code::kBusy || code == Code::kTimeout;
+  worst = worse_of(worst, is_told ? code : Code::kCorrupt);
+  problems.push_back(std::move(text));
+}
+
+Result<RunFolder> folder_of_run(const Store& store, const RunIdentity& run, const Id128& writer) {
+  Store mutable_store = store;
+  const auto found = store.find_run(run.project, run.id);
+  if (found && found->identity.uid == run.uid) return *found;
+  // Under another name: somebody moved it, or two had one.
+  if (auto other = store.find_run_by_uid(run.uid, run.project)) return std::move(*other);
+  // Files of a run that nobody can name are another one's, unless this writer's are among them.
+  const bool own = store.holds_writer(run.project, run.id, writer);
+  if (own || !store.lacks_run_file(run.project, run.id)) {
+    auto folder = mutable_store.open_or_create_run(run.project, run.id, run.uid, {}, nullptr, run.created_us);
+    if (folder.ok() ? folder->identity.uid == run.uid : !is_of_another_run(folder.status())) return folder;
+    if (!folder.ok() && own && folder.status().code() != Code::kExists) {
+      RunFolder mine{run, store.run_path(run.project, run.id), folder.status().message(), folder.status().code()};
+      if (mend_run_document(&mine).ok()) return mine;
+    }
+  }
+  return mutable_store.create_run(run.project, run.id, run.uid, {}, run.created_us);
+}
+
+RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid) {
+  RecoveryReport report;
+  LeftTo left;
+  Patience patience = kRecovererWait;
+  for (const std::string& root : journal_roots(store.path())) {
+    if (!is_directory(root)) continue;
+    if (const auto listed = list_dir(root); !listed.ok()) {
+      if (is_of_this_user(root))
+        report.add_problem(Code::kIo, "what waits in journals there is not recovered: " + listed.status().to_string());
+      continue;
+    }
+    if (const Status own = check_private_dir(root); !own.ok()) {  // others may have written what lies there
+      if (const size_t waiting = is_of_this_user(root) ? dead_journals_of(store, root) : 0; waiting > 0)
+        report.add_problem(
+            Code::kIo, fmt::format("what waits in {} of dead processes is not recovered: {}",
+                                   waiting == 1 ? "a journal" : fmt::format("{} journals", waiting), own.to_string()));
+      continue;
+    }
+    remove_unborn_journals(root);
+    for (const std::string& dir : journal_dirs(root)) {
+      const Status status = recover_one(store, dir, run_uid, &left, &patience, &report);
+      if (!status.ok()) report.add_problem(status.code(), fmt::format("{}: {}", dir, status.to_string()));
+    }
+  }
+  for (const auto& [original, count] : left)
+    report.left.push_back(
+        fmt::format("{} of dead processes belong{} to the store at {}, of which this one is a copy: `tracker ls --dir "
+                    "{}` recovers what {} there",
+                    count == 1 ? "1 journal" : fmt::format("{} journals", count), count == 1 ? "s" : "", original,
+                    original, count == 1 ? "it holds" : "they hold"));
+  // A process that dies while it makes a file leaves it under another name. Looked for only where one has died.
+  if (!report.recovered.empty()) {
+    remove_leftovers(store.path(), kLeftoverAge.count());
+    for (const RunFolder& run : store.list_runs()) {
+      remove_leftovers(run.path, kLeftoverAge.count());
+      remove_leftovers(join_path(run.path, kMediaFolder), kLeftoverAge.count());
+    }
+  }
+  return report;
+}
+
+}  // namespace tracker::internal

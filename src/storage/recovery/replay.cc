@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+// In this order: what a database took that is no more, what the spill file has behind it, what the rings have behind
+// both, and what of all that was accepted is then still missing.
+#include "storage/recovery/replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "journal/dead_journal.h"
+#include "journal/liveness.h"
+#include "model/system_series.h"
+#include "storage/recovery/recovery.h"
+#include "storage/recovery/waiting_points.h"
+
+namespace tracker::internal {
+namespace {
+
+Status append_frame(WriterStore* db, Frame frame, std::vector<RingPosition> positions, const Id128& writer) {
+  frame.writer = writer;
+  frame.seq = db->last_seq() + 1;
+  FrameRecord record{frame.seq, encode_frame(frame), std::move(positions)};
+  return db->append({std::move(record)}, false);
+}
+
+// Where the journal knows of points that a database took which is no more. They are counted in front of all that is
+// replayed into the new one: behind the first commit nobody could tell any more that it is new.
+Status count_removed(const std::string& dir, const DeadJournal& journal, WriterStore* db, Logged* lost) {
+  if (db->last_seq() != 0 || !journal.spill_sound()) return {};
+  auto copy = DeadJournal::look(dir, &journal.identity());
+  if (!copy.ok()) return copy.status();
+  const Logged found = logged_behind(WriterSnapshot(), copy->get());
+  const Logged removed = (*copy)->removed(found);
+  if (removed.points == 0 && removed.texts == 0) return {};
+  Frame frame;
+  frame.writer = journal.identity().writer;
+  frame.seq = journal.spilled().empty() ? 1 : journal.spilled().front().seq - 1;
+  if (frame.seq == 0) return {};  // the spill file begins with the first frame of all: nothing went before it
+  *lost += removed;
+  if (removed.points > 0) frame.losses.push_back({0, LossReason::kDisk, removed.points});
+  if (removed.texts > 0) frame.losses.push_back({kTextLosses, LossReason::kDisk, removed.texts});
+  // With where the rings are read from: the next recoverer is to know that what lies before is counted.
+  return db->append({{frame.seq, encode_frame(frame), (*copy)->skipped()}}, false);
+}
+
+// Points that were accepted and lost behind the rings: neither what found no room nor what was no point.
+uint64_t lost_of_accepted(const std::vector<Loss>& losses) {
+  uint64_t out = 0;
+  for (const Loss& loss : losses)
+    if ((loss.reason == LossReason::kDamaged || loss.reason == LossReason::kDisk) && is_of_points(loss.series))
+      out += loss.count;
+  return out;
+}
+
+// The same of texts.
+uint64_t texts_lost_of_accepted(const std::vector<Loss>& losses) {
+  uint64_t out = 0;
+  for (const Loss& loss : losses)
+    if ((loss.reason == LossReason::kDamaged || loss.reason == LossReason::kDisk) && loss.series == kTextLosses)
+      out += loss.count;
+  return out;
+}
+
+// Why the writer died, where something hints at it: its cgroup has lost a process for want of memory since it began.
+std::string hint_of_death(const WriterIdentity& writer) {
+  const WriterIdentity self = this_process();  // elsewhere the same path is another group
+  const bool same = writer.boot_id == self.boot_id && writer.pid_namespace == self.pid_namespace;
+  if (writer.oom_file.empty() || !same) return "";
+  const auto kills = read_oom_kills(writer.oom_file);
+  if (!kills || *kills <= writer.oom_kills) return "";
+  return "out of memory? The kernel has killed a process of its cgroup for that since it began";
+}
+
+// Frames for the numbers below `next`, the first of which has what is said here: `points` are missing, and what each
+// series is, for the frame that said it may be gone.
+Status append_gap(const DeadJournal& journal, uint64_t points, uint64_t next, std::vector<RingPosition> positions,
+                  WriterStore* db) {
+  std::vector<FrameRecord> records;
+  for (uint64_t seq = db->last_seq() + 1; seq < next; ++seq) {
+    Frame frame;
+    frame.writer = journal.identity().writer;
+    frame.seq = seq;
+    if (records.empty()) {
+      if (points > 0) frame.losses.push_back({0, LossReason::kDamaged, points});
+      if (journal.series().size() <= kSeriesAFrame) frame.defs = journal.series();
+    }
+    records.push_back({seq, encode_frame(frame), {}});
+  }
+  if (!records.empty()) records.front().positions = std::move(positions);
+  return db->append(records, false);
+}
+
+// What is there of a writer behind its database and what was replayed into it.
+struct Replayed {
+  uint64_t lost = 0;   // points that were accepted, and are counted as lost
+  uint64_t texts = 0;  // that are stored, or were accepted and are counted as lost
+  bool ended = false;  // its end is stored
+};
+
+// What the database and the spilled frames say of series, by id.
+std::vector<SeriesDef> stored_series(const WriterSnapshot& stored, const DeadJournal& journal) {
+  std::vector<SeriesDef> out;
+  for (const SeriesStats& series : stored.series) out.push_back(series.def);
+  for (const FrameRecord& record : journal.spilled())
+    if (const auto frame = FrameView::parse(record.bytes); frame.ok())
+      out.insert(out.end(), frame->defs().begin(), frame->defs().end());
+  std::stable_sort(out.begin(), out.end(), [](const SeriesDef& a, const SeriesDef& b) { return a.id < b.id; });
+  return out;
+}
+
+bool holds_end(const FrameRecord& record) {
+  const auto frame = FrameView::parse(record.bytes);
+  return frame.ok() && std::any_of(frame->events().begin(), frame->events().end(),
+                                   [](const Event& event) { return event.type == EventType::kEnd; });
+}
+
+// What the spill file has behind the database. Where rings do not count what was in rings that are gone, what is
+// missing in between is estimated; else count_missing() knows.
+Status replay_spilled(const std::string& dir, DeadJournal* journal, WriterStore* db, Replayed* done,
+                      RecoveredWriter* out) {
+  const MissingFrames spilled = missing_frames(*journal, db->last_seq(), db->positions());
+  if (!spilled.problem.empty()) journal->add_problem(dir + ": " + spilled.problem);
+  size_t gaps = 0;
+  for (size_t i = 0; i < spilled.frames.size(); ++i) {
+    const FrameRecord& record = spilled.frames[i];
+    if (gaps < spilled.gaps.size() && spilled.gaps[gaps] == i) {
+      const uint64_t points = gaps++ == 0 && !journal->counts_all() ? journal->points_in_spill_damage() : 0;
+      TRACKER_RETURN_IF_ERROR(append_gap(*journal, points, record.seq, {}, db));
+      done->lost += points;
+    }
+    TRACKER_RETURN_IF_ERROR(db->append({record}, false));
+    const Logged logged = logged_in(record, journal->series());
+    out->points += logged.points;
+    done->texts += logged.texts;
+    done->ended |= holds_end(record);
+    ++out->frames;
+  }
+  return {};
+}
+
+// Of the rows of a database those that the program has logged: samples of the system went through no ring.
+uint64_t logged_of(uint64_t rows, const WriterSnapshot& stored) {
+  for (const SeriesStats& series : stored.series)
+    if (is_system_series(series.def.name)) rows -= std::min(rows, series.points);
+  return rows;
+}
+
+// Once all is replayed: what the rings have accepted and is neither stored nor counted as lost (`known`) is lost, at
+// least. A recoverer that dies before or behind this leaves the next one the same sum. What was in the memory of the
+// process, of points in rings that were no files and of texts too large for any, is no damage of the journal: what
+// finish() has said of texts is left to add_end().
+Status count_missing(const std::string& dir, const Logged& known, DeadJournal* journal, WriterStore* db, Replayed* done,
+                     RecoveredWriter* out) {
+  const Logged accepted = journal->accepted();
+  // A process that lives has them still, and says them again.
+  const bool lives = in_process_table(journal->identity()) == Liveness::kLive;
+  const uint64_t large = journal->end() || lives ? 0 : journal->texts_unfiled();
+  const uint64_t points = accepted.points - std::min(accepted.points, known.points);
+  const uint64_t all_texts = accepted.texts + large - std::min(accepted.texts + large, known.texts);
+  const uint64_t in_memory = std::min(all_texts, large - std::min(large, journal->texts_committed())),
+                 texts = all_texts - in_memory;
+  if (points == 0 && all_texts == 0) return {};
+  Frame frame;
+  if (points > 0) frame.losses.push_back({0, LossReason::kDamaged, points});
+  if (in_memory > 0) frame.losses.push_back({kTextLosses, LossReason::kDisk, in_memory});
+  if (texts > 0) frame.losses.push_back({kTextLosses, LossReason::kDamaged, texts});
+  TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(frame), {}, journal->identity().writer));
+  done->texts += all_texts;
+  out->texts_lost_in_memory = in_memory;
+  const bool unfiled = points > 0 && journal->accepted_unfiled() >= points;
+  if (unfiled) out->lost_in_memory = points;
+  std::string what = points > 0 && !unfiled ? fmt::format("{} points", points) : "";
+  if (texts > 0) what += fmt::format("{}{} text{}", what.empty() ? "" : " and ", texts, texts == 1 ? "" : "s");
+  if (!what.empty())
+    journal->add_problem(
+        fmt::format("{}: {} that were accepted are neither stored nor in the journal: they are lost, "
+                    "and so may be what was said of the run beside them (config, summary, tags, alerts)",
+                    dir, what));
+  return {};
+}
+
+// What finish() has said and what no frame has: where disk and journal were full the end found no room in them. Texts
+// that were too large for a ring have died with the process then; what is missing of all that were accepted is said.
+void add_end(const DeadJournal& journal, const Replayed& done, Frame* frame) {
+  if (done.ended || !journal.end()) return;
+  const JournalEnd& end = *journal.end();
+  if (end.texts > done.texts) frame->losses.push_back({kTextLosses, LossReason::kDisk, end.texts - done.texts});
+  frame->events.push_back({EventType::kEnd, false, 0, end.time_us, end.payload});
+}
+
+}  // namespace
+
+Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, const WriterSnapshot& stored,
+              RecoveredWriter* out) {
+  const Id128& writer = journal->identity().writer;
+  const bool ended = stored.end.has_value(), noted = stored.recovered.has_value(), afresh = db->last_seq() == 0;
+  const uint64_t logged_before = logged_of(db->points_stored(), stored);
+  const bool texts_known = stored.last_seq == db->last_seq();  // else it could not be read
+  journal->complete_series(stored_series(stored, *journal));
+  Logged removed;
+  TRACKER_RETURN_IF_ERROR(count_removed(dir, *journal, db, &removed));
+  out->removed = removed;
+  Replayed done;
+  done.lost = lost_of_accepted(stored.losses) + removed.points;
+  done.texts = stored.texts() + texts_lost_of_accepted(stored.losses) + removed.texts;
+  done.ended = ended;
+  TRACKER_RETURN_IF_ERROR(replay_spilled(dir, journal, db, &done, out));
+  const bool has_logged = !db->positions().empty() || !journal->series().empty();
+  if (!done.ended && !noted && !journal->end() && has_logged) journal->miss_rings();
+  journal->start(db->positions(), afresh);
+  if (journal->skipped_points() > 0 && !journal->counts_all()) {
+    TRACKER_RETURN_IF_ERROR(
+        append_gap(*journal, journal->skipped_points(), db->last_seq() + 2, journal->skipped(), db));
+    done.lost += journal->skipped_points();
+  }
+  for (;;) {
+    FrameBuilder builder;
+    std::vector<RingPosition> positions;
+    if (!journal->next(&builder, &positions)) break;
+    Frame frame = builder.take();
+    const uint64_t points = frame.points();
+    done.lost += lost_of_accepted(frame.losses);
+    done.texts += frame.texts() + texts_lost_of_accepted(frame.losses);
+    TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(frame), std::move(positions), writer));
+    out->points += points;
+    ++out->frames;
+  }
+  const uint64_t texts = texts_known ? done.texts : UINT64_MAX;
+  TRACKER_RETURN_IF_ERROR(
+      count_missing(dir, {logged_before + out->points + done.lost, texts}, journal, db, &done, out));
+  Frame note;
+  add_end(*journal, done, &note);
+  if (!ended && (!noted || out->frames > 0)) {
+    Value payload = Value::Map{{"kind", "recovered"},
+                               {"points", static_cast<int64_t>(out->points)},
+                               {"frames", static_cast<int64_t>(out->frames)}};
+    if (journal->unreadable_rings() > 0) payload.set("unread", static_cast<int64_t>(journal->unreadable_rings()));
+    if (!journal->problems().empty()) payload.set("damaged", true);
+    if (std::string hint = hint_of_death(journal->identity()); !hint.empty()) payload.set("hint", std::move(hint));
+    if (journal->got_sigterm())
+      note.events.push_back({EventType::kAttribute, false, 0, realtime_us(), preempted_payload(kSigterm)});
+    note.events.push_back({EventType::kNote, false, 0, realtime_us(), encode_cbor(payload)});
+  }
+  if (!note.empty()) TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(note), {}, writer));
+  TRACKER_RETURN_IF_ERROR(db->append({}, true));
+  const Status finished = db->finish();
+  // A reader that holds a transaction keeps the WAL; everything is committed and fsynced all the same.
+  return finished.code() == Code::kBusy || finished.code() == Code::kTimeout ? Status() : finished;
+}
+
+}  // namespace tracker::internal

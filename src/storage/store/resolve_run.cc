@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// Which run of a store a name means: "project/id", an id, a uid, or the place of a copy.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "base/fs.h"
+#include "model/key.h"
+
+#include "storage/store/close_names.h"
+#include "storage/store/run_folder.h"
+#include "storage/store/store.h"
+#include "storage/writer/writer_reader.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr size_t kUidPrefixMin = 6;
+
+std::string run_name(const RunIdentity& run) { return run.project + "/" + run.id; }
+
+Status not_found(const std::string& store, std::string_view name, const std::vector<RunFolder>& all) {
+  std::vector<std::string> names;
+  const bool with_project = name.find('/') != std::string_view::npos;
+  for (const RunFolder& run : all) names.push_back(with_project ? run_name(run.identity) : run.identity.id);
+  return Status(Code::kNotFound, fmt::format("no run \"{}\" in {}{}", name, store, did_you_mean(name, names)),
+                all.empty() ? "the store has no runs" : "`tracker ls` lists all runs");
+}
+
+// By its place, in which the project's name may stand as it is.
+bool stands_at(const RunFolder& run, std::string_view name) {
+  const std::string& project = run.identity.project;
+  const bool in_project = last_name(parent_path(run.path)) == folder_name(project);
+  return place_of(run) == name || (in_project && project + "/" + last_name(run.path) == name);
+}
+
+// Folders of one run, which somebody has copied within its store: the one in its own place is meant.
+Result<RunFolder> the_only_one(std::string_view name, std::vector<RunFolder> found) {
+  const Id128 uid = found.front().identity.uid;
+  const bool are_copies =
+      std::all_of(found.begin(), found.end(), [&uid](const RunFolder& run) { return run.identity.uid == uid; });
+  const auto own = std::find_if(found.begin(), found.end(), is_in_own_place);
+  if (found.size() == 1) return std::move(found.front());
+  if (are_copies && own != found.end()) return std::move(*own);
+  std::string candidates;
+  for (size_t i = 0; i < found.size() && i < 5; ++i)
+    candidates += fmt::format("{}{} ({} {})", i == 0 ? "" : ", ", run_name(found[i].identity),
+                              are_copies ? "in" : "uid", are_copies ? place_of(found[i]) : found[i].identity.uid.hex());
+  if (found.size() > 5) candidates += fmt::format(" and {} more", found.size() - 5);
+  return Status(Code::kInvalid, fmt::format("\"{}\" is ambiguous: {}", name, candidates),
+                are_copies ? "they are copies of one run: give one's place" : "give project/id or more of the uid");
+}
+
+// What keeps the folder of a run that has this name from being read; ok where there is none, or nothing is wrong.
+Status unreadable_run(const std::string& folder) {
+  const auto run = read_run_folder(folder);
+  if (run.ok() || run.status().code() == Code::kVersion) return run.status();
+  const auto files = RunFolder{{}, folder, ""}.writer_dbs();
+  if (files.empty() && run.status().code() == Code::kNotFound) return {};  // it is being made
+  const auto first =
+      files.empty() ? Result<std::unique_ptr<WriterReader>>(Status()) : WriterReader::open(files.front());
+  const std::string why = !files.empty() && !first.ok() ? "; " + first.status().message() : "";
+  if (run.status().code() == Code::kIo) return Status(Code::kIo, run.status().message() + why);
+  return Status(Code::kCorrupt, run.status().message() + why, "`tracker verify` says what of the run is intact");
+}
+
+// kVersion, kCorrupt or kIo, which name the file, where the folder of a run of that name cannot be read; else ok. In a
+// project's folder that cannot be read any id might be: asked of that of "project/id", and of all for an id alone.
+Status unreadable_run(const std::string& runs, std::string_view name) {
+  for (size_t slash = name.find('/'); slash != std::string_view::npos; slash = name.find('/', slash + 1)) {
+    const std::string project = join_path(runs, folder_name(name.substr(0, slash)));
+    TRACKER_RETURN_IF_ERROR(unreadable_run(join_path(project, folder_name(name.substr(slash + 1)))));
+  }
+  const bool with_project = name.find('/') != std::string_view::npos;
+  const auto projects = list_dir(runs);
+  for (const std::string& project : projects.ok() ? *projects : std::vector<std::string>()) {
+    const Status status = unreadable_run(join_path(join_path(runs, project), folder_name(name)));
+    if (status.code() != Code::kIo || !with_project) TRACKER_RETURN_IF_ERROR(status);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<RunFolder> Store::resolve_run(std::string_view name, RunNames names) const {
+  // A project or an id may hold "/" itself, so every split is tried.
+  for (size_t slash = name.find('/'); slash != std::string_view::npos; slash = name.find('/', slash + 1))
+    if (auto found = find_run(name.substr(0, slash), name.substr(slash + 1))) return std::move(*found);
+  const std::vector<RunFolder> all = list_runs();
+  std::vector<RunFolder> found;
+  const auto take = [&all, &found](const auto& is_meant) {
+    if (found.empty()) std::copy_if(all.begin(), all.end(), std::back_inserter(found), is_meant);
+  };
+  // A folder that was renamed, or whose run.json is damaged, was not found by its name above.
+  take([name](const RunFolder& run) { return run.identity.id == name || run_name(run.identity) == name; });
+  if (name.size() >= kUidPrefixMin)
+    take([name](const RunFolder& run) { return run.identity.uid.hex().rfind(name, 0) == 0; });
+  if (!found.empty() && std::none_of(found.begin(), found.end(), is_in_own_place)) {
+    // A copy is not shown for what stands there and cannot be read.
+    const RunIdentity& run = found.front().identity;
+    TRACKER_RETURN_IF_ERROR(unreadable_run(run_path(run.project, run.id)));
+  }
+  if (names == RunNames::kAndPlaces) take([name](const RunFolder& run) { return stands_at(run, name); });
+  if (!found.empty()) return the_only_one(name, std::move(found));
+  const Status unreadable = unreadable_run(join_path(path_, kRunsFolder), name);
+  return unreadable.ok() ? not_found(path_, name, all) : unreadable;
+}
+
+}  // namespace tracker::internal

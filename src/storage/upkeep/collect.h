@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// Garbage: what dead processes left in a store and in the folders of journals. Nothing of a run is removed but what
+// stands elsewhere too. Safe beside live runs, other collectors and recoverers, and may be killed at any point: each
+// step leaves what the next one finishes. Threads: one. Cost: a listing of every run's folder; recovery blocks on the
+// disk.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "storage/upkeep/compact_ended.h"
+#include "storage/recovery/recovery.h"
+#include "storage/store/store.h"
+
+namespace tracker::internal {
+
+struct Garbage {
+  std::string
+      kind;  // "journal", "unborn journal", "temporary file", "spooled medium", "frames file", "trash", "catalog"
+  std::string path;
+  uint64_t bytes = 0;
+};
+
+struct CollectOptions {
+  bool dry_run = false;  // says what would go; also nothing is recovered
+  int64_t now_us = 0;
+  std::function<void(uint64_t done, uint64_t total)> progress;  // runs looked at
+  // Encodes what dead processes of the run have spooled of media (storage/upkeep/spooled_media.h); unset: it stays.
+  std::function<void(const RunFolder& run)> encode_spooled;
+};
+
+struct CollectReport {
+  std::vector<Garbage> removed;  // or what would be
+  uint64_t bytes = 0;            // of them
+  uint64_t catalog_rows = 0;     // of runs that are gone
+  RecoveryReport recovery;
+  std::vector<CompactedWriter> compacted;  // databases of ended runs, or what would be
+  std::vector<Garbage> kept;               // damaged journals: only a person may decide about them
+  std::vector<std::string> problems;
+};
+
+CollectReport collect_garbage(const Store& store, const CollectOptions& options);
+
+}  // namespace tracker::internal

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: MIT
+// verify: one writer's database, all parts of it.
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "base/fs.h"
+#include "storage/store/run_folder.h"
+#include "storage/sqlite/sqlite.h"
+#include "storage/writer/store_files.h"
+#include "storage/database/table_sum.h"
+#include "storage/verify/verify_internal.h"
+#include "storage/verify/verify_log.h"
+#include "storage/sqlite/wal_scan.h"
+#include "storage/database/writer_locks.h"
+#include "storage/database/writer_parts.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr int kBusyTimeoutMs = 1000;
+constexpr const char* kFromLogAdvice =
+    "readers take config, summary, series and end from the frames; the identity is as the file says";
+constexpr const char* kTreeAdvice = "keep a copy; `tracker export` writes what can still be read";
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string out;
+  for (const std::string& line : lines) out += (out.empty() ? "" : "; ") + line;
+  return out;
+}
+
+// One look at the database. Without locks (`live` false) a change meanwhile may look like damage: verify_database()
+// then looks again.
+class DatabaseCheck {
+ public:
+  DatabaseCheck(Verifier& verifier, const std::string& path, const RunIdentity* run, bool live)
+      : verifier_(verifier), path_(path), run_(run), live_(live) {}
+
+  WriterVerdict run() {
+    parts_ = count_parts(path_);
+    if (check_files() && open_last()) {
+      for (int part = 1; part <= parts_; ++part)
+        if (!check_part(part)) readable_ = false;
+      complete_counts();
+      judge_log();
+      say_cut();
+      if (!tables_said_.empty() && tree_said_.empty() && cut_.empty())
+        damage("tables", path_, joined(tables_said_), kFromLogAdvice, log_->intact(meta_));
+      if (readable_ && tree_said_.empty() && log_->whole(meta_)) judge_tables();
+      else if (readable_ && cut_.empty() && !has_said("series") && tables_said_.empty()) judge_sum("");
+    } else {
+      say_cut();
+    }
+    out_.frames = log_ ? log_->totals().frames() : 0;
+    out_.points = log_ ? log_->totals().points() : 0;
+    out_.own_points = log_ ? log_->totals().own_points() : 0;
+    out_.live = live_;
+    out_.log_read = log_ && readable_ && log_->unread_from() == 0;
+    return std::move(out_);
+  }
+
+ private:
+  void damage(std::string kind, const std::string& file, std::string what, std::string advice,
+              std::string intact = "") {
+    out_.findings.push_back(
+        {FindingLevel::kDamage, std::move(kind), file, std::move(what), std::move(intact), std::move(advice)});
+  }
+
+  bool has_said(std::string_view kind) const {
+    return std::any_of(out_.findings.begin(), out_.findings.end(),
+                       [kind](const Finding& one) { return one.kind == kind; });
+  }
+
+  bool is_cut(const std::string& file) const {
+    return std::any_of(cut_.begin(), cut_.end(), [&](const auto& one) { return part(one.first) == file; });
+  }
+
+  void failed(const std::string& file, const Status& status) {
+    if (status.code() == Code::kCorrupt && is_cut(file)) return;  // say_cut() says it
+    if (status.code() == Code::kVersion)
+      out_.findings.push_back({FindingLevel::kNewer, "newer-version", file, status.message(), "", status.hint()});
+    else if (status.code() == Code::kCorrupt) damage("database-header", file, status.message(), kRestoreAdvice);
+    else damage("unreadable", file, status.message(), "look at the disk and at the file's permissions");
+  }
+
+  std::string part(int number) const { return part_path(path_, number); }
+
+  bool check_files() {
+    for (int number = 1; number <= parts_; ++number) {
+      if (!is_regular_file(part(number))) {
+        damage("database-header", part(number), "is no regular file", kRestoreAdvice);
+        return false;
+      }
+      if (is_written_here(part(number))) continue;  // to close it here would drop SQLite's locks on it
+      // With a WAL the file may be shorter than its header says: the rest is in there.
+      if (is_whole_database(part(number)) || size_of_file(part(number) + "-wal") > 0) continue;
+      if (const auto size = database_size(part(number))) {
+        cut_[number] = *size;  // what there is of it is looked at
+        continue;
+      }
+      auto head = open_file(part(number), 0);
+      if (!head.ok()) failed(part(number), head.status());
+      else
+        damage("database-header", part(number),
+               fmt::format("is no whole SQLite database: {} bytes, or its first bytes say something else",
+                           size_of_file(part(number))),
+               kRestoreAdvice, "nothing of this file");
+      return false;
+    }
+    return true;
+  }
+
+  Result<Sqlite> open(int number) const {
+    const std::string file = part(number);
+    const SqliteOpen how = live_                             ? SqliteOpen::kRead
+                           : size_of_file(file + "-wal") > 0 ? SqliteOpen::kReadPrivateWal
+                                                             : SqliteOpen::kReadImmutable;
+    auto db = Sqlite::open(file, how, kBusyTimeoutMs);
+    if (db.ok() && cut_.contains(number)) TRACKER_RETURN_IF_ERROR(db->read_cut_file());
+    return db;
+  }
+
+  // The small tables of the last part count for all.
+  bool open_last() {
+    auto db = open(parts_);
+    Status status = db.ok() ? check_database(*db, part(parts_)) : db.status();
+    if (status.ok()) status = db->exec("BEGIN");
+    if (status.ok()) status = read_tables(*db);
+    // Behind a damaged page SQLite may refuse to commit, though nothing was written.
+    if (db.ok() && db->in_transaction() && !db->exec("COMMIT").ok() && db->in_transaction())
+      (void)db->exec("ROLLBACK").ok();
+    if (!status.ok()) {
+      if (!say_busy(parts_, status)) failed(part(parts_), status);
+      // What can be read of the tree says more than the first failure.
+      if (status.code() == Code::kCorrupt && db.ok()) check_tree(*db, parts_);
+      return false;
+    }
+    const WriterIdentity& who = meta_.identity;
+    out_.run = who.run;
+    out_.store = who.store;
+    const std::string name = last_name(path_);
+    if (!name.starts_with(who.writer.hex()))
+      damage("identity", path_, "was written by " + who.writer.hex(), "give it the name of its writer again");
+    if (run_ != nullptr && who.run.uid != run_->uid)
+      damage("identity", path_,
+             fmt::format("belongs to another run: {}/{}, uid {}", who.run.project, who.run.id, who.run.uid.hex()),
+             "move it into that run's folder");
+    log_.emplace(verifier_, meta_, live_);
+    return true;
+  }
+
+  // What is damaged in them is noted: the frames are looked at all the same, as readers do.
+  Status read_tables(Sqlite& db) {
+    tables_said_.clear();
+    bad_ = {};
+    const auto newest = newest_frame(db);  // in front of `meta`, which a writer may move on meanwhile
+    const auto take = [this](auto read, auto* into, bool* bad) {
+      if (read.ok()) *into = std::move(*read);
+      else if (read.status().code() == Code::kCorrupt) *bad = true, tables_said_.push_back(read.status().message());
+      else return read.status();
+      return Status();
+    };
+    std::string counts;
+    auto meta = read_meta(db, part(parts_), &counts);
+    if (!meta.ok()) return meta.status();
+    meta_ = std::move(*meta);
+    if (!counts.empty()) bad_.meta = true, tables_said_.push_back(counts);
+    TRACKER_RETURN_IF_ERROR(take(read_series(db), &series_, &bad_.series));
+    uint64_t rows = 0;
+    TRACKER_RETURN_IF_ERROR(take(read_attributes(db, &rows), &attributes_, &bad_.attributes));
+    if (rows > 0) bad_.attributes = true, tables_said_.push_back(fmt::format("attributes: {} damaged", counted(rows)));
+    TRACKER_RETURN_IF_ERROR(take(read_losses(db), &losses_, &bad_.losses));
+    sum_ = TableVerdict::kNone;
+    auto sum = check_table_sum(db);
+    if (!sum.ok() && sum.status().code() != Code::kCorrupt) return sum.status();
+    if (sum.ok()) sum_ = *sum;
+    if (!newest.ok() && newest.status().code() != Code::kCorrupt) return newest.status();
+    if (!bad_.meta) return {};
+    const bool known = is_possible(meta_.last_seq) && (!newest.ok() || *newest <= meta_.last_seq);
+    if (!known) meta_.last_seq = newest.ok() ? *newest : INT64_MAX;
+    meta_.stats_seq = std::min(meta_.stats_seq, meta_.last_seq);
+    return {};
+  }
+
+  static std::string counted(uint64_t rows) { return fmt::format("{} row{}", rows, rows == 1 ? " is" : "s are"); }
+  static bool is_possible(uint64_t count) { return count > 0 && count <= INT64_MAX; }
+
+  // What `meta` cannot say the rows of the log do.
+  void complete_counts() {
+    if (!bad_.meta) return;
+    if (!is_possible(meta_.frames)) meta_.frames = log_->frames_said();
+    if (!is_possible(meta_.points)) meta_.points = log_->points_said();
+    if (meta_.last_seq == INT64_MAX) meta_.last_seq = log_->newest();
+  }
+
+  bool check_part(int number) {
+    auto db = open(number);
+    Status status = db.ok() ? check_database(*db, part(number)) : db.status();
+    if (status.ok() && number > 1) {
+      auto said = db->query_int("SELECT value FROM meta WHERE key='part'");
+      if (!said.ok() || *said != number)
+        damage("parts", part(number), said.ok() ? fmt::format("says that it is part {}", *said) : "is no part",
+               kRestoreAdvice);
+    }
+    if (status.ok() && !live_) {
+      check_tree(*db, number);
+      if (const std::string lost = scan_wal(part(number) + "-wal").damage(); !lost.empty())
+        damage("wal", part(number) + "-wal", lost, kRestoreAdvice, "what was committed in front of them");
+    }
+    // The tables again, of the moment at which the log ended.
+    const auto at_end = [&]() -> Result<uint64_t> {
+      TRACKER_RETURN_IF_ERROR(read_tables(*db));
+      return meta_.stats_seq;
+    };
+    if (status.ok()) status = log_->read(*db, number == parts_ ? LogCheck::AtEnd(at_end) : nullptr);
+    if (status.ok()) status = check_levels(*db, number);
+    if (status.ok()) return true;
+    if (!say_busy(number, status)) failed(part(number), status);
+    return false;
+  }
+
+  // Somebody holds it: its writer, who ends the run, or a recoverer.
+  bool say_busy(int number, const Status& status) {
+    if (status.code() != Code::kBusy) return false;
+    out_.findings.push_back({FindingLevel::kNote, "busy", part(number), status.message(), "",
+                             "nothing is known to be damaged; verify it when the run has ended"});
+    return true;
+  }
+
+  // Where the tree is damaged that has been said, and levels are derived.
+  Status check_levels(Sqlite& db, int number) {
+    Status status = verify_levels(db, part(number), log_->levels(), &out_.findings);
+    if (status.code() != Code::kCorrupt) return status;
+    if (tree_said_.empty() && log_->tree_said().empty())
+      damage("levels", part(number), "the table `levels` cannot be read: " + status.message(), kTreeAdvice,
+             "every frame and segment is read without it");
+    return {};
+  }
+
+  void check_tree(Sqlite& db, int number) {
+    auto check = db.prepare("PRAGMA integrity_check(1)");
+    auto row = check.ok() ? check->step() : Result<bool>(check.status());
+    const std::string said = !row.ok() ? row.status().message()
+                             : *row    ? std::string(check->bytes_at(0))
+                                       : std::string("no answer");
+    if (row.ok() && said == "ok") return;
+    tree_file_ = part(number);
+    tree_said_ = said.substr(0, said.find('\n'));
+  }
+
+  // Behind what was read of it, in one finding: what the pages that are missing do to its trees is no other damage.
+  void say_cut() {
+    for (const auto& [number, size] : cut_)
+      damage("database-header", part(number), cut_text(size), kRestoreAdvice,
+             log_ ? log_->intact(meta_) : "nothing of this file");
+  }
+
+  void judge_log() {
+    if (tree_said_.empty() && !log_->tree_said().empty()) {
+      tree_file_ = path_;
+      tree_said_ = log_->tree_said();
+    }
+    if (!tree_said_.empty() && cut_.empty()) {
+      const uint64_t unread = log_->unread_from();
+      const std::string rest = unread == 0 ? "" : fmt::format("; frames from {} on were not looked at", unread);
+      damage("tree", tree_file_, "the b-tree is damaged: " + tree_said_ + rest, kTreeAdvice, log_->intact(meta_));
+    }
+    for (Finding& finding : log_->findings(path_, meta_, !tree_said_.empty()))
+      out_.findings.push_back(std::move(finding));
+  }
+
+  void judge_tables() {
+    const char* sound = "every frame and segment is sound";
+    const bool from_log = sum_ == TableVerdict::kWrong;  // so readers take them
+    const size_t before = out_.findings.size();
+    if (const auto lines = log_->totals().compare_meta(meta_, log_->newest()); !lines.empty() && !bad_.meta)
+      damage("counts", path_, "logged = stored + dropped does not come out: " + joined(lines),
+             from_log ? kFromLogAdvice : kTreeAdvice, sound);
+    if (const auto lines = log_->totals().compare_series(series_); !lines.empty() && !bad_.series)
+      damage("series", path_, "statistics of the table `series` disagree with the frames: " + joined(lines),
+             from_log ? kFromLogAdvice : "`show` and charts may be wrong, `export` is right", sound);
+    if (const auto lines = log_->totals().compare_attributes(attributes_); !lines.empty() && !bad_.attributes)
+      damage("attributes", path_, "config, summary or attributes disagree with the frames: " + joined(lines),
+             from_log ? kFromLogAdvice : kTreeAdvice, sound);
+    if (const auto lines = log_->totals().compare_losses(losses_); !lines.empty() && !bad_.losses)
+      damage("losses", path_, "counts of dropped points disagree with the frames: " + joined(lines),
+             from_log ? kFromLogAdvice : kTreeAdvice, sound);
+    if (out_.findings.size() == before && tables_said_.empty()) judge_sum(sound);
+  }
+
+  // Said where nothing else says which of them it is.
+  void judge_sum(const char* intact) {
+    if (sum_ == TableVerdict::kWrong)
+      damage("tables", path_, "the small tables are not what was written, by their checksum", kFromLogAdvice, intact);
+  }
+
+  Verifier& verifier_;
+  const std::string path_;
+  const RunIdentity* run_;
+  const bool live_;
+  int parts_ = 1;
+  WriterVerdict out_;
+  DatabaseMeta meta_;
+  SeriesMap series_;
+  std::vector<Attribute> attributes_;
+  std::vector<Loss> losses_;
+  TableVerdict sum_ = TableVerdict::kNone;
+  struct Bad {
+    bool meta = false, series = false, attributes = false, losses = false;
+  } bad_;                                 // tables that cannot be held against the log
+  std::vector<std::string> tables_said_;  // of them
+  std::optional<LogCheck> log_;
+  std::map<int, DatabaseSize> cut_;  // parts that are shorter than they say
+  bool readable_ = true;
+  std::string tree_file_, tree_said_;  // said: empty where the tree is sound
+};
+
+// Format byte 18 of the header: 2 while it is written, 1 when it was finished.
+bool was_finished(const std::string& path) {
+  auto fd = open_file(path, O_RDONLY | O_NONBLOCK);  // a pipe's other end would be waited for
+  std::array<char, 19> head{};
+  return fd.ok() && ::pread(fd->get(), head.data(), head.size(), 0) == static_cast<ssize_t>(head.size()) &&
+         head[18] == 1;
+}
+
+std::vector<FileStamp> stamps_of(const std::string& path) {
+  std::vector<FileStamp> out;
+  for (int part = 1; part <= count_parts(path); ++part)
+    for (const char* suffix : {"", "-wal"})
+      out.push_back(stamp_of(part_path(path, part) + suffix).value_or(FileStamp()));
+  return out;
+}
+
+Result<WriterIdentity> identity_of(const std::string& path, SqliteOpen how) {
+  auto db = Sqlite::open(path, how, 0);
+  if (!db.ok()) return db.status();
+  TRACKER_RETURN_IF_ERROR(check_database(*db, path));
+  std::string damage;  // of the counts
+  auto meta = read_meta(*db, path, &damage);
+  if (!meta.ok()) return meta.status();
+  return std::move(meta->identity);
+}
+
+// Whether somebody may write it now. Its identity stands in the first part from its beginning and is read without
+// locks: without the WAL, which takes no time, or, in a file that was left in the middle of a checkpoint, with it.
+// Where neither works locks are used, which never hurts but may leave a WAL index behind.
+bool may_be_live(const std::string& path, int64_t now_us) {
+  const std::string last = part_path(path, count_parts(path));
+  if (is_written_here(last)) return true;
+  const bool wal = size_of_file(last + "-wal") > 0;
+  if (!wal && was_finished(last)) return false;
+  auto identity = identity_of(path, SqliteOpen::kReadImmutable);
+  if (!identity.ok()) identity = identity_of(path, SqliteOpen::kReadPrivateWal);
+  if (!identity.ok()) return wal;
+  switch (probe_writer(*identity, store_path_of(parent_path(path)))) {
+    case Liveness::kLive: return true;
+    case Liveness::kDead: return false;
+    case Liveness::kUnknown: break;
+  }
+  for (const FileStamp& stamp : stamps_of(path))
+    if (stamp.mtime_ns / 1000 > now_us - kHeartbeatTrust.count()) return true;
+  return false;
+}
+
+}  // namespace
+
+WriterVerdict verify_database(Verifier& verifier, const std::string& path, const RunIdentity* run) {
+  constexpr int kLooksMax = 3;
+  for (int look = 1;; ++look) {
+    const std::vector<FileStamp> before = stamps_of(path);
+    const bool live = may_be_live(path, verifier.options.now_us);
+    WriterVerdict verdict = DatabaseCheck(verifier, path, run, live).run();
+    // A writer came back or was about to leave, or a recoverer was at work: what was read meanwhile proves nothing.
+    if (verdict.findings.empty() || look == kLooksMax || before == stamps_of(path)) return verdict;
+  }
+}
+
+}  // namespace tracker::internal

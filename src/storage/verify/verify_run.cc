@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+// verify: the folder of one run.
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <charconv>
+#include <ctime>
+#include <filesystem>
+#include <set>
+
+#include "base/fs.h"
+#include "model/key.h"
+#include "storage/store/attempt_claim.h"
+#include "storage/recovery/damaged_database.h"
+#include "storage/frames/database_build.h"
+#include "storage/recovery/recovery.h"
+#include "storage/store/run_folder.h"
+#include "storage/store/stop_request.h"
+#include "storage/writer/store_files.h"
+#include "storage/verify/verify_internal.h"
+#include "storage/database/writer_parts.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr size_t kHexDigits = 32;
+
+// The files of one writer by what their names say.
+struct WriterFiles {
+  std::set<int> parts;  // of <writer>.db (1), <writer>-2.db, …
+  bool frames = false;
+  std::vector<std::string> companions;  // -wal, -shm, -journal
+};
+
+// Puts a file where it belongs; false for one that is no writer's.
+bool classify(const std::string& name, std::map<std::string, WriterFiles>* writers) {
+  const std::string id = name.substr(0, kHexDigits);
+  if (name.size() <= kHexDigits || !Id128::from_hex(id)) return false;
+  std::string_view rest = std::string_view(name).substr(kHexDigits);
+  const bool companion = rest.ends_with("-wal") || rest.ends_with("-shm") || rest.ends_with("-journal");
+  if (companion) rest.remove_suffix(rest.size() - rest.find_last_of('-'));
+  int part = 1;
+  if (rest.starts_with('-')) {
+    const auto [end, error] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), part);
+    if (error != std::errc() || part < 2) return false;
+    rest.remove_prefix(static_cast<size_t>(end - rest.data()));
+  }
+  if (rest == ".frames" && part == 1 && !companion) (*writers)[id].frames = true;
+  else if (rest != ".db") return false;
+  else if (companion) (*writers)[id].companions.push_back(name);
+  else (*writers)[id].parts.insert(part);
+  return true;
+}
+
+class RunCheck {
+ public:
+  RunCheck(Verifier& verifier, const std::string& path, const std::string& name)
+      : verifier_(verifier), path_(path), name_(name) {}
+
+  RunVerdict run() {
+    if (is_link(path_) && !path_exists(join_path(path_, kRunFile))) {
+      verifier_.note("unknown-file", path_, "is a link to what is no run's folder",
+                     "remove the link where it is not wanted");
+      return {};
+    }
+    auto names = list_dir(path_);
+    if (!names.ok()) {
+      if (is_directory(path_))
+        verifier_.damage("unreadable", path_, names.status().message(), "look at the disk and at its permissions");
+      else verifier_.note("unknown-file", path_, "is no run's folder", "remove it where it is not wanted");
+      return {};
+    }
+    std::map<std::string, WriterFiles> writers;
+    for (const std::string& name : *names) check_kind(name);
+    for (const std::string& name : *names) look_at_file(name, &writers);
+    const bool is_run = check_document(!writers.empty());
+    for (const auto& [id, files] : writers) check_writer(id, files);
+    if (!document_.ok() && !writers.empty()) say_document();
+    if (is_run) ++verifier_.report.runs;
+    if (is_run && !name_.empty() && document_.ok() && !damaged_ && !live_) verifier_.own_points[name_] = own_points_;
+    if (document_.ok()) out_.run = *document_;
+    return std::move(out_);
+  }
+
+ private:
+  std::string file(const std::string& name) const { return join_path(path_, name); }
+
+  void look_at_file(const std::string& name, std::map<std::string, WriterFiles>* writers) {
+    if (name == kRunFile || name == kStopFile || name == "media" || classify(name, writers)) return;
+    if (claimed_attempt(name)) return look_at_claim(file(name));
+    if (name.starts_with(std::string(kRunFile) + ".damaged-")) return;  // mend_run_document() has kept it
+    if (name.find(".db-wal.orphan-") != std::string::npos || name.find(".replaced-") != std::string::npos) {
+      verifier_.note("set-aside", file(name),
+                     "was moved aside, from the place of a file of this run that was made anew",
+                     "it may hold rows that the run counts as lost; delete it when nobody wants to look at it");
+      return;
+    }
+    if (is_frames_set_aside(name)) {
+      damage("set-aside", file(name), "is the copy of a .frames file whose last record was changed on the disk",
+             "what that record held is only where the journal had it too; delete it when nobody wants to look at it",
+             "what is sound in it is in the run's other files");
+      return;
+    }
+    if (is_log_set_aside(name)) {
+      damage("set-aside", file(name), "is the copy of a log in which bytes were changed on the disk",
+             "what stood behind them is only where the journal had it too; delete it when nobody wants to look at it",
+             "what is in the run's other files");
+      return;
+    }
+    if (is_set_aside(name)) {
+      if (!name.ends_with("-wal"))
+        damage("set-aside", file(name), "was overwritten while it was recorded; recovery moved it aside and began anew",
+               "what it held is counted as lost; delete it, with its -wal, when nobody wants to look at it",
+               "what is in the run's other files");
+      return;
+    }
+    struct stat st{};
+    const bool old = ::lstat(file(name).c_str(), &st) == 0 && ::time(nullptr) - st.st_mtime >= kLeftoverAge.count();
+    if (!is_leftover_name(name))
+      verifier_.note("unknown-file", file(name), "is no part of a run",
+                     linked_.contains(name) ? "a link of this run leads to it: put it in the link's place"
+                                            : "remove it where it is not wanted");
+    else if (old)
+      verifier_.note("leftover", file(name), "was left half made by a process that died", "`tracker gc` removes it");
+  }
+
+  // Its number is taken whatever it holds; what it says of a launch is for ranks that begin with it.
+  void look_at_claim(const std::string& path) {
+    const Status status = check_claim(path);
+    if (status.code() == Code::kVersion) verifier_.failed("attempt-file", path, status, "");
+    else if (!status.ok())
+      verifier_.note("attempt-file", path, status.message() + "; the number of the attempt is taken all the same",
+                     "nothing is to be done: no row is in it");
+  }
+
+  // Readers, recovery and a resumed run refuse what is no plain file among a writer's: one may be redirected by a link,
+  // and would wait for a pipe.
+  void check_kind(const std::string& name) {
+    std::map<std::string, WriterFiles> writers;
+    const std::string path = file(name);
+    if (!classify(name, &writers)) return;
+    const FileKind kind = file_kind(path);  // one look: a writer that ends removes its -wal and -shm
+    if (kind == FileKind::kNone || kind == FileKind::kPlain) return;
+    std::error_code failed;
+    const std::filesystem::path target = std::filesystem::read_symlink(path, failed);
+    const bool companion = !name.ends_with(".db") && !name.ends_with(".frames");  // those are looked at by themselves
+    if (failed && !companion) return;
+    if (failed)
+      return damage("no-file", path, "is no file but a folder, a pipe or a device",
+                    "move it away, then run `tracker ls`");
+    linked_.insert(target.filename());
+    damage("no-file", path, "is a symbolic link to " + target.string() + "; recovery and a resumed run refuse it",
+           "put the file it leads to in its place, then run `tracker ls`");
+  }
+
+  // False for a folder that is being made, or was left so.
+  bool check_document(bool has_writers) {
+    document_ = read_run_document(file(kRunFile));
+    if (!document_.ok() && document_.status().code() == Code::kNotFound && !has_writers) {
+      struct stat st{};
+      if (::stat(path_.c_str(), &st) == 0 && ::time(nullptr) - st.st_mtime >= kLeftoverAge.count())
+        verifier_.note("leftover", path_, "is a run's folder without a run", "remove it where it is not wanted");
+      return false;
+    }
+    if (document_.ok() && !name_.empty() && name_ != folder_name(document_->project) + "/" + folder_name(document_->id))
+      verifier_.note("misplaced", path_,
+                     fmt::format("is {}/{} by its run.json, and stands in the folder of another name",
+                                 document_->project, document_->id),
+                     "commands find it by its id, or PROJECT/FOLDER; move it to the folder of its name");
+    if (!document_.ok() && !has_writers) say_document();
+    return true;
+  }
+
+  // A run.json that is gone or damaged can be written again from any of its writers' databases.
+  void say_document() {
+    Status status = document_.status();
+    if (status.code() == Code::kNotFound)
+      status = Status(Code::kCorrupt, "is missing, and databases of a run stand beside it");
+    std::string text = said_ ? run_document(*said_) : "";
+    for (char& c : text)
+      if (c == '\n') c = ' ';
+    verifier_.failed("run-file", file(kRunFile), status,
+                     said_ ? "write it anew: " + text : "restore it from a copy of the run's folder");
+  }
+
+  void check_writer(const std::string& id, const WriterFiles& files) {
+    ++verifier_.report.writers;
+    const std::string db = file(id + ".db"), frames = file(id + ".frames");
+    if (!files.parts.empty()) check_parts(db, files.parts);
+    if (files.parts.empty() && !files.frames) {
+      for (const std::string& name : files.companions) check_orphan(name);
+      return;
+    }
+    const bool has_db = files.parts.contains(1);
+    const bool reads_db = has_db && (!files.frames || is_whole_database(db));
+    const RunIdentity* run = document_.ok() ? &*document_ : nullptr;
+    if (reads_db) take(verify_database(verifier_, db, run), db);
+    else if (files.frames) check_frames(db, frames, run);
+    if (reads_db && files.frames) check_both(db, frames);
+  }
+
+  void check_frames(const std::string& db, const std::string& frames, const RunIdentity* run) {
+    WriterVerdict verdict = verify_frames_file(verifier_, frames, run);
+    // Its writer ended after the folder was listed, and made a database of it.
+    if (!path_exists(frames) && path_exists(db)) take(verify_database(verifier_, db, run), db);
+    else take(std::move(verdict), frames);
+  }
+
+  void check_orphan(const std::string& name) {
+    const bool has_rows = name.ends_with("-wal") && size_of_file(file(name)) > 0;
+    if (has_rows)
+      damage("orphan", file(name), "is the log of a database that is gone",
+             "restore the database beside it; without it its rows cannot be read");
+    else verifier_.note("leftover", file(name), "belongs to a database that is gone", "remove it");
+  }
+
+  void check_parts(const std::string& db, const std::set<int>& parts) {
+    NumberRanges missing;
+    for (int part = 1; part < *parts.rbegin(); ++part)
+      if (!parts.contains(part)) missing.add(static_cast<uint64_t>(part));
+    if (missing.empty()) return;
+    damage("parts", db, fmt::format("part {} of {} is missing", missing.text(), *parts.rbegin()),
+           "restore it from a copy; readers stop in front of it",
+           parts.contains(1) ? "the parts in front of it" : "nothing that readers reach");
+  }
+
+  void check_both(const std::string& db, const std::string& frames) {
+    if (covers(db, frames))
+      verifier_.note("leftover", frames, "has become a database, which holds all of it", "`tracker gc` removes it");
+    else
+      damage("frames-file", frames, "holds frames that the database beside it lacks, and readers take the database",
+             "move the database away: readers then take the .frames file", "both files by themselves");
+  }
+
+  void take(WriterVerdict verdict, const std::string& path) {
+    if (verdict.run) said_ = verdict.run;
+    if (verdict.store) out_.store = verdict.store;
+    for (Finding& finding : verdict.findings) {
+      damaged_ |= finding.level != FindingLevel::kNote;
+      verifier_.add(std::move(finding));
+    }
+    live_ |= verdict.live;
+    verifier_.report.live += verdict.live ? 1 : 0;
+    verifier_.report.unread += verdict.log_read ? 0 : 1;
+    verifier_.report.frames += verdict.frames;
+    verifier_.report.points += verdict.points;
+    own_points_ += verdict.own_points;
+    uint64_t bytes = 0;
+    for (int part = 1; part <= (is_frames_path(path) ? 1 : count_parts(path)); ++part)
+      bytes += size_of_file(part_path(path, part));
+    verifier_.count_bytes(bytes);
+  }
+
+  void damage(std::string kind, std::string path, std::string what, std::string advice, std::string intact = "") {
+    damaged_ = true;
+    verifier_.damage(std::move(kind), std::move(path), std::move(what), std::move(advice), std::move(intact));
+  }
+
+  Verifier& verifier_;
+  const std::string path_, name_;
+  Result<RunIdentity> document_ = Status(Code::kNotFound, "");
+  std::optional<RunIdentity> said_;  // by a database
+  RunVerdict out_;
+  uint64_t own_points_ = 0;
+  bool damaged_ = false, live_ = false;
+  std::set<std::string> linked_;  // names that links among the writers' files lead to
+};
+
+}  // namespace
+
+RunVerdict verify_run_folder(Verifier& verifier, const std::string& path, const std::string& name) {
+  return RunCheck(verifier, path, name).run();
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include "storage/writer/store_files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/fs.h"
+#include "base/ids.h"
+#include "storage/frames/database_build.h"
+#include "storage/frames/frames_file.h"
+#include "storage/sqlite/sqlite.h"
+#include "storage/database/writer_db.h"
+
+namespace tracker::internal {
+namespace {
+
+constexpr std::string_view kFramesSuffix = ".frames";
+constexpr std::string_view kDbSuffix = ".db";
+
+// What live SQLite needs of a file system that statfs does not know: a shared mapping and a POSIX lock. A probe that
+// cannot even make its file says nothing about them: the disk is full or read-only, and that passes.
+std::string missing_for_sqlite(const std::string& folder) {
+  constexpr size_t kProbeBytes = 4096;
+  const std::string path = join_path(folder, fmt::format("probe.tmp-{:016x}", random_u64()));
+  auto fd = open_file(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+  if (!fd.ok()) return "";
+  std::string missing;
+  if (write_all(fd->get(), std::string(kProbeBytes, '\0')).ok()) {
+    void* at = ::mmap(nullptr, kProbeBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd->get(), 0);
+    if (at == MAP_FAILED) missing = "has no shared mappings";
+    else ::munmap(at, kProbeBytes);
+    struct flock lock{};
+    lock.l_type = F_WRLCK;
+    lock.l_len = 1;
+    if (::fcntl(fd->get(), F_SETLK, &lock) != 0) missing = "has no file locks";
+  }
+  remove_file(path);
+  return missing;
+}
+
+uint64_t size_of(const std::string& path) {
+  struct stat st{};
+  return ::stat(path.c_str(), &st) == 0 ? static_cast<uint64_t>(st.st_size) : 0;
+}
+
+template <typename T>
+Result<std::unique_ptr<WriterStore>> as_store(Result<std::unique_ptr<T>> store) {
+  if (!store.ok()) return store.status();
+  return std::unique_ptr<WriterStore>(std::move(*store));
+}
+
+// What a builder left that died between its rename and its unlink: the database has all that the frames file has.
+bool is_left_over(const std::string& frames, const std::string& db) {
+  return path_exists(db) && is_whole_database(db) && covers(db, frames);
+}
+
+}  // namespace
+
+const char* store_files_name(StoreFiles kind) { return kind == StoreFiles::kFrames ? "frames" : "sqlite"; }
+
+std::string store_files_option() {
+  const char* value = std::getenv("TRACKER_STORE_FILES");
+  return value != nullptr && *value != 0 ? value : "auto";
+}
+
+StoreFilesChoice choose_store_files(const std::string& folder, std::string_view option, bool probe) {
+  StoreFilesChoice out;
+  const FsType type = fs_type(folder);
+  out.file_system = type.name;
+  out.write_is_in_kernel = type.kind != FsKind::kFuse && type.kind != FsKind::kUnknown;
+  if (option == "sqlite") return out;
+  if (option == "frames") {
+    out.why = "TRACKER_STORE_FILES=frames";
+  } else if (type.kind == FsKind::kNetwork || type.kind == FsKind::kFuse) {
+    out.why = fmt::format("{} lies on a {} file system", folder, type.name);
+  } else if (type.kind == FsKind::kUnknown) {
+    out.why = fmt::format("the file system of {} cannot be told", folder);
+  } else if (const std::string missing = probe ? missing_for_sqlite(folder) : ""; !missing.empty()) {
+    out.why = fmt::format("the file system of {} {}", folder, missing);
+  }
+  if (!out.why.empty()) out.kind = StoreFiles::kFrames;
+  return out;
+}
+
+Result<std::unique_ptr<WriterStore>> open_writer_store(const std::string& run_path, const WriterIdentity& identity,
+                                                       StoreFiles kind) {
+  const std::string db = join_path(run_path, identity.writer.hex() + ".db");
+  const std::string frames = frames_path_of(db);
+  if (path_exists(frames)) {
+    if (!is_left_over(frames, db)) return as_store(FramesFile::open_or_create(run_path, identity));
+    TRACKER_RETURN_IF_ERROR(remove_covered_frames(frames));
+  }
+  const bool has_db = path_exists(db);
+  // A database that was finished here is changed as a whole; one with a WAL was written live, and its rest is in that.
+  if (has_db && kind == StoreFiles::kFrames && size_of(db + "-wal") == 0)
+    return as_store(DatabaseBuild::copy_of(db, identity));
+  if (has_db || kind == StoreFiles::kSqlite) return as_store(WriterDb::open_or_create(run_path, identity));
+  return as_store(FramesFile::open_or_create(run_path, identity));
+}
+
+std::string frames_path_of(const std::string& db_path) {
+  return db_path.substr(0, db_path.size() - kDbSuffix.size()) + std::string(kFramesSuffix);
+}
+
+std::string db_path_of(const std::string& frames_path) {
+  return frames_path.substr(0, frames_path.size() - kFramesSuffix.size()) + std::string(kDbSuffix);
+}
+
+bool is_frames_path(std::string_view path) { return path.ends_with(kFramesSuffix); }
+
+bool is_whole_database(const std::string& path) {
+  const auto size = database_size(path);
+  return size && !size->is_cut();
+}
+
+}  // namespace tracker::internal

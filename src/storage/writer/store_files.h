@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Which kind of files a writer uses in a folder, and how it opens them. SQLite needs locks and shared memory that
+// network and FUSE file systems do not give, or only seem to: there no database is written live (design 3).
+// Threads: any. Cost: a few system calls; opening blocks on the disk.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "storage/log/writer_store.h"
+
+namespace tracker::internal {
+
+struct StoreFilesChoice {
+  StoreFiles kind = StoreFiles::kSqlite;
+  std::string file_system;         // "NFS", "FUSE", "local", …
+  std::string why;                 // of frames: one line; empty for a database
+  bool write_is_in_kernel = true;  // false: what is written may still lie in another process (FUSE) until its fsync
+};
+const char* store_files_name(StoreFiles kind);  // "sqlite", "frames"
+
+// `option`: "auto" (or empty), "sqlite" or "frames". auto: frames where statfs says network, FUSE or nothing, and where
+// a shared mapping or a lock of a file in the folder fails.
+// `probe` false: by statfs alone, without that.
+StoreFilesChoice choose_store_files(const std::string& folder, std::string_view option, bool probe = true);
+// The value of TRACKER_STORE_FILES; "auto" when it is not set.
+std::string store_files_option();
+
+// The writer's files in `run_path`, whichever are there already; else new ones of `kind`. Used by the writer itself and
+// by recoverers. Errors as of WriterDb and FramesFile.
+Result<std::unique_ptr<WriterStore>> open_writer_store(const std::string& run_path, const WriterIdentity& identity,
+                                                       StoreFiles kind);
+
+// "<run>/<writer>.db" of "<run>/<writer>.frames" and back.
+std::string frames_path_of(const std::string& db_path);
+std::string db_path_of(const std::string& frames_path);
+bool is_frames_path(std::string_view path);
+// Whether the file is a database as long as its own header says. Never asked of one that this process has open.
+bool is_whole_database(const std::string& path);
+
+}  // namespace tracker::internal
