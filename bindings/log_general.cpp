@@ -11,7 +11,7 @@
 #include "errors.h"
 #include "media_hook.h"
 #include "number_from.h"
-#include "run/say.h"
+#include "pipeline/say.h"
 #include "run_object.h"
 #include "signals.h"
 

@@ -17,8 +17,8 @@
 #include "model/visible.h"
 #include "register.h"
 #include "released_gil.h"
-#include "run/artifacts.h"
 #include "run/run.h"
+#include "run/services/artifacts.h"
 #include "value_convert.h"
 
 namespace tracker::python {

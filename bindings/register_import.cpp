@@ -11,7 +11,7 @@
 #include "model/redact.h"
 #include "register.h"
 #include "released_gil.h"
-#include "run/media_folder.h"
+#include "run/services/media_folder.h"
 #include "value_convert.h"
 #include "without_gil.h"
 

@@ -22,9 +22,9 @@
 #include "storage/recovery/lost_journals.h"
 #include "storage/recovery/recovery.h"
 #include "storage/store/run_folder.h"
-#include "storage/upkeep/spooled_media.h"
 #include "storage/store/stop_request.h"
 #include "storage/store/store.h"
+#include "storage/upkeep/spooled_media.h"
 #include "value_convert.h"
 #include "view_object.h"
 
@@ -57,7 +57,7 @@ auto looked_up(F&& function) {
 std::unique_ptr<View> open_view(const RunFolder& folder) {
   auto opened = [&] {
     const ReleasedGil without_gil;
-    internal::build_ended_frames(folder);
+    internal::build_ended_frames(folder.path);
     return RunView::open(folder);
   }();
   check(opened.status());

@@ -11,10 +11,10 @@ function(tracker_export_only target symbols)
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${map}")
 endfunction()
 
-# The C ABI is src/run/capi.cc, in the static room; nothing else refers to its objects, so they are asked for whole.
+# The C ABI is src/capi/capi.cc, in the static room; nothing else refers to its objects, so they are asked for whole.
 add_library(tracker_shared SHARED "${PROJECT_SOURCE_DIR}/include/tracker/tracker.h")
 add_library(tracker::tracker ALIAS tracker_shared)
-target_link_libraries(tracker_shared PRIVATE tracker_options "$<LINK_LIBRARY:WHOLE_ARCHIVE,tracker_run>")
+target_link_libraries(tracker_shared PRIVATE tracker_options "$<LINK_LIBRARY:WHOLE_ARCHIVE,tracker_capi>")
 target_include_directories(tracker_shared INTERFACE
   "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
 target_compile_features(tracker_shared INTERFACE cxx_std_17)

@@ -2,10 +2,12 @@
 # A room is one folder of src/: one static library with explicit links and an include root of its own.
 #
 # The include root of room `x` is <build>/rooms/x, which holds one link, x -> src/x. So `#include "x/y.h"`
-# compiles only in targets that link x, and an include that goes up the layers does not build.
+# compiles only in targets that link x, and an include that goes up the layers does not build. Of room `x/y` the target
+# is tracker_x_y, the include root <build>/rooms/x_y with the link x/y, and the include "x/y/z.h".
 # ALONE names the files that are never joined with others (TrackerJoin.cmake).
-function(tracker_room name)
+function(tracker_room path)
   cmake_parse_arguments(ROOM "" "" "SOURCES;ALONE;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  string(REPLACE "/" "_" name "${path}")
   foreach(depend IN LISTS ROOM_DEPENDS ROOM_PRIVATE_DEPENDS)
     # Without this a name that is no target becomes -lname, and the first error is a missing header far from here.
     if(NOT TARGET ${depend})
@@ -13,8 +15,9 @@ function(tracker_room name)
     endif()
   endforeach()
   set(root "${PROJECT_BINARY_DIR}/rooms/${name}")
-  file(MAKE_DIRECTORY "${root}")
-  file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${root}/${name}" SYMBOLIC)
+  cmake_path(GET path PARENT_PATH above)
+  file(MAKE_DIRECTORY "${root}/${above}")
+  file(CREATE_LINK "${CMAKE_CURRENT_SOURCE_DIR}" "${root}/${path}" SYMBOLIC)
   add_library(tracker_${name} STATIC ${ROOM_SOURCES})
   target_include_directories(tracker_${name} PUBLIC "$<BUILD_INTERFACE:${root}>")
   target_link_libraries(tracker_${name} PUBLIC ${ROOM_DEPENDS} PRIVATE tracker_options ${ROOM_PRIVATE_DEPENDS})

@@ -21,8 +21,8 @@
 #include "base/fs.h"
 #include "harness.h"
 #include "query/chart_query.h"
-#include "storage/store/store.h"
 #include "storage/database/writer_db.h"
+#include "storage/store/store.h"
 #include "values.h"
 
 namespace {

@@ -9,9 +9,9 @@
 #include "base/fs.h"
 #include "frames.h"
 #include "harness.h"
+#include "storage/database/writer_db.h"
 #include "storage/frames/database_build.h"
 #include "storage/frames/frames_file.h"
-#include "storage/database/writer_db.h"
 #include "storage/writer/writer_reader.h"
 
 namespace {

@@ -13,8 +13,8 @@
 #include "base/fs.h"
 #include "frames.h"
 #include "harness.h"
-#include "storage/sqlite/sqlite.h"
 #include "storage/database/writer_db.h"
+#include "storage/sqlite/sqlite.h"
 #include "storage/writer/writer_reader.h"
 #include "values.h"
 

@@ -10,8 +10,8 @@
 #include "harness.h"
 #include "query/run_view.h"
 #include "query/selection.h"
-#include "storage/store/store.h"
 #include "storage/database/writer_db.h"
+#include "storage/store/store.h"
 #include "values.h"
 
 namespace {

@@ -13,8 +13,8 @@
 #include "base/fs.h"
 #include "model/key.h"
 #include "model/redact.h"
-#include "storage/store/close_names.h"
 #include "storage/log/log_visitor.h"
+#include "storage/store/close_names.h"
 
 namespace tracker::internal {
 namespace {

@@ -55,7 +55,7 @@ Result<std::unique_ptr<RunView>> open_run(Console& console, const Store& store, 
   const auto folder = store.resolve_run(name);
   if (!folder.ok()) return folder.status();
   encode_spooled(console, *folder);
-  build_ended_frames(*folder);
+  build_ended_frames(folder->path);
   return RunView::open(*folder);
 }
 

@@ -10,8 +10,8 @@
 #include "cli/gc_runs.h"
 #include "cli/progress.h"
 #include "cli/text.h"
-#include "storage/upkeep/collect.h"
 #include "storage/recovery/lost_journals.h"
+#include "storage/upkeep/collect.h"
 
 namespace tracker::internal {
 namespace {

@@ -8,8 +8,8 @@
 #include "cli/progress.h"
 #include "cli/text.h"
 #include "query/run_view.h"
-#include "storage/upkeep/disk_use.h"
 #include "storage/recovery/trash.h"
+#include "storage/upkeep/disk_use.h"
 
 namespace tracker::internal {
 namespace {

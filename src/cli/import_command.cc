@@ -15,7 +15,7 @@
 #include "cli/verify_media.h"
 #include "exchange/bundle.h"
 #include "model/redact.h"
-#include "run/media_folder.h"
+#include "run/services/media_folder.h"
 #include "storage/store/close_names.h"
 #include "storage/store/run_folder.h"
 

@@ -12,9 +12,9 @@
 #include "cli/text.h"
 #include "model/key.h"
 #include "query/runs_query.h"
-#include "storage/store/run_folder.h"
 #include "storage/recovery/trash.h"
 #include "storage/recovery/wreck.h"
+#include "storage/store/run_folder.h"
 
 namespace tracker::internal {
 namespace {

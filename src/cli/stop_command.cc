@@ -8,8 +8,8 @@
 #include "cli/command.h"
 #include "cli/text.h"
 #include "query/run_state.h"
-#include "storage/store/attempt_claim.h"
 #include "storage/recovery/live_writers.h"
+#include "storage/store/attempt_claim.h"
 #include "storage/store/stop_request.h"
 
 namespace tracker::internal {

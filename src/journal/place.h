@@ -14,7 +14,7 @@ namespace tracker::internal {
 enum class JournalKind { kShm, kDisk, kMemory };
 const char* journal_kind_name(JournalKind kind);
 
-// In a journal: SIGTERM has come to its process, which was to mark that (src/run/sigterm.h).
+// In a journal: SIGTERM has come to its process, which was to mark that (src/pipeline/sigterm.h).
 constexpr const char* kSigtermFile = "sigterm";
 
 constexpr uint64_t kFirstRingBytes = 256 * 1024;

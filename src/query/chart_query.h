@@ -39,11 +39,11 @@ struct ChartResult {
 // The resolved rows on the axis asked for. Errors: those of RunView::read, check_window, check_smoothing. A smoothed
 // curve sees the rows outside the window that reach into it; it runs on cells, but on points where there are only
 // points, for TensorBoard's, and where the window is narrower than kSmoothCellsMin cells: then each cell has the value
-// at its last finite row. Cost: over steps what levels (storage/database/levels.h) do not cover is decoded: in the middle of a
-// long series at most some 500 rows a cell. Over time and metrics all rows are, a segment at a time; an x that falls
-// along the steps takes 24 bytes a row. All rows are in memory at once, 24 bytes each and as much again while they are
-// sorted, of .frames files, of damaged logs, of a metric of two types in one writer, and over time also of one logged
-// without steps or whose times go back more than kTimeStretchesMax times along the steps.
+// at its last finite row. Cost: over steps what levels (storage/database/levels.h) do not cover is decoded: in the
+// middle of a long series at most some 500 rows a cell. Over time and metrics all rows are, a segment at a time; an x
+// that falls along the steps takes 24 bytes a row. All rows are in memory at once, 24 bytes each and as much again
+// while they are sorted, of .frames files, of damaged logs, of a metric of two types in one writer, and over time also
+// of one logged without steps or whose times go back more than kTimeStretchesMax times along the steps.
 Result<ChartResult> query_chart(RunView* run, const ChartQuery& query);
 
 }  // namespace tracker::internal

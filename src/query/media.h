@@ -24,8 +24,8 @@ struct MediaRow {
 };
 
 // Values, all writers: logged = stored + dropped + pending + lost. Pending are those that wait on the disk to be
-// encoded, also behind the death of their process (storage/upkeep/spooled_media.h). Lost are those that a process had in
-// memory alone when it died, and of a live one those on their way.
+// encoded, also behind the death of their process (storage/upkeep/spooled_media.h). Lost are those that a process had
+// in memory alone when it died, and of a live one those on their way.
 struct MediaAccount {
   uint64_t logged = 0, stored = 0, dropped = 0, pending = 0, lost = 0;
   std::vector<std::pair<std::string, uint64_t>> by_reason;  // of dropped

@@ -26,12 +26,12 @@
 #include "query/silent_attempts.h"
 #include "query/texts.h"
 #include "query/waiting_since.h"
-#include "storage/store/close_names.h"
+#include "storage/database/writer_parts.h"
 #include "storage/recovery/damaged_database.h"
 #include "storage/recovery/journal_home.h"
-#include "storage/store/run_folder.h"
 #include "storage/recovery/waiting_points.h"
-#include "storage/database/writer_parts.h"
+#include "storage/store/close_names.h"
+#include "storage/store/run_folder.h"
 
 namespace tracker::internal {
 

@@ -18,8 +18,8 @@ struct SilentAttempt {
   Liveness maker = Liveness::kUnknown;  // of the process that made it; unknown where the claim does not say
 };
 
-// The claims of the run's folder (storage/store/attempt_claim.h) whose attempt none of `writers` is of, by number. Cost: a
-// listing of the folder, and for each of these a small file and a look at its process.
+// The claims of the run's folder (storage/store/attempt_claim.h) whose attempt none of `writers` is of, by number.
+// Cost: a listing of the folder, and for each of these a small file and a look at its process.
 std::vector<SilentAttempt> silent_attempts(const RunFolder& run, const std::vector<WriterSnapshot>& writers);
 
 // Whether its process may still come to a commit: it lives, or it cannot be seen and has begun within the last minute.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Charts over steps and over time from levels (storage/database/levels.h), decoding only what these do not tell. Threads: as
-// RunView.
+// Charts over steps and over time from levels (storage/database/levels.h), decoding only what these do not tell.
+// Threads: as RunView.
 #pragma once
 
 #include <optional>

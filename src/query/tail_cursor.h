@@ -2,9 +2,9 @@
 // How far a reader of new rows has come, as a token that it keeps wherever it likes: printable, opaque, of a few dozen
 // bytes a writer, good for as long as the run is there. Threads: values.
 //
-// Of each writer it holds how far its log was read (storage/log/log_visitor.h): the frame, and the points up to there, by
-// which a reader finds its place in a segment that has taken the place of the frames. So compaction neither repeats a
-// row nor loses one.
+// Of each writer it holds how far its log was read (storage/log/log_visitor.h): the frame, and the points up to there,
+// by which a reader finds its place in a segment that has taken the place of the frames. So compaction neither repeats
+// a row nor loses one.
 #pragma once
 
 #include <cstdint>

@@ -16,24 +16,24 @@
 #include "model/key.h"
 #include "model/redact.h"
 #include "model/value_tree.h"
+#include "pipeline/background.h"
+#include "pipeline/disk_limit.h"
+#include "pipeline/say.h"
 #include "query/attempts.h"
 #include "query/merge.h"
 #include "query/run_view.h"
-#include "run/background.h"
-#include "run/disk_limit.h"
 #include "run/exit_hook.h"
 #include "run/resume.h"
-#include "run/say.h"
 #include "run/shared_run.h"
 #include "run/store_answers.h"
-#include "storage/store/attempt_claim.h"
 #include "storage/frames/database_build.h"
 #include "storage/recovery/journal_home.h"
 #include "storage/recovery/live_writers.h"
 #include "storage/recovery/recovery.h"
+#include "storage/recovery/trash.h"
+#include "storage/store/attempt_claim.h"
 #include "storage/store/run_folder.h"
 #include "storage/writer/store_files.h"
-#include "storage/recovery/trash.h"
 
 namespace tracker::internal {
 namespace {
@@ -323,7 +323,7 @@ Status read_past(const Store& store, const LaunchFacts& facts, Launch* launch) {
   for (const std::string& line : report.left) say(line);
   for (const UnfinishedRecovery& each : report.unfinished) say(each.text);
   for (const std::string& problem : report.problems) say(problem);
-  build_ended_frames({launch->run, launch->run_dir});
+  build_ended_frames(launch->run_dir);
   auto view = RunView::open({launch->run, launch->run_dir});
   if (!view.ok())
     say(fmt::format("earlier attempts of {} cannot be read: {}", launch->run.id, view.status().to_string()));

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "journal/journal.h"
-#include "run/capture.h"
 #include "run/ranks.h"
 #include "run/run.h"
+#include "run/services/capture.h"
 #include "storage/store/store.h"
 
 namespace tracker::internal {

@@ -20,15 +20,16 @@
 #include "model/number.h"
 #include "model/records.h"
 #include "model/value.h"
+#include "pipeline/run_cost.h"
 
 namespace tracker::internal {
 
-enum class ConsoleStream : uint8_t;  // run/console.h
+enum class ConsoleStream : uint8_t;  // run/services/console.h
 class ArtifactDraft;                 // artifact/draft.h
 struct FoundArtifact;                // artifact/reference.h
-class LoggedArtifact;                // run/artifacts.h
+class LoggedArtifact;                // run/services/artifacts.h
 struct LogArtifactOptions;
-struct MediaFile;   // run/media_folder.h
+struct MediaFile;   // run/services/media_folder.h
 struct ListedFile;  // artifact/file_list.h
 
 // Arguments of init(). Empty text means "not given": the environment, then the default decides (docs/environment.md).
@@ -52,8 +53,8 @@ struct InitOptions {
   int world_size = -1;
   // What torch.distributed says when the Python layer found it initialised in sys.modules; -1 otherwise.
   int torch_rank = -1, torch_world_size = -1;
-  // What is recorded of the surroundings (run/capture.h). capture: none, or some of command, environment, diff,
-  // source, with commas. system_interval: seconds between samples, 0: none; NaN: not given.
+  // What is recorded of the surroundings (run/services/capture.h). capture: none, or some of command, environment,
+  // diff, source, with commas. system_interval: seconds between samples, 0: none; NaN: not given.
   std::string capture;
   double system_interval = std::numeric_limits<double>::quiet_NaN();
   std::string source_folder;             // where the program lies: whose source, commit and diff; empty: not known
@@ -65,15 +66,6 @@ struct InitOptions {
   bool quiet = false;
   bool child_of_run = false;   // a multiprocessing child of a process that has a run (Python says so): gated
   int64_t attach_attempt = 0;  // attach(): join this attempt of the run called `id` as a further writer
-};
-
-// What the tracker takes from the training process (docs/guarantees.md).
-struct RunCost {
-  uint64_t call_ns = 0;           // in calls that log, estimated from samples (decision 0013)
-  uint64_t thread_cpu_ns = 0;     // of the background threads
-  uint64_t memory_bytes = 0;      // rings, spill file and what waits for the disk, now
-  uint64_t memory_bytes_max = 0;  // and at most, as seen each 100 ms
-  uint64_t bytes_written = 0;     // that the kernel was given for the store's disk; 0 on tmpfs
 };
 
 // Values, not files: logged = stored + dropped + pending.
@@ -164,10 +156,11 @@ class Run : public std::enable_shared_from_this<Run> {
   // recorded; an observed rank records it.
   void write_console(ConsoleStream stream, std::string_view bytes);
   bool takes_console() const;
-  // Media (model/media.h, run/media.cc): counted as they are logged, stored as they come, or dropped and counted.
-  // begin_media: `values` of them are logged under `key` at `step`; kInvalid (counted) for a bad key, kClosed where
-  // nothing is recorded. Each then ends in log_media() with what is said of it, or in drop_media(). `call` is
-  // next_media_call() for the values of one call. store_media*: their files (run/media_folder.h); wait for the disk.
+  // Media (model/media.h, run/services/media.cc): counted as they are logged, stored as they come, or dropped and
+  // counted. begin_media: `values` of them are logged under `key` at `step`; kInvalid (counted) for a bad key, kClosed
+  // where nothing is recorded. Each then ends in log_media() with what is said of it, or in drop_media(). `call` is
+  // next_media_call() for the values of one call. store_media*: their files (run/services/media_folder.h); wait for the
+  // disk.
   Code begin_media(std::string_view key, int64_t step, uint64_t values);
   uint64_t next_media_call();
   Result<MediaFile> store_media(std::string_view bytes, std::string_view extension);
@@ -193,11 +186,11 @@ class Run : public std::enable_shared_from_this<Run> {
   // kMetricDefinitionsMax names have one. Where nothing is recorded it only checks.
   Status define_metric(std::string_view name, std::string_view step_metric, const std::vector<std::string>& summary,
                        std::string_view goal);
-  // Gives the artifact to the thread that stores it (run/artifacts.h) and returns: a version of this content, in this
-  // run's project, made by the run (or, as the options say, used by it). What the disk refuses, a file that changes
-  // meanwhile, or a queue that stays full fails it: counted, said once a name, in its wait(); with strict what is known
-  // at once is returned. Where nothing is recorded it is looked at and left. kInvalid, kLimit: bad options. Cost: at
-  // most kArtifactQueueWait where the queue is full.
+  // Gives the artifact to the thread that stores it (run/services/artifacts.h) and returns: a version of this content,
+  // in this run's project, made by the run (or, as the options say, used by it). What the disk refuses, a file that
+  // changes meanwhile, or a queue that stays full fails it: counted, said once a name, in its wait(); with strict what
+  // is known at once is returned. Where nothing is recorded it is looked at and left. kInvalid, kLimit: bad options.
+  // Cost: at most kArtifactQueueWait where the queue is full.
   Result<std::shared_ptr<LoggedArtifact>> log_artifact(ArtifactDraft draft, LogArtifactOptions options);
   // The version that `name` says ("data:latest", artifact/reference.h), and that the run uses it. One of that name that
   // this run has just logged is waited for. kTimeout: it is not stored yet, and "latest" or an alias may be it; for one
@@ -214,9 +207,9 @@ class Run : public std::enable_shared_from_this<Run> {
   // kClosed. A gated rank records nothing and answers kOk.
   Status alert(std::string_view title, std::string_view text, std::string_view level);
   // Whether `tracker stop` has asked this attempt of the run to stop; a request that is taken back counts no more. The
-  // code decides. Seen within about kStopLookInterval (run/stop.h), on a network file system when its client looks
-  // again; what was asked before, by the first call. False in a forked child. Cost: two loads; the first call starts a
-  // thread and waits for its first look, kStopFirstLook at most.
+  // code decides. Seen within about kStopLookInterval (run/services/stop.h), on a network file system when its client
+  // looks again; what was asked before, by the first call. False in a forked child. Cost: two loads; the first call
+  // starts a thread and waits for its first look, kStopFirstLook at most.
   bool should_stop();
   bool should_stop_waits() const;  // it is the first call
   // Why, by whom and when, in one line; none: nobody has asked.

@@ -10,7 +10,7 @@
 #include <memory>
 #include <mutex>
 
-#include "run/background.h"
+#include "pipeline/background.h"
 #include "storage/store/store.h"
 
 namespace tracker::internal {

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "artifact/snapshot.h"
-#include "run/media_folder.h"
+#include "run/services/media_folder.h"
 #include "support/faulty_disk.h"
 #include "support/temp_folder.h"
 

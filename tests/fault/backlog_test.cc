@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/writer.h"
 #include "run/run.h"
-#include "run/writer.h"
 #include "storage/sqlite/sqlite.h"
 #include "support/child.h"
 #include "support/sandbox.h"

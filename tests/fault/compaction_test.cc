@@ -13,8 +13,8 @@
 #include <random>
 
 #include "storage/database/compaction.h"
-#include "storage/sqlite/sqlite.h"
 #include "storage/database/writer_parts.h"
+#include "storage/sqlite/sqlite.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "support/faulty_disk.h"

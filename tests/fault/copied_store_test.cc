@@ -8,9 +8,9 @@
 #include <atomic>
 #include <filesystem>
 
-#include "storage/upkeep/collect.h"
 #include "storage/recovery/lost_journals.h"
 #include "storage/recovery/trash.h"
+#include "storage/upkeep/collect.h"
 #include "storage/verify/verify.h"
 #include "support/child.h"
 #include "support/sandbox.h"

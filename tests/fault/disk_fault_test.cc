@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "journal/place.h"
+#include "pipeline/writer.h"
 #include "run/run.h"
-#include "run/writer.h"
 #include "storage/frames/frames_file.h"
 #include "support/account_reader.h"
 #include "support/child.h"

@@ -10,11 +10,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "storage/recovery/damaged_database.h"
 #include "storage/frames/database_build.h"
 #include "storage/frames/frames_format.h"
 #include "storage/frames/frames_log.h"
 #include "storage/frames/frames_tail.h"
+#include "storage/recovery/damaged_database.h"
 #include "storage/verify/verify.h"
 #include "support/child.h"
 #include "support/sandbox.h"
@@ -95,7 +95,7 @@ class FramesTailTest : public ::testing::Test {
   void lose_journals() const {
     for (const std::string& dir : sandbox_.journal_folders()) std::filesystem::remove_all(dir);
   }
-  void build() const { build_ended_frames(Store::open(sandbox_.store())->list_runs().at(0)); }
+  void build() const { build_ended_frames(Store::open(sandbox_.store())->list_runs().at(0).path); }
   static std::vector<std::string> kinds(const std::string& store) {
     std::vector<std::string> out;
     const auto report = verify_store(store, {});

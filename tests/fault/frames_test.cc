@@ -87,7 +87,7 @@ TEST_F(FramesTest, ALiveRunIsReadWithoutLocksAndEndsAsAPlainDatabase) {
     ASSERT_TRUE((*view)->refresh().ok());
   }
   EXPECT_GT((*view)->points(), before);
-  build_ended_frames(store->list_runs().at(0));
+  build_ended_frames(store->list_runs().at(0).path);
   EXPECT_THAT(names_in(sandbox_), ::testing::Contains(".frames")) << "nobody builds while the writer lives";
   progress_->stop = 1;
   EXPECT_EQ(exit_code_of(wait_child(child)), 0);
@@ -252,7 +252,7 @@ TEST_F(FramesTest, BehindARecoverersNoteALiveWriterGoesOnAndNobodyBuilds) {
   note.events.push_back({EventType::kNote, false, 0, 1, encode_cbor(Value::Map{{"kind", "recovered"}})});
   ASSERT_TRUE((*file)->append({{1, encode_frame(note), {}}}, true).ok());
   ASSERT_TRUE((*file)->append({next_record(**file, identity.writer)}, true).ok());
-  build_ended_frames(run);
+  build_ended_frames(run.path);
   EXPECT_THAT(run.writer_dbs(), ::testing::ElementsAre(::testing::EndsWith(".frames")));
 }
 
@@ -262,14 +262,14 @@ TEST_F(FramesTest, ReadersBuildOfAFileOfTheirLimitAndNotOfOneByteMore) {
   const uint64_t bytes = std::filesystem::file_size(run.writer_dbs().at(0));
   ASSERT_LT(bytes, kBuildByReadersBytesMax);
   set_build_by_readers_bytes_max_for_testing(bytes - 1);
-  build_ended_frames(run);
+  build_ended_frames(run.path);
   EXPECT_THAT(run.writer_dbs(), ::testing::ElementsAre(::testing::EndsWith(".frames")));
   {
     ReadRun read = recover_and_read(sandbox_.store());
     expect_rows(read, 300, 300);
   }
   set_build_by_readers_bytes_max_for_testing(bytes);
-  build_ended_frames(run);
+  build_ended_frames(run.path);
   set_build_by_readers_bytes_max_for_testing(kBuildByReadersBytesMax);
   EXPECT_THAT(run.writer_dbs(), ::testing::ElementsAre(::testing::EndsWith(".db")));
   ReadRun read = recover_and_read(sandbox_.store());
@@ -293,7 +293,7 @@ TEST_F(FramesTest, ABuilderKilledBeforeAnySystemCallLeavesOneWholeRun) {
       ReadRun read = recover_and_read(sandbox_.store());
       expect_rows(read, 300, 300);
     }
-    build_ended_frames(run);
+    build_ended_frames(run.path);
     ReadRun again = recover_and_read(sandbox_.store());
     expect_rows(again, 300, 300);
     EXPECT_THAT(names_in(sandbox_), ::testing::Not(::testing::Contains(".frames")));

@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "storage/database/compaction.h"
-#include "storage/sqlite/sqlite.h"
 #include "storage/database/writer_db.h"
+#include "storage/sqlite/sqlite.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "support/integrity.h"

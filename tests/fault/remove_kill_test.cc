@@ -10,9 +10,9 @@
 #include <random>
 
 #include "base/clock.h"
-#include "storage/upkeep/collect.h"
-#include "storage/store/run_folder.h"
 #include "storage/recovery/trash.h"
+#include "storage/store/run_folder.h"
+#include "storage/upkeep/collect.h"
 #include "storage/verify/verify.h"
 #include "support/child.h"
 #include "support/kill_at_call.h"

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <tuple>
 
+#include "pipeline/writer.h"
 #include "query/alerts.h"
 #include "run/run.h"
-#include "run/writer.h"
 #include "storage/verify/verify.h"
 #include "support/child.h"
 #include "support/conditions.h"

@@ -10,8 +10,8 @@
 #include <fstream>
 #include <thread>
 
+#include "pipeline/writer.h"
 #include "run/run.h"
-#include "run/writer.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "support/sandbox.h"

@@ -10,8 +10,8 @@
 #include <fstream>
 
 #include "base/clock.h"
-#include "storage/upkeep/collect.h"
 #include "storage/recovery/trash.h"
+#include "storage/upkeep/collect.h"
 #include "storage/verify/verify.h"
 #include "support/child.h"
 #include "support/sandbox.h"

@@ -13,8 +13,8 @@
 #include "base/fs.h"
 #include "read_run.h"
 #include "scratch.h"
-#include "storage/store/run_folder.h"
 #include "storage/database/writer_db.h"
+#include "storage/store/run_folder.h"
 
 using namespace tracker::internal;
 

@@ -17,8 +17,8 @@
 #include "read_run.h"
 #include "scratch.h"
 #include "storage/database/levels.h"
-#include "storage/store/run_folder.h"
 #include "storage/database/schema.h"
+#include "storage/store/run_folder.h"
 
 using namespace tracker::internal;
 

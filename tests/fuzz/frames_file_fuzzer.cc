@@ -8,8 +8,8 @@
 #include <string>
 
 #include "base/bytes.h"
-#include "storage/log/event_state.h"
 #include "storage/frames/frames_log.h"
+#include "storage/log/event_state.h"
 
 using namespace tracker::internal;
 

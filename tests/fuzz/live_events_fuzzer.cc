@@ -17,8 +17,8 @@
 #include "exchange/live_events.h"
 #include "exchange/wire.h"
 #include "scratch.h"
-#include "storage/store/run_folder.h"
 #include "storage/database/writer_db.h"
+#include "storage/store/run_folder.h"
 
 using namespace tracker::internal;
 

@@ -12,8 +12,8 @@
 
 #include "codec/frame.h"
 #include "model/records.h"
-#include "storage/store/store.h"
 #include "storage/database/writer_db.h"
+#include "storage/store/store.h"
 #include "support/temp_folder.h"
 
 namespace tracker::internal {

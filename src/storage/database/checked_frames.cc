@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "codec/frame.h"
-#include "storage/frames/frames_log.h"
+#include "storage/log/ring_positions.h"
 
 namespace tracker::internal {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "storage/database/levels.h"
-#include "storage/log/log_visitor.h"
 #include "storage/database/stored_segment.h"
+#include "storage/log/log_visitor.h"
 
 namespace tracker::internal {
 

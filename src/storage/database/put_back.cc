@@ -11,10 +11,10 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/ids.h"
-#include "storage/frames/frames_log.h"
 #include "storage/database/schema.h"
-#include "storage/sqlite/wal_scan.h"
 #include "storage/database/writer_parts.h"
+#include "storage/log/ring_positions.h"
+#include "storage/sqlite/wal_scan.h"
 
 namespace tracker::internal {
 namespace {
@@ -31,11 +31,6 @@ bool is_database_of(const std::string& path, const Id128& writer) {
   std::string damage;  // of the counts
   const auto meta = read_meta(*db, path, &damage);
   return meta.ok() && meta->identity.writer == writer;
-}
-
-bool is_frames_of(const std::string& path, const Id128& writer) {
-  const auto input = open_frames(path, O_RDONLY);
-  return input.ok() && input->writer == writer;
 }
 
 Status take_name(const std::string& made, const std::string& path, bool is_copy) {
@@ -129,12 +124,12 @@ Status put_database_back(Sqlite* db, const std::string& path, const Id128& write
   return status;
 }
 
-Status put_frames_back(int fd, uint64_t bytes, const std::string& path, const Id128& writer) {
+Status put_frames_back(int fd, uint64_t bytes, const std::string& path, bool is_copy) {
   const std::string made = new_name(path);
   auto to = open_file(made, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
   if (!to.ok()) return to.status();
   Status status = copy_bytes(fd, to->get(), bytes, path);
-  if (status.ok()) status = take_name(made, path, is_frames_of(path, writer));
+  if (status.ok()) status = take_name(made, path, is_copy);
   if (!status.ok()) remove_file(made);
   return status;
 }

@@ -49,8 +49,8 @@ std::optional<uint64_t> last_seq_without_wal(const std::string& path);
 // be read over the copy. `is_whole`: nobody has cut our file itself; else only what SQLite still holds in memory can
 // complete it, and kCorrupt is what a copy with holes gives.
 Status put_database_back(Sqlite* db, const std::string& path, const Id128& writer, bool own_wal, bool is_whole);
-// The first `bytes` of the file that `fd` has open.
-Status put_frames_back(int fd, uint64_t bytes, const std::string& path, const Id128& writer);
+// The first `bytes` of the file that `fd` has open. `is_copy`: the file at `path` is of the same writer.
+Status put_frames_back(int fd, uint64_t bytes, const std::string& path, bool is_copy);
 // What stands at `path` and is not ours gets another name, which nobody reads: <path>.replaced-<16 hex>.
 Status set_other_file_aside(const std::string& path);
 

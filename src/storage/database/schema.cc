@@ -118,22 +118,6 @@ Status check_database(Sqlite& db, const std::string& path) {
   return check_schema(db, "main", known_objects(), path);
 }
 
-std::optional<WriterEnd> end_from_value(const Value& value, int64_t time_us) {
-  WriterEnd end;
-  end.time_us = time_us;
-  end.exit_code = value.int_or("exit_code", 0);
-  end.reason = value.text_or("reason", "");
-  if (const Value* cost = value.find("cost"); cost != nullptr) end.cost = *cost;
-  const std::string state = value.text_or("state", "");
-  for (const RunState known :
-       {RunState::kFinished, RunState::kFailed, RunState::kInterrupted, RunState::kPreempted, RunState::kCrashed}) {
-    if (state != run_state_name(known)) continue;
-    end.state = known;
-    return end;
-  }
-  return std::nullopt;
-}
-
 // Counts of frames and points that every writer has written, since its database was made.
 static std::string damage_of_counts(const DatabaseMeta& meta, const std::set<std::string, std::less<>>& keys) {
   const std::pair<std::string_view, uint64_t> counts[] = {{meta_key::kLastSeq, meta.last_seq},

@@ -10,11 +10,10 @@
 #include <vector>
 
 #include "base/status.h"
+#include "storage/database/table_sum.h"
+#include "storage/log/event_state.h"
 #include "storage/log/series_stats.h"
 #include "storage/sqlite/sqlite.h"
-#include "storage/database/table_sum.h"
-#include "storage/database/writer_db.h"
-#include "storage/writer/writer_reader.h"
 
 namespace tracker::internal {
 
@@ -34,8 +33,8 @@ constexpr std::string_view kCost = "cost";            // CBOR: what the tracker 
 constexpr std::string_view kEnd = "end";              // CBOR: the payload of the last end event, and time_us
 constexpr std::string_view kRecovered = "recovered";  // CBOR: the payload of the note
 constexpr std::string_view kStepMax = "step_max";     // of texts and media; absent: none has a step, or an older writer
-// storage/database/table_sum.h; absent: not finished, or an older writer. The first of all by name: a page that has lost its
-// last rows has it still.
+// storage/database/table_sum.h; absent: not finished, or an older writer. The first of all by name: a page that has
+// lost its last rows has it still.
 constexpr std::string_view kChecksum = "checksum";
 constexpr std::string_view kPart = "part";  // of a further part: its number
 }  // namespace meta_key
@@ -91,8 +90,5 @@ constexpr std::string_view kWriteSeries =
     "nan=excluded.nan, pos_inf=excluded.pos_inf, neg_inf=excluded.neg_inf, first_bits=excluded.first_bits, "
     "last_bits=excluded.last_bits";
 Status write_series(Statement& statement, const SeriesStats& stats);
-
-// The payload of an end event and back.
-std::optional<WriterEnd> end_from_value(const Value& value, int64_t time_us);
 
 }  // namespace tracker::internal

@@ -16,19 +16,19 @@
 #include "storage/database/checked_frames.h"
 #include "storage/database/compaction.h"
 #include "storage/database/counts_from_log.h"
-#include "storage/frames/frames_log.h"
 #include "storage/database/own_commits.h"
 #include "storage/database/own_files.h"
 #include "storage/database/put_back.h"
 #include "storage/database/schema.h"
-#include "storage/sqlite/sqlite.h"
-#include "storage/sqlite/sqlite_calls.h"
-#include "storage/log/stats_due.h"
 #include "storage/database/stats_table.h"
 #include "storage/database/table_sum.h"
 #include "storage/database/writer_locks.h"
 #include "storage/database/writer_parts.h"
 #include "storage/database/writer_statements.h"
+#include "storage/log/ring_positions.h"
+#include "storage/log/stats_due.h"
+#include "storage/sqlite/sqlite.h"
+#include "storage/sqlite/sqlite_calls.h"
 
 namespace tracker::internal {
 namespace {

@@ -13,11 +13,10 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "journal/liveness.h"
+#include "storage/database/schema.h"
+#include "storage/database/writer_paths.h"
 #include "storage/frames/frames_log.h"
 #include "storage/frames/frames_tail.h"
-#include "storage/store/run_folder.h"
-#include "storage/database/schema.h"
-#include "storage/writer/store_files.h"
 
 namespace tracker::internal {
 namespace {
@@ -281,11 +280,11 @@ Status remove_covered_frames(const std::string& path) {
 
 void set_build_by_readers_bytes_max_for_testing(uint64_t bytes) { g_by_readers_max = bytes; }
 
-void build_ended_frames(const RunFolder& folder) {
-  auto names = list_dir(folder.path);
+void build_ended_frames(const std::string& run_path) {
+  auto names = list_dir(run_path);
   if (!names.ok()) return;
   for (const std::string& name : *names) {
-    const std::string path = join_path(folder.path, name);
+    const std::string path = join_path(run_path, name);
     if (!is_frames_path(path) || !is_over(path)) continue;
     const std::string db = db_path_of(path);
     if (!path_exists(db) || !is_whole_database(db) || !covers(db, path)) (void)build_database(path).ok();

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "storage/store/store.h"
 #include "storage/database/writer_db.h"
 
 namespace tracker::internal {
@@ -63,7 +62,7 @@ Status remove_covered_frames(const std::string& path);
 
 // The frames files of a run whose writers have ended, or are dead and recovered, become databases, those of at most
 // kBuildByReadersBytesMax. What cannot be built (a read-only store, damage) stays readable as it is.
-void build_ended_frames(const RunFolder& folder);
+void build_ended_frames(const std::string& run_path);
 void set_build_by_readers_bytes_max_for_testing(uint64_t bytes);
 
 }  // namespace tracker::internal

@@ -12,15 +12,20 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "storage/database/put_back.h"
+#include "storage/database/writer_locks.h"
 #include "storage/frames/database_build.h"
 #include "storage/frames/frames_tail.h"
-#include "storage/database/put_back.h"
 #include "storage/sqlite/sqlite_calls.h"
-#include "storage/database/writer_locks.h"
 
 namespace tracker::internal {
 
 namespace {
+
+bool is_frames_of(const std::string& path, const Id128& writer) {
+  const auto input = open_frames(path, O_RDONLY);
+  return input.ok() && input->writer == writer;
+}
 
 // NFS and FUSE give an unlinked file that is open another name instead; a server that has forgotten it says ESTALE.
 bool is_unlinked(int fd) {
@@ -166,7 +171,7 @@ Status FramesFile::write_records(const std::string& records) {
 // Another file has its name, which a copy of ours takes: ok where that worked.
 Status FramesFile::take_place() {
   TRACKER_RETURN_IF_ERROR(put_back_pace_.begin(path_));
-  const Status status = put_frames_back(fd_.get(), end_, path_, writer_);
+  const Status status = put_frames_back(fd_.get(), end_, path_, is_frames_of(path_, writer_));
   put_back_pace_.end();
   TRACKER_RETURN_IF_ERROR(status);
   auto input = open_frames(path_, O_RDWR);

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "base/lasting_fd.h"
-#include "storage/frames/frames_log.h"
 #include "storage/database/put_back.h"
+#include "storage/frames/frames_log.h"
 #include "storage/log/writer_store.h"
 
 namespace tracker::internal {

@@ -67,19 +67,6 @@ MaybeView add_entry(const Id128& writer, const FramesEntry& entry, FramesTotals*
   return std::optional<FrameView>();
 }
 
-void set_position(const RingPosition& position, std::vector<RingPosition>* all) {
-  const auto same = [&position](const RingPosition& p) { return p.nonce == position.nonce; };
-  const auto at = std::find_if(all->begin(), all->end(), same);
-  if (at == all->end()) all->push_back(position);
-  else *at = position;
-}
-
-void drop_positions(const std::vector<uint64_t>& nonces, std::vector<RingPosition>* all) {
-  std::erase_if(*all, [&nonces](const RingPosition& p) {
-    return std::find(nonces.begin(), nonces.end(), p.nonce) != nonces.end();
-  });
-}
-
 Result<FramesInput> open_frames(const std::string& path, int flags) {
   if ((flags & O_ACCMODE) != O_RDONLY) flags |= O_NOFOLLOW;
   auto fd = open_file(path, flags | O_NONBLOCK);  // a pipe's other end would be waited for

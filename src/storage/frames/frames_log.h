@@ -10,6 +10,7 @@
 
 #include "codec/frame.h"
 #include "storage/frames/frames_format.h"
+#include "storage/log/ring_positions.h"
 
 namespace tracker::internal {
 
@@ -24,9 +25,6 @@ struct FramesTotals {
 // frame that stands there twice. kCorrupt: the record is sound but says nothing that can be understood; nothing was
 // added. kVersion: of a newer version.
 Result<std::optional<FrameView>> add_entry(const Id128& writer, const FramesEntry& entry, FramesTotals* totals);
-
-void set_position(const RingPosition& position, std::vector<RingPosition>* all);
-void drop_positions(const std::vector<uint64_t>& nonces, std::vector<RingPosition>* all);
 
 // An open file, its size of now and the writer that its header names.
 struct FramesInput {

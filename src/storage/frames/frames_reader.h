@@ -7,8 +7,8 @@
 
 #include <memory>
 
-#include "storage/log/event_state.h"
 #include "storage/frames/frames_log.h"
+#include "storage/log/event_state.h"
 #include "storage/log/series_stats.h"
 
 namespace tracker::internal {

@@ -3,9 +3,23 @@
 
 #include <algorithm>
 
-#include "storage/database/schema.h"
-
 namespace tracker::internal {
+
+std::optional<WriterEnd> end_from_value(const Value& value, int64_t time_us) {
+  WriterEnd end;
+  end.time_us = time_us;
+  end.exit_code = value.int_or("exit_code", 0);
+  end.reason = value.text_or("reason", "");
+  if (const Value* cost = value.find("cost"); cost != nullptr) end.cost = *cost;
+  const std::string state = value.text_or("state", "");
+  for (const RunState known :
+       {RunState::kFinished, RunState::kFailed, RunState::kInterrupted, RunState::kPreempted, RunState::kCrashed}) {
+    if (state != run_state_name(known)) continue;
+    end.state = known;
+    return end;
+  }
+  return std::nullopt;
+}
 
 void EventState::apply(const std::vector<Event>& events, const std::vector<Loss>& losses) {
   for (const Event& event : events) apply(event);

@@ -10,9 +10,12 @@
 #include <vector>
 
 #include "codec/frame.h"
-#include "storage/writer/writer_reader.h"
+#include "storage/log/writer_snapshot.h"
 
 namespace tracker::internal {
+
+// The end that the payload of an end event states; nothing where this version knows no such state.
+std::optional<WriterEnd> end_from_value(const Value& value, int64_t time_us);
 
 class EventState {
  public:

@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "codec/frame.h"
 #include "codec/segment.h"
-#include "storage/writer/writer_reader.h"
+#include "storage/log/writer_snapshot.h"
 
 namespace tracker::internal {
 

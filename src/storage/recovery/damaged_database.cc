@@ -12,11 +12,11 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "storage/frames/copy_beside.h"
 #include "storage/database/schema.h"
+#include "storage/database/writer_parts.h"
+#include "storage/frames/copy_beside.h"
 #include "storage/sqlite/sqlite.h"
 #include "storage/sqlite/wal_scan.h"
-#include "storage/database/writer_parts.h"
 #include "storage/writer/writer_reader.h"
 
 namespace tracker::internal {

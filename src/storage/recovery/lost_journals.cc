@@ -9,8 +9,8 @@
 #include "journal/liveness.h"
 #include "journal/place.h"
 #include "storage/recovery/journal_home.h"
-#include "storage/store/run_folder.h"
 #include "storage/recovery/waiting_points.h"
+#include "storage/store/run_folder.h"
 
 namespace tracker::internal {
 namespace {

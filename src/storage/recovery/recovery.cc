@@ -15,15 +15,15 @@
 #include "journal/liveness.h"
 #include "journal/place.h"
 #include "model/media.h"
+#include "storage/database/writer_parts.h"
 #include "storage/recovery/damaged_database.h"
 #include "storage/recovery/journal_home.h"
 #include "storage/recovery/replay.h"
-#include "storage/store/run_folder.h"
-#include "storage/writer/store_files.h"
 #include "storage/recovery/trash.h"
 #include "storage/recovery/waiting_points.h"
 #include "storage/sqlite/wal_scan.h"
-#include "storage/database/writer_parts.h"
+#include "storage/store/run_folder.h"
+#include "storage/writer/store_files.h"
 
 namespace tracker::internal {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "base/status.h"
 #include "journal/dead_journal.h"
-#include "storage/writer/writer_reader.h"
 #include "storage/log/writer_store.h"
+#include "storage/writer/writer_reader.h"
 
 namespace tracker::internal {
 

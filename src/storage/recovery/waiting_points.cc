@@ -14,11 +14,11 @@
 #include "journal/liveness.h"
 #include "journal/place.h"
 #include "model/system_series.h"
+#include "storage/database/schema.h"
 #include "storage/frames/frames_log.h"
 #include "storage/recovery/journal_home.h"
 #include "storage/recovery/recovery.h"
 #include "storage/store/run_folder.h"
-#include "storage/database/schema.h"
 
 namespace tracker::internal {
 namespace {

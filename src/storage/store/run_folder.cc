@@ -139,8 +139,6 @@ bool is_in_own_place(const RunFolder& run) {
   return place_of(run) == folder_name(run.identity.project) + "/" + folder_name(run.identity.id);
 }
 
-std::string store_path_of(const std::string& run_path) { return parent_path(parent_path(parent_path(run_path))); }
-
 std::optional<WriterIdentity> read_claim_maker(const std::string& path) {
   const bool is_run = last_name(path) == kRunFile;
   auto document = is_run ? read_document(path, "tracker-run", kRunVersion)

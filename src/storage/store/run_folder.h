@@ -9,6 +9,7 @@
 
 #include "base/ids.h"
 #include "base/status.h"
+#include "storage/database/writer_paths.h"
 #include "storage/store/store.h"
 
 namespace tracker::internal {
@@ -47,8 +48,6 @@ std::vector<ForeignFile> files_of_other_runs(const RunFolder& run);
 std::string place_of(const RunFolder& run);  // its folder in the store: "project/folder"
 bool is_in_own_place(const RunFolder& run);  // the one of its project and id: neither renamed nor a copy
 
-// Of the store that a run's folder <store>/runs/<project>/<id> stands in.
-std::string store_path_of(const std::string& run_path);
 // The process that made the run, or began an attempt, as far as probe_writer() asks; none where the document, run.json
 // or attempt-<n>.json, does not say.
 std::optional<WriterIdentity> read_claim_maker(const std::string& path);

@@ -15,10 +15,10 @@
 #include "storage/frames/database_build.h"
 #include "storage/recovery/journal_home.h"
 #include "storage/recovery/live_writers.h"
+#include "storage/recovery/trash.h"
 #include "storage/store/run_folder.h"
 #include "storage/upkeep/spooled_media.h"
 #include "storage/writer/store_files.h"
-#include "storage/recovery/trash.h"
 
 namespace tracker::internal {
 namespace {
@@ -133,7 +133,7 @@ class Collector {
       if (!options_.dry_run && !remove_covered_frames(path).ok()) continue;
       report_.removed.push_back({"frames file", path, bytes});
     }
-    if (any && !options_.dry_run) build_ended_frames(run);
+    if (any && !options_.dry_run) build_ended_frames(run.path);
   }
 
   void compact(const RunFolder& run) {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "storage/upkeep/compact_ended.h"
 #include "storage/recovery/recovery.h"
 #include "storage/store/store.h"
+#include "storage/upkeep/compact_ended.h"
 
 namespace tracker::internal {
 

@@ -10,13 +10,13 @@
 #include "base/fs.h"
 #include "model/media.h"
 #include "storage/database/compaction.h"
-#include "storage/frames/database_build.h"
-#include "storage/recovery/live_writers.h"
 #include "storage/database/schema.h"
-#include "storage/upkeep/spooled_media.h"
 #include "storage/database/table_sum.h"
 #include "storage/database/writer_locks.h"
 #include "storage/database/writer_parts.h"
+#include "storage/frames/database_build.h"
+#include "storage/recovery/live_writers.h"
+#include "storage/upkeep/spooled_media.h"
 
 namespace tracker::internal {
 namespace {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "storage/log/event_state.h"
 #include "storage/database/schema.h"
+#include "storage/log/event_state.h"
 #include "storage/log/series_stats.h"
 
 namespace tracker::internal {

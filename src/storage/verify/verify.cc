@@ -13,8 +13,8 @@
 #include "base/fs.h"
 #include "model/key.h"
 #include "storage/recovery/recovery.h"
-#include "storage/store/run_folder.h"
 #include "storage/recovery/trash.h"
+#include "storage/store/run_folder.h"
 #include "storage/verify/verify_internal.h"
 
 namespace tracker::internal {

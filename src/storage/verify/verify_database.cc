@@ -8,15 +8,15 @@
 #include <map>
 
 #include "base/fs.h"
-#include "storage/store/run_folder.h"
-#include "storage/sqlite/sqlite.h"
-#include "storage/writer/store_files.h"
 #include "storage/database/table_sum.h"
-#include "storage/verify/verify_internal.h"
-#include "storage/verify/verify_log.h"
-#include "storage/sqlite/wal_scan.h"
 #include "storage/database/writer_locks.h"
 #include "storage/database/writer_parts.h"
+#include "storage/sqlite/sqlite.h"
+#include "storage/sqlite/wal_scan.h"
+#include "storage/store/run_folder.h"
+#include "storage/verify/verify_internal.h"
+#include "storage/verify/verify_log.h"
+#include "storage/writer/store_files.h"
 
 namespace tracker::internal {
 namespace {

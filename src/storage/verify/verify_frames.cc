@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include "base/fs.h"
-#include "storage/log/event_state.h"
 #include "storage/frames/frames_log.h"
 #include "storage/frames/frames_tail.h"
-#include "storage/recovery/journal_home.h"
-#include "storage/verify/log_totals.h"
-#include "storage/store/run_folder.h"
+#include "storage/log/event_state.h"
 #include "storage/log/series_stats.h"
+#include "storage/recovery/journal_home.h"
+#include "storage/store/run_folder.h"
+#include "storage/verify/log_totals.h"
 #include "storage/verify/verify_internal.h"
 
 namespace tracker::internal {

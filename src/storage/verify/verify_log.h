@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "storage/verify/log_totals.h"
 #include "storage/sqlite/sqlite.h"
+#include "storage/verify/log_totals.h"
 #include "storage/verify/verify_internal.h"
 
 namespace tracker::internal {

@@ -10,15 +10,15 @@
 
 #include "base/fs.h"
 #include "model/key.h"
-#include "storage/store/attempt_claim.h"
-#include "storage/recovery/damaged_database.h"
+#include "storage/database/writer_parts.h"
 #include "storage/frames/database_build.h"
+#include "storage/recovery/damaged_database.h"
 #include "storage/recovery/recovery.h"
+#include "storage/store/attempt_claim.h"
 #include "storage/store/run_folder.h"
 #include "storage/store/stop_request.h"
-#include "storage/writer/store_files.h"
 #include "storage/verify/verify_internal.h"
-#include "storage/database/writer_parts.h"
+#include "storage/writer/store_files.h"
 
 namespace tracker::internal {
 namespace {

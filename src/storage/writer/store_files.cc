@@ -11,16 +11,13 @@
 
 #include "base/fs.h"
 #include "base/ids.h"
+#include "storage/database/writer_db.h"
 #include "storage/frames/database_build.h"
 #include "storage/frames/frames_file.h"
 #include "storage/sqlite/sqlite.h"
-#include "storage/database/writer_db.h"
 
 namespace tracker::internal {
 namespace {
-
-constexpr std::string_view kFramesSuffix = ".frames";
-constexpr std::string_view kDbSuffix = ".db";
 
 // What live SQLite needs of a file system that statfs does not know: a shared mapping and a POSIX lock. A probe that
 // cannot even make its file says nothing about them: the disk is full or read-only, and that passes.
@@ -101,21 +98,6 @@ Result<std::unique_ptr<WriterStore>> open_writer_store(const std::string& run_pa
     return as_store(DatabaseBuild::copy_of(db, identity));
   if (has_db || kind == StoreFiles::kSqlite) return as_store(WriterDb::open_or_create(run_path, identity));
   return as_store(FramesFile::open_or_create(run_path, identity));
-}
-
-std::string frames_path_of(const std::string& db_path) {
-  return db_path.substr(0, db_path.size() - kDbSuffix.size()) + std::string(kFramesSuffix);
-}
-
-std::string db_path_of(const std::string& frames_path) {
-  return frames_path.substr(0, frames_path.size() - kFramesSuffix.size()) + std::string(kDbSuffix);
-}
-
-bool is_frames_path(std::string_view path) { return path.ends_with(kFramesSuffix); }
-
-bool is_whole_database(const std::string& path) {
-  const auto size = database_size(path);
-  return size && !size->is_cut();
 }
 
 }  // namespace tracker::internal

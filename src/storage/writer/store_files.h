@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "storage/database/writer_paths.h"
 #include "storage/log/writer_store.h"
 
 namespace tracker::internal {
@@ -31,12 +32,5 @@ std::string store_files_option();
 // by recoverers. Errors as of WriterDb and FramesFile.
 Result<std::unique_ptr<WriterStore>> open_writer_store(const std::string& run_path, const WriterIdentity& identity,
                                                        StoreFiles kind);
-
-// "<run>/<writer>.db" of "<run>/<writer>.frames" and back.
-std::string frames_path_of(const std::string& db_path);
-std::string db_path_of(const std::string& frames_path);
-bool is_frames_path(std::string_view path);
-// Whether the file is a database as long as its own header says. Never asked of one that this process has open.
-bool is_whole_database(const std::string& path);
 
 }  // namespace tracker::internal

@@ -8,16 +8,16 @@
 #include <map>
 
 #include "base/fs.h"
-#include "storage/frames/frames_reader.h"
 #include "storage/database/log_look.h"
 #include "storage/database/log_scan.h"
-#include "storage/log/log_state.h"
 #include "storage/database/schema.h"
+#include "storage/database/table_sum.h"
+#include "storage/database/writer_parts.h"
+#include "storage/frames/frames_reader.h"
+#include "storage/log/log_state.h"
 #include "storage/log/series_stats.h"
 #include "storage/sqlite/sqlite.h"
 #include "storage/writer/store_files.h"
-#include "storage/database/table_sum.h"
-#include "storage/database/writer_parts.h"
 
 namespace tracker::internal {
 namespace {

@@ -5,83 +5,17 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/status.h"
-#include "codec/frame.h"
-#include "journal/frame_record.h"
-#include "model/records.h"
 #include "storage/log/log_visitor.h"
+#include "storage/log/writer_snapshot.h"
 
 namespace tracker::internal {
 
 class LogLook;  // storage/database/log_look.h
-
-// What is known of a series without decoding its frames. `points` = rows stored; logged = points + dropped for a
-// writer that ended.
-struct SeriesStats {
-  SeriesDef def;
-  uint64_t points = 0;
-  uint64_t dropped = 0;
-  int64_t step_min = 0, step_max = 0;  // valid when points > 0 and has_steps
-  bool has_steps = false;
-  int64_t time_first_us = 0, time_last_us = 0;
-  double min = 0, max = 0, sum = 0;  // over finite values; valid when finite > 0
-  uint64_t finite = 0, nan = 0, pos_inf = 0, neg_inf = 0;
-  uint64_t first_bits = 0, last_bits = 0;  // first and last row in the order logged
-  int64_t last_step = 0;
-};
-
-// A config, summary or attribute entry as last set by this writer; keys are paths ("optimizer/lr"): a map merged
-// without a key stands here leaf by leaf, and setting a key removes what stood below it. A summary value of null
-// removes the entry. Of kText and kMedia the key is a metric under which they were logged and the value their number.
-struct Attribute {
-  EventType type = EventType::kConfig;
-  std::string key;
-  Value value;
-  int64_t time_us = 0;
-};
-
-struct WriterEnd {
-  RunState state = RunState::kFinished;
-  int64_t exit_code = 0;
-  std::string reason;
-  int64_t time_us = 0;
-  Value cost;  // as WriterSnapshot.cost; null: not said
-};
-
-// One consistent picture of a writer, taken in one short read.
-struct WriterSnapshot {
-  WriterIdentity identity;
-  uint64_t last_seq = 0;
-  std::vector<SeriesStats> series;    // by id
-  std::vector<Attribute> attributes;  // in the order first set
-  std::vector<Loss> losses;           // totals per (series, reason)
-  std::optional<WriterEnd> end;
-  // Set by who has looked into the journal of a dead process: what finish() has said and no disk has taken yet.
-  std::optional<WriterEnd> unstored_end;
-  const WriterEnd* known_end() const { return end ? &*end : unstored_end ? &*unstored_end : nullptr; }
-  std::optional<Value> recovered;   // the "recovered" note, when a recoverer finished this writer's log
-  std::optional<int64_t> step_max;  // the largest of texts and media; of rows `series` have it
-  int64_t heartbeat_us = 0;
-  Value cost;  // what the tracker took from the process, as last said (docs/formats/records.md); null: not said
-  uint64_t points = 0, dropped = 0, frames = 0, frame_bytes = 0;
-  uint64_t texts_dropped = 0, entries_dropped = 0;
-  uint64_t texts() const;   // stored
-  uint64_t alerts() const;  // stored, without the word that some found no room
-  LogPosition end_of_log() const { return {last_seq, points}; }
-  std::vector<RingPosition> positions;  // up to where the rings of its journal are stored
-  bool frames_file = false;             // read from a .frames file, not from a database
-  int parts = 1;                        // files that the database stands in (writer_parts.h)
-  uint64_t attributes_damaged = 0;      // rows of their table; then `attributes` are what the log says
-  // Frames behind the stored statistics that could not be read: series lack their rows.
-  std::vector<LogDamage> damage;
-};
 
 class WriterReader {
  public:

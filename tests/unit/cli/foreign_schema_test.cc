@@ -5,8 +5,8 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
-#include "storage/sqlite/sqlite.h"
 #include "storage/recovery/trash.h"
+#include "storage/sqlite/sqlite.h"
 #include "unit/cli/cli_fixture.h"
 
 namespace tracker::internal {

@@ -7,9 +7,9 @@
 #include <set>
 #include <string>
 
-#include "storage/upkeep/compact_ended.h"
 #include "storage/database/compaction.h"
 #include "storage/sqlite/sqlite.h"
+#include "storage/upkeep/compact_ended.h"
 #include "unit/cli/cli_fixture.h"
 
 namespace tracker::internal {

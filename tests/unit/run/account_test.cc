@@ -7,8 +7,8 @@
 #include <atomic>
 #include <thread>
 
+#include "capi/capi_run.h"
 #include "journal/ring_format.h"
-#include "run/capi_run.h"
 #include "support/child.h"
 #include "support/sandbox.h"
 

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <mutex>
 
-#include "run/artifacts.h"
+#include "run/services/artifacts.h"
 #include "support/child.h"
 #include "support/sandbox.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What of its surroundings a run records is asked for by arguments, which beat variables, which beat defaults; what is
 // asked for wrongly is an error at once. Method: all of them.
-#include "run/capture.h"
+#include "run/services/capture.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Goal: of the alerts of removed files the last ones are said again, the others are counted, none is said twice.
-#include "run/kept_alerts.h"
+#include "pipeline/kept_alerts.h"
 
 #include <gtest/gtest.h>
 

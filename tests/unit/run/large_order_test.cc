@@ -9,11 +9,11 @@
 #include <thread>
 
 #include "journal/ring_format.h"
+#include "pipeline/writer.h"
 #include "query/console.h"
 #include "query/run_view.h"
-#include "run/console.h"
 #include "run/run.h"
-#include "run/writer.h"
+#include "run/services/console.h"
 #include "support/random_frame.h"
 #include "support/sandbox.h"
 

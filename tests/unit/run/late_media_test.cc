@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Goal: what a dead process has spooled of media is added to its own database, once, and only there where it is dead
 // and recovered. Method: a child that logs and is killed; files of the spool's names; several takers at once.
-#include "run/late_media.h"
+#include "run/services/late_media.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

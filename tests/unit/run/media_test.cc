@@ -13,8 +13,8 @@
 #include "model/media.h"
 #include "query/media.h"
 #include "query/run_view.h"
-#include "run/media_folder.h"
 #include "run/run.h"
+#include "run/services/media_folder.h"
 #include "support/sandbox.h"
 #include "tracker/tracker.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Goal: a run records where it ran and how busy that was, beside its metrics and never in their way; a GPU driver that
 // hangs holds nothing up. Method: whole runs over the C ABI, and a management library of our own.
-#include "run/monitor.h"
+#include "run/services/monitor.h"
 
 #include <gtest/gtest.h>
 

@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "journal/wipe_memory.h"
+#include "pipeline/writer.h"
 #include "query/environment.h"
-#include "run/source.h"
-#include "run/writer.h"
+#include "run/services/source.h"
 #include "support/sandbox.h"
 #include "support/storage.h"
 

@@ -5,8 +5,8 @@
 
 #include <vector>
 
-#include "run/stop.h"
-#include "run/tensorboard.h"
+#include "run/services/stop.h"
+#include "run/services/tensorboard.h"
 
 namespace tracker::internal {
 namespace {

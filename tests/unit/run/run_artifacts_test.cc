@@ -11,9 +11,9 @@
 
 #include "artifact/lineage.h"
 #include "artifact/reference.h"
-#include "run/artifacts.h"
-#include "run/capi_run.h"
+#include "capi/capi_run.h"
 #include "run/run.h"
+#include "run/services/artifacts.h"
 #include "storage/upkeep/disk_use.h"
 #include "support/child.h"
 #include "support/sandbox.h"

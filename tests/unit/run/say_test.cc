@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "run/say.h"
+#include "pipeline/say.h"
 
 namespace tracker::internal {
 namespace {

@@ -16,7 +16,7 @@
 #include "query/attempts.h"
 #include "query/rank_status.h"
 #include "run/run.h"
-#include "run/stop.h"
+#include "run/services/stop.h"
 #include "storage/store/attempt_claim.h"
 #include "support/child.h"
 #include "support/sandbox.h"

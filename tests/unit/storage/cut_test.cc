@@ -12,8 +12,8 @@
 #include <set>
 
 #include "storage/database/compaction.h"
-#include "storage/frames/frames_file.h"
 #include "storage/database/writer_parts.h"
+#include "storage/frames/frames_file.h"
 #include "support/child.h"
 #include "support/segment_model.h"
 #include "support/storage.h"

@@ -10,9 +10,9 @@
 #include "storage/database/compaction.h"
 #include "storage/database/log_scan.h"
 #include "storage/database/schema.h"
-#include "storage/sqlite/sqlite.h"
 #include "storage/database/table_sum.h"
 #include "storage/database/writer_parts.h"
+#include "storage/sqlite/sqlite.h"
 #include "support/random_frame.h"
 #include "support/storage.h"
 

@@ -11,6 +11,7 @@
 
 #include "storage/frames/database_build.h"
 #include "storage/frames/frames_reader.h"
+#include "storage/store/run_folder.h"
 #include "storage/writer/store_files.h"
 #include "support/random_frame.h"
 #include "support/storage.h"

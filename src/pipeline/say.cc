@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#include "pipeline/say.h"
+
+#include <unistd.h>
+
+#include "base/write_signals.h"
+#include "model/visible.h"
+
+namespace tracker::internal {
+
+void say(std::string_view text) {
+  // One line of text, whatever a name holds.
+  const std::string line = "tracker: " + visible(text) + "\n";
+  const NoWriteSignals guard;
+  if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;  // a closed stderr is the user's choice
+}
+
+std::string count_text(uint64_t n, std::string_view one, std::string_view many) {
+  std::string out = std::to_string(n);
+  for (int i = static_cast<int>(out.size()) - 3; i > 0; i -= 3) out.insert(static_cast<size_t>(i), ",");
+  return out.append(" ").append(n == 1 ? one : many);
+}
+
+void SayOnce::say(std::string_view topic, std::string_view text) {
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (said_.size() > kSaidMax || !said_.emplace(topic).second) return;
+    if (said_.size() == kSaidMax + 1) text = "more warnings of this run are only counted; status() has the counts";
+  }
+  tracker::internal::say(text);
+}
+
+}  // namespace tracker::internal

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Up to where the rings of a journal are contained in a log, one position a ring. Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "journal/frame_record.h"
+
+namespace tracker::internal {
+
+// Replaces the position of that ring, or adds it.
+void set_position(const RingPosition& position, std::vector<RingPosition>* all);
+// Removes the positions of the rings with these nonces.
+void drop_positions(const std::vector<uint64_t>& nonces, std::vector<RingPosition>* all);
+
+}  // namespace tracker::internal
