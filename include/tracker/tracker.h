@@ -7,9 +7,8 @@
  * working: fill them with the TRK_*_INIT macros. Text is UTF-8; a length of TRK_NUL_TERMINATED means strlen().
  *
  * Threads: every function may be called from any thread, a handle may be shared by threads; only trk_free must be the
- * last call on its run. A thread that is cancelled (pthread_cancel) comes back from the call first: it is cancelled at
- * the next point where the program allows it. After fork() a run and its handles are inert in the child: calls return
- * TRK_CLOSED until trk_attach.
+ * last call on its run. Cancelling a thread (pthread_cancel) within a call ends the process. After fork() a run and its
+ * handles are inert in the child: calls return TRK_CLOSED until trk_attach.
  * Cost: trk_log* and trk_metric_log* take no lock, make no system call and allocate nothing in steady state, and never
  * raise, abort or print except for warnings said once on stderr. None of them is async-signal-safe.
  * What a point survives once the call has returned TRK_OK is said by trk_status.survives (docs/guarantees.md).

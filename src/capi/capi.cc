@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "base/name_table.h"
-#include "base/no_cancel.h"
 #include "capi/capi_run.h"
 #include "model/key.h"
 #include "run/name_slot.h"
@@ -29,7 +28,6 @@ using tracker::internal::HotRun;
 using tracker::internal::kKeyBytesMax;
 using tracker::internal::kNameSlots;
 using tracker::internal::name_slot;
-using tracker::internal::NoCancel;
 using tracker::internal::Run;
 using tracker::internal::RunState;
 using tracker::internal::same_bytes;
@@ -148,7 +146,6 @@ void trk_run::adopt_names() {
 }
 
 uint32_t trk_metric::resolve(ValueType type) {
-  const NoCancel no_cancel;
   const uint32_t id = run->run->series_id(name(), type);
   ids[static_cast<size_t>(type)].store(id, std::memory_order_relaxed);
   return id;
@@ -188,7 +185,6 @@ namespace {
 
 // A metric that is not in its slot: found or made under the lock.
 [[gnu::noinline]] trk_metric* look_up(trk_run* run, std::string_view name) noexcept {
-  const NoCancel no_cancel;
   try {
     if (run->hot->alive == 0 || !tracker::internal::check_key(name).ok()) {
       (void)run->run->series_id(name, ValueType::kFloat64);  // says and counts what is wrong; nothing is remembered
@@ -231,7 +227,6 @@ trk_metric* inert_metric(trk_run* run, std::string_view name) noexcept {
 
 // Why metric_of found nothing for a point. A bad name is counted by then, a lack of memory here.
 trk_code no_metric(const trk_run* run, std::string_view name) noexcept {
-  const NoCancel no_cancel;
   if (!run->run->recording()) return TRK_CLOSED;
   try {
     if (!tracker::internal::check_key(name).ok()) return TRK_INVALID;
@@ -304,7 +299,6 @@ bool tracker::internal::capi_value(const trk_value* value, Value* out) { return 
 extern "C" {
 
 trk_code trk_init(const trk_init_options* options, trk_run** out, trk_error* error) noexcept {
-  const NoCancel no_cancel;
   try {
     if (out == nullptr) {
       set_error(error, TRK_INVALID, "run is NULL: expected a place for the run");
@@ -342,7 +336,6 @@ trk_code trk_init(const trk_init_options* options, trk_run** out, trk_error* err
 }
 
 trk_code trk_attach(trk_run* run, trk_error* error) noexcept {
-  const NoCancel no_cancel;
   try {
     const Status status = run == nullptr ? Status(Code::kInvalid, "run is NULL") : run->run->attach();
     if (status.ok()) run->adopt_names();
@@ -376,13 +369,11 @@ trk_code trk_log(trk_run* run, const trk_point* points, size_t count, int64_t st
       ValuePair& pair = pairs[used];
       pair.zero = 0;
       if (value.type == TRK_TEXT) {
-        const NoCancel no_cancel;
         const Code code = run->run->log_text(name, view_of(value.as.text.data, value.as.text.size), step);
         if (code != Code::kOk) worst = code_of(code);
         continue;
       }
       if (!number_of(value, &type, &pair.bits)) {
-        const NoCancel no_cancel;
         run->run->count_rejected(name, "the type of its value is none of trk_type");
         worst = TRK_INVALID;
         continue;
@@ -416,7 +407,6 @@ trk_code trk_log_i64(trk_run* run, const char* name, size_t name_size, int64_t v
 }
 
 trk_code trk_log_text(trk_run* run, const char* name, const char* text, size_t text_size, int64_t step) noexcept {
-  const NoCancel no_cancel;
   if (run == nullptr) return TRK_INVALID;
   if (step == TRK_STEP_AUTO) {
     const tracker::internal::ClaimedStep next = tracker::internal::claim_step(run->hot);
@@ -433,7 +423,6 @@ trk_code trk_log_text(trk_run* run, const char* name, const char* text, size_t t
 }
 
 trk_metric* trk_metric_open(trk_run* run, const char* name, size_t name_size, trk_error* error) noexcept {
-  const NoCancel no_cancel;
   trk_metric* metric = nullptr;
   try {
     const std::string_view key = view_of(name, name_size);
@@ -466,7 +455,6 @@ trk_code trk_metric_log_bool(trk_metric* metric, int32_t value, int64_t step) no
 }
 
 trk_code trk_flush(trk_run* run, int64_t timeout_ms) noexcept {
-  const NoCancel no_cancel;
   if (run == nullptr) return TRK_INVALID;
   if (is_inert(run)) return TRK_CLOSED;
   constexpr int64_t kDayMs = 86'400'000;
@@ -475,7 +463,6 @@ trk_code trk_flush(trk_run* run, int64_t timeout_ms) noexcept {
 }
 
 trk_code trk_finish(trk_run* run, int32_t exit_code, const char* reason) noexcept {
-  const NoCancel no_cancel;
   if (run == nullptr) return TRK_INVALID;
   try {
     const RunState state = exit_code == 0 ? RunState::kFinished : RunState::kFailed;
@@ -486,7 +473,6 @@ trk_code trk_finish(trk_run* run, int32_t exit_code, const char* reason) noexcep
 }
 
 void trk_free(trk_run* run) noexcept {
-  const NoCancel no_cancel;
   delete run;
 }
 

@@ -5,18 +5,15 @@
 #include <new>
 #include <string>
 
-#include "base/no_cancel.h"
 #include "capi/capi_run.h"
 
 using tracker::internal::capi_text;
-using tracker::internal::NoCancel;
 using tracker::internal::run_behind;
 
 extern "C" {
 
 trk_code trk_alert(trk_run* run, const char* title, size_t title_size, const char* text, size_t text_size,
                    const char* level) noexcept {
-  const NoCancel no_cancel;
   if (run == nullptr || capi_text(title, title_size).empty()) return TRK_INVALID;
   try {
     const auto status =
@@ -36,7 +33,6 @@ int32_t trk_should_stop(trk_run* run) noexcept {
 }
 
 trk_code trk_mark_preempting(trk_run* run) noexcept {
-  const NoCancel no_cancel;
   if (run == nullptr) return TRK_INVALID;
   try {
     return static_cast<trk_code>(run_behind(run).mark_preempting());
@@ -46,7 +42,6 @@ trk_code trk_mark_preempting(trk_run* run) noexcept {
 }
 
 size_t trk_stop_reason(trk_run* run, char* out, size_t size) noexcept {
-  const NoCancel no_cancel;
   if (out != nullptr && size > 0) *out = 0;
   try {
     const auto reason = run == nullptr ? std::nullopt : run_behind(run).stop_reason();

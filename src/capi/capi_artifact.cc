@@ -15,7 +15,6 @@
 
 #include "artifact/reference.h"
 #include "base/fs.h"
-#include "base/no_cancel.h"
 #include "capi/capi_artifact.h"
 #include "capi/capi_run.h"
 #include "run/services/artifacts.h"
@@ -28,7 +27,6 @@ using tracker::internal::Code;
 using tracker::internal::join_path;
 using tracker::internal::LogArtifactOptions;
 using tracker::internal::NewFile;
-using tracker::internal::NoCancel;
 using tracker::internal::Result;
 using tracker::internal::Run;
 using tracker::internal::run_behind;
@@ -51,7 +49,6 @@ Status out_of_memory(const std::exception& failure) { return Status(Code::kLimit
 // A change of one that the caller makes.
 template <typename F>
 trk_code change(trk_artifact* artifact, trk_error* error, const F& verb) noexcept {
-  const NoCancel no_cancel;
   try {
     if (artifact == nullptr) return capi_error(error, Status(Code::kInvalid, "artifact is NULL"));
     if (!artifact->draft) return capi_error(error, Status(Code::kInvalid, "a version that is stored does not change"));
@@ -248,7 +245,6 @@ trk_code trk_log_artifact(trk_run* run, trk_artifact* artifact, const trk_artifa
 }
 
 trk_code trk_artifact_wait(trk_artifact* artifact, int64_t timeout_ms, trk_error* error) noexcept {
-  const NoCancel no_cancel;
   try {
     if (artifact == nullptr) return capi_error(error, Status(Code::kInvalid, "artifact is NULL"));
     if (artifact->found) return TRK_OK;
@@ -260,7 +256,6 @@ trk_code trk_artifact_wait(trk_artifact* artifact, int64_t timeout_ms, trk_error
 }
 
 trk_code trk_wait_artifacts(trk_run* run, int64_t timeout_ms) noexcept {
-  const NoCancel no_cancel;
   try {
     if (run == nullptr) return TRK_INVALID;
     return capi_error(nullptr, run_behind(run).wait_artifacts(timeout_of(timeout_ms)));
@@ -270,7 +265,6 @@ trk_code trk_wait_artifacts(trk_run* run, int64_t timeout_ms) noexcept {
 }
 
 trk_artifact* trk_use_artifact(trk_run* run, const char* name, const char* use_as, trk_error* error) noexcept {
-  const NoCancel no_cancel;
   try {
     if (run == nullptr) {
       capi_error(error, Status(Code::kInvalid, "run is NULL"));
@@ -294,7 +288,6 @@ trk_artifact* trk_use_artifact(trk_run* run, const char* name, const char* use_a
 
 trk_code trk_artifact_download(trk_artifact* artifact, const char* folder, char* written, size_t written_size,
                                trk_error* error) noexcept {
-  const NoCancel no_cancel;
   try {
     if (artifact == nullptr) return capi_error(error, Status(Code::kInvalid, "artifact is NULL"));
     return capi_error(error, download(*artifact, folder, written, written_size));
@@ -328,7 +321,6 @@ trk_code trk_artifact_get_info(const trk_artifact* artifact, trk_artifact_info* 
 }
 
 void trk_artifact_free(trk_artifact* artifact) noexcept {
-  const NoCancel no_cancel;
   if (artifact == nullptr) return;
   try {
     remove_new_files(*artifact);

@@ -2,7 +2,6 @@
 // The C ABI: what an artifact that is stored answers, and which runs made and used it.
 #include "artifact/lineage.h"
 #include "base/fs.h"
-#include "base/no_cancel.h"
 #include "capi/capi_artifact.h"
 #include "capi/capi_run.h"
 #include "storage/store/run_folder.h"
@@ -48,7 +47,6 @@ constexpr std::string_view kEnough = "the visitor has seen enough";
 
 template <typename F>
 trk_code answer(const void* handle, trk_error* error, const F& verb) noexcept {
-  const tracker::internal::NoCancel no_cancel;
   try {
     if (handle == nullptr) return capi_error(error, Status(Code::kInvalid, "a NULL was given"));
     return capi_error(error, verb());

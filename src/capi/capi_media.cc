@@ -3,10 +3,8 @@
 #include <new>
 #include <string>
 
-#include "base/no_cancel.h"
 #include "capi/capi_run.h"
 
-using tracker::internal::NoCancel;
 using tracker::internal::run_behind;
 using tracker::internal::Value;
 
@@ -14,7 +12,6 @@ extern "C" {
 
 trk_code trk_log_media(trk_run* run, const char* name, size_t name_size, int64_t step, const char* kind,
                        const void* bytes, size_t size, const char* extension, const char* metadata_json) noexcept {
-  const NoCancel no_cancel;
   if (run == nullptr || name == nullptr || kind == nullptr || extension == nullptr || (bytes == nullptr && size > 0))
     return TRK_INVALID;
   try {

@@ -6,14 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/no_cancel.h"
 #include "capi/capi_run.h"
 
 using tracker::internal::capi_error;
 using tracker::internal::capi_text;
 using tracker::internal::capi_value;
 using tracker::internal::Code;
-using tracker::internal::NoCancel;
 using tracker::internal::run_behind;
 using tracker::internal::Status;
 using tracker::internal::Value;
@@ -21,7 +19,6 @@ using tracker::internal::Value;
 extern "C" {
 
 trk_code trk_config_set(trk_run* run, const char* key, size_t key_size, const trk_value* value) noexcept {
-  const NoCancel no_cancel;
   try {
     Value converted;
     if (run == nullptr || key == nullptr || !capi_value(value, &converted)) return TRK_INVALID;
@@ -34,7 +31,6 @@ trk_code trk_config_set(trk_run* run, const char* key, size_t key_size, const tr
 }
 
 trk_code trk_summary_set(trk_run* run, const char* key, size_t key_size, const trk_value* value) noexcept {
-  const NoCancel no_cancel;
   try {
     Value converted;
     if (run == nullptr || key == nullptr || !capi_value(value, &converted)) return TRK_INVALID;
@@ -46,7 +42,6 @@ trk_code trk_summary_set(trk_run* run, const char* key, size_t key_size, const t
 
 trk_code trk_define_metric(trk_run* run, const char* name, const char* step_metric, const char* summary,
                            const char* goal, trk_error* error) noexcept {
-  const NoCancel no_cancel;
   try {
     if (run == nullptr || name == nullptr)
       return capi_error(error, Status(Code::kInvalid, run == nullptr ? "run is NULL" : "name is NULL"));

@@ -5,16 +5,13 @@
 #include <new>
 #include <string>
 
-#include "base/no_cancel.h"
 #include "capi/capi_run.h"
 
-using tracker::internal::NoCancel;
 using tracker::internal::run_behind;
 
 extern "C" {
 
 trk_code trk_get_status(trk_run* run, trk_status* out) noexcept {
-  const NoCancel no_cancel;
   if (run == nullptr || out == nullptr || out->size < sizeof(size_t)) return TRK_INVALID;
   try {
     const tracker::internal::RunStatus now = run_behind(run).status();
@@ -63,7 +60,6 @@ trk_code trk_get_status(trk_run* run, trk_status* out) noexcept {
 }
 
 trk_code trk_get_series_status(trk_run* run, const char* name, size_t name_size, trk_series_status* out) noexcept {
-  const NoCancel no_cancel;
   if (run == nullptr || out == nullptr || out->size < sizeof(size_t)) return TRK_INVALID;
   try {
     const std::string_view key = tracker::internal::capi_text(name, name_size);

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/no_cancel.h"
 #include "base/write_signals.h"
 #include "journal/journal.h"
 #include "journal/ring_room.h"
@@ -53,7 +52,6 @@ JournalUse::~JournalUse() {
 }
 
 Code log_pairs_slow(HotRun* run, const ValuePair* pairs, size_t count, int64_t step, bool has_step, uint64_t before) {
-  const NoCancel no_cancel;
   const JournalUse use(run);
   if (use.get() != nullptr) return use.get()->log_pairs(pairs, count, step, has_step, before);
   if (run->alive == 0) say_forked_once();

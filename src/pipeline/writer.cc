@@ -40,6 +40,11 @@ Writer::~Writer() {
   if (!quiescent_) (void)const_cast<std::unique_ptr<Journal>&>(journal_).release();
 }
 
+void Writer::abandon() {
+  quiescent_ = journal_->close();
+  journal_->remove_files();
+}
+
 Status Writer::start() {
   auto self = shared_from_this();
   if (!target_.problem.ok()) note_failure(target_.problem);
@@ -413,7 +418,7 @@ bool Writer::flush(std::chrono::milliseconds timeout, const std::function<bool()
     const std::lock_guard<std::mutex> guard(mutex_);
     mine = ++flush_wanted_;
   }
-  if (threads_ == Threads::kNone) return work_here(deadline, mine, keep_waiting);
+  if (threads_ == Threads::kNone) return false;
   journal_->wake();
   const auto done = [&] { return flush_done_ >= mine || done_; };
   std::unique_lock<std::mutex> lock(mutex_);
@@ -428,7 +433,6 @@ bool Writer::flush(std::chrono::milliseconds timeout, const std::function<bool()
 }
 
 Status Writer::finish(std::string end, std::chrono::milliseconds timeout) {
-  const auto deadline = Clock::now() + timeout;
   const bool quiescent = journal_->close();
   uint64_t large_texts = 0;
   {
@@ -439,21 +443,17 @@ Status Writer::finish(std::string end, std::chrono::milliseconds timeout) {
   // A journal on a disk is written by the drain thread, for which this call waits no longer than its time.
   JournalEnd kept{journal_->now_us(),
                   journal_->counts().texts_accepted + journal_->texts_refused_for_disk() + large_texts, end};
-  const bool on_disk = journal_->kind() == JournalKind::kDisk;
+  const bool on_disk = journal_->kind() == JournalKind::kDisk && threads_ == Threads::kBoth;
   if (!on_disk) (void)journal_->keep_end(std::move(kept));
   std::unique_lock<std::mutex> lock(mutex_);
   if (on_disk) end_to_keep_ = std::move(kept);
   quiescent_ = quiescent;
   end_record_ = std::move(end);
   stopping_ = true;
-  if (threads_ == Threads::kNone) {
-    lock.unlock();
-    if (work_here(deadline, UINT64_MAX)) return {};
-    lock.lock();
-  }
   journal_->wake();
   if (threads_ == Threads::kBoth && changed_.wait_for(lock, timeout, [&] { return done_; })) return {};
-  return Status(Code::kTimeout, last_error_.empty() ? "the disk is slow" : last_error_,
+  const char* const reason = threads_ == Threads::kNone ? "no thread could be started" : "the disk is slow";
+  return Status(Code::kTimeout, last_error_.empty() ? reason : last_error_,
                 journal_->kind() == JournalKind::kMemory
                     ? "the journal is in private memory: what is not stored when the process ends is lost"
                 : !last_error_.empty() && is_newer_

@@ -99,8 +99,8 @@ class Writer : public std::enable_shared_from_this<Writer> {
  public:
   Writer(std::unique_ptr<Journal> journal, WriterIdentity identity, StoreTarget target);
   ~Writer();
-  // Starts both threads. kIo when the system does not give two: then none runs, what is logged stays in the journal,
-  // and flush() and finish() do the work of both on the thread that calls them (writer_here.cc).
+  // Starts both threads. kIo when the system does not give two (a limit on processes): then none runs, what fits the
+  // rings waits in the journal for the next command, the rest is counted, and flush() and finish() return at once.
   Status start();
   // Instead of finish(), when the run does not begin: nothing of the journal is left.
   void abandon();
@@ -219,8 +219,6 @@ class Writer : public std::enable_shared_from_this<Writer> {
   bool may_drain();
   Clock::duration uncommitted_for() const;
   bool may_begin();
-  bool work_here(Clock::time_point deadline, uint64_t flush, const std::function<bool()>& keep_waiting = {});
-  void round_here(Clock::time_point deadline);
   void note_fault(Fault* fault, const char* thread, const char* what) noexcept;
   bool drain_once(bool last);
   void take_large();
@@ -265,7 +263,6 @@ class Writer : public std::enable_shared_from_this<Writer> {
   const StoreTarget target_;
   bool quiescent_ = false;  // no producer is inside the journal any more
   std::atomic<void (*)()> drain_pause_{nullptr}, store_pause_{nullptr};
-  std::timed_mutex here_mutex_;  // who works without threads; taken before all others
 
   std::mutex drain_mutex_;             // a round of the drain thread; taken before hand_over_mutex_
   Clock::time_point next_link_check_;  // guarded by drain_mutex_
@@ -336,7 +333,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   // That the committed frames reach, for a file that takes the place of one that was removed: whichever way db_ went.
   std::vector<RingPosition> positions_;
   std::vector<FrameRecord> opening_;  // the first frames of such a file
-  std::atomic<uint64_t> drain_cpu_ns_{0}, store_cpu_ns_{0}, here_cpu_ns_{0}, monitor_cpu_ns_{0};
+  std::atomic<uint64_t> drain_cpu_ns_{0}, store_cpu_ns_{0}, monitor_cpu_ns_{0};
   std::atomic<uint64_t> bytes_written_{0}, memory_max_{0};
 
   DiskLimit disk_;

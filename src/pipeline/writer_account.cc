@@ -78,7 +78,7 @@ WriterStatus Writer::status() const {
   out.last_error = !last_error_.empty()  ? last_error_
                    : drain_fault_.now    ? drain_fault_.what
                    : store_fault_.now    ? store_fault_.what
-                   : out.degraded        ? "no thread can be started; flush() and finish() store what was logged"
+                   : out.degraded        ? "no thread can be started; the next command stores what fits the journal"
                    : !lost_text_.empty() ? lost_text_
                                          : "";
   const auto waits = uncommitted_for();
@@ -123,7 +123,7 @@ void Writer::note_memory(const Frame& frame, size_t bytes) {
 RunCost Writer::cost() const {
   RunCost out;
   out.call_ns = journal_->call_ns();
-  out.thread_cpu_ns = drain_cpu_ns_.load() + store_cpu_ns_.load() + here_cpu_ns_.load() + monitor_cpu_ns_.load();
+  out.thread_cpu_ns = drain_cpu_ns_.load() + store_cpu_ns_.load() + monitor_cpu_ns_.load();
   out.bytes_written = bytes_written_.load();
   const std::lock_guard<std::mutex> guard(mutex_);
   out.memory_bytes = journal_->bytes() + queue_bytes_ + large_bytes_ + stored_by_series_.size() * kSeriesMemoryBytes;

@@ -117,8 +117,8 @@ Status Run::start() {
       return status;
     }
     impl_->warnings.say("threads",
-                        "no thread can be started (a limit on processes?); what is logged stays in the "
-                        "journal, within its bound, until flush() or finish() stores it");
+                        "no thread can be started (a limit on processes?); what fits the journal is stored by the next "
+                        "run or command, the rest is dropped and counted");
   }
   if (plan.options.on_sigterm == "mark") mark_at_sigterm();
   impl_->console = std::make_unique<RunConsole>([this](const std::string& payload) { return log_console(payload); });

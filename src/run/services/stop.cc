@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/fs.h"
-#include "base/no_cancel.h"
 #include "pipeline/background.h"
 #include "run/run_impl.h"
 #include "storage/store/attempt_claim.h"
@@ -34,7 +33,6 @@ void StopWatch::end() {
 }
 
 void StopWatch::begin() {
-  const NoCancel no_cancel;
   State idle = State::kIdle;
   if (state_.compare_exchange_strong(idle, State::kFirstLook)) {
     auto self = shared_from_this();
@@ -144,7 +142,6 @@ bool Run::should_stop() {
 
 // When the code of the run is told, so that the run says why it ended early.
 void Run::note_stop() {
-  const NoCancel no_cancel;  // not in trk_should_stop, which costs two loads
   const std::optional<StopRequest> request = impl_->stop->request();
   if (!request || !impl_->writer || impl_->observed()) return;
   const Value note = Value::Map{{"kind", "stop_asked"},
