@@ -472,9 +472,7 @@ trk_code trk_finish(trk_run* run, int32_t exit_code, const char* reason) noexcep
   }
 }
 
-void trk_free(trk_run* run) noexcept {
-  delete run;
-}
+void trk_free(trk_run* run) noexcept { delete run; }
 
 const char* trk_run_name(const trk_run* run) noexcept { return run == nullptr ? "" : run->name.c_str(); }
 

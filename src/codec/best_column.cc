@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "codec/packed.h"
-#include "codec/shuffled.h"
 
 namespace tracker::internal {
 namespace {
@@ -40,12 +39,6 @@ bool has_repeats(std::span<const uint64_t> sample) {
 
 }  // namespace
 
-void encode_column_as(ColumnEncoding encoding, std::span<const uint64_t> bits, ValueType type, std::string* out) {
-  out->push_back(static_cast<char>(encoding));
-  if (encoding == ColumnEncoding::kShuffled) return encode_shuffled(bits, value_width(type), out);
-  encode_packed(bits, type, encoding == ColumnEncoding::kPackedDeltas, out);
-}
-
 void encode_best_column(std::span<const uint64_t> bits, ValueType type, std::string* out) {
   const size_t start = out->size();
   encode_value_column(bits, type, out);
@@ -57,7 +50,7 @@ void encode_best_column(std::span<const uint64_t> bits, ValueType type, std::str
   for (const auto encoding : {ColumnEncoding::kPacked, ColumnEncoding::kPackedDeltas, ColumnEncoding::kShuffled}) {
     if (encoding == ColumnEncoding::kShuffled && !has_repeats(sample)) break;
     candidate.clear();
-    encode_column_as(encoding, sample, type, &candidate);
+    put_column(encoding, sample, type, &candidate);
     const size_t handicap = encoding == ColumnEncoding::kShuffled ? best.size() / kShuffledGainMin : 0;
     if (best.empty() || candidate.size() + handicap < best.size()) best.swap(candidate);
   }
@@ -66,7 +59,7 @@ void encode_best_column(std::span<const uint64_t> bits, ValueType type, std::str
   if (may_stay && (out->size() - start) * sample.size() <= best.size() * bits.size()) return;
   out->resize(start);
   if (sample.size() == bits.size()) out->append(best);
-  else encode_column_as(static_cast<ColumnEncoding>(best[0]), bits, type, out);
+  else put_column(static_cast<ColumnEncoding>(best[0]), bits, type, out);
 }
 
 }  // namespace tracker::internal

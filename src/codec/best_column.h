@@ -14,7 +14,4 @@ namespace tracker::internal {
 // Appends the column, encoding byte first. Values are raw bits; steps and times are kInt64.
 void encode_best_column(std::span<const uint64_t> bits, ValueType type, std::string* out);
 
-// Appends the column in one of kPacked, kPackedDeltas and kShuffled, whether it suits the values or not.
-void encode_column_as(ColumnEncoding encoding, std::span<const uint64_t> bits, ValueType type, std::string* out);
-
 }  // namespace tracker::internal

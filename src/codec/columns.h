@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One column to bytes and back (docs/formats/frame.md, "Columns"; docs/formats/segment.md). The encoders here take the
-// smallest of the cheap encodings, for frames; best_column.h has the one for segments. The decoders know all encodings
-// and trust nothing: every length is checked against the bytes that are there before memory is taken.
+// One column to bytes and back. The encoders here choose the smallest of the cheap encodings, for frames; best_column.h
+// has the one for segments. The decoders use the table of column_table.h and trust nothing: every length is checked
+// against the bytes that are there before memory is taken.
 // Threads: pure functions. Cost: plain columns run at memory speed, deltas at some hundred million values a second.
 #pragma once
 
@@ -12,27 +12,17 @@
 #include <vector>
 
 #include "base/status.h"
+#include "codec/column_table.h"
 #include "codec/packed.h"
 #include "model/number.h"
 
 namespace tracker::internal {
 
-// First byte of an encoded column. On disk: do not change the numbers.
-enum class ColumnEncoding : uint8_t {
-  kPlain = 0,         // rows x width bytes, little-endian
-  kConstant = 1,      // one value of `width` bytes
-  kArithmetic = 2,    // int64 first, int64 stride; value i = first + i * stride, modulo 2^64
-  kDelta = 3,         // rows varints: zigzag of the difference to the value before (0 before the first), modulo 2^64
-  kPacked = 4,        // packed.h
-  kPackedDeltas = 5,  // packed.h
-  kShuffled = 6,      // shuffled.h
-};
-
 void encode_int_column(std::span<const int64_t> values, std::string* out);
 void encode_value_column(std::span<const uint64_t> bits, ValueType type, std::string* out);
 
 // Append `rows` values to `out`. kCorrupt names the offset within the column, kVersion an encoding of a newer
-// version; what `out` holds behind its former end after a failure is unspecified.
+// version; what `out` holds after its former end is unspecified after a failure.
 Status decode_int_column(std::string_view column, uint64_t rows, std::vector<int64_t>* out);
 Status decode_value_column(std::string_view column, uint64_t rows, ValueType type, std::vector<uint64_t>* out);
 

@@ -25,14 +25,14 @@ std::span<const int64_t> ints(const std::vector<uint64_t>& values) {
 void put_column(std::span<const uint64_t> bits, ValueType type, ByteWriter* out) {
   std::string cheap, packed;
   encode_value_column(bits, type, &cheap);
-  encode_column_as(ColumnEncoding::kPacked, bits, type, &packed);
+  put_column(ColumnEncoding::kPacked, bits, type, &packed);
   out->sized(packed.size() < cheap.size() ? packed : cheap);
 }
 void put_ints(std::span<const int64_t> values, ByteWriter* out) {
   std::string cheap, packed;
   encode_int_column(values, &cheap);
-  encode_column_as(ColumnEncoding::kPackedDeltas, {reinterpret_cast<const uint64_t*>(values.data()), values.size()},
-                   ValueType::kInt64, &packed);
+  put_column(ColumnEncoding::kPackedDeltas, {reinterpret_cast<const uint64_t*>(values.data()), values.size()},
+             ValueType::kInt64, &packed);
   out->sized(packed.size() < cheap.size() ? packed : cheap);
 }
 

@@ -30,9 +30,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string column;
   switch (data[1] % 4) {
     case 0: encode_best_column(bits, type, &column); break;
-    case 1: encode_column_as(ColumnEncoding::kPacked, bits, type, &column); break;
-    case 2: encode_column_as(ColumnEncoding::kPackedDeltas, bits, type, &column); break;
-    default: encode_column_as(ColumnEncoding::kShuffled, bits, type, &column); break;
+    case 1: put_column(ColumnEncoding::kPacked, bits, type, &column); break;
+    case 2: put_column(ColumnEncoding::kPackedDeltas, bits, type, &column); break;
+    default: put_column(ColumnEncoding::kShuffled, bits, type, &column); break;
   }
   std::vector<uint64_t> back;
   if (!decode_value_column(column, bits.size(), type, &back).ok() || back != bits) std::abort();

@@ -98,7 +98,7 @@ std::string sample_column(ColumnEncoding encoding, ValueType type) {
   const uint16_t numbers[] = {600, 100, 530};
   std::string out(1, static_cast<char>(static_cast<uint8_t>(type) - 1));
   out.append(reinterpret_cast<const char*>(numbers), sizeof numbers);
-  encode_column_as(encoding, bits, type, &out);
+  put_column(encoding, bits, type, &out);
   return out;
 }
 

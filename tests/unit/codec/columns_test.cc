@@ -111,10 +111,7 @@ TEST(ColumnsTest, DecodingAppends) {
   EXPECT_EQ(out, (std::vector<int64_t>{1, 2, 3}));
 }
 
-TEST(ColumnsTest, AnUnknownEncodingIsOfANewerVersion) {
-  std::vector<int64_t> out;
-  EXPECT_EQ(decode_int_column(std::string("\x07zzzz"), 1, &out).code(), Code::kVersion);
-}
+TEST(ColumnsTest, AnUnknownEncodingIsOfANewerVersion) { std::vector<int64_t> out; }
 
 TEST(ColumnsTest, WrongLengthsAreCorrupt) {
   std::vector<int64_t> ints;
@@ -128,6 +125,18 @@ TEST(ColumnsTest, WrongLengthsAreCorrupt) {
   EXPECT_EQ(decode_value_column("\x01zz", 4, ValueType::kFloat32, &bits).code(), Code::kCorrupt);
   // There are no deltas of floats.
   EXPECT_EQ(decode_value_column("\x03\x01", 1, ValueType::kFloat64, &bits).code(), Code::kCorrupt);
+}
+
+TEST(ColumnsTest, AnEncodingThatIsNotInTheTableIsNotWrittenAndIsRefusedByName) {
+  std::string out = "before";
+  const std::vector<uint64_t> bits{1, 2, 3};
+  EXPECT_FALSE(put_column(static_cast<ColumnEncoding>(7), bits, ValueType::kInt64, &out));
+  EXPECT_FALSE(put_column(ColumnEncoding::kArithmetic, bits, ValueType::kFloat64, &out));  // of integers alone
+  EXPECT_EQ(out, "before");
+  std::vector<int64_t> values;
+  const Status refused = decode_int_column(std::string("\x07zzzz"), 1, &values);
+  EXPECT_EQ(refused.code(), Code::kVersion);
+  EXPECT_NE(refused.message().find("column encoding 7"), std::string::npos) << refused.message();
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ std::vector<uint64_t> decoded(const std::string& column, size_t rows, ValueType 
 
 std::string as(ColumnEncoding encoding, const std::vector<uint64_t>& bits, ValueType type) {
   std::string out;
-  encode_column_as(encoding, bits, type, &out);
+  put_column(encoding, bits, type, &out);
   return out;
 }
 

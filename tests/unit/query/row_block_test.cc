@@ -110,8 +110,8 @@ TEST_F(RowBlockTest, StepsThatFallThoughTheBlockSaysTheyDoNotLeaveNoRowOutSilent
   build(steps, counted(2000, 1));
   const std::string sound = bytes_;
   std::string column;
-  encode_column_as(ColumnEncoding::kPackedDeltas, {reinterpret_cast<const uint64_t*>(steps.data()), steps.size()},
-                   ValueType::kInt64, &column);
+  put_column(ColumnEncoding::kPackedDeltas, {reinterpret_cast<const uint64_t*>(steps.data()), steps.size()},
+             ValueType::kInt64, &column);
   const size_t at = sound.find(column);
   ASSERT_NE(at, std::string::npos);
   int errors = 0;
