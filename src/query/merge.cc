@@ -17,20 +17,20 @@ namespace {
 
 // All attributes of one kind in the order they take effect: by time, then by writer id, then as their writer set them.
 std::vector<const Attribute*> in_effect_order(const std::vector<WriterSnapshot>& writers, EventType type) {
-  struct Entry {
+  struct Setting {
     const Attribute* attribute;
     const Id128* writer;
   };
-  std::vector<Entry> entries;
+  std::vector<Setting> entries;
   for (const WriterSnapshot& writer : writers)
     for (const Attribute& attribute : writer.attributes)
       if (attribute.type == type) entries.push_back({&attribute, &writer.identity.writer});
-  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+  std::stable_sort(entries.begin(), entries.end(), [](const Setting& a, const Setting& b) {
     if (a.attribute->time_us != b.attribute->time_us) return a.attribute->time_us < b.attribute->time_us;
     return *a.writer < *b.writer;
   });
   std::vector<const Attribute*> out;
-  for (const Entry& entry : entries) out.push_back(entry.attribute);
+  for (const Setting& entry : entries) out.push_back(entry.attribute);
   return out;
 }
 
@@ -150,9 +150,9 @@ void add_series(MetricInfo* metric, const SeriesStats& series) {
 }
 
 // What users said of names and patterns, the last word of each, in the order said.
-class Definitions {
+class MergedDefinitions {
  public:
-  explicit Definitions(const std::vector<WriterSnapshot>& writers) {
+  explicit MergedDefinitions(const std::vector<WriterSnapshot>& writers) {
     for (const Attribute* attribute : in_effect_order(writers, EventType::kMetric)) {
       const auto definition = MetricDefinition::from_value(attribute->value);
       if (is_pattern(attribute->key)) patterns_.emplace_back(attribute->key, definition);
@@ -253,7 +253,7 @@ std::vector<MetricInfo> merge_metrics(const std::vector<WriterSnapshot>& writers
     ShownStats newest_cut;
   };
   const Shadow shadow(writers);
-  const Definitions definitions(writers);
+  const MergedDefinitions definitions(writers);
   std::map<std::string, Merged> by_name;
   for (const WriterSnapshot& writer : writers) {
     const int64_t shown_up_to = shadow.shown_up_to(writer.identity.attempt);

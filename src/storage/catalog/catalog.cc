@@ -16,18 +16,18 @@
 namespace tracker::internal {
 namespace {
 
-constexpr int kLockTries = 20;
-constexpr std::chrono::milliseconds kLockPause{10};
+constexpr int kCatalogLockTries = 20;
+constexpr std::chrono::milliseconds kCatalogLockPause{10};
 
 // On the open file, not the process, so that other descriptors of this process cannot drop it. kBusy after 200 ms.
 Status set_lock(const Fd& fd, short type, const std::string& path) {
   struct flock lock{};
   lock.l_type = type;
   lock.l_whence = SEEK_SET;
-  for (int i = 0; i < kLockTries; ++i) {
+  for (int i = 0; i < kCatalogLockTries; ++i) {
     if (::fcntl(fd.get(), F_OFD_SETLK, &lock) == 0) return {};
     if (errno != EAGAIN && errno != EACCES) return Status::from_errno(errno, "cannot lock", path);
-    std::this_thread::sleep_for(kLockPause);
+    std::this_thread::sleep_for(kCatalogLockPause);
   }
   return Status(Code::kBusy, fmt::format("{} is locked", path));
 }

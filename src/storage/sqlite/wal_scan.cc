@@ -13,7 +13,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr size_t kWalHeaderBytes = 32, kFrameHeaderBytes = 24;
+constexpr size_t kWalHeaderBytes = 32, kWalFrameHeaderBytes = 24;
 constexpr uint32_t kMagicLittle = 0x377f0682, kMagicBig = 0x377f0683;
 constexpr uint32_t kPageBytesMax = 65'536;
 
@@ -71,14 +71,14 @@ WalScan scan_wal(const std::string& path) {
                          sum == WalSum{big_endian(head.data() + 24), big_endian(head.data() + 28)});
   if (out.has_bad_header) return out;
   const std::string_view salts(head.data() + 16, 8);
-  std::string frame(kFrameHeaderBytes + page, '\0');
+  std::string frame(kWalFrameHeaderBytes + page, '\0');
   bool bad = false;
   for (uint64_t number = 1; read_at(*file, kWalHeaderBytes + (number - 1) * frame.size(), &frame); ++number) {
     // Frames of an earlier round have other salts: the log ends in front of them.
     const bool of_this_round = std::string_view(frame).substr(8, 8) == salts;
     if (!bad) {
       add(frame.data(), 8, big, &sum);
-      add(frame.data() + kFrameHeaderBytes, page, big, &sum);
+      add(frame.data() + kWalFrameHeaderBytes, page, big, &sum);
       const WalSum said{big_endian(frame.data() + 16), big_endian(frame.data() + 20)};
       bad = !of_this_round || sum != said;
       if (!bad) out.sound_pages = number;
