@@ -47,10 +47,14 @@ LAYERS: dict[str, frozenset[str]] = {
     **{room: frozenset(ENGINE[:i]) for i, room in enumerate(ENGINE)},
     "transport": frozenset({"base"}),
     **{room: frozenset({*ENGINE, "transport"}) for room in BESIDE},
-    "run": frozenset({*ENGINE, "transport", *BESIDE}),
+    "pipeline": frozenset({*ENGINE, "transport", *BESIDE}),
+    "run": frozenset({*ENGINE, "transport", *BESIDE, "pipeline"}),
+    "capi": frozenset({*ENGINE, "transport", *BESIDE, "pipeline", "run"}),
     "server": frozenset({*ENGINE, "transport", *BESIDE}),
-    "cli": frozenset({*ENGINE, "transport", *BESIDE, "run", "server"}),
+    "cli": frozenset({*ENGINE, "transport", *BESIDE, "pipeline", "run", "capi", "server"}),
 }
+# The rooms of src/storage from the bottom up: each may include those before it.
+STORAGE = ("sqlite", "log", "database", "frames", "writer", "store", "recovery", "catalog", "upkeep", "verify")
 
 
 @dataclass
@@ -197,6 +201,10 @@ def layers(repo: Repository) -> Iterator[str]:
                 yield f"{path}:{number}: a public header includes only its siblings and the standard library"
             elif parts[0] == "src" and room not in (parts[1], "tracker") and room not in LAYERS.get(parts[1], ()):
                 yield f"{path}:{number}: {parts[1]} lies below {room}, or beside it"
+            elif parts[:2] == ("src", "storage") and room == "storage":
+                inner = target.split("/")[1]
+                if inner not in STORAGE[: STORAGE.index(parts[2]) + 1]:
+                    yield f"{path}:{number}: storage/{parts[2]} lies below storage/{inner}"
 
 
 REPO_FOLDERS = [

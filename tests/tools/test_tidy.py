@@ -144,6 +144,8 @@ def test_includes_go_down_only() -> None:
     ]
     assert problems(tidy.layers, {"src/run/a.cc": '#include "../base/fs.h"\n'})
     assert problems(tidy.layers, {"src/sync/a.cc": '#include "monitor/gpu.h"\n'})
+    assert problems(tidy.layers, {"src/storage/log/a.cc": '#include "storage/store/store.h"\n'})
+    assert problems(tidy.layers, {"src/storage/store/a.cc": '#include "storage/log/event_state.h"\n'}) == []
     assert problems(tidy.layers, {"src/new/a.cc": '#include "base/fs.h"\n'}), "a room that design.md does not know"
     assert problems(tidy.layers, {"include/tracker/a.h": '#include "base/fs.h"\n'})
     assert problems(tidy.layers, {"include/tracker/a.h": '#include "b.h"\n', "include/tracker/b.h": ""}) == []
