@@ -3,10 +3,11 @@
 PY := .venv/bin/python
 TEST := $(PY) tools/test.py
 
-.PHONY: demo test deps build unit integration fault python bench tidy format wheel soak test-torch \
+.PHONY: demo package test deps build unit integration fault python bench tidy format wheel soak test-torch \
   test-import install-test   asan tsan fuzz ci-full test-pythons examples bench-rivals clean
 
-demo: deps                     ; @$(TEST) package && PYTHONPATH=build/python $(PY) examples/demo/demo.py
+demo: package                  ; @PYTHONPATH=build/python $(PY) examples/demo/demo.py
+package:                       ; @tools/setup.sh --demo && $(TEST) package
 test: deps                     ; @$(TEST)
 deps:                          ; @tools/setup.sh
 build: deps                    ; @$(TEST) build
@@ -16,8 +17,8 @@ fault: deps                    ; @$(TEST) build fault
 python: deps                   ; @$(TEST) build python
 examples: deps                 ; @$(TEST) build examples
 install-test: deps             ; @$(TEST) build install
-asan: deps                     ; @$(TEST) asan
-tsan: deps                     ; @TRACKER_TSAN_ALL=ON $(TEST) tsan
+asan: deps                     ; @TRACKER_SANITIZE_ALL=ON $(TEST) asan
+tsan: deps                     ; @TRACKER_SANITIZE_ALL=ON $(TEST) tsan
 tidy: deps                     ; @$(TEST) tools
 bench: deps                    ; @$(PY) benchmarks/run.py
 bench-rivals: deps             ; @$(PY) benchmarks/run.py rivals
@@ -28,5 +29,5 @@ test-torch: deps               ; @$(TEST) torch
 test-import: build             ; @$(TEST) real_tools
 test-pythons: deps             ; @tools/test-pythons.sh
 fuzz:                          ; @tools/setup.sh --full && $(TEST) fuzz
-ci-full:                       ; @tools/setup.sh --full && TRACKER_TSAN_ALL=ON $(TEST) all
+ci-full:                       ; @tools/setup.sh --full && TRACKER_SANITIZE_ALL=ON $(TEST) all
 clean:                         ; @rm -rf build build-* dist

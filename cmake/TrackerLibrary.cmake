@@ -14,7 +14,11 @@ endfunction()
 # The C ABI is src/run/capi.cc, in the static room; nothing else refers to its objects, so they are asked for whole.
 add_library(tracker_shared SHARED "${PROJECT_SOURCE_DIR}/include/tracker/tracker.h")
 add_library(tracker::tracker ALIAS tracker_shared)
-target_link_libraries(tracker_shared PRIVATE tracker_options "$<LINK_LIBRARY:WHOLE_ARCHIVE,tracker_run>")
+set(interface tracker_run)
+if(TRACKER_JOIN STREQUAL "ON")
+  set(interface tracker_joined)
+endif()
+target_link_libraries(tracker_shared PRIVATE tracker_options "$<LINK_LIBRARY:WHOLE_ARCHIVE,${interface}>")
 target_include_directories(tracker_shared INTERFACE
   "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
 target_compile_features(tracker_shared INTERFACE cxx_std_17)

@@ -16,6 +16,10 @@ endif()
 if(PROJECT_IS_TOP_LEVEL)
   # One optimisation level for what is tested and measured (RelWithDebInfo) and what is shipped (Release).
   string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
+  # Users need no debug information, and dev and Release then share objects in the compiler cache.
+  if(TRACKER_JOIN STREQUAL "ON" AND NOT TRACKER_SANITIZE)
+    string(REPLACE " -g1" "" CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELWITHDEBINFO}")
+  endif()
 endif()
 # Of a target that is a test's own code; tests/CMakeLists.txt sets it for all of them. Checks of null pointers and of
 # alignment are a third of the time that AddressSanitizer's build takes for a test, half of what it makes, and find in

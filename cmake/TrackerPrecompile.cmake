@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Precompiled headers of other people's code: two of the five seconds that a test takes to compile. The sanitizer
-# presets use them, and .ci/run with dev; both join files too (cmake/TrackerJoin.cmake). Everywhere else each file is
-# read alone, so an include that is missing is found.
-option(TRACKER_PRECOMPILE_SOURCES "Precompile the headers of the standard library for the rooms" OFF)
-option(TRACKER_PRECOMPILE_TESTS "Precompile the headers of the standard library and GoogleTest for the tests" OFF)
-
+# Precompiled headers of other people's code, in builds that join files (cmake/TrackerJoin.cmake): two of the five
+# seconds that a test takes to compile.
 set(TRACKER_STANDARD_HEADERS <algorithm> <atomic> <chrono> <functional> <map> <memory> <optional> <set> <string>
   <string_view> <variant> <vector>)
 

@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: MIT
-# tracker_test(name LABEL unit|integration|fault [ONE_THREAD] SOURCES ... [ALONE ...] DEPENDS ...): one GoogleTest
-# program, each of its tests a ctest of its own, so that a crash or a hang takes nothing else with it.
-# ONE_THREAD: nothing it runs starts a thread, so ThreadSanitizer could say nothing and it is not built there unless
-# TRACKER_TSAN_ALL says so (make tsan, make ci-full).
+# tracker_test(name LABEL unit|integration|fault SOURCES ... [ALONE ...] DEPENDS ...): one GoogleTest program, each of
+# its tests a ctest of its own, so that a crash or a hang takes nothing else with it. tracker_tests builds all of them.
 # ALONE: those of SOURCES that are never joined with others (cmake/TrackerJoin.cmake).
 find_package(GTest REQUIRED)
 include(GoogleTest)
-option(TRACKER_TSAN_ALL "Build tests under ThreadSanitizer that start no thread, too" OFF)
+option(TRACKER_SANITIZE_ALL "Build all tests under a sanitizer, not those of .ci/run alone (tests/CMakeLists.txt)" OFF)
+add_custom_target(tracker_tests)
 
 function(tracker_test name)
-  cmake_parse_arguments(TEST "ONE_THREAD" "LABEL;TIMEOUT_S" "SOURCES;ALONE;DEPENDS" ${ARGN})
+  cmake_parse_arguments(TEST "" "LABEL;TIMEOUT_S" "SOURCES;ALONE;DEPENDS" ${ARGN})
   if(TEST_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "tracker_test(${name}): what is ${TEST_UNPARSED_ARGUMENTS}?")
-  endif()
-  if(TEST_ONE_THREAD AND TRACKER_SANITIZE STREQUAL "thread" AND NOT TRACKER_TSAN_ALL)
-    return()
   endif()
   if(NOT TEST_LABEL)
     set(TEST_LABEL unit)
@@ -26,10 +22,9 @@ function(tracker_test name)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   target_link_libraries(${name} PRIVATE tracker_options ${TEST_DEPENDS} GTest::gmock GTest::gtest GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  add_dependencies(tracker_tests ${name})
   tracker_precompile(${name} tracker_test_precompiled)
-  if(TRACKER_JOIN_TESTS)
-    tracker_join(${name} ALONE ${TEST_ALONE})
-  endif()
+  tracker_join(${name} ${TRACKER_JOINED_TESTS_MAX} ALONE ${TEST_ALONE})
   # Tests are listed when ctest runs, not while building: a test program that cannot start is a failed test, no
   # failed build.
   # Those with crashes and waits are long: they begin first, and the short ones fill what they leave.

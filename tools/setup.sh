@@ -1,12 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Makes a machine ready: Debian packages from tools/apt-packages.txt, then .venv from requirements.lock.
-# Does nothing, in well under a second, when all of it is there. `setup.sh --full` also takes apt-packages-full.txt.
+# Makes a machine ready: Debian packages from tools/apt-packages.txt and apt-packages-test.txt, then .venv from
+# requirements.lock. Does nothing, in well under a second, when all of it is there. `setup.sh --full` also takes
+# apt-packages-full.txt; `setup.sh --demo` takes only what a build and the demo need, with requirements-demo.lock.
 # PYTHON names the interpreter of .venv (default python3); it must be 3.11 or newer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 lists=(tools/apt-packages.txt)
+lock=requirements-demo.lock
+if [ "${1:-}" != "--demo" ]; then
+  lists+=(tools/apt-packages-test.txt)
+  lock=requirements.lock
+fi
 if [ "${1:-}" = "--full" ]; then lists+=(tools/apt-packages-full.txt); fi
 
 missing_packages() {
@@ -51,14 +57,17 @@ make_venv() {
     echo "setup: $python must be CPython 3.11 or newer (found: ${version:-none}); name another by PYTHON=" >&2
     exit 1
   fi
-  stamp="$(sha256sum <requirements.lock) $version"
-  if [ -x .venv/bin/python ] && [ "$(cat .venv/stamp 2>/dev/null)" = "$stamp" ]; then return; fi
-  echo "setup: .venv from requirements.lock"
-  rm -rf .venv
-  "$python" -m venv .venv
-  .venv/bin/python -m pip --disable-pip-version-check install -q --require-hashes --only-binary :all: \
-    -r requirements.lock
-  echo "$stamp" >.venv/stamp
+  # An environment of the tests serves the demo too; the demo's grows into it.
+  stamp="$(sha256sum <"$lock") $version"
+  if [ -x .venv/bin/python ] && grep -qxF "$stamp" .venv/stamp 2>/dev/null; then return; fi
+  echo "setup: .venv from $lock"
+  if ! grep -qF "$version" .venv/stamp 2>/dev/null; then
+    rm -rf .venv
+    "$python" -m venv .venv
+  fi
+  .venv/bin/python -m pip --disable-pip-version-check install -q --require-hashes --only-binary :all: -r "$lock"
+  if [ "$lock" = requirements.lock ]; then rm -f .venv/stamp; fi
+  for done in requirements-demo.lock "$lock"; do echo "$(sha256sum <"$done") $version"; done >>.venv/stamp
 }
 
 install_packages

@@ -3,17 +3,18 @@
 
 `make test` runs DEFAULT_PARTS, `make ci-full` ALL_PARTS (`all`); any parts can be named and run in that order. A part's
 output is shown when something in it failed; all of it is in build/logs/. A command that fails without naming a
-failed test counts as one failed test, so the tally can never be cleaner than the exit codes. A few failed tests of a
-part run once more alone; what passes then is named as unstable.
+failed test counts as one failed test, so the tally can never be cleaner than the exit codes. No test runs twice.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import resource
 import shutil
 import subprocess
 import sys
+import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Sequence
@@ -29,7 +30,7 @@ TSAN_REPORTS_SHOWN = 3
 SHOWN_LINES_MAX = 300
 FAILURE_LINES_MAX = 60
 LAST_LINES, LAST_CHARACTERS = 4, 400
-RERUN_MAX = 3  # failed tests of a part that run again alone; more are no accident
+PROGRESS_PERIOD_S = 5
 PYTHON_UNDER_ASAN = ("arrow", "chart", "config_summary", "keys", "limits", "reading", "tail", "types", "values")
 # What its threads do: the drain beside calls, readers of a live run, the queues of media, devices and artifacts.
 PYTHON_UNDER_TSAN = ("artifacts", "device_values", "lifecycle", "media_queue", "tail")
@@ -45,7 +46,6 @@ class Tally:
     skipped: int = 0
     failures: list[str] = field(default_factory=list)
     skips: list[str] = field(default_factory=list)
-    unstable: list[str] = field(default_factory=list)  # failed beside the others, passed alone
 
     def add(self, other: Tally) -> None:
         self.passed += other.passed
@@ -53,7 +53,6 @@ class Tally:
         self.skipped += other.skipped
         self.failures += other.failures
         self.skips += other.skips
-        self.unstable += other.unstable
 
     def fail(self, name: str) -> None:
         self.failed += 1
@@ -138,11 +137,21 @@ def run(name: str, command: Sequence[str], env: dict[str, str] | None = None, re
     return code == 0
 
 
+def show_steps(log: Path, done: threading.Event) -> None:
+    """Prints ninja's count of steps, as its log has it, every few seconds until `done`."""
+    shown = ""
+    while not done.wait(PROGRESS_PERIOD_S):
+        steps = re.findall(r"^\[\d+/\d+\]", log.read_text(errors="replace"), re.MULTILINE) if log.exists() else []
+        if steps and steps[-1] != shown:
+            shown = steps[-1]
+            print(f"building {shown}", flush=True)
+
+
 def joining() -> str:
     """TRACKER_JOIN (cmake/TrackerJoin.cmake) where nobody has set it: as build/ has it; a first build joins, for it is
     done in half the time."""
     cache = ROOT / "build" / "CMakeCache.txt"
-    return "ON" if not cache.exists() or "TRACKER_JOIN_SOURCES:BOOL=ON" in cache.read_text() else ""
+    return "ON" if not cache.exists() or "TRACKER_JOIN:STRING=ON" in cache.read_text() else ""
 
 
 def build(preset: str, *targets: str) -> Tally:
@@ -153,10 +162,14 @@ def build(preset: str, *targets: str) -> Tally:
         ("configure", ["cmake", "--preset", preset]),
         ("build", ["cmake", "--build", "--preset", preset, "-j", JOBS, *chosen]),
     )
+    done = threading.Event()
+    (LOGS / f"{preset}-build.log").unlink(missing_ok=True)
+    threading.Thread(target=show_steps, args=(LOGS / f"{preset}-build.log", done), daemon=True).start()
     for step, command in steps:
         if not run(f"{preset}-{step}", command):
             tally.fail(f"{preset}: {step}")
             break
+    done.set()
     return tally
 
 
@@ -178,17 +191,6 @@ def with_report(name: str, report: Path, command: Sequence[str], env: dict[str, 
     return tally
 
 
-def alone_again(first: Tally, again: Callable[[], Tally]) -> Tally:
-    """Gives a few failed tests a second chance with the machine to themselves, for the ones that lean on its speed.
-    What passes then counts as passed and is named at the end as unstable, which is a bug to mend."""
-    if not 0 < first.failed <= RERUN_MAX:
-        return first
-    second = again()
-    if second.failed or second.passed != first.failed:
-        return first
-    return Tally(first.passed + first.failed, 0, first.skipped, [], first.skips, first.unstable + first.failures)
-
-
 def ctest(
     folder: str, name: str, label: str = "", prefix: Sequence[str] = (), env: dict[str, str] | None = None
 ) -> Tally:
@@ -197,8 +199,7 @@ def ctest(
     command += ["--output-junit", str(report)]
     if label:
         command += ["-L", f"^{label}$"]
-    first = with_report(name, report, [*command, "-j", CTEST_JOBS], env)
-    return alone_again(first, lambda: with_report(f"{name}-again", report, [*command, "--rerun-failed"], env))
+    return with_report(name, report, [*command, "-j", CTEST_JOBS], env)
 
 
 def pytest(
@@ -210,19 +211,14 @@ def pytest(
     prefix: Sequence[str] = (),
 ) -> Tally:
     report = LOGS / f"{name}.xml"
-    command = [*prefix, sys.executable, "-m", "pytest", *paths, "--dist", "loadfile", f"--junitxml={report}"]
-    everything = {"PYTHONPATH": str(ROOT / build / "python"), **(env or {})}
-    first = with_report(name, report, [*command, "-n", jobs], everything)
-    again = [*command, "-n", "0", "--last-failed", "--last-failed-no-failures", "none"]
-    return alone_again(first, lambda: with_report(f"{name}-again", report, again, everything))
+    command = [*prefix, sys.executable, "-m", "pytest", *paths, "--dist", "loadfile", "-n", jobs]
+    command += [f"--junitxml={report}"]
+    return with_report(name, report, command, {"PYTHONPATH": str(ROOT / build / "python"), **(env or {})})
 
 
 def torch() -> Tally:
     report = LOGS / "torch.xml"
-    command = ["tools/test-torch.sh", f"--junitxml={report}"]
-    again = [*command, "--last-failed", "--last-failed-no-failures", "none"]
-    first = with_report("torch", report, command)
-    return alone_again(first, lambda: with_report("torch-again", report, again))
+    return with_report("torch", report, ["tools/test-torch.sh", f"--junitxml={report}"])
 
 
 def real_tools() -> Tally:
@@ -231,8 +227,11 @@ def real_tools() -> Tally:
 
 
 def sanitized(preset: str) -> Tally:
-    """Builds a sanitizer preset and runs its C++ tests and those of Python that suit it."""
-    tally = build(preset)
+    """Builds a sanitizer preset and runs its C++ tests, and those of Python that suit it: under ThreadSanitizer those
+    whose calls meet our threads, under AddressSanitizer where TRACKER_SANITIZE_ALL is ON (tests/CMakeLists.txt)."""
+    everything = os.environ.get("TRACKER_SANITIZE_ALL") == "ON"
+    python = everything or preset == "tsan"
+    tally = build(preset, "tracker_tests", *(("_core", "tracker_python_package") if python else ()))
     if tally.failed:
         return tally
     # The sanitizers of gcc 12 cannot place their shadow memory where the kernel randomises 32 bits of mmap addresses.
@@ -247,7 +246,8 @@ def sanitized(preset: str) -> Tally:
         "TSAN_OPTIONS": f"second_deadlock_stack=1:halt_on_error=1:suppressions={ROOT}/tests/support/tsan.supp",
     }
     tally.add(ctest(f"build-{preset}", preset, prefix=fixed_layout if allowed else (), env=env))
-    tally.add(python_under_asan() if preset == "asan" else python_under_tsan(fixed_layout if allowed else ()))
+    if python:
+        tally.add(python_under_asan() if preset == "asan" else python_under_tsan(fixed_layout if allowed else ()))
     return tally
 
 
@@ -283,7 +283,7 @@ def python_under_tsan(prefix: Sequence[str]) -> Tally:
     env = {"TSAN_OPTIONS": options, "PYTHONMALLOC": "malloc"}
     # Behind the prefix: setarch itself runs in a layout that is not fixed yet.
     prefix = [*prefix, "env", f"LD_PRELOAD={' '.join(runtimes)}"]
-    more = PYTHON_UNDER_TSAN_ALL if os.environ.get("TRACKER_TSAN_ALL") == "ON" else ()
+    more = PYTHON_UNDER_TSAN_ALL if os.environ.get("TRACKER_SANITIZE_ALL") == "ON" else ()
     paths = [f"tests/python/test_{name}.py" for name in (*PYTHON_UNDER_TSAN, *more)]
     tally = pytest("python-tsan", *paths, build="build-tsan", env=env, prefix=prefix)
     for report in sorted(LOGS.glob(f"{reports.name}.*"))[:TSAN_REPORTS_SHOWN]:
@@ -349,6 +349,11 @@ def cpu_s() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
+def reference_s() -> float:
+    """CPU of a reference compile, the unit in which figures of two machines can be compared."""
+    return float(subprocess.check_output([sys.executable, ROOT / "benchmarks" / "reference_compile.py"]))
+
+
 def main(names: Sequence[str]) -> int:
     if list(names) == ["all"]:
         names = ALL_PARTS
@@ -361,22 +366,24 @@ def main(names: Sequence[str]) -> int:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / "build" / "pycache"))
     started = time.monotonic()
+    reference = reference_s()
     total = Tally()
     for name in names or DEFAULT_PARTS:
         part_started, cpu_before = time.monotonic(), cpu_s()
         tally = PARTS[name]()
         wall = time.monotonic() - part_started
-        print(f"{name:<12} {tally}  ({wall:.0f} s, {cpu_s() - cpu_before:.0f} s of CPU)", flush=True)
+        cpu = cpu_s() - cpu_before
+        print(f"{name:<12} {tally}  ({wall:.0f} s, {cpu:.0f} s of CPU = {cpu / reference:.0f} ×)", flush=True)
         total.add(tally)
         if name == "build" and tally.failed:
             break  # nothing after it would say more
     for skip in total.skips:
         print(f"skipped: {skip}")
-    for name in total.unstable:
-        print(f"UNSTABLE: {name}: failed beside the others, passed alone")
     for failure in total.failures:
         print(f"FAILED: {failure}")
-    print(f"total {time.monotonic() - started:.0f} s, {cpu_s():.0f} s of CPU")
+    cpu = cpu_s()
+    print(f"total {time.monotonic() - started:.0f} s, {cpu:.0f} s of CPU = {cpu / reference:.0f} ×")
+    print(f"1 × is a reference compile (benchmarks/reference_compile.py), {reference:.1f} s here")
     print(total)
     return 1 if total.failed else 0
 

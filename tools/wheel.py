@@ -14,15 +14,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RAW = ROOT / "build-wheel"
-# Compiler and flags of the preset dev, so that what it has compiled is not compiled again; the debug information is
-# stripped.
+# Compiler and flags of the joined preset dev, so that what it has compiled is not compiled again.
 COMPILERS = {"CC": "cc", "CXX": "c++"}
-FLAGS = (
-    "-DTRACKER_WERROR=ON",
-    "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -g1 -DNDEBUG",
-    f"-DTRACKER_JOIN_SOURCES={os.environ.get('TRACKER_JOIN', 'OFF')}",
-    f"-DTRACKER_PRECOMPILE_SOURCES={os.environ.get('TRACKER_JOIN', 'OFF')}",
-)
+FLAGS = ("-DTRACKER_WERROR=ON",)
 DIST = ROOT / "dist"
 
 

@@ -13,7 +13,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr uint32_t kDocumentMode = 0666;
+constexpr uint32_t kManifestMode = 0666;
 
 // Takes the lowest number from `from` on that is free, at most `last`; `write` gives the document of a number.
 template <typename Taken, typename Document>
@@ -21,7 +21,7 @@ Result<int64_t> claim(const std::string& folder, int64_t from, int64_t last, std
                       const Taken& taken, const Document& document) {
   for (int64_t number = from; number <= last; ++number) {
     const std::string path = join_path(folder, file(number));
-    const Status status = create_file_exclusive(path, document(number), kDocumentMode);
+    const Status status = create_file_exclusive(path, document(number), kManifestMode);
     if (status.ok()) return number;
     if (status.code() != Code::kExists) return status;
     if (taken(number)) return number;

@@ -9,7 +9,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr char kHexDigits[] = "0123456789abcdef";
+constexpr char kHexLetters[] = "0123456789abcdef";
 
 }  // namespace
 
@@ -17,9 +17,9 @@ std::optional<Digest> Digest::from_hex(std::string_view hex) {
   Digest out;
   if (hex.size() != out.bytes.size() * 2) return std::nullopt;
   for (size_t i = 0; i < hex.size(); ++i) {
-    const char* at = hex[i] == '\0' ? nullptr : std::strchr(kHexDigits, hex[i]);
+    const char* at = hex[i] == '\0' ? nullptr : std::strchr(kHexLetters, hex[i]);
     if (at == nullptr) return std::nullopt;
-    out.bytes[i / 2] = static_cast<uint8_t>(out.bytes[i / 2] << 4 | (at - kHexDigits));
+    out.bytes[i / 2] = static_cast<uint8_t>(out.bytes[i / 2] << 4 | (at - kHexLetters));
   }
   return out;
 }
@@ -28,8 +28,8 @@ std::string Digest::hex() const {
   std::string out;
   out.reserve(bytes.size() * 2);
   for (const uint8_t byte : bytes) {
-    out += kHexDigits[byte >> 4];
-    out += kHexDigits[byte & 15];
+    out += kHexLetters[byte >> 4];
+    out += kHexLetters[byte & 15];
   }
   return out;
 }

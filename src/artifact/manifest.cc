@@ -13,18 +13,18 @@ namespace {
 
 constexpr std::string_view kMagic = "TRKM";
 constexpr std::string_view kContentPrefix = "tracker-artifact-content-1\n";
-constexpr uint8_t kEnd = 0;
+constexpr uint8_t kEndOfList = 0;
 constexpr uint64_t kBytesMax = INT64_MAX;  // of a file, and of all files
 constexpr size_t kCrcBytes = 4;
 
-size_t shared_bytes(std::string_view a, std::string_view b) {
+size_t common_prefix(std::string_view a, std::string_view b) {
   return static_cast<size_t>(std::mismatch(a.begin(), a.begin() + std::min(a.size(), b.size()), b.begin()).first -
                              a.begin());
 }
 
 // The part of an entry that counts as content.
 void encode_content(const ManifestEntry& entry, std::string_view previous, ByteWriter* out) {
-  const size_t shared = shared_bytes(previous, entry.path);
+  const size_t shared = common_prefix(previous, entry.path);
   out->u8(static_cast<uint8_t>(entry.kind));
   out->varint(shared);
   out->sized(std::string_view(entry.path).substr(shared));
@@ -107,7 +107,7 @@ Status check_artifact_path(std::string_view path) {
 }
 
 std::string_view ClashFinder::add(std::string_view path) {
-  const size_t shared = shared_bytes(last_, path);
+  const size_t shared = common_prefix(last_, path);
   while (!ends_.empty() && ends_.back() > shared) ends_.pop_back();
   // One that ends earlier is followed here by what followed it in the path before, where it was looked at.
   const bool clash = !ends_.empty() && ends_.back() == shared && shared < path.size() && path[shared] == '/';
@@ -156,7 +156,7 @@ std::string ManifestWriter::take() {
 }
 
 ManifestTotals ManifestWriter::finish() {
-  out_.u8(kEnd);
+  out_.u8(kEndOfList);
   out_.varint(entries_);
   crc_ = crc32c(std::string_view(out_.buffer()), crc_);
   checked_ = out_.size();
@@ -209,7 +209,7 @@ Result<bool> ManifestReader::next(ManifestEntry* entry) {
   const size_t start = in_.offset();
   const uint8_t kind = in_.u8();
   if (!in_.ok()) return corrupt("it is cut");
-  if (kind == kEnd) {
+  if (kind == kEndOfList) {
     TRACKER_RETURN_IF_ERROR(end());
     return false;
   }
@@ -243,7 +243,7 @@ Result<std::optional<ManifestEntry>> find_in_part(std::string_view part, std::st
   std::string last(previous);
   for (ByteReader in(part); !in.at_end();) {
     const uint8_t kind = in.u8();
-    if (kind == kEnd) break;
+    if (kind == kEndOfList) break;
     ManifestEntry entry;
     entry.kind = static_cast<EntryKind>(kind);
     const char* wrong = kind > 2 ? "an entry of an unknown kind" : decode_content(&in, last, &entry);

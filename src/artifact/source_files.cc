@@ -75,9 +75,9 @@ bool is_store(const std::string& path) {
   return read.ok() || read.code() == Code::kVersion;
 }
 
-class Walk {
+class SourceWalk {
  public:
-  Walk(const std::string& folder, std::vector<std::string>* stores)
+  SourceWalk(const std::string& folder, std::vector<std::string>* stores)
       : root_(folder), real_root_(real_path(folder)), stores_(stores) {}
 
   Result<FileList> run() {
@@ -170,7 +170,7 @@ Result<ListedFile> look_at_file(const std::string& path) {
 }
 
 Result<FileList> list_files(const std::string& folder, std::vector<std::string>* stores) {
-  return Walk(folder, stores).run();
+  return SourceWalk(folder, stores).run();
 }
 
 Result<FileList> look_at_files(const std::string& folder, std::vector<std::string> paths) {

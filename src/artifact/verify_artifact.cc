@@ -13,7 +13,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr size_t kBufferBytes = 1 << 20;
+constexpr size_t kReadBytes = 1 << 20;
 
 // What is wrong with the blob; empty: nothing. `read` is told of each piece that was read.
 std::string look_at_blob(const BlobStore& blobs, const Digest& digest, uint64_t bytes, bool deep,
@@ -25,7 +25,7 @@ std::string look_at_blob(const BlobStore& blobs, const Digest& digest, uint64_t 
   if (static_cast<uint64_t>(st.st_size) != bytes)
     return fmt::format("the blob {} has {} bytes instead of {}", digest.hex(), st.st_size, bytes);
   if (!deep) return "";
-  std::string buffer(kBufferBytes, '\0');
+  std::string buffer(kReadBytes, '\0');
   Sha256 hash;
   for (;;) {
     const ssize_t n = ::read(fd->get(), buffer.data(), buffer.size());

@@ -20,7 +20,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr size_t kHeadBytes = 8 + 4 + 4 + 8 + 4;
+constexpr size_t kFileHeadBytes = 8 + 4 + 4 + 8 + 4;
 
 // What is done with each file of a bundle; its failures end the reading.
 struct BundleVisitor {
@@ -104,7 +104,7 @@ class BundleReader {
 
   Status head(uint32_t* files, uint64_t* bytes) {
     std::string text;
-    TRACKER_RETURN_IF_ERROR(take(kHeadBytes - 4, &text));
+    TRACKER_RETURN_IF_ERROR(take(kFileHeadBytes - 4, &text));
     ByteReader reader(text);
     if (reader.bytes(kBundleMagic.size()) != kBundleMagic) return bad("it is no bundle of a run");
     version_ = reader.u32();

@@ -15,7 +15,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr size_t kHeadBytes = 12, kTailBytes = 4;
+constexpr size_t kEventHeadBytes = 12, kTailBytes = 4;
 constexpr uint32_t kMaskDelta = 0xa282ead8;
 
 // tensorflow.DataType
@@ -217,16 +217,16 @@ Result<bool> EventFile::next(std::string_view* record) {
     return Status(Code::kCorrupt, fmt::format("{} ends within the record at byte {}", path_, offset_),
                   "what is before it was taken");
   };
-  Status status = fill(kHeadBytes);
+  Status status = fill(kEventHeadBytes);
   if (status.code() == Code::kNotFound && buffer_.size() == at_) return false;
   if (!status.ok()) return cut(status);
-  const std::string_view head(buffer_.data() + at_, kHeadBytes);
+  const std::string_view head(buffer_.data() + at_, kEventHeadBytes);
   const auto size = at<uint64_t>(head);
   if (masked_crc32c(head.substr(0, 8)) != at<uint32_t>(head.substr(8)))
     return Status(Code::kCorrupt, fmt::format("{}: the length at byte {} does not verify", path_, offset_),
                   "what is before it was taken; the rest of the file cannot be read");
   if (size > kEventRecordBytesMax) {
-    const uint64_t behind = offset_ + kHeadBytes + size + kTailBytes;
+    const uint64_t behind = offset_ + kEventHeadBytes + size + kTailBytes;
     if (size > size_ || behind > size_) return cut(Status(Code::kNotFound, ""));
     buffer_.clear();
     at_ = 0;
@@ -236,15 +236,15 @@ Result<bool> EventFile::next(std::string_view* record) {
     ended_ = false;
     return Status(Code::kLimit, fmt::format("{}: the record at byte {} has {} bytes", path_, here, size));
   }
-  status = fill(kHeadBytes + size + kTailBytes);
+  status = fill(kEventHeadBytes + size + kTailBytes);
   if (!status.ok()) return cut(status);
-  const std::string_view whole(buffer_.data() + at_, kHeadBytes + size + kTailBytes);
-  *record = whole.substr(kHeadBytes, size);
+  const std::string_view whole(buffer_.data() + at_, kEventHeadBytes + size + kTailBytes);
+  *record = whole.substr(kEventHeadBytes, size);
   const uint64_t here = offset_;
   at_ += whole.size();
   offset_ += whole.size();
   ended_ = false;
-  if (masked_crc32c(*record) != at<uint32_t>(whole.substr(kHeadBytes + size)))
+  if (masked_crc32c(*record) != at<uint32_t>(whole.substr(kEventHeadBytes + size)))
     return Status(Code::kCorrupt, fmt::format("{}: the record at byte {} does not verify", path_, here),
                   "it was left out, what is before and behind it was taken");
   return true;

@@ -119,7 +119,7 @@ void read_histogram(std::string_view message, std::vector<EventMedium>* out) {
 
 // A tensor of (left, right, count).
 void read_histogram_tensor(std::string_view message, std::vector<EventMedium>* out) {
-  constexpr uint64_t kDtDouble = 2;
+  constexpr uint64_t kTensorDouble = 2;
   WireReader reader(message);
   WireField field;
   std::vector<double> numbers;
@@ -128,7 +128,7 @@ void read_histogram_tensor(std::string_view message, std::vector<EventMedium>* o
     if (field.is(1, WireType::kVarint)) dtype = field.value;
     if ((field.is(4, WireType::kBytes) || field.number == 6) && !take_doubles(field, &numbers)) return;
   }
-  if (!reader.ok() || dtype != kDtDouble || numbers.empty() || numbers.size() % 3 != 0) return;
+  if (!reader.ok() || dtype != kTensorDouble || numbers.empty() || numbers.size() % 3 != 0) return;
   std::vector<double> edges{numbers[0]}, counts;
   for (size_t i = 0; i < numbers.size(); i += 3) {
     edges.push_back(numbers[i + 1]);

@@ -35,13 +35,13 @@ void append_jsonl(const ExportRow& row, std::string* out) {
   fmt::format_to(std::back_inserter(*out), ",\"rank\":{},\"attempt\":{}}}\n", row.rank, row.attempt);
 }
 
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
+bool is_blank_cell(char c) { return c == ' ' || c == '\t'; }
 
 }  // namespace
 
 std::string csv_field(std::string_view text) {
   const bool plain = text.find_first_of(",\"\r\n") == std::string_view::npos &&
-                     (text.empty() || (!is_blank(text.front()) && !is_blank(text.back())));
+                     (text.empty() || (!is_blank_cell(text.front()) && !is_blank_cell(text.back())));
   if (plain) return std::string(text);
   std::string out = "\"";
   for (const char c : text) {

@@ -43,7 +43,7 @@ int64_t TimeLine::wall_us(uint64_t tick) const {
 
 namespace {
 
-uint64_t word_at(const char* at) {
+uint64_t load_word(const char* at) {
   uint64_t word;
   std::memcpy(&word, at, 8);
   return word;
@@ -61,7 +61,7 @@ class Cursor {
 
   void feed(const TimeLine& times, FrameBuilder* builder) {
     const char* at = record();
-    const auto step = static_cast<int64_t>(word_at(at + 8));
+    const auto step = static_cast<int64_t>(load_word(at + 8));
     const bool has_step = (head_ & kHeadHasStep) != 0;
     const int64_t wall = times.wall_us(tick_);
     if (head_kind(head_) == RecordKind::kValues) {
@@ -70,7 +70,7 @@ class Cursor {
       builder->add_values({pairs, head_count(head_)}, step, has_step, wall);
       span_->points += head_count(head_);
     } else {
-      const uint64_t word = word_at(at + kRecordHeadBytes);
+      const uint64_t word = load_word(at + kRecordHeadBytes);
       span_->texts += static_cast<EventType>(word & 0xff) == EventType::kText ? 1 : 0;
       builder->add_event(static_cast<EventType>(word & 0xff), step, has_step, wall,
                          {at + kRecordHeadBytes + 8, word >> 32});
@@ -86,7 +86,7 @@ class Cursor {
   void load() {
     while (span_->from < span_->to && !span_->damaged) {
       const uint64_t left_in_lap = span_->data_bytes - (span_->from & (span_->data_bytes - 1));
-      const uint64_t word0 = word_at(record());
+      const uint64_t word0 = load_word(record());
       head_ = static_cast<uint32_t>(word0 >> 32);
       const RecordKind kind = head_kind(head_);
       if (kind == RecordKind::kPad) {
@@ -98,7 +98,7 @@ class Cursor {
       size_ = size_of(kind);
       if (size_ == 0 || size_ > left_in_lap || size_ > span_->to - span_->from || !verify(static_cast<uint32_t>(word0)))
         break;
-      tick_ = word_at(record() + 16);
+      tick_ = load_word(record() + 16);
       return;
     }
     if (span_->from < span_->to) span_->damaged = true;
@@ -108,7 +108,7 @@ class Cursor {
   // By what the record itself says; 0 for none. An event without a type is none: a frame that held it would be refused.
   uint64_t size_of(RecordKind kind) const {
     if (kind == RecordKind::kValues) return kRecordHeadBytes + head_count(head_) * sizeof(ValuePair);
-    const uint64_t word = word_at(record() + kRecordHeadBytes);
+    const uint64_t word = load_word(record() + kRecordHeadBytes);
     if (kind != RecordKind::kEvent || (word & 0xff) == 0) return 0;
     return kRecordHeadBytes + 8 + ((word >> 32) + 7) / 8 * 8;
   }
@@ -116,7 +116,7 @@ class Cursor {
   bool verify(uint32_t expected) const {
     uint32_t crc = record_crc_begin(seed_, span_->from, head_);
     const char* at = record();
-    for (uint64_t i = 8; i < size_; i += 8) crc = crc32c_word(crc, word_at(at + i));
+    for (uint64_t i = 8; i < size_; i += 8) crc = crc32c_word(crc, load_word(at + i));
     return crc == expected;
   }
 

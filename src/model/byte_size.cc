@@ -33,7 +33,7 @@ constexpr Unit kUnits[] = {{"", 1},
                            {"gib", 1073741824},
                            {"ti", 1099511627776},
                            {"tib", 1099511627776}};
-constexpr double kBytesMax = 9e18;
+constexpr double kSizeMax = 9e18;
 
 }  // namespace
 
@@ -50,7 +50,7 @@ Result<uint64_t> parse_byte_size(std::string_view what, std::string_view text) {
   for (const Unit& known : kUnits)
     if (unit == known.name) {
       const double bytes = number * known.bytes;
-      return bytes <= kBytesMax ? Result<uint64_t>(static_cast<uint64_t>(bytes)) : Result<uint64_t>(wrong);
+      return bytes <= kSizeMax ? Result<uint64_t>(static_cast<uint64_t>(bytes)) : Result<uint64_t>(wrong);
     }
   return wrong;
 }

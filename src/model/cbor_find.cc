@@ -9,7 +9,14 @@
 namespace tracker::internal {
 namespace {
 
-enum Major : uint8_t { kUnsigned = 0, kNegative = 1, kText = 3, kArray = 4, kMap = 5, kSimple = 7 };
+enum MajorType : uint8_t {
+  kMajorUnsigned = 0,
+  kMajorNegative = 1,
+  kMajorText = 3,
+  kMajorArray = 4,
+  kMajorMap = 5,
+  kMajorSimple = 7
+};
 
 struct Head {
   uint8_t major = 0;
@@ -31,9 +38,9 @@ Head read_head(ByteReader* in) {
 void skip(ByteReader* in, int depth) {
   const Head head = read_head(in);
   if (depth > kValueDepthMax) in->fail();
-  if (head.major == kText) in->bytes(head.argument);
-  if (head.major != kArray && head.major != kMap) return;
-  const uint64_t per_entry = head.major == kMap ? 2 : 1;
+  if (head.major == kMajorText) in->bytes(head.argument);
+  if (head.major != kMajorArray && head.major != kMajorMap) return;
+  const uint64_t per_entry = head.major == kMajorMap ? 2 : 1;
   for (uint64_t i = 0; i < head.argument && in->ok(); ++i)
     for (uint64_t part = 0; part < per_entry && in->ok(); ++part) skip(in, depth + 1);
 }
@@ -50,10 +57,10 @@ std::optional<std::string_view> value_at(std::string_view cbor, ByteReader* in) 
 std::optional<std::string_view> cbor_entry(std::string_view cbor, std::string_view key) {
   ByteReader in(cbor);
   const Head map = read_head(&in);
-  if (map.major != kMap) return std::nullopt;
+  if (map.major != kMajorMap) return std::nullopt;
   for (uint64_t i = 0; i < map.argument && in.ok(); ++i) {
     const Head name = read_head(&in);
-    if (name.major != kText) return std::nullopt;
+    if (name.major != kMajorText) return std::nullopt;
     if (in.bytes(name.argument) == key && in.ok()) return value_at(cbor, &in);
     skip(&in, 0);
   }
@@ -76,7 +83,7 @@ std::optional<std::string_view> cbor_path(std::string_view cbor, std::string_vie
 std::optional<std::string_view> cbor_element(std::string_view cbor, size_t index) {
   ByteReader in(cbor);
   const Head list = read_head(&in);
-  if (list.major != kArray || index >= list.argument) return std::nullopt;
+  if (list.major != kMajorArray || index >= list.argument) return std::nullopt;
   for (size_t i = 0; i < index; ++i) skip(&in, 0);
   return value_at(cbor, &in);
 }

@@ -9,7 +9,7 @@
 namespace tracker::internal {
 namespace {
 
-using Kind = FilterLiteral::Kind;
+using LiteralKind = FilterLiteral::Kind;
 
 constexpr int64_t kSecondUs = 1'000'000;
 constexpr int64_t kDayUs = 24 * 3600 * kSecondUs;
@@ -31,10 +31,10 @@ std::optional<FilterLiteral> number_literal(std::string_view word) {
   const std::string_view unsigned_or_negative = word.starts_with('+') ? body : word;
   const char* end = unsigned_or_negative.data() + unsigned_or_negative.size();
   FilterLiteral out;
-  out.kind = Kind::kInt;
+  out.kind = LiteralKind::kInt;
   auto parsed = std::from_chars(unsigned_or_negative.data(), end, out.integer);
   if (parsed.ec == std::errc() && parsed.ptr == end) return out;
-  out.kind = Kind::kDouble;
+  out.kind = LiteralKind::kDouble;
   parsed = std::from_chars(unsigned_or_negative.data(), end, out.number);
   if (parsed.ptr != end) return std::nullopt;
   // from_chars leaves the value alone where it is too large or too small for a double.
@@ -116,7 +116,7 @@ std::optional<FilterLiteral> date_literal(std::string_view text) {
                                          std::chrono::day(static_cast<unsigned>(day))};
   if (!date.ok()) return std::nullopt;
   FilterLiteral out;
-  out.kind = Kind::kTime;
+  out.kind = LiteralKind::kTime;
   out.integer = std::chrono::sys_days(date).time_since_epoch().count() * kDayUs;
   int64_t length = kDayUs;
   if ((take(&text, 'T') || take(&text, ' ')) && !take_clock(&text, &out.integer, &length)) return std::nullopt;
@@ -137,7 +137,7 @@ std::optional<FilterLiteral> now_literal(std::string_view word, int64_t now_us) 
     offset = sign == '-' ? -*duration : *duration;
   }
   FilterLiteral out;
-  out.kind = Kind::kTime;
+  out.kind = LiteralKind::kTime;
   out.integer = now_us + offset;
   out.end_us = out.integer + 1;
   return out;
@@ -146,17 +146,17 @@ std::optional<FilterLiteral> now_literal(std::string_view word, int64_t now_us) 
 FilterLiteral value_of(std::string_view word, int64_t now_us) {
   FilterLiteral out;
   if (word == "null" || word == "None") return out;
-  out.kind = Kind::kBool;
+  out.kind = LiteralKind::kBool;
   out.integer = word == "true" || word == "True" ? 1 : 0;
   if (out.integer == 1 || word == "false" || word == "False") return out;
   if (auto number = number_literal(word)) return *number;
   if (const auto duration = duration_us(word)) {
-    out.kind = Kind::kDuration;
+    out.kind = LiteralKind::kDuration;
     out.integer = *duration;
     return out;
   }
   if (auto time = time_literal(word, now_us)) return *time;
-  out.kind = Kind::kText;
+  out.kind = LiteralKind::kText;
   return out;
 }
 

@@ -17,7 +17,7 @@ using Literal = FilterLiteral::Kind;
 // What a test of one value says: nothing comes of a value of another kind, which the notes then name.
 enum class Verdict : uint8_t { kFalse, kTrue, kOtherKind };
 
-constexpr int64_t kSecondUs = 1'000'000;
+constexpr int64_t kMatchSecondUs = 1'000'000;
 
 const char* kind_name(const Value& value) {
   if (value.is_null()) return "null";
@@ -90,7 +90,7 @@ Verdict test_number(FieldKind kind, FilterOp op, const Value& value, const Filte
   if (value.as_bool() != nullptr && literal.kind != Literal::kBool && kind != FieldKind::kMetric)
     return Verdict::kOtherKind;
   const Number own = number(value);
-  const auto seconds = [](int64_t us) { return number(static_cast<double>(us) / kSecondUs); };
+  const auto seconds = [](int64_t us) { return number(static_cast<double>(us) / kMatchSecondUs); };
   switch (literal.kind) {
     case Literal::kInt:
     case Literal::kDouble: {

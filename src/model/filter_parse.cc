@@ -217,27 +217,27 @@ class Parser {
 
   // The value as the kind of the field has it; a value that can never be there is a mistake that is said at once.
   bool fit(const FilterToken& token, const Node& node, FilterLiteral* literal) {
-    using Literal = FilterLiteral::Kind;
-    const Literal kind = literal->kind;
+    using Literals = FilterLiteral::Kind;
+    const Literals kind = literal->kind;
     const std::string name = node.field.text();
-    const bool number = kind == Literal::kInt || kind == Literal::kDouble;
+    const bool number = kind == Literals::kInt || kind == Literals::kDouble;
     switch (node.field.kind()) {
       case FieldKind::kText:
       case FieldKind::kTexts:
-        if (kind == Literal::kNull) return fail(token, name + " is text, never null", "missing(" + name + ")");
-        literal->kind = Literal::kText;  // "id = 42" means the run called 42
+        if (kind == Literals::kNull) return fail(token, name + " is text, never null", "missing(" + name + ")");
+        literal->kind = Literals::kText;  // "id = 42" means the run called 42
         return node.field.id != FilterFieldId::kState || state_name(token, node, *literal);
       case FieldKind::kNumber: return number || fail(token, name + " is a number", "a number such as 0 or 1e-3");
-      case FieldKind::kBool: return kind == Literal::kBool || fail(token, name + " is true or false", "true or false");
+      case FieldKind::kBool: return kind == Literals::kBool || fail(token, name + " is true or false", "true or false");
       case FieldKind::kTime:
-        if (kind == Literal::kText)
+        if (kind == Literals::kText)
           if (auto time = time_literal(literal->text, now_us_)) *literal = *time;
-        return literal->kind == Literal::kTime ||
+        return literal->kind == Literals::kTime ||
                fail(token, name + " is a time", "2026-09-01, 2026-09-01T12:30, now or now-7d");
       case FieldKind::kDuration:
-        return number || kind == Literal::kDuration || fail(token, name + " is a duration", "90s, 15m, 2h, 7d");
+        return number || kind == Literals::kDuration || fail(token, name + " is a duration", "90s, 15m, 2h, 7d");
       case FieldKind::kMetric:
-        return number || kind == Literal::kBool || kind == Literal::kDuration ||
+        return number || kind == Literals::kBool || kind == Literals::kDuration ||
                fail(token, name + " is a number", "a number such as 0.92 or 1e-3");
       case FieldKind::kAny: return fit_any(token, node, literal);
     }

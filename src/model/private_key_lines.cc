@@ -8,7 +8,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr std::string_view kEnd = "-----END ";
+constexpr std::string_view kEndLine = "-----END ";
 constexpr size_t kBodyLineBytesMin = 32;  // they have 64 or more, but for the last one
 
 bool is_base64(char c) {
@@ -24,7 +24,7 @@ std::string_view without_blanks(std::string_view line) {
 bool begins_key(std::string_view text) {
   const size_t begin = text.rfind("-----BEGIN ");
   return begin != std::string_view::npos && text.substr(begin, 64).find("PRIVATE KEY-----") != std::string_view::npos &&
-         text.find(kEnd, begin) == std::string_view::npos;
+         text.find(kEndLine, begin) == std::string_view::npos;
 }
 
 }  // namespace
@@ -54,9 +54,9 @@ std::string PrivateKeyLines::without_key(uint64_t line, std::string_view text) {
 }
 
 std::string PrivateKeyLines::without_key_line(uint64_t number, std::string_view line) {
-  if (const size_t at = line.find(kEnd); at != std::string_view::npos) {
+  if (const size_t at = line.find(kEndLine); at != std::string_view::npos) {
     end_ = number + 1;  // it may come again
-    const size_t close = line.find("-----", at + kEnd.size());
+    const size_t close = line.find("-----", at + kEndLine.size());
     const size_t begin = at - std::min(at, without_blanks(line.substr(0, at)).size());
     return std::string(line.substr(0, begin))
         .append(kRedacted)

@@ -11,8 +11,8 @@
 namespace tracker::internal {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_word(char c) { return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_plain_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_word(char c) { return is_plain_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_token_char(char c) { return is_word(c) || c == '_' || c == '-'; }
 bool is_base64url(char c) { return is_token_char(c) || c == '='; }
 bool is_bearer_char(char c) { return is_base64url(c) || c == '.' || c == '~' || c == '+' || c == '/'; }
@@ -141,7 +141,7 @@ Span bare_credentials(std::string_view text, size_t at, size_t from) {
   if (name.empty() || password.size() < 2 || password.find('/') != std::string_view::npos) return {};
   if (user > 0 && run[user - 1] == '/') return {};
   if (password.find_first_of("{}<") != std::string_view::npos || password.back() == ';') return {};  // a rule of CSS
-  if (std::all_of(name.begin(), name.end(), is_digit)) return {};
+  if (std::all_of(name.begin(), name.end(), is_plain_digit)) return {};
   for (const std::string_view mail :
        {"mailto", "email", "e-mail", "mail", "from", "to", "cc", "bcc", "author", "contact"})
     if (same_letters(name, mail)) return {};
@@ -240,13 +240,13 @@ size_t header_length(std::string_view text, size_t value, size_t name) {
 }
 
 // kScript: within <script> and <style>, where only what certainly is one goes, so that the page stays what it is.
-enum class Kind : uint8_t { kProse, kCode, kScript };
+enum class TextKind : uint8_t { kProse, kCode, kScript };
 
 // Finds the secrets of a text, from left to right.
 class SecretFinder {
  public:
-  SecretFinder(std::string_view text, Kind kind)
-      : text_(text), code_(kind == Kind::kCode), script_(kind == Kind::kScript) {}
+  SecretFinder(std::string_view text, TextKind kind)
+      : text_(text), code_(kind == TextKind::kCode), script_(kind == TextKind::kScript) {}
 
   std::vector<Span> run() {
     for (size_t i = 0; i < text_.size();) i = step(i);
@@ -304,7 +304,7 @@ class SecretFinder {
   size_t bearer(size_t at) {
     const size_t length = run_length(text_, at, is_bearer_char);
     const std::string_view token = text_.substr(at, length);
-    const bool digit = std::any_of(token.begin(), token.end(), is_digit);
+    const bool digit = std::any_of(token.begin(), token.end(), is_plain_digit);
     return length >= (digit ? 8u : 20u) ? take({at, length}, at) : at;
   }
 
@@ -408,7 +408,7 @@ void append_escapes(std::string_view text, std::string* out) {
   }
 }
 
-std::string redact_as(std::string_view text, Kind kind, uint64_t* count, size_t bytes) {
+std::string redact_as(std::string_view text, TextKind kind, uint64_t* count, size_t bytes) {
   bytes = std::min(bytes, text.size());
   text = text.substr(0, bytes + std::min(kSecretAheadBytes, text.size() - bytes));
   const bool escapes = text.find('\x1b') != std::string_view::npos && text.size() <= UINT32_MAX;
@@ -435,13 +435,13 @@ std::string redact_as(std::string_view text, Kind kind, uint64_t* count, size_t 
 }  // namespace
 
 std::string redact_text(std::string_view text, uint64_t* count, size_t bytes) {
-  return redact_as(text, Kind::kProse, count, bytes);
+  return redact_as(text, TextKind::kProse, count, bytes);
 }
 std::string redact_code(std::string_view text, uint64_t* count, size_t bytes) {
-  return redact_as(text, Kind::kCode, count, bytes);
+  return redact_as(text, TextKind::kCode, count, bytes);
 }
 std::string redact_script(std::string_view text, uint64_t* count) {
-  return redact_as(text, Kind::kScript, count, text.size());
+  return redact_as(text, TextKind::kScript, count, text.size());
 }
 
 static bool names_secret(std::string_view name) { return is_secret_key(name) || is_secret_in_prose(name); }

@@ -10,7 +10,7 @@
 namespace tracker::internal {
 namespace {
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
+bool is_word_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; }
 char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
 // "openaiApiKey" -> {openai, api, key}
@@ -21,9 +21,9 @@ std::vector<std::string> words_of(std::string_view key) {
   for (const char c : key) {
     const bool camel =
         std::islower(static_cast<unsigned char>(previous)) && std::isupper(static_cast<unsigned char>(c));
-    if (!is_word(c)) in_word = false;
+    if (!is_word_character(c)) in_word = false;
     else if (!in_word || camel) words.emplace_back();
-    if (is_word(c)) {
+    if (is_word_character(c)) {
       in_word = true;
       words.back() += lower(c);
     }
@@ -55,7 +55,7 @@ bool ends_as_secret(std::string_view word) {
 // Whether the words are worth looking at: most names of a log end otherwise.
 bool may_be_secret(std::string_view name) {
   size_t end = name.size();
-  while (end > 0 && !is_word(name[end - 1])) --end;
+  while (end > 0 && !is_word_character(name[end - 1])) --end;
   if (end < 3) return false;
   std::array<char, 3> last{lower(name[end - 3]), lower(name[end - 2]), lower(name[end - 1])};
   constexpr std::array<std::string_view, 18> kLast{"key", "ret", "ets", "ord", "swd", "ase", "ken", "ial", "als",

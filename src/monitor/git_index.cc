@@ -18,7 +18,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr size_t kHeadBytes = 12, kNameBytes = 20, kEntryBytes = 62;
+constexpr size_t kIndexHeadBytes = 12, kNameBytes = 20, kIndexEntryBytes = 62;
 constexpr uint32_t kTypeMask = 0170000, kTypeLink = 0120000, kTypeGitlink = 0160000, kTypeFolder = 0040000;
 
 uint32_t u32_at(std::string_view bytes, size_t at) {
@@ -27,7 +27,7 @@ uint32_t u32_at(std::string_view bytes, size_t at) {
   return out;
 }
 
-struct Entry {
+struct IndexEntry {
   uint32_t mtime_s = 0, mtime_ns = 0, mode = 0, size = 0;
   std::string_view object;
   bool ignored = false;  // assumed unchanged, or not checked out
@@ -39,7 +39,7 @@ struct Entry {
 class Index {
  public:
   explicit Index(std::string_view bytes) : bytes_(bytes) {
-    if (bytes_.size() < kHeadBytes + kNameBytes || bytes_.substr(0, 4) != "DIRC") return;
+    if (bytes_.size() < kIndexHeadBytes + kNameBytes || bytes_.substr(0, 4) != "DIRC") return;
     version_ = u32_at(bytes_, 4);
     count_ = u32_at(bytes_, 8);
     ok_ = version_ >= 2 && version_ <= 4;
@@ -50,8 +50,8 @@ class Index {
   size_t at() const { return at_; }
   size_t end() const { return end_; }
 
-  bool next(Entry* out) {
-    ok_ = ok_ && end_ - at_ >= kEntryBytes;
+  bool next(IndexEntry* out) {
+    ok_ = ok_ && end_ - at_ >= kIndexEntryBytes;
     if (!ok_) return false;
     const size_t begin = at_;
     out->mtime_s = u32_at(bytes_, begin + 8), out->mtime_ns = u32_at(bytes_, begin + 12);
@@ -62,8 +62,8 @@ class Index {
   }
 
  private:
-  bool next_name(size_t begin, uint32_t flags, Entry* out) {
-    size_t at = begin + kEntryBytes;
+  bool next_name(size_t begin, uint32_t flags, IndexEntry* out) {
+    size_t at = begin + kIndexEntryBytes;
     out->ignored = (flags & 0x8000) != 0;
     out->unmerged = (flags & 0x3000) != 0;
     if ((flags & 0x4000) != 0) {  // extended flags
@@ -94,7 +94,7 @@ class Index {
 
   std::string_view bytes_;
   uint32_t version_ = 0, count_ = 0;
-  size_t at_ = kHeadBytes, end_ = 0;
+  size_t at_ = kIndexHeadBytes, end_ = 0;
   bool ok_ = false;
 };
 
@@ -122,7 +122,7 @@ Sha1Digest digest_of(std::string_view content) {
 }
 
 // `filtered`: other bytes are no proof of a change.
-std::optional<bool> same_content(const std::string& path, const Entry& entry, bool filtered) {
+std::optional<bool> same_content(const std::string& path, const IndexEntry& entry, bool filtered) {
   const auto content = read_file(path, kGitFileBytesMax);
   if (!content.ok()) return std::nullopt;
   const Sha1Digest digest = digest_of(*content);
@@ -131,7 +131,7 @@ std::optional<bool> same_content(const std::string& path, const Entry& entry, bo
 }
 
 // Whether the file is what the index says; nullopt: it cannot be told.
-std::optional<bool> is_same(const std::string& path, const Entry& entry, const struct stat& index, bool filtered) {
+std::optional<bool> is_same(const std::string& path, const IndexEntry& entry, const struct stat& index, bool filtered) {
   struct stat now{};
   if (::lstat(path.c_str(), &now) != 0) return false;
   if ((entry.mode & kTypeMask) != (now.st_mode & kTypeMask)) return false;
@@ -169,7 +169,7 @@ std::optional<bool> git_is_dirty(const GitFolder& where, std::chrono::steady_clo
   if (!index.ok() || index.count() > kGitEntriesMax) return std::nullopt;
   const auto deadline = now() + kGitIndexTimeMax;
   bool told = true, dirty = false;
-  Entry entry;
+  IndexEntry entry;
   for (uint32_t i = 0; i < index.count(); ++i) {
     if (!index.next(&entry)) return std::nullopt;
     if (dirty) continue;  // the end of the entries is still to be found

@@ -23,7 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kLookMs = 100;
-constexpr std::string_view kEnd = "end";
+constexpr std::string_view kEndWord = "end";
 constexpr const char* kCalls[] = {
     "dlopen",
     "nvmlInit_v2",
@@ -98,7 +98,7 @@ class TrialReader {
         line_ += c;
         continue;
       }
-      ended_ = line_ == kEnd;
+      ended_ = line_ == kEndWord;
       const auto known = std::find(std::begin(kCalls), std::end(kCalls), line_);
       if (known != std::end(kCalls)) watch_(call_ = *known);
       line_.clear();

@@ -19,7 +19,7 @@ double share(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
-uint64_t since(uint64_t now, uint64_t before) { return now > before ? now - before : 0; }
+uint64_t increase(uint64_t now, uint64_t before) { return now > before ? now - before : 0; }
 
 size_t entries_of(const std::string& path) {
   DIR* folder = ::opendir(path.c_str());
@@ -70,7 +70,7 @@ void SystemSampler::look_at_cpu(std::vector<SystemValue>* out) {
   }
   const uint64_t busy = all - idle;
   if (last_ns_ != 0 && all > cpu_all_)
-    out->push_back({"system/cpu.percent", share(since(busy, cpu_busy_), all - cpu_all_)});
+    out->push_back({"system/cpu.percent", share(increase(busy, cpu_busy_), all - cpu_all_)});
   cpu_busy_ = busy;
   cpu_all_ = all;
 }
@@ -79,7 +79,7 @@ void SystemSampler::look_at_memory(std::vector<SystemValue>* out) const {
   const std::string text = text_of_file(proc_ + "/meminfo");
   const auto total = number_in(field_of(text, "MemTotal")), free = number_in(field_of(text, "MemAvailable"));
   if (!total || !free) return;
-  const uint64_t used = since(*total, *free);
+  const uint64_t used = increase(*total, *free);
   out->push_back({"system/memory.used.bytes", static_cast<double>(used * 1024)});
   out->push_back({"system/memory.used.percent", share(used, *total)});
 }
@@ -101,7 +101,7 @@ void SystemSampler::look_at_tree(double seconds, std::vector<SystemValue>* out) 
 void SystemSampler::look_at_disk(std::vector<SystemValue>* out) const {
   struct statvfs disk{};
   if (::statvfs(store_.c_str(), &disk) != 0 || disk.f_blocks == 0) return;
-  const uint64_t used = since(disk.f_blocks, disk.f_bfree);
+  const uint64_t used = increase(disk.f_blocks, disk.f_bfree);
   out->push_back({"system/disk.used.percent", share(used, used + disk.f_bavail)});
   out->push_back({"system/disk.free.bytes", static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize)});
 }
@@ -122,8 +122,8 @@ void SystemSampler::look_at_network(double seconds, std::vector<SystemValue>* ou
     }
   }
   if (seconds > 0 && !text.empty()) {
-    out->push_back({"system/net.received.bytes_per_s", static_cast<double>(since(received, received_)) / seconds});
-    out->push_back({"system/net.sent.bytes_per_s", static_cast<double>(since(sent, sent_)) / seconds});
+    out->push_back({"system/net.received.bytes_per_s", static_cast<double>(increase(received, received_)) / seconds});
+    out->push_back({"system/net.sent.bytes_per_s", static_cast<double>(increase(sent, sent_)) / seconds});
   }
   received_ = received;
   sent_ = sent;

@@ -17,20 +17,20 @@ namespace {
 
 // All attributes of one kind in the order they take effect: by time, then by writer id, then as their writer set them.
 std::vector<const Attribute*> in_effect_order(const std::vector<WriterSnapshot>& writers, EventType type) {
-  struct Entry {
+  struct Setting {
     const Attribute* attribute;
     const Id128* writer;
   };
-  std::vector<Entry> entries;
+  std::vector<Setting> entries;
   for (const WriterSnapshot& writer : writers)
     for (const Attribute& attribute : writer.attributes)
       if (attribute.type == type) entries.push_back({&attribute, &writer.identity.writer});
-  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+  std::stable_sort(entries.begin(), entries.end(), [](const Setting& a, const Setting& b) {
     if (a.attribute->time_us != b.attribute->time_us) return a.attribute->time_us < b.attribute->time_us;
     return *a.writer < *b.writer;
   });
   std::vector<const Attribute*> out;
-  for (const Entry& entry : entries) out.push_back(entry.attribute);
+  for (const Setting& entry : entries) out.push_back(entry.attribute);
   return out;
 }
 

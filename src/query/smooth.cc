@@ -9,7 +9,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
 // Uniform access to points and cells; what is not finite has weight 0.
 class Weighted {
@@ -23,7 +23,7 @@ class Weighted {
     return in_.counts.empty() ? (std::isfinite(in_.values[i]) ? 1 : 0) : static_cast<double>(in_.counts[i]);
   }
   double mean(size_t i) const { return in_.counts.empty() ? in_.values[i] : in_.values[i] / count(i); }
-  double passed(size_t i) const { return in_.counts.empty() ? in_.values[i] : kNan; }  // where counts(i) is false
+  double passed(size_t i) const { return in_.counts.empty() ? in_.values[i] : kNoValue; }  // where counts(i) is false
 
  private:
   const SmoothInput& in_;

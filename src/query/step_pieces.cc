@@ -15,13 +15,13 @@ namespace {
 constexpr uint64_t kLoadRows = 16'384;  // at once, of columns that decode by parts
 
 // One series of the metric in a writer; more than one cannot be told apart by step alone.
-enum class Found { kNone, kOne, kSeveral };
-Found find_series(const WriterSnapshot& writer, const std::string& name, const SeriesStats** out) {
-  Found found = Found::kNone;
+enum class Candidates { kNone, kOne, kSeveral };
+Candidates find_series(const WriterSnapshot& writer, const std::string& name, const SeriesStats** out) {
+  Candidates found = Candidates::kNone;
   for (const SeriesStats& series : writer.series) {
     if (series.points == 0 || series.def.name != name) continue;
-    if (found != Found::kNone) return Found::kSeveral;
-    found = Found::kOne;
+    if (found != Candidates::kNone) return Candidates::kSeveral;
+    found = Candidates::kOne;
     *out = &series;
   }
   return found;
@@ -66,8 +66,8 @@ bool StepPieces::outside(int64_t first, int64_t last) const {
 Result<bool> StepPieces::add_writer(size_t index) {
   const WriterSnapshot& snapshot = run_->writers()[index];
   const SeriesStats* series = nullptr;
-  const Found found = find_series(snapshot, metric_.name, &series);
-  if (found != Found::kOne) return found == Found::kNone;
+  const Candidates found = find_series(snapshot, metric_.name, &series);
+  if (found != Candidates::kOne) return found == Candidates::kNone;
   auto look = run_->reader(index)->look();
   if (!look.ok()) return look.status();
   if (*look == nullptr) return false;

@@ -9,7 +9,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kEmptyBin = std::numeric_limits<double>::quiet_NaN();
 
 template <typename X>
 struct Points {
@@ -37,7 +37,7 @@ Result<std::vector<double>> smooth_points(const Smoothing& smoothing, const Poin
   auto y = smooth(smoothing, {x, rows.values, {}});
   if (!y.ok()) return y;
   for (size_t i = 0; i < x.size(); ++i)
-    if (!std::isfinite(rows.values[i])) (*y)[i] = kNan;
+    if (!std::isfinite(rows.values[i])) (*y)[i] = kEmptyBin;
   return y;
 }
 
@@ -52,7 +52,7 @@ Result<std::vector<double>> smoothed_by_points(RowStream<X>* stream, const Windo
   std::vector<double> out;
   size_t row = count.begin - count.reach_begin;
   for (const ChartCell<X>& cell : chart.cells) {
-    double y = kNan;
+    double y = kEmptyBin;
     for (uint64_t i = 0; i < cell.rows(); ++i, ++row)
       if (!std::isnan((*points)[row])) y = (*points)[row];
     out.push_back(y);

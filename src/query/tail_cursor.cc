@@ -12,7 +12,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr std::string_view kPrefix = "t1.";
+constexpr std::string_view kCursorPrefix = "t1.";
 constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 std::string to_base64url(std::string_view bytes) {
@@ -73,16 +73,16 @@ std::string TailCursor::token() const {
     out.varint(at.points);
   }
   out.u32(crc32c(out.buffer()));
-  return std::string(kPrefix) + to_base64url(out.buffer());
+  return std::string(kCursorPrefix) + to_base64url(out.buffer());
 }
 
 Result<TailCursor> TailCursor::parse(std::string_view token) {
   const Status bad(Code::kInvalid, "not a cursor of tail(), or not a whole one");
   if (token.size() > kTailCursorBytesMax) return bad;
-  if (token.size() > kPrefix.size() && token[0] == 't' && token[1] > '1' && token[1] <= '9' && token[2] == '.')
+  if (token.size() > kCursorPrefix.size() && token[0] == 't' && token[1] > '1' && token[1] <= '9' && token[2] == '.')
     return Status(Code::kVersion, "a cursor of a newer version");
-  if (token.substr(0, kPrefix.size()) != kPrefix) return bad;
-  const auto bytes = from_base64url(token.substr(kPrefix.size()));
+  if (token.substr(0, kCursorPrefix.size()) != kCursorPrefix) return bad;
+  const auto bytes = from_base64url(token.substr(kCursorPrefix.size()));
   if (!bytes || bytes->size() < sizeof(uint32_t)) return bad;
   const std::string_view body(bytes->data(), bytes->size() - sizeof(uint32_t));
   uint32_t crc;

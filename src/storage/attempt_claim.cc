@@ -13,7 +13,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr std::string_view kPrefix = "attempt-", kSuffix = ".json", kFormat = "tracker-attempt";
+constexpr std::string_view kClaimPrefix = "attempt-", kSuffix = ".json", kClaimFormat = "tracker-attempt";
 constexpr size_t kClaimBytesMax = 64 * 1024;
 
 // Of a claim, or of run.json, which has the same key.
@@ -33,8 +33,8 @@ AttemptClaim read_claim(const std::string& path, int64_t attempt) {
 }  // namespace
 
 std::optional<int64_t> claimed_attempt(std::string_view name) {
-  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) return std::nullopt;
-  const std::string_view digits = name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size());
+  if (!name.starts_with(kClaimPrefix) || !name.ends_with(kSuffix)) return std::nullopt;
+  const std::string_view digits = name.substr(kClaimPrefix.size(), name.size() - kClaimPrefix.size() - kSuffix.size());
   int64_t attempt = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), attempt);
   const bool is_number = error == std::errc() && end == digits.data() + digits.size() && digits[0] != '0';
@@ -45,7 +45,7 @@ Status check_claim(const std::string& path) {
   auto text = read_file(path, kClaimBytesMax);
   if (!text.ok()) return text.status();
   const auto document = from_json(*text);
-  if (!document.ok() || document->text_or("format", "") != kFormat)
+  if (!document.ok() || document->text_or("format", "") != kClaimFormat)
     return Status(Code::kCorrupt, "is no document of an attempt");
   if (const int64_t version = document->int_or("version", 0); version > kAttemptVersion)
     return Status(Code::kVersion,
@@ -74,12 +74,12 @@ std::vector<AttemptClaim> attempt_claims(const std::string& run_path) {
 }
 
 Status claim_attempt(const std::string& run_path, const AttemptClaim& claim) {
-  Value::Map map{{"format", std::string(kFormat)}, {"version", kAttemptVersion}, {"attempt", claim.attempt}};
+  Value::Map map{{"format", std::string(kClaimFormat)}, {"version", kAttemptVersion}, {"attempt", claim.attempt}};
   map.emplace_back("launch", claim.launch.value_or(""));
   map.emplace_back("world_size", claim.world_size);
   if (claim.resume_step) map.emplace_back("resume_step", *claim.resume_step);
   map.emplace_back("made_by", this_process_document());
-  const std::string path = join_path(run_path, fmt::format("{}{}{}", kPrefix, claim.attempt, kSuffix));
+  const std::string path = join_path(run_path, fmt::format("{}{}{}", kClaimPrefix, claim.attempt, kSuffix));
   if (path_exists(path)) return Status(Code::kExists, path);
   return create_file_exclusive(path, to_json(map, 2) + "\n", 0666, false);
 }

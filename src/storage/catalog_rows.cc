@@ -11,7 +11,7 @@ namespace {
 
 // The small columns stand apart from the documents: most filters and orders read 100,000 rows of the first and a page
 // of the second. `signs` is read in the order of the folders, beside a sorted listing of them.
-constexpr const char* kSchema = R"(
+constexpr const char* kCatalogSchema = R"(
 CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS signs(folder TEXT PRIMARY KEY, id INTEGER NOT NULL, trust INTEGER NOT NULL,
   inode INTEGER NOT NULL, ctime_ns INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, files INTEGER NOT NULL,
@@ -66,13 +66,13 @@ Status no_run_place(std::string_view folder) {
 }
 
 Status check_catalog_schema(Sqlite& db, const std::string& schema, const std::string& path) {
-  static const auto* const known = new std::vector<SchemaObject>(schema_objects(kSchema));
+  static const auto* const known = new std::vector<SchemaObject>(schema_objects(kCatalogSchema));
   return check_schema(db, schema, *known, path);
 }
 
 Status create_catalog_tables(Sqlite& db) {
   TRACKER_RETURN_IF_ERROR(db.exec("BEGIN IMMEDIATE"));
-  Status status = db.exec(kSchema);
+  Status status = db.exec(kCatalogSchema);
   if (status.ok()) status = db.exec(fmt::format("PRAGMA application_id={}", kCatalogApplicationId).c_str());
   if (status.ok()) status = db.exec(fmt::format("PRAGMA user_version={}", kCatalogVersion).c_str());
   if (status.ok()) return db.exec("COMMIT");

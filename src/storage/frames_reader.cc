@@ -11,7 +11,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr size_t kDamageLinesMax = 1000;
+constexpr size_t kFramesDamageLinesMax = 1000;
 constexpr size_t kDamageProbesMax = 16;  // stretches that are looked at again with each refresh
 
 // Over a network the blocks of a file may arrive out of order: what did not verify before may do so now.
@@ -82,7 +82,7 @@ Status FramesReader::refresh() {
 }
 
 void FramesReader::note(uint64_t offset, Code code, const std::string& what) {
-  if (seen_.damage.size() >= kDamageLinesMax) return;
+  if (seen_.damage.size() >= kFramesDamageLinesMax) return;
   seen_.damage.push_back({code, fmt::format("{}: {}", path_, what)});
   seen_.damage_offsets.push_back(offset);
 }
@@ -178,7 +178,7 @@ Status FramesReader::read(LogPosition* at, const LogPosition& end, LogVisitor* v
   if (!input.ok()) return input.status();
   FileBytes bytes(input->fd.get(), input->size);
   const auto report = [&](Code code, const std::string& what) {
-    if (damage != nullptr && damage->size() < kDamageLinesMax)
+    if (damage != nullptr && damage->size() < kFramesDamageLinesMax)
       damage->push_back({code, fmt::format("{}: {}", path_, what)});
   };
   FramesTotals totals;

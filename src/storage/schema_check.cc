@@ -11,12 +11,12 @@ namespace {
 
 constexpr size_t kNameBytesShown = 64;
 
-bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+bool is_sql_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 std::string with_single_blanks(std::string_view text) {
   std::string out;
   for (const char c : text) {
-    if (!is_blank(c)) out += c;
+    if (!is_sql_blank(c)) out += c;
     else if (!out.empty() && out.back() != ' ') out += ' ';
   }
   while (!out.empty() && out.back() == ' ') out.pop_back();
@@ -27,8 +27,8 @@ std::string with_single_blanks(std::string_view text) {
 bool is_same(std::string_view sql, std::string_view single_blanks) {
   size_t at = 0;
   for (size_t i = 0; i < sql.size(); ++i) {
-    if (is_blank(sql[i]) && i > 0 && is_blank(sql[i - 1])) continue;
-    if (at >= single_blanks.size() || single_blanks[at] != (is_blank(sql[i]) ? ' ' : sql[i])) return false;
+    if (is_sql_blank(sql[i]) && i > 0 && is_sql_blank(sql[i - 1])) continue;
+    if (at >= single_blanks.size() || single_blanks[at] != (is_sql_blank(sql[i]) ? ' ' : sql[i])) return false;
     ++at;
   }
   return at == single_blanks.size();

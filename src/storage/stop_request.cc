@@ -20,7 +20,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr const char* kFormat = "tracker-stop-request";
+constexpr const char* kStopFormat = "tracker-stop-request";
 constexpr int kStopVersion = 1;
 
 std::string user_name() {
@@ -58,7 +58,7 @@ Status write_stop_request(const std::string& run_path, const StopRequest& reques
                   "nothing was asked");
   if (!is_utf8(request.reason)) return Status(Code::kInvalid, "the reason is not UTF-8", "nothing was asked");
   uint64_t redacted = 0;
-  const Value document = Value::Map{{"format", kFormat},          {"version", kStopVersion},
+  const Value document = Value::Map{{"format", kStopFormat},      {"version", kStopVersion},
                                     {"attempt", request.attempt}, {"requested_us", request.requested_us},
                                     {"by", request.by},           {"reason", redact_text(request.reason, &redacted)}};
   return write_file_atomic(join_path(run_path, kStopFile), to_json(document, 2) + "\n", 0666);
@@ -72,7 +72,7 @@ Status remove_stop_request(const std::string& run_path) {
 }
 
 Result<std::optional<StopRequest>> read_stop_request(const std::string& run_path) {
-  const auto document = read_document(join_path(run_path, kStopFile), kFormat, kStopVersion);
+  const auto document = read_document(join_path(run_path, kStopFile), kStopFormat, kStopVersion);
   if (document.status().code() == Code::kNotFound) return std::optional<StopRequest>();
   if (!document.ok()) return document.status();
   StopRequest out;

@@ -31,7 +31,7 @@ bool is_store_name(const std::string& name) {
          std::find(std::begin(kStoreNames), std::end(kStoreNames), name) != std::end(kStoreNames);
 }
 
-uint64_t bytes_in(const std::string& folder) {
+uint64_t bytes_of_folder(const std::string& folder) {
   uint64_t out = 0;
   const auto names = list_dir(folder);
   if (!names.ok()) return 0;
@@ -81,7 +81,7 @@ std::vector<Folder> run_folders(Verifier& verifier, const std::string& store) {
 
 // Runs one after another; those of one uid are copies of each other. Returns the store that they say they are of.
 std::optional<Id128> check_runs(Verifier& verifier, const std::vector<Folder>& folders) {
-  for (const Folder& folder : folders) verifier.bytes_total += bytes_in(folder.path);
+  for (const Folder& folder : folders) verifier.bytes_total += bytes_of_folder(folder.path);
   std::map<Id128, std::string> seen;
   std::optional<Id128> store;
   for (const Folder& folder : folders) {
@@ -221,7 +221,7 @@ Result<VerifyReport> verify_store(const std::string& path, const VerifyOptions& 
 VerifyReport verify_runs(const std::vector<std::string>& folders, const std::string& store_path,
                          const VerifyOptions& options) {
   Verifier verifier(options);
-  for (const std::string& folder : folders) verifier.bytes_total += bytes_in(folder);
+  for (const std::string& folder : folders) verifier.bytes_total += bytes_of_folder(folder);
   std::set<Id128> runs;
   for (const std::string& folder : folders) {
     const RunVerdict verdict = verify_run_folder(verifier, folder, "");

@@ -21,7 +21,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr int kBusyTimeoutMs = 1000;
+constexpr int kVerifyBusyTimeoutMs = 1000;
 constexpr const char* kFromLogAdvice =
     "readers take config, summary, series and end from the frames; the identity is as the file says";
 constexpr const char* kTreeAdvice = "keep a copy; `tracker export` writes what can still be read";
@@ -118,7 +118,7 @@ class DatabaseCheck {
     const SqliteOpen how = live_                             ? SqliteOpen::kRead
                            : size_of_file(file + "-wal") > 0 ? SqliteOpen::kReadPrivateWal
                                                              : SqliteOpen::kReadImmutable;
-    auto db = Sqlite::open(file, how, kBusyTimeoutMs);
+    auto db = Sqlite::open(file, how, kVerifyBusyTimeoutMs);
     if (db.ok() && cut_.contains(number)) TRACKER_RETURN_IF_ERROR(db->read_cut_file());
     return db;
   }

@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kBatchBytes = 4u << 20;
 constexpr int64_t kBatchNs = 100'000'000;  // P11, as every reader
 constexpr int kRewindsMax = 20;            // of a log that is compacted while it is read
-constexpr const char* kKeepAdvice = "keep a copy; `tracker export` writes what can still be read";
+constexpr const char* kExportAdvice = "keep a copy; `tracker export` writes what can still be read";
 
 constexpr const char* kFrameColumns = "SELECT seq, seq, points, time_first_us, time_last_us, data FROM frames ";
 constexpr const char* kSegmentColumns =
@@ -274,12 +274,12 @@ std::vector<Finding> LogCheck::findings(const std::string& path, const DatabaseM
     damage("frame",
            fmt::format("{} {} not verify, {} points: {}", seen_.bad.text(), verb(seen_.bad), seen_.bad_points,
                        seen_.bad_said),
-           kKeepAdvice);
+           kExportAdvice);
   if (!seen_.bad_segments.empty())
     damage("segment",
            fmt::format("{} {} not verify, {} points: {}", seen_.bad_segments.text(), verb(seen_.bad_segments),
                        seen_.bad_segment_points, seen_.bad_segment_said),
-           kKeepAdvice);
+           kExportAdvice);
   if (outside_ > 0)
     damage("foreign-rows",
            fmt::format("{} row{} of frames and segments lie outside of 1 to {}, what its counts say was stored",

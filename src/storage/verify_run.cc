@@ -23,7 +23,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr size_t kHexDigits = 32;
+constexpr size_t kWriterHexDigits = 32;
 
 // The files of one writer by what their names say.
 struct WriterFiles {
@@ -34,9 +34,9 @@ struct WriterFiles {
 
 // Puts a file where it belongs; false for one that is no writer's.
 bool classify(const std::string& name, std::map<std::string, WriterFiles>* writers) {
-  const std::string id = name.substr(0, kHexDigits);
-  if (name.size() <= kHexDigits || !Id128::from_hex(id)) return false;
-  std::string_view rest = std::string_view(name).substr(kHexDigits);
+  const std::string id = name.substr(0, kWriterHexDigits);
+  if (name.size() <= kWriterHexDigits || !Id128::from_hex(id)) return false;
+  std::string_view rest = std::string_view(name).substr(kWriterHexDigits);
   const bool companion = rest.ends_with("-wal") || rest.ends_with("-shm") || rest.ends_with("-journal");
   if (companion) rest.remove_suffix(rest.size() - rest.find_last_of('-'));
   int part = 1;

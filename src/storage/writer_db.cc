@@ -34,7 +34,7 @@ namespace tracker::internal {
 namespace {
 
 constexpr uint64_t kShrinkWalBytes = 256 * 1024;    // a smaller WAL is not worth an fsync
-constexpr int kBusyTimeoutMs = 100;                 // of an append; nobody else of ours writes this file
+constexpr int kAppendBusyTimeoutMs = 100;           // of an append; nobody else of ours writes this file
 constexpr std::chrono::milliseconds kFinishNap{5};  // between two looks whether a file may be put back
 constexpr int kCheckpointPages = 1000;              // after a durable append, which has waited for the disk anyway
 constexpr int kCheckpointPagesAlways = 16384;       // 64 MiB: also after others, so that the WAL stays bounded
@@ -144,7 +144,7 @@ struct WriterDb::Impl {
   // only the database knows.
   Status open() {
     const bool has_other_log = !files.has_own_wal(path);
-    auto opened = Sqlite::open(path, detached ? SqliteOpen::kDetached : SqliteOpen::kWrite, kBusyTimeoutMs);
+    auto opened = Sqlite::open(path, detached ? SqliteOpen::kDetached : SqliteOpen::kWrite, kAppendBusyTimeoutMs);
     if (!opened.ok()) return opened.status();
     sound = false;
     db = std::move(*opened);
@@ -417,7 +417,7 @@ struct WriterDb::Impl {
       return;
     db.set_busy_timeout(static_cast<int>(kShrinkWait.count()));
     (void)checkpoint(Sqlite::Checkpoint::kTruncate).ok();
-    db.set_busy_timeout(kBusyTimeoutMs);
+    db.set_busy_timeout(kAppendBusyTimeoutMs);
   }
 
   // A WAL that is at its limit and is not begun anew by commits after checkpoints is held by a reader. When the

@@ -38,13 +38,13 @@ Status copy_small_tables(Sqlite& last, const std::string& to, int part) {
   return status.ok() ? detached : status;
 }
 
-constexpr std::string_view kDbSuffix = ".db";
-constexpr size_t kHexDigits = 32;
+constexpr std::string_view kDatabaseSuffix = ".db";
+constexpr size_t kWriterIdDigits = 32;
 
 // 1 of <writer>.db, 2 of <writer>-2.db, …; 0 of any other file.
 int part_number(std::string_view name) {
-  if (!name.ends_with(kDbSuffix) || !Id128::from_hex(name.substr(0, kHexDigits))) return 0;
-  const std::string_view middle = name.substr(kHexDigits, name.size() - kHexDigits - kDbSuffix.size());
+  if (!name.ends_with(kDatabaseSuffix) || !Id128::from_hex(name.substr(0, kWriterIdDigits))) return 0;
+  const std::string_view middle = name.substr(kWriterIdDigits, name.size() - kWriterIdDigits - kDatabaseSuffix.size());
   if (middle.empty()) return 1;
   int number = 0;
   const char* const end = middle.data() + middle.size();
@@ -65,10 +65,10 @@ std::string MissingParts::text() const {
 std::vector<MissingParts> missing_parts(const std::string& folder) {
   std::map<std::string, std::set<int>> found;
   for (const std::string& name : list_dir(folder).value_or({}))
-    if (const int number = part_number(name); number > 0) found[name.substr(0, kHexDigits)].insert(number);
+    if (const int number = part_number(name); number > 0) found[name.substr(0, kWriterIdDigits)].insert(number);
   std::vector<MissingParts> out;
   for (const auto& [writer, numbers] : found) {
-    MissingParts missing{join_path(folder, writer) + std::string(kDbSuffix), {}, *numbers.rbegin()};
+    MissingParts missing{join_path(folder, writer) + std::string(kDatabaseSuffix), {}, *numbers.rbegin()};
     for (int number = 1; number < missing.last; ++number)
       if (!numbers.contains(number)) missing.numbers.push_back(number);
     if (!missing.numbers.empty()) out.push_back(std::move(missing));

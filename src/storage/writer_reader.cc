@@ -22,7 +22,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr int kBusyTimeoutMs = 1000;  // a writer that finishes or recovers holds the file for a moment
+constexpr int kReaderBusyTimeoutMs = 1000;  // a writer that finishes or recovers holds the file for a moment
 constexpr const char* kLookCache = "PRAGMA cache_size=-64";  // KiB: each page is read once
 constexpr int kSnapshotTries = 5;  // frames that its statistics lack may become a segment meanwhile
 
@@ -88,7 +88,7 @@ struct WriterReader::Impl {
     SqliteOpen how = mode;
     if (part > 1 && mode != SqliteOpen::kRead)
       how = file_size(file + "-wal") > 0 ? SqliteOpen::kReadPrivateWal : SqliteOpen::kReadImmutable;
-    auto db = Sqlite::open(file, how, kBusyTimeoutMs);
+    auto db = Sqlite::open(file, how, kReaderBusyTimeoutMs);
     if (!db.ok()) return db;
     cut.erase(part);
     if (const auto size = size_of_cut(*db, file)) {

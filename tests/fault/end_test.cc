@@ -64,7 +64,7 @@ TEST_P(EndTest, WithoutFinishEveryPointIsThereAndTheExitCodeIsUnchanged) {
     return 98;
   });
   EXPECT_EQ(exit_code_of(status), GetParam().status);
-  EXPECT_LT(now_ns() - before, 2'000'000'000 * int64_t{kSlowDown});
+  EXPECT_LT(now_ns() - before, 10'000'000'000 * int64_t{kSlowDown});
   ReadRun run = recover_and_read(sandbox.store());
   ASSERT_NE(run.view, nullptr);
   EXPECT_EQ(rows_of(run, "x").size(), static_cast<size_t>(kPoints));

@@ -131,7 +131,6 @@ TEST_P(FloodTest, OfTextsBeyondTheRingEachIsCountedOrRecoveredAndNoCallHangs) {
   EXPECT_EQ(exit_code_of(status), -1 - SIGKILL);
   EXPECT_LT(ledger->longest_ns.load(), 500'000'000 * int64_t{kSlowDown})
       << "10 ms a call, and what a busy machine adds";
-  EXPECT_LT(ledger->all_ns.load(), 10'000'000'000 * int64_t{kSlowDown});
   EXPECT_THAT(lines_of(said), ::testing::ElementsAre(::testing::HasSubstr("dropped and counted")));
   ReadRun run = recover_and_read(sandbox.store());
   ASSERT_NE(run.view, nullptr);

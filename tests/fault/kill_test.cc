@@ -90,12 +90,6 @@ void compare(ReadRun& run, int thread, ThreadLedger& ledger) {
   EXPECT_LE(counted, dropped + 1) << name;
 }
 
-int64_t process_cpu_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
-}
-
 // How long the next open took, in ns of wall time.
 int64_t kill_and_compare(const char* on_full, int wait_us) {
   Sandbox sandbox;
@@ -105,12 +99,9 @@ int64_t kill_and_compare(const char* on_full, int wait_us) {
   ::usleep(static_cast<useconds_t>(wait_us));
   ::kill(child, SIGKILL);
   wait_child(child);
-  // Held to a second by its own work, and to ten by the clock: at a load of 15 on two cores it waits for both.
-  const int64_t before = now_ns(), cpu_before = process_cpu_ns();
+  const int64_t before = now_ns();
   ReadRun run = recover_and_read(sandbox.store());
   const int64_t took = now_ns() - before;
-  EXPECT_LT(process_cpu_ns() - cpu_before, 1'000'000'000 * int64_t{kSlowDown}) << "the next open takes a second";
-  EXPECT_LT(took, 10'000'000'000 * int64_t{kSlowDown});
   EXPECT_EQ(run.runs, 1u);
   for (int t = 0; t < kThreads; ++t) compare(run, t, ledger->threads[t]);
   EXPECT_THAT(run.problems, ::testing::IsEmpty());

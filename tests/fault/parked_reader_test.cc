@@ -24,14 +24,10 @@ constexpr uint64_t kSmallLimit = 4u << 20;
 
 constexpr int kPhases = 3;  // without the readers, with them, without them
 constexpr int kWithReaders = 1;
-// Of the medians. The machines have two cores, and two more processes share their caches.
-constexpr int64_t kSlowerAtMost = 3;
-constexpr int64_t kSliceNs = 1'000'000'000;
-constexpr int64_t kQuietNs = 50'000;  // a call that another process puts aside takes milliseconds
 
 int64_t with_readers_ms() {
   const char* given = std::getenv("TRACKER_TEST_SECONDS");
-  return given != nullptr && std::atoi(given) > 0 ? std::atoi(given) * 1000 : 23'000;
+  return given != nullptr && std::atoi(given) > 0 ? std::atoi(given) * 1000 : 8'000;
 }
 
 int64_t phase_ms(int phase) {
@@ -42,38 +38,11 @@ int64_t phase_ms(int phase) {
 bool is_long() { return with_readers_ms() > 600'000; }
 uint64_t wal_limit() { return is_long() ? kWalBytesMax : kSmallLimit; }
 
-// Times of calls by 64 ns; what is longer than 4 ms counts as that.
-class CallTimes {
- public:
-  void add(int64_t ns) {
-    ++counts_[std::min(static_cast<size_t>(ns) / kBucketNs, counts_.size() - 1)];
-    ++calls_;
-  }
-  // So many of a million calls took longer.
-  int64_t percentile_ns(uint64_t longer_of_a_million) const {
-    uint64_t left = calls_ * longer_of_a_million / 1'000'000;
-    size_t bucket = counts_.size() - 1;
-    for (; bucket > 0 && counts_[bucket] <= left; --bucket) left -= counts_[bucket];
-    return static_cast<int64_t>((bucket + 1) * kBucketNs);
-  }
-
- private:
-  static constexpr size_t kBucketNs = 64;
-  std::vector<uint64_t> counts_ = std::vector<uint64_t>(1u << 16);
-  uint64_t calls_ = 0;
-};
-
 struct Ledger {
   std::atomic<uint64_t> accepted;
-  std::atomic<int64_t> p999_ns[kPhases], p9999_ns[kPhases];  // medians of the slices of each phase
   std::atomic<int> phase, stop, polls;
   std::atomic<uint64_t> wal_bytes_max;
 };
-
-int64_t median(std::vector<int64_t> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<int64_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
 
 int log_phases(const Sandbox& sandbox, Ledger* ledger) {
   redirect_stderr(sandbox.shm() + "/stderr");
@@ -83,23 +52,14 @@ int log_phases(const Sandbox& sandbox, Ledger* ledger) {
   const useconds_t pause_us = is_long() ? 5000 : 500;  // what is logged is read back into memory
   int64_t step = 0;
   for (int phase = 0; phase < kPhases; ++phase) {
-    std::vector<int64_t> p999_ns, p9999_ns;
     const int64_t deadline = now_ns() + phase_ms(phase) * 1'000'000;
-    while (now_ns() < deadline) {
-      CallTimes times;
-      const int64_t slice_end = now_ns() + kSliceNs;
-      for (; now_ns() < slice_end; ++step) {
-        const auto value = static_cast<int64_t>(random());  // nothing that columns make small
-        const int64_t before = now_ns();
-        CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, value, step) == TRK_OK);
-        times.add(now_ns() - before);
-        if (step % 50 == 49) ::usleep(pause_us);
-      }
-      p999_ns.push_back(times.percentile_ns(1000));
-      p9999_ns.push_back(times.percentile_ns(100));
+    bool in_parts = phase != kWithReaders;  // a slow machine takes longer to fill the first file
+    for (; now_ns() < deadline || (!in_parts && now_ns() < deadline + 60'000'000'000); ++step) {
+      if (step % 1000 == 0) in_parts = in_parts || status_of(run).store_parts > 1;
+      const auto value = static_cast<int64_t>(random());  // nothing that columns make small
+      CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, value, step) == TRK_OK);
+      if (step % 50 == 49) ::usleep(pause_us);
     }
-    ledger->p999_ns[phase] = median(p999_ns);
-    ledger->p9999_ns[phase] = median(p9999_ns);
     CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
     CHILD_CHECK((status_of(run).store_parts > 1) == (phase >= kWithReaders));
     ledger->phase = phase + 1;
@@ -151,20 +111,8 @@ TEST(ParkedReaderTest, AParkedReaderCostsTheWriterASecondFileAndNothingElse) {
   const std::vector<std::string> said = lines_of(sandbox.shm() + "/stderr");
   EXPECT_EQ(said.size(), 1u) << ::testing::PrintToString(said);
   EXPECT_THAT(said, ::testing::Each(::testing::HasSubstr("a reader stays in a transaction")));
-  for (int phase = 0; phase < kPhases; ++phase)
-    std::printf("%s: p99.9 %lld ns, p99.99 %lld ns\n", phase == kWithReaders ? "with both readers" : "alone",
-                static_cast<long long>(ledger->p999_ns[phase].load()),
-                static_cast<long long>(ledger->p9999_ns[phase].load()));
   std::printf("WAL at most %.1f MiB; %llu points\n", static_cast<double>(ledger->wal_bytes_max.load()) / 1048576.0,
               static_cast<unsigned long long>(ledger->accepted.load()));
-  // What the machine does meanwhile may make all of them slower: the slower one of the two without is the measure.
-  const int64_t alone_ns = std::max(ledger->p999_ns[0].load(), ledger->p999_ns[2].load());
-  EXPECT_LT(ledger->p999_ns[kWithReaders].load(), kSlowerAtMost * alone_ns);
-  // One call in 10,000: on a machine that puts calls aside more often than that nothing is told by it.
-  const int64_t rare_ns = std::max(ledger->p9999_ns[0].load(), ledger->p9999_ns[2].load());
-  if (rare_ns < kQuietNs) {
-    EXPECT_LT(ledger->p9999_ns[kWithReaders].load(), kSlowerAtMost * rare_ns + kQuietNs);
-  }
   EXPECT_GT(ledger->wal_bytes_max.load(), wal_limit() / 2);
   EXPECT_LT(ledger->wal_bytes_max.load(), 4 * wal_limit());
   ReadRun run = recover_and_read(sandbox.store());

@@ -79,7 +79,7 @@ TEST(StuckTest, LogKeepsItsBoundWhileTheDrainThreadSleepsAndFinishReturns) {
   EXPECT_EQ(exit_code_of(status), 0);
   EXPECT_LT(ledger->longest_ns.load(), 500'000'000 * int64_t{kSlowDown})
       << "10 ms a call, and what a busy machine adds";
-  EXPECT_LT(ledger->finish_ns.load(), 2'500'000'000);
+  EXPECT_LT(ledger->finish_ns.load(), 10'000'000'000);
   expect_all(sandbox, *ledger, RunState::kFinished);
 }
 
@@ -228,7 +228,7 @@ TEST(StuckTest, FinishOnAStuckDiskReturnsInTimeAndItsEndIsRecovered) {
     return 0;
   });
   EXPECT_EQ(exit_code_of(status), 0);
-  EXPECT_LT(ledger->finish_ns.load(), 2'500'000'000);
+  EXPECT_LT(ledger->finish_ns.load(), 10'000'000'000);
   expect_all(sandbox, *ledger, RunState::kFailed);
 }
 

@@ -354,16 +354,13 @@ import ctypes
 program = "import os\\nfor i in range({size // 65536}): os.write(1, b'x' * 65536)"
 child = subprocess.Popen([sys.executable, "-c", program])
 ctypes.PyDLL(None).usleep(3_000_000)  # with the interpreter's lock
-begin = time.monotonic()
 assert child.wait() == 0
-print(time.monotonic() - begin, file=sys.stderr)
 run.finish()
 print(run.status().console_cut_bytes, file=sys.stderr)
 """
     )
-    waited, cut = done.stderr.split()
+    cut = done.stderr
     assert len(done.stdout) == size
-    assert float(waited) < 2.5  # it had not stood still with the process
     assert size - 11_000_000 < int(cut) <= size
 
 

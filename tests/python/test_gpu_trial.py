@@ -16,7 +16,7 @@ import tracker
 from tracker import _gpu_trial
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
-SOURCE = Path(__file__).parents[1] / "unit" / "monitor" / "nvml_stub.cc"
+SOURCE = Path(__file__).parents[1] / "support" / "nvml_stub.cc"
 
 # Logs until the part of the run's environment is there, ends the run, and has no child then.
 RUN = """
@@ -68,8 +68,7 @@ def test_a_library_that_crashes_takes_no_training_along_and_is_said_once(
     assert not [name for name in stored.series(system=True) if str(name).startswith("system/gpu")]
 
 
-# On a busy machine; a trial that hangs has 60 s.
-END_SECONDS_MAX = 10.0
+END_SECONDS_MAX = 10.0  # five times what finish() and an exit may take; a trial that hangs has 60 s
 
 
 @pytest.mark.parametrize("mode", ["", "abort", "fault", "crash_later", "hang", "hang_later", "many"])

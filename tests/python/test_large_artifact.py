@@ -26,7 +26,7 @@ import tracker
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
 BLOCK = 1_000_000
-SIZE = max(int(os.environ.get("TRACKER_TEST_BYTES", "200_000_000")) // BLOCK, 20) * BLOCK
+SIZE = max(int(os.environ.get("TRACKER_TEST_BYTES", "50_000_000")) // BLOCK, 20) * BLOCK
 ATTEMPTS = 8 if SIZE < 2_000_000_000 else 1  # each one that comes between two passes of the writer is a version more
 KILLS = 5 if SIZE < 2_000_000_000 else 1  # each leaves what it had copied for a while
 TIMEOUT = 300 + SIZE // 20_000_000  # s

@@ -22,8 +22,8 @@ import pytest
 import tracker
 
 ROOT = Path(__file__).resolve().parents[2]
-RUNS = int(os.environ.get("TRACKER_TEST_RUNS", "10000"))
-POINTS = int(os.environ.get("TRACKER_TEST_POINTS", "10000000"))
+RUNS = int(os.environ.get("TRACKER_TEST_RUNS", "2000"))
+POINTS = int(os.environ.get("TRACKER_TEST_POINTS", "2000000"))
 TEMPLATES = 64  # of many_runs
 LISTING_MIB = 64  # resident memory of a process that lists runs, Python included
 REMOVAL_MIB = 64

@@ -218,49 +218,6 @@ def put_all(queue: _media_queue.Queue, core: CountingCore, encoder: Any, count: 
         assert queue.put(item) == ""
 
 
-# Bug: each medium that was stored made the one who waits look through all that were left: seconds for 10,000.
-def test_waiting_for_many_media_costs_no_more_for_each_of_them() -> None:
-    def seconds(count: int) -> float:
-        core, gate, queue = CountingCore(), threading.Event(), _media_queue.Queue()
-
-        def encode(parts: Any, files: Any) -> dict[str, Any]:
-            gate.wait()
-            time.sleep(0.00005)  # as one that writes a file: the other thread looks meanwhile
-            return {}
-
-        put_all(queue, core, encode, count)
-        gate.set()
-        begin = time.process_time()
-        assert queue.wait(None, 60)
-        assert core.stored == count
-        return time.process_time() - begin
-
-    few, many = 400, 6400
-    seconds(few)
-    assert seconds(many) < 4 * (many / few) * max(seconds(few), 0.005)
-
-
-# Bug: those of another run that stood in front were passed over for each one that was given up.
-def test_giving_up_many_media_costs_no_more_for_each_of_them_and_counts_all() -> None:
-    def seconds(count: int) -> float:
-        core, other, gate, queue = CountingCore(), CountingCore(), threading.Event(), _media_queue.Queue()
-        put_all(queue, other, lambda parts, files: gate.wait() and {}, count)
-        put_all(queue, core, lambda parts, files: gate.wait() and {}, count)
-        begin = time.process_time()
-        queue.end(core, 0)  # type: ignore[arg-type]
-        spent = time.process_time() - begin
-        assert sum(core.dropped.values()) == count
-        assert queue.wait(core, 0)  # type: ignore[arg-type]
-        gate.set()
-        assert queue.wait(None, 60)
-        assert (other.stored, other.dropped, core.stored) == (count, {}, 0)
-        return spent
-
-    few, many = 250, 4000
-    seconds(few)
-    assert seconds(many) < 4 * (many / few) * max(seconds(few), 0.001)
-
-
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Nothing is encoded before it is set; there is no room in memory for more than documents."""

@@ -8,7 +8,6 @@ import array
 import json
 import math
 import random
-import time
 from typing import Any
 
 import numpy as np
@@ -67,19 +66,6 @@ def test_curves_are_the_same_document_on_both_sides_of_the_limit(monkeypatch: py
     monkeypatch.setattr(_structured, "CURVE_POINT_BYTES_MIN", 0)
     slow = tracker.roc_curve(labels, scores, ["a", 'b"', "ü"])
     assert bytes(fast._payload[0]) == bytes(slow._payload[0])
-
-
-def test_a_large_table_of_numbers_takes_a_part_of_the_time_of_its_json() -> None:
-    columns = {name: np.random.default_rng(5).random(100_000) for name in "abcd"}
-
-    def seconds(work: Any) -> float:
-        begin = time.process_time()
-        work()
-        return time.process_time() - begin
-
-    lists = [column.tolist() for column in columns.values()]
-    by_json = min(seconds(lambda: json.dumps(lists)) for _ in range(3))
-    assert min(seconds(lambda: tracker.Table(columns)) for _ in range(3)) < by_json
 
 
 def test_a_table_of_numbers_and_texts_comes_back(run: tracker.Run) -> None:

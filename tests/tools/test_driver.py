@@ -66,64 +66,12 @@ def test_the_last_line_is_the_tally_and_failures_decide_the_exit_code(
 ) -> None:
     parts = {"good": lambda: driver.Tally(passed=3, skipped=1), "bad": lambda: driver.Tally(failed=1, failures=["x"])}
     monkeypatch.setattr(driver, "PARTS", parts)
+    monkeypatch.setattr(driver, "reference_s", lambda: 1.0)
     assert driver.main(["good"]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "3 passed, 0 failed, 1 skipped"
     assert driver.main(["good", "bad"]) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "3 passed, 1 failed, 1 skipped"
     assert driver.main(["typo"]) == 2
-
-
-def test_a_test_that_passes_alone_counts_as_passed_and_is_named_as_unstable(driver: ModuleType) -> None:
-    first = driver.Tally(passed=7, failed=1, skipped=2, failures=["s::slow"], skips=["x", "y"])
-    tally = driver.alone_again(first, lambda: driver.Tally(passed=1))
-    assert str(tally) == "8 passed, 0 failed, 2 skipped"
-    assert (tally.failures, tally.unstable, tally.skips) == ([], ["s::slow"], ["x", "y"])
-
-
-def test_a_test_that_fails_again_that_did_not_run_again_or_that_is_one_of_many_stays_failed(driver: ModuleType) -> None:
-    first = driver.Tally(passed=7, failed=2, failures=["a", "b"])
-    for second in (driver.Tally(passed=1, failed=1, failures=["b"]), driver.Tally(), driver.Tally(passed=1)):
-        tally = driver.alone_again(first, lambda second=second: second)
-        assert (tally.failed, tally.failures, tally.unstable) == (2, ["a", "b"], [])
-    many = driver.Tally(failed=driver.RERUN_MAX + 1)
-    assert driver.alone_again(many, lambda: pytest.fail("ran again")) is many
-
-
-FAILS_ONCE = """
-import pathlib
-
-
-def test_leans_on_luck():
-    mark = pathlib.Path(__file__).with_name("mark")
-    seen = mark.exists()
-    mark.touch()
-    assert seen
-
-
-def test_passes():
-    pass
-"""
-
-
-def test_pytest_and_ctest_run_only_what_failed_again(driver: ModuleType, tmp_path: Path) -> None:
-    (tmp_path / "test_luck.py").write_text(FAILS_ONCE)
-    (tmp_path / "pytest.ini").write_text("[pytest]")
-    tally = driver.pytest("luck", "test_luck.py")
-    assert str(tally) == "2 passed, 0 failed, 0 skipped"
-    assert tally.unstable == ["test_luck::test_leans_on_luck"]
-
-    script = "if [ -e mark ]; then exit 0; fi; touch mark; exit 1"
-    folder = tmp_path / "ctest"
-    folder.mkdir()
-    (folder / "CTestTestfile.cmake").write_text(
-        f'add_test(luck sh -c "{script}")\nadd_test(good true)\nadd_test(bad false)\n'
-    )
-    assert driver.ctest("ctest", "both").failures == ["luck", "bad"]
-    (folder / "CTestTestfile.cmake").write_text(f'add_test(luck sh -c "{script}")\nadd_test(good true)\n')
-    (folder / "mark").unlink()
-    tally = driver.ctest("ctest", "luck")
-    assert str(tally) == "2 passed, 0 failed, 0 skipped"
-    assert tally.unstable == ["luck"]
 
 
 def test_every_part_of_the_default_run_exists(driver: ModuleType) -> None:

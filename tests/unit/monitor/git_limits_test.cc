@@ -176,7 +176,7 @@ TEST_F(GitLimitsTest, AGitThatHangsIsEndedAndThatIsSaid) {
   uint64_t redacted = 0;
   const auto begun = std::chrono::steady_clock::now();
   const Value diff = git_diff(folder_.path(), &redacted, std::chrono::milliseconds(300));
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::milliseconds(kGitDiffTimeMax));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 5 * std::chrono::milliseconds(kGitDiffTimeMax));
   ::setenv("PATH", before.c_str(), 1);
   EXPECT_EQ(to_display(*diff.find("timeout")), "true");
   EXPECT_EQ(diff.text_or("text", ""), "so far\n");
