@@ -71,8 +71,9 @@ function(tracker_joined_rooms)
     target_include_directories(${archive} PRIVATE ${INCLUDES})
     target_link_libraries(${archive} PRIVATE tracker_options ${LIBRARIES})
     target_compile_definitions(${archive} PRIVATE ${DEFINITIONS})
-    # A linker then drops functions that a program does not need, though it takes whole objects of an archive.
-    target_compile_options(${archive} PRIVATE -ffunction-sections -fdata-sections)
+    # Sections: a linker then drops functions that a program does not need, though it takes whole objects of an archive.
+    # Shadow: a local name is no fault because another file has the same name outside of functions.
+    target_compile_options(${archive} PRIVATE -ffunction-sections -fdata-sections -Wno-shadow)
     target_link_options(${archive} INTERFACE "LINKER:--gc-sections")
     set_target_properties(${archive} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     tracker_precompile(${archive} tracker_room_precompiled)

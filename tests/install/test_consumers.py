@@ -68,13 +68,11 @@ def test_pkg_config_knows_the_version_of_the_header(run: Run, prefix: Path) -> N
 
 
 def test_cpp_project_by_add_subdirectory(run: Run, root: Path, prefix: Path, tmp_path: Path) -> None:
-    # In a folder that stays, so that a second run of the tests does not compile the library again, and joined: each
-    # file by itself is compiled elsewhere.
+    # In a folder that stays, so that a second run of the tests does not compile the library again.
     build = root / "build" / "add-subdirectory"
     launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
     command = ["cmake", "-G", "Ninja", "-S", HERE / "add-subdirectory", "-B", build, f"-DTRACKER_SOURCE_DIR={root}"]
-    quick = ["-DTRACKER_JOIN_SOURCES=ON", "-DTRACKER_PRECOMPILE_SOURCES=ON", "-DCMAKE_CXX_FLAGS_DEBUG=-O0"]
-    run([*command, "-DCMAKE_BUILD_TYPE=Debug", *quick, *launcher])
+    run([*command, "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O0", *launcher])
     run(["cmake", "--build", build, "-j2"])
     assert_records_a_run(run, prefix, build / "consumer", tmp_path)
 

@@ -8,7 +8,7 @@
 
 #include "journal/journal.h"
 #include "journal/wipe_memory.h"
-#include "support/sandbox.h"
+#include "support/sandbox_folders.h"
 
 namespace tracker::internal {
 

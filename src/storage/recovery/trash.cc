@@ -150,15 +150,15 @@ struct RunPlace {
 Result<RunPlace> open_place(const Store& store, int store_fd, const std::string& run_path) {
   const std::string runs = join_path(store.path(), kRunsFolder);
   const std::string project = parent_path(run_path);
-  const std::string project_name = last_name(project), run_name = last_name(run_path);
+  const std::string project_name = last_name(project), label_of_run = last_name(run_path);
   const auto is_no_name = [](const std::string& name) { return name.empty() || name == "." || name == ".."; };
-  if (parent_path(project) != runs || is_no_name(project_name) || is_no_name(run_name))
+  if (parent_path(project) != runs || is_no_name(project_name) || is_no_name(label_of_run))
     return Status(Code::kInvalid, run_path + " is no run's folder of the store " + store.path());
   auto runs_fd = open_folder_at(store_fd, kRunsFolder, runs);
   if (!runs_fd.ok()) return runs_fd.status();
   auto project_fd = open_folder_at(runs_fd->get(), project_name, project);
   if (!project_fd.ok()) return project_fd.status();
-  RunPlace out{std::move(*runs_fd), std::move(*project_fd), project_name, run_name};
+  RunPlace out{std::move(*runs_fd), std::move(*project_fd), project_name, label_of_run};
   auto run = open_folder_at(out.project.get(), out.name, run_path);
   if (!run.ok()) return run.status();
   return out;
@@ -210,7 +210,7 @@ Status refuse_live(const Store& store, const Id128& uid, const std::string& path
                 "nothing of it was removed");
 }
 
-std::string run_name(const RunIdentity& run) { return run.project + "/" + run.id; }
+std::string label_of_run(const RunIdentity& run) { return run.project + "/" + run.id; }
 
 // Back to where a run of this name belongs; where another one stands there by now, beside that. False: neither.
 bool put_back(const Store& store, int store_fd, const Trash& trash, const std::string& entry, const RunIdentity& run) {
@@ -259,7 +259,7 @@ Status check_removable(const Store& store, const RunFolder& run, int64_t now_us)
   if (!store_fd.ok()) return store_fd.status();
   auto place = open_place(store, store_fd->get(), run.path);
   if (!place.ok()) return place.status();
-  return refuse_live(store, run.identity.uid, run.path, run_name(run.identity), now_us);
+  return refuse_live(store, run.identity.uid, run.path, label_of_run(run.identity), now_us);
 }
 
 Result<Removed> remove_run(const Store& store, const RunFolder& run, int64_t now_us) {
@@ -276,7 +276,8 @@ Result<Removed> remove_run(const Store& store, const RunFolder& run, int64_t now
   if (::renameat(place->project.get(), place->name.c_str(), trash->folder.get(), moved.c_str()) != 0)
     return Status::from_errno(errno, "cannot move into the trash", run.path);
   std::vector<std::unique_ptr<DeadJournal>> journals;
-  Status status = refuse_live(store, run.identity.uid, join_path(trash_path, moved), run_name(run.identity), now_us);
+  Status status =
+      refuse_live(store, run.identity.uid, join_path(trash_path, moved), label_of_run(run.identity), now_us);
   if (status.ok()) status = claim_journals(store, run.identity, &journals);
   if (status.ok() && ::renameat(trash->folder.get(), moved.c_str(), trash->folder.get(), condemned.c_str()) != 0)
     status = Status::from_errno(errno, "cannot rename", join_path(trash_path, moved));
@@ -339,12 +340,12 @@ Removed empty_trash(const Store& store, bool dry_run, int64_t now_us, std::vecto
     const std::string at = join_path(path, name);
     const auto run = read_run_folder(at);
     const Code code = run.status().code();
-    Status status = run.ok() ? refuse_live(store, run->identity.uid, at, run_name(run->identity), now_us)
+    Status status = run.ok() ? refuse_live(store, run->identity.uid, at, label_of_run(run->identity), now_us)
                     : code == Code::kVersion || code == Code::kIo ? run.status()
                                                                   : refuse_live(store, Id128(), at, at, now_us);
     if (status.ok() && run.ok() && !journal_dirs_of(store, run->identity.uid).empty())
       status = Status(Code::kBusy, fmt::format("{}: a removal died before it took its journals; remove it again",
-                                               run_name(run->identity)));
+                                               label_of_run(run->identity)));
     const std::string condemned = name.substr(0, name.size() - kMoved.size());
     if (!status.ok()) {
       const bool back = run.ok() && put_back(store, store_fd->get(), *trash, name, run->identity);

@@ -7,6 +7,7 @@
 
 #include <atomic>
 
+#include "journal/dead_journal.h"
 #include "support/child.h"
 #include "support/live_journal.h"
 

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <thread>
 
+#include "journal/dead_journal.h"
 #include "journal/liveness.h"
 #include "support/child.h"
 #include "support/conditions.h"

@@ -6,7 +6,7 @@
 
 #include "journal/place.h"
 #include "journal/spill.h"
-#include "support/sandbox.h"
+#include "support/sandbox_folders.h"
 
 namespace tracker::internal {
 namespace {
