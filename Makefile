@@ -10,7 +10,7 @@ demo: package                  ; @PYTHONPATH=build/python $(PY) examples/demo/de
 package:                       ; @tools/setup.sh --demo && $(TEST) package
 test: deps                     ; @$(TEST)
 deps:                          ; @tools/setup.sh
-build: deps                    ; @$(TEST) build
+build: deps                    ; @$(TEST) everything
 unit: deps                     ; @$(TEST) build unit
 integration: deps              ; @$(TEST) build integration
 fault: deps                    ; @$(TEST) build fault

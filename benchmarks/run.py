@@ -105,7 +105,7 @@ def main(names: list[str]) -> int:
     if unknown:
         print(f"unknown: {' '.join(unknown)}; the benchmarks are {' '.join(PROGRAMS)}", file=sys.stderr)
         return 2
-    if subprocess.run([sys.executable, str(ROOT / "tools" / "test.py"), "build"], check=False).returncode != 0:
+    if subprocess.run([sys.executable, str(ROOT / "tools" / "test.py"), "everything"], check=False).returncode != 0:
         return 1
     env = {**os.environ, "PYTHONPATH": str(BUILD / "python"), "BENCH_DIR": str(BUILD)}
     done = [measure(name, env) for name in names or (name for name in PROGRAMS if name not in ON_REQUEST)]

@@ -319,9 +319,12 @@ def preset_builds(preset: str) -> Tally:
     return tally
 
 
+PACKAGE = ("_core", "tracker_python_package", "tracker_program")
+TESTED = ("tracker_tests", "tracker_shared", "gate_calls", "quickstart", "cpp_trainer", "c_program")
 PARTS: dict[str, Callable[[], Tally]] = {
-    "build": lambda: build("dev"),
-    "package": lambda: build("dev", "_core", "tracker_python_package", "tracker_program"),
+    "build": lambda: build("dev", *PACKAGE, *TESTED),
+    "package": lambda: build("dev", *PACKAGE),
+    "everything": lambda: build("dev"),
     "cpp": lambda: ctest("build", "cpp"),
     "unit": lambda: ctest("build", "unit", "unit"),
     "integration": lambda: ctest("build", "integration", "integration"),
@@ -340,7 +343,7 @@ PARTS: dict[str, Callable[[], Tally]] = {
     "fuzz": fuzz,
 }
 DEFAULT_PARTS = ("build", "cpp", "python", "tools", "examples", "gates", "install", "asan", "tsan")
-ALL_PARTS = (*DEFAULT_PARTS, "clang", "clang-tidy", "fuzz", "torch", "real_tools")
+ALL_PARTS = (*DEFAULT_PARTS, "everything", "clang", "clang-tidy", "fuzz", "torch", "real_tools")
 
 
 def cpu_s() -> float:
