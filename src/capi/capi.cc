@@ -64,7 +64,7 @@ struct trk_metric {
   bool alone = false;                          // it is in no piece of the run's
   std::array<std::atomic<uint32_t>, 8> ids{};  // by ValueType; 0 until first logged as that type
 
-  // The name stands behind it, in the same piece of memory: there may be 100,000 of them.
+  // Its name follows it in the same piece of memory: there may be 100,000 of them.
   static size_t bytes(std::string_view name) {
     return (sizeof(trk_metric) + name.size() + alignof(trk_metric) - 1) / alignof(trk_metric) * alignof(trk_metric);
   }
@@ -93,7 +93,7 @@ struct trk_run {
     std::mutex mutex;  // guards all of it
     tracker::internal::NameTable<trk_metric*> metrics;
     static constexpr size_t kPieceBytes = 16'384;
-    std::vector<std::unique_ptr<char[]>> pieces;  // where metrics stand, one behind the other
+    std::vector<std::unique_ptr<char[]>> pieces;  // each holds many metrics
     size_t left = 0;                              // in the last piece
     void* take(size_t bytes);
     trk_metric* find(std::string_view wanted) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What stands behind an artifact of the C ABI. Threads: as the ABI says.
+// The objects that artifact handles of the C ABI point to. Threads: as the ABI says.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The Run behind a handle of the C ABI, for the files that the ABI stands in. Threads: any. Cost: nothing.
+// The Run that a handle of the C ABI points to. Threads: any. Cost: nothing.
 #pragma once
 
 #include <cstddef>

@@ -37,8 +37,8 @@ struct WriterSnapshot;
 constexpr std::chrono::milliseconds kFlushAskInterval{50};  // of flush(), whether to wait on: a signal is seen so late
 constexpr std::chrono::milliseconds kDrainInterval{100};    // P1: what a container's death may cost
 constexpr std::chrono::milliseconds kSyncInterval{1000};    // P1: what power loss may cost, plus one fsync
-// An fsync begins so much before what it is for is that old (decision 0048): with a commit behind which the next would
-// come too late, or alone where nothing more is logged. The rest is for a thread that is late.
+// How long before the oldest unsynced frame reaches kSyncInterval its fsync starts (decision 0048): together with the
+// last commit before that moment, or alone where nothing more is logged. The rest is for a thread that is late.
 constexpr std::chrono::milliseconds kSyncAhead{150};
 constexpr std::chrono::milliseconds kSyncAheadAlone{50};
 constexpr std::chrono::seconds kHeartbeatInterval{15};

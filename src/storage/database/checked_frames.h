@@ -29,13 +29,13 @@ struct CheckedFrames {
   std::vector<RingPosition> positions;
 };
 
-// Those behind `last_seq`, the others are stored already; `add_series` is told of each what series it has. kInvalid: a
-// frame of another writer or number, which names `path`; kCorrupt.
+// The frames after `last_seq`; those up to it are stored already. `add_series` gets the series of each. kInvalid: a
+// frame of another writer or number (the message names `path`); kCorrupt.
 Result<CheckedFrames> check_frames(std::span<const FrameRecord* const> records, const Id128& writer, uint64_t last_seq,
                                    const std::string& path,
                                    const std::function<void(const SeriesMap& series)>& add_series);
 
-// The series of the frames behind `seq` that `db` has. A damaged frame is the readers' to report; its writer goes on.
+// The series of the frames after `seq` in `db`. A damaged frame is skipped: readers report it, the writer goes on.
 Status read_stats_behind(Sqlite& db, uint64_t seq, const std::function<void(const SeriesMap& series)>& add_series);
 
 }  // namespace tracker::internal

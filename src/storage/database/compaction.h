@@ -5,7 +5,7 @@
 // one.
 //
 // Tiers come about by weight (points, and so much for bytes and sequence numbers): the newest segments are merged when
-// those behind the oldest of them weigh kCompactionFactor - 1 times as much as it, so a point is rewritten about
+// those after the oldest of them weigh kCompactionFactor - 1 times as much as it, so a point is rewritten about
 // log(target / first segment) / log(kCompactionFactor) times. A segment of half the target is never touched again.
 // What SegmentBuilder refuses stays a frame; nothing is merged over it. Threads: the owner of the database, one at a
 // time. Cost of a step: up to about 20 ms and 16 MiB, whatever waits.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A look at a writer's log that does not read it: which frames and segments stand where, what the table `levels` has of
-// a series, and single segments. Threads: one at a time. Cost: a connection a part;
-// the first look with an end reads some pages a segment, the next ones find them remembered. Each part is one read
-// transaction, which is begun anew when it was held for kLogRoundNs; what compaction has taken away by then is kBusy.
+// Where the frames and segments of a writer's log are, what the table `levels` has of a series, and single segments,
+// without reading the log. Threads: one at a time. Cost: a connection a part; the first call with an end reads some
+// pages a segment, later ones find them in memory. Each part is one read transaction, which ends after kLogRoundNs and
+// starts again; a segment that compaction has replaced by then is kBusy.
 #pragma once
 
 #include <cstdint>
@@ -61,8 +61,8 @@ class LogLook {
   Result<std::shared_ptr<const std::vector<CoarseLevels>>> coarse_levels(int part, uint32_t series, bool with_times);
   // read_levels() of a part; nothing where it has none. `level`: level_number().
   Status levels(int part, uint32_t series, int level, uint64_t from, uint64_t to, const LevelVisit& visit);
-  // kBusy: it is no longer there, and what was remembered is forgotten: look anew. The segment must be gone before the
-  // next call.
+  // kBusy: compaction has replaced it, and the memory is cleared: call pieces() again. The segment must be gone before
+  // the next call.
   Result<std::unique_ptr<StoredSegment>> segment(const LogPiece& piece);
   // Ends the transactions: nothing is read for a while. The segment must be gone.
   Status rest();

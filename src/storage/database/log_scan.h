@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Reads the log out of one part of a writer's database: the frames, and the segments that have taken the place of some,
-// in order. While it reads, the writer may compact: between two of its transactions frames may become a segment, and
-// segments a larger one; where that reaches over the position only what lies behind the position is handed out.
+// Reads the log of one part of a writer's database: frames, and the segments that have replaced some of them, in order.
+// While it reads, the writer may compact: between two of its transactions frames may become a segment, and segments a
+// larger one; of a segment that reaches across the position only what is after the position is handed out.
 // Threads: one at a time. Cost: no transaction is longer than kLogRoundNs and one visit.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace tracker::internal {
 constexpr int64_t kLogRoundNs = 100'000'000;  // what is begun is read to its end
 constexpr int64_t kTransactionNsMax = 250'000'000;
 static_assert(2 * kLogRoundNs <= kTransactionNsMax, "P11: no reader holds a transaction longer");
-constexpr size_t kDamageLinesMax = 1000;  // also the length of a gap behind which nothing more is looked for
+constexpr size_t kDamageLinesMax = 1000;  // also the length of a gap after which the scan stops
 
 class LogScan {
  public:
@@ -62,7 +62,7 @@ class LogScan {
 void set_log_round_for_testing(int64_t ns);
 
 // The last place up to and with frame `seq` where neither a frame nor a segment is divided. `db`: the part that holds
-// the frame behind it.
+// the next frame.
 Result<LogPosition> place_in_log(Sqlite& db, uint64_t seq);
 
 }  // namespace tracker::internal

@@ -2,7 +2,7 @@
 // What the writer of a database holds of its series, by id. Threads: one at a time. Memory: 56 bytes a series; what
 // series have in common that are logged by the same calls (counts, steps, times) is held once, 56 bytes more for each
 // that is logged alone; names until they are written. Cost: a search of log(series) an id; ids that do not rise cost a
-// move of those behind.
+// move of the larger ones.
 #pragma once
 
 #include <array>
@@ -86,7 +86,7 @@ class StatsTable {
   std::vector<uint32_t> shared_free_;
   std::array<uint32_t, 256> lately_{};  // where rows were shared, by their hash
   std::map<uint32_t, Others> others_;
-  std::string names_;             // one behind the other
+  std::string names_;             // concatenated
   std::vector<NameAt> names_at_;  // by id
 };
 

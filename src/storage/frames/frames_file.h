@@ -66,11 +66,11 @@ class FramesFile : public WriterStore {
   LastingFd fd_;
   std::optional<std::pair<uint64_t, uint64_t>> closed_by_others_;  // the file that fd_ had open
   FramesTotals totals_;
-  uint64_t end_ = 0;          // behind the last record that a write() took whole
-  uint64_t durable_end_ = 0;  // behind the last one that an fsync covered
+  uint64_t end_ = 0;          // after the last record that a write() took whole
+  uint64_t durable_end_ = 0;  // after the last one that an fsync covered
   std::string unsynced_;      // what lies between the two
   bool doubtful_ = false;     // an fsync failed: unsynced_ must be written again
-  bool torn_ = false;         // something may lie behind end_
+  bool torn_ = false;         // there may be bytes after end_
   bool closed_ = false;
   int put_backs_ = 0;
   PutBackPace put_back_pace_;

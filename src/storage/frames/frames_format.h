@@ -82,7 +82,7 @@ struct FramesEntry {
   uint64_t offset = 0;
   std::string_view body;
 };
-// Bytes that do not verify, with a sound record somewhere behind them.
+// Bytes that do not verify, with a sound record somewhere after them.
 struct FramesDamage {
   uint64_t offset = 0, bytes = 0;
   std::string_view body;  // of a record whose head is sound; empty where the head is not
@@ -93,7 +93,7 @@ struct FramesVisitor {
   std::function<void(const FramesDamage&)> damage;
 };
 // Visits the records from `from` on, which is the header's or a record's end. Returns the end of the last sound record
-// (`from` when there is none): what lies behind is not written yet. kIo as the bytes say.
+// (`from` when there is none): what comes after it is not written yet. kIo: the bytes cannot be read.
 Result<uint64_t> scan_frames(FramesBytes& bytes, const Id128& writer, uint64_t from, const FramesVisitor& visitor);
 
 }  // namespace tracker::internal

@@ -21,8 +21,8 @@ struct FramesTotals {
   std::vector<RingPosition> positions;
 };
 
-// Adds `entry`. Of a frame behind last_seq its view, which lives as long as entry.body; nothing for all else, and for a
-// frame that stands there twice. kCorrupt: the record is sound but says nothing that can be understood; nothing was
+// Adds `entry`. Returns the view of a frame after last_seq, which lives as long as entry.body; nothing for other
+// records and for a frame that was there before. kCorrupt: the record is sound but cannot be understood; nothing was
 // added. kVersion: of a newer version.
 Result<std::optional<FrameView>> add_entry(const Id128& writer, const FramesEntry& entry, FramesTotals* totals);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A .frames file, read while it grows and without locks. What its tables would say is kept up to date from the records
-// behind those already seen; rows are read from the file each time. Threads: one at a time.
-// Cost: the first snapshot reads the whole file, later ones what is new; memory for the series, the attributes and
-// kIndexEntriesMax offsets, whatever the file's size.
+// A .frames file, read while it grows and without locks. Its totals, series and attributes are kept in memory and
+// brought up to date from new records; rows are read from the file each time. Threads: one at a time. Cost: the first
+// snapshot reads the whole file, later ones what is new; memory for the series, the attributes and kIndexEntriesMax
+// offsets, whatever the file's size.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ constexpr uint64_t kIndexStrideMin = 4u << 10;  // bytes
 
 class FramesReader {
  public:
-  // kNotFound, kCorrupt, kVersion, kIo name the file. Reads the header and the record behind it.
+  // kNotFound, kCorrupt, kVersion, kIo name the file. Reads the header and the first record.
   static Result<std::unique_ptr<FramesReader>> open(const std::string& path);
 
   // Of the writer. Where its record does not verify only the id is known, from the header.
@@ -42,7 +42,7 @@ class FramesReader {
     EventState events;
     std::vector<LogDamage> damage;
     std::vector<uint64_t> damage_offsets;
-    std::string tail_damage;  // what lies behind `end`, looked at again with each refresh; empty: it is no damage
+    std::string tail_damage;  // of the bytes after `end`, checked again at each refresh; empty: no damage
     std::vector<IndexEntry> index;
     uint64_t index_stride = kIndexStrideMin;
   };

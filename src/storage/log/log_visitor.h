@@ -45,7 +45,7 @@ inline Code worse_of(Code a, Code b) {
   return b == Code::kOk ? a : b;
 }
 
-// Gets the log in order. A failure is noted as damage of that frame or segment, and reading goes on behind it.
+// Gets the log in order. A failure is noted as damage of that frame or segment, and reading goes on after it.
 class LogVisitor {
  public:
   virtual ~LogVisitor() = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a frame or segment says of each series, in one pass over its columns, and how that adds up over frames. The
-// writer keeps these in the table `series`; readers complete that table from the frames behind it with the same code.
+// writer keeps these in the table `series`; readers complete that table from later frames with the same code.
 // Threads: pure functions. Cost: about a nanosecond a value.
 #pragma once
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// When a commit writes the rows of `series`. Readers complete them from the frames behind, so it costs a reader of a
-// live run the more the longer it waits; and each time costs the writer a row a series. Pure.
+// When a commit writes the rows of `series`. Readers complete them from later frames: the longer the writer waits, the
+// more a reader of a live run has to decode; each time costs the writer a row a series. Pure.
 #pragma once
 
 #include <cstdint>
 
 namespace tracker::internal {
 
-constexpr int64_t kStatsIntervalNs = 900'000'000;  // of durable appends behind which much came
+constexpr int64_t kStatsIntervalNs = 900'000'000;  // between durable appends after kStatsPointsMin points
 constexpr int64_t kStatsIntervalAlwaysNs = 5'000'000'000;
 constexpr uint64_t kStatsPointsMin = 64 << 10;  // readers of a live run sum up fewer in less than a millisecond
 

@@ -56,7 +56,8 @@ struct WriterSnapshot {
   std::vector<Attribute> attributes;  // in the order first set
   std::vector<Loss> losses;           // totals per (series, reason)
   std::optional<WriterEnd> end;
-  // Set by who has looked into the journal of a dead process: what finish() has said and no disk has taken yet.
+  // The end that finish() recorded in the journal and no file has yet. Set by readers that read a dead process's
+  // journal.
   std::optional<WriterEnd> unstored_end;
   const WriterEnd* known_end() const { return end ? &*end : unstored_end ? &*unstored_end : nullptr; }
   std::optional<Value> recovered;   // the "recovered" note, when a recoverer finished this writer's log
@@ -72,7 +73,7 @@ struct WriterSnapshot {
   bool frames_file = false;             // read from a .frames file, not from a database
   int parts = 1;                        // files that the database stands in (writer_parts.h)
   uint64_t attributes_damaged = 0;      // rows of their table; then `attributes` are what the log says
-  // Frames behind the stored statistics that could not be read: series lack their rows.
+  // Frames after the stored statistics that could not be read: series lack their rows.
   std::vector<LogDamage> damage;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where a writer's frames go: a live SQLite database, or, where the file system is a network or FUSE one, a .frames
-// file that becomes a database when the writer ends. One process writes it, always. Threads: one at a time (the store
+// The file that takes a writer's frames: a live SQLite database, or on a network or FUSE file system a .frames file
+// that becomes a database when the writer ends. Exactly one process writes it. Threads: one at a time (the store
 // thread). Cost: append blocks on the disk; never called by a thread that logs.
 #pragma once
 
@@ -40,11 +40,10 @@ class WriterStore {
   // helps.
   virtual bool removed() const { return false; }
 
-  // Another process has stored frames of this writer, which an append has found: it took it for dead. Nothing of that
-  // append is stored; opened anew, the file says what is.
+  // An append has found frames of this writer that another process, which considered it dead, has stored. Nothing of
+  // that append is stored; the file, opened again, says what is.
   virtual bool taken_over() const { return false; }
-  // Frames that were committed are not in its file any more, which an append has found. Opened anew, the file says what
-  // is.
+  // An append has found that committed frames are no longer in its file. The file, opened again, says what is stored.
   virtual bool taken_back() const { return false; }
 
   // Commits the frames, all or none of what is new; `durable`: with an fsync that covers all earlier ones too. Frames

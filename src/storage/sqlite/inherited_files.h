@@ -2,7 +2,7 @@
 // The files that connections of ours had open when this process was forked. SQLite keeps one table of locks and of the
 // mapped index for each device and inode, and a forked child inherits it with locks that only its parent has, and with
 // descriptors that may be closed. Told another device for these files, a child's SQLite finds no such entry and makes
-// one of its own (docs/decisions/0039); of any other file it is told the truth. Threads: any; safe behind a fork()
+// one of its own (docs/decisions/0039); of any other file it is told the truth. Threads: any; safe after a fork()
 // at any moment. Cost: in a forked child one comparison an inherited file, else a load.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace tracker::internal {
 
-constexpr int kInheritedFilesMax = 4096;  // of more, every file is taken for inherited
+constexpr int kInheritedFilesMax = 4096;  // with more, every file counts as inherited
 
 // What a connection of ours has opened, by the number of its descriptor. Inode 0: nothing is known.
 struct SqliteFile {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SQLite reads a database page by page, and a blob of a MiB is 256 pages, mostly one behind the other in the file.
+// SQLite reads a database page by page, and a blob of a MiB is 256 pages, mostly adjacent in the file.
 // Where a read goes on at the end of the one before it, more is read, and the next pages come from memory: a sixteenth
 // of the system calls. Only within one call of SQLite's that goes on in an open transaction: no page changes meanwhile
 // that it reads from the file, for readers hold their lock or their snapshot, whose pages a checkpoint leaves alone.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A SQLite write-ahead log (https://www.sqlite.org/fileformat2.html#walformat) as who opens it anew will read it: up to
-// the first page that does not verify. That is right for a torn end, and silent for damage; a connection that is open
-// reads behind it all the same. Threads: any. Cost: reads the log.
+// A SQLite write-ahead log (https://www.sqlite.org/fileformat2.html#walformat) as a new connection reads it: up to the
+// first page that does not verify. That is right for a torn end, and silent for damage; a connection that is open reads
+// the commits after it all the same. Threads: any. Cost: reads the log.
 #pragma once
 
 #include <cstdint>

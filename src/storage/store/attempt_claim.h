@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which attempts of a run are taken, before anything of them is stored: <run folder>/attempt-<n>.json, made once by
-// whoever begins attempt n (docs/formats/store.md). Threads: any; any number of processes may do the same at the same
-// time. Cost: a few file operations, no fsync.
+// Which attempts of a run are taken, before anything of them is stored: <run folder>/attempt-<n>.json, made once by the
+// process that starts attempt n (docs/formats/store.md). Threads: any; any number of processes may do the same at the
+// same time. Cost: a few file operations, no fsync.
 #pragma once
 
 #include <cstdint>

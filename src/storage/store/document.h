@@ -20,8 +20,8 @@ Result<Value> read_document(const std::string& path, std::string_view format, in
 // A damaged document is kept as <name>.damaged-1, -2, …
 constexpr int kDamagedKeptMax = 100;
 
-// Writes the document at `path` anew in the place of a damaged one, which is kept aside, and says as what; empty where
-// none was damaged: one that is gone is made, and one that was mended meanwhile is left as it is. Any number of
+// Replaces the damaged document at `path`, keeps the damaged one under another name and returns that name; empty where
+// none was damaged: a missing one is made, and one that another process has repaired meanwhile stays. Any number of
 // processes may do it at the same time. `is_sound`: one of a newer version is, and one that cannot be read. Errors:
 // kIo, kLimit.
 Result<std::string> mend_document(const std::string& path, std::string_view text,

@@ -27,9 +27,9 @@ Result<Id128> read_store_document(const std::string& path);
 // with a problem. Errors as of read_run_document().
 Result<RunFolder> read_run_folder(const std::string& path);
 
-// Of a run with a problem, by who goes on with it: a run.json that is gone or damaged is made anew of its identity
-// (mend_document(), whose errors it has), and the problem says so. One that this user cannot read stays. Ok without
-// one.
+// Before a run with a problem is continued: makes a missing or damaged run.json again from the identity
+// (mend_document(), whose errors it has), and adds that to the problem. One that this user cannot read stays. Ok
+// without a problem.
 Status mend_run_document(RunFolder* run);
 
 // This process, as `made_by` says it.

@@ -38,8 +38,8 @@ inline bool is_of_another_run(const Status& status) {
 Status no_store_at(const std::string& path);
 
 enum class RunNames {
-  kOfRuns,     // for who speaks to the processes of a run, or goes on with it: they know it by its own place
-  kAndPlaces,  // for who reads or removes what is there
+  kOfRuns,     // for callers that address or continue the run's processes, which know it by its own place
+  kAndPlaces,  // for callers that read or remove folders
 };
 
 class Store {
@@ -52,8 +52,9 @@ class Store {
 
   // Opens the store at `path`, or makes it: folder (0700 for the default .tracker, else umask), store.json,
   // .gitignore of "*". Safe against any number of processes doing the same. Where runs are there without a store.json
-  // it gets the id that they say; a damaged one is kept aside and written anew with that, and problem() says so.
-  // kVersion when written by a newer version; kCorrupt as open(). `id`: of a store that is made here; zero: random.
+  // it gets the id that they say; a damaged one is kept under another name and made again with that id, and problem()
+  // says so. kVersion when written by a newer version; kCorrupt as open(). `id`: of a store that is made here; zero:
+  // random.
   static Result<Store> open_or_create(const std::string& path, Id128 id = {});
   // kNotFound when there is no store at `path`; kCorrupt names a store.json that is damaged where no runs say which
   // store they are of. Where they do it is opened all the same, with a problem().
@@ -71,17 +72,17 @@ class Store {
   Result<RunFolder> create_run(std::string_view project, std::string_view label, Id128 uid = {},
                                const std::optional<std::string>& launch = {}, int64_t created_us = 0);
   // fsyncs store.json, run.json and their folders. Making them leaves that out, because an init must not wait for a
-  // disk; whoever stores the first frame calls this before.
+  // disk; the store thread calls this before the first frame.
   void sync(const RunFolder& run) const;
   // The run with exactly this project and label; creates it with `uid` when absent. For processes that share one run:
-  // all get the same identity, whoever comes first; `made` is set for that one. kCorrupt where databases of a run stand
+  // all get the same identity; `made` is set for the first. kCorrupt where databases of a run stand
   // there that do not say who it is, and `uid` is zero.
   Result<RunFolder> open_or_create_run(std::string_view project, std::string_view label, Id128 uid = {},
                                        const std::optional<std::string>& launch = {}, bool* made = nullptr,
                                        int64_t created_us = 0);
   std::optional<RunFolder> find_run(std::string_view project, std::string_view label) const;
-  // The same for who goes on with the run: where its run.json is damaged or gone and a database of it says that it is
-  // this one, that is made anew, and the problem says so, and whether it could be.
+  // The same for a caller that continues the run: where its run.json is damaged or gone and one of its databases names
+  // the run, run.json is made again; the problem says so, and whether that succeeded.
   std::optional<RunFolder> find_run_to_resume(std::string_view project, std::string_view label) const;
   // By uid, whatever its folder is called and wherever in the store it stands; first looked for in `project`. Cost:
   // reads each run.json.

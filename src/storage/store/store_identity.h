@@ -23,8 +23,8 @@ struct FoundIdentity {
 // run's folder, a database each of a few.
 Result<FoundIdentity> identity_of_runs(const std::string& store_path);
 
-// Writes <store>/store.json anew in the place of a damaged one, which is kept aside, and says as what. Any number of
-// processes may do it at the same time. One that was mended meanwhile is left as it is. Errors: kIo, kLimit.
+// Replaces a damaged <store>/store.json, keeps the damaged one under another name and returns that name. Any number of
+// processes may do it at the same time. One that another process has repaired meanwhile stays. Errors: kIo, kLimit.
 Result<std::string> mend_store_document(const std::string& store_path, const Id128& id);
 
 }  // namespace tracker::internal

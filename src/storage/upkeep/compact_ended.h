@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Compaction of what a writer that has ended left in frames: at its end it compacts for kCompactAtEndNs alone, and what
-// a burst has left then would be decoded by each chart of the run. The database is copied, the copy compacted, summed
-// up, fsynced and put in its place by one rename (database_build.h): whoever reads the former one goes on reading it,
-// and a kill, a failing or a full disk leaves the former one as it is. Nobody else writes such a file: its writer has
-// said its end and left it whole, and where a journal of the run or a sign of a living writer is seen, or the file
-// changes meanwhile, it stays as it is. Threads: one a run. Cost: about 0.2 µs a point that stands in frames, as much
-// room again as the database takes, and the memory of a compaction.
+// Compacts the frames that a writer left uncompacted at its end, where it compacts for kCompactAtEndNs only: each chart
+// of the run would decode what a burst has left. The database is copied; the copy is compacted, summed up, fsynced and
+// renamed over the original (database_build.h). Open readers go on reading the original; a kill, a failing or a full
+// disk leaves it as it is. No other process writes such a file, because its writer has ended and left it whole; where a
+// journal of the run or a sign of a living writer is seen, or the file changes meanwhile, it is not replaced. Threads:
+// one a run. Cost: about 0.2 µs a point that stands in frames, as much room again as the database takes, and the memory
+// of a compaction.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct CompactedWriter {
   RunFolder run;
   std::string path;                            // of the database
   uint64_t points = 0, points_after = 0;       // of the run's metrics that stand in frames, not in segments
-  uint64_t bytes_before = 0, bytes_after = 0;  // of the database; after a dry run both are 0 behind it
+  uint64_t bytes_before = 0, bytes_after = 0;  // of the database; after a dry run `after` is 0
 };
 
 struct CompactEndedReport {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What one writer has recorded, open for reading, live or not: a database, in one file or several (writer_parts.h), or
-// a .frames file. No transaction is held over 250 ms (P11): frames are read in batches and each batch is its own read.
+// Reads what one writer has recorded, live or not: from a database in one file or several (writer_parts.h), or from a
+// .frames file. No transaction is held over 250 ms (P11): frames are read in batches and each batch is its own read.
 // Reading never changes the file. Threads: one at a time.
 #pragma once
 
@@ -28,11 +28,12 @@ class WriterReader {
   const WriterIdentity& identity() const;  // as of open(); it never changes
 
   Result<WriterSnapshot> snapshot();
-  // Hands the log behind `at` to the visitor, in order, up to `end`, which is the last_seq and the points of a
-  // snapshot; `at` moves with it. What fails its CRC is named in `damage` (file, which one, what) and skipped; the rest
+  // Hands the log after `at` to the visitor, in order, up to `end`, which is the last_seq and the points of a snapshot;
+  // `at` moves with it. What fails its CRC is named in `damage` (file, which one, what) and skipped; the rest
   // is read. The visitor runs within a read transaction, so it must not wait for anything.
   Status read(LogPosition* at, const LogPosition& end, LogVisitor* visitor, std::vector<LogDamage>* damage = nullptr);
-  // The last place up to and with frame `seq` from which read() may begin: where a segment holds it, in front of that.
+  // The last place up to and with frame `seq` from which read() may begin: where a segment holds it, before that
+  // segment.
   Result<LogPosition> place_of(uint64_t seq);
   // For readers that need not all of the log. Null: of a .frames file, which has no segments.
   Result<std::unique_ptr<LogLook>> look();
