@@ -257,11 +257,12 @@ def test_stderr_has_one_line_at_the_start_and_one_at_the_end(script: Script) -> 
     assert (quiet.stdout, quiet.stderr) == ("", "")
 
 
-# init raised "cannot start a thread", and the end of the process then waited 2 s for nobody.
-def test_a_process_that_may_start_no_thread_records_all_the_same(script: Script) -> None:
+# init raised "cannot start a thread", and the end of the process then waited 2 s for nobody. What the next command
+# recovers of such a process is in tests/fault/no_thread_test.cc.
+def test_a_process_that_may_start_no_thread_keeps_its_points_in_the_journal_and_says_so(script: Script) -> None:
     done = script(
         """
-import os, resource, sys, tempfile, threading, time, tracker, tracker._status
+import os, resource, tempfile, threading, tracker, tracker._status
 folder = tempfile.mkdtemp(dir="/dev/shm")
 os.environ["TRACKER_SHM_DIR"] = folder
 os.chmod(folder, 0o777)
@@ -275,21 +276,16 @@ except RuntimeError:
     run = tracker.init(project="test", id="r", dir=folder + "/store", quiet=True)
     for i in range(1000):
         run.log({"x": float(i)}, step=i)
-    assert "no thread" in run.status().last_error
-    assert run.flush(timeout=10)
-    run.log({"x": 1000.0}, step=1000)
-    before = time.monotonic()
+    status = run.status()
+    assert "no thread" in status.last_error and status.points_pending == 1000
+    flushed = run.flush(timeout=10)
     run.finish()
-    print("stored", run.status().points_stored, time.monotonic() - before < 1.9, folder)
+    print(flushed, folder)
 """
     )
     assert done.returncode == 0, done.stderr
     skip_where("threads start here" in done.stdout, THREAD_LIMIT)
-    _, stored, quick, folder = done.stdout.split()
-    try:
-        assert (stored, quick) == ("1001", "True")
-        assert done.stderr.count("\n") == 1
-        assert "no thread can be started" in done.stderr
-        assert len(tracker.open_run("test/r", dir=folder + "/store").history("x")) == 1001
-    finally:
-        shutil.rmtree(folder)
+    flushed, folder = done.stdout.split()
+    shutil.rmtree(folder)
+    assert flushed == "False"
+    assert done.stderr.count("no thread can be started") == 1
