@@ -211,7 +211,7 @@ Status Writer::open_database() {
   if (!db.ok()) return db.status();
   publish_folder(*folder);
   db_ = std::move(*db);
-  if (disk_.max_bytes() > 0) db_->set_may_compact([this] { return disk_takes_compaction(); });
+  if (disk_.max_bytes() > 0) db_->set_disk_gate([this] { return disk_has_room(); });
   if (Status planned = plan_opening(); !planned.ok()) {
     db_.reset();
     return planned;

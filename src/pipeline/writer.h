@@ -214,7 +214,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   bool store_round(StoreRounds* rounds);
   void compact(StoreRounds* rounds);
   void look_at_disk();
-  bool disk_takes_compaction();
+  bool disk_has_room();
   DiskWaiting waiting_for_disk() const;
   bool may_drain();
   Clock::duration uncommitted_for() const;

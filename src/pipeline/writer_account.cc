@@ -168,7 +168,7 @@ void Writer::look_at_disk() {
 }
 
 // Of several runs that end at the bound each has found the same room free.
-bool Writer::disk_takes_compaction() {
+bool Writer::disk_has_room() {
   look_at_disk();
   return disk_.reserve_is_free();
 }

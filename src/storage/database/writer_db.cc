@@ -65,7 +65,7 @@ struct WriterDb::Impl {
   uint64_t heartbeat_us = 0;  // as loaded
 
   Compaction compaction;
-  std::function<bool()> may_compact;
+  DiskGate disk_gate;
   int64_t next_compaction_ns = 0;  // not before
   // As committed, where `sound`; else it is read again before it is used: what failed half way, and be it for want of
   // memory, has left it ahead.
@@ -443,7 +443,7 @@ struct WriterDb::Impl {
   // filled.
   Result<bool> compact(uint64_t up_to, bool all) {
     TRACKER_RETURN_IF_ERROR(ensure_open());
-    if ((db.wal_pages() >= kCheckpointPagesAlways && !all) || (may_compact && !may_compact())) return false;
+    if ((db.wal_pages() >= kCheckpointPagesAlways && !all) || (disk_gate && !disk_gate())) return false;
     const auto inside = [this](const Compaction::Body& body) {
       const bool behind = stats_seq < last_seq;
       TRACKER_RETURN_IF_ERROR(transaction(false, [&] {
@@ -573,7 +573,7 @@ Status WriterDb::heartbeat(int64_t now_us) {
 void WriterDb::for_the_dead() { impl_->writer_is_dead = true; }
 
 void WriterDb::set_cost(std::string cbor) { impl_->cost = std::move(cbor); }
-void WriterDb::set_may_compact(std::function<bool()> may) { impl_->may_compact = std::move(may); }
+void WriterDb::set_disk_gate(DiskGate gate) { impl_->disk_gate = std::move(gate); }
 
 // A failure is not the run's: the disk refuses the next commit, too, or a page is damaged, which readers will say.
 bool WriterDb::compact(uint64_t up_to) {

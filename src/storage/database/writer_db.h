@@ -54,7 +54,7 @@ class WriterDb : public WriterStore {
   bool compaction_due(uint64_t up_to) const override;
   // All steps that are due, without a bound of time: for files that nobody waits for. `at_end`: nothing more comes.
   Status compact_all(bool at_end);
-  void set_may_compact(std::function<bool()> may) override;
+  void set_disk_gate(DiskGate gate) override;
   void shrink() override;
   // Compacts what it can in kCompactAtEndNs, checkpoints, sets journal_mode=DELETE, releases the locks, closes: the run
   // is plain files. Waits at most `timeout_ms` for readers; on kTimeout or kBusy the data is safe in the WAL and the

@@ -23,6 +23,9 @@ constexpr std::chrono::milliseconds kShrinkWait{50};
 
 enum class StoreFiles { kSqlite, kFrames };
 
+// Says whether the disk has room for a step that writes before it gives back. Called on the store thread.
+using DiskGate = std::function<bool()>;
+
 class WriterStore {
  public:
   virtual ~WriterStore() = default;  // closes without finish(): what is committed stays
@@ -69,8 +72,8 @@ class WriterStore {
     (void)up_to;
     return false;
   }
-  // Asked before each step of compaction, at the end too: a step writes before it gives back. Without one: always.
-  virtual void set_may_compact(std::function<bool()> may) { (void)may; }
+  // Compaction asks the gate before each step, at the end too. Without a gate the disk always has room.
+  virtual void set_disk_gate(DiskGate gate) { (void)gate; }
   // What can be given back to the disk at once without losing anything is: the WAL goes into its file. Waits at most
   // kShrinkWait for readers; what they keep stays, until the next call.
   virtual void shrink() {}

@@ -22,7 +22,7 @@ class VerifyHoleTest : public VerifyTest {
     auto created = WriterDb::create(run.path, identity);
     ASSERT_TRUE(created.ok());
     const std::unique_ptr<WriterDb> db = std::move(*created);
-    db->set_may_compact([] { return false; });
+    db->set_disk_gate([] { return false; });
     std::string damaged;
     for (uint64_t seq = 1; seq < next + 10; seq = seq == 11 ? next : seq + 1) {
       Frame frame = test_frame(identity, seq, 1, 400);  // two do not fit into a page
