@@ -325,6 +325,12 @@ bool DeadJournal::rings_hold(const std::vector<RingPosition>& positions) const {
          });
 }
 
+uint64_t DeadJournal::highest_number() const {
+  uint64_t out = largest(&RingHeader::highest_number, kFrameNumberMax);
+  for (const FrameRecord& record : spilled_) out = std::max(out, record.seq);
+  return out;
+}
+
 uint64_t DeadJournal::largest(std::atomic<uint64_t> RingHeader::* count, uint64_t bound) const {
   uint64_t out = 0;
   for (const auto& ring : rings_)

@@ -71,6 +71,8 @@ class DeadJournal {
   uint64_t texts_committed() const { return largest(&RingHeader::texts_committed, kLossCountMax); }  // of these
   // accepted() has the points of rings that are gone, too, and no ring is here that cannot be read.
   bool counts_all() const;
+  // That a frame of this writer was given, as rings and spill file say; 0 where neither says.
+  uint64_t highest_number() const;
   void add_problem(std::string problem) { problems_.push_back(std::move(problem)); }
   // The next part into `builder`, bounded as a frame of the living writer is; false when all is read. The definitions
   // come first, in as many parts as they need: only those behind them hold records, and move positions.

@@ -113,6 +113,8 @@ class Journal {
   bool next_frame(FrameBuilder* builder, std::vector<RingPosition>* positions);
   // The frame of the last next_frame is in safe hands. Without this the next begin_drain yields its records again.
   void frame_kept() noexcept;
+  // Before a frame with this number is kept anywhere: all rings say that it is taken. Cost: a store a ring.
+  void say_number(uint64_t number);
   // Something that happened to the recording, for the next frame.
   void add_note(Value note) { notes_.push_back(std::move(note)); }
   void prepare_rings();  // next ring for producers past half fill, and for calls that one does not hold
@@ -275,6 +277,7 @@ class Journal {
   JournalCounts retired_counts_;   // accepted, dropped and rejected of rings that are gone; guarded by files_mutex_
   uint64_t retired_unfiled_ = 0;   // of the accepted there: in rings that were no files; guarded by files_mutex_
   uint64_t accepted_unfiled_ = 0;  // in all of those; guarded by files_mutex_
+  uint64_t highest_number_ = 0;    // that a frame was given; guarded by files_mutex_
   std::atomic<uint64_t> texts_unfiled_{0};
   uint64_t texts_committed_ = 0;                 // of these; guarded by files_mutex_
   std::vector<uint64_t> retired_;                // guarded by files_mutex_

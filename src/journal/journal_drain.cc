@@ -114,6 +114,13 @@ bool Journal::next_frame(FrameBuilder* builder, std::vector<RingPosition>* posit
   return any;
 }
 
+void Journal::say_number(uint64_t number) {
+  const std::lock_guard<std::mutex> guard(files_mutex_);
+  highest_number_ = std::max(highest_number_, number);
+  for (const auto& held : files_)
+    held->file->header()->highest_number.store(highest_number_, std::memory_order_release);
+}
+
 void Journal::frame_kept() noexcept {
   defs_drained_ = std::max(defs_drained_, defs_taken_);
   notes_.clear();

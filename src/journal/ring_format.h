@@ -24,8 +24,9 @@ constexpr uint64_t kNonceMask = ~0xffull;  // the low byte of a nonce is 0: loss
 
 constexpr uint64_t kUnreadRing = 255;  // nonce | this names what recovery counted for a ring that it could not read
 
-constexpr uint64_t kRingsHeldMax = 1024;        // no process has more files of them: a larger count is damage
-constexpr uint64_t kLossCountMax = 1ull << 48;  // no process drops more: a larger count is damage
+constexpr uint64_t kRingsHeldMax = 1024;          // no process has more files of them: a larger count is damage
+constexpr uint64_t kFrameNumberMax = 1ull << 48;  // no writer gives more: a larger one is damage
+constexpr uint64_t kLossCountMax = 1ull << 48;    // no process drops more: a larger count is damage
 
 // One (series, reason) and how many points were dropped so far. key = series << 8 | reason, 0 = free.
 struct LossSlot {
@@ -79,6 +80,9 @@ struct RingHeader {
   // Written by the drain thread; anchor i of the process is in slot i % kAnchorSlots.
   alignas(64) std::atomic<uint64_t> anchor_count;
   TimeAnchor anchors[kAnchorSlots];
+  // The highest number that a frame of this writer was given, whatever became of that frame: who goes on with its log
+  // gives higher ones. The same in every ring of the writer.
+  std::atomic<uint64_t> highest_number;
 
   alignas(64) LossSlot losses[kLossSlots];
 };
@@ -90,6 +94,7 @@ static_assert(offsetof(RingHeader, accepted_at) == 96 && offsetof(RingHeader, ac
 static_assert(offsetof(RingHeader, leaving) == 144 && offsetof(RingHeader, accepted_before_then) == 152);
 static_assert(offsetof(RingHeader, texts_before) == 160 && offsetof(RingHeader, texts_before_then) == 168);
 static_assert(offsetof(RingHeader, texts_unfiled) == 176 && offsetof(RingHeader, texts_committed) == 184);
+static_assert(offsetof(RingHeader, highest_number) == 584);
 static_assert(offsetof(RingHeader, anchor_count) == 192 && offsetof(RingHeader, losses) == 640);
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 

@@ -120,6 +120,13 @@ Writer::Batch Writer::next_batch(const StoreRounds& rounds) {
   return out;
 }
 
+// Frames that got new numbers while the spill file has them under the old ones are stored together, or not at all: else
+// a recoverer could not tell which of them are.
+void Writer::take_all_frames(Batch* batch) {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  batch->frames.assign(queue_.begin(), queue_.end());
+}
+
 // Under mutex_: when a commit is to have an fsync; none where nothing waits for one. By the age of the oldest row, so
 // that a power cut costs a second and that fsync; who logs more seldom has one with each commit. A disk that takes long
 // for one has as long to itself, up to a second: else nothing but fsyncs went on, and each took 4 MiB at the most.
@@ -133,7 +140,7 @@ std::optional<Writer::Clock::time_point> Writer::sync_due(const StoreRounds& rou
 
 // True when the end is stored.
 bool Writer::store_round(StoreRounds* rounds) {
-  const Batch batch = next_batch(*rounds);
+  Batch batch = next_batch(*rounds);
   const bool any = !batch.frames.empty(), durable = batch.durable, beat = batch.beat;
   if (rounds->compacting && !any && !durable && !beat) {
     compact(rounds);
@@ -150,6 +157,7 @@ bool Writer::store_round(StoreRounds* rounds) {
     const std::lock_guard<std::mutex> drain(drain_mutex_);
     if (!hold_journal()) status = Status(Code::kBusy, "another process recovers this run");
   }
+  if (status.ok() && !opening_.empty()) take_all_frames(&batch);
   if (status.ok() && (durable || beat)) db_->set_cost(encode_cbor(cost_value(cost())));
   if (status.ok() && (durable || any)) status = commit(batch);
   else if (status.ok() && beat) status = db_->heartbeat(realtime_us());
@@ -256,6 +264,7 @@ Status Writer::commit(const Batch& batch) {
     return built;
   }
   positions_ = db_->positions();
+  if (db_->durable_seq() > durable_seq_.load()) durable_seq_.store(db_->durable_seq(), std::memory_order_release);
   opening_.clear();
   for (const auto& queued : batch.frames) journal_->release(queued->record.positions);
   uint64_t large_texts = 0;

@@ -48,10 +48,9 @@ constexpr size_t kWaitingBytesEach = 4 * 1024 * 1024;  // of frames and of texts
 constexpr size_t kLargeBytesMax = 16 * 1024 * 1024;  // texts and config values too large for a ring, not yet in a frame
 constexpr size_t kConsoleWaitingBytesMax = 4 * 1024 * 1024;  // all that waits there, where lines of output still may
 constexpr size_t kCommitBytesMax = 4 * 1024 * 1024;  // of waiting frames in one transaction, unless the first is larger
-constexpr size_t kOpeningBytesMax = 48 * 1024 * 1024;  // what is said of a run, in one frame of a file begun anew
-constexpr size_t kSamplesWaitingMax = 256;             // samples of the system that wait for the drain thread
-constexpr size_t kFactsBytesMax = 8 * 1024 * 1024;     // facts of the environment that wait for it
-constexpr uint64_t kSeriesMemoryBytes = 300;           // what a metric takes in all tables together, as measured
+constexpr size_t kSamplesWaitingMax = 256;           // samples of the system that wait for the drain thread
+constexpr size_t kFactsBytesMax = 8 * 1024 * 1024;   // facts of the environment that wait for it
+constexpr uint64_t kSeriesMemoryBytes = 300;         // what a metric takes in all tables together, as measured
 constexpr std::chrono::milliseconds kCommitLate{300};  // then a container is not survived any more
 constexpr std::chrono::milliseconds kStuckAfter{200};  // a commit that takes longer lets the spill file step in
 
@@ -138,6 +137,9 @@ class Writer : public std::enable_shared_from_this<Writer> {
   // By series id, all at one moment. Cost: a pass over what waits in rings and queue; the drain thread waits for it.
   SeriesCounts series_counts() const;
 
+  // The frames up to this one are fsynced, so they may be sent; it never falls. Threads: any.
+  uint64_t durable_seq() const { return durable_seq_.load(std::memory_order_acquire); }
+
   // For tests of F8 and F18: called by the drain and the store thread before each round.
   void set_pause_for_testing(void (*drain)(), void (*store)()) { drain_pause_ = drain, store_pause_ = store; }
 
@@ -210,6 +212,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   void say_memory_ring();
   void store_loop();
   Batch next_batch(const StoreRounds& rounds);
+  void take_all_frames(Batch* batch);
   std::optional<Clock::time_point> sync_due(const StoreRounds& rounds) const;
   bool store_round(StoreRounds* rounds);
   void compact(StoreRounds* rounds);
@@ -249,6 +252,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   void queue_behind(const WriterSnapshot& there, std::vector<Event> said);
   Status plan_opening();
   void note_state(const std::vector<Event>& events);
+  Status renumber_queue(uint64_t first);
   std::vector<Frame> opening_frames(const WriterSnapshot& there, Logged* removed);
   void note_failure(const Status& status);
   void note_success();
@@ -289,6 +293,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   enum class Threads { kUndecided, kBoth, kNone } threads_ = Threads::kUndecided;
   uint64_t next_seq_ = 1;
   uint64_t committed_seq_ = 0;
+  std::atomic<uint64_t> durable_seq_{0};
   uint64_t flush_wanted_ = 0, flush_drained_ = 0, flush_done_ = 0;
   bool stopping_ = false, drained_all_ = false, done_ = false;
   std::string end_record_;

@@ -306,6 +306,7 @@ void Writer::enqueue(Frame* made, std::vector<RingPosition> positions, uint64_t 
   if (!frame.defs.empty()) queued->defined = frame.defs.back().id;
   queued->since = Clock::now();
   queued->logged_since = logged_since_;
+  journal_->say_number(frame.seq);
   const std::lock_guard<std::mutex> together(hand_over_mutex_);
   {
     const std::lock_guard<std::mutex> guard(mutex_);

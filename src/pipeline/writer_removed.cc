@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A run whose files are removed while it is recorded (rm -rf of the run or of the store) goes on in a new folder, and
 // one whose file was taken back to an earlier state (a restore into the same file) goes on behind that. What was stored
-// and went is counted; what was said of the run, its series and its losses stands in the first frames that follow,
-// which take the numbers of the newest frames that went.
+// and went is counted; what was said of the run, its series and its losses stands in the first frames that follow.
+// These, and the frames that wait behind them, get new numbers: one that went with a file is not given again.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -93,17 +93,16 @@ Status Writer::plan_opening() {
   if (!there.ok()) return there.status();
   Logged removed;
   {
+    const std::lock_guard<std::mutex> drain(drain_mutex_);  // which gives numbers
     const std::lock_guard<std::mutex> guard(mutex_);
     std::vector<FrameRecord> records;
     EventState lost;
     lost.apply({}, there->losses);
-    const std::vector<Frame> frames = opening_frames(*there, &removed);
-    if (frames.size() > committed_seq_ - there->last_seq)
-      return Status(Code::kCorrupt, db_->path() + " lacks what it held, and its numbers leave no room to say so");
-    for (const Frame& frame : frames) {
+    for (const Frame& frame : opening_frames(*there, &removed)) {
       records.push_back({frame.seq, encode_frame(frame), {}});
       lost.apply({}, frame.losses);
     }
+    TRACKER_RETURN_IF_ERROR(renumber_queue(records.back().seq + 1));
     removed_by_series_.resize(stored_by_series_.size());
     std::vector<RingPosition> positions = positions_;
     opening_ = std::move(records);  // from here on nothing fails
@@ -130,13 +129,34 @@ Status Writer::plan_opening() {
   return {};
 }
 
-// Under mutex_. Frames no larger than those of a drain, so that each can be read: as many as are needed, and never more
-// than have gone, whose numbers they take. What those have not defined, frames that still wait will define. Where the
-// end was committed to the file that went, it is said again. `there`: what the file still holds.
+// Under drain_mutex_ and mutex_: the frames that wait get the numbers from `first` on. In the spill file they stand
+// under the old ones, until the first transaction has all of them (store_round).
+Status Writer::renumber_queue(uint64_t first) {
+  std::vector<std::string> again;
+  uint64_t next = first;
+  for (const auto& queued : queue_) {
+    auto frame = decode_frame(queued->record.bytes);
+    if (!frame.ok()) return frame.status();  // made by this process, just now
+    frame->seq = next++;
+    again.push_back(encode_frame(*frame));
+  }
+  journal_->say_number(next - 1);  // from here on nothing fails
+  for (size_t i = 0; i < again.size(); ++i) {
+    FrameRecord& record = queue_[i]->record;
+    queue_bytes_ += again[i].size() - record.bytes.size();
+    record.bytes = std::move(again[i]);
+    record.seq = first + i;
+  }
+  next_seq_ = next;
+  return {};
+}
+
+// Under drain_mutex_ and mutex_. Frames no larger than those of a drain, so that each can be read, with the numbers
+// that come next. What those have not defined, frames that still wait will define. Where the end was committed to the
+// file that went, it is said again. `there`: what the file still holds.
 std::vector<Frame> Writer::opening_frames(const WriterSnapshot& there, Logged* removed) {
   std::vector<Frame> out;
   FrameBuilder builder;
-  const uint64_t frames_max = committed_seq_ - there.last_seq;
   std::vector<uint64_t> held(stored_by_series_.size());
   std::set<uint32_t> defined;
   for (const SeriesStats& series : there.series) {
@@ -159,28 +179,25 @@ std::vector<Frame> Writer::opening_frames(const WriterSnapshot& there, Logged* r
   for (SeriesDef& series : journal_->definitions()) {
     if (series.id > defined_) break;
     if (defined.contains(series.id)) continue;
-    if (builder.series_held() >= kSeriesAFrame && out.size() + 1 < frames_max) out.push_back(builder.take());
+    if (builder.series_held() >= kSeriesAFrame) out.push_back(builder.take());
     builder.add_series(std::move(series));
   }
-  int64_t left_out = 0;
   std::vector<Event> said = alerts_.since(there.alerts()).first;
   for (const Attribute& attribute : state_.attributes()) said.push_back(event_of(attribute));
   for (const Event& event : said) {
-    if (builder.approximate_bytes() >= kBytesAFrame && out.size() + 1 < frames_max) out.push_back(builder.take());
-    if (builder.approximate_bytes() + event.payload.size() > kOpeningBytesMax) ++left_out;
-    else builder.add_event(event.type, event.step, event.has_step, event.time_us, event.payload);
+    if (builder.approximate_bytes() >= kBytesAFrame) out.push_back(builder.take());
+    builder.add_event(event.type, event.step, event.has_step, event.time_us, event.payload);
   }
   Value note = Value::Map{{"kind", there.last_seq > 0 ? "file_taken_back" : "files_removed"},
                           {"points", static_cast<int64_t>(removed->points)}};
   if (removed->texts > 0) note.set("texts", static_cast<int64_t>(removed->texts));
-  if (left_out > 0) note.set("left_out", left_out);
   builder.add_event(EventType::kNote, 0, false, realtime_us(), encode_cbor(note));
   if (drained_all_ && queue_.empty() && !there.end)
     builder.add_event(EventType::kEnd, 0, false, realtime_us(), end_record_);
   out.push_back(builder.take());
   for (size_t i = 0; i < out.size(); ++i) {
     out[i].writer = identity_.writer;
-    out[i].seq = committed_seq_ - out.size() + 1 + i;
+    out[i].seq = next_seq_ + i;
   }
   return out;
 }

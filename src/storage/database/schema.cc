@@ -64,8 +64,8 @@ Status fill_database(Sqlite& db, const WriterIdentity& identity) {
     if (!insert.ok()) return insert.status();
     const std::string bytes = encode_cbor(identity.to_value());
     TRACKER_RETURN_IF_ERROR(insert->bind(meta_key::kIdentity).bind_blob(bytes).run());
-    for (const auto key :
-         {meta_key::kLastSeq, meta_key::kPoints, meta_key::kFrames, meta_key::kFrameBytes, meta_key::kStatsSeq})
+    for (const auto key : {meta_key::kLastSeq, meta_key::kPoints, meta_key::kFrames, meta_key::kFrameBytes,
+                           meta_key::kStatsSeq, meta_key::kDurableSeq})
       TRACKER_RETURN_IF_ERROR(insert->bind(key).bind(int64_t{0}).run());
     TRACKER_RETURN_IF_ERROR(insert->bind(meta_key::kHeartbeat).bind(identity.started_us).run());
   }
@@ -154,6 +154,7 @@ Result<DatabaseMeta> read_meta(Sqlite& db, const std::string& path, std::string*
     if (key == meta_key::kFrames) out.frames = rows->u64_at(1);
     if (key == meta_key::kFrameBytes) out.frame_bytes = rows->u64_at(1);
     if (key == meta_key::kStatsSeq) out.stats_seq = rows->u64_at(1);
+    if (key == meta_key::kDurableSeq) out.durable_seq = rows->u64_at(1);
     if (key == meta_key::kStepMax) out.step_max = rows->int_at(1);
     if (key == meta_key::kHeartbeat) out.heartbeat_us = rows->int_at(1);
     if (key != meta_key::kIdentity && key != meta_key::kEnd && key != meta_key::kRecovered && key != meta_key::kCost)

@@ -27,7 +27,8 @@ constexpr std::string_view kLastSeq = "last_seq";   // of the newest frame ever 
 constexpr std::string_view kPoints = "points";
 constexpr std::string_view kFrames = "frames";
 constexpr std::string_view kFrameBytes = "frame_bytes";
-constexpr std::string_view kStatsSeq = "stats_seq";  // `series` covers the frames up to here
+constexpr std::string_view kDurableSeq = "durable_seq";  // the frames up to here are fsynced
+constexpr std::string_view kStatsSeq = "stats_seq";      // `series` covers the frames up to here
 constexpr std::string_view kHeartbeat = "heartbeat_us";
 constexpr std::string_view kCost = "cost";            // CBOR: what the tracker took from its process until then
 constexpr std::string_view kEnd = "end";              // CBOR: the payload of the last end event, and time_us
@@ -42,6 +43,7 @@ constexpr std::string_view kPart = "part";  // of a further part: its number
 struct DatabaseMeta {
   WriterIdentity identity;
   uint64_t last_seq = 0, points = 0, frames = 0, frame_bytes = 0, stats_seq = 0;
+  uint64_t durable_seq = 0;  // at most last_seq
   int64_t heartbeat_us = 0;
   std::optional<WriterEnd> end;
   std::optional<Value> recovered;

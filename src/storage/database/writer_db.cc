@@ -71,7 +71,7 @@ struct WriterDb::Impl {
   // memory, has left it ahead.
   bool sound = false;
   OwnCommits own;
-  uint64_t stats_seq = 0;
+  uint64_t stats_seq = 0, durable_seq = 0;
   uint64_t last_seq = 0, points = 0, frames = 0, frame_bytes = 0;
   uint64_t stats_points = 0;  // that the rows of `series` were last written for
   std::vector<RingPosition> positions;
@@ -191,6 +191,7 @@ struct WriterDb::Impl {
     }
     stats_seq = meta->stats_seq;
     last_seq = meta->last_seq;
+    durable_seq = meta->durable_seq;
     points = meta->points;
     frames = meta->frames;
     frame_bytes = meta->frame_bytes;
@@ -309,6 +310,8 @@ struct WriterDb::Impl {
     // A durable transaction must write something, or nothing is synced.
     if (durable)
       TRACKER_RETURN_IF_ERROR(put_sign_of_life(writer_is_dead ? heartbeat_us : static_cast<uint64_t>(realtime_us())));
+    // Nobody reads this before the fsync; who makes a file detached syncs it before it gets its name.
+    if (durable || detached) TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kDurableSeq, pending.last_seq));
     return with_stats ? write_stats(pending.last_seq) : Status();
   }
 
@@ -395,6 +398,7 @@ struct WriterDb::Impl {
     const bool with_stats = (due && !unwritten.empty()) || counts_from_log;
     TRACKER_RETURN_IF_ERROR(transaction(durable, [&] { return write(*pending, retired, durable, with_stats); }));
     last_seq = pending->last_seq;
+    if (durable || detached) durable_seq = last_seq;
     if (!records.empty()) own.committed(last_seq);  // else nothing was held against what is there
     points += pending->points;
     frames += pending->frames.size();
@@ -549,6 +553,7 @@ Result<std::unique_ptr<WriterDb>> WriterDb::open_detached(const std::string& pat
 
 const std::string& WriterDb::path() const { return impl_->path; }
 uint64_t WriterDb::last_seq() const { return impl_->last_seq; }
+uint64_t WriterDb::durable_seq() const { return impl_->durable_seq; }
 const std::vector<RingPosition>& WriterDb::positions() const { return impl_->positions; }
 uint64_t WriterDb::points_stored() const { return impl_->points; }
 uint64_t WriterDb::bytes_stored() const { return impl_->frame_bytes; }

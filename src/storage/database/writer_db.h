@@ -33,6 +33,7 @@ class WriterDb : public WriterStore {
   StoreFiles kind() const override { return StoreFiles::kSqlite; }
   const std::string& path() const override;  // of the part that is written
   uint64_t last_seq() const override;
+  uint64_t durable_seq() const override;
   const std::vector<RingPosition>& positions() const override;
   uint64_t points_stored() const override;
   uint64_t bytes_stored() const override;

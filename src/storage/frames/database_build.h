@@ -26,6 +26,7 @@ class DatabaseBuild : public WriterStore {
   StoreFiles kind() const override { return StoreFiles::kFrames; }
   const std::string& path() const override { return path_; }
   uint64_t last_seq() const override { return db_->last_seq(); }
+  uint64_t durable_seq() const override { return 0; }  // before finish()
   const std::vector<RingPosition>& positions() const override { return db_->positions(); }
   uint64_t points_stored() const override { return db_->points_stored(); }
   uint64_t bytes_stored() const override { return db_->bytes_stored(); }

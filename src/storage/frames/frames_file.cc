@@ -79,6 +79,7 @@ Status FramesFile::load() {
   torn_ = false;
   if (::fsync(fd_.get()) != 0) return Status::from_errno(errno, "fsync failed", path_);
   durable_end_ = end_;
+  durable_seq_ = totals_.last_seq;
   return {};
 }
 
@@ -178,6 +179,7 @@ Status FramesFile::take_place() {
   if (!input.ok()) return input.status();
   fd_ = LastingFd(std::move(input->fd));
   durable_end_ = end_;
+  durable_seq_ = totals_.last_seq;
   unsynced_.clear();
   ++put_backs_;
   return {};
@@ -206,6 +208,7 @@ Status FramesFile::sync() {
     return Status::from_errno(error, "fsync failed", path_);
   }
   durable_end_ = end_;
+  durable_seq_ = totals_.last_seq;
   unsynced_.clear();
   return {};
 }

@@ -34,6 +34,7 @@ class FramesFile : public WriterStore {
   StoreFiles kind() const override { return StoreFiles::kFrames; }
   const std::string& path() const override { return path_; }
   uint64_t last_seq() const override { return totals_.last_seq; }
+  uint64_t durable_seq() const override { return durable_seq_; }
   const std::vector<RingPosition>& positions() const override { return totals_.positions; }
   uint64_t points_stored() const override { return totals_.points; }
   uint64_t bytes_stored() const override { return totals_.frame_bytes; }
@@ -68,6 +69,7 @@ class FramesFile : public WriterStore {
   FramesTotals totals_;
   uint64_t end_ = 0;          // after the last record that a write() took whole
   uint64_t durable_end_ = 0;  // after the last one that an fsync covered
+  uint64_t durable_seq_ = 0;  // its number
   std::string unsynced_;      // what lies between the two
   bool doubtful_ = false;     // an fsync failed: unsynced_ must be written again
   bool torn_ = false;         // there may be bytes after end_

@@ -52,6 +52,7 @@ struct WriterEnd {
 struct WriterSnapshot {
   WriterIdentity identity;
   uint64_t last_seq = 0;
+  uint64_t durable_seq = 0;  // the frames up to this one are fsynced; 0 where a .frames file is read, which cannot say
   std::vector<SeriesStats> series;    // by id
   std::vector<Attribute> attributes;  // in the order first set
   std::vector<Loss> losses;           // totals per (series, reason)

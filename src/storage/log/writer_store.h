@@ -32,7 +32,9 @@ class WriterStore {
 
   virtual StoreFiles kind() const = 0;
   virtual const std::string& path() const = 0;
-  virtual uint64_t last_seq() const = 0;                           // of the newest committed frame, 0 before the first
+  virtual uint64_t last_seq() const = 0;  // of the newest committed frame, 0 before the first
+  // The frames up to this one are fsynced: what may be sent. After a failed fsync it stays.
+  virtual uint64_t durable_seq() const = 0;
   virtual const std::vector<RingPosition>& positions() const = 0;  // committed
   virtual uint64_t points_stored() const = 0;
   virtual uint64_t bytes_stored() const = 0;  // of frames

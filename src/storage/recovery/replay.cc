@@ -17,31 +17,32 @@
 namespace tracker::internal {
 namespace {
 
-Status append_frame(WriterStore* db, Frame frame, std::vector<RingPosition> positions, const Id128& writer) {
-  frame.writer = writer;
-  frame.seq = db->last_seq() + 1;
-  FrameRecord record{frame.seq, encode_frame(frame), std::move(positions)};
-  return db->append({std::move(record)}, false);
+// Numbers that the dead process has given, whatever became of the frames, are not given again.
+uint64_t next_number(const DeadJournal& journal, const WriterStore& db) {
+  return std::max(db.last_seq(), journal.highest_number()) + 1;
 }
 
-// Where the journal knows of points that a database took which is no more. They are counted in front of all that is
-// replayed into the new one: behind the first commit nobody could tell any more that it is new.
-Status count_removed(const std::string& dir, const DeadJournal& journal, WriterStore* db, Logged* lost) {
-  if (db->last_seq() != 0 || !journal.spill_sound()) return {};
+FrameRecord record_of(Frame frame, uint64_t number, const Id128& writer, std::vector<RingPosition> positions) {
+  frame.writer = writer;
+  frame.seq = number;
+  return {number, encode_frame(frame), std::move(positions)};
+}
+
+Status append_frame(const DeadJournal& journal, WriterStore* db, Frame frame, std::vector<RingPosition> positions) {
+  const uint64_t number = next_number(journal, *db);
+  return db->append({record_of(std::move(frame), number, journal.identity().writer, std::move(positions))}, false);
+}
+
+// What the journal knows to have been stored in a database that is no more, for `db` has no frame. `read_from`: where
+// the rings are read from then.
+Result<Logged> count_removed(const std::string& dir, const DeadJournal& journal, const WriterStore& db,
+                             std::vector<RingPosition>* read_from) {
+  if (db.last_seq() != 0 || !journal.spill_sound()) return Logged();
   auto copy = DeadJournal::look(dir, &journal.identity());
   if (!copy.ok()) return copy.status();
   const Logged found = logged_behind(WriterSnapshot(), copy->get());
-  const Logged removed = (*copy)->removed(found);
-  if (removed.points == 0 && removed.texts == 0) return {};
-  Frame frame;
-  frame.writer = journal.identity().writer;
-  frame.seq = journal.spilled().empty() ? 1 : journal.spilled().front().seq - 1;
-  if (frame.seq == 0) return {};  // the spill file begins with the first frame of all: nothing went before it
-  *lost += removed;
-  if (removed.points > 0) frame.losses.push_back({0, LossReason::kDisk, removed.points});
-  if (removed.texts > 0) frame.losses.push_back({kTextLosses, LossReason::kDisk, removed.texts});
-  // With where the rings are read from: the next recoverer is to know that what lies before is counted.
-  return db->append({{frame.seq, encode_frame(frame), (*copy)->skipped()}}, false);
+  *read_from = (*copy)->skipped();
+  return (*copy)->removed(found);
 }
 
 // Points that were accepted and lost behind the rings: neither what found no room nor what was no point.
@@ -72,25 +73,6 @@ std::string hint_of_death(const WriterIdentity& writer) {
   return "out of memory? The kernel has killed a process of its cgroup for that since it began";
 }
 
-// Frames for the numbers below `next`, the first of which has what is said here: `points` are missing, and what each
-// series is, for the frame that said it may be gone.
-Status append_gap(const DeadJournal& journal, uint64_t points, uint64_t next, std::vector<RingPosition> positions,
-                  WriterStore* db) {
-  std::vector<FrameRecord> records;
-  for (uint64_t seq = db->last_seq() + 1; seq < next; ++seq) {
-    Frame frame;
-    frame.writer = journal.identity().writer;
-    frame.seq = seq;
-    if (records.empty()) {
-      if (points > 0) frame.losses.push_back({0, LossReason::kDamaged, points});
-      if (journal.series().size() <= kSeriesAFrame) frame.defs = journal.series();
-    }
-    records.push_back({seq, encode_frame(frame), {}});
-  }
-  if (!records.empty()) records.front().positions = std::move(positions);
-  return db->append(records, false);
-}
-
 // What is there of a writer behind its database and what was replayed into it.
 struct Replayed {
   uint64_t lost = 0;   // points that were accepted, and are counted as lost
@@ -115,28 +97,44 @@ bool holds_end(const FrameRecord& record) {
                                    [](const Event& event) { return event.type == EventType::kEnd; });
 }
 
-// What the spill file has behind the database. Where rings do not count what was in rings that are gone, what is
-// missing in between is estimated; else count_missing() knows.
-Status replay_spilled(const std::string& dir, DeadJournal* journal, WriterStore* db, Replayed* done,
-                      RecoveredWriter* out) {
-  const MissingFrames spilled = missing_frames(*journal, db->last_seq(), db->positions());
+// A spilled frame keeps its number, unless a recoverer has given that to another one.
+Status keep_number_or_renumber(FrameRecord* record, uint64_t last, const DeadJournal& journal) {
+  if (record->seq > last) return {};
+  auto frame = decode_frame(record->bytes);
+  if (!frame.ok()) return frame.status();
+  const uint64_t number = std::max(last, journal.highest_number()) + 1;
+  *record = record_of(std::move(*frame), number, journal.identity().writer, std::move(record->positions));
+  return {};
+}
+
+// What the spill file has behind the database, and what is counted as lost before it: `removed` with a database that is
+// no more, and where rings do not count what was in rings that are gone, an estimate of what is missing in between;
+// else count_missing() knows. One transaction: behind the first one nobody could tell any more that the database is
+// new.
+Status replay_spilled(const std::string& dir, DeadJournal* journal, WriterStore* db, const Logged& removed,
+                      std::vector<RingPosition> read_from, Replayed* done, RecoveredWriter* out) {
+  MissingFrames spilled = missing_frames(*journal, db->last_seq(), db->positions());
   if (!spilled.problem.empty()) journal->add_problem(dir + ": " + spilled.problem);
-  size_t gaps = 0;
-  for (size_t i = 0; i < spilled.frames.size(); ++i) {
-    const FrameRecord& record = spilled.frames[i];
-    if (gaps < spilled.gaps.size() && spilled.gaps[gaps] == i) {
-      const uint64_t points = gaps++ == 0 && !journal->counts_all() ? journal->points_in_spill_damage() : 0;
-      TRACKER_RETURN_IF_ERROR(append_gap(*journal, points, record.seq, {}, db));
-      done->lost += points;
-    }
-    TRACKER_RETURN_IF_ERROR(db->append({record}, false));
+  uint64_t last = db->last_seq();
+  for (FrameRecord& record : spilled.frames) {
+    TRACKER_RETURN_IF_ERROR(keep_number_or_renumber(&record, last, *journal));
+    last = record.seq;
     const Logged logged = logged_in(record, journal->series());
     out->points += logged.points;
     done->texts += logged.texts;
     done->ended |= holds_end(record);
     ++out->frames;
   }
-  return {};
+  Frame lost;
+  if (removed.points > 0) lost.losses.push_back({0, LossReason::kDisk, removed.points});
+  if (removed.texts > 0) lost.losses.push_back({kTextLosses, LossReason::kDisk, removed.texts});
+  const uint64_t points = spilled.has_gap && !journal->counts_all() ? journal->points_in_spill_damage() : 0;
+  if (points > 0) lost.losses.push_back({0, LossReason::kDamaged, points});
+  done->lost += points;
+  if (!lost.empty())
+    spilled.frames.push_back(record_of(std::move(lost), std::max(last, journal->highest_number()) + 1,
+                                       journal->identity().writer, std::move(read_from)));
+  return db->append(spilled.frames, false);
 }
 
 // Of the rows of a database those that the program has logged: samples of the system went through no ring.
@@ -165,7 +163,7 @@ Status count_missing(const std::string& dir, const Logged& known, DeadJournal* j
   if (points > 0) frame.losses.push_back({0, LossReason::kDamaged, points});
   if (in_memory > 0) frame.losses.push_back({kTextLosses, LossReason::kDisk, in_memory});
   if (texts > 0) frame.losses.push_back({kTextLosses, LossReason::kDamaged, texts});
-  TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(frame), {}, journal->identity().writer));
+  TRACKER_RETURN_IF_ERROR(append_frame(*journal, db, std::move(frame), {}));
   done->texts += all_texts;
   out->texts_lost_in_memory = in_memory;
   const bool unfiled = points > 0 && journal->accepted_unfiled() >= points;
@@ -193,25 +191,26 @@ void add_end(const DeadJournal& journal, const Replayed& done, Frame* frame) {
 
 Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, const WriterSnapshot& stored,
               RecoveredWriter* out) {
-  const Id128& writer = journal->identity().writer;
   const bool ended = stored.end.has_value(), noted = stored.recovered.has_value(), afresh = db->last_seq() == 0;
   const uint64_t logged_before = logged_of(db->points_stored(), stored);
   const bool texts_known = stored.last_seq == db->last_seq();  // else it could not be read
   journal->complete_series(stored_series(stored, *journal));
-  Logged removed;
-  TRACKER_RETURN_IF_ERROR(count_removed(dir, *journal, db, &removed));
-  out->removed = removed;
+  std::vector<RingPosition> read_from;
+  const auto removed = count_removed(dir, *journal, *db, &read_from);
+  if (!removed.ok()) return removed.status();
+  out->removed = *removed;
   Replayed done;
-  done.lost = lost_of_accepted(stored.losses) + removed.points;
-  done.texts = stored.texts() + texts_lost_of_accepted(stored.losses) + removed.texts;
+  done.lost = lost_of_accepted(stored.losses) + removed->points;
+  done.texts = stored.texts() + texts_lost_of_accepted(stored.losses) + removed->texts;
   done.ended = ended;
-  TRACKER_RETURN_IF_ERROR(replay_spilled(dir, journal, db, &done, out));
+  TRACKER_RETURN_IF_ERROR(replay_spilled(dir, journal, db, *removed, std::move(read_from), &done, out));
   const bool has_logged = !db->positions().empty() || !journal->series().empty();
   if (!done.ended && !noted && !journal->end() && has_logged) journal->miss_rings();
   journal->start(db->positions(), afresh);
   if (journal->skipped_points() > 0 && !journal->counts_all()) {
-    TRACKER_RETURN_IF_ERROR(
-        append_gap(*journal, journal->skipped_points(), db->last_seq() + 2, journal->skipped(), db));
+    Frame frame;
+    frame.losses.push_back({0, LossReason::kDamaged, journal->skipped_points()});
+    TRACKER_RETURN_IF_ERROR(append_frame(*journal, db, std::move(frame), journal->skipped()));
     done.lost += journal->skipped_points();
   }
   for (;;) {
@@ -222,7 +221,7 @@ Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, con
     const uint64_t points = frame.points();
     done.lost += lost_of_accepted(frame.losses);
     done.texts += frame.texts() + texts_lost_of_accepted(frame.losses);
-    TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(frame), std::move(positions), writer));
+    TRACKER_RETURN_IF_ERROR(append_frame(*journal, db, std::move(frame), std::move(positions)));
     out->points += points;
     ++out->frames;
   }
@@ -242,7 +241,7 @@ Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, con
       note.events.push_back({EventType::kAttribute, false, 0, realtime_us(), preempted_payload(kSigterm)});
     note.events.push_back({EventType::kNote, false, 0, realtime_us(), encode_cbor(payload)});
   }
-  if (!note.empty()) TRACKER_RETURN_IF_ERROR(append_frame(db, std::move(note), {}, writer));
+  if (!note.empty()) TRACKER_RETURN_IF_ERROR(append_frame(*journal, db, std::move(note), {}));
   TRACKER_RETURN_IF_ERROR(db->append({}, true));
   const Status finished = db->finish();
   // A reader that holds a transaction keeps the WAL; everything is committed and fsynced all the same.

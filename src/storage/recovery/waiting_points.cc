@@ -57,14 +57,6 @@ Coverage coverage_of(const FrameRecord& frame, const std::vector<RingPosition>& 
   return reached > 0 && reached == frame.positions.size() ? Coverage::kStored : Coverage::kUnknown;
 }
 
-bool renumber(FrameRecord* record, uint64_t seq) {
-  auto frame = decode_frame(record->bytes);
-  if (!frame.ok()) return false;
-  frame->seq = record->seq = seq;
-  record->bytes = encode_frame(*frame);
-  return true;
-}
-
 RunsOfJournals& runs_of_journals() {
   thread_local RunsOfJournals runs;
   return runs;
@@ -77,7 +69,7 @@ MissingFrames missing_frames(const DeadJournal& journal, uint64_t last_seq, std:
   out.positions = std::move(positions);
   if (last_seq == 0 && journal.spill_sound() && !journal.spilled().empty())
     last_seq = journal.spilled().front().seq - 1;
-  uint64_t seen = last_seq, seq = last_seq;  // numbers of the spill file, and those that its frames get
+  uint64_t seen = last_seq;
   for (const FrameRecord& spilled : journal.spilled()) {
     const Coverage coverage = coverage_of(spilled, out.positions);
     if (spilled.seq <= last_seq ? coverage != Coverage::kBehind : coverage == Coverage::kStored) {
@@ -89,17 +81,16 @@ MissingFrames missing_frames(const DeadJournal& journal, uint64_t last_seq, std:
     if (const uint64_t gap = spilled.seq > seen ? spilled.seq - seen - 1 : 0; gap > 0) {
       const bool in_rings = journal.rings_hold(out.positions);
       if (in_rings && journal.spill_sound()) break;  // what the store's file has lost since is all there: no damage
-      out.problem = fmt::format("frames {} to {} are neither stored nor in the spill file", seen + 1, spilled.seq - 1);
+      // A sound file lacks numbers whose frames were given others, or are stored.
+      const bool is_damage = !journal.spill_sound() || gap > kSpillGapFramesMax;
+      if (is_damage)
+        out.problem =
+            fmt::format("frames {} to {} are neither stored nor in the spill file", seen + 1, spilled.seq - 1);
       if (gap > kSpillGapFramesMax || in_rings) break;
-      out.gaps.push_back(out.frames.size());
-      seq += gap;
+      out.has_gap = true;
     }
     seen = std::max(seen, spilled.seq);
     FrameRecord frame = spilled;
-    if (++seq != frame.seq && !renumber(&frame, seq)) {
-      out.problem = fmt::format("frame {} of the spill file cannot be decoded", frame.seq);
-      break;
-    }
     for (const RingPosition& position : frame.positions) set_position(position, &out.positions);
     out.frames.push_back(std::move(frame));
   }

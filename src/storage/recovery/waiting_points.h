@@ -23,9 +23,8 @@ constexpr int kJournalLooksMax = 4;
 
 // Frames from the spill file that the database does not have.
 struct MissingFrames {
-  std::vector<FrameRecord> frames;  // with the numbers to store them under
-  // Where numbers are missing in front of one of them, its index: what those frames held is lost.
-  std::vector<size_t> gaps;
+  std::vector<FrameRecord> frames;      // as they were spilled
+  bool has_gap = false;                 // numbers are missing in front of one of them: what those held may be lost
   std::vector<RingPosition> positions;  // behind them all
   std::string problem;                  // what a gap means here; empty without one
 };
@@ -33,8 +32,7 @@ struct MissingFrames {
 // that lies behind it; else what the spill file has behind it is taken, for it is nowhere else. A database without any
 // frame may be one made anew, in the place of one that somebody removed: a sound spill file begins where that one
 // ended. A live writer that was recovered all the same may have spilled frames under numbers that the recoverer has
-// given away, or that hold what it has read from the rings: the stored positions tell, and those that are missing get
-// the numbers that come next.
+// given away, or that hold what it has read from the rings: the stored positions tell.
 MissingFrames missing_frames(const DeadJournal& journal, uint64_t last_seq, std::vector<RingPosition> positions);
 
 // What the program has logged of a frame; nothing of one that cannot be decoded. `series`: in the order of their ids.

@@ -207,6 +207,7 @@ struct WriterReader::Impl {
     DatabaseMeta& meta = tables.meta;
     out->identity = std::move(meta.identity);
     out->last_seq = meta.last_seq;
+    out->durable_seq = std::min(meta.durable_seq, meta.last_seq);
     out->attributes = std::move(tables.attributes);
     out->losses = std::move(tables.losses);
     out->end = meta.end;

@@ -50,6 +50,20 @@ TEST_F(WriterDbTest, FramesAreThereAfterFinishAndTheFolderHoldsOneFile) {
   EXPECT_EQ(stored_frames(path()), one_to(20));
 }
 
+TEST_F(WriterDbTest, TheDurableNumberIsThatOfTheNewestFrameUnderAnFsync) {
+  auto db = create();
+  ASSERT_TRUE(db->append({test_record(identity_, 1)}, false).ok());
+  EXPECT_EQ(db->durable_seq(), 0u);
+  ASSERT_TRUE(db->append({test_record(identity_, 2)}, true).ok());
+  ASSERT_TRUE(db->append({test_record(identity_, 3)}, false).ok());
+  EXPECT_EQ(db->durable_seq(), 2u);
+  EXPECT_EQ(snapshot().durable_seq, 2u);
+  db = reopen();
+  EXPECT_EQ(db->durable_seq(), 2u);
+  ASSERT_TRUE(db->finish().ok());
+  EXPECT_EQ(snapshot().durable_seq, 3u);
+}
+
 TEST_F(WriterDbTest, ASecondCreateIsRefused) {
   auto db = create();
   EXPECT_EQ(WriterDb::create(folder_.path(), identity_).status().code(), Code::kExists);
