@@ -28,7 +28,7 @@ import harness
 from harness import Row
 
 TEMPLATES = 64
-CATALOG = "catalog.v7.db"
+CATALOG = "catalog.db"
 WARM_TURNS = 7
 PROGRAM = Path(__file__).resolve().parents[2] / "build" / "bin" / "tracker"
 LISTINGS = {

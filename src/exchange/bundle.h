@@ -15,20 +15,17 @@
 
 namespace tracker::internal {
 
-constexpr std::string_view kBundleMagic = "TRKBNDL\n";
+constexpr std::string_view kBundleMagic = "TRKBUND\n";
 constexpr std::string_view kBundleEnd = "TRKBEND\n";
-constexpr uint32_t kBundleVersion = 3;          // with versions of artifacts; without any 1 is written
-constexpr uint32_t kBundleVersionUnmarked = 2;  // without what is said about them
-constexpr uint32_t kBundleVersionPlain = 1;
+constexpr uint32_t kBundleVersion = 1;
 constexpr std::string_view kBundleArtifacts = "artifacts/", kBundleBlobs = "blobs/", kBundleMark = "-mark-";
 constexpr uint32_t kBundleFilesMax = 1'000'000;
 constexpr size_t kBundleNameBytesMax = 255;
 constexpr size_t kBundleBufferBytes = 128 << 10;
 
 // Whether a bundle may hold a file of this name: run.json, attempt-<n>.json, a writer's database, part or .frames file,
-// a medium; from version 2 on a document of an artifact and a blob, from 3 on a mark. Never anything that leads out of
-// the folder.
-bool is_bundle_name(std::string_view name, uint32_t version = kBundleVersion);
+// a medium, a document of an artifact, a mark of one, a blob. Never anything that leads out of the folder.
+bool is_bundle_name(std::string_view name);
 // Whether the file begins as a bundle does.
 bool is_bundle(const std::string& path);
 

@@ -105,7 +105,7 @@ class BundleWriter {
     for (const Source& file : files) content_ += file.bytes;
     ByteWriter head;
     head.bytes(kBundleMagic);
-    head.u32(extras.empty() ? kBundleVersionPlain : kBundleVersion);
+    head.u32(kBundleVersion);
     head.u32(static_cast<uint32_t>(files.size()));
     head.u64(content_);
     head.u32(crc32c(head.buffer()));

@@ -53,7 +53,7 @@ class BundleReader {
       std::string name;
       uint64_t content = 0;
       TRACKER_RETURN_IF_ERROR(entry(&name, &content));
-      if (!is_bundle_name(name, version_))
+      if (!is_bundle_name(name))
         return bad(fmt::format("\"{}\" is no file of a run: it may lead out of its folder", visible(name)));
       if (i > 0 && name <= last) return bad(fmt::format("{} stands behind {}", name, last));
       if (content > bytes) return bad(fmt::format("{} is larger than all files together", name));
@@ -107,15 +107,15 @@ class BundleReader {
     TRACKER_RETURN_IF_ERROR(take(kFileHeadBytes - 4, &text));
     ByteReader reader(text);
     if (reader.bytes(kBundleMagic.size()) != kBundleMagic) return bad("it is no bundle of a run");
-    version_ = reader.u32();
-    if (version_ > kBundleVersion)
+    const uint32_t version = reader.u32();
+    if (version > kBundleVersion)
       return Status(Code::kVersion,
-                    fmt::format("{} has version {}, this program reads {}", path_, version_, kBundleVersion),
+                    fmt::format("{} has version {}, this program reads {}", path_, version, kBundleVersion),
                     "nothing was stored; a newer tracker reads it");
     *files = reader.u32();
     *bytes = reader.u64();
     TRACKER_RETURN_IF_ERROR(take_crc(crc32c(text), "its head"));
-    if (version_ == 0) return bad("version 0");
+    if (version == 0) return bad("version 0");
     if (*files == 0 || *files > kBundleFilesMax)
       return bad(fmt::format("it says that it holds {} files; 1 to {} can be", *files, kBundleFilesMax));
     if (*bytes > size_) return bad(fmt::format("it says that it holds {} bytes of files and has {}", *bytes, size_));
@@ -149,7 +149,6 @@ class BundleReader {
   std::string path_, buffer_;
   Fd fd_;
   uint64_t size_ = 0, at_ = 0;
-  uint32_t version_ = 0;
 };
 
 // A first reading that writes nothing: every byte verifies, and run.json is there.

@@ -43,7 +43,7 @@ bool is_number(std::string_view text, size_t digits_max) {
 }
 
 // artifacts/<n>.json, artifacts/<n>-v<k>.json, artifacts/<n>-mark-<i>.json
-bool is_artifact_document(std::string_view name, bool marks) {
+bool is_artifact_document(std::string_view name) {
   if (!name.starts_with(kBundleArtifacts) || !name.ends_with(".json")) return false;
   name = name.substr(kBundleArtifacts.size(), name.size() - kBundleArtifacts.size() - 5);
   const size_t rest = name.find('-');
@@ -51,7 +51,7 @@ bool is_artifact_document(std::string_view name, bool marks) {
   if (rest == std::string_view::npos) return true;
   name.remove_prefix(rest);
   if (name.starts_with("-v")) return is_number(name.substr(2), kVersionDigits);
-  return marks && name.starts_with(kBundleMark) && is_number(name.substr(kBundleMark.size()), kMarkDigits);
+  return name.starts_with(kBundleMark) && is_number(name.substr(kBundleMark.size()), kMarkDigits);
 }
 
 // blobs/<64 hex>
@@ -62,10 +62,9 @@ bool is_bundled_blob(std::string_view name) {
 
 }  // namespace
 
-bool is_bundle_name(std::string_view name, uint32_t version) {
+bool is_bundle_name(std::string_view name) {
   if (name.size() > kBundleNameBytesMax) return false;
-  const bool marks = version > kBundleVersionUnmarked;
-  if (version > kBundleVersionPlain && (is_artifact_document(name, marks) || is_bundled_blob(name))) return true;
+  if (is_artifact_document(name) || is_bundled_blob(name)) return true;
   return name == kRunFile || claimed_attempt(name).has_value() || is_writer_file(name) || is_medium(name);
 }
 

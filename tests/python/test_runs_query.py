@@ -87,10 +87,10 @@ def test_a_filter_sees_what_this_process_has_just_logged(run: tracker.Run) -> No
 def test_only_processes_that_record_nothing_write_the_catalog() -> None:
     store = Path(os.environ["TRACKER_DIR"])
     assert len(tracker.runs()) == 3
-    assert not (store / "catalog.v7.db").exists()
+    assert not (store / "catalog.db").exists()
     environment = {key: value for key, value in os.environ.items() if key != "TRACKER_PARENT_RUN"}
     code = "import tracker; print(len(tracker.runs(where='p or two')))"
     done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
     assert done.stdout == "1\n"
-    assert (store / "catalog.v7.db").exists()
+    assert (store / "catalog.db").exists()
     assert ids(tracker.runs()) == ["three", "two", "one"]

@@ -15,7 +15,7 @@ from artifact import Version, read_versions
 def read_bundle(data: bytes) -> dict[str, bytes]:
     """Its files by name."""
     rest = Bytes(data)
-    if rest.take(8) != b"TRKBNDL\n" or rest.uint(4) not in (1, 2, 3):
+    if rest.take(8) != b"TRKBUND\n" or rest.uint(4) != 1:
         raise ValueError("not a bundle of version 1 to 3")
     count, size = rest.uint(4), rest.uint(8)
     _check(rest, 0)

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <ctime>
 #include <thread>
@@ -38,26 +37,6 @@ Result<Fd> locked(const Store& store, short type) {
   if (!fd.ok()) return fd;
   TRACKER_RETURN_IF_ERROR(set_lock(*fd, type, path));
   return fd;
-}
-
-// 4 of "catalog.v4.db"; 0 of "catalog.db", as it was called before; -1 of what is none.
-int version_of_file(std::string_view name) {
-  constexpr std::string_view kBegin = "catalog.v", kEnd = ".db";
-  if (name == "catalog.db") return 0;
-  if (!name.starts_with(kBegin) || !name.ends_with(kEnd) || name.size() <= kBegin.size() + kEnd.size()) return -1;
-  name = name.substr(kBegin.size(), name.size() - kBegin.size() - kEnd.size());
-  int out = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), out);
-  return error == std::errc() && end == name.data() + name.size() ? out : -1;
-}
-
-// The database or its WAL.
-bool changed_within(const std::string& path, std::chrono::seconds age) {
-  for (const char* suffix : {"", "-wal"}) {
-    struct stat st{};
-    if (::lstat((path + suffix).c_str(), &st) == 0 && ::time(nullptr) - st.st_mtime < age.count()) return true;
-  }
-  return false;
 }
 
 bool can_write(const std::string& folder, const std::string& file) {
@@ -194,23 +173,10 @@ Status Catalog::open_in_memory(bool with_file) {
   }
 }
 
-std::vector<std::string> Catalog::old_files(const Store& store) {
-  std::vector<std::string> out;
-  const auto names = list_dir(store.path());
-  if (!names.ok()) return out;
-  for (const std::string& name : *names) {
-    const int version = version_of_file(name);
-    if (version < 0 || version >= kCatalogVersion) continue;
-    const std::string path = join_path(store.path(), name);
-    if (is_regular_file(path) && !changed_within(path, kOldCatalogAge)) out.push_back(name);
-  }
-  return out;
-}
-
-Status Catalog::discard(const Store& store, const std::string& file) {
+Status Catalog::discard(const Store& store) {
   const auto lock = locked(store, F_WRLCK);
   if (!lock.ok()) return lock.status();
-  const std::string path = join_path(store.path(), file);
+  const std::string path = join_path(store.path(), kCatalogFile);
   // With the lock nobody has the file open, so that nobody can meet a new database beside an old WAL.
   for (const char* suffix : {"-journal", "-wal", "-shm", ""}) remove_file(path + suffix);
   return path_exists(path) ? Status(Code::kIo, fmt::format("{} cannot be removed", path)) : Status();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// <store>/catalog.v7.db: an index over the runs of a store (docs/formats/catalog.md). All of it follows from the runs'
-// folders: it may be deleted at any time, and is made again when it is damaged or of another store. Each version has a
-// file of its own, so that programs of two versions do not make it again in turns (decision 0049).
+// <store>/catalog.db: an index over the runs of a store (docs/formats/catalog.md). All of it follows from the runs'
+// folders: it may be deleted at any time, and is made again when it is damaged or of another store.
 //
 // Written by listings (ls, ui, server), never by a process that records a run. Any number of processes may refresh it
 // at once, each in short transactions; one that is killed leaves it as after its last commit. Where it cannot be
@@ -22,12 +21,11 @@
 
 namespace tracker::internal {
 
-constexpr const char* kCatalogFile = "catalog.v7.db";  // with kCatalogVersion
+constexpr const char* kCatalogFile = "catalog.db";
 constexpr const char* kCatalogLockFile = "catalog.lock";
 constexpr std::chrono::milliseconds kCatalogBusy{5000};  // how long a listing waits for another one's transaction
 constexpr int64_t kCatalogBatchNs = 100'000'000;  // a transaction of a refresh ends with the first run after so long
 constexpr size_t kCatalogBatchRuns = 256;         // or after so many runs
-constexpr std::chrono::seconds kOldCatalogAge{2'592'000};  // of an older version, unchanged for so long: gc removes it
 
 // What is known of the run in `folder`, or why nothing is. Called within a transaction of the catalog.
 using ReadRun = std::function<Result<CatalogRecord>(const RunFolder& folder)>;
@@ -67,10 +65,8 @@ class Catalog {
   Result<uint64_t> forget_gone();
   Sqlite& db() { return db_; }
 
-  // Removes a damaged catalog, or one of another version, unless somebody has one of the store open.
-  static Status discard(const Store& store, const std::string& file = kCatalogFile);
-  // Files in the store's folder: catalogs of older versions that nobody has changed for kOldCatalogAge.
-  static std::vector<std::string> old_files(const Store& store);
+  // Removes a damaged catalog, unless somebody has one of the store open.
+  static Status discard(const Store& store);
 
  private:
   explicit Catalog(Store store) : store_(std::move(store)) {}

@@ -16,8 +16,8 @@
 
 namespace tracker::internal {
 
-constexpr int64_t kCatalogApplicationId = 0x54524b43;  // "TRKC"
-constexpr int kCatalogVersion = 7;
+constexpr int64_t kCatalogApplicationId = 0x54524b49;  // "TRKI"
+constexpr int kCatalogVersion = 1;
 constexpr size_t kCatalogArtifactsMax = 1000;                  // inputs, and outputs, of one run
 constexpr size_t kCatalogDocumentBytesMax = 16 * 1024 * 1024;  // config, summary or metrics of one run, encoded
 

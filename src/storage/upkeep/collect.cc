@@ -148,13 +148,6 @@ class Collector {
   }
 
   void catalog() {
-    for (const std::string& name : Catalog::old_files(store_)) {
-      const std::string path = join_path(store_.path(), name);
-      Garbage old{"catalog", path, bytes_of(path) + bytes_of(path + "-wal")};
-      const Status status = options_.dry_run ? Status() : Catalog::discard(store_, name);
-      if (status.ok()) report_.removed.push_back(std::move(old));
-      else if (status.code() != Code::kBusy) report_.problems.push_back(status.to_string());
-    }
     if (!path_exists(join_path(store_.path(), kCatalogFile))) return;
     auto catalog = Catalog::open(store_, options_.dry_run ? Catalog::Place::kMemory : Catalog::Place::kStore);
     if (!catalog.ok()) return report_.problems.push_back(catalog.status().to_string());

@@ -27,7 +27,7 @@ COMPAT = Path(__file__).parents[2] / "compat"
 VERSIONS = sorted(path.parent.name for path in COMPAT.glob("*/expected.json"))
 
 COMMANDS = (("ls",), ("show", "RUN"), ("tail", "RUN"), ("export", "RUN"), ("verify",), ("doctor",), ("gc",))
-DERIVED = ("catalog.v7.db", "catalog.lock", "-shm")
+DERIVED = ("catalog.db", "catalog.lock", "-shm")
 
 
 def crc32c(data: bytes) -> bytes:
@@ -323,7 +323,7 @@ def test_a_newer_bundle_is_named_and_makes_no_store(tmp_path: Path) -> None:
     bundle = tmp_path / "run.trkb"
     assert command(tmp_path, "export", "compat/one", "--bundle", str(bundle))[0] == 0
     data = bundle.read_bytes()
-    bundle.write_bytes(data[:8] + struct.pack("<I", 4) + data[12:])
+    bundle.write_bytes(data[:8] + struct.pack("<I", 2) + data[12:])
     (tmp_path / "store").rename(tmp_path / "from")
     code, said = command(tmp_path, "import", str(bundle))
     assert code == 4, said

@@ -409,28 +409,6 @@ TEST_F(RemoveTest, GcRemovesLeftoversAndSaysTheBytes) {
   EXPECT_EQ(out_, "Nothing to remove.\n");
 }
 
-TEST_F(RemoveTest, GcRemovesCatalogsOfOlderVersionsThatNobodyChangedForAMonth) {
-  constexpr std::chrono::hours kAge{30 * 24};  // kOldCatalogAge
-  const auto make = [this](const std::string& name, std::chrono::hours age) {
-    const std::string path = builder_.path() + "/" + name;
-    EXPECT_TRUE(write_file_atomic(path, std::string(1024, 'x')).ok());
-    fs::last_write_time(path, fs::file_time_type::clock::now() - age);
-    return path;
-  };
-  const std::vector<std::string> gone = {make("catalog.db", kAge), make("catalog.v4.db", kAge)};
-  const std::vector<std::string> kept = {make("catalog.v3.db", kAge - std::chrono::hours(1)),
-                                         make("catalog.v2.db", kAge), make("catalog.v99.db", kAge),
-                                         make("catalog.v4x.db", kAge)};
-  make("catalog.v2.db-wal", std::chrono::hours(0));
-  EXPECT_EQ(run({"gc", "--dry-run"}), kExitOk) << err_;
-  EXPECT_NE(out_.find("2.0 KiB would be freed"), std::string::npos) << out_;
-  for (const std::string& path : gone) EXPECT_TRUE(fs::exists(path)) << path;
-  EXPECT_EQ(run({"gc"}), kExitOk) << err_;
-  EXPECT_NE(out_.find("removed catalog  " + gone[1]), std::string::npos) << out_;
-  for (const std::string& path : gone) EXPECT_FALSE(fs::exists(path)) << path;
-  for (const std::string& path : kept) EXPECT_TRUE(fs::exists(path)) << path;
-}
-
 TEST_F(RemoveTest, GcFinishesARemovalThatWasKilledBehindItsRename) {
   const std::string moved = builder_.path() + "/trash/0123456789abcdef.moved";
   fs::create_directories(builder_.path() + "/trash");

@@ -271,18 +271,6 @@ TEST_F(BundleTest, NamesThatAreNoFilesOfARunAreRefused) {
   EXPECT_FALSE(fs::exists(folder_.path() + "/run.json"));
 }
 
-TEST_F(BundleTest, ABundleOfAnOlderVersionHoldsNoArtifactsOrNothingSaidOfThem) {
-  const std::string bytes = bundle();
-  EXPECT_EQ(bytes[kBundleMagic.size()], static_cast<char>(kBundleVersionPlain)) << "what older programs read";
-  for (const std::string& name : {"blobs/" + std::string(64, 'a'), std::string("artifacts/0.json")}) {
-    EXPECT_TRUE(is_bundle_name(name));
-    EXPECT_FALSE(is_bundle_name(name, kBundleVersionPlain));
-    EXPECT_TRUE(is_bundle_name(name, kBundleVersionUnmarked));
-  }
-  EXPECT_TRUE(is_bundle_name("artifacts/0-mark-12.json"));
-  EXPECT_FALSE(is_bundle_name("artifacts/0-mark-12.json", kBundleVersionUnmarked));
-}
-
 TEST_F(BundleTest, NumbersThatCannotBeTakeNoMemoryAndAreRefused) {
   const auto head = [](uint32_t files) {
     ByteWriter out;

@@ -314,24 +314,6 @@ TEST_F(RunsQueryTest, ARowOfNoRunsFolderIsDroppedAndLeadsNobodyOutOfTheStore) {
   }
 }
 
-// Bug: programs of two versions made the one file anew in turns, a minute each for a hundred thousand runs.
-TEST_F(RunsQueryTest, CatalogsOfOtherVersionsAreLeftAloneAndDoNotSlowAListing) {
-  three_runs();
-  ASSERT_EQ(kCatalogFile, "catalog.v" + std::to_string(kCatalogVersion) + ".db");
-  const std::string newer = builder_.path() + "/catalog.v99.db", older = builder_.path() + "/catalog.db";
-  list();
-  std::filesystem::copy_file(catalog(), newer);
-  auto db = Sqlite::open(newer, SqliteOpen::kWrite, 1000);
-  ASSERT_TRUE(db.ok() && db->exec("PRAGMA user_version=99").ok());
-  db->close();
-  std::ofstream(older) << "of an older version";
-  const std::string before = *read_file(newer, 1 << 20);
-  EXPECT_EQ(ids(list()), "three two one");
-  EXPECT_EQ(list().read, 0u);
-  EXPECT_EQ(*read_file(newer, 1 << 20), before);
-  EXPECT_EQ(*read_file(older, 100), "of an older version");
-}
-
 TEST_F(RunsQueryTest, AStoreThatIsNotToBeWrittenIsListedFromMemory) {
   three_runs();
   RunsQuery asked = query("config.lr > 0.15");
