@@ -9,7 +9,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <ctime>
 #include <thread>
 
 namespace tracker::internal {
