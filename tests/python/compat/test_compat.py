@@ -17,7 +17,7 @@ import tracker
 
 COMPAT = Path(__file__).parents[2] / "compat"
 VERSIONS = sorted(path.parent.name for path in COMPAT.glob("*/expected.json"))
-TOLD = sorted(path.parent.name for path in COMPAT.glob("*/told.json"))  # from v0.1-artifacts on
+TOLD = sorted(path.parent.name for path in COMPAT.glob("*/told.json"))
 
 
 def expected_of(version: str) -> dict[str, Any]:
