@@ -130,7 +130,7 @@ TEST_F(ForeignSchemaTest, AnAddedObjectIsDroppedAndAChangedOneRestored) {
 
 TEST_F(ForeignSchemaTest, ACatalogWithAViewIsMadeAnew) {
   ASSERT_EQ(run({"ls"}), kExitOk) << err_;
-  change(builder_.path() + "/catalog.v7.db",
+  change(builder_.path() + "/catalog.db",
          std::string("ALTER TABLE signs RENAME TO s2; CREATE VIEW signs(folder, id, trust, inode, ctime_ns, mtime_ns, "
                      "files, judged_by) AS ") +
              kEndless + "SELECT 'x', x, 1, 1, 1, 1, 1, 'y' FROM c;");

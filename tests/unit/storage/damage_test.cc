@@ -208,7 +208,7 @@ TEST_F(DamageTest, AFlippedBitInTheSmallTablesIsNeverAnotherAnswerWithoutAWord) 
   std::vector<size_t> pages;
   {
     auto db = Sqlite::open(path(), SqliteOpen::kReadImmutable, 0);
-    ASSERT_EQ(*db->query_int("SELECT count(*) FROM meta"), 10);
+    ASSERT_EQ(*db->query_int("SELECT count(*) FROM meta"), 11);
     for (const char* table : {"meta", "series", "attributes", "losses"})
       pages.push_back(static_cast<size_t>(
           *db->query_int(fmt::format("SELECT rootpage FROM sqlite_master WHERE name='{}'", table).c_str())));
