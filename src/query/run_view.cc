@@ -228,7 +228,7 @@ bool has_lost_its_journal(const WriterSnapshot& writer, const std::string& store
     if (!path_exists(dir)) continue;
     if (!holds_log(dir) && !path_exists(join_path(dir, "defs"))) return true;  // emptied, as cleaners of /tmp do
     const auto store = Store::open(store_path);
-    return store.ok() && !is_of(writer.identity, dir, *store);
+    return store.ok() && !is_of(writer.identity, *store);
   }
   return true;
 }

@@ -113,12 +113,12 @@ class FramesCheck {
            "nothing: what is whole is read; restore the file where there is a copy");
   }
 
-  // Whether a recovery of this store is to come. The journal of a copied store's run is the original's.
+  // Whether a recovery of this store is to come.
   bool waits_here(const WriterIdentity& who) const {
     const std::string store_path = store_path_of(parent_path(path_));
     const std::string journal = find_journal(who, store_path);
     const auto store = Store::open(store_path);
-    return !journal.empty() && store.ok() && is_of(who, journal, *store);
+    return !journal.empty() && store.ok() && is_of(who, *store);
   }
 
   Verifier& verifier_;
