@@ -248,9 +248,9 @@ std::optional<WriterEnd> end_in_journal(const WriterIdentity& writer, const std:
   const std::string dir = find_journal(writer, store_path);
   if (dir.empty() || !check_private_dir(parent_path(dir), false).ok()) return std::nullopt;
   const auto store = Store::open(store_path);
-  if (!store.ok() || !is_of(writer, *store)) return std::nullopt;
   const auto definitions = read_definitions(dir);
-  if (!definitions.ok() || definitions->identity.writer != writer.writer || !definitions->end) return std::nullopt;
+  if (!store.ok() || !definitions.ok() || !is_of(definitions->identity, *store)) return std::nullopt;
+  if (definitions->identity.writer != writer.writer || !definitions->end) return std::nullopt;
   const auto said = decode_cbor(definitions->end->payload);
   return said.ok() ? end_from_value(*said, definitions->end->time_us) : std::nullopt;
 }

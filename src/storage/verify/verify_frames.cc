@@ -118,7 +118,9 @@ class FramesCheck {
     const std::string store_path = store_path_of(parent_path(path_));
     const std::string journal = find_journal(who, store_path);
     const auto store = Store::open(store_path);
-    return !journal.empty() && store.ok() && is_of(who, *store);
+    if (journal.empty() || !store.ok()) return false;
+    const auto writer = writer_of_journal(journal, *store);
+    return writer.ok() && is_of(*writer, *store);
   }
 
   Verifier& verifier_;
