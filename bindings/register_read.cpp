@@ -19,7 +19,7 @@
 #include "register.h"
 #include "released_gil.h"
 #include "storage/frames/database_build.h"
-#include "storage/recovery/lost_journals.h"
+#include "storage/recovery/journal_home.h"
 #include "storage/recovery/recovery.h"
 #include "storage/store/run_folder.h"
 #include "storage/store/stop_request.h"

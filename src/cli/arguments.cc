@@ -150,7 +150,6 @@ void add_gc(CLI::App& app, GcOptions& options, std::string& max_disk) {
   gc->add_option("--max-disk", max_disk, "Remove ended runs, the oldest first, until the store takes at most this")
       ->type_name("SIZE");
   gc->add_flag("--unsynced", options.unsynced, "With --max-disk: also runs that are on no server");
-  gc->add_flag("--lost-journals", options.lost_journals, "Also journals of dead processes whose store is gone");
   gc->add_flag("--json", options.json, "Print a JSON document");
   gc->footer("Examples:\n  tracker gc --dry-run\n  tracker gc\n  tracker gc --max-disk 50GB --unsynced --dry-run");
 }
@@ -215,10 +214,17 @@ void add_artifact(CLI::App& app, ArtifactOptions& options) {
       "  tracker artifact get model:best ./model\n  tracker artifact lineage model:best");
 }
 
-void add_doctor(CLI::App& app, bool& json) {
+void add_doctor(CLI::App& app, DoctorOptions& options) {
   CLI::App* doctor = app.add_subcommand("doctor", "Explain the store, the journal and this machine; give advice");
-  doctor->add_flag("--json", json, "Print a JSON document");
-  doctor->footer("Examples:\n  tracker doctor\n  tracker doctor --json | jq .journal");
+  doctor
+      ->add_option("--recover", options.recover,
+                   "Recover into the store DIR, a copy say, the journals that name its id")
+      ->type_name("DIR")
+      ->check(names("a store"));
+  doctor->add_flag("--json", options.json, "Print a JSON document");
+  doctor->footer(
+      "Examples:\n  tracker doctor\n  tracker doctor --json | jq .journal\n"
+      "  tracker doctor --recover /mnt/backup/.tracker");
 }
 
 void add_version(CLI::App& app, bool& json) {
@@ -238,7 +244,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
   add_gc(app, line.gc, line.max_disk);
   add_rm(app, line.rm);
   add_artifact(app, line.artifact);
-  add_doctor(app, line.doctor_json);
+  add_doctor(app, line.doctor);
   add_version(app, line.version_json);
 }
 

@@ -25,7 +25,7 @@ struct CommandLine {
   GcOptions gc;
   RmOptions rm;
   ArtifactOptions artifact;
-  bool doctor_json = false;
+  DoctorOptions doctor;
   bool version = false, version_json = false;
   // As given; read by read_values(), whose errors say what was expected.
   std::string limit = "50", offset = "0", plots = "0", format, rows, max_disk;

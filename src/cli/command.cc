@@ -8,7 +8,7 @@
 #include "cli/python_side.h"
 #include "cli/text.h"
 #include "storage/frames/database_build.h"
-#include "storage/recovery/lost_journals.h"
+#include "storage/recovery/journal_home.h"
 #include "storage/upkeep/spooled_media.h"
 
 namespace tracker::internal {
@@ -27,6 +27,15 @@ std::string recovery_text(const RecoveryReport& report) {
   for (size_t i = 0; i < names.size() && i < kNamesMax; ++i) list += (i == 0 ? "" : ", ") + names[i];
   if (names.size() > kNamesMax) list += fmt::format(" and {} more", names.size() - kNamesMax);
   return fmt::format("recovered {} of {}, whose process ended before they were stored", counted(points, "point"), list);
+}
+
+Value::List recovered_json(const RecoveryReport& report) {
+  Value::List out;
+  for (const RecoveredWriter& writer : report.recovered)
+    out.push_back(Value::Map{{"project", writer.identity.run.project},
+                             {"id", writer.identity.run.id},
+                             {"points", static_cast<int64_t>(writer.points)}});
+  return out;
 }
 
 Result<Store> open_store(Console& console, const GlobalOptions& global) {

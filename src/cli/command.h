@@ -83,9 +83,8 @@ struct VerifyCommandOptions {
 
 struct GcOptions {
   bool dry_run = false;
-  uint64_t max_disk = 0;       // bytes; 0: no runs are removed
-  bool unsynced = false;       // runs that no server has may go too
-  bool lost_journals = false;  // journals of dead processes whose store is gone may go too
+  uint64_t max_disk = 0;  // bytes; 0: no runs are removed
+  bool unsynced = false;  // runs that no server has may go too
   bool json = false;
 };
 
@@ -108,13 +107,18 @@ struct RmOptions {
   bool json = false;
 };
 
+struct DoctorOptions {
+  std::string recover;  // not empty: a store, which journals that name its id are recovered into
+  bool json = false;
+};
+
 int run_tail(Console& console, const GlobalOptions& global, const TailOptions& options);
 int run_stop(Console& console, const GlobalOptions& global, const StopOptions& options);
 int run_verify(Console& console, const GlobalOptions& global, const VerifyCommandOptions& options);
 int run_gc(Console& console, const GlobalOptions& global, const GcOptions& options);
 int run_rm(Console& console, const GlobalOptions& global, const RmOptions& options);
 int run_artifact(Console& console, const GlobalOptions& global, const ArtifactOptions& options);
-int run_doctor(Console& console, const GlobalOptions& global, bool json);
+int run_doctor(Console& console, const GlobalOptions& global, const DoctorOptions& options);
 int run_ls(Console& console, const GlobalOptions& global, const LsOptions& options);
 int run_show(Console& console, const GlobalOptions& global, const ShowOptions& options);
 int run_export(Console& console, const GlobalOptions& global, ExportCommandOptions options);
@@ -128,6 +132,7 @@ int run_command_line(Console& console, const std::vector<std::string>& arguments
 Result<Store> open_store(Console& console, const GlobalOptions& global);
 // That line, without "tracker: "; empty when nothing was recovered.
 std::string recovery_text(const RecoveryReport& report);
+Value::List recovered_json(const RecoveryReport& report);
 // Media that its dead processes have spooled are encoded first, where the command is Python's.
 Result<std::unique_ptr<RunView>> open_run(Console& console, const Store& store, const std::string& name);
 void encode_spooled(Console& console, const RunFolder& run);

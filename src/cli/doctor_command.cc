@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "cli/command.h"
-#include "cli/doctor.h"
+#include "cli/doctor_parts.h"
 #include "cli/text.h"
 
 namespace tracker::internal {
@@ -51,14 +51,43 @@ Value report_json(const DoctorReport& report) {
   return out;
 }
 
+// On request a store recovers what belongs to the one that it is a copy of.
+int recover_into(Console& console, const DoctorOptions& options) {
+  const auto store = Store::open(options.recover);
+  if (!store.ok()) return fail(console, store.status());
+  const RecoveryReport report = recover_dead_writers(*store, {}, JournalsOf::kId);
+  if (report.recovered.empty() && report.unfinished.empty() && report.problems.empty())
+    if (const auto others = unrecovered_journals(store->path()); !others.empty()) {
+      const WriterIdentity& other = others.front().writer;
+      return fail(console, Status(Code::kNotFound,
+                                  fmt::format("no journal of a dead process names the store {} ({}): {} names {} ({})",
+                                              store->path(), store->id().hex(), others.front().dir, other.store_path,
+                                              other.store.hex()),
+                                  "`tracker doctor` lists journals and what recovers them"));
+    }
+  for (const std::string& line : report.left) console.note(line);
+  for (const UnfinishedRecovery& each : report.unfinished) console.note(each.text);
+  const std::string text = recovery_text(report);
+  Value::List problems(report.problems.begin(), report.problems.end());
+  if (options.json)
+    console.print(to_json(Value::Map{{"store", store->path()},
+                                     {"recovered", recovered_json(report)},
+                                     {"problems", std::move(problems)}},
+                          2) +
+                  "\n");
+  else console.print(visible(text.empty() ? "Nothing to recover." : text) + "\n");
+  return finish(console, report.problems, report.worst);
+}
+
 }  // namespace
 
-int run_doctor(Console& console, const GlobalOptions& global, bool json) {
+int run_doctor(Console& console, const GlobalOptions& global, const DoctorOptions& options) {
+  if (!options.recover.empty()) return recover_into(console, options);
   const DoctorReport report = examine(global.dir, console.now_us);
   Code worst = Code::kOk;
   for (const DoctorAdvice& item : report.advice)
     if (item.code != Code::kOk && worst != Code::kVersion) worst = item.code;
-  if (json) {
+  if (options.json) {
     console.print(to_json(report_json(report), 2) + "\n");
     return finish(console, {}, worst);
   }

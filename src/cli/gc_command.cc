@@ -2,7 +2,6 @@
 // tracker gc: removes what dead processes left, and compacts what ended runs left in frames.
 #include <fmt/format.h>
 
-#include <functional>
 #include <map>
 
 #include "cli/artifact_command.h"
@@ -10,26 +9,13 @@
 #include "cli/gc_runs.h"
 #include "cli/progress.h"
 #include "cli/text.h"
-#include "storage/recovery/lost_journals.h"
+#include "storage/recovery/journal_home.h"
 #include "storage/upkeep/collect.h"
 
 namespace tracker::internal {
 namespace {
 
-constexpr const char* kLost = "lost journal";
 constexpr size_t kGcShown = 20;  // lines of each kind
-
-// Those whose store is gone: only on demand, and never one whose process lives.
-void lost_in(const std::string& store_path, const GcOptions& options, CollectReport* report) {
-  for (const LostJournal& journal : lost_journals(store_path)) {
-    const Garbage item{kLost, journal.dir, journal.bytes};
-    const Status status =
-        options.lost_journals && !options.dry_run ? drop_lost_journal(store_path, journal.dir) : Status();
-    if (!status.ok()) report->problems.push_back(status.to_string());
-    else if (options.lost_journals) report->bytes += item.bytes;
-    (options.lost_journals && status.ok() ? report->removed : report->kept).push_back(item);
-  }
-}
 
 Value garbage_json(const std::vector<Garbage>& items) {
   Value::List out;
@@ -61,27 +47,22 @@ std::string compacted_text(const CompactedWriter& each, bool dry_run) {
 }
 
 Value report_json(const std::string& store_path, const CollectReport& report, bool dry_run) {
-  Value::List problems, recovered;
+  Value::List problems;
   for (const std::string& problem : report.problems) problems.emplace_back(problem);
   for (const std::string& problem : report.recovery.problems) problems.emplace_back(problem);
-  for (const RecoveredWriter& writer : report.recovery.recovered)
-    recovered.push_back(Value::Map{{"project", writer.identity.run.project},
-                                   {"id", writer.identity.run.id},
-                                   {"points", static_cast<int64_t>(writer.points)}});
   return Value::Map{{"store", store_path},
                     {"dry_run", dry_run},
                     {"removed", garbage_json(report.removed)},
                     {"bytes", static_cast<int64_t>(report.bytes)},
                     {"catalog_rows", static_cast<int64_t>(report.catalog_rows)},
-                    {"recovered", recovered},
+                    {"recovered", recovered_json(report.recovery)},
                     {"compacted", compacted_json(report.compacted)},
                     {"kept", garbage_json(report.kept)},
                     {"problems", problems}};
 }
 
 // The first kGcShown of each kind, and how many more there are.
-std::string items_text(const std::vector<Garbage>& items, std::string_view what,
-                       const std::function<std::string(const Garbage& item)>& advice) {
+std::string items_text(const std::vector<Garbage>& items, std::string_view what, std::string_view advice) {
   struct Rest {
     uint64_t shown = 0, more = 0, bytes = 0;
   };
@@ -90,8 +71,7 @@ std::string items_text(const std::vector<Garbage>& items, std::string_view what,
   for (const Garbage& item : items) {
     Rest& kind = kinds[item.kind];
     if (++kind.shown <= kGcShown) {
-      out +=
-          fmt::format("{} {}  {}  {}{}\n", what, item.kind, visible(item.path), bytes_text(item.bytes), advice(item));
+      out += fmt::format("{} {}  {}  {}{}\n", what, item.kind, visible(item.path), bytes_text(item.bytes), advice);
       continue;
     }
     ++kind.more;
@@ -105,12 +85,8 @@ std::string items_text(const std::vector<Garbage>& items, std::string_view what,
 }
 
 std::string report_text(const CollectReport& report, bool dry_run) {
-  std::string out =
-      items_text(report.removed, dry_run ? "would remove" : "removed", [](const Garbage&) { return std::string(); });
-  out += items_text(report.kept, "kept", [](const Garbage& item) -> std::string {
-    return item.kind == kLost ? ": its store is gone; `tracker doctor` says which, --lost-journals removes it"
-                              : ": remove it when nobody wants to look at it";
-  });
+  std::string out = items_text(report.removed, dry_run ? "would remove" : "removed", "");
+  out += items_text(report.kept, "kept", ": remove it when nobody wants to look at it");
   for (size_t i = 0; i < report.compacted.size() && i < kGcShown; ++i)
     out += compacted_text(report.compacted[i], dry_run);
   if (report.compacted.size() > kGcShown)
@@ -129,26 +105,24 @@ std::string report_text(const CollectReport& report, bool dry_run) {
 int run_gc(Console& console, const GlobalOptions& global, const GcOptions& options) {
   const std::string path = Store::resolve(global.dir);
   const auto store = options.dry_run ? Store::open(path) : open_awaited_store(path);
-  const bool none = !store.ok() && store.status().code() == Code::kNotFound;
-  if (!store.ok() && !(none && options.lost_journals && options.max_disk == 0)) return fail(console, store.status());
+  if (!store.ok()) return fail(console, store.status());
   ProgressBar bar(console, "looking at runs");
   CollectOptions how;
   how.dry_run = options.dry_run;
   how.now_us = console.now_us;
   how.progress = [&bar](uint64_t done, uint64_t total) { bar.show(done, total); };
   how.encode_spooled = [&console](const RunFolder& run) { encode_spooled(console, run); };
-  CollectReport report = none ? CollectReport() : collect_garbage(*store, how);
+  CollectReport report = collect_garbage(*store, how);
   bar.clear();
-  if (!none) collect_artifacts(console, *store, options.dry_run, &report);
-  lost_in(path, options, &report);
+  collect_artifacts(console, *store, options.dry_run, &report);
   RoomReport room;
   if (options.max_disk > 0) room = make_room(console, *store, options);
   if (const std::string text = recovery_text(report.recovery); !text.empty()) console.note(text);
-  Value json = report_json(none ? path : store->path(), report, options.dry_run);
+  Value json = report_json(store->path(), report, options.dry_run);
   if (options.max_disk > 0) json.set("room", room_json(room, options.max_disk));
   console.print(options.json ? to_json(json, 2) + "\n" : report_text(report, options.dry_run));
   if (options.max_disk > 0 && !options.json) console.print(room_text(room, options.max_disk, options.dry_run));
-  const bool guessed = store.ok() && !store->problem().empty();
+  const bool guessed = !store->problem().empty();
   if (guessed) console.note(store->problem());
   for (const std::string& line : report.recovery.left) console.note(line);
   for (const std::string& problem : report.problems) console.note(problem);

@@ -86,7 +86,7 @@ int dispatch(Console& console, const CLI::App& app, CommandLine& line) {
     line.artifact.action = actions.front()->get_name();
     return run_artifact(console, line.global, line.artifact);
   }
-  if (name == "doctor") return run_doctor(console, line.global, line.doctor_json);
+  if (name == "doctor") return run_doctor(console, line.global, line.doctor);
   return run_version(console, line.version_json);
 }
 

@@ -13,7 +13,6 @@
 #include "model/key.h"
 #include "query/runs_query.h"
 #include "storage/recovery/trash.h"
-#include "storage/recovery/wreck.h"
 #include "storage/store/run_folder.h"
 
 namespace tracker::internal {
@@ -36,24 +35,14 @@ void add_once(RunFolder run, std::vector<RunFolder>* out) {
   if (!known) out->push_back(std::move(run));
 }
 
-// Also one whose run.json nobody can read.
-Result<RunFolder> find_named(const Store& store, const std::string& name) {
-  auto run = store.resolve_run(name);
-  if (run.status().code() == Code::kNotFound || run.status().code() == Code::kCorrupt)
-    if (auto wreck = find_wreck(store, name); wreck.status().code() != Code::kNotFound) run = std::move(wreck);
-  return run;
-}
-
 // A name that fits a run elsewhere too, or only there, means the one in the project.
 Result<RunFolder> find_in_project(const Store& store, const std::string& name, const std::string& project) {
   if (auto run = store.find_run(project, name)) return std::move(*run);
-  const auto is_inside = [&project](const RunFolder& run) {
-    return run.identity.project == project || run.identity.project == folder_name(project);
-  };
-  auto run = find_named(store, project + "/" + name);
+  const auto is_inside = [&project](const RunFolder& run) { return run.identity.project == project; };
+  auto run = store.resolve_run(project + "/" + name);
   if (run.ok() && is_inside(*run)) return run;
   const Status in_project = run.status();
-  run = find_named(store, name);  // "project/id", a uid or a path
+  run = store.resolve_run(name);  // "project/id" or a uid
   if (run.ok() && is_inside(*run)) return run;
   if (!in_project.ok() && in_project.code() != Code::kNotFound) return in_project;
   if (run.status().code() == Code::kVersion) return run.status();
@@ -92,7 +81,7 @@ bool is_no_project(const Store& store, const std::string& project) {
 Result<FoundRuns> find_runs(Console& console, const Store& store, const RmOptions& options) {
   FoundRuns out;
   for (const std::string& name : options.runs) {
-    auto run = options.project.empty() ? find_named(store, name) : find_in_project(store, name, options.project);
+    auto run = options.project.empty() ? store.resolve_run(name) : find_in_project(store, name, options.project);
     if (!run.ok()) return run.status();
     add_once(std::move(*run), &out.runs);
   }
@@ -207,7 +196,7 @@ void print(Console& console, const Store& store, const Outcome& outcome, const s
   for (const auto& [run, removed] : outcome.removed)
     runs.push_back(Value::Map{{"project", run.identity.project},
                               {"id", run.identity.id},
-                              {"uid", run.identity.uid.is_zero() ? Value() : Value(run.identity.uid.hex())},
+                              {"uid", run.identity.uid.hex()},
                               {"dir", run.path},
                               {"bytes", static_cast<int64_t>(removed.bytes)}});
   for (const std::string& problem : left) problems.emplace_back(problem);

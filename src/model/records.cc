@@ -72,15 +72,26 @@ Result<RunIdentity> RunIdentity::from_value(const Value& value) {
 }
 
 Value WriterIdentity::to_value() const {
-  Value out = Value::Map{{"writer", writer.hex()},    {"run", run.to_value()},
-                         {"store", store.hex()},      {"store_path", store_path},
-                         {"run_dir", run_dir},        {"journal_dir", journal_dir},
-                         {"journal", journal},        {"host", host},
-                         {"boot_id", boot_id},        {"pid", pid},
-                         {"pid_start", pid_start},    {"pid_namespace", static_cast<int64_t>(pid_namespace)},
-                         {"attempt", attempt},        {"rank", rank},
-                         {"world_size", world_size},  {"started_us", started_us},
-                         {"version", version},        {"files", files},
+  Value out = Value::Map{{"writer", writer.hex()},
+                         {"run", run.to_value()},
+                         {"store", store.hex()},
+                         {"store_path", store_path},
+                         {"store_device", static_cast<int64_t>(store_device)},
+                         {"store_inode", static_cast<int64_t>(store_inode)},
+                         {"run_dir", run_dir},
+                         {"journal_dir", journal_dir},
+                         {"journal", journal},
+                         {"host", host},
+                         {"boot_id", boot_id},
+                         {"pid", pid},
+                         {"pid_start", pid_start},
+                         {"pid_namespace", static_cast<int64_t>(pid_namespace)},
+                         {"attempt", attempt},
+                         {"rank", rank},
+                         {"world_size", world_size},
+                         {"started_us", started_us},
+                         {"version", version},
+                         {"files", files},
                          {"file_system", file_system}};
   if (continues != 0) out.set("continues", continues);
   if (resume_step) out.set("resume_step", *resume_step);
@@ -108,6 +119,8 @@ Result<WriterIdentity> WriterIdentity::from_value(const Value& value) {
   out.store = *store;
   out.run = *identity;
   out.store_path = value.text_or("store_path", "");
+  out.store_device = static_cast<uint64_t>(value.int_or("store_device", 0));
+  out.store_inode = static_cast<uint64_t>(value.int_or("store_inode", 0));
   out.run_dir = value.text_or("run_dir", "");
   out.journal_dir = value.text_or("journal_dir", "");
   out.journal = value.text_or("journal", "");

@@ -82,11 +82,12 @@ struct RunIdentity {
 struct WriterIdentity {
   Id128 writer;
   RunIdentity run;
-  Id128 store;              // identity of the store (store.json)
-  std::string store_path;   // absolute, as the writer saw it
-  std::string run_dir;      // folder of the run, relative to the store
-  std::string journal_dir;  // absolute; "" for private memory
-  std::string journal;      // "shm" | "disk" | "memory"
+  Id128 store;                                 // identity of the store (store.json)
+  std::string store_path;                      // absolute, as the writer saw it
+  uint64_t store_device = 0, store_inode = 0;  // of the store's folder; 0: the store could not be made yet
+  std::string run_dir;                         // folder of the run, relative to the store
+  std::string journal_dir;                     // absolute; "" for private memory
+  std::string journal;                         // "shm" | "disk" | "memory"
   std::string host;
   std::string boot_id;
   int64_t pid = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "pipeline/background.h"
 
-#include <fmt/format.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -15,7 +14,6 @@
 #include "journal/dead_journal.h"
 #include "journal/place.h"
 #include "pipeline/say.h"
-#include "storage/recovery/lost_journals.h"
 #include "storage/recovery/recovery.h"
 
 namespace tracker::internal {
@@ -40,21 +38,6 @@ bool start_background_thread(const char* name, const std::function<void()>& body
   return started;
 }
 
-namespace {
-
-// The store was removed with its runs, and this one made in its place: whose they are only a person knows.
-void say_former(const Store& store) {
-  size_t count = 0;
-  for (const LostJournal& journal : lost_journals(store.path())) count += journal.writer.store_path == store.path();
-  if (count == 0) return;
-  say(
-      fmt::format("{} journal{} of a former store at {} {} still there: `tracker doctor` lists them, `tracker gc "
-                  "--lost-journals` removes them",
-                  count, count == 1 ? "" : "s", store.path(), count == 1 ? "is" : "are"));
-}
-
-}  // namespace
-
 void recover_in_background(const Store& store, bool quiet) {
   const std::vector<std::string> roots = journal_roots(store.path());
   // Whether they are dead is asked by the thread: it also knows how to leave those alone that another copy of this
@@ -66,7 +49,6 @@ void recover_in_background(const Store& store, bool quiet) {
       const RecoveryReport report = recover_dead_writers(store);
       if (quiet) return;
       for (const std::string& line : report.left) say(line);
-      say_former(store);
     } catch (const std::exception&) {  // no memory, say: the journals stay for whoever comes next
     }
   });

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "journal/dead_journal.h"
+#include "journal/definitions.h"
 #include "journal/place.h"
 #include "query/across_ranks.h"
 #include "query/attempts.h"
@@ -220,7 +221,7 @@ uint64_t RunView::Impl::count_silent(int64_t attempt) const {
 }
 
 // Of a run that does not go on: the journal was removed with its container or machine, lies on another one or where
-// another TRACKER_SHM_DIR says, or was private memory. Of a copied store it is the original's.
+// another TRACKER_SHM_DIR says, was private memory, or belongs to another store.
 bool has_lost_its_journal(const WriterSnapshot& writer, const std::string& store_path) {
   if (writer.end || writer.recovered) return false;
   for (const std::string& root : journal_roots(store_path)) {
@@ -228,7 +229,8 @@ bool has_lost_its_journal(const WriterSnapshot& writer, const std::string& store
     if (!path_exists(dir)) continue;
     if (!holds_log(dir) && !path_exists(join_path(dir, "defs"))) return true;  // emptied, as cleaners of /tmp do
     const auto store = Store::open(store_path);
-    return store.ok() && !is_of(writer.identity, dir, *store);
+    const auto named = read_writer_identity(dir);
+    return store.ok() && !is_of(named.ok() ? *named : writer.identity, *store);
   }
   return true;
 }

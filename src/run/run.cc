@@ -4,6 +4,7 @@
 #include "run/run.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -72,6 +73,10 @@ WriterIdentity Run::new_writer() const {
   identity.run = plan.run;
   identity.store = plan.store;
   identity.store_path = plan.store_path;
+  if (struct stat st{}; !plan.store.is_zero() && ::stat(plan.store_path.c_str(), &st) == 0) {
+    identity.store_device = st.st_dev;
+    identity.store_inode = st.st_ino;
+  }
   identity.run_dir = "runs/" + folder_name(plan.run.project) + "/" + folder_name(plan.run.id);
   identity.attempt = plan.attempt;
   identity.continues = plan.continues;

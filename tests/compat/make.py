@@ -251,9 +251,31 @@ def make_store(root: Path, shm: Path) -> None:
     assert [path.stat().st_size > 0 for path in root.glob("journals/*/spill")].count(True) == 1
 
 
+def cbor_text(text: str) -> bytes:
+    data = text.encode()
+    size = len(data)
+    head = bytes([0x60 + size]) if size < 24 else b"\x78" + bytes([size]) if size < 256 else b"\x79" + size.to_bytes(2)
+    return head + data
+
+
+def name_path(definitions: Path, store: Path) -> None:
+    """The journal names the path `store`: else it belongs to the store at the path where it was made."""
+    from bytes_in import crc32c
+
+    data = definitions.read_bytes()
+    end = 16 + int.from_bytes(data[8:12], "little")
+    key = cbor_text("store_path")
+    before, after = data[16:end].split(key, 1)
+    size, head = (after[1], 2) if after[0] == 0x78 else (after[0] - 0x60, 1)
+    body = before + key + cbor_text(str(store)) + after[head + size :]
+    definitions.write_bytes(
+        data[:8] + len(body).to_bytes(4, "little") + crc32c(body).to_bytes(4, "little") + body + data[end:]
+    )
+
+
 def unpack(archive: Path, to: Path) -> None:
-    """The store in to/store and, where recovery looks with TRACKER_SHM_DIR=to/shm, the journals."""
-    sys.path.append(str(HERE.parent / "support"))  # which pytest has in its path already
+    """The store in to/store and, where recovery looks with TRACKER_SHM_DIR=to/shm, its journals."""
+    sys.path += [str(HERE.parent / "support"), str(HERE.parent / "second_reader")]
     from unpack import unpack_tar
 
     unpack_tar(archive, to)
@@ -262,6 +284,8 @@ def unpack(archive: Path, to: Path) -> None:
     (to / "journals").rename(journals)
     for folder in (to / "shm", journals, *journals.iterdir()):
         folder.chmod(0o700)
+    for definitions in journals.glob("*/defs"):
+        name_path(definitions, to / "store")
 
 
 def write(path: Path, found: dict[str, Any]) -> None:
@@ -281,7 +305,6 @@ def main() -> None:
         with tarfile.open(packed, "w:gz") as archive:
             for part in ("store", "journals", "bundles"):
                 archive.add(root / part, part)
-        shutil.rmtree(root / "store")  # while it is there the journals are its own, and not of the copy
         copy = root / "copy"
         copy.mkdir()
         unpack(packed, copy)

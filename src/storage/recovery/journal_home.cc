@@ -3,14 +3,12 @@
 
 #include <sys/stat.h>
 
-#include <cerrno>
-
 #include <optional>
 #include <string_view>
-#include <vector>
 
 #include "base/fs.h"
 #include "journal/dead_journal.h"
+#include "journal/liveness.h"
 #include "journal/place.h"
 #include "storage/store/run_folder.h"
 #include "storage/writer/store_files.h"
@@ -19,22 +17,24 @@
 namespace tracker::internal {
 namespace {
 
-// A living process whose store was removed goes on in one that somebody made anew in its place, of another id: its
-// database there says so.
-bool went_on_in(const Store& store, const WriterIdentity& writer) {
-  for (const RunFolder& run : store.list_runs(writer.run.project)) {
-    if (run.identity.uid != writer.run.uid) continue;
-    for (const std::string& path : run.writer_dbs())
-      if (path.find(writer.writer.hex()) != std::string::npos) return true;
-  }
-  return false;
+bool is_same_folder(const WriterIdentity& writer, const std::string& store_path) {
+  struct stat st{};
+  return writer.store_inode != 0 && ::stat(store_path.c_str(), &st) == 0 && st.st_dev == writer.store_device &&
+         st.st_ino == writer.store_inode;
 }
 
-bool is_same_folder(const std::string& a, const std::string& b) {
-  struct stat one{};
-  struct stat other{};
-  return a == b || (::stat(a.c_str(), &one) == 0 && ::stat(b.c_str(), &other) == 0 && one.st_dev == other.st_dev &&
-                    one.st_ino == other.st_ino);
+// By the journal of a dead process that began when no store could be made there.
+bool is_awaited(const std::string& store_path) {
+  for (const std::string& root : journal_roots(store_path)) {
+    if (!is_directory(root) || !check_private_dir(root).ok()) continue;
+    for (const std::string& dir : journal_dirs(root)) {
+      const auto writer = read_writer_identity(dir);
+      if (writer.ok() && writer->store.is_zero() && writer->store_path == store_path &&
+          probe_journal(*writer, dir) == Liveness::kDead)
+        return true;
+    }
+  }
+  return false;
 }
 
 // A journal whose definitions do not say who wrote it, though they or its rings are there.
@@ -86,9 +86,10 @@ Result<WriterIdentity> writer_of_journal(const std::string& dir, const RunFolder
 
 Result<WriterIdentity> writer_of_journal(const std::string& dir, const Store& store) { return writer_of(dir, store); }
 
-bool is_of(const WriterIdentity& writer, const std::string& dir, const Store& store) {
-  if (!writer.store.is_zero() && writer.store == store.id()) return original_of(writer, dir, store.path()).empty();
-  return writer.store_path == store.path() && (writer.store.is_zero() || went_on_in(store, writer));
+bool is_of(const WriterIdentity& writer, const Store& store) {
+  const bool is_same_id = writer.store == store.id();
+  if (writer.store_path != store.path()) return is_same_id && is_same_folder(writer, store.path());
+  return is_same_id || writer.store.is_zero() || store.holds_writer(writer.run.project, writer.run.id, writer.writer);
 }
 
 std::optional<RunIdentity> run_in_journals(const Store& store, std::string_view project, std::string_view name) {
@@ -101,20 +102,16 @@ std::optional<RunIdentity> run_in_journals(const Store& store, std::string_view 
       if (!Id128::from_hex(folder)) continue;
       const std::string dir = join_path(root, folder);
       const auto writer = read_writer_identity(dir);
-      if (!writer.ok() || !is_named(writer->run) || !is_of(*writer, dir, store)) continue;
+      if (!writer.ok() || !is_named(writer->run) || !is_of(*writer, store)) continue;
       if (!newest || writer->run.created_us > newest->created_us) newest = writer->run;
     }
   return newest;
 }
 
-std::string original_of(const WriterIdentity& writer, const std::string& dir, const std::string& store_path) {
-  if (writer.store.is_zero() || writer.store_path.empty()) return "";
-  if (parent_path(dir) == store_journal_root(store_path) || is_same_folder(writer.store_path, store_path)) return "";
-  const std::string document = join_path(writer.store_path, kStoreFile);
-  struct stat st{};
-  if (::stat(document.c_str(), &st) != 0 && (errno == ENOENT || errno == ENOTDIR)) return "";
-  const auto id = read_store_document(document);
-  return id.ok() && *id != writer.store ? "" : writer.store_path;
+Result<Store> open_awaited_store(const std::string& path) {
+  auto store = Store::open(path);
+  if (store.status().code() != Code::kNotFound || !is_awaited(Store::resolve(path))) return store;
+  return Store::open_or_create(path);
 }
 
 }  // namespace tracker::internal

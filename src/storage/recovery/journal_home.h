@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which store the journal of a writer belongs to. A copy of a store has its id too, so the id alone decides nothing:
-// who recovers a journal removes it, and its points would be missing in the store that was written. Threads: any.
-// Cost: a few system calls.
+// Which store the journal of a writer belongs to: the store with the id that the journal names, at the path that it
+// names or in the folder (device and inode) that it names. A copy of a store has the id and neither: it recovers the
+// journal only on request (`tracker doctor --recover`). Threads: any. Cost: a few system calls.
 #pragma once
 
 #include <optional>
@@ -14,9 +14,10 @@
 
 namespace tracker::internal {
 
-// Whether the journal in `dir` is of this store. A run that began while the store could not be made knows only where it
-// was to be.
-bool is_of(const WriterIdentity& writer, const std::string& dir, const Store& store);
+// Whether a journal of `writer` belongs to this store. A journal whose store could not be made yet names a path alone.
+// A writer whose store was removed while another process made one of another id at its path goes on there: its file is
+// in that store, and its journal belongs to it.
+bool is_of(const WriterIdentity& writer, const Store& store);
 
 // Who wrote the journal in `dir`: as its definitions say; where these do not verify, or are gone from beside its rings,
 // as that writer's own files in the run's folder say, for the folder of a journal is named after its writer. The second
@@ -30,10 +31,8 @@ Result<WriterIdentity> writer_of_journal(const std::string& dir, const Store& st
 // definitions.
 std::optional<RunIdentity> run_in_journals(const Store& store, std::string_view project, std::string_view name);
 
-// Where the journal in `dir` belongs, when the store at `store_path` is a copy of that one: the path that its writer
-// knows, as long as a store of the writer's id is there (or something that cannot be read) and is another folder, by
-// device and inode. Empty otherwise: then the store has moved here, or this is the one. A journal that lies in the
-// store itself was copied with it and belongs to the copy.
-std::string original_of(const WriterIdentity& writer, const std::string& dir, const std::string& store_path);
+// Store::open; where there is no store at `path` and the journal of a dead process names that path and no id, makes it.
+// Cost: Store::open; without a store, reads the begin of each journal's definitions.
+Result<Store> open_awaited_store(const std::string& path);
 
 }  // namespace tracker::internal

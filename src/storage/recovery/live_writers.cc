@@ -30,7 +30,7 @@ std::vector<FoundJournal> journals_of(const Store& store, const Id128& uid) {
       if (!Id128::from_hex(name)) continue;
       const std::string dir = join_path(root, name);
       const auto writer = writer_of_journal(dir, store);
-      if (writer.ok() && writer->run.uid == uid && is_of(*writer, dir, store)) out.push_back({dir, *writer});
+      if (writer.ok() && writer->run.uid == uid && is_of(*writer, store)) out.push_back({dir, *writer});
     }
   }
   return out;

@@ -34,7 +34,7 @@ std::vector<LiveWriter> live_writers(const Store& store, const Id128& uid, const
 // Who wrote or writes the journals below, what they hold or not.
 std::vector<WriterIdentity> journal_writers_of(const Store& store, const Id128& uid);
 // Journals on this machine of processes that write or wrote the run, and that are of this store (is_of() of
-// journal_home.h: a copy of it has none of the original's).
+// journal_home.h).
 std::vector<std::string> journal_dirs_of(const Store& store, const Id128& uid);
 
 }  // namespace tracker::internal

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <thread>
 
 #include "base/fs.h"
@@ -40,9 +39,6 @@ Result<bool> undo_removal(const Store& store, const RunIdentity& run, RecoveryRe
                         fmt::format("{}/{}: a removal died half way; the run is back", run.project, run.id));
   return is_elsewhere || *removal != RemovalState::kDecided;
 }
-
-// Journals of dead processes by the store that they are left to.
-using LeftTo = std::map<std::string, size_t>;
 
 // How long a call has still to wait for others.
 using Patience = std::chrono::nanoseconds;
@@ -189,17 +185,13 @@ void settle_journal(DeadJournal* journal, const WriterSnapshot& stored, Recovery
   }
 }
 
-Status recover_one(const Store& store, const std::string& dir, const Id128& run_uid, LeftTo* left, Patience* patience,
-                   RecoveryReport* report) {
+Status recover_one(const Store& store, const std::string& dir, const Id128& run_uid, JournalsOf whose,
+                   Patience* patience, RecoveryReport* report) {
   const auto writer = writer_of_journal(dir, store);
   if (!writer.ok()) return writer.status().code() == Code::kNotFound ? Status() : writer.status();
   const WriterIdentity& identity = *writer;
   if (!run_uid.is_zero() && identity.run.uid != run_uid) return {};
-  if (!is_of(identity, dir, store)) {
-    const std::string original = identity.store == store.id() ? original_of(identity, dir, store.path()) : "";
-    if (!original.empty() && probe_journal(identity, dir) == Liveness::kDead) ++(*left)[original];
-    return {};
-  }
+  if (!is_of(identity, store) && (whose == JournalsOf::kPlace || identity.store != store.id())) return {};
   auto journal = open_dead(dir, identity, patience);
   if (!journal.ok()) {
     const Code code = journal.status().code();
@@ -262,7 +254,7 @@ size_t dead_journals_of(const Store& store, const std::string& root) {
   const std::vector<std::string> dirs = journal_dirs(root);
   return static_cast<size_t>(std::count_if(dirs.begin(), dirs.end(), [&store](const std::string& dir) {
     const auto writer = writer_of_journal(dir, store);
-    return writer.ok() && is_of(*writer, dir, store) && is_locked(dir) == false;
+    return writer.ok() && is_of(*writer, store) && is_locked(dir) == false;
   }));
 }
 
@@ -294,9 +286,8 @@ Result<RunFolder> folder_of_run(const Store& store, const RunIdentity& run, cons
   return mutable_store.create_run(run.project, run.id, run.uid, {}, run.created_us);
 }
 
-RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid) {
+RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid, JournalsOf whose) {
   RecoveryReport report;
-  LeftTo left;
   Patience patience = kRecovererWait;
   for (const std::string& root : journal_roots(store.path())) {
     if (!is_directory(root)) continue;
@@ -314,16 +305,10 @@ RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid) {
     }
     remove_unborn_journals(root);
     for (const std::string& dir : journal_dirs(root)) {
-      const Status status = recover_one(store, dir, run_uid, &left, &patience, &report);
+      const Status status = recover_one(store, dir, run_uid, whose, &patience, &report);
       if (!status.ok()) report.add_problem(status.code(), fmt::format("{}: {}", dir, status.to_string()));
     }
   }
-  for (const auto& [original, count] : left)
-    report.left.push_back(
-        fmt::format("{} of dead processes belong{} to the store at {}, of which this one is a copy: `tracker ls --dir "
-                    "{}` recovers what {} there",
-                    count == 1 ? "1 journal" : fmt::format("{} journals", count), count == 1 ? "s" : "", original,
-                    original, count == 1 ? "it holds" : "they hold"));
   // A process that dies while it makes a file leaves it under another name. Looked for only where one has died.
   if (!report.recovered.empty()) {
     remove_leftovers(store.path(), kLeftoverAge.count());

@@ -42,8 +42,7 @@ struct UnfinishedRecovery {
 struct RecoveryReport {
   std::vector<RecoveredWriter> recovered;
   std::vector<WriterIdentity> living;  // whose journal's lock is held: they may have stored nothing yet
-  // One line for each store that this one is a copy of and whose dead processes left journals: those are left to it.
-  // And one for what a recovered writer has lost without any damage of its journal.
+  // One line for what a recovered writer has lost without any damage of its journal.
   std::vector<std::string> left;
   // One for each journal that somebody else has been recovering for longer than is waited for: what is read of the run
   // lacks the rows it says.
@@ -88,8 +87,13 @@ struct WaitingPoints {
 std::vector<WaitingPoints> points_waiting(const RunFolder& folder,
                                           const std::function<WriterSnapshot(const Id128& writer)>& stored);
 
+enum class JournalsOf {
+  kPlace,  // those that belong to the store: is_of() of journal_home.h
+  kId,     // also those that name its id alone, of the store that it is a copy of: on request only
+};
+
 // Where another process or thread is at it, waits for it, at most kRecovererWait in all. Recovers the dead writers of
 // `store`; with `run_uid` not zero only those of that run.
-RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid = {});
+RecoveryReport recover_dead_writers(const Store& store, Id128 run_uid = {}, JournalsOf whose = JournalsOf::kPlace);
 
 }  // namespace tracker::internal

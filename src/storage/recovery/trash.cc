@@ -164,8 +164,8 @@ Result<RunPlace> open_place(const Store& store, int store_fd, const std::string&
   return out;
 }
 
-// No heartbeat says when a wreck (storage/recovery/wreck.h), or a run with a file that nobody can read, was written
-// last: the times of its files do, but that of a WAL's index, which a reader may write.
+// No heartbeat says when a run with a file that nobody can read was written last: the times of its files do, but that
+// of a WAL's index, which a reader may write.
 Status refuse_fresh(const std::string& path, const std::string& name, int64_t now_us) {
   const auto files = list_dir(path);
   for (const std::string& file : files.ok() ? *files : std::vector<std::string>()) {

@@ -28,8 +28,7 @@ struct Removed {
 
 // What remove_run() would refuse, without changing anything. kInvalid: not a folder of a run in this store, or reached
 // through a link; kVersion: a file of it is of a newer version; kBusy: somebody writes it, the message says who; of a
-// run without a uid (storage/recovery/wreck.h) or with a writer's file that nobody can read also: a file of it but
-// run.json was written within kHeartbeatTrust.
+// run with a writer's file that nobody can read also: a file of it but run.json was written within kHeartbeatTrust.
 Status check_removable(const Store& store, const RunFolder& run, int64_t now_us);
 
 // Errors: as above, kVersion also: a journal of a newer program waits for it, and kIo. After an error nothing of the

@@ -227,7 +227,7 @@ std::vector<WaitingPoints> points_waiting(const RunFolder& folder,
       const auto writer = writer_of_journal(dir, folder);
       if (!writer.ok()) continue;
       runs_of_journals().learn(root, name, writer->run.uid, names->size());
-      if (writer->run.uid != folder.identity.uid || !is_of(*writer, dir, *store)) continue;
+      if (writer->run.uid != folder.identity.uid || !is_of(*writer, *store)) continue;
       WaitingPoints waiting = waiting_in(dir, *writer, stored);
       if (waiting.holds_anything()) out.push_back(std::move(waiting));
     }
@@ -239,9 +239,9 @@ std::optional<WriterEnd> end_in_journal(const WriterIdentity& writer, const std:
   const std::string dir = find_journal(writer, store_path);
   if (dir.empty() || !check_private_dir(parent_path(dir), false).ok()) return std::nullopt;
   const auto store = Store::open(store_path);
-  if (!store.ok() || !is_of(writer, dir, *store)) return std::nullopt;
   const auto definitions = read_definitions(dir);
-  if (!definitions.ok() || definitions->identity.writer != writer.writer || !definitions->end) return std::nullopt;
+  if (!store.ok() || !definitions.ok() || !is_of(definitions->identity, *store)) return std::nullopt;
+  if (definitions->identity.writer != writer.writer || !definitions->end) return std::nullopt;
   const auto said = decode_cbor(definitions->end->payload);
   return said.ok() ? end_from_value(*said, definitions->end->time_us) : std::nullopt;
 }

@@ -64,7 +64,8 @@ Status unreadable_run(const std::string& folder) {
       files.empty() ? Result<std::unique_ptr<WriterReader>>(Status()) : WriterReader::open(files.front());
   const std::string why = !files.empty() && !first.ok() ? "; " + first.status().message() : "";
   if (run.status().code() == Code::kIo) return Status(Code::kIo, run.status().message() + why);
-  return Status(Code::kCorrupt, run.status().message() + why, "`tracker verify` says what of the run is intact");
+  return Status(Code::kCorrupt, run.status().message() + why,
+                fmt::format("`tracker verify` says what of the run is intact, `rm -r {}` removes it", folder));
 }
 
 // kVersion, kCorrupt or kIo, which name the file, where the folder of a run of that name cannot be read; else ok. In a

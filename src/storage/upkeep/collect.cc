@@ -69,7 +69,7 @@ class Collector {
       for (const std::string& dir : unborn) dead.push_back({"unborn journal", dir, bytes_below(dir)});
       for (const std::string& dir : journal_dirs(root)) {
         const auto writer = writer_of_journal(dir, store_);
-        if (!writer.ok() || !is_of(*writer, dir, store_) || is_locked(dir).value_or(true)) continue;
+        if (!writer.ok() || !is_of(*writer, store_) || is_locked(dir).value_or(true)) continue;
         dead.push_back({"journal", dir, bytes_below(dir)});
       }
     }
@@ -90,8 +90,7 @@ class Collector {
       const std::string dir = join_path(root, name);
       if (!name.starts_with("damaged-")) continue;
       const auto writer = writer_of_journal(dir, store_);
-      if (writer.ok() && is_of(*writer, dir, store_))
-        report_.kept.push_back({"damaged journal", dir, bytes_below(dir)});
+      if (writer.ok() && is_of(*writer, store_)) report_.kept.push_back({"damaged journal", dir, bytes_below(dir)});
     }
   }
 

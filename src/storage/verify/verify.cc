@@ -212,7 +212,7 @@ Result<VerifyReport> verify_store(const std::string& path, const VerifyOptions& 
         said ? fmt::format("write it anew: {{\"format\": \"tracker-store\", \"version\": {}, \"id\": \"{}\"}}",
                            kStoreVersion, said->hex())
              : "write it anew with the id that a copy of the store has");
-  if (id.ok() || said) verify_journals(verifier, path, id.ok() ? *id : *said, {});
+  if (id.ok() || said) verify_journals(verifier, path, {});
   if (id.ok())
     if (auto store = Store::open(path); store.ok()) verify_catalog(verifier, *store);
   return std::move(verifier.report);
@@ -228,7 +228,7 @@ VerifyReport verify_runs(const std::vector<std::string>& folders, const std::str
     if (verdict.run) runs.insert(verdict.run->uid);
   }
   const auto id = read_store_document(join_path(store_path, kStoreFile));
-  if (!store_path.empty() && id.ok() && !runs.empty()) verify_journals(verifier, store_path, *id, runs);
+  if (!store_path.empty() && id.ok() && !runs.empty()) verify_journals(verifier, store_path, runs);
   return std::move(verifier.report);
 }
 

@@ -113,12 +113,14 @@ class FramesCheck {
            "nothing: what is whole is read; restore the file where there is a copy");
   }
 
-  // Whether a recovery of this store is to come. The journal of a copied store's run is the original's.
+  // Whether a recovery of this store is to come.
   bool waits_here(const WriterIdentity& who) const {
     const std::string store_path = store_path_of(parent_path(path_));
     const std::string journal = find_journal(who, store_path);
     const auto store = Store::open(store_path);
-    return !journal.empty() && store.ok() && is_of(who, journal, *store);
+    if (journal.empty() || !store.ok()) return false;
+    const auto writer = writer_of_journal(journal, *store);
+    return writer.ok() && is_of(*writer, *store);
   }
 
   Verifier& verifier_;

@@ -103,10 +103,8 @@ struct RunVerdict {
 };
 RunVerdict verify_run_folder(Verifier& verifier, const std::string& path, const std::string& name);
 
-// Journals on this machine of the store `store` (or, made before it could be opened, at `store_path`); of `runs` only
-// where that is not empty.
-void verify_journals(Verifier& verifier, const std::string& store_path, const Id128& store,
-                     const std::set<Id128>& runs);
+// Journals on this machine that belong to the store at `store_path`; of `runs` only where that is not empty.
+void verify_journals(Verifier& verifier, const std::string& store_path, const std::set<Id128>& runs);
 
 void verify_catalog(Verifier& verifier, const Store& store);
 

@@ -88,8 +88,8 @@ Stored stored_of(const std::string& store_path, const WriterIdentity& writer) {
 
 class JournalCheck {
  public:
-  JournalCheck(Verifier& verifier, const std::string& store_path, const Id128& store, const std::set<Id128>& runs)
-      : verifier_(verifier), store_path_(store_path), store_(store), runs_(runs) {}
+  JournalCheck(Verifier& verifier, const std::string& store_path, const std::set<Id128>& runs)
+      : verifier_(verifier), store_path_(store_path), store_(Store::open(store_path)), runs_(runs) {}
 
   void look_at(const std::string& root, const std::string& name) {
     const std::string dir = join_path(root, name);
@@ -100,7 +100,7 @@ class JournalCheck {
     // Alone: the definitions of others may be long, and those of ours are read with its rings.
     const auto writer = writer_of(dir);
     if (!writer.ok() && writer.status().code() == Code::kNotFound) return look_at_unborn(dir);
-    if (writer.ok() && !is_ours(*writer, dir)) return;
+    if (writer.ok() && !is_ours(*writer)) return;
     if (kept) return say_kept(dir);
     ++verifier_.report.journals;
     const std::optional<bool> locked = writer.ok() ? settled_lock(dir) : is_locked(dir);
@@ -118,13 +118,11 @@ class JournalCheck {
 
  private:
   Result<WriterIdentity> writer_of(const std::string& dir) const {
-    const auto store = Store::open(store_path_);
-    return store.ok() ? writer_of_journal(dir, *store) : read_writer_identity(dir);
+    return store_.ok() ? writer_of_journal(dir, *store_) : read_writer_identity(dir);
   }
 
-  bool is_ours(const WriterIdentity& writer, const std::string& dir) const {
-    const bool ours = writer.store.is_zero() ? writer.store_path == store_path_ : writer.store == store_;
-    return ours && (runs_.empty() || runs_.contains(writer.run.uid)) && original_of(writer, dir, store_path_).empty();
+  bool is_ours(const WriterIdentity& writer) const {
+    return store_.ok() && is_of(writer, *store_) && (runs_.empty() || runs_.contains(writer.run.uid));
   }
 
   // A process that ends takes its journal away file by file, and one that lives replaces a lock that was removed: only
@@ -207,15 +205,14 @@ class JournalCheck {
 
   Verifier& verifier_;
   const std::string& store_path_;
-  const Id128& store_;
+  const Result<Store> store_;
   const std::set<Id128>& runs_;
 };
 
 }  // namespace
 
-void verify_journals(Verifier& verifier, const std::string& store_path, const Id128& store,
-                     const std::set<Id128>& runs) {
-  JournalCheck check(verifier, store_path, store, runs);
+void verify_journals(Verifier& verifier, const std::string& store_path, const std::set<Id128>& runs) {
+  JournalCheck check(verifier, store_path, runs);
   for (const std::string& root : journal_roots(store_path)) {
     const auto names = list_dir(root);
     if (!names.ok()) continue;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/command.h"
@@ -20,7 +21,8 @@ class CliTest : public testing::Test {
   }
 
   // Returns the exit code; out_ and err_ hold what was written.
-  int run(std::vector<std::string> arguments) {
+  int run(std::vector<std::string> arguments) { return run_on(builder_.path(), std::move(arguments)); }
+  int run_on(const std::string& store_path, std::vector<std::string> arguments) {
     out_.clear();
     err_.clear();
     console_.out_status = Status();
@@ -29,7 +31,7 @@ class CliTest : public testing::Test {
       return out_limit_ == 0 || out_.size() < out_limit_ ? Status() : Status::from_errno(EPIPE, "write");
     };
     console_.write_err = [this](std::string_view text) { err_.append(text); };
-    arguments.insert(arguments.end(), {"--dir", builder_.path()});
+    arguments.insert(arguments.end(), {"--dir", store_path});
     return run_command_line(console_, arguments);
   }
   // `text` with what differs from run to run of the test put under a name.

@@ -4,16 +4,14 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include <atomic>
 #include <filesystem>
 #include <fstream>
 
 #include "base/fs.h"
+#include "cli/doctor.h"
 #include "model/value.h"
 #include "model/variables.h"
-#include "storage/recovery/lost_journals.h"
 #include "support/child.h"
-#include "support/said.h"
 #include "support/sandbox.h"
 #include "unit/cli/cli_fixture.h"
 
@@ -40,6 +38,29 @@ class DoctorCommandTest : public CliTest {
         return true;
       }
     return false;
+  }
+  // In sandbox_.store(), whose database has none of its 7 points.
+  void make_dead_run() const {
+    const int killed = run_child([] {
+      trk_run* run = open_run("r");
+      trk_metric* x = trk_metric_open(run, "x", TRK_NUL_TERMINATED, nullptr);
+      CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
+      for (int64_t step = 0; step < 7; ++step) CHILD_CHECK(trk_metric_log_i64(x, step, step) == TRK_OK);
+      ::raise(SIGKILL);
+      return 0;
+    });
+    ASSERT_EQ(exit_code_of(killed), -1 - SIGKILL);
+  }
+  // The one journal that doctor lists for the store at `path`.
+  Value listed(const std::string& path) {
+    EXPECT_EQ(run_on(path, {"doctor", "--json"}), kExitOk) << err_;
+    const auto report = from_json(out_);
+    const Value* journals = report.ok() ? report->find("unrecovered") : nullptr;
+    if (journals == nullptr || journals->as_map()->size() != 1) {
+      ADD_FAILURE() << out_;
+      return Value::map();
+    }
+    return journals->as_map()->begin()->second;
   }
 
   Sandbox sandbox_;
@@ -151,62 +172,70 @@ TEST_F(DoctorCommandTest, AJournalWhoseDefinitionsAreDamagedIsNamed) {
   EXPECT_NE(out_.find("damage journal-definitions  "), std::string::npos) << out_;
 }
 
-// A store that was deleted whole and is not made anew left its journals in shared memory for ever.
-TEST_F(DoctorCommandTest, AJournalWhoseStoreIsGoneIsListedAndRemovedOnDemandOnlyAndNeverALiveOne) {
-  Shared<std::atomic<int>> logged;
-  const pid_t child = start_child([&]() -> int {
-    trk_run* run = open_run("r");
-    trk_metric* x = trk_metric_open(run, "x", TRK_NUL_TERMINATED, nullptr);
-    for (int64_t step = 0; step < 7; ++step) CHILD_CHECK(trk_metric_log_i64(x, step, step) == TRK_OK);
-    CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
-    logged->store(1);
-    for (;;) ::pause();
-  });
-  while (logged->load() == 0) sleep_ms(1);
-  ::kill(child, SIGSTOP);  // else it would make the store anew
-  EXPECT_FALSE(advises(document(), "whose store is gone"));
+TEST_F(DoctorCommandTest, AJournalThatNoCommandHereRecoversIsListedWithWhatToType) {
+  make_dead_run();
+  const std::string dir = sandbox_.journal_folders().at(0), copy = sandbox_.folder() + "/copy";
+  std::filesystem::copy(sandbox_.store(), copy, std::filesystem::copy_options::recursive);
+  EXPECT_EQ(listed(builder_.path()).text_or("to_do", ""), "`tracker ls --dir " + sandbox_.store() + "` recovers them");
+  EXPECT_EQ(listed(copy).text_or("to_do", ""), "`tracker ls --dir " + sandbox_.store() + "` recovers them");
   std::filesystem::remove_all(sandbox_.store());
-  ASSERT_EQ(sandbox_.journal_folders().size(), 1u);
-  const std::string dir = sandbox_.journal_folders()[0];
-  EXPECT_EQ(run({"gc", "--lost-journals"}), kExitOk) << err_;
-  EXPECT_TRUE(path_exists(dir)) << "its process lives";
-  ::kill(child, SIGKILL);
-  wait_child(child);
-  const Value report = document();
-  EXPECT_TRUE(advises(report, "1 journal of dead processes whose store is gone")) << out_;
-  EXPECT_FALSE(advises(report, "of other stores"));
-  ASSERT_EQ(report.find("lost")->as_map()->size(), 1u);
-  const Value& lost = report.find("lost")->as_map()->begin()->second;
-  EXPECT_EQ(lost.text_or("path", ""), dir);
-  EXPECT_EQ(lost.text_or("store", ""), sandbox_.store());
-  EXPECT_EQ(lost.text_or("id", ""), "r");
-  EXPECT_EQ(lost.int_or("points", 0), 7);
-  EXPECT_GT(lost.int_or("begun_us", 0), 0);
-  std::vector<std::string> copies;
-  for (size_t i = 0; i < kLostJournalsListed; ++i) {  // one more than are listed
-    copies.push_back(fmt::format("{}/{:032x}", parent_path(dir), i + 1));
-    std::filesystem::create_directory(copies.back());
-    std::filesystem::copy_file(dir + "/defs", copies.back() + "/defs");
-  }
-  EXPECT_TRUE(advises(document(), fmt::format("{} journals of dead processes whose store is gone", copies.size() + 1)));
-  console_.width = 0;  // else lines are cut
-  EXPECT_EQ(run({"doctor"}), kExitOk);
-  size_t listed = 0;
-  for (size_t at = 0; (at = out_.find("  begun ", at)) != std::string::npos; ++at) ++listed;
-  EXPECT_EQ(listed, kLostJournalsListed);
-  for (const std::string& copy : copies) std::filesystem::remove_all(copy);
-  EXPECT_EQ(run({"gc"}), kExitOk) << err_;
-  EXPECT_NE(out_.find("kept lost journal  " + dir), std::string::npos) << out_;
-  EXPECT_EQ(run({"gc", "--lost-journals", "--dry-run"}), kExitOk) << err_;
-  EXPECT_NE(out_.find("would remove lost journal  " + dir), std::string::npos) << out_;
-  EXPECT_TRUE(path_exists(dir));
-  EXPECT_EQ(run({"gc", "--lost-journals"}), kExitOk) << err_;
-  EXPECT_NE(out_.find("removed lost journal  " + dir), std::string::npos) << out_;
-  EXPECT_FALSE(path_exists(dir));
+  EXPECT_EQ(listed(copy).text_or("to_do", ""),
+            "`tracker doctor --recover " + copy + "` recovers them into this copy of it");
+  const Value gone = listed(builder_.path());
+  EXPECT_EQ(gone.text_or("path", ""), dir);
+  EXPECT_EQ(gone.text_or("store", ""), sandbox_.store());
+  EXPECT_EQ(gone.text_or("project", ""), "p");
+  EXPECT_EQ(gone.text_or("id", ""), "r");
+  EXPECT_EQ(gone.int_or("points", 0), 7);
+  EXPECT_GT(gone.int_or("bytes", 0), 0);
+  EXPECT_GT(gone.int_or("begun_us", 0), 0);
+  EXPECT_NE(gone.text_or("to_do", "").find("`tracker doctor --recover DIR` in a copy of it"), std::string::npos);
+  EXPECT_TRUE(advises(document(), "1 journal of dead processes of the store " + sandbox_.store() + " (" + dir + ")"));
 }
 
-// Commands said "no store", doctor called it gone, and gc --lost-journals removed the only copy.
-TEST_F(DoctorCommandTest, AJournalWhoseStoreCouldNeverBeMadeIsNotLostAndTheNextCommandStoresIt) {
+TEST_F(DoctorCommandTest, AtMostTheFirstUnrecoveredJournalsAreListedAndAllAreCounted) {
+  make_dead_run();
+  const std::string dir = sandbox_.journal_folders().at(0);
+  for (size_t i = 0; i < kUnrecoveredListed; ++i) {
+    const std::string copy = fmt::format("{}/{:032x}", parent_path(dir), i + 1);
+    std::filesystem::create_directory(copy);
+    std::filesystem::copy_file(dir + "/defs", copy + "/defs");
+  }
+  EXPECT_TRUE(advises(document(), fmt::format("{} journals of dead processes of the store", kUnrecoveredListed + 1)));
+  console_.width = 0;  // else lines are cut
+  EXPECT_EQ(run({"doctor"}), kExitOk);
+  size_t lines = 0;
+  for (size_t at = 0; (at = out_.find("  begun ", at)) != std::string::npos; ++at) ++lines;
+  EXPECT_EQ(lines, kUnrecoveredListed);
+}
+
+TEST_F(DoctorCommandTest, OnRequestACopyOfItsStoreRecoversAJournal) {
+  make_dead_run();
+  const std::string copy = sandbox_.folder() + "/copy";
+  std::filesystem::copy(sandbox_.store(), copy, std::filesystem::copy_options::recursive);
+  std::filesystem::remove_all(copy + "/runs/p");
+  EXPECT_EQ(run({"doctor", "--recover", copy}), kExitOk) << err_;
+  EXPECT_EQ(out_, "recovered 7 points of p/r, whose process ended before they were stored\n");
+  EXPECT_TRUE(sandbox_.journal_folders().empty());
+  EXPECT_TRUE(Store::open(copy)->find_run("p", "r").has_value());
+  EXPECT_EQ(run({"doctor", "--recover", copy}), kExitOk) << err_;
+  EXPECT_EQ(out_, "Nothing to recover.\n");
+}
+
+TEST_F(DoctorCommandTest, AStoreOfAnotherIdIsRefusedByName) {
+  make_dead_run();
+  const std::string dir = sandbox_.journal_folders().at(0);
+  EXPECT_EQ(run({"doctor", "--recover", builder_.path()}), kExitFailed);
+  EXPECT_NE(err_.find(fmt::format("no journal of a dead process names the store {} ({}): {} names {} ({})",
+                                  builder_.path(), builder_.store().id().hex(), dir, sandbox_.store(),
+                                  Store::open(sandbox_.store())->id().hex())),
+            std::string::npos)
+      << err_;
+  EXPECT_TRUE(path_exists(dir));
+}
+
+// Commands said "no store", and nothing recovered it.
+TEST_F(DoctorCommandTest, TheNextCommandMakesAStoreThatCouldNotBeMadeAndRecoversTheJournal) {
   std::filesystem::remove_all(sandbox_.store());
   std::ofstream(sandbox_.store()) << "in the way";
   const int status = run_child([&]() -> int {
@@ -217,57 +246,15 @@ TEST_F(DoctorCommandTest, AJournalWhoseStoreCouldNeverBeMadeIsNotLostAndTheNextC
   });
   ASSERT_EQ(status, 0);
   std::filesystem::remove(sandbox_.store());
-  ASSERT_EQ(sandbox_.journal_folders().size(), 1u);
-  const std::string dir = sandbox_.journal_folders()[0];
-  const Value report = document();
-  EXPECT_TRUE(advises(report, "1 journal of dead processes whose store could not be made")) << out_;
-  EXPECT_FALSE(advises(report, "whose store is gone"));
+  EXPECT_EQ(listed(builder_.path()).text_or("to_do", ""),
+            "`tracker ls --dir " + sandbox_.store() + "` recovers them, when that store can be made");
   EXPECT_FALSE(path_exists(sandbox_.store())) << "doctor makes nothing";
-  TempFolder other;
-  EXPECT_EQ(run_command_line(console_, {"gc", "--lost-journals", "--dir", other.path() + "/none"}), kExitOk) << err_;
-  EXPECT_TRUE(path_exists(dir)) << "the only copy";
-  const auto there = [this](std::vector<std::string> words) {
-    words.insert(words.end(), {"--dir", sandbox_.store()});
-    return run_command_line(console_, words);
-  };
-  EXPECT_EQ(there({"gc", "--dry-run"}), kExitFailed);
+  EXPECT_EQ(run_on(sandbox_.store(), {"gc", "--dry-run"}), kExitFailed);
   EXPECT_FALSE(path_exists(sandbox_.store())) << "nor does a dry run";
-  EXPECT_EQ(there({"ls"}), kExitOk) << err_;
+  EXPECT_EQ(run_on(sandbox_.store(), {"ls"}), kExitOk) << err_;
   EXPECT_NE(err_.find("recovered 7 points"), std::string::npos) << err_;
-  EXPECT_FALSE(path_exists(dir));
-  EXPECT_EQ(there({"show", "r"}), kExitOk) << err_;
-}
-
-TEST_F(DoctorCommandTest, AnInitInAStoreMadeAnewSaysThatJournalsOfTheFormerOneAreThere) {
-  const auto record = [this](bool quiet, const std::string& said) {
-    return run_child([&, quiet]() -> int {
-      redirect_stderr(said);
-      trk_init_options options = TRK_INIT_OPTIONS_INIT;
-      options.project = "p";
-      options.quiet = quiet ? 1 : 0;
-      trk_run* run = nullptr;
-      CHILD_CHECK(trk_init(&options, &run, nullptr) == TRK_OK);
-      const int64_t deadline = now_ns() + (quiet ? 1'000'000'000 : 20'000'000'000);
-      const auto says = [&said] {
-        for (const std::string& line : lines_of(said))
-          if (line.find("1 journal of a former store at ") != std::string::npos) return true;
-        return false;
-      };
-      while (!says() && now_ns() < deadline) sleep_ms(10);
-      return says() ? 1 : 0;
-    });
-  };
-  const int killed = run_child([] {
-    trk_run* run = open_run("r");
-    CHILD_CHECK(trk_metric_log_i64(trk_metric_open(run, "x", TRK_NUL_TERMINATED, nullptr), 1, 1) == TRK_OK);
-    CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
-    ::raise(SIGKILL);
-    return 0;
-  });
-  ASSERT_EQ(exit_code_of(killed), -1 - SIGKILL);
-  std::filesystem::remove_all(sandbox_.store());
-  EXPECT_EQ(exit_code_of(record(true, sandbox_.shm() + "/quiet")), 0);
-  EXPECT_EQ(exit_code_of(record(false, sandbox_.shm() + "/said")), 1);
+  EXPECT_TRUE(sandbox_.journal_folders().empty());
+  EXPECT_EQ(run_on(sandbox_.store(), {"show", "r"}), kExitOk) << err_;
 }
 
 }  // namespace
