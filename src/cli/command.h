@@ -128,9 +128,7 @@ int run_command_line(Console& console, const std::vector<std::string>& arguments
 Result<Store> open_store(Console& console, const GlobalOptions& global);
 // That line, without "tracker: "; empty when nothing was recovered.
 std::string recovery_text(const RecoveryReport& report);
-// Media that its dead processes have spooled are encoded first, where the command is Python's.
-Result<std::unique_ptr<RunView>> open_run(Console& console, const Store& store, const std::string& name);
-void encode_spooled(Console& console, const RunFolder& run);
+Result<std::unique_ptr<RunView>> open_run(const Store& store, const std::string& name);
 
 // For a document: the problems of the run, and its rows that somebody else still recovers, which open_store() has said
 // on stderr.
