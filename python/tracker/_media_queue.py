@@ -2,9 +2,10 @@
 """Where media wait for their encoding: one daemon thread a process, with the first medium that needs it.
 
 What waits is bounded: 16 MiB in memory, beside it one larger value and 32 MiB of large documents. A value that finds no
-room is stored raw in the call, and so is what is left at the end of its run: pixels as they are in a .npy file, anything
-else under its own kind, in an event of its own. Nobody encodes it later. A call that cannot do that waits shortly, then
-the value is dropped and counted. Threads: any. After fork() the child begins with an empty queue of its own.
+room is stored raw in the call, and so is what is left at the end of its run: one event, pixels as they are in a .npy
+file, anything else under its own kind. Nobody encodes it later (decision 0060). A call that cannot store raw waits
+shortly, then the value is dropped and counted. Threads: any. After fork() the child begins with an empty queue of its
+own.
 """
 
 from __future__ import annotations

@@ -175,6 +175,6 @@ class MediaOfRun:
 
     @property
     def media_account(self) -> dict[str, Any]:
-        """logged = stored + dropped + pending + lost, by_reason. Pending: on their way in a process that lives. Lost: not
-        stored when their process died."""
+        """logged = stored + dropped + pending + lost, by_reason. Pending: on their way in a process that lives. Lost:
+        not stored when their process died."""
         return self._view().media_account()

@@ -29,8 +29,7 @@ std::string lost_text(const MediaAccount& account) {
   if (account.pending > 0)
     out += fmt::format("{}{} not stored yet", out.empty() ? "" : "; ", count_text(account.pending));
   if (account.lost > 0)
-    out += fmt::format("{}{} lost with their process", out.empty() ? "" : "; ",
-                       count_text(account.lost));
+    out += fmt::format("{}{} lost with their process", out.empty() ? "" : "; ", count_text(account.lost));
   return out;
 }
 

@@ -272,7 +272,7 @@ def test_the_search_for_secrets_is_a_part_of_the_time_for_storing_a_document_raw
     run: tracker.Run, monkeypatch: pytest.MonkeyPatch, gate: threading.Event
 ) -> None:
     clock = [time.monotonic()]
-    monkeypatch.setattr(_media_queue.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     real = _media_queue.RawFiles.add_document
 
     def add_document(files: _media_queue.RawFiles, text: Any, extension: str) -> dict[str, Any]:

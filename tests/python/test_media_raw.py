@@ -116,7 +116,9 @@ def test_of_every_kind_pixels_become_an_array_and_all_else_is_what_it_always_is(
     first = "run.log({'fills': tracker.Image(image(0))}, step=0)\n"
     body = EVERY_KIND + STUCK + (full + first if where == "in the call" else "_media_queue.HELD_BYTES_MAX = 1 << 30\n")
     ended(script, body + "run.log(every_kind(), step=3)\nrun.finish(timeout=0)\n")
-    done = script(LOGS.replace('"killed"', '"own"') + EVERY_KIND + "run.log(every_kind(), step=3)\nrun.finish(timeout=60)\n")
+    done = script(
+        LOGS.replace('"killed"', '"own"') + EVERY_KIND + "run.log(every_kind(), step=3)\nrun.finish(timeout=60)\n"
+    )
     assert done.returncode == 0, done.stderr
     raw, own = tracker.open_run("media/killed"), tracker.open_run("media/own")
     arrays = {"pixels": "image", "jpeg": "image", "list": "image", "gif": "video", "webp": "video"}
@@ -247,7 +249,7 @@ def test_a_disk_that_hangs_at_the_end_holds_finish_up_no_longer_than_its_time(
         if thread.name == "tracker-media-end":
             thread.join(60)
     assert tracker.open_run(run.uid).media_account == account(0, 3)
-    assert [path for path in Path(run.dir).rglob("*.npy")] == [], "what came late is not there"
+    assert list(Path(run.dir).rglob("*.npy")) == [], "what came late is not there"
 
 
 def test_where_no_thread_can_be_started_at_the_end_what_was_in_memory_is_dropped_and_counted(

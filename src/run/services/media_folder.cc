@@ -127,8 +127,8 @@ void MediaFolder::sync(std::string_view digest, std::string_view extension) cons
   sync_folders(path);
 }
 
-Result<MediaFile> MediaFolder::store_unsynced(std::string_view head, std::string_view bytes,
-                                              std::string_view extension, std::chrono::milliseconds limit) const {
+Result<MediaFile> MediaFolder::store_unsynced(std::string_view head, std::string_view bytes, std::string_view extension,
+                                              std::chrono::milliseconds limit) const {
   const auto end = std::chrono::steady_clock::now() + limit;
   TRACKER_RETURN_IF_ERROR(check_extension(extension));
   TRACKER_RETURN_IF_ERROR(check_room(head.size() + bytes.size()));

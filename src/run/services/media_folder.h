@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The files of a run's media: media/<2>/<sha256>.<extension> in its folder (docs/formats/records.md). A file appears
 // whole under its name or not at all, and is on the disk before the event that names it is logged; what
-// store_unsynced() writes may be cut or missing after a loss of power. Threads: any. Cost: store() and store_file() wait
-// for the disk; never called by the thread that logs numbers.
+// store_unsynced() writes may be cut or missing after a loss of power. Threads: any. Cost: store() and store_file()
+// wait for the disk; never called by the thread that logs numbers.
 #pragma once
 
 #include <chrono>

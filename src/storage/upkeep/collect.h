@@ -17,8 +17,7 @@
 namespace tracker::internal {
 
 struct Garbage {
-  std::string
-      kind;  // "journal", "unborn journal", "temporary file", "frames file", "trash", "catalog"
+  std::string kind;  // "journal", "unborn journal", "temporary file", "frames file", "trash", "catalog"
   std::string path;
   uint64_t bytes = 0;
 };
