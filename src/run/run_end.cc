@@ -7,7 +7,6 @@
 #include <exception>
 #include <functional>
 #include <utility>
-#include <vector>
 
 #include "model/alert.h"
 #include "model/redact.h"

@@ -188,7 +188,10 @@ def test_what_was_stored_raw_at_the_end_is_not_stored_again_when_its_encoder_com
     now = run.status()
     assert (now.media_logged, now.media_stored, now.media_dropped, now.media_pending) == (5, 5, 0, 0)
     go.set()
-    assert _media_queue.wait(run._core, 60)
+    queue = _media_queue.queue()
+    with queue._changed:
+        assert queue._changed.wait_for(lambda: queue._now is None, 60)
+    assert list(Path(run.dir).rglob("*.png")) == [], "nothing is written into a run that has ended"
     for stored in (opened, tracker.open_run(run.uid)):
         assert stored_once(stored) == list(range(5))
         assert stored.media_account == account(5)

@@ -80,10 +80,12 @@ void Run::drop_media(std::string_view key, std::string_view reason, std::string_
   if (!finished()) note_media();
 }
 
-// Where the store could not be written when the run began, nobody knows which folder it will get until it can: its
-// label may be taken.
+// kClosed after finish(): nothing is written into a run that has ended, by an encoder that comes late either. Where the
+// store could not be written when the run began, nobody knows which folder it will get until it can: its label may be
+// taken.
 Status Run::has_media_folder() const {
   if (!takes_media()) return Status(Code::kClosed, "nothing is recorded here");
+  if (finished()) return Status(Code::kClosed, "the run has ended");
   return impl_->writer->folder() != nullptr ? Status() : impl_->launch.store_problem;
 }
 
