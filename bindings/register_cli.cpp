@@ -35,7 +35,7 @@ Status status_of_call(ReleasedGil* without_gil, Call&& call) {
 }
 
 // Of the module tracker._cli: import_source(store, format, source, project, progress, artifacts) and
-// export_parquet(folder, metrics, all, output, progress) -> (rows, bytes, metrics), encode_spooled(folder) -> lines.
+// export_parquet(folder, metrics, all, output, progress) -> (rows, bytes, metrics).
 internal::PythonSide python_side(py::handle side, ReleasedGil* without_gil) {
   internal::PythonSide out;
   out.import_source = [side, without_gil](internal::ImportStore* store, const internal::ImportOptions& options,
@@ -55,13 +55,6 @@ internal::PythonSide python_side(py::handle side, ReleasedGil* without_gil) {
           done.cast<std::tuple<uint64_t, uint64_t, std::vector<std::string>>>();
     });
     return status.ok() ? internal::Result<internal::ExportResult>(std::move(result)) : status;
-  };
-  out.encode_spooled = [side, without_gil](const std::string& folder) {
-    std::vector<std::string> lines;
-    const Status status = status_of_call(
-        without_gil, [&] { lines = side.attr("encode_spooled")(folder).cast<std::vector<std::string>>(); });
-    if (!status.ok()) lines.push_back("media that wait to be encoded stay as they are: " + status.message());
-    return lines;
   };
   return out;
 }

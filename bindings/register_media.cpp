@@ -2,10 +2,10 @@
 // What tracker/_media.py is written on: the account, files and events of media, and how they are read back.
 #include <pybind11/stl.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 
-#include "base/crc32c.h"
 #include "device_values.h"
 #include "media_hook.h"
 #include "model/redact.h"
@@ -13,7 +13,6 @@
 #include "register.h"
 #include "released_gil.h"
 #include "run/run.h"
-#include "run/services/late_media.h"
 #include "run/services/media_folder.h"
 #include "value_convert.h"
 #include "view_object.h"
@@ -50,6 +49,22 @@ py::object store_media_file(Run& run, const std::string& path, const std::string
   return file_to_python(std::move(stored));
 }
 
+// Given up after limit_ms: StoreError.
+py::tuple store_media_unsynced(Run& run, const py::buffer& head, const py::buffer& bytes, const std::string& extension,
+                               int64_t limit_ms) {
+  const py::buffer_info first = head.request(), rest = bytes.request();
+  const std::string_view head_view = view_of(first), view = view_of(rest);
+  const std::chrono::milliseconds limit(limit_ms);
+  return file_to_python(without_gil([&] { return run.store_media_unsynced(head_view, view, extension, limit); }));
+}
+
+void sync_media(const Run& run, const std::string& digest, const std::string& extension) {
+  (void)without_gil([&] {
+    run.sync_media(digest, extension);
+    return 0;
+  });
+}
+
 py::bytes redact_document(Run& run, const py::buffer& text, const std::string& extension) {
   const py::buffer_info info = text.request();
   const std::string_view view = view_of(info);
@@ -74,78 +89,6 @@ void drop_values(Run& run, const std::string& key, uint8_t type, uint64_t values
   run.drop_values(
       key, internal::is_value_type(type) ? static_cast<internal::ValueType>(type) : internal::ValueType::kFloat64,
       values, why);
-}
-
-uint32_t crc32c_of(const py::buffer& bytes, uint32_t previous) {
-  const py::buffer_info info = bytes.request();
-  const ReleasedGil without_gil;
-  return internal::crc32c(view_of(info), previous);
-}
-
-internal::Id128 writer_of(const std::string& hex) {
-  const auto writer = internal::Id128::from_hex(hex);
-  if (!writer) throw py::value_error("a writer is 32 hex digits");
-  return *writer;
-}
-
-// What tracker/_media_late.py is written on. The disk is waited for without the GIL.
-void register_late_media(py::module_& module) {
-  using internal::LateMedia;
-  using internal::MediumPlace;
-  py::class_<LateMedia>(module, "LateMedia")
-      .def_static("open",
-                  [](const internal::RunFolder& folder) -> py::object {
-                    auto late = [&] {
-                      const ReleasedGil without_gil;
-                      return LateMedia::open(folder);
-                    }();
-                    auto found = take(std::move(late));
-                    return found == nullptr ? py::object(py::none()) : py::cast(std::move(found));
-                  })
-      .def("waiting",
-           [](const LateMedia& self) {
-             py::list out;
-             for (const internal::SpooledMedium& each : self.waiting())
-               out.append(py::make_tuple(each.path, each.writer.hex()));
-             return out;
-           })
-      .def("is_stored",
-           [](LateMedia& self, const std::string& key, int64_t step, uint64_t call, int64_t time_us, int64_t index) {
-             auto stored = [&] {
-               const ReleasedGil without_gil;
-               return self.is_stored({key, step, call, time_us, index});
-             }();
-             return take(std::move(stored));
-           })
-      .def("store_media",
-           [](LateMedia& self, const py::buffer& bytes, const std::string& extension) {
-             const py::buffer_info info = bytes.request();
-             auto stored = [&] {
-               const ReleasedGil without_gil;
-               return self.store(view_of(info), extension);
-             }();
-             return file_to_python(std::move(stored));
-           })
-      .def("check_room", [](const LateMedia& self, uint64_t bytes) { check(self.check_room(bytes)); })
-      .def("redact_document",
-           [](LateMedia&, const py::buffer& text, const std::string& extension) {
-             const py::buffer_info info = text.request();
-             uint64_t redacted = 0;
-             return py::bytes(internal::redact_document(view_of(info), extension, &redacted));
-           })
-      .def("add",
-           [](LateMedia& self, const std::string& writer, const std::string& key, int64_t step, uint64_t call,
-              int64_t time_us, int64_t index, const py::handle& value) {
-             check(self.add(writer_of(writer), {key, step, call, time_us, index}, value_from(value)));
-           })
-      .def("drop", [](LateMedia& self, const std::string& writer,
-                      const std::string& reason) { self.drop(writer_of(writer), reason); })
-      .def("commit", [](LateMedia& self) {
-        check([&] {
-          const ReleasedGil without_gil;
-          return self.commit();
-        }());
-      });
 }
 
 py::list media_of(View& self, const std::string& name, bool all) {
@@ -184,16 +127,12 @@ void register_media(py::module_& module, py::class_<Run, std::shared_ptr<Run>>& 
       .def("store_media", &store_media, py::arg("bytes"), py::arg("extension"))
       .def("store_media_file", &store_media_file, py::arg("path"), py::arg("extension"), py::arg("bytes"),
            py::arg("mtime_ns"))
-      .def(
-          "check_media_room",
-          [](const Run& self, uint64_t bytes) { check(without_gil([&] { return self.check_media_room(bytes); })); },
-          py::arg("bytes"))
+      .def("store_media_unsynced", &store_media_unsynced, py::arg("head"), py::arg("bytes"), py::arg("extension"),
+           py::arg("limit_ms"))
+      .def("sync_media", &sync_media, py::arg("digest"), py::arg("extension"))
       .def("log_media", &log_media_value, py::arg("key"), py::arg("step"), py::arg("call"), py::arg("time_us"),
            py::arg("value"))
       .def("redact_document", &redact_document, py::arg("text"), py::arg("extension"))
-      .def("redact_words",
-           [](const Run& self, const py::handle& said) { return value_to_python(self.redact_words(value_from(said))); })
-      .def_property_readonly("writer", &Run::writer_id)
       .def("drop_media", &drop_media, py::arg("key"), py::arg("reason"), py::arg("detail"), py::arg("values"))
       .def(
           "reject_media", [](Run& self, std::string_view key, std::string_view why) { self.count_rejected(key, why); },
@@ -202,9 +141,7 @@ void register_media(py::module_& module, py::class_<Run, std::shared_ptr<Run>>& 
       .def("drop_device_values", &drop_device_values, py::arg("keys"), py::arg("types"), py::arg("places"),
            py::arg("why"))
       .def_property_readonly("takes_media", &Run::takes_media);
-  register_late_media(module);
   module.def("is_secret_key", [](const std::string& key) { return internal::is_secret_key(key); }, py::arg("key"));
-  module.def("crc32c", &crc32c_of, py::arg("bytes"), py::arg("previous") = 0);
   module.def("hand_over_device_values", &hand_over_device_values, py::arg("queue"), py::arg("copy"), py::arg("keys"),
              py::arg("places"));
   static PyMethodDef hook = {"_set_media_hook", set_media_hook, METH_VARARGS, nullptr};

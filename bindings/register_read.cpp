@@ -24,7 +24,6 @@
 #include "storage/store/run_folder.h"
 #include "storage/store/stop_request.h"
 #include "storage/store/store.h"
-#include "storage/upkeep/spooled_media.h"
 #include "value_convert.h"
 #include "view_object.h"
 
@@ -345,7 +344,6 @@ void register_store(py::module_& module) {
       .def_property_readonly("created",
                              [](const RunFolder& self) { return static_cast<double>(self.identity.created_us) / 1e6; })
       .def("stop_request", &stop_request_of)
-      .def("has_spooled", [](const RunFolder& self) { return !internal::spooled_media(self.path).empty(); })
       .def_readonly("path", &RunFolder::path);
   py::class_<Store>(module, "Store", "A folder that holds runs.")
       .def_static(

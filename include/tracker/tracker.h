@@ -289,11 +289,12 @@ TRK_API trk_code trk_log_text(trk_run* run, const char* name, const char* text, 
 /*
  * Logs one encoded value, such as a PNG file's bytes, under a name and a step (docs/media.md). kind: "image", "audio",
  * "video", "html", "table" or another word of a-z, 0-9 and _, at most 32. extension: png, jpg, gif, webp, svg, wav,
- * mp3, ogg, flac, mp4, webm, mov, html, md, txt, json, csv or bin. metadata_json: NULL, or a JSON object of what is
- * shown beside it: "caption", "width", ...; secrets in it, and in svg, html, md, txt and json, are redacted. The bytes
- * become a file of the run, which is fsynced before the call returns: call it from a thread that may wait for the disk,
- * or seldom. Errors: TRK_INVALID (a bad name, kind, extension or JSON: counted as rejected), TRK_LIMIT (above 1 GiB, no
- * room on the disk or in max_disk: dropped, counted in media_dropped, said once), TRK_IO (dropped and counted too).
+ * mp3, ogg, flac, mp4, webm, mov, html, md, txt, json, csv, npy or bin. metadata_json: NULL, or a JSON object of what
+ * is shown beside it: "caption", "width", ...; secrets in it, and in svg, html, md, txt and json, are redacted. The
+ * bytes become a file of the run, which is fsynced before the call returns: call it from a thread that may wait for the
+ * disk, or seldom. Errors: TRK_INVALID (a bad name, kind, extension or JSON: counted as rejected), TRK_LIMIT (above 1
+ * GiB, no room on the disk or in max_disk: dropped, counted in media_dropped, said once), TRK_IO (dropped and counted
+ * too).
  */
 TRK_API trk_code trk_log_media(trk_run* run, const char* name, size_t name_size, int64_t step, const char* kind,
                                const void* bytes, size_t size, const char* extension,

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import io
 import os
-import wave
+import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tracker import _image_array as _array
 from tracker._files import Given, take_file
-from tracker._image import pillow, prepare
+from tracker._image import kind_of, pillow, prepare
 from tracker._media import Media, caption_of
 
 if TYPE_CHECKING:
@@ -37,12 +37,6 @@ def _check_bytes(what: str, size: int) -> None:
 class FileEncoder:
     def __init__(self, kind: str, given: Given, said: dict[str, Any]) -> None:
         self._kind, self._given, self._said = kind, given.without_parts(), said
-
-    def describe(self) -> dict[str, Any] | None:
-        """For who encodes it where this process is killed (_media_late.py). None: it cannot be said."""
-        if self._given.path is not None:
-            return None
-        return {"as": "file", "kind": self._kind, "ext": self._given.extension, "said": self._said}
 
     def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
         file, _ = self._given.add(parts, files)
@@ -106,17 +100,15 @@ class WavEncoder:
     def __init__(self, said: dict[str, Any]) -> None:
         self._said = said
 
-    def describe(self) -> dict[str, Any]:
-        return {"as": "wav", "said": self._said}
-
     def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
-        out = io.BytesIO()
-        with wave.open(out, "wb") as file:
-            file.setnchannels(self._said["channels"])
-            file.setsampwidth(2)
-            file.setframerate(self._said["sample_rate"])
-            file.writeframesraw(parts[0])
-        return {"kind": "audio", **files.add(out.getvalue(), "wav"), **self._said}
+        head = _wav_head(parts[0].nbytes, self._said["channels"], self._said["sample_rate"])
+        return {"kind": "audio", **files.add(parts[0], "wav", head), **self._said}
+
+
+def _wav_head(size: int, channels: int, rate: int) -> bytes:
+    """Of PCM with 16 bits a sample."""
+    format = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, channels, rate, rate * channels * 2, channels * 2, 16)
+    return struct.pack("<4sI4s", b"RIFF", 36 + size, b"WAVE") + format + struct.pack("<4sI", b"data", size)
 
 
 class Video(Media):
@@ -162,11 +154,11 @@ class FramesEncoder:
     def __init__(self, mode: str, extension: str, said: dict[str, Any]) -> None:
         self._mode, self._extension, self._said = mode, extension, said
 
-    def describe(self) -> dict[str, Any]:
-        return {"as": "frames", "mode": self._mode, "ext": self._extension, "said": self._said}
-
     def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
         size = (self._said["width"], self._said["height"])
+        if files.raw:
+            head = _array.npy_head((self._said["frames"], size[1], size[0]), self._mode)
+            return {**kind_of("video", files), **files.add(parts[0], "npy", head), **self._said}
         each = parts[0].nbytes // self._said["frames"]
         make = pillow("videos of frames").frombuffer
         frames = [

@@ -46,9 +46,6 @@ class DocumentEncoder:
     def __init__(self, kind: str, extension: str, said: dict[str, Any]) -> None:
         self.kind, self.document, self.said = kind, extension, said
 
-    def describe(self) -> dict[str, Any]:
-        return {"as": "document", "kind": self.kind, "said": self.said}
-
     def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
         return {"kind": self.kind, **files.add_document(parts[0], self.document), **self.said}
 

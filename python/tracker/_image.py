@@ -127,16 +127,12 @@ class _Overlays:
         self._names = [(name, width, height) for name, _, width, height in overlays]
         self._labels = labels
 
-    def describe(self) -> dict[str, Any]:
-        masks = {name: [width, height] for name, width, height in self._names}
-        return {"masks": masks, "labels": self._labels}
-
     def add(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
         if not self._names:
             return {}
         masks: dict[str, Any] = {}
         for (name, width, height), part in zip(self._names, parts, strict=True):
-            masks[name] = files.add(encode_pixels(part, "L", (width, height), "png", 0), "png")
+            masks[name] = add_pixels(files, part, "L", (width, height), "png", 0)
             if name in self._labels:
                 masks[name]["labels"] = self._labels[name]
         return {"masks": masks}
@@ -150,15 +146,9 @@ class PixelEncoder:
         self._mode, self._size, self._extension, self._quality, self._said = mode, size, extension, quality, said
         self._overlays = _Overlays(overlays, labels)
 
-    def describe(self) -> dict[str, Any]:
-        """For who encodes it where this process is killed (_media_late.py)."""
-        of = {"as": "pixels", "mode": self._mode, "size": list(self._size), "ext": self._extension}
-        return {**of, "quality": self._quality, "said": self._said, **self._overlays.describe()}
-
     def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
-        data = encode_pixels(parts[0], self._mode, self._size, self._extension, self._quality)
-        masks = self._overlays.add(parts[1:], files)
-        return {"kind": "image", **files.add(data, self._extension), **self._said, **masks}
+        file = add_pixels(files, parts[0], self._mode, self._size, self._extension, self._quality)
+        return {**kind_of("image", files), **file, **self._said, **self._overlays.add(parts[1:], files)}
 
 
 class FileEncoder:
@@ -167,11 +157,6 @@ class FileEncoder:
     ) -> None:
         self._given, self._said, self._overlays = given.without_parts(), said, _Overlays(overlays, labels)
         self.document = "svg" if given.extension == "svg" else ""
-
-    def describe(self) -> dict[str, Any] | None:
-        if self._given.path is not None:
-            return None
-        return {"as": "image", "ext": self._given.extension, "said": self._said, **self._overlays.describe()}
 
     def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
         file, rest = self._given.add(parts, files)
@@ -184,6 +169,19 @@ class FileEncoder:
             except Exception:  # a file that only a browser understands: its size is not said
                 size = {}
         return {"kind": "image", **file, **size, **self._said, **self._overlays.add(rest, files)}
+
+
+def kind_of(kind: str, files: Files) -> dict[str, str]:
+    """What the event says of pixels: "array" where they are stored raw."""
+    return {"kind": "array", "of": kind} if files.raw else {"kind": kind}
+
+
+def add_pixels(
+    files: Files, data: Any, mode: str, size: tuple[int, int], extension: str, quality: int
+) -> dict[str, Any]:
+    if files.raw:
+        return files.add(data, "npy", _array.npy_head((size[1], size[0]), mode))
+    return files.add(encode_pixels(data, mode, size, extension, quality), extension)
 
 
 def encode_pixels(data: Any, mode: str, size: tuple[int, int], extension: str, quality: int) -> bytes:

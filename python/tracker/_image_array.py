@@ -9,6 +9,7 @@ from typing import Any
 IMAGE_PIXELS_MAX = 64 * 1024 * 1024
 CHANNELS = (1, 2, 3, 4)
 ROUNDING = 1e-3  # floats so far beyond 0 and 1 are taken for these
+NPY_HEAD_BYTES = 128
 MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 
 
@@ -18,6 +19,14 @@ def numpy_for(what: str) -> Any:
     except ImportError as error:
         raise ImportError(f"NumPy is needed for {what}: pip install numpy") from error
     return numpy
+
+
+def npy_head(shape: tuple[int, ...], mode: str) -> bytes:
+    """What is before the bytes of such pixels in a .npy file, version 1."""
+    axes = shape if mode == "L" else (*shape, len(mode))
+    text = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {axes}, }}"
+    text = text.ljust(NPY_HEAD_BYTES - 11) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
 
 
 def plain_number(value: Any) -> Any:

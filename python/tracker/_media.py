@@ -19,6 +19,7 @@ INLINE_BYTES_MAX = 64 * 1024
 CAPTION_CHARS_MAX = 4096
 # Media of one list
 LIST_VALUES_MAX = 1000
+FULL = "no memory is left for media that wait to be encoded, and the disk did not take it raw"
 
 
 class Media:
@@ -121,17 +122,17 @@ def _log_one(
     if value._encoder is not None:
         item = Item(core, key, step, call, time_us, value._encoder, value._payload, place)
         try:
-            full = queue().put(item)
+            taken = queue().put(item)
         except BaseException as error:
             if queue().settle(item):
                 core.drop_media(key, reason_of(error), f"{type(error).__name__} in the call", 1)
             if isinstance(error, Exception):
                 return error
             raise
-        if not full:
+        if taken:
             return None
-        core.drop_media(key, "queue full", full, 1)
-        return _core.LimitError(f"'{key}': {full}")
+        core.drop_media(key, "queue full", FULL, 1)
+        return _core.LimitError(f"'{key}': {FULL}")
     try:
         core.log_media(key, step, call, time_us, {**(value._description or {}), **place})
     except Exception as error:

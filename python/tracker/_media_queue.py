@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Where media wait for their encoding: one daemon thread a process, with the first medium that needs it.
 
-What waits is bounded: 16 MiB in memory, beyond that spooled into the run's media folder (large documents, whose secrets
-would have to be looked for in the call, wait in memory of their own), beyond that a short wait, then the value is
-dropped and counted. What is spooled survives a kill (_media_late.py), and the end of a run that has no time for it; so
-does what has waited in memory for long, which the thread spools, and what is in memory at the end (_media_end.py).
-Threads: any. After fork() the child begins with an empty queue of its own.
+What waits is bounded: 16 MiB in memory, beside it one larger value and 32 MiB of large documents. A value that finds no
+room is stored raw in the call, and so is what is left at the end of its run: one event, pixels as they are in a .npy
+file, anything else under its own kind. Nobody encodes it later (decision 0060). A call that cannot store raw waits
+shortly, then the value is dropped and counted. Threads: any. After fork() the child begins with an empty queue of its
+own.
 """
 
 from __future__ import annotations
@@ -18,29 +18,25 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
-from tracker import _core, _media_end, _media_spool
+from tracker import _core
 
-# Of values that wait in memory
+# Of values that wait in memory; a larger one waits beside them where no other such one does
 HELD_BYTES_MAX = 16 * 1024 * 1024
-# Longer ones wait on the disk, where they survive a kill: as soon as the thread that encodes comes to it
-HELD_MS_MAX = 1000
-HELD_LOOK_MS = 250
-# Of values that wait on the disk
-SPOOL_BYTES_MAX = 256 * 1024 * 1024
-# A document is spooled without its secrets, which takes 40 ms a MiB at the worst; a larger one waits in memory
-SPOOL_DOCUMENT_BYTES_MAX = 1 * 1024 * 1024
+# A document is searched for secrets, which takes 40 ms a MiB at the worst: a larger one is not stored in a call
+CALL_DOCUMENT_BYTES_MAX = 1 * 1024 * 1024
 # Of such ones, beside HELD_BYTES_MAX
 HELD_DOCUMENT_BYTES_MAX = 32 * 1024 * 1024
-# Spent by one value on its way into the spool
-SPOOL_CALL_MS_MAX = 100
+# Spent by one call on storing a value raw
+RAW_CALL_MS_MAX = 100
 QUEUED_VALUES_MAX = 10_000
 WAIT_CALL_MS = 10
 # Of all calls together, until there is room again
 WAIT_TOTAL_MS = 100
-# At the end of a process that called no finish(), with what is written to the disk then
+# Spent at the end on storing raw what is not encoded: beside what finish() is given, and a part of EXIT_MS_MAX
+RAW_END_MS_MAX = 250
+# At the end of a process that called no finish()
 EXIT_MS_MAX = 1000
 
 Payload = tuple[memoryview, ...]
@@ -51,25 +47,29 @@ class FileChangedError(_core.StoreError):
 
 
 class Files(Protocol):
-    """What an encoder writes to: each answers what the event says of the file."""
+    """What an encoder writes to: each method returns what the event says of the file."""
 
-    def add(self, data: Any, extension: str) -> dict[str, Any]: ...
+    raw: bool  # there is no time to encode: pixels are stored as a .npy file
+
+    def add(self, data: Any, extension: str, head: bytes = b"") -> dict[str, Any]:
+        """A file of `head` and `data`."""
+
     def add_path(self, path: str, extension: str, size: int, mtime_ns: int) -> dict[str, Any]: ...
     def add_document(self, text: Any, extension: str) -> dict[str, Any]:
-        """Without its secrets. Of JSON each string is looked at by itself, so that it stays JSON."""
+        """Without its secrets. Of JSON each string is searched by itself, so that it stays JSON."""
 
 
 Encoder = Callable[[Sequence[memoryview], Files], dict[str, Any]]
 
 
 class RunFiles:
-    """`is_clean`: documents are without their secrets already."""
+    raw = False
 
-    def __init__(self, core: _core.RunCore, is_clean: bool = False) -> None:
-        self._core, self._is_clean = core, is_clean
+    def __init__(self, core: _core.RunCore) -> None:
+        self._core = core
 
-    def add(self, data: Any, extension: str) -> dict[str, Any]:
-        digest, size = self._core.store_media(data, extension)
+    def add(self, data: Any, extension: str, head: bytes = b"") -> dict[str, Any]:
+        digest, size = self._core.store_media(b"".join((head, data)) if head else data, extension)
         return {"digest": digest, "ext": extension, "bytes": size}
 
     def add_path(self, path: str, extension: str, size: int, mtime_ns: int) -> dict[str, Any]:
@@ -80,14 +80,34 @@ class RunFiles:
         return {"digest": digest, "ext": extension, "bytes": size}
 
     def add_document(self, text: Any, extension: str) -> dict[str, Any]:
-        return self.add(text if self._is_clean else self._core.redact_document(text, extension), extension)
+        return self.add(self._core.redact_document(text, extension), extension)
+
+
+class RawFiles(RunFiles):
+    """Files that are written without an fsync until `end`; StoreError after it."""
+
+    raw = True
+
+    def __init__(self, core: _core.RunCore, end: float) -> None:
+        super().__init__(core)
+        self._end = end
+        self.names: list[tuple[str, str]] = []
+
+    def add(self, data: Any, extension: str, head: bytes = b"") -> dict[str, Any]:
+        left_ms = int((self._end - time.monotonic()) * 1000)
+        digest, size = self._core.store_media_unsynced(head, data, extension, left_ms)
+        self.names.append((digest, extension))
+        return {"digest": digest, "ext": extension, "bytes": size}
+
+    def add_path(self, path: str, extension: str, size: int, mtime_ns: int) -> dict[str, Any]:
+        raise _core.StoreError(f"{path} takes too long to copy")
 
 
 class Item:
-    """A value on its way. Its encoder knows all but the payload, which may lie in a file meanwhile."""
+    """A value on its way. Its encoder knows all but the payload."""
 
-    __slots__ = ("beside", "call", "core", "done", "encoder", "given_up", "is_clean", "is_left", "key", "payload",
-                 "place", "settled", "since", "size", "sizes", "spool", "step", "time_us")  # fmt: skip
+    __slots__ = ("call", "core", "done", "encoder", "given_up", "key", "payload", "place", "room", "settled", "size",
+                 "step", "time_us", "unsynced")  # fmt: skip
 
     def __init__(
         self, core: _core.RunCore, key: str, step: int, call: int, time_us: int, encoder: Encoder, payload: Payload,
@@ -97,71 +117,39 @@ class Item:
         self.encoder = encoder
         self.payload: Payload = payload
         self.place = place  # in the list that was logged
-        self.sizes = [part.nbytes for part in payload]
-        self.size = sum(self.sizes)
-        self.spool: _media_spool.Spooled | None = None
-        self.since = time.monotonic()
-        self.is_clean = False  # a document without its secrets
-        self.beside = False  # it waits in the memory of large documents
-        self.settled = False  # stored, dropped or left, or about to be stored
-        self.is_left = False  # on the disk, by finish(): the next reader encodes it
+        self.size = sum(part.nbytes for part in payload)
+        self.room = ""  # which memory it waits in
+        self.unsynced: list[tuple[str, str]] = []  # files of a value that is stored raw
+        self.settled = False  # stored or dropped, or about to be
         self.given_up = False  # by finish(): nobody waits for it any more
         self.done = False  # it has left the queue
 
     def is_large_document(self) -> bool:
-        return self.size > SPOOL_DOCUMENT_BYTES_MAX and bool(getattr(self.encoder, "document", ""))
-
-    def load(self) -> Sequence[memoryview]:
-        return self.payload if self.spool is None else self.spool.load()
-
-    def redacted(self, payload: Payload) -> Payload:
-        """Before it is written to the disk as it is. A document's encoder has a word for it: its extension."""
-        extension = getattr(self.encoder, "document", "")
-        if not extension or not payload:
-            return payload
-        return (memoryview(self.core.redact_document(payload[0], extension)), *payload[1:])
-
-    def redact(self) -> None:
-        self.payload = self.redacted(self.payload)
-        self.sizes = [part.nbytes for part in self.payload]  # its share of the queue stays what it was
-        self.is_clean = bool(getattr(self.encoder, "document", ""))
-
-    def describe(self) -> dict[str, Any] | None:
-        """For who encodes it where this process is killed, without secrets: it is written to the disk. None: nobody
-        else can."""
-        said = getattr(self.encoder, "describe", lambda: None)()
-        if said is None or not self.core.writer:
-            return None
-        words = {name: said[name] for name in ("said", "labels") if name in said}
-        place = {"step": self.step, "call": self.call, "time_us": self.time_us, **self.place}
-        encoder = {**said, **self.core.redact_words(words)}
-        return {"writer": self.core.writer, "key": self.key, **place, "encoder": encoder}
-
-    def write_spool(self, end: float, payload: Payload) -> _media_spool.Spooled:
-        """All of it or nothing; OSError, ValueError. `payload`: without secrets."""
-        whole = False
-        temporary, name = _media_spool.names(self.core.dir, self.core.writer)
-        try:
-            said = self.describe()
-            head = _media_spool.head_of(said, payload, end) if said is not None else b""
-            _media_spool.write(temporary, (head, *payload), end)
-            whole = True
-        finally:
-            if not whole:
-                with contextlib.suppress(OSError):
-                    Path(temporary).unlink()
-        return _media_spool.Spooled(temporary, name, len(head), [part.nbytes for part in payload])
-
-    def forget(self) -> None:
-        self.payload = ()
-        if self.spool is not None and not self.is_left:
-            self.spool.remove()
+        return self.size > CALL_DOCUMENT_BYTES_MAX and bool(getattr(self.encoder, "document", ""))
 
     def write(self, settle: Callable[[Item], bool]) -> None:
-        """Encodes it, stores its files and logs what they are, unless it was dropped meanwhile."""
-        value = self.encoder(self.load(), RunFiles(self.core, self.is_clean))
-        if settle(self):
+        """Encodes it, stores its files and logs what they are, unless it was settled meanwhile."""
+        self._log(self.encoder(self.payload, RunFiles(self.core)), settle)
+
+    def write_raw(self, end: float, settle: Callable[[Item], bool]) -> None:
+        """The same without encoding and fsync; StoreError, LimitError and others where that is not possible."""
+        files = RawFiles(self.core, end)
+        if self._log(self.encoder(self.payload, files), settle):
+            self.unsynced = files.names
+
+    def _log(self, value: dict[str, Any], settle: Callable[[Item], bool]) -> bool:
+        if not settle(self):
+            return False
+        try:
             self.core.log_media(self.key, self.step, self.call, self.time_us, {**value, **self.place})
+        except Exception:
+            self.settled = False  # it is not stored: whoever settles it next drops it
+            raise
+        return True
+
+    def sync(self) -> None:
+        for digest, extension in self.unsynced:
+            self.core.sync_media(digest, extension)
 
 
 def reason_of(error: BaseException) -> str:
@@ -177,106 +165,77 @@ def reason_of(error: BaseException) -> str:
     return "disk" if isinstance(error, OSError) else "not encoded"
 
 
+def _block_signals() -> None:
+    with contextlib.suppress(Exception):  # signals are the program's
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+
+
 class Queue:
     def __init__(self) -> None:
         self._changed = threading.Condition()  # guards all that follows
         self._items: deque[Item] = deque()
         self._now: Item | None = None  # the one that is being encoded
-        self._held = 0
-        self._beside = 0
-        self._spooled = 0
-        self._spooling: dict[Item, int] = {}  # on their way into the spool, and how large
-        self._folder = ("", 0.0, 0)  # what the folder of the run held when it was looked at
-        self._next_look = 0.0
+        self._used = {"held": 0, "documents": 0, "large": 0}  # bytes by memory
         self._waited = 0.0
         self._thread: threading.Thread | None = None
         self._no_thread = False
 
     # --- logging ----------------------------------------------------------------------------------------------
 
-    def put(self, item: Item) -> str:
-        """ "" when it waits here now, else why there is no room. Waits at most WAIT_CALL_MS, and a spool's writes.
+    def put(self, item: Item) -> bool:
+        """True when it waits here now or is stored raw. False: there is no room. Waits at most WAIT_CALL_MS, and for
+        the writes of a value that is stored raw."""
+        with self._changed:
+            self._start()
+            if self._take(item):
+                return True
+        if self._store_raw(item):  # without the lock: what a disk holds up is this call alone
+            return True
+        with self._changed:
+            return self._wait_and_take(item)
 
-        What a signal's handler raises meanwhile leaves all room as it was; the item may wait here all the same.
-        """
-        queued = False
-        try:
-            with self._changed:
-                self._start()
-                full = self._no_room(item)
-                if full and self._may_spool(item):
-                    self._spooling[item] = item.size
-            if item in self._spooling:
-                self._spool(item)  # without the lock: what a disk holds up is this call alone
-            with self._changed:
-                if full and item.spool is None:
-                    full = self._wait_for_room(item)
-                if full and item.spool is None:
-                    return full
-                queued = True
-                self._take(item)
-        finally:
-            self._spooling.pop(item, None)
-            if not queued:
-                item.forget()
-        return ""
+    def _room_for(self, item: Item) -> str:
+        """Which memory takes it; "" where none has room."""
+        if len(self._items) >= QUEUED_VALUES_MAX:
+            return ""
+        if item.size == 0 or self._used["held"] + item.size <= HELD_BYTES_MAX:
+            return "held"
+        if item.size > HELD_BYTES_MAX:
+            return "" if self._used["large"] else "large"
+        fits = item.is_large_document() and self._used["documents"] + item.size <= HELD_DOCUMENT_BYTES_MAX
+        return "documents" if fits else ""
 
-    def _take(self, item: Item) -> None:
-        if item.spool is not None:
-            self._spooled += item.size
-        elif self._held + item.size > HELD_BYTES_MAX and self._has_room_beside(item):
-            item.beside = True
-            self._beside += item.size
-        else:
-            self._held += item.size
-            self._waited = 0.0 if self._held * 2 < HELD_BYTES_MAX else self._waited
+    def _take(self, item: Item) -> bool:
+        item.room = self._room_for(item)
+        if not item.room:
+            return False
+        self._used[item.room] += item.size
+        self._waited = 0.0 if self._used["held"] * 2 < HELD_BYTES_MAX else self._waited
         self._items.append(item)
         self._changed.notify_all()
+        return True
 
-    def _has_room_beside(self, item: Item) -> bool:
-        return item.is_large_document() and self._beside + item.size <= HELD_DOCUMENT_BYTES_MAX
+    def _store_raw(self, item: Item) -> bool:
+        if item.is_large_document() or len(self._items) >= QUEUED_VALUES_MAX:
+            return False
+        try:
+            item.write_raw(time.monotonic() + RAW_CALL_MS_MAX / 1000, self.settle)
+        except (OSError, ValueError, _core.TrackerError):
+            return False
+        item.payload, item.size = (), 0
+        with self._changed:
+            self._take(item)  # for its fsync
+        return True
 
-    def _no_room(self, item: Item) -> str:
-        if len(self._items) >= QUEUED_VALUES_MAX:
-            return f"{QUEUED_VALUES_MAX:,} media wait to be encoded"
-        if self._held + item.size > HELD_BYTES_MAX and item.size > 0 and not self._has_room_beside(item):
-            return "more media wait to be encoded than memory and spool may hold"
-        return ""
-
-    def _wait_for_room(self, item: Item) -> str:
+    def _wait_and_take(self, item: Item) -> bool:
         begin = time.monotonic()
         wait = min(WAIT_CALL_MS, WAIT_TOTAL_MS - self._waited * 1000) / 1000
-        full = self._no_room(item)
-        while full and (left := begin + wait - time.monotonic()) > 0:
+        taken = self._take(item)
+        while not taken and (left := begin + wait - time.monotonic()) > 0:
             self._changed.wait(left)
-            full = self._no_room(item)
+            taken = self._take(item)
         self._waited += time.monotonic() - begin
-        return full
-
-    def _may_spool(self, item: Item) -> bool:
-        spooled = self._spooled + sum(list(self._spooling.values()))
-        has_room = spooled + item.size <= SPOOL_BYTES_MAX and len(self._items) < QUEUED_VALUES_MAX
-        return has_room and not item.is_large_document()
-
-    def _spool(self, item: Item) -> None:
-        end = time.monotonic() + SPOOL_CALL_MS_MAX / 1000
-        with contextlib.suppress(OSError, ValueError, _core.TrackerError):
-            item.core.check_media_room(item.size)
-            if not self._folder_has_room(item):
-                return
-            item.redact()
-            item.spool = item.write_spool(end, item.payload)
-            item.spool.keep()
-            item.payload = ()
-
-    def _folder_has_room(self, item: Item) -> bool:
-        """Beside what other processes of the run have there: killed ones, whose values nobody has encoded yet."""
-        folder, looked, taken = self._folder
-        now = time.monotonic()
-        if folder != item.core.dir or now - looked > _media_spool.SPOOL_FOLDER_LOOK_MS / 1000:
-            taken = _media_spool.bytes_in(item.core.dir)
-            self._folder = (item.core.dir, now, taken)
-        return taken + item.size <= _media_spool.SPOOL_FOLDER_BYTES_MAX
+        return taken
 
     # --- the thread -------------------------------------------------------------------------------------------
 
@@ -292,93 +251,33 @@ class Queue:
         self._thread = thread
 
     def _work(self) -> None:
-        with contextlib.suppress(Exception):  # signals are the program's
-            signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        _block_signals()
         while True:
             with self._changed:
                 while not self._items or self._now is not None:
                     self._changed.wait()
-            self._move_old()
-            with self._changed:
-                if not self._items or self._now is not None:
-                    continue  # given up meanwhile
                 now = self._now = self._items.popleft()
             self._write(now)
 
-    def _move_old(self) -> None:
-        """To the disk, what has waited in memory for long: here, where no call waits for it."""
-        now = time.monotonic()
-        if now < self._next_look:
-            return
-        self._next_look = now + HELD_LOOK_MS / 1000
-        with self._changed:
-            before = now - HELD_MS_MAX / 1000
-            old = [item for item in self._items if item.spool is None and item.size and item.since < before]
-        for item in old:
-            with self._changed:
-                if item.done:
-                    continue
-                if self._spooled + sum(list(self._spooling.values())) + item.size > SPOOL_BYTES_MAX:
-                    return
-                self._spooled += item.size
-            spooled: _media_spool.Spooled | None = None
-            try:
-                item.core.check_media_room(item.size)
-                if self._folder_has_room(item):
-                    item.redact()
-                    spooled = item.write_spool(float("inf"), item.payload)
-            except Exception:  # it stays in memory, and so do the others until the next look
-                spooled = None
-            with self._changed:
-                self._moved(item, spooled)
-            if spooled is None:
-                return
-
-    def _moved(self, item: Item, spooled: _media_spool.Spooled | None) -> None:
-        if spooled is None or item.done:  # given up meanwhile
-            self._spooled -= item.size
-            if spooled is not None:
-                spooled.remove()
-            return
-        spooled.keep()  # under the lock: of a value that is given up none is left, which end() counts
-        if item.beside:
-            self._beside -= item.size
-        else:
-            self._held -= item.size
-        item.beside, item.spool, item.payload = False, spooled, ()
-        self._changed.notify_all()
-
     def _write(self, item: Item) -> None:
-        settled = False
-
-        def settle(of: Item) -> bool:
-            nonlocal settled
-            settled = self.settle(of)
-            return settled
-
         try:
-            item.write(settle)
+            if item.unsynced:
+                item.sync()
+            else:
+                item.write(self.settle)
         except BaseException as error:  # whatever an encoder raises, this thread goes on
-            if settled and isinstance(error, _core.ClosedError) and item.spool is not None and item.spool.is_whole():
-                item.is_left = True  # its run has ended in between
-            elif settled or self.settle(item):
-                item.forget()  # first: who is killed in between leaves nothing that is counted and stored
+            if self.settle(item):
                 detail = f"{type(error).__name__}: {error}"[:300]
                 item.core.drop_media(item.key, reason_of(error), detail, 1)
         with self._changed:
             self._release(item)
-            item.forget()
+            item.payload = ()
             self._now = None
             self._changed.notify_all()
 
     def _release(self, item: Item) -> None:
         item.done = True
-        if item.spool is not None:
-            self._spooled -= item.size
-        elif item.beside:
-            self._beside -= item.size
-        else:
-            self._held -= item.size
+        self._used[item.room] -= item.size
 
     def settle(self, item: Item) -> bool:
         """True for the first who asks: it is his to store or to drop."""
@@ -394,7 +293,7 @@ class Queue:
         return [item for item in items if (core is None or item.core is core) and not item.given_up]
 
     def wait(self, core: _core.RunCore | None, seconds: float) -> bool:
-        """Until all that is here now (of one run) is stored or dropped."""
+        """Until all that is here now (of one run) is stored or dropped, and fsynced."""
         deadline = time.monotonic() + seconds
         with self._changed:
             mine = self._waiting(core)
@@ -419,17 +318,17 @@ class Queue:
             self._changed.acquire()
 
     def end(self, core: _core.RunCore | None, seconds: float) -> None:
-        """Waits; what is left then stays on the disk for the next reader, or is dropped, counted."""
+        """Waits. What is left then is stored raw within RAW_END_MS_MAX, or dropped and counted."""
         if self.wait(core, seconds):
             return
         left = self._give_up(core)
         try:
-            _media_end.spool([item for item in left if not item.settled], self._keep, self._folder_has_room)
+            self._store_left(left)
         finally:
             self._drop(left)
 
     def _give_up(self, core: _core.RunCore | None) -> list[Item]:
-        """Takes what is left out of the queue. What lies on the disk, whole, is left there."""
+        """Takes what is left out of the queue."""
         with self._changed:
             left = self._waiting(core)
             mine = set(map(id, left))
@@ -437,32 +336,43 @@ class Queue:
             for item in left:
                 if item is not self._now:
                     self._release(item)
-                if not item.settled and item.spool is not None and item.spool.is_whole():
-                    item.settled = item.is_left = True
             self._changed.notify_all()
-        return left[1:] + left[:1]  # the one that is being encoded has the longest time
+        # Large documents last, for their search; the value that is being encoded after the others
+        return sorted(left[1:] + left[:1], key=Item.is_large_document)
 
-    def _keep(self, item: Item, spooled: _media_spool.Spooled) -> None:
-        """It has come to the disk at the end, unless it was stored or dropped meanwhile."""
-        with self._changed:
-            if not item.settled:
-                spooled.keep()
-                item.settled = item.is_left = spooled.is_whole()
-            if not item.is_left:
-                spooled.remove()
+    def _store_left(self, left: list[Item]) -> None:
+        """In a thread of its own, for a disk may hang."""
+        end = time.monotonic() + RAW_END_MS_MAX / 1000
+
+        def work() -> None:
+            _block_signals()
+            for item in left:
+                if not item.settled and time.monotonic() < end:
+                    with contextlib.suppress(Exception):  # the disk: this one is dropped
+                        item.write_raw(end, self.settle)
+            for item in left:
+                if time.monotonic() < end:
+                    item.sync()
+
+        thread = threading.Thread(target=work, name="tracker-media-end", daemon=True)
+        with contextlib.suppress(RuntimeError):  # a limit on processes, or Python 3.12 and newer at their exit
+            thread.start()
+            thread.join(RAW_END_MS_MAX / 1000)
 
     def _drop(self, left: list[Item]) -> None:
         dropped: dict[tuple[int, str], list[Item]] = {}  # by run and name: one line in the account each
         gone = {id(item) for item in left if self.settle(item)}
         for item in left:
             if id(item) in gone:
-                item.forget()  # first: who is killed in between leaves nothing that is counted and stored
                 dropped.setdefault((id(item.core), item.key), []).append(item)
         for of in dropped.values():
-            of[0].core.drop_media(of[0].key, "finish", "finish() had no time left for its encoding", len(of))
+            detail = "finish() had no time left to encode or copy it"
+            of[0].core.drop_media(of[0].key, "finish", detail, len(of))
         with self._changed:
-            for item in left:  # of those that are not being stored
-                item.given_up = item.is_left or id(item) in gone
+            for item in left:  # but for the one that the thread is storing just now
+                item.given_up = item is not self._now or bool(item.unsynced) or id(item) in gone
+                if item.given_up:
+                    item.payload = ()
             self._changed.notify_all()
 
 
@@ -493,7 +403,7 @@ def _forget() -> None:
 
 def _at_exit() -> None:
     if _queue is not None:
-        _queue.end(None, (EXIT_MS_MAX - _media_end.END_SPOOL_MS_MAX) / 1000)
+        _queue.end(None, (EXIT_MS_MAX - RAW_END_MS_MAX) / 1000)
 
 
 os.register_at_fork(after_in_child=_forget)

@@ -46,10 +46,11 @@ class MediaEntry:
         return json.dumps(self.info.get("data", {})).encode()
 
     def load(self) -> Any:
-        """An image as an array of NumPy (Pillow is needed), WAV as (samples, rate), a table as TableData, a histogram,
-        curves, a confusion matrix and a figure of plotly as dicts, texts as str, anything else as bytes.
+        """An image as an array of NumPy (Pillow is needed), and so the pixels of one that was stored raw ("array": an
+        image, or all frames of a video); WAV as (samples, rate), a table as TableData, a histogram, curves, a confusion
+        matrix and a figure of plotly as dicts, texts as str, anything else as bytes.
         """
-        if self.kind == "image" and self.info.get("ext") != "svg":
+        if self.kind == "array" or (self.kind == "image" and self.info.get("ext") != "svg"):
             return _pixels(self.path or "")
         if self.kind == "audio" and self.info.get("ext") == "wav":
             return _samples(self.path or "")
@@ -67,9 +68,9 @@ class MediaEntry:
         """The masks of an image by name, arrays of (height, width)."""
         media = Path(self.path or "").parent.parent
         return {
-            name: _pixels(str(media / mask["digest"][:2] / f"{mask['digest']}.png"))
+            name: _pixels(str(media / mask["digest"][:2] / f"{mask['digest']}.{mask['ext']}"))
             for name, mask in self.info.get("masks", {}).items()
-            if len(mask.get("digest", "")) == 64 and mask["digest"].isalnum()
+            if len(mask.get("digest", "")) == 64 and mask["digest"].isalnum() and mask.get("ext") in ("png", "npy")
         }
 
     def __repr__(self) -> str:
@@ -125,6 +126,9 @@ def _pixels(path: str) -> Any:
     from tracker._image import pillow
 
     np = numpy_for("reading an image")
+    if path.endswith(".npy"):
+        with open_plain(path) as file:
+            return np.lib.format.read_array(file, allow_pickle=False)
     with open_plain(path) as file, pillow("reading an image").open(file, formats=IMAGE_FORMATS) as image:
         return np.array(image)
 
@@ -140,37 +144,13 @@ def _samples(path: str) -> tuple[Any, int]:
         return (data if file.getnchannels() == 1 else data.reshape(-1, file.getnchannels())), file.getframerate()
 
 
-def encode_spooled(folder: _core.RunFolder) -> list[str]:
-    """Media that dead processes of the run had spooled. What stands in the way, a line each."""
-    if not folder.has_spooled():
-        return []
-    from tracker import _media_late
-
-    return _media_late.encode_spooled(folder, _media_late.LATE_MS_MAX / 1000)
-
-
 class MediaOfRun:
     """What StoredRun has of media."""
 
     _folder: _core.RunFolder
 
-    _encoded_in: str  # the state of the run when that was last tried
-
     def _view(self) -> _core.RunView:
         raise NotImplementedError
-
-    def _recover(self) -> None:
-        raise NotImplementedError
-
-    def _media_view(self) -> _core.RunView:
-        """Behind an attempt to encode what a process that died since the run was opened has spooled."""
-        view = self._view()
-        state = view.state()
-        if state not in ("running", self._encoded_in) and self._folder.has_spooled():
-            self._encoded_in = state
-            self._recover()
-            view.refresh()
-        return view
 
     def media(self, name: str, *, all: bool = False) -> list[MediaEntry]:
         """The media logged under a name, by step; of each step those of the last call, of the last attempt.
@@ -180,7 +160,7 @@ class MediaOfRun:
         """
         if not isinstance(name, str):
             raise TypeError(f"media(name): name must be a str, got {type(name).__name__}")
-        view = self._media_view()
+        view = self._view()
         _options.utf8("the name of media", name)
         folder = self._folder.path
         entries = [MediaEntry(folder, name, row) for row in view.media(name, bool(all))]
@@ -191,10 +171,10 @@ class MediaOfRun:
 
     def media_names(self) -> list[str]:
         """The names that hold media, sorted."""
-        return self._media_view().media_names()
+        return self._view().media_names()
 
     @property
     def media_account(self) -> dict[str, Any]:
-        """logged = stored + dropped + pending + lost, by_reason. Pending: on the disk, not encoded yet; those of a dead
-        process open_run() encodes. Lost: in memory alone when the process died (while it lives, on their way)."""
-        return self._media_view().media_account()
+        """logged = stored + dropped + pending + lost, by_reason. Pending: on their way in a process that lives. Lost:
+        not stored when their process died."""
+        return self._view().media_account()

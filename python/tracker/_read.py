@@ -15,7 +15,7 @@ from tracker._chart import SYSTEM_PREFIX, Chart
 from tracker._console_lines import LINES_MAX, ConsoleOutput, read_console
 from tracker._history import History, Table, TextRow, history_of, table_of
 from tracker._mappings import StoredConfig
-from tracker._media_read import MediaOfRun, encode_spooled
+from tracker._media_read import MediaOfRun
 from tracker._tail import ROWS_MAX, Tail
 from tracker._told import Told
 
@@ -397,7 +397,6 @@ class StoredRun(MediaOfRun, Told):
         """What a process that died during a tail has left in its rings joins the run."""
         store = Path(self._folder.path).parents[2]  # <store>/runs/<project>/<id>
         self._in_the_way = _core.Store.open(str(store)).recover(self._folder.uid)
-        encode_spooled(self._folder)
 
     def texts(self, name: str, *, all: bool = False) -> list[TextRow]:
         """The texts logged under a name; by step as history() has it, or every one with all=True. NotFoundError."""

@@ -352,10 +352,10 @@ class Run(_core.Run):
         """Ends the run: finished, or failed when exit_code is not 0. The second call does nothing.
 
         Values on their way from a device, media that are not encoded yet and artifacts that are not stored yet have
-        `timeout` seconds each. Of media what is left then is on the disk, or goes there within 0.25 s, and whoever
-        reads the run next encodes it; all else is given up, counted and, of artifacts, named on stderr. Then the run
-        is committed and the store made plain files, at most 2 s. What is logged afterwards is dropped, counted and said
-        once. In a forked child it does nothing. strict: StoreError where the disk refuses.
+        `timeout` seconds each. Media that are left then are stored raw, as arrays of kind "array", within 0.25 s; all
+        else is given up, counted and, of artifacts, named on stderr. Then the run is committed and the store made plain
+        files, at most 2 s. What is logged afterwards is dropped, counted and said once. In a forked child it does
+        nothing. strict: StoreError where the disk refuses.
         """
         budget = seconds("timeout", timeout)
         if exit_code is not None and (isinstance(exit_code, bool) or not isinstance(exit_code, int)):

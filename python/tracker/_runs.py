@@ -8,7 +8,7 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from tracker import _core, _current, _media_read, _options, _stores
+from tracker import _core, _current, _options, _stores
 from tracker._read import StoredRun
 from tracker._run_list import RunList
 
@@ -77,10 +77,9 @@ def open_run(name: str, dir: object) -> StoredRun:
         folder = store.find(name)
     run = StoredRun(folder)
     run._in_the_way = store.recover(folder.uid)
-    waiting = _media_read.encode_spooled(folder)
-    run._recovered_in = run._encoded_in = run.state
+    run._recovered_in = run.state
     run._known.update(problems := run.problems)
-    for problem in [*filter(None, [store.problem]), *problems, *waiting]:
+    for problem in [*filter(None, [store.problem]), *problems]:
         print(f"tracker: {problem}", file=sys.stderr)
     return run
 

@@ -76,7 +76,7 @@ class RunStatus(NamedTuple):
 
     @property
     def media_pending(self) -> int:
-        """On their way: waiting to be encoded, or being stored; behind finish() on the disk, for the next reader."""
+        """On their way: waiting to be encoded, or being stored."""
         return self.media_logged - self.media_stored - self.media_dropped
 
     def __str__(self) -> str:
@@ -89,8 +89,7 @@ class RunStatus(NamedTuple):
         if self.entries_dropped:
             points += f"; {self.entries_dropped:,} values of config, summary or the environment dropped"
         if not self.recording:
-            waiting = f"; {self.media_pending:,} media wait for the next reader" if self.media_pending else ""
-            return f"{points}{waiting}; not recording: {self.why_not_recording or 'ended'}"
+            return f"{points}; not recording: {self.why_not_recording or 'ended'}"
         text = f"{points}; survives: {', '.join(self.survives) or 'nothing yet'} (journal: {self.journal})"
         if self.store_files == "frames":
             text += f"; written as .frames files ({self.file_system})"

@@ -51,9 +51,6 @@ class JsonEncoder:
     def __init__(self, kind: str, said: dict[str, Any]) -> None:
         self._kind, self._said = kind, said
 
-    def describe(self) -> dict[str, Any]:
-        return {"as": "json", "kind": self._kind, "said": self._said}
-
     def __call__(self, parts: Sequence[memoryview], files: Files) -> dict[str, Any]:
         return {"kind": self._kind, **files.add_document(parts[0], self.document), **self._said}
 

@@ -9,7 +9,6 @@
 #include "cli/text.h"
 #include "storage/frames/database_build.h"
 #include "storage/recovery/journal_home.h"
-#include "storage/upkeep/spooled_media.h"
 
 namespace tracker::internal {
 
@@ -55,15 +54,9 @@ Result<Store> open_store(Console& console, const GlobalOptions& global) {
   return store;
 }
 
-void encode_spooled(Console& console, const RunFolder& run) {
-  if (console.python == nullptr || !console.python->encode_spooled || spooled_media(run.path).empty()) return;
-  for (const std::string& line : console.python->encode_spooled(run.path)) console.note(line);
-}
-
-Result<std::unique_ptr<RunView>> open_run(Console& console, const Store& store, const std::string& name) {
+Result<std::unique_ptr<RunView>> open_run(const Store& store, const std::string& name) {
   const auto folder = store.resolve_run(name);
   if (!folder.ok()) return folder.status();
-  encode_spooled(console, *folder);
   build_ended_frames(folder->path);
   return RunView::open(*folder);
 }

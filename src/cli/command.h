@@ -133,9 +133,7 @@ Result<Store> open_store(Console& console, const GlobalOptions& global);
 // That line, without "tracker: "; empty when nothing was recovered.
 std::string recovery_text(const RecoveryReport& report);
 Value::List recovered_json(const RecoveryReport& report);
-// Media that its dead processes have spooled are encoded first, where the command is Python's.
-Result<std::unique_ptr<RunView>> open_run(Console& console, const Store& store, const std::string& name);
-void encode_spooled(Console& console, const RunFolder& run);
+Result<std::unique_ptr<RunView>> open_run(const Store& store, const std::string& name);
 
 // For a document: the problems of the run, and its rows that somebody else still recovers, which open_store() has said
 // on stderr.

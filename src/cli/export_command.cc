@@ -165,7 +165,6 @@ int run_export_bundle(Console& console, const Store& store, const ExportCommandO
   const auto run = store.resolve_run(options.run);
   if (!run.ok()) return fail(console, run.status());
   Result<BundledArtifacts> artifacts = BundledArtifacts();
-  encode_spooled(console, *run);
   if (options.artifacts) artifacts = artifacts_for_bundle(store, *run);
   if (!artifacts.ok()) return fail(console, artifacts.status());
   ProgressBar bar(console, "writing KiB");
@@ -207,7 +206,7 @@ int run_export(Console& console, const GlobalOptions& global, ExportCommandOptio
   const auto store = open_store(console, global);
   if (!store.ok()) return fail(console, store.status());
   if (!options.bundle.empty()) return run_export_bundle(console, *store, options);
-  const auto run = open_run(console, *store, options.run);
+  const auto run = open_run(*store, options.run);
   if (!run.ok()) return fail(console, run.status());
   const bool for_others = options.to != ExportCommandOptions::To::kText;
   ProgressBar bar(console, "writing points");

@@ -111,7 +111,6 @@ int run_gc(Console& console, const GlobalOptions& global, const GcOptions& optio
   how.dry_run = options.dry_run;
   how.now_us = console.now_us;
   how.progress = [&bar](uint64_t done, uint64_t total) { bar.show(done, total); };
-  how.encode_spooled = [&console](const RunFolder& run) { encode_spooled(console, run); };
   CollectReport report = collect_garbage(*store, how);
   bar.clear();
   collect_artifacts(console, *store, options.dry_run, &report);

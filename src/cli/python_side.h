@@ -19,8 +19,6 @@ struct PythonSide {
   std::function<Result<ExportResult>(const std::string& run_folder, const ExportOptions& options,
                                      const std::string& output)>
       export_parquet;
-  // Encodes what dead processes of the run have spooled of media; the answer is what stands in the way, a line each.
-  std::function<std::vector<std::string>(const std::string& run_folder)> encode_spooled;
 };
 
 }  // namespace tracker::internal

@@ -90,7 +90,7 @@ uint64_t lost_media(const RunView& run) {
 int run_show(Console& console, const GlobalOptions& global, const ShowOptions& options) {
   const auto store = open_store(console, global);
   if (!store.ok()) return fail(console, store.status());
-  const auto opened = open_run(console, *store, options.run);
+  const auto opened = open_run(*store, options.run);
   if (!opened.ok()) return fail(console, opened.status());
   RunView& run = **opened;
   if (options.losses && !options.json) {

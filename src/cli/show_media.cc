@@ -27,10 +27,9 @@ std::string lost_text(const MediaAccount& account) {
     if (!reasons.empty()) out += ": " + reasons;
   }
   if (account.pending > 0)
-    out += fmt::format("{}{} not encoded yet", out.empty() ? "" : "; ", count_text(account.pending));
+    out += fmt::format("{}{} not stored yet", out.empty() ? "" : "; ", count_text(account.pending));
   if (account.lost > 0)
-    out += fmt::format("{}{} not stored: on their way, or lost with their process", out.empty() ? "" : "; ",
-                       count_text(account.lost));
+    out += fmt::format("{}{} lost with their process", out.empty() ? "" : "; ", count_text(account.lost));
   return out;
 }
 

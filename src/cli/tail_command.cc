@@ -228,7 +228,7 @@ int run_tail(Console& console, const GlobalOptions& global, const TailOptions& o
   }
   const auto store = open_store(console, global);
   if (!store.ok()) return fail(console, store.status());
-  const auto opened = open_run(console, *store, options.run);
+  const auto opened = open_run(*store, options.run);
   if (!opened.ok()) return fail(console, opened.status());
   RunView& run = **opened;
   if (const Status status = check_metrics(console, run, options); !status.ok()) return fail(console, status);

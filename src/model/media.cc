@@ -12,9 +12,9 @@ namespace tracker::internal {
 namespace {
 
 // On disk: names of files. Readers take no others.
-constexpr std::array<std::string_view, 18> kExtensions = {"png",  "jpg", "gif",  "webp", "svg",  "wav",
-                                                          "mp3",  "ogg", "flac", "mp4",  "webm", "mov",
-                                                          "html", "md",  "txt",  "json", "csv",  "bin"};
+constexpr std::array<std::string_view, 19> kExtensions = {"png", "jpg",  "gif", "webp", "svg", "wav",  "mp3",
+                                                          "ogg", "flac", "mp4", "webm", "mov", "html", "md",
+                                                          "txt", "json", "csv", "npy",  "bin"};
 constexpr size_t kDigestDigits = 64;
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include "model/media.h"
 #include "query/attempts.h"
 #include "query/event_visitor.h"
-#include "storage/upkeep/spooled_media.h"
 
 namespace tracker::internal {
 namespace {
@@ -101,8 +100,7 @@ std::vector<std::string> media_names(const RunView& run) {
 MediaAccount media_account(const RunView& run) {
   MediaAccount out;
   std::map<std::string, uint64_t> reasons;
-  std::map<Id128, uint64_t> spooled;
-  for (const SpooledMedium& each : spooled_media(run.dir())) ++spooled[each.writer];
+  const bool is_running = run.state() == RunState::kRunning;
   for (const WriterSnapshot& writer : run.writers()) {
     uint64_t stored = 0, logged = 0, dropped = 0;
     for (const Attribute& attribute : writer.attributes) {
@@ -123,11 +121,8 @@ MediaAccount media_account(const RunView& run) {
     out.logged += logged;
     out.stored += stored;
     out.dropped += dropped;
-    const uint64_t left = logged - stored - dropped;
-    // One that is stored already, and whose process died before it removed the file, is missed by nobody.
-    const uint64_t pending = std::min(left, spooled[writer.identity.writer]);
-    out.pending += pending;
-    out.lost += left - pending;
+    const bool is_over = !is_running || writer.known_end() != nullptr || writer.recovered;
+    (is_over ? out.lost : out.pending) += logged - stored - dropped;
   }
   out.by_reason.assign(reasons.begin(), reasons.end());
   return out;

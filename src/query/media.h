@@ -23,9 +23,8 @@ struct MediaRow {
   std::string file;  // relative to the run's folder; empty: it has none
 };
 
-// Values, all writers: logged = stored + dropped + pending + lost. Pending are those that wait on the disk to be
-// encoded, also behind the death of their process (storage/upkeep/spooled_media.h). Lost are those that a process had
-// in memory alone when it died, and of a live one those on their way.
+// Values, all writers: logged = stored + dropped + pending + lost. Pending are those that a live process has not stored
+// yet; lost are those that a process had not stored when it died.
 struct MediaAccount {
   uint64_t logged = 0, stored = 0, dropped = 0, pending = 0, lost = 0;
   std::vector<std::pair<std::string, uint64_t>> by_reason;  // of dropped
@@ -36,7 +35,7 @@ struct MediaAccount {
 // Damaged frames are named in problems(). Cost: reads every frame of the writers that logged media.
 Result<std::vector<MediaRow>> read_media(RunView* run, const std::string& name, bool all);
 std::vector<std::string> media_names(const RunView& run);  // sorted; cost: nothing is read
-MediaAccount media_account(const RunView& run);            // cost: a listing of the folder
+MediaAccount media_account(const RunView& run);            // cost: nothing is read
 
 // What one name holds.
 struct MediaSummary {

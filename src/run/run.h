@@ -165,12 +165,11 @@ class Run : public std::enable_shared_from_this<Run> {
   uint64_t next_media_call();
   Result<MediaFile> store_media(std::string_view bytes, std::string_view extension);
   Result<MediaFile> store_media_file(const ListedFile& file, std::string_view extension);
+  Result<MediaFile> store_media_unsynced(std::string_view head, std::string_view bytes, std::string_view extension,
+                                         std::chrono::milliseconds limit);
+  void sync_media(std::string_view digest, std::string_view extension) const;
   // A text on its way into a file, without its secrets (model/redact.h), which are counted.
   std::string redact_document(std::string_view text, std::string_view extension);
-  // What is said of a medium, or a part of it, without its secrets: before it is written beside bytes that wait.
-  Value redact_words(Value said) const;
-  std::string writer_id() const;                  // 32 hex digits; empty where nothing is recorded
-  Status check_media_room(uint64_t bytes) const;  // kLimit: the disk or max_disk has none for so many
   Status log_media(std::string_view key, int64_t step, uint64_t call, int64_t time_us, Value value);
   // `reason` is one of a few words that the account of the run keeps, `detail` what is said once on stderr.
   void drop_media(std::string_view key, std::string_view reason, std::string_view detail, uint64_t values);
@@ -275,7 +274,6 @@ class Run : public std::enable_shared_from_this<Run> {
   Status finish_first(RunState state, int exit_code, std::string_view reason, std::chrono::milliseconds timeout,
                       std::chrono::milliseconds artifacts);
   bool preempting() const;
-  uint64_t media_on_disk(const MediaCounts& counts) const;  // of this process, not encoded
   void say_end(RunState state, const Status& status) const;
   Code log_event(EventType type, const Value& payload, int64_t step, bool has_step);
   bool log_console(const std::string& payload);

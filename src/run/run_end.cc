@@ -7,12 +7,10 @@
 #include <exception>
 #include <functional>
 #include <utility>
-#include <vector>
 
 #include "model/alert.h"
 #include "model/redact.h"
 #include "run/run_impl.h"
-#include "storage/upkeep/spooled_media.h"
 
 namespace tracker::internal {
 
@@ -104,14 +102,6 @@ Status Run::finish_first(RunState state, int exit_code, std::string_view reason,
   return status;
 }
 
-uint64_t Run::media_on_disk(const MediaCounts& counts) const {
-  if (!impl_->writer || counts.logged <= counts.stored + counts.dropped) return 0;
-  const std::vector<SpooledMedium> all = spooled_media(dir());
-  const Id128 writer = impl_->writer->identity().writer;
-  return static_cast<uint64_t>(
-      std::count_if(all.begin(), all.end(), [&](const SpooledMedium& each) { return each.writer == writer; }));
-}
-
 void Run::say_end(RunState state, const Status& status) const {
   if (impl_->launch.options.quiet) return;
   const RunStatus counts = this->status();
@@ -132,9 +122,6 @@ void Run::say_end(RunState state, const Status& status) const {
   if (lost.empty() && status.ok() && counts.points_pending == 0) lost = ", nothing lost";
   if (counts.points_pending > 0)
     lost += fmt::format(", {} pending", count_text(counts.points_pending, "point", "points"));
-  // A disk that refused or hung is not asked again.
-  if (const uint64_t waiting = status.ok() ? media_on_disk(counts.media) : 0; waiting > 0)
-    lost += fmt::format(", {} {} left for the next reader to encode", waiting, waiting == 1 ? "medium" : "media");
   const std::string stored = count_text(counts.points_stored, "point", "points");
   const std::string run = fmt::format("{}/{} {}", project(), id(), run_state_name(state));
   say(status.ok() ? fmt::format("{}: {} stored{}; tracker show {}", run, stored, lost, id())

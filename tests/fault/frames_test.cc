@@ -177,7 +177,7 @@ TEST_F(FramesTest, WhatItsWriterAppendsWhileADatabaseIsMadeOfItIsThereOrRefused)
   std::printf("appended before %d system calls, stored %d times\n", pauses, stored);
 }
 
-// The bug: a builder that was slower put its own in the place of one into which late media had gone meanwhile.
+// The bug: a builder that was slower put its own in the place of one that held more by then.
 TEST_F(FramesTest, ADatabaseThatHoldsMoreStaysWhereASlowerBuilderComesToItsEnd) {
   make_ended_run(sandbox_);
   const std::string folder = sandbox_.store() + "/runs/p/r", copy = sandbox_.folder() + "/copy";

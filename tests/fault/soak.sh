@@ -77,8 +77,6 @@ scenario() {
     spike) python spike "TRACKER_TEST_POINTS=$(of 10000000)" test_spike.py ;;
     many_runs)
       python many_runs "TRACKER_TEST_RUNS=$(of 100000) TRACKER_TEST_POINTS=$(of 100000000)" test_many_runs.py ;;
-    # files of media that wait, changed at random; seconds of CPU
-    spool) python spool "TRACKER_TEST_SECONDS=$(of 600)" test_media_spooled_fuzz.py ;;
     # 1 GB of output, byte for byte
     console) python console "CONSOLE_BYTES=$(of 1000000000)" 'test_console_fd.py -k byte_for_byte' ;;
     # F28: one behind the other, each needs twice the size on the disk
@@ -94,7 +92,7 @@ scenario() {
 
 if [ $# = 0 ]; then
   set -- kill recovery model out_of_memory compaction compact_ended power_cut big_training resume fuse cut spike
-  set -- "$@" many_runs console large_artifact spool cycles parked_reader frozen month
+  set -- "$@" many_runs console large_artifact cycles parked_reader frozen month
 fi
 for name in "$@"; do scenario "$name"; done
 exit $status

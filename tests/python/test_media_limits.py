@@ -22,7 +22,6 @@ from tracker import (
     _image_array,
     _media,
     _media_queue,
-    _media_spool,
     _structured,
     _table,
 )
@@ -248,14 +247,14 @@ def test_a_process_that_ends_while_a_stuck_disk_has_a_medium_ends_with_its_own_c
     assert (ended.returncode, "terminate" in ended.stderr) == (7, False), ended.stderr
 
 
-def test_a_spool_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch, run: tracker.Run) -> None:
+def test_storing_raw_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch, run: tracker.Run) -> None:
     image = tracker.Image(np.zeros((4, 4), np.uint8))
     monkeypatch.setattr(_media_queue, "HELD_BYTES_MAX", 15)
-    monkeypatch.setattr(_media_queue, "SPOOL_CALL_MS_MAX", -1)
+    monkeypatch.setitem(_media_queue.queue()._used, "large", 1)
+    monkeypatch.setattr(_media_queue, "RAW_CALL_MS_MAX", -1)
     run.log({"a": image}, step=0)
-    assert not list((Path(run.dir) / "media").glob("spool*"))
-    monkeypatch.setattr(_media_queue, "SPOOL_CALL_MS_MAX", 600_000)
-    monkeypatch.setattr(_media_spool, "SPOOL_CHUNK_BYTES", 3)
+    assert list(Path(run.dir).rglob("*.npy")) == []
+    monkeypatch.setattr(_media_queue, "RAW_CALL_MS_MAX", 600_000)
     run.log({"b": image}, step=0)
     run.finish()
     stored = tracker.open_run(run.uid)
@@ -265,6 +264,7 @@ def test_a_spool_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch
 
 def test_the_bounds_of_the_queue_are_those_of_the_documentation() -> None:
     queue = _media_queue
-    assert (queue.HELD_BYTES_MAX, queue.SPOOL_BYTES_MAX) == (16 << 20, 256 << 20)
+    assert (queue.HELD_BYTES_MAX, queue.HELD_DOCUMENT_BYTES_MAX) == (16 << 20, 32 << 20)
+    assert (queue.RAW_CALL_MS_MAX, queue.RAW_END_MS_MAX) == (100, 250)
     assert (queue.QUEUED_VALUES_MAX, queue.WAIT_CALL_MS, queue.WAIT_TOTAL_MS) == (10_000, 10, 100)
     assert _media.INLINE_BYTES_MAX == 64 << 10

@@ -17,7 +17,7 @@ import pytest
 import tracker
 from commands import command
 from pixels import pixels
-from tracker import _files, _media_end, _media_queue, _media_spool
+from tracker import _files, _media_queue
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -54,7 +54,7 @@ def test_of_a_killed_process_small_ones_survive_and_what_was_not_encoded_is_coun
     account = stored.media_account
     assert (account["logged"], account["stored"], account["lost"]) == (40, 20, 20)
     shown = command("show", "media/killed").stdout
-    assert "20 not stored: on their way, or lost with their process" in shown
+    assert "20 lost with their process" in shown
     assert "Nothing lost" not in shown
 
 
@@ -103,7 +103,7 @@ def test_a_large_file_that_changed_since_it_was_logged_is_dropped_and_counted(
 
 
 def test_finish_counts_what_it_could_not_wait_for(run: tracker.Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_media_end, "END_SPOOL_MS_MAX", -1)  # else it is on the disk (test_media_spooled_end.py)
+    monkeypatch.setattr(_media_queue, "RAW_END_MS_MAX", 0)  # else it is stored raw (test_media_raw.py)
     go = threading.Event()
     real = _media_queue.Item.write
 
@@ -123,7 +123,7 @@ def test_finish_counts_what_it_could_not_wait_for(run: tracker.Run, monkeypatch:
     assert account["by_reason"] == {"finish": 3}
 
 
-def test_a_full_queue_spools_then_waits_then_drops_and_metrics_go_on(
+def test_a_full_queue_stores_raw_then_waits_then_drops_and_metrics_go_on(
     run: tracker.Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tracker.Image(pixels())
@@ -137,25 +137,27 @@ def test_a_full_queue_spools_then_waits_then_drops_and_metrics_go_on(
     monkeypatch.setattr(_media_queue.Item, "write", held)
     size = pixels().nbytes
     monkeypatch.setattr(_media_queue, "HELD_BYTES_MAX", 3 * size)
-    monkeypatch.setattr(_media_queue, "SPOOL_BYTES_MAX", 2 * size)
-    monkeypatch.setattr(_media_queue, "SPOOL_CALL_MS_MAX", 60_000)  # on a busy machine a write of 90 bytes takes long
+    monkeypatch.setattr(_media_queue, "RAW_CALL_MS_MAX", 60_000)  # on a busy machine a write of 90 bytes takes long
     try:
         for step in range(8):
+            if step == 5:
+                monkeypatch.setattr(_media_queue, "RAW_CALL_MS_MAX", -1)
             run.log({"a": tracker.Image(pixels(seed=step)), "loss": float(step)}, step=step)
-        spooled = list((Path(run.dir) / "media").glob("spool*"))
-        dropped = run.status().media_dropped
+        stored, dropped = run.status().media_stored, run.status().media_dropped
     finally:
         go.set()
-    assert (len(spooled), dropped) == (2, 3)
+    assert (stored, dropped) == (2, 3)
     run.finish(timeout=60)
-    stored = tracker.open_run(run.uid)
-    entries = stored.media("a")
-    assert [entry.step for entry in entries] == [0, 1, 2, 3, 4]
+    read = tracker.open_run(run.uid)
+    entries = read.media("a")
+    assert [(entry.step, entry.kind) for entry in entries] == [
+        (0, "image"), (1, "image"), (2, "image"), (3, "array"), (4, "array"),
+    ]  # fmt: skip
     for entry in entries:
         assert np.array_equal(entry.load(), pixels(seed=entry.step or 0))
-    assert stored.media_account["by_reason"] == {"queue full": 3}
-    assert stored.history("loss").values.tolist() == [float(step) for step in range(8)]
-    assert not list((Path(run.dir) / "media").glob("spool*"))
+    assert read.media_account["by_reason"] == {"queue full": 3}
+    assert read.history("loss").values.tolist() == [float(step) for step in range(8)]
+    assert not list((Path(run.dir) / "media").glob("*.tmp-*"))
 
 
 def test_a_full_queue_is_an_error_of_a_strict_run(strict_run: tracker.Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +184,8 @@ def test_a_call_that_finds_the_queue_full_waits_no_longer_than_its_share(
 
     with monkeypatch.context() as patch:
         patch.setattr(_media_queue, "HELD_BYTES_MAX", 0)
-        patch.setattr(_media_queue, "SPOOL_BYTES_MAX", 0)
+        patch.setattr(_media_queue, "RAW_CALL_MS_MAX", -1)
+        patch.setitem(queue._used, "large", 1)
         patch.setattr(queue._changed, "wait", sleep)
         for step in range(1, 41):
             run.log({"a": image}, step=step)
@@ -215,12 +218,12 @@ class CountingCore:
 def put_all(queue: _media_queue.Queue, core: CountingCore, encoder: Any, count: int) -> None:
     for number in range(count):
         item = _media_queue.Item(core, f"m/{number % 3}", number, number, 0, encoder, (), {})  # type: ignore[arg-type]
-        assert queue.put(item) == ""
+        assert queue.put(item)
 
 
 @pytest.fixture
 def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """Nothing is encoded before it is set; there is no room in memory for more than documents."""
+    """Nothing is encoded before it is set; memory has room for documents only."""
     go = threading.Event()
     real = _media_queue.Item.write
 
@@ -229,31 +232,32 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
         real(*arguments)
 
     monkeypatch.setattr(_media_queue.Item, "write", held)
-    monkeypatch.setattr(_media_queue, "HELD_BYTES_MAX", 0)
+    monkeypatch.setattr(_media_queue, "HELD_BYTES_MAX", 16 << 20)
+    monkeypatch.setitem(_media_queue.queue()._used, "held", 16 << 20)
     yield go
     go.set()
 
 
-# Bug: the secrets of a large table or page were looked for in the call, for up to two seconds, before it was spooled.
-def test_a_large_document_that_finds_the_queue_full_is_not_looked_through_in_the_call(
+# Bug: the secrets of a large table or page were searched for in the call, for up to two seconds.
+def test_a_large_document_that_finds_the_queue_full_is_not_searched_in_the_call(
     run: tracker.Run, monkeypatch: pytest.MonkeyPatch, gate: threading.Event
 ) -> None:
-    looked: list[int] = []
-    real = _media_queue.Item.redact
+    searched: list[int] = []
+    real = _media_queue.RawFiles.add_document
 
-    def redact(item: _media_queue.Item) -> None:
-        looked.append(item.size)
-        real(item)
+    def add_document(files: _media_queue.RawFiles, text: Any, extension: str) -> dict[str, Any]:
+        searched.append(len(text))
+        return real(files, text, extension)
 
-    monkeypatch.setattr(_media_queue.Item, "redact", redact)
-    monkeypatch.setattr(_media_queue, "SPOOL_CALL_MS_MAX", 60_000)
+    monkeypatch.setattr(_media_queue.RawFiles, "add_document", add_document)
+    monkeypatch.setattr(_media_queue, "RAW_CALL_MS_MAX", 60_000)
     monkeypatch.setattr(_media_queue, "HELD_DOCUMENT_BYTES_MAX", 5 << 20)
-    assert _media_queue.SPOOL_DOCUMENT_BYTES_MAX == 1 << 20
+    assert _media_queue.CALL_DOCUMENT_BYTES_MAX == 1 << 20
     large = tracker.Html("<p>password=hunter22</p>" + "x" * (2 << 20))
     for step in range(3):
         run.log({"large": large}, step=step)
     run.log({"small": tracker.Html("y" * (1 << 20))}, step=0)
-    assert looked == [1 << 20]
+    assert searched == [1 << 20]
     gate.set()
     run.finish(timeout=60)
     stored = tracker.open_run(run.uid)
@@ -261,61 +265,57 @@ def test_a_large_document_that_finds_the_queue_full_is_not_looked_through_in_the
     assert "hunter22" not in stored.media("large")[1].load()
     assert len(stored.media("small")) == 1
     assert stored.media_account["by_reason"] == {"queue full": 1}
-    queue = _media_queue.queue()
-    assert (queue._held, queue._beside, queue._spooled) == (0, 0, 0)
+    assert _media_queue.queue()._used == {"held": 16 << 20, "documents": 0, "large": 0}
 
 
-def test_the_time_for_the_secrets_of_a_document_is_part_of_its_time_for_the_spool(
+def test_the_search_for_secrets_is_a_part_of_the_time_for_storing_a_document_raw(
     run: tracker.Run, monkeypatch: pytest.MonkeyPatch, gate: threading.Event
 ) -> None:
-    monkeypatch.setattr(_media_queue, "SPOOL_CALL_MS_MAX", 50)
-    monkeypatch.setattr(_media_queue.Item, "redact", lambda item: time.sleep(0.1))
+    clock = [time.monotonic()]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    real = _media_queue.RawFiles.add_document
+
+    def add_document(files: _media_queue.RawFiles, text: Any, extension: str) -> dict[str, Any]:
+        clock[0] += _media_queue.RAW_CALL_MS_MAX / 1000 + 0.001
+        return real(files, text, extension)
+
+    monkeypatch.setattr(_media_queue.RawFiles, "add_document", add_document)
+    monkeypatch.setattr(_media_queue, "WAIT_CALL_MS", 0)
     run.log({"page": tracker.Html("x" * 100_000)}, step=0)
-    assert not list((Path(run.dir) / "media").glob("spool*"))
+    assert list(Path(run.dir).rglob("*.html")) == []
     assert run.status().media_dropped == 1
 
 
-# Bug: each Ctrl-C in a call that spooled took the room of its value away for good, and its values stayed on their way.
+# Bug: each Ctrl-C in a call that wrote to the disk took the room of its value away for good, and its values stayed on
+# their way.
 def test_what_a_signals_handler_raises_in_a_call_leaves_the_room_as_it_was_and_is_counted(
     run: tracker.Run, monkeypatch: pytest.MonkeyPatch, gate: threading.Event
 ) -> None:
     def interrupted(*arguments: Any) -> None:
-        Path(str(arguments[0])).parent.mkdir(exist_ok=True)
-        Path(str(arguments[0])).write_bytes(b"half of it")
         raise KeyboardInterrupt
 
     images = [tracker.Image(pixels(seed=i)) for i in range(3)]
     with monkeypatch.context() as patch:
-        patch.setattr(_media_spool, "write", interrupted)
+        patch.setattr(_media_queue.RawFiles, "add", interrupted)
         with pytest.raises(KeyboardInterrupt):
             run.log({"a": images}, step=0)
-    queue = _media_queue.queue()
-    assert queue._may_spool(_item_of(_media_queue.SPOOL_BYTES_MAX))
-    assert not list((Path(run.dir) / "media").glob("spool*"))
-    monkeypatch.setattr(_media_queue, "SPOOL_CALL_MS_MAX", 60_000)
+    monkeypatch.setattr(_media_queue, "RAW_CALL_MS_MAX", 60_000)
     run.log({"b": images[0]}, step=0)
     gate.set()
     run.finish(timeout=60)
     account = tracker.open_run(run.uid).media_account
     assert account["by_reason"] == {"interrupted": 3}
     assert (account["logged"], account["stored"], account["pending"], account["lost"]) == (4, 1, 0, 0)
-    assert (queue._held, queue._beside, queue._spooled) == (0, 0, 0)
+    assert _media_queue.queue()._used == {"held": 16 << 20, "documents": 0, "large": 0}
 
 
-def test_memory_that_is_refused_on_the_way_into_the_spool_drops_the_value_and_raises_nothing(
+def test_memory_that_is_refused_on_the_way_to_the_disk_drops_the_value_and_raises_nothing(
     run: tracker.Run, monkeypatch: pytest.MonkeyPatch, gate: threading.Event
 ) -> None:
     def refused(*arguments: Any) -> None:
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr(_media_spool, "write", refused)
+        patch.setattr(_media_queue.RawFiles, "add", refused)
         run.log({"a": tracker.Image(pixels())}, step=0)
     assert run.status().media_dropped == 1
-    assert _media_queue.queue()._may_spool(_item_of(_media_queue.SPOOL_BYTES_MAX))
-
-
-def _item_of(size: int) -> _media_queue.Item:
-    item = _media_queue.Item(None, "", 0, 0, 0, lambda *_: {}, (), {})  # type: ignore[arg-type]
-    item.size = size
-    return item

@@ -87,8 +87,8 @@ def test_a_column_called_token_stays_and_one_called_password_goes_and_is_counted
     assert run.status().values_redacted == 1
 
 
-# Bug: what waited on the disk for its encoding, and stays there where the process is killed, lay there in clear.
-def test_a_document_that_waits_on_the_disk_is_redacted_there(run: tracker.Run, monkeypatch: pytest.MonkeyPatch) -> None:
+# Bug: what was written to the disk because memory was full lay there in clear.
+def test_a_document_that_is_stored_raw_is_redacted(run: tracker.Run, monkeypatch: pytest.MonkeyPatch) -> None:
     go = threading.Event()
     real = _media_queue.Item.write
 
@@ -98,15 +98,16 @@ def test_a_document_that_waits_on_the_disk_is_redacted_there(run: tracker.Run, m
 
     monkeypatch.setattr(_media_queue.Item, "write", held)
     monkeypatch.setattr(_media_queue, "HELD_BYTES_MAX", 0)
-    monkeypatch.setattr(_media_queue, "SPOOL_CALL_MS_MAX", 60_000)
+    monkeypatch.setitem(_media_queue.queue()._used, "large", 1)
+    monkeypatch.setattr(_media_queue, "RAW_CALL_MS_MAX", 60_000)
     try:
         run.log({"t": tracker.Table([[SECRET, i] for i in range(LARGE)], columns=["a", "i"])}, step=0)
         run.log({"h": tracker.Html(f"<p>{SECRET}</p>" + "x" * 70_000)}, step=0)
-        spooled = [path.read_bytes() for path in (Path(run.dir) / "media").glob("spool-*")]
+        written = [path.read_bytes() for path in (Path(run.dir) / "media").rglob("*") if path.is_file()]
     finally:
         go.set()
-    assert len(spooled) == 2
-    assert not any(SECRET.encode() in data for data in spooled)
+    assert len(written) == 2
+    assert not any(SECRET.encode() in data for data in written)
     run.flush()
     assert loaded(run, "t").to_rows() == [("[redacted]", i) for i in range(LARGE)]
     assert loaded(run, "h").startswith("<p>[redacted]</p>")

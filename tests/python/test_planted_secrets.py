@@ -84,7 +84,7 @@ def test_a_picture_of_svg_is_without_its_secrets_and_stays_one(run: tracker.Run,
     assert run.status().values_redacted >= 60
 
 
-def test_a_picture_of_svg_that_waits_on_the_disk_is_without_its_secrets(
+def test_a_picture_of_svg_that_is_stored_raw_is_without_its_secrets(
     run: tracker.Run, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tracker import _media_queue
@@ -94,9 +94,10 @@ def test_a_picture_of_svg_that_waits_on_the_disk_is_without_its_secrets(
     tracker.Image(np.zeros((2, 2), np.uint8))
     with monkeypatch.context() as patch:
         patch.setattr(_media_queue.Queue, "_start", lambda queue: None)
-        run.log({"a": tracker.Image(svg_of(planted, "spooled").encode(), masks=mask)}, step=0)
+        patch.setattr(_media_queue, "RAW_END_MS_MAX", 60_000)
+        run.log({"a": tracker.Image(svg_of(planted, "raw").encode(), masks=mask)}, step=0)
         _media_queue.end(run._core, 0)
-    assert len(list((Path(run.dir) / "media").glob("spool-*"))) == 1
+    assert {path.suffix for path in (Path(run.dir) / "media").rglob("*.*")} == {".svg", ".npy"}
     assert planted.in_files(store) == set()
     run.finish()
     (entry,) = tracker.open_run(run.uid).media("a")

@@ -24,8 +24,6 @@ BY_EFFECT = {
     "kStopFirstLook": (
         "tests/python/test_stop.py: test_the_first_question_waits_no_longer_than_it_says_for_a_stuck_disk"
     ),
-    "kSpooledAge": "tests/python/test_media_spooled_files.py: test_gc_encodes_what_waits_and_removes_what_is_old",
-    "kLateFrameBytes": "tests/python/test_media_spooled.py: test_what_is_said_of_many_values_stands_in_several_frames",
     "kAtRestNs": "tests/fault/overwritten_test.cc: ADatabaseThatSomebodyIsWritingStays",
     "kOtherWalWaitNs": "tests/python/test_replaced_files.py: replaced by a link",
     "kImportKindsMax": "tests/unit/exchange/import_limits_test.cc: KindsThatASourceMakesUpAreCountedTogether",

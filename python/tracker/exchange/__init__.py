@@ -50,10 +50,3 @@ def export_parquet(
     from tracker.exchange.parquet import write_parquet
 
     return write_parquet(folder, metrics, all, output, progress)
-
-
-def encode_spooled(folder: str) -> list[str]:
-    """Encodes what dead processes of the run in `folder` have spooled of media; what stands in the way, a line each."""
-    from tracker import _core, _media_late
-
-    return _media_late.encode_spooled(_core.RunFolder.of(folder))

@@ -58,11 +58,13 @@ def caption_of(text: object) -> str | None:
 class ImportedFiles:
     """What encoders write to (tracker._media_queue.Files)."""
 
+    raw = False
+
     def __init__(self, run: _core.RunImport) -> None:
         self._run = run
 
-    def add(self, data: Any, extension: str) -> dict[str, Any]:
-        digest, size = self._run.store_media(data, extension)
+    def add(self, data: Any, extension: str, head: bytes = b"") -> dict[str, Any]:
+        digest, size = self._run.store_media(b"".join((head, data)) if head else data, extension)
         return {"digest": digest, "ext": extension, "bytes": size}
 
     def add_path(self, path: str, extension: str, size: int, mtime_ns: int) -> dict[str, Any]:

@@ -80,10 +80,12 @@ void Run::drop_media(std::string_view key, std::string_view reason, std::string_
   if (!finished()) note_media();
 }
 
-// Where the store could not be written when the run began, nobody knows which folder it will get until it can: its
-// label may be taken.
+// kClosed after finish(): nothing is written into a run that has ended, by an encoder that comes late either. Where the
+// store could not be written when the run began, nobody knows which folder it will get until it can: its label may be
+// taken.
 Status Run::has_media_folder() const {
   if (!takes_media()) return Status(Code::kClosed, "nothing is recorded here");
+  if (finished()) return Status(Code::kClosed, "the run has ended");
   return impl_->writer->folder() != nullptr ? Status() : impl_->launch.store_problem;
 }
 
@@ -99,25 +101,23 @@ Result<MediaFile> Run::store_media_file(const ListedFile& file, std::string_view
   return folder.store_file(file.path, extension, &file);
 }
 
+Result<MediaFile> Run::store_media_unsynced(std::string_view head, std::string_view bytes, std::string_view extension,
+                                            std::chrono::milliseconds limit) {
+  TRACKER_RETURN_IF_ERROR(has_media_folder());
+  const MediaFolder folder(dir(), 0, [this](uint64_t n) { return impl_->writer->take_disk(n); });
+  return folder.store_unsynced(head, bytes, extension, limit);
+}
+
+void Run::sync_media(std::string_view digest, std::string_view extension) const {
+  MediaFolder(dir()).sync(digest, extension);
+}
+
 std::string Run::redact_document(std::string_view text, std::string_view extension) {
   uint64_t redacted = 0;
   std::string out = internal::redact_document(text, extension, &redacted);
   const std::lock_guard<std::mutex> guard(impl_->mutex);
   impl_->redacted += redacted;
   return out;
-}
-
-Value Run::redact_words(Value said) const {
-  uint64_t redacted = 0;  // counted with the event, whose words are redacted again
-  redact_medium("", &said, &redacted);
-  return said;
-}
-
-std::string Run::writer_id() const { return takes_media() ? impl_->writer->identity().writer.hex() : ""; }
-
-Status Run::check_media_room(uint64_t bytes) const {
-  TRACKER_RETURN_IF_ERROR(has_media_folder());
-  return MediaFolder(dir(), 0, [this](uint64_t n) { return impl_->writer->take_disk(n); }).check_room(bytes);
 }
 
 Status Run::log_media(std::string_view key, int64_t step, uint64_t call, int64_t time_us, Value value) {

@@ -43,7 +43,7 @@ Status too_large(uint64_t bytes) {
 Status check_extension(std::string_view extension) {
   if (is_media_extension(extension)) return {};
   return Status(Code::kInvalid, fmt::format("\"{}\" is no extension of media; png, jpg, gif, webp, svg, wav, mp3, ogg, "
-                                            "flac, mp4, webm, mov, html, md, txt, json, csv and bin are",
+                                            "flac, mp4, webm, mov, html, md, txt, json, csv, npy and bin are",
                                             extension.substr(0, 32)));
 }
 
@@ -89,7 +89,7 @@ bool MediaFolder::has(const MediaFile& file) const {
   return ::lstat(path.c_str(), &st) == 0 && S_ISREG(st.st_mode) && static_cast<uint64_t>(st.st_size) == file.bytes;
 }
 
-Result<MediaFile> MediaFolder::place(std::string_view extension, const Fill& fill) const {
+Result<MediaFile> MediaFolder::place(std::string_view extension, const Fill& fill, bool is_synced) const {
   const std::string folder = join_path(run_dir_, kMediaFolder);
   TRACKER_RETURN_IF_ERROR(make_folder(folder));
   const std::string temporary = join_path(folder, fmt::format("file.tmp-{:016x}", random_u64()));
@@ -103,7 +103,7 @@ Result<MediaFile> MediaFolder::place(std::string_view extension, const Fill& fil
   }
   const std::string path = join_path(run_dir_, media_file_name(file->digest, extension));
   Status status;
-  if (::fsync(fd->get()) != 0) status = Status::from_errno(errno, "cannot store", temporary);
+  if (is_synced && ::fsync(fd->get()) != 0) status = Status::from_errno(errno, "cannot store", temporary);
   if (status.ok()) status = make_folder(parent_path(path));
   if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0)
     status = Status::from_errno(errno, "cannot name the medium", path);
@@ -111,10 +111,42 @@ Result<MediaFile> MediaFolder::place(std::string_view extension, const Fill& fil
     remove_file(temporary);
     return status;
   }
-  sync_path(parent_path(path));
-  sync_path(folder);
-  sync_path(run_dir_);
+  if (is_synced) sync_folders(path);
   return file;
+}
+
+void MediaFolder::sync_folders(const std::string& path) const {
+  sync_path(parent_path(path));
+  sync_path(join_path(run_dir_, kMediaFolder));
+  sync_path(run_dir_);
+}
+
+void MediaFolder::sync(std::string_view digest, std::string_view extension) const {
+  const std::string path = join_path(run_dir_, media_file_name(digest, extension));
+  sync_path(path);
+  sync_folders(path);
+}
+
+Result<MediaFile> MediaFolder::store_unsynced(std::string_view head, std::string_view bytes, std::string_view extension,
+                                              std::chrono::milliseconds limit) const {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  TRACKER_RETURN_IF_ERROR(check_extension(extension));
+  TRACKER_RETURN_IF_ERROR(check_room(head.size() + bytes.size()));
+  return place(
+      extension,
+      [&](int fd) -> Result<MediaFile> {
+        Sha256 hash;
+        hash.update(head);
+        TRACKER_RETURN_IF_ERROR(write_all(fd, head));
+        for (size_t at = 0; at < bytes.size(); at += kBufferBytes) {
+          if (std::chrono::steady_clock::now() >= end) return Status(Code::kTimeout, "the disk is slow");
+          const std::string_view part = bytes.substr(at, kBufferBytes);
+          hash.update(part);
+          TRACKER_RETURN_IF_ERROR(write_all(fd, part));
+        }
+        return MediaFile{hash.finish().hex(), std::string(extension), head.size() + bytes.size()};
+      },
+      false);
 }
 
 Result<MediaFile> MediaFolder::store(std::string_view bytes, std::string_view extension) const {

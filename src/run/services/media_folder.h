@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The files of a run's media: media/<2>/<sha256>.<extension> in its folder (docs/formats/records.md). A file appears
-// whole under its name or not at all, and is on the disk before the event that names it is logged. Threads: any.
-// Cost: waits for the disk; never called by the thread that logs numbers.
+// whole under its name or not at all, and is on the disk before the event that names it is logged; what
+// store_unsynced() writes may be cut or missing after a loss of power. Threads: any. Cost: store() and store_file()
+// wait for the disk; never called by the thread that logs numbers.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -35,11 +37,17 @@ class MediaFolder {
   // nothing is stored.
   Result<MediaFile> store_file(const std::string& path, std::string_view extension,
                                const ListedFile* expected = nullptr) const;
+  // `head` and `bytes`, one after the other, without an fsync: in the call that logs. kTimeout: `limit` is over, which
+  // is checked after each MiB; nothing is stored then.
+  Result<MediaFile> store_unsynced(std::string_view head, std::string_view bytes, std::string_view extension,
+                                   std::chrono::milliseconds limit) const;
+  void sync(std::string_view digest, std::string_view extension) const;  // fsyncs a file that is stored
 
  private:
   using Fill = std::function<Result<MediaFile>(int fd)>;  // writes it and says what it was
-  Result<MediaFile> place(std::string_view extension, const Fill& fill) const;
+  Result<MediaFile> place(std::string_view extension, const Fill& fill, bool is_synced = true) const;
   bool has(const MediaFile& file) const;
+  void sync_folders(const std::string& path) const;
 
   std::string run_dir_;
   uint64_t free_bytes_min_;

@@ -36,8 +36,8 @@ class DatabaseBuild : public WriterStore {
   // Compacts what is there, however long it takes; `at_end`: nothing more comes. After a failure the build is of no
   // use.
   Status compact_all(bool at_end) { return db_->compact_all(at_end); }
-  // Where another process has put a database of this writer there meanwhile that holds as much, or more, as late media
-  // are, that one stays and this one goes.
+  // Where another process has put a database of this writer there meanwhile that holds as much, or more, that one stays
+  // and this one goes.
   Status finish(int timeout_ms = 2000) override;
 
  private:

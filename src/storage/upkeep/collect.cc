@@ -14,10 +14,8 @@
 #include "storage/catalog/catalog.h"
 #include "storage/frames/database_build.h"
 #include "storage/recovery/journal_home.h"
-#include "storage/recovery/live_writers.h"
 #include "storage/recovery/trash.h"
 #include "storage/store/run_folder.h"
-#include "storage/upkeep/spooled_media.h"
 #include "storage/writer/store_files.h"
 
 namespace tracker::internal {
@@ -47,7 +45,6 @@ class Collector {
     for (size_t i = 0; i < runs.size(); ++i) {
       files_in(runs[i].path);
       files_in(join_path(runs[i].path, kMediaFolder));
-      spooled_in(runs[i]);
       frames_in(runs[i]);
       compact(runs[i]);
       if (options_.progress) options_.progress(i + 1, runs.size());
@@ -100,20 +97,6 @@ class Collector {
       if (options_.dry_run || !path_exists(leftover.path))
         report_.removed.push_back({"temporary file", leftover.path, leftover.bytes});
       else report_.problems.push_back(leftover.path + " cannot be removed");
-    }
-  }
-
-  // Media that a dead process has left on their way: encoded where there is who can, else kept until they are very old.
-  void spooled_in(const RunFolder& run) {
-    if (spooled_media(run.path).empty()) return;
-    if (options_.encode_spooled && !options_.dry_run) options_.encode_spooled(run);
-    for (const SpooledMedium& each : spooled_media(run.path)) {
-      if (options_.now_us / 1'000'000 - each.changed_s < std::chrono::seconds(kSpooledAge).count()) continue;
-      if (!live_writers(store_, run.identity.uid, run.path, options_.now_us).empty()) continue;
-      if (!options_.dry_run) remove_file(each.path);
-      if (options_.dry_run || !path_exists(each.path))
-        report_.removed.push_back({"spooled medium", each.path, each.bytes});
-      else report_.problems.push_back(each.path + " cannot be removed");
     }
   }
 

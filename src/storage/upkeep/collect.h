@@ -17,8 +17,7 @@
 namespace tracker::internal {
 
 struct Garbage {
-  std::string
-      kind;  // "journal", "unborn journal", "temporary file", "spooled medium", "frames file", "trash", "catalog"
+  std::string kind;  // "journal", "unborn journal", "temporary file", "frames file", "trash", "catalog"
   std::string path;
   uint64_t bytes = 0;
 };
@@ -27,8 +26,6 @@ struct CollectOptions {
   bool dry_run = false;  // says what would go; also nothing is recovered
   int64_t now_us = 0;
   std::function<void(uint64_t done, uint64_t total)> progress;  // runs looked at
-  // Encodes what dead processes of the run have spooled of media (storage/upkeep/spooled_media.h); unset: it stays.
-  std::function<void(const RunFolder& run)> encode_spooled;
 };
 
 struct CollectReport {

@@ -16,7 +16,6 @@
 #include "storage/database/writer_parts.h"
 #include "storage/frames/database_build.h"
 #include "storage/recovery/live_writers.h"
-#include "storage/upkeep/spooled_media.h"
 
 namespace tracker::internal {
 namespace {
@@ -93,11 +92,10 @@ class Ended {
   uint64_t points_ = 0;
 };
 
-// What its writers have spooled goes into their databases once it is encoded.
 bool is_alone(const Store& store, const RunFolder& run, int64_t now_us) {
   std::vector<UnreadWriter> unread;
   return live_writers(store, run.identity.uid, run.path, now_us, &unread).empty() && unread.empty() &&
-         journal_dirs_of(store, run.identity.uid).empty() && spooled_media(run.path).empty();
+         journal_dirs_of(store, run.identity.uid).empty();
 }
 
 }  // namespace
@@ -106,10 +104,6 @@ CompactEndedReport compact_ended(const Store& store, const RunFolder& run, const
   CompactEndedReport out;
   const auto names = list_dir(run.path);
   if (!names.ok()) return out;
-  // Late media go into the same files: who encodes them just now has the lock.
-  std::optional<Result<SpoolLock>> lock;
-  if (!options.dry_run && is_directory(join_path(run.path, kMediaFolder))) lock.emplace(SpoolLock::take(run.path, 1));
-  if (lock && lock->status().code() == Code::kBusy) return out;
   for (const std::string& name : *names) {
     if (!name.ends_with(".db")) continue;
     Ended ended(join_path(run.path, name));

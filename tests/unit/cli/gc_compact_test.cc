@@ -70,17 +70,6 @@ TEST_F(GcCompactTest, ARunThatIsWrittenStaysAsItIs) {
   EXPECT_EQ(compact_now().compacted.size(), 1u);
 }
 
-// What is spooled is added to the database once it is encoded, by whoever that does.
-TEST_F(GcCompactTest, ARunWhoseMediaWaitToBeEncodedStaysAsItIs) {
-  burst("otter");
-  const std::string spooled = run_->path + "/media/spool-" + std::string(32, '1') + "-" + std::string(16, '2');
-  std::filesystem::create_directory(run_->path + "/media");
-  std::ofstream(spooled) << "x";
-  EXPECT_TRUE(compact_now().compacted.empty());
-  std::filesystem::remove(spooled);
-  EXPECT_EQ(compact_now().compacted.size(), 1u);
-}
-
 TEST_F(GcCompactTest, WhereTheDiskHasNoRoomForACopyTheRunStaysAsItIsAndThatIsSaid) {
   const std::string path = burst("otter");
   const uint64_t room = free_bytes(path).value_or(0);

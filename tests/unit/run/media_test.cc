@@ -3,6 +3,7 @@
 // Method: a real run and its folder, read back by the view of readers.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -179,6 +180,21 @@ TEST_F(MediaFolderTest, TheSameBytesAreOneFileAndNothingElseIsLeft) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_ + "/media"))
     files += entry.is_regular_file() ? 1 : 0;
   EXPECT_EQ(files, 1u);
+}
+
+TEST_F(MediaFolderTest, AFileWithoutAnFsyncIsStoredWholeWithinItsTimeOrNotAtAll) {
+  const MediaFolder folder(dir_, 1);
+  const std::string bytes(3u << 20, 'x');
+  const auto late = folder.store_unsynced("head", bytes, "npy", std::chrono::milliseconds(-1));
+  EXPECT_EQ(late.status().code(), Code::kTimeout);
+  EXPECT_TRUE(std::filesystem::is_empty(dir_ + "/media"));
+  const auto stored = folder.store_unsynced("head", bytes, "npy", std::chrono::hours(1));
+  ASSERT_TRUE(stored.ok()) << stored.status().to_string();
+  EXPECT_EQ(stored->digest, sha256("head" + bytes).hex());
+  EXPECT_EQ(stored->bytes, bytes.size() + 4);
+  folder.sync(stored->digest, stored->extension);
+  EXPECT_EQ(std::filesystem::file_size(dir_ + "/" + media_file_name(stored->digest, "npy")), stored->bytes);
+  EXPECT_EQ(folder.store_unsynced("", bytes, "exe", std::chrono::hours(1)).status().code(), Code::kInvalid);
 }
 
 // Bug: a file that was written while it was copied was stored torn.

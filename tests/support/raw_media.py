@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs whose process is killed while images wait on the disk, and what is read of them."""
+"""Runs that end or are killed while images wait to be encoded, and what is read of them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ import tracker
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
 SIDE = 120
-HELD = 4  # images that wait in memory; the others are spooled
+HELD = 4  # images that wait in memory; the others are stored raw
 
 
 def image(step: int) -> Any:
     return np.random.default_rng(step).integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)
 
 
-# Logs `count` images with a full queue, says which calls have returned, and dies or waits to be killed.
 LOGS = f"""
 import os, signal, sys, time
 import numpy as np
@@ -32,7 +31,7 @@ import tracker
 tracker.Image(np.zeros((4, 4), np.uint8))
 from tracker import _media_queue
 _media_queue.HELD_BYTES_MAX = {HELD * SIDE * SIDE * 3}
-_media_queue.SPOOL_CALL_MS_MAX = 60_000
+_media_queue.RAW_CALL_MS_MAX = _media_queue.RAW_END_MS_MAX = 60_000
 def image(step):
     return np.random.default_rng(step).integers(0, 256, ({SIDE}, {SIDE}, 3), dtype=np.uint8)
 run = tracker.init(project="media", id="killed", quiet=True)
@@ -52,8 +51,8 @@ def folder_of_run() -> Path:
     return Path(os.environ["TRACKER_DIR"]) / "runs" / "media" / "killed"
 
 
-def spooled() -> list[Path]:
-    return sorted((folder_of_run() / "media").glob("spool-*"))
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def stored_once(stored: tracker.StoredRun, name: str = "image") -> list[int]:
@@ -64,20 +63,6 @@ def stored_once(stored: tracker.StoredRun, name: str = "image") -> list[int]:
     for entry in entries:
         assert np.array_equal(entry.load(), image(entry.step or 0)), entry
     return sorted(steps)
-
-
-def one_waits(script: Script) -> Path:
-    killed(
-        script, "_media_queue.HELD_BYTES_MAX = 0\n" + STUCK + "run.log({'image': tracker.Image(image(0))}, step=0)\n"
-    )
-    (path,) = spooled()
-    return path
-
-
-def start(source: str, folder: Path) -> subprocess.Popen[str]:
-    package = str(Path(tracker.__file__).parent.parent)
-    env = {**os.environ, "PYTHONPATH": package}
-    return subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, text=True, env=env, cwd=folder)
 
 
 def command(*arguments: str, native: bool = False) -> str:
