@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "model/records.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
@@ -102,6 +103,14 @@ Value WriterIdentity::to_value() const {
     out.set("oom_file", oom_file);
     out.set("oom_kills", oom_kills);
   }
+  if (part > 1) {
+    const auto number = [](uint64_t n) { return Value(static_cast<int64_t>(n)); };
+    out.set("part", part);
+    out.set("before", Value::Map{{"seq", number(before.seq)},
+                                 {"points", number(before.points)},
+                                 {"texts", number(before.texts)},
+                                 {"dropped", number(before.dropped)}});
+  }
   return out;
 }
 
@@ -145,6 +154,13 @@ Result<WriterIdentity> WriterIdentity::from_value(const Value& value) {
   out.image = value.int_or("image", 0);
   const Value* observed = value.find("observed");
   out.observed = observed != nullptr && observed->as_bool() != nullptr && *observed->as_bool();
+  out.part = value.int_or("part", 1);
+  if (const Value* before = value.find("before"); before != nullptr && before->is_map()) {
+    const auto number = [before](std::string_view key) {
+      return static_cast<uint64_t>(std::max<int64_t>(before->int_or(key, 0), 0));
+    };
+    out.before = {number("seq"), number("points"), number("texts"), number("dropped")};
+  }
   return out;
 }
 

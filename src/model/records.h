@@ -79,6 +79,14 @@ struct RunIdentity {
 };
 
 // Who a writer is: one process attached to one run. Written to the definitions file and to `meta` of its database.
+// What the parts before a further part of a writer's files hold as long as they are whole. Points are those that the
+// program has logged, without samples of the system.
+struct PartsBefore {
+  uint64_t seq = 0;  // number of the newest frame
+  uint64_t points = 0, texts = 0;
+  uint64_t dropped = 0;  // points that these parts count as lost
+};
+
 struct WriterIdentity {
   Id128 writer;
   RunIdentity run;
@@ -110,6 +118,9 @@ struct WriterIdentity {
   // What its cgroup had counted of processes killed for want of memory when it began, and where; empty: nothing counts.
   std::string oom_file;
   int64_t oom_kills = 0;
+  // Of the file that this stands in (storage/database/writer_parts.h).
+  int64_t part = 1;
+  PartsBefore before;  // zeros for part 1
   Value to_value() const;
   static Result<WriterIdentity> from_value(const Value& value);
 };
