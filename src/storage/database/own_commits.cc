@@ -6,22 +6,11 @@
 
 namespace tracker::internal {
 
-Status OwnCommits::leave() {
-  taken_over_ = true;
-  return Status(Code::kBusy, "another process, which took this one for dead, has stored frames of this writer");
-}
-
-Status OwnCommits::go_back() {
-  taken_back_ = true;
-  return Status(Code::kCorrupt, "the file was taken back to an earlier state while it is written, by a restore?");
-}
-
-Status OwnCommits::check(Sqlite& db, uint64_t found, std::span<const FrameRecord* const> records) {
-  if (taken_over_) return leave();
-  if (last_ && found < *last_) return go_back();
-  if (!last_ && records.empty()) return {};
+Result<PartChange> OwnCommits::check(Sqlite& db, uint64_t found, std::span<const FrameRecord* const> records) const {
+  if (last_ && found < *last_) return PartChange::kRolledBack;
+  if (!last_ && records.empty()) return PartChange::kNone;
   const uint64_t known = last_.value_or(0);
-  if (found > std::max(known, records.empty() ? 0 : records.back()->seq)) return leave();
+  if (found > std::max(known, records.empty() ? 0 : records.back()->seq)) return PartChange::kForeignFrames;
   for (const FrameRecord* record : records) {
     if (record->seq <= known || record->seq > found) continue;
     auto row = db.prepare("SELECT data FROM frames WHERE seq=?");
@@ -29,17 +18,17 @@ Status OwnCommits::check(Sqlite& db, uint64_t found, std::span<const FrameRecord
     row->bind(static_cast<int64_t>(record->seq));
     auto there = row->step();
     if (!there.ok()) return there.status();
-    if (!*there || row->bytes_at(0) != std::string_view(record->bytes)) return leave();
+    if (!*there || row->bytes_at(0) != std::string_view(record->bytes)) return PartChange::kForeignFrames;
   }
-  return {};
+  return PartChange::kNone;
 }
 
-Status OwnCommits::check_within(Statement& read_last_seq, uint64_t known) {
+Result<PartChange> OwnCommits::check_within(Statement& read_last_seq, uint64_t known) {
   auto row = read_last_seq.step();
   if (!row.ok()) return row.status();
   const uint64_t found = *row ? read_last_seq.u64_at(0) : 0;
   read_last_seq.reset();
-  return found == known ? Status() : found < known ? go_back() : leave();
+  return found == known ? PartChange::kNone : found < known ? PartChange::kRolledBack : PartChange::kForeignFrames;
 }
 
 }  // namespace tracker::internal

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Whether what a database holds was committed by its writer. A process that took the writer for dead stores frames of
-// its own under the numbers that come next: the writer must not take them for its own. Threads: one at a time. Cost: a
-// look at one row an append.
+// Whether the frames of a database were committed by its writer. Another process that considered the writer dead stores
+// frames under the numbers that come next: the writer must not take them for its own. Threads: one at a time. Cost:
+// reads one row an append.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "journal/frame_record.h"
+#include "storage/log/part_change.h"
 #include "storage/sqlite/sqlite.h"
 
 namespace tracker::internal {
@@ -21,24 +22,15 @@ class OwnCommits {
  public:
   // Frames up to this one are ours.
   void committed(uint64_t last_seq) { last_ = last_seq; }
-  // Before an append, `found` being the number of the newest frame there: what lies beyond our own is ours only where
-  // it is, byte by byte, what is to be stored; then a commit went through though it failed. Of a file that was just
-  // opened nothing is known until the first append. kBusy: it is another process's. kCorrupt: taken_back().
-  Status check(Sqlite& db, uint64_t found, std::span<const FrameRecord* const> records);
-  // Within a transaction: nothing was committed since `known` was read, or went. As above. The statement is
-  // kReadLastSeq.
-  Status check_within(Statement& read_last_seq, uint64_t known);
-  // What was committed is not there any more: kCorrupt. Somebody has put an earlier state of the file in its place, or
-  // the disk has lost what it had taken.
-  bool taken_back() const { return taken_back_; }
-  // Somebody else's frames were seen in another way: kBusy, and from now on.
-  Status leave();
-  bool taken_over() const { return taken_over_; }
+  // Before an append, `found` being the number of the newest frame of the file. A frame beyond ours is ours only where
+  // it is, byte by byte, one of `records`: then an earlier COMMIT went through although it failed. Of a file that was
+  // just opened nothing is known until the first append. kNone, kForeignFrames or kRolledBack.
+  Result<PartChange> check(Sqlite& db, uint64_t found, std::span<const FrameRecord* const> records) const;
+  // Within a transaction: whether frames came or went since `known` was read. The statement is kReadLastSeq.
+  static Result<PartChange> check_within(Statement& read_last_seq, uint64_t known);
 
  private:
   std::optional<uint64_t> last_;
-  bool taken_over_ = false, taken_back_ = false;
-  Status go_back();
 };
 
 }  // namespace tracker::internal

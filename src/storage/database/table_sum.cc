@@ -121,7 +121,7 @@ uint32_t TableSum::crc() {
   return crc_;
 }
 
-Status write_table_sum(Sqlite& db, uint64_t last_seq, const StatsTable& series, bool damaged) {
+Status write_table_sum(Sqlite& db, uint64_t last_seq, const StatsTable& series) {
   bool known = true;
   auto tables = read_all(db, [&](TableSum* sum) -> Status {
     auto names = db.prepare("SELECT id, name FROM series ORDER BY id");
@@ -140,7 +140,7 @@ Status write_table_sum(Sqlite& db, uint64_t last_seq, const StatsTable& series, 
   if (!known) return {};
   auto insert = db.prepare("INSERT OR REPLACE INTO meta VALUES(?,?)");
   if (!insert.ok()) return insert.status();
-  const std::string bytes = encode(last_seq, damaged ? ~tables->crc : tables->crc);
+  const std::string bytes = encode(last_seq, tables->crc);
   return insert->bind(meta_key::kChecksum).bind_blob(bytes).run();
 }
 

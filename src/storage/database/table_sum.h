@@ -39,10 +39,9 @@ class TableSum {
   uint32_t crc_ = 0;
 };
 
-// Within the transaction that wrote the tables last, all of whose frames are counted in `last_seq`. Of tables that are
-// known to be damaged a wrong checksum is written, so that readers still report the damage.
+// Within the transaction that wrote the tables last, all of whose frames are counted in `last_seq`.
 // `series`: what the rows were written from, whatever their names. With a row of an unknown type none is written.
-Status write_table_sum(Sqlite& db, uint64_t last_seq, const StatsTable& series, bool damaged);
+Status write_table_sum(Sqlite& db, uint64_t last_seq, const StatsTable& series);
 // Within the first transaction of a writer that goes on.
 Status drop_table_sum(Sqlite& db);
 

@@ -17,11 +17,15 @@
 
 namespace tracker::internal {
 
+constexpr uint64_t kWalBytesMax = 256ull << 20;  // a reader that keeps it so large makes the writer leave the part
+uint64_t wal_bytes_max();
+void set_wal_bytes_max_for_testing(uint64_t bytes);
+
 class WriterDb : public WriterStore {
  public:
-  // A new database in `run_path` for `identity`. kExists if it is there.
+  // A new database in `run_path` for `identity`, the part that it says (writer_parts.h). kExists if it is there.
   static Result<std::unique_ptr<WriterDb>> create(const std::string& run_path, const WriterIdentity& identity);
-  // The database of a dead writer, for recovery; created if its writer died before the first commit.
+  // The same, or the one that is there. kCorrupt where that cannot be read as it was written.
   static Result<std::unique_ptr<WriterDb>> open_or_create(const std::string& run_path, const WriterIdentity& identity);
   // A file that nobody else knows yet (create_detached_database): no WAL, no locks, nothing is durable; finish() only
   // completes its tables.
@@ -31,21 +35,17 @@ class WriterDb : public WriterStore {
   WriterDb& operator=(const WriterDb&) = delete;
 
   StoreFiles kind() const override { return StoreFiles::kSqlite; }
-  const std::string& path() const override;  // of the part that is written
+  const std::string& path() const override;
   uint64_t last_seq() const override;
   uint64_t durable_seq() const override;
   const std::vector<RingPosition>& positions() const override;
   uint64_t points_stored() const override;
   uint64_t bytes_stored() const override;
-  int parts() const override;
-  int put_back() const override;
-  bool removed() const override;
-  bool taken_over() const override;
-  bool taken_back() const override;
+  PartChange change() const override;
+  Result<std::vector<FrameRecord>> not_durable() override;
 
   // One transaction; `durable`: synchronous=FULL. On failure nothing of the call is stored; after an I/O error the
-  // connection is reopened by itself. Where somebody keeps the WAL from being emptied, the next call may go into a new
-  // part (writer_parts.h).
+  // connection is reopened by itself.
   Status append_batch(std::span<const FrameRecord* const> frames, bool durable,
                       const std::vector<uint64_t>& retired = {}) override;
   Status heartbeat(int64_t now_us) override;
@@ -61,11 +61,11 @@ class WriterDb : public WriterStore {
   // is plain files. Waits at most `timeout_ms` for readers; on kTimeout or kBusy the data is safe in the WAL and the
   // next reader or recovery finishes the job.
   Status finish(int timeout_ms = 2000) override;
-  bool holds_last_copy() const override;
 
  private:
   struct Impl;
   explicit WriterDb(std::unique_ptr<Impl> impl);
+  static Result<std::unique_ptr<WriterDb>> open_there(const std::string& path, const WriterIdentity& identity);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -2,17 +2,17 @@
 // A .frames file open for writing: <run>/<writer>.frames (docs/formats/frames-file.md). Each commit is one append; an
 // append that failed is cut off again before anything else is written, so no torn record ever stands in the middle.
 //
-// A failed fsync leaves open which pages reached the disk, and the kernel forgets them: what was written since the last
-// good one is kept in memory and written again. Threads: one at a time (the store thread).
+// A failed fsync leaves open which pages reached the disk, and the kernel forgets them: the frames since the last good
+// one are kept in memory, and the writer stores them again in the next part. Threads: one at a time (the store thread).
 // Cost: append blocks on the file system; up to kUnsyncedBytesMax of memory.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "base/lasting_fd.h"
-#include "storage/database/put_back.h"
 #include "storage/frames/frames_log.h"
 #include "storage/log/writer_store.h"
 
@@ -27,20 +27,20 @@ struct FramesFileOptions {
 
 class FramesFile : public WriterStore {
  public:
-  // New, or that of a dead writer: then an unfinished end is cut off. kCorrupt, kVersion, kIo name the file.
+  // New, or that of a dead writer, whose unfinished end is cut off: the part that `identity` says (writer_parts.h).
+  // kCorrupt, kVersion, kIo name the file.
   static Result<std::unique_ptr<FramesFile>> open_or_create(const std::string& run_path, const WriterIdentity& identity,
                                                             const FramesFileOptions& options = {});
 
   StoreFiles kind() const override { return StoreFiles::kFrames; }
   const std::string& path() const override { return path_; }
-  uint64_t last_seq() const override { return totals_.last_seq; }
+  uint64_t last_seq() const override { return std::max(totals_.last_seq, before_.seq); }
   uint64_t durable_seq() const override { return durable_seq_; }
   const std::vector<RingPosition>& positions() const override { return totals_.positions; }
   uint64_t points_stored() const override { return totals_.points; }
   uint64_t bytes_stored() const override { return totals_.frame_bytes; }
-  int put_back() const override { return put_backs_; }
-  bool removed() const override { return removed_ && !path_exists(path_); }
-  bool taken_over() const override { return taken_over_; }
+  PartChange change() const override { return change_; }
+  Result<std::vector<FrameRecord>> not_durable() override { return unsynced_; }
   Status append_batch(std::span<const FrameRecord* const> frames, bool durable,
                       const std::vector<uint64_t>& retired = {}) override;
   Status heartbeat(int64_t now_us) override;
@@ -52,32 +52,27 @@ class FramesFile : public WriterStore {
   FramesFile(std::string path, Id128 writer, const FramesFileOptions& options)
       : path_(std::move(path)), writer_(writer), options_(options) {}
   Status load();
+  Status leave(PartChange why);
   Status ensure_open();
+  Status check_file(uint64_t end);
   Status write_at(uint64_t at, std::string_view bytes);
   Status write_records(const std::string& records);
-  Status look_for_others(uint64_t end);
   Status sync();
-  Status lose_file();
-  Status leave_closed_file(Status why);
-  Status take_place();
 
   std::string path_;
   Id128 writer_;
   const FramesFileOptions options_;
+  PartsBefore before_;
   LastingFd fd_;
-  std::optional<std::pair<uint64_t, uint64_t>> closed_by_others_;  // the file that fd_ had open
+  std::pair<uint64_t, uint64_t> file_;  // device and inode
+  PartChange change_ = PartChange::kNone;
   FramesTotals totals_;
-  uint64_t end_ = 0;          // after the last record that a write() took whole
-  uint64_t durable_end_ = 0;  // after the last one that an fsync covered
-  uint64_t durable_seq_ = 0;  // its number
-  std::string unsynced_;      // what lies between the two
-  bool doubtful_ = false;     // an fsync failed: unsynced_ must be written again
-  bool torn_ = false;         // there may be bytes after end_
+  uint64_t end_ = 0;                   // after the last record that a write() took whole
+  uint64_t durable_seq_ = 0;           // of the last frame that an fsync covered
+  std::vector<FrameRecord> unsynced_;  // the frames after it
+  size_t unsynced_bytes_ = 0;
+  bool torn_ = false;  // there may be bytes after end_
   bool closed_ = false;
-  int put_backs_ = 0;
-  PutBackPace put_back_pace_;
-  bool removed_ = false;     // it has no name any more
-  bool taken_over_ = false;  // somebody else has appended to it
 };
 
 }  // namespace tracker::internal

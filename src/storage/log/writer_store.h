@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "journal/frame_record.h"
 #include "model/records.h"
+#include "storage/log/part_change.h"
 
 namespace tracker::internal {
 
@@ -32,24 +33,17 @@ class WriterStore {
 
   virtual StoreFiles kind() const = 0;
   virtual const std::string& path() const = 0;
-  virtual uint64_t last_seq() const = 0;  // of the newest committed frame, 0 before the first
+  virtual uint64_t last_seq() const = 0;  // of the newest committed frame, of the parts before this one too; 0: none
   // The frames up to this one are fsynced: what may be sent. After a failed fsync it stays.
   virtual uint64_t durable_seq() const = 0;
   virtual const std::vector<RingPosition>& positions() const = 0;  // committed
-  virtual uint64_t points_stored() const = 0;
+  virtual uint64_t points_stored() const = 0;  // in this part
   virtual uint64_t bytes_stored() const = 0;  // of frames
-  virtual int parts() const { return 1; }     // files it has gone on in, the first one counted
-  // How often another file stood in the place of its own, which took that again (put_back.h).
-  virtual int put_back() const { return 0; }
-  // Its file was unlinked under it, which an append has found: what was stored is gone, and only a new one
-  // helps.
-  virtual bool removed() const { return false; }
-
-  // An append has found frames of this writer that another process, which considered it dead, has stored. Nothing of
-  // that append is stored; the file, opened again, says what is.
-  virtual bool taken_over() const { return false; }
-  // An append has found that committed frames are no longer in its file. The file, opened again, says what is stored.
-  virtual bool taken_back() const { return false; }
+  // Not kNone, or kPinned: each call fails from now on, and the writer is to continue in the next part.
+  virtual PartChange change() const = 0;
+  // After a failed fsync: the committed frames above durable_seq(), for the next part. Errors where they cannot be read
+  // any more.
+  virtual Result<std::vector<FrameRecord>> not_durable() = 0;
 
   // Commits the frames, all or none of what is new; `durable`: with an fsync that covers all earlier ones too. Frames
   // with seq <= last_seq() are skipped. After a failure the same call is to be repeated; it stores nothing twice.
@@ -82,9 +76,6 @@ class WriterStore {
   // Turns it into plain files and closes it. kTimeout or kBusy: the data is safe and the next reader or recovery
   // finishes the job.
   virtual Status finish(int timeout_ms = 2000) = 0;
-  // After a finish() that failed: its file has no name any more, and only this has what was stored. finish() again.
-  virtual bool holds_last_copy() const { return false; }
-
   Status append(const std::vector<FrameRecord>& frames, bool durable, const std::vector<uint64_t>& retired = {}) {
     std::vector<const FrameRecord*> pointers;
     for (const FrameRecord& frame : frames) pointers.push_back(&frame);

@@ -47,7 +47,6 @@ std::string uri_path(const std::string& path) {
   return out;
 }
 
-constexpr int kPagesACopyStep = 256;
 constexpr int kInstructionsBetweenLooks = 1 << 18;  // about a millisecond
 std::atomic<uint64_t> g_step_instructions_max{kStepInstructionsMax};
 
@@ -394,23 +393,6 @@ Status Sqlite::allocate() {
   return code == SQLITE_OK ? Status() : error(code);
 }
 
-Status Sqlite::copy_to(Sqlite* to) {
-  sqlite3_backup* backup = nullptr;
-  {
-    const SqliteCall inside;
-    backup = sqlite3_backup_init(to->db_, "main", db_, "main");
-  }
-  if (backup == nullptr) return to->error(SQLITE_ERROR);
-  int code = SQLITE_OK;
-  while (code == SQLITE_OK) {
-    const SqliteCall inside;  // a fork waits for so many pages, not for all
-    code = sqlite3_backup_step(backup, kPagesACopyStep);
-  }
-  const SqliteCall inside;
-  const int finished = sqlite3_backup_finish(backup);
-  if (code == SQLITE_IOERR_SHORT_READ)
-    return Status(Code::kCorrupt, fmt::format("{}: its log ends before it should", *path_));
-  return code == SQLITE_DONE && finished == SQLITE_OK ? Status() : make_error(nullptr, code, *to->path_);
-}
+bool Sqlite::sync_failed() const { return sqlite3_extended_errcode(db_) == SQLITE_IOERR_FSYNC; }
 
 }  // namespace tracker::internal

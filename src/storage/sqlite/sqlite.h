@@ -141,8 +141,8 @@ class Sqlite {
   Status checkpoint(Checkpoint kind, int* wal_pages = nullptr);
   uint64_t bytes();   // of its pages, those in the WAL too; 0 after an error
   Status allocate();  // room in its file for them, before a checkpoint writes there. kIo
-  // All of it, with what is in the WAL, page by page into a connection to a new file; nobody writes meanwhile.
-  Status copy_to(Sqlite* to);
+  // Of the call that failed just now: an fsync did.
+  bool sync_failed() const;
   // Pages in the WAL after the last commit of this connection.
   int wal_pages() const { return *wal_pages_; }
 

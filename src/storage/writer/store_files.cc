@@ -12,6 +12,7 @@
 #include "base/fs.h"
 #include "base/ids.h"
 #include "storage/database/writer_db.h"
+#include "storage/database/writer_parts.h"
 #include "storage/frames/database_build.h"
 #include "storage/frames/frames_file.h"
 #include "storage/sqlite/sqlite.h"
@@ -38,11 +39,6 @@ std::string missing_for_sqlite(const std::string& folder) {
   }
   remove_file(path);
   return missing;
-}
-
-uint64_t size_of(const std::string& path) {
-  struct stat st{};
-  return ::stat(path.c_str(), &st) == 0 ? static_cast<uint64_t>(st.st_size) : 0;
 }
 
 template <typename T>
@@ -86,17 +82,14 @@ StoreFilesChoice choose_store_files(const std::string& folder, std::string_view 
 
 Result<std::unique_ptr<WriterStore>> open_writer_store(const std::string& run_path, const WriterIdentity& identity,
                                                        StoreFiles kind) {
-  const std::string db = join_path(run_path, identity.writer.hex() + ".db");
+  const std::string db =
+      part_path(join_path(run_path, identity.writer.hex() + ".db"), static_cast<int>(identity.part));
   const std::string frames = frames_path_of(db);
   if (path_exists(frames)) {
     if (!is_left_over(frames, db)) return as_store(FramesFile::open_or_create(run_path, identity));
     TRACKER_RETURN_IF_ERROR(remove_covered_frames(frames));
   }
-  const bool has_db = path_exists(db);
-  // A database that was finished here is changed as a whole; one with a WAL was written live, and its rest is in that.
-  if (has_db && kind == StoreFiles::kFrames && size_of(db + "-wal") == 0)
-    return as_store(DatabaseBuild::copy_of(db, identity));
-  if (has_db || kind == StoreFiles::kSqlite) return as_store(WriterDb::open_or_create(run_path, identity));
+  if (path_exists(db) || kind == StoreFiles::kSqlite) return as_store(WriterDb::open_or_create(run_path, identity));
   return as_store(FramesFile::open_or_create(run_path, identity));
 }
 
