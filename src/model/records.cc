@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "model/records.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
 
 #include <cstdlib>
 #include <cstring>

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "pipeline/background.h"
+#include "storage/database/writer_parts.h"
 #include "storage/recovery/recovery.h"
 #include "storage/store/run_folder.h"
 
@@ -20,8 +21,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kRetryFirst{100}, kRetryMax{5000};
 constexpr std::chrono::seconds kRunFileCheckInterval{1};
-constexpr int kRewriteRest = 10;  // a database that each commit writes anew takes at most an eleventh of the time
-constexpr uint64_t kCompactUpTo = UINT64_MAX;  // without a server all that is committed may be rearranged
+constexpr int kSettlePartMs = 50;
 
 }  // namespace
 
@@ -150,7 +150,9 @@ bool Writer::store_round(StoreRounds* rounds) {
   const uint64_t doubts = journal_->doubts();
   look_at_disk();
   const auto begun = Clock::now();
-  Status status = taken_over_ ? Status(Code::kBusy, "another process has this run's files") : open_database();
+  if (db_ && db_->change() != PartChange::kNone) leave_part();
+  Status status = left_.change == PartChange::kNone ? Status() : plan_next_part();
+  if (status.ok()) status = open_database();
   if (status.ok() && db_->kind() == StoreFiles::kFrames) {
     // Nothing in the file itself keeps two processes apart, as locks do with a database: whoever recovers this run has
     // the lock of its journal, and until that is free again nothing is appended.
@@ -162,7 +164,7 @@ bool Writer::store_round(StoreRounds* rounds) {
   if (status.ok() && (durable || any)) status = commit(batch);
   else if (status.ok() && beat) status = db_->heartbeat(realtime_us());
   if (!status.ok()) {
-    if (go_on_behind_recovery() || (!taken_over_ && leave_lost_store())) return false;
+    if (db_ && db_->change() != PartChange::kNone) return false;  // the next round continues in the next part
     note_failure(status);
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait_for(lock, rounds->retry);
@@ -175,7 +177,7 @@ bool Writer::store_round(StoreRounds* rounds) {
   // A .frames file is looked at when it is synced; a database with each commit of frames.
   if (db_ && (db_->kind() == StoreFiles::kFrames ? durable : any)) journal_->settle(doubts);
   if (db_ && (any || durable || beat)) keep_run_file(batch.last);
-  rounds->compacting = db_ && db_->compaction_due(kCompactUpTo);
+  rounds->compacting = db_ && db_->compaction_due(durable_seq_);
   note_success();
   {
     const std::lock_guard<std::mutex> guard(mutex_);
@@ -186,20 +188,14 @@ bool Writer::store_round(StoreRounds* rounds) {
     if (durable || beat || any) last_commit_ = now;
   }
   changed_.notify_all();
-  if (batch.last) return close_database();
-  if (!db_) {  // commit() has written it anew, all of it
-    std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait_for(lock, kRewriteRest * (Clock::now() - begun),
-                      [this] { return flush_done_ < flush_wanted_ || stopping_ || queue_bytes_ > kQueueBytesMax / 2; });
-  }
-  return false;
+  return batch.last && close_database();
 }
 
 // One step, and back to the queue.
 void Writer::compact(StoreRounds* rounds) {
   rounds->compacting = false;
   if (!db_) return;
-  rounds->compacting = db_->compact(kCompactUpTo);
+  rounds->compacting = db_->compact(durable_seq_);
 }
 
 Status Writer::open_database() {
@@ -215,18 +211,21 @@ Status Writer::open_database() {
   if (parts_ == 0) files = choose_store_files(folder->path, target_.files);
   identity_.files = store_files_name(files.kind);
   identity_.file_system = files.file_system;
-  auto db = open_writer_store(folder->path, identity_, files.kind);
+  WriterIdentity identity = identity_;
+  identity.part = part_;
+  identity.before = part_before_;
+  auto db = open_writer_store(folder->path, identity, files.kind);
+  if (db.status().code() == Code::kCorrupt) {
+    const std::string path = join_path(folder->path, identity_.writer.hex() + ".db");
+    leave_unreadable_part(part_path(files.kind == StoreFiles::kFrames ? frames_path_of(path) : path, part_));
+  }
   if (!db.ok()) return db.status();
   publish_folder(*folder);
   db_ = std::move(*db);
   if (disk_.max_bytes() > 0) db_->set_disk_gate([this] { return disk_has_room(); });
-  if (Status planned = plan_opening(); !planned.ok()) {
-    db_.reset();
-    return planned;
-  }
   const std::lock_guard<std::mutex> guard(mutex_);
   files_ = files;
-  parts_ = db_->parts();
+  parts_ = part_;
   return {};
 }
 
@@ -257,12 +256,6 @@ Status Writer::commit(const Batch& batch) {
   for (const auto& queued : batch.frames) records.push_back(&queued->record);
   const std::vector<uint64_t> retired = batch.whole ? journal_->take_retired() : std::vector<uint64_t>();
   TRACKER_RETURN_IF_ERROR(db_->append_batch(records, batch.durable, retired));
-  // Of a .frames file somebody has made a database (writer_taken.cc): only a new one in its place keeps these frames.
-  const bool anew = db_->kind() == StoreFiles::kFrames && !is_frames_path(db_->path()) && !batch.last;
-  if (const Status built = anew ? db_->finish() : Status(); !built.ok()) {
-    db_.reset();
-    return built;
-  }
   positions_ = db_->positions();
   if (db_->durable_seq() > durable_seq_.load()) durable_seq_.store(db_->durable_seq(), std::memory_order_release);
   opening_.clear();
@@ -270,35 +263,17 @@ Status Writer::commit(const Batch& batch) {
   uint64_t large_texts = 0;
   for (const auto& queued : batch.frames) large_texts += queued->large_texts;
   if (large_texts > 0) journal_->count_committed_texts(large_texts);
-  const int parts = db_->parts();
-  if (parts > 1)
-    say_once_.say("parts",
-                  fmt::format("a reader stays in a transaction and lets the WAL of {}.db grow; the run goes on "
-                              "in another file beside it",
-                              identity_.writer.hex()));
-  if (db_->put_back() > 0)
-    say_once_.say("put back", fmt::format("{} was replaced while it is written, by an editor, rsync or a restore; what "
-                                          "the run has stored was put back in its place",
-                                          db_->path()));
   const std::lock_guard<std::mutex> guard(mutex_);
   const bool was_full = queue_is_full();
-  parts_ = parts;
   for (const auto& queued : batch.frames) {
     // What cannot fail comes first: a frame that stays in the queue is counted again by the next try.
     queue_bytes_ -= queued->record.bytes.size();
     queue_.pop_front();  // the drain thread only adds at the other end
     count_stored(*queued);
     defined_ = std::max(defined_, queued->defined);
-    try {
-      lost_.apply({}, queued->losses);
-      alerts_.add(std::move(queued->alerts));
-    } catch (const std::bad_alloc&) {}  // they are stored; what this process says of itself lacks them
   }
   if (was_full && !queue_is_full()) journal_->wake();  // the drain left off for that
   committed_seq_ = db_->last_seq();
-  points_stored_ = db_->points_stored();
-  bytes_stored_ = db_->bytes_stored();
-  if (anew) db_.reset();
   return {};
 }
 
@@ -308,12 +283,13 @@ bool Writer::close_database() {
   if (status.code() == Code::kBusy || status.code() == Code::kTimeout)
     status = Status();  // a reader keeps the WAL; all is in it
   if (!status.ok()) {
-    // It is closed; the next try opens it again, as whatever the disk then holds.
-    if (!db_->holds_last_copy()) db_.reset();
+    if (db_->change() != PartChange::kNone) return false;  // the next round continues in the next part
+    db_.reset();                                           // it is closed; the next try opens it again
     note_failure(status);
     return false;
   }
   db_.reset();
+  for (const std::string& path : pinned_parts_) settle_part(path, kSettlePartMs);
   {
     const std::lock_guard<std::mutex> files(files_mutex_);
     files_removed_ = true;

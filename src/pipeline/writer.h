@@ -23,7 +23,6 @@
 #include "journal/block_pool.h"
 #include "journal/journal.h"
 #include "pipeline/disk_limit.h"
-#include "pipeline/kept_alerts.h"
 #include "pipeline/run_cost.h"
 #include "pipeline/say.h"
 #include "storage/log/event_state.h"
@@ -92,7 +91,7 @@ struct SeriesPoints {
   uint32_t series = 0, points = 0;
 };
 std::vector<SeriesPoints> points_by_series(const Frame& frame);
-// What is said of a run whose folder was removed while it was recorded.
+uint64_t dropped_points(const std::vector<Loss>& losses);
 
 class Writer : public std::enable_shared_from_this<Writer> {
  public:
@@ -150,9 +149,8 @@ class Writer : public std::enable_shared_from_this<Writer> {
     std::vector<SeriesPoints> points;
     uint64_t texts = 0;
     uint64_t large_texts = 0;  // of these; they were in no ring
-    std::vector<Loss> losses;
-    std::vector<Event> alerts;
-    uint32_t defined = 0;  // the newest series that the frame defines; 0: none
+    uint64_t dropped = 0;      // points that it counts as lost
+    uint32_t defined = 0;      // the newest series that the frame defines; 0: none
     Clock::time_point since;
     Clock::time_point logged_since;  // nothing in it was logged before
     bool spilled = false;            // it is in the spill file
@@ -247,13 +245,15 @@ class Writer : public std::enable_shared_from_this<Writer> {
   Status commit(const Batch& batch);
   Status open_database();
   void keep_run_file(bool now);
-  bool leave_lost_store();
-  bool go_on_behind_recovery();
-  void queue_behind(const WriterSnapshot& there, std::vector<Event> said);
-  Status plan_opening();
+  void leave_part();
+  void leave_unreadable_part(const std::string& path);
+  Status plan_next_part();
+  PartsBefore counts_before(const WriterSnapshot& there, bool foreign) const;
+  Logged count_gone(const WriterSnapshot& there);
+  void take_over_counts(const WriterSnapshot& there, std::vector<Event> stored);
   void note_state(const std::vector<Event>& events);
   Status renumber_queue(uint64_t first);
-  std::vector<Frame> opening_frames(const WriterSnapshot& there, Logged* removed);
+  std::vector<Frame> state_frames(const Logged& gone, bool foreign, const WriterSnapshot& there);
   void note_failure(const Status& status);
   void note_success();
   bool close_database();
@@ -305,12 +305,11 @@ class Writer : public std::enable_shared_from_this<Writer> {
   uint64_t points_stored_ = 0, texts_stored_ = 0, bytes_stored_ = 0;
   std::vector<uint64_t> stored_by_series_;   // points, by series id
   EventState state_;                         // what was said of the run, as far as it is drained
-  EventState lost_;                          // losses that are committed
-  KeptAlerts alerts_;                        // that are committed
+  uint64_t dropped_stored_ = 0;              // points that committed frames count as lost
   uint32_t defined_ = 0;                     // series up to this one are defined by committed frames
   std::vector<uint64_t> removed_by_series_;  // points whose file was removed, by series id
-  uint64_t points_removed_ = 0, texts_removed_ = 0, alerts_removed_ = 0;
-  std::string lost_text_;   // a file was removed or taken back, and what the run says of that
+  uint64_t points_removed_ = 0, texts_removed_ = 0;
+  std::string lost_text_;   // what went with a part; empty: nothing did
   StoreFilesChoice files_;  // of the folder where db_ is
   int parts_ = 0;           // 0: it was not opened yet
   Clock::time_point last_commit_, last_sync_;
@@ -333,11 +332,21 @@ class Writer : public std::enable_shared_from_this<Writer> {
 
   // The store thread's own.
   std::unique_ptr<WriterStore> db_;
-  bool taken_over_ = false;  // another process has stored frames of this writer, and queue_ is not behind them yet
+  int part_ = 1;  // that is written
+  PartsBefore part_before_;
+  // The part that is not written any more, until the next one is planned.
+  struct LeftPart {
+    PartChange change = PartChange::kNone;
+    std::string path;
+    std::vector<FrameRecord> again;  // committed, and stored again in the next part
+    uint64_t seq = 0;                // of the newest frame that it keeps
+  };
+  LeftPart left_;
+  std::vector<std::string> pinned_parts_;
   Clock::time_point next_shrink_, next_run_file_check_;
-  // That the committed frames reach, for a file that takes the place of one that was removed: whichever way db_ went.
+  // That the committed frames reach.
   std::vector<RingPosition> positions_;
-  std::vector<FrameRecord> opening_;  // the first frames of such a file
+  std::vector<FrameRecord> opening_;  // the first frames of a next part
   std::atomic<uint64_t> drain_cpu_ns_{0}, store_cpu_ns_{0}, monitor_cpu_ns_{0};
   std::atomic<uint64_t> bytes_written_{0}, memory_max_{0};
 

@@ -23,10 +23,22 @@ std::vector<SeriesPoints> points_by_series(const Frame& frame) {
   return out;
 }
 
-// Under mutex_, behind the commit of the oldest frame of the queue. Cannot fail: enqueue() has made the places.
+uint64_t dropped_points(const std::vector<Loss>& losses) {
+  uint64_t out = 0;
+  for (const Loss& loss : losses)
+    if (is_of_points(loss.series) && loss.reason != LossReason::kRejected) out += loss.count;
+  return out;
+}
+
+// Under mutex_, after the commit of the oldest frame of the queue. Cannot fail: enqueue() has made the places.
 void Writer::count_stored(const Queued& queued) {
-  for (const SeriesPoints& each : queued.points) stored_by_series_[each.series] += each.points;
+  for (const SeriesPoints& each : queued.points) {
+    stored_by_series_[each.series] += each.points;
+    points_stored_ += each.points;
+  }
   texts_stored_ += queued.texts;
+  dropped_stored_ += queued.dropped;
+  bytes_stored_ += queued.record.bytes.size();
 }
 
 // A point is in a ring until its frame is in the queue, and there until it is stored: each of the three is counted at a
@@ -72,7 +84,6 @@ WriterStatus Writer::status() const {
   out.counts.damaged += points_removed_;  // these too were accepted and are lost
   out.counts.texts_accepted += large_texts_;
   out.counts.texts_damaged += texts_removed_;
-  out.counts.entries_dropped += alerts_removed_;
   out.bytes_stored = bytes_stored_;
   out.degraded = degraded_ || drain_fault_.now || store_fault_.now || (threads_ == Threads::kNone && !done_);
   out.last_error = !last_error_.empty()  ? last_error_

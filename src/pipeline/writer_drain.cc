@@ -14,12 +14,6 @@ namespace {
 
 constexpr std::chrono::seconds kLinkCheckInterval{1};
 
-// And not the word that some found no room, which is said again at the end.
-bool is_alert(const Event& event) {
-  const auto payload = decode_cbor(event.payload);
-  return payload.ok() && alert_key(*payload).empty();
-}
-
 // Of what a frame has from the rings; notes are the drain's own.
 int64_t newest_us(const Frame& frame) {
   int64_t newest = INT64_MIN;
@@ -295,9 +289,7 @@ void Writer::enqueue(Frame* made, std::vector<RingPosition> positions, uint64_t 
   queued->points = points_by_series(frame);
   queued->texts = frame.texts();
   queued->large_texts = large_texts;
-  queued->losses = frame.losses;
-  for (const Event& event : frame.events)
-    if (event.type == EventType::kAlert && is_alert(event)) queued->alerts.push_back(event);
+  queued->dropped = dropped_points(frame.losses);
   for (const Loss& loss : frame.losses)
     if (loss.series != 0 && loss.reason == LossReason::kRingFull)
       say_once_.say("ring full",

@@ -31,10 +31,10 @@
 namespace tracker::internal {
 namespace {
 
-constexpr uint64_t kShrinkWalBytes = 256 * 1024;    // a smaller WAL is not worth an fsync
-constexpr int kAppendBusyTimeoutMs = 100;           // of an append; nobody else of ours writes this file
-constexpr int kCheckpointPages = 1000;              // after a durable append, which has waited for the disk anyway
-constexpr int kCheckpointPagesAlways = 16384;       // 64 MiB: also after others, so that the WAL stays bounded
+constexpr uint64_t kShrinkWalBytes = 256 * 1024;  // a smaller WAL is not worth an fsync
+constexpr int kAppendBusyTimeoutMs = 100;         // of an append; nobody else of ours writes this file
+constexpr int kCheckpointPages = 1000;            // after a durable append, which has waited for the disk anyway
+constexpr int kCheckpointPagesAlways = 16384;     // 64 MiB: also after others, so that the WAL stays bounded
 constexpr uint64_t kPageBytes = 4096;
 constexpr size_t kNamesHeldBytesMax = 512 * 1024;  // of series without a row; more are written with the next append
 constexpr int kLeaveWalMs = 250;                   // for idle readers to go, once everything is in the database
@@ -437,7 +437,8 @@ WriterDb::WriterDb(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 WriterDb::~WriterDb() = default;
 
 Result<std::unique_ptr<WriterDb>> WriterDb::create(const std::string& run_path, const WriterIdentity& identity) {
-  const std::string path = part_path(join_path(run_path, identity.writer.hex() + ".db"), static_cast<int>(identity.part));
+  const std::string path =
+      part_path(join_path(run_path, identity.writer.hex() + ".db"), static_cast<int>(identity.part));
   // What SQLite kept beside a file that is gone would be taken for the new one's.
   if (!path_exists(path))
     for (const char* suffix : {"-wal", "-shm", "-journal"}) remove_file(path + suffix);
@@ -447,7 +448,8 @@ Result<std::unique_ptr<WriterDb>> WriterDb::create(const std::string& run_path, 
 
 Result<std::unique_ptr<WriterDb>> WriterDb::open_or_create(const std::string& run_path,
                                                            const WriterIdentity& identity) {
-  const std::string path = part_path(join_path(run_path, identity.writer.hex() + ".db"), static_cast<int>(identity.part));
+  const std::string path =
+      part_path(join_path(run_path, identity.writer.hex() + ".db"), static_cast<int>(identity.part));
   if (!path_exists(path)) {
     auto made = create(run_path, identity);
     if (made.status().code() != Code::kExists) return made;

@@ -49,7 +49,8 @@ int part_number(std::string_view name) {
   int number = 0;
   const char* const last = middle.data() + middle.size();
   const auto [at, error] = std::from_chars(middle.data() + 1, last, number);
-  const bool is_number = middle[0] == '-' && middle.size() > 1 && middle[1] != '0' && error == std::errc() && at == last;
+  const bool is_number =
+      middle[0] == '-' && middle.size() > 1 && middle[1] != '0' && error == std::errc() && at == last;
   return is_number && number > 1 && number <= kPartsMax ? number : 0;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A writer's files. The first is part 1, <writer>.db or <writer>.frames. When a part has changed under its writer, or
 // cannot be read at recovery, the writer does not touch it again and continues in the next part, <writer>-2.db or
-// <writer>-2.frames, with the next number (docs/formats/database.md). An existing part is never replaced. A part's small
-// tables count that part alone; its identity says what the parts before it hold. Threads: any. Cost: blocks on the disk.
+// <writer>-2.frames, with the next number (docs/formats/database.md). An existing part is never replaced. A part's
+// small tables count that part alone; its identity says what the parts before it hold. Threads: any. Cost: blocks on
+// the disk.
 #pragma once
 
 #include <cstdint>

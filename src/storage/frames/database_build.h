@@ -30,6 +30,8 @@ class DatabaseBuild : public WriterStore {
   const std::vector<RingPosition>& positions() const override { return db_->positions(); }
   uint64_t points_stored() const override { return db_->points_stored(); }
   uint64_t bytes_stored() const override { return db_->bytes_stored(); }
+  PartChange change() const override { return PartChange::kNone; }  // nobody else knows the file
+  Result<std::vector<FrameRecord>> not_durable() override { return std::vector<FrameRecord>(); }
   Status append_batch(std::span<const FrameRecord* const> frames, bool durable,
                       const std::vector<uint64_t>& retired = {}) override;
   Status heartbeat(int64_t now_us) override { return db_->heartbeat(now_us); }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/clock.h"
@@ -72,6 +73,7 @@ Status FramesFile::load() {
   if (::fsync(fd_.get()) != 0) return Status::from_errno(errno, "fsync failed", path_);
   durable_seq_ = totals_.last_seq;
   if (totals_.identity) before_ = totals_.identity->before;
+  loaded_ = true;
   return {};
 }
 
@@ -88,8 +90,7 @@ Status FramesFile::ensure_open() {
   if (!fd_.is_ours()) {  // other code of this process closed it
     fd_.reset();
     auto input = open_frames(path_, O_RDWR);
-    if (!input.ok())
-      return input.status().system_errno() == ENOENT ? leave(PartChange::kRemoved) : input.status();
+    if (!input.ok()) return input.status().system_errno() == ENOENT ? leave(PartChange::kRemoved) : input.status();
     LastingFd again(std::move(input->fd));
     if (again.file() != file_) return leave(PartChange::kReplaced);
     fd_ = std::move(again);
@@ -154,9 +155,32 @@ Status FramesFile::sync() {
   return {};
 }
 
+// Of frames that are in the file already, those of the same number are ours only where they are, byte by byte, what is
+// to be stored: then an append went through although it failed.
+Status FramesFile::check_loaded(std::span<const FrameRecord* const> frames) {
+  if (!std::exchange(loaded_, false) || frames.empty() || frames.front()->seq > totals_.last_seq) return {};
+  bool ours = frames.back()->seq >= totals_.last_seq;
+  FileBytes bytes(fd_.get(), end_);
+  FramesVisitor visitor;
+  visitor.entry = [&](const FramesEntry& entry) {
+    if (entry.kind != FramesKind::kFrame) return Status();
+    const auto body = read_frame_body(entry.body);
+    const auto view = body.ok() ? FrameView::parse(body->frame) : Result<FrameView>(body.status());
+    if (!view.ok() || view->seq() < frames.front()->seq) return Status();
+    const auto same = std::find_if(frames.begin(), frames.end(),
+                                   [&view](const FrameRecord* frame) { return frame->seq == view->seq(); });
+    ours = ours && same != frames.end() && body->frame == std::string_view((*same)->bytes);
+    return Status();
+  };
+  auto end = scan_frames(bytes, writer_, kFramesHeaderBytes, visitor);
+  if (!end.ok()) return end.status();
+  return ours ? Status() : leave(PartChange::kForeignFrames);
+}
+
 Status FramesFile::append_batch(std::span<const FrameRecord* const> frames, bool durable,
                                 const std::vector<uint64_t>& retired) {
   TRACKER_RETURN_IF_ERROR(ensure_open());
+  TRACKER_RETURN_IF_ERROR(check_loaded(frames));
   std::string records;
   const auto put = [&](FramesKind kind, std::string_view body) {
     put_frames_record(writer_, end_ + records.size(), kind, body, &records);

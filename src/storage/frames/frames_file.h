@@ -55,6 +55,7 @@ class FramesFile : public WriterStore {
   Status leave(PartChange why);
   Status ensure_open();
   Status check_file(uint64_t end);
+  Status check_loaded(std::span<const FrameRecord* const> frames);
   Status write_at(uint64_t at, std::string_view bytes);
   Status write_records(const std::string& records);
   Status sync();
@@ -71,7 +72,8 @@ class FramesFile : public WriterStore {
   uint64_t durable_seq_ = 0;           // of the last frame that an fsync covered
   std::vector<FrameRecord> unsynced_;  // the frames after it
   size_t unsynced_bytes_ = 0;
-  bool torn_ = false;  // there may be bytes after end_
+  bool loaded_ = false;  // nothing was appended since load()
+  bool torn_ = false;    // there may be bytes after end_
   bool closed_ = false;
 };
 

@@ -8,6 +8,9 @@
 #include <limits>
 #include <span>
 
+#include "model/system_series.h"
+#include "storage/log/writer_snapshot.h"
+
 namespace tracker::internal {
 namespace {
 
@@ -315,6 +318,23 @@ uint64_t WriterSnapshot::alerts() const {
   for (const Attribute& attribute : attributes)
     if (attribute.type == EventType::kAlert && attribute.key.empty()) out += count_of(attribute);
   return out;
+}
+
+PartsBefore parts_before(const WriterSnapshot& stored) {
+  PartsBefore out{stored.last_seq, stored.missing.points, stored.texts() + stored.missing.texts, 0};
+  for (const SeriesStats& series : stored.series)
+    if (!is_system_series(series.def.name)) out.points += series.points;
+  out.dropped = stored.dropped - std::min(stored.dropped, stored.missing.points);
+  return out;
+}
+
+bool is_state(EventType type) {
+  return type == EventType::kConfig || type == EventType::kSummary || type == EventType::kAttribute ||
+         type == EventType::kMetric || type == EventType::kArtifact || type == EventType::kEnvironment;
+}
+
+Value state_payload(const Attribute& attribute) {
+  return Value::Map{{"key", attribute.key}, {"value", attribute.value}};
 }
 
 void put_series(SeriesMap series, WriterSnapshot* out) {

@@ -68,14 +68,23 @@ struct WriterSnapshot {
   uint64_t points = 0, dropped = 0, frames = 0, frame_bytes = 0;
   uint64_t texts_dropped = 0, entries_dropped = 0;
   uint64_t texts() const;   // stored
-  uint64_t alerts() const;  // stored, without the word that some found no room
+  uint64_t alerts() const;  // stored, without the note that some found no room
   LogPosition end_of_log() const { return {last_seq, points}; }
   std::vector<RingPosition> positions;  // up to where the rings of its journal are stored
   bool frames_file = false;             // read from a .frames file, not from a database
-  int parts = 1;                        // files that the database stands in (writer_parts.h)
-  uint64_t attributes_damaged = 0;      // rows of their table; then `attributes` are what the log says
+  int parts = 1;                        // number of the last one (storage/database/writer_parts.h)
+  // What earlier parts should hold and do not, because one is gone or unreadable. `losses` and the counts of what was
+  // dropped have it too; `seq` is 0.
+  PartsBefore missing;
+  uint64_t attributes_damaged = 0;  // rows of their table; then `attributes` are what the log says
   // Frames after the stored statistics that could not be read: series lack their rows.
   std::vector<LogDamage> damage;
 };
+
+// What the next part of that writer's files says of those before it.
+PartsBefore parts_before(const WriterSnapshot& stored);
+// Of attributes: whether state frames repeat it at the begin of a next part, and the payload of its event there.
+bool is_state(EventType type);
+Value state_payload(const Attribute& attribute);
 
 }  // namespace tracker::internal

@@ -37,8 +37,8 @@ class WriterStore {
   // The frames up to this one are fsynced: what may be sent. After a failed fsync it stays.
   virtual uint64_t durable_seq() const = 0;
   virtual const std::vector<RingPosition>& positions() const = 0;  // committed
-  virtual uint64_t points_stored() const = 0;  // in this part
-  virtual uint64_t bytes_stored() const = 0;  // of frames
+  virtual uint64_t points_stored() const = 0;                      // in this part
+  virtual uint64_t bytes_stored() const = 0;                       // of frames
   // Not kNone, or kPinned: each call fails from now on, and the writer is to continue in the next part.
   virtual PartChange change() const = 0;
   // After a failed fsync: the committed frames above durable_seq(), for the next part. Errors where they cannot be read

@@ -9,13 +9,14 @@
 #include <chrono>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "journal/dead_journal.h"
+#include "journal/frame_builder.h"
 #include "journal/liveness.h"
 #include "journal/place.h"
 #include "model/media.h"
 #include "storage/database/writer_parts.h"
-#include "storage/recovery/damaged_database.h"
 #include "storage/recovery/journal_home.h"
 #include "storage/recovery/replay.h"
 #include "storage/recovery/trash.h"
@@ -93,61 +94,60 @@ std::string unfinished_text(const Store& store, const std::string& dir, const Wr
       what, writer.run.project, writer.run.id, writer.host, writer.pid, kRecovererWait.count());
 }
 
-// Before SQLite opens the databases to write, and with the damage in their logs removes what stood behind it. Says
-// whether there is such a log.
-Result<bool> keep_damaged_logs(const std::string& folder, const Id128& writer, RecoveryReport* report) {
-  const std::string path = join_path(folder, writer.hex() + ".db");
-  bool out = false;
-  for (int part = 1; part <= count_parts(path); ++part) {
-    const std::string db_path = part_path(path, part);
-    auto kept = keep_damaged_log(db_path);
-    if (!kept.ok())
-      return Status(kept.status().code(),
-                    fmt::format("bytes of {}-wal have changed, and there is no copy of it yet: {}", db_path,
-                                kept.status().message()),
-                    "what waits in the journal is recovered once there is room for one");
-    if (!kept->empty()) report->add_problem(Code::kCorrupt, set_aside_text(*kept));
-    out |= !kept->empty();
+// What a next part begins with: what was said of the run, its series, and the ring positions that are stored.
+Status append_state(const DeadJournal& journal, const WriterSnapshot& stored, WriterStore* db) {
+  std::vector<FrameRecord> records;
+  FrameBuilder builder;
+  uint64_t number = std::max(journal.highest_number(), stored.last_seq);
+  const auto keep = [&] {
+    Frame frame = builder.take();
+    frame.writer = journal.identity().writer;
+    frame.seq = ++number;
+    records.push_back({frame.seq, encode_frame(frame), {}});
+  };
+  for (const SeriesStats& series : stored.series) {
+    if (builder.series_held() >= kSeriesAFrame) keep();
+    builder.add_series(series.def);
   }
-  return out;
+  for (const Attribute& attribute : stored.attributes) {
+    if (!is_state(attribute.type)) continue;
+    if (builder.approximate_bytes() >= kBytesAFrame) keep();
+    builder.add_event(attribute.type, 0, false, attribute.time_us, encode_cbor(state_payload(attribute)));
+  }
+  builder.add_event(EventType::kNote, 0, false, realtime_us(), encode_cbor(Value::Map{{"kind", "next_part"}}));
+  keep();
+  records.front().positions = stored.positions;
+  return db->append(records, false);
 }
 
-// While somebody else has the database open SQLite goes on behind the damage, by the index that is in memory: who opens
-// it later reads none of that.
-Status check_folded(const std::string& folder, const Id128& writer) {
-  const std::string path = join_path(folder, writer.hex() + ".db");
-  for (int part = 1; part <= count_parts(path); ++part)
-    if (!scan_wal(part_path(path, part) + "-wal").damage().empty())
-      return Status(Code::kBusy, part_path(path, part) + "-wal is damaged, and another program has the database open",
-                    "what the journal holds stays there, too, until the next command or run finds it closed");
-  return {};
-}
-
-// The store of a dead writer; of a database that was overwritten a new one takes the place.
+// The last part of a dead writer; the next one where that cannot be written: it does not verify, commits of its log
+// would be dropped by SQLite, or it is a database in a place where none is written.
 Result<std::unique_ptr<WriterStore>> open_for_recovery(const std::string& folder, const DeadJournal& journal,
-                                                       WriterSnapshot* stored, RecoveryReport* report) {
-  const WriterIdentity& writer = journal.identity();
+                                                       const WriterSnapshot& stored, RecoveryReport* report) {
+  WriterIdentity writer = journal.identity();
   const std::string path = join_path(folder, writer.writer.hex() + ".db");
   const StoreFilesChoice files = choose_store_files(folder, store_files_option());
-  const bool is_at_rest = !is_being_written(path);  // before SQLite makes a log
-  if (!is_overwritten(path, writer.writer)) {
-    auto db = open_writer_store(folder, writer, files.kind);
-    if (db.ok() || db.status().code() != Code::kCorrupt) return db;
-    if (!is_unreadable(path))
-      return db.status().hint().empty() && may_be_judged(path)
-                 ? Status(Code::kCorrupt, db.status().message(),
-                          "it stays, as a part of it can be read; what waits in the journal is stored once it is "
-                          "whole again, or is moved away with its -wal, and with it what is stored in it")
-                 : db.status();
+  const std::vector<PartFile> parts = parts_of(path);
+  const PartFile* last = parts.empty() ? nullptr : &parts.back();
+  std::string why;
+  if (last != nullptr) {
+    writer.part = last->number;
+    if (!last->is_frames) why = scan_wal(last->path + "-wal").damage();
+    if (!why.empty()) why = fmt::format("{}-wal is damaged: {}", last->path, why);
+    const bool is_plain = !last->is_frames && files.kind == StoreFiles::kFrames && !path_exists(last->path + "-wal");
+    if (why.empty() && !is_plain) {
+      auto db = open_writer_store(folder, writer, files.kind);
+      if (db.ok() || db.status().code() != Code::kCorrupt) return db;
+      why = db.status().message();
+    }
+    if (journal.is_written()) return Status(Code::kBusy, path + " belongs to a process that lives");
+    ++writer.part;
+    writer.before = parts_before(stored);
   }
-  if (journal.is_written()) return Status(Code::kBusy, path + " belongs to a process that lives");
-  if (!is_at_rest)
-    return Status(Code::kBusy, path + " holds other bytes and is being written, by a restore?",
-                  "what waits for it is recovered once nobody has written it for 10 s");
-  auto aside = set_database_aside(path);
-  if (!aside.ok()) return aside.status();
-  report->add_problem(Code::kCorrupt, set_aside_text(*aside));
-  *stored = WriterSnapshot();
+  if (!why.empty())
+    report->add_problem(Code::kCorrupt,
+                        fmt::format("{}; it is not written any more, and what waits in the journal is stored in {}",
+                                    why, last_name(part_path(path, static_cast<int>(writer.part)))));
   return open_writer_store(folder, writer, files.kind);
 }
 
@@ -214,9 +214,7 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
   TRACKER_RETURN_IF_ERROR(refused);
   if (stored.frames_file)
     for (LogDamage& damage : stored.damage) report->add_problem(damage.code, std::move(damage.what));
-  const auto is_log_damaged = keep_damaged_logs(folder->path, identity.writer, report);
-  if (!is_log_damaged.ok()) return is_log_damaged.status();
-  auto db = open_for_recovery(folder->path, **journal, &stored, report);
+  auto db = open_for_recovery(folder->path, **journal, stored, report);
   if (!db.ok()) return db.status();
   // Asked behind the look at the database: of a process that lives all the same it may be ahead of the rings, or have
   // stored what is still in them.
@@ -227,17 +225,17 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
     return {};
   }
   (*db)->for_the_dead();
+  const bool is_new_part = stored.last_seq > 0 && (*db)->bytes_stored() == 0;
+  const uint64_t stored_seq = is_new_part ? stored.last_seq : (*db)->last_seq();
+  if (is_new_part) TRACKER_RETURN_IF_ERROR(append_state(**journal, stored, db->get()));
   RecoveredWriter recovered;
   recovered.identity = (*journal)->identity();
   recovered.identity.run = folder->identity;  // by its label here
   recovered.folder = folder->path;
-  const Status replayed = replay(dir, journal->get(), db->get(), stored, &recovered);
-  if ((*db)->taken_over()) report->living.push_back(identity);  // its process stores frames itself
-  if (!replayed.ok()) return (*db)->taken_over() ? Status() : replayed;
-  if (*is_log_damaged) {
-    db->reset();
-    TRACKER_RETURN_IF_ERROR(check_folded(folder->path, identity.writer));
-  }
+  const Status replayed = replay(dir, journal->get(), db->get(), stored, stored_seq, &recovered);
+  const bool lives = (*db)->change() == PartChange::kForeignFrames;  // its process stores frames itself
+  if (lives) report->living.push_back(identity);
+  if (!replayed.ok()) return lives ? Status() : replayed;
   for (const std::string& problem : (*journal)->problems()) report->add_problem(Code::kCorrupt, problem);
   say_lost(recovered, dir, report);
   settle_journal(journal->get(), stored, report);

@@ -111,9 +111,10 @@ Status keep_number_or_renumber(FrameRecord* record, uint64_t last, const DeadJou
 // no more, and where rings do not count what was in rings that are gone, an estimate of what is missing in between;
 // else count_missing() knows. One transaction: behind the first one nobody could tell any more that the database is
 // new.
-Status replay_spilled(const std::string& dir, DeadJournal* journal, WriterStore* db, const Logged& removed,
-                      std::vector<RingPosition> read_from, Replayed* done, RecoveredWriter* out) {
-  MissingFrames spilled = missing_frames(*journal, db->last_seq(), db->positions());
+Status replay_spilled(const std::string& dir, DeadJournal* journal, WriterStore* db, uint64_t stored_seq,
+                      const Logged& removed, std::vector<RingPosition> read_from, Replayed* done,
+                      RecoveredWriter* out) {
+  MissingFrames spilled = missing_frames(*journal, stored_seq, db->positions());
   if (!spilled.problem.empty()) journal->add_problem(dir + ": " + spilled.problem);
   uint64_t last = db->last_seq();
   for (FrameRecord& record : spilled.frames) {
@@ -190,10 +191,10 @@ void add_end(const DeadJournal& journal, const Replayed& done, Frame* frame) {
 }  // namespace
 
 Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, const WriterSnapshot& stored,
-              RecoveredWriter* out) {
+              uint64_t stored_seq, RecoveredWriter* out) {
   const bool ended = stored.end.has_value(), noted = stored.recovered.has_value(), afresh = db->last_seq() == 0;
-  const uint64_t logged_before = logged_of(db->points_stored(), stored);
-  const bool texts_known = stored.last_seq == db->last_seq();  // else it could not be read
+  const uint64_t logged_before = logged_of(std::max(stored.points, db->points_stored()), stored);
+  const bool texts_known = stored.last_seq == stored_seq;  // else it could not be read
   journal->complete_series(stored_series(stored, *journal));
   std::vector<RingPosition> read_from;
   const auto removed = count_removed(dir, *journal, *db, &read_from);
@@ -203,7 +204,7 @@ Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, con
   done.lost = lost_of_accepted(stored.losses) + removed->points;
   done.texts = stored.texts() + texts_lost_of_accepted(stored.losses) + removed->texts;
   done.ended = ended;
-  TRACKER_RETURN_IF_ERROR(replay_spilled(dir, journal, db, *removed, std::move(read_from), &done, out));
+  TRACKER_RETURN_IF_ERROR(replay_spilled(dir, journal, db, stored_seq, *removed, std::move(read_from), &done, out));
   const bool has_logged = !db->positions().empty() || !journal->series().empty();
   if (!done.ended && !noted && !journal->end() && has_logged) journal->miss_rings();
   journal->start(db->positions(), afresh);

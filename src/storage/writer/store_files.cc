@@ -82,8 +82,7 @@ StoreFilesChoice choose_store_files(const std::string& folder, std::string_view 
 
 Result<std::unique_ptr<WriterStore>> open_writer_store(const std::string& run_path, const WriterIdentity& identity,
                                                        StoreFiles kind) {
-  const std::string db =
-      part_path(join_path(run_path, identity.writer.hex() + ".db"), static_cast<int>(identity.part));
+  const std::string db = part_path(join_path(run_path, identity.writer.hex() + ".db"), static_cast<int>(identity.part));
   const std::string frames = frames_path_of(db);
   if (path_exists(frames)) {
     if (!is_left_over(frames, db)) return as_store(FramesFile::open_or_create(run_path, identity));

@@ -28,8 +28,8 @@ StoreFilesChoice choose_store_files(const std::string& folder, std::string_view 
 // The value of TRACKER_STORE_FILES; "auto" when it is not set.
 std::string store_files_option();
 
-// The part of the writer's files that `identity` says, in `run_path`: of the kind that is there already, else a new file
-// of `kind`. Used by the writer itself and by recoverers. Errors as of WriterDb and FramesFile.
+// The part of the writer's files that `identity` says, in `run_path`: of the kind that is there already, else a new
+// file of `kind`. Used by the writer itself and by recoverers. Errors as of WriterDb and FramesFile.
 Result<std::unique_ptr<WriterStore>> open_writer_store(const std::string& run_path, const WriterIdentity& identity,
                                                        StoreFiles kind);
 
