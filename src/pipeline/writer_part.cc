@@ -93,7 +93,8 @@ void Writer::leave_part() {
   if (left_.change == PartChange::kSyncFailed) {
     if (auto frames = db_->not_durable(); frames.ok()) {
       left_.again = std::move(*frames);
-      left_.seq = db_->durable_seq();
+      std::erase_if(left_.again, [this](const FrameRecord& frame) { return frame.seq > committed_seq_; });
+      left_.seq = std::max(db_->durable_seq(), part_before_.seq);
     }
   }
   if (left_.change == PartChange::kPinned) pinned_parts_.push_back(left_.path);

@@ -99,8 +99,8 @@ TEST_F(WriterDbTest, AnAppendWithoutFramesTakesNoForeignOnesForItsOwn) {
   ASSERT_TRUE(db->append({}, true).ok());
   Frame mine = test_frame(identity_, 2);
   mine.events.push_back({EventType::kText, false, 0, 1, "mine"});
-  EXPECT_EQ(db->append({record_of(mine, {})}, true).code(), Code::kBusy);
-  EXPECT_TRUE(db->taken_over());
+  EXPECT_FALSE(db->append({record_of(mine, {})}, true).ok());
+  EXPECT_EQ(db->change(), PartChange::kForeignFrames);
 }
 
 TEST_F(WriterDbTest, PositionsAreCommittedWithTheirFramesAndRetiredOnesGo) {

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+// A run whose file is changed by another program, or whose disk fails an fsync, continues in the next part of its
+// files: what comes is stored, what is missing is counted as lost, and no number of a frame is given twice. Method: a
+// file is changed between two flushes, or after a kill and before the recovery, by way of each kind of files.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "storage/database/writer_parts.h"
+#include "support/child.h"
+#include "support/conditions.h"
+#include "support/faulty_disk.h"
+#include "support/said.h"
+#include "support/sandbox.h"
+#include "support/storage.h"
+
+namespace tracker::internal {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kBefore = 1000, kAfter = 500;
+constexpr int64_t kFlushMs = 20'000;
+
+void log_steps(trk_run* run, int64_t from, int64_t to) {
+  for (int64_t step = from; step < to; ++step)
+    ASSERT_EQ(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step * 3, step), TRK_OK);
+}
+
+// The file of part 1 in the only run of the store.
+std::string part_one(const std::string& store) {
+  for (const auto& entry : fs::recursive_directory_iterator(store))
+    if (part_number(entry.path().filename().string()) == 1) return entry.path();
+  return "";
+}
+
+void write_in_place(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::in | std::ios::out | std::ios::trunc | std::ios::binary) << bytes;
+}
+
+struct Change {
+  const char* name;
+  std::function<void(const std::string& path)> body;
+};
+void PrintTo(const Change& change, std::ostream* out) { *out << change.name; }
+
+const Change kChanges[] = {
+    {"ReplacedByACopy",
+     [](const std::string& path) {
+       fs::copy_file(path, path + ".copy");
+       fs::rename(path + ".copy", path);
+     }},
+    {"ReplacedByOtherBytes",
+     [](const std::string& path) {
+       std::ofstream(path + ".other") << std::string(100'000, 'n');
+       fs::rename(path + ".other", path);
+     }},
+    {"Cut", [](const std::string& path) { fs::resize_file(path, fs::file_size(path) / 2); }},
+    {"Unlinked", [](const std::string& path) { fs::remove(path); }},
+};
+
+class NextPartTest : public ::testing::TestWithParam<std::tuple<Change, const char*>> {
+ protected:
+  void SetUp() override { ::setenv("TRACKER_STORE_FILES", std::get<1>(GetParam()), 1); }
+  void TearDown() override { ::unsetenv("TRACKER_STORE_FILES"); }
+
+  Sandbox sandbox_;
+};
+
+// Every point is stored or counted, each step from `first` on is there once.
+void expect_accounted(ReadRun* read, int64_t first, int64_t last) {
+  ASSERT_NE(read->view, nullptr);
+  const History rows = rows_of(*read, "x");
+  std::set<int64_t> steps(rows.steps.begin(), rows.steps.end());
+  EXPECT_EQ(steps.size(), rows.size()) << "a step is there twice";
+  for (int64_t step = first; step < last; ++step) ASSERT_TRUE(steps.contains(step)) << step;
+  const LossAccount account = read->view->losses();
+  EXPECT_EQ(account.logged, static_cast<uint64_t>(last));
+  EXPECT_EQ(account.stored, rows.size());
+  EXPECT_EQ(account.logged, account.stored + account.dropped);
+}
+
+std::vector<uint64_t> numbers_in(const std::string& store) {
+  std::vector<uint64_t> out;
+  auto reader = WriterReader::open(Store::open(store)->list_runs().at(0).writer_dbs().at(0));
+  if (!reader.ok()) return out;
+  SeqVisitor visitor([&out](uint64_t number) {
+    out.push_back(number);
+    return true;
+  });
+  LogPosition at;
+  EXPECT_TRUE((*reader)->read(&at, (*reader)->snapshot()->end_of_log(), &visitor).ok());
+  return out;
+}
+
+TEST_P(NextPartTest, AChangedFileIsLeftAndTheRunContinuesInTheNextPart) {
+  const pid_t child = start_child([&] {
+    redirect_stderr(sandbox_.shm() + "/stderr");
+    trk_run* run = open_run("r");
+    log_steps(run, 0, kBefore);
+    CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
+    std::get<0>(GetParam()).body(part_one(sandbox_.store()));
+    log_steps(run, kBefore, kBefore + kAfter);
+    CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
+    const trk_status status = status_of(run);
+    CHILD_CHECK(status.points_logged == status.points_stored + status.points_dropped);
+    CHILD_CHECK(status.store_parts == 2 && status.degraded == 0);
+    CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+    return 0;
+  });
+  ASSERT_EQ(exit_code_of(wait_child(child)), 0);
+  EXPECT_THAT(lines_of(sandbox_.shm() + "/stderr"),
+              ::testing::Contains(::testing::HasSubstr("the run continues in part 2 of this writer's files")).Times(1));
+  ReadRun read = recover_and_read(sandbox_.store());
+  expect_accounted(&read, kBefore, kBefore + kAfter);
+  EXPECT_EQ(read.view->state(), RunState::kFinished);
+  EXPECT_THAT(read.problems, ::testing::SizeIs(::testing::Le(2)));
+  const std::vector<uint64_t> numbers = numbers_in(sandbox_.store());
+  EXPECT_TRUE(std::is_sorted(numbers.begin(), numbers.end(), std::less_equal<>())) << "a number is there twice";
+}
+
+TEST_P(NextPartTest, KilledAfterwardsEveryPointIsStoredOrCounted) {
+  const pid_t child = start_child([&] {
+    trk_run* run = open_run("r");
+    log_steps(run, 0, kBefore);
+    CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
+    std::get<0>(GetParam()).body(part_one(sandbox_.store()));
+    log_steps(run, kBefore, kBefore + 1);
+    CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
+    log_steps(run, kBefore + 1, kBefore + kAfter);
+    ::kill(::getpid(), SIGKILL);
+    return 0;
+  });
+  wait_child(child);
+  ReadRun read = recover_and_read(sandbox_.store());
+  expect_accounted(&read, kBefore, kBefore + kAfter);
+  EXPECT_EQ(read.view->state(), RunState::kCrashed);
+  EXPECT_THAT(sandbox_.journal_folders(), ::testing::IsEmpty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, NextPartTest,
+                         ::testing::Combine(::testing::ValuesIn(kChanges), ::testing::Values("sqlite", "frames")),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_" + std::get<1>(test.param);
+                         });
+
+class NextPartOfTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override { ::setenv("TRACKER_STORE_FILES", GetParam(), 1); }
+  void TearDown() override { ::unsetenv("TRACKER_STORE_FILES"); }
+
+  Sandbox sandbox_;
+};
+
+TEST_P(NextPartOfTest, FramesThatAFailedFsyncMayHaveLostAreStoredAgainAndCountOnce) {
+  const pid_t child = start_child([&] {
+    set_faulty_folder(sandbox_.store());
+    trk_run* run = open_run("r");
+    log_steps(run, 0, kBefore);
+    CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
+    log_steps(run, kBefore, kBefore + 1);
+    sleep_ms(250);  // committed, and not yet fsynced
+    log_steps(run, kBefore + 1, kBefore + 2);
+    faulty_disk().fsync_errno = EIO;
+    (void)trk_flush(run, 300);
+    log_steps(run, kBefore + 2, kBefore + kAfter);
+    faulty_disk().fsync_errno = 0;
+    CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
+    CHILD_CHECK(status_of(run).store_parts >= 2);
+    CHILD_CHECK(status_of(run).points_stored == kBefore + kAfter);
+    CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+    return 0;
+  });
+  ASSERT_EQ(exit_code_of(wait_child(child)), 0);
+  ReadRun read = recover_and_read(sandbox_.store());
+  EXPECT_THAT(read.problems, ::testing::IsEmpty());
+  expect_accounted(&read, 0, kBefore + kAfter);
+  EXPECT_EQ(read.view->losses().dropped, 0u);
+}
+
+TEST_P(NextPartOfTest, AFileRestoredToAnEarlierStateIsLeftAndWhatWentIsCounted) {
+  const pid_t child = start_child([&] {
+    trk_run* run = open_run("r");
+    log_steps(run, 0, kBefore / 2);
+    CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
+    const std::string path = part_one(sandbox_.store());
+    std::vector<std::pair<std::string, std::string>> kept;
+    for (const char* suffix : {"", "-wal"})
+      if (fs::exists(path + suffix)) kept.emplace_back(path + suffix, *read_file(path + suffix, 64 << 20));
+    log_steps(run, kBefore / 2, kBefore);
+    CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
+    for (const auto& [file, bytes] : kept) write_in_place(file, bytes);
+    log_steps(run, kBefore, kBefore + kAfter);
+    CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
+    CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+    return 0;
+  });
+  ASSERT_EQ(exit_code_of(wait_child(child)), 0);
+  ReadRun read = recover_and_read(sandbox_.store());
+  expect_accounted(&read, kBefore, kBefore + kAfter);
+}
+
+TEST_P(NextPartOfTest, AFileThatCannotBeReadAtRecoveryIsLeftAsItIsAndWhatItHeldIsCounted) {
+  const pid_t child = start_child([&] {
+    trk_run* run = open_run("r");
+    log_steps(run, 0, kBefore);
+    CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
+    log_steps(run, kBefore, kBefore + kAfter);
+    ::kill(::getpid(), SIGKILL);
+    return 0;
+  });
+  wait_child(child);
+  const std::string path = part_one(sandbox_.store()), other(100'000, 'n');
+  fs::remove(path + "-wal");
+  write_in_place(path, other);
+  ReadRun read = recover_and_read(sandbox_.store());
+  EXPECT_THAT(sandbox_.journal_folders(), ::testing::IsEmpty());
+  EXPECT_EQ(*read_file(path, 1 << 20), other);
+  ASSERT_NE(read.view, nullptr);
+  const LossAccount account = read.view->losses();
+  EXPECT_EQ(account.logged, static_cast<uint64_t>(kBefore + kAfter));
+  EXPECT_EQ(account.logged, account.stored + account.dropped);
+  EXPECT_EQ(account.stored, rows_of(read, "x").size());
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, NextPartOfTest, ::testing::Values("sqlite", "frames"),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST(NextPartOfADatabaseTest, AWalThatGoesIsNoticedBeforeTheNextCommit) {
+  Sandbox sandbox;
+  const pid_t child = start_child([&] {
+    trk_run* run = open_run("r");
+    log_steps(run, 0, kBefore);
+    CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
+    fs::remove(part_one(sandbox.store()) + "-wal");
+    log_steps(run, kBefore, kBefore + kAfter);
+    CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
+    CHILD_CHECK(status_of(run).store_parts == 2);
+    CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+    return 0;
+  });
+  ASSERT_EQ(exit_code_of(wait_child(child)), 0);
+  ReadRun read = recover_and_read(sandbox.store());
+  expect_accounted(&read, kBefore, kBefore + kAfter);
+}
+
+// SQLite drops the commits after the damage, and with the next checkpoint their bytes.
+TEST(NextPartOfADatabaseTest, ADatabaseWhoseWalIsDamagedIsLeftAsItIsByRecovery) {
+  Sandbox sandbox;
+  const pid_t child = start_child([&] {
+    trk_run* run = open_run("r");
+    for (int64_t at = 0; at < kBefore; at += 100) {
+      log_steps(run, at, at + 100);
+      CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
+    }
+    ::kill(::getpid(), SIGKILL);
+    return 0;
+  });
+  wait_child(child);
+  const std::string wal = part_one(sandbox.store()) + "-wal";
+  std::string bytes = *read_file(wal, 64 << 20);
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  write_in_place(wal, bytes);
+  ReadRun read = recover_and_read(sandbox.store());
+  EXPECT_THAT(read.problems, ::testing::Contains(::testing::HasSubstr("-wal is damaged")));
+  EXPECT_EQ(*read_file(wal, 64 << 20), bytes);
+  ASSERT_NE(read.view, nullptr);
+  const LossAccount account = read.view->losses();
+  EXPECT_GT(account.stored, 0u);
+  EXPECT_LT(account.stored, static_cast<uint64_t>(kBefore));
+  EXPECT_EQ(account.logged, static_cast<uint64_t>(kBefore));
+  EXPECT_EQ(account.logged, account.stored + account.dropped);
+  EXPECT_THAT(sandbox.journal_folders(), ::testing::IsEmpty());
+}
+
+TEST(NextPartOfADatabaseTest, ADatabaseOfANewerVersionIsLeftToANewerTracker) {
+  Sandbox sandbox;
+  const pid_t child = start_child([&] {
+    trk_run* run = open_run("r");
+    log_steps(run, 0, kBefore);
+    CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
+    ::kill(::getpid(), SIGKILL);
+    return 0;
+  });
+  wait_child(child);
+  const std::string path = part_one(sandbox.store());
+  ASSERT_TRUE(Sqlite::open(path, SqliteOpen::kWrite, 1000)->exec("PRAGMA user_version=99").ok());
+  const auto report = recover_dead_writers(*Store::open(sandbox.store()));
+  EXPECT_EQ(report.worst, Code::kVersion);
+  EXPECT_EQ(parts_of(path).size(), 1u);
+  EXPECT_THAT(sandbox.journal_folders(), ::testing::SizeIs(1));
+}
+
+}  // namespace
+}  // namespace tracker::internal
