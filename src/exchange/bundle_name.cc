@@ -17,8 +17,11 @@ bool is_hex(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-// <writer>.db, <writer>-2.db, <writer>.frames.
-bool is_writer_file(std::string_view name) { return part_number(name) > 0 && is_hex(name.substr(0, kWriterDigits)); }
+// <writer>.db, <writer>-2.db, <writer>.frames; <writer>.db-wal of a part that its writer has left.
+bool is_writer_file(std::string_view name) {
+  if (name.ends_with(".db-wal")) name.remove_suffix(4);
+  return part_number(name) > 0 && is_hex(name.substr(0, kWriterDigits));
+}
 
 // media/<2>/<64 hex>.<ext>
 bool is_medium(std::string_view name) {
