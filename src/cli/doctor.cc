@@ -27,7 +27,6 @@
 #include "storage/catalog/catalog.h"
 #include "storage/database/schema.h"
 #include "storage/frames/frames_format.h"
-#include "storage/recovery/damaged_database.h"
 #include "storage/store/close_names.h"
 #include "storage/store/run_folder.h"
 #include "storage/writer/store_files.h"
@@ -77,23 +76,6 @@ uint64_t count_runs(const std::string& store) {
   return out;
 }
 
-// Databases that were overwritten, and that recovery has moved aside.
-void examine_set_aside(const std::string& store, DoctorReport* out) {
-  const std::string runs = join_path(store, kRunsFolder);
-  std::vector<std::string> found;
-  for (const std::string& project : list_dir(runs).value_or({}))
-    for (const std::string& run : list_dir(join_path(runs, project)).value_or({}))
-      for (std::string& path : databases_set_aside(join_path(join_path(runs, project), run)))
-        found.push_back(std::move(path));
-  if (found.empty()) return;
-  out->advice.push_back(
-      {Code::kCorrupt,
-       fmt::format("{} overwritten or changed on the disk while recorded, and moved aside by a recovery ({})",
-                   found.size() == 1 ? "1 file was" : count_text(found.size()) + " files were", found.front()),
-       "what was in it is lost where no journal had it; find out what writes into the store, and delete the file "
-       "when nobody wants to look at it"});
-}
-
 void examine_space(const std::string& path, DoctorSection* section, DoctorReport* out) {
   struct statvfs st{};
   if (::statvfs(path.c_str(), &st) != 0) return;
@@ -123,7 +105,6 @@ StoreFilesChoice examine_store(const std::string& given, const std::string& path
     add_fact(&section, "id", store->id().hex());
     const uint64_t runs = count_runs(path);
     add_fact(&section, "runs", static_cast<int64_t>(runs), count_text(runs));
-    examine_set_aside(path, out);
     if (!store->problem().empty())
       out->advice.push_back({Code::kCorrupt, store->problem(), "the next run writes it anew; nothing is lost"});
   } else if (store.status().code() == Code::kNotFound) {

@@ -15,6 +15,7 @@
 #include "exchange/bundle.h"
 #include "exchange/output_file.h"
 #include "query/run_view.h"
+#include "storage/database/writer_parts.h"
 #include "storage/store/run_folder.h"
 
 namespace tracker::internal {
@@ -64,9 +65,12 @@ class FolderList {
       return folder(name + "/", depth + 1);
     const auto is_of = [&name](const ForeignFile& other) { return name.starts_with(other.begin); };
     const bool is_of_another_run = std::any_of(others_.begin(), others_.end(), is_of);
-    for (const char* open : {".db-wal", ".db-shm", ".db-journal"})
-      if (name.ends_with(open) && !is_of_another_run)
-        return being_recorded(run_.identity, fmt::format("has an open database ({})", name));
+    for (const std::string_view open : {"-wal", "-shm", "-journal"}) {
+      const std::string main = name.substr(0, name.size() - std::min(name.size(), open.size()));
+      if (!name.ends_with(open) || !main.ends_with(".db") || is_of_another_run) continue;
+      if (!was_left(main)) return being_recorded(run_.identity, fmt::format("has an open database ({})", name));
+      if (open != "-wal") return {};  // a reader makes it again
+    }
     if (!S_ISREG(st.st_mode) || !is_bundle_name(name) || is_of_another_run) {
       if (left_out_->size() < kImportProblemsMax) left_out_->push_back(name);
       return {};
@@ -76,6 +80,12 @@ class FolderList {
     const auto ns = [](const timespec& t) { return t.tv_sec * 1'000'000'000LL + t.tv_nsec; };
     files_.push_back({name, static_cast<uint64_t>(st.st_size), st.st_ino, ns(st.st_mtim), ns(st.st_ctim)});
     return {};
+  }
+
+  // A part before the last one: its writer does not touch it again, and its WAL holds rows of it.
+  bool was_left(const std::string& name) const {
+    const int number = part_number(name);
+    return number > 0 && parts_of(join_path(run_.path, name)).back().number > number;
   }
 
   const RunFolder& run_;

@@ -3,6 +3,7 @@
 
 #include "exchange/bundle.h"
 #include "model/media.h"
+#include "storage/database/writer_parts.h"
 #include "storage/store/attempt_claim.h"
 #include "storage/store/run_folder.h"
 
@@ -16,15 +17,10 @@ bool is_hex(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-// <writer>.db, <writer>-2.db, <writer>.frames.
+// <writer>.db, <writer>-2.db, <writer>.frames; <writer>.db-wal of a part that its writer has left.
 bool is_writer_file(std::string_view name) {
-  if (name.size() <= kWriterDigits || !is_hex(name.substr(0, kWriterDigits))) return false;
-  name.remove_prefix(kWriterDigits);
-  if (name == ".db" || name == ".frames") return true;
-  if (!name.starts_with('-') || !name.ends_with(".db")) return false;
-  const std::string_view part = name.substr(1, name.size() - 4);
-  return !part.empty() && part.size() <= 3 && part[0] != '0' && part != "1" &&
-         std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (name.ends_with(".db-wal")) name.remove_suffix(4);
+  return part_number(name) > 0 && is_hex(name.substr(0, kWriterDigits));
 }
 
 // media/<2>/<64 hex>.<ext>

@@ -27,8 +27,6 @@
 #include "query/silent_attempts.h"
 #include "query/texts.h"
 #include "query/waiting_since.h"
-#include "storage/database/writer_parts.h"
-#include "storage/recovery/damaged_database.h"
 #include "storage/recovery/journal_home.h"
 #include "storage/recovery/waiting_points.h"
 #include "storage/store/close_names.h"
@@ -180,8 +178,6 @@ void RunView::Impl::take_snapshots() {
     waiting.reset();
     const bool refused = folder.problem_code == Code::kIo;  // rights or a disk: nothing is damaged
     if (!folder.problem.empty()) note_problem(refused ? Code::kIo : Code::kCorrupt, folder.problem);
-    for (const MissingParts& missing : missing_parts(folder.path)) note_problem(Code::kCorrupt, missing.text());
-    for (const std::string& path : databases_set_aside(folder.path)) note_problem(Code::kCorrupt, set_aside_text(path));
     const Status listed = read_writers();
     if (!listed.ok() && is_directory(folder.path)) note_problem(listed.code(), listed.to_string());
     if (find_silent()) break;

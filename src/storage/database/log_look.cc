@@ -104,6 +104,7 @@ Status LogLook::pieces_of(Part* part, int number, const LogPosition& end, LogPos
       read_rows(part->db, "SELECT first_seq, last_seq, points FROM segments", true, end.seq, &rows));
   TRACKER_RETURN_IF_ERROR(read_rows(part->db, "SELECT seq, seq, points FROM frames", false, end.seq, &rows));
   std::stable_sort(rows.begin(), rows.end(), [](const LogRow& a, const LogRow& b) { return a.first < b.first; });
+  const LogPosition begin = *at;
   bool frames = false;  // the last piece is of frames of this part
   for (const LogRow& row : rows) {
     if (row.first <= at->seq || row.last < row.first)
@@ -126,7 +127,7 @@ Status LogLook::pieces_of(Part* part, int number, const LogPosition& end, LogPos
     auto meta = read_meta(part->db, part->path);
     if (!meta.ok()) return meta.status();
     if (meta->last_seq > end.seq) return {};
-    to = {meta->last_seq, meta->points};
+    to = {std::max(begin.seq, meta->last_seq), begin.points + meta->points};
   }
   if (to.points != at->points)
     return Status(Code::kCorrupt, fmt::format("{}: {} points instead of {}", part->path, at->points, to.points));

@@ -14,9 +14,9 @@
 #include "base/fs.h"
 #include "journal/liveness.h"
 #include "storage/database/schema.h"
+#include "storage/database/writer_parts.h"
 #include "storage/database/writer_paths.h"
 #include "storage/frames/frames_log.h"
-#include "storage/frames/frames_tail.h"
 
 namespace tracker::internal {
 namespace {
@@ -78,11 +78,11 @@ class Mover {
     };
     auto end = scan_frames(bytes, writer_, kFramesHeaderBytes, visitor);
     if (!end.ok()) return end.status();
-    sound_end_ = *end;
+    if (*end < bytes.size())
+      return Status(Code::kCorrupt, fmt::format("{}: {} bytes at {} do not verify", path_, bytes.size() - *end, *end));
     TRACKER_RETURN_IF_ERROR(flush());
     return totals_.heartbeat_us > 0 ? into_->heartbeat(totals_.heartbeat_us) : Status();
   }
-  uint64_t sound_end() const { return sound_end_; }
 
  private:
   Status take(const FramesEntry& entry) {
@@ -117,13 +117,12 @@ class Mover {
   FramesTotals totals_;
   std::vector<FrameRecord> batch_;
   size_t batch_bytes_ = 0;
-  uint64_t sound_end_ = 0;
   Status damage_;
 };
 
 // What the file holds, without its rows. `ended`: its last word is an end or a recoverer's note. Behind such a note a
 // writer that lives all the same may have gone on.
-Result<FramesTotals> read_totals(FramesInput& input, bool* ended, uint64_t* sound_end = nullptr) {
+Result<FramesTotals> read_totals(FramesInput& input, bool* ended) {
   FramesTotals totals;
   FileBytes bytes(input.fd.get(), input.size);
   FramesVisitor visitor;
@@ -141,7 +140,6 @@ Result<FramesTotals> read_totals(FramesInput& input, bool* ended, uint64_t* soun
   };
   auto end = scan_frames(bytes, input.writer, kFramesHeaderBytes, visitor);
   if (!end.ok()) return end.status();
-  if (sound_end != nullptr) *sound_end = *end;
   return totals;
 }
 
@@ -248,8 +246,6 @@ Status build_database(const std::string& frames_path) {
     FileBytes bytes(input->fd.get(), input->size);
     Mover mover(frames_path, input->writer, build->get());
     TRACKER_RETURN_IF_ERROR(mover.run(bytes));
-    // Before the database is there: who finds both removes the file.
-    TRACKER_RETURN_IF_ERROR(keep_damaged_tail(frames_path, input->fd.get(), input->size, mover.sound_end()));
     TRACKER_RETURN_IF_ERROR((*build)->finish());
     built = input->size;
     if (length_of(input->fd) == built || round > 1) remove_file(frames_path);
@@ -266,18 +262,6 @@ bool covers(const std::string& db_path, const std::string& frames_path) {
   return totals.ok() && holds_up_to(db_path, input->writer, totals->last_seq);
 }
 
-Status remove_covered_frames(const std::string& path) {
-  auto input = open_frames(path, O_RDONLY);
-  if (!input.ok()) return input.status();
-  bool ended = false;
-  uint64_t sound_end = 0;
-  auto totals = read_totals(*input, &ended, &sound_end);
-  if (!totals.ok()) return totals.status();
-  TRACKER_RETURN_IF_ERROR(keep_damaged_tail(path, input->fd.get(), input->size, sound_end));
-  remove_file(path);
-  return {};
-}
-
 void set_build_by_readers_bytes_max_for_testing(uint64_t bytes) { g_by_readers_max = bytes; }
 
 void build_ended_frames(const std::string& run_path) {
@@ -285,10 +269,10 @@ void build_ended_frames(const std::string& run_path) {
   if (!names.ok()) return;
   for (const std::string& name : *names) {
     const std::string path = join_path(run_path, name);
-    if (!is_frames_path(path) || !is_over(path)) continue;
+    if (!is_frames_path(path) || parts_of(path).back().number != part_number(name) || !is_over(path)) continue;
     const std::string db = db_path_of(path);
     if (!path_exists(db) || !is_whole_database(db) || !covers(db, path)) (void)build_database(path).ok();
-    else (void)remove_covered_frames(path).ok();
+    else remove_file(path);
   }
 }
 

@@ -51,20 +51,17 @@ class DatabaseBuild : public WriterStore {
   bool replaces_ = false;  // a copy of what is there
 };
 
-// Makes <writer>.db of <writer>.frames and removes the latter. For files whose writer has ended or is dead. ok also
-// when somebody else has done it meanwhile. kCorrupt: the file is damaged and stays as it is, so that its readers are
-// told.
+// Makes <writer>.db of <writer>.frames, or of a further part, and removes the latter. For files whose writer has ended
+// or is dead. ok also when another process has done it meanwhile. kCorrupt: the file is damaged, its end too, and stays
+// as it is, so that its readers report it.
 Status build_database(const std::string& frames_path);
 
 // Whether the database holds every frame that the frames file holds.
 bool covers(const std::string& db_path, const std::string& frames_path);
 
-// Removes a file that covers() has been asked about. What in it does not verify is in no database: of a damaged tail a
-// copy stays (frames_tail.h). kIo: so does the file.
-Status remove_covered_frames(const std::string& path);
-
 // The frames files of a run whose writers have ended, or are dead and recovered, become databases, those of at most
-// kBuildByReadersBytesMax. What cannot be built (a read-only store, damage) stays readable as it is.
+// kBuildByReadersBytesMax. What cannot be built (a read-only store, damage) stays readable as it is, and so does a part
+// that its writer has left: the next part may have frames of it again, which a segment would hold together with others.
 void build_ended_frames(const std::string& run_path);
 void set_build_by_readers_bytes_max_for_testing(uint64_t bytes);
 

@@ -6,8 +6,6 @@
 
 #include <algorithm>
 
-#include "storage/frames/frames_tail.h"
-
 namespace tracker::internal {
 namespace {
 
@@ -75,9 +73,7 @@ Status FramesReader::refresh() {
   auto end = scan_frames(bytes, writer_, seen_.end, visitor);
   if (!end.ok()) return Status(end.status().code(), fmt::format("{}: {}", path_, end.status().message()));
   seen_.end = *end;
-  const auto tail = judge_tail(bytes, seen_.end);
-  const bool is_damaged = tail.ok() && *tail == FramesTail::kDamaged;
-  seen_.tail_damage = is_damaged ? tail_damage_text(input->size, seen_.end) : "";
+  seen_.size = input->size;
   return {};
 }
 
@@ -134,8 +130,9 @@ Result<WriterSnapshot> FramesReader::snapshot() {
   WriterSnapshot out;
   out.frames_file = true;
   out.damage = seen_.damage;
-  if (!seen_.tail_damage.empty())
-    out.damage.push_back({Code::kCorrupt, fmt::format("{}: {}", path_, seen_.tail_damage)});
+  if (seen_.size > seen_.end && (seen_.events.end() || seen_.events.recovered()))
+    out.damage.push_back({Code::kCorrupt, fmt::format("{}: {} bytes at {} do not verify, after the writer's end", path_,
+                                                      seen_.size - seen_.end, seen_.end)});
   if (seen_.totals.identity) {
     out.identity = *seen_.totals.identity;
   } else {

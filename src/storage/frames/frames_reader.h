@@ -42,7 +42,7 @@ class FramesReader {
     EventState events;
     std::vector<LogDamage> damage;
     std::vector<uint64_t> damage_offsets;
-    std::string tail_damage;  // of the bytes after `end`, checked again at each refresh; empty: no damage
+    uint64_t size = 0;  // of the file: what is after `end` is not written yet, or damage where the writer has ended
     std::vector<IndexEntry> index;
     uint64_t index_stride = kIndexStrideMin;
   };

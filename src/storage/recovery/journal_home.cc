@@ -51,13 +51,9 @@ std::optional<Id128> id_in_name(const std::string& dir) {
 }
 
 std::optional<WriterIdentity> writer_in(const std::string& run_path, const Id128& id) {
-  const std::string database = join_path(run_path, id.hex() + ".db");
-  for (const std::string& path : {database, frames_path_of(database)}) {
-    if (!path_exists(path)) continue;
-    const auto reader = WriterReader::open(path);
-    if (reader.ok() && (*reader)->identity().writer == id) return (*reader)->identity();
-  }
-  return std::nullopt;
+  const auto reader = WriterReader::open(join_path(run_path, id.hex() + ".db"));
+  if (!reader.ok() || (*reader)->identity().writer != id) return std::nullopt;
+  return (*reader)->identity();
 }
 
 std::optional<WriterIdentity> writer_in(const Store& store, const Id128& id) {

@@ -3,10 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <map>
 
 #include "base/fs.h"
 #include "model/key.h"
+#include "storage/database/writer_parts.h"
 #include "storage/store/attempt_claim.h"
 #include "storage/store/document.h"
 #include "storage/writer/store_files.h"
@@ -18,21 +19,6 @@ namespace {
 constexpr int kRunVersion = 1;
 
 constexpr size_t kHexDigits = 32;
-
-bool begins_with_id(std::string_view name) { return Id128::from_hex(name.substr(0, kHexDigits)).has_value(); }
-
-bool is_database_name(std::string_view name) {
-  return name.size() == kHexDigits + 3 && name.ends_with(".db") && begins_with_id(name);
-}
-
-bool is_frames_name(std::string_view name) {
-  return name.size() == kHexDigits + 7 && name.ends_with(".frames") && begins_with_id(name);
-}
-
-// <writer>-2.db and the like.
-bool is_part_name(std::string_view name) {
-  return name.size() > kHexDigits + 4 && name[kHexDigits] == '-' && name.ends_with(".db") && begins_with_id(name);
-}
 
 }  // namespace
 
@@ -160,19 +146,17 @@ std::vector<std::string> RunFolder::writer_dbs(Status* unlisted) const {
   auto names = list_dir(path);
   if (!names.ok() && unlisted != nullptr) *unlisted = names.status();
   if (!names.ok()) return out;
-  const auto is_there = [&names](const std::string& name) {
-    return std::binary_search(names->begin(), names->end(), name);
-  };
+  std::map<std::string, PartFile> lowest;  // by writer
   for (const std::string& name : *names) {
-    if (is_database_name(name) && (!is_there(frames_path_of(name)) || is_whole_database(join_path(path, name))))
-      out.push_back(join_path(path, name));
-    if (is_frames_name(name) && !(is_there(db_path_of(name)) && is_whole_database(join_path(path, db_path_of(name)))))
-      out.push_back(join_path(path, name));
-    // A later part without the first one: whoever reads it is told.
-    const std::string first = name.substr(0, kHexDigits) + ".db";
-    if (is_part_name(name) && !is_there(first) && (out.empty() || out.back() != join_path(path, first)))
-      out.push_back(join_path(path, first));
+    const int number = part_number(name);
+    if (number == 0) continue;
+    const PartFile file{number, join_path(path, name), is_frames_path(name)};
+    const auto [at, is_new] = lowest.try_emplace(name.substr(0, kHexDigits), file);
+    PartFile& known = at->second;
+    // The names are sorted, so that of a part in both kinds the database comes first.
+    if (!is_new && (number < known.number || (number == known.number && !is_whole_database(known.path)))) known = file;
   }
+  for (auto& [writer, file] : lowest) out.push_back(std::move(file.path));
   return out;
 }
 

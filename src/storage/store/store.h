@@ -22,8 +22,7 @@ struct RunFolder {
   std::string path;
   std::string problem = {};  // one line where run.json cannot be read and its databases told who the run is; else empty
   Code problem_code = Code::kOk;  // what reading it has answered then; kNotFound: it is gone
-  // One path a writer, absolute and sorted: its <writer>.db, or its .frames file where no whole database is there yet.
-  // Further parts of a database are not among them.
+  // One path a writer, absolute and sorted: of the first part of its files that is there (writer_parts.h).
   // Empty where the folder cannot be listed, which `unlisted` says.
   std::vector<std::string> writer_dbs(Status* unlisted = nullptr) const;
 };

@@ -112,7 +112,7 @@ class Collector {
       const std::string db = db_path_of(path);
       if (!is_whole_database(db) || !covers(db, path)) continue;
       const uint64_t bytes = bytes_of(path);
-      if (!options_.dry_run && !remove_covered_frames(path).ok()) continue;
+      if (!options_.dry_run) remove_file(path);
       report_.removed.push_back({"frames file", path, bytes});
     }
     if (any && !options_.dry_run) build_ended_frames(run.path);

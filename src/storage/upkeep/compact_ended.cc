@@ -13,7 +13,6 @@
 #include "storage/database/schema.h"
 #include "storage/database/table_sum.h"
 #include "storage/database/writer_locks.h"
-#include "storage/database/writer_parts.h"
 #include "storage/frames/database_build.h"
 #include "storage/recovery/live_writers.h"
 
@@ -49,7 +48,7 @@ class Ended {
   // Whether it is whole, ended, and a segment can be made of its frames.
   bool is_due() {
     before_ = state_of(path_);
-    if (!before_ || !is_at_rest(path_) || count_parts(path_) != 1) return false;
+    if (!before_ || !is_at_rest(path_)) return false;
     auto db = Sqlite::open(path_, SqliteOpen::kDetachedRead, 0);
     if (!db.ok() || !check_database(*db, path_).ok()) return false;
     points_ = points_in_frames(*db);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// verify: one writer's database, all parts of it.
+// verify: a database, one part of a writer's files.
 #include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <optional>
 
 #include "base/fs.h"
 #include "storage/database/table_sum.h"
@@ -40,17 +40,15 @@ class DatabaseCheck {
       : verifier_(verifier), path_(path), run_(run), live_(live) {}
 
   WriterVerdict run() {
-    parts_ = count_parts(path_);
-    if (check_files() && open_last()) {
-      for (int part = 1; part <= parts_; ++part)
-        if (!check_part(part)) readable_ = false;
+    if (check_file() && read_small()) {
+      readable_ = check_log();
       complete_counts();
       judge_log();
       say_cut();
-      if (!tables_said_.empty() && tree_said_.empty() && cut_.empty())
+      if (!tables_said_.empty() && tree_said_.empty() && !cut_)
         damage("tables", path_, joined(tables_said_), kFromLogAdvice, log_->intact(meta_));
       if (readable_ && tree_said_.empty() && log_->whole(meta_)) judge_tables();
-      else if (readable_ && cut_.empty() && !has_said("series") && tables_said_.empty()) judge_sum("");
+      else if (readable_ && !cut_ && !has_said("series") && tables_said_.empty()) judge_sum("");
     } else {
       say_cut();
     }
@@ -58,6 +56,7 @@ class DatabaseCheck {
     out_.points = log_ ? log_->totals().points() : 0;
     out_.own_points = log_ ? log_->totals().own_points() : 0;
     out_.live = live_;
+    out_.newest = log_ ? log_->newest() : 0;
     out_.log_read = log_ && readable_ && log_->unread_from() == 0;
     return std::move(out_);
   }
@@ -74,73 +73,59 @@ class DatabaseCheck {
                        [kind](const Finding& one) { return one.kind == kind; });
   }
 
-  bool is_cut(const std::string& file) const {
-    return std::any_of(cut_.begin(), cut_.end(), [&](const auto& one) { return part(one.first) == file; });
-  }
-
-  void failed(const std::string& file, const Status& status) {
-    if (status.code() == Code::kCorrupt && is_cut(file)) return;  // say_cut() says it
+  void failed(const Status& status) {
+    if (status.code() == Code::kCorrupt && cut_) return;  // say_cut() says it
     if (status.code() == Code::kVersion)
-      out_.findings.push_back({FindingLevel::kNewer, "newer-version", file, status.message(), "", status.hint()});
-    else if (status.code() == Code::kCorrupt) damage("database-header", file, status.message(), kRestoreAdvice);
-    else damage("unreadable", file, status.message(), "look at the disk and at the file's permissions");
+      out_.findings.push_back({FindingLevel::kNewer, "newer-version", path_, status.message(), "", status.hint()});
+    else if (status.code() == Code::kCorrupt) damage("database-header", path_, status.message(), kRestoreAdvice);
+    else damage("unreadable", path_, status.message(), "look at the disk and at the file's permissions");
   }
 
-  std::string part(int number) const { return part_path(path_, number); }
-
-  bool check_files() {
-    for (int number = 1; number <= parts_; ++number) {
-      if (!is_regular_file(part(number))) {
-        damage("database-header", part(number), "is no regular file", kRestoreAdvice);
-        return false;
-      }
-      if (is_written_here(part(number))) continue;  // to close it here would drop SQLite's locks on it
-      // With a WAL the file may be shorter than its header says: the rest is in there.
-      if (is_whole_database(part(number)) || size_of_file(part(number) + "-wal") > 0) continue;
-      if (const auto size = database_size(part(number))) {
-        cut_[number] = *size;  // what there is of it is looked at
-        continue;
-      }
-      auto head = open_file(part(number), 0);
-      if (!head.ok()) failed(part(number), head.status());
-      else
-        damage("database-header", part(number),
-               fmt::format("is no whole SQLite database: {} bytes, or its first bytes say something else",
-                           size_of_file(part(number))),
-               kRestoreAdvice, "nothing of this file");
+  bool check_file() {
+    if (!is_regular_file(path_)) {
+      damage("database-header", path_, "is no regular file", kRestoreAdvice);
       return false;
     }
-    return true;
+    if (is_written_here(path_)) return true;  // to close it here would drop SQLite's locks on it
+    // With a WAL the file may be shorter than its header says: the rest is in there.
+    if (is_whole_database(path_) || size_of_file(path_ + "-wal") > 0) return true;
+    cut_ = database_size(path_);
+    if (cut_) return true;  // what there is of it is looked at
+    auto head = open_file(path_, 0);
+    if (!head.ok()) failed(head.status());
+    else
+      damage("database-header", path_,
+             fmt::format("is no whole SQLite database: {} bytes, or its first bytes say something else",
+                         size_of_file(path_)),
+             kRestoreAdvice, "nothing of this file");
+    return false;
   }
 
-  Result<Sqlite> open(int number) const {
-    const std::string file = part(number);
-    const SqliteOpen how = live_                             ? SqliteOpen::kRead
-                           : size_of_file(file + "-wal") > 0 ? SqliteOpen::kReadPrivateWal
-                                                             : SqliteOpen::kReadImmutable;
-    auto db = Sqlite::open(file, how, kVerifyBusyTimeoutMs);
-    if (db.ok() && cut_.contains(number)) TRACKER_RETURN_IF_ERROR(db->read_cut_file());
+  Result<Sqlite> open() const {
+    const SqliteOpen how = live_                              ? SqliteOpen::kRead
+                           : size_of_file(path_ + "-wal") > 0 ? SqliteOpen::kReadPrivateWal
+                                                              : SqliteOpen::kReadImmutable;
+    auto db = Sqlite::open(path_, how, kVerifyBusyTimeoutMs);
+    if (db.ok() && cut_) TRACKER_RETURN_IF_ERROR(db->read_cut_file());
     return db;
   }
 
-  // The small tables of the last part count for all.
-  bool open_last() {
-    auto db = open(parts_);
-    Status status = db.ok() ? check_database(*db, part(parts_)) : db.status();
+  bool read_small() {
+    auto db = open();
+    Status status = db.ok() ? check_database(*db, path_) : db.status();
     if (status.ok()) status = db->exec("BEGIN");
     if (status.ok()) status = read_tables(*db);
     // Behind a damaged page SQLite may refuse to commit, though nothing was written.
     if (db.ok() && db->in_transaction() && !db->exec("COMMIT").ok() && db->in_transaction())
       (void)db->exec("ROLLBACK").ok();
     if (!status.ok()) {
-      if (!say_busy(parts_, status)) failed(part(parts_), status);
+      if (!say_busy(status)) failed(status);
       // What can be read of the tree says more than the first failure.
-      if (status.code() == Code::kCorrupt && db.ok()) check_tree(*db, parts_);
+      if (status.code() == Code::kCorrupt && db.ok()) check_tree(*db);
       return false;
     }
     const WriterIdentity& who = meta_.identity;
-    out_.run = who.run;
-    out_.store = who.store;
+    out_.identity = who;
     const std::string name = last_name(path_);
     if (!name.starts_with(who.writer.hex()))
       damage("identity", path_, "was written by " + who.writer.hex(), "give it the name of its writer again");
@@ -164,7 +149,7 @@ class DatabaseCheck {
       return Status();
     };
     std::string counts;
-    auto meta = read_meta(db, part(parts_), &counts);
+    auto meta = read_meta(db, path_, &counts);
     if (!meta.ok()) return meta.status();
     meta_ = std::move(*meta);
     if (!counts.empty()) bad_.meta = true, tables_said_.push_back(counts);
@@ -196,77 +181,67 @@ class DatabaseCheck {
     if (meta_.last_seq == INT64_MAX) meta_.last_seq = log_->newest();
   }
 
-  bool check_part(int number) {
-    auto db = open(number);
-    Status status = db.ok() ? check_database(*db, part(number)) : db.status();
-    if (status.ok() && number > 1) {
-      auto said = db->query_int("SELECT value FROM meta WHERE key='part'");
-      if (!said.ok() || *said != number)
-        damage("parts", part(number), said.ok() ? fmt::format("says that it is part {}", *said) : "is no part",
-               kRestoreAdvice);
-    }
+  bool check_log() {
+    auto db = open();
+    Status status = db.ok() ? check_database(*db, path_) : db.status();
     if (status.ok() && !live_) {
-      check_tree(*db, number);
-      if (const std::string lost = scan_wal(part(number) + "-wal").damage(); !lost.empty())
-        damage("wal", part(number) + "-wal", lost, kRestoreAdvice, "what was committed in front of them");
+      check_tree(*db);
+      if (const std::string lost = scan_wal(path_ + "-wal").damage(); !lost.empty())
+        damage("wal", path_ + "-wal", lost, kRestoreAdvice, "what was committed in front of them");
     }
     // The tables again, of the moment at which the log ended.
     const auto at_end = [&]() -> Result<uint64_t> {
       TRACKER_RETURN_IF_ERROR(read_tables(*db));
       return meta_.stats_seq;
     };
-    if (status.ok()) status = log_->read(*db, number == parts_ ? LogCheck::AtEnd(at_end) : nullptr);
-    if (status.ok()) status = check_levels(*db, number);
+    if (status.ok()) status = log_->read(*db, at_end);
+    if (status.ok()) status = check_levels(*db);
     if (status.ok()) return true;
-    if (!say_busy(number, status)) failed(part(number), status);
+    if (!say_busy(status)) failed(status);
     return false;
   }
 
   // Somebody holds it: its writer, who ends the run, or a recoverer.
-  bool say_busy(int number, const Status& status) {
+  bool say_busy(const Status& status) {
     if (status.code() != Code::kBusy) return false;
-    out_.findings.push_back({FindingLevel::kNote, "busy", part(number), status.message(), "",
+    out_.findings.push_back({FindingLevel::kNote, "busy", path_, status.message(), "",
                              "nothing is known to be damaged; verify it when the run has ended"});
     return true;
   }
 
   // Where the tree is damaged that has been said, and levels are derived.
-  Status check_levels(Sqlite& db, int number) {
-    Status status = verify_levels(db, part(number), log_->levels(), &out_.findings);
+  Status check_levels(Sqlite& db) {
+    Status status = verify_levels(db, path_, log_->levels(), &out_.findings);
     if (status.code() != Code::kCorrupt) return status;
     if (tree_said_.empty() && log_->tree_said().empty())
-      damage("levels", part(number), "the table `levels` cannot be read: " + status.message(), kTreeAdvice,
+      damage("levels", path_, "the table `levels` cannot be read: " + status.message(), kTreeAdvice,
              "every frame and segment is read without it");
     return {};
   }
 
-  void check_tree(Sqlite& db, int number) {
+  void check_tree(Sqlite& db) {
     auto check = db.prepare("PRAGMA integrity_check(1)");
     auto row = check.ok() ? check->step() : Result<bool>(check.status());
     const std::string said = !row.ok() ? row.status().message()
                              : *row    ? std::string(check->bytes_at(0))
                                        : std::string("no answer");
     if (row.ok() && said == "ok") return;
-    tree_file_ = part(number);
     tree_said_ = said.substr(0, said.find('\n'));
   }
 
   // Behind what was read of it, in one finding: what the pages that are missing do to its trees is no other damage.
   void say_cut() {
-    for (const auto& [number, size] : cut_)
-      damage("database-header", part(number), cut_text(size), kRestoreAdvice,
+    if (cut_)
+      damage("database-header", path_, cut_text(*cut_), kRestoreAdvice,
              log_ ? log_->intact(meta_) : "nothing of this file");
   }
 
   void judge_log() {
-    if (tree_said_.empty() && !log_->tree_said().empty()) {
-      tree_file_ = path_;
-      tree_said_ = log_->tree_said();
-    }
-    if (!tree_said_.empty() && cut_.empty()) {
+    if (tree_said_.empty()) tree_said_ = log_->tree_said();
+    if (!tree_said_.empty() && !cut_) {
       const uint64_t unread = log_->unread_from();
       const std::string rest = unread == 0 ? "" : fmt::format("; frames from {} on were not looked at", unread);
-      damage("tree", tree_file_, "the b-tree is damaged: " + tree_said_ + rest, kTreeAdvice, log_->intact(meta_));
+      damage("tree", path_, "the b-tree is damaged: " + tree_said_ + rest, kTreeAdvice, log_->intact(meta_));
     }
     for (Finding& finding : log_->findings(path_, meta_, !tree_said_.empty()))
       out_.findings.push_back(std::move(finding));
@@ -301,7 +276,6 @@ class DatabaseCheck {
   const std::string path_;
   const RunIdentity* run_;
   const bool live_;
-  int parts_ = 1;
   WriterVerdict out_;
   DatabaseMeta meta_;
   SeriesMap series_;
@@ -313,9 +287,9 @@ class DatabaseCheck {
   } bad_;                                 // tables that cannot be held against the log
   std::vector<std::string> tables_said_;  // of them
   std::optional<LogCheck> log_;
-  std::map<int, DatabaseSize> cut_;  // parts that are shorter than they say
+  std::optional<DatabaseSize> cut_;  // it is shorter than it says
   bool readable_ = true;
-  std::string tree_file_, tree_said_;  // said: empty where the tree is sound
+  std::string tree_said_;  // empty where the tree is sound
 };
 
 // Format byte 18 of the header: 2 while it is written, 1 when it was finished.
@@ -328,9 +302,7 @@ bool was_finished(const std::string& path) {
 
 std::vector<FileStamp> stamps_of(const std::string& path) {
   std::vector<FileStamp> out;
-  for (int part = 1; part <= count_parts(path); ++part)
-    for (const char* suffix : {"", "-wal"})
-      out.push_back(stamp_of(part_path(path, part) + suffix).value_or(FileStamp()));
+  for (const char* suffix : {"", "-wal"}) out.push_back(stamp_of(path + suffix).value_or(FileStamp()));
   return out;
 }
 
@@ -344,14 +316,13 @@ Result<WriterIdentity> identity_of(const std::string& path, SqliteOpen how) {
   return std::move(meta->identity);
 }
 
-// Whether somebody may write it now. Its identity stands in the first part from its beginning and is read without
-// locks: without the WAL, which takes no time, or, in a file that was left in the middle of a checkpoint, with it.
-// Where neither works locks are used, which never hurts but may leave a WAL index behind.
+// Whether a process may write it now. Its identity is there from the beginning and is read without locks: without the
+// WAL, which takes no time, or, in a file that was left in the middle of a checkpoint, with it. Where neither works
+// locks are used, which never hurts but may leave a WAL index behind.
 bool may_be_live(const std::string& path, int64_t now_us) {
-  const std::string last = part_path(path, count_parts(path));
-  if (is_written_here(last)) return true;
-  const bool wal = size_of_file(last + "-wal") > 0;
-  if (!wal && was_finished(last)) return false;
+  if (is_written_here(path)) return true;
+  const bool wal = size_of_file(path + "-wal") > 0;
+  if (!wal && was_finished(path)) return false;
   auto identity = identity_of(path, SqliteOpen::kReadImmutable);
   if (!identity.ok()) identity = identity_of(path, SqliteOpen::kReadPrivateWal);
   if (!identity.ok()) return wal;

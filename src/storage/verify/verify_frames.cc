@@ -5,7 +5,6 @@
 
 #include "base/fs.h"
 #include "storage/frames/frames_log.h"
-#include "storage/frames/frames_tail.h"
 #include "storage/log/event_state.h"
 #include "storage/log/series_stats.h"
 #include "storage/recovery/journal_home.h"
@@ -44,6 +43,7 @@ class FramesCheck {
     out_.frames = totals_.frames;
     out_.points = totals_.points;
     out_.own_points = totals_.points - system_.count();
+    out_.newest = totals_.last_seq;
     for (Finding& finding : out_.findings)
       if (finding.level == FindingLevel::kDamage)
         finding.intact = fmt::format("{} frames, {} points", totals_.frames, totals_.points);
@@ -84,8 +84,7 @@ class FramesCheck {
       return;
     }
     const WriterIdentity& who = *totals_.identity;
-    out_.run = who.run;
-    out_.store = who.store;
+    out_.identity = who;
     if (run_ != nullptr && who.run.uid != run_->uid)
       damage("identity",
              fmt::format("belongs to another run: {}/{}, uid {}", who.run.project, who.run.id, who.run.uid.hex()),
@@ -95,13 +94,6 @@ class FramesCheck {
     out_.live = liveness == Liveness::kLive ||
                 (liveness == Liveness::kUnknown && totals_.heartbeat_us > now_us_ - kHeartbeatTrust.count());
     if (end == size || out_.live) return;
-    const auto tail = judge_tail(bytes, end);
-    if (!tail.ok()) return failed(tail.status());
-    if (*tail == FramesTail::kDamaged) {
-      damage("frames-file", tail_damage_text(size, end),
-             "keep a copy, or restore the file; when its process is dead the next command keeps one beside it");
-      return;
-    }
     if (!over && waits_here(who)) {
       out_.findings.push_back({FindingLevel::kNote, "unrecovered", path_,
                                fmt::format("its last {} bytes were being written when its process died", size - end),

@@ -67,14 +67,14 @@ constexpr const char* kRestoreAdvice = "restore the run's folder from a copy whe
 
 struct WriterVerdict {
   std::vector<Finding> findings;
-  std::optional<RunIdentity> run;  // as the file says
-  std::optional<Id128> store;
+  std::optional<WriterIdentity> identity;  // as the file says
   bool live = false;
   bool log_read = true;  // else nothing is known of frames that no finding names
   uint64_t frames = 0, points = 0;
   uint64_t own_points = 0;  // without samples of the system
+  uint64_t newest = 0;      // number of a frame
 };
-// A writer's database, all parts of it, or its frames file. `run`: whose folder it stands in; may be null.
+// One part of a writer's files, by itself. `run`: of the folder that it is in; may be null.
 WriterVerdict verify_database(Verifier& verifier, const std::string& path, const RunIdentity* run);
 WriterVerdict verify_frames_file(Verifier& verifier, const std::string& path, const RunIdentity* run);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // verify: the journals of dead processes on this machine. They are read as a recovery would read them, and left alone.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -15,12 +14,10 @@
 #include "storage/database/schema.h"
 #include "storage/database/table_sum.h"
 #include "storage/database/writer_parts.h"
-#include "storage/frames/frames_log.h"
+#include "storage/frames/frames_reader.h"
 #include "storage/recovery/journal_home.h"
 #include "storage/recovery/waiting_points.h"
 #include "storage/verify/verify_internal.h"
-#include "storage/writer/store_files.h"
-#include "storage/writer/writer_reader.h"
 
 namespace tracker::internal {
 namespace {
@@ -40,12 +37,11 @@ struct Stored {
 
 Stored stored_in_database(const std::string& path) {
   Stored out;
-  const std::string last = part_path(path, count_parts(path));
-  const bool wal = size_of_file(last + "-wal") > 0;
-  auto db = Sqlite::open(last, wal ? SqliteOpen::kReadPrivateWal : SqliteOpen::kReadImmutable, 0);
-  if (!db.ok() || !check_database(*db, last).ok()) return out;
+  const bool wal = size_of_file(path + "-wal") > 0;
+  auto db = Sqlite::open(path, wal ? SqliteOpen::kReadPrivateWal : SqliteOpen::kReadImmutable, 0);
+  if (!db.ok() || !check_database(*db, path).ok()) return out;
   std::string damage;  // of the counts: then the log has the newest frame
-  auto meta = read_meta(*db, last, &damage);
+  auto meta = read_meta(*db, path, &damage);
   auto positions = read_positions(*db);
   const auto newest = damage.empty() ? Result<uint64_t>(0) : newest_frame(*db);
   if (meta.ok() && positions.ok() && newest.ok())
@@ -54,20 +50,10 @@ Stored stored_in_database(const std::string& path) {
 }
 
 Stored stored_in_frames(const std::string& path) {
-  FramesTotals totals;
-  auto input = open_frames(path, O_RDONLY);
-  if (!input.ok()) return {};
-  FileBytes bytes(input->fd.get(), input->size);
-  FramesVisitor visitor;
-  visitor.entry = [&](const FramesEntry& entry) {
-    (void)add_entry(input->writer, entry, &totals).ok();
-    return Status();
-  };
-  (void)scan_frames(bytes, input->writer, kFramesHeaderBytes, visitor).ok();
-  const auto reader = WriterReader::open(path);
-  const auto snapshot = reader.ok() ? (*reader)->snapshot() : Result<WriterSnapshot>(reader.status());
-  const bool is_over = snapshot.ok() && (snapshot->end || snapshot->recovered);
-  return {totals.last_seq, std::move(totals.positions), is_over};
+  auto reader = FramesReader::open(path);
+  auto stored = reader.ok() ? (*reader)->snapshot() : Result<WriterSnapshot>(reader.status());
+  if (!stored.ok()) return {};
+  return {stored->last_seq, std::move(stored->positions), stored->end || stored->recovered};
 }
 
 Stored stored_of(const std::string& store_path, const WriterIdentity& writer) {
@@ -80,10 +66,12 @@ Stored stored_of(const std::string& store_path, const WriterIdentity& writer) {
       if (other.identity.uid == writer.run.uid) folder = std::move(other);
   }
   if (!folder) return {};
-  const std::string db = join_path(folder->path, writer.writer.hex() + ".db");
-  const std::string frames = frames_path_of(db);
-  const bool is_database = path_exists(db) && (!path_exists(frames) || is_whole_database(db));
-  return is_database ? stored_in_database(db) : stored_in_frames(frames);
+  const std::vector<PartFile> parts = parts_of(join_path(folder->path, writer.writer.hex() + ".db"));
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+    Stored stored = part->is_frames ? stored_in_frames(part->path) : stored_in_database(part->path);
+    if (stored.last_seq > 0) return stored;  // else its state frames are missing yet
+  }
+  return {};
 }
 
 class JournalCheck {

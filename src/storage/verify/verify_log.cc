@@ -27,9 +27,12 @@ LogCheck::LogCheck(Verifier& verifier, const DatabaseMeta& meta, bool live)
     : verifier_(verifier),
       writer_(meta.identity.writer),
       live_(live),
+      before_(meta.identity.before.seq),
       last_seq_(live ? UINT64_MAX : meta.last_seq),
       seen_(meta.stats_seq),
-      saved_(meta.stats_seq) {}
+      saved_(meta.stats_seq) {
+  seen_.covered = saved_.covered = before_;
+}
 
 Status LogCheck::read(Sqlite& db, const AtEnd& at_end) {
   std::vector<Row> rows;
@@ -44,7 +47,7 @@ Status LogCheck::read(Sqlite& db, const AtEnd& at_end) {
     if (!db.exec("COMMIT").ok() && db.in_transaction()) TRACKER_RETURN_IF_ERROR(db.exec("ROLLBACK"));
     if (!status.ok() && status.code() != Code::kCorrupt) return status;
     const bool advanced = take_all(rows);
-    if (ended && at_end) {
+    if (ended) {
       TRACKER_RETURN_IF_ERROR(status);
       seen_.totals.set_stats_seq(stats_seq_at_end_);
     }
@@ -77,7 +80,7 @@ Status LogCheck::batch(Sqlite& db, const AtEnd& at_end, std::vector<Row>* rows, 
     }
   }
   TRACKER_RETURN_IF_ERROR(read_rows(db, rows, ended));
-  if (!*ended || !at_end) return {};
+  if (!*ended) return {};
   auto stats_seq = at_end();
   if (!stats_seq.ok()) return stats_seq.status();
   stats_seq_at_end_ = *stats_seq;

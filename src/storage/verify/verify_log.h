@@ -24,14 +24,15 @@ class LogCheck {
   // `meta` as read before: of a log at rest the last word, of a live one where it was.
   LogCheck(Verifier& verifier, const DatabaseMeta& meta, bool live);
 
-  // What one part holds. `at_end` runs in the transaction that has read the last row, so what it reads is of the same
-  // moment; it returns the stats_seq of then. Null: of an earlier part.
+  // `at_end` runs in the transaction that has read the last row, so what it reads is of the same moment; it returns the
+  // stats_seq of then.
   using AtEnd = std::function<Result<uint64_t>()>;
   Status read(Sqlite& db, const AtEnd& at_end);
 
   const LogTotals& totals() const { return seen_.totals; }
-  uint64_t newest() const { return seen_.covered; }  // frame that was looked at
-  // Of the segments of the part that was read last; none where it has no levels.
+  // Frame that was looked at; 0: none.
+  uint64_t newest() const { return seen_.covered > before_ ? seen_.covered : 0; }
+  // Of the segments; none where there are no levels.
   const ExpectedLevels& levels() const { return levels_; }
   // What its rows say that they hold, damaged ones too.
   uint64_t frames_said() const { return seen_.frames; }
@@ -82,6 +83,7 @@ class LogCheck {
   Verifier& verifier_;
   const Id128 writer_;
   const bool live_;
+  const uint64_t before_;    // the parts before this one have the frames up to here
   const uint64_t last_seq_;  // of a log at rest: nothing counts behind it
   Seen seen_, saved_;
   ExpectedLevels levels_;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <charconv>
 #include <ctime>
 #include <filesystem>
 #include <set>
@@ -12,7 +11,6 @@
 #include "model/key.h"
 #include "storage/database/writer_parts.h"
 #include "storage/frames/database_build.h"
-#include "storage/recovery/damaged_database.h"
 #include "storage/recovery/recovery.h"
 #include "storage/store/attempt_claim.h"
 #include "storage/store/run_folder.h"
@@ -27,28 +25,26 @@ constexpr size_t kWriterHexDigits = 32;
 
 // The files of one writer by what their names say.
 struct WriterFiles {
-  std::set<int> parts;  // of <writer>.db (1), <writer>-2.db, …
-  bool frames = false;
+  std::set<int> parts;                  // numbers
   std::vector<std::string> companions;  // -wal, -shm, -journal
 };
 
+// The name of the database that SQLite keeps a file of this name beside; empty where it is none.
+std::string_view main_file(std::string_view name) {
+  for (const std::string_view suffix : {"-wal", "-shm", "-journal"})
+    if (name.ends_with(suffix) && name.substr(0, name.size() - suffix.size()).ends_with(".db"))
+      return name.substr(0, name.size() - suffix.size());
+  return {};
+}
+
 // Puts a file where it belongs; false for one that is no writer's.
 bool classify(const std::string& name, std::map<std::string, WriterFiles>* writers) {
-  const std::string id = name.substr(0, kWriterHexDigits);
-  if (name.size() <= kWriterHexDigits || !Id128::from_hex(id)) return false;
-  std::string_view rest = std::string_view(name).substr(kWriterHexDigits);
-  const bool companion = rest.ends_with("-wal") || rest.ends_with("-shm") || rest.ends_with("-journal");
-  if (companion) rest.remove_suffix(rest.size() - rest.find_last_of('-'));
-  int part = 1;
-  if (rest.starts_with('-')) {
-    const auto [end, error] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), part);
-    if (error != std::errc() || part < 2) return false;
-    rest.remove_prefix(static_cast<size_t>(end - rest.data()));
-  }
-  if (rest == ".frames" && part == 1 && !companion) (*writers)[id].frames = true;
-  else if (rest != ".db") return false;
-  else if (companion) (*writers)[id].companions.push_back(name);
-  else (*writers)[id].parts.insert(part);
+  const std::string_view main = main_file(name);
+  const int number = part_number(main.empty() ? name : main);
+  if (number == 0) return false;
+  WriterFiles& files = (*writers)[name.substr(0, kWriterHexDigits)];
+  if (main.empty()) files.parts.insert(number);
+  else files.companions.push_back(name);
   return true;
 }
 
@@ -77,7 +73,8 @@ class RunCheck {
     for (const auto& [id, files] : writers) check_writer(id, files);
     if (!document_.ok() && !writers.empty()) say_document();
     if (is_run) ++verifier_.report.runs;
-    if (is_run && !name_.empty() && document_.ok() && !damaged_ && !live_) verifier_.own_points[name_] = own_points_;
+    if (is_run && !name_.empty() && document_.ok() && !damaged_ && !live_ && !repeated_)
+      verifier_.own_points[name_] = own_points_;
     if (document_.ok()) out_.run = *document_;
     return std::move(out_);
   }
@@ -89,31 +86,6 @@ class RunCheck {
     if (name == kRunFile || name == kStopFile || name == "media" || classify(name, writers)) return;
     if (claimed_attempt(name)) return look_at_claim(file(name));
     if (name.starts_with(std::string(kRunFile) + ".damaged-")) return;  // mend_run_document() has kept it
-    if (name.find(".db-wal.orphan-") != std::string::npos || name.find(".replaced-") != std::string::npos) {
-      verifier_.note("set-aside", file(name),
-                     "was moved aside, from the place of a file of this run that was made anew",
-                     "it may hold rows that the run counts as lost; delete it when nobody wants to look at it");
-      return;
-    }
-    if (is_frames_set_aside(name)) {
-      damage("set-aside", file(name), "is the copy of a .frames file whose last record was changed on the disk",
-             "what that record held is only where the journal had it too; delete it when nobody wants to look at it",
-             "what is sound in it is in the run's other files");
-      return;
-    }
-    if (is_log_set_aside(name)) {
-      damage("set-aside", file(name), "is the copy of a log in which bytes were changed on the disk",
-             "what stood behind them is only where the journal had it too; delete it when nobody wants to look at it",
-             "what is in the run's other files");
-      return;
-    }
-    if (is_set_aside(name)) {
-      if (!name.ends_with("-wal"))
-        damage("set-aside", file(name), "was overwritten while it was recorded; recovery moved it aside and began anew",
-               "what it held is counted as lost; delete it, with its -wal, when nobody wants to look at it",
-               "what is in the run's other files");
-      return;
-    }
     struct stat st{};
     const bool old = ::lstat(file(name).c_str(), &st) == 0 && ::time(nullptr) - st.st_mtime >= kLeftoverAge.count();
     if (!is_leftover_name(name))
@@ -185,25 +157,50 @@ class RunCheck {
 
   void check_writer(const std::string& id, const WriterFiles& files) {
     ++verifier_.report.writers;
-    const std::string db = file(id + ".db"), frames = file(id + ".frames");
-    if (!files.parts.empty()) check_parts(db, files.parts);
-    if (files.parts.empty() && !files.frames) {
-      for (const std::string& name : files.companions) check_orphan(name);
-      return;
+    for (const std::string& name : files.companions)
+      if (!files.parts.contains(part_number(main_file(name)))) check_orphan(name);
+    const std::string first = file(id + ".db");
+    NumberRanges missing;
+    PartsBefore held;
+    bool all_read = true;
+    for (int part = 1; !files.parts.empty() && part <= *files.parts.rbegin(); ++part) {
+      const bool is_there = files.parts.contains(part);
+      if (!is_there) missing.add(static_cast<uint64_t>(part));
+      const std::string path = part_path(first, part);
+      const WriterVerdict verdict = is_there ? check_part(path) : WriterVerdict();
+      if (verdict.identity)
+        check_place(path_exists(path) ? path : frames_path_of(path), part, *verdict.identity, all_read, held);
+      all_read = all_read && verdict.log_read && verdict.identity;
+      held.seq = std::max(held.seq, verdict.newest);
+      held.points += verdict.own_points;
     }
-    const bool has_db = files.parts.contains(1);
-    const bool reads_db = has_db && (!files.frames || is_whole_database(db));
-    const RunIdentity* run = document_.ok() ? &*document_ : nullptr;
-    if (reads_db) take(verify_database(verifier_, db, run), db);
-    else if (files.frames) check_frames(db, frames, run);
-    if (reads_db && files.frames) check_both(db, frames);
+    if (!missing.empty())
+      damage("parts", first, fmt::format("part {} of {} is missing", missing.text(), *files.parts.rbegin()),
+             "restore it from a copy; readers count what it held as lost", "the other parts");
   }
 
-  void check_frames(const std::string& db, const std::string& frames, const RunIdentity* run) {
+  // What a part says of itself and of those before it, which hold `held`.
+  void check_place(const std::string& path, int part, const WriterIdentity& said, bool all_read,
+                   const PartsBefore& held) {
+    if (said.part != part)
+      return damage("parts", path, fmt::format("says that it is part {}", said.part), kRestoreAdvice);
+    repeated_ |= held.seq > said.before.seq;  // those frames count once
+    if (part == 1 || !all_read || held.points >= said.before.points) return;
+    damage("parts", path,
+           fmt::format("the parts before it held {} points, and hold {}", said.before.points, held.points),
+           "restore them from a copy; readers count what is missing as lost", "what is in the parts");
+  }
+
+  WriterVerdict check_part(const std::string& db) {
+    const std::string frames = frames_path_of(db);
+    const bool has_frames = path_exists(frames), reads_db = path_exists(db) && (!has_frames || is_whole_database(db));
+    const RunIdentity* run = document_.ok() ? &*document_ : nullptr;
+    if (reads_db && has_frames) check_both(db, frames);
+    if (reads_db) return take(verify_database(verifier_, db, run), db);
     WriterVerdict verdict = verify_frames_file(verifier_, frames, run);
     // Its writer ended after the folder was listed, and made a database of it.
-    if (!path_exists(frames) && path_exists(db)) take(verify_database(verifier_, db, run), db);
-    else take(std::move(verdict), frames);
+    if (!path_exists(frames) && path_exists(db)) return take(verify_database(verifier_, db, run), db);
+    return take(std::move(verdict), frames);
   }
 
   void check_orphan(const std::string& name) {
@@ -214,16 +211,6 @@ class RunCheck {
     else verifier_.note("leftover", file(name), "belongs to a database that is gone", "remove it");
   }
 
-  void check_parts(const std::string& db, const std::set<int>& parts) {
-    NumberRanges missing;
-    for (int part = 1; part < *parts.rbegin(); ++part)
-      if (!parts.contains(part)) missing.add(static_cast<uint64_t>(part));
-    if (missing.empty()) return;
-    damage("parts", db, fmt::format("part {} of {} is missing", missing.text(), *parts.rbegin()),
-           "restore it from a copy; readers stop in front of it",
-           parts.contains(1) ? "the parts in front of it" : "nothing that readers reach");
-  }
-
   void check_both(const std::string& db, const std::string& frames) {
     if (covers(db, frames))
       verifier_.note("leftover", frames, "has become a database, which holds all of it", "`tracker gc` removes it");
@@ -232,9 +219,11 @@ class RunCheck {
              "move the database away: readers then take the .frames file", "both files by themselves");
   }
 
-  void take(WriterVerdict verdict, const std::string& path) {
-    if (verdict.run) said_ = verdict.run;
-    if (verdict.store) out_.store = verdict.store;
+  WriterVerdict take(WriterVerdict verdict, const std::string& path) {
+    if (verdict.identity) {
+      said_ = verdict.identity->run;
+      out_.store = verdict.identity->store;
+    }
     for (Finding& finding : verdict.findings) {
       damaged_ |= finding.level != FindingLevel::kNote;
       verifier_.add(std::move(finding));
@@ -245,10 +234,8 @@ class RunCheck {
     verifier_.report.frames += verdict.frames;
     verifier_.report.points += verdict.points;
     own_points_ += verdict.own_points;
-    uint64_t bytes = 0;
-    for (int part = 1; part <= (is_frames_path(path) ? 1 : count_parts(path)); ++part)
-      bytes += size_of_file(part_path(path, part));
-    verifier_.count_bytes(bytes);
+    verifier_.count_bytes(size_of_file(path));
+    return verdict;
   }
 
   void damage(std::string kind, std::string path, std::string what, std::string advice, std::string intact = "") {
@@ -263,6 +250,7 @@ class RunCheck {
   RunVerdict out_;
   uint64_t own_points_ = 0;
   bool damaged_ = false, live_ = false;
+  bool repeated_ = false;         // a frame is in two parts
   std::set<std::string> linked_;  // names that links among the writers' files lead to
 };
 

@@ -86,7 +86,7 @@ Result<std::unique_ptr<WriterStore>> open_writer_store(const std::string& run_pa
   const std::string frames = frames_path_of(db);
   if (path_exists(frames)) {
     if (!is_left_over(frames, db)) return as_store(FramesFile::open_or_create(run_path, identity));
-    TRACKER_RETURN_IF_ERROR(remove_covered_frames(frames));
+    remove_file(frames);
   }
   if (path_exists(db) || kind == StoreFiles::kSqlite) return as_store(WriterDb::open_or_create(run_path, identity));
   return as_store(FramesFile::open_or_create(run_path, identity));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Reads what one writer has recorded, live or not: from a database in one file or several (writer_parts.h), or from a
-// .frames file. No transaction is held over 250 ms (P11): frames are read in batches and each batch is its own read.
-// Reading never changes the file. Threads: one at a time.
+// Reads what one writer has recorded, live or not: all parts of its files (storage/database/writer_parts.h) as one log.
+// Of frames that two parts hold those of the later part count. What a part should hold that is gone or cannot be read
+// is counted as lost. Reading never changes a file. Threads: one at a time.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ class LogLook;  // storage/database/log_look.h
 
 class WriterReader {
  public:
-  // `path`: the first part of a database, or a .frames file, in whose place its database is read once that is made.
-  // kNotFound, kCorrupt (not a file of ours; names it), kVersion. On media where the WAL cannot be used the file is
-  // opened immutable and `notice` says so.
+  // `path`: of any part; of a .frames file that has become a database also its former one. kNotFound, kCorrupt (no part
+  // is a file of ours that can be read; names one), kVersion. On media where the WAL cannot be used the file is opened
+  // immutable and `notice` says so. Cost: one listing of the folder.
   static Result<std::unique_ptr<WriterReader>> open(const std::string& path, std::string* notice = nullptr);
   ~WriterReader();
-  const std::string& path() const;
-  const WriterIdentity& identity() const;  // as of open(); it never changes
+  const std::string& path() const;         // of the first part that is there
+  const WriterIdentity& identity() const;  // as of open(), without what it says of a part; it never changes
 
   Result<WriterSnapshot> snapshot();
   // Hands the log after `at` to the visitor, in order, up to `end`, which is the last_seq and the points of a snapshot;
@@ -35,7 +35,8 @@ class WriterReader {
   // The last place up to and with frame `seq` from which read() may begin: where a segment holds it, before that
   // segment.
   Result<LogPosition> place_of(uint64_t seq);
-  // For readers that need not all of the log. Null: of a .frames file, which has no segments.
+  // For readers that need not all of the log. Null: a part is a .frames file, which has no segments, or holds frames
+  // that the next one has too.
   Result<std::unique_ptr<LogLook>> look();
 
  private:
