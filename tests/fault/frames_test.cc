@@ -224,9 +224,9 @@ TEST_F(FramesTest, WhatARecovererHasAppendedIsNotWrittenOver) {
   ASSERT_TRUE(writer.ok() && recoverer.ok());
   const FrameRecord record = next_record(**recoverer, identity.writer);
   ASSERT_TRUE((*recoverer)->append({record}, true).ok());
-  EXPECT_EQ((*writer)->append({record}, false).code(), Code::kBusy);
-  EXPECT_TRUE((*writer)->taken_over());
-  EXPECT_EQ((*writer)->heartbeat(5).code(), Code::kBusy);
+  EXPECT_FALSE((*writer)->append({record}, false).ok());
+  EXPECT_EQ((*writer)->change(), PartChange::kForeignFrames);
+  EXPECT_FALSE((*writer)->heartbeat(5).ok());
   const auto snapshot = (*WriterReader::open(path))->snapshot();
   ASSERT_TRUE(snapshot.ok());
   EXPECT_THAT(snapshot->damage, ::testing::IsEmpty());
