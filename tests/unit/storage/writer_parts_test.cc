@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: MIT
-// A reader that parks in a transaction cannot make the WAL grow without end: the writer goes on in another file, and
-// readers see one log. Method: a small limit, and SQLite itself as the reader, in another process.
+// A writer's files in several parts: readers unite them, and count as lost what a part should hold and does not. A
+// reader that stays in a transaction cannot make the WAL grow without end. Method: parts made by hand, of both kinds; a
+// small limit of the WAL, and SQLite itself as the reader, in another process.
 #include "storage/database/writer_parts.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
+#include <fstream>
 
 #include "base/fs.h"
+#include "storage/database/log_look.h"
+#include "storage/frames/database_build.h"
+#include "storage/frames/frames_file.h"
 #include "storage/sqlite/sqlite.h"
 #include "storage/store/store.h"
+#include "storage/verify/verify.h"
+#include "storage/writer/store_files.h"
 #include "support/child.h"
 #include "support/storage.h"
 
@@ -98,31 +105,29 @@ class WriterPartsTest : public ::testing::Test {
 TEST_F(WriterPartsTest, WithoutAParkedReaderThereIsOneFileWhateverItsSize) {
   auto db = WriterDb::create(folder_.path(), identity_);
   append(db->get(), 300);
-  EXPECT_EQ((*db)->parts(), 1);
+  EXPECT_EQ((*db)->change(), PartChange::kNone);
   EXPECT_GT(stored_ * 2000, 2 * kSmallLimit);
   expect_whole();
 }
 
-TEST_F(WriterPartsTest, BehindAParkedReaderTheWriterGoesOnInAnotherFile) {
+TEST_F(WriterPartsTest, AParkedReaderMakesTheWriterLeaveThePartWhichIsWhole) {
   auto db = WriterDb::create(folder_.path(), identity_);
   append(db->get(), 10);
   {
     const ParkedReader reader(path());
     ASSERT_TRUE(reader.parked());
-    append(db->get(), 300);
-    EXPECT_EQ((*db)->parts(), 2);
+    while ((*db)->change() == PartChange::kNone) append(db->get(), 10);
+    EXPECT_EQ((*db)->change(), PartChange::kPinned);
     EXPECT_LT(wal_bytes(1), 3 * kSmallLimit);
-    EXPECT_LT(wal_bytes(2), 3 * kSmallLimit);
-    expect_whole();
-    const ParkedReader second(part_path(path(), 2));
-    ASSERT_TRUE(second.parked());
-    append(db->get(), 300);
-    EXPECT_EQ((*db)->parts(), 3);
+    auto next = identity_;
+    next.part = 2;
+    next.before = parts_before(*(*WriterReader::open(path()))->snapshot());
+    auto second = WriterDb::create(folder_.path(), next);
+    append(second->get(), 10);
     expect_whole();
   }
-  EXPECT_EQ((*WriterReader::open(path()))->snapshot()->parts, 3);
-  ASSERT_TRUE((*db)->finish().ok());
-  for (int part = 1; part <= 3; ++part) EXPECT_FALSE(path_exists(part_path(path(), part) + "-wal")) << part;
+  settle_part(path(), 1000);
+  EXPECT_EQ(wal_bytes(1), 0u);
   expect_whole();
 }
 
@@ -171,172 +176,342 @@ TEST_F(WriterPartsTest, AReaderThatGoesMeanwhileKeepsNoLog) {
   expect_whole();
 }
 
-TEST_F(WriterPartsTest, ANewerSecondPartIsRefusedByItsNameAndNotTouched) {
-  {
-    auto db = WriterDb::create(folder_.path(), identity_);
-    append(db->get(), 10);
-    const ParkedReader reader(path());
-    append(db->get(), 300);
-    ASSERT_EQ((*db)->parts(), 2);
-    ASSERT_TRUE((*db)->finish().ok());
+// --- parts that are made by hand
+
+constexpr int64_t kConfigTimeUs = 77;
+
+// What a part begins with: the series, and the config.
+Frame state_frame(const WriterIdentity& identity, uint64_t seq) {
+  Frame out = event_frame(identity, seq, EventType::kConfig, Value::Map{{"key", "lr"}, {"value", 0.5}}, kConfigTimeUs);
+  out.defs = {{1, ValueType::kFloat64, "metric/1"}, {2, ValueType::kFloat64, "metric/2"}};
+  return out;
+}
+
+Frame text_frame(const WriterIdentity& identity, uint64_t seq) {
+  Frame out = event_frame(identity, seq, EventType::kText, Value::Map{{"key", "t"}, {"text", "hello"}}, 5);
+  out.losses.push_back({0, LossReason::kRingFull, 4});
+  return out;
+}
+
+constexpr StoreFiles kDb = StoreFiles::kSqlite, kFrames = StoreFiles::kFrames;
+
+// Each part: a frame of state, five frames of six points, a text and four dropped points: frames 1 to 7, 8 to 14, …
+class PartsTest : public ::testing::TestWithParam<std::pair<StoreFiles, StoreFiles>> {
+ protected:
+  static constexpr uint64_t kFramesEach = 7, kPointsEach = 30;
+
+  std::string path() const { return db_path(folder_.path(), identity_); }
+  std::string file(int part, StoreFiles kind) const {
+    return part_path(kind == kFrames ? frames_path_of(path()) : path(), part);
   }
-  const std::string second = part_path(path(), 2);
-  ASSERT_TRUE(Sqlite::open(second, SqliteOpen::kWrite, 1000)->exec("PRAGMA user_version=2").ok());
-  const auto before = read_file(second, 64u << 20);
-  const auto names = [&second](const Status& status) {
-    return status.code() == Code::kVersion && status.message().find(second) != std::string::npos;
-  };
+  WriterIdentity identity_of(int part) const {
+    WriterIdentity out = identity_;
+    out.part = part;
+    out.before = before_;
+    return out;
+  }
+  std::unique_ptr<WriterStore> open_part(int part, StoreFiles kind) {
+    auto store = open_writer_store(folder_.path(), identity_of(part), kind);
+    EXPECT_TRUE(store.ok()) << store.status().to_string();
+    return std::move(*store);
+  }
+  std::vector<FrameRecord> frames_of_part() const {
+    const uint64_t first = before_.seq + 1;
+    std::vector<FrameRecord> out{record_of(state_frame(identity_, first), {{7, first}})};
+    for (uint64_t i = 1; i <= 5; ++i)
+      out.push_back(record_of(test_frame(identity_, first + i, 2, 3), {{7, first + i}}));
+    out.push_back(record_of(text_frame(identity_, first + 6), {{7, first + 6}}));
+    return out;
+  }
+  void make_part(int part, StoreFiles kind) {
+    auto store = open_part(part, kind);
+    ASSERT_TRUE(store->append(frames_of_part(), true).ok());
+    store.reset();
+    before_ = parts_before(snapshot());
+  }
+  void remove_part(int part, StoreFiles kind) {
+    for (const char* suffix : {"", "-wal", "-shm"}) remove_file(file(part, kind) + suffix);
+  }
+  WriterSnapshot snapshot() const {
+    auto reader = WriterReader::open(path());
+    EXPECT_TRUE(reader.ok()) << reader.status().to_string();
+    auto out = reader.ok() ? (*reader)->snapshot() : Result<WriterSnapshot>(reader.status());
+    EXPECT_TRUE(out.ok()) << out.status().to_string();
+    return out.value_or(WriterSnapshot());
+  }
+  // Parts 1 to `last`; `held` of them are there.
+  void expect_held(int last, uint64_t held, const std::string& named) const {
+    const auto all = static_cast<uint64_t>(last);
+    const WriterSnapshot now = snapshot();
+    EXPECT_EQ(now.parts, last);
+    EXPECT_EQ(now.points, held * kPointsEach);
+    EXPECT_EQ(now.frames, held * kFramesEach);
+    EXPECT_EQ(now.last_seq, all * kFramesEach);
+    EXPECT_EQ(now.texts(), held);
+    EXPECT_EQ(now.missing.points, (all - held) * kPointsEach);
+    EXPECT_EQ(now.missing.texts, all - held);
+    EXPECT_EQ(now.missing.dropped, (all - held) * 4);
+    EXPECT_EQ(now.dropped, all * 4 + (all - held) * kPointsEach);
+    EXPECT_EQ(now.texts_dropped, all - held);
+    EXPECT_EQ(now.identity.part, 1);
+    EXPECT_EQ(now.identity.before.seq, 0u);
+    ASSERT_EQ(now.series.size(), 2u);
+    EXPECT_EQ(now.series[0].def.name, "metric/1");
+    EXPECT_EQ(now.series[0].points, held * kPointsEach / 2);
+    ASSERT_EQ(now.positions.size(), 1u);
+    EXPECT_EQ(now.positions[0].position, all * kFramesEach);
+    ASSERT_FALSE(now.attributes.empty());
+    EXPECT_EQ(now.attributes[0].key, "lr");
+    EXPECT_EQ(now.attributes[0].time_us, kConfigTimeUs);
+    if (named.empty()) {
+      EXPECT_THAT(now.damage, ::testing::IsEmpty());
+    } else {
+      ASSERT_EQ(now.damage.size(), 1u);
+      EXPECT_THAT(now.damage[0].what,
+                  ::testing::AllOf(::testing::HasSubstr(named), ::testing::HasSubstr("are counted as lost")));
+    }
+    auto reader = WriterReader::open(path());
+    std::vector<LogDamage> damage;
+    SeqVisitor visitor([](uint64_t) { return true; });
+    LogPosition at;
+    ASSERT_TRUE((*reader)->read(&at, now.end_of_log(), &visitor, &damage).ok());
+    EXPECT_EQ(at, now.end_of_log());
+    EXPECT_THAT(damage, ::testing::IsEmpty());
+  }
+  std::vector<std::string> findings() const {
+    std::vector<std::string> out;
+    for (const Finding& each : verify_runs({folder_.path()}, "", {}).findings)
+      if (each.kind != "run-file") out.push_back(each.kind);
+    return out;
+  }
+
+  TempFolder folder_;
+  WriterIdentity identity_ = test_identity();
+  PartsBefore before_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, PartsTest,
+                         ::testing::Values(std::pair(kDb, kDb), std::pair(kFrames, kFrames), std::pair(kDb, kFrames),
+                                           std::pair(kFrames, kDb)),
+                         [](const auto& kinds) {
+                           return std::string(kinds.param.first == kDb ? "Db" : "Frames") +
+                                  (kinds.param.second == kDb ? "Db" : "Frames");
+                         });
+
+TEST_P(PartsTest, AreReadAsOneLog) {
+  make_part(1, GetParam().first);
+  make_part(2, GetParam().second);
+  expect_held(2, 2, "");
+  EXPECT_EQ(stored_frames(path()), one_to(14));
+  EXPECT_EQ(stored_frames(file(2, GetParam().second)), one_to(14)) << "by the path of any part";
+  EXPECT_THAT((RunFolder{identity_.run, folder_.path()}.writer_dbs()),
+              ::testing::ElementsAre(file(1, GetParam().first)));
+  EXPECT_THAT(findings(), ::testing::IsEmpty());
+}
+
+TEST_P(PartsTest, AReaderStopsAndGoesOnAtEveryFrameOfEveryPart) {
+  make_part(1, GetParam().first);
+  make_part(2, GetParam().second);
   auto reader = WriterReader::open(path());
-  const Status read = reader.ok() ? (*reader)->snapshot().status() : reader.status();
-  EXPECT_TRUE(names(read)) << read.to_string();
-  const Status written = WriterDb::open_or_create(folder_.path(), identity_).status();
-  EXPECT_TRUE(names(written)) << written.to_string();
-  EXPECT_EQ(read_file(second, 64u << 20).value_or(""), before.value_or("-"));
+  const LogPosition end = (*reader)->snapshot()->end_of_log();
+  std::vector<int64_t> seen;
+  SeqVisitor one([&seen](uint64_t seq) { return seen.push_back(static_cast<int64_t>(seq)), false; });
+  LogPosition at;
+  while (at.seq < end.seq) {
+    ASSERT_TRUE((*reader)->read(&at, end, &one).ok());
+    EXPECT_EQ(at.seq, seen.size());
+    EXPECT_EQ((*reader)->place_of(at.seq)->points, at.points) << at.seq;
+  }
+  EXPECT_EQ(seen, one_to(14));
+  EXPECT_EQ(at, end);
 }
 
-TEST_F(WriterPartsTest, ADeadWritersLastPartIsWrittenOn) {
-  {
-    auto db = WriterDb::create(folder_.path(), identity_);
-    append(db->get(), 10);
-    const ParkedReader reader(path());
-    append(db->get(), 300);
-    ASSERT_EQ((*db)->parts(), 2);
-  }
-  auto db = WriterDb::open_or_create(folder_.path(), identity_);
-  ASSERT_TRUE(db.ok());
-  EXPECT_EQ((*db)->parts(), 2);
-  EXPECT_EQ((*db)->last_seq(), stored_);
-  ASSERT_EQ((*db)->positions().size(), 1u);
-  EXPECT_EQ((*db)->positions()[0].position, stored_);
-  append(db->get(), 5);
-  ASSERT_TRUE((*db)->finish().ok());
-  expect_whole();
+TEST_P(PartsTest, AMissingFirstPartIsCountedAsLost) {
+  make_part(1, GetParam().first);
+  make_part(2, GetParam().second);
+  remove_part(1, GetParam().first);
+  expect_held(2, 1, "part 1 of 2 is missing; 30 points and 1 texts");
+  EXPECT_EQ(stored_frames(path()), (std::vector<int64_t>{8, 9, 10, 11, 12, 13, 14}));
+  EXPECT_THAT((RunFolder{identity_.run, folder_.path()}.writer_dbs()),
+              ::testing::ElementsAre(file(2, GetParam().second)));
+  EXPECT_THAT(findings(), ::testing::ElementsAre("parts"));
 }
 
-TEST_F(WriterPartsTest, CountsThatCannotBeInOnePartTakeNothingFromTheOthers) {
-  auto db = WriterDb::create(folder_.path(), identity_);
-  append(db->get(), 10);
-  {
-    const ParkedReader reader(path());
-    ASSERT_TRUE(reader.parked());
-    append(db->get(), 300);
-    ASSERT_EQ((*db)->parts(), 2);
+TEST_P(PartsTest, AMissingMiddlePartIsCountedAsLost) {
+  make_part(1, GetParam().first);
+  make_part(2, GetParam().second);
+  make_part(3, GetParam().first);
+  auto reader = WriterReader::open(path());
+  remove_part(2, GetParam().second);
+  expect_held(3, 2, "part 2 of 3 is missing; 30 points");
+  EXPECT_EQ((*reader)->snapshot()->points, 2 * kPointsEach) << "also by a reader that was open";
+  EXPECT_THAT(findings(), ::testing::ElementsAre("parts"));
+}
+
+TEST_P(PartsTest, WhatIsMissingIsCountedInTheNextPartToo) {
+  make_part(1, GetParam().first);
+  make_part(2, GetParam().second);
+  remove_part(1, GetParam().first);
+  before_ = parts_before(snapshot());
+  make_part(3, GetParam().first);
+  expect_held(3, 2, "part 1 of 3 is missing; 30 points");
+}
+
+TEST_P(PartsTest, AnUnreadablePartIsCountedAsLost) {
+  make_part(1, GetParam().first);
+  make_part(2, GetParam().second);
+  remove_part(1, GetParam().first);
+  std::ofstream(file(1, GetParam().first)) << std::string(10'000, 'n');
+  expect_held(2, 1, file(1, GetParam().first));
+}
+
+TEST_P(PartsTest, AnUnreadableLastPartLeavesTheOthers) {
+  make_part(1, GetParam().first);
+  make_part(2, GetParam().second);
+  remove_part(2, GetParam().second);
+  std::ofstream(file(2, GetParam().second)) << std::string(10'000, 'n');
+  const WriterSnapshot now = snapshot();
+  EXPECT_EQ(now.points, kPointsEach);
+  EXPECT_EQ(now.parts, 2);
+  ASSERT_EQ(now.damage.size(), 1u);
+  EXPECT_THAT(now.damage[0].what, ::testing::HasSubstr(file(2, GetParam().second)));
+  EXPECT_EQ(stored_frames(path()), one_to(7));
+}
+
+// After a failed fsync the frames above the durable number are in the next part, too.
+TEST_P(PartsTest, ANumberThatIsInTwoPartsCountsOnce) {
+  make_part(1, GetParam().first);
+  before_ = {4, 18, 0, 0};
+  auto store = open_part(2, GetParam().second);
+  std::vector<FrameRecord> again = {record_of(test_frame(identity_, 5, 2, 3), {{7, 5}}),
+                                    record_of(test_frame(identity_, 6, 2, 3), {{7, 6}}),
+                                    record_of(text_frame(identity_, 7), {{7, 7}})};
+  again.push_back(record_of(state_frame(identity_, 8), {{7, 8}}));
+  const WriterSnapshot before = snapshot();
+  EXPECT_EQ(before.last_seq, 7u) << "the part has no frame yet";
+  EXPECT_EQ(before.points, kPointsEach);
+  ASSERT_TRUE(store->append(again, true).ok());
+  store.reset();
+  const WriterSnapshot now = snapshot();
+  EXPECT_EQ(now.points, kPointsEach);
+  EXPECT_EQ(now.frames, 8u);
+  EXPECT_EQ(now.texts(), 1u);
+  EXPECT_EQ(now.dropped, 4u);
+  EXPECT_EQ(now.series.at(0).points, kPointsEach / 2);
+  EXPECT_THAT(now.damage, ::testing::IsEmpty());
+  EXPECT_EQ(stored_frames(path()), one_to(8));
+  auto reader = WriterReader::open(path());
+  LogPosition at;
+  SeqVisitor visitor([](uint64_t) { return true; });
+  ASSERT_TRUE((*reader)->read(&at, now.end_of_log(), &visitor).ok());
+  EXPECT_EQ(at, now.end_of_log());
+  EXPECT_EQ((*reader)->place_of(5)->points, 24u);
+  EXPECT_EQ(*(*reader)->look(), nullptr);
+  EXPECT_THAT(findings(), ::testing::IsEmpty());
+}
+
+TEST_P(PartsTest, APartWithoutFramesChangesNothing) {
+  make_part(1, GetParam().first);
+  (void)open_part(2, GetParam().second);
+  const WriterSnapshot now = snapshot();
+  EXPECT_EQ(now.points, kPointsEach);
+  EXPECT_EQ(now.attributes.size(), 2u);
+  EXPECT_EQ(now.positions.size(), 1u);
+  EXPECT_THAT(now.damage, ::testing::IsEmpty());
+  EXPECT_EQ(stored_frames(path()), one_to(7));
+  EXPECT_THAT(findings(), ::testing::IsEmpty());
+}
+
+TEST_P(PartsTest, AFileThatIsNotThePartOfItsNameIsNotRead) {
+  if (GetParam().first != GetParam().second) return;
+  make_part(1, GetParam().first);
+  make_part(2, GetParam().second);
+  if (GetParam().first == kDb) settle_part(file(2, kDb), 1000);
+  remove_part(1, GetParam().first);
+  std::ofstream(file(1, GetParam().first)) << *read_file(file(2, GetParam().second), 64u << 20);
+  expect_held(2, 1, "says that it is part 2");
+}
+
+TEST_P(PartsTest, AFramesFileThatItsWriterHasLeftStaysOne) {
+  make_part(1, GetParam().first);
+  make_part(2, GetParam().second);
+  if (GetParam().second == kFrames) {
+    auto store = open_part(2, kFrames);
+    const Value end = Value::Map{{"state", "finished"}};
+    ASSERT_TRUE(store->append({record_of(event_frame(identity_, 15, EventType::kEnd, end))}, true).ok());
   }
-  db->reset();
+  build_ended_frames(folder_.path());
+  EXPECT_EQ(path_exists(file(1, kFrames)), GetParam().first == kFrames);
+  EXPECT_FALSE(path_exists(file(2, kFrames)));
+  EXPECT_TRUE(path_exists(file(2, kDb)));
+  EXPECT_EQ(snapshot().points, 2 * kPointsEach);
+}
+
+class DatabasePartsTest : public PartsTest {};
+INSTANTIATE_TEST_SUITE_P(Db, DatabasePartsTest, ::testing::Values(std::pair(kDb, kDb)));
+
+TEST_P(DatabasePartsTest, TheirPiecesAreThoseOfOneLog) {
+  make_part(1, kDb);
+  make_part(2, kDb);
+  auto reader = WriterReader::open(path());
+  const LogPosition end = (*reader)->snapshot()->end_of_log();
+  auto look = (*reader)->look();
+  ASSERT_TRUE(look.ok() && *look != nullptr);
+  auto pieces = (*look)->pieces(end);
+  ASSERT_TRUE(pieces.ok()) << pieces.status().to_string();
+  ASSERT_EQ(pieces->size(), 2u);
+  EXPECT_EQ((*pieces)[0].part, 1);
+  EXPECT_EQ((*pieces)[1].part, 2);
+  EXPECT_EQ((*pieces)[1].begin, (LogPosition{7, kPointsEach}));
+  EXPECT_EQ((*pieces)[1].end, end);
+}
+
+TEST_P(DatabasePartsTest, ANewerSecondPartIsRefusedByItsName) {
+  make_part(1, kDb);
+  make_part(2, kDb);
+  const std::string second = file(2, kDb);
+  ASSERT_TRUE(Sqlite::open(second, SqliteOpen::kWrite, 1000)->exec("PRAGMA user_version=2").ok());
+  const Status read = WriterReader::open(path()).status();
+  EXPECT_EQ(read.code(), Code::kVersion);
+  EXPECT_THAT(read.message(), ::testing::HasSubstr(second));
+}
+
+TEST_P(DatabasePartsTest, CountsThatCannotBeInOnePartTakeNothingFromTheOthers) {
+  make_part(1, kDb);
+  make_part(2, kDb);
   for (const int part : {1, 2}) {
-    auto harm = Sqlite::open(part_path(path(), part), SqliteOpen::kWrite, 1000);
+    auto harm = Sqlite::open(file(part, kDb), SqliteOpen::kWrite, 1000);
     ASSERT_TRUE(harm->exec("UPDATE meta SET value=-1 WHERE key='points'").ok());
     harm->close();
-    EXPECT_EQ(stored_frames(path()), one_to(static_cast<int64_t>(stored_))) << part;
+    EXPECT_EQ(stored_frames(path()), one_to(14)) << part;
     auto reader = WriterReader::open(path());
     ASSERT_TRUE(reader.ok());
-    EXPECT_EQ((*reader)->snapshot()->points, stored_ * 1000) << part;
+    EXPECT_EQ((*reader)->snapshot()->points, 2 * kPointsEach) << part;
     EXPECT_TRUE((*reader)->place_of(5).ok());
   }
-  auto again = WriterDb::open_or_create(folder_.path(), identity_);
-  ASSERT_TRUE(again.ok()) << again.status().to_string();
-  EXPECT_EQ((*again)->last_seq(), stored_);
-  append(again->get(), 1);
-  ASSERT_TRUE((*again)->finish().ok());
-  again->reset();
-  auto snapshot = (*WriterReader::open(path()))->snapshot();
-  ASSERT_TRUE(snapshot.ok());
-  EXPECT_EQ(snapshot->points, stored_ * 1000);
-  EXPECT_EQ(stored_frames(path()), one_to(static_cast<int64_t>(stored_)));
 }
 
-TEST_F(WriterPartsTest, APartIsNotMadeOfTablesThatLagBehindTheFrames) {
-  auto db = WriterDb::create(folder_.path(), identity_);
-  append(db->get(), 30);
-  auto connection = Sqlite::open(path(), SqliteOpen::kWrite, 100);
-  EXPECT_EQ(create_part(*connection, path(), 2, identity_).code(), Code::kInvalid);
-  EXPECT_EQ(count_parts(path()), 1);
+// A part that was rolled back, as by a copy that another program has restored.
+TEST_P(DatabasePartsTest, WhatAPartHasLostIsCounted) {
+  make_part(1, kDb);
+  make_part(2, kDb);
+  auto harm = Sqlite::open(file(1, kDb), SqliteOpen::kWrite, 1000);
+  ASSERT_TRUE(harm->exec("UPDATE series SET points=points-3").ok());
+  harm->close();
+  const WriterSnapshot now = snapshot();
+  EXPECT_EQ(now.missing.points, 6u);
+  ASSERT_EQ(now.damage.size(), 1u);
+  EXPECT_THAT(now.damage[0].what, ::testing::HasSubstr("6 points are counted as lost"));
 }
 
-TEST_F(WriterPartsTest, APartThatWasBegunAndNeverUsedChangesNothing) {
-  auto db = WriterDb::create(folder_.path(), identity_);
-  append(db->get(), 30);
-  ASSERT_TRUE((*db)->finish().ok());  // so that the rows of its series are up to date
-  auto connection = Sqlite::open(path(), SqliteOpen::kWrite, 100);
-  ASSERT_TRUE(create_part(*connection, path(), 2, identity_).ok());  // then the writer was killed
-  connection->close();
-  auto again = WriterDb::open_or_create(folder_.path(), identity_);
-  ASSERT_TRUE(again.ok()) << again.status().to_string();
-  append(again->get(), 5);
-  expect_whole();
-}
-
-TEST_F(WriterPartsTest, ALaterPartWithoutTheFirstOneIsNamed) {
-  auto db = WriterDb::create(folder_.path(), identity_);
-  append(db->get(), 30);
-  ASSERT_TRUE((*db)->finish().ok());
-  ASSERT_EQ(::rename(path().c_str(), part_path(path(), 2).c_str()), 0);
-  const RunFolder run{identity_.run, folder_.path()};
-  ASSERT_EQ(run.writer_dbs(), std::vector<std::string>{path()});
-  EXPECT_EQ(WriterReader::open(path()).status().code(), Code::kNotFound);
-}
-
-// A reader that stopped in front of the hole said nothing, and a recovery wrote on under numbers that are taken.
-TEST_F(WriterPartsTest, APartThatIsMissingBetweenOthersIsNamedAndNotWrittenOver) {
-  {
-    auto db = WriterDb::create(folder_.path(), identity_);
-    append(db->get(), 30);
-    ASSERT_TRUE((*db)->finish().ok());
-  }
-  for (int part = 2; part <= 4; ++part) {
-    auto last = Sqlite::open(part_path(path(), part - 1), SqliteOpen::kWrite, 100);
-    ASSERT_TRUE(create_part(*last, path(), part, identity_).ok());
-  }
-  EXPECT_TRUE(missing_parts(folder_.path()).empty());
-  remove_file(part_path(path(), 2));
-  const auto missing = missing_parts(folder_.path());
-  ASSERT_EQ(missing.size(), 1u);
-  EXPECT_EQ(missing[0].db_path, path());
-  EXPECT_EQ(missing[0].numbers, std::vector<int>{2});
-  EXPECT_EQ(missing[0].last, 4);
-  EXPECT_EQ(WriterDb::open_or_create(folder_.path(), identity_).status().code(), Code::kCorrupt);
-  remove_file(path());
-  EXPECT_NE(missing_parts(folder_.path()).at(0).text().find("parts 1, 2 of 4 are missing"), std::string::npos);
-  EXPECT_EQ(WriterDb::open_or_create(folder_.path(), identity_).status().code(), Code::kCorrupt);
-  EXPECT_FALSE(path_exists(path()));
-}
-
-// SQLite would take the log for that of the new file, whose pages it then overwrites.
-TEST_F(WriterPartsTest, ALogWhoseDatabaseIsGoneIsNotTakenForThatOfANewOne) {
-  for (int round = 0; round < 2; ++round) {
-    auto db = WriterDb::open_or_create(folder_.path(), identity_);
-    append(db->get(), 30);
-    db->reset();
-    ASSERT_GT(wal_bytes(1), 0u);
-    remove_file(path());
-  }
-  auto db = WriterDb::open_or_create(folder_.path(), identity_);
-  ASSERT_TRUE(db.ok()) << db.status().to_string();
-  EXPECT_EQ((*db)->last_seq(), 0u);
-  append(db->get(), 5);
-  expect_whole();
-  ASSERT_TRUE((*db)->finish().ok());
-  expect_whole();
-  const auto names = list_dir(folder_.path()).value_or({});
-  EXPECT_EQ(std::count_if(names.begin(), names.end(),
-                          [](const std::string& name) { return name.find(".orphan-") != std::string::npos; }),
-            2)
-      << "each is kept";
-}
-
-TEST(PartNumbersTest, FilesBeyondTheLastNumberAreNoParts) {
-  TempFolder folder;
-  const std::string path = join_path(folder.path(), Id128::random().hex() + ".db");
-  for (int part = 1; part < kPartsMax; ++part)
-    ASSERT_TRUE(create_file_exclusive(part_path(path, part), "", 0666, false).ok());
-  EXPECT_EQ(count_parts(path), kPartsMax - 1);
-  ASSERT_TRUE(create_file_exclusive(part_path(path, kPartsMax + 1), "", 0666, false).ok());
-  EXPECT_TRUE(missing_parts(folder.path()).empty()) << "the last one is not missing";
-  ASSERT_TRUE(create_file_exclusive(part_path(path, kPartsMax), "", 0666, false).ok());
-  EXPECT_EQ(count_parts(path), kPartsMax);
-  remove_file(part_path(path, kPartsMax - 1));
-  ASSERT_EQ(missing_parts(folder.path()).size(), 1u);
-  EXPECT_EQ(missing_parts(folder.path())[0].last, kPartsMax);
+TEST(PartNumbersTest, NamesSayWhichPartAFileIs) {
+  const std::string writer = Id128::random().hex();
+  EXPECT_EQ(part_number(writer + ".db"), 1);
+  EXPECT_EQ(part_number(writer + "-2.frames"), 2);
+  for (const char* end : {"-0.db", "-1.db", "-02.db", "-1000.db", "-2.db-wal", "-x.db", ".dbx"})
+    EXPECT_EQ(part_number(writer + end), 0) << end;
+  EXPECT_EQ(part_path("/r/" + writer + ".db", 3), "/r/" + writer + "-3.db");
+  EXPECT_EQ(first_part_path("/r/" + writer + "-3.frames"), "/r/" + writer + ".frames");
 }
 
 }  // namespace
