@@ -101,13 +101,12 @@ os._exit(0)
 """
 
 
-def test_an_overwritten_database_whose_log_has_all_of_it_is_recovered_where_it_is(own_shm: Path, store: Path) -> None:
+def test_an_overwritten_database_whose_log_has_all_of_it_costs_no_row(own_shm: Path, store: Path) -> None:
     run_script(OVERWRITTEN)
     for path in (store / "runs" / "p" / "r").glob("*.db*"):
         os.utime(path, (time.time() - 60, time.time() - 60))  # nobody is at it any more
     before = exported()
-    listed = command("ls")
-    assert len(list((store / "runs" / "p" / "r").glob("*.db"))) == 1, listed.stderr
+    command("ls")
     after = exported()
     assert len(after) >= len(before)
     losses = tracker.open_run("p/r").losses

@@ -162,7 +162,7 @@ class RunCheck {
     const std::string first = file(id + ".db");
     NumberRanges missing;
     PartsBefore held;
-    bool all_read = true;
+    bool all_read = true, any_live = false, any_unread = false;
     for (int part = 1; !files.parts.empty() && part <= *files.parts.rbegin(); ++part) {
       const bool is_there = files.parts.contains(part);
       if (!is_there) missing.add(static_cast<uint64_t>(part));
@@ -170,10 +170,15 @@ class RunCheck {
       const WriterVerdict verdict = is_there ? check_part(path) : WriterVerdict();
       if (verdict.identity)
         check_place(path_exists(path) ? path : frames_path_of(path), part, *verdict.identity, all_read, held);
+      any_live |= verdict.live;
+      any_unread |= !verdict.log_read;
       all_read = all_read && verdict.log_read && verdict.identity;
       held.seq = std::max(held.seq, verdict.newest);
       held.points += verdict.own_points;
     }
+    live_ |= any_live;
+    verifier_.report.live += any_live ? 1 : 0;
+    verifier_.report.unread += any_unread ? 1 : 0;
     if (!missing.empty())
       damage("parts", first, fmt::format("part {} of {} is missing", missing.text(), *files.parts.rbegin()),
              "restore it from a copy; readers count what it held as lost", "the other parts");
@@ -228,9 +233,6 @@ class RunCheck {
       damaged_ |= finding.level != FindingLevel::kNote;
       verifier_.add(std::move(finding));
     }
-    live_ |= verdict.live;
-    verifier_.report.live += verdict.live ? 1 : 0;
-    verifier_.report.unread += verdict.log_read ? 0 : 1;
     verifier_.report.frames += verdict.frames;
     verifier_.report.points += verdict.points;
     own_points_ += verdict.own_points;

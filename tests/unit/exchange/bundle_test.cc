@@ -15,6 +15,7 @@
 #include "base/crc32c.h"
 #include "query/run_view.h"
 #include "support/kill_at_call.h"
+#include "support/storage.h"
 #include "support/store_builder.h"
 #include "support/temp_folder.h"
 
@@ -234,7 +235,8 @@ TEST_F(BundleTest, NamesThatAreNoFilesOfARunAreRefused) {
                                                           "/etc/passwd",
                                                           "media/../run.json",
                                                           "media/ab/../../../x",
-                                                          writer + ".db-wal",
+                                                          writer + ".frames-wal",
+                                                          writer + ".db-shm",
                                                           writer + ".db-journal",
                                                           writer + "-1.db",
                                                           writer + "-01.db",
@@ -330,6 +332,30 @@ TEST_F(BundleTest, ARunThatIsRecordedIsRefusedAndNothingIsWritten) {
   const auto made = export_bundle(live, bundle_path_);
   EXPECT_EQ(made.status().code(), Code::kBusy) << made.status().to_string();
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path()), {}), 0);
+}
+
+TEST_F(BundleTest, AllPartsOfAWritersFilesComeBackTheWalOfOneThatWasLeftToo) {
+  const RunFolder run = builder_.run("p", "parts");
+  builder_.writer(run).log("loss", 0, 1.0).commit();
+  const std::string first = run.writer_dbs().at(0);
+  auto reader = WriterReader::open(first);
+  WriterIdentity next = (*reader)->identity();
+  next.part = 2;
+  next.before = parts_before(*(*reader)->snapshot());
+  {
+    auto second = WriterDb::create(run.path, next);
+    const Value end = Value::Map{{"state", "finished"}};
+    const uint64_t number = next.before.seq + 1;
+    ASSERT_TRUE((*second)->append({record_of(event_frame(next, number, EventType::kEnd, end))}, true).ok());
+    ASSERT_TRUE((*second)->finish().ok());
+  }
+  ASSERT_TRUE(path_exists(first + "-wal"));
+  const auto made = export_bundle(run, bundle_path_);
+  ASSERT_TRUE(made.ok()) << made.status().to_string();
+  EXPECT_THAT(made->left_out, ::testing::IsEmpty());
+  ASSERT_TRUE(import(content(bundle_path_)).ok());
+  ASSERT_EQ(report_.runs.size(), 1u);
+  EXPECT_EQ(report_.runs[0].points, 1u);
 }
 
 }  // namespace
