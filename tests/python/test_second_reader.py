@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import random
+import shutil
 import struct
 import subprocess
 import sys
@@ -108,6 +109,39 @@ def test_a_resumed_run_is_the_union_of_its_writers(second: ModuleType) -> None:
     found = second.read_run(folder)
     assert [writer.identity["attempt"] for writer in found.writers] == [1, 2]
     assert [(row.step, row.value) for row in found.rows("loss")] == [(0, 1.0), (1, 0.5)]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "frames"])
+def test_the_parts_of_a_writers_files_are_one_log(
+    second: ModuleType, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setenv("TRACKER_STORE_FILES", kind)
+    run = tracker.init(project="formats", config={"lr": 0.1}, quiet=True)
+    folder = Path(run.dir)
+    for part in range(3):
+        for step in range(100 * part, 100 * part + 100):
+            run.log({"loss": step / 7, "note": "a text"} if step % 10 == 0 else {"loss": step / 7}, step=step)
+        assert run.flush()
+        newest = max((path for path in folder.iterdir() if path.suffix in (".db", ".frames")), key=_part)
+        if part == 0:
+            newest.unlink()
+        elif part == 1:
+            shutil.copyfile(newest, newest.with_suffix(".copy"))
+            newest.with_suffix(".copy").replace(newest)
+    run.finish()
+    status = run.status()
+    found = second.read_run(folder)
+    assert len(found.writers) == 1
+    assert (len(found.rows("loss")), found.dropped()) == (status.points_stored, status.points_dropped)
+    assert (len(found.texts()), found.texts_dropped()) == (status.texts_stored, status.texts_dropped)
+    assert found.config() == {"lr": 0.1}
+    stored = tracker.open_run(run.uid)
+    assert [row.step for row in found.rows("loss")] == list(stored.history("loss").steps)
+    assert stored.losses["dropped"] == found.dropped() >= 100
+
+
+def _part(path: Path) -> int:
+    return int(path.stem[33:] or 1)
 
 
 def test_levels_are_those_of_the_rows(second: ModuleType) -> None:

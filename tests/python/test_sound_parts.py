@@ -107,7 +107,7 @@ def test_an_overwritten_database_whose_log_has_all_of_it_is_recovered_where_it_i
         os.utime(path, (time.time() - 60, time.time() - 60))  # nobody is at it any more
     before = exported()
     listed = command("ls")
-    assert not list((store / "runs" / "p" / "r").glob("*.damaged-*")), listed.stderr
+    assert len(list((store / "runs" / "p" / "r").glob("*.db"))) == 1, listed.stderr
     after = exported()
     assert len(after) >= len(before)
     losses = tracker.open_run("p/r").losses

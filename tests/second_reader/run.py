@@ -54,6 +54,7 @@ class Writer:
     frames: list[Frame]  # and segments, each as the frame that it could have been
     positions: dict[int, int] = field(default_factory=dict)  # up to where the rings of its journal are in the frames
     levels: dict[tuple[int, int, int], Cells] = field(default_factory=dict)  # by series, level and first_seq
+    missing: dict[str, int] = field(default_factory=dict)  # of what its parts should hold: points, texts, dropped
 
     def order(self) -> tuple[int, int, str]:
         return (self.identity["attempt"], self.identity["started_us"], self.identity["writer"])
@@ -80,6 +81,22 @@ class Writer:
 
     def events(self) -> list[Event]:
         return [event for frame in self.frames for event in frame.events]
+
+    def losses(self, *, texts: bool = False) -> int:
+        return sum(
+            count
+            for frame in self.frames
+            for series, reason, count in frame.losses
+            if reason != REJECTED and (series == TEXT_LOSSES if texts else series < ENTRY_LOSSES)
+        )
+
+    def held(self) -> dict[str, int]:
+        """As `before` in the identity of the next part counts it."""
+        names = {number: name for frame in self.frames for number, (name, _) in frame.names.items()}
+        blocks = [block for frame in self.frames for block in frame.blocks]
+        own = [b.rows for b in blocks for number in b.values if not names[number].startswith("system/")]
+        texts = [event for event in self.events() if event.kind == TEXT]
+        return {"points": sum(own), "texts": len(texts), "dropped": self.losses()}
 
 
 @dataclass
@@ -209,17 +226,12 @@ class Run:
         )
 
     def dropped(self) -> int:
-        return sum(
-            count
-            for writer in self.writers
-            for frame in writer.frames
-            for series, reason, count in frame.losses
-            if reason != REJECTED and series not in (TEXT_LOSSES, ENTRY_LOSSES)
-        )
+        lost = [writer.missing for writer in self.writers]
+        missing = sum(each.get("points", 0) + each.get("dropped", 0) for each in lost)
+        return missing + sum(writer.losses() for writer in self.writers)
 
     def texts_dropped(self) -> int:
-        frames = [frame for writer in self.writers for frame in writer.frames]
-        return sum(count for frame in frames for series, _, count in frame.losses if series == TEXT_LOSSES)
+        return sum(writer.losses(texts=True) + writer.missing.get("texts", 0) for writer in self.writers)
 
 
 def _is_pattern(key: str) -> bool:
@@ -258,10 +270,17 @@ def _set(config: dict[str, Any], path: str, value: Any) -> None:
 def read_run(folder: Path, journals: Path | None = None) -> Run:
     """`journals`: the folder of the writers' journals; what those that were killed have left there is read too."""
     run = Run(json.loads((folder / "run.json").read_text()))
-    writers = {path.name[:32]: read_unfinished(path) for path in folder.glob("*.frames")}
-    for path in folder.glob("*.db"):
-        if len(path.stem) == 32 and (path.stem not in writers or _is_whole(path)):
-            writers[path.stem] = read_database(path)
+    files: dict[str, dict[int, Path]] = {}  # by writer and number
+    for path in [*folder.glob("*.frames"), *folder.glob("*.db")]:
+        number = int(path.stem[33:] or 1)
+        parts = files.setdefault(path.stem[:32], {})
+        if number not in parts or _is_whole(path):
+            parts[number] = path
+    writers = {}
+    for name, numbered in files.items():
+        read = [_read_part(numbered[number], name) for number in sorted(numbered)]
+        if found := [part for part in read if part]:
+            writers[name] = _unite(found)
     for journal in sorted(journals.iterdir()) if journals else []:
         identity = read_definitions((journal / "defs").read_bytes()).identity
         if identity["run"]["uid"] == run.identity["uid"]:
@@ -284,28 +303,55 @@ def read_unfinished(path: Path) -> Writer:
 
 
 def read_database(path: Path) -> Writer:
-    """With its further parts, of which the last one has the tables that count."""
-    log: list[tuple[int, Frame]] = []
-    meta: dict[str, Any] = {}
-    positions: dict[int, int] = {}
-    levels: dict[tuple[int, int, int], Cells] = {}
-    for part in [path, *sorted(path.parent.glob(f"{path.stem}-*.db"), key=lambda p: int(p.stem[33:]))]:
-        database = sqlite3.connect(part.resolve().as_uri() + "?mode=ro", uri=True)
-        try:
-            assert database.execute("PRAGMA application_id").fetchone()[0] == 0x54524B31
-            assert database.execute("PRAGMA user_version").fetchone()[0] == 1
-            meta = dict(database.execute("SELECT key, value FROM meta"))
-            log += [(seq, read_frame(data)) for seq, data in database.execute("SELECT seq, data FROM frames")]
-            log += [(seq, read_segment(data)) for seq, data in database.execute("SELECT first_seq, data FROM segments")]
-            levels |= {(series, level, seq): read_level(data) for series, level, seq, data in _levels(database)}
-            positions = {
-                nonce & (1 << 64) - 1: position & (1 << 64) - 1
-                for nonce, position in database.execute("SELECT nonce, position FROM journal")
-            }
-        finally:
-            database.close()
+    database = sqlite3.connect(path.resolve().as_uri() + "?mode=ro", uri=True)
+    try:
+        assert database.execute("PRAGMA application_id").fetchone()[0] == 0x54524B31
+        assert database.execute("PRAGMA user_version").fetchone()[0] == 1
+        meta = dict(database.execute("SELECT key, value FROM meta"))
+        log = [(seq, read_frame(data)) for seq, data in database.execute("SELECT seq, data FROM frames")]
+        log += [(seq, read_segment(data)) for seq, data in database.execute("SELECT first_seq, data FROM segments")]
+        levels = {(series, level, seq): read_level(data) for series, level, seq, data in _levels(database)}
+        positions = {
+            nonce & (1 << 64) - 1: position & (1 << 64) - 1
+            for nonce, position in database.execute("SELECT nonce, position FROM journal")
+        }
+    finally:
+        database.close()
     frames = [entry for _, entry in sorted(log, key=lambda entry: entry[0])]
     return Writer(cbor.decode(meta["identity"]), meta["last_seq"], frames, positions, levels)
+
+
+def _read_part(path: Path, writer: str) -> Writer | None:
+    """None: it cannot be read, or is not what its name says."""
+    try:
+        part = read_database(path) if path.suffix == ".db" else read_unfinished(path)
+    except (sqlite3.DatabaseError, ValueError, AssertionError):
+        return None
+    said = part.identity["writer"], part.identity.get("part", 1)
+    return part if said == (writer, int(path.stem[33:] or 1)) else None
+
+
+def _unite(parts: list[Writer]) -> Writer:
+    """Of frames that two parts hold those of the later one count."""
+    limit = None
+    for part in reversed(parts):
+        if limit is not None:
+            part.frames = [frame for frame in part.frames if frame.seq <= limit]
+        if part.frames and "before" in part.identity:
+            limit = part.identity["before"]["seq"]
+    out = parts[0]
+    for part in parts:
+        held = out.held() if part is not out else dict.fromkeys(("points", "texts", "dropped"), 0)
+        for key, said in part.identity.get("before", {}).items():
+            if key != "seq":
+                out.missing[key] = max(out.missing.get(key, 0), said - held[key])
+        if part is out:
+            continue
+        out.frames += part.frames
+        out.levels |= part.levels
+        if part.frames:
+            out.last_seq, out.positions = part.last_seq, part.positions
+    return out
 
 
 def _levels(database: sqlite3.Connection) -> list[tuple[Any, ...]]:

@@ -83,7 +83,7 @@ BY_EFFECT = {
     "kLevelCellsAlone": "tests/unit/storage/levels_test.cc: ALongSegmentHasTwoLevelsASeries",
     "kLevelRowBytes": "tests/unit/storage/levels_test.cc: NoiseTakesWiderCellsSoThatAPointCostsATwentiethOfAByte",
     "kMaxDiskMin": "tests/python/test_max_disk.py: test_a_bad_max_disk_says_what_was_expected",
-    "kPinnedCommitsMin": "tests/unit/storage/writer_parts_test.cc: BehindAParkedReaderTheWriterGoesOnInAnotherFile",
+    "kPinnedCommitsMin": "tests/unit/storage/writer_parts_test.cc: AParkedReaderMakesTheWriterLeaveThePartWhichIsWhole",
     "kQueueBytesMax": "tests/fault/stuck_test.cc: FlushMeansEverythingAlsoWhenTheQueueForTheDiskWasFull",
     "kRewindsMax": "tests/unit/cli/verify_command_test.cc: ALiveWriterThatCompactsMeanwhileHasNoDamage",
     "kRingBytesMax": "tests/unit/journal/full_ring_test.cc: ARingPastHalfFillGrowsUpToItsLimit",

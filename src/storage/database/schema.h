@@ -37,7 +37,6 @@ constexpr std::string_view kStepMax = "step_max";     // of texts and media; abs
 // storage/database/table_sum.h; absent: not finished, or an older writer. The first of all by name: a page that has
 // lost its last rows has it still.
 constexpr std::string_view kChecksum = "checksum";
-constexpr std::string_view kPart = "part";  // of a further part: its number
 }  // namespace meta_key
 
 struct DatabaseMeta {

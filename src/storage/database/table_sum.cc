@@ -62,7 +62,7 @@ Result<TablesRead> read_all(Sqlite& db, AddSeries&& add_series) {
 
 // What a sign of life changes, and what a part says of itself.
 bool is_summed(std::string_view key) {
-  return key != meta_key::kHeartbeat && key != meta_key::kCost && key != meta_key::kPart && key != meta_key::kChecksum;
+  return key != meta_key::kHeartbeat && key != meta_key::kCost && key != meta_key::kChecksum;
 }
 
 void TableSum::begin_table() { bytes_.push_back('T'); }
