@@ -159,15 +159,14 @@ struct WriterDb::Impl {
 
   // What a disk refuses to read is not damaged: it is tried again, and nothing is concluded from it.
   Status load() {
-    const uint64_t refused = sqlite_reads_failed();
-    Status status = load_tables(refused);
-    const bool concluded = status.code() == Code::kCorrupt && sqlite_reads_failed() != refused;
+    Status status = load_tables();
+    const bool concluded = status.code() == Code::kCorrupt && db.has_refused_read();
     return concluded ? Status(Code::kIo, status.message() + ", behind a read that its disk refused") : status;
   }
 
-  Status load_tables(uint64_t refused) {
-    const auto is_damage = [refused](const Status& status) {
-      return status.code() == Code::kCorrupt && sqlite_reads_failed() == refused;
+  Status load_tables() {
+    const auto is_damage = [this](const Status& status) {
+      return status.code() == Code::kCorrupt && !db.has_refused_read();
     };
     if (detached) TRACKER_RETURN_IF_ERROR(db.exec("PRAGMA locking_mode=EXCLUSIVE"));
     TRACKER_RETURN_IF_ERROR(check_database(db, path));
@@ -333,7 +332,6 @@ struct WriterDb::Impl {
   template <typename Body>
   Status transaction(bool durable, Body&& body) {
     Status status;
-    const uint64_t lost = sqlite_descriptors_lost();
     if (durable != full_sync) {
       status = db.exec(durable ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
       full_sync = durable;
@@ -343,8 +341,9 @@ struct WriterDb::Impl {
     if (status.ok() && sum_stands) status = drop_table_sum(db);
     if (status.ok()) status = body();
     if (status.ok()) status = sql.commit.run();
-    // Without its locks the WAL may have been taken away meanwhile: only a new connection knows what is stored.
-    if (status.ok() && !detached && locks.is_closed_by_others()) status = closed_by_others(path);
+    // If other code has closed a descriptor meanwhile, the locks are gone as well and another process may have deleted
+    // the WAL: only a new connection knows what is stored.
+    if (db.is_lost() || (status.ok() && !detached && locks.is_closed_by_others())) status = closed_by_others(path);
     if (status.ok()) {
       sum_stands = false;
       if (counts_from_log) stats_are_written();
@@ -355,7 +354,6 @@ struct WriterDb::Impl {
     if (status.code() == Code::kBusy && is_rolled_back()) return status;
     // After an I/O error only a new connection knows what is in the file. The locks stay, so nobody takes the WAL
     // away meanwhile.
-    if (lost != sqlite_descriptors_lost()) status = closed_by_others(path);
     // It stays until the next try all the same: a log that somebody removes meanwhile is open here alone.
     if (status.code() != Code::kIo || !is_rolled_back()) close_connection();
     return status;
