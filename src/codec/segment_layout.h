@@ -8,7 +8,7 @@
 
 namespace tracker::internal {
 
-constexpr std::string_view kSegmentMagic = "TRKS";
+constexpr std::string_view kSegmentMagic = "TSEG";
 constexpr size_t kSegmentVersionAt = 4;
 constexpr size_t kSegmentSizeAt = 8;
 constexpr size_t kSegmentDirectoryBytesAt = 44;
