@@ -38,17 +38,16 @@ constexpr size_t kSegmentColumnBytes = 64;                  // counted for a ser
 constexpr size_t kSegmentRepeatBytes = 512;                 // and for each time that a block names a series again
 constexpr size_t kSegmentLogBytesMax = kSegmentBytesMax;    // definitions, events and losses, uncompressed
 
-// Steps of a block. Where they are sorted, first is the least and last the greatest.
+// Steps of a block, the first and the last one.
 struct StepSummary {
-  int64_t first = 0, last = 0, min = 0, max = 0;
+  int64_t min = 0, max = 0;
   bool operator==(const StepSummary&) const = default;
 };
 
 // What the directory says of a block, without touching a column.
 struct SegmentBlock {
   uint64_t rows = 0;
-  bool has_steps = false;
-  bool steps_sorted = false;    // no step is less than the one before
+  bool has_steps = false;       // then the rows are sorted by step
   bool steps_increase = false;  // each step is greater than the one before: no two rows of one step in this block
   bool has_order = false;       // the segment has other blocks, or the rows were sorted
   StepSummary steps;            // valid with has_steps and rows > 0

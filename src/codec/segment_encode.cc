@@ -140,8 +140,8 @@ class SegmentEncoder {
     const auto falls = [](int64_t a, int64_t b) { return b <= a; };
     const bool increase = shape->has_steps && std::adjacent_find(steps.begin(), steps.end(), falls) == steps.end();
     directory_.varint(shape->rows());
-    directory_.u8(static_cast<uint8_t>((shape->has_steps ? kRowsHaveSteps | kStepsSorted : 0) |
-                                       (increase ? kStepsIncrease : 0) | (has_order ? kRowsHaveOrder : 0)));
+    directory_.u8(static_cast<uint8_t>((shape->has_steps ? kRowsHaveSteps : 0) | (increase ? kStepsIncrease : 0) |
+                                       (has_order ? kRowsHaveOrder : 0)));
     const auto [first, last] = std::minmax_element(shape->times_us.begin(), shape->times_us.end());
     directory_.varint(static_cast<uint64_t>(*first) - static_cast<uint64_t>(in_->times.first_us));
     directory_.varint(static_cast<uint64_t>(*last) - static_cast<uint64_t>(*first));

@@ -89,12 +89,14 @@ class DirectoryParser {
     if (!add_to(block.time_min_us, in_.varint(), &block.time_max_us)) in_.fail();
     if (block.time_max_us > out_->time_last_us) in_.fail();
     block.has_steps = (flags & kRowsHaveSteps) != 0;
-    block.steps_sorted = (flags & kStepsSorted) != 0;
     block.steps_increase = (flags & kStepsIncrease) != 0;
     block.has_order = (flags & kRowsHaveOrder) != 0;
-    if (block.steps_increase && !block.steps_sorted) in_.fail();
-    if (block.steps_sorted && !block.has_steps) in_.fail();
-    if (block.has_steps) steps(&block, &parts);
+    if (block.steps_increase && !block.has_steps) in_.fail();
+    if (block.has_steps) {
+      block.steps.min = in_.zigzag();
+      if (!add_to(block.steps.min, in_.varint(), &block.steps.max)) in_.fail();
+      column(&parts.steps);
+    }
     column(&parts.times);
     if (block.has_order) column(&parts.order);
     const uint64_t n = count(kSeriesBytesMin);
@@ -108,18 +110,6 @@ class DirectoryParser {
     out_->blocks.push_back(std::move(block));
     out_->parts.push_back(std::move(parts));
     return {};
-  }
-
-  void steps(SegmentBlock* block, SegmentBlockParts* parts) {
-    StepSummary& steps = block->steps;
-    steps.min = steps.first = in_.zigzag();
-    if (!add_to(steps.min, in_.varint(), &steps.max)) in_.fail();
-    steps.last = steps.max;
-    if (!block->steps_sorted) {
-      if (!add_to(steps.min, in_.varint(), &steps.first) || steps.first > steps.max) in_.fail();
-      if (!add_to(steps.min, in_.varint(), &steps.last) || steps.last > steps.max) in_.fail();
-    }
-    column(&parts->steps);
   }
 
   Status series(SegmentBlock* block, SegmentBlockParts* parts) {

@@ -292,7 +292,7 @@ def read_database(path: Path) -> Writer:
     for part in [path, *sorted(path.parent.glob(f"{path.stem}-*.db"), key=lambda p: int(p.stem[33:]))]:
         database = sqlite3.connect(part.resolve().as_uri() + "?mode=ro", uri=True)
         try:
-            assert database.execute("PRAGMA application_id").fetchone()[0] == 0x54524B31
+            assert database.execute("PRAGMA application_id").fetchone()[0] == 0x54524B57
             assert database.execute("PRAGMA user_version").fetchone()[0] == 1
             meta = dict(database.execute("SELECT key, value FROM meta"))
             log += [(seq, read_frame(data)) for seq, data in database.execute("SELECT seq, data FROM frames")]

@@ -105,14 +105,13 @@ def _block(directory: Bytes, parts: Parts, first_us: int) -> Block:
     if flags & 1:
         least = directory.zigzag()
         greatest = signed(least + directory.varint())
-        ends = (least, greatest) if flags & 2 else tuple(signed(least + directory.varint()) for _ in range(2))
         steps = _ints(parts.next(directory), rows)
-        if (min(steps), max(steps)) != (least, greatest) or (steps[0], steps[-1]) != ends:
+        if (steps[0], steps[-1]) != (least, greatest) or sorted(steps) != steps:
             raise ValueError("range of steps")
     times = _ints(parts.next(directory), rows)
     if (min(times), max(times)) != (least_us, greatest_us):
         raise ValueError("range of times")
-    order = _ints(parts.next(directory), rows) if flags & 8 else list(range(rows))
+    order = _ints(parts.next(directory), rows) if flags & 4 else list(range(rows))
     values = {}
     number = 0
     for _ in range(directory.varint()):

@@ -19,7 +19,6 @@
 namespace tracker::internal {
 namespace {
 
-constexpr std::string_view kMagicOfRecord = "TFR1";  // as frames_format.cc writes it
 constexpr size_t kAsideChunkBytes = 1u << 20;
 
 // Of a record that does not verify, as far as its head can be believed: its end, or 0 where it is not in the file as a
@@ -30,8 +29,8 @@ Result<uint64_t> end_of_whole_record(FramesBytes& bytes, uint64_t at) {
   auto head = bytes.view(at, kFramesHeadBytes);
   if (!head.ok()) return head.status();
   if (head->size() < kFramesHeadBytes) return uint64_t{0};  // it was cut meanwhile
-  const bool has_magic = head->starts_with(kMagicOfRecord);
-  ByteReader in(head->substr(kMagicOfRecord.size() + sizeof(uint32_t)));  // behind the kind
+  const bool has_magic = head->starts_with(kFramesRecordMagic);
+  ByteReader in(head->substr(kFramesRecordMagic.size() + sizeof(uint32_t)));  // behind the kind
   const uint32_t body_bytes = in.u32(), body_crc = in.u32();
   const bool fits = body_bytes <= kFramesBodyBytesMax && behind_head + body_bytes <= bytes.size();
   if (fits && has_magic) return behind_head + body_bytes;
