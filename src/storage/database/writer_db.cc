@@ -406,7 +406,7 @@ struct WriterDb::Impl {
 
   // The last transaction of all: the next one drops it.
   Status sum_up() {
-    const auto write = [this] { return write_table_sum(db, last_seq, series); };
+    const auto write = [this] { return write_table_sum(db, series); };
     TRACKER_RETURN_IF_ERROR(transaction(false, write));
     sum_stands = true;
     return {};
