@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Question: how fast are the columns of segments written and read, and how many bytes does a value take? Then the same
-// of whole segments of 20 series, with the shares of values, times, summaries and directory.
+// of whole segments of 20 series, with the shares of values, times, table of frames and directory.
 // Workload: columns of 102,400 values, all of a kind; CPU time of this thread. Every column is read back and compared.
 #include <cmath>
 #include <functional>
@@ -120,13 +120,11 @@ void segment(bench::Report* report, const std::string& name, ValueType type, siz
   auto view = SegmentView::parse(bytes);
   bench::Report::require(view.ok() && view->points() == calls * kSeries && view->check().ok(), "every point arrived");
   const auto directory = parse_segment(bytes, bytes.size());
-  uint64_t values = 0, minis = 0, shared = 0;
+  const uint64_t table = directory->frame_numbers.size + directory->frame_rows.size;
+  uint64_t values = 0, shared = 0;
   for (const SegmentBlockParts& parts : directory->parts) {
     shared += parts.steps.size + parts.times.size + parts.order.size;
-    for (const SegmentSeriesParts& series : parts.series) {
-      values += series.values.size;
-      minis += series.minis.size;
-    }
+    for (const SegmentPart& series : parts.values) values += series.size;
   }
   const auto points = static_cast<double>(calls * kSeries);
   const auto share = [&](const char* what, uint64_t n, double limit) {
@@ -135,8 +133,8 @@ void segment(bench::Report* report, const std::string& name, ValueType type, siz
   share("all", bytes.size(), target);
   share("values", values, 0);
   share("steps and times", shared, 0);
-  share("mini summaries", minis, 0);
-  share("header and directory", bytes.size() - values - minis - shared, 0);
+  share("table of frames", table, 0.02);
+  share("header and directory", bytes.size() - values - table - shared, 0);
   report->add({name + ": encode", "M/s", speed, 0});
 }
 

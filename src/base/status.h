@@ -19,7 +19,7 @@ enum class Code : int {
   kExists = 3,        // the thing to create is there already
   kIo = 4,            // the disk or the database answered with an error (ENOSPC, EIO, EROFS, ...)
   kCorrupt = 5,       // bytes that are not what their format says; the message names file and offset
-  kVersion = 6,       // written by a newer version than this one
+  kVersion = 6,       // written by another version, which this one cannot read
   kBusy = 7,          // somebody else holds the lock; try again
   kTimeout = 8,       // a bounded wait ended
   kLimit = 9,         // a documented limit was reached
@@ -28,6 +28,10 @@ enum class Code : int {
 };
 
 std::string_view code_name(Code code);
+
+// What a reader says, with kVersion, of a file that tracker wrote before its first release.
+constexpr std::string_view kUnreleasedState =
+    "is of an earlier, unreleased state of tracker, which this version cannot read";
 
 // A code, a message with the failing path, key or statement, and a hint: what is still safe or what to do.
 class [[nodiscard]] Status {

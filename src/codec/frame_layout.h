@@ -8,7 +8,7 @@
 
 namespace tracker::internal {
 
-constexpr std::string_view kFrameMagic = "TRKF";
+constexpr std::string_view kFrameMagic = "TFRM";
 constexpr size_t kFrameVersionAt = 4;
 constexpr size_t kFrameFlagsAt = 6;
 constexpr size_t kFrameSizeAt = 8;

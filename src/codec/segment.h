@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A segment: what adjacent frames of one writer held, rearranged for reading. It covers [first_seq, last_seq] and
-// replaces exactly those frames: their definitions, events, losses and rows are all in it. Rows of one shape stand in
-// one block; a directory in front holds a summary a series, and each 512 rows of a series (a mini-block) have one of
-// their own. Format: docs/formats/segment.md. Pure functions on spans.
+// replaces exactly those frames: their definitions, events, losses and rows are all in it, and which frame each came
+// with, so that a segment can be cut after any frame (cut_segment.h). Rows of one shape are in one block; a directory
+// in front holds a summary of each series. Format: docs/formats/segment.md. Pure functions on spans.
 //
 // Raw order: the order in which "all rows" of a series are read. Frames by sequence; within a frame the rows of its
 // blocks by their order columns (frame.h), where an ordinal that is less than one before it in its own block counts as
@@ -27,27 +27,27 @@
 namespace tracker::internal {
 
 constexpr uint16_t kSegmentVersion = 1;
-constexpr size_t kSegmentHeaderBytes = 52;                  // enough to know how long the directory is
-constexpr size_t kSegmentBytesMax = 64 * 1024 * 1024;       // the decoder refuses more; the store cuts far below
-constexpr uint64_t kSegmentRowsMax = 8u << 20;              // of all blocks
-constexpr uint64_t kSegmentCellsMax = 40u << 20;            // rows x (series + 3), of all blocks; any frame fits
+constexpr size_t kSegmentHeaderBytes = 52;             // enough to know how long the directory is
+constexpr size_t kSegmentBytesMax = 64 * 1024 * 1024;  // the decoder refuses more; the store cuts far below
+constexpr uint64_t kSegmentRowsMax = 8u << 20;         // of all blocks
+constexpr uint64_t kSegmentCellsMax = 40u << 20;       // rows x (series + 3), of all blocks; any frame fits
+constexpr uint64_t kSegmentFramesMax = 1u << 20;
 constexpr size_t kSegmentBuildBytesMax = 16 * 1024 * 1024;  // what a builder holds by default
 constexpr size_t kSegmentFirstBytesMax = 64 * 1024 * 1024;  // for a single frame or segment it may be more
 constexpr size_t kSegmentColumnBytes = 64;                  // counted for a series of a shape beside its values
 constexpr size_t kSegmentRepeatBytes = 512;                 // and for each time that a block names a series again
 constexpr size_t kSegmentLogBytesMax = kSegmentBytesMax;    // definitions, events and losses, uncompressed
 
-// Steps of a mini-block. Where the block's steps are sorted, first is the least and last the greatest.
+// Steps of a block, the first and the last one.
 struct StepSummary {
-  int64_t first = 0, last = 0, min = 0, max = 0;
+  int64_t min = 0, max = 0;
   bool operator==(const StepSummary&) const = default;
 };
 
 // What the directory says of a block, without touching a column.
 struct SegmentBlock {
   uint64_t rows = 0;
-  bool has_steps = false;
-  bool steps_sorted = false;    // no step is less than the one before
+  bool has_steps = false;       // then the rows are sorted by step
   bool steps_increase = false;  // each step is greater than the one before: no two rows of one step in this block
   bool has_order = false;       // the segment has other blocks, or the rows were sorted
   StepSummary steps;            // valid with has_steps and rows > 0
@@ -55,15 +55,21 @@ struct SegmentBlock {
   std::vector<uint32_t> series;              // each id once
   std::vector<ValueType> types;
   std::vector<ValueSummary> summaries;
-  uint64_t mini_blocks() const { return (rows + kMiniRows - 1) / kMiniRows; }
 };
 
-// What is no row. Losses are added up by series and reason, and stand in their order.
+// A frame that the segment replaces.
+struct SegmentFrame {
+  uint64_t seq = 0;
+  uint64_t rows = 0;  // in all blocks; a frame's rows follow those of the frame before in raw order
+  bool operator==(const SegmentFrame&) const = default;
+};
+
+// Everything but the rows, in the order of the frames; the numbers are those of the frames.
 struct SegmentLog {
   std::vector<SeriesDef> defs;
-  std::vector<Event> events;         // in the order of the frames
-  std::vector<uint64_t> event_seqs;  // [event]: the frame that it came with
+  std::vector<Event> events;
   std::vector<Loss> losses;
+  std::vector<uint64_t> def_seqs, event_seqs, loss_seqs;  // of each definition, event and loss
 };
 
 // Columns of a segment as they are decoded; the spans live during the call only.
@@ -100,6 +106,8 @@ class SegmentView {
   uint64_t first_seq() const;
   uint64_t last_seq() const;
   uint64_t frames() const;  // how many it replaces; sequence numbers may have gaps
+  // The frames that it replaces, in order. kCorrupt: damaged, or not the frames of this range and these rows.
+  Status frame_table(std::vector<SegmentFrame>* out);
   uint64_t points() const;
   // Over rows and events, as of a frame; both 0 when there are none.
   int64_t time_first_us() const;
@@ -112,8 +120,8 @@ class SegmentView {
   // those before. Columns under zstd and varint deltas are decoded from their start each time: ask for the whole.
   Status steps(size_t block, RowRange rows, int64_t* out);
   Status times(size_t block, RowRange rows, int64_t* out);
-  // Ordinals in the raw order of the segment: sorting the rows of a series by them gives it back. Without has_order:
-  // row numbers, for the rows are in raw order and no other block holds their series.
+  // Ordinals in the raw order of the segment: over all blocks each number below its rows once. Without has_order: row
+  // numbers, for the rows are in raw order and there is no other block.
   Status order(size_t block, RowRange rows, uint64_t* out);
   // Whether the steps are a column of the first sort. Fetches them; so does the next one, with the values of a series.
   Result<bool> steps_decode_by_parts(size_t block);
@@ -123,13 +131,8 @@ class SegmentView {
   Status values(size_t block, size_t series, RowRange rows, void* out);
   Status value_bits(size_t block, size_t series, RowRange rows, uint64_t* out);
 
-  // One a mini-block, appended, or none where it has none. first_bits and last_bits are not kept for them: value_bits()
-  // of one row is O(1) in a packed column.
-  Status mini_summaries(size_t block, size_t series, std::vector<ValueSummary>* out);
-  Status mini_steps(size_t block, std::vector<StepSummary>* out);
-
   Status log(SegmentLog* out);
-  // Every column decoded, once, held against its summaries and handed on: what `verify` runs.
+  // Every column decoded, once, and compared with its summary, the log with the table of frames: what `verify` runs.
   Status check(SegmentVisitor* visitor = nullptr);
 
  private:

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "codec/segment.h"
 #include "codec/segment_encode.h"
@@ -11,16 +10,23 @@
 namespace tracker::internal {
 namespace {
 
-size_t log_bytes(const std::vector<SeriesDef>& defs, const std::vector<Event>& events) {
-  size_t bytes = defs.size() * sizeof(SeriesDef) + events.size() * (sizeof(Event) + sizeof(uint64_t));
-  for (const SeriesDef& def : defs) bytes += def.name.size();
-  for (const Event& event : events) bytes += event.payload.size();
+size_t log_bytes(const SegmentLog& log) {
+  size_t bytes = log.defs.size() * (sizeof(SeriesDef) + sizeof(uint64_t)) +
+                 log.events.size() * (sizeof(Event) + sizeof(uint64_t)) +
+                 log.losses.size() * (sizeof(Loss) + sizeof(uint64_t));
+  for (const SeriesDef& def : log.defs) bytes += def.name.size();
+  for (const Event& event : log.events) bytes += event.payload.size();
   return bytes;
+}
+
+SegmentLog log_of(const FrameView& frame) {
+  const auto seqs = [&frame](const auto& list) { return std::vector<uint64_t>(list.size(), frame.seq()); };
+  return {frame.defs(), frame.events(), frame.losses(), seqs(frame.defs()), seqs(frame.events()), seqs(frame.losses())};
 }
 
 // What the rows of a frame or a segment take, before they are decoded.
 struct Load {
-  uint64_t rows = 0, cells = 0;
+  uint64_t frames = 0, rows = 0, cells = 0;
   size_t bytes = 0, columns = 0;
   void add(uint64_t n, const std::vector<ValueType>& types, bool has_steps, size_t shapes) {
     rows += n * shapes;
@@ -38,40 +44,41 @@ struct SegmentBuilder::Impl {
   Id128 writer;
   size_t bytes_max = 0;
   SegmentParts parts;
-  std::map<std::pair<uint32_t, LossReason>, uint64_t> losses;
-  size_t log_held = 0;
+  size_t log_held = 0;  // with the table of frames
 
-  bool empty() const { return parts.frames == 0; }
+  bool empty() const { return parts.frames.empty(); }
 
   Status check(const Id128& of, uint64_t first_seq, const Load& load, size_t log) const {
     if (!(of == writer)) return Status(Code::kInvalid, "segment: of another writer");
-    if (!empty() && first_seq <= parts.last_seq)
-      return Status(Code::kInvalid, fmt::format("segment: frame {} behind frame {}", first_seq, parts.last_seq));
+    if (!empty() && first_seq <= parts.frames.back().seq)
+      return Status(Code::kInvalid,
+                    fmt::format("segment: frame {} after frame {}", first_seq, parts.frames.back().seq));
     const SegmentRows& rows = parts.rows;
     const size_t held_max = empty() ? std::max(bytes_max, kSegmentFirstBytesMax) : bytes_max;
     const size_t columns = empty() ? 0 : load.columns * kSegmentColumnBytes;  // that many are new at most
-    if (rows.bytes() + log_held + load.bytes + columns + log > held_max || rows.rows() + load.rows > kSegmentRowsMax ||
-        rows.cells() + load.cells > kSegmentCellsMax)
+    const size_t table = load.frames * sizeof(SegmentFrame);
+    if (rows.bytes() + log_held + load.bytes + columns + log + table > held_max ||
+        rows.rows() + load.rows > kSegmentRowsMax || rows.cells() + load.cells > kSegmentCellsMax ||
+        parts.frames.size() + load.frames > kSegmentFramesMax)
       return Status(Code::kLimit, "segment: full");
     return {};
   }
 
-  void take(uint64_t first_seq, uint64_t last_seq, uint64_t frames, SegmentRows rows, const SegmentLog& log) {
-    if (empty()) parts.first_seq = first_seq;
-    parts.last_seq = last_seq;
-    parts.frames += frames;
+  void take(const std::vector<SegmentFrame>& frames, SegmentRows rows, const SegmentLog& log) {
+    append_to(&parts.frames, frames);
     parts.rows.append(std::move(rows));
-    parts.log.defs.insert(parts.log.defs.end(), log.defs.begin(), log.defs.end());
-    parts.log.events.insert(parts.log.events.end(), log.events.begin(), log.events.end());
-    parts.log.event_seqs.insert(parts.log.event_seqs.end(), log.event_seqs.begin(), log.event_seqs.end());
-    for (const Loss& loss : log.losses) losses[{loss.series, loss.reason}] += loss.count;
-    log_held += log_bytes(log.defs, log.events);
+    append_to(&parts.log.defs, log.defs);
+    append_to(&parts.log.events, log.events);
+    append_to(&parts.log.losses, log.losses);
+    append_to(&parts.log.def_seqs, log.def_seqs);
+    append_to(&parts.log.event_seqs, log.event_seqs);
+    append_to(&parts.log.loss_seqs, log.loss_seqs);
+    log_held += log_bytes(log) + frames.size() * sizeof(SegmentFrame);
   }
 
   void clear() {
     parts = SegmentParts();
     parts.writer = writer;
-    losses.clear();
     log_held = 0;
   }
 };
@@ -86,42 +93,43 @@ SegmentBuilder::~SegmentBuilder() = default;
 Status SegmentBuilder::add(const FrameView& frame) {
   if (frame.has_unknown_sections())
     return Status(Code::kVersion, fmt::format("segment: frame {} has sections of a newer version", frame.seq()));
-  Load load;
+  const SegmentLog log = log_of(frame);
+  Load load{.frames = 1};
   for (const FrameView::BlockView& block : frame.blocks())
     load.add(block.rows, block.types, block.has_steps, shapes_in(block));
-  TRACKER_RETURN_IF_ERROR(impl_->check(frame.writer(), frame.seq(), load, log_bytes(frame.defs(), frame.events())));
+  TRACKER_RETURN_IF_ERROR(impl_->check(frame.writer(), frame.seq(), load, log_bytes(log)));
   auto rows = SegmentRows::of(frame);
   if (!rows.ok()) return rows.status();
   if (rows->cells() > kSegmentCellsMax) return Status(Code::kLimit, "segment: too many cells");
-  const std::vector<uint64_t> event_seqs(frame.events().size(), frame.seq());
-  impl_->take(frame.seq(), frame.seq(), 1, std::move(*rows),
-              {frame.defs(), frame.events(), event_seqs, frame.losses()});
+  const uint64_t count = rows->rows();
+  impl_->take({{frame.seq(), count}}, std::move(*rows), log);
   return {};
 }
 
 Status SegmentBuilder::add(SegmentView* segment) {
   SegmentLog log;
   TRACKER_RETURN_IF_ERROR(segment->log(&log));
-  Load load;
+  std::vector<SegmentFrame> frames;
+  TRACKER_RETURN_IF_ERROR(segment->frame_table(&frames));
+  Load load{.frames = frames.size()};
   for (const SegmentBlock& block : segment->blocks()) load.add(block.rows, block.types, block.has_steps, 1);
-  TRACKER_RETURN_IF_ERROR(impl_->check(segment->writer(), segment->first_seq(), load, log_bytes(log.defs, log.events)));
+  TRACKER_RETURN_IF_ERROR(impl_->check(segment->writer(), segment->first_seq(), load, log_bytes(log)));
   auto rows = SegmentRows::of(segment);
   if (!rows.ok()) return rows.status();
   if (rows->cells() > kSegmentCellsMax) return Status(Code::kLimit, "segment: too many cells");
-  impl_->take(segment->first_seq(), segment->last_seq(), segment->frames(), std::move(*rows), log);
+  impl_->take(frames, std::move(*rows), log);
   return {};
 }
 
 bool SegmentBuilder::empty() const { return impl_->empty(); }
-uint64_t SegmentBuilder::first_seq() const { return impl_->parts.first_seq; }
-uint64_t SegmentBuilder::last_seq() const { return impl_->parts.last_seq; }
+uint64_t SegmentBuilder::first_seq() const { return empty() ? 0 : impl_->parts.frames.front().seq; }
+uint64_t SegmentBuilder::last_seq() const { return empty() ? 0 : impl_->parts.frames.back().seq; }
 uint64_t SegmentBuilder::points() const { return impl_->parts.rows.points(); }
 uint64_t SegmentBuilder::rows() const { return impl_->parts.rows.rows(); }
 size_t SegmentBuilder::bytes() const { return impl_->parts.rows.bytes() + impl_->log_held; }
 
 Result<std::string> SegmentBuilder::finish(SegmentTimes* times) {
   if (empty()) return Status(Code::kInvalid, "segment: of no frames");
-  for (const auto& [key, count] : impl_->losses) impl_->parts.log.losses.push_back({key.first, key.second, count});
   auto bytes = encode_segment(&impl_->parts);
   if (times != nullptr) *times = impl_->parts.times;
   impl_->clear();

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <numeric>
 
@@ -16,8 +15,6 @@
 
 namespace tracker::internal {
 namespace {
-
-std::atomic<bool> g_mini_summaries{false};
 
 // Rows by step, those of one step as they were logged; without steps in raw order.
 bool in_order(const ShapeRows& rows, uint64_t a, uint64_t b) {
@@ -57,10 +54,11 @@ class SegmentEncoder {
 
   Result<std::string> run() {
     find_times();
-    directory_.varint(in_->frames);
+    directory_.varint(in_->frames.size());
     directory_.zigzag(in_->times.first_us);
     directory_.varint(static_cast<uint64_t>(in_->times.last_us) - static_cast<uint64_t>(in_->times.first_us));
     put_log();
+    put_frames();
     const auto& shapes = in_->rows.shapes();
     directory_.varint(shapes.size());
     for (ShapeRows& shape : in_->rows.shapes()) {
@@ -95,19 +93,22 @@ class SegmentEncoder {
     put_part(begin);
   }
 
-  // What is no row stands as a frame of its own, and behind it which frame each event came with.
+  // Everything but the rows is a frame of its own. After it: the frame that each definition, event and loss came with.
   void put_log() {
     const size_t begin = parts_.size();
     const SegmentLog& log = in_->log;
     if (!log.defs.empty() || !log.events.empty() || !log.losses.empty()) {
       ByteWriter numbers;
-      uint64_t before = in_->first_seq;
-      for (const uint64_t seq : log.event_seqs) {
-        numbers.varint(seq - before);
-        before = seq;
+      for (const auto* seqs : {&log.def_seqs, &log.event_seqs, &log.loss_seqs}) {
+        uint64_t before = in_->frames.front().seq;
+        for (const uint64_t seq : *seqs) {
+          numbers.varint(seq - before);
+          before = seq;
+        }
       }
+      const uint64_t last_seq = in_->frames.back().seq;
       const std::string plain =
-          encode_frame(Frame{in_->writer, in_->last_seq, log.defs, {}, log.events, log.losses}) + numbers.buffer();
+          encode_frame(Frame{in_->writer, last_seq, log.defs, {}, log.events, log.losses}) + numbers.buffer();
       std::string compressed;
       compress(plain, &compressed);
       ByteWriter out;
@@ -120,6 +121,18 @@ class SegmentEncoder {
     put_part(begin);
   }
 
+  // The numbers of the frames where one is missing, and the rows of each.
+  void put_frames() {
+    std::vector<uint64_t> numbers, rows;
+    for (const SegmentFrame& frame : in_->frames) {
+      numbers.push_back(frame.seq);
+      rows.push_back(frame.rows);
+    }
+    if (numbers.back() - numbers.front() == numbers.size() - 1) put_part(parts_.size());
+    else put_column(numbers, ValueType::kInt64);
+    put_column(rows, ValueType::kInt64);
+  }
+
   void put_block(ShapeRows* shape, bool has_order) {
     const std::vector<uint64_t> order = sort_rows(shape);
     has_order = has_order || !std::is_sorted(shape->ordinals.begin(), shape->ordinals.end());
@@ -127,8 +140,8 @@ class SegmentEncoder {
     const auto falls = [](int64_t a, int64_t b) { return b <= a; };
     const bool increase = shape->has_steps && std::adjacent_find(steps.begin(), steps.end(), falls) == steps.end();
     directory_.varint(shape->rows());
-    directory_.u8(static_cast<uint8_t>((shape->has_steps ? kRowsHaveSteps | kStepsSorted : 0) |
-                                       (increase ? kStepsIncrease : 0) | (has_order ? kRowsHaveOrder : 0)));
+    directory_.u8(static_cast<uint8_t>((shape->has_steps ? kRowsHaveSteps : 0) | (increase ? kStepsIncrease : 0) |
+                                       (has_order ? kRowsHaveOrder : 0)));
     const auto [first, last] = std::minmax_element(shape->times_us.begin(), shape->times_us.end());
     directory_.varint(static_cast<uint64_t>(*first) - static_cast<uint64_t>(in_->times.first_us));
     directory_.varint(static_cast<uint64_t>(*last) - static_cast<uint64_t>(*first));
@@ -157,9 +170,6 @@ class SegmentEncoder {
     directory_.varint(shape.series[i] - (i > 0 ? shape.series[i - 1] : 0));
     directory_.u8(static_cast<uint8_t>(type));
     put_summary(all, same, type);
-    const size_t begin = parts_.size();
-    if (minis.size() > 1 && !same && g_mini_summaries) encode_mini_summaries(all, minis, type, &parts_);
-    put_part(begin);
     put_column(bits_, type);
   }
 
@@ -192,8 +202,8 @@ class SegmentEncoder {
     out.u16(0);
     out.u32(static_cast<uint32_t>(size));
     out.bytes(in_->writer.view());
-    out.u64(in_->first_seq);
-    out.u64(in_->last_seq);
+    out.u64(in_->frames.front().seq);
+    out.u64(in_->frames.back().seq);
     out.u32(static_cast<uint32_t>(directory_.size()));
     out.u32(crc32c(directory_.buffer(), crc32c(out.buffer())));
     out.bytes(directory_.buffer());
@@ -208,8 +218,6 @@ class SegmentEncoder {
 };
 
 }  // namespace
-
-void set_mini_summaries_for_testing(bool written) { g_mini_summaries = written; }
 
 Result<std::string> encode_segment(SegmentParts* parts) { return SegmentEncoder(parts).run(); }
 

@@ -11,16 +11,13 @@ namespace tracker::internal {
 
 struct SegmentParts {
   Id128 writer;
-  uint64_t first_seq = 0, last_seq = 0, frames = 0;
+  std::vector<SegmentFrame> frames;
   SegmentLog log;
   SegmentRows rows;
   SegmentTimes times;  // of the rows and the log: encode_segment() says them
 };
 
-// Sorts the rows. kLimit when the segment would be larger than kSegmentBytesMax.
+// Of one frame at least. Sorts the rows. kLimit when the segment would be larger than kSegmentBytesMax.
 Result<std::string> encode_segment(SegmentParts* parts);
-
-// As segments had them before decision 0016: they are read for ever.
-void set_mini_summaries_for_testing(bool written);
 
 }  // namespace tracker::internal

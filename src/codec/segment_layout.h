@@ -8,7 +8,7 @@
 
 namespace tracker::internal {
 
-constexpr std::string_view kSegmentMagic = "TRKS";
+constexpr std::string_view kSegmentMagic = "TSEG";
 constexpr size_t kSegmentVersionAt = 4;
 constexpr size_t kSegmentSizeAt = 8;
 constexpr size_t kSegmentDirectoryBytesAt = 44;
@@ -16,10 +16,9 @@ constexpr size_t kSegmentCrcAt = 48;
 
 // Flags of a block.
 constexpr uint8_t kRowsHaveSteps = 1;
-constexpr uint8_t kStepsSorted = 2;
-constexpr uint8_t kStepsIncrease = 4;
-constexpr uint8_t kRowsHaveOrder = 8;
-constexpr uint8_t kRowFlags = 15;
+constexpr uint8_t kStepsIncrease = 2;
+constexpr uint8_t kRowsHaveOrder = 4;
+constexpr uint8_t kRowFlags = 7;
 
 // Flags of a summary.
 constexpr uint8_t kSomeNotFinite = 1;

@@ -12,8 +12,8 @@
 namespace tracker::internal {
 namespace {
 
-// Of one series in a directory: id, type, flags, first value, length of its summaries, and of its column with the CRC.
-constexpr size_t kSeriesBytesMin = 10;
+// Of one series in a directory: id, type, flags, first value, and of its column length and CRC.
+constexpr size_t kSeriesBytesMin = 9;
 constexpr size_t kBlockBytesMin = 10;
 
 Status corrupt_at(size_t offset, std::string_view what) {
@@ -41,7 +41,11 @@ class DirectoryParser {
     out_->time_first_us = in_.zigzag();
     if (!add_to(out_->time_first_us, in_.varint(), &out_->time_last_us)) in_.fail();
     if (out_->frames == 0 || out_->frames - 1 > out_->last_seq - out_->first_seq) in_.fail();
+    if (out_->frames > kSegmentFramesMax) return corrupt_at(in_.offset(), "too many frames");
     part(&out_->log);
+    part(&out_->frame_numbers);
+    if ((out_->frame_numbers.size == 0) != (out_->frames - 1 == out_->last_seq - out_->first_seq)) in_.fail();
+    column(&out_->frame_rows);
     const uint64_t n = count(kBlockBytesMin);
     for (uint64_t i = 0; i < n && in_.ok(); ++i) TRACKER_RETURN_IF_ERROR(block());
     if (!in_.ok()) return corrupt_at(in_.failed_at(), "cut or bad input");
@@ -79,21 +83,24 @@ class DirectoryParser {
     if (!in_.ok()) return {};
     if ((flags & ~kRowFlags) != 0) return newer("block flags", flags);
     if (block.rows == 0) return corrupt_at(in_.offset(), "a block without rows");
-    if (block.rows > kSegmentRowsMax || (rows_ += block.rows) > kSegmentRowsMax)
+    if (block.rows > kSegmentRowsMax || (out_->rows += block.rows) > kSegmentRowsMax)
       return corrupt_at(in_.offset(), "too many rows");
     if (!add_to(out_->time_first_us, in_.varint(), &block.time_min_us)) in_.fail();
     if (!add_to(block.time_min_us, in_.varint(), &block.time_max_us)) in_.fail();
     if (block.time_max_us > out_->time_last_us) in_.fail();
     block.has_steps = (flags & kRowsHaveSteps) != 0;
-    block.steps_sorted = (flags & kStepsSorted) != 0;
     block.steps_increase = (flags & kStepsIncrease) != 0;
     block.has_order = (flags & kRowsHaveOrder) != 0;
-    if (block.steps_increase && !block.steps_sorted) in_.fail();
-    if (block.steps_sorted && !block.has_steps) in_.fail();
-    if (block.has_steps) steps(&block, &parts);
+    if (block.steps_increase && !block.has_steps) in_.fail();
+    if (block.has_steps) {
+      block.steps.min = in_.zigzag();
+      if (!add_to(block.steps.min, in_.varint(), &block.steps.max)) in_.fail();
+      column(&parts.steps);
+    }
     column(&parts.times);
     if (block.has_order) column(&parts.order);
     const uint64_t n = count(kSeriesBytesMin);
+    if (n == 0) in_.fail();
     if (!in_.ok()) return {};
     // Both are bounded before they are multiplied: n by the bytes of the directory, rows by its limit.
     if ((cells_ += block.rows * (n + 3)) > kSegmentCellsMax) return corrupt_at(in_.offset(), "too many cells");
@@ -103,18 +110,6 @@ class DirectoryParser {
     out_->blocks.push_back(std::move(block));
     out_->parts.push_back(std::move(parts));
     return {};
-  }
-
-  void steps(SegmentBlock* block, SegmentBlockParts* parts) {
-    StepSummary& steps = block->steps;
-    steps.min = steps.first = in_.zigzag();
-    if (!add_to(steps.min, in_.varint(), &steps.max)) in_.fail();
-    steps.last = steps.max;
-    if (!block->steps_sorted) {
-      if (!add_to(steps.min, in_.varint(), &steps.first) || steps.first > steps.max) in_.fail();
-      if (!add_to(steps.min, in_.varint(), &steps.last) || steps.last > steps.max) in_.fail();
-    }
-    column(&parts->steps);
   }
 
   Status series(SegmentBlock* block, SegmentBlockParts* parts) {
@@ -128,14 +123,10 @@ class DirectoryParser {
     if (!is_value_type(type)) return newer("value type", type);
     const uint8_t flags = in_.u8();
     if ((flags & ~kSummaryFlags) != 0) return newer("summary flags", flags);
-    SegmentSeriesParts series;
-    series.all_the_same = (flags & kAllTheSame) != 0;
     block->series.push_back(static_cast<uint32_t>(id));
     block->types.push_back(static_cast<ValueType>(type));
     block->summaries.push_back(summary(flags, block->types.back(), block->rows));
-    part(&series.minis);
-    column(&series.values);
-    parts->series.push_back(series);
+    column(&parts->values.emplace_back());
     return {};
   }
 
@@ -169,7 +160,7 @@ class DirectoryParser {
   uint64_t size_;
   uint64_t part_at_;  // offset of the next part
   SegmentDirectory* out_;
-  uint64_t rows_ = 0, cells_ = 0;
+  uint64_t cells_ = 0;
 };
 
 }  // namespace

@@ -17,22 +17,18 @@ struct SegmentPart {
   uint32_t crc = 0;
 };
 
-struct SegmentSeriesParts {
-  bool all_the_same = false;
-  SegmentPart minis;  // size 0: they follow from the summary
-  SegmentPart values;
-};
-
 struct SegmentBlockParts {
   SegmentPart steps, times, order;  // size 0 without them
-  std::vector<SegmentSeriesParts> series;
+  std::vector<SegmentPart> values;  // [series]
 };
 
 struct SegmentDirectory {
   Id128 writer;
-  uint64_t first_seq = 0, last_seq = 0, frames = 0, points = 0;
+  uint64_t first_seq = 0, last_seq = 0, frames = 0, rows = 0, points = 0;
   int64_t time_first_us = 0, time_last_us = 0;
   SegmentPart log;
+  SegmentPart frame_numbers;  // size 0: no number is missing
+  SegmentPart frame_rows;
   std::vector<SegmentBlock> blocks;
   std::vector<SegmentBlockParts> parts;  // [block]
 };

@@ -11,11 +11,6 @@
 namespace tracker::internal {
 namespace {
 
-template <typename T>
-void append_to(std::vector<T>* to, const std::vector<T>& from) {
-  to->insert(to->end(), from.begin(), from.end());
-}
-
 template <typename Word>
 void widen_to(const std::vector<ShapeRows::Piece>& pieces, size_t before, uint64_t* out) {
   for (const ShapeRows::Piece& piece : pieces) {
@@ -171,8 +166,34 @@ void ShapeRows::append(ShapeRows other) {
   std::move(other.pieces.begin(), other.pieces.end(), std::back_inserter(pieces));
 }
 
+ShapeRows ShapeRows::between(uint64_t begin, uint64_t end) const {
+  ShapeRows out;
+  out.has_steps = has_steps;
+  out.series = series;
+  out.types = types;
+  const auto is_taken = [&](uint64_t row) { return ordinals[row] >= begin && ordinals[row] < end; };
+  uint64_t before = 0;  // rows of the pieces so far
+  for (const Piece& piece : pieces) {
+    Piece taken;
+    for (uint64_t row = before; row < before + piece.rows; ++row) {
+      if (!is_taken(row)) continue;
+      if (has_steps) out.steps.push_back(steps[row]);
+      out.times_us.push_back(times_us[row]);
+      out.ordinals.push_back(ordinals[row] - begin);
+      ++taken.rows;
+    }
+    size_t at = 0;
+    for (const ValueType type : types)
+      for (uint64_t row = 0; row < piece.rows; ++row, at += value_width(type))
+        if (is_taken(before + row)) taken.columns.append(piece.columns, at, value_width(type));
+    before += piece.rows;
+    out.pieces.push_back(std::move(taken));
+  }
+  return out;
+}
+
 void SegmentRows::add(ShapeRows rows) {
-  if (rows.rows() == 0 || rows.series.empty()) return;
+  if (rows.rows() == 0) return;
   rows_ += rows.rows();
   cells_ += rows.rows() * (rows.series.size() + 3);
   points_ += rows.rows() * rows.series.size();
@@ -188,10 +209,10 @@ void SegmentRows::add(ShapeRows rows) {
 
 Result<SegmentRows> SegmentRows::of(const FrameView& frame) {
   std::vector<ShapeRows> blocks;
-  for (const FrameView::BlockView& block : frame.blocks()) TRACKER_RETURN_IF_ERROR(read_block(block, &blocks));
+  for (const FrameView::BlockView& block : frame.blocks())
+    if (!block.series.empty()) TRACKER_RETURN_IF_ERROR(read_block(block, &blocks));
   number_rows(&blocks);
   SegmentRows out;
-  for (ShapeRows& block : blocks) out.ordinals_ += block.rows();
   // Blocks of one shape but another order of series: their rows are merged by ordinal when the segment is written.
   for (ShapeRows& block : blocks) out.add(std::move(block));
   return out;
@@ -218,19 +239,23 @@ Result<SegmentRows> SegmentRows::of(SegmentView* segment) {
       TRACKER_RETURN_IF_ERROR(
           columns.add(value_width(block.types[i]), [&](void* to) { return segment->values(b, i, RowRange(), to); }));
     rows.pieces.push_back(columns.take());
-    const uint64_t last = *std::max_element(rows.ordinals.begin(), rows.ordinals.end());
-    out.ordinals_ = std::max(out.ordinals_, last + 1);
     out.add(std::move(rows));
   }
   return out;
 }
 
 void SegmentRows::append(SegmentRows later) {
+  const uint64_t before = rows_;
   for (ShapeRows& shape : later.shapes_) {
-    for (uint64_t& ordinal : shape.ordinals) ordinal += ordinals_;
+    for (uint64_t& ordinal : shape.ordinals) ordinal += before;
     add(std::move(shape));
   }
-  ordinals_ += later.ordinals_;
+}
+
+SegmentRows SegmentRows::between(uint64_t begin, uint64_t end) const {
+  SegmentRows out;
+  for (const ShapeRows& shape : shapes_) out.add(shape.between(begin, end));
+  return out;
 }
 
 }  // namespace tracker::internal

@@ -13,6 +13,11 @@
 
 namespace tracker::internal {
 
+template <typename T>
+void append_to(std::vector<T>* to, const std::vector<T>& from) {
+  to->insert(to->end(), from.begin(), from.end());
+}
+
 // How many shapes the rows of a frame's block take: as many as the times that it names one series. Each has steps,
 // times and ordinals of its own, so a few bytes of a frame may stand for many.
 size_t shapes_in(const FrameView::BlockView& block);
@@ -39,6 +44,7 @@ struct ShapeRows {
   // The values of series i in 8 bytes each; `before`: the widths of those before it added up.
   void widen(size_t i, size_t before, std::vector<uint64_t>* out) const;
   void append(ShapeRows other);  // of the same shape
+  ShapeRows between(uint64_t begin, uint64_t end) const;
 };
 
 class SegmentRows {
@@ -47,8 +53,10 @@ class SegmentRows {
   static Result<SegmentRows> of(const FrameView& frame);
   static Result<SegmentRows> of(SegmentView* segment);
 
-  // Rows behind all that are here.
+  // Rows that follow all that are here.
   void append(SegmentRows later);
+  // The rows with an ordinal of [begin, end), which are numbered from 0 again.
+  SegmentRows between(uint64_t begin, uint64_t end) const;
 
   std::vector<ShapeRows>& shapes() { return shapes_; }
   uint64_t rows() const { return rows_; }
@@ -61,7 +69,6 @@ class SegmentRows {
 
   std::unordered_multimap<uint64_t, uint32_t> by_shape_;  // hash, position in shapes_
   std::vector<ShapeRows> shapes_;
-  uint64_t ordinals_ = 0;  // the next one
   uint64_t rows_ = 0, cells_ = 0, points_ = 0;
   size_t bytes_ = 0;
 };

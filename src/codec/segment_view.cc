@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
+#include <functional>
 #include <numeric>
 
 #include "base/bytes.h"
@@ -77,26 +77,32 @@ RowRange cut(RowRange range, uint64_t rows) {
   return range;
 }
 
-// What stands behind the frame, which is cut to its size.
-std::string_view behind_frame(std::string_view* bytes) {
+// The bytes after the frame, which is cut to its size.
+std::string_view bytes_after_frame(std::string_view* bytes) {
   ByteReader head(*bytes);
   head.bytes(kFrameSizeAt);
   const uint32_t size = head.u32();
   if (!head.ok() || size > bytes->size()) return {};  // the frame does not parse
-  const std::string_view behind = bytes->substr(size);
+  const std::string_view after = bytes->substr(size);
   *bytes = bytes->substr(0, size);
-  return behind;
+  return after;
 }
 
-Status read_event_seqs(std::string_view numbers, size_t events, uint64_t first, uint64_t last, SegmentLog* out) {
+// The frames that the definitions, events and losses of the log came with.
+Status read_seqs(std::string_view numbers, const FrameView& log, uint64_t first, uint64_t last, SegmentLog* out) {
   ByteReader in(numbers);
-  uint64_t seq = first;
-  for (size_t i = 0; i < events && in.ok(); ++i) {
-    const uint64_t more = in.varint();
-    if (more > last - seq) return Status(Code::kCorrupt, "an event of a frame that the segment does not hold");
-    out->event_seqs.push_back(seq += more);
+  const std::pair<size_t, std::vector<uint64_t>*> lists[] = {{log.defs().size(), &out->def_seqs},
+                                                             {log.events().size(), &out->event_seqs},
+                                                             {log.losses().size(), &out->loss_seqs}};
+  for (const auto& [count, seqs] : lists) {
+    uint64_t seq = first;
+    for (size_t i = 0; i < count && in.ok(); ++i) {
+      const uint64_t more = in.varint();
+      if (more > last - seq) return Status(Code::kCorrupt, "an entry of a frame that the segment does not hold");
+      seqs->push_back(seq += more);
+    }
   }
-  return in.ok() && in.at_end() ? Status() : Status(Code::kCorrupt, "the frames of its events are cut, or too many");
+  return in.ok() && in.at_end() ? Status() : Status(Code::kCorrupt, "the frames of its entries are cut, or too many");
 }
 
 template <typename Word>
@@ -145,6 +151,27 @@ int64_t SegmentView::time_first_us() const { return impl_->directory.time_first_
 int64_t SegmentView::time_last_us() const { return impl_->directory.time_last_us; }
 const std::vector<SegmentBlock>& SegmentView::blocks() const { return impl_->directory.blocks; }
 
+Status SegmentView::frame_table(std::vector<SegmentFrame>* out) {
+  const SegmentDirectory& of = impl_->directory;
+  const auto wrong = [&of](std::string_view what) {
+    return Status(Code::kCorrupt, fmt::format("segment: table of frames at byte {}: {}", of.frame_rows.offset, what));
+  };
+  std::vector<uint64_t> numbers(of.frames), rows(of.frames);
+  if (of.frame_numbers.size == 0) std::iota(numbers.begin(), numbers.end(), of.first_seq);
+  else TRACKER_RETURN_IF_ERROR(impl_->decode(of.frame_numbers, of.frames, ValueType::kInt64, {}, numbers.data()));
+  TRACKER_RETURN_IF_ERROR(impl_->decode(of.frame_rows, of.frames, ValueType::kInt64, {}, rows.data()));
+  if (numbers.front() != of.first_seq || numbers.back() != of.last_seq ||
+      std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>()) != numbers.end())
+    return wrong(fmt::format("the numbers do not rise from {} to {}", of.first_seq, of.last_seq));
+  uint64_t left = of.rows;
+  for (uint64_t i = 0; i < of.frames; ++i) {
+    if (rows[i] > left) return wrong("more rows than the blocks have");
+    left -= rows[i];
+    out->push_back({numbers[i], rows[i]});
+  }
+  return left == 0 ? Status() : wrong(fmt::format("{} rows of the blocks are in no frame", left));
+}
+
 Status SegmentView::steps(size_t block, RowRange rows, int64_t* out) {
   const SegmentBlock& of = blocks()[block];
   if (!of.has_steps) return Status(Code::kInvalid, "segment: these rows have no steps");
@@ -170,12 +197,12 @@ Result<bool> SegmentView::steps_decode_by_parts(size_t block) {
 
 Result<bool> SegmentView::decodes_by_parts(size_t block, size_t series) {
   const Result<bool> steps = steps_decode_by_parts(block);
-  return steps.ok() && *steps ? impl_->by_parts(impl_->directory.parts[block].series[series].values) : steps;
+  return steps.ok() && *steps ? impl_->by_parts(impl_->directory.parts[block].values[series]) : steps;
 }
 
 Status SegmentView::values(size_t block, size_t series, RowRange rows, void* out) {
   const SegmentBlock& of = blocks()[block];
-  return impl_->decode(impl_->directory.parts[block].series[series].values, of.rows, of.types[series], rows, out);
+  return impl_->decode(impl_->directory.parts[block].values[series], of.rows, of.types[series], rows, out);
 }
 
 Status SegmentView::value_bits(size_t block, size_t series, RowRange rows, uint64_t* out) {
@@ -187,37 +214,6 @@ Status SegmentView::value_bits(size_t block, size_t series, RowRange rows, uint6
   if (width == 4) widen<uint32_t>(narrow, out);
   if (width == 2) widen<uint16_t>(narrow, out);
   if (width == 1) widen<uint8_t>(narrow, out);
-  return {};
-}
-
-Status SegmentView::mini_summaries(size_t block, size_t series, std::vector<ValueSummary>* out) {
-  const SegmentBlock& of = blocks()[block];
-  const SegmentSeriesParts& parts = impl_->directory.parts[block].series[series];
-  const ValueSummary& all = of.summaries[series];
-  if (parts.minis.size > 0) {
-    auto bytes = impl_->bytes_of(parts.minis);
-    if (!bytes.ok()) return bytes.status();
-    return Impl::located(decode_mini_summaries(*bytes, all, of.types[series], out), parts.minis);
-  }
-  if (of.rows <= kMiniRows) {
-    out->push_back(all);
-    out->back().first_bits = out->back().last_bits = 0;
-    return {};
-  }
-  if (!parts.all_the_same) return {};
-  const auto minis = summarize_constant(all, of.types[series]);
-  out->insert(out->end(), minis.begin(), minis.end());
-  return {};
-}
-
-Status SegmentView::mini_steps(size_t block, std::vector<StepSummary>* out) {
-  std::vector<int64_t> all(blocks()[block].rows);
-  TRACKER_RETURN_IF_ERROR(steps(block, RowRange(), all.data()));
-  for (size_t from = 0; from < all.size(); from += kMiniRows) {
-    const auto rows = std::span(all).subspan(from, std::min<size_t>(kMiniRows, all.size() - from));
-    const auto [least, greatest] = std::minmax_element(rows.begin(), rows.end());
-    out->push_back({rows.front(), rows.back(), *least, *greatest});
-  }
   return {};
 }
 
@@ -238,14 +234,13 @@ Status SegmentView::log(SegmentLog* out) {
   } else if ((*bytes)[0] != kLogPlain) {
     return Status(Code::kVersion, fmt::format("segment: log encoding {} is of a newer version", (*bytes)[0]));
   }
-  const std::string_view numbers = behind_frame(&frame_bytes);
+  const std::string_view numbers = bytes_after_frame(&frame_bytes);
   auto frame = FrameView::parse(frame_bytes, impl_->check_crc);
   if (!frame.ok()) return Impl::located(frame.status(), part);
-  TRACKER_RETURN_IF_ERROR(
-      Impl::located(read_event_seqs(numbers, frame->events().size(), first_seq(), last_seq(), out), part));
-  out->defs.insert(out->defs.end(), frame->defs().begin(), frame->defs().end());
-  out->events.insert(out->events.end(), frame->events().begin(), frame->events().end());
-  out->losses.insert(out->losses.end(), frame->losses().begin(), frame->losses().end());
+  TRACKER_RETURN_IF_ERROR(Impl::located(read_seqs(numbers, *frame, first_seq(), last_seq(), out), part));
+  out->defs = frame->defs();
+  out->events = frame->events();
+  out->losses = frame->losses();
   return {};
 }
 

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What is said of the values of a series without reading them: of all rows of a block, and of each mini-block.
+// A summary of the values of a series in a block, which the directory of a segment holds. It is made from those of its
+// mini-blocks.
 // Threads: pure functions. Cost: about a nanosecond a value.
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "base/status.h"
 #include "model/number.h"
 
 namespace tracker::internal {
@@ -31,14 +29,5 @@ struct ValueSummary {
 std::vector<ValueSummary> summarize_minis(std::span<const uint64_t> bits, ValueType type);
 // Of the block that has these mini-blocks and values.
 ValueSummary summarize_block(std::span<const ValueSummary> minis, std::span<const uint64_t> bits, ValueType type);
-// The mini-blocks of a block whose values all have the same bits.
-std::vector<ValueSummary> summarize_constant(const ValueSummary& block, ValueType type);
-
-// The part "mini summaries" of docs/formats/segment.md. Decoding takes what `block` says for granted, and refuses with
-// kCorrupt what contradicts it; it appends.
-void encode_mini_summaries(const ValueSummary& block, std::span<const ValueSummary> minis, ValueType type,
-                           std::string* out);
-Status decode_mini_summaries(std::string_view bytes, const ValueSummary& block, ValueType type,
-                             std::vector<ValueSummary>* out);
 
 }  // namespace tracker::internal

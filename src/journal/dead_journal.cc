@@ -197,6 +197,7 @@ Status DeadJournal::read_ring(const std::string& name) {
         Code::kVersion,
         fmt::format("{}: a ring of version {}, this library reads up to {}", path, header.version, kRingVersion),
         kNewerHint);
+  if (header.magic == kUnreleasedRing) return Status(Code::kVersion, fmt::format("{} {}", path, kUnreleasedState));
   if (header.magic != kRingMagic || header.version != kRingVersion || !can_be(size) ||
       std::memcmp(header.writer, identity().writer.bytes.data(), 16) != 0)
     return give_up(name, header, data, "not a ring of this journal");
@@ -353,18 +354,17 @@ void DeadJournal::judge_counters() {
                       ring->path, count, what));
       ++unreadable_;
     };
-    // By writers of before a text is counted in front of its record.
-    ring->counts = points_accepted(*ring) <= tail / sizeof(ValuePair) && texts <= tail / kTextBytesMin + 1;
-    if (!ring->counts && texts > tail / kTextBytesMin + 1) say("texts", texts);
+    ring->counts = points_accepted(*ring) <= tail / sizeof(ValuePair) && texts <= tail / kTextBytesMin;
+    if (!ring->counts && texts > tail / kTextBytesMin) say("texts", texts);
     else if (!ring->counts) say("values", header.accepted.load());
-    else if (header.accepted_before.load() > kLossCountMax + 1)
-      say("values in rings that are gone", header.accepted_before.load() - 1);
-    else if (header.leaving.load() != 0 && header.accepted_before_then.load() > kLossCountMax + 1)
-      say("values in a ring that goes and those that are gone", header.accepted_before_then.load() - 1);
-    else if (header.texts_before.load() > kLossCountMax + 1)
-      say("texts in rings that are gone", header.texts_before.load() - 1);
-    else if (header.leaving.load() != 0 && header.texts_before_then.load() > kLossCountMax + 1)
-      say("texts in a ring that goes and those that are gone", header.texts_before_then.load() - 1);
+    else if (header.accepted_before.load() > kLossCountMax)
+      say("values in rings that are gone", header.accepted_before.load());
+    else if (header.leaving.load() != 0 && header.accepted_before_then.load() > kLossCountMax)
+      say("values in a ring that goes and those that are gone", header.accepted_before_then.load());
+    else if (header.texts_before.load() > kLossCountMax)
+      say("texts in rings that are gone", header.texts_before.load());
+    else if (header.leaving.load() != 0 && header.texts_before_then.load() > kLossCountMax)
+      say("texts in a ring that goes and those that are gone", header.texts_before_then.load());
     else if (header.texts_unfiled.load() > kLossCountMax || header.texts_committed.load() > kLossCountMax)
       say("texts in no ring", std::max(header.texts_unfiled.load(), header.texts_committed.load()));
     else if (header.accepted_unfiled.load() > kLossCountMax)
@@ -381,10 +381,10 @@ bool DeadJournal::has_ring(uint64_t nonce) const {
 
 // What rings had that are gone. Its process may have died between the end of a ring and the word of it.
 uint64_t DeadJournal::gone(std::atomic<uint64_t> RingHeader::* before, std::atomic<uint64_t> RingHeader::* then) const {
-  uint64_t out = largest(before, kLossCountMax + 1);
+  uint64_t out = largest(before, kLossCountMax);
   for (const auto& ring : rings_) {
     const uint64_t leaving = ring->header->leaving.load(), next = (ring->header->*then).load();
-    if (leaving != 0 && next <= kLossCountMax + 1 && !has_ring(leaving)) out = std::max(out, next);
+    if (leaving != 0 && next <= kLossCountMax && !has_ring(leaving)) out = std::max(out, next);
   }
   return out;
 }
@@ -395,19 +395,15 @@ uint64_t DeadJournal::accepted_before() const {
 
 uint64_t DeadJournal::texts_before() const { return gone(&RingHeader::texts_before, &RingHeader::texts_before_then); }
 
-bool DeadJournal::counts_all() const { return unread_.empty() && unreadable_ == 0 && accepted_before() > 0; }
+bool DeadJournal::counts_all() const { return unread_.empty() && unreadable_ == 0 && !rings_.empty(); }
 
 Logged DeadJournal::accepted() const {
   Logged out;
   for (const auto& ring : rings_) {
     if (!ring->counts) continue;
-    // Writers that do not say texts_before counted a text in front of its record: one more than there are, perhaps.
-    const uint64_t texts = ring->header->texts.load(), surplus = ring->header->texts_before.load() == 0 ? 1 : 0;
-    out += {points_accepted(*ring), texts - std::min(texts, surplus)};
+    out += {points_accepted(*ring), ring->header->texts.load()};
   }
-  if (const uint64_t before = accepted_before(); before > 0) out.points += before - 1;
-  if (const uint64_t before = texts_before(); before > 0) out.texts += before - 1;
-  out.points += accepted_unfiled();
+  out += {accepted_before() + accepted_unfiled(), texts_before()};
   return out;
 }
 

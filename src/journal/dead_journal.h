@@ -124,7 +124,6 @@ class DeadJournal {
   uint64_t known_position(uint64_t name) const;
   // What each ring says of all; no count above `bound` is believed.
   uint64_t largest(std::atomic<uint64_t> RingHeader::* count, uint64_t bound) const;
-  // And one; 0: no ring says.
   uint64_t accepted_before() const;
   uint64_t texts_before() const;
   uint64_t gone(std::atomic<uint64_t> RingHeader::* before, std::atomic<uint64_t> RingHeader::* then) const;

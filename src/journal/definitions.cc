@@ -171,6 +171,7 @@ size_t find_first_series(std::string_view bytes) {
 
 Result<Definitions> parse_definitions(std::string_view bytes) {
   const size_t magic = kDefinitionsMagic.size();
+  if (bytes.starts_with("TRKDEFS1")) return Status(Code::kVersion, std::string(kUnreleasedState));
   if (bytes.size() < magic || bytes.substr(0, 7) != kDefinitionsMagic.substr(0, 7))
     return Status(Code::kCorrupt, "not a definitions file: bad magic at byte 0");
   if (bytes[7] > kDefinitionsMagic[7] && bytes[7] <= kNewestVersion)

@@ -18,7 +18,7 @@
 
 namespace tracker::internal {
 
-constexpr std::string_view kDefinitionsMagic = "TRKDEFS1";
+constexpr std::string_view kDefinitionsMagic = "TRKJDEF1";
 constexpr size_t kDefinitionsBytesMax = 512u << 20;  // more than kSeriesMax longest names
 constexpr size_t kIdentityLookBytes = 8u << 10;      // a usual identity and a few series
 constexpr size_t kSeriesRecordBytesMax = 8u << 10;   // a longer record is no series, where one is looked for

@@ -120,7 +120,8 @@ Result<RingFile*> Journal::add_file(Seat* seat, uint64_t bytes, bool private_mem
   held->file->header()->anchors[0] = hold(options_.read_clock());
   held->file->header()->accepted_unfiled.store(accepted_unfiled_, std::memory_order_relaxed);
   held->file->header()->highest_number.store(highest_number_, std::memory_order_relaxed);
-  held->file->header()->texts_before.store(retired_counts_.texts_accepted + 1, std::memory_order_relaxed);
+  held->file->header()->accepted_before.store(accepted_in_retired(), std::memory_order_relaxed);
+  held->file->header()->texts_before.store(retired_counts_.texts_accepted, std::memory_order_relaxed);
   files_.push_back(std::move(held));
   say_rings_held(nullptr);
   say_unfiled_texts();

@@ -245,6 +245,7 @@ class Journal {
   void install(Seat* seat, RingFile* file);
   void retire_files();
   void say_unfiled_texts();
+  uint64_t accepted_in_retired() const { return retired_counts_.accepted - retired_unfiled_; }
   void say_rings_held(const RingFile* leaving);
   void announce_leaving(RingFile& leaving);
   void abandon(RingFile* file);

@@ -30,8 +30,8 @@ void Journal::begin_drain() {
   for (const auto& held : files_) {
     RingFile* file = held->file.get();
     RingHeader* header = file->header();
-    header->accepted_before.store(retired_counts_.accepted - retired_unfiled_ + 1, std::memory_order_relaxed);
-    header->texts_before.store(retired_counts_.texts_accepted + 1, std::memory_order_relaxed);
+    header->accepted_before.store(accepted_in_retired(), std::memory_order_relaxed);
+    header->texts_before.store(retired_counts_.texts_accepted, std::memory_order_relaxed);
     const uint64_t tail = header->tail.load(std::memory_order_acquire);
     for (size_t i = 0; i < kLossSlots && header->losses[i].key.load(std::memory_order_acquire) != 0; ++i)
       losses_pending_ |= header->losses[i].count.load(std::memory_order_relaxed) != file->losses_drained[i];
@@ -346,9 +346,9 @@ void Journal::abandon(RingFile* file) {
 // Under files_mutex_. Who finds the ring gone, and recovers, has what it had accepted in all other rings, at whichever
 // instant this process died: the stores are done in their order.
 void Journal::announce_leaving(RingFile& leaving) {
-  const uint64_t before = retired_counts_.accepted - retired_unfiled_ + 1;
+  const uint64_t before = accepted_in_retired();
   const uint64_t then = before + leaving.header()->accepted.load();
-  const uint64_t texts = retired_counts_.texts_accepted + 1;
+  const uint64_t texts = retired_counts_.texts_accepted;
   for (const auto& held : files_) {
     if (held->file.get() == &leaving) continue;
     RingHeader* header = held->file->header();

@@ -13,7 +13,8 @@
 
 namespace tracker::internal {
 
-constexpr uint64_t kRingMagic = 0x31474e49524b5254;  // "TRKRING1"
+constexpr uint64_t kRingMagic = 0x474e49524a4b5254;       // "TRKJRING"
+constexpr uint64_t kUnreleasedRing = 0x31474e49524b5254;  // "TRKRING1"
 constexpr uint32_t kRingVersion = 1;
 constexpr size_t kRingHeaderBytes = 4096;
 constexpr size_t kRingFileBytesMax = 64u << 20;  // what recovery takes for a ring; ours are 8 MiB at most
@@ -42,7 +43,7 @@ struct RingHeader {
   uint64_t data_bytes;
   uint8_t writer[16];
   double ticks_per_ns;  // estimate at creation, for records that no second anchor encloses
-  // 1 + the points in rings of this writer that are gone; 0: not said. Written by the drain thread.
+  // Points accepted in rings of this writer that are gone. Written by the drain thread.
   std::atomic<uint64_t> accepted_before;
 
   // Written by the producer.
@@ -54,8 +55,8 @@ struct RingHeader {
   // record behind tail already cannot be told without, for a record of values turns that bit, being an odd number of
   // words.
   std::atomic<uint64_t> accepted_at;
-  // Rings of this writer that are files, this one among them: fewer, and some are gone that were not done with. 0: not
-  // said. Written by who makes or unlinks one, into all.
+  // Rings of this writer that are files, this one among them: fewer, and some are gone that were not done with. Written
+  // by the thread that makes or unlinks one, into all.
   std::atomic<uint64_t> rings_held;
 
   // Written by the store thread: a hint. What counts is the position in the database.

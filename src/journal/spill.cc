@@ -17,7 +17,7 @@
 namespace tracker::internal {
 namespace {
 
-constexpr uint32_t kSpillMagic = 0x31505354;  // "TSP1"
+constexpr uint32_t kSpillMagic = 0x31534a54;  // "TJS1"
 constexpr size_t kSpillHead = 16;             // magic, body bytes, crc of nonce and body, zero
 
 uint32_t body_crc(uint64_t nonce, std::string_view body) {
@@ -191,6 +191,10 @@ SpillContents read_spill(const std::string& dir, uint64_t nonce) {
   if (::lstat(path.c_str(), &st) != 0 && errno == ENOENT) return {};
   SpillContents out;
   auto bytes = read_file(path, 2 * kSpillBytesMax);
+  if (bytes.ok() && bytes->starts_with("TSP1")) {
+    out.refused = Status(Code::kVersion, fmt::format("{} {}", path, kUnreleasedState));
+    return out;
+  }
   if (bytes.ok() && version_of(*bytes) > kSpillVersion && !is_ours_with_another_digit(*bytes, nonce)) {
     out.version = version_of(*bytes);
     return out;

@@ -41,8 +41,8 @@ struct SpillContents {
   std::vector<FrameRecord> frames;  // the sound records, in the order of the file
   uint64_t damaged_bytes = 0;       // that belong to none of them
   std::string problem;              // what is wrong with the file; empty: nothing is
-  Status refused;                   // a disk, or rights, that may let it be read the next time: nothing is known of it
-  int version = 1;                  // a newer one is not read at all
+  Status refused;   // by a disk or by rights, which may let it be read later, or as a file of an unreleased state
+  int version = 1;  // a newer one is not read at all
 };
 
 // A record that does not verify is damage, and what is sound behind it is read; at most kResyncBytesMax (ring_reader.h)

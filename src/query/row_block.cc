@@ -114,7 +114,7 @@ Status SegmentRowBlock::narrow_column(const Int64Range& wanted, Read&& read) {
 Status SegmentRowBlock::narrow(const std::optional<Int64Range>& steps, const std::optional<Int64Range>& times_us) {
   const SegmentBlock& about = segment_->blocks()[block_];
   if (steps && has_steps_ && !within(about.steps.min, about.steps.max, *steps)) {
-    const auto by_parts = about.steps_sorted ? segment_->steps_decode_by_parts(block_) : Result<bool>(false);
+    const auto by_parts = segment_->steps_decode_by_parts(block_);
     if (!by_parts.ok()) return by_parts.status();
     TRACKER_RETURN_IF_ERROR(*by_parts ? narrow_sorted_steps(*steps)
                                       : narrow_column(*steps, [this](RowRange rows, int64_t* to) {

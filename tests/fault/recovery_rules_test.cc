@@ -186,7 +186,7 @@ TEST(NoDefinitionsTest, WhereNobodyKnowsWhoWroteTheJournalIsNamedAndKeptUntilSom
   Sandbox sandbox;
   make_dead_run();
   const std::string dir = sandbox.journal_folders().at(0);
-  ASSERT_TRUE(write_file_atomic(join_path(dir, "defs"), "TRKDEFS1").ok());
+  ASSERT_TRUE(write_file_atomic(join_path(dir, "defs"), "TRKJDEF1").ok());
   const std::string run_path = Store::open(sandbox.store())->find_run("p", "r")->path;
   const std::string away = sandbox.folder() + "/away";
   ASSERT_EQ(::rename(run_path.c_str(), away.c_str()), 0);

@@ -182,7 +182,7 @@ TEST(VerifyLiveTest, WhereNobodyCanSayHowManyPointsWaitThatIsSaid) {
   const Sandbox sandbox;
   leave_dead_trainer(500, 0, 300);
   const std::string dir = sandbox.journal_folders().at(0);
-  ASSERT_TRUE(write_file_atomic(dir + "/defs", "TRKDEFS1").ok());
+  ASSERT_TRUE(write_file_atomic(dir + "/defs", "TRKJDEF1").ok());
   EXPECT_EQ(unrecovered_text(verify(sandbox)).find("unknown"), std::string::npos) << "the store knows its writer";
   const std::string run_path = Store::open(sandbox.store())->list_runs().at(0).path;
   const std::string away = sandbox.folder() + "/away";

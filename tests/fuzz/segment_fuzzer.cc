@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "codec/cut_segment.h"
 #include "codec/segment.h"
 
 using namespace tracker::internal;
@@ -24,14 +25,6 @@ bool is_small(const SegmentView& view) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto view = SegmentView::parse({reinterpret_cast<const char*>(data), size}, false);
   if (!view.ok() || !is_small(*view)) return 0;
-  for (size_t b = 0; b < view->blocks().size(); ++b) {
-    std::vector<StepSummary> steps;
-    (void)view->mini_steps(b, &steps);
-    for (size_t i = 0; i < view->blocks()[b].series.size(); ++i) {
-      std::vector<ValueSummary> minis;
-      (void)view->mini_summaries(b, i, &minis);
-    }
-  }
   const bool sound = view->check().ok();
   SegmentBuilder builder(view->writer());
   if (!builder.add(&*view).ok()) return 0;
@@ -40,5 +33,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto rewritten = SegmentView::parse(*again);
   if (!rewritten.ok() || rewritten->points() != view->points()) std::abort();
   if (sound && !rewritten->check().ok()) std::abort();
+  const auto halves = cut_segment(&*view, view->first_seq() + (view->last_seq() - view->first_seq()) / 2);
+  if (halves.ok() != sound) std::abort();
+  if (!sound) return 0;
+  uint64_t points = 0;
+  for (const std::string& bytes : {halves->up_to, halves->after}) {
+    if (bytes.empty()) continue;
+    auto half = SegmentView::parse(bytes);
+    if (!half.ok() || !half->check().ok()) std::abort();
+    points += half->points();
+  }
+  if (points != view->points()) std::abort();
   return 0;
 }

@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view rest(reinterpret_cast<const char*>(data) + sizeof nonce, size - sizeof nonce);
   (void)parse_spill(rest, nonce);
   ByteWriter file;
-  file.bytes("TSP1");
+  file.bytes("TJS1");
   file.u32(static_cast<uint32_t>(rest.size()));
   file.u32(crc32c(rest, crc32c({reinterpret_cast<const char*>(&nonce), sizeof nonce})));
   file.u32(0);

@@ -14,6 +14,15 @@ import tracker
 
 Script = Callable[..., "subprocess.CompletedProcess[str]"]
 
+
+# While a thread of ours reads a file, a program that closes all descriptors and opens files of its own may get the
+# number of that file, and the thread then closes the program's file. No library can prevent that. The thread that
+# records the environment reads a file of each installed package, for 0.1 s after init(): here it does not run.
+@pytest.fixture(autouse=True)
+def no_thread_reads_the_environment(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACKER_CAPTURE", "none")
+
+
 CLOSED = """
 import glob, os, sys, time, tracker
 

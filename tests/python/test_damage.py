@@ -458,7 +458,7 @@ def test_what_only_the_checksum_sees_is_a_finding_of_its_own(shm: Path, tmp_path
 @pytest.mark.parametrize("change_of", [("last_seq", -5), ("last_seq", 99), ("stats_seq", 12345)])
 def test_verify_finds_a_count_of_frames_that_cannot_be(shm: Path, tmp_path: Path, change_of: tuple[str, int]) -> None:
     store, database = finished_run(tmp_path, 1, 50)
-    change(database, "DELETE FROM meta WHERE key='checksum'")  # as of an older version
+    change(database, "DELETE FROM meta WHERE key='checksum'")  # as of a run that died
     with contextlib.closing(sqlite3.connect(database)) as connection:
         assert connection.execute("SELECT count(*) FROM meta WHERE key='checksum'").fetchone() == (0,)
     assert command("verify", store).returncode == 0

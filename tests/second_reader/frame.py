@@ -41,7 +41,7 @@ class Frame:
 
 def read_frame(data: bytes) -> Frame:
     head = Bytes(data)
-    if head.take(4) != b"TRKF" or head.uint(2) != 1 or head.uint(2) != 0:
+    if head.take(4) != b"TFRM" or head.uint(2) != 1 or head.uint(2) != 0:
         raise ValueError("not a frame of version 1")
     if head.uint(4) != len(data):
         raise ValueError("size")

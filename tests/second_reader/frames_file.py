@@ -25,7 +25,7 @@ class FramesFile:
 def read_frames_file(data: bytes) -> FramesFile:
     """Sound records up to the first that is none: at the end of the file that one is not written yet."""
     head = Bytes(data)
-    if head.take(8) != b"TRKFRMS1":
+    if head.take(8) != b"TRKFLOG1":
         raise ValueError("not a frames file of version 1")
     out = FramesFile(head.take(16).hex())
     head.uint(4)
@@ -35,7 +35,7 @@ def read_frames_file(data: bytes) -> FramesFile:
         offset = head.at
         magic, kind, size, body_crc, crc = head.take(4), head.uint(4), head.uint(4), head.uint(4), head.uint(4)
         own = bytes.fromhex(out.writer) + offset.to_bytes(8, "little") + data[offset : offset + 16]
-        if magic != b"TFR1" or crc32c(own) != crc or size > len(data) - head.at:
+        if magic != b"TFL1" or crc32c(own) != crc or size > len(data) - head.at:
             break
         body = head.take(size)
         if crc32c(body) != body_crc:

@@ -31,7 +31,7 @@ class Definitions:
 
 
 def read_definitions(data: bytes) -> Definitions:
-    if data[:8] != b"TRKDEFS1":
+    if data[:8] != b"TRKJDEF1":
         raise ValueError("not a definitions file of version 1")
     out = Definitions()
     rest = Bytes(data[8:])
@@ -63,7 +63,7 @@ class Record:
 class Ring:
     def __init__(self, data: bytes, writer: str) -> None:
         head = Bytes(data[:HEADER_BYTES])
-        if head.take(8) != b"TRKRING1" or head.uint(4) != 1:
+        if head.take(8) != b"TRKJRING" or head.uint(4) != 1:
             raise ValueError("not a ring of version 1")
         head.uint(4)
         self.nonce, size = head.uint(8), head.uint(8)
@@ -142,7 +142,7 @@ def _spilled(folder: Path, writer: str, last_seq: int) -> list[tuple[Frame, dict
     while len(rest.data) - rest.at >= 16:
         magic, size, crc = rest.take(4), rest.uint(4), rest.uint(4)
         rest.uint(4)
-        if magic != b"TSP1" or size > len(rest.data) - rest.at:
+        if magic != b"TJS1" or size > len(rest.data) - rest.at:
             break
         body = rest.take(size)
         if crc32c(bytes.fromhex(writer)[:8] + body) != crc:

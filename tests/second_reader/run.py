@@ -305,7 +305,7 @@ def read_unfinished(path: Path) -> Writer:
 def read_database(path: Path) -> Writer:
     database = sqlite3.connect(path.resolve().as_uri() + "?mode=ro", uri=True)
     try:
-        assert database.execute("PRAGMA application_id").fetchone()[0] == 0x54524B31
+        assert database.execute("PRAGMA application_id").fetchone()[0] == 0x54524B57
         assert database.execute("PRAGMA user_version").fetchone()[0] == 1
         meta = dict(database.execute("SELECT key, value FROM meta"))
         log = [(seq, read_frame(data)) for seq, data in database.execute("SELECT seq, data FROM frames")]

@@ -32,7 +32,7 @@ class Parts:
 def read_segment(data: bytes) -> Frame:
     """What its frames held, as one frame with an order column in each block; its seq is the last one."""
     head = Bytes(data)
-    if head.take(4) != b"TRKS" or head.uint(2) != 1 or head.uint(2) != 0:
+    if head.take(4) != b"TSEG" or head.uint(2) != 1 or head.uint(2) != 0:
         raise ValueError("not a segment of version 1")
     if head.uint(4) != len(data):
         raise ValueError("size")
@@ -42,18 +42,36 @@ def read_segment(data: bytes) -> Frame:
         raise ValueError("CRC")
     directory = Bytes(head.take(directory_bytes))
     parts = Parts(data, head.at)
-    if not 1 <= directory.varint() <= last_seq - first_seq + 1:
-        raise ValueError("number of frames")
+    frames = directory.varint()
     first_us = directory.zigzag()
     directory.varint()
-    out = _log(parts.next(directory), writer, first_seq, last_seq)
+    log = parts.next(directory)
+    numbers, rows = _frames(parts.next(directory), parts.next(directory), frames, first_seq, last_seq)
+    out = _log(log, writer, numbers)
     out.blocks = [_block(directory, parts, first_us) for _ in range(directory.varint())]
     if directory.more() or parts.at != len(data):
         raise ValueError("bytes that nothing names")
+    ordinals = sorted(ordinal for block in out.blocks for ordinal in block.order or ())
+    if ordinals != list(range(sum(rows))):
+        raise ValueError("rows of the frames")
     return out
 
 
-def _log(part: bytes, writer: str, first_seq: int, last_seq: int) -> Frame:
+def _frames(numbers: bytes, rows: bytes, frames: int, first_seq: int, last_seq: int) -> tuple[list[int], list[int]]:
+    """The numbers of the frames and their rows."""
+    if not 1 <= frames <= min(1 << 20, last_seq - first_seq + 1):
+        raise ValueError("number of frames")
+    gaps = frames <= last_seq - first_seq
+    if gaps != bool(numbers):
+        raise ValueError("numbers of the frames")
+    found = _ints(numbers, frames) if gaps else list(range(first_seq, last_seq + 1))
+    if sorted(set(found)) != found or (found[0], found[-1]) != (first_seq, last_seq):
+        raise ValueError("numbers of the frames")
+    return found, _ints(rows, frames)
+
+
+def _log(part: bytes, writer: str, frames: list[int]) -> Frame:
+    first_seq, last_seq = frames[0], frames[-1]
     if not part:
         return Frame(writer, last_seq)
     log = Bytes(part)
@@ -66,12 +84,16 @@ def _log(part: bytes, writer: str, first_seq: int, last_seq: int) -> Frame:
     if frame.seq != last_seq or frame.blocks:
         raise ValueError("log")
     numbers = Bytes(plain[frame_bytes:])
-    seq = first_seq
-    for event in frame.events:
-        seq += numbers.varint()
+    came_with = []
+    for count in (len(frame.names), len(frame.events), len(frame.losses)):
+        seq = first_seq
+        for _ in range(count):
+            seq += numbers.varint()
+            came_with.append(seq)
+    if numbers.more() or not set(came_with) <= set(frames):
+        raise ValueError("frames of the entries")
+    for event, seq in zip(frame.events, came_with[len(frame.names) :], strict=False):
         event.seq = seq
-    if numbers.more() or seq > last_seq:
-        raise ValueError("frames of the events")
     return frame
 
 
@@ -83,21 +105,19 @@ def _block(directory: Bytes, parts: Parts, first_us: int) -> Block:
     if flags & 1:
         least = directory.zigzag()
         greatest = signed(least + directory.varint())
-        ends = (least, greatest) if flags & 2 else tuple(signed(least + directory.varint()) for _ in range(2))
         steps = _ints(parts.next(directory), rows)
-        if (min(steps), max(steps)) != (least, greatest) or (steps[0], steps[-1]) != ends:
+        if (steps[0], steps[-1]) != (least, greatest) or sorted(steps) != steps:
             raise ValueError("range of steps")
     times = _ints(parts.next(directory), rows)
     if (min(times), max(times)) != (least_us, greatest_us):
         raise ValueError("range of times")
-    order = _ints(parts.next(directory), rows) if flags & 8 else list(range(rows))
+    order = _ints(parts.next(directory), rows) if flags & 4 else list(range(rows))
     values = {}
     number = 0
     for _ in range(directory.varint()):
         number += directory.varint()
         value_type = directory.uint(1)
         summary = _summary(directory, rows, value_type)
-        parts.next(directory)  # mini summaries
         bits = read_column(parts.next(directory), rows, value_type)
         _check(summary, bits)
         values[number] = (value_type, bits)

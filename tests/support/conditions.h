@@ -56,7 +56,6 @@ inline constexpr Condition kSeccomp{"the kernel allows no seccomp filters here"}
 inline constexpr Condition kSecondSqlite{"no second copy of SQLite is to be had"};
 inline constexpr Condition kSecondTracker{"no copies of libtracker.so are to be had"};
 inline constexpr Condition kGit{"there is no git here"};
-inline constexpr Condition kCallsCounted{"the kernel counts no calls of a process here"};
 inline constexpr Condition kDevFull{"there is no /dev/full here"};
 
 #define NEEDS(condition) SKIP_WHERE(!(condition).holds(), condition)

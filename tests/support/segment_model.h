@@ -83,8 +83,10 @@ inline SegmentLog log_of(const std::vector<Frame>& frames) {
   for (const Frame& frame : frames) {
     out.defs.insert(out.defs.end(), frame.defs.begin(), frame.defs.end());
     out.events.insert(out.events.end(), frame.events.begin(), frame.events.end());
-    out.event_seqs.insert(out.event_seqs.end(), frame.events.size(), frame.seq);
     out.losses.insert(out.losses.end(), frame.losses.begin(), frame.losses.end());
+    out.def_seqs.insert(out.def_seqs.end(), frame.defs.size(), frame.seq);
+    out.event_seqs.insert(out.event_seqs.end(), frame.events.size(), frame.seq);
+    out.loss_seqs.insert(out.loss_seqs.end(), frame.losses.size(), frame.seq);
   }
   return out;
 }
@@ -92,8 +94,10 @@ inline SegmentLog log_of(const std::vector<Frame>& frames) {
 inline void expect_same_log(const SegmentLog& a, const SegmentLog& b) {
   EXPECT_EQ(a.defs, b.defs);
   EXPECT_EQ(a.events, b.events);
+  EXPECT_EQ(a.losses, b.losses);
+  EXPECT_EQ(a.def_seqs, b.def_seqs);
   EXPECT_EQ(a.event_seqs, b.event_seqs);
-  EXPECT_EQ(losses_of(a.losses), losses_of(b.losses));
+  EXPECT_EQ(a.loss_seqs, b.loss_seqs);
 }
 
 // A writer that logs a few shapes by turns: steps that rise, stand, jump or go back; a clock that is set back now and

@@ -107,6 +107,7 @@ Status create_detached_database(const std::string& path, const WriterIdentity& i
 Status check_database(Sqlite& db, const std::string& path) {
   auto application = db.query_int("PRAGMA application_id");
   if (!application.ok()) return application.status();
+  if (*application == kUnreleasedId) return Status(Code::kVersion, fmt::format("{} {}", path, kUnreleasedState));
   if (*application != kApplicationId) return not_ours(path, fmt::format("application id {:#x}", *application));
   auto version = db.query_int("PRAGMA user_version");
   if (!version.ok()) return version.status();

@@ -17,7 +17,8 @@
 
 namespace tracker::internal {
 
-constexpr int64_t kApplicationId = 0x54524b31;  // "TRK1"
+constexpr int64_t kApplicationId = 0x54524b57;  // "TRKW"
+constexpr int64_t kUnreleasedId = 0x54524b31;   // "TRK1"
 constexpr int kDatabaseVersion = 1;
 
 // Keys of `meta`. On disk: do not change.
@@ -33,9 +34,9 @@ constexpr std::string_view kHeartbeat = "heartbeat_us";
 constexpr std::string_view kCost = "cost";            // CBOR: what the tracker took from its process until then
 constexpr std::string_view kEnd = "end";              // CBOR: the payload of the last end event, and time_us
 constexpr std::string_view kRecovered = "recovered";  // CBOR: the payload of the note
-constexpr std::string_view kStepMax = "step_max";     // of texts and media; absent: none has a step, or an older writer
-// storage/database/table_sum.h; absent: not finished, or an older writer. The first of all by name: a page that has
-// lost its last rows has it still.
+constexpr std::string_view kStepMax = "step_max";     // of texts and media; absent: none has a step
+// storage/database/table_sum.h; absent: not finished. The first of all by name: a page that has lost its last rows has
+// it still.
 constexpr std::string_view kChecksum = "checksum";
 }  // namespace meta_key
 

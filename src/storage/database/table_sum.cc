@@ -11,21 +11,11 @@
 namespace tracker::internal {
 namespace {
 
-constexpr size_t kSeqBytes = 8, kCrcBytes = 4;
 constexpr size_t kPieceBytes = 64 << 10;
 
-void put_number(uint64_t value, size_t bytes, std::string* out) {
-  char text[kSeqBytes];
-  for (size_t i = 0; i < bytes; ++i) text[i] = static_cast<char>(value >> (8 * i));
-  out->append(text, bytes);
-}
+void put_number(uint64_t value, std::string* out) { out->append(reinterpret_cast<const char*>(&value), sizeof value); }
 
-std::string encode(uint64_t last_seq, uint32_t crc) {
-  std::string out;
-  put_number(last_seq, kSeqBytes, &out);
-  put_number(crc, kCrcBytes, &out);
-  return out;
-}
+std::string encode(uint32_t crc) { return {reinterpret_cast<const char*>(&crc), sizeof crc}; }
 
 struct TablesRead {
   uint32_t crc = 0;
@@ -74,10 +64,10 @@ void TableSum::add_row(const Statement& row, int columns) {
     const char kind = row.kind_at(column);
     bytes_.push_back(kind);
     if (kind == 'i') {
-      put_number(row.u64_at(column), kSeqBytes, &bytes_);
+      put_number(row.u64_at(column), &bytes_);
     } else if (kind == 't' || kind == 'b') {
       const std::string_view bytes = row.bytes_at(column);
-      put_number(bytes.size(), kSeqBytes, &bytes_);
+      put_number(bytes.size(), &bytes_);
       bytes_.append(bytes);
     }
   }
@@ -121,7 +111,7 @@ uint32_t TableSum::crc() {
   return crc_;
 }
 
-Status write_table_sum(Sqlite& db, uint64_t last_seq, const StatsTable& series) {
+Status write_table_sum(Sqlite& db, const StatsTable& series) {
   bool known = true;
   auto tables = read_all(db, [&](TableSum* sum) -> Status {
     auto names = db.prepare("SELECT id, name FROM series ORDER BY id");
@@ -140,7 +130,7 @@ Status write_table_sum(Sqlite& db, uint64_t last_seq, const StatsTable& series) 
   if (!known) return {};
   auto insert = db.prepare("INSERT OR REPLACE INTO meta VALUES(?,?)");
   if (!insert.ok()) return insert.status();
-  const std::string bytes = encode(last_seq, tables->crc);
+  const std::string bytes = encode(tables->crc);
   return insert->bind(meta_key::kChecksum).bind_blob(bytes).run();
 }
 
@@ -157,21 +147,15 @@ Result<uint64_t> newest_frame(Sqlite& db) {
   return newest;
 }
 
-TableVerdict judge_tables(const std::optional<std::string>& said, uint32_t crc, uint64_t newest) {
+TableVerdict judge_tables(const std::optional<std::string>& said, uint32_t crc) {
   if (!said) return TableVerdict::kNone;
-  if (said->size() != kSeqBytes + kCrcBytes) return TableVerdict::kWrong;
-  uint64_t last_seq = 0;
-  for (size_t i = 0; i < kSeqBytes; ++i) last_seq |= uint64_t{static_cast<uint8_t>((*said)[i])} << (8 * i);
-  if (newest > last_seq) return TableVerdict::kNone;
-  return *said == encode(last_seq, crc) ? TableVerdict::kSound : TableVerdict::kWrong;
+  return *said == encode(crc) ? TableVerdict::kSound : TableVerdict::kWrong;
 }
 
 Result<TableVerdict> check_table_sum(Sqlite& db) {
   auto tables = read_all(db, [&db](TableSum* sum) { return read_series(db, sum).status(); });
   if (!tables.ok()) return tables.status();
-  auto newest = newest_frame(db);
-  if (!newest.ok() && newest.status().code() != Code::kCorrupt) return newest.status();
-  return judge_tables(tables->said, tables->crc, newest.ok() ? *newest : 0);
+  return judge_tables(tables->said, tables->crc);
 }
 
 }  // namespace tracker::internal

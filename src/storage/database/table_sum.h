@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The checksum of a database's small tables, which have none of their own: one flipped bit there would be another
-// config, another name of a metric, another end (docs/decisions/0045). It is written when the database is finished,
-// and says up to which frame it holds: once a writer appends more, it no longer applies. Threads: one.
+// config, another name of a metric, another end (docs/decisions/0045). It is written when the database is finished, and
+// dropped by a writer that goes on. Threads: one.
 #pragma once
 
 #include <cstdint>
@@ -39,9 +39,9 @@ class TableSum {
   uint32_t crc_ = 0;
 };
 
-// Within the transaction that wrote the tables last, all of whose frames are counted in `last_seq`.
-// `series`: what the rows were written from, whatever their names. With a row of an unknown type none is written.
-Status write_table_sum(Sqlite& db, uint64_t last_seq, const StatsTable& series);
+// Within the transaction that wrote the tables last. `series`: what the rows were written from, whatever their names.
+// With a row of an unknown type none is written.
+Status write_table_sum(Sqlite& db, const StatsTable& series);
 // Within the first transaction of a writer that goes on.
 Status drop_table_sum(Sqlite& db);
 
@@ -49,9 +49,8 @@ Status drop_table_sum(Sqlite& db);
 Result<uint64_t> newest_frame(Sqlite& db);
 
 enum class TableVerdict { kNone, kSound, kWrong };
-// What the stored checksum `said` means for tables whose checksum is `crc`, with a log up to `newest`. kNone: there is
-// none, or it is of an earlier state.
-TableVerdict judge_tables(const std::optional<std::string>& said, uint32_t crc, uint64_t newest);
+// What the stored checksum `said` means for tables whose checksum is `crc`.
+TableVerdict judge_tables(const std::optional<std::string>& said, uint32_t crc);
 // The same in one look of its own. kCorrupt: a table cannot be read. Cost: reads meta, series, attributes and losses.
 Result<TableVerdict> check_table_sum(Sqlite& db);
 

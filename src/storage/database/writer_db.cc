@@ -128,9 +128,8 @@ struct WriterDb::Impl {
 
   // Bytes that a disk refuses to read are not damaged: they are read again later, and nothing is concluded.
   Status load() {
-    const uint64_t refused = sqlite_reads_failed();
     Status status = load_tables();
-    const bool concluded = status.code() == Code::kCorrupt && sqlite_reads_failed() != refused;
+    const bool concluded = status.code() == Code::kCorrupt && db.has_refused_read();
     return concluded ? Status(Code::kIo, status.message() + ", after a read that its disk refused") : status;
   }
 
@@ -280,7 +279,6 @@ struct WriterDb::Impl {
   template <typename Body>
   Status transaction(bool durable, Body&& body) {
     Status status;
-    const uint64_t lost = sqlite_descriptors_lost();
     if (durable != full_sync) {
       status = db.exec(durable ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
       full_sync = durable;
@@ -291,8 +289,9 @@ struct WriterDb::Impl {
     if (status.ok()) status = body();
     if (status.ok()) status = sql.commit.run();
     const bool sync_failed = !status.ok() && db.sync_failed();
-    // Without its locks the WAL may have been taken away meanwhile: only a new connection knows what is stored.
-    if (status.ok() && !detached && locks.is_closed_by_others()) status = closed_by_others(path);
+    // If other code has closed a descriptor meanwhile, the locks are gone as well and another process may have deleted
+    // the WAL: only a new connection knows what is stored.
+    if (db.is_lost() || (status.ok() && !detached && locks.is_closed_by_others())) status = closed_by_others(path);
     if (status.ok()) {
       sum_stands = false;
       files.committed(path);
@@ -302,7 +301,6 @@ struct WriterDb::Impl {
     if (status.code() == Code::kBusy && is_rolled_back()) return status;
     // After an I/O error only a new connection knows what is in the file. The locks stay, so nobody takes the WAL
     // away meanwhile.
-    if (lost != sqlite_descriptors_lost()) status = closed_by_others(path);
     close_connection();
     return status;
   }
@@ -408,7 +406,7 @@ struct WriterDb::Impl {
 
   // The last transaction of all: the next one drops it.
   Status sum_up() {
-    const auto write = [this] { return write_table_sum(db, last_seq, series); };
+    const auto write = [this] { return write_table_sum(db, series); };
     TRACKER_RETURN_IF_ERROR(transaction(false, write));
     sum_stands = true;
     return {};

@@ -83,7 +83,7 @@ Status make_wal_file(const std::string& path) {
 Status leave_wal(Sqlite* db, const std::string& path, int64_t deadline_ns) {
   db->set_busy_timeout(0);
   for (;;) {
-    auto mode = db->query_text("PRAGMA journal_mode=DELETE");
+    auto mode = db->set_journal_mode("DELETE");
     if (mode.ok() && *mode == "delete") return {};
     if (!mode.ok() && mode.status().code() != Code::kBusy) return mode.status();
     if (monotonic_ns() >= deadline_ns)
@@ -97,7 +97,7 @@ void settle_part(const std::string& path, int timeout_ms) {
   auto db = Sqlite::open(path, SqliteOpen::kWrite, timeout_ms);
   if (!db.ok() || !check_database(*db, path).ok()) return;
   if (!db->checkpoint(Sqlite::Checkpoint::kTruncate).ok()) return;
-  (void)db->query_text("PRAGMA journal_mode=DELETE").ok();
+  (void)db->set_journal_mode("DELETE").ok();
 }
 
 }  // namespace tracker::internal

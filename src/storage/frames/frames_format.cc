@@ -13,7 +13,6 @@
 namespace tracker::internal {
 namespace {
 
-constexpr std::string_view kRecordMagic = "TFR1";
 constexpr size_t kWindowBytes = 1u << 20;
 constexpr size_t kHeadCrcAt = 16;
 constexpr size_t kHeaderCrcAt = 28;
@@ -31,8 +30,8 @@ uint32_t head_crc(const Id128& writer, uint64_t offset, std::string_view head) {
 }
 
 bool read_head(std::string_view bytes, const Id128& writer, uint64_t offset, Head* out) {
-  if (bytes.size() < kFramesHeadBytes || !bytes.starts_with(kRecordMagic)) return false;
-  ByteReader in(bytes.substr(kRecordMagic.size()));
+  if (bytes.size() < kFramesHeadBytes || !bytes.starts_with(kFramesRecordMagic)) return false;
+  ByteReader in(bytes.substr(kFramesRecordMagic.size()));
   out->kind = in.u32();
   out->body_bytes = in.u32();
   out->body_crc = in.u32();
@@ -44,7 +43,8 @@ Result<uint64_t> find_head(FramesBytes& bytes, const Id128& writer, uint64_t at)
   while (at + kFramesHeadBytes <= bytes.size()) {
     auto window = bytes.view(at, kWindowBytes);
     if (!window.ok()) return window.status();
-    for (size_t i = window->find(kRecordMagic); i != std::string_view::npos; i = window->find(kRecordMagic, i + 1)) {
+    for (size_t i = window->find(kFramesRecordMagic); i != std::string_view::npos;
+         i = window->find(kFramesRecordMagic, i + 1)) {
       Head head;
       if (read_head(window->substr(i), writer, at + i, &head)) return at + i;
     }
@@ -132,6 +132,7 @@ std::string frames_header(const Id128& writer) {
 }
 
 Result<Id128> read_frames_header(std::string_view bytes) {
+  if (bytes.starts_with("TRKFRMS1")) return Status(Code::kVersion, std::string(kUnreleasedState));
   const std::string_view family = kFramesMagic.substr(0, kFramesMagic.size() - 1);
   if (!bytes.starts_with(family)) return Status(Code::kCorrupt, "no frames file: a wrong magic at byte 0");
   if (bytes.size() >= kFramesMagic.size() && bytes[family.size()] > kFramesMagic.back() && bytes[family.size()] <= '9')
@@ -149,7 +150,7 @@ Result<Id128> read_frames_header(std::string_view bytes) {
 
 void put_frames_record(const Id128& writer, uint64_t offset, FramesKind kind, std::string_view body, std::string* out) {
   ByteWriter head;
-  head.bytes(kRecordMagic);
+  head.bytes(kFramesRecordMagic);
   head.u32(static_cast<uint32_t>(kind));
   head.u32(static_cast<uint32_t>(body.size()));
   head.u32(crc32c(body));

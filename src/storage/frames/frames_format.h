@@ -18,7 +18,8 @@
 
 namespace tracker::internal {
 
-constexpr std::string_view kFramesMagic = "TRKFRMS1";  // the last byte is the version
+constexpr std::string_view kFramesMagic = "TRKFLOG1";  // the last byte is the version
+constexpr std::string_view kFramesRecordMagic = "TFL1";
 constexpr size_t kFramesHeaderBytes = 32;
 constexpr size_t kFramesHeadBytes = 20;
 constexpr size_t kFramesBodyBytesMax = kFrameBytesMax + (1u << 20);  // a frame and its ring positions

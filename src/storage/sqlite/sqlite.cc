@@ -61,6 +61,22 @@ int remember_wal_pages(void* to, sqlite3*, const char*, int pages) {
 
 }  // namespace
 
+struct SqliteConnection {
+  sqlite3* db = nullptr;
+  std::string path;  // for messages
+  SqliteFiles files;
+  int wal_pages = 0;
+  uint64_t instructions = 0;  // that this step has taken
+
+  // Before a call. What is in a transaction was checked when it began.
+  Status check(bool is_in_transaction) {
+    const bool is_ours = is_in_transaction ? !files.are_lost() : files.are_ours();
+    return is_ours ? Status() : closed_by_others(path);
+  }
+  Status check() { return check(sqlite3_get_autocommit(db) == 0); }
+  Status error(int code) const { return make_error(db, code, path); }
+};
+
 Status check_log_files(const std::string& path) {
   for (const char* suffix : {"-wal", "-shm"}) {
     const std::string file = path + suffix;
@@ -79,27 +95,27 @@ const char* sqlite_version() { return sqlite3_libversion(); }
 
 Statement& Statement::operator=(Statement&& other) noexcept {
   std::swap(statement_, other.statement_);
-  std::swap(path_, other.path_);
-  std::swap(instructions_, other.instructions_);
+  std::swap(connection_, other.connection_);
   std::swap(next_, other.next_);
   std::swap(bind_error_, other.bind_error_);
   return *this;
 }
 
 Statement::~Statement() {
-  const SqliteCall inside;
+  if (statement_ == nullptr || connection_->files.are_lost()) return;
+  const SqliteCall inside(&connection_->files);
   sqlite3_finalize(statement_);
 }
 
 Statement& Statement::bind(int64_t value) {
-  const SqliteCall inside;
+  const SqliteCall inside(&connection_->files);
   const int code = sqlite3_bind_int64(statement_, next_++, value);
   if (code != SQLITE_OK) bind_error_ = code;
   return *this;
 }
 
 Statement& Statement::bind(std::string_view text) {
-  const SqliteCall inside;
+  const SqliteCall inside(&connection_->files);
   const int code = sqlite3_bind_text64(statement_, next_++, text.data() != nullptr ? text.data() : "", text.size(),
                                        SQLITE_STATIC, SQLITE_UTF8);
   if (code != SQLITE_OK) bind_error_ = code;
@@ -107,7 +123,7 @@ Statement& Statement::bind(std::string_view text) {
 }
 
 Statement& Statement::bind_blob(std::string_view bytes) {
-  const SqliteCall inside;
+  const SqliteCall inside(&connection_->files);
   const int code = sqlite3_bind_blob64(statement_, next_++, bytes.data() != nullptr ? bytes.data() : "", bytes.size(),
                                        SQLITE_STATIC);
   if (code != SQLITE_OK) bind_error_ = code;
@@ -115,23 +131,23 @@ Statement& Statement::bind_blob(std::string_view bytes) {
 }
 
 Statement& Statement::bind_null() {
-  const SqliteCall inside;
+  const SqliteCall inside(&connection_->files);
   const int code = sqlite3_bind_null(statement_, next_++);
   if (code != SQLITE_OK) bind_error_ = code;
   return *this;
 }
 
 Result<bool> Statement::step() {
+  TRACKER_RETURN_IF_ERROR(sqlite3_stmt_busy(statement_) != 0 ? connection_->check(true) : connection_->check());
   int code = bind_error_;
   if (code == SQLITE_OK) {
-    const bool goes_on = sqlite3_stmt_busy(statement_) != 0;
-    const SqliteCall inside(goes_on ? SqliteCall::Reads::kAhead : SqliteCall::Reads::kAsAsked);
-    *instructions_ = 0;
+    const SqliteCall inside(&connection_->files);
+    connection_->instructions = 0;
     code = sqlite3_step(statement_);
   }
   if (code == SQLITE_ROW) return true;
   Status status;
-  if (code != SQLITE_DONE) status = make_error(sqlite3_db_handle(statement_), code, *path_);
+  if (code != SQLITE_DONE) status = connection_->error(code);
   reset();
   if (!status.ok()) return status;
   return false;
@@ -146,7 +162,8 @@ Status Statement::run() {
 }
 
 void Statement::reset() {
-  const SqliteCall inside;
+  if (statement_ == nullptr || connection_->files.are_lost()) return;
+  const SqliteCall inside(&connection_->files);
   sqlite3_reset(statement_);
   next_ = 1;
   bind_error_ = 0;
@@ -155,7 +172,7 @@ void Statement::reset() {
 int64_t Statement::int_at(int column) const { return sqlite3_column_int64(statement_, column); }
 
 std::string_view Statement::bytes_at(int column) const {
-  const SqliteCall inside;
+  const SqliteCall inside(&connection_->files);
   const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_, column));
   const int size = sqlite3_column_bytes(statement_, column);
   return data != nullptr ? std::string_view(data, static_cast<size_t>(size)) : std::string_view();
@@ -175,43 +192,37 @@ char Statement::kind_at(int column) const {
 
 Blob& Blob::operator=(Blob&& other) noexcept {
   std::swap(blob_, other.blob_);
-  std::swap(db_, other.db_);
-  std::swap(path_, other.path_);
+  std::swap(connection_, other.connection_);
   std::swap(size_, other.size_);
   return *this;
 }
 
 Blob::~Blob() {
-  const SqliteCall inside;
+  if (blob_ == nullptr || connection_->files.are_lost()) return;
+  const SqliteCall inside(&connection_->files);
   sqlite3_blob_close(blob_);
 }
 
 Status Blob::read(uint64_t offset, uint64_t size, char* out) const {
+  TRACKER_RETURN_IF_ERROR(connection_->check(true));
   if (offset > size_ || size > size_ - offset)
-    return Status(Code::kCorrupt, fmt::format("{}: a blob too short", *path_));
-  const SqliteCall inside(SqliteCall::Reads::kAhead);
+    return Status(Code::kCorrupt, fmt::format("{}: a blob too short", connection_->path));
+  const SqliteCall inside(&connection_->files);
   const int code = sqlite3_blob_read(blob_, out, static_cast<int>(size), static_cast<int>(offset));
-  return code == SQLITE_OK ? Status() : make_error(db_, code, *path_);
+  return code == SQLITE_OK ? Status() : connection_->error(code);
 }
 
 Sqlite& Sqlite::operator=(Sqlite&& other) noexcept {
-  std::swap(db_, other.db_);
-  std::swap(path_, other.path_);
-  std::swap(wal_pages_, other.wal_pages_);
-  std::swap(instructions_, other.instructions_);
+  std::swap(connection_, other.connection_);
   return *this;
 }
 
 void Sqlite::close() {
-  const SqliteCall inside;
-  sqlite3_close_v2(db_);
-  db_ = nullptr;
-  delete path_;
-  path_ = nullptr;
-  delete wal_pages_;
-  wal_pages_ = nullptr;
-  delete instructions_;
-  instructions_ = nullptr;
+  SqliteConnection* const connection = std::exchange(connection_, nullptr);
+  if (connection == nullptr || !connection->files.are_ours()) return;  // a lost one is leaked
+  const SqliteCall inside(&connection->files);
+  sqlite3_close_v2(connection->db);
+  delete connection;
 }
 
 Result<Sqlite> Sqlite::open(const std::string& path, SqliteOpen mode, int busy_timeout_ms) {
@@ -232,39 +243,37 @@ Result<Sqlite> Sqlite::open(const std::string& path, SqliteOpen mode, int busy_t
   const std::string uri =
       memory ? ":memory:" : "file://" + uri_path(path) + (mode == SqliteOpen::kReadImmutable ? "?immutable=1" : "");
   Sqlite out;
-  out.path_ = new std::string(path);
-  out.wal_pages_ = new int(0);
-  out.instructions_ = new uint64_t(0);
+  SqliteConnection* const connection = out.connection_ = new SqliteConnection;
+  connection->path = path;
   const char* vfs = detached || mode == SqliteOpen::kReadPrivateWal ? "unix-none" : nullptr;
-  guard_sqlite_descriptors();
+  replace_sqlite_calls();
   int code;
   {
-    const SqliteCall inside;
-    code = sqlite3_open_v2(uri.c_str(), &out.db_, flags, vfs);
+    const SqliteCall inside(&connection->files);
+    connection->files.begin_open();
+    code = sqlite3_open_v2(uri.c_str(), &connection->db, flags, vfs);
+    if (code == SQLITE_OK) connection->files.end_open(sqlite3_db_filename(connection->db, "main"));
   }
-  if (code != SQLITE_OK) {
-    Status status = make_error(out.db_, code, path);
-    out.close();
-    return status;
-  }
-  sqlite3_extended_result_codes(out.db_, 1);
+  if (code != SQLITE_OK) return connection->error(code);
+  sqlite3* const db = connection->db;
+  sqlite3_extended_result_codes(db, 1);
   out.set_busy_timeout(busy_timeout_ms);
   // Closing never checkpoints and never deletes a WAL: the writer decides when, and readers change nothing.
-  sqlite3_db_config(out.db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   // The file may come from anywhere: no functions or views of its schema are trusted.
-  sqlite3_db_config(out.db_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(out.db_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
 #ifdef SQLITE_DBCONFIG_ENABLE_VIEW
-  sqlite3_db_config(out.db_, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+  sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
 #endif
-  sqlite3_db_config(out.db_, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
-  if (!write) sqlite3_progress_handler(out.db_, kInstructionsBetweenLooks, is_step_too_long, out.instructions_);
-  if (write) sqlite3_wal_hook(out.db_, remember_wal_pages, out.wal_pages_);  // in place of automatic checkpoints
+  sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  if (!write) sqlite3_progress_handler(db, kInstructionsBetweenLooks, is_step_too_long, &connection->instructions);
+  if (write) sqlite3_wal_hook(db, remember_wal_pages, &connection->wal_pages);  // in place of automatic checkpoints
   if (mode == SqliteOpen::kReadPrivateWal) TRACKER_RETURN_IF_ERROR(out.exec("PRAGMA locking_mode=EXCLUSIVE"));
   return out;
 }
 
-Status Sqlite::error(int code) const { return make_error(db_, code, *path_); }
+bool Sqlite::is_lost() { return !connection_->files.are_ours(); }
 
 std::optional<DatabaseSize> size_in_header(std::string_view header, uint64_t there) {
   constexpr size_t kPageSizeAt = 16, kPagesAt = 28;
@@ -291,9 +300,10 @@ std::optional<DatabaseSize> database_size(const std::string& path) {
 }
 
 std::optional<DatabaseSize> Sqlite::size() const {
-  const SqliteCall inside;
+  if (!connection_->check().ok()) return std::nullopt;
+  const SqliteCall inside(&connection_->files);
   sqlite3_file* file = nullptr;
-  if (sqlite3_file_control(db_, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || file == nullptr ||
+  if (sqlite3_file_control(connection_->db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || file == nullptr ||
       file->pMethods == nullptr)
     return std::nullopt;
   char header[kDatabaseHeaderBytes];
@@ -312,36 +322,37 @@ std::string cut_text(const DatabaseSize& size) {
 // Its switch for those who mend a schema by hand. Nothing is written all the same: the connection is read-only; and
 // each object of the schema is looked at before a table is read.
 Status Sqlite::read_cut_file() {
-  sqlite3_db_config(db_, SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
+  sqlite3_db_config(connection_->db, SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
   return exec("PRAGMA writable_schema=ON");
 }
 
 Status Sqlite::exec(const char* sql) {
-  const SqliteCall inside;
-  *instructions_ = 0;
-  const int code = sqlite3_exec(db_, sql, nullptr, nullptr, nullptr);
-  return code == SQLITE_OK ? Status() : error(code);
+  TRACKER_RETURN_IF_ERROR(connection_->check());
+  const SqliteCall inside(&connection_->files);
+  connection_->instructions = 0;
+  const int code = sqlite3_exec(connection_->db, sql, nullptr, nullptr, nullptr);
+  return code == SQLITE_OK ? Status() : connection_->error(code);
 }
 
 Result<Statement> Sqlite::prepare(std::string_view sql) {
+  TRACKER_RETURN_IF_ERROR(connection_->check());
   Statement out;
-  const SqliteCall inside;
-  const int code = sqlite3_prepare_v3(db_, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
-                                      &out.statement_, nullptr);
-  if (code != SQLITE_OK) return error(code);
-  out.path_ = path_;
-  out.instructions_ = instructions_;
+  const SqliteCall inside(&connection_->files);
+  const int code = sqlite3_prepare_v3(connection_->db, sql.data(), static_cast<int>(sql.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &out.statement_, nullptr);
+  if (code != SQLITE_OK) return connection_->error(code);
+  out.connection_ = connection_;
   return out;
 }
 
 Result<Blob> Sqlite::open_blob(const char* table, const char* column, int64_t rowid) {
+  TRACKER_RETURN_IF_ERROR(connection_->check());
   Blob out;
-  const SqliteCall inside;
-  const int code = sqlite3_blob_open(db_, "main", table, column, rowid, 0, &out.blob_);
-  if (code == SQLITE_ERROR) return Status(Code::kCorrupt, error(code).message());
-  if (code != SQLITE_OK) return error(code);
-  out.db_ = db_;
-  out.path_ = path_;
+  const SqliteCall inside(&connection_->files);
+  const int code = sqlite3_blob_open(connection_->db, "main", table, column, rowid, 0, &out.blob_);
+  if (code == SQLITE_ERROR) return Status(Code::kCorrupt, connection_->error(code).message());
+  if (code != SQLITE_OK) return connection_->error(code);
+  out.connection_ = connection_;
   out.size_ = static_cast<uint64_t>(sqlite3_blob_bytes(out.blob_));
   return out;
 }
@@ -351,7 +362,7 @@ Result<int64_t> Sqlite::query_int(const char* sql) {
   if (!statement.ok()) return statement.status();
   auto row = statement->step();
   if (!row.ok()) return row.status();
-  if (!*row) return Status(Code::kNotFound, fmt::format("{}: no row for {}", *path_, sql));
+  if (!*row) return Status(Code::kNotFound, fmt::format("{}: no row for {}", connection_->path, sql));
   return statement->int_at(0);
 }
 
@@ -360,23 +371,47 @@ Result<std::string> Sqlite::query_text(const char* sql) {
   if (!statement.ok()) return statement.status();
   auto row = statement->step();
   if (!row.ok()) return row.status();
-  if (!*row) return Status(Code::kNotFound, fmt::format("{}: no row for {}", *path_, sql));
+  if (!*row) return Status(Code::kNotFound, fmt::format("{}: no row for {}", connection_->path, sql));
   return std::string(statement->bytes_at(0));
 }
 
-void Sqlite::set_busy_timeout(int timeout_ms) { sqlite3_busy_timeout(db_, timeout_ms); }
+Result<std::string> Sqlite::set_journal_mode(const char* mode) {
+  auto now = query_text(fmt::format("PRAGMA journal_mode={}", mode).c_str());
+  connection_->files.log_may_be_closed();
+  return now;
+}
 
-bool Sqlite::in_transaction() const { return sqlite3_get_autocommit(db_) == 0; }
+bool Sqlite::has_refused_read() const {
+  const SqliteCall inside(&connection_->files);
+  for (const int which : {SQLITE_FCNTL_FILE_POINTER, SQLITE_FCNTL_JOURNAL_POINTER}) {  // the latter gives the WAL
+    sqlite3_file* file = nullptr;
+    int error = 0;
+    if (sqlite3_file_control(connection_->db, "main", which, &file) == SQLITE_OK && file != nullptr &&
+        file->pMethods != nullptr && file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &error) == SQLITE_OK &&
+        error != 0)
+      return true;
+  }
+  return false;
+}
+
+void Sqlite::set_busy_timeout(int timeout_ms) { sqlite3_busy_timeout(connection_->db, timeout_ms); }
+
+bool Sqlite::in_transaction() const {
+  return !connection_->files.are_lost() && sqlite3_get_autocommit(connection_->db) == 0;
+}
+
+int Sqlite::wal_pages() const { return connection_->wal_pages; }
 
 Status Sqlite::checkpoint(Checkpoint kind, int* wal_pages) {
+  TRACKER_RETURN_IF_ERROR(connection_->check());
   int in_wal = 0;
   int done = 0;
   const int mode = kind == Checkpoint::kTruncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;
-  const SqliteCall inside;
-  const int code = sqlite3_wal_checkpoint_v2(db_, nullptr, mode, &in_wal, &done);
+  const SqliteCall inside(&connection_->files);
+  const int code = sqlite3_wal_checkpoint_v2(connection_->db, nullptr, mode, &in_wal, &done);
   if (wal_pages != nullptr) *wal_pages = in_wal;
   if (code == SQLITE_BUSY && kind == Checkpoint::kPassive) return {};
-  return code == SQLITE_OK ? Status() : error(code);
+  return code == SQLITE_OK ? Status() : connection_->error(code);
 }
 
 uint64_t Sqlite::bytes() {
@@ -387,12 +422,13 @@ uint64_t Sqlite::bytes() {
 Status Sqlite::allocate() {
   auto bytes = static_cast<sqlite3_int64>(this->bytes());
   int chunk = 4096;  // SQLite allocates for those who have asked for chunks alone
-  const SqliteCall inside;
-  sqlite3_file_control(db_, "main", SQLITE_FCNTL_CHUNK_SIZE, &chunk);
-  const int code = sqlite3_file_control(db_, "main", SQLITE_FCNTL_SIZE_HINT, &bytes);
-  return code == SQLITE_OK ? Status() : error(code);
+  TRACKER_RETURN_IF_ERROR(connection_->check());
+  const SqliteCall inside(&connection_->files);
+  sqlite3_file_control(connection_->db, "main", SQLITE_FCNTL_CHUNK_SIZE, &chunk);
+  const int code = sqlite3_file_control(connection_->db, "main", SQLITE_FCNTL_SIZE_HINT, &bytes);
+  return code == SQLITE_OK ? Status() : connection_->error(code);
 }
 
-bool Sqlite::sync_failed() const { return sqlite3_extended_errcode(db_) == SQLITE_IOERR_FSYNC; }
+bool Sqlite::sync_failed() const { return sqlite3_extended_errcode(connection_->db) == SQLITE_IOERR_FSYNC; }
 
 }  // namespace tracker::internal

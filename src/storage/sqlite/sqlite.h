@@ -12,11 +12,12 @@
 
 #include "base/status.h"
 
-struct sqlite3;
 struct sqlite3_blob;
 struct sqlite3_stmt;
 
 namespace tracker::internal {
+
+struct SqliteConnection;
 
 // What one step of a reader's statement may take, in instructions of SQLite's virtual machine: seconds. A count over
 // the longest log of ours takes a tenth of it.
@@ -52,8 +53,7 @@ class Statement {
  private:
   friend class Sqlite;
   sqlite3_stmt* statement_ = nullptr;
-  const std::string* path_ = nullptr;  // of the connection, for messages
-  uint64_t* instructions_ = nullptr;   // of the connection: what this step has taken
+  SqliteConnection* connection_ = nullptr;
   int next_ = 1;
   int bind_error_ = 0;
 };
@@ -73,8 +73,7 @@ class Blob {
  private:
   friend class Sqlite;
   sqlite3_blob* blob_ = nullptr;
-  sqlite3* db_ = nullptr;
-  const std::string* path_ = nullptr;
+  SqliteConnection* connection_ = nullptr;
   uint64_t size_ = 0;
 };
 
@@ -117,8 +116,11 @@ class Sqlite {
   ~Sqlite() { close(); }
 
   static Result<Sqlite> open(const std::string& path, SqliteOpen mode, int busy_timeout_ms);
-  explicit operator bool() const { return db_ != nullptr; }
-  void close();  // statements must be gone before
+  explicit operator bool() const { return connection_ != nullptr; }
+  void close();  // statements must be gone before; a lost connection is not closed
+  // Checks its descriptors. True once other code of the process has closed one (sqlite_calls.h): from then on each call
+  // fails with closed_by_others(). The check is made before each transaction; after one, what it wrote may be missing.
+  bool is_lost();
 
   // What the file says of its length and how long it is, through this connection's own descriptor. Nothing where it is
   // no SQLite file. A log beside it may hold the rest.
@@ -134,6 +136,10 @@ class Sqlite {
   Result<int64_t> query_int(const char* sql);
   Result<std::string> query_text(const char* sql);
 
+  // "delete", "wal" and so on; returns the mode that the database is in then.
+  Result<std::string> set_journal_mode(const char* mode);
+  // Whether the disk has refused a read of the database or its WAL: SQLite reports EIO and ENXIO as damage of the file.
+  bool has_refused_read() const;
   void set_busy_timeout(int timeout_ms);
   bool in_transaction() const;
   enum class Checkpoint { kPassive, kTruncate };
@@ -144,15 +150,10 @@ class Sqlite {
   // Of the call that failed just now: an fsync did.
   bool sync_failed() const;
   // Pages in the WAL after the last commit of this connection.
-  int wal_pages() const { return *wal_pages_; }
+  int wal_pages() const;
 
  private:
-  Status error(int code) const;
-  sqlite3* db_ = nullptr;
-  // On the heap: their addresses are known to SQLite and to statements, and a Sqlite moves.
-  std::string* path_ = nullptr;
-  int* wal_pages_ = nullptr;
-  uint64_t* instructions_ = nullptr;
+  SqliteConnection* connection_ = nullptr;  // SQLite and statements know its address, and a Sqlite moves
 };
 
 // Tests: the bound of steps of connections that are opened from now on; 0: as it is.

@@ -1,29 +1,67 @@
 // SPDX-License-Identifier: MIT
-// SQLite keeps descriptors of its own, for the database, its WAL and its index. Other code of the process may close
+// SQLite keeps descriptors of its own: for the database, its WAL and its index. Other code of the process may close
 // them (os.closerange, a close too many) and open files of its own under their numbers: SQLite would write pages into
-// them. Its system calls are replaced (docs/decisions/0033): one on a descriptor that is not the file any more that our
-// connection opened fails with EBADF, and such a descriptor is not closed. Connections of others, which may share
-// SQLite with us, are left as they are, but for the device that a forked child is told of a file that ours had open
-// (inherited_files.h). Pages that were read ahead (read_ahead.h) come from memory, without a look. Between the look and
-// the call another thread may still close it. Threads: any. Cost: an fstat(2) a call of SQLite's on a file.
+// these files. So each connection of ours records what it opens and checks it before each transaction, checkpoint and
+// close. A connection that fails the check is lost: it is neither used nor closed again (docs/decisions/0061). Other
+// code may still close a descriptor between the check and the end of the transaction.
+// For this, SQLite's calls of open, stat and fstat are replaced for the whole process. Connections of other code are
+// left as they are, but for the device of some files (open_databases.h). Threads: any; a SqliteFiles one at a time.
+// Cost of a check: up to three fstat(2).
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 #include "journal/wipe_memory.h"
+#include "storage/sqlite/open_databases.h"
+
+struct stat;
 
 namespace tracker::internal {
 
-constexpr int kGuardedDescriptorsMax = 65'536;  // one with a higher number is not looked at
+// The files that one connection has open.
+class SqliteFiles {
+ public:
+  SqliteFiles() = default;
+  SqliteFiles(const SqliteFiles&) = delete;
+  SqliteFiles& operator=(const SqliteFiles&) = delete;
+  ~SqliteFiles();
+  // Around sqlite3_open_v2(). `path`: the name by which SQLite knows the database.
+  void begin_open() { is_opening_ = true; }
+  void end_open(const char* path);
+  // Checks the descriptors. False once other code has closed one; the connection is lost then.
+  bool are_ours();
+  bool are_lost() const { return is_lost_; }
+  // After SQLite itself may have closed WAL and index: it has left WAL mode.
+  void log_may_be_closed() { wal_.is_sure = shm_.is_sure = false; }
 
-// Held by a thread for one call of SQLite; not nested.
+  // Called by the replaced system calls.
+  void on_open(std::string_view path, int fd);
+  void on_fstat(int fd, const struct stat& st);
+
+ private:
+  struct File {
+    int fd = -1;
+    bool is_sure = false;  // else SQLite itself may have closed it: where an opening fails
+    uint64_t device = 0, inode = 0;
+    void take(int number, const struct stat& st);
+    bool is_same() const;
+  };
+  void take_database(int fd, const struct stat& st);
+  void lose();
+
+  File database_, wal_, shm_;
+  std::string path_;  // of the database
+  OpenDatabase* listed_ = nullptr;
+  bool is_opening_ = false, is_kept_one_ = false, is_lost_ = false;
+};
+
+// Held by a thread for one call of SQLite on a connection; not nested.
 class SqliteCall {
  public:
-  // kAhead (read_ahead.h): only where the call goes on in a transaction that is open already.
-  enum class Reads { kAsAsked, kAhead };
-  explicit SqliteCall(Reads reads = Reads::kAsAsked);
+  explicit SqliteCall(SqliteFiles* files);
   ~SqliteCall();
   SqliteCall(const SqliteCall&) = delete;
   SqliteCall& operator=(const SqliteCall&) = delete;
@@ -33,15 +71,10 @@ class SqliteCall {
 };
 
 // Before the first connection; more often does no harm.
-void guard_sqlite_descriptors();
-// How many calls of this thread have found a descriptor that is not ours any more.
-uint64_t sqlite_descriptors_lost();
-// How many reads of this thread a disk has refused: SQLite takes some of these errors (EIO, ENXIO) for damage of the
-// file.
-uint64_t sqlite_reads_failed();
-// At most kGuardedDescriptorsMax, as it is without this; before the first connection. Returns what it was.
-int set_guarded_descriptors_for_testing(int most);
-// What is said where one has.
+void replace_sqlite_calls();
+// Of this process and those that it was forked from.
+uint64_t lost_sqlite_connections();
+// The error of a call on a lost connection.
 Status closed_by_others(const std::string& path);
 
 }  // namespace tracker::internal

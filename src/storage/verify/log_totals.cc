@@ -172,8 +172,8 @@ std::vector<std::string> LogTotals::compare_meta(const DatabaseMeta& meta, uint6
     add_line(&out, "the run's end is another one than the frames say");
   if (events_.recovered().has_value() != meta.recovered.has_value())
     add_line(&out, "the note of a recovery is not what the frames say");
-  if (meta.step_max && meta.step_max > events_.step_max())  // less: an older version wrote the first frames
-    add_line(&out, "the largest step of texts and media is in no frame");
+  if (meta.step_max != events_.step_max())
+    add_line(&out, "the largest step of texts and media is not that of the frames");
   return out;
 }
 

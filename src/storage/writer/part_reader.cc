@@ -153,7 +153,7 @@ struct PartReader::Impl {
     // Where the tree of the log is damaged, who reads it says so.
     out->newest = newest.ok() ? *newest : std::min<uint64_t>(out->meta.last_seq, INT64_MAX);
     if (!out->damage.empty()) return {};
-    if (judge_tables(out->meta.checksum, sum.crc(), out->newest) == TableVerdict::kWrong)
+    if (judge_tables(out->meta.checksum, sum.crc()) == TableVerdict::kWrong)
       out->damage = "the small tables are not what was written";
     else if (out->newest > out->meta.last_seq)
       out->damage = fmt::format("meta: last_seq is {}, the newest frame is {}", out->meta.last_seq, out->newest);

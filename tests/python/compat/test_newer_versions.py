@@ -104,7 +104,7 @@ def journal_of(root: Path, run: str) -> Path:
 
 def newer_definitions(root: Path) -> None:
     path = journal_of(root, "killed") / "defs"
-    path.write_bytes(b"TRKDEFS2" + path.read_bytes()[8:])
+    path.write_bytes(b"TRKJDEF2" + path.read_bytes()[8:])
 
 
 def newer_ring(root: Path) -> None:
@@ -114,7 +114,24 @@ def newer_ring(root: Path) -> None:
 
 
 def newer_spill(root: Path) -> None:
-    (journal_of(root, "killed") / "spill").write_bytes(b"TSP2" + bytes(60))
+    (journal_of(root, "killed") / "spill").write_bytes(b"TJS2" + bytes(60))
+
+
+def with_magic(path: Path, magic: bytes) -> None:
+    path.write_bytes(magic + path.read_bytes()[len(magic) :])
+
+
+# The same for files of before the first release: each with the magic, or application_id, that it had then.
+UNRELEASED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "database": (lambda root: change(database_of(root, "frames"), "PRAGMA application_id=0x54524b31"), "frames"),
+    "frames file": (
+        lambda root: with_magic(next(root.glob("store/runs/compat/frames-file/*.frames")), b"TRKFRMS1"),
+        "frames-file",
+    ),
+    "definitions": (lambda root: with_magic(journal_of(root, "killed") / "defs", b"TRKDEFS1"), "killed"),
+    "ring": (lambda root: with_magic(next(journal_of(root, "killed").glob("ring-*")), b"TRKRING1"), "killed"),
+    "spill file": (lambda root: (journal_of(root, "killed") / "spill").write_bytes(b"TSP1" + bytes(60)), "killed"),
+}
 
 
 # What is raised, and the run it belongs to. Commands that read that run end with 4: what is newer within a sound
@@ -187,6 +204,23 @@ def test_a_newer_version_is_named_and_not_a_byte_of_it_is_changed(
         assert hashes(files) == before, f"{arguments} has changed something"
     assert {"verify", "doctor"} & named, "it is named with its version"
     assert {"show", "export"} <= named
+
+
+@pytest.mark.parametrize("case", UNRELEASED)
+def test_a_file_of_an_unreleased_state_is_named_as_such_and_not_changed(
+    case: str,
+    unpacked: Any,
+    modules: dict[str, ModuleType],
+) -> None:
+    age, run = UNRELEASED[case]
+    root = unpacked(VERSIONS[-1])
+    age(root)
+    before = hashes(files_of(root, run))
+    for arguments in (("show", f"compat/{run}"), ("verify",), ("gc",)):
+        code, said = command(root, *arguments)
+        assert "is of an earlier, unreleased state of tracker" in said or arguments == ("gc",), said
+        assert code == 4 or arguments == ("gc",)
+        assert hashes(files_of(root, run)) == before, f"{arguments} has changed something"
 
 
 @pytest.mark.parametrize("case", PARTS)

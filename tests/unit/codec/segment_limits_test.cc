@@ -8,14 +8,14 @@
 namespace tracker::internal {
 namespace {
 
-// What a builder counts for a text beside its bytes.
-constexpr size_t kEventBytes = sizeof(Event) + sizeof(uint64_t);
+// What a builder counts for a frame of one text beside the text's bytes.
+constexpr size_t kFrameBytes = sizeof(SegmentFrame) + sizeof(Event) + sizeof(uint64_t);
 
 std::string text_frame(uint64_t seq, size_t held) {
   Frame frame;
   frame.writer = Id128::hash_of("writer");
   frame.seq = seq;
-  frame.events = {{EventType::kText, true, 1, 1, std::string(held - kEventBytes, 'x')}};
+  frame.events = {{EventType::kText, true, 1, 1, std::string(held - kFrameBytes, 'x')}};
   return encode_frame(frame);
 }
 

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "codec/segment_encode.h"
+#include "codec/segment_parse.h"
 #include "support/child.h"
 #include "support/segment_model.h"
 
@@ -100,6 +100,10 @@ TEST(SegmentTest, MergedSegmentsHoldWhatOneSegmentOfAllFramesHolds) {
     ASSERT_EQ(view.blocks().size(), whole.blocks().size());
     for (size_t b = 0; b < view.blocks().size(); ++b)
       ASSERT_TRUE(view.blocks()[b].summaries == whole.blocks()[b].summaries);
+    std::vector<SegmentFrame> merged, at_once_table;
+    ASSERT_TRUE(view.frame_table(&merged).ok());
+    ASSERT_TRUE(whole.frame_table(&at_once_table).ok());
+    ASSERT_EQ(merged, at_once_table);
   }
 }
 
@@ -135,7 +139,6 @@ TEST(SegmentTest, StepsThatGoBackAreSortedAndTheOrderIsKept) {
   SegmentView view = parsed(bytes);
   ASSERT_EQ(view.blocks().size(), 1u);
   const SegmentBlock& block = view.blocks()[0];
-  EXPECT_TRUE(block.steps_sorted);
   EXPECT_FALSE(block.steps_increase);
   EXPECT_TRUE(block.has_order);
   std::vector<int64_t> steps(block.rows);
@@ -149,23 +152,40 @@ TEST(SegmentTest, StepsThatGoBackAreSortedAndTheOrderIsKept) {
   EXPECT_EQ(values, (std::vector<float>{0, 1, 2, 10, 3, 11, 12}));
 }
 
-TEST(SegmentTest, SummariesOfMiniBlocksAreReadWhereAnEarlierVersionWroteThem) {
-  std::vector<int64_t> steps(2000);
-  for (size_t i = 0; i < steps.size(); ++i) steps[i] = static_cast<int64_t>(i);
-  set_mini_summaries_for_testing(true);
-  const std::string before = segment_of({frame_of(1, steps)});
-  set_mini_summaries_for_testing(false);
-  const std::string today = segment_of({frame_of(1, steps)});
-  EXPECT_LT(today.size(), before.size());
-  SegmentView with = parsed(before), without = parsed(today);
-  std::vector<ValueSummary> minis, none;
-  ASSERT_TRUE(with.mini_summaries(0, 0, &minis).ok());
-  ASSERT_TRUE(without.mini_summaries(0, 0, &none).ok());
-  EXPECT_EQ(minis.size(), 4u);
-  EXPECT_TRUE(none.empty());
-  EXPECT_TRUE(with.check().ok());
-  EXPECT_TRUE(without.check().ok());
-  EXPECT_TRUE(with.blocks()[0].summaries[0] == without.blocks()[0].summaries[0]);
+// A thousand calls of 20 metrics make a segment: each frame has one of these numbers of calls.
+double table_bytes_a_point(const std::vector<size_t>& calls_a_frame) {
+  std::mt19937_64 random(1);
+  std::vector<Frame> frames;
+  int64_t step = 0;
+  while (step < 1000) {
+    Frame frame;
+    frame.writer = Id128::hash_of("writer");
+    frame.seq = frames.size() + 1;
+    Block block;
+    for (uint32_t id = 1; id <= 20; ++id) block.series.push_back(id);
+    block.types.assign(20, ValueType::kFloat32);
+    block.values.resize(20);
+    for (size_t call = calls_a_frame[random() % calls_a_frame.size()]; call > 0; --call, ++step) {
+      block.steps.push_back(step);
+      block.times_us.push_back(1000 * step);
+      for (auto& column : block.values) column.push_back(bits_of(static_cast<float>(step)));
+    }
+    frame.blocks.push_back(std::move(block));
+    frames.push_back(std::move(frame));
+  }
+  const std::string bytes = segment_of(frames);
+  const auto directory = parse_segment(bytes, bytes.size());
+  EXPECT_TRUE(directory.ok());
+  constexpr size_t kLengths = 1 + 1 + sizeof(uint32_t);  // of the numbers, of the rows, and their CRC
+  const uint64_t table = directory->frame_numbers.size + directory->frame_rows.size + kLengths;
+  return static_cast<double>(table) / static_cast<double>(directory->points);
+}
+
+TEST(SegmentTest, TheTableOfFramesTakesAFiftiethOfAByteAPointAtMost) {
+  EXPECT_LE(table_bytes_a_point({1}), 0.001);
+  EXPECT_LE(table_bytes_a_point({10}), 0.001);
+  EXPECT_LE(table_bytes_a_point({1, 2, 1, 1, 3, 1, 2, 2, 1, 0}), 0.02);
+  EXPECT_LE(table_bytes_a_point({10, 9, 11, 10, 12, 8, 10, 10, 7, 13}), 0.005);
 }
 
 TEST(SegmentTest, RisingStepsNeedNoOrder) {
@@ -174,7 +194,7 @@ TEST(SegmentTest, RisingStepsNeedNoOrder) {
   const SegmentBlock& block = view.blocks()[0];
   EXPECT_TRUE(block.steps_increase);
   EXPECT_FALSE(block.has_order);
-  EXPECT_EQ(block.steps, (StepSummary{1, 9, 1, 9}));
+  EXPECT_EQ(block.steps, (StepSummary{1, 9}));
 }
 
 TEST(SegmentTest, CallsWithTheirKeysInAnotherOrderMakeOneBlockInRawOrder) {
@@ -402,7 +422,8 @@ TEST(SegmentTest, FramesWithoutRowsMakeASegmentToo) {
   SegmentLog log;
   ASSERT_TRUE(view.log(&log).ok());
   EXPECT_EQ(log.events.size(), 2u);
-  EXPECT_EQ(log.losses, (std::vector<Loss>{{1, LossReason::kRingFull, 6}}));
+  EXPECT_EQ(log.losses, (std::vector<Loss>{{1, LossReason::kRingFull, 3}, {1, LossReason::kRingFull, 3}}));
+  EXPECT_EQ(log.loss_seqs, (std::vector<uint64_t>{9, 11}));
 }
 
 TEST(SegmentTest, TheWorkedExampleOfTheDocumentIsWhatIsWritten) {
@@ -430,13 +451,11 @@ TEST(SegmentTest, TheWorkedExampleOfTheDocumentIsWhatIsWritten) {
     hex += text;
   }
   EXPECT_EQ(hex,
-            "54524b5301000000ea000000000102030405060708090a0b0c0d0e0f0100000000000000020000000000000047000000d8ce57b5"
-            "028080f28183898506987536bfb0ee14011007009875000f117066182c112ecb3b6f010102010100000000003f0040023f000000"
-            "3f00c0033f0000000000751e400017519420800054524b460100000035000000000102030405060708090a0b0c0d0e0f02000000"
-            "00000000010800000001010204"
-            "6c6f7373929bee3d0200000000000000000100000000000000020040"
-            "1e18240a0600e803"
-            "000000000000040e010000fc0200020401705e0c1af8d6b49205006020");
+            "5453454701000000f3000000000102030405060708090a0b0c0d0e0f010000000000000002000000000000004c000000893410bc"
+            "028080f281838985069875370cf36fbe000388928fb5011003009875000f117066182c112ecb3b6f010102010100000000003f00"
+            "40023f0000003f00c0033f0000000000751e401751942080005446524d0100000035000000000102030405060708090a0b0c0d0e"
+            "0f02000000000000000108000000010102046c6f7373c977fd9a0003100002000000000000000001000000000000000200401e18"
+            "240a0600e803000000000000040e010000fc0200020401705e0c1af8d6b49205006020");
 }
 
 }  // namespace

@@ -212,7 +212,7 @@ TEST(SharedRunTest, AnAttemptThatIsOnlyClaimedIsJoinedByItsOwnLaunch) {
   EXPECT_EQ(attempt_to_join(taken(2, "b", 0), b), 2) << "its size is not known";
   EXPECT_EQ(attempt_to_join(taken(2, "c", 4), b), 3) << "another launch";
   EXPECT_EQ(attempt_to_join(taken(2, "b", 8), b), 3) << "another size";
-  EXPECT_EQ(attempt_to_join(taken(1, std::nullopt, 0), b), 1) << "made by an earlier version";
+  EXPECT_EQ(attempt_to_join(taken(1, std::nullopt, 0), b), 1) << "its launch is not known";
   EXPECT_EQ(attempt_to_join(taken(1, "", 0), b), 2) << "made by a process of no launch";
 }
 

@@ -280,16 +280,6 @@ TEST_F(DamageTest, AWriterThatGoesOnLeavesNoChecksumBehindThatIsWrong) {
   EXPECT_EQ(*check_table_sum(*look), TableVerdict::kSound);
 }
 
-// A writer of an older version knows no checksum: it adds frames and leaves it there.
-TEST_F(DamageTest, AChecksumOfAnEarlierStateSaysNothing) {
-  write(finished_);
-  auto db = Sqlite::open(path(), SqliteOpen::kDetached, 0);
-  ASSERT_TRUE(db->exec("UPDATE attributes SET time_us=2").ok());
-  EXPECT_EQ(*check_table_sum(*db), TableVerdict::kWrong);
-  ASSERT_TRUE(db->exec("INSERT INTO frames VALUES(14,0,0,0,x'00')").ok());
-  EXPECT_EQ(*check_table_sum(*db), TableVerdict::kNone);
-}
-
 // The bug: a count that cannot be, or a name that is no UTF-8, kept every writer and recoverer out for good.
 TEST_F(DamageTest, AWriterRefusesADamagedFileAndContinuesInTheNextPart) {
   for (const char* sql : {

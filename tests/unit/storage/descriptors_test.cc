@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Goal: of SQLite's descriptors so many are looked at before each use, and a forked child knows so many files that its
-// parent had open; beyond both nothing worse happens than is said. Method: children whose descriptors are taken up to
-// the bound, and a list of files that is passed on by hand.
+// Goal: a connection of which other code has closed a descriptor is neither used nor closed again, and what is opened
+// after it is sound. Method: another file takes the number of a descriptor of SQLite's. The last test adds databases to
+// the table of those that are open, up to its end.
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <memory>
+#include <string>
 
-#include "storage/sqlite/inherited_files.h"
+#include "base/fs.h"
+#include "storage/sqlite/open_databases.h"
 #include "storage/sqlite/sqlite.h"
 #include "storage/sqlite/sqlite_calls.h"
 #include "support/child.h"
@@ -20,89 +20,155 @@
 namespace tracker::internal {
 namespace {
 
+constexpr int kTakenBusyMs = 100;
 constexpr const char* kCountRows = "SELECT count(*) FROM t";
 
-void make_database(const std::string& path, int rows) {
-  auto made = Sqlite::open(path, SqliteOpen::kCreate, 100);
-  ASSERT_TRUE(made.ok() && made->exec("CREATE TABLE t(x)").ok());
-  for (int i = 0; i < rows; ++i) ASSERT_TRUE(made->exec("INSERT INTO t VALUES(1)").ok());
-}
+class DescriptorsTest : public ::testing::Test {
+ protected:
+  DescriptorsTest() {
+    auto made = open(SqliteOpen::kCreate);
+    EXPECT_TRUE(made.exec("PRAGMA journal_mode=WAL; CREATE TABLE t(x); INSERT INTO t VALUES(1)").ok());
+  }
 
-void take_descriptors_below(int number) {
-  const int first = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  CHILD_CHECK(first >= 0 && first < number);
-  int newest = first;
-  while (newest + 1 < number) newest = ::dup(newest);
-  CHILD_CHECK(newest == number - 1);
-}
-
-bool allow_descriptors(int count) {
-  rlimit now{};
-  if (::getrlimit(RLIMIT_NOFILE, &now) != 0) return false;
-  const auto wanted = static_cast<rlim_t>(count);
-  const rlimit more{wanted, std::max(now.rlim_max, wanted)};
-  return ::setrlimit(RLIMIT_NOFILE, &more) == 0;
-}
-
-// A connection to a database of one row, whose descriptor is number `at` and then belongs to one of two rows.
-struct Asked {
-  bool is_answered = false;
-  int64_t rows = 0;
-  uint64_t lost = 0;
-};
-Asked ask_through(int at, const std::string& one_row, const std::string& two_rows) {
-  take_descriptors_below(at);
-  auto db = Sqlite::open(one_row, SqliteOpen::kRead, 100);
-  CHILD_CHECK(db.ok() && *db->query_int(kCountRows) == 1);
-  CHILD_CHECK(std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(at)).string() == one_row);
-  CHILD_CHECK(::close(at) == 0 && ::open(two_rows.c_str(), O_RDONLY | O_CLOEXEC) == at);
-  const auto rows = db->query_int(kCountRows);
-  return {rows.ok(), rows.ok() ? *rows : 0, sqlite_descriptors_lost()};
-}
-
-TEST(DescriptorsTest, SoManyAreLookedAtByTheirNumberAndOthersUsedAsTheyAre) {
-  TempFolder folder;
-  const std::string place = std::filesystem::canonical(folder.path()).string();
-  const std::string one_row = place + "/one.db", two_rows = place + "/two.db";
-  make_database(one_row, 1);
-  make_database(two_rows, 2);
-  // Where this process may not have so many, a smaller bound stands for it.
-  for (const int bound : {200, kGuardedDescriptorsMax}) {
-    const auto body = [&](int at) {
-      return exit_code_of(run_child([&] {
-        if (!allow_descriptors(bound + 16)) return bound == kGuardedDescriptorsMax ? 1 : 2;
-        CHILD_CHECK(set_guarded_descriptors_for_testing(bound) == kGuardedDescriptorsMax);
-        const Asked asked = ask_through(at, one_row, two_rows);
-        if (at < bound) return !asked.is_answered && asked.lost > 0 ? 0 : 3;
-        return asked.is_answered && asked.rows == 2 && asked.lost == 0 ? 0 : 4;
-      }));
-    };
-    for (const int at : {bound - 1, bound}) {
-      const int code = body(at);
-      EXPECT_TRUE(code == 0 || code == 1) << code << " at " << at << " of " << bound;
+  Sqlite open(SqliteOpen how = SqliteOpen::kWrite) {
+    auto db = Sqlite::open(path_, how, kTakenBusyMs);
+    EXPECT_TRUE(db.ok()) << db.status().message();
+    return std::move(*db);
+  }
+  // The newest descriptor of a file; -1: none.
+  static int descriptor_of(const std::string& path) {
+    int newest = -1;
+    for (int fd = 3; fd < 256; ++fd) {
+      std::error_code error;
+      if (std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), error) == path) newest = fd;
     }
+    return newest;
+  }
+  // As a program does that closes `fd` and opens a file of its own.
+  void take_over(int fd) {
+    const int made = ::open(programs_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    ASSERT_GE(fd, 0);
+    ASSERT_EQ(::write(made, "mine", 4), 4);
+    ASSERT_EQ(::dup2(made, fd), fd);
+    ::close(made);
+  }
+  void expect_left_alone(int fd) const {
+    struct stat open{};
+    struct stat named{};
+    EXPECT_EQ(::fstat(fd, &open), 0) << "closed";
+    EXPECT_EQ(::stat(programs_.c_str(), &named), 0);
+    EXPECT_EQ(open.st_ino, named.st_ino);
+    EXPECT_EQ(*read_file(programs_, 100), "mine");
+  }
+
+  TempFolder folder_;
+  const std::string place_ = std::filesystem::canonical(folder_.path()).string();
+  const std::string path_ = place_ + "/live.db", programs_ = place_ + "/programs";
+};
+
+TEST_F(DescriptorsTest, AConnectionThatFailsTheCheckIsNeitherUsedNorClosed) {
+  int rows = 1;
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    const uint64_t lost = lost_sqlite_connections();
+    Sqlite db = open();
+    ASSERT_TRUE(db.exec("INSERT INTO t VALUES(2)").ok());
+    ++rows;
+    auto insert = db.prepare("INSERT INTO t VALUES(3)");
+    ASSERT_TRUE(insert.ok());
+    EXPECT_FALSE(db.is_lost());
+    const int fd = descriptor_of(path_ + suffix);
+    take_over(fd);
+    EXPECT_EQ(insert->run().code(), Code::kIo) << suffix;
+    EXPECT_EQ(db.checkpoint(Sqlite::Checkpoint::kPassive).code(), Code::kIo) << suffix;
+    EXPECT_TRUE(db.is_lost());
+    *insert = Statement();
+    db.close();
+    EXPECT_EQ(lost_sqlite_connections(), lost + 1);
+    expect_left_alone(fd);
+
+    Sqlite again = open();
+    EXPECT_EQ(*again.query_int(kCountRows), rows) << suffix;
+    EXPECT_TRUE(again.exec("INSERT INTO t VALUES(4)").ok()) << suffix;
+    ++rows;
+    // It has locks of its own, though the entry of the lost one says that they are held: another process sees them.
+    ASSERT_TRUE(again.exec("BEGIN IMMEDIATE").ok());
+    EXPECT_EQ(exit_code_of(run_child([&] {
+                auto other = Sqlite::open(path_, SqliteOpen::kWrite, 0);
+                return other.ok() && other->exec("BEGIN IMMEDIATE").code() == Code::kBusy ? 0 : 1;
+              })),
+              0)
+        << suffix;
+    ASSERT_TRUE(again.exec("COMMIT").ok());
+    again.close();
+    expect_left_alone(fd);
+    ::close(fd);
   }
 }
 
-// What a child of a process that had `count` files open, of inodes 1 to `count`, is told of one of `inode`.
-int told_of(int count, uint64_t inode) {
+// While one connection holds locks on the file, SQLite keeps the descriptor of another one that is closed, and gives it
+// to the next.
+TEST_F(DescriptorsTest, ADescriptorThatSqliteKeptIsCheckedBeforeItIsUsedAgain) {
+  Sqlite first = open();
+  ASSERT_EQ(*first.query_int(kCountRows), 1);
+  open().close();
+  const int kept = descriptor_of(path_);
+  {
+    Sqlite second = open();
+    ASSERT_EQ(descriptor_of(path_), kept) << "it was not given on";
+    ASSERT_EQ(*second.query_int(kCountRows), 1);
+  }
+  take_over(kept);
+  {
+    Sqlite third = open();
+    EXPECT_EQ(third.exec("INSERT INTO t VALUES(2)").code(), Code::kIo);
+  }
+  expect_left_alone(kept);
+  Sqlite fourth = open();
+  EXPECT_EQ(*fourth.query_int(kCountRows), 1);
+}
+
+TEST_F(DescriptorsTest, ADatabaseThatLeavesWalModeIsNotLost) {
+  const uint64_t lost = lost_sqlite_connections();
+  Sqlite db = open();
+  ASSERT_EQ(*db.query_int(kCountRows), 1);
+  EXPECT_EQ(*db.set_journal_mode("DELETE"), "delete");
+  EXPECT_EQ(*db.query_int(kCountRows), 1);
+  EXPECT_TRUE(db.exec("INSERT INTO t VALUES(2)").ok());
+  EXPECT_EQ(*db.set_journal_mode("WAL"), "wal");
+  EXPECT_TRUE(db.exec("INSERT INTO t VALUES(3)").ok());
+  EXPECT_FALSE(db.is_lost());
+  db.close();
+  EXPECT_EQ(lost_sqlite_connections(), lost);
+}
+
+// In a child of a process that had `count` databases open, of inodes 1 to `count`: the number for one of `inode`.
+int entries_in_child(int count, uint64_t inode) {
   return exit_code_of(run_child([&] {
-    begin_inheriting();  // of this program's own connections it has none
-    const auto opened = std::make_unique<SqliteFile[]>(static_cast<size_t>(count));
-    for (int i = 0; i < count; ++i) opened[i].device = 1, opened[i].inode = static_cast<uint64_t>(i) + 1;
-    return exit_code_of(run_child([&] {
-      list_inherited(opened.get(), count);
-      return static_cast<int>(forks_since_open(1, inode));
-    }));
+    for (int i = 0; i < count; ++i) add_open_database(1, static_cast<uint64_t>(i) + 1);
+    CHILD_CHECK(unusable_entries(1, inode) == 0);
+    return exit_code_of(run_child([&] { return static_cast<int>(unusable_entries(1, inode)); }));
   }));
 }
 
-TEST(DescriptorsTest, AChildKnowsSoManyFilesOfItsParentAndOfMoreTakesEveryOneForOne) {
+TEST(OpenDatabasesTest, AChildKnowsThoseOfItsParentAndWhereThereWereTooManyTakesEveryFileForOne) {
+  constexpr int kMany = kOpenDatabasesMax / 2;  // other tests of this program may have lost some
   constexpr uint64_t kItsOwn = 1'000'000;
-  EXPECT_EQ(told_of(kInheritedFilesMax, kInheritedFilesMax), 1);
-  EXPECT_EQ(told_of(kInheritedFilesMax, kItsOwn), 0);
-  EXPECT_EQ(told_of(kInheritedFilesMax + 1, kInheritedFilesMax + 1), 1);
-  EXPECT_EQ(told_of(kInheritedFilesMax + 1, kItsOwn), 1);
+  EXPECT_EQ(entries_in_child(kMany, kMany), 1);
+  EXPECT_EQ(entries_in_child(kMany, kItsOwn), 0);
+  EXPECT_EQ(entries_in_child(kOpenDatabasesMax + 1, kOpenDatabasesMax + 1), 1);
+  EXPECT_EQ(entries_in_child(kOpenDatabasesMax + 1, kItsOwn), 1);
+}
+
+TEST(OpenDatabasesTest, WhatAChildClosesIsStillInherited) {
+  OpenDatabase* const inherited = add_open_database(2, 1);
+  EXPECT_EQ(exit_code_of(run_child([&] {
+              CHILD_CHECK(unusable_entries(2, 1) == 1);
+              remove_open_database(inherited);
+              return static_cast<int>(unusable_entries(2, 1));
+            })),
+            1);
+  remove_open_database(inherited);
+  EXPECT_EQ(exit_code_of(run_child([&] { return static_cast<int>(unusable_entries(2, 1)); })), 0);
 }
 
 }  // namespace

@@ -59,14 +59,14 @@ TEST(FramesFormatTest, TheWorkedExampleHasTheDocumentedBytes) {
   Id128 writer;
   for (uint8_t i = 0; i < 16; ++i) writer.bytes[i] = i;
   std::string file = frames_header(writer);
-  EXPECT_EQ(hex_of(file), "54524b46524d5331000102030405060708090a0b0c0d0e0f00000000154c8b5d");
+  EXPECT_EQ(hex_of(file), "54524b464c4f4731000102030405060708090a0b0c0d0e0f00000000388f88c6");
   ByteWriter time;
   time.i64(1'700'000'000'000'000);
   put_frames_record(writer, file.size(), FramesKind::kHeartbeat, time.buffer(), &file);
-  EXPECT_EQ(hex_of(file.substr(32)), "544652310300000008000000a5785fc71cf188bc00401e18240a0600");
+  EXPECT_EQ(hex_of(file.substr(32)), "54464c310300000008000000a5785fc7fec6bdb800401e18240a0600");
   put_frames_record(writer, file.size(), FramesKind::kFrame, frame_body({1, "frame", {{0x100, 40}}}), &file);
   EXPECT_EQ(hex_of(file.substr(60)),
-            "544652310200000019000000e61a7c8089c6cb99"
+            "54464c310200000019000000e61a7c806bf1fe9d"
             "01000000000100000000000028000000000000006672616d65");
   EXPECT_EQ(scan(file, writer).bodies.size(), 2u);
 }

@@ -186,7 +186,7 @@ TEST_F(WriterReaderTest, AttributesWhoseTableIsDamagedAreReadFromTheLog) {
     EXPECT_NE(damage[0].what.find("read from the log"), std::string::npos) << damage[0].what;
   };
   expect_from_log("the small tables are not what was written");
-  {  // as an older version, or a process that died, left it: row by row
+  {  // as a process that died leaves it: row by row
     auto db = Sqlite::open(path(), SqliteOpen::kDetached, 0);
     ASSERT_TRUE(db->exec("DELETE FROM meta WHERE key='checksum'").ok());
   }
