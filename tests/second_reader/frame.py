@@ -34,6 +34,7 @@ class Frame:
     writer: str
     seq: int
     names: dict[int, tuple[str, int]] = field(default_factory=dict)
+    definitions: int = 0  # a series may be defined again
     blocks: list[Block] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     losses: list[tuple[int, int, int]] = field(default_factory=list)
@@ -53,7 +54,9 @@ def read_frame(data: bytes) -> Frame:
         kind = body.uint(1)
         section = Bytes(body.take(body.uint(4)))
         if kind == 1:
-            frame.names.update(read_definitions(section))
+            definitions = read_definitions(section)
+            frame.names.update(definitions)
+            frame.definitions += len(definitions)
         elif kind == 2:
             frame.blocks.append(_block(section))
         elif kind == 3:
@@ -67,11 +70,11 @@ def read_frame(data: bytes) -> Frame:
     return frame
 
 
-def read_definitions(section: Bytes) -> dict[int, tuple[str, int]]:
-    out = {}
+def read_definitions(section: Bytes) -> list[tuple[int, tuple[str, int]]]:
+    out = []
     for _ in range(section.varint()):
         series, value_type = section.varint(), section.uint(1)
-        out[series] = (section.sized().decode(), value_type)
+        out.append((series, (section.sized().decode(), value_type)))
     return out
 
 

@@ -85,14 +85,14 @@ def _log(part: bytes, writer: str, frames: list[int]) -> Frame:
         raise ValueError("log")
     numbers = Bytes(plain[frame_bytes:])
     came_with = []
-    for count in (len(frame.names), len(frame.events), len(frame.losses)):
+    for count in (frame.definitions, len(frame.events), len(frame.losses)):
         seq = first_seq
         for _ in range(count):
             seq += numbers.varint()
             came_with.append(seq)
     if numbers.more() or not set(came_with) <= set(frames):
         raise ValueError("frames of the entries")
-    for event, seq in zip(frame.events, came_with[len(frame.names) :], strict=False):
+    for event, seq in zip(frame.events, came_with[frame.definitions :], strict=False):
         event.seq = seq
     return frame
 
