@@ -40,6 +40,26 @@ Status finish(SegmentBuilder* builder, NewSegment* out) {
 
 }  // namespace
 
+Result<NewSegment> foreign_segment(SegmentView* view, std::string_view bytes) {
+  NewSegment out{view->first_seq(),
+                 view->last_seq(),
+                 view->points(),
+                 view->time_first_us(),
+                 view->time_last_us(),
+                 std::string(bytes),
+                 {},
+                 view->frames(),
+                 0,
+                 false};
+  uint64_t rows = 0;
+  for (const SegmentBlock& block : view->blocks()) rows += block.rows;
+  if (rows < kLevelRowsMin) return out;
+  auto levels = make_levels(view);
+  if (!levels.ok()) return levels.status();
+  out.levels = std::move(*levels);
+  return out;
+}
+
 void set_compaction_gather_for_testing(int64_t ns) { g_gather_ns = ns; }
 void set_compaction_frames_for_testing(uint64_t frames) { g_gather_frames = frames; }
 void set_compact_at_end_for_testing(int64_t ns) { g_at_end_ns = ns; }

@@ -56,6 +56,9 @@ struct NewSegment {
   bool full = false;                     // no more would have fitted
 };
 
+// Of a segment that another process has made: what Compaction::write() takes. It lies after all frames of the database.
+Result<NewSegment> foreign_segment(SegmentView* view, std::string_view bytes);
+
 class Compaction {
  public:
   using Body = std::function<Status()>;

@@ -33,11 +33,11 @@ Status EventRows::prepare(Sqlite& db) {
   return {};
 }
 
-Status EventRows::apply(const FrameView& frame) {
+Status EventRows::apply(const std::vector<Event>& events, const std::vector<Loss>& losses) {
   step_max_.reset();
-  for (const Event& event : frame.events()) TRACKER_RETURN_IF_ERROR(apply(event));
+  for (const Event& event : events) TRACKER_RETURN_IF_ERROR(apply(event));
   if (step_max_) TRACKER_RETURN_IF_ERROR(raise_step_.bind(meta_key::kStepMax).bind(*step_max_).run());
-  for (const Loss& loss : frame.losses())
+  for (const Loss& loss : losses)
     TRACKER_RETURN_IF_ERROR(loss_.bind(int64_t{loss.series})
                                 .bind(static_cast<int64_t>(loss.reason))
                                 .bind(static_cast<int64_t>(loss.count))

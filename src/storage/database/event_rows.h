@@ -17,7 +17,8 @@ class EventRows {
   Status prepare(Sqlite& db);
   void reset() { *this = EventRows(); }  // before the connection closes
   // Events with a payload this version does not understand change nothing; they are in the frame.
-  Status apply(const FrameView& frame);
+  Status apply(const FrameView& frame) { return apply(frame.events(), frame.losses()); }
+  Status apply(const std::vector<Event>& events, const std::vector<Loss>& losses);
 
  private:
   Status apply(const Event& event);

@@ -355,6 +355,48 @@ struct WriterDb::Impl {
     return {};
   }
 
+  // `series` covers it at once: readers complete that table from frames alone.
+  Status append_segment(std::string_view bytes) {
+    TRACKER_RETURN_IF_ERROR(ensure_open());
+    TRACKER_RETURN_IF_ERROR(check_files());
+    auto view = SegmentView::parse(bytes);
+    if (!view.ok()) return view.status();
+    if (view->writer() != identity.writer || view->first_seq() <= last_seq)
+      return Status(Code::kInvalid, fmt::format("{}: the segment of frame {} of writer {} does not follow frame {}",
+                                                path, view->first_seq(), view->writer().hex(), last_seq));
+    SegmentLog log;
+    TRACKER_RETURN_IF_ERROR(view->log(&log));
+    auto stats = compute_segment_stats(&*view, log);
+    if (!stats.ok()) return stats.status();
+    auto segment = foreign_segment(&*view, bytes);
+    if (!segment.ok()) return segment.status();
+    sound = false;
+    SeriesMap named;
+    for (const SeriesDef& def : log.defs) named[def.id].def = def;
+    add_series(named);
+    add_series(stats->series);
+    const uint64_t newest = view->last_seq(), all_points = points + view->points(),
+                   all_frames = frames + view->frames(), all_bytes = frame_bytes + bytes.size();
+    const auto write_all = [&]() -> Status {
+      TRACKER_RETURN_IF_ERROR(Compaction::write(db, *segment));
+      TRACKER_RETURN_IF_ERROR(sql.event_rows.apply(log.events, log.losses));
+      TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kLastSeq, newest));
+      TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kPoints, all_points));
+      TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kFrames, all_frames));
+      TRACKER_RETURN_IF_ERROR(put_meta(meta_key::kFrameBytes, all_bytes));
+      return write_stats(newest);
+    };
+    TRACKER_RETURN_IF_ERROR(transaction(false, write_all));
+    last_seq = newest;
+    points = all_points;
+    frames = all_frames;
+    frame_bytes = all_bytes;
+    own.committed(last_seq);
+    stats_are_written();
+    sound = true;
+    return compaction.load(db);
+  }
+
   // A WAL keeps the size that it once had until it is truncated.
   void shrink() {
     struct stat st{};
@@ -507,6 +549,8 @@ Status WriterDb::append_batch(std::span<const FrameRecord* const> frames, bool d
                               const std::vector<uint64_t>& retired) {
   return impl_->append(frames, durable, retired, false);
 }
+
+Status WriterDb::append_segment(std::string_view bytes) { return impl_->append_segment(bytes); }
 
 Status WriterDb::heartbeat(int64_t now_us) {
   TRACKER_RETURN_IF_ERROR(impl_->ensure_open());

@@ -48,6 +48,7 @@ class WriterDb : public WriterStore {
   // connection is reopened by itself.
   Status append_batch(std::span<const FrameRecord* const> frames, bool durable,
                       const std::vector<uint64_t>& retired = {}) override;
+  Status append_segment(std::string_view bytes) override;
   Status heartbeat(int64_t now_us) override;
   void for_the_dead() override;
   void set_cost(std::string cbor) override;

@@ -50,6 +50,12 @@ class WriterStore {
   // Positions of `retired` nonces are removed.
   virtual Status append_batch(std::span<const FrameRecord* const> frames, bool durable,
                               const std::vector<uint64_t>& retired = {}) = 0;
+  // A segment whose frames all come after last_seq(), in one transaction. kInvalid where the files take frames alone,
+  // and for a segment of another writer. Called by append_log().
+  virtual Status append_segment(std::string_view bytes) {
+    (void)bytes;
+    return Status(Code::kInvalid, path() + " takes frames alone");
+  }
   // Writes the time of the last sign of life (each 15 s; readers on other hosts go by it).
   virtual Status heartbeat(int64_t now_us) = 0;
   // What is appended from here on is no sign of life of its writer: a recoverer appends it.

@@ -23,6 +23,7 @@
 #include "storage/recovery/waiting_points.h"
 #include "storage/sqlite/wal_scan.h"
 #include "storage/store/run_folder.h"
+#include "storage/writer/append_log.h"
 #include "storage/writer/store_files.h"
 
 namespace tracker::internal {
@@ -117,7 +118,7 @@ Status append_state(const DeadJournal& journal, const WriterSnapshot& stored, Wr
   builder.add_event(EventType::kNote, 0, false, realtime_us(), encode_cbor(Value::Map{{"kind", "next_part"}}));
   keep();
   records.front().positions = stored.positions;
-  return db->append(records, false);
+  return append_log(db, records, false);
 }
 
 // The last part of a dead writer; the next one where that cannot be written: it does not verify, commits of its log

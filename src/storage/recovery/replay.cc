@@ -13,6 +13,7 @@
 #include "model/system_series.h"
 #include "storage/recovery/recovery.h"
 #include "storage/recovery/waiting_points.h"
+#include "storage/writer/append_log.h"
 
 namespace tracker::internal {
 namespace {
@@ -30,7 +31,7 @@ FrameRecord record_of(Frame frame, uint64_t number, const Id128& writer, std::ve
 
 Status append_frame(const DeadJournal& journal, WriterStore* db, Frame frame, std::vector<RingPosition> positions) {
   const uint64_t number = next_number(journal, *db);
-  return db->append({record_of(std::move(frame), number, journal.identity().writer, std::move(positions))}, false);
+  return append_log(db, {record_of(std::move(frame), number, journal.identity().writer, std::move(positions))}, false);
 }
 
 // What the journal knows to have been stored in a database that is no more, for `db` has no frame. `read_from`: where
@@ -135,7 +136,7 @@ Status replay_spilled(const std::string& dir, DeadJournal* journal, WriterStore*
   if (!lost.empty())
     spilled.frames.push_back(record_of(std::move(lost), std::max(last, journal->highest_number()) + 1,
                                        journal->identity().writer, std::move(read_from)));
-  return db->append(spilled.frames, false);
+  return append_log(db, spilled.frames, false);
 }
 
 // Of the rows of a database those that the program has logged: samples of the system went through no ring.
