@@ -78,7 +78,9 @@ class FolderList {
     if (files_.size() == kBundleFilesMax)
       return Status(Code::kLimit, fmt::format("{} holds more than {} files", run_.path, kBundleFilesMax));
     const auto ns = [](const timespec& t) { return t.tv_sec * 1'000'000'000LL + t.tv_nsec; };
-    files_.push_back({name, static_cast<uint64_t>(st.st_size), st.st_ino, ns(st.st_mtim), ns(st.st_ctim)});
+    // SQLite sets the owner of a WAL that it opens as root, and so changes its ctime.
+    const int64_t changed_ns = name.ends_with("-wal") ? 0 : ns(st.st_ctim);
+    files_.push_back({name, static_cast<uint64_t>(st.st_size), st.st_ino, ns(st.st_mtim), changed_ns});
     return {};
   }
 

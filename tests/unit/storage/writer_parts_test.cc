@@ -193,7 +193,7 @@ Frame text_frame(const WriterIdentity& identity, uint64_t seq) {
   return out;
 }
 
-constexpr StoreFiles kDb = StoreFiles::kSqlite, kFrames = StoreFiles::kFrames;
+constexpr StoreFiles kAsDb = StoreFiles::kSqlite, kAsFrames = StoreFiles::kFrames;
 
 // Each part: a frame of state, five frames of six points, a text and four dropped points: frames 1 to 7, 8 to 14, …
 class PartsTest : public ::testing::TestWithParam<std::pair<StoreFiles, StoreFiles>> {
@@ -202,7 +202,7 @@ class PartsTest : public ::testing::TestWithParam<std::pair<StoreFiles, StoreFil
 
   std::string path() const { return db_path(folder_.path(), identity_); }
   std::string file(int part, StoreFiles kind) const {
-    return part_path(kind == kFrames ? frames_path_of(path()) : path(), part);
+    return part_path(kind == kAsFrames ? frames_path_of(path()) : path(), part);
   }
   WriterIdentity identity_of(int part) const {
     WriterIdentity out = identity_;
@@ -291,11 +291,11 @@ class PartsTest : public ::testing::TestWithParam<std::pair<StoreFiles, StoreFil
 };
 
 INSTANTIATE_TEST_SUITE_P(Kinds, PartsTest,
-                         ::testing::Values(std::pair(kDb, kDb), std::pair(kFrames, kFrames), std::pair(kDb, kFrames),
-                                           std::pair(kFrames, kDb)),
+                         ::testing::Values(std::pair(kAsDb, kAsDb), std::pair(kAsFrames, kAsFrames),
+                                           std::pair(kAsDb, kAsFrames), std::pair(kAsFrames, kAsDb)),
                          [](const auto& kinds) {
-                           return std::string(kinds.param.first == kDb ? "Db" : "Frames") +
-                                  (kinds.param.second == kDb ? "Db" : "Frames");
+                           return std::string(kinds.param.first == kAsDb ? "Db" : "Frames") +
+                                  (kinds.param.second == kAsDb ? "Db" : "Frames");
                          });
 
 TEST_P(PartsTest, AreReadAsOneLog) {
@@ -426,7 +426,7 @@ TEST_P(PartsTest, AFileThatIsNotThePartOfItsNameIsNotRead) {
   if (GetParam().first != GetParam().second) return;
   make_part(1, GetParam().first);
   make_part(2, GetParam().second);
-  if (GetParam().first == kDb) settle_part(file(2, kDb), 1000);
+  if (GetParam().first == kAsDb) settle_part(file(2, kAsDb), 1000);
   remove_part(1, GetParam().first);
   std::ofstream(file(1, GetParam().first)) << *read_file(file(2, GetParam().second), 64u << 20);
   expect_held(2, 1, "says that it is part 2");
@@ -435,24 +435,24 @@ TEST_P(PartsTest, AFileThatIsNotThePartOfItsNameIsNotRead) {
 TEST_P(PartsTest, AFramesFileThatItsWriterHasLeftStaysOne) {
   make_part(1, GetParam().first);
   make_part(2, GetParam().second);
-  if (GetParam().second == kFrames) {
-    auto store = open_part(2, kFrames);
+  if (GetParam().second == kAsFrames) {
+    auto store = open_part(2, kAsFrames);
     const Value end = Value::Map{{"state", "finished"}};
     ASSERT_TRUE(store->append({record_of(event_frame(identity_, 15, EventType::kEnd, end))}, true).ok());
   }
   build_ended_frames(folder_.path());
-  EXPECT_EQ(path_exists(file(1, kFrames)), GetParam().first == kFrames);
-  EXPECT_FALSE(path_exists(file(2, kFrames)));
-  EXPECT_TRUE(path_exists(file(2, kDb)));
+  EXPECT_EQ(path_exists(file(1, kAsFrames)), GetParam().first == kAsFrames);
+  EXPECT_FALSE(path_exists(file(2, kAsFrames)));
+  EXPECT_TRUE(path_exists(file(2, kAsDb)));
   EXPECT_EQ(snapshot().points, 2 * kPointsEach);
 }
 
 class DatabasePartsTest : public PartsTest {};
-INSTANTIATE_TEST_SUITE_P(Db, DatabasePartsTest, ::testing::Values(std::pair(kDb, kDb)));
+INSTANTIATE_TEST_SUITE_P(Db, DatabasePartsTest, ::testing::Values(std::pair(kAsDb, kAsDb)));
 
 TEST_P(DatabasePartsTest, TheirPiecesAreThoseOfOneLog) {
-  make_part(1, kDb);
-  make_part(2, kDb);
+  make_part(1, kAsDb);
+  make_part(2, kAsDb);
   auto reader = WriterReader::open(path());
   const LogPosition end = (*reader)->snapshot()->end_of_log();
   auto look = (*reader)->look();
@@ -467,9 +467,9 @@ TEST_P(DatabasePartsTest, TheirPiecesAreThoseOfOneLog) {
 }
 
 TEST_P(DatabasePartsTest, ANewerSecondPartIsRefusedByItsName) {
-  make_part(1, kDb);
-  make_part(2, kDb);
-  const std::string second = file(2, kDb);
+  make_part(1, kAsDb);
+  make_part(2, kAsDb);
+  const std::string second = file(2, kAsDb);
   ASSERT_TRUE(Sqlite::open(second, SqliteOpen::kWrite, 1000)->exec("PRAGMA user_version=2").ok());
   const Status read = WriterReader::open(path()).status();
   EXPECT_EQ(read.code(), Code::kVersion);
@@ -477,10 +477,10 @@ TEST_P(DatabasePartsTest, ANewerSecondPartIsRefusedByItsName) {
 }
 
 TEST_P(DatabasePartsTest, CountsThatCannotBeInOnePartTakeNothingFromTheOthers) {
-  make_part(1, kDb);
-  make_part(2, kDb);
+  make_part(1, kAsDb);
+  make_part(2, kAsDb);
   for (const int part : {1, 2}) {
-    auto harm = Sqlite::open(file(part, kDb), SqliteOpen::kWrite, 1000);
+    auto harm = Sqlite::open(file(part, kAsDb), SqliteOpen::kWrite, 1000);
     ASSERT_TRUE(harm->exec("UPDATE meta SET value=-1 WHERE key='points'").ok());
     harm->close();
     EXPECT_EQ(stored_frames(path()), one_to(14)) << part;
@@ -493,9 +493,9 @@ TEST_P(DatabasePartsTest, CountsThatCannotBeInOnePartTakeNothingFromTheOthers) {
 
 // A part that was rolled back, as by a copy that another program has restored.
 TEST_P(DatabasePartsTest, WhatAPartHasLostIsCounted) {
-  make_part(1, kDb);
-  make_part(2, kDb);
-  auto harm = Sqlite::open(file(1, kDb), SqliteOpen::kWrite, 1000);
+  make_part(1, kAsDb);
+  make_part(2, kAsDb);
+  auto harm = Sqlite::open(file(1, kAsDb), SqliteOpen::kWrite, 1000);
   ASSERT_TRUE(harm->exec("UPDATE series SET points=points-3").ok());
   harm->close();
   const WriterSnapshot now = snapshot();
