@@ -179,6 +179,7 @@ import os, time, tracker
 run = tracker.init(project="test", id="r", console="fd")
 print("before", flush=True)
 time.sleep(0.3)
+assert run.flush(20)  # the database is open, and no transaction waits
 os.closerange(3, 256)
 own = {os.open(f"own{i}", os.O_RDWR | os.O_CREAT): f"own{i}" for i in range(OWN)}
 for fd in own:
@@ -234,6 +235,7 @@ from pathlib import Path
 run = tracker.init(project="test", id="r", console="fd")
 print("before", flush=True)
 time.sleep(0.3)
+assert run.flush(20)  # the database is open, and no transaction waits
 (relay,) = [
     int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit() and each.name != "self"
     and b"_console_relay.py" in (each / "cmdline").read_bytes()
