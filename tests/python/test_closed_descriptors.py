@@ -93,7 +93,7 @@ log("x", 50)
 assert run.flush(20)
 """
 END = """
-run.finish()
+run.finish(timeout=60)
 status = run.status()
 assert (status.points_dropped, status.points_stored) == (0, steps), status
 for fd, path in own.items():
@@ -179,6 +179,7 @@ import os, time, tracker
 run = tracker.init(project="test", id="r", console="fd")
 print("before", flush=True)
 time.sleep(0.3)
+assert run.flush(20)  # the database is open, and no transaction waits
 os.closerange(3, 256)
 own = {os.open(f"own{i}", os.O_RDWR | os.O_CREAT): f"own{i}" for i in range(OWN)}
 for fd in own:
@@ -196,7 +197,7 @@ print("last", flush=True)
 
 # Bug: finish() raised EBADF, so that the run had failed and the program ended with 1; files of the program that had got
 # the numbers were written and closed.
-@pytest.mark.parametrize("end", ["run.finish()", ""])
+@pytest.mark.parametrize("end", ["run.finish(timeout=60)", ""])
 @pytest.mark.parametrize("own", [0, 240])
 def test_a_recorded_console_whose_descriptors_are_closed_hurts_neither_the_program_nor_its_files(
     script: Script, own: int, end: str
@@ -219,7 +220,7 @@ def test_a_console_that_is_a_file_is_recorded_on_where_its_descriptor_was_closed
 ) -> None:
     with (tmp_path / "out").open("w") as out:
         program = "import os, sys\nos.dup2(int(sys.argv[1]), 1)\n" + PRINTS.replace("OWN", "240")
-        result = script(program.replace("END", "run.finish()"), str(out.fileno()), pass_fds=(out.fileno(),))
+        result = script(program.replace("END", "run.finish(timeout=60)"), str(out.fileno()), pass_fds=(out.fileno(),))
     assert result.returncode == 0, result.stderr
     lines = [line.text for line in tracker.open_run("test/r").console(stream="stdout")]
     assert lines == ["before", *(f"after {i}" for i in range(100))]
@@ -234,6 +235,7 @@ from pathlib import Path
 run = tracker.init(project="test", id="r", console="fd")
 print("before", flush=True)
 time.sleep(0.3)
+assert run.flush(20)  # the database is open, and no transaction waits
 (relay,) = [
     int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit() and each.name != "self"
     and b"_console_relay.py" in (each / "cmdline").read_bytes()
@@ -244,7 +246,7 @@ os.kill(relay, signal.SIGKILL)
 time.sleep(0.5)
 for i in range(10_000):
     print("after", i, flush=True)
-run.finish()
+run.finish(timeout=60)
 """
     )
     assert result.returncode == 0, result.stderr
