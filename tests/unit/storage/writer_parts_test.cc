@@ -508,8 +508,10 @@ TEST(PartNumbersTest, NamesSayWhichPartAFileIs) {
   const std::string writer = Id128::random().hex();
   EXPECT_EQ(part_number(writer + ".db"), 1);
   EXPECT_EQ(part_number(writer + "-2.frames"), 2);
-  for (const char* end : {"-0.db", "-1.db", "-02.db", "-1000.db", "-2.db-wal", "-x.db", ".dbx"})
+  for (const char* end : {"-0.db", "-1.db", "-02.db", "-2.db-wal", "-x.db", ".dbx"})
     EXPECT_EQ(part_number(writer + end), 0) << end;
+  EXPECT_EQ(part_number(writer + "-" + std::to_string(kPartsMax) + ".db"), kPartsMax);
+  EXPECT_EQ(part_number(writer + "-" + std::to_string(kPartsMax + 1) + ".db"), 0);
   EXPECT_EQ(part_path("/r/" + writer + ".db", 3), "/r/" + writer + "-3.db");
   EXPECT_EQ(first_part_path("/r/" + writer + "-3.frames"), "/r/" + writer + ".frames");
 }
