@@ -24,8 +24,6 @@ BY_EFFECT = {
     "kStopFirstLook": (
         "tests/python/test_stop.py: test_the_first_question_waits_no_longer_than_it_says_for_a_stuck_disk"
     ),
-    "kAtRestNs": "tests/fault/overwritten_test.cc: ADatabaseThatSomebodyIsWritingStays",
-    "kOtherWalWaitNs": "tests/python/test_replaced_files.py: replaced by a link",
     "kImportKindsMax": "tests/unit/exchange/import_limits_test.cc: KindsThatASourceMakesUpAreCountedTogether",
     "IMPORT_ROWS_MAX": "tests/python/test_importers.py: test_many_rows_of_changing_shapes_are_carried_over_in_order",
     "kCsvBufferBytes": "tests/unit/exchange/import_test.cc: AFieldThatGoesOverManyLinesIsOneText",

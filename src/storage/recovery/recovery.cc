@@ -133,13 +133,17 @@ Result<std::unique_ptr<WriterStore>> open_for_recovery(const std::string& folder
   std::string why;
   if (last != nullptr) {
     writer.part = last->number;
+    if (!last->is_frames) TRACKER_RETURN_IF_ERROR(check_log_files(last->path));  // it is whole once the log is back
     if (!last->is_frames) why = scan_wal(last->path + "-wal").damage();
     if (!why.empty()) why = fmt::format("{}-wal is damaged: {}", last->path, why);
     const bool is_plain = !last->is_frames && files.kind == StoreFiles::kFrames && !path_exists(last->path + "-wal");
     if (why.empty() && !is_plain) {
       auto db = open_writer_store(folder, writer, files.kind);
-      if (db.ok() || db.status().code() != Code::kCorrupt) return db;
-      why = db.status().message();
+      // A part without a frame, whose writer died while it made it: the parts before it may hold more than it says.
+      const bool is_late =
+          db.ok() && writer.part > 1 && (*db)->bytes_stored() == 0 && (*db)->last_seq() < stored.last_seq;
+      if (!is_late && (db.ok() || db.status().code() != Code::kCorrupt)) return db;
+      if (!is_late) why = db.status().message();
     }
     if (journal.is_written()) return Status(Code::kBusy, path + " belongs to a process that lives");
     ++writer.part;
