@@ -12,14 +12,14 @@
 namespace tracker::internal {
 namespace {
 
-constexpr uint64_t kCompacted = 200, kFrames = 220;
+constexpr uint64_t kCompacted = 200, kFramesInAll = 220;
 
 class AppendLogTest : public ::testing::Test {
  protected:
   void SetUp() override {
     auto db = WriterDb::create(source_.path(), identity_);
     ASSERT_TRUE(db.ok());
-    for (uint64_t seq = 1; seq <= kFrames; ++seq) {
+    for (uint64_t seq = 1; seq <= kFramesInAll; ++seq) {
       Frame frame = test_frame(identity_, seq);
       if (seq % 50 == 0) {
         frame.losses.push_back({1, LossReason::kRingFull, seq});
@@ -56,7 +56,7 @@ class AppendLogTest : public ::testing::Test {
     };
     const WriterSnapshot from = of(source_.path()), to = of(folder);
     EXPECT_THAT(to.damage, ::testing::IsEmpty());
-    EXPECT_EQ(to.last_seq, kFrames);
+    EXPECT_EQ(to.last_seq, kFramesInAll);
     EXPECT_EQ(to.points, from.points);
     EXPECT_EQ(to.frames, from.frames);
     EXPECT_EQ(to.dropped, from.dropped);
@@ -81,7 +81,7 @@ TEST_F(AppendLogTest, FramesAndSegmentsOfAnotherProcessMakeTheSameLog) {
   ASSERT_TRUE(db.ok());
   const auto all = units();
   ASSERT_TRUE(append_log(db->get(), all, true).ok());
-  EXPECT_EQ((*db)->durable_seq(), kFrames);
+  EXPECT_EQ((*db)->durable_seq(), kFramesInAll);
   ASSERT_TRUE((*db)->finish().ok());
   expect_same(target_.path());
 }
