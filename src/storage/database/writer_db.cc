@@ -106,7 +106,11 @@ struct WriterDb::Impl {
   Status check_files() {
     if (detached) return {};
     if (change != PartChange::kNone && change != PartChange::kPinned) return leave(change);
-    if (!locks.in_place()) return leave(path_exists(path) ? PartChange::kReplaced : PartChange::kRemoved);
+    if (!locks.in_place()) {
+      if (path_exists(path)) return leave(PartChange::kReplaced);
+      // With a name elsewhere its folder was moved away: that is waited for.
+      return locks.removed() ? leave(PartChange::kRemoved) : Status(Code::kIo, path + " was moved away");
+    }
     const PartChange found = files.change(path);
     return found == PartChange::kNone ? Status() : leave(found);
   }

@@ -143,7 +143,7 @@ Status FramesFile::sync() {
   struct stat named{};
   if (::fstat(fd_.get(), &open) != 0 || ::lstat(path_.c_str(), &named) != 0 || open.st_ino != named.st_ino ||
       open.st_dev != named.st_dev)
-    return leave(path_exists(path_) ? PartChange::kReplaced : PartChange::kRemoved);
+    return path_exists(path_) ? leave(PartChange::kReplaced) : Status(Code::kIo, path_ + " was moved away");
   if (::fsync(fd_.get()) != 0) {
     const Status why = Status::from_errno(errno, "fsync failed", path_);
     (void)leave(PartChange::kSyncFailed).ok();
