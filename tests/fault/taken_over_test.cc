@@ -368,34 +368,6 @@ TEST_F(TakenOverTest, WhereItsLockWasClosedNothingIsAppendedToAFramesFileThatAno
   ::unsetenv("TRACKER_STORE_FILES");
 }
 
-// Bug: each commit, ten times a second, copied the database that another process had made of its file.
-TEST_F(TakenOverTest, AFramesRunThatBecameADatabaseIsNotWrittenAnewAllTheTime) {
-  ::setenv("TRACKER_STORE_FILES", "frames", 1);
-  Shared<Ledger> ledger;
-  const pid_t child = start_child([&] {
-    set_faulty_folder(sandbox_.folder());
-    trk_run* run = open_run("r", "block");
-    CHILD_CHECK(run != nullptr);
-    int64_t step = log_through(run, &*ledger, 1000);
-    CHILD_CHECK(trk_flush(run, 60'000) == TRK_OK);  // it goes on in the database
-    constexpr int kFsyncMs = 100;
-    faulty_disk().fsync_ms = kFsyncMs;
-    const int before = faulty_disk().fsyncs.load();
-    for (const int64_t end = now_ns() + 4'000'000'000; now_ns() < end; ::usleep(500))
-      CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step * 3, step) == TRK_OK && ++step > 0);
-    // Two commits, of four fsyncs each; without the rest it is one in half a second.
-    CHILD_CHECK(faulty_disk().fsyncs.load() - before <= 16);
-    faulty_disk().fsync_ms = 0;
-    CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
-    ledger->returned.store(step);
-    return 0;
-  });
-  recover(&*ledger);
-  ASSERT_EQ(exit_code_of(wait_child(child)), 0);
-  expect_rows(ledger->returned.load(), ledger->returned.load(), RunState::kFinished);
-  ::unsetenv("TRACKER_STORE_FILES");
-}
-
 // Nothing is stored meanwhile, under numbers that may be taken.
 TEST_F(TakenOverTest, WhereTheFilesCannotBeOpenedAtOnceItGoesOnAsSoonAsTheyCan) {
   constexpr int64_t kPoints = 3000;

@@ -29,7 +29,6 @@ BY_EFFECT = {
     "kCsvBufferBytes": "tests/unit/exchange/import_test.cc: AFieldThatGoesOverManyLinesIsOneText",
     "kEventBufferBytes": "tests/unit/exchange/import_test.cc: WhatWasImportedVerifies",
     "kImportFrameBytes": "tests/unit/exchange/import_test.cc: RowsOfManyShapesStandInTheOrderTheyWereLogged",
-    "kRewriteRest": "tests/fault/taken_over_test.cc: AFramesRunThatBecameADatabaseIsNotWrittenAnewAllTheTime",
     "kGpuStuckAfter": "tests/unit/run/monitor_test.cc: ADriverThatHangsIsSaidOnceAndHoldsNothingUp",
     "ALERTS_MAX": "tests/python/test_notebooks.py: test_a_page_is_bounded_and_escaped",
     "CONFIG_MAX": "tests/python/test_notebooks.py: test_a_page_is_bounded_and_escaped",
