@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/types.h>
 
 #include <atomic>
@@ -67,10 +68,12 @@ void replace_all() {
 
 void SqliteFiles::File::take(int number, const struct stat& st) { *this = {number, false, st.st_dev, st.st_ino}; }
 
+// Without a request to the server of a network file system. Another thread may have got the number of a descriptor that
+// SQLite has closed: the answer is about its file then.
 bool SqliteFiles::File::is_same() const {
-  struct stat st;
-  if (::fstat(fd, &st) != 0) return errno != EBADF;  // the server of a network file system has forgotten the file
-  return st.st_dev == device && st.st_ino == inode;
+  struct statx st;
+  if (::statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st) != 0) return errno != EBADF;
+  return makedev(st.stx_dev_major, st.stx_dev_minor) == device && st.stx_ino == inode;
 }
 
 SqliteFiles::~SqliteFiles() {
