@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "storage/sqlite/sqlite_calls.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
