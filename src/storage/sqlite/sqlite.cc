@@ -67,6 +67,7 @@ struct SqliteConnection {
   SqliteFiles files;
   int wal_pages = 0;
   uint64_t instructions = 0;  // that this step has taken
+  SqliteConnection* next_leaked = nullptr;
 
   // Before a call. What is in a transaction was checked when it began.
   Status check(bool is_in_transaction) {
@@ -76,6 +77,9 @@ struct SqliteConnection {
   Status check() { return check(sqlite3_get_autocommit(db) == 0); }
   Status error(int code) const { return make_error(db, code, path); }
 };
+
+// Connections that are lost, all of this process: leaked on purpose, and reachable, so that no leak is reported.
+static std::atomic<SqliteConnection*> g_leaked{nullptr};
 
 Status check_log_files(const std::string& path) {
   for (const char* suffix : {"-wal", "-shm"}) {
@@ -219,7 +223,12 @@ Sqlite& Sqlite::operator=(Sqlite&& other) noexcept {
 
 void Sqlite::close() {
   SqliteConnection* const connection = std::exchange(connection_, nullptr);
-  if (connection == nullptr || !connection->files.are_ours()) return;  // a lost one is leaked
+  if (connection == nullptr) return;
+  if (!connection->files.are_ours()) {
+    connection->next_leaked = g_leaked.load();
+    while (!g_leaked.compare_exchange_weak(connection->next_leaked, connection)) {}
+    return;
+  }
   const SqliteCall inside(&connection->files);
   sqlite3_close_v2(connection->db);
   delete connection;
