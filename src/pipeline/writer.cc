@@ -72,7 +72,7 @@ bool Writer::may_begin() {
 void Writer::store_loop() {
   if (!may_begin()) return;
   StoreRounds rounds;
-  rounds.retry = kRetryFirst;
+  rounds.retry = rounds.sync_retry = kRetryFirst;
   try {
     look_at_disk();
   } catch (const std::exception&) {  // the first round looks again
@@ -164,14 +164,19 @@ bool Writer::store_round(StoreRounds* rounds) {
   if (status.ok() && (durable || any)) status = commit(batch);
   else if (status.ok() && beat) status = db_->heartbeat(realtime_us());
   if (!status.ok()) {
-    if (db_ && db_->change() != PartChange::kNone) return false;  // the next round continues in the next part
+    // The next round continues in the next part; on a disk that fails an fsync not at once, for it may fail the next
+    // one.
+    const PartChange change = db_ ? db_->change() : PartChange::kNone;
+    if (change != PartChange::kNone && change != PartChange::kSyncFailed) return false;
     note_failure(status);
+    if (wait_after_failed_sync(rounds)) return false;
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait_for(lock, rounds->retry);
     rounds->retry = std::min(rounds->retry * 2, kRetryMax);
     return false;
   }
   rounds->retry = kRetryFirst;
+  if (durable) rounds->sync_retry = kRetryFirst;
   if (durable) rounds->unsynced.reset();
   else if (any && !rounds->unsynced) rounds->unsynced = batch.frames.front()->logged_since;
   // A .frames file is looked at when it is synced; a database with each commit of frames.
@@ -188,7 +193,19 @@ bool Writer::store_round(StoreRounds* rounds) {
     if (durable || beat || any) last_commit_ = now;
   }
   changed_.notify_all();
-  return batch.last && close_database();
+  if (!batch.last) return false;
+  if (close_database()) return true;
+  (void)wait_after_failed_sync(rounds);
+  return false;
+}
+
+// Whole, whatever wakes this thread: each try costs a part.
+bool Writer::wait_after_failed_sync(StoreRounds* rounds) {
+  if (!db_ || db_->change() != PartChange::kSyncFailed) return false;
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait_for(lock, rounds->sync_retry, [] { return false; });
+  rounds->sync_retry = std::min(rounds->sync_retry * 2, kRetryMax);
+  return true;
 }
 
 // One step, and back to the queue.

@@ -196,9 +196,9 @@ class Writer : public std::enable_shared_from_this<Writer> {
   };
   // What the store thread carries from round to round.
   struct StoreRounds {
-    std::chrono::milliseconds retry{0};
-    std::optional<Clock::time_point> unsynced;  // what is committed and not synced was logged since then
-    bool compacting = false;                    // there is work for idle time
+    std::chrono::milliseconds retry{0}, sync_retry{0};  // after a failure, and after a failed fsync
+    std::optional<Clock::time_point> unsynced;          // what is committed and not synced was logged since then
+    bool compacting = false;                            // there is work for idle time
   };
 
   void drain_loop();
@@ -213,6 +213,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   void take_all_frames(Batch* batch);
   std::optional<Clock::time_point> sync_due(const StoreRounds& rounds) const;
   bool store_round(StoreRounds* rounds);
+  bool wait_after_failed_sync(StoreRounds* rounds);
   void compact(StoreRounds* rounds);
   void look_at_disk();
   bool disk_has_room();

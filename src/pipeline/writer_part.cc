@@ -91,7 +91,9 @@ void Writer::note_state(const std::vector<Event>& events) {
 void Writer::leave_part() {
   left_ = {db_->change(), db_->path(), {}, committed_seq_};
   if (left_.change == PartChange::kSyncFailed) {
-    if (auto frames = db_->not_durable(); frames.ok()) {
+    // What the part before was to store again waits for the first commit of this one.
+    auto frames = opening_.empty() ? db_->not_durable() : Result<std::vector<FrameRecord>>(opening_);
+    if (frames.ok()) {
       left_.again = std::move(*frames);
       std::erase_if(left_.again, [this](const FrameRecord& frame) { return frame.seq > committed_seq_; });
       left_.seq = std::max(db_->durable_seq(), part_before_.seq);
@@ -157,7 +159,8 @@ Status Writer::plan_next_part() {
     journal_->add_note(Value::Map{{"kind", "went_on"}});
     (void)drain_once(drained_all_);
   }
-  say_once_.say(fmt::format("part {}", next), change_line(left_.path, left_.change, next, gone));
+  const bool is_disk = left_.change == PartChange::kSyncFailed;  // one line for all parts of a disk that fails
+  say_once_.say(is_disk ? "fsync" : fmt::format("part {}", next), change_line(left_.path, left_.change, next, gone));
   left_ = {};
   changed_.notify_all();
   return {};

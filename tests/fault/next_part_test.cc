@@ -229,6 +229,39 @@ TEST_P(NextPartOfTest, AFileThatCannotBeReadAtRecoveryIsLeftAsItIsAndWhatItHeldI
 INSTANTIATE_TEST_SUITE_P(Of, NextPartOfTest, ::testing::Values("sqlite", "frames"),
                          [](const auto& test) { return std::string(test.param); });
 
+// Bug: of two failed fsyncs in a row the second one's part forgot what the first one's had to store again.
+TEST(NextPartOfADatabaseTest, OfSeveralFailedFsyncsInARowNothingIsLostAndPartsAreFew) {
+  Sandbox sandbox;
+  const pid_t child = start_child([&] {
+    set_faulty_folder(sandbox.folder());
+    trk_run* run = open_run("r");
+    log_steps(run, 0, kBefore);
+    CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
+    log_steps(run, kBefore, kBefore + 1);
+    sleep_ms(250);  // committed, and not yet fsynced
+    faulty_disk().wal_sync_errno = EIO;
+    for (int64_t step = kBefore + 1; step < kBefore + kAfter; ++step) {
+      log_steps(run, step, step + 1);
+      if (step % 10 == 0) sleep_ms(50);
+    }
+    (void)trk_flush(run, 500);
+    CHILD_CHECK(status_of(run).degraded == 1);
+    CHILD_CHECK((status_of(run).survives & TRK_SURVIVES_POWER) == 0);
+    faulty_disk().wal_sync_errno = 0;
+    CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
+    const trk_status status = status_of(run);
+    CHILD_CHECK(status.store_parts >= 3 && status.store_parts < 12);
+    CHILD_CHECK(status.points_stored == kBefore + kAfter);
+    CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+    return 0;
+  });
+  ASSERT_EQ(exit_code_of(wait_child(child)), 0);
+  ReadRun read = recover_and_read(sandbox.store());
+  EXPECT_THAT(read.problems, ::testing::IsEmpty());
+  expect_accounted(&read, 0, kBefore + kAfter);
+  EXPECT_EQ(read.view->losses().dropped, 0u);
+}
+
 TEST(NextPartOfADatabaseTest, AWalThatGoesIsNoticedBeforeTheNextCommit) {
   Sandbox sandbox;
   const pid_t child = start_child([&] {

@@ -15,6 +15,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <string>
+#include <string_view>
 
 namespace tracker::internal {
 namespace {
@@ -63,6 +65,18 @@ bool sync_fails(int fd) {
   ++faulty_disk().fsyncs;
   take_ms(faulty_disk().fsync_ms.load());
   return fails(faulty_disk().fsync_errno);
+}
+
+bool is_wal(int fd) {
+  char target[4096];
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  const ssize_t n = ::readlink(link.c_str(), target, sizeof target);
+  return n > 0 && std::string_view(target, static_cast<size_t>(n)).ends_with("-wal");
+}
+
+bool wal_sync_fails(int fd) {
+  const auto& error = faulty_disk().wal_sync_errno;
+  return error.load() != 0 && concerns(fd) && is_wal(fd) && fails(error);
 }
 
 // How much of `n` bytes is to be written; -1 for a failure.
@@ -126,6 +140,7 @@ using tracker::internal::next;
 using tracker::internal::open_fails;
 using tracker::internal::readdir_fails;
 using tracker::internal::sync_fails;
+using tracker::internal::wal_sync_fails;
 
 #define TRACKER_TAKES_PLACE extern "C" __attribute__((visibility("default")))
 
@@ -165,7 +180,7 @@ TRACKER_TAKES_PLACE int fsync(int fd) {
 
 TRACKER_TAKES_PLACE int fdatasync(int fd) {
   static const auto real = next<int (*)(int)>("fdatasync");
-  return sync_fails(fd) ? -1 : real(fd);
+  return wal_sync_fails(fd) || sync_fails(fd) ? -1 : real(fd);
 }
 
 TRACKER_TAKES_PLACE int syncfs(int fd) noexcept {

@@ -12,10 +12,11 @@ namespace tracker::internal {
 struct FaultyDisk {
   std::atomic<int> write_errno{0};  // of each write, and of each file that is to be made
   std::atomic<int> fsync_errno{0};
-  std::atomic<int> readdir_errno{0};  // of each look into a folder that is open
-  std::atomic<int> fsync_ms{0};       // how long each fsync takes
-  std::atomic<int> write_ms{0};       // and each write
-  std::atomic<int> short_writes{0};   // so many writes take half of what they are given; the next one fails
+  std::atomic<int> wal_sync_errno{0};  // of each fdatasync of a WAL alone
+  std::atomic<int> readdir_errno{0};   // of each look into a folder that is open
+  std::atomic<int> fsync_ms{0};        // how long each fsync takes
+  std::atomic<int> write_ms{0};        // and each write
+  std::atomic<int> short_writes{0};    // so many writes take half of what they are given; the next one fails
   // From 0 on: so many writes, truncations and fsyncs go well. Before the next one the process kills itself, or with
   // an errno here writes and fsyncs fail by it from then on.
   std::atomic<int> writes_left{-1};

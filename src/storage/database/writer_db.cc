@@ -398,6 +398,7 @@ struct WriterDb::Impl {
     own.committed(last_seq);
     stats_are_written();
     sound = true;
+    checkpoint_if_due(false);
     return compaction.load(db);
   }
 

@@ -16,7 +16,7 @@
 
 namespace tracker::internal {
 
-constexpr int kPartsMax = 999;  // then the last one is written as it is
+constexpr int kPartsMax = 999;  // then what is logged waits in the journal
 
 struct PartFile {
   int number = 1;

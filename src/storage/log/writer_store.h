@@ -64,8 +64,8 @@ class WriterStore {
   // durable commit, where the files have a place for it.
   virtual void set_cost(std::string cbor) { (void)cbor; }
   // Rearranges what is committed for reading, a step at a time: to be called while there is nothing to commit. `up_to`:
-  // only frames up to this one, for a server takes them as they are until it has acknowledged them. False: nothing is
-  // left to be done until more is committed. A step that fails is tried again later; what is stored stays as it was.
+  // only frames up to this one; those above the durable number may have to be stored again as they are. False: nothing
+  // is left to be done until more is committed. A step that fails is tried again later; what is stored stays as it was.
   virtual bool compact(uint64_t up_to) {
     (void)up_to;
     return false;

@@ -146,7 +146,9 @@ Result<std::unique_ptr<WriterStore>> open_for_recovery(const std::string& folder
       if (!is_late) why = db.status().message();
     }
     if (journal.is_written()) return Status(Code::kBusy, path + " belongs to a process that lives");
-    ++writer.part;
+    if (++writer.part > kPartsMax)
+      return Status(Code::kLimit, fmt::format("{} has {} parts", path, kPartsMax),
+                    "what waits in the journal stays there; restore the last part from a copy");
     writer.before = parts_before(stored);
   }
   if (!why.empty())

@@ -168,13 +168,11 @@ class RunCheck {
       if (!is_there) missing.add(static_cast<uint64_t>(part));
       const std::string path = part_path(first, part);
       const WriterVerdict verdict = is_there ? check_part(path) : WriterVerdict();
-      if (verdict.identity)
-        check_place(path_exists(path) ? path : frames_path_of(path), part, *verdict.identity, all_read, held);
+      if (verdict.identity) check_place(path_exists(path) ? path : frames_path_of(path), part, *verdict.identity, held);
       any_live |= verdict.live;
       any_unread |= !verdict.log_read;
       all_read = all_read && verdict.log_read && verdict.identity;
       held.seq = std::max(held.seq, verdict.newest);
-      held.points += verdict.own_points;
     }
     live_ |= any_live;
     verifier_.report.live += any_live ? 1 : 0;
@@ -182,18 +180,25 @@ class RunCheck {
     if (!missing.empty())
       damage("parts", first, fmt::format("part {} of {} is missing", missing.text(), *files.parts.rbegin()),
              "restore it from a copy; readers count what it held as lost", "the other parts");
+    else if (files.parts.size() > 1 && all_read && !any_live) check_united(first);
   }
 
-  // What a part says of itself and of those before it, which hold `held`.
-  void check_place(const std::string& path, int part, const WriterIdentity& said, bool all_read,
-                   const PartsBefore& held) {
+  // What each part says of those before it.
+  void check_united(const std::string& first) {
+    const auto reader = WriterReader::open(first);
+    const auto all = reader.ok() ? (*reader)->snapshot() : Result<WriterSnapshot>(reader.status());
+    if (!all.ok() || all->missing.points + all->missing.texts + all->missing.dropped == 0) return;
+    damage("parts", first,
+           fmt::format("the parts held {} points and {} texts more than they hold", all->missing.points,
+                       all->missing.texts),
+           "restore them from a copy; readers count what is missing as lost", "what is in the parts");
+  }
+
+  // What a part says of itself; the parts before it hold `held`.
+  void check_place(const std::string& path, int part, const WriterIdentity& said, const PartsBefore& held) {
     if (said.part != part)
       return damage("parts", path, fmt::format("says that it is part {}", said.part), kRestoreAdvice);
     repeated_ |= held.seq > said.before.seq;  // those frames count once
-    if (part == 1 || !all_read || held.points >= said.before.points) return;
-    damage("parts", path,
-           fmt::format("the parts before it held {} points, and hold {}", said.before.points, held.points),
-           "restore them from a copy; readers count what is missing as lost", "what is in the parts");
   }
 
   WriterVerdict check_part(const std::string& db) {
