@@ -42,6 +42,7 @@ WalState checkpoint(sqlite3* db) {
 int commit_and_checkpoint(const std::string& path, Checkpoints* out) {
   sqlite3* db = nullptr;
   CHILD_CHECK(sqlite3_open_v2(path.c_str(), &db, SQLITE_OPEN_READWRITE, nullptr) == SQLITE_OK);
+  CHILD_CHECK(sqlite3_busy_timeout(db, 1000) == SQLITE_OK);  // a reader that opens the file may rebuild the index
   checkpoint(db);
   out->ready = 1;
   while (out->stop.load() == 0) {
