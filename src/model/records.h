@@ -118,7 +118,7 @@ struct WriterIdentity {
   // What its cgroup had counted of processes killed for want of memory when it began, and where; empty: nothing counts.
   std::string oom_file;
   int64_t oom_kills = 0;
-  // Of the file that this stands in (storage/database/writer_parts.h).
+  // Number of the part whose file holds this identity (storage/database/writer_parts.h).
   int64_t part = 1;
   PartsBefore before;  // zeros for part 1
   Value to_value() const;

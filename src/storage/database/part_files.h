@@ -22,7 +22,7 @@ class PartFiles {
   // that is not there was removed.
   void opened(const std::string& db_path);
   // After a commit of ours: a connection keeps its log, and a commit makes no file shorter, but for SQLite's own cut of
-  // a long log to kWalKeepBytes. What came or went during the commit is not taken for ours.
+  // a long log to kWalKeepBytes. A log that appeared or went during the commit is not ours.
   void committed(const std::string& db_path);
   // After a checkpoint of ours, which may have cut either file. `pages`: the bytes of the database by its own count; 0:
   // not known.

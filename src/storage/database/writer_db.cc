@@ -484,7 +484,7 @@ WriterDb::~WriterDb() = default;
 Result<std::unique_ptr<WriterDb>> WriterDb::create(const std::string& run_path, const WriterIdentity& identity) {
   const std::string path =
       part_path(join_path(run_path, identity.writer.hex() + ".db"), static_cast<int>(identity.part));
-  // What SQLite kept beside a file that is gone would be taken for the new one's.
+  // SQLite would read the log of a database that is gone as the new one's.
   if (!path_exists(path))
     for (const char* suffix : {"-wal", "-shm", "-journal"}) remove_file(path + suffix);
   TRACKER_RETURN_IF_ERROR(create_database_file(path, identity));

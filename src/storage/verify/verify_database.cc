@@ -318,7 +318,7 @@ Result<WriterIdentity> identity_of(const std::string& path, SqliteOpen how) {
 
 // Whether a process may write it now. Its identity is there from the beginning and is read without locks: without the
 // WAL, which takes no time, or, in a file that was left in the middle of a checkpoint, with it. Where neither works
-// locks are used, which never hurts but may leave a WAL index behind.
+// locks are used, which never hurts but may leave a WAL index.
 bool may_be_live(const std::string& path, int64_t now_us) {
   if (is_written_here(path)) return true;
   const bool wal = size_of_file(path + "-wal") > 0;

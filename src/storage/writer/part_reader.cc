@@ -161,7 +161,7 @@ struct PartReader::Impl {
   }
 
   // What is small is read at one moment. Rows of `series` cover the frames up to stats_seq, the rest is added here. No
-  // segment reaches behind stats_seq, so one that is met was made after that moment. False: so it was.
+  // segment goes beyond stats_seq, so one that is met was made after that moment. False: so it was.
   Result<bool> try_snapshot(Sqlite& db, WriterSnapshot* out) {
     *out = WriterSnapshot();
     Tables tables;

@@ -20,13 +20,7 @@ class AppendLogTest : public ::testing::Test {
     auto db = WriterDb::create(source_.path(), identity_);
     ASSERT_TRUE(db.ok());
     for (uint64_t seq = 1; seq <= kFramesInAll; ++seq) {
-      Frame frame = test_frame(identity_, seq);
-      if (seq % 50 == 0) {
-        frame.losses.push_back({1, LossReason::kRingFull, seq});
-        frame.events.push_back({EventType::kConfig, false, 0, 1,
-                                encode_cbor(Value::Map{{"key", "seq"}, {"value", static_cast<int64_t>(seq)}})});
-      }
-      ASSERT_TRUE((*db)->append({record_of(frame)}, false).ok());
+      ASSERT_TRUE((*db)->append({record_of(frame_of(seq))}, false).ok());
       if (seq == kCompacted) {
         ASSERT_TRUE((*db)->compact_all(true).ok());
       }
@@ -39,6 +33,16 @@ class AppendLogTest : public ::testing::Test {
     while (*frames->step()) frames_.push_back({frames->u64_at(0), std::string(frames->bytes_at(1)), {}});
     ASSERT_FALSE(segments_.empty());
     ASSERT_FALSE(frames_.empty());
+  }
+
+  // Each 50th one has a loss and an event.
+  Frame frame_of(uint64_t seq) const {
+    Frame frame = test_frame(identity_, seq);
+    if (seq % 50 != 0) return frame;
+    frame.losses.push_back({1, LossReason::kRingFull, seq});
+    frame.events.push_back({EventType::kConfig, false, 0, 1,
+                            encode_cbor(Value::Map{{"key", "seq"}, {"value", static_cast<int64_t>(seq)}})});
+    return frame;
   }
 
   std::vector<LogUnit> units() const {
@@ -98,13 +102,7 @@ TEST_F(AppendLogTest, OfASegmentTheFramesAfterThoseThatAreThereAreStored) {
   auto db = WriterDb::create(target_.path(), identity_);
   ASSERT_TRUE(db.ok());
   for (uint64_t seq = 1; seq <= kCompacted / 2 + 7; ++seq) {
-    Frame frame = test_frame(identity_, seq);
-    if (seq % 50 == 0) {
-      frame.losses.push_back({1, LossReason::kRingFull, seq});
-      frame.events.push_back({EventType::kConfig, false, 0, 1,
-                              encode_cbor(Value::Map{{"key", "seq"}, {"value", static_cast<int64_t>(seq)}})});
-    }
-    ASSERT_TRUE((*db)->append({record_of(frame)}, false).ok());
+    ASSERT_TRUE((*db)->append({record_of(frame_of(seq))}, false).ok());
   }
   const auto all = units();
   ASSERT_TRUE(append_log(db->get(), all, false).ok());
