@@ -156,6 +156,13 @@ class _Relay:
             "may be missing in the record"
         )
 
+    def _tell_late(self) -> None:
+        for stream in self._streams:
+            stream.note(
+                "output after this line may be missing here: "
+                f"whoever reads it did not take it within {DRAIN_MS_MAX // 1000} s of the end of the run"
+            )
+
     def _take_over(self) -> None:
         restored = [channel.restore() for channel in self._channels]
         say(
@@ -195,8 +202,11 @@ class _Relay:
             self._orders.write(b"d")
         except OSError:  # it is gone
             self._ended.wait(DRAIN_MS_MAX / 1000 if leaves else 0)
-        while not self._ended.is_set() and time.monotonic() < end and not self._drained.acquire(timeout=0.05):
-            pass
+        while not self._ended.is_set() and not self._drained.acquire(timeout=0.05):
+            if time.monotonic() >= end:
+                if self._ending:
+                    self._tell_late()
+                return
 
     def end(self) -> None:
         restored = [channel.restore() for channel in self._channels]

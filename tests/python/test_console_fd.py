@@ -355,13 +355,31 @@ program = "import os\\nfor i in range({size // 65536}): os.write(1, b'x' * 65536
 child = subprocess.Popen([sys.executable, "-c", program])
 ctypes.PyDLL(None).usleep(3_000_000)  # with the interpreter's lock
 assert child.wait() == 0
+end = time.monotonic() + {PATIENCE_S}
+written = {size}
+while run.status().console_cut_bytes < {size - 11_000_000} and time.monotonic() < end:
+    written += os.write(1, b"x")  # what was cut is told with the next bytes that find room
+    time.sleep(0.1)
 run.finish()
-print(run.status().console_cut_bytes, file=sys.stderr)
+print(written, run.status().console_cut_bytes, file=sys.stderr)
 """
     )
-    cut = done.stderr
-    assert len(done.stdout) == size
-    assert size - 11_000_000 < int(cut) <= size
+    written, cut = map(int, done.stderr.split())
+    assert len(done.stdout) == written
+    assert size - 11_000_000 <= cut <= written
+
+
+def test_output_that_nobody_takes_before_the_run_ends_is_marked_as_missing(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        command(tmp_path, f"{BEGIN}os.write(1, b'x' * 150_000)\nrun.finish()\nprint('ended', file=sys.stderr)\n"),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as program:
+        assert program.stdout is not None and program.stderr is not None
+        assert b"ended" in program.stderr.readline()
+        assert len(program.stdout.read()) == 150_000
+    assert any("output after this line may be missing here" in line for line in lines_of())
 
 
 def test_two_runs_are_both_recorded_and_the_last_one_puts_the_descriptors_back(script: Script) -> None:
