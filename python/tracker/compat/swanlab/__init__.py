@@ -116,7 +116,7 @@ def _begin(given: Mapping[str, Any], **options: Any) -> Run:
 
 def has_run() -> bool:
     """Whether a run is live."""
-    return _current.newest() is not None
+    return _current.current() is not None
 
 
 def get_run() -> Run | None:

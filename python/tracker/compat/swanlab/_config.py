@@ -46,7 +46,7 @@ class ModuleConfig(Config):
     def _target(self) -> Config | None:
         from tracker.compat.swanlab._run import current
 
-        return None if _current.newest() is None else current().config
+        return None if _current.current() is None else current().config
 
     def _pending(self) -> dict[str, Any]:
         """What was set without a run."""

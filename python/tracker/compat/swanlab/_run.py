@@ -150,7 +150,7 @@ def add(run: tracker.Run) -> Run:
 
 def current() -> Run:
     """The current run. RuntimeError without one."""
-    run = _current.newest()
+    run = _current.current()
     if run is None:
         raise RuntimeError("there is no run; call swanlab.init() first")
     return next((known for known in reversed(_runs) if known._run is run), None) or add(run)
