@@ -34,8 +34,8 @@ class RowsVisitor : public LogVisitor {
     Frame out;
     for (const FrameView::BlockView& view : frame.blocks()) {
       Block block;
-      block.series = view.series;
-      block.types = view.types;
+      block.series.assign(view.series.begin(), view.series.end());
+      block.types.assign(view.types.begin(), view.types.end());
       block.has_steps = view.has_steps;
       if (view.has_steps) TRACKER_RETURN_IF_ERROR(FrameView::read_ints(view.steps, view.rows, &block.steps));
       TRACKER_RETURN_IF_ERROR(FrameView::read_ints(view.times, view.rows, &block.times_us));
