@@ -118,7 +118,7 @@ Status append_state(const DeadJournal& journal, const WriterSnapshot& stored, Wr
   builder.add_event(EventType::kNote, 0, false, realtime_us(), encode_cbor(Value::Map{{"kind", "next_part"}}));
   keep();
   records.front().positions = stored.positions;
-  return append_log(db, records, false);
+  return append_log(db, records, false).status();
 }
 
 // More points than any part holds. Nobody knows how many are in a part that cannot be read, or where a reader of it has
