@@ -125,6 +125,7 @@ class FrameView {
   static Result<FrameView> parse(std::string_view bytes, bool check_crc = true);
   const Id128& writer() const { return writer_; }
   uint64_t seq() const { return seq_; }
+  std::string_view bytes() const { return bytes_; }  // all of it
   const std::vector<SeriesDef>& defs() const { return defs_; }
   const std::vector<BlockView>& blocks() const { return blocks_; }
   const std::vector<Event>& events() const { return events_; }
@@ -141,6 +142,7 @@ class FrameView {
  private:
   friend class FrameParser;
   FrameView() = default;
+  std::string_view bytes_;
   Id128 writer_;
   uint64_t seq_ = 0;
   std::vector<SeriesDef> defs_;

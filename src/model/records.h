@@ -78,15 +78,16 @@ struct RunIdentity {
   static Result<RunIdentity> from_value(const Value& value);
 };
 
-// Who a writer is: one process attached to one run. Written to the definitions file and to `meta` of its database.
 // What the parts before a further part of a writer's files hold as long as they are whole. Points are those that the
 // program has logged, without samples of the system.
 struct PartsBefore {
   uint64_t seq = 0;  // number of the newest frame
   uint64_t points = 0, texts = 0;
-  uint64_t dropped = 0;  // points that these parts count as lost
+  uint64_t dropped = 0;     // points that these parts count as lost
+  uint64_t log_points = 0;  // all points, as LogPosition (storage/log/log_visitor.h) counts: the part begins there
 };
 
+// Who a writer is: one process attached to one run. Written to the definitions file and to `meta` of its database.
 struct WriterIdentity {
   Id128 writer;
   RunIdentity run;

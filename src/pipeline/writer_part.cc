@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "base/clock.h"
@@ -173,11 +174,15 @@ PartsBefore Writer::counts_before(const WriterSnapshot& there, bool foreign) con
   out.points = points_stored_ - std::min(points_stored_, samples_stored()) + points_removed_;
   out.texts = texts_stored_ + texts_removed_;
   out.dropped = dropped_stored_;
+  out.log_points = foreign ? there.end_of_log().points
+                           : std::accumulate(removed_by_series_.begin(), removed_by_series_.end(), points_stored_);
   for (const FrameRecord& record : left_.again) {  // they are stored again in the next part
     const auto frame = decode_frame(record.bytes);
     if (!frame.ok()) continue;
-    for (const SeriesPoints& each : points_by_series(*frame))
+    for (const SeriesPoints& each : points_by_series(*frame)) {
+      out.log_points -= std::min<uint64_t>(out.log_points, each.points);
       if (!sample_series_.contains(each.series)) out.points -= std::min<uint64_t>(out.points, each.points);
+    }
     out.texts -= std::min(out.texts, frame->texts());
     out.dropped -= std::min(out.dropped, dropped_points(frame->losses));
   }

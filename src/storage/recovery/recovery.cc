@@ -118,8 +118,12 @@ Status append_state(const DeadJournal& journal, const WriterSnapshot& stored, Wr
   builder.add_event(EventType::kNote, 0, false, realtime_us(), encode_cbor(Value::Map{{"kind", "next_part"}}));
   keep();
   records.front().positions = stored.positions;
-  return append_log(db, records, false);
+  return append_log(db, records, false).status();
 }
+
+// More points than any part holds. Nobody knows how many are in a part that cannot be read, or where a reader of it has
+// stopped: the next part begins after all such places.
+constexpr uint64_t kPointsAPartMax = uint64_t{1} << 48;
 
 // The last part of a dead writer; the next one where that cannot be written: it does not verify, commits of its log
 // would be dropped by SQLite, or it is a database in a place where none is written.
@@ -150,6 +154,7 @@ Result<std::unique_ptr<WriterStore>> open_for_recovery(const std::string& folder
       return Status(Code::kLimit, fmt::format("{} has {} parts", path, kPartsMax),
                     "what waits in the journal stays there; restore the last part from a copy");
     writer.before = parts_before(stored);
+    if (!why.empty()) writer.before.log_points += kPointsAPartMax;
   }
   if (!why.empty())
     report->add_problem(Code::kCorrupt,

@@ -31,7 +31,8 @@ FrameRecord record_of(Frame frame, uint64_t number, const Id128& writer, std::ve
 
 Status append_frame(const DeadJournal& journal, WriterStore* db, Frame frame, std::vector<RingPosition> positions) {
   const uint64_t number = next_number(journal, *db);
-  return append_log(db, {record_of(std::move(frame), number, journal.identity().writer, std::move(positions))}, false);
+  const Id128& writer = journal.identity().writer;
+  return append_log(db, {record_of(std::move(frame), number, writer, std::move(positions))}, false).status();
 }
 
 // What the journal knows to have been stored in a database that is no more, for `db` has no frame. `read_from`: where
@@ -136,7 +137,7 @@ Status replay_spilled(const std::string& dir, DeadJournal* journal, WriterStore*
   if (!lost.empty())
     spilled.frames.push_back(record_of(std::move(lost), std::max(last, journal->highest_number()) + 1,
                                        journal->identity().writer, std::move(read_from)));
-  return append_log(db, spilled.frames, false);
+  return append_log(db, spilled.frames, false).status();
 }
 
 // Of the rows of a database those that the program has logged: samples of the system went through no ring.

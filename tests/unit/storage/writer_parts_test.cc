@@ -248,6 +248,7 @@ class PartsTest : public ::testing::TestWithParam<std::pair<StoreFiles, StoreFil
     EXPECT_EQ(now.frames, held * kFramesEach);
     EXPECT_EQ(now.last_seq, all * kFramesEach);
     EXPECT_EQ(now.texts(), held);
+    EXPECT_EQ(now.end_of_log(), (LogPosition{all * kFramesEach, all * kPointsEach}));
     EXPECT_EQ(now.missing.points, (all - held) * kPointsEach);
     EXPECT_EQ(now.missing.texts, all - held);
     EXPECT_EQ(now.missing.dropped, (all - held) * 4);
@@ -381,7 +382,7 @@ TEST_P(PartsTest, AnUnreadableLastPartLeavesTheOthers) {
 // After a failed fsync the frames above the durable number are in the next part, too.
 TEST_P(PartsTest, ANumberThatIsInTwoPartsCountsOnce) {
   make_part(1, GetParam().first);
-  before_ = {4, 18, 0, 0};
+  before_ = {4, 18, 0, 0, 18};
   auto store = open_part(2, GetParam().second);
   std::vector<FrameRecord> again = {record_of(test_frame(identity_, 5, 2, 3), {{7, 5}}),
                                     record_of(test_frame(identity_, 6, 2, 3), {{7, 6}}),
