@@ -80,6 +80,7 @@ struct Logged {
     return *this;
   }
 };
+std::string counted_text(const Logged& logged);  // "1 point", "30 points and 1 text"
 
 struct Frame {
   Id128 writer;

@@ -25,6 +25,7 @@ const char* loss_reason_text(LossReason reason) {
     case LossReason::kDamaged: return "journal damaged";
     case LossReason::kMaxDisk: return "max_disk reached";
     case LossReason::kDevice: return "not arrived from a device";
+    case LossReason::kFileChanged: return "file removed or changed by another program";
   }
   return "unknown";
 }

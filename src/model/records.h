@@ -40,17 +40,18 @@ std::string_view alert_key(const Value& payload);
 
 // Why points were dropped. On disk: do not change the numbers.
 enum class LossReason : uint8_t {
-  kRingFull = 1,  // the ring was full and the wait had ended
-  kKeyLimit = 2,  // more series than the limit
-  kClosed = 3,    // logged after finish()
-  kTooLarge = 4,  // a call or a text larger than its limit
-  kDisk = 5,      // the bound of memory was reached while the store could not be written
-  kRejected = 6,  // a bad value or key: never became a point; counted apart (LossAccount.rejected_values)
-  kDamaged = 7,   // accepted, but the ring's bytes did not verify when they were read
-  kMaxDisk = 8,   // the store had reached max_disk
-  kDevice = 9,    // it was on its way from a device: too many were, or it has not come
+  kRingFull = 1,      // the ring was full and the wait had ended
+  kKeyLimit = 2,      // more series than the limit
+  kClosed = 3,        // logged after finish()
+  kTooLarge = 4,      // a call or a text larger than its limit
+  kDisk = 5,          // the bound of memory was reached while the store could not be written
+  kRejected = 6,      // a bad value or key: never became a point; counted apart (LossAccount.rejected_values)
+  kDamaged = 7,       // accepted, but the ring's bytes did not verify when they were read
+  kMaxDisk = 8,       // the store had reached max_disk
+  kDevice = 9,        // it was on its way from a device: too many were, or it has not come
+  kFileChanged = 10,  // stored in a file that another program removed or changed; no ring counts it
 };
-constexpr uint8_t kLossReasonLast = 9;
+constexpr uint8_t kRingLossReasonLast = 9;
 const char* loss_reason_text(LossReason reason);
 
 enum class RunState : uint8_t {

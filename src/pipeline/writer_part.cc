@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A run whose part has changed (storage/log/part_change.h) continues in the next part, with state frames first: what
-// was said of the run, and its series. These frames and those that wait in the queue get the numbers that come next.
+// the program said of the run, and its series. These frames and those that wait in the queue get the next numbers.
 //
 // One change means more: frames in the part that this process has not written. Another process has considered this one
 // dead and has recovered its journal (src/journal/owner_lock.h says how that is prevented). What is stored is known
@@ -25,23 +25,17 @@
 namespace tracker::internal {
 namespace {
 
-std::string counted(const Logged& what) {
-  std::string out = fmt::format("{} point{}", what.points, what.points == 1 ? "" : "s");
-  if (what.texts > 0) out += fmt::format(" and {} text{}", what.texts, what.texts == 1 ? "" : "s");
-  return out;
-}
-
 std::string change_line(const std::string& path, PartChange change, int next, const Logged& gone) {
   const bool one = gone.points + gone.texts == 1;
   std::string out =
       fmt::format("{} {}; the run continues in part {} of this writer's files", path, part_change_text(change), next);
   if (gone.points + gone.texts > 0)
-    out += fmt::format(": {} that {} stored {} gone and {} counted as dropped", counted(gone), one ? "was" : "were",
-                       one ? "is" : "are", one ? "is" : "are");
+    out += fmt::format(": {} that {} stored {} gone and {} counted as dropped", counted_text(gone),
+                       one ? "was" : "were", one ? "is" : "are", one ? "is" : "are");
   return out;
 }
 
-// Null: nothing of them is there, or none can be read.
+// Null: no part is there, or no part can be read.
 Result<std::unique_ptr<WriterReader>> reader_of(const std::string& path) {
   const std::vector<PartFile> parts = parts_of(path);
   if (parts.empty()) return std::unique_ptr<WriterReader>();
@@ -70,7 +64,7 @@ bool is_same(const Event& a, const Event& b) {
          a.payload == b.payload;
 }
 
-// Those of the frames after `after`, which another process has stored out of the spill file.
+// The events that were in no ring and that another process has stored from the spill file, in frames after `after`.
 Status read_in_no_ring(WriterReader* reader, uint64_t after, const WriterSnapshot& there, std::vector<Event>* out) {
   auto at = reader->place_of(after);
   if (!at.ok()) return at.status();
@@ -88,7 +82,9 @@ void Writer::note_state(const std::vector<Event>& events) {
     if (is_state(event.type)) state_.apply({event}, {});
 }
 
-// The part that is written has changed: its connection is not used again.
+// The part that is written has changed: its connection is not used again. What the part holds since its last fsync
+// stays in it, so it gets one more fsync. SQLite's database file itself is not opened here: closing it would drop the
+// locks of other connections of this process, and every commit since the last fsync is in the WAL.
 void Writer::leave_part() {
   left_ = {db_->change(), db_->path(), {}, committed_seq_};
   if (left_.change == PartChange::kSyncFailed) {
@@ -101,10 +97,12 @@ void Writer::leave_part() {
     }
   }
   if (left_.change == PartChange::kPinned) pinned_parts_.push_back(left_.path);
+  const std::string written = db_->kind() == StoreFiles::kFrames ? left_.path : left_.path + "-wal";
   db_.reset();
+  if (left_.change != PartChange::kSyncFailed && file_kind(written) == FileKind::kPlain) sync_path(written);
 }
 
-// Of a part that could not even be opened again.
+// For a part that this process cannot open again.
 void Writer::leave_unreadable_part(const std::string& path) {
   left_ = {PartChange::kUnreadable, path, {}, committed_seq_};
 }
@@ -135,27 +133,28 @@ Status Writer::plan_next_part() {
   const std::lock_guard<std::mutex> drain(drain_mutex_);
   if (foreign) (void)journal_->check_links();  // the other process has removed some of its files
   Logged gone;
+  std::vector<Frame> state;
   {
     const std::lock_guard<std::mutex> together(hand_over_mutex_);
     const std::lock_guard<std::mutex> guard(mutex_);
     if (foreign) take_over_counts(*there, std::move(stored));
     else gone = count_gone(*there);
     part_before_ = counts_before(*there, foreign);
-    std::vector<FrameRecord> records = left_.again;
-    std::vector<Frame> state = state_frames(gone, foreign, *there);
-    uint64_t number = std::max(next_seq_, there->last_seq + 1);
-    for (Frame& frame : state) {
-      frame.writer = identity_.writer;
-      frame.seq = number++;
-      records.push_back({frame.seq, encode_frame(frame), {}});
-    }
-    TRACKER_RETURN_IF_ERROR(renumber_queue(number));
-    // With the first one: rings are read on from there even where a death cuts an append to a .frames file short.
-    records.front().positions = positions_;
-    opening_ = std::move(records);
-    if (foreign) journal_->settle(doubts);
-    part_ = next;
+    state = state_frames(gone, foreign, *there);
   }
+  std::vector<FrameRecord> records = left_.again;
+  uint64_t number = std::max(next_seq_, there->last_seq + 1);
+  for (Frame& frame : state) {
+    frame.writer = identity_.writer;
+    frame.seq = number++;
+    records.push_back({frame.seq, encode_frame(frame), {}});
+  }
+  TRACKER_RETURN_IF_ERROR(renumber_queue(number));
+  // With the first one: rings are read on from there even where a death cuts an append to a .frames file short.
+  records.front().positions = positions_;
+  opening_ = std::move(records);
+  if (foreign) journal_->settle(doubts);
+  part_ = next;
   if (foreign) {
     journal_->add_note(Value::Map{{"kind", "went_on"}});
     (void)drain_once(drained_all_);
@@ -270,8 +269,9 @@ void Writer::take_over_counts(const WriterSnapshot& there, std::vector<Event> st
   bytes_stored_ = there.frame_bytes;
 }
 
-// Under drain_mutex_ and mutex_: the frames that wait get the numbers from `first` on. In the spill file they stand
-// under the old ones, until the first transaction has all of them (store_round).
+// Under drain_mutex_: the frames that wait get the numbers from `first` on. The spill file holds them with their old
+// numbers until the first transaction stores all of them (store_round). Encoding takes long and is done without
+// mutex_: the drain thread, which appends to the queue, waits for drain_mutex_, and this thread alone removes frames.
 Status Writer::renumber_queue(uint64_t first) {
   std::vector<std::string> again;
   uint64_t next = first;
@@ -282,6 +282,7 @@ Status Writer::renumber_queue(uint64_t first) {
     again.push_back(encode_frame(*frame));
   }
   journal_->say_number(next - 1);  // from here on nothing fails
+  const std::lock_guard<std::mutex> guard(mutex_);
   for (size_t i = 0; i < again.size(); ++i) {
     FrameRecord& record = queue_[i]->record;
     queue_bytes_ += again[i].size() - record.bytes.size();

@@ -458,6 +458,25 @@ TEST(NextPartOfADatabaseTest, OfSeveralFailedFsyncsInARowNothingIsLostAndPartsAr
   EXPECT_EQ(read.view->losses().dropped, 0u);
 }
 
+TEST(NextPartOfADatabaseTest, TheWalOfThePartThatIsLeftIsFsynced) {
+  Sandbox sandbox;
+  EXPECT_EQ(exit_code_of(run_child([&] {
+              set_faulty_folder(sandbox.folder());
+              trk_run* run = open_run("r");
+              log_steps(run, 0, kBefore);
+              CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
+              const std::string path = part_one(sandbox.store());
+              fs::copy_file(path, path + ".copy");
+              fs::rename(path + ".copy", path);
+              log_steps(run, kBefore, kBefore + kAfter);
+              CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
+              CHILD_CHECK(faulty_disk().wal_fsyncs == 1);
+              CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+              return 0;
+            })),
+            0);
+}
+
 TEST(NextPartOfADatabaseTest, AWalThatGoesIsNoticedBeforeTheNextCommit) {
   Sandbox sandbox;
   const pid_t child = start_child([&] {

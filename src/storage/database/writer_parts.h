@@ -16,7 +16,8 @@
 
 namespace tracker::internal {
 
-constexpr int kPartsMax = 999;  // then what is logged waits in the journal
+constexpr int kPartsMax = 999;     // then what is logged waits in the journal
+constexpr int kSettlePartMs = 50;  // of waiting for readers of a part that is not written any more
 
 struct PartFile {
   int number = 1;
@@ -39,7 +40,8 @@ Status make_wal_file(const std::string& path);
 // All of `db` is to be in its file, without a WAL: needs the file for itself, for which SQLite does not wait by its
 // busy timeout. kBusy: others had it open until `deadline_ns`, and all data is in it.
 Status leave_wal(Sqlite* db, const std::string& path, int64_t deadline_ns);
-// Best effort: all into the database, no WAL. For parts that their writer has left because a reader kept their WAL.
+// Best effort: moves all of the WAL into the database and removes the WAL. For parts that are not written any more and
+// whose WAL a reader kept. A damaged WAL stays: SQLite would drop the commits after the damage.
 void settle_part(const std::string& path, int timeout_ms);
 
 }  // namespace tracker::internal

@@ -31,7 +31,7 @@ struct PointRange {
 // A frame, a segment or a record that could not be read: the file, which one, and what is wrong with it. kVersion: a
 // newer version wrote it; else kCorrupt.
 struct LogDamage {
-  Code code = Code::kCorrupt;
+  Code code = Code::kCorrupt;  // kOk: a loss that `losses` counts already; it is reported, and is no problem
   std::string what;
   bool operator==(const LogDamage&) const = default;
 };

@@ -47,12 +47,6 @@ uint64_t logged_points(const WriterSnapshot& part) {
   return out;
 }
 
-std::string count_text(const PartsBefore& missing) {
-  std::string out = fmt::format("{} points", missing.points);
-  if (missing.texts > 0) out += fmt::format(" and {} texts", missing.texts);
-  return out;
-}
-
 }  // namespace
 
 struct WriterReader::Impl {
@@ -215,6 +209,7 @@ struct WriterReader::Impl {
     out.frames += part.frames;
     out.frame_bytes += part.frame_bytes;
     if (out.identity.run.uid.is_zero()) out.identity = std::move(part.identity);
+    out.left_frames_files += out.frames_file ? 1 : 0;
     out.frames_file = part.frames_file;
     if (part.last_seq == 0) return;  // a part that has its state frames not yet
     out.last_seq = std::max(out.last_seq, part.last_seq);
@@ -256,12 +251,14 @@ struct WriterReader::Impl {
     out.parts = parts.back().file.number;
     for (auto& [key, attribute] : all->counted) out.attributes.push_back(std::move(attribute));
     const PartsBefore& missing = out.missing;
-    if (missing.points + missing.dropped > 0) all->losses[{0, LossReason::kDisk}] += missing.points + missing.dropped;
-    if (missing.texts > 0) all->losses[{kTextLosses, LossReason::kDisk}] += missing.texts;
+    if (missing.points + missing.dropped > 0)
+      all->losses[{0, LossReason::kFileChanged}] += missing.points + missing.dropped;
+    if (missing.texts > 0) all->losses[{kTextLosses, LossReason::kFileChanged}] += missing.texts;
     for (const auto& [key, count] : all->losses) out.losses.push_back({key.first, key.second, count});
     put_series(std::move(all->series), &out);
+    const bool all_read = std::all_of(unread.begin(), unread.end(), [](const Status& each) { return each.ok(); });
     if (std::string line = text_of_missing(unread, missing); !line.empty())
-      out.damage.push_back({Code::kCorrupt, std::move(line)});
+      out.damage.push_back({all_read ? Code::kOk : Code::kCorrupt, std::move(line)});
   }
 
   // What is gone, in one line; empty where nothing is.
@@ -271,12 +268,13 @@ struct WriterReader::Impl {
       if (parts[static_cast<size_t>(i)].file.number == number) ++i;
       else numbers += fmt::format("{}{}", numbers.empty() ? "" : ", ", number);
     }
-    if (!numbers.empty()) out = fmt::format("{}: part {} of {} is missing", first_path, numbers, out_of());
+    const std::string name = first_path.substr(0, first_path.rfind('.'));  // of both kinds of files
+    if (!numbers.empty()) out = fmt::format("{}: part {} of {} is missing", name, numbers, out_of());
     for (const Status& status : unread)
       if (!status.ok()) out += (out.empty() ? "" : "; ") + status.message();
     if (out.empty() && missing.points + missing.texts + missing.dropped == 0) return "";
-    if (out.empty()) out = fmt::format("{}: not all that was stored in its parts is there", first_path);
-    return fmt::format("{}; {} are counted as lost", out, count_text(missing));
+    if (out.empty()) out = fmt::format("{}: not all that was stored in its parts is there", name);
+    return fmt::format("{}; counted as lost: {}", out, counted_text({missing.points, missing.texts}));
   }
   int out_of() const { return parts.back().file.number; }
 };
