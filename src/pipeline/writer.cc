@@ -162,7 +162,6 @@ bool Writer::store_round(StoreRounds* rounds) {
   if (status.ok() && (durable || beat)) db_->set_cost(encode_cbor(cost_value(cost())));
   if (status.ok() && (durable || any)) status = commit(batch);
   else if (status.ok() && beat) status = db_->heartbeat(realtime_us());
-  if (any && !rounds->unsynced) rounds->unsynced = batch.frames.front()->logged_since;
   if (!status.ok()) {
     // The next round continues in the next part; on a disk that fails an fsync not at once, for it may fail the next
     // one.
@@ -178,6 +177,7 @@ bool Writer::store_round(StoreRounds* rounds) {
   rounds->retry = kRetryFirst;
   if (durable) rounds->sync_retry = kRetryFirst;
   if (durable) rounds->unsynced.reset();
+  else if (any && !rounds->unsynced) rounds->unsynced = batch.frames.front()->logged_since;
   // A .frames file is looked at when it is synced; a database with each commit of frames.
   if (db_ && (db_->kind() == StoreFiles::kFrames ? durable : any)) journal_->settle(doubts);
   if (db_ && (any || durable || beat)) keep_run_file(batch.last);
@@ -277,31 +277,28 @@ Status Writer::commit(const Batch& batch) {
   std::vector<const FrameRecord*> records;
   for (const FrameRecord& record : opening_) records.push_back(&record);
   for (const auto& queued : batch.frames) records.push_back(&queued->record);
+  // After a failed fsync frames that wait keep numbers below those of the state frames.
+  std::sort(records.begin(), records.end(), [](const FrameRecord* a, const FrameRecord* b) { return a->seq < b->seq; });
   const std::vector<uint64_t> retired = batch.whole ? journal_->take_retired() : std::vector<uint64_t>();
-  // Readers see a frame of a .frames file before its fsync: it is stored, and keeps its number, even if that fails.
-  const bool sync_after = batch.durable && db_->kind() == StoreFiles::kFrames;
-  TRACKER_RETURN_IF_ERROR(db_->append_batch(records, batch.durable && !sync_after, retired));
+  TRACKER_RETURN_IF_ERROR(db_->append_batch(records, batch.durable, retired));
   positions_ = db_->positions();
+  if (db_->durable_seq() > durable_seq_.load()) durable_seq_.store(db_->durable_seq(), std::memory_order_release);
   opening_.clear();
   for (const auto& queued : batch.frames) journal_->release(queued->record.positions);
   uint64_t large_texts = 0;
   for (const auto& queued : batch.frames) large_texts += queued->large_texts;
   if (large_texts > 0) journal_->count_committed_texts(large_texts);
-  {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    const bool was_full = queue_is_full();
-    for (const auto& queued : batch.frames) {
-      // What cannot fail comes first: a frame that stays in the queue is counted again by the next try.
-      queue_bytes_ -= queued->record.bytes.size();
-      queue_.pop_front();  // the drain thread only adds at the other end
-      count_stored(*queued);
-      defined_ = std::max(defined_, queued->defined);
-    }
-    if (was_full && !queue_is_full()) journal_->wake();  // the drain left off for that
-    committed_seq_ = db_->last_seq();
+  const std::lock_guard<std::mutex> guard(mutex_);
+  const bool was_full = queue_is_full();
+  for (const auto& queued : batch.frames) {
+    // What cannot fail comes first: a frame that stays in the queue is counted again by the next try.
+    queue_bytes_ -= queued->record.bytes.size();
+    queue_.pop_front();  // the drain thread only adds at the other end
+    count_stored(*queued);
+    defined_ = std::max(defined_, queued->defined);
   }
-  if (sync_after) TRACKER_RETURN_IF_ERROR(db_->append_batch({}, true));
-  if (db_->durable_seq() > durable_seq_.load()) durable_seq_.store(db_->durable_seq(), std::memory_order_release);
+  if (was_full && !queue_is_full()) journal_->wake();  // the drain left off for that
+  committed_seq_ = db_->last_seq();
   return {};
 }
 

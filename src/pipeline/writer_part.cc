@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A run whose part has changed (storage/log/part_change.h) continues in the next part, with state frames first: what
 // the program said of the run, and its series. These frames and those that wait in the queue get the next numbers.
+// After a failed fsync those that wait keep their numbers and come first.
 //
 // One change means more: frames in the part that this process has not written. Another process has considered this one
 // dead and has recovered its journal (src/journal/owner_lock.h says how that is prevented). What is stored is known
@@ -149,9 +150,20 @@ Status Writer::plan_next_part() {
     frame.seq = number++;
     records.push_back({frame.seq, encode_frame(frame), {}});
   }
-  TRACKER_RETURN_IF_ERROR(renumber_queue(number));
+  FrameRecord* first = &records.front();
+  std::vector<RingPosition> positions = positions_;
+  if (left_.change == PartChange::kSyncFailed) {  // readers may have seen what waits: it keeps its numbers
+    journal_->say_number(number - 1);
+    next_seq_ = number;
+    if (left_.again.empty() && !queue_.empty()) {
+      first = &queue_.front()->record;
+      for (const RingPosition& position : first->positions) set_position(position, &positions);
+    }
+  } else {
+    TRACKER_RETURN_IF_ERROR(renumber_queue(number));
+  }
   // With the first one: rings are read on from there even where a death cuts an append to a .frames file short.
-  records.front().positions = positions_;
+  first->positions = std::move(positions);
   opening_ = std::move(records);
   if (foreign) journal_->settle(doubts);
   part_ = next;
@@ -310,7 +322,8 @@ std::vector<Frame> Writer::state_frames(const Logged& gone, bool foreign, const 
   Value note = Value::Map{{"kind", "next_part"}, {"points", static_cast<int64_t>(gone.points)}};
   if (gone.texts > 0) note.set("texts", static_cast<int64_t>(gone.texts));
   builder.add_event(EventType::kNote, 0, false, realtime_us(), encode_cbor(note));
-  if (!foreign && drained_all_ && queue_.empty() && !there.end)
+  const bool is_last = queue_.empty() || left_.change == PartChange::kSyncFailed;  // the frames that wait come before
+  if (!foreign && drained_all_ && is_last && !there.end)
     builder.add_event(EventType::kEnd, 0, false, realtime_us(), end_record_);
   out.push_back(builder.take());
   return out;

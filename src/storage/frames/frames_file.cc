@@ -207,9 +207,7 @@ Status FramesFile::append_batch(std::span<const FrameRecord* const> frames, bool
     unsynced_bytes_ += frame.bytes.size();
     unsynced_.push_back(std::move(frame));
   }
-  if (durable) return sync();
-  if (unsynced_bytes_ > kUnsyncedBytesMax) (void)sync().ok();  // the frames are there; the next call reports a failure
-  return {};
+  return durable || unsynced_bytes_ > kUnsyncedBytesMax ? sync() : Status();
 }
 
 Status FramesFile::heartbeat(int64_t now_us) {
