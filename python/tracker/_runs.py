@@ -15,6 +15,8 @@ from tracker._run_list import RunList
 if TYPE_CHECKING:
     from tracker._run import Run
 
+_printed: set[str] = set()  # problems of stored runs, each printed once in this process
+
 
 def _count(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
@@ -80,7 +82,9 @@ def open_run(name: str, dir: object) -> StoredRun:
     run._recovered_in = run.state
     run._known.update(problems := run.problems)
     for problem in [*filter(None, [store.problem]), *problems]:
-        print(f"tracker: {problem}", file=sys.stderr)
+        if problem not in _printed:
+            _printed.add(problem)
+            print(f"tracker: {problem}", file=sys.stderr)
     return run
 
 

@@ -14,18 +14,22 @@ namespace tracker::internal {
 
 std::string recovery_text(const RecoveryReport& report) {
   constexpr size_t kNamesMax = 3;
-  uint64_t points = 0;
+  Logged logged;
   std::vector<std::string> names;
   for (const RecoveredWriter& writer : report.recovered) {
-    points += writer.points;
+    if (writer.points + writer.texts + writer.frames == 0) continue;  // all that it recorded was stored
+    logged += {writer.points, writer.texts};
     const std::string name = run_text({writer.identity.run, writer.folder, ""});
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   if (names.empty()) return "";
+  std::string what = counted(logged.points, "point");
+  if (logged.texts > 0) what += " and " + counted(logged.texts, "text");
+  if (logged.points + logged.texts == 0) what = "entries";
   std::string list;
   for (size_t i = 0; i < names.size() && i < kNamesMax; ++i) list += (i == 0 ? "" : ", ") + names[i];
   if (names.size() > kNamesMax) list += fmt::format(" and {} more", names.size() - kNamesMax);
-  return fmt::format("recovered {} of {}, whose process ended before they were stored", counted(points, "point"), list);
+  return fmt::format("recovered {} of {}, whose process ended before they were stored", what, list);
 }
 
 Value::List recovered_json(const RecoveryReport& report) {

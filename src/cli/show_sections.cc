@@ -29,6 +29,9 @@ std::string exact_text(const Value& value) { return visible(to_display(value, SI
 // A map as indented lines, its values in one column.
 std::string files_of(const WriterSnapshot& writer) {
   if (writer.frames_file) return "a .frames file, a database when it has ended";
+  if (writer.left_frames_files > 0)
+    return fmt::format("a database in {} files, of which {} {}", writer.parts, writer.left_frames_files,
+                       writer.left_frames_files == 1 ? "is a .frames file" : "are .frames files");
   if (writer.identity.files == "frames") return "a database, written as a .frames file while it ran";
   return writer.parts == 1 ? "a database" : fmt::format("a database in {} files", writer.parts);
 }

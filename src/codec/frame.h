@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -79,6 +80,7 @@ struct Logged {
     return *this;
   }
 };
+std::string counted_text(const Logged& logged);  // "1 point", "30 points and 1 text"
 
 struct Frame {
   Id128 writer;
@@ -107,21 +109,24 @@ constexpr uint64_t kFrameCellsMax = 32u << 20;
 Result<Frame> decode_frame(std::string_view bytes);
 
 // A frame opened for reading single columns: parse() checks the CRC and the directory, columns are decoded on demand.
-// Views into `bytes`, which must outlive it.
+// Views into `bytes`, which must outlive it. Cost: no allocation a block, for a frame may have hundreds of one row.
 class FrameView {
  public:
-  struct BlockView {
-    std::vector<uint32_t> series;
-    std::vector<ValueType> types;
+  struct BlockView {  // its spans live as long as the FrameView
+    std::span<const uint32_t> series;
+    std::span<const ValueType> types;
     uint64_t rows = 0;
     bool has_steps = true;
     bool has_order = false;
-    std::string_view steps, times, order;  // encoded columns; empty without has_steps, has_order
-    std::vector<std::string_view> values;  // one encoded column a series
+    std::string_view steps, times, order;      // encoded columns; empty without has_steps, has_order
+    std::span<const std::string_view> values;  // one encoded column a series
   };
+  FrameView(FrameView&&) noexcept = default;
+  FrameView& operator=(FrameView&&) noexcept = default;
   static Result<FrameView> parse(std::string_view bytes, bool check_crc = true);
   const Id128& writer() const { return writer_; }
   uint64_t seq() const { return seq_; }
+  std::string_view bytes() const { return bytes_; }  // all of it
   const std::vector<SeriesDef>& defs() const { return defs_; }
   const std::vector<BlockView>& blocks() const { return blocks_; }
   const std::vector<Event>& events() const { return events_; }
@@ -137,10 +142,16 @@ class FrameView {
 
  private:
   friend class FrameParser;
+  FrameView() = default;
+  std::string_view bytes_;
   Id128 writer_;
   uint64_t seq_ = 0;
   std::vector<SeriesDef> defs_;
   std::vector<BlockView> blocks_;
+  // Of all blocks, one after the other.
+  std::vector<uint32_t> series_;
+  std::vector<ValueType> types_;
+  std::vector<std::string_view> values_;
   std::vector<Event> events_;
   std::vector<Loss> losses_;
   bool has_unknown_sections_ = false;

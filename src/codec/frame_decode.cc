@@ -35,6 +35,7 @@ class FrameParser {
       if (!in_.ok()) return corrupt_at(in_.failed_at(), "cut or bad input");
       if (in_.offset() != end_) return corrupt("a section of the wrong length");
     }
+    place_spans();
     return in_.ok() ? Status() : corrupt_at(in_.failed_at(), "cut input");
   }
 
@@ -108,37 +109,42 @@ class FrameParser {
     // Both are bounded before they are multiplied: n by the bytes of the frame, rows by its limit.
     if (block.rows > kFrameRowsMax || (rows_ += block.rows) > kFrameRowsMax) return corrupt("too many rows");
     if ((cells_ += block.rows * (n + 3)) > kFrameCellsMax) return corrupt("too many cells");
-    block.series.resize(n);
-    block.types.resize(n);
     for (uint64_t i = 0; i < n; ++i) {
-      block.series[i] = series_id();
-      TRACKER_RETURN_IF_ERROR(value_type(&block.types[i]));
+      view_->series_.push_back(series_id());
+      view_->types_.emplace_back();
+      TRACKER_RETURN_IF_ERROR(value_type(&view_->types_.back()));
     }
-    std::vector<uint64_t> lengths(n + 1 + (block.has_steps ? 1 : 0) + (block.has_order ? 1 : 0));
-    for (uint64_t& length : lengths) {
+    lengths_.resize(n + 1 + (block.has_steps ? 1 : 0) + (block.has_order ? 1 : 0));
+    for (uint64_t& length : lengths_) {
       length = in_.varint();
       if (length > left()) in_.fail();
     }
     if (!in_.ok()) return {};
     size_t next = 0;
     const auto column = [&] {
-      if (lengths[next] > left()) in_.fail();
-      return in_.bytes(in_.ok() ? lengths[next] : 0);
+      const uint64_t length = lengths_[next++];
+      if (length > left()) in_.fail();
+      return in_.bytes(in_.ok() ? length : 0);
     };
-    if (block.has_steps) {
-      block.steps = column();
-      ++next;
-    }
+    if (block.has_steps) block.steps = column();
     block.times = column();
-    ++next;
-    if (block.has_order) {
-      block.order = column();
-      ++next;
-    }
-    block.values.resize(n);
-    for (uint64_t i = 0; i < n; ++i, ++next) block.values[i] = column();
-    if (in_.ok()) view_->blocks_.push_back(std::move(block));
+    if (block.has_order) block.order = column();
+    for (uint64_t i = 0; i < n; ++i) view_->values_.push_back(column());
+    view_->blocks_.push_back(block);
+    series_in_.push_back(n);
     return {};
+  }
+
+  // What the blocks' spans lie in has its place only now.
+  void place_spans() {
+    size_t first = 0;
+    for (size_t i = 0; i < series_in_.size(); ++i) {
+      FrameView::BlockView& block = view_->blocks_[i];
+      block.series = std::span(view_->series_).subspan(first, series_in_[i]);
+      block.types = std::span(view_->types_).subspan(first, series_in_[i]);
+      block.values = std::span(view_->values_).subspan(first, series_in_[i]);
+      first += series_in_[i];
+    }
   }
 
   // Events of an unknown type are kept: they mean nothing to this version and harm nobody.
@@ -176,6 +182,8 @@ class FrameParser {
   size_t end_ = 0;     // of the section
   uint64_t rows_ = 0;  // of all blocks so far
   uint64_t cells_ = 0;
+  std::vector<uint64_t> lengths_;  // of the columns of a block
+  std::vector<size_t> series_in_;  // of each block
 };
 
 Result<FrameView> FrameView::parse(std::string_view bytes, bool check_crc) {
@@ -187,6 +195,7 @@ Result<FrameView> FrameView::parse(std::string_view bytes, bool check_crc) {
   const uint16_t flags = head.u16();
   const uint32_t size = head.u32();
   FrameView view;
+  view.bytes_ = bytes;
   std::memcpy(view.writer_.bytes.data(), head.bytes(view.writer_.bytes.size()).data(), view.writer_.bytes.size());
   view.seq_ = head.u64();
   // The version comes first: a newer one may place everything behind it differently.
@@ -235,8 +244,8 @@ Result<Frame> decode_frame(std::string_view bytes) {
   };
   for (const FrameView::BlockView& from : view->blocks()) {
     Block to;
-    to.series = from.series;
-    to.types = from.types;
+    to.series.assign(from.series.begin(), from.series.end());
+    to.types.assign(from.types.begin(), from.types.end());
     to.has_steps = from.has_steps;
     if (from.has_steps)
       TRACKER_RETURN_IF_ERROR(located(decode_int_column(from.steps, from.rows, &to.steps), from.steps));

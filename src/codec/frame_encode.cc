@@ -89,6 +89,14 @@ void put_losses(ByteWriter& out, const std::vector<Loss>& losses) {
 
 }  // namespace
 
+std::string counted_text(const Logged& logged) {
+  const auto counted = [](uint64_t n, const char* what) {
+    return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+  };
+  const std::string points = counted(logged.points, "point");
+  return logged.texts == 0 ? points : points + " and " + counted(logged.texts, "text");
+}
+
 uint64_t Frame::texts() const {
   return static_cast<uint64_t>(
       std::count_if(events.begin(), events.end(), [](const Event& event) { return event.type == EventType::kText; }));

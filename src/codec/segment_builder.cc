@@ -28,7 +28,7 @@ SegmentLog log_of(const FrameView& frame) {
 struct Load {
   uint64_t frames = 0, rows = 0, cells = 0;
   size_t bytes = 0, columns = 0;
-  void add(uint64_t n, const std::vector<ValueType>& types, bool has_steps, size_t shapes) {
+  void add(uint64_t n, std::span<const ValueType> types, bool has_steps, size_t shapes) {
     rows += n * shapes;
     cells += n * (types.size() + 3 * shapes);
     size_t row_bytes = (has_steps ? 24 : 16) * shapes;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <iterator>
 #include <numeric>
+#include <span>
 
 #include "codec/columns.h"
 
@@ -76,6 +77,24 @@ std::vector<std::vector<size_t>> parts_of(const FrameView::BlockView& block) {
   return parts;
 }
 
+// The columns of `part` with what the rows have in common.
+Result<ShapeRows> read_part(const FrameView::BlockView& block, std::span<const size_t> part, ShapeRows rows) {
+  rows.series.reserve(part.size());
+  rows.types.reserve(part.size());
+  for (const size_t i : part) {
+    rows.series.push_back(block.series[i]);
+    rows.types.push_back(block.types[i]);
+    TRACKER_RETURN_IF_ERROR(check_length(block.values[i], block.rows, block.types[i]));
+  }
+  ColumnsOut columns(block.rows, rows.values_width());
+  for (const size_t i : part)
+    TRACKER_RETURN_IF_ERROR(columns.add(value_width(block.types[i]), [&](void* to) {
+      return decode_rows(block.values[i], block.rows, block.types[i], RowRange(), to);
+    }));
+  rows.pieces.push_back(columns.take());
+  return rows;
+}
+
 Status read_block(const FrameView::BlockView& block, std::vector<ShapeRows>* out) {
   ShapeRows shared;
   shared.has_steps = block.has_steps;
@@ -84,23 +103,16 @@ Status read_block(const FrameView::BlockView& block, std::vector<ShapeRows>* out
   std::vector<int64_t> order;
   if (block.has_order) TRACKER_RETURN_IF_ERROR(FrameView::read_ints(block.order, block.rows, &order));
   shared.ordinals.assign(order.begin(), order.end());
-  for (const auto& part : parts_of(block)) {
-    ShapeRows rows = shared;
-    rows.series.reserve(part.size());
-    rows.types.reserve(part.size());
-    for (const size_t i : part) {
-      rows.series.push_back(block.series[i]);
-      rows.types.push_back(block.types[i]);
-      TRACKER_RETURN_IF_ERROR(check_length(block.values[i], block.rows, block.types[i]));
-    }
-    ColumnsOut columns(block.rows, rows.values_width());
-    for (const size_t i : part)
-      TRACKER_RETURN_IF_ERROR(columns.add(value_width(block.types[i]), [&](void* to) {
-        return decode_rows(block.values[i], block.rows, block.types[i], RowRange(), to);
-      }));
-    rows.pieces.push_back(columns.take());
-    out->push_back(std::move(rows));
+  constexpr size_t kOnly[] = {0};  // most blocks of a program that logs one metric a call
+  const auto parts = block.series.size() == 1 ? std::vector<std::vector<size_t>>() : parts_of(block);
+  for (size_t i = 0; i + 1 < parts.size(); ++i) {
+    auto rows = read_part(block, parts[i], shared);
+    if (!rows.ok()) return rows.status();
+    out->push_back(std::move(*rows));
   }
+  auto rows = read_part(block, parts.empty() ? std::span<const size_t>(kOnly) : parts.back(), std::move(shared));
+  if (!rows.ok()) return rows.status();
+  out->push_back(std::move(*rows));
   return {};
 }
 
@@ -129,7 +141,8 @@ void number_rows(std::vector<ShapeRows>* blocks) {
 }  // namespace
 
 size_t shapes_in(const FrameView::BlockView& block) {
-  std::vector<uint32_t> ids = block.series;
+  if (block.series.size() < 2) return 1;
+  std::vector<uint32_t> ids(block.series.begin(), block.series.end());
   std::sort(ids.begin(), ids.end());
   size_t most = 1, run = 1;
   for (size_t i = 1; i < ids.size(); ++i) {
@@ -209,6 +222,7 @@ void SegmentRows::add(ShapeRows rows) {
 
 Result<SegmentRows> SegmentRows::of(const FrameView& frame) {
   std::vector<ShapeRows> blocks;
+  blocks.reserve(frame.blocks().size());
   for (const FrameView::BlockView& block : frame.blocks())
     if (!block.series.empty()) TRACKER_RETURN_IF_ERROR(read_block(block, &blocks));
   number_rows(&blocks);

@@ -107,7 +107,8 @@ Status decode_arithmetic(const ColumnRows& c) {
   uint64_t head[2];
   std::memcpy(head, c.body.data(), sizeof head);
   auto* const to = static_cast<uint64_t*>(c.out);
-  for (uint64_t row = c.begin; row < c.end; ++row) to[row - c.begin] = head[0] + row * head[1];
+  const uint64_t rows = c.end - c.begin, first = head[0] + c.begin * head[1], stride = head[1];
+  for (uint64_t i = 0; i < rows; ++i) to[i] = first + i * stride;
   return {};
 }
 

@@ -103,7 +103,7 @@ void DeadJournal::add_losses(FrameBuilder* builder, std::vector<RingPosition>* p
       const uint64_t count = ring->header->losses[i].count.load();
       if (count == reported) continue;
       const auto reason = static_cast<uint8_t>(key & 0xff);
-      if (count < reported || count > kLossCountMax || reason == 0 || reason > kLossReasonLast) {
+      if (count < reported || count > kLossCountMax || reason == 0 || reason > kRingLossReasonLast) {
         problems_.push_back(
             fmt::format("{}: loss count {} is damaged: it says {} points after {}", ring->path, i, count, reported));
         continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Draining again what another process, which took this one for dead, has not stored.
+// Another process considered this one dead and stored part of its rings: the drain reads the rest of them again.
 #include <algorithm>
 
 #include "journal/journal.h"

@@ -101,7 +101,7 @@ Result<bool> holds_data(int fd, uint64_t from) {
 }
 
 void count_loss(RingHeader* header, uint32_t series, uint8_t reason, uint64_t count) {
-  static_assert(kLossSlotsShared == 3 * kLossReasonLast, "one for each reason, of points, texts and entries");
+  static_assert(kLossSlotsShared == 3 * kRingLossReasonLast, "one for each reason, of points, texts and entries");
   uint64_t key = static_cast<uint64_t>(series) << 8 | reason;
   for (size_t i = 0; i < kLossSlots; ++i) {
     // No slot of its own is left: counted, without saying which series.

@@ -25,6 +25,7 @@ const char* loss_reason_text(LossReason reason) {
     case LossReason::kDamaged: return "journal damaged";
     case LossReason::kMaxDisk: return "max_disk reached";
     case LossReason::kDevice: return "not arrived from a device";
+    case LossReason::kFileChanged: return "file removed or changed by another program";
   }
   return "unknown";
 }
@@ -109,7 +110,8 @@ Value WriterIdentity::to_value() const {
     out.set("before", Value::Map{{"seq", number(before.seq)},
                                  {"points", number(before.points)},
                                  {"texts", number(before.texts)},
-                                 {"dropped", number(before.dropped)}});
+                                 {"dropped", number(before.dropped)},
+                                 {"log_points", number(before.log_points)}});
   }
   return out;
 }
@@ -159,7 +161,7 @@ Result<WriterIdentity> WriterIdentity::from_value(const Value& value) {
     const auto number = [before](std::string_view key) {
       return static_cast<uint64_t>(std::max<int64_t>(before->int_or(key, 0), 0));
     };
-    out.before = {number("seq"), number("points"), number("texts"), number("dropped")};
+    out.before = {number("seq"), number("points"), number("texts"), number("dropped"), number("log_points")};
   }
   return out;
 }

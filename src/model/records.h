@@ -40,17 +40,18 @@ std::string_view alert_key(const Value& payload);
 
 // Why points were dropped. On disk: do not change the numbers.
 enum class LossReason : uint8_t {
-  kRingFull = 1,  // the ring was full and the wait had ended
-  kKeyLimit = 2,  // more series than the limit
-  kClosed = 3,    // logged after finish()
-  kTooLarge = 4,  // a call or a text larger than its limit
-  kDisk = 5,      // the bound of memory was reached while the store could not be written
-  kRejected = 6,  // a bad value or key: never became a point; counted apart (LossAccount.rejected_values)
-  kDamaged = 7,   // accepted, but the ring's bytes did not verify when they were read
-  kMaxDisk = 8,   // the store had reached max_disk
-  kDevice = 9,    // it was on its way from a device: too many were, or it has not come
+  kRingFull = 1,      // the ring was full and the wait had ended
+  kKeyLimit = 2,      // more series than the limit
+  kClosed = 3,        // logged after finish()
+  kTooLarge = 4,      // a call or a text larger than its limit
+  kDisk = 5,          // the bound of memory was reached while the store could not be written
+  kRejected = 6,      // a bad value or key: never became a point; counted apart (LossAccount.rejected_values)
+  kDamaged = 7,       // accepted, but the ring's bytes did not verify when they were read
+  kMaxDisk = 8,       // the store had reached max_disk
+  kDevice = 9,        // it was on its way from a device: too many were, or it has not come
+  kFileChanged = 10,  // stored in a file that another program removed or changed; no ring counts it
 };
-constexpr uint8_t kLossReasonLast = 9;
+constexpr uint8_t kRingLossReasonLast = 9;
 const char* loss_reason_text(LossReason reason);
 
 enum class RunState : uint8_t {
@@ -78,15 +79,16 @@ struct RunIdentity {
   static Result<RunIdentity> from_value(const Value& value);
 };
 
-// Who a writer is: one process attached to one run. Written to the definitions file and to `meta` of its database.
 // What the parts before a further part of a writer's files hold as long as they are whole. Points are those that the
 // program has logged, without samples of the system.
 struct PartsBefore {
   uint64_t seq = 0;  // number of the newest frame
   uint64_t points = 0, texts = 0;
-  uint64_t dropped = 0;  // points that these parts count as lost
+  uint64_t dropped = 0;     // points that these parts count as lost
+  uint64_t log_points = 0;  // all points, as LogPosition (storage/log/log_visitor.h) counts: the part begins there
 };
 
+// Who a writer is: one process attached to one run. Written to the definitions file and to `meta` of its database.
 struct WriterIdentity {
   Id128 writer;
   RunIdentity run;

@@ -21,7 +21,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kRetryFirst{100}, kRetryMax{5000};
 constexpr std::chrono::seconds kRunFileCheckInterval{1};
-constexpr int kSettlePartMs = 50;
 
 }  // namespace
 
@@ -237,6 +236,12 @@ Status Writer::open_database() {
     leave_unreadable_part(part_path(files.kind == StoreFiles::kFrames ? frames_path_of(path) : path, part_));
   }
   if (!db.ok()) return db.status();
+  // Opened again after a failure, and another program changed it meanwhile. A next part is empty until its first
+  // commit.
+  if (opening_.empty() && (*db)->last_seq() < committed_seq_) {
+    left_ = {PartChange::kRolledBack, (*db)->path(), {}, committed_seq_};
+    return Status(Code::kIo, fmt::format("{} {}", left_.path, part_change_text(left_.change)));
+  }
   publish_folder(*folder);
   db_ = std::move(*db);
   if (disk_.max_bytes() > 0) db_->set_disk_gate([this] { return disk_has_room(); });
@@ -246,7 +251,8 @@ Status Writer::open_database() {
   return {};
 }
 
-// Who the run is says its database, too; but by its name it is found by this file alone. Nothing waits for it.
+// Writes run.json again where another program has removed it: readers find the run by its name through this file
+// alone. The database holds the identity too, so a failure is ignored.
 void Writer::keep_run_file(bool now) {
   if (!now && Clock::now() < next_run_file_check_) return;
   next_run_file_check_ = Clock::now() + kRunFileCheckInterval;
@@ -271,6 +277,8 @@ Status Writer::commit(const Batch& batch) {
   std::vector<const FrameRecord*> records;
   for (const FrameRecord& record : opening_) records.push_back(&record);
   for (const auto& queued : batch.frames) records.push_back(&queued->record);
+  // After a failed fsync frames that wait keep numbers below those of the state frames.
+  std::sort(records.begin(), records.end(), [](const FrameRecord* a, const FrameRecord* b) { return a->seq < b->seq; });
   const std::vector<uint64_t> retired = batch.whole ? journal_->take_retired() : std::vector<uint64_t>();
   TRACKER_RETURN_IF_ERROR(db_->append_batch(records, batch.durable, retired));
   positions_ = db_->positions();
@@ -296,6 +304,10 @@ Status Writer::commit(const Batch& batch) {
 
 // After the last frame. False when the disk refused: the loop tries again.
 bool Writer::close_database() {
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    closing_ = true;
+  }
   Status status = db_->finish();
   if (status.code() == Code::kBusy || status.code() == Code::kTimeout)
     status = Status();  // a reader keeps the WAL; all is in it
@@ -306,7 +318,7 @@ bool Writer::close_database() {
     return false;
   }
   db_.reset();
-  for (const std::string& path : pinned_parts_) settle_part(path, kSettlePartMs);
+  for (const std::string& path : pinned_parts_) settle_part(path);
   {
     const std::lock_guard<std::mutex> files(files_mutex_);
     files_removed_ = true;
@@ -441,8 +453,9 @@ Status Writer::finish(std::string end, std::chrono::milliseconds timeout) {
     const std::lock_guard<std::mutex> guard(mutex_);
     large_texts = large_texts_;
   }
-  // First of all: threads, disk and a full journal have no hand in it. Where it fails the store has the end or nobody.
-  // A journal on a disk is written by the drain thread, for which this call waits no longer than its time.
+  // The end record goes into the journal first, which needs no thread, no disk and no free room in a ring. Where this
+  // fails only the store can hold the end. The drain thread writes a journal on a disk; this call waits for it no
+  // longer than `timeout`.
   JournalEnd kept{journal_->now_us(),
                   journal_->counts().texts_accepted + journal_->texts_refused_for_disk() + large_texts, end};
   const bool on_disk = journal_->kind() == JournalKind::kDisk && threads_ == Threads::kBoth;
@@ -454,6 +467,9 @@ Status Writer::finish(std::string end, std::chrono::milliseconds timeout) {
   stopping_ = true;
   journal_->wake();
   if (threads_ == Threads::kBoth && changed_.wait_for(lock, timeout, [&] { return done_; })) return {};
+  if (closing_ && last_error_.empty())
+    return Status(Code::kTimeout, "the database is not closed yet: the disk is slow, or another program reads it",
+                  "all that was accepted is stored; the next run or command closes it");
   const char* const reason = threads_ == Threads::kNone ? "no thread could be started" : "the disk is slow";
   return Status(Code::kTimeout, last_error_.empty() ? reason : last_error_,
                 journal_->kind() == JournalKind::kMemory

@@ -297,6 +297,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   std::atomic<uint64_t> durable_seq_{0};
   uint64_t flush_wanted_ = 0, flush_drained_ = 0, flush_done_ = 0;
   bool stopping_ = false, drained_all_ = false, done_ = false;
+  bool closing_ = false;  // all is stored and fsynced; the database is about to be closed
   std::string end_record_;
   Status finish_status_;
   std::string last_error_;
@@ -318,7 +319,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
   Clock::time_point drained_;                        // the last time that all rings were
   std::optional<JournalEnd> end_to_keep_;            // in a journal on a disk; the drain thread does it
   Clock::time_point logged_since_;                   // of the drain thread: what it takes now was not logged before
-  std::optional<Clock::time_point> unsynced_since_;  // the first commit behind the last fsync
+  std::optional<Clock::time_point> unsynced_since_;  // the first commit after the last fsync
   Fault drain_fault_, store_fault_;
   uint64_t faults_ = 0;
   SayOnce say_once_;
@@ -335,19 +336,18 @@ class Writer : public std::enable_shared_from_this<Writer> {
   std::unique_ptr<WriterStore> db_;
   int part_ = 1;  // that is written
   PartsBefore part_before_;
-  // The part that is not written any more, until the next one is planned.
+  // The part that this writer has left, until plan_next_part() plans the next one.
   struct LeftPart {
     PartChange change = PartChange::kNone;
     std::string path;
-    std::vector<FrameRecord> again;  // committed, and stored again in the next part
-    uint64_t seq = 0;                // of the newest frame that it keeps
+    std::vector<FrameRecord> again;  // committed frames that the next part stores again
+    uint64_t seq = 0;                // number of the newest frame that stays in this part
   };
   LeftPart left_;
   std::vector<std::string> pinned_parts_;
   Clock::time_point next_shrink_, next_run_file_check_;
-  // That the committed frames reach.
-  std::vector<RingPosition> positions_;
-  std::vector<FrameRecord> opening_;  // the first frames of a next part
+  std::vector<RingPosition> positions_;  // up to which the committed frames hold the rings
+  std::vector<FrameRecord> opening_;     // the first frames of a next part
   std::atomic<uint64_t> drain_cpu_ns_{0}, store_cpu_ns_{0}, monitor_cpu_ns_{0};
   std::atomic<uint64_t> bytes_written_{0}, memory_max_{0};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A run whose part has changed (storage/log/part_change.h) continues in the next part, with state frames first: what
-// was said of the run, and its series. These frames and those that wait in the queue get the numbers that come next.
+// the program said of the run, and its series. These frames and those that wait in the queue get the next numbers.
+// After a failed fsync those that wait keep their numbers and come first.
 //
 // One change means more: frames in the part that this process has not written. Another process has considered this one
 // dead and has recovered its journal (src/journal/owner_lock.h says how that is prevented). What is stored is known
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "base/clock.h"
@@ -24,23 +26,17 @@
 namespace tracker::internal {
 namespace {
 
-std::string counted(const Logged& what) {
-  std::string out = fmt::format("{} point{}", what.points, what.points == 1 ? "" : "s");
-  if (what.texts > 0) out += fmt::format(" and {} text{}", what.texts, what.texts == 1 ? "" : "s");
-  return out;
-}
-
 std::string change_line(const std::string& path, PartChange change, int next, const Logged& gone) {
   const bool one = gone.points + gone.texts == 1;
   std::string out =
       fmt::format("{} {}; the run continues in part {} of this writer's files", path, part_change_text(change), next);
   if (gone.points + gone.texts > 0)
-    out += fmt::format(": {} that {} stored {} gone and {} counted as dropped", counted(gone), one ? "was" : "were",
-                       one ? "is" : "are", one ? "is" : "are");
+    out += fmt::format(": {} that {} stored {} gone and {} counted as dropped", counted_text(gone),
+                       one ? "was" : "were", one ? "is" : "are", one ? "is" : "are");
   return out;
 }
 
-// Null: nothing of them is there, or none can be read.
+// Null: no part is there, or no part can be read.
 Result<std::unique_ptr<WriterReader>> reader_of(const std::string& path) {
   const std::vector<PartFile> parts = parts_of(path);
   if (parts.empty()) return std::unique_ptr<WriterReader>();
@@ -69,7 +65,7 @@ bool is_same(const Event& a, const Event& b) {
          a.payload == b.payload;
 }
 
-// Those of the frames after `after`, which another process has stored out of the spill file.
+// The events that were in no ring and that another process has stored from the spill file, in frames after `after`.
 Status read_in_no_ring(WriterReader* reader, uint64_t after, const WriterSnapshot& there, std::vector<Event>* out) {
   auto at = reader->place_of(after);
   if (!at.ok()) return at.status();
@@ -87,7 +83,9 @@ void Writer::note_state(const std::vector<Event>& events) {
     if (is_state(event.type)) state_.apply({event}, {});
 }
 
-// The part that is written has changed: its connection is not used again.
+// The part that is written has changed: its connection is not used again. What the part holds since its last fsync
+// stays in it, so it gets one more fsync. SQLite's database file itself is not opened here: closing it would drop the
+// locks of other connections of this process, and every commit since the last fsync is in the WAL.
 void Writer::leave_part() {
   left_ = {db_->change(), db_->path(), {}, committed_seq_};
   if (left_.change == PartChange::kSyncFailed) {
@@ -100,10 +98,12 @@ void Writer::leave_part() {
     }
   }
   if (left_.change == PartChange::kPinned) pinned_parts_.push_back(left_.path);
+  const std::string written = db_->kind() == StoreFiles::kFrames ? left_.path : left_.path + "-wal";
   db_.reset();
+  if (left_.change != PartChange::kSyncFailed && file_kind(written) == FileKind::kPlain) sync_path(written);
 }
 
-// Of a part that could not even be opened again.
+// For a part that this process cannot open again.
 void Writer::leave_unreadable_part(const std::string& path) {
   left_ = {PartChange::kUnreadable, path, {}, committed_seq_};
 }
@@ -134,27 +134,39 @@ Status Writer::plan_next_part() {
   const std::lock_guard<std::mutex> drain(drain_mutex_);
   if (foreign) (void)journal_->check_links();  // the other process has removed some of its files
   Logged gone;
+  std::vector<Frame> state;
   {
     const std::lock_guard<std::mutex> together(hand_over_mutex_);
     const std::lock_guard<std::mutex> guard(mutex_);
     if (foreign) take_over_counts(*there, std::move(stored));
     else gone = count_gone(*there);
     part_before_ = counts_before(*there, foreign);
-    std::vector<FrameRecord> records = left_.again;
-    std::vector<Frame> state = state_frames(gone, foreign, *there);
-    uint64_t number = std::max(next_seq_, there->last_seq + 1);
-    for (Frame& frame : state) {
-      frame.writer = identity_.writer;
-      frame.seq = number++;
-      records.push_back({frame.seq, encode_frame(frame), {}});
-    }
-    TRACKER_RETURN_IF_ERROR(renumber_queue(number));
-    // With the first one: rings are read on from there even where a death cuts an append to a .frames file short.
-    records.front().positions = positions_;
-    opening_ = std::move(records);
-    if (foreign) journal_->settle(doubts);
-    part_ = next;
+    state = state_frames(gone, foreign, *there);
   }
+  std::vector<FrameRecord> records = left_.again;
+  uint64_t number = std::max(next_seq_, there->last_seq + 1);
+  for (Frame& frame : state) {
+    frame.writer = identity_.writer;
+    frame.seq = number++;
+    records.push_back({frame.seq, encode_frame(frame), {}});
+  }
+  FrameRecord* first = &records.front();
+  std::vector<RingPosition> positions = positions_;
+  if (left_.change == PartChange::kSyncFailed) {  // readers may have seen what waits: it keeps its numbers
+    journal_->say_number(number - 1);
+    next_seq_ = number;
+    if (left_.again.empty() && !queue_.empty()) {
+      first = &queue_.front()->record;
+      for (const RingPosition& position : first->positions) set_position(position, &positions);
+    }
+  } else {
+    TRACKER_RETURN_IF_ERROR(renumber_queue(number));
+  }
+  // With the first one: rings are read on from there even where a death cuts an append to a .frames file short.
+  first->positions = std::move(positions);
+  opening_ = std::move(records);
+  if (foreign) journal_->settle(doubts);
+  part_ = next;
   if (foreign) {
     journal_->add_note(Value::Map{{"kind", "went_on"}});
     (void)drain_once(drained_all_);
@@ -173,11 +185,15 @@ PartsBefore Writer::counts_before(const WriterSnapshot& there, bool foreign) con
   out.points = points_stored_ - std::min(points_stored_, samples_stored()) + points_removed_;
   out.texts = texts_stored_ + texts_removed_;
   out.dropped = dropped_stored_;
+  out.log_points = foreign ? there.end_of_log().points
+                           : std::accumulate(removed_by_series_.begin(), removed_by_series_.end(), points_stored_);
   for (const FrameRecord& record : left_.again) {  // they are stored again in the next part
     const auto frame = decode_frame(record.bytes);
     if (!frame.ok()) continue;
-    for (const SeriesPoints& each : points_by_series(*frame))
+    for (const SeriesPoints& each : points_by_series(*frame)) {
+      out.log_points -= std::min<uint64_t>(out.log_points, each.points);
       if (!sample_series_.contains(each.series)) out.points -= std::min<uint64_t>(out.points, each.points);
+    }
     out.texts -= std::min(out.texts, frame->texts());
     out.dropped -= std::min(out.dropped, dropped_points(frame->losses));
   }
@@ -265,8 +281,9 @@ void Writer::take_over_counts(const WriterSnapshot& there, std::vector<Event> st
   bytes_stored_ = there.frame_bytes;
 }
 
-// Under drain_mutex_ and mutex_: the frames that wait get the numbers from `first` on. In the spill file they stand
-// under the old ones, until the first transaction has all of them (store_round).
+// Under drain_mutex_: the frames that wait get the numbers from `first` on. The spill file holds them with their old
+// numbers until the first transaction stores all of them (store_round). Encoding takes long and is done without
+// mutex_: the drain thread, which appends to the queue, waits for drain_mutex_, and this thread alone removes frames.
 Status Writer::renumber_queue(uint64_t first) {
   std::vector<std::string> again;
   uint64_t next = first;
@@ -277,6 +294,7 @@ Status Writer::renumber_queue(uint64_t first) {
     again.push_back(encode_frame(*frame));
   }
   journal_->say_number(next - 1);  // from here on nothing fails
+  const std::lock_guard<std::mutex> guard(mutex_);
   for (size_t i = 0; i < again.size(); ++i) {
     FrameRecord& record = queue_[i]->record;
     queue_bytes_ += again[i].size() - record.bytes.size();
@@ -304,7 +322,8 @@ std::vector<Frame> Writer::state_frames(const Logged& gone, bool foreign, const 
   Value note = Value::Map{{"kind", "next_part"}, {"points", static_cast<int64_t>(gone.points)}};
   if (gone.texts > 0) note.set("texts", static_cast<int64_t>(gone.texts));
   builder.add_event(EventType::kNote, 0, false, realtime_us(), encode_cbor(note));
-  if (!foreign && drained_all_ && queue_.empty() && !there.end)
+  const bool is_last = queue_.empty() || left_.change == PartChange::kSyncFailed;  // the frames that wait come before
+  if (!foreign && drained_all_ && is_last && !there.end)
     builder.add_event(EventType::kEnd, 0, false, realtime_us(), end_record_);
   out.push_back(builder.take());
   return out;

@@ -32,8 +32,8 @@ FrameRowBlock::FrameRowBlock(const FrameView::BlockView& block) : block_(block) 
   rows_ = block.rows;
   has_steps_ = block.has_steps;
   has_order_ = block.has_order;
-  series_ = &block.series;
-  types_ = &block.types;
+  series_ = block.series;
+  types_ = block.types;
 }
 
 Status FrameRowBlock::steps(std::vector<int64_t>* out) { return FrameView::read_ints(block_.steps, rows_, out); }
@@ -50,8 +50,8 @@ SegmentRowBlock::SegmentRowBlock(SegmentView* segment, size_t block, bool with_o
   range_ = {0, about.rows};
   has_steps_ = about.has_steps;
   has_order_ = about.has_order || with_order;
-  series_ = &about.series;
-  types_ = &about.types;
+  series_ = about.series;
+  types_ = about.types;
 }
 
 Status SegmentRowBlock::unsorted() const {

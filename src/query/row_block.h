@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "codec/frame.h"
@@ -20,8 +21,8 @@ class RowBlock {
   uint64_t rows() const { return rows_; }
   bool has_steps() const { return has_steps_; }
   bool has_order() const { return has_order_; }
-  const std::vector<uint32_t>& series() const { return *series_; }
-  const std::vector<ValueType>& types() const { return *types_; }
+  std::span<const uint32_t> series() const { return series_; }
+  std::span<const ValueType> types() const { return types_; }
 
   // Appended: rows() each. Order: ordinals among all rows of the frame or segment; call it with has_order() only.
   virtual Status steps(std::vector<int64_t>* out) = 0;
@@ -33,8 +34,8 @@ class RowBlock {
  protected:
   uint64_t rows_ = 0;
   bool has_steps_ = false, has_order_ = false;
-  const std::vector<uint32_t>* series_ = nullptr;
-  const std::vector<ValueType>* types_ = nullptr;
+  std::span<const uint32_t> series_;
+  std::span<const ValueType> types_;
 };
 
 class FrameRowBlock : public RowBlock {

@@ -152,15 +152,18 @@ class ShownRows::Choice {
   std::map<size_t, Names> to_fold_;
 };
 
-// A part stays true while its writer goes on and is cut at the same step.
+// A part stays true while its writer goes on, is cut at the same step and loses no file.
 void ShownRows::forget_others(const std::vector<WriterSnapshot>& writers) {
   const Shadow shadow(writers);
   std::map<Id128, Folds> kept;
   for (const WriterSnapshot& writer : writers) {
     Folds& folds = kept[writer.identity.writer];
     folds.shown_up_to = shadow.shown_up_to(writer.identity.attempt);
+    folds.missing = writer.missing.log_points;
     const auto known = writers_.find(writer.identity.writer);
-    if (known == writers_.end() || known->second.shown_up_to != folds.shown_up_to) continue;
+    if (known == writers_.end() || known->second.shown_up_to != folds.shown_up_to ||
+        known->second.missing != folds.missing)
+      continue;
     folds.by_metric = std::move(known->second.by_metric);
     const LogPosition end = writer.end_of_log();
     std::erase_if(folds.by_metric, [&end](const auto& fold) {

@@ -35,6 +35,7 @@ class ShownRows {
   };
   struct Folds {
     int64_t shown_up_to = INT64_MAX;
+    uint64_t missing = 0;  // points of the log in parts that are gone
     std::map<std::string, Fold> by_metric;
   };
   // One writer as it is looked at.

@@ -120,8 +120,7 @@ void ShownVisitor::commit(uint64_t behind_seq) {
 }
 
 // Whether a series of the block is one that is looked at.
-Result<bool> ShownVisitor::wanted(const std::vector<uint32_t>& series, const std::vector<ValueType>& types,
-                                  bool has_order) {
+Result<bool> ShownVisitor::wanted(std::span<const uint32_t> series, std::span<const ValueType> types, bool has_order) {
   bool any = false;
   for (size_t i = 0; i < series.size(); ++i) {
     const auto column = columns_.find(series[i]);

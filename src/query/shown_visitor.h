@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -65,7 +66,7 @@ class ShownVisitor : public LogVisitor {
     bool ordered = true;      // all of its blocks have an order
     bool summarized = false;  // of the first and the last row only the times are known
   };
-  Result<bool> wanted(const std::vector<uint32_t>& series, const std::vector<ValueType>& types, bool has_order);
+  Result<bool> wanted(std::span<const uint32_t> series, std::span<const ValueType> types, bool has_order);
   Status decode(RowBlock* block, const OrdinalRange* ordinals, bool segment);
   void summarize(const SegmentBlock& block);
   void add_ends(const ShownBlock& rows, ValueType type, const std::vector<uint64_t>& bits, bool by_order, Unit* unit);

@@ -9,7 +9,10 @@
 #include <fstream>
 #include <functional>
 
+#include "query/tail.h"
+#include "storage/database/writer_db.h"
 #include "storage/database/writer_parts.h"
+#include "storage/frames/frames_file.h"
 #include "support/child.h"
 #include "support/conditions.h"
 #include "support/faulty_disk.h"
@@ -229,6 +232,199 @@ TEST_P(NextPartOfTest, AFileThatCannotBeReadAtRecoveryIsLeftAsItIsAndWhatItHeldI
 INSTANTIATE_TEST_SUITE_P(Of, NextPartOfTest, ::testing::Values("sqlite", "frames"),
                          [](const auto& test) { return std::string(test.param); });
 
+// The rows of x that came since the last call, as `tracker tail` reads them.
+class Tail {
+ public:
+  explicit Tail(std::string store) : store_(std::move(store)) {}
+  void take() {
+    const auto folders = Store::open(store_)->list_runs();
+    ASSERT_EQ(folders.size(), 1u);
+    if (view_ == nullptr) {
+      auto view = RunView::open(folders[0]);
+      ASSERT_TRUE(view.ok()) << view.status().to_string();
+      view_ = std::move(*view);
+      cursor_ = tail_begin(*view_, kQuery);
+    }
+    ASSERT_TRUE(view_->refresh().ok());
+    for (bool more = true; more;) {
+      auto batch = read_tail(view_.get(), kQuery, &cursor_);
+      ASSERT_TRUE(batch.ok()) << batch.status().to_string();
+      more = batch->more;
+      for (const TailedMetric& metric : batch->metrics)
+        for (const int64_t step : metric.rows.steps) ++seen_[step];
+    }
+  }
+  // Rows before step `from` may have come again.
+  void expect_each_once(const std::vector<int64_t>& steps, int64_t from = 0) const {
+    std::vector<int64_t> missed, twice;
+    for (const int64_t step : steps)
+      if (!seen_.contains(step)) missed.push_back(step);
+    for (const auto& [step, times] : seen_)
+      if (times != 1 && step >= from) twice.push_back(step);
+    EXPECT_THAT(missed, ::testing::IsEmpty());
+    EXPECT_THAT(twice, ::testing::IsEmpty());
+  }
+
+ private:
+  const TailQuery kQuery{{"x"}, 64};  // fewer than a segment has
+  const std::string store_;
+  std::unique_ptr<RunView> view_;
+  TailCursor cursor_;
+  std::map<int64_t, int> seen_;  // how often, by step
+};
+
+// How a part of a live run is changed, by another process and by the run itself.
+struct TailedChange {
+  const char* name;
+  std::function<void(const std::string& path)> outside = [](const std::string&) {};
+  std::function<void()> inside = [] {};
+  bool has_wal = false;  // only a database can be changed so
+};
+void PrintTo(const TailedChange& change, std::ostream* out) { *out << change.name; }
+
+std::unique_ptr<Sqlite> g_parked;  // a reader that stays in a transaction
+
+void park(const std::string& path) {
+  auto db = Sqlite::open(path, SqliteOpen::kRead, 1000);
+  ASSERT_TRUE(db.ok());
+  g_parked = std::make_unique<Sqlite>(std::move(*db));
+  ASSERT_TRUE(g_parked->exec("BEGIN; SELECT count(*) FROM frames").ok());
+}
+
+// As a process does that considers the writer dead.
+void append_foreign_frame(const std::string& path) {
+  auto reader = WriterReader::open(path);
+  ASSERT_TRUE(reader.ok());
+  const WriterIdentity identity = (*reader)->identity();
+  const Value note = Value::Map{{"kind", "foreign"}};
+  const FrameRecord frame =
+      record_of(event_frame(identity, (*reader)->snapshot()->last_seq + 1, EventType::kNote, note));
+  const std::string folder = parent_path(path);
+  if (path.ends_with(".frames")) {
+    ASSERT_TRUE((*FramesFile::open_or_create(folder, identity))->append({frame}, true).ok());
+  } else {
+    ASSERT_TRUE((*WriterDb::open_or_create(folder, identity))->append({frame}, true).ok());
+  }
+}
+
+void fail_fsyncs() {
+  faulty_disk().fsync_errno = EIO;
+  faulty_disk().wal_sync_errno = EIO;
+}
+
+const TailedChange kTailedChanges[] = {
+    {"ReplacedByACopy", kChanges[0].body},
+    {"ReplacedByOtherBytes", kChanges[1].body},
+    {"Cut", kChanges[2].body},
+    {"Unlinked", kChanges[3].body},
+    {"WalUnlinked", [](const std::string& path) { fs::remove(path + "-wal"); }, [] {}, true},
+    {"Pinned", park, [] {}, true},
+    {"ForeignFrames", append_foreign_frame},
+    {"FailedFsync", [](const std::string&) {}, fail_fsyncs},
+};
+
+class TailedPartTest : public ::testing::TestWithParam<std::tuple<TailedChange, const char*>> {
+ protected:
+  static constexpr uint64_t kSmallLimit = 128u << 10;
+  enum Stage { kLogs, kStored, kChanged, kNearEnd };
+
+  void SetUp() override {
+    ::setenv("TRACKER_STORE_FILES", std::get<1>(GetParam()), 1);
+    set_wal_bytes_max_for_testing(kSmallLimit);
+  }
+  void TearDown() override {
+    ::unsetenv("TRACKER_STORE_FILES");
+    set_wal_bytes_max_for_testing(kWalBytesMax);
+    g_parked.reset();
+  }
+
+  Sandbox sandbox_;
+};
+
+// Bug: the place of a reader counted the points of the parts that can be read alone, so that a reader skipped as many
+// rows of the next part as were in the part that went.
+TEST_P(TailedPartTest, AReaderSeesEachRowOnce) {
+  const TailedChange& change = std::get<0>(GetParam());
+  if (change.has_wal && std::get<1>(GetParam()) != std::string_view("sqlite")) return;
+  Shared<std::atomic<int>> stage;
+  const pid_t child = start_child([&] {
+    set_faulty_folder(sandbox_.folder());
+    trk_run* run = open_run("r");
+    log_steps(run, 0, kBefore);
+    CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
+    *stage = kStored;
+    while (*stage == kStored) sleep_ms(1);
+    log_steps(run, kBefore, kBefore + 1);
+    sleep_ms(250);  // committed, and not yet fsynced
+    change.inside();
+    for (int64_t step = kBefore + 1; step < kBefore + kAfter; step += 10) {
+      if (step > kBefore + kAfter / 2) *stage = kNearEnd;
+      log_steps(run, step, std::min(step + 10, kBefore + kAfter));
+      (void)trk_flush(run, faulty_disk().fsync_errno != 0 ? 300 : kFlushMs);
+      faulty_disk().fsync_errno = faulty_disk().wal_sync_errno = 0;
+    }
+    CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
+    CHILD_CHECK(status_of(run).store_parts >= 2);
+    CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+    return 0;
+  });
+  while (*stage == kLogs) sleep_ms(1);
+  Tail tail(sandbox_.store());
+  tail.take();
+  change.outside(part_one(sandbox_.store()));
+  *stage = kChanged;
+  while (*stage == kChanged) tail.take();
+  ASSERT_EQ(exit_code_of(wait_child(child)), 0);
+  tail.take();
+  ReadRun read = recover_and_read(sandbox_.store());
+  tail.take();
+  const History rows = rows_of(read, "x");
+  EXPECT_GE(rows.size(), static_cast<size_t>(kAfter) - 1);
+  tail.expect_each_once(rows.steps);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, TailedPartTest,
+                         ::testing::Combine(::testing::ValuesIn(kTailedChanges), ::testing::Values("sqlite", "frames")),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_" + std::get<1>(test.param);
+                         });
+
+// What recovery stores in the next part the reader may have seen: nobody knows what the part held.
+TEST_P(NextPartOfTest, AReaderOfAPartThatRecoveryCannotReadSeesAllRowsOfTheNextOne) {
+  constexpr int64_t kManyBefore = 200 * kBefore;  // more than rings hold
+  Shared<std::atomic<int>> stage;
+  const pid_t child = start_child([&] {
+    trk_run* run = open_run("r");
+    for (int64_t step = 0; step < kManyBefore; step += kBefore) {
+      log_steps(run, step, step + kBefore);
+      CHILD_CHECK(step % (20 * kBefore) != 0 || trk_flush(run, kFlushMs) == TRK_OK);
+    }
+    CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
+    *stage = 1;
+    while (*stage == 1) sleep_ms(1);
+    for (int64_t step = kManyBefore; step < kManyBefore + 20 * kAfter; ++step)  // in columns that stay large
+      CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED,
+                              static_cast<int64_t>(static_cast<uint64_t>(step) * 0x9E3779B97F4A7C15), step) == TRK_OK);
+    ::kill(::getpid(), SIGKILL);
+    return 0;
+  });
+  while (*stage == 0) sleep_ms(1);
+  Tail tail(sandbox_.store());
+  tail.take();
+  *stage = 2;
+  wait_child(child);
+  const std::string path = part_one(sandbox_.store());
+  fs::remove(path + "-wal");
+  write_in_place(path, std::string(100'000, 'n'));
+  ReadRun read = recover_and_read(sandbox_.store());
+  ASSERT_NE(read.view, nullptr);
+  tail.take();
+  const History rows = rows_of(read, "x");
+  ASSERT_GT(rows.size(), 0u);
+  EXPECT_GT(rows.steps.front(), 0);
+  tail.expect_each_once(rows.steps, kManyBefore);
+}
+
 // Bug: of two failed fsyncs in a row the second one's part forgot what the first one's had to store again.
 TEST(NextPartOfADatabaseTest, OfSeveralFailedFsyncsInARowNothingIsLostAndPartsAreFew) {
   Sandbox sandbox;
@@ -260,6 +456,25 @@ TEST(NextPartOfADatabaseTest, OfSeveralFailedFsyncsInARowNothingIsLostAndPartsAr
   EXPECT_THAT(read.problems, ::testing::IsEmpty());
   expect_accounted(&read, 0, kBefore + kAfter);
   EXPECT_EQ(read.view->losses().dropped, 0u);
+}
+
+TEST(NextPartOfADatabaseTest, TheWalOfThePartThatIsLeftIsFsynced) {
+  Sandbox sandbox;
+  EXPECT_EQ(exit_code_of(run_child([&] {
+              set_faulty_folder(sandbox.folder());
+              trk_run* run = open_run("r");
+              log_steps(run, 0, kBefore);
+              CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
+              const std::string path = part_one(sandbox.store());
+              fs::copy_file(path, path + ".copy");
+              fs::rename(path + ".copy", path);
+              log_steps(run, kBefore, kBefore + kAfter);
+              CHILD_CHECK(trk_flush(run, kFlushMs) == TRK_OK);
+              CHILD_CHECK(faulty_disk().wal_fsyncs == 1);
+              CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+              return 0;
+            })),
+            0);
 }
 
 TEST(NextPartOfADatabaseTest, AWalThatGoesIsNoticedBeforeTheNextCommit) {

@@ -10,7 +10,10 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
+#include "base/fs.h"
 #include "storage/database/writer_parts.h"
+#include "storage/upkeep/collect.h"
 #include "support/child.h"
 #include "support/integrity.h"
 #include "support/said.h"
@@ -123,6 +126,40 @@ TEST(ParkedReaderTest, AParkedReaderCostsTheWriterASecondFileAndNothingElse) {
   EXPECT_THAT(damaged_databases(run.view->dir()), ::testing::IsEmpty());
 }
 
-// `verify` alone said it: a run whose rows end in front of a part that is gone looked whole.
+// Bug: finish() waited 2 s for the reader and reported a slow disk.
+TEST(ParkedReaderTest, AReaderThatIsThereAtTheEndCostsHalfASecondAndGcRemovesTheWal) {
+  Sandbox sandbox;
+  Shared<Ledger> ledger;
+  const pid_t writer = start_child([&] {
+    redirect_stderr(sandbox.shm() + "/stderr");
+    trk_run* run = open_run("r");
+    for (int64_t step = 0; step < 1000; ++step)
+      CHILD_CHECK(trk_log_i64(run, "x", TRK_NUL_TERMINATED, step, step) == TRK_OK);
+    CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
+    ledger->phase = 1;
+    while (ledger->polls.load() == 0) sleep_ms(1);
+    const int64_t begun = now_ns();
+    CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+    CHILD_CHECK(std::chrono::nanoseconds(now_ns() - begun) >= kFinishReadersWait * 9 / 10);
+    return 0;
+  });
+  while (ledger->phase.load() == 0) sleep_ms(10);
+  const RunFolder folder = Store::open(sandbox.store())->list_runs().at(0);
+  const std::string path = folder.writer_dbs().at(0);
+  const pid_t parked = start_child([&] { return park(path, &*ledger); });
+  EXPECT_EQ(exit_code_of(wait_child(writer)), 0);
+  EXPECT_THAT(lines_of(sandbox.shm() + "/stderr"), ::testing::IsEmpty());
+  EXPECT_THAT(sandbox.journal_folders(), ::testing::IsEmpty());
+  EXPECT_TRUE(path_exists(path + "-wal"));
+  ledger->stop = 1;
+  EXPECT_EQ(exit_code_of(wait_child(parked)), 0);
+  const auto store = Store::open(sandbox.store());
+  const CollectReport report = collect_garbage(*store, {false, realtime_us(), {}});
+  EXPECT_THAT(report.recovery.recovered, ::testing::IsEmpty());
+  EXPECT_FALSE(path_exists(path + "-wal"));
+  ReadRun run = recover_and_read(sandbox.store());
+  EXPECT_EQ(rows_of(run, "x").size(), 1000u);
+}
+
 }  // namespace
 }  // namespace tracker::internal

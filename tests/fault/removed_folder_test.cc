@@ -126,7 +126,8 @@ TEST_P(RemovedFolderTest, TheRunGoesOnInANewOneAndCountsWhatWent) {
   expect_ended_whole(sandbox_, kBefore);
   const LossAccount::Texts texts = recover_and_read(sandbox_.store()).view->losses().texts;
   EXPECT_EQ(texts.stored, 1u);
-  EXPECT_THAT(texts.by_reason, ::testing::ElementsAre(::testing::Pair("store not writable", 2u)));
+  EXPECT_THAT(texts.by_reason,
+              ::testing::ElementsAre(::testing::Pair("file removed or changed by another program", 2u)));
 }
 
 TEST_P(RemovedFolderTest, NoNumberOfAFrameThatWentIsGivenAgain) {

@@ -210,6 +210,60 @@ void throw_once_when_asked() {
   if (g_throw_once.exchange(false)) throw std::runtime_error("out of luck");
 }
 
+// Bug: a database that another program restored while it was closed was written on, and what it lacked was not counted.
+TEST(RestoredFileFaultTest, ADatabaseRestoredWhileItIsClosedIsLeftAndWhatItLacksIsCounted) {
+  Sandbox sandbox;
+  constexpr int64_t kSteps = 300;
+  const int status = run_child([&] {
+    auto run = init(sandbox.shm() + "/said");
+    run->set_pause_for_testing(nullptr, throw_while_asked);
+    const uint32_t x = run->series_id("x", ValueType::kInt64);
+    const auto log = [&](int64_t from, int64_t to) {
+      for (int64_t step = from; step < to; ++step) {
+        const ValuePair pair{static_cast<uint64_t>(step), x, 0};
+        CHILD_CHECK(log_pairs(run->hot(), &pair, 1, step) == Code::kOk);
+      }
+    };
+    const auto close_database = [&] {
+      g_throw = true;
+      for (int i = 0; i < 5000 && !run->status().degraded; ++i) ::usleep(1000);
+      ::usleep(50'000);
+    };
+    const auto go_on = [&] {
+      g_throw = false;
+      CHILD_CHECK(run->flush(std::chrono::seconds(20)));
+    };
+    log(0, 100);
+    CHILD_CHECK(run->flush(std::chrono::seconds(20)));
+    log(100, 101);
+    close_database();
+    const std::string path = Store::open(sandbox.store())->list_runs().at(0).writer_dbs().at(0);
+    const auto copy = [&](const std::string& from, const std::string& to) {
+      for (const char* suffix : {"", "-wal"})
+        std::filesystem::copy_file(from + suffix, to + suffix, std::filesystem::copy_options::overwrite_existing);
+    };
+    copy(path, sandbox.shm() + "/kept");
+    go_on();
+    log(101, 200);
+    CHILD_CHECK(run->flush(std::chrono::seconds(20)));
+    log(200, 201);
+    close_database();
+    copy(sandbox.shm() + "/kept", path);
+    go_on();
+    log(201, kSteps);
+    CHILD_CHECK(run->flush(std::chrono::seconds(20)));
+    const RunStatus now = run->status();
+    CHILD_CHECK(now.points_stored + now.points_dropped == kSteps && now.points_dropped >= 99);
+    CHILD_CHECK(run->finish(RunState::kFinished).ok());
+    return 0;
+  });
+  EXPECT_EQ(exit_code_of(status), 0) << ::testing::PrintToString(lines_of(sandbox.shm() + "/said"));
+  ReadRun run = recover_and_read(sandbox.store());
+  const LossAccount account = run.view->losses();
+  EXPECT_EQ(account.logged, static_cast<uint64_t>(kSteps));
+  EXPECT_EQ(account.stored, rows_of(run, "x").size());
+}
+
 // Whichever way the writer's database was closed, the file that takes the place of a removed one begins with the
 // positions that the frames which went had reached: else a recovery reads their points from the rings, counted as lost.
 TEST(RemovedFolderFaultTest, AThreadThatThrowsBesideARemovedFolderDoesNotMakePointsCountTwice) {

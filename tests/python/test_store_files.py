@@ -62,3 +62,22 @@ def test_a_wrong_value_of_the_variable_is_named(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("TRACKER_STORE_FILES", "csv")
     with pytest.raises(ValueError, match="TRACKER_STORE_FILES"):
         tracker.init(project="test", quiet=True)
+
+
+def test_a_part_that_is_gone_is_printed_once_in_a_process_and_has_its_own_reason(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    run = tracker.init(project="test", quiet=True)
+    run.log({"x": 1.5}, step=1)
+    assert run.flush()
+    for path in Path(run.dir).glob("*.db*"):
+        path.unlink()
+    run.log({"x": 2.5}, step=2)
+    assert run.flush()
+    assert run.status().store_parts == 2
+    run.finish()
+    capfd.readouterr()
+    runs = [tracker.open_run(run.uid) for _ in range(3)]
+    assert capfd.readouterr().err.count("part 1 of 2 is missing") == 1
+    assert all(len(r.problems) == 1 for r in runs)
+    assert runs[0].losses["by_reason"] == {"file removed or changed by another program": 1}

@@ -185,7 +185,9 @@ def _end_of(definitions: Definitions, stored: list[Frame], seq: int) -> list[Fra
     frame = Frame(definitions.identity["writer"], seq)
     frame.events.append(Event(END, None, time_us, record, seq))
     texts -= sum(event.kind == TEXT for frame in stored for event in frame.events)
-    texts -= sum(n for frame in stored for series, reason, n in frame.losses if series == TEXTS and reason in (5, 7))
+    texts -= sum(
+        n for frame in stored for series, reason, n in frame.losses if series == TEXTS and reason in (5, 7, 10)
+    )
     if texts > 0:
         frame.losses.append((TEXTS, 5, texts))
     return [frame]

@@ -96,7 +96,8 @@ class Writer:
         blocks = [block for frame in self.frames for block in frame.blocks]
         own = [b.rows for b in blocks for number in b.values if not names[number].startswith("system/")]
         texts = [event for event in self.events() if event.kind == TEXT]
-        return {"points": sum(own), "texts": len(texts), "dropped": self.losses()}
+        every = sum(block.rows * len(block.values) for block in blocks)
+        return {"points": sum(own), "texts": len(texts), "dropped": self.losses(), "log_points": every}
 
 
 @dataclass
@@ -341,7 +342,7 @@ def _unite(parts: list[Writer]) -> Writer:
             limit = part.identity["before"]["seq"]
     out = parts[0]
     for part in parts:
-        held = out.held() if part is not out else dict.fromkeys(("points", "texts", "dropped"), 0)
+        held = out.held() if part is not out else dict.fromkeys(("points", "texts", "dropped", "log_points"), 0)
         for key, said in part.identity.get("before", {}).items():
             if key != "seq":
                 out.missing[key] = max(out.missing.get(key, 0), said - held[key])

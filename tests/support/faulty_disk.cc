@@ -132,10 +132,12 @@ void set_faulty_folder(const std::string& folder) {
 }  // namespace tracker::internal
 
 using tracker::internal::allowed;
+using tracker::internal::concerns;
 using tracker::internal::count;
 using tracker::internal::count_down;
 using tracker::internal::faulty_disk;
 using tracker::internal::is_below;
+using tracker::internal::is_wal;
 using tracker::internal::next;
 using tracker::internal::open_fails;
 using tracker::internal::readdir_fails;
@@ -175,6 +177,7 @@ TRACKER_TAKES_PLACE int ftruncate64(int fd, off64_t size) {
 
 TRACKER_TAKES_PLACE int fsync(int fd) {
   static const auto real = next<int (*)(int)>("fsync");
+  if (concerns(fd) && is_wal(fd)) ++faulty_disk().wal_fsyncs;
   return sync_fails(fd) ? -1 : real(fd);
 }
 

@@ -24,6 +24,7 @@ struct FaultyDisk {
   std::atomic<bool> dies_with_a_ring{false};  // the process kills itself behind the next unlink of a ring
   std::atomic<int> faults{0};                 // what was made to fail
   std::atomic<int> fsyncs{0};                 // syncfs among them
+  std::atomic<int> wal_fsyncs{0};             // fsync alone: SQLite calls fdatasync
   std::atomic<int> syncfs{0};
   std::atomic<int> begun_early{0};   // sync_file_range: the disk is to begin, nobody waits for it
   std::atomic<int> allocations{0};   // fallocate

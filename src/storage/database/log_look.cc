@@ -54,8 +54,11 @@ Status read_coarse(Sqlite& db, uint32_t series, bool with_times, std::vector<Coa
 
 }  // namespace
 
-LogLook::LogLook(std::vector<std::string> paths, std::vector<Sqlite> dbs, LookMemory* memory) : memory_(memory) {
-  for (size_t i = 0; i < dbs.size(); ++i) parts_.push_back({std::move(paths[i]), std::move(dbs[i]), 0, false});
+LogLook::LogLook(std::vector<std::string> paths, std::vector<Sqlite> dbs, std::vector<LogPosition> begins,
+                 LookMemory* memory)
+    : memory_(memory) {
+  for (size_t i = 0; i < dbs.size(); ++i)
+    parts_.push_back({std::move(paths[i]), std::move(dbs[i]), begins[i], 0, false});
 }
 
 LogLook::~LogLook() { (void)rest().ok(); }
@@ -87,8 +90,8 @@ Result<std::vector<LogPiece>> LogLook::pieces(const LogPosition& end) {
   if (!memory_->pieces.empty() && memory_->end == end) return memory_->pieces;
   *memory_ = LookMemory();
   std::vector<LogPiece> out;
-  LogPosition at;
-  for (size_t i = 0; i < parts_.size() && at.seq < end.seq; ++i) {
+  for (size_t i = 0; i < parts_.size() && parts_[i].first.seq < end.seq; ++i) {
+    LogPosition at = parts_[i].first;
     TRACKER_RETURN_IF_ERROR(begin(&parts_[i]));
     TRACKER_RETURN_IF_ERROR(pieces_of(&parts_[i], static_cast<int>(i) + 1, end, &at, &out));
   }

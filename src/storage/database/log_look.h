@@ -50,8 +50,8 @@ struct LookMemory {
 
 class LogLook {
  public:
-  // `paths`, `dbs`: of the parts. `memory` outlives this, and is of one log.
-  LogLook(std::vector<std::string> paths, std::vector<Sqlite> dbs, LookMemory* memory);
+  // `paths`, `dbs`: of the parts. `begins`: where each begins. `memory` outlives this, and is of one log.
+  LogLook(std::vector<std::string> paths, std::vector<Sqlite> dbs, std::vector<LogPosition> begins, LookMemory* memory);
   ~LogLook();
 
   // All up to `end`, which is that of a snapshot, in order. kCorrupt: the tables contradict each other.
@@ -72,6 +72,7 @@ class LogLook {
   struct Part {
     std::string path;
     Sqlite db;
+    LogPosition first;
     int64_t begun_ns = 0;  // 0: no transaction
     bool has_levels = false;
   };

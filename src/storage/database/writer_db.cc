@@ -469,7 +469,7 @@ struct WriterDb::Impl {
     TRACKER_RETURN_IF_ERROR(append({}, true, {}, true));
     TRACKER_RETURN_IF_ERROR(compact_at_end());
     TRACKER_RETURN_IF_ERROR(sum_up());
-    db.set_busy_timeout(timeout_ms);
+    db.set_busy_timeout(std::min(timeout_ms, static_cast<int>(kFinishReadersWait.count())));
     TRACKER_RETURN_IF_ERROR(checkpoint(Sqlite::Checkpoint::kTruncate));
     TRACKER_RETURN_IF_ERROR(check_files());
     // All is in the database now, so a WAL that a second SQLite copy deletes from here on is an empty one.

@@ -6,6 +6,7 @@
 // the disk.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,7 +17,8 @@
 
 namespace tracker::internal {
 
-constexpr int kPartsMax = 999;  // then what is logged waits in the journal
+constexpr int kPartsMax = 999;                            // then what is logged waits in the journal
+constexpr std::chrono::milliseconds kSettlePartWait{50};  // of settle_part(), for readers
 
 struct PartFile {
   int number = 1;
@@ -39,7 +41,8 @@ Status make_wal_file(const std::string& path);
 // All of `db` is to be in its file, without a WAL: needs the file for itself, for which SQLite does not wait by its
 // busy timeout. kBusy: others had it open until `deadline_ns`, and all data is in it.
 Status leave_wal(Sqlite* db, const std::string& path, int64_t deadline_ns);
-// Best effort: all into the database, no WAL. For parts that their writer has left because a reader kept their WAL.
-void settle_part(const std::string& path, int timeout_ms);
+// Best effort: moves all of the WAL into the database and removes the WAL. For parts that are not written any more and
+// whose WAL a reader kept. A damaged WAL stays: SQLite would drop the commits after the damage.
+void settle_part(const std::string& path);
 
 }  // namespace tracker::internal

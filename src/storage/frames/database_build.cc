@@ -170,6 +170,31 @@ bool holds_up_to(const std::string& db_path, const Id128& writer, uint64_t seq) 
   return meta.ok() && meta->identity.writer == writer && meta->last_seq >= seq;
 }
 
+// The number of the newest frame before a part, by what the part says; nothing where it cannot be read.
+std::optional<uint64_t> seq_before(const PartFile& part) {
+  if (!part.is_frames) {
+    auto db = Sqlite::open(part.path, SqliteOpen::kRead, 0);
+    if (!db.ok() || !check_database(*db, part.path).ok()) return std::nullopt;
+    const auto meta = read_meta(*db, part.path);
+    return meta.ok() ? std::optional(meta->identity.before.seq) : std::nullopt;
+  }
+  auto input = open_frames(part.path, O_RDONLY);
+  if (!input.ok()) return std::nullopt;
+  bool ended = false;
+  const auto totals = read_totals(*input, &ended);
+  return totals.ok() && totals->identity ? std::optional(totals->identity->before.seq) : std::nullopt;
+}
+
+// A part that its writer has left, and none of whose frames the next part repeats.
+bool is_left_whole(const std::string& path, const PartFile& next) {
+  auto input = open_frames(path, O_RDONLY);
+  if (!input.ok() || input->size > g_by_readers_max.load()) return false;
+  bool ended = false;
+  const auto totals = read_totals(*input, &ended);
+  const auto before = seq_before(next);
+  return totals.ok() && before && totals->last_seq <= *before;
+}
+
 }  // namespace
 
 DatabaseBuild::DatabaseBuild(std::string path)
@@ -267,12 +292,22 @@ void set_build_by_readers_bytes_max_for_testing(uint64_t bytes) { g_by_readers_m
 void build_ended_frames(const std::string& run_path) {
   auto names = list_dir(run_path);
   if (!names.ok()) return;
-  for (const std::string& name : *names) {
-    const std::string path = join_path(run_path, name);
-    if (!is_frames_path(path) || parts_of(path).back().number != part_number(name) || !is_over(path)) continue;
+  const auto build = [](const std::string& path) {
     const std::string db = db_path_of(path);
     if (!path_exists(db) || !is_whole_database(db) || !covers(db, path)) (void)build_database(path).ok();
     else remove_file(path);
+  };
+  for (const std::string& name : *names) {
+    const std::string path = join_path(run_path, name);
+    if (is_frames_path(path) && parts_of(path).back().number == part_number(name) && is_over(path)) build(path);
+  }
+  for (const std::string& name : *names) {  // the parts before the last one, of writers whose last one is a database
+    const std::string path = join_path(run_path, name);
+    if (!is_frames_path(path) || !path_exists(path)) continue;
+    const std::vector<PartFile> parts = parts_of(path);
+    const auto next = std::find_if(parts.begin(), parts.end(),
+                                   [&name](const PartFile& part) { return part.number > part_number(name); });
+    if (next != parts.end() && !parts.back().is_frames && is_left_whole(path, *next)) build(path);
   }
 }
 

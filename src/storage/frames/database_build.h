@@ -60,8 +60,9 @@ Status build_database(const std::string& frames_path);
 bool covers(const std::string& db_path, const std::string& frames_path);
 
 // The frames files of a run whose writers have ended, or are dead and recovered, become databases, those of at most
-// kBuildByReadersBytesMax. What cannot be built (a read-only store, damage) stays readable as it is, and so does a part
-// that its writer has left: the next part may have frames of it again, which a segment would hold together with others.
+// kBuildByReadersBytesMax, and so do the parts that these writers have left. What cannot be built (a read-only store,
+// damage) stays readable as it is, and so does a part some of whose frames the next part repeats: a segment would hold
+// these frames together with others.
 void build_ended_frames(const std::string& run_path);
 void set_build_by_readers_bytes_max_for_testing(uint64_t bytes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A .frames file open for writing: <run>/<writer>.frames (docs/formats/frames-file.md). Each commit is one append; an
-// append that failed is cut off again before anything else is written, so no torn record ever stands in the middle.
+// A .frames file open for writing: <run>/<writer>.frames (docs/formats/frames-file.md). Each commit is one append; the
+// writer cuts a failed append off before it writes anything else, so a torn record can only be the last one.
 //
 // A failed fsync leaves open which pages reached the disk, and the kernel forgets them: the frames since the last good
 // one are kept in memory, and the writer stores them again in the next part. Threads: one at a time (the store thread).

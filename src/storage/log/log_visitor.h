@@ -2,6 +2,7 @@
 // A writer's log as its readers meet it: frames, and segments that have taken the place of some. Threads: values.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 
@@ -14,11 +15,12 @@ namespace tracker::internal {
 // How far a reader has come: all frames up to `seq` are read, and of the log's points the first `points`. These count
 // by the columns `points` of the database, in raw order (codec/segment.h): what is damaged counts too. While frames
 // stand by themselves `seq` says all. In a segment, where rows no longer know their frame, the points do: it holds the
-// points of its frames in their order. A reader that stopped within a segment has a `seq` before it.
+// points of its frames in their order. A reader that stopped within a segment has a `seq` before it. A further part of
+// a writer's files begins where its WriterIdentity.before says, whether the parts before it can be read or not.
 struct LogPosition {
   uint64_t seq = 0;
   uint64_t points = 0;
-  bool operator==(const LogPosition&) const = default;
+  auto operator<=>(const LogPosition&) const = default;
 };
 
 // Points [first, last) of a segment in raw order. A row's points are never divided: it belongs to where it begins.
@@ -29,7 +31,7 @@ struct PointRange {
 // A frame, a segment or a record that could not be read: the file, which one, and what is wrong with it. kVersion: a
 // newer version wrote it; else kCorrupt.
 struct LogDamage {
-  Code code = Code::kCorrupt;
+  Code code = Code::kCorrupt;  // kOk: a loss that `losses` counts already; it is reported, and is no problem
   std::string what;
   bool operator==(const LogDamage&) const = default;
 };

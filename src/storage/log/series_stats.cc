@@ -321,7 +321,8 @@ uint64_t WriterSnapshot::alerts() const {
 }
 
 PartsBefore parts_before(const WriterSnapshot& stored) {
-  PartsBefore out{stored.last_seq, stored.missing.points, stored.texts() + stored.missing.texts, 0};
+  PartsBefore out{stored.last_seq, stored.missing.points, stored.texts() + stored.missing.texts, 0,
+                  stored.end_of_log().points};
   for (const SeriesStats& series : stored.series)
     if (!is_system_series(series.def.name)) out.points += series.points;
   out.dropped = stored.dropped - std::min(stored.dropped, stored.missing.points);

@@ -69,9 +69,10 @@ struct WriterSnapshot {
   uint64_t texts_dropped = 0, entries_dropped = 0;
   uint64_t texts() const;   // stored
   uint64_t alerts() const;  // stored, without the note that some found no room
-  LogPosition end_of_log() const { return {last_seq, points}; }
+  LogPosition end_of_log() const { return {last_seq, points + missing.log_points}; }
   std::vector<RingPosition> positions;  // up to where the rings of its journal are stored
   bool frames_file = false;             // read from a .frames file, not from a database
+  int left_frames_files = 0;            // of the parts before the last one, those that are .frames files
   int parts = 1;                        // number of the last one (storage/database/writer_parts.h)
   // What earlier parts should hold and do not, because one is gone or unreadable. `losses` and the counts of what was
   // dropped have it too; `seq` is 0.

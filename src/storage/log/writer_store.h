@@ -21,6 +21,7 @@
 namespace tracker::internal {
 
 constexpr std::chrono::milliseconds kShrinkWait{50};
+constexpr std::chrono::milliseconds kFinishReadersWait{500};  // of finish(), for readers in a transaction
 
 enum class StoreFiles { kSqlite, kFrames };
 
@@ -79,8 +80,8 @@ class WriterStore {
   // What can be given back to the disk at once without losing anything is: the WAL goes into its file. Waits at most
   // kShrinkWait for readers; what they keep stays, until the next call.
   virtual void shrink() {}
-  // Turns it into plain files and closes it. kTimeout or kBusy: the data is safe and the next reader or recovery
-  // finishes the job.
+  // Turns it into plain files and closes it; waits at most kFinishReadersWait for readers. kTimeout or kBusy: all is
+  // stored and fsynced, the WAL stays beside it, and settle_part() removes the WAL later.
   virtual Status finish(int timeout_ms = 2000) = 0;
   Status append(const std::vector<FrameRecord>& frames, bool durable, const std::vector<uint64_t>& retired = {}) {
     std::vector<const FrameRecord*> pointers;

@@ -29,7 +29,8 @@
 namespace tracker::internal {
 namespace {
 
-// A run whose removal somebody was killed in stands in the trash. False: it is removed, and the journal is to go, too.
+// Restores a run from the trash where the process that removed it was killed half way. False: the run is removed, and
+// the caller removes the journal too.
 Result<bool> undo_removal(const Store& store, const RunIdentity& run, RecoveryReport* report) {
   const auto found = store.find_run(run.project, run.id);
   if (found && found->identity.uid == run.uid) return true;
@@ -45,7 +46,7 @@ Result<bool> undo_removal(const Store& store, const RunIdentity& run, RecoveryRe
 // How long a call has still to wait for others.
 using Patience = std::chrono::nanoseconds;
 
-// A journal whose process is dead and that is held all the same is another recoverer's, who is mostly done in a moment.
+// Waits while the process is dead and the journal's lock is held: then another recoverer holds it, mostly for a moment.
 Result<std::unique_ptr<DeadJournal>> open_dead(const std::string& dir, const WriterIdentity& writer, Patience* left) {
   constexpr std::chrono::milliseconds kPause{5};
   for (;;) {
@@ -83,8 +84,7 @@ std::string unfinished_text(const Store& store, const std::string& dir, const Wr
   const Logged waiting = logged_behind(stored, journal->get());
   const uint64_t unread = (*journal)->unreadable_rings();
   std::string what;
-  if (waiting.points > 0 || waiting.texts > 0)
-    what = fmt::format("{} points and {} texts", waiting.points, waiting.texts);
+  if (waiting.points > 0 || waiting.texts > 0) what = counted_text(waiting);
   if (unread > 0)
     what += fmt::format("{}an unknown number of points in {} ring{} that cannot be read", what.empty() ? "" : " and ",
                         unread, unread == 1 ? "" : "s");
@@ -118,8 +118,12 @@ Status append_state(const DeadJournal& journal, const WriterSnapshot& stored, Wr
   builder.add_event(EventType::kNote, 0, false, realtime_us(), encode_cbor(Value::Map{{"kind", "next_part"}}));
   keep();
   records.front().positions = stored.positions;
-  return append_log(db, records, false);
+  return append_log(db, records, false).status();
 }
+
+// More points than any part holds. Nobody knows how many are in a part that cannot be read, or where a reader of it has
+// stopped: the next part begins after all such places.
+constexpr uint64_t kPointsAPartMax = uint64_t{1} << 48;
 
 // The last part of a dead writer; the next one where that cannot be written: it does not verify, commits of its log
 // would be dropped by SQLite, or it is a database in a place where none is written.
@@ -150,6 +154,7 @@ Result<std::unique_ptr<WriterStore>> open_for_recovery(const std::string& folder
       return Status(Code::kLimit, fmt::format("{} has {} parts", path, kPartsMax),
                     "what waits in the journal stays there; restore the last part from a copy");
     writer.before = parts_before(stored);
+    if (!why.empty()) writer.before.log_points += kPointsAPartMax;
   }
   if (!why.empty())
     report->add_problem(Code::kCorrupt,
@@ -174,14 +179,14 @@ void say_lost(const RecoveredWriter& recovered, const std::string& dir, Recovery
         recovered.texts_lost_in_memory == 1 ? "" : "s"));
   if (recovered.removed.points + recovered.removed.texts > 0)
     report->left.push_back(fmt::format(
-        "{}/{}: {} points and {} texts were stored in a file, or in a part of one, that is gone or damaged: they are "
-        "counted as lost, and what was said of the run beside them (config, summary, tags, alerts) may be gone too",
-        recovered.identity.run.project, recovered.identity.run.id, recovered.removed.points, recovered.removed.texts));
+        "{}/{}: a file, or a part of one, is gone or damaged; what it stored is counted as lost: {}; config, summary, "
+        "tags and alerts that it stored may be gone too",
+        recovered.identity.run.project, recovered.identity.run.id, counted_text(recovered.removed)));
 }
 
 // All that could be read of it is stored.
 void settle_journal(DeadJournal* journal, const WriterSnapshot& stored, RecoveryReport* report) {
-  // Who said so first may have died before it was set aside: what is stored since is not missed again.
+  // An earlier recoverer may have recorded the damage and died before it renamed the journal.
   const Value* known = stored.recovered ? stored.recovered->find("damaged") : nullptr;
   if (journal->problems().empty() && known == nullptr) {
     journal->remove();
@@ -220,11 +225,12 @@ Status recover_one(const Store& store, const std::string& dir, const Id128& run_
   WriterSnapshot stored = snapshot_of(*folder, identity.writer, &refused);
   TRACKER_RETURN_IF_ERROR(refused);
   if (stored.frames_file)
-    for (LogDamage& damage : stored.damage) report->add_problem(damage.code, std::move(damage.what));
+    for (LogDamage& damage : stored.damage)
+      if (damage.code != Code::kOk) report->add_problem(damage.code, std::move(damage.what));
   auto db = open_for_recovery(folder->path, **journal, stored, report);
   if (!db.ok()) return db.status();
-  // Asked behind the look at the database: of a process that lives all the same it may be ahead of the rings, or have
-  // stored what is still in them.
+  // Checked after the database was read. A process that still lives may have stored frames that are newer than the
+  // copy of the rings here, or that are still in the rings.
   const bool grows =
       (*db)->last_seq() > stored.last_seq && snapshot_of(*folder, identity.writer).last_seq > stored.last_seq;
   if (grows || (*journal)->is_written()) {

@@ -27,6 +27,7 @@ struct RecoveredWriter {
   WriterIdentity identity;
   std::string folder;   // of the run
   uint64_t points = 0;  // replayed from spill file and rings; samples of the system are none
+  uint64_t texts = 0;   // likewise
   uint64_t frames = 0;
   uint64_t lost_in_memory = 0;        // points that were in rings which were no files, for want of room
   uint64_t texts_lost_in_memory = 0;  // that were too large for a ring

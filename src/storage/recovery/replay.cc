@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// In this order: what a database took that is no more, what the spill file has behind it, what the rings have behind
-// both, and what of all that was accepted is then still missing.
+// Stores and counts in this order: the points and texts of a database that is gone, the spilled frames after the last
+// stored one, the records of the rings after both, and the accepted points and texts that are in none of these.
 #include "storage/recovery/replay.h"
 
 #include <fmt/format.h>
@@ -31,7 +31,8 @@ FrameRecord record_of(Frame frame, uint64_t number, const Id128& writer, std::ve
 
 Status append_frame(const DeadJournal& journal, WriterStore* db, Frame frame, std::vector<RingPosition> positions) {
   const uint64_t number = next_number(journal, *db);
-  return append_log(db, {record_of(std::move(frame), number, journal.identity().writer, std::move(positions))}, false);
+  const Id128& writer = journal.identity().writer;
+  return append_log(db, {record_of(std::move(frame), number, writer, std::move(positions))}, false).status();
 }
 
 // What the journal knows to have been stored in a database that is no more, for `db` has no frame. `read_from`: where
@@ -46,21 +47,22 @@ Result<Logged> count_removed(const std::string& dir, const DeadJournal& journal,
   return (*copy)->removed(found);
 }
 
-// Points that were accepted and lost behind the rings: neither what found no room nor what was no point.
+// Of what the rings or the process have accepted: neither what found no room nor what was no point.
+bool is_of_accepted(LossReason reason) {
+  return reason == LossReason::kDamaged || reason == LossReason::kDisk || reason == LossReason::kFileChanged;
+}
+
 uint64_t lost_of_accepted(const std::vector<Loss>& losses) {
   uint64_t out = 0;
   for (const Loss& loss : losses)
-    if ((loss.reason == LossReason::kDamaged || loss.reason == LossReason::kDisk) && is_of_points(loss.series))
-      out += loss.count;
+    if (is_of_accepted(loss.reason) && is_of_points(loss.series)) out += loss.count;
   return out;
 }
 
-// The same of texts.
 uint64_t texts_lost_of_accepted(const std::vector<Loss>& losses) {
   uint64_t out = 0;
   for (const Loss& loss : losses)
-    if ((loss.reason == LossReason::kDamaged || loss.reason == LossReason::kDisk) && loss.series == kTextLosses)
-      out += loss.count;
+    if (is_of_accepted(loss.reason) && loss.series == kTextLosses) out += loss.count;
   return out;
 }
 
@@ -74,7 +76,7 @@ std::string hint_of_death(const WriterIdentity& writer) {
   return "out of memory? The kernel has killed a process of its cgroup for that since it began";
 }
 
-// What is there of a writer behind its database and what was replayed into it.
+// What a recovery has stored, or counted as lost, after the last frame that the writer stored.
 struct Replayed {
   uint64_t lost = 0;   // points that were accepted, and are counted as lost
   uint64_t texts = 0;  // that are stored, or were accepted and are counted as lost
@@ -108,10 +110,10 @@ Status keep_number_or_renumber(FrameRecord* record, uint64_t last, const DeadJou
   return {};
 }
 
-// What the spill file has behind the database, and what is counted as lost before it: `removed` with a database that is
-// no more, and where rings do not count what was in rings that are gone, an estimate of what is missing in between;
-// else count_missing() knows. One transaction: behind the first one nobody could tell any more that the database is
-// new.
+// Stores the spilled frames after the last stored one, and counts as lost `removed`, which a database held that is
+// gone. Where the rings do not count what was in rings that are gone, the damage of the spill file is an estimate of
+// it; else count_missing() counts it. One transaction: after the first commit no recoverer could see that the database
+// is new.
 Status replay_spilled(const std::string& dir, DeadJournal* journal, WriterStore* db, uint64_t stored_seq,
                       const Logged& removed, std::vector<RingPosition> read_from, Replayed* done,
                       RecoveredWriter* out) {
@@ -123,20 +125,21 @@ Status replay_spilled(const std::string& dir, DeadJournal* journal, WriterStore*
     last = record.seq;
     const Logged logged = logged_in(record, journal->series());
     out->points += logged.points;
+    out->texts += logged.texts;
     done->texts += logged.texts;
     done->ended |= holds_end(record);
     ++out->frames;
   }
   Frame lost;
-  if (removed.points > 0) lost.losses.push_back({0, LossReason::kDisk, removed.points});
-  if (removed.texts > 0) lost.losses.push_back({kTextLosses, LossReason::kDisk, removed.texts});
+  if (removed.points > 0) lost.losses.push_back({0, LossReason::kFileChanged, removed.points});
+  if (removed.texts > 0) lost.losses.push_back({kTextLosses, LossReason::kFileChanged, removed.texts});
   const uint64_t points = spilled.has_gap && !journal->counts_all() ? journal->points_in_spill_damage() : 0;
   if (points > 0) lost.losses.push_back({0, LossReason::kDamaged, points});
   done->lost += points;
   if (!lost.empty())
     spilled.frames.push_back(record_of(std::move(lost), std::max(last, journal->highest_number()) + 1,
                                        journal->identity().writer, std::move(read_from)));
-  return append_log(db, spilled.frames, false);
+  return append_log(db, spilled.frames, false).status();
 }
 
 // Of the rows of a database those that the program has logged: samples of the system went through no ring.
@@ -147,7 +150,7 @@ uint64_t logged_of(uint64_t rows, const WriterSnapshot& stored) {
 }
 
 // Once all is replayed: what the rings have accepted and is neither stored nor counted as lost (`known`) is lost, at
-// least. A recoverer that dies before or behind this leaves the next one the same sum. What was in the memory of the
+// least. A recoverer that dies before or after this leaves the next one the same sum. What was in the memory of the
 // process, of points in rings that were no files and of texts too large for any, is no damage of the journal: what
 // finish() has said of texts is left to add_end().
 Status count_missing(const std::string& dir, const Logged& known, DeadJournal* journal, WriterStore* db, Replayed* done,
@@ -220,11 +223,12 @@ Status replay(const std::string& dir, DeadJournal* journal, WriterStore* db, con
     std::vector<RingPosition> positions;
     if (!journal->next(&builder, &positions)) break;
     Frame frame = builder.take();
-    const uint64_t points = frame.points();
+    const uint64_t points = frame.points(), texts_stored = frame.texts();
     done.lost += lost_of_accepted(frame.losses);
-    done.texts += frame.texts() + texts_lost_of_accepted(frame.losses);
+    done.texts += texts_stored + texts_lost_of_accepted(frame.losses);
     TRACKER_RETURN_IF_ERROR(append_frame(*journal, db, std::move(frame), std::move(positions)));
     out->points += points;
+    out->texts += texts_stored;
     ++out->frames;
   }
   const uint64_t texts = texts_known ? done.texts : UINT64_MAX;

@@ -106,4 +106,10 @@ Status check_schema(Sqlite& db, std::string_view schema, const std::vector<Schem
   return {};
 }
 
+std::string_view tree_finding(std::string_view said) {
+  const size_t heading = said.starts_with("***") ? said.find('\n') : std::string_view::npos;
+  if (heading != std::string_view::npos) said.remove_prefix(heading + 1);
+  return said.substr(0, said.find('\n'));
+}
+
 }  // namespace tracker::internal

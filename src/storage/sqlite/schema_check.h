@@ -27,4 +27,7 @@ std::vector<SchemaObject> schema_objects(std::string_view statements, bool neede
 Status check_schema(Sqlite& db, std::string_view schema, const std::vector<SchemaObject>& expected,
                     const std::string& path);
 
+// The first finding of PRAGMA integrity_check, without SQLite's heading "*** in database main ***".
+std::string_view tree_finding(std::string_view said);
+
 }  // namespace tracker::internal

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <map>
 #include <optional>
 #include <tuple>
 
@@ -13,8 +14,10 @@
 #include "storage/database/schema.h"
 #include "storage/database/table_sum.h"
 #include "storage/database/writer_locks.h"
+#include "storage/database/writer_parts.h"
 #include "storage/frames/database_build.h"
 #include "storage/recovery/live_writers.h"
+#include "storage/writer/writer_reader.h"
 
 namespace tracker::internal {
 namespace {
@@ -97,12 +100,31 @@ bool is_alone(const Store& store, const RunFolder& run, int64_t now_us) {
          journal_dirs_of(store, run.identity.uid).empty();
 }
 
+// The databases of ended writers that a reader kept from becoming plain files. Where a part lacks something another
+// program has changed it, and its WAL may belong to another file: both stay as they are.
+void settle_ended(const Store& store, const RunFolder& run, const std::vector<std::string>& names, int64_t now_us) {
+  std::map<std::string, bool> is_sound;  // by path of part 1
+  for (const std::string& name : names) {
+    const std::string path = join_path(run.path, name), first = first_part_path(path);
+    if (part_number(name) == 0 || !name.ends_with(".db") || !path_exists(path + "-wal") || is_written_here(path))
+      continue;
+    const auto [at, is_new] = is_sound.try_emplace(first, false);
+    if (is_new && is_alone(store, run, now_us)) {
+      const auto reader = WriterReader::open(first);
+      const auto found = reader.ok() ? (*reader)->snapshot() : Result<WriterSnapshot>(reader.status());
+      at->second = found.ok() && found->damage.empty() && (found->end || found->recovered);
+    }
+    if (at->second) settle_part(path);
+  }
+}
+
 }  // namespace
 
 CompactEndedReport compact_ended(const Store& store, const RunFolder& run, const CompactEndedOptions& options) {
   CompactEndedReport out;
   const auto names = list_dir(run.path);
   if (!names.ok()) return out;
+  if (!options.dry_run) settle_ended(store, run, *names, options.now_us);
   for (const std::string& name : *names) {
     if (!name.ends_with(".db")) continue;
     Ended ended(join_path(run.path, name));

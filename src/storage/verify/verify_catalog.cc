@@ -4,6 +4,7 @@
 
 #include "base/fs.h"
 #include "storage/catalog/catalog.h"
+#include "storage/sqlite/schema_check.h"
 #include "storage/store/run_folder.h"
 #include "storage/verify/verify_internal.h"
 
@@ -54,7 +55,7 @@ class CatalogCheck {
     if (*id != store_.id().hex()) return Status(Code::kCorrupt, "is the catalog of another store");
     auto tree = db.query_text("PRAGMA integrity_check(1)");
     if (!tree.ok()) return tree.status();
-    if (*tree != "ok") return Status(Code::kCorrupt, "the b-tree is damaged: " + tree->substr(0, tree->find('\n')));
+    if (*tree != "ok") return Status(Code::kCorrupt, fmt::format("the b-tree is damaged: {}", tree_finding(*tree)));
     TRACKER_RETURN_IF_ERROR(check_signs(db));
     TRACKER_RETURN_IF_ERROR(check_rows(db));
     say_behind();

@@ -11,6 +11,7 @@
 #include "storage/database/table_sum.h"
 #include "storage/database/writer_locks.h"
 #include "storage/database/writer_parts.h"
+#include "storage/sqlite/schema_check.h"
 #include "storage/sqlite/sqlite.h"
 #include "storage/sqlite/wal_scan.h"
 #include "storage/store/run_folder.h"
@@ -226,7 +227,7 @@ class DatabaseCheck {
                              : *row    ? std::string(check->bytes_at(0))
                                        : std::string("no answer");
     if (row.ok() && said == "ok") return;
-    tree_said_ = said.substr(0, said.find('\n'));
+    tree_said_ = tree_finding(said);
   }
 
   // Behind what was read of it, in one finding: what the pages that are missing do to its trees is no other damage.

@@ -189,8 +189,7 @@ class RunCheck {
     const auto all = reader.ok() ? (*reader)->snapshot() : Result<WriterSnapshot>(reader.status());
     if (!all.ok() || all->missing.points + all->missing.texts + all->missing.dropped == 0) return;
     damage("parts", first,
-           fmt::format("the parts held {} points and {} texts more than they hold", all->missing.points,
-                       all->missing.texts),
+           fmt::format("the parts lack what they held: {}", counted_text({all->missing.points, all->missing.texts})),
            "restore them from a copy; readers count what is missing as lost", "what is in the parts");
   }
 

@@ -18,11 +18,17 @@ struct LogUnit {
   std::string_view segment;  // as docs/formats/segment.md
 };
 
+struct AppendedLog {
+  // Frames that were left out and are not, byte by byte, what `log` has under their numbers. Segments, and frames that
+  // a segment or an earlier part holds, are not compared.
+  uint64_t differing = 0;
+};
+
 // Appends the units, whose numbers rise; gaps are legal. Frames that `log` has already, by their number, are left out:
 // of a segment the part after them is stored. Frames that follow each other are one transaction, a segment is one.
 // `durable`: with an fsync of all. kInvalid: a unit of another writer, or a segment where `log` is a .frames file;
-// kCorrupt: a unit that does not verify; what came before it is stored.
-Status append_log(WriterStore* log, std::span<const LogUnit> units, bool durable);
-Status append_log(WriterStore* log, const std::vector<FrameRecord>& frames, bool durable);
+// kCorrupt: a unit that does not verify and that `log` does not have; what came before it is stored.
+Result<AppendedLog> append_log(WriterStore* log, std::span<const LogUnit> units, bool durable);
+Result<AppendedLog> append_log(WriterStore* log, const std::vector<FrameRecord>& frames, bool durable);
 
 }  // namespace tracker::internal

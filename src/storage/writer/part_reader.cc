@@ -62,7 +62,7 @@ struct PartReader::Impl {
   WriterIdentity identity;
   std::unique_ptr<FramesReader> log;     // read instead of a database while the file is a .frames file
   std::optional<DatabaseSize> cut;       // it is shorter than it says: what there is of it is read
-  std::optional<uint64_t> newest_known;  // frame, where `meta` is not to be believed
+  std::optional<uint64_t> newest_known;  // number of the newest frame, where `meta` is damaged
   struct FromLog {
     LogPosition end;
     std::optional<DatabaseSize> cut;
@@ -87,8 +87,8 @@ struct PartReader::Impl {
     return db;
   }
 
-  // Of a file that ends within its schema or its identity nothing can be read. SQLite takes bytes that are missing for
-  // zeros, so that what it finds wrong there is no damage that somebody could mend.
+  // A file that ends within its schema or its identity cannot be read at all. SQLite reads missing bytes as zeros: what
+  // it then reports as damage cannot be fixed in the file.
   Status or_cut(const Sqlite& db, Status status) const {
     if (status.code() != Code::kCorrupt) return status;
     const auto size = db.size();
@@ -102,14 +102,14 @@ struct PartReader::Impl {
     auto db = connect();
     if (!db.ok()) return db.status();
     TRACKER_RETURN_IF_ERROR(or_cut(*db, check_database(*db, path)));
-    std::string counts;  // snapshot() says it
+    std::string counts;  // damage of the counts, which snapshot() reports
     auto meta = read_meta(*db, path, &counts);
     if (!meta.ok()) return or_cut(*db, meta.status());
     identity = std::move(meta->identity);
     return {};
   }
 
-  // Its writer has ended meanwhile: what was a .frames file is a database now, with the same frames.
+  // True: its writer has ended meanwhile, and the .frames file has become a database with the same frames.
   bool became_database(const Status& status) {
     if (status.code() != Code::kNotFound || !path_exists(db_path_of(path))) return false;
     path = db_path_of(path);
@@ -117,7 +117,7 @@ struct PartReader::Impl {
     return probe().ok();
   }
 
-  // Behind a damaged page SQLite may refuse to commit, though nothing was written.
+  // After it has read a damaged page SQLite may refuse to commit, though nothing was written.
   static void end_transaction(Sqlite* db) {
     if (!db->exec("COMMIT").ok() && db->in_transaction()) (void)db->exec("ROLLBACK").ok();
   }
@@ -129,7 +129,7 @@ struct PartReader::Impl {
     std::vector<Loss> losses;
     std::vector<RingPosition> positions;
     uint64_t newest = 0;  // frame
-    std::string damage;   // what of them is not to be believed
+    std::string damage;   // of a table, so that the log is read instead; empty: none
   };
 
   // Failures of one table leave the others.
@@ -150,7 +150,7 @@ struct PartReader::Impl {
     TRACKER_RETURN_IF_ERROR(take(read_positions(db), &out->positions));
     auto newest = newest_frame(db);
     if (!newest.ok() && newest.status().code() != Code::kCorrupt) return newest.status();
-    // Where the tree of the log is damaged, who reads it says so.
+    // Damage in the tree of the log is reported when the log is read.
     out->newest = newest.ok() ? *newest : std::min<uint64_t>(out->meta.last_seq, INT64_MAX);
     if (!out->damage.empty()) return {};
     if (judge_tables(out->meta.checksum, sum.crc()) == TableVerdict::kWrong)
@@ -160,8 +160,9 @@ struct PartReader::Impl {
     return {};
   }
 
-  // What is small is read at one moment. Rows of `series` cover the frames up to stats_seq, the rest is added here. No
-  // segment goes beyond stats_seq, so one that is met was made after that moment. False: so it was.
+  // Reads the small tables in one transaction. Rows of `series` cover the frames up to stats_seq; the statistics of
+  // later frames are added here. No segment goes beyond stats_seq: one that is met was made after the transaction.
+  // False: a segment was met, so the caller tries again.
   Result<bool> try_snapshot(Sqlite& db, WriterSnapshot* out) {
     *out = WriterSnapshot();
     Tables tables;
@@ -219,7 +220,7 @@ struct PartReader::Impl {
     return {};
   }
 
-  // Tables that are damaged, and what is lost of a file that is cut: the log has it.
+  // Reads from the log what damaged tables, or the missing end of a cut file, held.
   Status take_from_log(Tables* tables, WriterSnapshot* out) {
     DatabaseMeta& meta = tables->meta;
     const bool damaged = !tables->damage.empty();
@@ -228,8 +229,7 @@ struct PartReader::Impl {
     const bool whole = from_log->damage.empty();
     out->damage = from_log->damage;
     const auto say = [out](std::string text) { out->damage.push_back({Code::kCorrupt, std::move(text)}); };
-    if (damaged)
-      say(fmt::format("{}: {}; config, summary, series and end are read from the log", path, tables->damage));
+    if (damaged) say(with_path(tables->damage) + "; config, summary, series and end are read from the log");
     else if (out->attributes_damaged > 0)
       say(fmt::format(
           "{}: the table of config, summary and attributes is damaged ({} rows); they are read from the log", path,
@@ -246,6 +246,11 @@ struct PartReader::Impl {
     meta.points = said.points;
     meta.frames = said.frames;
     return {};
+  }
+
+  // SQLite's messages begin with the path, ours do not.
+  std::string with_path(const std::string& text) const {
+    return text.starts_with(path) ? text : fmt::format("{}: {}", path, text);
   }
 
   // `meta`: null where it is not known how many points there were.
@@ -273,7 +278,7 @@ struct PartReader::Impl {
     return Status(Code::kBusy, fmt::format("{} changes faster than it is read", path), "try again");
   }
 
-  // The tables count frames that the next part has, too: what those before them say is read from the log.
+  // The tables count frames that the next part holds too: the counts of the frames before these are read from the log.
   Status limit(uint64_t up_to, WriterSnapshot* out) {
     TRACKER_RETURN_IF_ERROR(read_log({up_to, 0}));
     const LogState& said = from_log->state;

@@ -47,12 +47,6 @@ uint64_t logged_points(const WriterSnapshot& part) {
   return out;
 }
 
-std::string count_text(const PartsBefore& missing) {
-  std::string out = fmt::format("{} points", missing.points);
-  if (missing.texts > 0) out += fmt::format(" and {} texts", missing.texts);
-  return out;
-}
-
 }  // namespace
 
 struct WriterReader::Impl {
@@ -82,16 +76,19 @@ struct WriterReader::Impl {
     return status.code() == Code::kCorrupt || status.code() == Code::kNotFound;
   }
 
-  // The files that are there now. Of one file, which is what nearly all writers have, only its successor is looked for.
+  // What nearly all writers have. It is read by whatever name it has.
+  bool is_one_file() const { return parts.size() == 1 && parts[0].file.number == 1; }
+
+  // The files that are there now. Of one file only its successor is looked for.
   Status list() {
-    if (parts.size() == 1 && parts[0].file.number == 1 && parts[0].reader) {
+    if (is_one_file() && parts[0].reader) {
       const std::string db = is_frames_path(first_path) ? db_path_of(first_path) : first_path;
       if (!path_exists(part_path(db, 2)) && !path_exists(part_path(frames_path_of(db), 2))) return {};
     }
     const std::vector<PartReader*> before = readable();
     std::vector<PartFile> files = parts_of(first_path);
     if (files.empty() && path_exists(first_path)) files.push_back({1, first_path, is_frames_path(first_path)});
-    const bool is_alone = files.size() == 1 && files[0].number == 1;  // read by whatever name it has
+    const bool is_alone = files.size() == 1 && files[0].number == 1;
     std::vector<Part> now;
     for (PartFile& file : files) {
       Part part{std::move(file), nullptr, {}};
@@ -120,19 +117,39 @@ struct WriterReader::Impl {
     return out;
   }
 
-  // Where each part ends, in its own counts, without what the part after it holds too. Of one that cannot be read any
-  // more: {}.
-  static Result<std::vector<LogPosition>> ends_of(const std::vector<PartReader*>& readers) {
-    std::vector<LogPosition> out(readers.size());
+  // Where a part is in the log of all of them.
+  struct Place {
+    PartReader* reader;
+    LogPosition begin, end;
+    // A position in the part's own counts.
+    LogPosition within(const LogPosition& at) const {
+      return at <= begin ? LogPosition() : LogPosition{at.seq, at.points - std::min(at.points, begin.points)};
+    }
+  };
+
+  // Of the parts that can be read and have frames, each without what the part after it holds too.
+  Result<std::vector<Place>> places() const {
+    const std::vector<PartReader*> readers = readable();
+    std::vector<Place> out;
     uint64_t up_to = UINT64_MAX;
     for (size_t i = readers.size(); i-- > 0;) {
       auto end = readers[i]->end_of_log(up_to);
       if (!end.ok() && !is_lost(end.status())) return end.status();
       if (!end.ok() || end->seq == 0) continue;
-      out[i] = *end;
+      out.push_back({readers[i], begin_of(readers[i]->identity()), *end});
       up_to = before(*readers[i], up_to);
     }
+    std::reverse(out.begin(), out.end());
+    for (size_t i = 0; i < out.size(); ++i) {
+      // The record that says where it begins may be damaged in a .frames file.
+      if (i > 0 && out[i].reader->identity().part == 1) out[i].begin = out[i - 1].end;
+      out[i].end.points += out[i].begin.points;
+    }
     return out;
+  }
+
+  static LogPosition begin_of(const WriterIdentity& part) {
+    return part.part > 1 ? LogPosition{part.before.seq, part.before.log_points} : LogPosition();
   }
 
   // Up to where the parts before one count, by what it says; `up_to` where it says nothing.
@@ -161,6 +178,8 @@ struct WriterReader::Impl {
     more(said.points, all->held.points, &missing.points);
     more(said.texts, all->held.texts, &missing.texts);
     more(said.dropped, all->held.dropped, &missing.dropped);
+    if (part.last_seq > 0 && part.identity.part > 1)
+      missing.log_points = said.log_points - std::min(said.log_points, out.points);
     all->held.points += logged_points(part);
     all->held.texts += part.texts();
     all->held.dropped += part.dropped;
@@ -190,6 +209,7 @@ struct WriterReader::Impl {
     out.frames += part.frames;
     out.frame_bytes += part.frame_bytes;
     if (out.identity.run.uid.is_zero()) out.identity = std::move(part.identity);
+    out.left_frames_files += out.frames_file ? 1 : 0;
     out.frames_file = part.frames_file;
     if (part.last_seq == 0) return;  // a part that has its state frames not yet
     out.last_seq = std::max(out.last_seq, part.last_seq);
@@ -202,7 +222,7 @@ struct WriterReader::Impl {
   }
 
   Result<WriterSnapshot> snapshot() {
-    if (parts.size() == 1 && parts[0].file.number == 1) return parts[0].reader->snapshot();
+    if (is_one_file()) return parts[0].reader->snapshot();
     United all;
     std::vector<WriterSnapshot> snapshots(parts.size());
     std::vector<Status> unread(parts.size());
@@ -231,12 +251,14 @@ struct WriterReader::Impl {
     out.parts = parts.back().file.number;
     for (auto& [key, attribute] : all->counted) out.attributes.push_back(std::move(attribute));
     const PartsBefore& missing = out.missing;
-    if (missing.points + missing.dropped > 0) all->losses[{0, LossReason::kDisk}] += missing.points + missing.dropped;
-    if (missing.texts > 0) all->losses[{kTextLosses, LossReason::kDisk}] += missing.texts;
+    if (missing.points + missing.dropped > 0)
+      all->losses[{0, LossReason::kFileChanged}] += missing.points + missing.dropped;
+    if (missing.texts > 0) all->losses[{kTextLosses, LossReason::kFileChanged}] += missing.texts;
     for (const auto& [key, count] : all->losses) out.losses.push_back({key.first, key.second, count});
     put_series(std::move(all->series), &out);
+    const bool all_read = std::all_of(unread.begin(), unread.end(), [](const Status& each) { return each.ok(); });
     if (std::string line = text_of_missing(unread, missing); !line.empty())
-      out.damage.push_back({Code::kCorrupt, std::move(line)});
+      out.damage.push_back({all_read ? Code::kOk : Code::kCorrupt, std::move(line)});
   }
 
   // What is gone, in one line; empty where nothing is.
@@ -246,12 +268,13 @@ struct WriterReader::Impl {
       if (parts[static_cast<size_t>(i)].file.number == number) ++i;
       else numbers += fmt::format("{}{}", numbers.empty() ? "" : ", ", number);
     }
-    if (!numbers.empty()) out = fmt::format("{}: part {} of {} is missing", first_path, numbers, out_of());
+    const std::string name = first_path.substr(0, first_path.rfind('.'));  // of both kinds of files
+    if (!numbers.empty()) out = fmt::format("{}: part {} of {} is missing", name, numbers, out_of());
     for (const Status& status : unread)
       if (!status.ok()) out += (out.empty() ? "" : "; ") + status.message();
     if (out.empty() && missing.points + missing.texts + missing.dropped == 0) return "";
-    if (out.empty()) out = fmt::format("{}: not all that was stored in its parts is there", first_path);
-    return fmt::format("{}; {} are counted as lost", out, count_text(missing));
+    if (out.empty()) out = fmt::format("{}: not all that was stored in its parts is there", name);
+    return fmt::format("{}; counted as lost: {}", out, counted_text({missing.points, missing.texts}));
   }
   int out_of() const { return parts.back().file.number; }
 };
@@ -284,20 +307,19 @@ Result<WriterSnapshot> WriterReader::snapshot() {
 
 Result<LogPosition> WriterReader::place_of(uint64_t seq) {
   TRACKER_RETURN_IF_ERROR(impl_->list());
-  const std::vector<PartReader*> readers = impl_->readable();
-  if (readers.size() == 1) return readers[0]->place_of(seq);
-  auto ends = Impl::ends_of(readers);
-  if (!ends.ok()) return ends.status();
-  LogPosition begin;
-  for (size_t i = 0; i < readers.size(); ++i) {
-    if ((*ends)[i].seq > seq) {
-      auto place = readers[i]->place_of(seq);
-      if (!place.ok()) return place.status();
-      return LogPosition{std::max(begin.seq, place->seq), begin.points + place->points};
-    }
-    begin = {std::max(begin.seq, (*ends)[i].seq), begin.points + (*ends)[i].points};
+  if (impl_->is_one_file()) return impl_->parts[0].reader->place_of(seq);
+  auto places = impl_->places();
+  if (!places.ok()) return places.status();
+  LogPosition last;
+  for (const Impl::Place& part : *places) {
+    if (seq <= part.begin.seq) break;
+    last = part.end;
+    if (seq >= part.end.seq) continue;
+    auto place = part.reader->place_of(seq);
+    if (!place.ok()) return place.status();
+    return LogPosition{std::max(part.begin.seq, place->seq), part.begin.points + place->points};
   }
-  return begin;
+  return last;
 }
 
 Result<std::unique_ptr<LogLook>> WriterReader::look() {
@@ -305,6 +327,7 @@ Result<std::unique_ptr<LogLook>> WriterReader::look() {
   const std::vector<PartReader*> readers = impl_->readable();
   std::vector<std::string> paths;
   std::vector<Sqlite> dbs;
+  std::vector<LogPosition> begins;
   uint64_t last_seq = 0;
   for (PartReader* reader : readers) {
     if (reader->is_frames() || Impl::before(*reader, UINT64_MAX) < last_seq) return std::unique_ptr<LogLook>();
@@ -313,37 +336,31 @@ Result<std::unique_ptr<LogLook>> WriterReader::look() {
     TRACKER_RETURN_IF_ERROR(db->exec(kLookCache));
     paths.push_back(reader->path());
     dbs.push_back(std::move(*db));
+    begins.push_back(impl_->is_one_file() ? LogPosition() : Impl::begin_of(reader->identity()));
     if (readers.size() == 1) break;
     auto end = reader->end_of_log();
     if (!end.ok()) return end.status();
     last_seq = std::max(last_seq, end->seq);
   }
-  return std::make_unique<LogLook>(std::move(paths), std::move(dbs), &impl_->memory);
+  return std::make_unique<LogLook>(std::move(paths), std::move(dbs), std::move(begins), &impl_->memory);
 }
 
 Status WriterReader::read(LogPosition* at, const LogPosition& end, LogVisitor* visitor,
                           std::vector<LogDamage>* damage) {
   TRACKER_RETURN_IF_ERROR(impl_->list());
-  const std::vector<PartReader*> readers = impl_->readable();
-  if (readers.size() == 1) return readers[0]->read(at, end, visitor, damage);
-  auto ends = Impl::ends_of(readers);
-  if (!ends.ok()) return ends.status();
-  const auto less = [](uint64_t from, uint64_t what) { return from - std::min(from, what); };
+  if (impl_->is_one_file()) return impl_->parts[0].reader->read(at, end, visitor, damage);
+  auto places = impl_->places();
+  if (!places.ok()) return places.status();
   StopVisitor stops(visitor);
-  LogPosition begin;  // of the part in the log of all
-  for (size_t i = 0; i < readers.size() && !stops.stopped() && begin.seq < end.seq; ++i) {
-    const LogPosition part_end = (*ends)[i];
-    const bool all = part_end.seq <= end.seq;
-    if (part_end.seq > at->seq) {
-      LogPosition local;
-      if (at->seq > begin.seq) local = {at->seq, less(at->points, begin.points)};
-      const LogPosition to = all ? part_end : LogPosition{end.seq, less(end.points, begin.points)};
-      const Status status = readers[i]->read(&local, to, &stops, damage);
-      *at = {std::max(at->seq, local.seq), begin.points + local.points};
-      TRACKER_RETURN_IF_ERROR(status);
-    }
-    begin = {std::max(begin.seq, part_end.seq), begin.points + part_end.points};
-    if (all && !stops.stopped() && at->seq <= begin.seq) *at = begin;
+  for (const Impl::Place& part : *places) {
+    if (stops.stopped() || part.begin.seq >= end.seq) return {};
+    if (*at >= part.end) continue;
+    const bool all = part.end.seq <= end.seq;
+    LogPosition within = part.within(*at);
+    const Status status = part.reader->read(&within, part.within(all ? part.end : end), &stops, damage);
+    *at = {std::max({at->seq, part.begin.seq, within.seq}), part.begin.points + within.points};
+    TRACKER_RETURN_IF_ERROR(status);
+    if (all && !stops.stopped()) *at = part.end;
   }
   return {};
 }

@@ -3,6 +3,7 @@
 // Method: whole outputs compared, on stores with fixed times.
 #include "base/fs.h"
 #include "model/value.h"
+#include "storage/writer/writer_reader.h"
 #include "unit/cli/cli_fixture.h"
 
 namespace tracker::internal {
@@ -174,6 +175,44 @@ TEST_F(LsCommandTest, ALongMetricNameDoesNotFillTheListing) {
   console_.width = 0;
   EXPECT_EQ(run({"ls"}), kExitOk) << err_;
   EXPECT_EQ(out_.find(std::string(41, 'm')), std::string::npos) << out_;
+}
+
+// `verify` alone returns kExitDamaged for it: the account of the run holds the loss.
+TEST_F(LsCommandTest, APartThatIsGoneIsNamedAndLeavesTheExitCode) {
+  const RunFolder folder = builder_.run("mnist", "otter");
+  WriterIdentity identity;
+  std::string part_one;
+  {
+    auto writer = builder_.writer(folder);
+    writer.log("loss", 0, 1.0).finish();
+    identity = writer.identity();
+    part_one = writer.path();
+  }
+  identity.part = 2;
+  identity.before = parts_before(*(*WriterReader::open(part_one))->snapshot());
+  auto part = WriterDb::create(folder.path, identity);
+  ASSERT_TRUE(part.ok()) << part.status().to_string();
+  Frame end{identity.writer, identity.before.seq + 1, {}, {}, {}, {}};
+  end.events.push_back({EventType::kEnd, false, 0, kBuilderStartUs, encode_cbor(Value::Map{{"state", "finished"}})});
+  ASSERT_TRUE((*part)->append({{end.seq, encode_frame(end), {}}}, true).ok() && (*part)->finish().ok());
+  part->reset();
+  remove_file(part_one);
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"ls"}, {"show", "mnist/otter"}, {"export", "mnist/otter"}}) {
+    EXPECT_EQ(run(command), kExitOk) << command.front();
+    EXPECT_NE(err_.find("part 1 of 2 is missing; counted as lost: 1 point"), std::string::npos) << err_;
+  }
+  EXPECT_EQ(run({"verify"}), kExitDamaged);
+}
+
+// An ended process whose frames were all stored left nothing to recover.
+TEST_F(LsCommandTest, ARecoveryThatStoredNothingIsNotReported) {
+  RecoveryReport report;
+  report.recovered.resize(1);
+  EXPECT_EQ(recovery_text(report), "");
+  report.recovered[0].frames = 1;
+  report.recovered[0].texts = 1;
+  EXPECT_NE(recovery_text(report).find("recovered 0 points and 1 text of "), std::string::npos);
 }
 
 }  // namespace

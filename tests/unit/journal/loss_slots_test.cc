@@ -25,7 +25,7 @@ TEST(LossSlotsTest, WhereSlotsRunOutReasonsTextsAndEntriesAreStillCountedApart) 
   ASSERT_TRUE(ring.ok());
   RingHeader* header = (*ring)->header();
   constexpr uint32_t kMetrics = 2 * kLossSlots;
-  for (uint8_t reason = 1; reason <= kLossReasonLast; ++reason) {
+  for (uint8_t reason = 1; reason <= kRingLossReasonLast; ++reason) {
     for (uint32_t series = 1; series <= kMetrics; ++series) count_loss(header, series, reason, reason);
     count_loss(header, kTextLosses, reason, 1000);
     count_loss(header, kEntryLosses, reason, 500);
@@ -38,7 +38,7 @@ TEST(LossSlotsTest, WhereSlotsRunOutReasonsTextsAndEntriesAreStillCountedApart) 
     if (is_of_points(series) && series != 0) ++apart;
   }
   EXPECT_EQ(apart, kLossSlots - kLossSlotsShared);
-  for (uint8_t reason = 1; reason <= kLossReasonLast; ++reason) {
+  for (uint8_t reason = 1; reason <= kRingLossReasonLast; ++reason) {
     EXPECT_EQ(of_points[reason], uint64_t{kMetrics} * reason) << loss_reason_text(static_cast<LossReason>(reason));
     EXPECT_EQ(of_entries[reason], 500u) << loss_reason_text(static_cast<LossReason>(reason));
     EXPECT_EQ(of_texts[reason], 1000u) << loss_reason_text(static_cast<LossReason>(reason));

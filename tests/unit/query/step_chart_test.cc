@@ -311,7 +311,7 @@ TEST_F(LongSeriesTest, LevelsThatAreMoreThanIsRememberedAreReadAgain) {
     std::vector<Sqlite> dbs;
     dbs.push_back(std::move(*db));
     memory = LookMemory();
-    LogLook look({path}, std::move(dbs), &memory);
+    LogLook look({path}, std::move(dbs), {LogPosition()}, &memory);
     EXPECT_TRUE(look.pieces((*reader)->snapshot()->end_of_log()).ok());
     size_t rows = 0;
     for (int i = 0; i < 2; ++i) rows += (*look.coarse_levels(1, 1, false))->size();
@@ -334,7 +334,7 @@ TEST_F(LongSeriesTest, LevelsOverTimesAreReadWithThoseOverStepsWhereTheyAreAsked
   std::vector<Sqlite> dbs;
   dbs.push_back(std::move(*Sqlite::open(path, SqliteOpen::kRead, 1000)));
   LookMemory memory;
-  LogLook look({path}, std::move(dbs), &memory);
+  LogLook look({path}, std::move(dbs), {LogPosition()}, &memory);
   ASSERT_TRUE(look.pieces((*reader)->snapshot()->end_of_log()).ok());
   const auto steps = *look.coarse_levels(1, 1, false), both = *look.coarse_levels(1, 1, true);
   ASSERT_EQ(steps->size(), both->size());

@@ -7,6 +7,7 @@
 #include "storage/frames/frames_file.h"
 #include "storage/sqlite/sqlite.h"
 #include "storage/writer/append_log.h"
+#include "storage/writer/part_reader.h"
 #include "support/storage.h"
 
 namespace tracker::internal {
@@ -94,8 +95,37 @@ TEST_F(AppendLogTest, AUnitThatIsThereAlreadyIsLeftOut) {
   auto db = WriterDb::create(target_.path(), identity_);
   ASSERT_TRUE(db.ok());
   const auto all = units();
-  for (int i = 0; i < 2; ++i) ASSERT_TRUE(append_log(db->get(), all, false).ok());
+  for (int i = 0; i < 2; ++i) {
+    const auto appended = append_log(db->get(), all, false);
+    ASSERT_TRUE(appended.ok());
+    EXPECT_EQ(appended->differing, 0u);
+    db->reset();  // as a server that starts again
+    db = WriterDb::open_or_create(target_.path(), identity_);
+  }
   expect_same(target_.path());
+}
+
+TEST_F(AppendLogTest, AFrameWithOtherBytesThanTheLogHasUnderItsNumberIsCountedAndNotStored) {
+  auto db = WriterDb::create(target_.path(), identity_);
+  auto file = FramesFile::open_or_create(target_.path(), identity_);
+  ASSERT_TRUE(db.ok() && file.ok());
+  std::vector<FrameRecord> frames;
+  for (uint64_t seq = 1; seq <= 5; ++seq) frames.push_back(record_of(frame_of(seq)));
+  for (WriterStore* log : std::initializer_list<WriterStore*>{db->get(), file->get()}) {
+    ASSERT_TRUE(append_log(log, frames, true).ok());
+    std::vector<FrameRecord> again = frames;
+    again[1] = record_of(test_frame(identity_, 2, 2, 4));  // forged
+    again[3].bytes[again[3].bytes.size() / 2] ^= 1;        // corrupted
+    again[4].bytes = record_of(frame_of(4)).bytes;         // another number
+    again.push_back(record_of(frame_of(6)));
+    const auto appended = append_log(log, again, true);
+    ASSERT_TRUE(appended.ok()) << appended.status().to_string();
+    EXPECT_EQ(appended->differing, 3u);
+    EXPECT_EQ(log->last_seq(), 6u);
+    auto part = PartReader::open(log->path());
+    ASSERT_TRUE(part.ok());
+    EXPECT_EQ((*part)->snapshot()->points, 36u);
+  }
 }
 
 TEST_F(AppendLogTest, OfASegmentTheFramesAfterThoseThatAreThereAreStored) {
@@ -109,13 +139,31 @@ TEST_F(AppendLogTest, OfASegmentTheFramesAfterThoseThatAreThereAreStored) {
   expect_same(target_.path());
 }
 
+TEST_F(AppendLogTest, AKnownNumberOfAnotherWriterIsRefused) {
+  auto db = WriterDb::create(target_.path(), identity_);
+  ASSERT_TRUE(db.ok());
+  const auto all = units();
+  ASSERT_TRUE(append_log(db->get(), all, true).ok());
+  const WriterIdentity other = test_identity();
+  const FrameRecord frame = record_of(test_frame(other, 3));
+  const Status refused = append_log(db->get(), {frame}, true).status();
+  EXPECT_EQ(refused.code(), Code::kInvalid);
+  EXPECT_THAT(refused.message(), ::testing::AllOf(::testing::HasSubstr((*db)->path()), ::testing::HasSubstr("frame 3"),
+                                                  ::testing::HasSubstr(other.writer.hex())));
+  auto elsewhere = WriterDb::create(target_.path(), other);
+  ASSERT_TRUE(elsewhere.ok());
+  ASSERT_TRUE((*elsewhere)->append({record_of(test_frame(other, kFramesInAll))}, true).ok());
+  const LogUnit unit{nullptr, segments_[0]};
+  EXPECT_EQ(append_log(elsewhere->get(), std::span(&unit, 1), false).status().code(), Code::kInvalid);
+}
+
 TEST_F(AppendLogTest, ASegmentOfAnotherWriterAndOneForAFramesFileAreRefused) {
   auto other = WriterDb::create(target_.path(), test_identity());
   auto file = FramesFile::open_or_create(target_.path(), identity_);
   ASSERT_TRUE(other.ok() && file.ok());
   const LogUnit unit{nullptr, segments_[0]};
-  EXPECT_EQ(append_log(other->get(), std::span(&unit, 1), false).code(), Code::kInvalid);
-  EXPECT_EQ(append_log(file->get(), std::span(&unit, 1), false).code(), Code::kInvalid);
+  EXPECT_EQ(append_log(other->get(), std::span(&unit, 1), false).status().code(), Code::kInvalid);
+  EXPECT_EQ(append_log(file->get(), std::span(&unit, 1), false).status().code(), Code::kInvalid);
   EXPECT_EQ((*other)->last_seq(), 0u);
 }
 

@@ -34,8 +34,8 @@ class RowsVisitor : public LogVisitor {
     Frame out;
     for (const FrameView::BlockView& view : frame.blocks()) {
       Block block;
-      block.series = view.series;
-      block.types = view.types;
+      block.series.assign(view.series.begin(), view.series.end());
+      block.types.assign(view.types.begin(), view.types.end());
       block.has_steps = view.has_steps;
       if (view.has_steps) TRACKER_RETURN_IF_ERROR(FrameView::read_ints(view.steps, view.rows, &block.steps));
       TRACKER_RETURN_IF_ERROR(FrameView::read_ints(view.times, view.rows, &block.times_us));
@@ -165,7 +165,7 @@ TEST_F(CutTest, OfADatabaseWithFramesWholeFramesAreReadAndTheCutIsSaid) {
     auto db = WriterDb::create(folder_.path(), identity_);
     for (const Frame& frame : all) ASSERT_TRUE((*db)->append({record_of(frame)}, false).ok());
   }
-  settle_part(path(), 1000);
+  settle_part(path());
   expect_each_cut_said(path(), all);
 }
 

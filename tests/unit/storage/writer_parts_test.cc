@@ -125,8 +125,12 @@ TEST_F(WriterPartsTest, AParkedReaderMakesTheWriterLeaveThePartWhichIsWhole) {
     auto second = WriterDb::create(folder_.path(), next);
     append(second->get(), 10);
     expect_whole();
+    const int64_t begun = now_ns();
+    settle_part(path());
+    EXPECT_GE(std::chrono::nanoseconds(now_ns() - begun), kSettlePartWait * 9 / 10);
+    EXPECT_GT(wal_bytes(1), 0u);
   }
-  settle_part(path(), 1000);
+  settle_part(path());
   EXPECT_EQ(wal_bytes(1), 0u);
   expect_whole();
 }
@@ -229,6 +233,12 @@ class PartsTest : public ::testing::TestWithParam<std::pair<StoreFiles, StoreFil
     store.reset();
     before_ = parts_before(snapshot());
   }
+  // To part 2, the last one.
+  void append_end() {
+    const Value end = Value::Map{{"state", "finished"}};
+    const FrameRecord record = record_of(event_frame(identity_, before_.seq + 1, EventType::kEnd, end));
+    ASSERT_TRUE(open_part(2, GetParam().second)->append({record}, true).ok());
+  }
   void remove_part(int part, StoreFiles kind) {
     for (const char* suffix : {"", "-wal", "-shm"}) remove_file(file(part, kind) + suffix);
   }
@@ -248,6 +258,7 @@ class PartsTest : public ::testing::TestWithParam<std::pair<StoreFiles, StoreFil
     EXPECT_EQ(now.frames, held * kFramesEach);
     EXPECT_EQ(now.last_seq, all * kFramesEach);
     EXPECT_EQ(now.texts(), held);
+    EXPECT_EQ(now.end_of_log(), (LogPosition{all * kFramesEach, all * kPointsEach}));
     EXPECT_EQ(now.missing.points, (all - held) * kPointsEach);
     EXPECT_EQ(now.missing.texts, all - held);
     EXPECT_EQ(now.missing.dropped, (all - held) * 4);
@@ -268,7 +279,7 @@ class PartsTest : public ::testing::TestWithParam<std::pair<StoreFiles, StoreFil
     } else {
       ASSERT_EQ(now.damage.size(), 1u);
       EXPECT_THAT(now.damage[0].what,
-                  ::testing::AllOf(::testing::HasSubstr(named), ::testing::HasSubstr("are counted as lost")));
+                  ::testing::AllOf(::testing::HasSubstr(named), ::testing::HasSubstr("counted as lost")));
     }
     auto reader = WriterReader::open(path());
     std::vector<LogDamage> damage;
@@ -330,11 +341,33 @@ TEST_P(PartsTest, AMissingFirstPartIsCountedAsLost) {
   make_part(1, GetParam().first);
   make_part(2, GetParam().second);
   remove_part(1, GetParam().first);
-  expect_held(2, 1, "part 1 of 2 is missing; 30 points and 1 texts");
+  expect_held(2, 1, identity_.writer.hex() + ": part 1 of 2 is missing; counted as lost: 30 points and 1 text");
   EXPECT_EQ(stored_frames(path()), (std::vector<int64_t>{8, 9, 10, 11, 12, 13, 14}));
   EXPECT_THAT((RunFolder{identity_.run, folder_.path()}.writer_dbs()),
               ::testing::ElementsAre(file(2, GetParam().second)));
   EXPECT_THAT(findings(), ::testing::ElementsAre("parts"));
+}
+
+TEST_P(PartsTest, ALossThatTheAccountHoldsIsReportedAndIsNoProblem) {
+  make_part(1, GetParam().first);
+  make_part(2, GetParam().second);
+  remove_part(1, GetParam().first);
+  EXPECT_EQ(snapshot().damage.at(0).code, Code::kOk);
+  EXPECT_THAT(snapshot().losses, ::testing::Contains(Loss{kTextLosses, LossReason::kFileChanged, 1}));
+  std::ofstream(file(1, kAsDb)) << "no database";
+  EXPECT_EQ(snapshot().damage.at(0).code, Code::kCorrupt) << "it can be replaced by a copy";
+}
+
+TEST_P(PartsTest, PartsThatTheWriterHasLeftBecomeDatabasesWhenItHasEnded) {
+  make_part(1, GetParam().first);
+  make_part(2, GetParam().second);
+  build_ended_frames(folder_.path());
+  EXPECT_EQ(path_exists(file(1, kAsFrames)), GetParam().first == kAsFrames && GetParam().second == kAsFrames);
+  append_end();
+  build_ended_frames(folder_.path());
+  EXPECT_FALSE(path_exists(file(1, kAsFrames)));
+  EXPECT_EQ(stored_frames(path()), one_to(15));
+  EXPECT_THAT(findings(), ::testing::IsEmpty());
 }
 
 TEST_P(PartsTest, AMissingMiddlePartIsCountedAsLost) {
@@ -343,7 +376,7 @@ TEST_P(PartsTest, AMissingMiddlePartIsCountedAsLost) {
   make_part(3, GetParam().first);
   auto reader = WriterReader::open(path());
   remove_part(2, GetParam().second);
-  expect_held(3, 2, "part 2 of 3 is missing; 30 points");
+  expect_held(3, 2, "part 2 of 3 is missing; counted as lost: 30 points");
   EXPECT_EQ((*reader)->snapshot()->points, 2 * kPointsEach) << "also by a reader that was open";
   EXPECT_THAT(findings(), ::testing::ElementsAre("parts"));
 }
@@ -354,7 +387,7 @@ TEST_P(PartsTest, WhatIsMissingIsCountedInTheNextPartToo) {
   remove_part(1, GetParam().first);
   before_ = parts_before(snapshot());
   make_part(3, GetParam().first);
-  expect_held(3, 2, "part 1 of 3 is missing; 30 points");
+  expect_held(3, 2, "part 1 of 3 is missing; counted as lost: 30 points");
 }
 
 TEST_P(PartsTest, AnUnreadablePartIsCountedAsLost) {
@@ -381,7 +414,7 @@ TEST_P(PartsTest, AnUnreadableLastPartLeavesTheOthers) {
 // After a failed fsync the frames above the durable number are in the next part, too.
 TEST_P(PartsTest, ANumberThatIsInTwoPartsCountsOnce) {
   make_part(1, GetParam().first);
-  before_ = {4, 18, 0, 0};
+  before_ = {4, 18, 0, 0, 18};
   auto store = open_part(2, GetParam().second);
   std::vector<FrameRecord> again = {record_of(test_frame(identity_, 5, 2, 3), {{7, 5}}),
                                     record_of(test_frame(identity_, 6, 2, 3), {{7, 6}}),
@@ -426,24 +459,22 @@ TEST_P(PartsTest, AFileThatIsNotThePartOfItsNameIsNotRead) {
   if (GetParam().first != GetParam().second) return;
   make_part(1, GetParam().first);
   make_part(2, GetParam().second);
-  if (GetParam().first == kAsDb) settle_part(file(2, kAsDb), 1000);
+  if (GetParam().first == kAsDb) settle_part(file(2, kAsDb));
   remove_part(1, GetParam().first);
   std::ofstream(file(1, GetParam().first)) << *read_file(file(2, GetParam().second), 64u << 20);
   expect_held(2, 1, "says that it is part 2");
 }
 
-TEST_P(PartsTest, AFramesFileThatItsWriterHasLeftStaysOne) {
+TEST_P(PartsTest, AFramesFileWhoseFramesTheNextPartRepeatsStaysOne) {
   make_part(1, GetParam().first);
+  before_.seq -= 1;
   make_part(2, GetParam().second);
-  if (GetParam().second == kAsFrames) {
-    auto store = open_part(2, kAsFrames);
-    const Value end = Value::Map{{"state", "finished"}};
-    ASSERT_TRUE(store->append({record_of(event_frame(identity_, 15, EventType::kEnd, end))}, true).ok());
-  }
+  if (GetParam().second == kAsFrames) append_end();
   build_ended_frames(folder_.path());
   EXPECT_EQ(path_exists(file(1, kAsFrames)), GetParam().first == kAsFrames);
   EXPECT_FALSE(path_exists(file(2, kAsFrames)));
   EXPECT_TRUE(path_exists(file(2, kAsDb)));
+  EXPECT_EQ(snapshot().left_frames_files, GetParam().first == kAsFrames ? 1 : 0);
   EXPECT_EQ(snapshot().points, 2 * kPointsEach);
 }
 
@@ -501,7 +532,7 @@ TEST_P(DatabasePartsTest, WhatAPartHasLostIsCounted) {
   const WriterSnapshot now = snapshot();
   EXPECT_EQ(now.missing.points, 6u);
   ASSERT_EQ(now.damage.size(), 1u);
-  EXPECT_THAT(now.damage[0].what, ::testing::HasSubstr("6 points are counted as lost"));
+  EXPECT_THAT(now.damage[0].what, ::testing::HasSubstr("counted as lost: 6 points"));
 }
 
 TEST(PartNumbersTest, NamesSayWhichPartAFileIs) {
