@@ -120,6 +120,7 @@ class FrameView {
     std::vector<std::string_view> values;  // one encoded column a series
   };
   static Result<FrameView> parse(std::string_view bytes, bool check_crc = true);
+  std::string_view bytes() const { return bytes_; }  // the whole frame
   const Id128& writer() const { return writer_; }
   uint64_t seq() const { return seq_; }
   const std::vector<SeriesDef>& defs() const { return defs_; }
@@ -137,6 +138,7 @@ class FrameView {
 
  private:
   friend class FrameParser;
+  std::string_view bytes_;
   Id128 writer_;
   uint64_t seq_ = 0;
   std::vector<SeriesDef> defs_;

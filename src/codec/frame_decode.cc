@@ -187,6 +187,7 @@ Result<FrameView> FrameView::parse(std::string_view bytes, bool check_crc) {
   const uint16_t flags = head.u16();
   const uint32_t size = head.u32();
   FrameView view;
+  view.bytes_ = bytes;
   std::memcpy(view.writer_.bytes.data(), head.bytes(view.writer_.bytes.size()).data(), view.writer_.bytes.size());
   view.seq_ = head.u64();
   // The version comes first: a newer one may place everything behind it differently.

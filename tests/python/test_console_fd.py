@@ -376,7 +376,8 @@ def test_output_that_nobody_takes_before_the_run_ends_is_marked_as_missing(tmp_p
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as program:
-        assert program.stdout is not None and program.stderr is not None
+        assert program.stdout is not None
+        assert program.stderr is not None
         assert b"ended" in program.stderr.readline()
         assert len(program.stdout.read()) == 150_000
     assert any("output after this line may be missing here" in line for line in lines_of())
