@@ -2,13 +2,16 @@
 #include <pybind11/stl.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "handle.h"
+#include "pipeline/say.h"
 #include "register.h"
 #include "released_gil.h"
 #include "run/run.h"
+#include "run/services/upload.h"
 #include "value_convert.h"
 #include "without_gil.h"
 
@@ -32,6 +35,8 @@ void set_option(InitOptions* options, const std::string& name, py::handle value)
       {"notes", &InitOptions::notes},
       {"dir", &InitOptions::dir},
       {"mode", &InitOptions::mode},
+      {"host", &InitOptions::host},
+      {"token", &InitOptions::token},
       {"resume", &InitOptions::resume},
       {"resume_from", &InitOptions::resume_from},
       {"duplicate_policy", &InitOptions::duplicate_policy},
@@ -206,6 +211,35 @@ void finish(Run& run, const std::string& state, int exit_code, const std::string
   if (run.strict()) check(status);
 }
 
+// What a server or the network refuses is one line and False; the handler of a signal may end the wait.
+template <typename Work>
+bool with_server(Work work) {
+  bool raised = false;
+  const internal::Status status = [&] {
+    ReleasedGil without_gil;
+    return work([&] {
+      raised = raised || without_gil.taken([] { return PyErr_CheckSignals() != 0; });
+      return !raised;
+    });
+  }();
+  if (raised) throw py::error_already_set();
+  const internal::Code code = status.code();
+  const bool is_told = code == internal::Code::kTimeout || code == internal::Code::kIo ||
+                       code == internal::Code::kUnsupported || code == internal::Code::kClosed;
+  if (is_told) internal::say(status.to_string());
+  else check(status);
+  return status.ok();
+}
+
+bool upload(Run& run, const std::string& folder, bool make_folder) {
+  return with_server(
+      [&](const std::function<bool()>& go_on) { return run.upload({"", "", folder, make_folder}, go_on); });
+}
+
+bool login(const std::string& host, const std::string& token) {
+  return with_server([&](const std::function<bool()>& go_on) { return internal::login(host, token, go_on); });
+}
+
 // A bad level is an error at once; what finds no room only in a strict run.
 void define_metric(Run& run, const std::string& name, const std::string& step_metric,
                    const std::vector<std::string>& summary, const std::string& goal) {
@@ -294,6 +328,8 @@ void register_run(py::module_& module) {
             self.set_exit_reason(state_from(state), exit_code, reason);
           },
           py::arg("state"), py::arg("exit_code"), py::arg("reason"))
+      .def("upload", &upload, py::arg("folder"), py::arg("make_folder"))
+      .def_property_readonly("url", &Run::url)
       .def("write_console", &write_console, py::arg("stream"), py::arg("text"))
       .def("status", &status_of)
       .def("series_status", &series_status_of)
@@ -314,6 +350,7 @@ void register_run(py::module_& module) {
       .def_property_readonly("attempt", &Run::attempt)
       .def_property_readonly("strict", &Run::strict);
   register_media(module, run);
+  module.def("login", &login, py::arg("host"), py::arg("token"), "Saves them; True: the server takes the token.");
   module.def("init_run", &init_run, py::arg("options"), "Opens a run; None means not given.");
 }
 

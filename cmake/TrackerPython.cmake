@@ -28,6 +28,10 @@ function(tracker_python_module)
   set(package "${PROJECT_BINARY_DIR}/python/tracker")
   set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${package}")
   install(TARGETS _core LIBRARY DESTINATION tracker COMPONENT python EXCLUDE_FROM_ALL)
+  if(TARGET tracker_http)
+    add_dependencies(_core tracker_http)
+    install(TARGETS tracker_http LIBRARY DESTINATION tracker COMPONENT python EXCLUDE_FROM_ALL)
+  endif()
   if(NOT SKBUILD)
     add_custom_target(tracker_python_package ALL
       COMMAND "${CMAKE_COMMAND}" "-DSOURCE=${PROJECT_SOURCE_DIR}/python/tracker" "-DPACKAGE=${package}"

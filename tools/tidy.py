@@ -45,8 +45,9 @@ BESIDE = ("artifact", "sync", "monitor", "exchange")
 # What each room may include beside itself: design section 4, written as data.
 LAYERS: dict[str, frozenset[str]] = {
     **{room: frozenset(ENGINE[:i]) for i, room in enumerate(ENGINE)},
-    "transport": frozenset({"base"}),
+    "transport": frozenset({"base", "model"}),
     **{room: frozenset({*ENGINE, "transport"}) for room in BESIDE},
+    "sync": frozenset({*ENGINE, "transport", "artifact"}),
     "pipeline": frozenset({*ENGINE, "transport", *BESIDE}),
     "run": frozenset({*ENGINE, "transport", *BESIDE, "pipeline"}),
     "capi": frozenset({*ENGINE, "transport", *BESIDE, "pipeline", "run"}),

@@ -167,9 +167,12 @@ typedef struct trk_init_options {
                              before, which is back behind the run's end; default: SIGTERM is left alone */
   const char* on_exit;    /* "finish" (default): exit() finishes a run that nobody has, and waits up to 2 s for it |
                              "leave": as if the process were killed, the run has crashed and nothing of it is lost */
+  const char* host;       /* of mode "online": the server, such as "https://tracker.example.org"; default: TRACKER_HOST,
+                             else that of trk_login */
+  const char* token;      /* for that server; default: TRACKER_TOKEN, else that of trk_login. Stored in no run */
 } trk_init_options;
 #define TRK_INIT_OPTIONS_INIT \
-  {sizeof(trk_init_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {sizeof(trk_init_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* What a point that was accepted survives right now (bits of trk_status.survives). */
 #define TRK_SURVIVES_PROCESS 1u   /* any signal, _exit, abort, OOM kill */
@@ -486,6 +489,16 @@ TRK_API trk_code trk_flush(trk_run* run, int64_t timeout_ms) TRK_NOEXCEPT;
  * artifacts that are not stored yet, of which it gives up the rest and names them on stderr, and 2 s for the disk.
  */
 TRK_API trk_code trk_finish(trk_run* run, int32_t exit_code, const char* reason) TRK_NOEXCEPT;
+
+/* Saves a server and its token in a file of the user's config folder, mode 0600, for runs of mode "online". Either may
+ * be NULL: TRACKER_HOST, TRACKER_TOKEN. TRK_OK: the server answered and takes the token; TRK_TIMEOUT: saved, and the
+ * server could not be asked; TRK_INVALID: no host, or the server refuses the token, and nothing is saved. */
+TRK_API trk_code trk_login(const char* host, const char* token, trk_error* error) TRK_NOEXCEPT;
+/* Sends what is stored of the run to the server, in any mode and after trk_finish too; waits while bytes flow, and
+ * gives up after 30 s without progress. `folder`: the project on the server, NULL: the run's own; unless make_folder is
+ * 1 it must be there (TRK_NOT_FOUND). TRK_TIMEOUT: something is left, `tracker sync` sends it; TRK_UNSUPPORTED: no
+ * server is known; TRK_CLOSED: nothing is recorded here. */
+TRK_API trk_code trk_upload(trk_run* run, const char* folder, int32_t make_folder, trk_error* error) TRK_NOEXCEPT;
 TRK_API trk_code trk_get_status(trk_run* run, trk_status* status) TRK_NOEXCEPT;
 /* The points of one metric that this process logged, all counts of one moment. `name` NULL: those lost for no metric
  * in particular (too many metrics, a damaged journal, logged after the end; where more than 95 metrics lose points,

@@ -66,6 +66,8 @@ struct InitOptions {
       {};  ///< a folder: a TensorBoard event file is written live in <folder>/<project>/<id>/ (docs/exchange.md)
   std::string on_sigterm = {};  ///< "mark": SIGTERM marks the run as preempted and goes on to the handler before
   std::string on_exit = {};     ///< "finish", the default: exit() finishes the run | "leave": as if it were killed
+  std::string host = {};        ///< of mode "online": the server; TRACKER_HOST, else that of login()
+  std::string token = {};       ///< for it; TRACKER_TOKEN, else that of login(); stored in no run
 };
 
 /// What define_metric() says; empty means "not said".
@@ -333,6 +335,12 @@ class Run {
   Code finish(int exit_code = 0, const char* reason = nullptr) const noexcept {
     return static_cast<Code>(trk_finish(run_, exit_code, reason));
   }
+  /// Sends what is stored of the run to the server, in any mode and after finish() too. Waits while bytes flow, gives
+  /// up after 30 s without progress (kTimeout: `tracker sync` sends the rest). kNotFound: the server has no project
+  /// `folder`, unless make_folder; kUnsupported: no server is known.
+  Code upload(const std::string& folder = {}, bool make_folder = false) const noexcept {
+    return static_cast<Code>(trk_upload(run_, folder.empty() ? nullptr : folder.c_str(), make_folder ? 1 : 0, nullptr));
+  }
   Status status() const {
     trk_status now = TRK_STATUS_INIT;
     Status out;
@@ -467,6 +475,8 @@ inline Run try_init(const InitOptions& options = {}) {
   given.tensorboard = text(options.tensorboard);
   given.on_sigterm = text(options.on_sigterm);
   given.on_exit = text(options.on_exit);
+  given.host = text(options.host);
+  given.token = text(options.token);
   given.rank = options.rank;
   given.world_size = options.world_size;
   given.strict = options.strict ? 1 : 0;
@@ -479,6 +489,13 @@ inline Run try_init(const InitOptions& options = {}) {
   if (run.code_ == Code::kOk) run.set_config(options.config);
   else run.error_ = error.message[0] != 0 ? error.message : to_string(run.code_);
   return run;
+}
+
+/// Saves a server and its token in the user's login file, for runs of mode "online"; "" is TRACKER_HOST, TRACKER_TOKEN.
+/// kTimeout: saved, and the server could not be asked. kInvalid: refused, and nothing is saved.
+inline Code login(const std::string& host, const std::string& token) noexcept {
+  return static_cast<Code>(
+      trk_login(host.empty() ? nullptr : host.c_str(), token.empty() ? nullptr : token.c_str(), nullptr));
 }
 
 /// Opens a run and makes it ready for logging; at most about 10 ms on a local disk, never waits for a network. Where

@@ -114,6 +114,7 @@ __all__ = [
     "init",
     "log",
     "log_artifact",
+    "login",
     "open_run",
     "pr_curve",
     "roc_curve",
@@ -141,7 +142,7 @@ _LATER = {
         ("ArtifactFile", "ArtifactList", "ArtifactUse", "RefusedArtifact", "StoredArtifact"), "_artifact_read"
     ),
 }
-_NOT_YET = frozenset({"login", "sync", "upload"})
+_NOT_YET = frozenset({"sync", "upload"})
 
 
 def runs(
@@ -166,6 +167,18 @@ def runs(
     from tracker._runs import list_runs
 
     return list_runs(project, where, sort, limit, offset, dir)
+
+
+def login(host: str | None = None, token: str | None = None) -> bool:
+    """Saves a server and its token in one file of the user's config folder, mode 0600, for runs with mode="online".
+
+    True: the server answered and takes the token. False, with one line on stderr: it could not be asked, and both are
+    saved all the same. ValueError where the host is none, or the server refuses the token; then nothing is saved.
+    host, token: default TRACKER_HOST and TRACKER_TOKEN. Cost: one request, at most some 10 s.
+    """
+    from tracker._options import label
+
+    return _core.login(label("host", host) or "", label("token", token) or "")
 
 
 def open_run(name: str, *, dir: str | None = None) -> StoredRun:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _LABELS = (
     *("project", "name", "id", "resume", "resume_from", "duplicate_policy", "mode", "ranks", "journal", "on_full"),
-    *("on_sigterm", "on_exit"),
+    *("on_sigterm", "on_exit", "host", "token"),
 )
 
 
@@ -136,6 +136,8 @@ def init(
     capture: Literal["none"] | Iterable[str] | None = None,
     system_interval: float | None = None,
     tensorboard: str | os.PathLike[str] | None = None,
+    host: str | None = None,
+    token: str | None = None,
     **unknown: Never,
 ) -> Run:
     """Opens a run, which becomes the current one of its thread, asyncio task or other context (tracker.run, .log).
@@ -159,11 +161,11 @@ def init(
     that are found in them; capture="none" leaves all out.
     on_sigterm="mark": SIGTERM marks the run as preempted, however its process ends then, and goes on to the handler
     that was there before, or ends the process as it would have; from whichever thread init is called, also while native
-    code runs. Once the run has ended the handler before is back. One that is installed behind init takes its place and
-    is to call run.mark_preempting(). on_exit="leave": a process that exits leaves the run that nobody finished as if it
-    were killed, at once and crashed; all it logged is recovered. "finish" (default): finished, or failed by the exit
-    code.
-    tensorboard: a folder; a TensorBoard event file in <folder>/<project>/<id>/ follows the run within some 2 s.
+    code runs. Once the run has ended the handler before is back; one that is installed later takes its place and is to
+    call run.mark_preempting(). on_exit="leave": a process that exits leaves the run that nobody finished as if it were
+    killed, at once and crashed; all it logged is recovered. "finish" (default): finished, or failed by the exit code.
+    mode="online": what is stored is also sent in the background, to the server of host and token, else TRACKER_HOST and
+    TRACKER_TOKEN, else tracker.login(). tensorboard: a folder; a live event file goes in <folder>/<project>/<id>/.
 
     A store that cannot be written is no error (unless strict): status() says so and the run recovers with the disk.
     A run that must go on (resume="must", resume_from) and cannot be read is one: StoreError, CorruptError.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 NAMES = (
     *("project", "name", "config", "tags", "group", "job_type", "notes", "id", "resume", "mode", "dir", "ranks"),
     *("strict", "journal", "on_full", "quiet", "rank", "world_size", "resume_from", "duplicate_policy"),
-    *("max_disk", "console", "capture", "system_interval", "tensorboard", "on_sigterm", "on_exit"),
+    *("max_disk", "console", "capture", "system_interval", "tensorboard", "on_sigterm", "on_exit", "host", "token"),
 )
 
 

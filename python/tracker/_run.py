@@ -99,8 +99,8 @@ class Run(_core.Run):
 
     @property
     def url(self) -> str | None:
-        """Where a server shows the run; None in local mode."""
-        return None
+        """Where a server shows the run; None unless mode="online" and a server is known."""
+        return self._core.url or None
 
     @property
     def step(self) -> int:
@@ -357,8 +357,9 @@ class Run(_core.Run):
         Values on their way from a device, media that are not encoded yet and artifacts that are not stored yet have
         `timeout` seconds each. Media that are left then are stored raw, as arrays of kind "array", within 0.25 s; all
         else is given up, counted and, of artifacts, named on stderr. Then the run is committed and the store made plain
-        files, at most 2 s. What is logged afterwards is dropped, counted and said once. In a forked child it does
-        nothing. strict: StoreError where the disk refuses.
+        files, at most 2 s. With mode="online" what the server lacks then is sent for at most `timeout` seconds more,
+        not at all where the server cannot be reached; the rest stays for `tracker sync`. What is logged afterwards is
+        dropped, counted and said once. In a forked child it does nothing. strict: StoreError where the disk refuses.
         """
         budget = seconds("timeout", timeout)
         if exit_code is not None and (isinstance(exit_code, bool) or not isinstance(exit_code, int)):
@@ -381,6 +382,18 @@ class Run(_core.Run):
         finally:
             _console.remove(self._core)
             _current.remove(self)
+
+    def upload(self, folder: str | None = None, make_folder: bool = False) -> bool:
+        """Sends what is stored of the run to the server, in any mode and after finish() too; True: all of it is there.
+
+        Waits while bytes flow and gives up after 30 s without progress, with one line on stderr that names `tracker
+        sync`; so where no server is known. The server is that of init(), else of TRACKER_HOST or tracker.login().
+        folder: the project on the server, default the run's own. NotFoundError where the server has no such project,
+        unless make_folder. Nothing local is changed.
+        """
+        from tracker._options import flag, label
+
+        return self._core.upload(label("folder", folder) or "", flag("make_folder", make_folder))
 
     def attach(self) -> Run:
         """In a forked child: from now on this run records here too, as a writer of its own; it is the current run.

@@ -35,6 +35,8 @@ InitOptions capi_options(const trk_init_options& in) {
   out.tensorboard = text_of(in.tensorboard);
   out.on_sigterm = text_of(in.on_sigterm);
   out.on_exit = text_of(in.on_exit);
+  out.host = text_of(in.host);
+  out.token = text_of(in.token);
   if (in.system_interval != 0) out.system_interval = std::max(in.system_interval, 0.0);
   out.rank = in.rank;
   if (in.world_size > 0) out.world_size = in.world_size;

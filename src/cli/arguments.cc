@@ -64,6 +64,16 @@ void add_show(CLI::App& app, ShowOptions& options, std::string& plots) {
       "  tracker show brisk-otter --json | jq .summary");
 }
 
+void add_sync(CLI::App& app, SyncOptions& options) {
+  CLI::App* sync = app.add_subcommand("sync", "Send runs to the server of TRACKER_HOST or tracker.login()");
+  sync->add_option("RUN", options.runs,
+                   "project/id, an id that is unique, or a uid; without one all runs of mode online "
+                   "or offline")
+      ->check(names("a run"));
+  sync->add_flag("--json", options.json, "Print a JSON document");
+  sync->footer("Examples:\n  tracker sync\n  tracker sync mnist/brisk-otter --json | jq .points_sent");
+}
+
 void add_export(CLI::App& app, ExportCommandOptions& options, std::string& format) {
   CLI::App* command = app.add_subcommand("export", "Write a run as CSV or JSON lines");
   add_run(command, options.run);
@@ -238,6 +248,7 @@ void add_commands(CLI::App& app, CommandLine& line) {
   add_show(app, line.show, line.plots);
   add_tail(app, line.tail, line.rows);
   add_stop(app, line.stop);
+  add_sync(app, line.sync);
   add_export(app, line.exported, line.format);
   add_import(app, line.imported, line.import_json);
   add_verify(app, line.verify);

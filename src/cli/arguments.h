@@ -18,6 +18,7 @@ struct CommandLine {
   ShowOptions show;
   TailOptions tail;
   StopOptions stop;
+  SyncOptions sync;
   ExportCommandOptions exported;
   ImportOptions imported;
   bool import_json = false;

@@ -75,6 +75,11 @@ struct StopOptions {
   bool json = false;
 };
 
+struct SyncOptions {
+  std::vector<std::string> runs;  // empty: those of mode online or offline
+  bool json = false;
+};
+
 struct VerifyCommandOptions {
   std::vector<std::string> what;  // stores and runs; empty: the store
   bool deep = false;              // every byte of artifacts too
@@ -114,6 +119,7 @@ struct DoctorOptions {
 
 int run_tail(Console& console, const GlobalOptions& global, const TailOptions& options);
 int run_stop(Console& console, const GlobalOptions& global, const StopOptions& options);
+int run_sync(Console& console, const GlobalOptions& global, const SyncOptions& options);
 int run_verify(Console& console, const GlobalOptions& global, const VerifyCommandOptions& options);
 int run_gc(Console& console, const GlobalOptions& global, const GcOptions& options);
 int run_rm(Console& console, const GlobalOptions& global, const RmOptions& options);

@@ -102,6 +102,8 @@ class SegmentView {
   SegmentView& operator=(SegmentView&&) noexcept;
   ~SegmentView();
 
+  // The whole segment as stored; only the CRC of header and directory has been checked.
+  Result<std::string_view> bytes() const;
   const Id128& writer() const;
   uint64_t first_seq() const;
   uint64_t last_seq() const;

@@ -25,6 +25,7 @@ struct SegmentView::Impl {
     bool decoded = false;  // some of it
   };
   SegmentDirectory directory;
+  uint64_t size = 0;
   Source source;
   bool check_crc = true;
   std::vector<Loaded> loaded;  // by offset
@@ -137,11 +138,13 @@ Result<SegmentView> SegmentView::open(std::string_view head, uint64_t size, Sour
   if (!directory.ok()) return directory.status();
   auto impl = std::make_unique<Impl>();
   impl->directory = std::move(*directory);
+  impl->size = size;
   impl->source = std::move(source);
   impl->check_crc = check_crc;
   return SegmentView(std::move(impl));
 }
 
+Result<std::string_view> SegmentView::bytes() const { return impl_->source(0, impl_->size); }
 const Id128& SegmentView::writer() const { return impl_->directory.writer; }
 uint64_t SegmentView::first_seq() const { return impl_->directory.first_seq; }
 uint64_t SegmentView::last_seq() const { return impl_->directory.last_seq; }

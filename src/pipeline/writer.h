@@ -105,6 +105,7 @@ class Writer : public std::enable_shared_from_this<Writer> {
 
   Journal* journal() { return journal_.get(); }
   const WriterIdentity& identity() const { return identity_; }
+  const std::string& store_path() const { return target_.store_path; }
   // The run's folder, once the store could be opened: where it could not when the run began, its label may have been
   // taken meanwhile. Null before. What it points to lives as long as this. Threads: any.
   const RunFolder* folder() const { return folder_.load(std::memory_order_acquire); }

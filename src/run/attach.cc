@@ -19,6 +19,8 @@ InitOptions options_to_attach(const Launch& parent) {
   out.id = parent.run.id;
   out.dir = parent.store_path;
   out.mode = parent.mode;
+  out.host = parent.options.host;
+  out.token = parent.options.token;
   out.resume = "allow";
   out.ranks = parent.options.ranks;
   out.journal = parent.options.journal;

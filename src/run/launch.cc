@@ -438,6 +438,11 @@ Result<Launch> decide_launch(const InitOptions& options) {
     return Status(Code::kInvalid, fmt::format("tensorboard=\"{}\": the working directory was removed", o.tensorboard),
                   "an absolute path works");
   launch.mode = o.mode;
+  if (o.mode == "online") {
+    auto server = known_server(o.host, o.token);
+    if (!server.ok()) return server.status();
+    launch.server = std::move(*server);
+  }
   launch.on_full = o.on_full == "drop" ? OnFull::kDrop : o.on_full == "block" ? OnFull::kBlock : OnFull::kWait;
   auto rank = resolve_rank({o.rank, o.world_size, o.torch_rank, o.torch_world_size, o.child_of_run},
                            [](const char* name) { return std::getenv(name); });

@@ -13,6 +13,7 @@
 #include "run/run.h"
 #include "run/services/capture.h"
 #include "storage/store/store.h"
+#include "transport/known_server.h"
 
 namespace tracker::internal {
 
@@ -20,6 +21,7 @@ struct Launch {
   InitOptions options;  // with the environment applied
   bool project_given = false;
   std::string mode = "local";
+  KnownServer server;      // of mode online; without a url none is known
   bool records = true;     // this process is a writer
   bool observed = false;   // ranks="observe" and not rank 0: a writer that records no metrics
   std::string why_not;     // why nothing, or no metric, is recorded here

@@ -140,7 +140,7 @@ Status Run::start() {
   if (!o.tags.empty()) (void)set_attribute("tags", Value::List(o.tags.begin(), o.tags.end()));
   if (const Value::Map* config = o.config.as_map(); config != nullptr && !config->empty())
     (void)set_config("", o.config);
-  if (plan.mode == "online") say("mode=\"online\" but no server is known; the run is recorded locally");
+  start_upload();
   if (impl_->says_lines()) {
     std::string line = fmt::format("recording {}/{} in {}", plan.run.project, plan.run.id, plan.store_path);
     if (const StoreFilesChoice files = choose_store_files(plan.store_path, plan.options.store_files, false);

@@ -29,8 +29,9 @@ class ArtifactDraft;                 // artifact/draft.h
 struct FoundArtifact;                // artifact/reference.h
 class LoggedArtifact;                // run/services/artifacts.h
 struct LogArtifactOptions;
-struct MediaFile;   // run/services/media_folder.h
-struct ListedFile;  // artifact/file_list.h
+struct MediaFile;      // run/services/media_folder.h
+struct UploadRequest;  // run/services/upload.h
+struct ListedFile;     // artifact/file_list.h
 
 // Arguments of init(). Empty text means "not given": the environment, then the default decides (docs/environment.md).
 struct InitOptions {
@@ -39,6 +40,7 @@ struct InitOptions {
   Value config = Value::map();
   std::string dir;               // store folder
   std::string mode;              // local | online | offline | disabled
+  std::string host, token;       // of the server, for mode online; the token is stored in no run
   std::string resume;            // never | allow | must
   std::string resume_from;       // run@step, or a run alone
   std::string duplicate_policy;  // last | first
@@ -222,7 +224,8 @@ class Run : public std::enable_shared_from_this<Run> {
   bool flush(std::chrono::milliseconds timeout) { return flush_code(timeout) == Code::kOk; }
   // state: kFinished, kFailed, kInterrupted or kPreempted. Local commit at most `timeout`. Before it artifacts that are
   // not stored yet have `artifacts` (below 0: a part of `timeout`); what is left then is given up, counted and named on
-  // stderr. The second call does nothing and answers what the first one does, for which it waits at most as long.
+  // stderr. After it an upload has `artifacts` too (below 0: what is left of `timeout`); the rest stays local. The
+  // second call does nothing and answers what the first one does, for which it waits at most as long.
   Status finish(RunState state, int exit_code = 0, std::string_view reason = "",
                 std::chrono::milliseconds timeout = kFinishLocalMax,
                 std::chrono::milliseconds artifacts = kFinishArtifactsMax);
@@ -243,6 +246,11 @@ class Run : public std::enable_shared_from_this<Run> {
   Result<SeriesStatus> series_status(std::string_view name) const;
 
   // --- facts ------------------------------------------------------------------------------------------------------
+  // Where the server shows the run; empty unless mode is online and a server is known.
+  std::string url() const;
+  // Sends what is stored by now, after the end too, and waits as upload_run() does, whose errors it has. kClosed:
+  // nothing is recorded here. `go_on` is asked meanwhile; false ends it (kClosed).
+  Status upload(const UploadRequest& request, const std::function<bool()>& go_on);
   // Called by the drain and the store thread before each round (Writer::set_pause_for_testing).
   void set_pause_for_testing(void (*drain)(), void (*store)());
   // id() and dir(): once a store could be opened that could not when the run began, what the run got there.
@@ -270,6 +278,8 @@ class Run : public std::enable_shared_from_this<Run> {
   void start_monitor();
   void start_source();
   void start_tensorboard();
+  void start_upload();
+  void finish_upload(std::chrono::steady_clock::time_point deadline);
   void mark_at_sigterm();
   Status finish_first(RunState state, int exit_code, std::string_view reason, std::chrono::milliseconds timeout,
                       std::chrono::milliseconds artifacts);

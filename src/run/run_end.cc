@@ -87,10 +87,13 @@ Status Run::finish_first(RunState state, int exit_code, std::string_view reason,
                                                    {"cost", cost_value(impl_->writer->cost())}});
     const auto begin = std::chrono::steady_clock::now();
     if (impl_->tensorboard) impl_->tensorboard->hold(timeout / kTensorBoardHoldShare);
+    if (impl_->upload) impl_->upload->hold(timeout / kTensorBoardHoldShare);
     status = impl_->writer->finish(end, timeout);
     if (impl_->tensorboard) impl_->tensorboard->end(begin + timeout);
     if (impl_->sigterm != nullptr) unwatch_sigterm(impl_->sigterm);
     say_end(state, status);
+    const bool at_exit = artifacts < std::chrono::milliseconds(0);
+    finish_upload(at_exit ? begin + timeout : std::chrono::steady_clock::now() + artifacts);
     if (status.ok()) status = left;
   }
   {

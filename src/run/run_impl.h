@@ -24,6 +24,7 @@
 #include "run/services/source.h"
 #include "run/services/stop.h"
 #include "run/services/tensorboard.h"
+#include "run/services/upload.h"
 
 namespace tracker::internal {
 
@@ -45,6 +46,7 @@ struct Run::Impl {
   std::shared_ptr<RunMonitor> monitor;          // null where it looks at nothing
   std::shared_ptr<RunSource> source;            // null where it is not asked for
   std::shared_ptr<RunTensorBoard> tensorboard;  // null where none is asked for, and on every rank but the first
+  std::shared_ptr<RunUpload> upload;            // null unless mode is online and a server is known
   uint64_t generation = process_generation();
   std::string uid_text;
   HotRun* observer_hot = nullptr;  // of an observed rank: its journal takes no metrics, so the run's own hot_ has none

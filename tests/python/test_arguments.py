@@ -152,7 +152,7 @@ def test_module_verbs_need_a_run() -> None:
         tracker.config["lr"] = 1
     tracker.finish()
     with pytest.raises(AttributeError, match="not in this version yet"):
-        tracker.login  # type: ignore[attr-defined]  # noqa: B018
+        tracker.sync  # type: ignore[attr-defined]  # noqa: B018
     assert not hasattr(tracker, "no_such_name")
 
 

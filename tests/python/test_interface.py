@@ -28,7 +28,7 @@ INIT = {
     "strict": False,
 }
 FURTHER = ("journal", "on_full", "on_sigterm", "on_exit", "resume_from", "duplicate_policy", "max_disk")
-FURTHER += ("console", "capture", "system_interval", "tensorboard", "quiet", "rank", "world_size")
+FURTHER += ("host", "token", "console", "capture", "system_interval", "tensorboard", "quiet", "rank", "world_size")
 
 
 def test_init_takes_the_names_that_users_know_in_their_order() -> None:
@@ -92,7 +92,7 @@ def test_the_module_acts_on_the_current_run() -> None:
 
 
 # Verbs of a later version say so instead of doing nothing.
-@pytest.mark.parametrize("name", ["login", "sync", "upload"])
+@pytest.mark.parametrize("name", ["sync", "upload"])
 def test_what_is_not_in_this_version_says_so(name: str) -> None:
     with pytest.raises(AttributeError, match=f"tracker.{name} is not in this version yet"):
         getattr(tracker, name)

@@ -21,6 +21,8 @@ SUFFIXES = {".h", ".cc", ".hpp", ".cpp", ".py"}
 # Limits that a test reaches without naming them: the file and the test. Times and sizes that the test sets to a smaller
 # value are among them: what happens at the edge is the same.
 BY_EFFECT = {
+    "kUploadInterval": "tests/python/test_upload.py: test_a_live_run_is_sent_while_it_runs_and_whole_when_it_has_ended",
+    "kSyncBatchBytes": "tests/python/test_upload.py: test_a_server_with_small_limits_gets_halves",
     "kStopFirstLook": (
         "tests/python/test_stop.py: test_the_first_question_waits_no_longer_than_it_says_for_a_stuck_disk"
     ),
@@ -109,7 +111,13 @@ BY_EFFECT = {
 }
 
 # Limits at whose edge no test stands, and why.
-NOT_TESTED: dict[str, str] = {}
+NOT_TESTED: dict[str, str] = {
+    "kConnectWait": "libcurl's own, and 10 s long",
+    "kIdleWait": "libcurl's own, and 30 s long",
+    "kNoAccessPause": "a minute",
+    "kNoProgressMax": "half a minute",
+    "kResponseBytesMax": "no server of ours sends so much",
+}
 
 UNITS = {
     "": 1,

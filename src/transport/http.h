@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// One HTTP request and its response: the seam between what is sent and libcurl. Tests put a server of their own behind
+// it. Threads: one at a time for each client.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace tracker::internal {
+
+constexpr std::chrono::milliseconds kConnectWait{10'000};  // for a connection
+constexpr std::chrono::milliseconds kIdleWait{30'000};     // with no byte in either direction
+constexpr size_t kResponseBytesMax = 16 << 20;             // a longer response is refused
+
+struct HttpRequest {
+  std::string method;  // GET, POST or PUT
+  std::string url;     // http or https
+  std::string token;   // sent as Authorization: Bearer; may be empty
+  std::string content_type;
+  std::string_view body;  // must live during the call
+};
+
+struct HttpResponse {
+  int status = 0;
+  std::string content_type;  // without parameters, lower case
+  std::optional<std::chrono::milliseconds> retry_after;
+  std::string body;
+};
+
+class HttpClient {
+ public:
+  virtual ~HttpClient() = default;
+  // `go_on` is asked about once a second and while bytes move; false ends the request. kClosed: it did; kIo: no
+  // response came, and the message says why. Redirects are not followed. Cost: blocks on the network.
+  virtual Result<HttpResponse> send(const HttpRequest& request, const std::function<bool()>& go_on) = 0;
+};
+
+// Loads libtracker_http.so and with it libcurl, once a process. kUnsupported: this build has no such module, or the
+// machine has no libcurl.so.4; the message names the package.
+Result<std::unique_ptr<HttpClient>> open_http_client();
+
+// Percent-encodes all but letters, digits and -._~ for a path or a query.
+std::string url_encoded(std::string_view text);
+
+}  // namespace tracker::internal

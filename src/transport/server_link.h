@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// A tracker server as a client sees it: its address, the token, its limits, and one request at a time
+// (docs/formats/http.md). Threads: one at a time. Cost: blocks on the network.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "transport/http.h"
+#include "transport/known_server.h"
+#include "transport/retry.h"
+
+namespace tracker::internal {
+
+// What a server takes at most; those of a server that said nothing.
+struct ServerLimits {
+  size_t batch_bytes = 32 << 20, batch_units = 4096, part_bytes = 16 << 20, digests = 1000;
+};
+
+class ServerLink {
+ public:
+  // `open`: makes the client at the first request. Tests give one of their own.
+  using OpenClient = std::function<Result<std::unique_ptr<HttpClient>>()>;
+  explicit ServerLink(KnownServer server, OpenClient open = open_http_client);
+
+  const std::string& url() const { return server_.url; }
+  const ServerLimits& limits() const { return limits_; }
+  // Asked while a request runs; false ends it.
+  void set_go_on(std::function<bool()> go_on) { go_on_ = std::move(go_on); }
+
+  // GET server, until it has answered once: kUnknownFormat where it speaks no version that this client knows.
+  ServerAnswer greet();
+  // `path` is below /api/v1/ and encoded. After 401 and 403 the token is read again, and where it is another one the
+  // request is sent again, once.
+  ServerAnswer call(const char* method, const std::string& path, std::string_view body = {},
+                    const std::string& content_type = "application/json");
+  // How long to wait after an answer that failed.
+  std::chrono::milliseconds pause_after(const ServerAnswer& answer);
+
+ private:
+  ServerAnswer call_once(const HttpRequest& request);
+
+  KnownServer server_;
+  const OpenClient open_;
+  std::unique_ptr<HttpClient> client_;
+  std::function<bool()> go_on_ = [] { return true; };
+  ServerLimits limits_;
+  Backoff backoff_;
+  bool greeted_ = false;
+};
+
+}  // namespace tracker::internal
