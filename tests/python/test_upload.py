@@ -443,7 +443,7 @@ def test_media_and_artifacts_arrive_by_digest_manifest_last(server: Server, data
     large = data / "large.bin"
     large.write_bytes(os.urandom(20 << 20))
     run = tracker.init(project="p", mode="online", quiet=True)
-    run.log({"page": tracker.Html("<b>title</b>")}, step=0)
+    run.log({"page": tracker.Html("<p>" * 100_000)}, step=0)
     artifact = run.log_artifact(data, name="things", type="dataset", aliases=["best"])
     artifact.wait()
     run.finish(timeout=30)
