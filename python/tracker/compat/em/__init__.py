@@ -167,8 +167,9 @@ def _stored_artifact(path: str) -> tracker.StoredArtifact | None:
 
 
 def login(ais_host: str | None = None, api_key: str | None = None, timeout: int | None = None) -> None:
-    """Reports in one line that no server is known. No host is contacted."""
-    _upload.login("em", ais_host)
+    """Names the tracker server that runs are sent to: api_key is a token of it, default TRACKER_HOST and TRACKER_TOKEN.
+    Without one it reports one line. No other host is contacted."""
+    _upload.login("em", ais_host, api_key)
 
 
 def logout() -> None:

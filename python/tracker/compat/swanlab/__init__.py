@@ -159,8 +159,9 @@ def finish(state: str = "success", error: str | None = None, async_log_timeout: 
 def login(
     api_key: str | None = None, relogin: bool = False, host: str | None = None, save: Any = False, timeout: int = 10
 ) -> bool:
-    """Whether runs are sent to a server. Reports in one line that none is known; no host is contacted."""
-    return _upload.login("swanlab", host)
+    """Whether a tracker server is known from now on: api_key is a token of it, default TRACKER_HOST and TRACKER_TOKEN.
+    Without one it reports one line. No other host is contacted."""
+    return _upload.login("swanlab", host, api_key)
 
 
 def sync(run_dir: str | os.PathLike[str], settings: Any = None) -> None:
