@@ -316,7 +316,7 @@ bool Writer::close_database() {
     return false;
   }
   db_.reset();
-  for (const std::string& path : pinned_parts_) settle_part(path, kSettlePartMs);
+  for (const std::string& path : pinned_parts_) settle_part(path);
   {
     const std::lock_guard<std::mutex> files(files_mutex_);
     files_removed_ = true;

@@ -138,7 +138,9 @@ TEST(ParkedReaderTest, AReaderThatIsThereAtTheEndCostsHalfASecondAndGcRemovesThe
     CHILD_CHECK(trk_flush(run, 20'000) == TRK_OK);
     ledger->phase = 1;
     while (ledger->polls.load() == 0) sleep_ms(1);
+    const int64_t begun = now_ns();
     CHILD_CHECK(trk_finish(run, 0, nullptr) == TRK_OK);
+    CHILD_CHECK(std::chrono::nanoseconds(now_ns() - begun) >= kFinishReadersWait * 9 / 10);
     return 0;
   });
   while (ledger->phase.load() == 0) sleep_ms(10);

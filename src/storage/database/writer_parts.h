@@ -6,6 +6,7 @@
 // the disk.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,8 +17,8 @@
 
 namespace tracker::internal {
 
-constexpr int kPartsMax = 999;     // then what is logged waits in the journal
-constexpr int kSettlePartMs = 50;  // of waiting for readers of a part that is not written any more
+constexpr int kPartsMax = 999;                            // then what is logged waits in the journal
+constexpr std::chrono::milliseconds kSettlePartWait{50};  // of settle_part(), for readers
 
 struct PartFile {
   int number = 1;
@@ -42,6 +43,6 @@ Status make_wal_file(const std::string& path);
 Status leave_wal(Sqlite* db, const std::string& path, int64_t deadline_ns);
 // Best effort: moves all of the WAL into the database and removes the WAL. For parts that are not written any more and
 // whose WAL a reader kept. A damaged WAL stays: SQLite would drop the commits after the damage.
-void settle_part(const std::string& path, int timeout_ms);
+void settle_part(const std::string& path);
 
 }  // namespace tracker::internal

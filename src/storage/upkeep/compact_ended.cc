@@ -114,7 +114,7 @@ void settle_ended(const Store& store, const RunFolder& run, const std::vector<st
       const auto found = reader.ok() ? (*reader)->snapshot() : Result<WriterSnapshot>(reader.status());
       at->second = found.ok() && found->damage.empty() && (found->end || found->recovered);
     }
-    if (at->second) settle_part(path, kSettlePartMs);
+    if (at->second) settle_part(path);
   }
 }
 

@@ -165,7 +165,7 @@ TEST_F(CutTest, OfADatabaseWithFramesWholeFramesAreReadAndTheCutIsSaid) {
     auto db = WriterDb::create(folder_.path(), identity_);
     for (const Frame& frame : all) ASSERT_TRUE((*db)->append({record_of(frame)}, false).ok());
   }
-  settle_part(path(), 1000);
+  settle_part(path());
   expect_each_cut_said(path(), all);
 }
 

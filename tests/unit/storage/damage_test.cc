@@ -141,9 +141,9 @@ TEST_F(DamageTest, OfACutDatabaseTheSoundRowsAreReadAndTheRestIsCounted) {
         for (uint64_t& bits : column) bits = noise();
       ASSERT_TRUE((*db)->append({record_of(frame)}, false).ok());
     }
-    settle_part(file, 1000);
+    settle_part(file);
     db->reset();
-    settle_part(file, 1000);
+    settle_part(file);
   }
   for (const char* suffix : {"-wal", "-shm"}) remove_file(file + suffix);
   const std::string whole = *read_file(file, 10 << 20);
@@ -392,7 +392,7 @@ std::string damaged_database(const std::string& folder, const WriterIdentity& id
     const Status finished = compacted ? (*db)->finish() : Status();
     EXPECT_TRUE(finished.ok());
   }
-  if (!compacted) settle_part(file, 1000);
+  if (!compacted) settle_part(file);
   std::string bytes = *read_file(file, 10 << 20);
   const size_t page = bytes.size() / 4096 / 2;
   std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(page * 4096), 4096, '\xee');
