@@ -21,6 +21,7 @@ PROMISES = "docs/promises.md"
 LAUNCH = "src/run/launch.cc"
 EXIT_CODES = "src/cli/command.h"
 CODE_FOLDERS = ("src/", "include/", "bindings/", "python/")
+DROP_INS = "python/tracker/compat/"
 
 Files = Mapping[str, str]
 
@@ -177,10 +178,11 @@ def keyword_defaults(function: ast.FunctionDef) -> dict[str, str]:
 
 
 def signatures(files: Files) -> Iterator[str]:
-    """The same verb has the same defaults in each module, in the stub, and wherever a document writes it in full."""
+    """The same verb has the same defaults in each module, in the stub, and wherever a document writes it in full.
+    A drop-in has the defaults of its original."""
     known: dict[tuple[str, str], tuple[str, str]] = {}
     for path, text in files.items():
-        if not (path.startswith("python/tracker/") and path.endswith((".py", ".pyi"))):
+        if not (path.startswith("python/tracker/") and path.endswith((".py", ".pyi"))) or path.startswith(DROP_INS):
             continue
         for function in python_functions(text):
             if function.name.startswith("_"):

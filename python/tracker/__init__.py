@@ -202,7 +202,7 @@ def __getattr__(name: str) -> object:
     from tracker import _current
 
     if name == "run":
-        return _current.newest()
+        return _current.find("tracker.run")
     if name in ("config", "summary"):
         return getattr(_current.require(f"tracker.{name}"), name)
     if name in _LATER:

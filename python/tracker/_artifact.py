@@ -190,7 +190,7 @@ class Artifact(Reading):
 
     def _stage(self) -> str:
         if not self._staging:
-            run = _current.newest()
+            run = _current.current()
             store = run._core.store_path if run is not None else _core.Store.resolve("")
             records = run is None or (run._core.recording and run._pid == os.getpid())
             # Before init() no store is made: there may never be one, or it is to be another one.

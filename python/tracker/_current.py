@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The runs that this process has open, the module-level verbs on the newest of them, and how a process ends.
+"""The runs that this process has open, the module-level verbs on the current one, and how a process ends.
+
+The current run belongs to a context (contextvars): init() sets it. A verb takes the live run of its context that was
+set last, else that of the main thread's context, else the newest live run of the process. The main thread's context is
+kept in _main, because other threads cannot read it, and a cell of a notebook may not see what an earlier cell has set.
+It is the context in which the main thread called init() while _main or that context had no live run; a copy of it (a
+task, copy_context().run) is another context.
 
 The exit code is never changed: sys.excepthook is chained, an uncaught exception gives its last line to the run, and
 the core's exit handler ends what nobody has finished. threading.excepthook is left alone: a dead thread ends no run.
@@ -11,12 +17,15 @@ import atexit
 import itertools
 import os
 import sys
+from _thread import get_ident
+from contextvars import ContextVar
 
 from tracker import _parent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from contextvars import Token
     from datetime import timedelta
     from types import TracebackType
     from typing import Any
@@ -38,15 +47,131 @@ _hooked = False
 _seen_last: BaseException | None = None  # sys.last_value before our first run
 
 
-def newest() -> Run | None:
-    """The newest run that has not ended, or None. In a forked child: the inherited one, which is inert."""
-    return _live[-1] if _live else None
+class Slot:
+    """A run of a context. `run` is None once it has ended, so that no context keeps an ended run in memory."""
+
+    __slots__ = ("run",)
+
+    def __init__(self, run: Run | None) -> None:
+        self.run = run
 
 
-def require(what: str) -> Run:
-    run = newest()
+NO_RUN = Slot(None)
+_EMPTY: tuple[Slot, ...] = (NO_RUN,)
+# The runs that were set in this context or in the one that it is a copy of, the newest last. The first is NO_RUN.
+_here: ContextVar[tuple[Slot, ...]] = ContextVar("tracker_runs", default=_EMPTY)
+# Written by the main thread: _here of its context. Its token can be reset in that context alone, not in a copy.
+_main = _EMPTY
+_mark: ContextVar[None] = ContextVar("tracker_main")
+_main_token: Token[None] | None = None
+_inherited: Run | None = None  # in a forked child: the run that was current where the process forked
+_said = False  # that a verb took a run of another context while several were live
+
+
+def _top(slots: tuple[Slot, ...]) -> Run | None:
+    run = slots[-1].run
+    if run is None and len(slots) > 1:
+        run = next((slot.run for slot in reversed(slots) if slot.run is not None), None)
+    return run
+
+
+def _alive(slots: tuple[Slot, ...]) -> tuple[Slot, ...]:
+    return (NO_RUN, *(slot for slot in slots if slot.run is not None))
+
+
+def _on_main_thread() -> bool:
+    main_thread = getattr(sys.modules.get("threading"), "main_thread", None)
+    return main_thread is None or main_thread().ident == get_ident()
+
+
+def _is_main_context() -> bool:
+    """Whether _main is of this context. It uses up the token: the caller sets the next one."""
+    try:
+        if _main_token is not None:
+            _mark.reset(_main_token)
+            return True
+    except (ValueError, RuntimeError):  # the token is of another context; Ctrl-C came before the next one was set
+        pass
+    return False
+
+
+def _set(slots: tuple[Slot, ...], becomes_main: bool) -> None:
+    """Sets the runs of this context. `becomes_main`: on the main thread it is the main context from now on."""
+    global _main, _main_token
+    if _on_main_thread() and (becomes_main or _is_main_context()):
+        _main, _main_token = slots, _mark.set(None)
+    _here.set(slots)
+
+
+def enter(run: Run) -> None:
+    """The run is the current one of this context, if it is live."""
+    here, slot = _here.get(), run._slot
+    if slot.run is not None and here[-1] is not slot:
+        slots = (*(each for each in _alive(here) if each is not slot), slot)
+        _set(slots, becomes_main=_top(here) is None or _top(_main) is None)
+
+
+def leave(run: Run) -> None:
+    """What was current in this context before enter() is so again."""
+    here = _here.get()
+    if run._slot is not NO_RUN and run._slot in here:
+        _set(here[: here.index(run._slot)], becomes_main=False)
+
+
+def _elsewhere() -> Run | None:
+    """The run of a context without one."""
+    run = _top(_main)
     if run is None:
-        raise RuntimeError(f"{what}: there is no run; call tracker.init() first")
+        pid = os.getpid()
+        run = next((each for each in reversed(tuple(_live)) if each._pid == pid), _inherited)
+    return run
+
+
+def current() -> Run | None:
+    """The run that a verb takes, or None. In a forked child without one of its own: the inherited one, which does
+    nothing there."""
+    run = _top(_here.get())
+    return _elsewhere() if run is None else run
+
+
+def find(verb: str) -> Run | None:
+    """current() for a verb of the module. One line on stderr, once a process, if that is a run of another context and
+    several are live."""
+    here = _here.get()
+    if here is not _EMPTY:
+        run = _top(here)
+        if here[-1].run is None:
+            _here.set(_EMPTY if run is None else _alive(here))  # the next call takes the short way
+        if run is not None:
+            return run
+    run = _main[-1].run
+    if run is None:
+        run = _elsewhere()
+    if not _said and run is not None and len(_live) > 1:
+        _say_elsewhere(verb, run)
+    return run
+
+
+def _say_elsewhere(verb: str, run: Run) -> None:
+    global _said
+    pid = os.getpid()
+    live = sum(each._pid == pid for each in tuple(_live))
+    if live < 2 or _said:
+        return
+    _said = True
+    where = f"{verb} was called in a thread or task without a run of its own, and {live} runs are live"
+    line = f"tracker: {where}: it takes {run.project}/{run.id}; call init() there or use that run's methods (said once)"
+    try:
+        if sys.stderr is not None:  # print(file=None) writes to stdout
+            print(line, file=sys.stderr)
+    except Exception:  # stderr is closed or replaced: the verb goes on
+        pass
+
+
+def require(verb: str) -> Run:
+    run = find(verb)
+    if run is None:
+        raise RuntimeError(f"{verb}: there is no run; call tracker.init() first")
     return run
 
 
@@ -60,8 +185,15 @@ def records() -> bool:
 
 
 def log(data: Mapping[str, Any], step: int | None = None) -> None:
-    """Run.log() of the newest run. Raises RuntimeError when there is none."""
-    require("tracker.log").log(data, step)
+    """Run.log() of the current run. Raises RuntimeError when there is none."""
+    here = _here.get()
+    run = here[-1].run
+    if run is None:
+        # The run of a worker thread is most often the only one of the process.
+        run = _main[-1].run if here is _EMPTY and len(_live) == 1 else None
+        if run is None:
+            run = require("tracker.log")
+    run.log(data, step)
 
 
 def define_metric(
@@ -71,7 +203,7 @@ def define_metric(
     summary: str | Iterable[str] | None = None,
     goal: str | None = None,
 ) -> None:
-    """Run.define_metric() of the newest run. Raises RuntimeError when there is none."""
+    """Run.define_metric() of the current run. Raises RuntimeError when there is none."""
     run = require("tracker.define_metric")
     run.define_metric(name, step_metric=step_metric, summary=summary, goal=goal)
 
@@ -85,25 +217,25 @@ def log_artifact(
     tags: Iterable[str] | None = None,
     ttl: float | timedelta | None = None,
 ) -> Artifact:
-    """Run.log_artifact() of the newest run. Raises RuntimeError when there is none."""
+    """Run.log_artifact() of the current run. Raises RuntimeError when there is none."""
     return require("tracker.log_artifact").log_artifact(artifact, name, type, aliases, tags=tags, ttl=ttl)
 
 
 def use_artifact(
     artifact: str | os.PathLike[str] | Artifact | StoredArtifact, type: str | None = None, use_as: str | None = None
 ) -> Artifact | StoredArtifact:
-    """Run.use_artifact() of the newest run. Raises RuntimeError when there is none."""
+    """Run.use_artifact() of the current run. Raises RuntimeError when there is none."""
     return require("tracker.use_artifact").use_artifact(artifact, type, use_as)
 
 
 def flush(timeout: float = 10.0) -> bool:
-    """Run.flush() of the newest run. Raises RuntimeError when there is none."""
+    """Run.flush() of the current run. Raises RuntimeError when there is none."""
     return require("tracker.flush").flush(timeout)
 
 
 def finish(exit_code: int | None = None, timeout: float = 10.0) -> None:
-    """Run.finish() of the newest run; does nothing when there is none."""
-    run = newest()
+    """Run.finish() of the current run; does nothing when there is none."""
+    run = find("tracker.finish")
     if run is not None:
         run.finish(exit_code, timeout)
 
@@ -129,11 +261,16 @@ def flush_all(store_path: str) -> None:
 
 
 def add(run: Run) -> None:
-    global _forgotten
+    """The run is live, and the current one of this context."""
+    global _forgotten, _inherited
     _install_hooks()
     if run in _live:  # an inherited one that records in this forked child from now on
         _live.remove(run)
+    run._slot = Slot(run)
     _live.append(run)
+    enter(run)
+    if _inherited is run:
+        _inherited = None
     _begun.pop(run.uid, None)
     _begun[run.uid] = next(_begins)
     while len(_begun) > BEGUN_MAX:  # other threads may begin runs, too
@@ -143,12 +280,28 @@ def add(run: Run) -> None:
 
 
 def remove(run: Run) -> None:
+    global _main, _main_token
     pid = os.getpid()
+    run._slot.run = None
+    if _top(_main) is None and _on_main_thread():
+        _main, _main_token = _EMPTY, None  # the token keeps its context in memory
     if run in _live:
         _live.remove(run)
     others = any(other._pid == pid and other._recorded for other in _live)
     if not others:
         _parent.unmark()
+
+
+def _after_fork() -> None:
+    """In a forked child: no run of a context is live."""
+    global _main, _main_token, _inherited
+    run = _top(_here.get())
+    if run is None:
+        run = _top(_main)
+    _inherited = _live[-1] if run is None and _live else run
+    for each in _live:
+        each._slot.run = None
+    _main, _main_token = _EMPTY, None
 
 
 def last_line(error: BaseException) -> str:
@@ -219,6 +372,7 @@ def _install_hooks() -> None:
 
     sys.excepthook = excepthook
     atexit.register(_at_exit)
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _at_exit() -> None:

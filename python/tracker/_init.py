@@ -138,7 +138,7 @@ def init(
     tensorboard: str | os.PathLike[str] | None = None,
     **unknown: Never,
 ) -> Run:
-    """Opens a run, which becomes the current one (tracker.run, tracker.log).
+    """Opens a run, which becomes the current one of its thread, asyncio task or other context (tracker.run, .log).
 
     An argument beats a variable of the environment (TRACKER_PROJECT, TRACKER_DIR, TRACKER_MODE, ...), which beats the
     default: project "default", mode "local", ranks "first", the nearest .tracker folder upward, else ./.tracker.
@@ -148,8 +148,9 @@ def init(
     logged twice. ranks="all": every rank of a distributed job records into the same run; "observe": rank 0 does, the
     others leave a sign of life. strict=True raises what is otherwise counted. rank and world_size beat what the
     environment says. max_disk: bytes, or a text such as "10GB", that the store may take; when it takes more, new points
-    are dropped and counted, and nothing is ever deleted for it. Two live runs in one process are legal; the newest is
-    current. What Python prints to stdout and stderr is recorded too, unless console="off", capture="none" or
+    are dropped and counted, and nothing is ever deleted for it. Several live runs in one process are legal: functions
+    of the module take the newest of their context, else of the main thread's, else of the process (docs/guarantees.md).
+    What Python prints to stdout and stderr is recorded too, unless console="off", capture="none" or
     TRACKER_CAPTURE=none; console="fd" records what native code and child processes print as well.
 
     Machine, container, packages and git commit are recorded too, and each system_interval seconds (15; 0: never) what

@@ -44,16 +44,18 @@ class Run(_core.Run):
 
     Threads: any may call anything. After fork() it is inert in the child (attach() is the way to record there).
     As a context manager it ends with the block: failed with the last line of the traceback when an exception leaves it,
-    interrupted on KeyboardInterrupt; the exception goes on. A run that nobody finishes ends with the process.
+    interrupted on KeyboardInterrupt; the exception goes on. Within the block it is the current run of its context, and
+    after it the run that was current before is so again. A run that nobody finishes ends with the process.
     """
 
-    __slots__ = ("__weakref__", "_cell", "_config", "_labels", "_pid", "_recorded", "_summary", "_watched")
+    __slots__ = ("__weakref__", "_cell", "_config", "_labels", "_pid", "_recorded", "_slot", "_summary", "_watched")
 
     _pid: int
     _recorded: bool
     _labels: dict[str, object]
     _cell: object  # of the notebook that opened it
     _watched: list[Any]  # what watch() has hooked
+    _slot: _current.Slot  # of the contexts in which it was set
 
     def __init__(self, core: _core.RunCore) -> None:
         self._pid = os.getpid()
@@ -61,6 +63,7 @@ class Run(_core.Run):
         self._labels = {}
         self._cell = None
         self._watched = []
+        self._slot = _current.NO_RUN
         self._config = Config(core)
         self._summary = Summary(self)
 
@@ -397,14 +400,21 @@ class Run(_core.Run):
         return self
 
     def __enter__(self) -> Self:
+        _current.enter(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None:
-            self._finish("finished", 0, "")
-            return
+        try:
+            if error is None:
+                self._finish("finished", 0, "")
+            else:
+                self._finish_with(error)
+        finally:
+            _current.leave(self)
+
+    def _finish_with(self, error: BaseException) -> None:
         try:
             self._finish(*_current.end_of(error))
         except Exception as own:  # the caller's exception is the one that counts

@@ -142,3 +142,19 @@ def test_demo_loses_and_doubles_nothing_through_a_kill(tmp_path: Path) -> None:
     assert len(run.writers) == 2
     assert run.history("train/loss").steps.tolist() == list(range(6000))
     assert run.summary["val/acc"] > 0.95
+
+
+def test_a_script_of_em_records_its_run_and_its_model(tmp_path: Path) -> None:
+    run_example("compat/train_em.py", tmp_path)
+    (run,) = tracker.runs(dir=str(tmp_path / "store"))
+    assert (run.project, run.name, run.state) == ("em-examples", "mnist_torch", "finished")
+    assert run.history("train/loss").steps.tolist() == list(range(1, 201))
+    assert [use.name for use in run.outputs] == ["em-examples/mnist_model:v0"]
+
+
+def test_a_script_of_swanlab_records_its_run(tmp_path: Path) -> None:
+    run_example("compat/train_swanlab.py", tmp_path)
+    (run,) = tracker.runs(dir=str(tmp_path / "store"))
+    assert (run.project, run.name, run.config) == ("Launch-Example", "first", {"lr": 0.1})
+    assert run.history("loss").steps.size == 1000
+    assert [row.text for row in run.texts("note")] == ["converged"]

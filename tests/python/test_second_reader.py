@@ -248,3 +248,28 @@ def test_keys_of_a_config_are_paths_and_a_project_may_be_called_anything(second:
     assert second.read_run(folder).config() == stored
     assert stored["a"] == {"b": 8}
     assert stored["c"] == {"d": {"e": 2, "z": 9}, "f": {}}
+
+
+def test_the_batch_in_the_documentation_of_http_is_one(second: ModuleType) -> None:
+    import batch  # type: ignore[import-not-found]
+
+    docs = Path(__file__).parents[2] / "docs" / "formats"
+    example = (docs / "http.md").read_text().split("### A worked example")[1].split("```")[1]
+    of_frame = (docs / "frame.md").read_text().split("## A worked example")[1].split("```")[1]
+    whole = example_bytes(example.replace("5446524d …", example_bytes(of_frame).hex()))
+    head, units = batch.read_batch(whole)
+    assert head["writer"]["run"]["id"] == "brisk-otter"
+    assert [(unit.kind, unit.prev, unit.first, unit.last, unit.lost) for unit in units] == [(batch.FRAME, 0, 1, 1, 0)]
+    assert units[0].frame().names == {1: ("loss", 1)}
+
+
+def example_bytes(text: str) -> bytes:
+    """The bytes of a worked example: of each line the offset, digits in groups, and after two blanks words."""
+    out = b""
+    for line in text.strip().splitlines():
+        for word in line.split()[1:]:
+            try:
+                out += bytes.fromhex(word)
+            except ValueError:
+                break
+    return out

@@ -111,6 +111,14 @@ def test_a_verb_has_the_same_defaults_in_module_stub_and_binding() -> None:
     ]
 
 
+def test_a_drop_in_may_have_the_defaults_of_its_original() -> None:
+    files = {
+        "python/tracker/_run.py": "def finish(timeout=10.0): ...\n",
+        "python/tracker/compat/a.py": "def finish(timeout=5.0): ...\n",
+    }
+    assert list(tidy_docs.signatures(files)) == []
+
+
 PROMISE = "| Promise | Tested by |\n|---|---|\n| points survive | %s |\n"
 TESTS = {
     "tests/fault/a_test.cc": "TEST(Suite, Name) {}\nTEST_P(Other, Second) {}\n// TEST(Suite, Gone)\n",

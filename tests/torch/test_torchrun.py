@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import tracker
 
 # Every rank calls the whole API, as a script without any rank logic does.
@@ -98,3 +99,43 @@ for i in range(2):
     assert done.returncode == 0, done.stderr
     runs = list(tracker.runs(dir=str(store)))
     assert sorted(r.history("i").values[0] for r in runs) == [0, 1]
+
+
+# A script for t9k's em (docs/compat.md), in which all ranks or rank 0 alone make the calls.
+EM = """
+import os, torch, torch.distributed as dist
+from tracker.compat import em
+dist.init_process_group("gloo")
+records = GATED and dist.get_rank() == 0 or not GATED
+if records:
+    run = em.create_run(name="mnist_torch_distributed", hparams={"epochs": 2})
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
+for step in range(20):
+    loss = model(torch.randn(8, 4)).pow(2).mean()
+    loss.backward()
+    if records:
+        run.log(type="train", metrics={"loss": loss.detach()}, step=step, epoch=1)
+if dist.get_rank() == 0:
+    torch.save(model.module.state_dict(), "model_state_dict.pt")
+dist.barrier()
+if records:
+    artifact = em.create_artifact(name="mnist_torch_saved_model")
+    artifact.add_file("model_state_dict.pt")
+    run.mark_output(artifact)
+    run.finish()
+    em.login()
+    run.upload(folder="em-examples", make_folder=True)
+dist.barrier()
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize("gated", [True, False])
+def test_a_script_of_em_makes_one_run_with_its_artifact(store: Path, launch, gated: bool) -> None:
+    done = launch(f"GATED = {gated}\n{EM}", torchrun=["--standalone", "--nproc-per-node=2"])
+    assert done.returncode == 0, done.stderr
+    (run,) = tracker.runs(dir=str(store))
+    assert run.history("train/loss").steps.tolist() == list(range(20))
+    (output,) = run.outputs
+    assert [file.name for file in output.artifact().files()] == ["model_state_dict.pt"]
+    assert done.stderr.count("tracker sync") == 1

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: MIT
+"""Drop-ins for the interfaces of other trackers: a script changes its import line and records with tracker.
+
+from tracker.compat import em
+import tracker.compat.swanlab as swanlab
+
+docs/compat.md lists what each of them records. Importing this package imports none of them.
+"""
