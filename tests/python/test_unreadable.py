@@ -278,7 +278,8 @@ def test_texts_too_large_for_a_ring_that_were_stored_did_not_die_in_memory(own_s
     losses = tracker.open_run("p/r").losses["texts"]
     assert (losses["logged"], losses["stored"], losses["dropped"]) == (4, 0, 4)
     assert "died in the memory" not in listed.stderr
-    assert "4 texts were stored in a file, or in a part of one, that is gone or damaged" in listed.stderr
+    assert "is gone or damaged; what it stored is counted as lost: " in listed.stderr
+    assert "4 texts; config" in listed.stderr
 
 
 GOES_ON = "import tracker\nrun = tracker.init(project='p', id='r', resume='must', quiet=True)\nprint(run.step)"

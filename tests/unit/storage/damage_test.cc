@@ -12,6 +12,7 @@
 #include "storage/database/schema.h"
 #include "storage/database/table_sum.h"
 #include "storage/database/writer_parts.h"
+#include "storage/sqlite/schema_check.h"
 #include "storage/sqlite/sqlite.h"
 #include "support/random_frame.h"
 #include "support/storage.h"
@@ -442,6 +443,12 @@ TEST(ManyDamagesTest, SoManyAreNamedAndTheRestIsReadAllTheSame) {
   };
   EXPECT_EQ(read_with_damaged(kDamageLinesMax), kDamageLinesMax);
   EXPECT_EQ(read_with_damaged(kDamageLinesMax + 1), kDamageLinesMax);
+}
+
+TEST(TreeFindingTest, SQLitesHeadingIsLeftOut) {
+  EXPECT_EQ(tree_finding("*** in database main ***\nTree 5 page 7: btreeInitPage() returns error code 11\nmore"),
+            "Tree 5 page 7: btreeInitPage() returns error code 11");
+  EXPECT_EQ(tree_finding("row 3 missing from index a\nmore"), "row 3 missing from index a");
 }
 
 }  // namespace
