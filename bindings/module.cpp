@@ -19,6 +19,7 @@ PYBIND11_MODULE(_core_in_main, module) {
   tracker::python::register_artifact(module);
   tracker::python::register_import(module);
   tracker::python::register_cli(module);
+  tracker::python::register_server(module);
   tracker::python::register_console(module);
   tracker::python::register_values(module);
 }

@@ -25,6 +25,7 @@ void register_runs(pybind11::module_& module);      // query_runs
 void register_artifact(pybind11::module_& module);  // ArtifactDraft, LoggedArtifact, StoredVersion and their verbs
 void register_import(pybind11::module_& module);    // ImportStore, RunImport
 void register_cli(pybind11::module_& module);       // cli_main
+void register_server(pybind11::module_& module);    // Service
 void register_console(pybind11::module_& module);   // flush_c_streams
 void register_values(pybind11::module_& module);    // summarize_values, count_in_bins
 

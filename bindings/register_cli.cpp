@@ -35,7 +35,8 @@ Status status_of_call(ReleasedGil* without_gil, Call&& call) {
 }
 
 // Of the module tracker._cli: import_source(store, format, source, project, progress, artifacts) and
-// export_parquet(folder, metrics, all, output, progress) -> (rows, bytes, metrics).
+// export_parquet(folder, metrics, all, output, progress) -> (rows, bytes, metrics), serve(store, host, port,
+// takes_uploads, opens_browser, allowed_hosts).
 internal::PythonSide python_side(py::handle side, ReleasedGil* without_gil) {
   internal::PythonSide out;
   out.import_source = [side, without_gil](internal::ImportStore* store, const internal::ImportOptions& options,
@@ -55,6 +56,12 @@ internal::PythonSide python_side(py::handle side, ReleasedGil* without_gil) {
           done.cast<std::tuple<uint64_t, uint64_t, std::vector<std::string>>>();
     });
     return status.ok() ? internal::Result<internal::ExportResult>(std::move(result)) : status;
+  };
+  out.serve = [side, without_gil](const internal::ServeOptions& options) {
+    return status_of_call(without_gil, [&] {
+      side.attr("serve")(options.store, options.host, options.port, options.takes_uploads, options.opens_browser,
+                         options.allowed_hosts);
+    });
   };
   return out;
 }

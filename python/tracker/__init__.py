@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tracker._artifact_read import StoredArtifact as StoredArtifact
     from tracker._audio_video import Audio as Audio
     from tracker._audio_video import Video as Video
+    from tracker._connect import Connection as Connection
     from tracker._documents import Html as Html
     from tracker._documents import Markdown as Markdown
     from tracker._documents import Plotly as Plotly
@@ -108,6 +109,7 @@ __all__ = [
     "artifacts",
     "config",
     "confusion_matrix",
+    "connect",
     "define_metric",
     "finish",
     "flush",
@@ -189,6 +191,17 @@ def open_run(name: str, *, dir: str | None = None) -> StoredRun:
     from tracker._runs import open_run as open_stored
 
     return open_stored(name, dir)
+
+
+def connect(host: str, token: str | None = None) -> Connection:
+    """A server to read from: its runs() and open_run() are as those of a store.
+
+    host: its address, such as "https://runs.example". token: default TRACKER_TOKEN. Raises StoreError where it does not
+    answer, TrackerError where it is no tracker server or refuses the token.
+    """
+    from tracker._connect import connect as connect_to
+
+    return connect_to(host, token)
 
 
 def artifact(name: str, *, project: str | None = None, dir: str | None = None) -> StoredArtifact:

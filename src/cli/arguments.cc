@@ -237,6 +237,37 @@ void add_doctor(CLI::App& app, DoctorOptions& options) {
       "  tracker doctor --recover /mnt/backup/.tracker");
 }
 
+void add_server(CLI::App& app, ServerOptions& options) {
+  CLI::App* server = app.add_subcommand("server", "Take uploads of runs and show them in a browser");
+  server->add_option("--host", options.host, "Address to listen on; default 127.0.0.1, this machine alone")
+      ->type_name("HOST");
+  server->add_option("--port", options.port, "Default 8420; 0: any that is free")->type_name("PORT");
+  server->add_option("--allow-host", options.allowed_hosts, "A name of this server beside its own; may be given again")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  CLI::App* token = server->add_subcommand("token", "Tokens of the server");
+  CLI::App* create = token->add_subcommand("create", "Make a token and print it; it is not stored and not shown again");
+  create->add_option("--name", options.token_name, "For people: whose it is")->type_name("NAME")->required();
+  create->add_option("--scope", options.scopes, "read, ingest, edit or admin; may be given again")
+      ->type_name("SCOPE")
+      ->allow_extra_args(false)
+      ->required();
+  create->add_option("--project", options.token_project, "For this project alone")->type_name("NAME");
+  token->require_subcommand(1);
+  create->final_callback([&options] { options.creates_token = true; });
+  server->footer(
+      "Examples:\n  tracker server token create --dir /srv/runs --name anna --scope ingest --scope read\n"
+      "  tracker server --dir /srv/runs\n  tracker server --dir /srv/runs --host 0.0.0.0 --port 8420");
+}
+
+void add_ui(CLI::App& app, UiOptions& options) {
+  CLI::App* ui = app.add_subcommand("ui", "Show the runs of the store in a browser");
+  ui->add_option("--port", options.port, "Default: any that is free")->type_name("PORT");
+  ui->add_flag("--no-browser", options.no_browser, "Only print the address");
+  ui->add_flag("--link", options.link, "Print another address for the one that runs");
+  ui->footer("Examples:\n  tracker ui\n  tracker ui --dir /srv/runs --port 8421 --no-browser\n  tracker ui --link");
+}
+
 void add_version(CLI::App& app, bool& json) {
   app.add_subcommand("version", "Print the version")->add_flag("--json", json, "Print a JSON document");
 }
@@ -256,6 +287,8 @@ void add_commands(CLI::App& app, CommandLine& line) {
   add_rm(app, line.rm);
   add_artifact(app, line.artifact);
   add_doctor(app, line.doctor);
+  add_server(app, line.server);
+  add_ui(app, line.ui);
   add_version(app, line.version_json);
 }
 

@@ -27,6 +27,8 @@ struct CommandLine {
   RmOptions rm;
   ArtifactOptions artifact;
   DoctorOptions doctor;
+  ServerOptions server;
+  UiOptions ui;
   bool version = false, version_json = false;
   // As given; read by read_values(), whose errors say what was expected.
   std::string limit = "50", offset = "0", plots = "0", format, rows, max_disk;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The command line of tracker, shared by the native program and the Python entry point: ls, show, tail,
-// export, import, verify, gc, rm, doctor, version.
+// export, import, verify, gc, rm, doctor, server, ui, version.
 // docs/cli.md documents every command and exit code. Writes to the descriptors 1 and 2. Threads: one call at a time.
 #pragma once
 

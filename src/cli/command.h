@@ -112,6 +112,20 @@ struct RmOptions {
   bool json = false;
 };
 
+struct ServerOptions {
+  std::string host = "127.0.0.1", port;
+  std::vector<std::string> allowed_hosts;
+  bool creates_token = false;  // tracker server token create
+  std::string token_name, token_project;
+  std::vector<std::string> scopes;
+};
+
+struct UiOptions {
+  std::string port;
+  bool no_browser = false;
+  bool link = false;  // print a new one-use code for the console that runs
+};
+
 struct DoctorOptions {
   std::string recover;  // not empty: a store, which journals that name its id are recovered into
   bool json = false;
@@ -125,6 +139,8 @@ int run_gc(Console& console, const GlobalOptions& global, const GcOptions& optio
 int run_rm(Console& console, const GlobalOptions& global, const RmOptions& options);
 int run_artifact(Console& console, const GlobalOptions& global, const ArtifactOptions& options);
 int run_doctor(Console& console, const GlobalOptions& global, const DoctorOptions& options);
+int run_server(Console& console, const GlobalOptions& global, const ServerOptions& options);
+int run_ui(Console& console, const GlobalOptions& global, const UiOptions& options);
 int run_ls(Console& console, const GlobalOptions& global, const LsOptions& options);
 int run_show(Console& console, const GlobalOptions& global, const ShowOptions& options);
 int run_export(Console& console, const GlobalOptions& global, ExportCommandOptions options);

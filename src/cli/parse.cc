@@ -87,6 +87,8 @@ int dispatch(Console& console, const CLI::App& app, CommandLine& line) {
     line.artifact.action = actions.front()->get_name();
     return run_artifact(console, line.global, line.artifact);
   }
+  if (name == "server") return run_server(console, line.global, line.server);
+  if (name == "ui") return run_ui(console, line.global, line.ui);
   if (name == "doctor") return run_doctor(console, line.global, line.doctor);
   return run_version(console, line.version_json);
 }

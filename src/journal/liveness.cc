@@ -18,6 +18,7 @@ bool is_here(const WriterIdentity& writer, const WriterIdentity& self) {
 
 // `dir`: of its journal, empty where none was found.
 Liveness probe(const WriterIdentity& writer, const std::string& dir) {
+  if (writer.received) return Liveness::kUnknown;
   const WriterIdentity self = this_process();
   // A writer of this very process that another copy of the library made: its lock file must not be opened here
   // (owner_lock.h).

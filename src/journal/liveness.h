@@ -15,7 +15,7 @@ enum class Liveness {
   kLive,     // the lock is held (or the writer is in this very process)
   kDead,     // the lock is free, or a recoverer's; or the journal is gone on the machine and boot that made it
   kUnknown,  // only a descriptor is held, and its process is in another pid namespace; on another host, or in a
-             // container or of a user whose /dev/shm we do not see: go by the heartbeat
+             // container or of a user whose /dev/shm we do not see, or received over HTTP: go by the heartbeat
 };
 
 // A heartbeat is written each 15 s; a reader that cannot see the lock believes in the writer for four of them.

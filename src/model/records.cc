@@ -99,6 +99,7 @@ Value WriterIdentity::to_value() const {
   if (resume_step) out.set("resume_step", *resume_step);
   if (!launch.empty()) out.set("launch", launch);
   if (observed) out.set("observed", true);
+  if (received) out.set("received", true);
   if (image != 0) out.set("image", image);
   if (!oom_file.empty()) {
     out.set("oom_file", oom_file);
@@ -154,8 +155,12 @@ Result<WriterIdentity> WriterIdentity::from_value(const Value& value) {
   out.oom_file = value.text_or("oom_file", "");
   out.oom_kills = value.int_or("oom_kills", 0);
   out.image = value.int_or("image", 0);
-  const Value* observed = value.find("observed");
-  out.observed = observed != nullptr && observed->as_bool() != nullptr && *observed->as_bool();
+  const auto flag = [&value](std::string_view key) {
+    const Value* found = value.find(key);
+    return found != nullptr && found->as_bool() != nullptr && *found->as_bool();
+  };
+  out.observed = flag("observed");
+  out.received = flag("received");
   out.part = value.int_or("part", 1);
   if (const Value* before = value.find("before"); before != nullptr && before->is_map()) {
     const auto number = [before](std::string_view key) {

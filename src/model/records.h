@@ -113,6 +113,7 @@ struct WriterIdentity {
   int64_t world_size = 1;
   std::string launch;     // the same for the ranks of one launch and for no other; empty where that is not known
   bool observed = false;  // a rank of ranks="observe": it records no metrics
+  bool received = false;  // its frames came over HTTP: whether its process lives is judged by its heartbeat alone
   int64_t started_us = 0;
   std::string version;      // of the library
   std::string files;        // what it wrote live: "sqlite" | "frames"; "" where it never came to that, or before 0.2

@@ -23,7 +23,10 @@ import tracker
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
 PROGRAM = f"{sys.executable} -m tracker"
 ARTIFACT_ACTIONS = ("ls", "show", "get", "put", "verify", "alias", "tag", "lineage")
-COMMANDS = ("ls", "show", "tail", "stop", "sync", "export", "import", "verify", "artifact", "gc", "rm", "doctor")
+COMMANDS = (
+    *("ls", "show", "tail", "stop", "sync", "export", "import", "verify", "artifact", "gc", "rm", "doctor"),
+    *("server", "ui"),
+)
 
 
 def sections() -> dict[str, str]:

@@ -33,4 +33,15 @@ Status StoredSegment::open_view() {
   return {};
 }
 
+Result<std::string> stored_frame(const std::string& path, uint64_t seq) {
+  constexpr int kBusyMs = 1000;
+  auto db = Sqlite::open(path, SqliteOpen::kRead, kBusyMs);
+  if (!db.ok()) return db.status();
+  auto find = db->prepare("SELECT data FROM frames WHERE seq=?");
+  if (!find.ok()) return find.status();
+  const auto row = find->bind(static_cast<int64_t>(seq)).step();
+  if (!row.ok()) return row.status();
+  return *row ? std::string(find->bytes_at(0)) : std::string();
+}
+
 }  // namespace tracker::internal

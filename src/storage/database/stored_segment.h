@@ -32,4 +32,8 @@ class StoredSegment {
   std::optional<SegmentView> view_;
 };
 
+// The bytes of frame `seq` in the database at `path`; empty: it is in a segment, or not there. Cost: opens the
+// database.
+Result<std::string> stored_frame(const std::string& path, uint64_t seq);
+
 }  // namespace tracker::internal

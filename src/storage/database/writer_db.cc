@@ -561,6 +561,7 @@ Status WriterDb::heartbeat(int64_t now_us) {
   TRACKER_RETURN_IF_ERROR(impl_->ensure_open());
   TRACKER_RETURN_IF_ERROR(impl_->check_files());
   const auto now = static_cast<uint64_t>(now_us);
+  if (impl_->writer_is_dead) impl_->heartbeat_us = now;  // durable commits write it again
   return impl_->transaction(false, [&] { return impl_->put_sign_of_life(now); });
 }
 

@@ -81,6 +81,13 @@ std::string encode_batch(const Batch& batch) {
   return out.take();
 }
 
+bool is_whole_batch(std::string_view bytes) {
+  if (bytes.size() < kHeaderBytes + kCrcBytes || !bytes.starts_with(kMagic)) return false;
+  if (ByteReader(bytes.substr(kSizeAt)).u32() != bytes.size()) return false;
+  const std::string_view body = bytes.substr(0, bytes.size() - kCrcBytes);
+  return ByteReader(bytes.substr(body.size())).u32() == crc32c(body);
+}
+
 Result<Batch> parse_batch(std::string_view bytes) {
   if (bytes.size() > kBatchBytesMax)
     return Status(Code::kLimit,
@@ -111,6 +118,7 @@ Result<Batch> parse_batch(std::string_view bytes) {
     if (kind != 1 && kind != 2) return newer(fmt::format("a unit of kind {}", kind));
     unit.kind = static_cast<BatchUnitKind>(kind);
     if (unit.prev >= unit.first || unit.first > unit.last) return damaged("the numbers of a unit do not rise");
+    if (unit.lost > 0 && unit.prev + 1 == unit.first) return damaged("points are lost in a gap that is none");
     if (!out->units.empty() && unit.prev != out->units.back().last)
       return damaged("a unit does not follow the one before it");
     TRACKER_RETURN_IF_ERROR(check_unit(unit, out->writer.writer));

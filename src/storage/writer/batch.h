@@ -35,6 +35,9 @@ struct Batch {
 // The units' bytes are copied. Nothing is checked.
 std::string encode_batch(const Batch& batch);
 
+// Whether the bytes are those of one batch as they were sent, by its size and its CRC.
+bool is_whole_batch(std::string_view bytes);
+
 // The units are views into `bytes`. Each frame and each segment is parsed with its CRCs and has the writer of the head
 // and the numbers of its unit; units follow each other. kCorrupt: a CRC, a size, CBOR or a unit that breaks these
 // rules; kVersion: a newer batch, frame or segment; kLimit: above the limits. Cost: one pass over the bytes.

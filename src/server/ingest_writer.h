@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// What Ingest keeps of a writer in memory. Private to ingest.cc and ingest_apply.cc.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/ingest.h"
+
+namespace tracker::internal {
+
+struct Ingest::Writer {
+  // Constant.
+  Id128 run, id;
+  std::string run_path;
+  WriterIdentity identity;      // as its database has it
+  std::atomic<int64_t> row{0};  // in ingest.db; 0: none yet. Set by the thread that commits
+  // Guarded by mutex_.
+  uint64_t acked = 0;
+  int64_t said_us = 0, heartbeat_us = 0;  // the last sign of life as the client said it, and as it is stored
+  uint64_t waiting_bytes = 0;
+  bool is_due = false;    // there are units or a sign of life to be stored
+  bool applying = false;  // a thread has what follows
+  int64_t retry_ns = 0;
+  int64_t used_ns = 0;
+  // Of the thread that applies.
+  std::unique_ptr<WriterStore> store;
+  int64_t applied_id = 0;      // of its units
+  int64_t stored_beat_us = 0;  // the sign of life in its database
+  bool may_have_ended = false;
+  bool has_failed = false;  // which was reported
+};
+
+// Something that the transaction of ingest.db does.
+struct Ingest::Job {
+  Writer* writer = nullptr;
+  const Batch* batch = nullptr;  // none: an erasure
+  int64_t erase_up_to = 0;
+  std::vector<BatchUnit> quarantine;  // of the applier
+  BatchAnswer answer;
+  uint64_t bytes = 0;  // stored of the batch
+  bool done = false;
+  Status status;
+};
+
+}  // namespace tracker::internal

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Files that clients send in parts: <store>/uploads/<name> until all of it is here and has the digest that it is to
+// have. Threads: any. Cost: blocks on the disk; the last part reads the whole file.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "artifact/blob_store.h"
+#include "artifact/digest.h"
+#include "base/status.h"
+#include "storage/store/store.h"
+
+namespace tracker::internal {
+
+constexpr const char* kUploadsFolder = "uploads";
+constexpr std::chrono::hours kUploadAge{24};         // what is not complete by then goes
+constexpr uint64_t kUploadFreeBytesMin = 256 << 20;  // of the disk
+
+struct ReceivedPart {
+  uint64_t received = 0;  // bytes of the file that are here
+  bool complete = false;
+  Status status;  // kCorrupt: another offset than `received` or, with `received` 0, another digest; kIo
+};
+
+class PartFiles {
+ public:
+  explicit PartFiles(const Store& store) : store_path_(store.path()) {}
+  // `name` is made by the server of digests and uids alone.
+  uint64_t received(const std::string& name) const;
+  // `place` takes the whole file: open, and by its path, which it renames or removes.
+  ReceivedPart put(const std::string& name, const Digest& digest, uint64_t offset, uint64_t bytes,
+                   std::string_view part, const std::function<Status(BlobBatch::Temporary file)>& place);
+  // Those of which nothing has come for kUploadAge.
+  void remove_old() const;
+
+ private:
+  std::string path_of(const std::string& name) const;
+
+  const std::string store_path_;
+  std::array<std::mutex, 16> mutexes_;  // by name
+};
+
+}  // namespace tracker::internal

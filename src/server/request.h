@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// A request of docs/formats/http.md and its answer, without the transport. Threads: values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "model/value.h"
+
+namespace tracker::internal {
+
+constexpr size_t kJsonRequestBytesMax = 8 << 20;
+
+struct Request {
+  std::string method;
+  std::string path;  // below /api/v1/, percent-decoded once
+  std::vector<std::pair<std::string, std::string>> query;
+  std::string authorization, cookie, origin;  // headers
+  std::string own_origin;                     // scheme and host that the client has asked for
+  std::string client;                         // its address
+  bool marked = false;                        // it has the header X-Tracker: 1
+  bool over_tls = false;
+  std::string_view body;
+};
+
+struct Response {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string body;
+  std::string file;  // not empty: the bytes of this file are the body
+};
+
+// Integers beyond 2^53 as text, NaN and infinities as texts.
+Response json_response(const Value& value);
+Response error_response(int status, std::string_view code, std::string_view message);
+// The status and code of the table in http.md. Messages of the disk name files of the server: those are left out.
+Response error_response(const Status& status);
+
+// kInvalid: no JSON object, or too large.
+Result<Value> json_object(std::string_view body);
+// The list of texts under `key`; empty where it is absent. kInvalid where it is something else.
+Result<std::vector<std::string>> texts_of(const Value& object, std::string_view key);
+Value count_value(uint64_t n);
+
+}  // namespace tracker::internal

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// What the handlers of a service share. Private to service.cc and the files *_routes.cc.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "artifact/digest.h"
+#include "query/run_view.h"
+#include "server/access.h"
+#include "server/changes.h"
+#include "server/ingest.h"
+#include "server/part_files.h"
+#include "server/request.h"
+#include "server/run_index.h"
+#include "server/service.h"
+
+namespace tracker::internal {
+
+constexpr uint64_t kPartBytesMax = 16 << 20;  // of one part of a file
+constexpr uint64_t kDigestsMax = 1000;        // of one question or answer
+constexpr uint64_t kListLimit = 200;
+constexpr uint64_t kListLimitMax = 1000;
+
+// A request that is admitted: who makes it, and what its path and query say.
+struct Call {
+  const Request* request = nullptr;
+  Grant grant;
+  Id128 uid;                                 // of {uid}
+  Digest digest;                             // of {digest} and {file}
+  std::string extension;                     // of {file}
+  std::map<std::string, std::string> query;  // only names that the path has
+  std::optional<RunFolder> run;              // of {uid}, where the path needs one that is there
+
+  std::string text(const std::string& name) const;
+  // Digits alone; `otherwise` where it is absent. kInvalid.
+  Result<uint64_t> number(const std::string& name, uint64_t otherwise, uint64_t max) const;
+  // The project that the request is about: that of its token, or the one that it asks for; empty: all.
+  std::string project() const;
+};
+
+struct Page {
+  uint64_t offset = 0, limit = kListLimit;
+};
+Value limits_json();  // what the server takes
+Result<Page> page_of(const Call& call, uint64_t limit = kListLimit, uint64_t limit_max = kListLimitMax);
+
+// The answer that is a file, for a browser to save under `name`.
+Response attachment(const std::string& path, std::string_view extension, std::string_view name);
+
+struct Service::Impl {
+  Impl(const Store& the_store, Access the_access)
+      : store(the_store), access(std::move(the_access)), runs(store), changes(store), parts(store) {}
+
+  using Handler = Response (Impl::*)(const Call& call);
+  enum class Needs { kNothing, kRun, kUploads, kRunAndUploads };
+  struct Route {
+    const char* method;
+    const char* pattern;
+    Scope scope;
+    Needs needs;
+    const char* query;  // names, each with a comma on both sides
+    size_t body_max;
+    Handler handler;
+  };
+  static const std::vector<Route>& table();
+
+  // The opened run of the call, with all that was received of it.
+  Result<std::unique_ptr<RunView>> open_run(const Call& call);
+
+  // service.cc
+  Response server(const Call& call);
+  Response login(const Call& call);
+  Response session(const Call& call);
+  Response logout(const Call& call);
+  // upload_routes.cc
+  Response writers(const Call& call);
+  Response frames(const Call& call);
+  // file_routes.cc
+  Response missing_files(const Call& call);
+  Response put_blob(const Call& call);
+  Response put_medium(const Call& call);
+  Response put_version(const Call& call);
+  // run_routes.cc
+  Response projects(const Call& call);
+  Response list_runs(const Call& call);
+  Response run(const Call& call);
+  Response changed(const Call& call);
+  // series_routes.cc
+  Response charts(const Call& call);
+  Response rows(const Call& call);
+  // detail_routes.cc
+  Response series(const Call& call);
+  Response console(const Call& call);
+  Response environment(const Call& call);
+  Response list_media(const Call& call);
+  Response medium(const Call& call);
+  // artifact_routes.cc
+  Response artifacts(const Call& call);
+  Response artifact_version(const Call& call);
+  Response blob(const Call& call);
+
+  const Store store;
+  Access access;
+  RunIndex runs;
+  Changes changes;
+  PartFiles parts;
+  std::unique_ptr<Ingest> ingest;  // none: it takes no uploads
+  std::shared_mutex closing;       // requests share it
+  bool is_closed = false;
+};
+
+}  // namespace tracker::internal
