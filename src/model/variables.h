@@ -9,8 +9,8 @@ namespace tracker::internal {
 
 inline constexpr std::string_view kVariablePrefix = "TRACKER_";
 // Behind the prefix.
-inline constexpr std::string_view kVariables[] = {"CAPTURE", "DIR",         "MAX_DISK",       "MODE",  "NVML",
-                                                  "PROJECT", "PARENT_RUN",  "RANK",           "RANKS", "RUN_ID",
-                                                  "SHM_DIR", "STORE_FILES", "SYSTEM_INTERVAL"};
+inline constexpr std::string_view kVariables[] = {
+    "CAPTURE", "DIR",   "MAX_DISK", "MODE",    "NVML",        "PROJECT",         "PARENT_RUN",
+    "RANK",    "RANKS", "RUN_ID",   "SHM_DIR", "STORE_FILES", "SYSTEM_INTERVAL", "TOKEN"};
 
 }  // namespace tracker::internal

@@ -15,7 +15,7 @@
 #include "server/access.h"
 #include "server/changes.h"
 #include "server/ingest.h"
-#include "server/part_files.h"
+#include "server/upload_parts.h"
 #include "server/request.h"
 #include "server/run_index.h"
 #include "server/service.h"
@@ -109,7 +109,7 @@ struct Service::Impl {
   Access access;
   RunIndex runs;
   Changes changes;
-  PartFiles parts;
+  UploadParts parts;
   std::unique_ptr<Ingest> ingest;  // none: it takes no uploads
   std::shared_mutex closing;       // requests share it
   bool is_closed = false;

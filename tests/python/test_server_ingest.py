@@ -67,7 +67,12 @@ def test_what_is_sent_is_what_a_reader_finds(server: Server, store: Path) -> Non
     assert post(server, log).ok()["acked_seq"] == log.units[-1].last
     wait_until(lambda: tracker.runs(dir=str(server.store))[0].state == "finished")
     assert received(server, log) == rows(store)
-    assert command("ls", "--dir", str(server.store)).returncode == 0
+    listed = command("ls", "--dir", str(server.store))
+    assert listed.returncode == 0
+    assert "mnist/otter " in listed.stdout
+    assert " in mnist/" not in listed.stdout  # the folder of its uid is its own
+    verified = command("verify", "--dir", str(server.store))
+    assert (verified.returncode, "note" in verified.stdout) == (0, False), verified.stdout
 
 
 def test_a_run_is_a_folder_of_its_uid_with_the_client_s_label(server: Server) -> None:
@@ -142,6 +147,13 @@ def test_points_of_a_declared_gap_are_counted_as_lost(server: Server) -> None:
     losses = server.get(f"runs/{log.uid}")["losses"]
     assert losses["dropped"] == 7
     assert list(losses["dropped_by_reason"].values()) == [7]
+
+
+def test_points_cannot_be_lost_where_there_is_no_gap(server: Server) -> None:
+    _, log = live_log()
+    first = log.units[0]
+    answer = post(server, log, [Unit(FRAME, first.prev, first.first, first.last, first.data, lost=1)])
+    assert (answer.status, answer.json()["error"]["code"]) == (400, "invalid")
 
 
 def test_a_segment_is_stored_from_the_first_frame_that_is_new(server: Server, store: Path) -> None:

@@ -106,10 +106,36 @@ BY_EFFECT = {
     "kWaitingNews": "tests/fault/stuck_account_test.cc: WhatWaitsInAJournalIsCountedForReadersBeforeAndAfterTheDeath",
     "wait_call": "tests/unit/journal/full_ring_test.cc: WaitIsBoundedByCallAndInAll",
     "wait_total": "tests/unit/journal/full_ring_test.cc: WaitIsBoundedByCallAndInAll",
+    "kJsonRequestBytesMax": (
+        "tests/python/test_server_access.py: test_a_body_that_is_too_large_is_refused_before_it_is_read"
+    ),
+    "kWrongLoginsAMinute": "tests/python/test_server_access.py: test_wrong_tokens_from_one_address_are_throttled",
+    "kPairsMax": "tests/python/test_server_reading.py: test_a_bad_question_is_named",
+    "kRowsLimitMax": "tests/python/test_server_reading.py: test_every_row_comes_once_in_pages",
+    "kListLimitMax": "tests/python/test_server_reading.py: test_runs_are_filtered_sorted_and_paged",
 }
 
 # Limits at whose edge no test stands, and why.
-NOT_TESTED: dict[str, str] = {}
+NOT_TESTED: dict[str, str] = {
+    "kBatchBytesMax": "a comparison, as that of kBatchUnitsMax",
+    "kPartBytesMax": "the bound of a body, as kJsonRequestBytesMax",
+    "kDigestsMax": "a comparison",
+    "kIngestBytesMax": "512 MiB of batches that wait need a disk that stands still",
+    "kApplyBytesMax": "where one transaction ends and the next begins has no effect that a reader sees",
+    "kOpenWritersMax": "a thousand live writers",
+    "kDescriptorsAWriter": "a thousand live writers",
+    "kKnownWritersMax": "65,536 writers",
+    "kIdleNs": "90 s",
+    "kQuarantineBytesMax": "256 MiB of units that differ",
+    "kUploadAge": "24 hours",
+    "kUploadFreeBytesMin": "a full disk",
+    "kLinesLimitMax": "a comparison",
+    "kChangedRunsMax": "a thousand runs that change",
+    "kChangesNs": "how often, not what",
+    "BODY_BYTES_MAX": "512 MiB of bodies",
+    "BODY_IDLE_SECONDS": "60 s",
+    "CONNECTIONS_MAX": "uvicorn's",
+}
 
 UNITS = {
     "": 1,

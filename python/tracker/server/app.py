@@ -21,8 +21,9 @@ from tracker import _core
 
 API = "/api/v1/"
 CONSOLE = Path(__file__).parent / "console"
-BODY_BYTES_MAX = 512 * 1024 * 1024  # of all requests at once
-BODY_IDLE_SECONDS = 60  # between two parts of a body
+# Of the bodies of all requests at once; between two parts of a body.
+BODY_BYTES_MAX = 512 * 1024 * 1024
+BODY_IDLE_SECONDS = 60
 HEADERS_TAKEN = ("authorization", "cookie", "origin", "x-tracker")
 SAFETY = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
@@ -103,7 +104,7 @@ def _response(answer: Answer) -> Response:
     return out
 
 
-class _Refused(Exception):
+class _RefusedError(Exception):
     """A body that is not taken, with the answer that says why."""
 
     def __init__(self, answer: Response) -> None:
@@ -120,7 +121,7 @@ class _Bodies:
         """The caller subtracts its length from `held` when it is handled."""
         said = request.headers.get("content-length", "")
         if said and (not said.isdigit() or int(said) > bytes_max):
-            raise _Refused(self._too_large(bytes_max))
+            raise _RefusedError(self._too_large(bytes_max))
         parts: list[bytes] = []
         size = 0
         stream = request.stream()
@@ -133,11 +134,11 @@ class _Bodies:
                 size += len(part)
                 self.held += len(part)
                 if size > bytes_max:
-                    raise _Refused(self._too_large(bytes_max))
+                    raise _RefusedError(self._too_large(bytes_max))
                 if self.held > BODY_BYTES_MAX:
                     busy = _error(503, "busy", "the server has too much to do; send the request again")
                     busy.headers["retry-after"] = "1"
-                    raise _Refused(busy)
+                    raise _RefusedError(busy)
                 parts.append(part)
         except BaseException:
             self.held -= size
@@ -166,7 +167,7 @@ def _endpoint(service: _core.Service, bodies: _Bodies, bytes_max: int) -> Callab
                 return _response(refusal)
             try:
                 body = await bodies.read(request, bytes_max)
-            except _Refused as refused:
+            except _RefusedError as refused:
                 refused.answer.headers["connection"] = "close"
                 return refused.answer
         try:

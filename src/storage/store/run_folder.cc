@@ -122,7 +122,8 @@ std::vector<ForeignFile> files_of_other_runs(const RunFolder& run) {
 std::string place_of(const RunFolder& run) { return last_name(parent_path(run.path)) + "/" + last_name(run.path); }
 
 bool is_in_own_place(const RunFolder& run) {
-  return place_of(run) == folder_name(run.identity.project) + "/" + folder_name(run.identity.id);
+  const std::string project = folder_name(run.identity.project) + "/", place = place_of(run);
+  return place == project + folder_name(run.identity.id) || place == project + run.identity.uid.hex();
 }
 
 std::optional<WriterIdentity> read_claim_maker(const std::string& path) {

@@ -46,7 +46,8 @@ struct ForeignFile {
 std::vector<ForeignFile> files_of_other_runs(const RunFolder& run);
 
 std::string place_of(const RunFolder& run);  // its folder in the store: "project/folder"
-bool is_in_own_place(const RunFolder& run);  // the one of its project and id: neither renamed nor a copy
+// The one of its project and id, or on a server of its project and uid: neither renamed nor a copy.
+bool is_in_own_place(const RunFolder& run);
 
 // The process that made the run, or began an attempt, as far as probe_writer() asks; none where the document, run.json
 // or attempt-<n>.json, does not say.

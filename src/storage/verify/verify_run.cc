@@ -134,7 +134,9 @@ class RunCheck {
         verifier_.note("leftover", path_, "is a run's folder without a run", "remove it where it is not wanted");
       return false;
     }
-    if (document_.ok() && !name_.empty() && name_ != folder_name(document_->project) + "/" + folder_name(document_->id))
+    const std::string project = document_.ok() ? folder_name(document_->project) + "/" : "";
+    if (document_.ok() && !name_.empty() && name_ != project + folder_name(document_->id) &&
+        name_ != project + document_->uid.hex())
       verifier_.note("misplaced", path_,
                      fmt::format("is {}/{} by its run.json, and stands in the folder of another name",
                                  document_->project, document_->id),

@@ -28,9 +28,9 @@ struct ReceivedPart {
   Status status;  // kCorrupt: another offset than `received` or, with `received` 0, another digest; kIo
 };
 
-class PartFiles {
+class UploadParts {
  public:
-  explicit PartFiles(const Store& store) : store_path_(store.path()) {}
+  explicit UploadParts(const Store& store) : store_path_(store.path()) {}
   // `name` is made by the server of digests and uids alone.
   uint64_t received(const std::string& name) const;
   // `place` takes the whole file: open, and by its path, which it renames or removes.

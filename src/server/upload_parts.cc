@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/part_files.h"
+#include "server/upload_parts.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -32,16 +32,16 @@ Result<Digest> digest_of(int fd) {
 
 }  // namespace
 
-std::string PartFiles::path_of(const std::string& name) const {
+std::string UploadParts::path_of(const std::string& name) const {
   return join_path(join_path(store_path_, kUploadsFolder), name);
 }
 
-uint64_t PartFiles::received(const std::string& name) const {
+uint64_t UploadParts::received(const std::string& name) const {
   struct stat st{};
   return ::lstat(path_of(name).c_str(), &st) == 0 && S_ISREG(st.st_mode) ? static_cast<uint64_t>(st.st_size) : 0;
 }
 
-ReceivedPart PartFiles::put(const std::string& name, const Digest& digest, uint64_t offset, uint64_t bytes,
+ReceivedPart UploadParts::put(const std::string& name, const Digest& digest, uint64_t offset, uint64_t bytes,
                             std::string_view part, const std::function<Status(BlobBatch::Temporary file)>& place) {
   const std::lock_guard lock(mutexes_[std::hash<std::string>()(name) % mutexes_.size()]);
   ReceivedPart out;
@@ -78,7 +78,7 @@ ReceivedPart PartFiles::put(const std::string& name, const Digest& digest, uint6
   return out;
 }
 
-void PartFiles::remove_old() const {
+void UploadParts::remove_old() const {
   const std::string folder = join_path(store_path_, kUploadsFolder);
   for (const std::string& name : list_dir(folder).value_or({})) {
     struct stat st{};
