@@ -3,7 +3,7 @@
 PY := .venv/bin/python
 TEST := $(PY) tools/test.py
 
-.PHONY: demo package test deps build unit integration fault python bench tidy format wheel soak test-torch \
+.PHONY: demo package test deps build unit integration fault python console bench tidy format wheel soak test-torch \
   test-import install-test   asan tsan fuzz ci-full test-pythons examples bench-rivals clean
 
 demo: package                  ; @PYTHONPATH=build/python $(PY) examples/demo/demo.py
@@ -15,6 +15,7 @@ unit: deps                     ; @$(TEST) build unit
 integration: deps              ; @$(TEST) build integration
 fault: deps                    ; @$(TEST) build fault
 python: deps                   ; @$(TEST) build python
+console: deps                  ; @$(PY) tools/console.py
 examples: deps                 ; @$(TEST) build examples
 install-test: deps             ; @$(TEST) build install
 asan: deps                     ; @TRACKER_SANITIZE_ALL=ON $(TEST) asan

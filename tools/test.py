@@ -216,6 +216,14 @@ def pytest(
     return with_report(name, report, command, {"PYTHONPATH": str(ROOT / build / "python"), **(env or {})})
 
 
+def console() -> Tally:
+    """Types, lint, format and unit tests of console/; then its pages in Chromium."""
+    report = LOGS / "console.xml"
+    tally = with_report("console", report, [sys.executable, "tools/console.py", "test", "--junit", str(report)])
+    tally.add(pytest("pages", "tests/console"))
+    return tally
+
+
 def torch() -> Tally:
     report = LOGS / "torch.xml"
     return with_report("torch", report, ["tools/test-torch.sh", f"--junitxml={report}"])
@@ -330,6 +338,7 @@ PARTS: dict[str, Callable[[], Tally]] = {
     "integration": lambda: ctest("build", "integration", "integration"),
     "fault": lambda: ctest("build", "fault", "fault"),
     "python": lambda: pytest("python", "tests/python", jobs=JOBS),
+    "console": console,
     "tools": lambda: pytest("tools", "tests/tools"),
     "install": lambda: pytest("install", "tests/install"),
     "examples": lambda: pytest("examples", "tests/examples"),
@@ -342,7 +351,7 @@ PARTS: dict[str, Callable[[], Tally]] = {
     "clang-tidy": lambda: preset_builds("tidy"),
     "fuzz": fuzz,
 }
-DEFAULT_PARTS = ("build", "cpp", "python", "tools", "examples", "gates", "install", "asan", "tsan")
+DEFAULT_PARTS = ("build", "cpp", "python", "console", "tools", "examples", "gates", "install", "asan", "tsan")
 ALL_PARTS = (*DEFAULT_PARTS, "everything", "clang", "clang-tidy", "fuzz", "torch", "real_tools")
 
 

@@ -38,6 +38,7 @@ PYTHON_TEST_FOLDERS = (
     "tests/gates/",
     "tests/torch/",
     "tests/real_tools/",
+    "tests/console/",
 )
 
 ENGINE = ("base", "model", "codec", "journal", "storage", "query")

@@ -186,11 +186,18 @@ def _console_files() -> dict[str, Path]:
     return {str(file.relative_to(CONSOLE)): file for file in CONSOLE.rglob("*") if file.is_file()}
 
 
+def _page(index: bytes, depth: int) -> Response:
+    """The console's page for an address `depth` folders below the root: what it loads is relative to that address."""
+    up = b"../" * depth or b"./"
+    return Response(index.replace(b'="./', b'="' + up), media_type="text/html", headers={"cache-control": "no-cache"})
+
+
 def _add_console(app: FastAPI) -> None:
     files = _console_files()
+    index = files["index.html"].read_bytes() if "index.html" in files else b""
 
     @app.get("/{path:path}", include_in_schema=False)
-    async def console(path: str) -> Response:
+    async def console(request: Request, path: str) -> Response:
         file = files.get(path)
         if file is not None and path != "index.html":
             lasting = path.startswith("assets/")  # their names hold a hash of what they are
@@ -199,8 +206,9 @@ def _add_console(app: FastAPI) -> None:
             )
         if path.startswith(("assets/", "api/")):
             return PlainTextResponse("there is no such file", 404)
-        if "index.html" in files:  # the console's own addresses
-            return FileResponse(files["index.html"], headers={"cache-control": "no-cache"})
+        if index:  # the console's own addresses
+            root = request.scope.get("root_path", "").encode()
+            return _page(index, request.scope["raw_path"].removeprefix(root).count(b"/") - 1)
         return Response(NO_CONSOLE, media_type="text/html")
 
 

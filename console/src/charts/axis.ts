@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// Where ticks are and how they read.
+
+import type { XAxis } from "../api/calls";
+import { formatDuration, formatTime } from "../ui/format";
+import type { Range } from "./trace";
+
+/** Steps of a time axis in seconds: 1 ms to 10 weeks. */
+export const DURATION_STEPS_S = [
+  1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600,
+  7200, 10_800, 21_600, 43_200, 86_400, 172_800, 604_800, 1_209_600, 6_048_000,
+];
+
+/** Ticks of a log axis: decades, and 2 and 5 of each where fewer than three decades are seen. */
+export function logTicks(range: Range): number[] {
+  const low = Math.floor(Math.log10(range.lo));
+  const high = Math.ceil(Math.log10(range.hi));
+  const decades = high - low;
+  const every = Math.max(1, Math.ceil(decades / 8));
+  const factors = decades <= 3 ? [1, 2, 5] : [1];
+  const ticks: number[] = [];
+  for (let exponent = low; exponent <= high; exponent += every) {
+    for (const factor of factors) {
+      const tick = Number(`${factor}e${exponent}`);
+      if (tick >= range.lo && tick <= range.hi) ticks.push(tick);
+    }
+  }
+  return ticks.length > 1 ? ticks : [range.lo, range.hi];
+}
+
+const UNITS = [
+  ["T", 1e12],
+  ["G", 1e9],
+  ["M", 1e6],
+] as const;
+
+/** A tick with as many decimals as the distance of ticks needs. */
+export function formatTick(value: number, increment: number): string {
+  const size = Math.abs(value);
+  if (value === 0) return "0";
+  if (size >= 1e15 || size < 1e-4) return trimmed(value.toExponential(2));
+  for (const [unit, scale] of UNITS) {
+    if (size >= scale) return `${trimmed((value / scale).toFixed(decimals(increment / scale)))}${unit}`;
+  }
+  return value.toLocaleString("en", { maximumFractionDigits: decimals(increment) });
+}
+
+const decimals = (increment: number): number =>
+  increment > 0
+    ? Math.min(12, Math.max(0, Math.ceil(-Math.log10(increment) - 1e-9) + (isOdd(increment) ? 1 : 0)))
+    : 4;
+
+/** Increments such as 2.5 need one decimal more than their size says. */
+function isOdd(increment: number): boolean {
+  const lead = increment / 10 ** Math.floor(Math.log10(increment));
+  return Math.abs(lead - Math.round(lead)) > 1e-6;
+}
+
+/** Without zeros at the end of a fraction. */
+const trimmed = (text: string): string =>
+  text
+    .replace(/(\.\d*?)0+($|e)/, "$1$2")
+    .replace(/\.($|e)/, "$1")
+    .replaceAll("-", "−");
+
+/** Ticks of a time axis in seconds since 1970: clocks of local time; the date below the first one of each day. */
+export function timeTicks(ticks: readonly number[]): string[] {
+  let day = "";
+  const distance = Math.abs((ticks[1] ?? 0) - (ticks[0] ?? 0));
+  return ticks.map((tick) => {
+    const [date = "", clock = ""] = formatTime(Math.round(tick * 1e6)).split(" ");
+    const part = distance > 0 && distance < 1 ? (tick % 1).toFixed(decimals(distance)).slice(1) : "";
+    const shown = distance >= 60 && clock.endsWith(":00") ? clock.slice(0, 5) : clock + part;
+    const isNew = date !== day;
+    day = date;
+    return isNew ? `${shown}\n${date}` : shown;
+  });
+}
+
+export function formatX(value: number, axis: XAxis, origin: bigint, increment: number): string {
+  if (axis === "relative")
+    return value < 0 ? `−${formatDuration(-value)}` : value === 0 ? "0" : formatDuration(value);
+  if (origin !== 0n) return (origin + BigInt(Math.round(value))).toLocaleString("en");
+  return formatTick(value, increment);
+}
+
+/** The range of y with a margin of 5 %, so that no line lies on an edge; a flat line is in the middle. */
+export function padded(range: Range, isLog: boolean): Range {
+  if (isLog) {
+    const factor = range.hi > range.lo ? (range.hi / range.lo) ** 0.05 : 2;
+    return { lo: range.lo / factor, hi: range.hi * factor };
+  }
+  const span = range.hi - range.lo;
+  const margin = span > 0 ? span * 0.05 : Math.max(Math.abs(range.hi) * 0.1, 1e-9);
+  return { lo: range.lo - margin, hi: range.hi + margin };
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// One chart: title, value at the pointer, plot, and a line that says of how many points it is.
+
+import { useEffect, useRef, useState, type KeyboardEvent, type ReactNode } from "react";
+import type { XAxis } from "../api/calls";
+import type { SeriesInfo } from "../api/types";
+import { texts } from "../texts";
+import { formatNumber, formatTime } from "../ui/format";
+import { ErrorNote, Skeleton } from "../ui/notes";
+import { useInView, useWidth } from "../ui/use_element";
+import { visibleText } from "../ui/visible_text";
+import { formatX } from "./axis";
+import { colorIndex } from "./colors";
+import { Plot } from "./plot";
+import { nearestCell, type Range, type Trace } from "./trace";
+import { useTrace } from "./use_trace";
+
+export interface ChartView {
+  axis: XAxis;
+  xLog: boolean;
+  yLog: boolean;
+  halfLife: number;
+  span: number;
+  zoom: Range | undefined;
+}
+
+interface ChartProps {
+  run: string;
+  info: SeriesInfo;
+  title: string;
+  view: ChartView;
+  group: string;
+  onZoom: (range: Range | undefined) => void;
+  height?: number;
+}
+
+export function Chart({ run, info, title, view, group, onZoom, height = 208 }: ChartProps): ReactNode {
+  const figure = useRef<HTMLElement>(null);
+  const isSeen = useInView(figure);
+  const width = useWidth(figure);
+  const readout = useRef<HTMLSpanElement>(null);
+  const [origin, setOrigin] = useState(0n);
+  const found = useTrace({
+    run,
+    metric: info.key,
+    axis: view.axis,
+    zoom: view.zoom,
+    origin,
+    halfLife: view.halfLife,
+    span: view.span,
+    pixels: width * window.devicePixelRatio,
+    enabled: isSeen && width > 0,
+  });
+  const { trace, smoothed, query } = found;
+  if (found.origin !== origin && trace) setOrigin(found.origin);
+
+  const onPointer = (x: number | undefined): void => {
+    if (readout.current)
+      readout.current.textContent = readoutText(x, trace, smoothed, info, view.axis, found.origin);
+  };
+  useEffect(() => {
+    onPointer(undefined);
+  });
+
+  return (
+    <figure
+      className="tk-chart"
+      ref={figure}
+      tabIndex={0}
+      aria-label={texts.chart.summary(
+        info.key,
+        formatMaybe(info.last),
+        formatMaybe(info.min),
+        formatMaybe(info.max),
+      )}
+      aria-busy={query.isFetching}
+      data-metric={info.key}
+      onKeyDown={(event) => {
+        onKey(event, view.zoom, trace, onZoom);
+      }}
+    >
+      <figcaption>
+        <span className="tk-chart-title" title={info.key}>
+          {visibleText(title)}
+        </span>
+        <span className="tk-chart-readout" ref={readout} />
+      </figcaption>
+      <div className="tk-chart-body">
+        {query.isError ? (
+          <ErrorNote what={info.key} error={query.error} retry={() => void query.refetch()} />
+        ) : trace && isSeen && width > 0 ? (
+          <Plot
+            drawing={{ trace, smoothed, color: colorIndex(info.key) }}
+            axis={view.axis}
+            origin={found.origin}
+            xLog={view.xLog}
+            yLog={view.yLog}
+            zoom={view.zoom}
+            group={group}
+            width={Math.max(120, width - 18)}
+            height={height}
+            onZoom={onZoom}
+            onPointer={onPointer}
+          />
+        ) : (
+          <Skeleton />
+        )}
+      </div>
+      <p className="tk-chart-foot">{trace ? footText(trace, info, view.yLog) : "\u00a0"}</p>
+    </figure>
+  );
+}
+
+const formatMaybe = (value: number | bigint | undefined): string =>
+  value === undefined ? "–" : formatNumber(value);
+
+function readoutText(
+  x: number | undefined,
+  trace: Trace | undefined,
+  smoothed: Float64Array | undefined,
+  info: SeriesInfo,
+  axis: XAxis,
+  origin: bigint,
+): string {
+  const index = x === undefined || !trace ? -1 : nearestCell(trace, x);
+  if (!trace || index < 0) return formatMaybe(info.last);
+  const at = trace.x1[index] ?? NaN;
+  const place = axis === "time" ? formatTime(at * 1e6) : formatX(at, axis, origin, 1);
+  const value = trace.last[index] ?? NaN;
+  const low = trace.min[index] ?? NaN;
+  const high = trace.max[index] ?? NaN;
+  const range = low < high ? ` (${formatNumber(low)} … ${formatNumber(high)})` : "";
+  const curve = smoothed ? ` ~ ${formatNumber(smoothed[index] ?? NaN)}` : "";
+  return `${axis === "step" ? texts.chart.step(place) : place}: ${formatNumber(value)}${range}${curve}`;
+}
+
+function footText(trace: Trace, info: SeriesInfo, yLog: boolean): string {
+  const parts = [
+    trace.isPoints ? texts.chart.allPoints(trace.rows) : texts.chart.asCells(trace.rows, trace.n),
+    ...(trace.leftOut > 0 ? [texts.chart.leftOut(trace.leftOut)] : []),
+    ...(info.nan > 0 ? [`${info.nan.toLocaleString("en")} × NaN`] : []),
+    ...(info.pos_inf > 0 ? [`▲ ${info.pos_inf.toLocaleString("en")}`] : []),
+    ...(info.neg_inf > 0 ? [`▼ ${info.neg_inf.toLocaleString("en")}`] : []),
+    ...(info.dropped > 0 ? [texts.lost(info.dropped)] : []),
+  ];
+  const below = yLog ? trace.min.reduce((sum, value) => sum + (value <= 0 ? 1 : 0), 0) : 0;
+  if (below > 0) parts.push(texts.chart.belowZero(below, trace.isPoints));
+  return parts.join(" · ");
+}
+
+function onKey(
+  event: KeyboardEvent,
+  zoom: Range | undefined,
+  trace: Trace | undefined,
+  onZoom: (range: Range | undefined) => void,
+): void {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "0") onZoom(undefined);
+  const lo = zoom?.lo ?? trace?.x0[0];
+  const hi = zoom?.hi ?? trace?.x1[trace.n - 1];
+  if (lo === undefined || hi === undefined) return;
+  const span = hi - lo;
+  if (event.key === "+") onZoom({ lo: lo + span / 4, hi: hi - span / 4 });
+  else if (event.key === "-" && zoom) onZoom({ lo: lo - span / 2, hi: hi + span / 2 });
+  else if (event.shiftKey && event.key === "ArrowLeft" && zoom)
+    onZoom({ lo: lo - span / 4, hi: hi - span / 4 });
+  else if (event.shiftKey && event.key === "ArrowRight" && zoom)
+    onZoom({ lo: lo + span / 4, hi: hi + span / 4 });
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Charts ask one by one; what is asked for within one turn of the event loop goes to the server in few requests.
+
+import { readSeries, type SeriesQuery } from "../api/calls";
+import type { Series } from "../api/series";
+
+export interface SeriesRequest extends Omit<SeriesQuery, "runs" | "keys"> {
+  run: string;
+  key: string;
+}
+
+interface Waiting {
+  request: SeriesRequest;
+  signal: AbortSignal;
+  resolve: (series: Series) => void;
+  reject: (reason: unknown) => void;
+}
+
+/** So many metrics a request: few enough that the first charts are drawn while others are on their way. */
+const KEYS_MAX = 12;
+
+let waiting: Waiting[] = [];
+
+export function loadSeries(request: SeriesRequest, signal: AbortSignal): Promise<Series> {
+  return new Promise((resolve, reject) => {
+    if (waiting.length === 0) setTimeout(sendWaiting);
+    waiting.push({ request, signal, resolve, reject });
+  });
+}
+
+function sendWaiting(): void {
+  const groups = new Map<string, Waiting[]>();
+  for (const one of waiting) {
+    const { run, x, lo, hi, pixels } = one.request;
+    const name = JSON.stringify([run, x, lo, hi, pixels]);
+    const group = groups.get(name);
+    if (group) group.push(one);
+    else groups.set(name, [one]);
+  }
+  waiting = [];
+  for (const group of groups.values()) {
+    for (let i = 0; i < group.length; i += KEYS_MAX) void sendGroup(group.slice(i, i + KEYS_MAX));
+  }
+}
+
+async function sendGroup(group: Waiting[]): Promise<void> {
+  const one = group[0];
+  if (!one) return;
+  const { run, x, lo, hi, pixels } = one.request;
+  const abort = new AbortController();
+  // The request is given up when nobody waits for any part of it.
+  const onAbort = (): void => {
+    if (group.every((each) => each.signal.aborted)) abort.abort();
+  };
+  for (const each of group) each.signal.addEventListener("abort", onAbort);
+  onAbort();
+  try {
+    const keys = [...new Set(group.map((each) => each.request.key))];
+    const answer = await readSeries({ runs: [run], keys, x, lo, hi, pixels }, abort.signal);
+    for (const each of group) {
+      const found = answer.find((series) => series.key === each.request.key);
+      if (found) each.resolve(found);
+      else each.reject(new Error(`The server's answer lacks ${each.request.key}.`));
+    }
+  } catch (error) {
+    for (const each of group) each.reject(error);
+  } finally {
+    for (const each of group) each.signal.removeEventListener("abort", onAbort);
+  }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// The data of one chart: asked for at the width that it has, again after a zoom; what is there stays until then.
+
+import { keepPreviousData, useQuery, type UseQueryResult } from "@tanstack/react-query";
+import { useMemo } from "react";
+import type { XAxis } from "../api/calls";
+import type { Series } from "../api/series";
+import { loadSeries, type SeriesRequest } from "./series_loader";
+import { HALF_LIVES_BEFORE, pixelsFor, timeWeightedAverage } from "./smooth";
+import { originOf, traceOf, type Range, type Trace } from "./trace";
+
+export interface TraceQuery {
+  run: string;
+  metric: string;
+  axis: XAxis;
+  zoom: Range | undefined;
+  origin: bigint;
+  /** In plot units of x; 0 for no smoothing. */
+  halfLife: number;
+  /** The range of x of the whole metric in plot units, where it is known; it decides how fine cells are. */
+  span: number;
+  pixels: number;
+  enabled: boolean;
+}
+
+/** Widths are rounded up, so that a few pixels more or less ask for nothing new. */
+const PIXELS_STEP = 100;
+/** A window reaches so far over its ends that lines lead out of the picture. */
+const MARGIN_PART = 0.05;
+
+export interface TraceResult {
+  trace: Trace | undefined;
+  smoothed: Float64Array | undefined;
+  origin: bigint;
+  query: UseQueryResult<Series>;
+}
+
+export function useTrace(wanted: TraceQuery): TraceResult {
+  const { axis, halfLife } = wanted;
+  const request = requestOf(wanted);
+  const query = useQuery({
+    queryKey: ["run", wanted.run, "points", request],
+    queryFn: ({ signal }) => loadSeries(request, signal),
+    placeholderData: keepPreviousData,
+    enabled: wanted.enabled,
+  });
+  const series = query.data;
+  return useMemo(() => {
+    const origin = series ? originOf(series, axis) : 0n;
+    const trace = series ? traceOf(series, axis, origin) : undefined;
+    const smoothed = trace && halfLife > 0 ? timeWeightedAverage(trace, halfLife) : undefined;
+    return { trace, smoothed, origin, query };
+  }, [series, axis, halfLife, query]);
+}
+
+function requestOf({ run, metric, axis, zoom, origin, halfLife, span, pixels }: TraceQuery): SeriesRequest {
+  const rounded = Math.max(PIXELS_STEP, Math.ceil(pixels / PIXELS_STEP) * PIXELS_STEP);
+  const shared = { run, key: metric, x: axis };
+  if (!zoom) {
+    const fine = halfLife > 0 && span > 0 ? pixelsFor(rounded, span, halfLife) : rounded;
+    return { ...shared, lo: null, hi: null, pixels: fine };
+  }
+  const width = zoom.hi - zoom.lo;
+  const before = Math.max(MARGIN_PART * width, HALF_LIVES_BEFORE * halfLife);
+  const lo = zoom.lo - before;
+  const hi = zoom.hi + MARGIN_PART * width;
+  const asked = Math.ceil((rounded * (hi - lo)) / width);
+  const fine = halfLife > 0 ? pixelsFor(asked, hi - lo, halfLife) : asked;
+  return {
+    ...shared,
+    lo: toServer(Math.floor(lo * unitsOf(axis)), origin),
+    hi: toServer(Math.ceil(hi * unitsOf(axis)), origin),
+    pixels: fine,
+  };
+}
+
+const unitsOf = (axis: XAxis): number => (axis === "step" ? 1 : 1e6);
+
+const STEP_MIN = -(2n ** 63n);
+const STEP_MAX = 2n ** 63n - 1n;
+
+function toServer(value: number, origin: bigint): string {
+  const exact = BigInt(value) + origin;
+  return String(exact < STEP_MIN ? STEP_MIN : exact > STEP_MAX ? STEP_MAX : exact);
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Queries of addresses as plain names and texts, so that people can read and write them.
+
+export function parseSearch(search: string): Record<string, string> {
+  return Object.fromEntries(new URLSearchParams(search));
+}
+
+/** true is 1; what is undefined, false or empty is left out. */
+export function stringifySearch(search: Record<string, unknown>): string {
+  const given = Object.entries(search).flatMap(([key, value]): [string, string][] => {
+    if (value === true) return [[key, "1"]];
+    if (typeof value === "number") return [[key, String(value)]];
+    return typeof value === "string" && value !== "" ? [[key, value]] : [];
+  });
+  const text = new URLSearchParams(given).toString();
+  return text && `?${text}`;
+}

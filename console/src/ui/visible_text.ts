@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Strings from runs as text that cannot mislead: control and bidirectional characters become marks, long text is cut.
+
+const CUT_CHARACTERS = 200;
+// C0 and C1 controls but newline and tab; zero-width and bidirectional characters; the byte order mark.
+
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
+export function visibleText(text: string, charactersMax = CUT_CHARACTERS): string {
+  const cut = text.length > charactersMax ? `${text.slice(0, charactersMax)}…` : text;
+  return cut.replace(HIDDEN, mark);
+}
+
+function mark(character: string): string {
+  const code = character.charCodeAt(0);
+  if (code < 0x20) return String.fromCharCode(0x2400 + code); // the picture of the control character
+  return `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
+}

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""The built console in real Chromium, before a real `tracker ui` on a store that real scripts have written."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser_tab import Tab
+from playwright.sync_api import Browser, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+
+
+@pytest.fixture(scope="session")
+def built_console() -> Path:
+    subprocess.run([sys.executable, str(ROOT / "tools" / "console.py")], check=True)
+    return ROOT / "python" / "tracker" / "server" / "console"
+
+
+@pytest.fixture(scope="session")
+def browser(built_console: Path) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def tabs(browser: Browser) -> Iterator[list[Tab]]:
+    """Tabs that the test has opened; each is closed and checked at its end."""
+    opened: list[Tab] = []
+    yield opened
+    for tab in opened:
+        tab.close()

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""A tab of a real browser that notes what must never happen on a page of the console."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Browser, ConsoleMessage, Page
+
+WAIT_MS_MAX = 25_000
+
+
+class Tab:
+    """A page of a new profile; close() fails where the page broke its policy or raised an error."""
+
+    def __init__(self, browser: Browser, address: str) -> None:
+        self.root = address.split("/#")[0]
+        self.context = browser.new_context(viewport={"width": 1440, "height": 900})
+        self.page: Page = self.context.new_page()
+        self.page.set_default_timeout(WAIT_MS_MAX)
+        self.problems: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
+        self.page.on("console", self._on_console)
+        self.page.on("request", lambda request: self.requests.append(request.url))
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        if "Content Security Policy" in message.text or "TrustedHTML" in message.text:
+            self.problems.append(message.text)
+
+    def open(self, path: str) -> Page:
+        self.page.goto(self.root + path)
+        return self.page
+
+    def close(self) -> None:
+        self.context.close()
+        assert self.problems == []
+        assert [url for url in self.requests if not url.startswith((self.root + "/", "data:", "blob:"))] == []
