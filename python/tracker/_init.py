@@ -152,9 +152,8 @@ def init(
     environment says. max_disk: bytes, or a text such as "10GB", that the store may take; when it takes more, new points
     are dropped and counted, and nothing is ever deleted for it. Several live runs in one process are legal: functions
     of the module take the newest of their context, else of the main thread's, else of the process (docs/guarantees.md).
-    What Python prints to stdout and stderr is recorded too, unless console="off", capture="none" or
-    TRACKER_CAPTURE=none; console="fd" records what native code and child processes print as well.
-
+    What Python prints is recorded too, unless console="off", capture="none" or TRACKER_CAPTURE=none; console="fd"
+    records what native code and child processes print as well.
     Machine, container, packages and git commit are recorded too, and each system_interval seconds (15; 0: never) what
     machine, process and GPUs do, as series "system/...". capture=["command", "environment", "diff", "source"] adds the
     command line, the variables, `git diff` and a copy of the program's folder as artifact "source", without the secrets

@@ -15,10 +15,10 @@
 #include "server/access.h"
 #include "server/changes.h"
 #include "server/ingest.h"
-#include "server/upload_parts.h"
 #include "server/request.h"
 #include "server/run_index.h"
 #include "server/service.h"
+#include "server/upload_parts.h"
 
 namespace tracker::internal {
 

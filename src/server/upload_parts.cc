@@ -42,7 +42,7 @@ uint64_t UploadParts::received(const std::string& name) const {
 }
 
 ReceivedPart UploadParts::put(const std::string& name, const Digest& digest, uint64_t offset, uint64_t bytes,
-                            std::string_view part, const std::function<Status(BlobBatch::Temporary file)>& place) {
+                              std::string_view part, const std::function<Status(BlobBatch::Temporary file)>& place) {
   const std::lock_guard lock(mutexes_[std::hash<std::string>()(name) % mutexes_.size()]);
   ReceivedPart out;
   out.received = received(name);

@@ -124,7 +124,6 @@ NOT_TESTED: dict[str, str] = {
     "kNoAccessPause": "a minute",
     "kNoProgressMax": "half a minute",
     "kResponseBytesMax": "no server of ours sends so much",
-    "kBatchBytesMax": "a comparison, as that of kBatchUnitsMax",
     "kPartBytesMax": "the bound of a body, as kJsonRequestBytesMax",
     "kDigestsMax": "a comparison",
     "kIngestBytesMax": "512 MiB of batches that wait need a disk that stands still",
