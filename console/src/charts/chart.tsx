@@ -12,7 +12,7 @@ import { visibleText } from "../ui/visible_text";
 import { formatX } from "./axis";
 import { colorIndex } from "./colors";
 import { Plot } from "./plot";
-import { nearestCell, type Range, type Trace } from "./trace";
+import { nearestCell, shownWithin, type Range, type Trace } from "./trace";
 import { useTrace } from "./use_trace";
 
 export interface ChartView {
@@ -97,7 +97,7 @@ export function Chart({ run, info, title, view, group, onZoom, height = 208 }: C
             yLog={view.yLog}
             zoom={view.zoom}
             group={group}
-            width={Math.max(120, width - 18)}
+            width={Math.max(120, width)}
             height={height}
             onZoom={onZoom}
             onPointer={onPointer}
@@ -106,7 +106,7 @@ export function Chart({ run, info, title, view, group, onZoom, height = 208 }: C
           <Skeleton />
         )}
       </div>
-      <p className="tk-chart-foot">{trace ? footText(trace, info, view.yLog) : "\u00a0"}</p>
+      <p className="tk-chart-foot">{trace ? footText(trace, info, view) : "\u00a0"}</p>
     </figure>
   );
 }
@@ -134,9 +134,10 @@ function readoutText(
   return `${axis === "step" ? texts.chart.step(place) : place}: ${formatNumber(value)}${range}${curve}`;
 }
 
-function footText(trace: Trace, info: SeriesInfo, yLog: boolean): string {
+function footText(trace: Trace, info: SeriesInfo, { yLog, zoom }: ChartView): string {
+  const { rows, cells } = zoom ? shownWithin(trace, zoom) : { rows: trace.rows, cells: trace.n };
   const parts = [
-    trace.isPoints ? texts.chart.allPoints(trace.rows) : texts.chart.asCells(trace.rows, trace.n),
+    trace.isPoints ? texts.chart.allPoints(rows) : texts.chart.asCells(rows, cells),
     ...(trace.leftOut > 0 ? [texts.chart.leftOut(trace.leftOut)] : []),
     ...(info.nan > 0 ? [`${info.nan.toLocaleString("en")} × NaN`] : []),
     ...(info.pos_inf > 0 ? [`▲ ${info.pos_inf.toLocaleString("en")}`] : []),

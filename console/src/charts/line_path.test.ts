@@ -3,7 +3,7 @@
 import { describe, expect, test } from "vitest";
 import type { Series } from "../api/series";
 import { bandAround, lineOver, lineThrough, markPlaces, type Pen } from "./line_path";
-import { cellsWithin, nearestCell, traceOf, yExtent, type Trace } from "./trace";
+import { cellsWithin, nearestCell, shownWithin, traceOf, yExtent, type Trace } from "./trace";
 
 const PLACES = { x: (value: number) => value, y: (value: number) => value };
 
@@ -86,6 +86,10 @@ describe("traces", () => {
     expect(yExtent(TWO_CELLS, { lo: 0, hi: 20 }, false)).toEqual({ lo: -5, hi: 9 });
     expect(yExtent(TWO_CELLS, { lo: 0, hi: 20 }, true)).toEqual({ lo: 1, hi: 9 });
     expect(yExtent(points([1], [NaN]), { lo: 0, hi: 2 }, false)).toBeUndefined();
+  });
+
+  test("rows and cells are counted within the range alone", () => {
+    expect(shownWithin(TWO_CELLS, { lo: 9, hi: 30 })).toEqual({ rows: 10, cells: 1 });
   });
 
   test("the nearest cell of an x", () => {

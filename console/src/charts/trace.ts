@@ -103,6 +103,19 @@ function lowerBound(sorted: Float64Array, x: number, n: number, after = false): 
   return low;
 }
 
+/** How many rows and cells touch the range: a query reaches over its ends. */
+export function shownWithin(trace: Trace, range: Range): { rows: number; cells: number } {
+  const [from, to] = cellsWithin(trace, range);
+  let rows = 0;
+  let cells = 0;
+  for (let i = from; i < to; i++) {
+    if ((trace.x1[i] ?? NaN) < range.lo || (trace.x0[i] ?? NaN) > range.hi) continue;
+    cells += 1;
+    rows += (trace.count[i] ?? 0) + (trace.nan[i] ?? 0) + (trace.posInf[i] ?? 0) + (trace.negInf[i] ?? 0);
+  }
+  return { rows, cells };
+}
+
 /** Every finite value within the range of x; with `positive` only values above 0 (for a log axis). */
 export function yExtent(trace: Trace, range: Range, positive: boolean): Range | undefined {
   const [from, to] = cellsWithin(trace, range);

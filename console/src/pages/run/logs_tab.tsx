@@ -104,6 +104,7 @@ function Lines({ run, filter, total, showTime }: LinesProps): ReactNode {
     getScrollElement: () => scroller.current,
     estimateSize: () => LINE_PX,
     overscan: OVERSCAN_LINES,
+    initialOffset: total * LINE_PX, // the last lines are asked for first
   });
   const items = virtual.getVirtualItems();
   const lines = useLines(run.uid, filter, total, items[0]?.index ?? 0, items.at(-1)?.index ?? 0);

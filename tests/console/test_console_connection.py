@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""The page says when it is not live, and recovers by itself; what a hostile run logs is text.
+
+Method: `tracker ui` is killed and started again below an open page."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import tracker
+from browser_tab import Tab
+from http_server import Server
+from playwright.sync_api import Browser, expect
+
+HOSTILE = '<img src=x onerror="document.title=1">\u202egnp.exe'
+
+
+def record(store: Path, name: str) -> str:
+    run = tracker.init(project="../a?b#c%2F", name=name, dir=str(store), config={HOSTILE: HOSTILE}, quiet=True)
+    run.log({HOSTILE: 1.0, "loss": 0.5}, step=2**62 + 1)
+    run.finish()
+    return run.id
+
+
+def log_in(browser: Browser, server: Server, tabs: list[Tab]) -> Tab:
+    address = server.line.removeprefix("tracker: ")
+    tab = Tab(browser, address)
+    tabs.append(tab)
+    tab.page.goto(address)
+    expect(tab.page.get_by_role("heading", name="Projects")).to_be_visible()
+    return tab
+
+
+def test_a_killed_server_is_said_and_its_return_too(browser: Browser, tabs: list[Tab], tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    record(store, "first")
+    server = Server(store, ("--no-browser",), program="ui").start()
+    tab = log_in(browser, server, tabs)
+    expect(tab.page.locator('[data-live="ok"]')).to_be_visible()
+    server.end(signal.SIGKILL)
+    expect(tab.page.get_by_text("Not live")).to_be_visible()
+    expect(tab.page.get_by_role("link", name="../a?b#c%2F")).to_be_visible()  # what was there stays
+    record(store, "second")
+    with server:
+        expect(tab.page.locator('[data-live="ok"]')).to_be_visible()
+        expect(tab.page.get_by_role("row", name="../a?b#c%2F")).to_contain_text("2")
+
+
+def test_names_and_values_of_a_hostile_run_are_text(browser: Browser, tabs: list[Tab], tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    record(store, HOSTILE)
+    with Server(store, ("--no-browser",), program="ui") as server:
+        tab = log_in(browser, server, tabs)
+        page = tab.page
+        page.get_by_role("link", name="../a?b#c%2F").click()
+        page.get_by_role("link", name="onerror").click()
+        expect(page.get_by_role("heading", level=1)).to_contain_text("<img src=x")
+        expect(page.get_by_role("heading", level=1)).to_contain_text("⟨U+202E⟩gnp.exe")
+        page.get_by_role("link", name="Config", exact=True).click()
+        expect(page.get_by_role("region", name="Config")).to_contain_text("<img src=x")
+        page.get_by_role("link", name="Charts", exact=True).click()
+        expect(page.locator('figure[data-metric="loss"]')).to_contain_text("all 1 point")
+        assert page.locator("img").count() == 0
+        address = page.url
+        page.reload()  # every address can be opened by itself
+        expect(page.locator('figure[data-metric="loss"] canvas')).to_be_visible()
+        assert page.url == address
