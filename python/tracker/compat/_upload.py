@@ -31,4 +31,4 @@ def upload(run: Run | StoredRun, folder: str | None, make_folder: bool, conflict
     if gated() or (isinstance(run, Run) and not run._recorded):
         return
     store = run._core.store_path if isinstance(run, Run) else Path(run.dir).parents[2]  # <store>/runs/<project>/<id>
-    report(f"no server is known: the run is in {store}; `tracker sync` will send it once there is one")
+    report(f"no server is known: the run is in {store}")
