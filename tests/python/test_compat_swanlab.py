@@ -198,7 +198,7 @@ def test_sync_takes_the_folder_of_a_run(capfd: pytest.CaptureFixture[str], store
     run = swanlab.init(mode="offline")
     swanlab.finish()
     swanlab.sync(run.dir)
-    assert f"tracker: no server is known: the run is in {store};" in capfd.readouterr().err
+    assert f"tracker: no server is known: the run is in {store}" in capfd.readouterr().err
     with pytest.raises(ValueError, match="is no run of tracker"):
         swanlab.sync(tmp_path)
 

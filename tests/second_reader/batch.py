@@ -43,5 +43,5 @@ def read_batch(data: bytes) -> tuple[dict[str, Any], list[Unit]]:
         prev, first, last, lost = (rest.varint() for _ in range(4))
         units.append(Unit(kind, prev, first, last, lost, rest.sized()))
     if rest.more():
-        raise ValueError("bytes behind the units")
+        raise ValueError("bytes after the units")
     return head, units

@@ -60,7 +60,7 @@ def upload(run: Run | StoredRun, folder: str | None, make_folder: bool, conflict
         return
     if not server_is_known():
         store = run._core.store_path if isinstance(run, Run) else Path(run.dir).parents[2]  # of runs/<project>/<id>
-        report(f"no server is known: the run is in {store}; `tracker sync` will send it once there is one")
+        report(f"no server is known: the run is in {store}")
     elif isinstance(run, Run):
         try:
             run.upload(folder, make_folder)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Goal: a batch is what docs/formats/http.md says, byte for byte, and nothing else is taken for one. Method: the page's
-// example, and batches in which one thing is wrong.
+// Goal: a batch is what docs/formats/http.md says, byte for byte, and parse_batch() refuses anything else. Method: the
+// page's example, and batches in which one thing is wrong.
 #include <gtest/gtest.h>
 
 #include <deque>

@@ -21,7 +21,7 @@ DEFAULTS_FILE = "config-defaults.yaml"
 
 
 class Config:
-    """The config of a run. `vars(config)["_items"]` is the dict behind it. Each change is recorded at once."""
+    """The config of a run. `vars(config)["_items"]` is the dict that holds it. Each change is recorded at once."""
 
     _items: dict[str, Any]
     _run: tracker.Run | None
