@@ -17,7 +17,7 @@ Script = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty store named by TRACKER_DIR; no launcher variable of the surroundings reaches the test."""
+    """An empty store named by TRACKER_DIR; no launcher variable and no login file of the surroundings reaches the test."""
     shm = Path("/dev/shm") / f"tracker-test-{os.getpid()}-{tmp_path.name}"
     shm.mkdir(mode=0o700)
     for name in list(os.environ):
@@ -25,6 +25,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             monkeypatch.delenv(name)
     monkeypatch.setenv("TRACKER_DIR", str(tmp_path / "store"))
     monkeypatch.setenv("TRACKER_SHM_DIR", str(shm))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     yield tmp_path / "store"
     subprocess.run(["rm", "-rf", str(shm)], check=False)
 
