@@ -173,11 +173,11 @@ class MergedDefinitions {
 
 // A float64 of the statistics as a value of the metric's own kind: ints stay ints where the double is exact.
 Value value_of_range(const MetricInfo& metric, double v) {
-  constexpr double kExactIntMax = 9007199254740992.0;
+  constexpr double kExactIntegerMax = 9007199254740992.0;
   const bool integers = std::all_of(metric.types.begin(), metric.types.end(), [](ValueType type) {
     return type == ValueType::kInt64 || type == ValueType::kBool;
   });
-  if (integers && std::abs(v) <= kExactIntMax) return static_cast<int64_t>(v);
+  if (integers && std::abs(v) <= kExactIntegerMax) return static_cast<int64_t>(v);
   return v;
 }
 
