@@ -15,7 +15,7 @@ namespace tracker::internal {
 namespace {
 
 // Rows as the resolver sees them: columns of somebody else. `source` of each row; empty: all of source 0.
-struct Rows {
+struct ResolverRows {
   const std::vector<int64_t>& steps;
   const std::vector<uint8_t>& has_step;
   const std::vector<uint32_t>& source;
@@ -55,7 +55,7 @@ std::vector<T> picked(const std::vector<T>& column, const std::vector<size_t>& o
 
 // As resolved_order(), but of a source's rows the first one of a step counts: the rows of each are read backwards, so
 // that the first stands last. Rows are contiguous by source.
-std::vector<size_t> first_of_each_step(const Rows& rows) {
+std::vector<size_t> first_of_each_step(const ResolverRows& rows) {
   std::vector<size_t> turned(rows.steps.size());
   for (size_t begin = 0; begin < turned.size();) {
     size_t end = begin + 1;
@@ -67,7 +67,7 @@ std::vector<size_t> first_of_each_step(const Rows& rows) {
   return picked(turned, order);
 }
 
-std::vector<size_t> resolved(const Rows& rows, DuplicatePolicy policy) {
+std::vector<size_t> resolved(const ResolverRows& rows, DuplicatePolicy policy) {
   const bool first = policy == DuplicatePolicy::kFirst;
   const std::vector<size_t> grouped = rows_by_source(rows.source, winning_order(rows.sources));
   if (grouped.empty() && !first) return resolved_order(rows.steps, rows.has_step);
@@ -78,7 +78,7 @@ std::vector<size_t> resolved(const Rows& rows, DuplicatePolicy policy) {
     const auto steps = picked(rows.steps, grouped);
     const auto has_step = picked(rows.has_step, grouped);
     const auto source = picked(rows.source, grouped);
-    const Rows moved{steps, has_step, source, rows.sources};
+    const ResolverRows moved{steps, has_step, source, rows.sources};
     out = picked(grouped, first ? first_of_each_step(moved) : resolved_order(steps, has_step));
   }
   // Rows without a step were moved too: they stand as they came.

@@ -157,7 +157,7 @@ TEST_P(DiskFaultTest, InTheMiddleOfARunItCostsOneLineAndWhatTheJournalHasNoRoomF
   EXPECT_EQ(said.size(), fault().write_errno == 0 ? 4u : 3u)
       << "each is said once: the fault, that points are dropped, that it is over\n"
       << ::testing::PrintToString(said);
-  EXPECT_LT(tally_->longest_ns.load(), 500'000'000 * kSlowDown);
+  EXPECT_LT(tally_->longest_ns.load(), int64_t{500'000'000} * kSlowDown);
   expect_all(sandbox, *tally_, RunState::kFinished);
 }
 
