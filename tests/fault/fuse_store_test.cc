@@ -139,7 +139,7 @@ TEST_P(FuseFaultTest, AMountThatStallsOrFailsHoldsNobodyUpAndIsCompleteAfterward
     ledger_->longest_ns = 0;
     steps = log_for(run, fault_ms(), steps, &*ledger_);
     CHILD_CHECK(status_of(run).points_pending > 0 && status_of(run).points_dropped == 0);
-    CHILD_CHECK(ledger_->longest_ns < 500'000'000 * kSlowDown);
+    CHILD_CHECK(ledger_->longest_ns < int64_t{500'000'000} * kSlowDown);
     ledger_->faults.stall = 0;
     ledger_->faults.write_errno = 0;
     CHILD_CHECK(trk_flush(run, 30'000) == TRK_OK && trk_finish(run, 0, nullptr) == TRK_OK);
